@@ -1,0 +1,63 @@
+import type { Cached } from '@csi-sidecars/informer'
+import type { PersistentVolumeSpec, VolumeAttachment, VolumeError } from '@csi-sidecars/kube-types'
+import { text, textMap, texts } from './fields.ts'
+import { NODE_ID_ANNOTATION } from './names.ts'
+import { callSpec } from './volume.ts'
+
+/**
+ * What is kept of a VolumeAttachment. Of another attacher's only the volume's name, which keeps that volume's finalizer.
+ * Flat, with the same fields in the same order in every object: tens of thousands are held.
+ */
+export interface Attachment extends Cached {
+  readonly ours: boolean
+  readonly pvName: string | undefined
+  readonly inlineSpec: PersistentVolumeSpec | undefined
+  readonly nodeName: string
+  readonly deleting: boolean
+  readonly finalizers: readonly string[] | undefined
+  /** The node id annotation. */
+  readonly nodeId: string | undefined
+  readonly attached: boolean | undefined
+  readonly metadata: Readonly<Record<string, string>> | undefined
+  readonly attachError: VolumeError | undefined
+  readonly detachError: VolumeError | undefined
+  /** Labels and all else that others may change without the above changing; empty when there is nothing. */
+  readonly rest: string
+}
+
+export function attachmentProjection(attacher: string): (va: VolumeAttachment) => Attachment {
+  return (va) => {
+    const ours = va.spec?.attacher === attacher
+    const { metadata, status } = va
+    const inline = ours ? va.spec.source?.inlineVolumeSpec : undefined
+    return {
+      key: metadata?.name ?? '',
+      resourceVersion: metadata?.resourceVersion ?? '',
+      uid: metadata?.uid ?? '',
+      ours,
+      pvName: text(va.spec?.source?.persistentVolumeName),
+      inlineSpec: inline != null ? callSpec(inline) : undefined,
+      nodeName: ours ? (text(va.spec.nodeName) ?? '') : '',
+      deleting: metadata?.deletionTimestamp != null,
+      finalizers: ours ? texts(metadata?.finalizers) : undefined,
+      nodeId: ours ? text(metadata?.annotations?.[NODE_ID_ANNOTATION]) : undefined,
+      attached: ours ? status?.attached : undefined,
+      metadata: ours ? textMap(status?.attachmentMetadata) : undefined,
+      attachError: ours ? (status?.attachError ?? undefined) : undefined,
+      detachError: ours ? (status?.detachError ?? undefined) : undefined,
+      rest: ours ? restOf(va) : '',
+    }
+  }
+}
+
+function restOf({ metadata }: VolumeAttachment): string {
+  const { [NODE_ID_ANNOTATION]: _, ...annotations } = metadata?.annotations ?? {}
+  const labels = metadata?.labels ?? {}
+  const owners = metadata?.ownerReferences ?? []
+  if (Object.keys(annotations).length + Object.keys(labels).length + owners.length === 0) return ''
+  return JSON.stringify([sorted(labels), sorted(annotations), owners])
+}
+
+function sorted(map: Readonly<Record<string, string>>): [string, string][] {
+  return Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1))
+}

@@ -1,0 +1,22 @@
+import type { Cached } from '@csi-sidecars/informer'
+import type { CSINode } from '@csi-sidecars/kube-types'
+import { text } from './fields.ts'
+
+/** What is kept of a CSINode: the id under which this driver knows the node, if it runs there. */
+export interface DriverNode extends Cached {
+  readonly nodeId: string | undefined
+}
+
+export function nodeProjection(driverName: string): (node: CSINode) => DriverNode {
+  return (node) => ({
+    key: node.metadata?.name ?? '',
+    resourceVersion: node.metadata?.resourceVersion ?? '',
+    uid: node.metadata?.uid ?? '',
+    nodeId: nodeIdOf(node.spec?.drivers, driverName),
+  })
+}
+
+function nodeIdOf(drivers: unknown, driverName: string): string | undefined {
+  if (!Array.isArray(drivers)) return undefined
+  return text(drivers.find((driver) => driver?.name === driverName)?.nodeID)
+}

@@ -1,0 +1,156 @@
+import { ControllerPublishVolume, ControllerUnpublishVolume } from '@csi-sidecars/csi-proto'
+import type { CSINode, PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { concernsUs, decideRelease } from '../persistent-volume/decide.ts'
+import { compare } from '../published-nodes/diff.ts'
+import { DRIVER, FINALIZER, view } from '../testing/views.ts'
+import { decideAttach } from '../volume-attachment/decide-attach.ts'
+import { decideDetach } from '../volume-attachment/decide-detach.ts'
+import { placeOf } from '../volume-attachment/lanes.ts'
+import { nodeOf, readVolume } from '../volume-attachment/observe.ts'
+import { onAttachment } from '../volume-attachment/triggers.ts'
+import { type Attachment, attachmentProjection } from './attachment.ts'
+import { NODE_ID_ANNOTATION } from './names.ts'
+import { nodeProjection } from './node.ts'
+import { volumeProjection } from './volume.ts'
+
+const METADATA = {
+  name: 'x',
+  uid: 'u',
+  resourceVersion: '1',
+  finalizers: [FINALIZER],
+  annotations: { [NODE_ID_ANNOTATION]: 'id', 'pv.kubernetes.io/migrated-to': DRIVER },
+  labels: { a: 'b' },
+  ownerReferences: [{ name: 'o' }],
+}
+const SPEC = {
+  accessModes: ['ReadWriteOnce'],
+  volumeMode: 'Filesystem',
+  mountOptions: ['ro'],
+  csi: {
+    driver: DRIVER,
+    volumeHandle: 'h',
+    readOnly: true,
+    fsType: 'ext4',
+    volumeAttributes: { a: 'b' },
+    controllerPublishSecretRef: { name: 's', namespace: 'n' },
+  },
+}
+const { csi: _, ...WITHOUT_CSI } = SPEC
+const VA = {
+  metadata: METADATA,
+  spec: { attacher: DRIVER, nodeName: 'n', source: { persistentVolumeName: 'x', inlineVolumeSpec: SPEC } },
+  status: { attached: true, attachmentMetadata: { a: 'b' }, attachError: { message: 'm', time: 't', errorCode: 1 } },
+}
+const PVS = [
+  { metadata: METADATA, spec: SPEC },
+  {
+    metadata: METADATA,
+    spec: { ...WITHOUT_CSI, awsElasticBlockStore: { volumeID: 'v', fsType: 'xfs', partition: 1 } },
+  },
+  { metadata: METADATA, spec: { ...WITHOUT_CSI, gcePersistentDisk: { pdName: 'd', partition: 1 } } },
+  { metadata: METADATA, spec: { ...WITHOUT_CSI, azureDisk: { diskName: 'd', diskURI: 'u', kind: 'Managed' } } },
+  {
+    metadata: METADATA,
+    spec: { ...WITHOUT_CSI, azureFile: { shareName: 's', secretName: 't' }, claimRef: { namespace: 'n' } },
+  },
+  { metadata: METADATA, spec: { ...WITHOUT_CSI, cinder: { volumeID: 'v' } } },
+  { metadata: METADATA, spec: { ...WITHOUT_CSI, vsphereVolume: { volumePath: 'p' } } },
+  { metadata: METADATA, spec: { ...WITHOUT_CSI, portworxVolume: { volumeID: 'v' } } },
+]
+const NODE = { metadata: METADATA, spec: { drivers: [{ name: DRIVER, nodeID: 'id' }] } }
+
+/** The object with anything in some of its places, or nothing. */
+function damaged(object: object): fc.Arbitrary<object> {
+  const place = fc.constantFrom(...pathsOf(object))
+  const damage = fc.option(fc.jsonValue({ maxDepth: 2 }), { nil: undefined, freq: 4 })
+  return fc
+    .array(fc.tuple(place, damage), { minLength: 1, maxLength: 3 })
+    .map((damages) => damages.reduce((whole, [path, value]) => replaced(whole, path, value), object))
+}
+
+function pathsOf(value: unknown): string[][] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => [[key], ...pathsOf(inner).map((path) => [key, ...path])])
+}
+
+function replaced(object: object, [key = '', ...rest]: string[], value: unknown): object {
+  if (typeof object !== 'object' || object === null) return object
+  const inner: unknown = (object as Record<string, unknown>)[key]
+  const changed = rest.length === 0 ? value : replaced(inner as object, rest, value)
+  const changes = { ...object, [key]: changed }
+  return Array.isArray(object) ? Object.values(changes) : changes
+}
+
+const runs = { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 1_000), seed: 1 }
+const json = fc.dictionary(fc.constantFrom('metadata', 'spec', 'status', 'kind'), fc.jsonValue({ maxDepth: 4 }))
+const anyVa = fc.oneof(damaged(VA), json).map((object) => attachmentProjection(DRIVER)(object as VolumeAttachment))
+const anyPv = fc.oneof(...PVS.map(damaged), json).map((object) => object as PersistentVolume)
+const anyNode = fc.oneof(damaged(NODE), json).map((object) => nodeProjection(DRIVER)(object as CSINode))
+
+describe('whatever the API holds', () => {
+  it('comes to a plan, whose calls can be sent, for the attachment', async () => {
+    const property = fc.asyncProperty(anyVa, anyPv, anyNode, fc.boolean(), async (any, pv, node, alone) => {
+      const va: Attachment = { ...any, ours: true, ...(alone && { inlineSpec: undefined }) }
+      const volumes = { get: () => volumeProjection(DRIVER)(pv) }
+      const api = { get: async () => pv as never }
+      const volume = await readVolume(va, { volumes, api }, new AbortController().signal)
+      const whole = view({ va, volume, node: nodeOf(va, { get: () => node }), forced: true })
+      for (const step of decideAttach(whole)) {
+        if (step.do === 'publish') ControllerPublishVolume.requestSerialize({ ...step.request, secrets: {} })
+      }
+      for (const step of decideDetach(whole)) {
+        if (step.do === 'unpublish') ControllerUnpublishVolume.requestSerialize({ ...step.request, secrets: {} })
+      }
+      compare(whole, new Map(), DRIVER)
+      placeOf(va, { maxInflightPerNode: 1 }, volumes)
+    })
+    await fc.assert(property, runs)
+  })
+
+  it('passes the triggers', () => {
+    const options = { finalizer: FINALIZER, isInWork: () => false, ignored: () => {} }
+    const property = fc.property(anyVa, anyVa, anyPv, (before, after, pv) => {
+      for (const cause of ['watch', 'own', 'resync'] as const) {
+        onAttachment(options)({ type: 'updated', before, after, cause })
+      }
+      const volume = volumeProjection(DRIVER)(pv)
+      concernsUs(volume, { driverName: DRIVER, finalizer: FINALIZER })
+      decideRelease(volume, [], { driverName: DRIVER, finalizer: FINALIZER })
+    })
+    fc.assert(property, runs)
+  })
+})
+
+describe('a projection', () => {
+  it('keeps of others only what concerns their volume', () => {
+    const foreign = attachmentProjection('other')(VA as unknown as VolumeAttachment)
+    expect(Object.entries(foreign).filter(([, value]) => value !== undefined && value !== '')).toEqual([
+      ['key', 'x'],
+      ['resourceVersion', '1'],
+      ['uid', 'u'],
+      ['ours', false],
+      ['pvName', 'x'],
+      ['deleting', false],
+    ])
+  })
+
+  it.each([
+    { name: 'no drivers', spec: {} },
+    { name: 'null drivers', spec: { drivers: null } },
+    { name: 'a null among the drivers', spec: { drivers: [null] } },
+    { name: 'another driver', spec: { drivers: [{ name: 'other', nodeID: 'id' }] } },
+    { name: 'a driver without an id', spec: { drivers: [{ name: DRIVER }] } },
+  ])('of a node with $name knows no id', ({ spec }) => {
+    expect(nodeProjection(DRIVER)({ metadata: { name: 'n' }, spec } as CSINode).nodeId).toBeUndefined()
+  })
+
+  it('tells labels, annotations and owners apart, in whatever order they come', () => {
+    const rest = (metadata: object): string => attachmentProjection(DRIVER)({ ...VA, metadata } as never).rest
+    expect(rest({ labels: { a: '1', b: '2' } })).toBe(rest({ labels: { b: '2', a: '1' } }))
+    const all = [{ labels: { a: '1' } }, { annotations: { a: '1' } }, { ownerReferences: [{ name: 'a' }] }]
+    expect(new Set(all.map(rest)).size).toBe(3)
+    expect(rest({ annotations: { [NODE_ID_ANNOTATION]: 'id' }, labels: {} })).toBe('')
+  })
+})

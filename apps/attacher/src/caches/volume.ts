@@ -1,0 +1,76 @@
+import { isPVMigratable } from '@csi-sidecars/csi-translation'
+import type { Cached } from '@csi-sidecars/informer'
+import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
+import { text, textMap, texts } from './fields.ts'
+import { MIGRATED_TO_ANNOTATION } from './names.ts'
+
+/**
+ * What is kept of a PersistentVolume.
+ * - `own`: a CSI volume of this driver; its spec without what no call needs.
+ * - `inTree`: may be served by a CSI driver after translation, which needs labels and affinity too.
+ * - `foreign`: another driver's. Kept so that it is known to exist; its source is read when a call needs it.
+ * - `other`: neither CSI nor translatable.
+ */
+export type VolumeKind = 'own' | 'inTree' | 'foreign' | 'other'
+
+export interface Volume extends Cached {
+  readonly kind: VolumeKind
+  readonly deleting: boolean
+  readonly finalizers: readonly string[] | undefined
+  readonly migratedTo: string | undefined
+  /** Of `own` only. */
+  readonly spec: PersistentVolumeSpec | undefined
+  /** Of `inTree` only. */
+  readonly inTree: PersistentVolume | undefined
+}
+
+export function volumeProjection(driverName: string): (pv: PersistentVolume) => Volume {
+  return (pv) => {
+    const kind = kindOf(pv, driverName)
+    return {
+      key: pv.metadata?.name ?? '',
+      resourceVersion: pv.metadata?.resourceVersion ?? '',
+      uid: pv.metadata?.uid ?? '',
+      kind,
+      deleting: pv.metadata?.deletionTimestamp != null,
+      finalizers: texts(pv.metadata?.finalizers),
+      migratedTo: text(pv.metadata?.annotations?.[MIGRATED_TO_ANNOTATION]),
+      spec: kind === 'own' ? callSpec(pv.spec) : undefined,
+      inTree: kind === 'inTree' ? translatable(pv) : undefined,
+    }
+  }
+}
+
+function kindOf(pv: PersistentVolume, driverName: string): VolumeKind {
+  if (pv.spec?.csi != null) return pv.spec.csi.driver === driverName ? 'own' : 'foreign'
+  return isPVMigratable(pv) ? 'inTree' : 'other'
+}
+
+/** The part of a spec that publish and unpublish are made of, its CSI source if there is one. */
+export function callSpec(spec: PersistentVolumeSpec = {}): PersistentVolumeSpec {
+  return {
+    accessModes: texts(spec.accessModes),
+    volumeMode: spec.volumeMode,
+    mountOptions: texts(spec.mountOptions),
+    csi: spec.csi == null ? undefined : csiSource(spec.csi),
+  }
+}
+
+type CsiSource = NonNullable<PersistentVolumeSpec['csi']>
+
+function csiSource({ driver, volumeHandle, readOnly, fsType, volumeAttributes, ...source }: CsiSource): CsiSource {
+  return {
+    driver: text(driver) ?? '',
+    volumeHandle: text(volumeHandle) ?? '',
+    readOnly,
+    fsType: text(fsType),
+    volumeAttributes: textMap(volumeAttributes),
+    controllerPublishSecretRef: source.controllerPublishSecretRef,
+  }
+}
+
+/** Translation reads name, labels, annotations and spec. */
+function translatable({ metadata, spec }: PersistentVolume): PersistentVolume {
+  const { name, labels, annotations } = metadata ?? {}
+  return { metadata: { name, labels, annotations }, spec: { ...spec, accessModes: texts(spec?.accessModes) } }
+}

@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Volume } from '../caches/volume.ts'
+import { DRIVER, FINALIZER, volume } from '../testing/views.ts'
+import { concernsUs, decideRelease } from './decide.ts'
+
+const settings = { driverName: DRIVER, finalizer: FINALIZER }
+const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' }
+const inTree = (annotations?: Record<string, string>): Volume =>
+  volume({ awsElasticBlockStore: { volumeID: 'vol-1' } }, annotations && { annotations })
+const REMOVE = {
+  kind: 'json',
+  body: [
+    { op: 'test', path: '/metadata/finalizers/0', value: FINALIZER },
+    { op: 'remove', path: '/metadata/finalizers/0' },
+  ],
+}
+
+describe('releasing a volume', () => {
+  const rows: { name: string; pv: Volume; attachments?: number; released: boolean }[] = [
+    { name: 'in use as ever', pv: volume(), released: false },
+    { name: 'being deleted', pv: volume({}, DELETED), released: true },
+    { name: 'being deleted, still attached somewhere', pv: volume({}, DELETED), attachments: 1, released: false },
+    { name: 'in-tree, migrated to us', pv: inTree({ 'pv.kubernetes.io/migrated-to': DRIVER }), released: false },
+    {
+      name: 'in-tree, migrated to another driver',
+      pv: inTree({ 'pv.kubernetes.io/migrated-to': 'x' }),
+      released: true,
+    },
+    { name: 'in-tree, not migrated any more', pv: inTree(), released: true },
+    { name: 'neither CSI nor translatable', pv: volume({ nfs: { server: 's', path: '/' } }), released: false },
+  ]
+  it.each(rows)('$name: $released', ({ pv, attachments = 0, released }) => {
+    const patch = decideRelease(pv, Array(attachments).fill({}), settings)
+    expect(patch).toEqual(released ? REMOVE : undefined)
+  })
+
+  it('has nothing to take off without our finalizer', () => {
+    expect(decideRelease(volume({}, { ...DELETED, finalizers: ['a/b'] }), [], settings)).toBeUndefined()
+  })
+
+  it('takes off only ours, wherever it stands', () => {
+    const patch = decideRelease(volume({}, { ...DELETED, finalizers: ['a/b', FINALIZER, 'c/d'] }), [], settings)
+    expect(patch?.body).toEqual([
+      { op: 'test', path: '/metadata/finalizers/1', value: FINALIZER },
+      { op: 'remove', path: '/metadata/finalizers/1' },
+    ])
+  })
+})
+
+describe('concernsUs', () => {
+  it.each([
+    ['deleted with our finalizer', volume({}, DELETED), true],
+    ['deleted without it', volume({}, { ...DELETED, finalizers: ['a/b'] }), false],
+    ['deleted without any', volume({}, { ...DELETED, finalizers: undefined }), false],
+    ['alive', volume(), false],
+    ['given back', inTree(), true],
+  ])('%s: %s', (_, pv, concerned) => {
+    expect(concernsUs(pv, settings)).toBe(concerned)
+  })
+})

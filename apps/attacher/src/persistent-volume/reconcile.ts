@@ -1,0 +1,54 @@
+import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import type { Informer, Reader } from '@csi-sidecars/informer'
+import { isInvalid, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Attachment } from '../caches/attachment.ts'
+import type { Volume } from '../caches/volume.ts'
+import { decideRelease, type VolumeSettings } from './decide.ts'
+
+/** The index of attachments, of whatever attacher, by the volume they name. */
+export const BY_VOLUME = 'volume'
+
+export interface VolumeDeps {
+  readonly api: KubeClient
+  readonly volumes: Pick<Informer<Volume, PersistentVolume>, 'learn' | 'store'>
+  readonly attachments: Reader<Attachment>
+  readonly settings: VolumeSettings
+  readonly log: Logger
+}
+
+/** Takes our finalizer off a volume that nothing needs any more. */
+export async function reconcileVolume(name: string, deps: VolumeDeps, signal: AbortSignal): Promise<Outcome> {
+  const pv = deps.volumes.store.get(name)
+  if (pv === undefined) return SETTLED
+  const log = deps.log.with({ PersistentVolume: name })
+  log.v(4)?.info('Started PersistentVolume processing')
+  const attachments = deps.attachments.byIndex(BY_VOLUME, name)
+  const patch = decideRelease(pv, attachments, deps.settings)
+  if (patch === undefined) {
+    log.v(4)?.info('PersistentVolume keeps its finalizer', { attachments: attachments.length })
+    return SETTLED
+  }
+  try {
+    deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isNotFound(error)) return SETTLED
+    log.error(error, 'Failed to remove finalizer from PersistentVolume')
+    if (isInvalid(error)) await readAgain(name, deps, signal)
+    return { kind: 'retry', cause: error }
+  }
+  log.v(2)?.info('Removed finalizer from PersistentVolume')
+  return SETTLED
+}
+
+/** The patch was made from a list that is no longer there; the next try starts from what is. */
+async function readAgain(name: string, { api, volumes, log }: VolumeDeps, signal: AbortSignal): Promise<void> {
+  try {
+    volumes.learn(await api.get(PERSISTENT_VOLUMES, { name }, { signal }))
+  } catch (error) {
+    signal.throwIfAborted()
+    log.v(4)?.info('The volume could not be read again', { PersistentVolume: name, err: error })
+  }
+}

@@ -1,0 +1,17 @@
+import type { Trigger } from '@csi-sidecars/controller'
+import type { Attachment } from '../caches/attachment.ts'
+import type { Volume } from '../caches/volume.ts'
+import { concernsUs, type VolumeSettings } from './decide.ts'
+
+/** A volume that may be released, whenever it appears or changes. */
+export function onVolume(settings: VolumeSettings): Trigger<Volume> {
+  return (event) => {
+    if (event.type === 'deleted') return []
+    const pv = event.type === 'added' ? event.object : event.after
+    return concernsUs(pv, settings) ? [pv.key] : []
+  }
+}
+
+/** The end of any attachment, of whatever attacher, may have been the last that kept its volume. */
+export const onAttachmentGone: Trigger<Attachment> = (event) =>
+  event.type === 'deleted' && event.object.pvName !== undefined ? [event.object.pvName] : []

@@ -1,0 +1,222 @@
+import { FakeClock } from '@csi-sidecars/base'
+import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
+import { recordingLogger } from '@csi-sidecars/telemetry'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import type { Attachment } from '../caches/attachment.ts'
+import { claimed, DRIVER, ofPv, volume } from '../testing/views.ts'
+import { type ComparisonOptions, compareForever } from './resync.ts'
+
+const page = (nextToken: string, ...volumes: [handle: string, ...nodes: string[]][]): ListVolumesResponse => ({
+  nextToken,
+  entries: volumes.map(([volumeId, ...publishedNodeIds]) => ({
+    volume: { volumeId, capacityBytes: 0n, volumeContext: {}, contentSource: undefined, accessibleTopology: [] },
+    status: { publishedNodeIds },
+  })),
+})
+
+let clock: FakeClock
+let stop: AbortController
+let forced: string[]
+let asked: string[]
+let vas: Map<string, Attachment>
+let log: ReturnType<typeof recordingLogger>
+beforeEach(() => {
+  clock = new FakeClock()
+  stop = new AbortController()
+  forced = []
+  asked = []
+  vas = new Map()
+  log = recordingLogger()
+})
+
+function start(change: Partial<ComparisonOptions> & { pages?: () => Promise<ListVolumesResponse> }): Promise<void> {
+  const { pages = async () => page(''), ...options } = change
+  return compareForever(
+    {
+      listPage: (token) => {
+        asked.push(token)
+        return pages()
+      },
+      attachments: {
+        get: (key: string) => vas.get(key),
+        values: () => vas.values(),
+        size: vas.size,
+        byIndex: () => [],
+        synced: true,
+        whenSynced: async () => {},
+      },
+      view: async (va) => ({ va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' } }),
+      reprocess: (key, mark) => forced.push(mark ? key : `${key} as usual`),
+      driverName: DRIVER,
+      periodMs: 60_000,
+      confirmations: 2,
+      clock,
+      log,
+      ...options,
+    },
+    stop.signal,
+  )
+}
+
+const has = (va: Attachment): void => void vas.set(va.key, va)
+
+describe('compareForever', () => {
+  it('acts when two listings in a row miss an attached volume, and again with each that does', async () => {
+    has(claimed({ attached: true }))
+    void start({})
+    await clock.settle()
+    expect(forced).toEqual([])
+    await clock.advance(60_000)
+    expect(forced).toEqual(['va1'])
+    await clock.advance(60_000)
+    expect(forced).toEqual(['va1', 'va1'])
+  })
+
+  it('acts at once with one confirmation', async () => {
+    has(claimed({ attached: true }))
+    void start({ confirmations: 1 })
+    await clock.settle()
+    expect(forced).toEqual(['va1'])
+    expect(log.lines.map(({ message }) => message)).toContain(
+      'VolumeAttachment attached status and actual state do not match. Adding back to VolumeAttachment queue for forced reprocessing',
+    )
+  })
+
+  it.each([
+    { name: 'attached and listed', va: { attached: true }, nodes: ['node1-id'], done: [] },
+    { name: 'attached, not listed', va: { attached: true }, nodes: [], done: ['va1'] },
+    { name: 'attached, listed only elsewhere', va: { attached: true }, nodes: ['node2-id'], done: ['va1'] },
+    { name: 'not attached and not listed', va: { attached: false }, nodes: [], done: [] },
+    { name: 'without a status and not listed', va: { attached: undefined }, nodes: [], done: [] },
+    { name: 'not attached, listed', va: { attached: false }, nodes: ['node1-id'], done: ['va1 as usual'] },
+    { name: 'detached, listed', va: { attached: false, deleting: true }, nodes: ['node1-id'], done: ['va1'] },
+  ])('$name: $done', async ({ va, nodes, done }) => {
+    has(claimed(va))
+    void start({ confirmations: 1, pages: async () => page('', ['handle-1', ...nodes]) })
+    await clock.settle()
+    expect(forced).toEqual(done)
+  })
+
+  it('forgets a suspicion that the next listing does not share', async () => {
+    has(claimed({ attached: true }))
+    const listings = [page(''), page('', ['handle-1', 'node1-id']), page('')]
+    void start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })
+    await clock.advance(180_000)
+    expect(forced).toEqual([])
+  })
+
+  it('leaves alone what changed while the driver was listing', async () => {
+    has(claimed({ attached: true }))
+    void start({
+      confirmations: 1,
+      pages: async () => {
+        has(claimed({ attached: true, resourceVersion: '2' }))
+        return page('')
+      },
+    })
+    await clock.settle()
+    expect(forced).toEqual([])
+  })
+
+  it('leaves alone what changed while its volume was read', async () => {
+    has(claimed({ attached: true }))
+    void start({
+      confirmations: 1,
+      view: async (va) => {
+        has(claimed({ attached: true, resourceVersion: '2' }))
+        return { va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' } }
+      },
+    })
+    await clock.settle()
+    expect(forced).toEqual([])
+  })
+
+  it('tells of an attachment that cannot be compared, and goes on with the others', async () => {
+    has(claimed({ key: 'bad', attached: true }))
+    has(claimed({ attached: true }))
+    void start({
+      confirmations: 1,
+      view: async (va) => {
+        if (va.key === 'bad') throw new Error('no volume')
+        return { va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' } }
+      },
+    })
+    await clock.settle()
+    expect(forced).toEqual(['va1'])
+    expect(log.lines).toContainEqual({
+      level: 'error',
+      message: 'VolumeAttachment cannot be compared with the driver',
+      pairs: { VolumeAttachment: 'bad' },
+      error: new Error('no volume'),
+    })
+  })
+
+  it('needs as many listings in a row as it was told, of the same kind', async () => {
+    has(claimed({ attached: true }))
+    void start({ confirmations: 3, pages: async () => page('') })
+    await clock.advance(60_000)
+    has(claimed({ attached: true, resourceVersion: '2' }))
+    await clock.advance(60_000)
+    expect(forced).toEqual(['va1'])
+  })
+
+  it('counts anew when what is different has changed', async () => {
+    has(claimed({ attached: true }))
+    const listings = [page(''), page('', ['handle-1', 'node1-id'])]
+    void start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })
+    await clock.settle()
+    has(claimed({ attached: false }))
+    await clock.advance(60_000)
+    expect(forced).toEqual([])
+    await clock.advance(60_000)
+    expect(forced).toEqual(['va1 as usual'])
+  })
+
+  it("ignores other attachers' attachments", async () => {
+    has(claimed({ attached: true, ours: false }))
+    void start({ confirmations: 1 })
+    await clock.settle()
+    expect(forced).toEqual([])
+  })
+
+  it('follows the pages, and tells what it cannot list', async () => {
+    has(claimed({ attached: true }))
+    const pages = [page('t1', ['other', 'n']), page('', ['handle-1', 'node1-id'])]
+    void start({
+      confirmations: 1,
+      pages: async () => pages.shift() ?? Promise.reject(new Error('rpc error: code = Internal desc = no')),
+    })
+    await clock.settle()
+    expect(asked).toEqual(['', 't1'])
+    expect(forced).toEqual([])
+    await clock.advance(60_000)
+    expect(log.lines.at(-1)).toMatchObject({
+      message: 'Failed to reconcile VolumeAttachment',
+      error: new Error('failed to ListVolumes: failed to list volumes: rpc error: code = Internal desc = no'),
+    })
+  })
+
+  it('does not go round for ever with a driver that repeats its token', async () => {
+    void start({ pages: async () => page('again') })
+    await clock.settle()
+    expect(asked).toEqual(['', 'again'])
+  })
+
+  it('rests as long as a slow listing took, and never lists twice at a time', async () => {
+    void start({ pages: () => clock.sleep(100_000).then(() => page('')) })
+    await clock.advance(100_000)
+    expect(asked).toHaveLength(1)
+    await clock.advance(99_999)
+    expect(asked).toHaveLength(1)
+    await clock.advance(1)
+    expect(asked).toHaveLength(2)
+  })
+
+  it('ends when told to, in the middle of a pause', async () => {
+    const ended = start({})
+    await clock.settle()
+    stop.abort(new Error('stop'))
+    await ended
+    expect(clock.pending).toBe(0)
+  })
+})

@@ -1,0 +1,129 @@
+import { type Clock, messageOf } from '@csi-sidecars/base'
+import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
+import type { Reader } from '@csi-sidecars/informer'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Attachment } from '../caches/attachment.ts'
+import { type Compared, compare, type Published, type Verdict } from './diff.ts'
+
+export interface ComparisonOptions {
+  /** One page of ListVolumes; each has a deadline of its own, so that a long listing can end. */
+  readonly listPage: (startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>
+  readonly attachments: Reader<Attachment>
+  readonly view: (va: Attachment, signal: AbortSignal) => Promise<Compared>
+  /** Has the attachment worked on; `forced`: though by what is stored there would be nothing to do. */
+  readonly reprocess: (key: string, forced: boolean) => void
+  readonly driverName: string
+  readonly periodMs: number
+  /** Listings in a row that must disagree in the same way before anything is done. */
+  readonly confirmations: number
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** How often in a row an attachment was seen to differ, and how. */
+interface Suspicion {
+  readonly attached: boolean
+  readonly times: number
+}
+
+/**
+ * Compares our attachments with what the driver says is published, one listing after the other, until aborted.
+ * The pause is the period, or as long as the last listing took when that was longer: a slow driver gets its rest.
+ */
+export async function compareForever(options: ComparisonOptions, signal: AbortSignal): Promise<void> {
+  const { clock, log, periodMs } = options
+  const suspicions = new Map<string, Suspicion>()
+  while (!signal.aborted) {
+    const started = clock.monotonic()
+    try {
+      await compareOnce(options, suspicions, signal)
+    } catch (error) {
+      if (signal.aborted) return
+      log.error(error, 'Failed to reconcile VolumeAttachment')
+    }
+    const took = clock.monotonic() - started
+    await clock.sleep(Math.max(periodMs, took), signal).catch(() => {})
+  }
+}
+
+async function compareOnce(
+  options: ComparisonOptions,
+  suspicions: Map<string, Suspicion>,
+  signal: AbortSignal,
+): Promise<void> {
+  const before = [...options.attachments.values()].filter((va) => va.ours)
+  const published = await listAll(options, signal)
+  const seen = new Set<string>()
+  for (const va of before) {
+    const verdict = await verdictOf(options, va, published, signal)
+    // It changed while the driver was listing: nobody can say which of the two states the listing shows.
+    if (options.attachments.get(va.key) !== va) continue
+    if (verdict.is === 'different') seen.add(va.key)
+    act(options, suspicions, va, verdict)
+  }
+  for (const key of suspicions.keys()) if (!seen.has(key)) suspicions.delete(key)
+}
+
+/** What is wrong with one attachment leaves the others to be compared. */
+async function verdictOf(
+  { view, driverName }: ComparisonOptions,
+  va: Attachment,
+  published: Published,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  try {
+    return compare(await view(va, signal), published, driverName)
+  } catch (error) {
+    signal.throwIfAborted()
+    return { is: 'unknown', why: messageOf(error) }
+  }
+}
+
+function act(
+  { confirmations, reprocess, log }: ComparisonOptions,
+  suspicions: Map<string, Suspicion>,
+  va: Attachment,
+  verdict: Verdict,
+): void {
+  const VolumeAttachment = va.key
+  if (verdict.is === 'unknown') {
+    log.error(new Error(verdict.why), 'VolumeAttachment cannot be compared with the driver', { VolumeAttachment })
+    return
+  }
+  if (verdict.is === 'same') return
+  const attached = va.attached === true
+  const last = suspicions.get(va.key)
+  const times = last?.attached === attached ? last.times + 1 : 1
+  suspicions.set(va.key, { attached, times })
+  const { volumeHandle, found } = verdict
+  if (times < confirmations) {
+    const pairs = { VolumeAttachment, volumeHandle, attachedStatus: attached, found, seen: times, confirmations }
+    log.v(2)?.info('VolumeAttachment attached status and actual state do not match, waiting for another listing', pairs)
+    return
+  }
+  log.error(
+    undefined,
+    'VolumeAttachment attached status and actual state do not match. Adding back to VolumeAttachment queue for forced reprocessing',
+    { VolumeAttachment, volumeHandle, attachedStatus: attached, found },
+  )
+  // What is not attached yet and not to go is attached without being forced; it may be under way at this moment.
+  reprocess(va.key, attached || va.deleting)
+}
+
+async function listAll({ listPage }: ComparisonOptions, signal: AbortSignal): Promise<Published> {
+  const published = new Map<string, ReadonlySet<string>>()
+  let token = ''
+  do {
+    const page = await listPage(token, signal).catch((cause: unknown) => {
+      throw new Error(`failed to ListVolumes: failed to list volumes: ${messageOf(cause)}`, { cause })
+    })
+    for (const { volume, status } of page.entries) {
+      if (volume !== undefined && status !== undefined) published.set(volume.volumeId, new Set(status.publishedNodeIds))
+    }
+    if (page.nextToken !== '' && page.nextToken === token) {
+      throw new Error(`failed to ListVolumes: the driver answered token ${JSON.stringify(token)} with itself`)
+    }
+    token = page.nextToken
+  } while (token !== '')
+  return published
+}

@@ -1,0 +1,73 @@
+import type { CallOptions, KubeClient, SubresourceOption } from '@csi-sidecars/kube-client'
+import { applyMergePatch, type ObjectRef, type Patch, type Resource } from '@csi-sidecars/kube-types'
+import { apiError } from './api-error.ts'
+import { patchedFinalizers } from './json-patch.ts'
+
+interface Stored {
+  metadata: { name: string; resourceVersion?: string; finalizers?: string[] }
+}
+
+/** An API server of a few objects that takes patches and writes down each request. */
+export class FakeApi {
+  /** `patch pv1 {...}` in the order in which they came. */
+  readonly requests: string[] = []
+  readonly objects = new Map<string, Stored>()
+  /** What the next requests that begin so are answered with, instead of being served. */
+  readonly failures: { readonly request: string; readonly error: unknown; left: number }[] = []
+  #version = 1
+
+  put(object: Stored): void {
+    this.objects.set(object.metadata.name, this.#next(object))
+  }
+
+  get(name: string): Stored | undefined {
+    return this.objects.get(name)
+  }
+
+  fail(request: string, error: unknown, times = 1): void {
+    this.failures.push({ request, error, left: times })
+  }
+
+  get client(): Pick<KubeClient, 'get' | 'patch'> {
+    return {
+      get: async <T>(_: Resource<T>, { name }: ObjectRef) => this.#serve(`get ${name}`, name, (object) => object) as T,
+      patch: async <T>(
+        _: Resource<T>,
+        { name }: ObjectRef,
+        patch: Patch,
+        options?: CallOptions & SubresourceOption,
+      ) => {
+        const subresource = options?.subresource === undefined ? '' : `/${options.subresource}`
+        const request = `patch ${name}${subresource} ${JSON.stringify(patch.body)}`
+        return this.#serve(request, name, (object) => patched(object, patch)) as T
+      },
+    }
+  }
+
+  #serve(request: string, name: string, serve: (object: Stored) => Stored): unknown {
+    this.requests.push(request)
+    const failure = this.failures.find((each) => each.left > 0 && request.startsWith(each.request))
+    if (failure !== undefined) {
+      failure.left -= 1
+      throw failure.error
+    }
+    const object = this.objects.get(name)
+    if (object === undefined) throw apiError(404, 'NotFound', `"${name}" not found`)
+    const after = serve(object)
+    if (after === object) return object
+    const stored = this.#next(after)
+    this.objects.set(name, stored)
+    return stored
+  }
+
+  #next(object: Stored): Stored {
+    this.#version += 1
+    return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } }
+  }
+}
+
+function patched(object: Stored, patch: Patch): Stored {
+  if (patch.kind === 'merge') return applyMergePatch(object, patch.body) as Stored
+  const finalizers = patchedFinalizers(object.metadata.finalizers, patch.body as [])
+  return { ...object, metadata: { ...object.metadata, ...(finalizers && { finalizers: [...finalizers] }) } }
+}

@@ -1,0 +1,141 @@
+import { CODES, type Driver, type DriverEvent, RpcError } from '@csi-sidecars/csi'
+import {
+  ControllerPublishVolume,
+  type ControllerPublishVolumeRequest,
+  ControllerUnpublishVolume,
+  type ControllerUnpublishVolumeRequest,
+  type ListVolumesResponse,
+  ControllerServiceCapability_RPC_Type as Rpc,
+  type UnaryMethod,
+} from '@csi-sidecars/csi-proto'
+import { DRIVER } from '../views.ts'
+import type { Gate } from './gate.ts'
+
+const LISTING = [Rpc.LIST_VOLUMES, Rpc.LIST_VOLUMES_PUBLISHED_NODES]
+
+export interface Call {
+  readonly method: 'publish' | 'unpublish'
+  readonly volumeId: string
+  readonly nodeId: string
+}
+
+/** The storage behind the driver: what is attached where. Outlives every process. */
+export class ModelStorage {
+  readonly attached = new Map<string, Set<string>>()
+
+  has({ volumeId, nodeId }: Omit<Call, 'method'>): boolean {
+    return this.attached.get(volumeId)?.has(nodeId) === true
+  }
+
+  perform({ method, volumeId, nodeId }: Call): void {
+    const nodes = this.attached.get(volumeId) ?? new Set()
+    if (method === 'publish') nodes.add(nodeId)
+    else nodes.delete(nodeId)
+    this.attached.set(volumeId, nodes)
+  }
+}
+
+export interface ModelDriverOptions {
+  /** Sees each publish and unpublish when it starts. */
+  readonly onCall: (call: Call) => void
+  /** Whether it lists volumes with the nodes to which they are published. */
+  readonly lists: boolean
+}
+
+/** The driver as one process of the attacher has it. */
+export class ModelDriver {
+  readonly inFlight = new Set<Call>()
+  readonly #storage: ModelStorage
+  readonly #gate: Gate
+  readonly #onCall: (call: Call) => void
+  readonly #listeners = new Set<(event: DriverEvent) => void>()
+  readonly #lists: boolean
+  #lost = false
+
+  constructor(storage: ModelStorage, gate: Gate, { onCall, lists }: ModelDriverOptions) {
+    this.#storage = storage
+    this.#gate = gate
+    this.#onCall = onCall
+    this.#lists = lists
+  }
+
+  /** The connection breaks: what is in flight fails, done or not. */
+  lose(): void {
+    if (this.#lost) return
+    this.#lost = true
+    this.#tell({ type: 'lost' })
+    for (const each of [...this.#gate.inFlight]) {
+      if (each.label.startsWith('call ')) each.answer(new RpcError(CODES.Unavailable, 'connection lost'))
+    }
+  }
+
+  comeBack(): void {
+    if (!this.#lost) return
+    this.#lost = false
+    this.#tell({ type: 'ready', lostForMs: 1 })
+  }
+
+  get driver(): Driver {
+    const isLost = (): boolean => this.#lost
+    const call = <Q, R>(method: UnaryMethod<Q, R>, request: Q, options: { signal?: AbortSignal | undefined }) =>
+      this.#call(method as UnaryMethod<unknown, unknown>, request, options) as Promise<R>
+    return {
+      name: DRIVER,
+      capabilities: {
+        plugin: { services: new Set(), volumeExpansion: new Set() },
+        controllerService: true,
+        controller: new Set([Rpc.PUBLISH_UNPUBLISH_VOLUME, ...(this.#lists ? LISTING : [])]),
+      },
+      get state() {
+        return isLost() ? ('lost' as const) : ('ready' as const)
+      },
+      lostForMs: 0,
+      failure: new Promise(() => {}),
+      call,
+      subscribe: (listener) => {
+        this.#listeners.add(listener)
+        return () => this.#listeners.delete(listener)
+      },
+      close: () => {},
+    }
+  }
+
+  #call(
+    method: UnaryMethod<unknown, unknown>,
+    request: unknown,
+    { signal }: { signal?: AbortSignal | undefined },
+  ): Promise<unknown> {
+    if (this.#lost) return Promise.reject(new RpcError(CODES.Unavailable, 'connection to the CSI driver lost'))
+    const onAbort = (cause: unknown): Error => new RpcError(CODES.Canceled, 'context canceled', { cause })
+    const options = { signal, onAbort }
+    const kind = kindOf(method)
+    if (kind === undefined) return this.#gate.pass('call list', () => this.#list(), options)
+    const { volumeId, nodeId } = request as ControllerPublishVolumeRequest | ControllerUnpublishVolumeRequest
+    const call: Call = { method: kind, volumeId, nodeId }
+    if (!this.#gate.isClosed) this.#onCall(call)
+    this.inFlight.add(call)
+    const perform = (): object => {
+      this.#storage.perform(call)
+      return { publishContext: kind === 'publish' ? { at: nodeId } : {} }
+    }
+    const ended = (): void => void this.inFlight.delete(call)
+    return this.#gate.pass(`call ${kind} ${volumeId} ${nodeId}`, perform, { ...options, ended })
+  }
+
+  #list(): ListVolumesResponse {
+    const entries = [...this.#storage.attached].map(([volumeId, nodes]) => ({
+      volume: { volumeId, capacityBytes: 0n, volumeContext: {}, contentSource: undefined, accessibleTopology: [] },
+      status: { publishedNodeIds: [...nodes] },
+    }))
+    return { entries, nextToken: '' } as unknown as ListVolumesResponse
+  }
+
+  #tell(event: DriverEvent): void {
+    for (const listener of this.#listeners) listener(event)
+  }
+}
+
+function kindOf(method: UnaryMethod<unknown, unknown>): Call['method'] | undefined {
+  if (method.path === ControllerPublishVolume.path) return 'publish'
+  return method.path === ControllerUnpublishVolume.path ? 'unpublish' : undefined
+}

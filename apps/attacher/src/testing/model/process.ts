@@ -1,0 +1,128 @@
+import { CancelledError, type Clock } from '@csi-sidecars/base'
+import { createInformer } from '@csi-sidecars/informer'
+import {
+  CSI_NODES,
+  type KubeObject,
+  PERSISTENT_VOLUMES,
+  type Resource,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { QueueMetrics } from '@csi-sidecars/workqueue'
+import { type AttacherSettings, leadAttacher } from '../../attacher.ts'
+import { attachmentProjection } from '../../caches/attachment.ts'
+import { nodeProjection } from '../../caches/node.ts'
+import { volumeProjection } from '../../caches/volume.ts'
+import { BY_VOLUME } from '../../persistent-volume/reconcile.ts'
+import { DRIVER, FINALIZER } from '../views.ts'
+import type { ModelApi } from './api.ts'
+import { ModelClient } from './client.ts'
+import { type Call, ModelDriver, type ModelStorage } from './driver.ts'
+import { Gate } from './gate.ts'
+
+export const SETTINGS: AttacherSettings = {
+  driverName: DRIVER,
+  finalizer: FINALIZER,
+  defaultFsType: '',
+  workers: 4,
+  maxInflightPerNode: 0,
+  retryStartMs: 1_000,
+  retryMaxMs: 60_000,
+  timeoutMs: 15_000,
+  maxEntries: 0,
+  comparisonPeriodMs: 60_000,
+  confirmations: 2,
+  tellErrorCode: true,
+}
+
+export interface ProcessOptions {
+  readonly api: ModelApi
+  readonly storage: ModelStorage
+  readonly clock: Clock
+  readonly onCall: (call: Call, process: Process) => void
+  readonly settings: Partial<AttacherSettings>
+  readonly lists: boolean
+}
+
+/** One life of the attacher, from its caches to its workers, between a gate and watches that lag. */
+export class Process {
+  readonly gate = new Gate()
+  readonly driver: ModelDriver
+  readonly log: RecordingLogger = recordingLogger()
+  /** Ends when the attacher has come to its end after a stop. */
+  readonly ended: Promise<void>
+  readonly resync: () => void
+  readonly #client: ModelClient
+  readonly #stop = new AbortController()
+  readonly #cut = new AbortController()
+  readonly #caches = new AbortController()
+  #leads = true
+
+  constructor({ api, storage, clock, onCall, settings, lists }: ProcessOptions) {
+    this.#client = new ModelClient(api, this.gate)
+    this.driver = new ModelDriver(storage, this.gate, { onCall: (call) => onCall(call, this), lists })
+    const { client } = this.#client
+    const { log } = this
+    const common = { client, clock, log, resyncMs: 0 }
+    const attachments = createInformer({
+      ...common,
+      resource: VOLUME_ATTACHMENTS,
+      project: attachmentProjection(DRIVER),
+      indexes: { [BY_VOLUME]: (va) => (va.pvName === undefined ? [] : [va.pvName]) },
+    })
+    const volumes = createInformer({ ...common, resource: PERSISTENT_VOLUMES, project: volumeProjection(DRIVER) })
+    const nodes = createInformer({ ...common, resource: CSI_NODES, project: nodeProjection(DRIVER) })
+    const informers = [attachments, volumes, nodes]
+    this.resync = () => {
+      for (const informer of informers) if (informer.store.synced) informer.resync()
+    }
+    const assertLeading = (): void => {
+      if (!this.#leads) throw new CancelledError('this process does not lead')
+    }
+    const parts = {
+      settings: { ...SETTINGS, ...settings },
+      client,
+      driver: this.driver.driver,
+      attachments,
+      volumes,
+      nodes,
+      queues: new QueueMetrics(new Metrics(), clock),
+      clock,
+      log,
+    }
+    const lead = leadAttacher(parts, { stop: this.#stop.signal, cut: this.#cut.signal, assertLeading })
+    const caches = informers.map((informer) => informer.run(this.#caches.signal))
+    this.ended = lead.then(async () => {
+      this.#caches.abort(new CancelledError('the process ends'))
+      await Promise.all(caches)
+    })
+  }
+
+  /** Tells the next changes of one resource, or of all. */
+  deliver(resource?: Resource<KubeObject>, count?: number): void {
+    for (const stream of this.#client.streams) {
+      if (resource === undefined || stream.plural === resource.plural) stream.deliver(count)
+    }
+  }
+
+  endWatch({ plural }: Resource<KubeObject>): void {
+    for (const stream of this.#client.streams) if (stream.plural === plural) stream.end()
+  }
+
+  /** Takes no more work; what runs comes to its end. */
+  stop(): void {
+    this.#stop.abort(new CancelledError('told to stop'))
+  }
+
+  /** The lease is lost: whatever runs must give up now, and nothing more may leave. */
+  depose(): void {
+    this.#leads = false
+    this.stop()
+    this.#cut.abort(new CancelledError('the lease is lost'))
+  }
+
+  /** Dies. What was sent has taken effect or never will. */
+  kill(): void {
+    this.gate.close()
+  }
+}

@@ -1,0 +1,91 @@
+import type { Outcome } from '@csi-sidecars/controller'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { VolumeAttachment } from '@csi-sidecars/kube-types'
+import { recordingLogger } from '@csi-sidecars/telemetry'
+import { beforeEach, expect, it } from '@jest/globals'
+import { type Attachment, attachmentProjection } from '../caches/attachment.ts'
+import { apiError } from '../testing/api-error.ts'
+import { FakeApi } from '../testing/fake-api.ts'
+import { DRIVER, FINALIZER } from '../testing/views.ts'
+import { reconcileTrivially } from './reconcile.ts'
+
+let api: FakeApi
+let log: ReturnType<typeof recordingLogger>
+let learned: Attachment[]
+beforeEach(() => {
+  api = new FakeApi()
+  log = recordingLogger()
+  learned = []
+})
+
+const va = (
+  change: { attacher?: string; metadata?: object; status?: object } = {},
+): VolumeAttachment & { metadata: { name: string } } => ({
+  metadata: { name: 'va1', ...change.metadata },
+  spec: { attacher: change.attacher ?? DRIVER, nodeName: 'node1', source: { persistentVolumeName: 'pv1' } },
+  ...(change.status && { status: { attached: false, ...change.status } }),
+})
+
+function run(signal = new AbortController().signal): Promise<Outcome> {
+  const project = attachmentProjection(DRIVER)
+  const get = (key: string): Attachment | undefined => {
+    const stored = api.get(key)
+    return stored && project(stored as unknown as VolumeAttachment)
+  }
+  const learn = (object: VolumeAttachment): Attachment => {
+    learned.push(project(object))
+    return project(object)
+  }
+  const attachments = { learn, store: { get } as never }
+  return reconcileTrivially('va1', { api: api.client as KubeClient, attachments, log }, signal)
+}
+
+const ATTACHED = 'patch va1/status {"status":{"attached":true}}'
+const error = { message: 'x', time: 't' }
+
+it.each([
+  { name: 'a fresh one', object: va(), requests: [ATTACHED] },
+  {
+    name: 'one that is being deleted',
+    object: va({ metadata: { deletionTimestamp: 't', finalizers: [FINALIZER] } }),
+    requests: [ATTACHED],
+  },
+  {
+    name: 'one with what another handler has left',
+    object: va({ status: { attachError: error, detachError: error, attachmentMetadata: { a: 'b' } } }),
+    requests: ['patch va1/status {"status":{"attached":true,"attachmentMetadata":null,"attachError":null}}'],
+  },
+  { name: 'one that is attached', object: va({ status: { attached: true } }), requests: [] },
+  { name: "another attacher's", object: va({ attacher: 'other' }), requests: [] },
+])('$name: $requests', async ({ object, requests }) => {
+  api.put(object)
+  expect(await run()).toEqual({ kind: 'settled' })
+  expect(api.requests).toEqual(requests)
+  expect(learned.map(({ attached }) => attached)).toEqual(requests.map(() => true))
+})
+
+it('has nothing to do for one that is gone', async () => {
+  expect(await run()).toEqual({ kind: 'settled' })
+})
+
+it('tries again when the status cannot be stored', async () => {
+  const refused = apiError(500, 'InternalError', 'no')
+  api.put(va())
+  api.fail('patch', refused)
+  expect(await run()).toEqual({ kind: 'retry', cause: refused })
+  expect(log.lines.at(-1)).toMatchObject({
+    level: 'error',
+    message: 'Error saving VolumeAttachment as attached',
+    error: refused,
+    pairs: { VolumeAttachment: 'va1' },
+  })
+})
+
+it('ends without a word when it is called off', async () => {
+  const stop = new AbortController()
+  stop.abort(new Error('stop'))
+  api.put(va())
+  api.fail('patch', new Error('stop'))
+  await expect(run(stop.signal)).rejects.toThrow('stop')
+  expect(log.lines).toEqual([])
+})

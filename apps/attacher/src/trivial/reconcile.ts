@@ -1,0 +1,34 @@
+import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import type { Informer } from '@csi-sidecars/informer'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Attachment } from '../caches/attachment.ts'
+import { triviallyAttachedPatch } from '../volume-attachment/patches.ts'
+
+export interface TrivialDeps {
+  readonly api: KubeClient
+  readonly attachments: Pick<Informer<Attachment, VolumeAttachment>, 'learn' | 'store'>
+  readonly log: Logger
+}
+
+/**
+ * For drivers that need no attach: every attachment is attached as soon as it is seen, also one that is being deleted.
+ * Finalizers that a former real handler has left are not touched.
+ */
+export async function reconcileTrivially(key: string, deps: TrivialDeps, signal: AbortSignal): Promise<Outcome> {
+  const va = deps.attachments.store.get(key)
+  if (va === undefined || !va.ours || va.attached === true) return SETTLED
+  const log = deps.log.with({ VolumeAttachment: key })
+  try {
+    const options = { signal, subresource: 'status' }
+    const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, triviallyAttachedPatch(va), options)
+    deps.attachments.learn(saved)
+  } catch (error) {
+    signal.throwIfAborted()
+    log.error(error, 'Error saving VolumeAttachment as attached')
+    return { kind: 'retry', cause: error }
+  }
+  log.v(2)?.info('Marked VolumeAttachment as attached')
+  return SETTLED
+}

@@ -1,0 +1,64 @@
+import { describe, expect, it } from '@jest/globals'
+import { csi, ofPv, volume } from '../testing/views.ts'
+import { callSource } from './call-source.ts'
+import type { VolumeView } from './observe.ts'
+
+describe('a source that nothing can be called with', () => {
+  const rows: { name: string; volume: VolumeView; code: string | undefined; message: unknown }[] = [
+    {
+      name: 'names two volumes',
+      volume: { from: 'both' },
+      code: 'VA_SOURCE_AMBIGUOUS',
+      message: 'both InlineCSIVolumeSource and PersistentVolumeName specified in VA source',
+    },
+    {
+      name: 'names none',
+      volume: { from: 'nowhere' },
+      code: 'VA_SOURCE_MISSING',
+      message: 'neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source',
+    },
+    {
+      name: 'is inline and not CSI',
+      volume: { from: 'inline', spec: {} },
+      code: 'VA_INLINE_NOT_CSI',
+      message: 'inline volume spec contains nil CSI source',
+    },
+    { name: 'is missing', volume: ofPv(undefined), code: 'NIL_OBJECT', message: 'persistentvolume "pv1" not found' },
+    {
+      name: 'is neither CSI nor in-tree',
+      volume: ofPv(volume({ nfs: { server: 's', path: '/' } })),
+      code: 'PV_NOT_CSI',
+      message: 'pv spec contained non-csi source that was not migrated',
+    },
+    {
+      name: 'is refused by its translation',
+      volume: ofPv(volume({ azureDisk: { diskName: 'd', diskURI: 'u', kind: 'Shared' } })),
+      code: 'AZURE_DISK_KIND',
+      message: 'failed to translate in tree pv to CSI: kind(Shared) is not supported in csi migration',
+    },
+    {
+      name: 'breaks its translation',
+      volume: ofPv(volume({ awsElasticBlockStore: { volumeID: 7 as never } })),
+      code: undefined,
+      message: expect.stringMatching(/^failed to translate in tree pv to CSI: ./),
+    },
+  ]
+  it.each(rows)('$name: $code', ({ volume: of, code, message }) => {
+    expect(callSource(of)).toMatchObject({ ok: false, code, message })
+  })
+
+  it('is waited for when it is only missing', () => {
+    expect(callSource(ofPv(undefined))).toMatchObject({ missingPv: 'pv1' })
+    expect(callSource({ from: 'nowhere' })).not.toHaveProperty('missingPv')
+  })
+})
+
+describe('a source', () => {
+  it.each([
+    { name: 'of a CSI volume', volume: ofPv(volume()), migrated: false },
+    { name: 'of an inline volume', volume: { from: 'inline', spec: { csi: csi() } } as const, migrated: false },
+    { name: 'of an in-tree volume', volume: ofPv(volume({ cinder: { volumeID: 'handle-1' } })), migrated: true },
+  ])('$name is migrated: $migrated', ({ volume: of, migrated }) => {
+    expect(callSource(of)).toMatchObject({ ok: true, migrated, csi: { volumeHandle: 'handle-1' } })
+  })
+})

@@ -1,0 +1,72 @@
+import { messageOf, unreachable } from '@csi-sidecars/base'
+import { TranslationError, type TranslationErrorCode, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
+import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
+import { callSpec } from '../caches/volume.ts'
+import type { VolumeView } from './observe.ts'
+
+type CsiSource = NonNullable<PersistentVolumeSpec['csi']>
+
+/** What is wrong with a source, for programs; docs and tables name failures by these words. */
+export type SourceErrorCode =
+  | TranslationErrorCode
+  | 'VA_SOURCE_AMBIGUOUS'
+  | 'VA_SOURCE_MISSING'
+  | 'VA_INLINE_NOT_CSI'
+  | 'PV_NOT_CSI'
+
+/** Why there is nothing that could be named to the driver. */
+export interface SourceFailure {
+  readonly ok: false
+  /** Undefined for a volume so broken that its translation does not know what to say. */
+  readonly code: SourceErrorCode | undefined
+  /** What users see. */
+  readonly message: string
+  /** The volume that is to come, when all that is wrong is that it does not exist yet. */
+  readonly missingPv?: string
+}
+
+/** The spec that a call is made of, or why there is none. */
+export type CallSource =
+  | { readonly ok: true; readonly spec: PersistentVolumeSpec; readonly csi: CsiSource; readonly migrated: boolean }
+  | SourceFailure
+
+/** The CSI description of an attachment's volume; in-tree volumes are translated. Never touches what it is given. */
+export function callSource(volume: VolumeView): CallSource {
+  switch (volume.from) {
+    case 'both':
+      return no('VA_SOURCE_AMBIGUOUS', 'both InlineCSIVolumeSource and PersistentVolumeName specified in VA source')
+    case 'nowhere':
+      return no('VA_SOURCE_MISSING', 'neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source')
+    case 'inline':
+      if (volume.spec.csi == null) return no('VA_INLINE_NOT_CSI', 'inline volume spec contains nil CSI source')
+      return { ok: true, spec: volume.spec, csi: volume.spec.csi, migrated: false }
+    case 'pv':
+      return pvSource(volume)
+    default:
+      return unreachable(volume)
+  }
+}
+
+function pvSource({ name, pv }: VolumeView & { from: 'pv' }): CallSource {
+  if (pv === undefined) return { ...no('NIL_OBJECT', `persistentvolume "${name}" not found`), missingPv: name }
+  if (pv.inTree !== undefined) return translated(pv.inTree)
+  return pvSpec(pv.spec, false)
+}
+
+function translated(inTree: PersistentVolume): CallSource {
+  try {
+    return pvSpec(callSpec(translateInTreePVToCSI(inTree).spec), true)
+  } catch (error) {
+    const code = error instanceof TranslationError ? error.code : undefined
+    return no(code, `failed to translate in tree pv to CSI: ${messageOf(error)}`)
+  }
+}
+
+function pvSpec(spec: PersistentVolumeSpec | undefined, migrated: boolean): CallSource {
+  if (spec?.csi == null) return no('PV_NOT_CSI', 'pv spec contained non-csi source that was not migrated')
+  return { ok: true, spec, csi: spec.csi, migrated }
+}
+
+function no(code: SourceErrorCode | undefined, message: string): SourceFailure {
+  return { ok: false, code, message }
+}

@@ -1,0 +1,283 @@
+import { VolumeCapability_AccessMode_Mode as Mode } from '@csi-sidecars/csi-proto'
+import { describe, expect, it } from '@jest/globals'
+import { attachment, claimed, csi, DRIVER, FINALIZER, ofPv, view, volume } from '../testing/views.ts'
+import { type AttachStep, decideAttach } from './decide-attach.ts'
+import type { AttachmentView } from './observe.ts'
+
+/** A plan in short: what is done, and with a failure the text. */
+const summary = (steps: readonly AttachStep[]): string[] =>
+  steps.map((step) => (step.do === 'fail' ? `fail: ${step.message}` : step.do))
+
+const PUBLISH = ['claim', 'publish']
+
+describe('decideAttach', () => {
+  const rows: { name: string; view: Partial<AttachmentView>; plan: string[] }[] = [
+    { name: 'does nothing for an attached one', view: { va: claimed({ attached: true }) }, plan: [] },
+    {
+      name: 'leaves an attached one without our finalizer alone',
+      view: { va: attachment({ attached: true }) },
+      plan: [],
+    },
+    {
+      name: 'publishes an attached one again when forced',
+      view: { va: claimed({ attached: true }), forced: true },
+      plan: ['publish'],
+    },
+    { name: 'claims, then publishes', view: {}, plan: PUBLISH },
+    { name: 'publishes a claimed one', view: { va: claimed() }, plan: ['publish'] },
+    { name: 'claims again when the node id differs', view: { va: claimed({ nodeId: 'old' }) }, plan: PUBLISH },
+    {
+      name: 'claims again when the finalizer is gone',
+      view: { va: claimed({ finalizers: ['foreign/x'] }) },
+      plan: PUBLISH,
+    },
+    {
+      name: 'holds the volume first',
+      view: { volume: ofPv(volume({}, { finalizers: ['kubernetes.io/pv-protection'] })) },
+      plan: ['holdVolume', ...PUBLISH],
+    },
+    {
+      name: 'loads the secret before it claims',
+      view: { volume: ofPv(volume({ csi: csi({ controllerPublishSecretRef: { name: 's', namespace: 'n' } }) })) },
+      plan: ['loadSecret', ...PUBLISH],
+    },
+    {
+      name: 'fails without any source',
+      view: { volume: { from: 'nowhere' } },
+      plan: ['fail: neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source'],
+    },
+    {
+      name: 'fails with both sources',
+      view: { volume: { from: 'both' } },
+      plan: ['fail: both InlineCSIVolumeSource and PersistentVolumeName specified in VA source'],
+    },
+    {
+      name: 'fails while the volume is missing',
+      view: { volume: ofPv(undefined) },
+      plan: ['fail: persistentvolume "pv1" not found'],
+    },
+    {
+      name: 'refuses a volume that is being deleted, before it would hold it',
+      view: { volume: ofPv(volume({}, { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b'] })) },
+      plan: ['fail: PersistentVolume "pv1" is marked for deletion'],
+    },
+    {
+      name: 'holds a volume before it finds that it is not CSI',
+      view: { volume: ofPv(volume({ nfs: { server: 's', path: '/' } }, { finalizers: ['a/b'] })) },
+      plan: ['holdVolume', 'fail: pv spec contained non-csi source that was not migrated'],
+    },
+    {
+      name: 'holds an in-tree volume before it finds that it cannot be translated',
+      view: {
+        volume: ofPv(volume({ awsElasticBlockStore: { volumeID: 'aws://zone/bad' } }, { finalizers: ['a/b'] })),
+      },
+      plan: [
+        'holdVolume',
+        'fail: failed to translate in tree pv to CSI: failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume (aws://zone/bad)',
+      ],
+    },
+    {
+      name: 'fails on access modes that CSI cannot express, before any secret',
+      view: {
+        volume: ofPv(
+          volume({
+            accessModes: ['ReadOnlyMany', 'ReadWriteOnce'],
+            csi: csi({ controllerPublishSecretRef: { name: 's', namespace: 'n' } }),
+          }),
+        ),
+      },
+      plan: ['fail: CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume'],
+    },
+    {
+      name: 'fails without the node, after the secret',
+      view: {
+        node: { known: 'noNode' },
+        volume: ofPv(volume({ csi: csi({ controllerPublishSecretRef: { name: 's', namespace: 'n' } }) })),
+      },
+      plan: ['loadSecret', 'fail: csinode.storage.k8s.io "node1" not found'],
+    },
+    {
+      name: 'fails without the driver on the node, whatever the annotation says',
+      view: { node: { known: 'noDriver' }, va: claimed() },
+      plan: [`fail: CSINode node1 does not contain driver ${DRIVER}`],
+    },
+    {
+      name: 'attaches an inline volume without touching any PersistentVolume',
+      view: { volume: { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } },
+      plan: PUBLISH,
+    },
+    {
+      name: 'fails on an inline volume that is not CSI',
+      view: { volume: { from: 'inline', spec: { accessModes: ['ReadWriteOnce'] } } },
+      plan: ['fail: inline volume spec contains nil CSI source'],
+    },
+    {
+      name: 'claims an attached one without our finalizer when forced',
+      view: { va: attachment({ attached: true }), forced: true },
+      plan: PUBLISH,
+    },
+    {
+      name: 'publishes one without a status',
+      view: { va: claimed({ attached: undefined }) },
+      plan: ['publish'],
+    },
+    {
+      name: 'fails on a volume that is neither CSI nor translatable',
+      view: { volume: ofPv(volume({ nfs: { server: 's', path: '/' } })) },
+      plan: ['fail: pv spec contained non-csi source that was not migrated'],
+    },
+    {
+      name: 'holds a volume whose list of finalizers is empty, and one without a list',
+      view: { volume: ofPv(volume({}, { finalizers: undefined })) },
+      plan: ['holdVolume', ...PUBLISH],
+    },
+    {
+      name: 'asks for the secret of an inline volume',
+      view: {
+        volume: {
+          from: 'inline',
+          spec: { accessModes: ['ReadWriteOnce'], csi: csi({ controllerPublishSecretRef: { name: 's' } }) },
+        },
+      },
+      plan: ['loadSecret', ...PUBLISH],
+    },
+    {
+      name: "publishes another driver's volume that names us",
+      view: {
+        volume: ofPv({
+          ...volume(),
+          kind: 'foreign',
+          spec: { accessModes: ['ReadWriteOnce'], csi: csi({ driver: 'other' }) },
+        }),
+      },
+      plan: PUBLISH,
+    },
+  ]
+  it.each(rows)('$name', (row) => {
+    expect(summary(decideAttach(view(row.view)))).toStrictEqual(row.plan)
+  })
+
+  const waits: [string, Partial<AttachmentView>, unknown][] = [
+    ['the volume', { volume: ofPv(undefined) }, { on: 'volume', name: 'pv1' }],
+    ['the node', { node: { known: 'noNode' } }, { on: 'node', name: 'node1' }],
+    ['the driver on the node', { node: { known: 'noDriver' } }, { on: 'node', name: 'node1' }],
+    ['nothing that could come', { volume: { from: 'nowhere' } }, undefined],
+  ]
+  it.each(waits)('waits for %s', (_, change, waitsFor) => {
+    expect(decideAttach(view(change)).at(-1)).toMatchObject({ do: 'fail', waitsFor })
+  })
+})
+
+describe('the steps of an attach', () => {
+  it('name the volume to hold, the secret and the claim', () => {
+    const ref = { controllerPublishSecretRef: { name: 's', namespace: 'n' } }
+    const pv = volume({ csi: csi(ref) }, { finalizers: [] })
+    expect(decideAttach(view({ volume: ofPv(pv) })).slice(0, 3)).toEqual([
+      { do: 'holdVolume', name: 'pv1' },
+      { do: 'loadSecret', ref: { name: 's', namespace: 'n' } },
+      {
+        do: 'claim',
+        patch: {
+          kind: 'merge',
+          body: {
+            metadata: { annotations: { 'csi.alpha.kubernetes.io/node-id': 'node1-id' }, finalizers: [FINALIZER] },
+          },
+        },
+      },
+    ])
+  })
+
+  it.each([
+    { ref: {}, secret: { name: '', namespace: '' } },
+    { ref: { name: 's' }, secret: { name: 's', namespace: '' } },
+    { ref: null, secret: undefined },
+    { ref: undefined, secret: undefined },
+  ])('ask for secret $secret where the volume says $ref', ({ ref, secret }) => {
+    const steps = decideAttach(view({ volume: ofPv(volume({ csi: csi({ controllerPublishSecretRef: ref }) })) }))
+    expect(steps.find((step) => step.do === 'loadSecret')).toEqual(secret && { do: 'loadSecret', ref: secret })
+  })
+})
+
+describe('the publish request', () => {
+  const requestOf = (change: Partial<AttachmentView>): unknown => {
+    const step = decideAttach(view(change)).at(-1)
+    return step?.do === 'publish' ? step.request : step
+  }
+  const rwo = { mode: 1 }
+
+  it('carries handle, node id, capability and volume context', () => {
+    expect(requestOf({ volume: ofPv(volume({ csi: csi({ volumeAttributes: { a: 'b' } }) })) })).toEqual({
+      volumeId: 'handle-1',
+      nodeId: 'node1-id',
+      readonly: false,
+      volumeContext: { a: 'b' },
+      volumeCapability: {
+        accessType: { $case: 'mount', value: { fsType: '', mountFlags: [], volumeMountGroup: '' } },
+        accessMode: rwo,
+      },
+    })
+  })
+
+  it.each([
+    { readOnly: true, publishReadonly: true, readonly: true },
+    { readOnly: true, publishReadonly: false, readonly: false },
+    { readOnly: false, publishReadonly: true, readonly: false },
+    { readOnly: undefined, publishReadonly: true, readonly: false },
+  ])('readonly is $readonly for readOnly $readOnly with the capability $publishReadonly', (row) => {
+    const capabilities = { publishReadonly: row.publishReadonly, singleNodeMultiWriter: false }
+    const request = requestOf({ capabilities, volume: ofPv(volume({ csi: csi({ readOnly: row.readOnly }) })) })
+    expect(request).toMatchObject({ readonly: row.readonly })
+  })
+
+  it.each([
+    { fsType: 'xfs', defaultFsType: 'ext4', sent: 'xfs' },
+    { fsType: undefined, defaultFsType: 'ext4', sent: 'ext4' },
+    { fsType: '', defaultFsType: 'ext4', sent: 'ext4' },
+    { fsType: undefined, defaultFsType: '', sent: '' },
+  ])(
+    'asks for "$sent" where the volume says $fsType and the flag $defaultFsType',
+    ({ fsType, defaultFsType, sent }) => {
+      const settings = { driverName: DRIVER, finalizer: FINALIZER, defaultFsType }
+      const request = requestOf({ settings, volume: ofPv(volume({ csi: csi({ fsType }), mountOptions: ['b', 'a'] })) })
+      expect(request).toMatchObject({
+        volumeCapability: { accessType: { value: { fsType: sent, mountFlags: ['b', 'a'] } } },
+      })
+    },
+  )
+
+  it('drops file system and mount options of a block volume', () => {
+    const pv = volume({ volumeMode: 'Block', mountOptions: ['a'], csi: csi({ fsType: 'xfs' }) })
+    expect(requestOf({ volume: ofPv(pv) })).toMatchObject({
+      volumeCapability: { accessType: { $case: 'block', value: {} }, accessMode: rwo },
+    })
+  })
+
+  it.each([
+    { singleNodeMultiWriter: false, modes: ['ReadWriteOnce'], mode: Mode.SINGLE_NODE_WRITER },
+    { singleNodeMultiWriter: true, modes: ['ReadWriteOnce'], mode: Mode.SINGLE_NODE_MULTI_WRITER },
+    { singleNodeMultiWriter: true, modes: ['ReadWriteOncePod'], mode: Mode.SINGLE_NODE_SINGLE_WRITER },
+    { singleNodeMultiWriter: true, modes: ['ReadWriteMany'], mode: Mode.MULTI_NODE_MULTI_WRITER },
+  ])('asks for mode $mode for $modes with the capability $singleNodeMultiWriter', (row) => {
+    const capabilities = { publishReadonly: false, singleNodeMultiWriter: row.singleNodeMultiWriter }
+    const request = requestOf({ capabilities, volume: ofPv(volume({ accessModes: row.modes })) })
+    expect(request).toMatchObject({ volumeCapability: { accessMode: { mode: row.mode } } })
+  })
+
+  it('names a translated volume as translation does, unrepaired', () => {
+    const inTree = volume({ gcePersistentDisk: { pdName: 'd', fsType: 'xfs', readOnly: true } })
+    const capabilities = { publishReadonly: true, singleNodeMultiWriter: false }
+    expect(requestOf({ capabilities, volume: ofPv(inTree) })).toMatchObject({
+      volumeId: 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d',
+      readonly: true,
+      volumeContext: { partition: '' },
+      volumeCapability: { accessType: { value: { fsType: 'xfs' } } },
+    })
+  })
+
+  it('says that a translated volume is migrated, and no other', () => {
+    const inTree = volume({ awsElasticBlockStore: { volumeID: 'vol-1' } })
+    const inline = { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } as const
+    const migrated = [ofPv(inTree), ofPv(volume()), inline].map((each) => decideAttach(view({ volume: each })).at(-1))
+    expect(migrated).toMatchObject([{ migrated: true }, { migrated: false }, { migrated: false }])
+  })
+})

@@ -1,0 +1,97 @@
+import { messageOf } from '@csi-sidecars/base'
+import { volumeCapabilityOf } from '@csi-sidecars/csi'
+import type { ControllerPublishVolumeRequest, VolumeCapability } from '@csi-sidecars/csi-proto'
+import type { Patch, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
+import { type CallSource, callSource } from './call-source.ts'
+import type { Cause } from './memory.ts'
+import type { AttachmentView } from './observe.ts'
+import { claimPatch } from './patches.ts'
+
+export interface SecretRef {
+  readonly name: string
+  readonly namespace: string
+}
+
+export type PublishRequest = Omit<ControllerPublishVolumeRequest, 'secrets'>
+
+export type AttachStep =
+  /** See to it that the volume cannot be deleted while it is attached. */
+  | { readonly do: 'holdVolume'; readonly name: string }
+  | { readonly do: 'loadSecret'; readonly ref: SecretRef }
+  /** Store finalizer and node id: from here on only an unpublish lets the attachment go. */
+  | { readonly do: 'claim'; readonly patch: Patch }
+  | { readonly do: 'publish'; readonly request: PublishRequest; readonly migrated: boolean }
+  | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause | undefined }
+
+/**
+ * The steps of an attach in the order in which they go over the wire; none when there is nothing to do.
+ * All that can fail without the driver comes before the claim, which blocks the deletion of the attachment.
+ */
+export function decideAttach(view: AttachmentView): readonly AttachStep[] {
+  const { va, volume, forced, settings } = view
+  if (va.attached === true && !forced) return []
+  const steps: AttachStep[] = []
+  if (volume.from === 'pv' && volume.pv !== undefined) {
+    if (volume.pv.deleting) return [fail(`PersistentVolume "${volume.name}" is marked for deletion`)]
+    if (!volume.pv.finalizers?.includes(settings.finalizer)) steps.push({ do: 'holdVolume', name: volume.name })
+  }
+  const source = callSource(volume)
+  if (!source.ok) return [...steps, fail(source.message, missing(source.missingPv))]
+  const { csi, migrated } = source
+  const capability = capabilityOf(view, source)
+  if (!capability.ok) return [...steps, fail(capability.message)]
+  const secret = secretOf(csi.controllerPublishSecretRef)
+  if (secret !== undefined) steps.push({ do: 'loadSecret', ref: secret })
+  if (view.node.known !== 'id') return [...steps, nodeFailure(view)]
+  const { nodeId } = view.node
+  const claim = claimPatch(va, nodeId, settings.finalizer)
+  if (claim !== undefined) steps.push({ do: 'claim', patch: claim })
+  const request: PublishRequest = {
+    volumeId: csi.volumeHandle,
+    nodeId,
+    volumeCapability: capability.value,
+    readonly: csi.readOnly === true && view.capabilities.publishReadonly,
+    volumeContext: csi.volumeAttributes ?? {},
+  }
+  return [...steps, { do: 'publish', request, migrated }]
+}
+
+export function fail(message: string, waitsFor?: Cause): AttachStep & { do: 'fail' } {
+  return { do: 'fail', message, waitsFor }
+}
+
+/** A volume that is not there yet is waited for. */
+export function missing(pvName: string | undefined): Cause | undefined {
+  return pvName === undefined ? undefined : { on: 'volume', name: pvName }
+}
+
+/** The node's id is unknown: its CSINode is missing, or the driver does not run there. */
+export function nodeFailure({ va, node, settings }: AttachmentView): AttachStep & { do: 'fail' } {
+  const message =
+    node.known === 'noDriver'
+      ? `CSINode ${va.nodeName} does not contain driver ${settings.driverName}`
+      : `csinode.storage.k8s.io "${va.nodeName}" not found`
+  return fail(message, { on: 'node', name: va.nodeName })
+}
+
+type SecretReference = NonNullable<PersistentVolumeSpec['csi']>['controllerPublishSecretRef']
+
+export function secretOf(ref: SecretReference | undefined): SecretRef | undefined {
+  return ref == null ? undefined : { name: ref.name ?? '', namespace: ref.namespace ?? '' }
+}
+
+type Capability =
+  | { readonly ok: true; readonly value: VolumeCapability }
+  | { readonly ok: false; readonly message: string }
+
+function capabilityOf(
+  { capabilities, settings }: AttachmentView,
+  { spec, csi }: Pick<CallSource & { ok: true }, 'spec' | 'csi'>,
+): Capability {
+  const fsType = csi.fsType || settings.defaultFsType
+  try {
+    return { ok: true, value: volumeCapabilityOf({ ...spec, fsType }, capabilities.singleNodeMultiWriter) }
+  } catch (error) {
+    return { ok: false, message: messageOf(error) }
+  }
+}

@@ -1,0 +1,43 @@
+import { messageOf } from '@csi-sidecars/base'
+import { RpcError } from '@csi-sidecars/csi'
+import { isTooManyRequests } from '@csi-sidecars/kube-client'
+
+/** Why an attach or a detach failed, in the words that users see. */
+export class OperationError extends Error {
+  override readonly name = 'OperationError'
+}
+
+/** Puts what was being done in front of why it failed. */
+export function during(what: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new OperationError(`${what}: ${messageOf(cause)}`, { cause })
+  }
+}
+
+/** What a failure means for the object, the retry and the log; decided here only. */
+export interface Failure {
+  readonly message: string
+  /** The gRPC status, when the driver itself has answered with one. */
+  readonly code: number | undefined
+  /** Whether users are told in the object's status. */
+  readonly tell: boolean
+  /** Whether it went away in mid-call: it is tried again when it is back. */
+  readonly awaitsDriver: boolean
+  /** When the driver has said to come back. */
+  readonly retryAfterMs: number | undefined
+}
+
+/**
+ * Users are told of every failure but two that only delay the work and say nothing about the volume:
+ * an API server that asks for patience, and a driver that went away in mid-call and is awaited.
+ */
+export function failureOf(error: unknown, driverLost: boolean): Failure {
+  const message = messageOf(error)
+  if (error instanceof RpcError) {
+    // One that asks for no wait at all gets the usual one: it would be called without a pause.
+    const retryAfterMs = error.retryAfterMs || undefined
+    return { message, code: error.code, tell: !driverLost, awaitsDriver: driverLost, retryAfterMs }
+  }
+  const busy = isTooManyRequests(error instanceof OperationError ? error.cause : error)
+  return { message, code: undefined, tell: !busy, awaitsDriver: false, retryAfterMs: undefined }
+}

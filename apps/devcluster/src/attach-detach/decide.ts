@@ -1,0 +1,118 @@
+import { unreachable } from '@csi-sidecars/base'
+import type { AttachedTo } from './actual-state.ts'
+import type { PodRef } from './desired-state.ts'
+
+/** One volume and one node that wants it, has it, or may have it. */
+export interface NodeView {
+  readonly node: string
+  /** The pods for which the volume should be there; none: it should not. */
+  readonly pods: readonly PodRef[]
+  readonly actual: AttachedTo | undefined
+  /** The VolumeAttachment as it stands in the API. */
+  readonly attachment: 'none' | 'waiting' | 'attached' | 'deleting'
+  /** What the attacher complains of, unless that was told already. */
+  readonly newError: string | undefined
+  readonly isReported: boolean
+  /** The kubelet has said that it uses the volume, or may be about to. */
+  readonly inUse: boolean
+  readonly health: 'healthy' | 'unhealthy' | 'gone'
+  readonly outOfService: boolean
+  readonly multiAttachTold: boolean
+}
+
+/** One volume and all that its next step depends on, at one moment. */
+export interface VolumeView {
+  readonly multiAttach: boolean
+  readonly nodes: readonly NodeView[]
+  readonly now: number
+  /** How long an unhealthy node may say that it uses the volume; undefined: for ever. */
+  readonly maxWaitForUnmountMs: number | undefined
+}
+
+export type Force = 'timeout' | 'out-of-service'
+
+export type Step =
+  | { readonly do: 'markDetached'; readonly node: string }
+  | { readonly do: 'markAttached'; readonly node: string; readonly pods: readonly PodRef[] }
+  | { readonly do: 'markUncertain'; readonly node: string }
+  /** It is where it should be: no detach is wanted any more, and the node may use it. */
+  | { readonly do: 'keep'; readonly node: string }
+  | { readonly do: 'requestDetach'; readonly node: string }
+  /** Nothing but the clock may bring the key back. */
+  | { readonly do: 'wait'; readonly ms: number }
+  /** The node must not begin to use the volume any more; then, unless forced, it is asked whether it has begun. */
+  | { readonly do: 'detach'; readonly node: string; readonly force: Force | undefined }
+  | { readonly do: 'attach'; readonly node: string }
+  | { readonly do: 'tellFailure'; readonly node: string; readonly pods: readonly PodRef[]; readonly message: string }
+  | {
+      readonly do: 'tellMultiAttach'
+      readonly node: string
+      readonly pods: readonly PodRef[]
+      readonly others: readonly string[]
+    }
+
+/** The reconciler's plan for one volume. Detaches come first: a pod that moved needs its volume off the old node. */
+export function decideVolume(view: VolumeView): readonly Step[] {
+  const steps: Step[] = []
+  /** Nodes that have the volume, or may have it, once the steps so far are done. */
+  const holders = new Map(view.nodes.filter(({ actual }) => actual !== undefined).map((node) => [node.node, node]))
+  for (const node of view.nodes) {
+    if (node.pods.length > 0 || node.actual === undefined) continue
+    const plan = decideDetach(node, node.actual, view)
+    if (plan.some((step) => step.do === 'markDetached')) holders.delete(node.node)
+    if (plan.some((step) => step.do === 'detach')) holders.set(node.node, { ...node, attachment: 'deleting' })
+    steps.push(...plan)
+  }
+  for (const node of view.nodes) {
+    if (node.pods.length === 0) continue
+    const others = [...holders.values()].filter((other) => other.node !== node.node)
+    const plan = decideAttach(node, others, view.multiAttach || others.length === 0)
+    if (plan.some((step) => step.do === 'attach')) holders.set(node.node, node)
+    steps.push(...plan)
+  }
+  return steps
+}
+
+function decideDetach(node: NodeView, actual: AttachedTo, view: VolumeView): readonly Step[] {
+  const { node: name, attachment, inUse, outOfService, health } = node
+  if (attachment === 'none') return [{ do: 'markDetached', node: name }]
+  if (attachment === 'deleting') return actual.state === 'attached' ? [{ do: 'markUncertain', node: name }] : []
+  if (outOfService) return [{ do: 'detach', node: name, force: 'out-of-service' }]
+  if (!inUse) return [{ do: 'detach', node: name, force: undefined }]
+  const asked: Step = { do: 'requestDetach', node: name }
+  // A healthy node is waited for however long it takes: it is unmounting, or a pod is still writing.
+  if (health === 'healthy' || view.maxWaitForUnmountMs === undefined) return [asked]
+  const left = (actual.detachRequestedAt ?? view.now) + view.maxWaitForUnmountMs - view.now
+  if (left <= 0) return [{ do: 'detach', node: name, force: 'timeout' }]
+  return [asked, { do: 'wait', ms: left }]
+}
+
+function decideAttach(node: NodeView, others: readonly NodeView[], mayAttach: boolean): readonly Step[] {
+  const { node: name, pods, actual, attachment, newError } = node
+  const uncertain: Step[] = actual?.state === 'uncertain' ? [] : [{ do: 'markUncertain', node: name }]
+  switch (attachment) {
+    case 'none': {
+      // Whatever was thought of it: without an attachment it is not there. Somebody else may have deleted that.
+      const detached: Step[] = actual === undefined ? [] : [{ do: 'markDetached', node: name }]
+      return [...detached, ...(mayAttach ? [{ do: 'attach' as const, node: name }] : multiAttach(node, others))]
+    }
+    case 'deleting':
+      // Wanted again in the middle of its detach, which must end first.
+      return uncertain
+    case 'attached':
+      if (actual?.state !== 'attached') return [{ do: 'markAttached', node: name, pods }]
+      return node.isReported && actual.detachRequestedAt === undefined ? [] : [{ do: 'keep', node: name }]
+    case 'waiting':
+      if (newError === undefined) return uncertain
+      return [...uncertain, { do: 'tellFailure', node: name, pods, message: newError }]
+    default:
+      return unreachable(attachment)
+  }
+}
+
+/** Told once, while another node has the volume and nobody is taking it away. */
+function multiAttach({ node, pods, multiAttachTold }: NodeView, others: readonly NodeView[]): readonly Step[] {
+  const holders = others.filter(({ attachment }) => attachment !== 'deleting')
+  if (multiAttachTold || holders.length === 0) return []
+  return [{ do: 'tellMultiAttach', node, pods, others: holders.map((other) => other.node) }]
+}

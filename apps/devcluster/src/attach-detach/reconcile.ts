@@ -1,0 +1,180 @@
+import { unreachable } from '@csi-sidecars/base'
+import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
+import { NODES, PODS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { nodeProjection } from '../caches/node.ts'
+import { type ControllerParts, targetOf } from '../control.ts'
+import { attachmentName, csiVolumeOf } from '../volume-names.ts'
+import { decideVolume, type Force, type Step } from './decide.ts'
+import type { PodRef } from './desired-state.ts'
+import type { StatusWriter } from './node-status.ts'
+import type { World } from './world.ts'
+
+export interface AttachDetachParts extends ControllerParts {
+  readonly world: World
+  readonly writeStatus: StatusWriter
+}
+
+/** One volume in work. */
+interface Run {
+  readonly volumeName: string
+  readonly parts: AttachDetachParts
+  readonly signal: AbortSignal
+  /** When to come back if nothing else happens. */
+  wakeMs: number | undefined
+}
+
+/** Brings one volume closer to where it should be. Attach and detach are asked for here; their ends come as events. */
+export async function reconcileVolume(
+  volumeName: string,
+  parts: AttachDetachParts,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const run: Run = { volumeName, parts, signal, wakeMs: undefined }
+  const { world, clock } = parts
+  try {
+    for (const step of decideVolume(world.observe(volumeName, clock.monotonic()))) await perform(step, run)
+  } catch (error) {
+    signal.throwIfAborted()
+    return { kind: 'retry', cause: error }
+  }
+  return run.wakeMs === undefined ? SETTLED : { kind: 'retryAfter', ms: run.wakeMs }
+}
+
+async function perform(step: Step, run: Run): Promise<void> {
+  const { volumeName, parts, signal } = run
+  const { actual, desired } = parts.world
+  switch (step.do) {
+    case 'markDetached':
+      actual.markDetached(volumeName, step.node)
+      return await parts.writeStatus(step.node, signal)
+    case 'markUncertain':
+      actual.markUncertain(volumeName, step.node)
+      return await parts.writeStatus(step.node, signal)
+    case 'markAttached':
+      actual.markAttached(volumeName, step.node)
+      await parts.writeStatus(step.node, signal)
+      return tell(step.pods, 'Normal', 'SuccessfulAttachVolume', about(run, 'AttachVolume.Attach succeeded'), parts)
+    case 'keep':
+      actual.resetDetachRequest(volumeName, step.node)
+      actual.report(volumeName, step.node)
+      return await parts.writeStatus(step.node, signal)
+    case 'requestDetach':
+      return actual.requestDetach(volumeName, step.node, parts.clock.monotonic())
+    case 'wait':
+      run.wakeMs = Math.min(step.ms, run.wakeMs ?? step.ms)
+      return
+    case 'detach':
+      return await detach(step.node, step.force, run)
+    case 'attach':
+      return await attach(step.node, run)
+    case 'tellFailure': {
+      const attachment = parts.world.attachmentOf(volumeName, step.node)
+      if (attachment !== undefined) parts.world.errorTold(attachment)
+      const message = `${about(run, 'AttachVolume.Attach failed')}: ${step.message}`
+      return tell(step.pods, 'Warning', 'FailedAttachVolume', message, parts)
+    }
+    case 'tellMultiAttach':
+      desired.multiAttachTold(volumeName, step.node)
+      return tellMultiAttach(step.pods, step.others, run)
+    default:
+      unreachable(step)
+  }
+}
+
+async function attach(node: string, { volumeName, parts, signal }: Run): Promise<void> {
+  const { client, caches, world } = parts
+  const volume = csiVolumeOf(volumeName)
+  const spec = world.desired.specOf(volumeName)
+  if (volume === undefined || spec === undefined) return
+  const name = attachmentName(volume, node)
+  const attachment: VolumeAttachment = {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'VolumeAttachment',
+    metadata: { name },
+    spec: { attacher: volume.driver, nodeName: node, source: { persistentVolumeName: spec.pvName } },
+  }
+  // From here on it may be there, whatever becomes of the request.
+  world.actual.markUncertain(volumeName, node)
+  try {
+    caches.attachments.learn(await client.create(VOLUME_ATTACHMENTS, attachment, { signal }))
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error
+    caches.attachments.learn(await client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
+  }
+}
+
+/**
+ * The order keeps a mounted volume safe: first the node is told not to use it any more, then it is asked whether it
+ * does. A kubelet says that it will use a volume before it looks whether it may.
+ */
+async function detach(node: string, force: Force | undefined, run: Run): Promise<void> {
+  const { volumeName, parts, signal } = run
+  const { world, clock, client, log } = parts
+  const { actual } = world
+  actual.requestDetach(volumeName, node, clock.monotonic())
+  actual.unreport(volumeName, node)
+  await parts.writeStatus(node, signal)
+  if (force === undefined && (await isInUseNow(node, run))) {
+    actual.markUncertain(volumeName, node)
+    return
+  }
+  if (force !== undefined) log.info('Detaching by force', { volume: volumeName, node, reason: force })
+  const attachment = world.attachmentOf(volumeName, node)
+  actual.markUncertain(volumeName, node)
+  if (attachment === undefined) return
+  try {
+    world.deletionSent(attachment)
+    await client.delete(VOLUME_ATTACHMENTS, { name: attachment.key }, { signal })
+  } catch (error) {
+    world.attachmentGone(attachment)
+    if (!isNotFound(error)) throw error
+  }
+}
+
+/** Asks the API itself: the cache may not have the node's last word. A node that is gone uses nothing. */
+async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Promise<boolean> {
+  try {
+    const now = nodeProjection(await parts.client.get(NODES, { name: node }, { signal }))
+    parts.world.actual.setInUse(node, now.volumesInUse)
+    return now.volumesInUse.includes(volumeName)
+  } catch (error) {
+    if (isNotFound(error)) return false
+    throw error
+  }
+}
+
+/** Each pod is told of those in its own namespace; of others it learns the number only. */
+function tellMultiAttach(pods: readonly PodRef[], others: readonly string[], run: Run): void {
+  const { volumeName, parts } = run
+  const users = others.flatMap((node) => parts.world.desired.podsOn(volumeName, node))
+  for (const pod of pods) {
+    const message = `${about(run, 'Multi-Attach error')}${whoUsesIt(pod, users)}`
+    tell([pod], 'Warning', 'FailedAttachVolume', message, parts)
+  }
+}
+
+function whoUsesIt(pod: PodRef, users: readonly PodRef[]): string {
+  if (users.length === 0) return "Volume is already exclusively attached to one node and can't be attached to another"
+  const [namespace] = pod.key.split('/')
+  const local = users.filter(({ key }) => key.startsWith(`${namespace}/`)).map(({ key }) => key.split('/')[1])
+  const foreign = users.length - local.length
+  const foreignText = `${foreign} pod(s) in different namespaces`
+  if (local.length === 0) return `Volume is already used by ${foreignText}`
+  return `Volume is already used by pod(s) ${local.join(', ')}${foreign > 0 ? ` and ${foreignText}` : ''}`
+}
+
+/** As kubectl shows it: what happened, and to which volume. */
+function about({ volumeName, parts }: Run, what: string): string {
+  return `${what} for volume "${parts.world.desired.specOf(volumeName)?.pvName ?? volumeName}" `
+}
+
+function tell(
+  pods: readonly PodRef[],
+  type: 'Normal' | 'Warning',
+  reason: string,
+  message: string,
+  { recorder }: ControllerParts,
+): void {
+  for (const pod of pods) recorder.event(targetOf(PODS, pod), type, reason, message)
+}

@@ -1,0 +1,52 @@
+import type { Caches } from '../caches/caches.ts'
+import type { Claim } from '../caches/claim.ts'
+import { type CachedPod, isTerminated } from '../caches/pod.ts'
+import type { Volume } from '../caches/volume.ts'
+import { uniqueVolumeName } from '../volume-names.ts'
+import type { VolumeSpec } from './desired-state.ts'
+
+type Stores = Pick<Caches, 'claims' | 'volumes' | 'drivers'>
+
+/** Whether the pod's volumes are to be attached: it is placed and its containers run or will. */
+export function wantsVolumes(pod: CachedPod): boolean {
+  return pod.nodeName !== '' && !isTerminated(pod)
+}
+
+/** A volume of a pod, as far as attach is concerned. */
+export type Resolved =
+  | { readonly is: 'attachable'; readonly spec: VolumeSpec }
+  /** Known, and none that is attached. */
+  | { readonly is: 'notAttachable'; readonly volumeName: string | undefined }
+  /** Its claim is not bound, or not all of it is in the caches yet. */
+  | { readonly is: 'unknown' }
+
+export function resolveVolumes(pod: CachedPod, stores: Stores): readonly Resolved[] {
+  return pod.volumes.map((volume) => {
+    // What a pod declares itself needs no attach, CSI or not.
+    if (volume.is !== 'claim') return { is: 'notAttachable', volumeName: undefined }
+    const claim = stores.claims.store.get(`${pod.namespace}/${volume.claim}`)
+    if (claim === undefined || (volume.ephemeral && claim.ownerUid !== pod.uid)) return { is: 'unknown' }
+    const bound = boundVolume(claim, stores)
+    return bound === undefined ? { is: 'unknown' } : resolve(bound, stores)
+  })
+}
+
+/** The volume of a claim that is bound from both sides. */
+export function boundVolume(claim: Claim, { volumes }: Pick<Caches, 'volumes'>): Volume | undefined {
+  if (claim.phase !== 'Bound' || claim.volumeName === '') return undefined
+  const volume = volumes.store.get(claim.volumeName)
+  return volume?.claimRef?.uid === claim.uid ? volume : undefined
+}
+
+function resolve(volume: Volume, { drivers }: Stores): Resolved {
+  if (volume.csi === undefined) return { is: 'notAttachable', volumeName: undefined }
+  const volumeName = uniqueVolumeName(volume.csi)
+  // A driver of which nothing is known needs attach.
+  if (drivers.store.get(volume.csi.driver)?.attachRequired === false) return { is: 'notAttachable', volumeName }
+  return { is: 'attachable', spec: { volumeName, pvName: volume.key, multiAttach: mayAttachTwice(volume) } }
+}
+
+/** Without any access mode nothing is known against it. */
+export function mayAttachTwice({ accessModes }: Pick<Volume, 'accessModes'>): boolean {
+  return accessModes.length === 0 || accessModes.some((mode) => mode === 'ReadWriteMany' || mode === 'ReadOnlyMany')
+}

@@ -1,0 +1,207 @@
+import { describe, expect, it } from '@jest/globals'
+import type { CachedNode } from '../caches/node.ts'
+import type { CachedPod } from '../caches/pod.ts'
+import type { Volume } from '../caches/volume.ts'
+import { boundPair, claim, node, pod, refTo, storageClass, volume } from '../testing/objects.ts'
+import { type ClaimToPlace, decidePlace, type NodeOption, type PlaceStep, type PlaceView } from './decide.ts'
+
+const WAITS = storageClass({ waitsForConsumer: true })
+
+const option = (name: string, change: Partial<CachedNode> = {}, rest: Partial<NodeOption> = {}): NodeOption => ({
+  node: node({ key: name, ...change }),
+  pods: 0,
+  room: undefined,
+  ...rest,
+})
+
+const bound = (change: Partial<Volume> = {}): ClaimToPlace => {
+  const pair = boundPair({ volume: change })
+  return { name: 'data', claim: pair.claim, volume: pair.volume, storageClass: WAITS, isTaken: false }
+}
+
+const unbound = (change: Partial<ClaimToPlace> = {}): ClaimToPlace => ({
+  name: 'data',
+  claim: claim(),
+  volume: undefined,
+  storageClass: WAITS,
+  isTaken: false,
+  ...change,
+})
+
+const unplaced = (change: Partial<CachedPod> = {}): CachedPod => pod({ nodeName: '', ...change })
+
+const decide = (change: Partial<PlaceView>): string[] =>
+  decidePlace({ pod: unplaced(), claims: [], nodes: [option('node-1'), option('node-2')], volumes: [], ...change }).map(
+    inShort,
+  )
+
+function inShort(step: PlaceStep): string {
+  switch (step.do) {
+    case 'bind':
+      return `bind to ${step.node}`
+    case 'reserve':
+      return `reserve ${step.volume.key} for ${step.claim.name}`
+    case 'selectNode':
+      return `provision ${step.claim.name} for ${step.node}`
+    case 'tell':
+      return step.message
+  }
+}
+
+const zone = (name: string): Volume['required'] => ({
+  nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: [name] }] }],
+})
+
+describe('a pod', () => {
+  const rows: { name: string; view: Partial<PlaceView>; steps: string[] }[] = [
+    {
+      name: 'goes to the node with the fewest pods',
+      view: { nodes: [option('node-1', {}, { pods: 2 }), option('node-2', {}, { pods: 1 })] },
+      steps: ['bind to node-2'],
+    },
+    {
+      name: 'goes to the first of equal ones',
+      view: { nodes: [option('node-2'), option('node-1')] },
+      steps: ['bind to node-1'],
+    },
+    {
+      name: 'goes where its selector says',
+      view: {
+        pod: unplaced({ nodeSelector: { 'kubernetes.io/hostname': 'node-2' } }),
+        nodes: [option('node-1'), option('node-2')],
+      },
+      steps: ['bind to node-2'],
+    },
+    {
+      name: 'goes nowhere that is cordoned, away, tainted or full',
+      view: {
+        claims: [bound()],
+        nodes: [
+          option('a', { unschedulable: true }),
+          option('b', { ready: false }),
+          option('c', { taints: [{ key: 'k', value: '', effect: 'NoSchedule' }] }),
+          option('d', {}, { room: 0 }),
+        ],
+      },
+      steps: [
+        '0/4 nodes are available: 1 node(s) exceed max volume count, 1 node(s) had untolerated taint(s), 2 node(s) were unschedulable.',
+      ],
+    },
+    {
+      name: 'goes where it tolerates the taint',
+      view: {
+        pod: unplaced({ tolerations: [{ key: 'k', operator: 'Exists' }] }),
+        nodes: [option('node-1', { taints: [{ key: 'k', value: 'v', effect: 'NoExecute' }] })],
+      },
+      steps: ['bind to node-1'],
+    },
+    {
+      name: 'waits without any node',
+      view: { nodes: [] },
+      steps: ['0/0 nodes are available: no nodes available to schedule pods.'],
+    },
+    {
+      name: 'goes where its volume can be reached',
+      view: {
+        claims: [bound({ required: zone('b') })],
+        nodes: [option('node-1', { labels: { zone: 'a' } }), option('node-2', { labels: { zone: 'b' } })],
+      },
+      steps: ['bind to node-2'],
+    },
+    {
+      name: 'waits for its claim',
+      view: { claims: [unbound({ claim: undefined })] },
+      steps: ['persistentvolumeclaim "data" not found'],
+    },
+    {
+      name: 'waits while a claim that does not wait for it is unbound',
+      view: { claims: [unbound({ storageClass: storageClass() })] },
+      steps: ['pod has unbound immediate PersistentVolumeClaims'],
+    },
+    {
+      name: 'does not come to a claim that is being deleted',
+      view: { claims: [unbound({ claim: claim({ deleting: true }) })] },
+      steps: ['persistentvolumeclaim "data" is being deleted'],
+    },
+    {
+      name: 'does not share a claim for one pod',
+      view: { claims: [{ ...bound(), isTaken: true }] },
+      steps: ['node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode'],
+    },
+  ]
+  it.each(rows)('$name', (row) => {
+    expect(decide(row.view)).toEqual(row.steps)
+  })
+})
+
+describe('a claim that waited for its pod', () => {
+  const rows: { name: string; view: Partial<PlaceView>; steps: string[] }[] = [
+    { name: 'is provisioned for the node', view: { claims: [unbound()] }, steps: ['provision data for node-1'] },
+    {
+      name: 'gets a volume that is there',
+      view: { claims: [unbound()], volumes: [volume()] },
+      steps: ['reserve pv-1 for data'],
+    },
+    {
+      name: 'gets no volume out of reach',
+      view: { claims: [unbound()], volumes: [volume({ required: zone('far') })] },
+      steps: ['provision data for node-1'],
+    },
+    {
+      name: 'and a second one get two volumes',
+      view: {
+        claims: [unbound(), unbound({ name: 'more', claim: claim({ name: 'more' }) })],
+        volumes: [volume({ key: 'pv-1' }), volume({ key: 'pv-2' })],
+      },
+      steps: ['reserve pv-1 for data', 'reserve pv-2 for more'],
+    },
+    {
+      name: 'stays with the node it was first provisioned for',
+      view: {
+        claims: [unbound({ claim: claim({ annotations: { 'volume.kubernetes.io/selected-node': 'node-2' } }) })],
+      },
+      steps: [],
+    },
+    {
+      name: 'is provisioned elsewhere when that node will not do any more',
+      view: {
+        claims: [unbound({ claim: claim({ annotations: { 'volume.kubernetes.io/selected-node': 'node-9' } }) })],
+      },
+      steps: ['provision data for node-1'],
+    },
+    {
+      name: 'waits for the PV controller once a volume is reserved',
+      view: { claims: [unbound()], volumes: [volume({ claimRef: refTo(claim()) })] },
+      steps: [],
+    },
+    {
+      name: 'is not provisioned where its class is not allowed',
+      view: {
+        claims: [
+          unbound({
+            storageClass: storageClass({
+              waitsForConsumer: true,
+              allowedTopologies: [{ matchLabelExpressions: [{ key: 'zone', values: ['b'] }] }],
+            }),
+          }),
+        ],
+        nodes: [option('node-1', { labels: { zone: 'a' } }), option('node-2', { labels: { zone: 'b' } })],
+      },
+      steps: ['provision data for node-2'],
+    },
+    {
+      name: 'of a class without provisioner waits for a volume',
+      view: {
+        claims: [
+          unbound({
+            storageClass: storageClass({ waitsForConsumer: true, provisioner: 'kubernetes.io/no-provisioner' }),
+          }),
+        ],
+      },
+      steps: ["0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind."],
+    },
+  ]
+  it.each(rows)('$name', (row) => {
+    expect(decide(row.view)).toEqual(row.steps)
+  })
+})

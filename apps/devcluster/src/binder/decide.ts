@@ -1,0 +1,158 @@
+import { SELECTED_NODE } from '../caches/annotations.ts'
+import type { Claim } from '../caches/claim.ts'
+import type { CachedNode } from '../caches/node.ts'
+import type { CachedPod } from '../caches/pod.ts'
+import type { CachedClass } from '../caches/storage.ts'
+import type { Volume } from '../caches/volume.ts'
+import { findBestMatch } from '../persistent-volume/match.ts'
+import { matchesNode } from '../selectors.ts'
+
+/** A claim of the pod that is to be placed. */
+export interface ClaimToPlace {
+  readonly name: string
+  readonly claim: Claim | undefined
+  /** The volume that it is bound to. */
+  readonly volume: Volume | undefined
+  readonly storageClass: CachedClass | undefined
+  /** Another pod uses it, though it is for one pod only. */
+  readonly isTaken: boolean
+}
+
+export interface NodeOption {
+  readonly node: CachedNode
+  /** How many pods it has. */
+  readonly pods: number
+  /** How many more volumes of the driver it takes; undefined: any number. */
+  readonly room: number | undefined
+}
+
+/** A pod that nobody has placed, and all that its place depends on. */
+export interface PlaceView {
+  readonly pod: CachedPod
+  readonly claims: readonly ClaimToPlace[]
+  readonly nodes: readonly NodeOption[]
+  readonly volumes: readonly Volume[]
+}
+
+export type PlaceStep =
+  /** A volume that is there already: it is promised to the claim, and the PV controller does the rest. */
+  | { readonly do: 'reserve'; readonly volume: Volume; readonly claim: Claim }
+  /** A volume is to be made where the node can reach it. */
+  | { readonly do: 'selectNode'; readonly claim: Claim; readonly node: string }
+  | { readonly do: 'bind'; readonly node: string }
+  | { readonly do: 'tell'; readonly message: string }
+
+/** Where the pod goes. While a claim of it still waits for its volume, what that needs is done first. */
+export function decidePlace(view: PlaceView): readonly PlaceStep[] {
+  const { claims } = view
+  const obstacle = claims.map(whyNot).find((why) => why !== undefined)
+  if (obstacle !== undefined) return [{ do: 'tell', message: obstacle }]
+  const refusals = new Map<string, number>()
+  const choices: Choice[] = []
+  for (const option of view.nodes) {
+    const choice = choiceOf(option, view)
+    if (typeof choice !== 'string') choices.push(choice)
+    else refusals.set(choice, (refusals.get(choice) ?? 0) + 1)
+  }
+  const chosen = best(choices, selectedNode(claims))
+  if (chosen === undefined) return [{ do: 'tell', message: unavailable(view.nodes.length, refusals) }]
+  const isBound = claims.every(({ volume }) => volume !== undefined)
+  return isBound ? [{ do: 'bind', node: chosen.node }] : stepsFor(chosen)
+}
+
+/** What keeps the pod from any node. */
+function whyNot({ name, claim, volume, storageClass, isTaken }: ClaimToPlace): string | undefined {
+  if (claim === undefined) return `persistentvolumeclaim "${name}" not found`
+  if (claim.deleting) return `persistentvolumeclaim "${name}" is being deleted`
+  if (claim.phase === 'Lost')
+    return `persistentvolumeclaim "${name}" bound to non-existent persistentvolume "${claim.volumeName}"`
+  if (isTaken) return 'node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode'
+  const waits = storageClass?.waitsForConsumer === true
+  return volume === undefined && !waits ? 'pod has unbound immediate PersistentVolumeClaims' : undefined
+}
+
+interface Choice {
+  readonly node: string
+  readonly pods: number
+  readonly reserve: readonly { readonly volume: Volume; readonly claim: Claim }[]
+  readonly provision: readonly Claim[]
+}
+
+/** What the node would need, or why it will not do. */
+function choiceOf({ node, pods, room }: NodeOption, { pod, claims, volumes }: PlaceView): Choice | string {
+  if (node.unschedulable || !node.ready) return 'node(s) were unschedulable'
+  if (node.taints.some((taint) => isRepelling(taint.effect) && !tolerates(pod, taint)))
+    return 'node(s) had untolerated taint(s)'
+  const selected = Object.entries(pod.nodeSelector).every(([key, value]) => node.labels[key] === value)
+  if (!selected) return "node(s) didn't match Pod's node affinity/selector"
+  if (room !== undefined && claims.length > room) return 'node(s) exceed max volume count'
+  const place = { name: node.key, labels: node.labels }
+  const taken = new Set<string>()
+  const reserve: { volume: Volume; claim: Claim }[] = []
+  const provision: Claim[] = []
+  for (const { claim, volume, storageClass } of claims) {
+    if (claim === undefined) continue
+    if (volume !== undefined) {
+      if (!matchesNode(volume.required, place)) return 'node(s) had volume node affinity conflict'
+      continue
+    }
+    const match = findBestMatch(claim, volumes, { node: place, delayed: true, taken })
+    if (match !== undefined) {
+      taken.add(match.key)
+      reserve.push({ volume: match, claim })
+    } else if (canProvision(storageClass, node)) provision.push(claim)
+    else return "node(s) didn't find available persistent volumes to bind"
+  }
+  return { node: node.key, pods, reserve, provision }
+}
+
+function isRepelling(effect: string): boolean {
+  return effect === 'NoSchedule' || effect === 'NoExecute'
+}
+
+function tolerates(pod: CachedPod, taint: CachedNode['taints'][number]): boolean {
+  return pod.tolerations.some(({ key, operator = 'Equal', value = '', effect }) => {
+    if (effect && effect !== taint.effect) return false
+    if (!key) return operator === 'Exists'
+    return key === taint.key && (operator === 'Exists' || value === taint.value)
+  })
+}
+
+function canProvision(storageClass: CachedClass | undefined, { labels }: CachedNode): boolean {
+  if (storageClass === undefined || storageClass.provisioner.startsWith('kubernetes.io/')) return false
+  const terms = storageClass.allowedTopologies ?? []
+  if (terms.length === 0) return true
+  return terms.some(({ matchLabelExpressions }) =>
+    (matchLabelExpressions ?? []).every(({ key, values }) => values.includes(labels[key] ?? '')),
+  )
+}
+
+/** A node for which a claim is being provisioned already: the choice was made. */
+function selectedNode(claims: readonly ClaimToPlace[]): string | undefined {
+  for (const { claim, volume } of claims) {
+    const node = claim?.annotations[SELECTED_NODE]
+    if (node !== undefined && volume === undefined) return node
+  }
+  return undefined
+}
+
+/** The emptiest; of equal ones the first by name. */
+function best(choices: readonly Choice[], selected: string | undefined): Choice | undefined {
+  const chosen = choices.find(({ node }) => node === selected)
+  return chosen ?? choices.toSorted((a, b) => a.pods - b.pods || (a.node < b.node ? -1 : 1))[0]
+}
+
+function stepsFor({ node, reserve, provision }: Choice): readonly PlaceStep[] {
+  const asked = provision.filter(({ annotations }) => annotations[SELECTED_NODE] !== node)
+  // One that is reserved already waits for the PV controller.
+  const free = reserve.filter(({ volume }) => volume.claimRef === undefined)
+  return [
+    ...free.map(({ volume, claim }) => ({ do: 'reserve' as const, volume, claim })),
+    ...asked.map((claim) => ({ do: 'selectNode' as const, claim, node })),
+  ]
+}
+
+function unavailable(nodes: number, refusals: ReadonlyMap<string, number>): string {
+  const reasons = [...refusals].map(([why, count]) => `${count} ${why}`).sort()
+  return `0/${nodes} nodes are available: ${reasons.length > 0 ? reasons.join(', ') : 'no nodes available to schedule pods'}.`
+}

@@ -1,0 +1,55 @@
+/** The annotations and finalizers by which the parts of Kubernetes talk to each other about volumes. */
+
+/** On a claim: its binding was completed once; a claim that is unbound from then on is lost. */
+export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed'
+/** On claim and volume: the controller made this half of the binding; without it the user did. */
+export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller'
+/** On a claim: the node for which the binder wants it provisioned. */
+export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
+/** On a claim: who is to provision it. The second is the older spelling, which provisioners still read. */
+export const STORAGE_PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
+export const BETA_STORAGE_PROVISIONER = 'volume.beta.kubernetes.io/storage-provisioner'
+/** On a volume: who provisioned it, and thus who deletes it. */
+export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
+/** On a volume: the size its file system still has while it is expanded. */
+export const PRE_RESIZE_CAPACITY = 'volume.alpha.kubernetes.io/pre-resize-capacity'
+/** On a claim: the driver expands without the node's help. */
+export const NODE_EXPANSION_NOT_REQUIRED = 'volume.kubernetes.io/node-expansion-not-required'
+/** On a volume: the secret for DeleteVolume. */
+export const DELETION_SECRET_NAME = 'volume.kubernetes.io/provisioner-deletion-secret-name'
+export const DELETION_SECRET_NAMESPACE = 'volume.kubernetes.io/provisioner-deletion-secret-namespace'
+/** On a volume: the secret for ControllerModifyVolume, which the resizer reads. */
+export const MODIFY_SECRET_NAME = 'volume.kubernetes.io/controller-modify-secret-name'
+export const MODIFY_SECRET_NAMESPACE = 'volume.kubernetes.io/controller-modify-secret-namespace'
+/** On a class: claims that name no class get this one. */
+export const IS_DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class'
+
+export const CLAIM_PROTECTION = 'kubernetes.io/pvc-protection'
+export const VOLUME_PROTECTION = 'kubernetes.io/pv-protection'
+/** Keeps a volume that is to be deleted with its claim until the driver has deleted it. */
+export const PROVISIONER_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
+
+const KEPT: readonly string[] = [
+  BIND_COMPLETED,
+  BOUND_BY_CONTROLLER,
+  SELECTED_NODE,
+  STORAGE_PROVISIONER,
+  BETA_STORAGE_PROVISIONER,
+  PROVISIONED_BY,
+  PRE_RESIZE_CAPACITY,
+  NODE_EXPANSION_NOT_REQUIRED,
+  DELETION_SECRET_NAME,
+  DELETION_SECRET_NAMESPACE,
+]
+
+export type Annotations = Readonly<Record<string, string>>
+
+/** Those that a decision reads. */
+export function keptAnnotations(annotations: Annotations | undefined): Annotations {
+  const kept: Record<string, string> = {}
+  for (const name of KEPT) {
+    const value = annotations?.[name]
+    if (value !== undefined) kept[name] = value
+  }
+  return kept
+}

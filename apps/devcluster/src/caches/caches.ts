@@ -1,0 +1,124 @@
+import type { Clock } from '@csi-sidecars/base'
+import { type Cached, createInformer, type Informer, type InformerOptions } from '@csi-sidecars/informer'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import {
+  CSI_DRIVERS,
+  CSI_NODES,
+  type CSIDriver,
+  type CSINode,
+  type KubeObject,
+  NODES,
+  type Node,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  PODS,
+  type Pod,
+  STORAGE_CLASSES,
+  type StorageClass,
+  VOLUME_ATTACHMENTS,
+  type VolumeAttachment,
+} from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { type Attachment, attachmentProjection } from './attachment.ts'
+import { type Claim, claimProjection } from './claim.ts'
+import { type CachedNode, nodeProjection } from './node.ts'
+import { type CachedPod, claimKeysOf, podProjection } from './pod.ts'
+import {
+  type CachedClass,
+  type CachedCsiNode,
+  type CachedDriver,
+  classProjection,
+  csiNodeProjection,
+  driverProjection,
+} from './storage.ts'
+import { claimKeyOf, type Volume, volumeProjection } from './volume.ts'
+
+/** One cache of each kind, shared by all controllers of this process, as in kube-controller-manager. */
+export interface Caches {
+  readonly claims: Informer<Claim, PersistentVolumeClaim>
+  readonly volumes: Informer<Volume, PersistentVolume>
+  readonly pods: Informer<CachedPod, Pod>
+  readonly nodes: Informer<CachedNode, Node>
+  readonly attachments: Informer<Attachment, VolumeAttachment>
+  readonly classes: Informer<CachedClass, StorageClass>
+  readonly drivers: Informer<CachedDriver, CSIDriver>
+  readonly csiNodes: Informer<CachedCsiNode, CSINode>
+}
+
+/** Indexes: what is looked for by something else than its name. */
+export const PODS_BY_NODE = 'node'
+export const PODS_BY_CLAIM = 'claim'
+/** Claims without a volume, by the class that they ask for. */
+export const CLAIMS_BY_CLASS = 'class'
+/** CSI volumes by driver and handle. */
+export const VOLUMES_BY_HANDLE = 'handle'
+/** Volumes by the claim that their reference names, bound or not. */
+export const VOLUMES_BY_CLAIM = 'claim'
+/** Attachments by the volume they name. */
+export const ATTACHMENTS_BY_VOLUME = 'volume'
+
+export interface CacheParts {
+  readonly client: KubeClient
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export function createCaches(parts: CacheParts): Caches {
+  const follow = <W extends KubeObject, T extends Cached>(
+    options: Pick<InformerOptions<W, T>, 'resource' | 'project' | 'indexes'>,
+  ): Informer<T, W> => createInformer({ ...parts, ...options, resyncMs: 0 })
+  return {
+    claims: follow({
+      resource: PERSISTENT_VOLUME_CLAIMS,
+      project: claimProjection,
+      indexes: { [CLAIMS_BY_CLASS]: (claim) => (claim.volumeName === '' ? [claim.className ?? ''] : []) },
+    }),
+    volumes: follow({
+      resource: PERSISTENT_VOLUMES,
+      project: volumeProjection,
+      indexes: {
+        [VOLUMES_BY_HANDLE]: ({ csi }) => (csi === undefined ? [] : [handleKey(csi)]),
+        [VOLUMES_BY_CLAIM]: ({ claimRef }) => (claimRef === undefined ? [] : [claimKeyOf(claimRef)]),
+      },
+    }),
+    pods: follow({
+      resource: PODS,
+      project: podProjection,
+      indexes: {
+        [PODS_BY_NODE]: ({ nodeName }) => [nodeName],
+        [PODS_BY_CLAIM]: claimKeysOf,
+      },
+    }),
+    nodes: follow({ resource: NODES, project: nodeProjection }),
+    attachments: follow({
+      resource: VOLUME_ATTACHMENTS,
+      project: attachmentProjection,
+      indexes: { [ATTACHMENTS_BY_VOLUME]: ({ pvName }) => (pvName === undefined ? [] : [pvName]) },
+    }),
+    classes: follow({ resource: STORAGE_CLASSES, project: classProjection }),
+    drivers: follow({ resource: CSI_DRIVERS, project: driverProjection }),
+    csiNodes: follow({ resource: CSI_NODES, project: csiNodeProjection }),
+  }
+}
+
+export function handleKey({
+  driver,
+  volumeHandle,
+}: {
+  readonly driver: string
+  readonly volumeHandle: string
+}): string {
+  return `${driver}^${volumeHandle}`
+}
+
+/** Follows the server until the signal ends it. */
+export async function runCaches(caches: Caches, signal: AbortSignal): Promise<void> {
+  await Promise.all(Object.values(caches).map((informer: Informer<Cached>) => informer.run(signal)))
+}
+
+/** Resolves when every cache has its first list. */
+export async function cachesSynced(caches: Caches, signal: AbortSignal): Promise<void> {
+  await Promise.all(Object.values(caches).map(({ store }: Informer<Cached>) => store.whenSynced(signal)))
+}

@@ -1,0 +1,70 @@
+import type { Cached } from '@csi-sidecars/informer'
+import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '@csi-sidecars/kube-types'
+import { type Annotations, keptAnnotations } from './annotations.ts'
+import { identityOf } from './identity.ts'
+
+export type VolumeMode = 'Filesystem' | 'Block'
+export type ClaimPhase = 'Pending' | 'Bound' | 'Lost'
+
+/** What is kept of a PersistentVolumeClaim. Sizes are texts, as quantities are written. */
+export interface Claim extends Cached {
+  readonly namespace: string
+  readonly name: string
+  readonly deleting: boolean
+  /** The uid of the object that it belongs to, as a pod's own claim does to the pod. */
+  readonly ownerUid: string | undefined
+  readonly finalizers: readonly string[] | undefined
+  readonly annotations: Annotations
+  /** Undefined: none was asked for, the default is welcome. Empty: no class at all. */
+  readonly className: string | undefined
+  /** Empty when any volume will do. */
+  readonly volumeName: string
+  readonly accessModes: readonly string[]
+  readonly volumeMode: VolumeMode
+  readonly request: string
+  readonly selector: PersistentVolumeClaimSpec['selector']
+  readonly attributesClass: string
+  readonly phase: ClaimPhase
+  readonly statusModes: readonly string[] | undefined
+  readonly capacity: string | undefined
+  readonly currentAttributesClass: string | undefined
+  /** How far a resize has come, in the API's words. */
+  readonly resizeStatus: string | undefined
+  readonly allocated: string | undefined
+}
+
+const OLD_CLASS = 'volume.beta.kubernetes.io/storage-class'
+
+export function claimProjection(pvc: PersistentVolumeClaim): Claim {
+  const { metadata, spec, status } = pvc
+  return {
+    ...identityOf(pvc),
+    namespace: metadata?.namespace ?? '',
+    name: metadata?.name ?? '',
+    deleting: metadata?.deletionTimestamp != null,
+    ownerUid: metadata?.ownerReferences?.find(({ controller }) => controller === true)?.uid,
+    finalizers: metadata?.finalizers ?? undefined,
+    annotations: keptAnnotations(metadata?.annotations),
+    className: metadata?.annotations?.[OLD_CLASS] ?? spec?.storageClassName ?? undefined,
+    volumeName: spec?.volumeName ?? '',
+    accessModes: spec?.accessModes ?? [],
+    volumeMode: volumeModeOf(spec?.volumeMode),
+    request: spec?.resources?.requests?.['storage'] ?? '0',
+    selector: spec?.selector ?? undefined,
+    attributesClass: spec?.volumeAttributesClassName ?? '',
+    phase: phaseOf(status?.phase),
+    statusModes: status?.accessModes ?? undefined,
+    capacity: status?.capacity?.['storage'],
+    currentAttributesClass: status?.currentVolumeAttributesClassName ?? undefined,
+    resizeStatus: status?.allocatedResourceStatuses?.['storage'],
+    allocated: status?.allocatedResources?.['storage'],
+  }
+}
+
+export function volumeModeOf(text: string | undefined | null): VolumeMode {
+  return text === 'Block' ? 'Block' : 'Filesystem'
+}
+
+function phaseOf(text: string | undefined): ClaimPhase {
+  return text === 'Bound' || text === 'Lost' ? text : 'Pending'
+}

@@ -1,0 +1,8 @@
+import type { Cached } from '@csi-sidecars/informer'
+import type { KubeObject } from '@csi-sidecars/kube-types'
+
+/** What every projection begins with. */
+export function identityOf({ metadata }: KubeObject): Cached {
+  const { namespace, name = '', resourceVersion = '', uid = '' } = metadata ?? {}
+  return { key: namespace ? `${namespace}/${name}` : name, resourceVersion, uid }
+}

@@ -1,0 +1,50 @@
+import type { Cached } from '@csi-sidecars/informer'
+import type { Node } from '@csi-sidecars/kube-types'
+import { identityOf } from './identity.ts'
+
+export interface AttachedVolume {
+  readonly name: string
+  readonly devicePath: string
+}
+
+export interface Taint {
+  readonly key: string
+  readonly value: string
+  readonly effect: string
+}
+
+/** A kubelet's word that it leaves attach and detach to the controller. */
+export const CONTROLLER_MANAGED = 'volumes.kubernetes.io/controller-managed-attach-detach'
+export const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service'
+
+/** What is kept of a Node. */
+export interface CachedNode extends Cached {
+  readonly labels: Readonly<Record<string, string>>
+  /** Its volumes are the attach/detach controller's to attach. */
+  readonly managed: boolean
+  readonly ready: boolean
+  readonly unschedulable: boolean
+  readonly taints: readonly Taint[]
+  /** What the attach/detach controller says is attached, and safe to mount. */
+  readonly volumesAttached: readonly AttachedVolume[]
+  /** What the node's kubelet says it uses, or is about to use. */
+  readonly volumesInUse: readonly string[]
+}
+
+export function nodeProjection(node: Node): CachedNode {
+  const { metadata, spec, status } = node
+  return {
+    ...identityOf(node),
+    labels: metadata?.labels ?? {},
+    managed: metadata?.annotations?.[CONTROLLER_MANAGED] === 'true',
+    ready: (status?.conditions ?? []).some(({ type, status: is }) => type === 'Ready' && is === 'True'),
+    unschedulable: spec?.unschedulable === true,
+    taints: (spec?.taints ?? []).map(({ key, value = '', effect }) => ({ key, value, effect })),
+    volumesAttached: (status?.volumesAttached ?? []).map(({ name, devicePath }) => ({ name, devicePath })),
+    volumesInUse: status?.volumesInUse ?? [],
+  }
+}
+
+export function isOutOfService({ taints }: Pick<CachedNode, 'taints'>): boolean {
+  return taints.some(({ key }) => key === OUT_OF_SERVICE)
+}

@@ -1,0 +1,71 @@
+import type { Cached } from '@csi-sidecars/informer'
+import type { CSIDriver, CSINode, StorageClass } from '@csi-sidecars/kube-types'
+import { IS_DEFAULT_CLASS } from './annotations.ts'
+import { identityOf } from './identity.ts'
+
+/** What is kept of a StorageClass. */
+export interface CachedClass extends Cached {
+  readonly provisioner: string
+  readonly parameters: Readonly<Record<string, string>>
+  readonly reclaimPolicy: string
+  readonly mountOptions: readonly string[]
+  readonly waitsForConsumer: boolean
+  readonly allowedTopologies: StorageClass['allowedTopologies']
+  readonly isDefault: boolean
+  /** Of several defaults the newest wins. */
+  readonly created: string
+}
+
+export function classProjection(storageClass: StorageClass): CachedClass {
+  const { metadata, provisioner, parameters, reclaimPolicy, mountOptions, volumeBindingMode } = storageClass
+  return {
+    ...identityOf(storageClass),
+    provisioner,
+    parameters: parameters ?? {},
+    reclaimPolicy: reclaimPolicy ?? 'Delete',
+    mountOptions: mountOptions ?? [],
+    waitsForConsumer: volumeBindingMode === 'WaitForFirstConsumer',
+    allowedTopologies: storageClass.allowedTopologies ?? undefined,
+    isDefault: metadata?.annotations?.[IS_DEFAULT_CLASS] === 'true',
+    created: metadata?.creationTimestamp ?? '',
+  }
+}
+
+/** What is kept of a CSIDriver. */
+export interface CachedDriver extends Cached {
+  readonly attachRequired: boolean
+  readonly podInfoOnMount: boolean
+  readonly ephemeral: boolean
+}
+
+export function driverProjection(driver: CSIDriver): CachedDriver {
+  const { attachRequired, podInfoOnMount, volumeLifecycleModes } = driver.spec
+  return {
+    ...identityOf(driver),
+    attachRequired: attachRequired !== false,
+    podInfoOnMount: podInfoOnMount === true,
+    ephemeral: (volumeLifecycleModes ?? []).includes('Ephemeral'),
+  }
+}
+
+export interface NodeDriver {
+  readonly nodeId: string
+  readonly topologyKeys: readonly string[]
+  /** How many volumes the node takes; undefined for no limit. */
+  readonly most: number | undefined
+}
+
+/** What is kept of a CSINode: the drivers on a node by their names. */
+export interface CachedCsiNode extends Cached {
+  readonly drivers: ReadonlyMap<string, NodeDriver>
+}
+
+export function csiNodeProjection(csiNode: CSINode): CachedCsiNode {
+  const drivers = (csiNode.spec?.drivers ?? []).map(
+    ({ name, nodeID, topologyKeys, allocatable }): [string, NodeDriver] => [
+      name,
+      { nodeId: nodeID, topologyKeys: topologyKeys ?? [], most: allocatable?.count ?? undefined },
+    ],
+  )
+  return { ...identityOf(csiNode), drivers: new Map(drivers) }
+}

@@ -1,0 +1,78 @@
+import type { Cached } from '@csi-sidecars/informer'
+import type { CSIPersistentVolumeSource, NodeSelector, PersistentVolume } from '@csi-sidecars/kube-types'
+import { type Annotations, keptAnnotations } from './annotations.ts'
+import { type VolumeMode, volumeModeOf } from './claim.ts'
+import { identityOf } from './identity.ts'
+
+export type VolumePhase = 'Pending' | 'Available' | 'Bound' | 'Released' | 'Failed'
+
+/** The claim that a volume is for. Without a uid it is reserved, not yet bound. */
+export interface ClaimRef {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string | undefined
+}
+
+/** What is kept of a PersistentVolume. */
+export interface Volume extends Cached {
+  readonly deleting: boolean
+  readonly finalizers: readonly string[] | undefined
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Annotations
+  readonly claimRef: ClaimRef | undefined
+  readonly capacity: string
+  readonly accessModes: readonly string[]
+  readonly volumeMode: VolumeMode
+  readonly className: string
+  readonly attributesClass: string
+  readonly reclaimPolicy: string
+  readonly required: NodeSelector | undefined
+  readonly mountOptions: readonly string[]
+  /** Undefined for a volume that is not CSI's; it has no attach here. */
+  readonly csi: CSIPersistentVolumeSource | undefined
+  readonly phase: VolumePhase
+}
+
+export function volumeProjection(pv: PersistentVolume): Volume {
+  const { metadata, spec, status } = pv
+  const ref = spec?.claimRef
+  return {
+    ...identityOf(pv),
+    deleting: metadata?.deletionTimestamp != null,
+    finalizers: metadata?.finalizers ?? undefined,
+    labels: metadata?.labels ?? {},
+    annotations: keptAnnotations(metadata?.annotations),
+    claimRef:
+      ref == null ? undefined : { namespace: ref.namespace ?? '', name: ref.name ?? '', uid: ref.uid || undefined },
+    capacity: spec?.capacity?.['storage'] ?? '0',
+    accessModes: spec?.accessModes ?? [],
+    volumeMode: volumeModeOf(spec?.volumeMode),
+    className: spec?.storageClassName ?? '',
+    attributesClass: spec?.volumeAttributesClassName ?? '',
+    reclaimPolicy: spec?.persistentVolumeReclaimPolicy ?? 'Retain',
+    required: spec?.nodeAffinity?.required ?? undefined,
+    mountOptions: spec?.mountOptions ?? [],
+    csi: spec?.csi ?? undefined,
+    phase: phaseOf(status?.phase),
+  }
+}
+
+const PHASES: readonly string[] = ['Available', 'Bound', 'Released', 'Failed'] satisfies VolumePhase[]
+
+function phaseOf(text: string | undefined): VolumePhase {
+  return PHASES.includes(text ?? '') ? (text as VolumePhase) : 'Pending'
+}
+
+/** The claim's key in the caches. */
+export function claimKeyOf({ namespace, name }: ClaimRef): string {
+  return `${namespace}/${name}`
+}
+
+/** Whether the volume is this claim's, or reserved for it. */
+export function isForClaim(
+  { claimRef }: Pick<Volume, 'claimRef'>,
+  claim: { readonly key: string; readonly uid: string },
+): boolean {
+  if (claimRef === undefined || claimKeyOf(claimRef) !== claim.key) return false
+  return claimRef.uid === undefined || claimRef.uid === claim.uid
+}

@@ -1,0 +1,39 @@
+import type { ApiServer, FaultAction, FaultMatch } from '@csi-sidecars/emulator'
+import type { ApiFault } from './plan.ts'
+
+/** How often a fault strikes before it is over. */
+const TIMES = 6
+
+const WRITES: readonly NonNullable<FaultMatch['verb']>[] = ['create', 'patch', 'delete']
+
+/** Breaks the API in one way for a while. */
+export function breakApi(api: ApiServer, how: ApiFault): void {
+  switch (how) {
+    case 'conflict':
+      strike(api, ['patch'], { do: 'answer', code: 409, reason: 'Conflict' })
+      return
+    case 'tooMany':
+      strike(api, WRITES, { do: 'answer', code: 429, retryAfterSeconds: 1 })
+      return
+    case 'internal':
+      strike(api, WRITES, { do: 'answer', code: 500 })
+      return
+    case 'lostAnswer':
+      strike(api, WRITES, { do: 'cut', applied: true })
+      return
+    case 'slow':
+      strike(api, [...WRITES, 'get'], { do: 'delay', ms: 200 })
+      return
+    case 'dropWatches':
+      api.dropWatches({ how: 'cut' })
+      return
+    case 'compact':
+      api.compact()
+      api.dropWatches()
+      return
+  }
+}
+
+function strike(api: ApiServer, verbs: readonly NonNullable<FaultMatch['verb']>[], action: FaultAction): void {
+  for (const verb of verbs) api.faults.add({ match: { verb }, times: TIMES, share: 0.5, action })
+}

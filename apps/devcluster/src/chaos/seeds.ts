@@ -1,0 +1,64 @@
+import { join } from 'node:path'
+import type { Clock } from '@csi-sidecars/base'
+import { type Devcluster, type DevclusterOptions, startDevcluster } from '../cluster/devcluster.ts'
+import { type ChaosResult, runChaos } from './run.ts'
+
+export interface SeedsOptions {
+  readonly seeds: readonly number[]
+  readonly durationMs: number
+  readonly cluster: Omit<DevclusterOptions, 'directory' | 'onTrouble' | 'kubeconfig' | 'driver'>
+  readonly directory: string
+  readonly clock: Clock
+  readonly write: (text: string) => void
+}
+
+const CALM_MS = 60_000
+
+/** A fresh cluster, with the real sidecars, for each seed. Returns whether all of them kept what must hold. */
+export async function runSeeds(options: SeedsOptions, signal: AbortSignal): Promise<boolean> {
+  let allGood = true
+  for (const seed of options.seeds) {
+    // Every third seed disturbs the controllers only, and is then held to doing nothing twice.
+    const profile = seed % 3 === 0 ? 'restarts' : 'all'
+    const { actions, violations } = await runSeed(seed, profile, options, signal)
+    options.write(`seed ${seed} (${profile}): ${actions} actions, ${verdict(violations)}\n`)
+    for (const violation of violations) options.write(`  ${violation}\n`)
+    allGood &&= violations.length === 0
+  }
+  return allGood
+}
+
+function verdict(violations: readonly string[]): string {
+  return violations.length === 0 ? 'all held' : `${violations.length} violations`
+}
+
+async function runSeed(
+  seed: number,
+  profile: 'all' | 'restarts',
+  { cluster: options, directory, durationMs, clock }: SeedsOptions,
+  signal: AbortSignal,
+): Promise<ChaosResult> {
+  const cluster = await startDevcluster(
+    {
+      ...options,
+      directory: join(directory, `seed-${seed}`),
+      sidecarArgs: ['--retry-interval-max=5s'],
+      onTrouble: () => undefined,
+    },
+    signal,
+  )
+  try {
+    const { api, emulatedDriver: driver, controllers, nodeNames: nodes } = cluster
+    if (api === undefined || driver === undefined) throw new Error('only what is emulated can be broken')
+    const target = { api, driver, controllers, nodes, killSidecar: killSidecarOf(cluster), clock }
+    return await runChaos(target, { seed, durationMs, profile, calmMs: CALM_MS }, signal)
+  } finally {
+    await cluster.stop()
+  }
+}
+
+function killSidecarOf({ sidecars }: Devcluster): (which: number) => Promise<void> {
+  return async (which) => {
+    sidecars[which % Math.max(1, sidecars.length)]?.sidecar.kill('SIGKILL')
+  }
+}

@@ -1,0 +1,218 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { CancelledError, type Clock } from '@csi-sidecars/base'
+import type { Driver } from '@csi-sidecars/csi'
+import { type ApiServer, type CsiDriver, startApiServer, startCsiDriver } from '@csi-sidecars/emulator'
+import { createRecorder } from '@csi-sidecars/events'
+import { createKubeClient, loadClusterConfig, type OwnedKubeClient } from '@csi-sidecars/kube-client'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { runAttachDetachController } from '../attach-detach/controller.ts'
+import { runBinder, SCHEDULER } from '../binder/controller.ts'
+import { type Caches, cachesSynced, createCaches, runCaches } from '../caches/caches.ts'
+import type { CallSource } from '../calls/seen.ts'
+import { callsOf, tapped } from '../calls/sources.ts'
+import type { ControllerParts, Life } from '../control.ts'
+import { nodeInfo, openDriver } from '../driver/driver.ts'
+import { runPersistentVolumeController } from '../persistent-volume/controller.ts'
+import { runProvisioner } from '../provisioner/controller.ts'
+import { runVolumeManagers } from '../volume-manager/controller.ts'
+import { folderDisk, memoryDisk } from '../volume-manager/disk.ts'
+import { kubeletPaths } from '../volume-manager/paths.ts'
+import { Controllers } from './controllers.ts'
+import { ensureAccount, nodeIds, registerDriver, registerNode } from './register.ts'
+import { freePort, type Sidecar, startSidecar } from './sidecars.ts'
+
+/** The parts of Kubernetes that this process can play; a real cluster may bring some of them itself. */
+export const CONTROLLERS = ['persistent-volume', 'provisioner', 'binder', 'attach-detach', 'volume-manager'] as const
+export type ControllerName = (typeof CONTROLLERS)[number]
+
+export interface DevclusterOptions {
+  readonly nodes: number
+  /** Without it all. */
+  readonly controllers?: readonly ControllerName[] | undefined
+  /** Of a real API server; without it the emulated one is started. */
+  readonly kubeconfig?: string | undefined
+  /** `unix:///path` of a person's own driver; without it the emulated one is started. */
+  readonly driver?: string | undefined
+  /** Binaries to run beside the driver; one that is left out is not run. */
+  readonly attacher?: string | undefined
+  readonly resizer?: string | undefined
+  /** Flags for both besides those that connect them. */
+  readonly sidecarArgs?: readonly string[] | undefined
+  /** Where volumes are mounted, for a driver that really mounts. */
+  readonly data?: string | undefined
+  /** For the socket, the kubeconfig and the logs. */
+  readonly directory: string
+  readonly clock: Clock
+  readonly log: Logger
+  /** Something ended that should not have. */
+  readonly onTrouble: (message: string) => void
+}
+
+/** A sidecar and where it tells of itself. */
+export interface RunningSidecar {
+  readonly sidecar: Sidecar
+  readonly address: string
+}
+
+/** A cluster that works, as far as volumes go. */
+export interface Devcluster {
+  readonly client: OwnedKubeClient
+  readonly caches: Caches
+  readonly driver: Driver
+  readonly controllers: Controllers
+  readonly sidecars: readonly RunningSidecar[]
+  readonly nodeNames: readonly string[]
+  readonly kubeconfig: string
+  /** What of it is emulated, and can be looked into and broken. */
+  readonly api: ApiServer | undefined
+  readonly emulatedDriver: CsiDriver | undefined
+  /** The CSI calls that can be seen: all of an emulated driver, of any other those of this process. */
+  readonly calls: CallSource
+  stop(): Promise<void>
+}
+
+/** Starts everything in the order in which it depends on each other; stops in the reverse. */
+export async function startDevcluster(options: DevclusterOptions, signal: AbortSignal): Promise<Devcluster> {
+  await using stack = new AsyncDisposableStack()
+  const { clock, log, directory, onTrouble } = options
+  await mkdir(directory, { recursive: true })
+  const { api, kubeconfig } = await openApi(options, stack)
+  const config = await loadClusterConfig({ kubeconfig, env: {}, clock, log })
+  const client = createKubeClient({ config, flow: { kind: 'adaptive' }, clock, log, userAgent: 'devcluster' })
+  stack.defer(() => client.close())
+  const { address, emulatedDriver } = await openSocket(options, stack)
+  const { driver, calls } = tapped(await openDriver({ address, clock, log, signal }), clock)
+  stack.defer(() => driver.close())
+  const nodeNames = Array.from({ length: options.nodes }, (_, index) => `node-${index + 1}`)
+  await registerAll(client, driver, { nodeNames, nowMs: clock.now() }, signal)
+  const caches = createCaches({ client, clock, log })
+  await followApi(caches, stack, signal)
+  const parts = { client, caches, clock, log }
+  const controllers = startControllers({ ...parts, driver }, { ...options, nodeNames }, onTrouble)
+  stack.defer(() => controllers.stopAll())
+  const sidecars = await startSidecars({ ...options, address, kubeconfig }, stack)
+  const started = stack.move()
+  const stop = (): Promise<void> => started.disposeAsync()
+  return {
+    client,
+    caches,
+    driver,
+    controllers,
+    sidecars,
+    nodeNames,
+    kubeconfig,
+    api,
+    emulatedDriver,
+    calls: emulatedDriver === undefined ? calls : callsOf(emulatedDriver),
+    stop,
+  }
+}
+
+async function openApi(
+  { kubeconfig, directory, clock }: DevclusterOptions,
+  stack: AsyncDisposableStack,
+): Promise<{ readonly api: ApiServer | undefined; readonly kubeconfig: string }> {
+  if (kubeconfig !== undefined) return { api: undefined, kubeconfig }
+  const api = await startApiServer({ clock })
+  stack.defer(() => api.stop())
+  const file = join(directory, 'kubeconfig')
+  await writeFile(file, api.kubeconfig(), { mode: 0o600 })
+  return { api, kubeconfig: file }
+}
+
+async function openSocket(
+  { driver, directory, clock }: DevclusterOptions,
+  stack: AsyncDisposableStack,
+): Promise<{ readonly address: string; readonly emulatedDriver: CsiDriver | undefined }> {
+  if (driver !== undefined) return { address: driver, emulatedDriver: undefined }
+  const emulatedDriver = await startCsiDriver({ socket: join(directory, 'csi.sock'), clock })
+  stack.defer(() => emulatedDriver.stop())
+  return { address: emulatedDriver.address, emulatedDriver }
+}
+
+async function registerAll(
+  client: OwnedKubeClient,
+  driver: Driver,
+  { nodeNames, nowMs }: { readonly nodeNames: readonly string[]; readonly nowMs: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const info = await nodeInfo(driver, signal)
+  await ensureAccount(client, 'default', signal)
+  await registerDriver(client, driver, signal)
+  const ids = nodeIds(nodeNames, info.nodeId)
+  const registering = nodeNames.map((name, index) =>
+    registerNode(client, { name, nodeId: ids[index] ?? name, driverName: driver.name, info, nowMs }, signal),
+  )
+  await Promise.all(registering)
+}
+
+/** Fills the caches, and keeps them so until the end. */
+async function followApi(caches: Caches, stack: AsyncDisposableStack, signal: AbortSignal): Promise<void> {
+  const life = new AbortController()
+  const running = runCaches(caches, life.signal)
+  stack.defer(async () => {
+    life.abort(new CancelledError('the cluster is stopping'))
+    await running
+  })
+  await cachesSynced(caches, signal)
+}
+
+type PlacedOptions = DevclusterOptions & { readonly nodeNames: readonly string[] }
+
+function startControllers(
+  parts: Omit<ControllerParts, 'recorder'> & { readonly driver: Driver },
+  { nodeNames, data, clock, controllers: wanted = CONTROLLERS }: PlacedOptions,
+  onTrouble: (message: string) => void,
+): Controllers {
+  const { client, log } = parts
+  const as = (component: string): ControllerParts & { readonly driver: Driver } => ({
+    ...parts,
+    recorder: createRecorder({ client, component, clock, log }),
+  })
+  const nodes = nodeNames.map((node) => {
+    const root = data === undefined ? `/var/lib/kubelet/${node}` : join(data, node)
+    return { node, paths: kubeletPaths(root), disk: data === undefined ? memoryDisk() : folderDisk(root) }
+  })
+  const controllers = new Controllers(clock, (name, error) => onTrouble(`${name} ended: ${error.message}`))
+  const runs: Record<ControllerName, (life: Life) => Promise<void>> = {
+    'persistent-volume': startable(as('persistentvolume-controller'), runPersistentVolumeController),
+    provisioner: startable(as(parts.driver.name), runProvisioner),
+    binder: startable(as(SCHEDULER), runBinder),
+    'attach-detach': startable(as('attachdetach-controller'), runAttachDetachController),
+    'volume-manager': startable(as('kubelet'), (kubelet, life) => runVolumeManagers(kubelet, nodes, life)),
+  }
+  for (const name of wanted) controllers.start(name, runs[name])
+  return controllers
+}
+
+function startable<P>(parts: P, run: (parts: P, life: Life) => Promise<void>): (life: Life) => Promise<void> {
+  return (life) => run(parts, life)
+}
+
+type SidecarParts = DevclusterOptions & { readonly address: string; readonly kubeconfig: string }
+
+async function startSidecars(options: SidecarParts, stack: AsyncDisposableStack): Promise<readonly RunningSidecar[]> {
+  const { address: csiAddress, kubeconfig, directory, clock, onTrouble } = options
+  const wanted = [
+    { name: 'csi-attacher', command: options.attacher },
+    { name: 'csi-resizer', command: options.resizer },
+  ]
+  const started: RunningSidecar[] = []
+  for (const { name, command } of wanted) {
+    if (command === undefined) continue
+    const address = `127.0.0.1:${await freePort()}`
+    const args = [
+      `--csi-address=${csiAddress}`,
+      `--kubeconfig=${kubeconfig}`,
+      `--http-endpoint=${address}`,
+      ...(options.sidecarArgs ?? []),
+    ]
+    const logFile = join(directory, `${name}.log`)
+    const onExit = (reason: string): void => onTrouble(`${name} ended ${reason}; its log is ${logFile}`)
+    const sidecar = await startSidecar({ name, command, args, logFile, clock, onExit })
+    stack.defer(() => sidecar.stop())
+    started.push({ sidecar, address })
+  }
+  return started
+}

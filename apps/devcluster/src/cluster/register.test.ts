@@ -1,0 +1,32 @@
+import { CSI_NODES, NODES } from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import { startTestCluster } from '../testing/cluster.ts'
+import { nodeIds } from './register.ts'
+
+describe('the ids of nodes', () => {
+  it('are the names where the driver calls the first node by its name', () => {
+    expect(nodeIds(['node-1', 'node-2'], 'node-1')).toEqual(['node-1', 'node-2'])
+  })
+
+  it("are made from the driver's own otherwise", () => {
+    expect(nodeIds(['node-1', 'node-2', 'node-3'], 'i-0abc')).toEqual(['i-0abc', 'i-0abc-2', 'i-0abc-3'])
+  })
+})
+
+describe('a node that registers', () => {
+  it('is ready, managed and without taints, and has the driver', async () => {
+    await using test = await startTestCluster({ nodes: 1, controllers: [], standIns: [] })
+    const node = test.api.get(NODES, { name: 'node-1' })
+    expect(node).toMatchObject({
+      metadata: {
+        labels: { 'kubernetes.io/hostname': 'node-1' },
+        annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' },
+      },
+      status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    })
+    expect(node?.spec?.taints ?? []).toEqual([])
+    expect(test.api.get(CSI_NODES, { name: 'node-1' })?.spec.drivers).toEqual([
+      { name: 'csi.example.com', nodeID: 'node-1', topologyKeys: [] },
+    ])
+  })
+})

@@ -1,0 +1,110 @@
+import type { Driver } from '@csi-sidecars/csi'
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  type NodeGetInfoResponse,
+} from '@csi-sidecars/csi-proto'
+import { isAlreadyExists, type KubeClient } from '@csi-sidecars/kube-client'
+import {
+  CSI_DRIVERS,
+  CSI_NODES,
+  type CSINode,
+  type KubeObject,
+  NODES,
+  type Node,
+  type Resource,
+  rfc3339,
+  SERVICE_ACCOUNTS,
+} from '@csi-sidecars/kube-types'
+import { CONTROLLER_MANAGED } from '../caches/node.ts'
+
+/** Creates an object unless it is there already. */
+export async function ensure<T extends KubeObject>(
+  client: KubeClient,
+  resource: Resource<T>,
+  object: T,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await client.create(resource, object, { signal })
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error
+  }
+}
+
+/** What pods need on a server without the controllers that would make it. */
+export async function ensureAccount(client: KubeClient, namespace: string, signal: AbortSignal): Promise<void> {
+  await ensure(client, SERVICE_ACCOUNTS, { metadata: { name: 'default', namespace } }, signal)
+}
+
+/** Tells the cluster what the driver needs: attach where it has a call for it. */
+export async function registerDriver(client: KubeClient, driver: Driver, signal: AbortSignal): Promise<void> {
+  const { name, capabilities } = driver
+  const attachRequired = capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
+  await ensure(client, CSI_DRIVERS, { metadata: { name }, spec: { attachRequired } }, signal)
+}
+
+export interface NodeRegistration {
+  readonly name: string
+  readonly nodeId: string
+  readonly driverName: string
+  readonly info: NodeGetInfoResponse
+  readonly nowMs: number
+}
+
+/** What a kubelet does when it starts and its driver has registered: a Node that is ready, and its CSINode. */
+export async function registerNode(client: KubeClient, node: NodeRegistration, signal: AbortSignal): Promise<void> {
+  const { name, info } = node
+  const labels = { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', ...info.accessibleTopology?.segments }
+  const annotations = { [CONTROLLER_MANAGED]: 'true' }
+  await ensure(client, NODES, { metadata: { name, labels, annotations } }, signal)
+  await client.patch(
+    NODES,
+    { name },
+    { kind: 'merge', body: readyStatus(node.nowMs) },
+    { signal, subresource: 'status' },
+  )
+  // The node lifecycle controller would take the taints of a new node off.
+  await client.patch(
+    NODES,
+    { name },
+    { kind: 'merge', body: { metadata: { labels, annotations }, spec: { taints: null } } },
+    { signal },
+  )
+  await ensure(client, CSI_NODES, csiNodeOf(node), signal)
+}
+
+function readyStatus(nowMs: number): Pick<Node, 'status'> {
+  const now = rfc3339(nowMs)
+  const ready = {
+    type: 'Ready',
+    status: 'True',
+    reason: 'KubeletReady',
+    message: 'kubelet is posting ready status',
+    lastHeartbeatTime: now,
+    lastTransitionTime: now,
+  }
+  const capacity = { cpu: '8', memory: '16Gi', pods: '500' }
+  return { status: { conditions: [ready], capacity, allocatable: capacity } }
+}
+
+function csiNodeOf({ name, nodeId, driverName, info }: NodeRegistration): CSINode {
+  const most = Number(info.maxVolumesPerNode)
+  const driver = {
+    name: driverName,
+    nodeID: nodeId,
+    topologyKeys: Object.keys(info.accessibleTopology?.segments ?? {}),
+    ...(most > 0 && { allocatable: { count: most } }),
+  }
+  return { metadata: { name }, spec: { drivers: [driver] } }
+}
+
+/**
+ * What the driver calls each node. Its one node service stands for the first; further nodes are named after it, as
+ * far as it has a system.
+ */
+export function nodeIds(names: readonly string[], first: string): readonly string[] {
+  return names.map((name, index) => {
+    if (index === 0) return first
+    return first === names[0] ? name : `${first}-${index + 1}`
+  })
+}

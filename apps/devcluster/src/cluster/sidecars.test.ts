@@ -1,0 +1,78 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { systemClock } from '@csi-sidecars/base'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { type Sidecar, startSidecar } from './sidecars.ts'
+
+let directory: string
+let exits: string[]
+let exited: () => void
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'sidecar-'))
+  exits = []
+  exited = () => undefined
+})
+afterEach(() => rmSync(directory, { recursive: true, force: true }))
+
+const start = (code: string): Promise<Sidecar> =>
+  startSidecar({
+    name: 'test',
+    command: process.execPath,
+    args: ['-e', code],
+    logFile: join(directory, 'log'),
+    clock: systemClock,
+    onExit: (reason) => {
+      exits.push(reason)
+      exited()
+    },
+  })
+
+const STAYS = 'setInterval(() => {}, 1000)'
+
+describe('a sidecar', () => {
+  it('is started again when it ends though nobody asked it to', async () => {
+    const sidecar = await start(STAYS)
+    const before = sidecar.pid
+    const ended = new Promise<void>((resolve) => {
+      exited = resolve
+    })
+    sidecar.kill('SIGKILL')
+    await ended
+    expect(exits).toEqual(['by SIGKILL'])
+    while (sidecar.pid === undefined) await systemClock.sleep(10)
+    expect(sidecar.pid).not.toBe(before)
+    await sidecar.stop()
+    expect([sidecar.pid, exits.length]).toEqual([undefined, 1])
+  })
+
+  it('is not started again once it was stopped, not even between two lives', async () => {
+    const sidecar = await start('process.exit(3)')
+    await new Promise<void>((resolve) => {
+      exited = resolve
+    })
+    await sidecar.stop()
+    expect(exits).toEqual(['with code 3'])
+  })
+
+  it('writes its log to a file', async () => {
+    const sidecar = await start(`console.error('hello'); ${STAYS}`)
+    const log = (): string => readFileSync(join(directory, 'log'), 'utf8')
+    while (!log().includes('hello')) await systemClock.sleep(10)
+    await sidecar.stop()
+  })
+
+  it('that cannot be started says so', async () => {
+    const options = {
+      name: 'x',
+      command: '/does/not/exist',
+      args: [],
+      logFile: join(directory, 'log'),
+      clock: systemClock,
+    }
+    await expect(startSidecar({ ...options, onExit: () => undefined })).rejects.toThrow(
+      '/does/not/exist cannot be started',
+    )
+  })
+})

@@ -1,0 +1,121 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { Backoff, type Clock, messageOf } from '@csi-sidecars/base'
+
+export interface SidecarOptions {
+  readonly name: string
+  /** The binary. */
+  readonly command: string
+  readonly args: readonly string[]
+  /** Where its log goes. */
+  readonly logFile: string
+  readonly clock: Clock
+  /** Told when it ended though nobody asked it to. */
+  readonly onExit: (reason: string) => void
+}
+
+/** One sidecar as a child process: started again when it ends, as kubelet would. */
+export interface Sidecar {
+  readonly name: string
+  /** Of the process that runs now. */
+  readonly pid: number | undefined
+  readonly logFile: string
+  kill(signal: NodeJS.Signals): void
+  stop(): Promise<void>
+}
+
+const GRACE_MS = 5_000
+const RESTART = { initialMs: 200, maxMs: 10_000 }
+/** One that ran for so long is started again as if it had never ended before. */
+const STABLE_MS = 5_000
+
+export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
+  const sidecar = new RestartedSidecar(options)
+  await sidecar.start()
+  return sidecar
+}
+
+class RestartedSidecar implements Sidecar {
+  readonly #options: SidecarOptions
+  readonly #pauses = new Backoff(RESTART)
+  #child: ChildProcess | undefined
+  #stopping = false
+  #cancelRestart = (): void => undefined
+  #startedAt = 0
+
+  constructor(options: SidecarOptions) {
+    this.#options = options
+  }
+
+  get name(): string {
+    return this.#options.name
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
+  get logFile(): string {
+    return this.#options.logFile
+  }
+
+  /** Resolves when the process has been made; rejects when it cannot be. */
+  async start(): Promise<void> {
+    const { command, args, logFile, clock } = this.#options
+    const log = openSync(logFile, 'a')
+    // Of a group of its own: Ctrl-C is for the cluster, which then ends its parts in their order.
+    const child = spawn(command, args, { stdio: ['ignore', log, log], detached: true })
+    closeSync(log)
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve)
+      child.once('error', (cause) => reject(new Error(`${command} cannot be started: ${cause.message}`, { cause })))
+    })
+    this.#child = child
+    this.#startedAt = clock.monotonic()
+    child.once('close', (code, signal) => this.#ended(code === null ? `by ${signal}` : `with code ${code}`))
+    // It may have been stopped while it came up.
+    if (this.#stopping) child.kill('SIGTERM')
+  }
+
+  #ended(how: string): void {
+    const { onExit, clock } = this.#options
+    this.#child = undefined
+    if (this.#stopping) return
+    onExit(how)
+    if (clock.monotonic() - this.#startedAt > STABLE_MS) this.#pauses.reset()
+    this.#cancelRestart = clock.schedule(this.#pauses.next(), () => {
+      this.start().catch((error: unknown) => this.#ended(messageOf(error)))
+    })
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true
+    this.#cancelRestart()
+    const child = this.#child
+    if (child === undefined) return
+    const closed = new Promise((resolve) => child.once('close', resolve))
+    child.kill('SIGTERM')
+    const cancel = this.#options.clock.schedule(GRACE_MS, () => child.kill('SIGKILL'))
+    await closed
+    cancel()
+  }
+}
+
+/** A port of loopback that is free at the moment. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() =>
+        typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
+      )
+    })
+  })
+}

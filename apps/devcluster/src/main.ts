@@ -1,0 +1,35 @@
+import { createWriteStream } from 'node:fs'
+import process from 'node:process'
+import { CancelledError, messageOf, systemClock } from '@csi-sidecars/base'
+import { openLog } from '@csi-sidecars/telemetry'
+import { parseOptions } from './options.ts'
+import { run } from './run.ts'
+import { styleFor } from './terminal/style.ts'
+
+const stop = new AbortController()
+const write = (text: string): void => void process.stdout.write(text)
+
+/** The first signal ends the cluster in good order; a second one does not wait for that. */
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (stop.signal.aborted) process.exit(130)
+    stop.abort(new CancelledError(signal))
+  })
+}
+
+process.exit(await main())
+
+async function main(): Promise<number> {
+  try {
+    const options = await parseOptions(process.argv.slice(2), write)
+    if (options === 'answered') return 0
+    const style = styleFor(process.stdout, process.env)
+    const terminal = { write, style, interactive: process.stdout.isTTY === true }
+    const log = (file: string) =>
+      openLog({ stream: createWriteStream(file), format: 'text', verbosity: 2, clock: systemClock }).log
+    return await run(options, { terminal, clock: systemClock, openLog: log }, stop.signal)
+  } catch (error) {
+    write(`${messageOf(error)}\n`)
+    return 2
+  }
+}

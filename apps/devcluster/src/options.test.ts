@@ -1,0 +1,61 @@
+import { describe, expect, it } from '@jest/globals'
+import { type Options, parseOptions } from './options.ts'
+
+const parse = async (...args: string[]): Promise<Options | 'answered'> => parseOptions(args, () => undefined)
+
+describe('the options', () => {
+  it('without any are those of a newcomer', async () => {
+    expect(await parse()).toEqual({
+      exit: false,
+      nodes: 2,
+      driver: undefined,
+      attacher: undefined,
+      resizer: undefined,
+      kubeconfig: undefined,
+      controllers: undefined,
+      data: undefined,
+      load: undefined,
+      chaos: undefined,
+      pagePort: 0,
+    })
+  })
+
+  it("of a driver author have one node, which is the driver's own", async () => {
+    expect(await parse('--driver', 'unix:///csi.sock')).toMatchObject({ driver: 'unix:///csi.sock', nodes: 1 })
+    expect(await parse('--driver', 'unix:///csi.sock', '--nodes', '3')).toMatchObject({ nodes: 3 })
+  })
+
+  it('may name a storm, seeds and parts', async () => {
+    expect(await parse('--load', 'attach=1000', '--controllers', 'provisioner,volume-manager')).toMatchObject({
+      load: { attach: 1000 },
+      controllers: ['provisioner', 'volume-manager'],
+    })
+    expect(await parse('--chaos', '3-5', '--chaos-seconds', '60')).toMatchObject({
+      chaos: { seeds: [3, 4, 5], seconds: 60 },
+    })
+    expect(await parse('--chaos', '7')).toMatchObject({ chaos: { seeds: [7], seconds: 120 } })
+  })
+
+  it.each([
+    [['--nodes', '0'], '--nodes must be a whole number of 1 or more'],
+    [['--nodes', 'x'], '--nodes must be a whole number of 1 or more'],
+    [['--load', 'attach'], '--load attach: only attach=<number of pods> is known'],
+    [['--load', 'attach=-1'], '--load attach must be a whole number of 1 or more'],
+    [['--chaos', 'x'], '--chaos x: a seed is a whole number, several are as 1-10'],
+    [
+      ['--controllers', 'kubelet'],
+      '--controllers kubelet: known are persistent-volume, provisioner, binder, attach-detach, volume-manager',
+    ],
+    [['--bogus'], 'Unknown argument: bogus'],
+  ])('%j are refused', async (args, message) => {
+    await expect(parse(...args)).rejects.toThrow(message)
+  })
+
+  it('are explained within 80 columns', async () => {
+    const texts: string[] = []
+    expect(await parseOptions(['--help'], (text) => texts.push(text))).toBe('answered')
+    const lines = texts.join('').split('\n')
+    expect(lines.some((line) => line.includes('--kubeconfig'))).toBe(true)
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80)
+  })
+})

@@ -1,0 +1,118 @@
+import yargs from 'yargs'
+import { CONTROLLERS, type ControllerName } from './cluster/devcluster.ts'
+
+/** What a person asks for on the command line. */
+export interface Options {
+  /** End after the story. */
+  readonly exit: boolean
+  readonly nodes: number
+  readonly driver: string | undefined
+  readonly attacher: string | undefined
+  readonly resizer: string | undefined
+  readonly kubeconfig: string | undefined
+  readonly data: string | undefined
+  /** The parts of Kubernetes to play; undefined: all. */
+  readonly controllers: readonly ControllerName[] | undefined
+  readonly load: Load | undefined
+  readonly pagePort: number
+  readonly chaos: Chaos | undefined
+}
+
+/** Instead of the story: everything that can fail does, for so long for each seed. */
+export interface Chaos {
+  readonly seeds: readonly number[]
+  readonly seconds: number
+}
+
+/** A storm to be let loose after the story. */
+export interface Load {
+  /** So many pods, each with a volume of its own. */
+  readonly attach: number
+}
+
+/** Throws one line that says what is wrong with the arguments. */
+export async function parseOptions(
+  args: readonly string[],
+  write: (text: string) => void,
+): Promise<Options | 'answered'> {
+  const parser = yargs([...args])
+    .scriptName('npm start --')
+    .usage(
+      'A cluster on this machine that shows what csi-attacher and csi-resizer do.\n\nUsage: npm start -- [options]',
+    )
+    .options({
+      exit: { type: 'boolean', default: false, describe: 'End after the story: 0 if all of it came true, else 1' },
+      nodes: { type: 'number', describe: 'Nodes; 2, or 1 with --driver', requiresArg: true },
+      driver: { type: 'string', describe: 'Your own CSI driver, unix:///path', requiresArg: true },
+      attacher: { type: 'string', describe: 'Another csi-attacher to run', requiresArg: true },
+      resizer: { type: 'string', describe: 'Another csi-resizer to run', requiresArg: true },
+      kubeconfig: { type: 'string', describe: 'A real API server instead of the emulated one', requiresArg: true },
+      controllers: {
+        type: 'string',
+        describe: `Parts to play beside a real controller manager, of ${CONTROLLERS.join(',')}`,
+        requiresArg: true,
+      },
+      data: { type: 'string', describe: 'Where volumes are really mounted', requiresArg: true },
+      load: { type: 'string', describe: 'A storm after the story, as attach=1000', requiresArg: true },
+      chaos: { type: 'string', describe: 'Break things instead, by seeds, as 7 or 1-10', requiresArg: true },
+      'chaos-seconds': { type: 'number', default: 120, describe: 'How long for each seed', requiresArg: true },
+      'page-port': { type: 'number', default: 0, describe: 'Port of the page; 0: any', requiresArg: true },
+    })
+    .strict()
+    .version(false)
+    .wrap(80)
+    .exitProcess(false)
+    .fail((message, error) => {
+      throw error ?? new Error(message)
+    })
+  let answered = false
+  const values = await parser.parse([...args], {}, (_error: unknown, _argv: unknown, output: string) => {
+    if (output === '') return
+    answered = true
+    write(`${output}\n`)
+  })
+  if (answered) return 'answered'
+  const { exit, driver, attacher, resizer, kubeconfig, data } = values
+  return {
+    exit,
+    nodes: count('nodes', values.nodes ?? (driver === undefined ? 2 : 1)),
+    driver,
+    attacher,
+    resizer,
+    kubeconfig,
+    data,
+    controllers: values.controllers === undefined ? undefined : parseControllers(values.controllers),
+    load: values.load === undefined ? undefined : parseLoad(values.load),
+    pagePort: values['page-port'],
+    chaos: values.chaos === undefined ? undefined : parseChaos(values.chaos, values['chaos-seconds']),
+  }
+}
+
+function parseControllers(text: string): readonly ControllerName[] {
+  return text.split(',').map((name) => {
+    const known = CONTROLLERS.find((each) => each === name)
+    if (known === undefined) throw new Error(`--controllers ${name}: known are ${CONTROLLERS.join(', ')}`)
+    return known
+  })
+}
+
+function parseChaos(text: string, seconds: number): Chaos {
+  const [, first = '', last = first] = /^(\d+)(?:-(\d+))?$/.exec(text) ?? []
+  if (first === '') throw new Error(`--chaos ${text}: a seed is a whole number, several are as 1-10`)
+  const from = Number(first)
+  const seeds = Array.from({ length: Math.max(0, Number(last) - from + 1) }, (_, index) => from + index)
+  return { seeds, seconds: count('chaos-seconds', seconds) }
+}
+
+function parseLoad(text: string): Load {
+  const [what, number, ...more] = text.split('=')
+  if (what !== 'attach' || number === undefined || more.length > 0) {
+    throw new Error(`--load ${text}: only attach=<number of pods> is known`)
+  }
+  return { attach: count('load attach', Number(number)) }
+}
+
+function count(name: string, value: number): number {
+  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} must be a whole number of 1 or more`)
+  return value
+}

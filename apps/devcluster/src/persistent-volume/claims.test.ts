@@ -1,0 +1,207 @@
+import { describe, expect, it } from '@jest/globals'
+import { boundPair, claim, DRIVER, refTo, reservedFor, storageClass, volume } from '../testing/objects.ts'
+import { type ClaimStep, type ClaimView, decideClaim } from './claims.ts'
+
+const view = (change: Partial<ClaimView> = {}): ClaimView => ({
+  claim: claim(),
+  named: undefined,
+  volumes: [],
+  storageClass: storageClass(),
+  defaultClass: undefined,
+  waitingPods: [],
+  ...change,
+})
+
+/** A plan in short: what is written, and what is told. */
+const summary = (steps: readonly ClaimStep[]): string[] =>
+  steps.map((step) => {
+    if (step.do === 'tell') return `${step.event.reason}: ${step.event.message}`
+    if (step.do === 'fail') return `fail: ${step.message}`
+    return `${step.do} ${JSON.stringify(step.patch.body)}`
+  })
+
+const BIND = ['patchVolume', 'patchVolumeStatus', 'patchClaim', 'patchClaimStatus']
+const whatIsDone = (steps: readonly ClaimStep[]): string[] =>
+  steps.map((step) => (step.do === 'tell' ? step.event.reason : step.do))
+
+describe('a claim that was never bound', () => {
+  const rows: { name: string; view: Partial<ClaimView>; done: string[] }[] = [
+    { name: 'is bound to a volume that fits', view: { volumes: [volume()] }, done: BIND },
+    {
+      name: 'is bound to the volume that it names',
+      view: { claim: claim({ volumeName: 'pv-1' }), named: volume() },
+      done: BIND,
+    },
+    {
+      name: 'is bound to a volume that is reserved for it by name',
+      view: { volumes: [volume({ claimRef: reservedFor(claim()) })] },
+      done: BIND,
+    },
+    {
+      name: 'goes on with a binding whose first half stands',
+      view: { volumes: [volume({ claimRef: refTo(claim()), phase: 'Bound' })] },
+      done: ['patchClaim', 'patchClaimStatus'],
+    },
+    {
+      name: 'waits for the volume that it names',
+      view: { claim: claim({ volumeName: 'pv-1' }) },
+      done: [],
+    },
+    {
+      name: 'is told why it cannot have the volume that it names',
+      view: { claim: claim({ volumeName: 'pv-1' }), named: volume({ capacity: '1Mi' }) },
+      done: ['VolumeMismatch'],
+    },
+    {
+      name: 'is told that the volume that it names is taken',
+      view: { claim: claim({ volumeName: 'pv-1' }), named: volume({ claimRef: refTo(claim({ name: 'other' })) }) },
+      done: ['FailedBinding'],
+    },
+    {
+      name: 'gets the default class where it asked for none',
+      view: { claim: claim({ className: undefined }), storageClass: undefined, defaultClass: storageClass() },
+      done: ['patchClaim'],
+    },
+    {
+      name: 'waits without any class',
+      view: { claim: claim({ className: '' }), storageClass: undefined, defaultClass: storageClass() },
+      done: ['FailedBinding'],
+    },
+    { name: 'asks for a volume where none fits', view: {}, done: ['patchClaim', 'ExternalProvisioning'] },
+    {
+      name: 'asks only once',
+      view: { claim: claim({ annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER } }) },
+      done: ['ExternalProvisioning'],
+    },
+    { name: 'is told that its class is missing', view: { storageClass: undefined }, done: ['ProvisioningFailed'] },
+    {
+      name: 'is told that its class provisions nothing',
+      view: { storageClass: storageClass({ provisioner: 'kubernetes.io/no-provisioner' }) },
+      done: ['ProvisioningFailed'],
+    },
+    {
+      name: 'waits for its first consumer, however many volumes fit',
+      view: { storageClass: storageClass({ waitsForConsumer: true }), volumes: [volume()] },
+      done: ['WaitForFirstConsumer'],
+    },
+    {
+      name: 'names the pods that it waits for',
+      view: { storageClass: storageClass({ waitsForConsumer: true }), waitingPods: ['a', 'b'] },
+      done: ['WaitForPodScheduled'],
+    },
+    {
+      name: 'asks for a volume as soon as the binder has chosen a node',
+      view: {
+        claim: claim({ annotations: { 'volume.kubernetes.io/selected-node': 'node-1' } }),
+        storageClass: storageClass({ waitsForConsumer: true }),
+      },
+      done: ['patchClaim', 'ExternalProvisioning'],
+    },
+    {
+      name: 'becomes pending again when it says something else',
+      view: { claim: claim({ className: '', phase: 'Lost', capacity: '1Gi' }) },
+      done: ['FailedBinding', 'patchClaimStatus'],
+    },
+  ]
+  it.each(rows)('$name', (row) => {
+    expect(whatIsDone(decideClaim(view(row.view)))).toEqual(row.done)
+  })
+
+  it("fails when the volume that we gave it is another claim's by now", () => {
+    const ours = claim({ volumeName: 'pv-1', annotations: { 'pv.kubernetes.io/bound-by-controller': 'yes' } })
+    const steps = decideClaim(view({ claim: ours, named: volume({ claimRef: refTo(claim({ name: 'other' })) }) }))
+    expect(summary(steps)).toEqual([
+      'FailedBinding: volume "pv-1" already bound to a different claim.',
+      'fail: invalid binding of claim "default/data" to volume "pv-1": volume already claimed by "default/other"',
+    ])
+  })
+
+  it('writes the volume first, guarded, and the claim after it', () => {
+    expect(summary(decideClaim(view({ volumes: [volume({ resourceVersion: '7' })] })))).toEqual([
+      'patchVolume {"metadata":{"resourceVersion":"7","annotations":{"pv.kubernetes.io/bound-by-controller":"yes"}},' +
+        '"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"default","name":"data",' +
+        '"uid":"uid-data","resourceVersion":"1"}}}',
+      'patchVolumeStatus {"status":{"phase":"Bound","message":null}}',
+      'patchClaim {"metadata":{"resourceVersion":"1","annotations":{"pv.kubernetes.io/bound-by-controller":"yes",' +
+        '"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":"pv-1"}}',
+      'patchClaimStatus {"status":{"phase":"Bound","accessModes":["ReadWriteOnce"],"capacity":{"storage":"1Gi"}}}',
+    ])
+  })
+
+  it('does not call a reservation of the user its own', () => {
+    const reserved = volume({ claimRef: reservedFor(claim()) })
+    expect(summary(decideClaim(view({ volumes: [reserved] })))[0]).not.toContain('bound-by-controller')
+  })
+
+  it('does not call a name that the user wrote its own', () => {
+    const named = { claim: claim({ volumeName: 'pv-1' }), named: volume() }
+    expect(summary(decideClaim(view(named)))[2]).toBe(
+      'patchClaim {"metadata":{"resourceVersion":"1","annotations":{"pv.kubernetes.io/bind-completed":"yes"}}}',
+    )
+  })
+
+  it('has the size from before an expansion that is not through', () => {
+    const growing = volume({
+      capacity: '2Gi',
+      annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' },
+    })
+    expect(summary(decideClaim(view({ volumes: [growing] }))).at(-1)).toContain('"capacity":{"storage":"1Gi"}')
+  })
+
+  it('has the attributes class of its volume from the start', () => {
+    const gold = { claim: claim({ attributesClass: 'gold' }), volumes: [volume({ attributesClass: 'gold' })] }
+    expect(summary(decideClaim(view(gold))).at(-1)).toContain('"currentVolumeAttributesClassName":"gold"')
+  })
+})
+
+describe('a claim that was bound once', () => {
+  const pair = boundPair()
+
+  it('needs nothing while both halves stand', () => {
+    expect(decideClaim(view({ claim: pair.claim, named: pair.volume }))).toEqual([])
+  })
+
+  it('keeps the size that its file system has', () => {
+    const grown = { ...pair.volume, capacity: '2Gi' }
+    expect(decideClaim(view({ claim: pair.claim, named: grown }))).toEqual([])
+  })
+
+  it("gets its volume's half back when somebody took that away", () => {
+    const steps = decideClaim(
+      view({ claim: pair.claim, named: { ...pair.volume, claimRef: undefined, phase: 'Available' } }),
+    )
+    expect(whatIsDone(steps)).toEqual(['patchVolume', 'patchVolumeStatus'])
+  })
+
+  const lost: [string, Partial<ClaimView>, string][] = [
+    [
+      'its volume is gone',
+      { named: undefined },
+      'Bound claim has lost its PersistentVolume. Data on the volume is lost!',
+    ],
+    [
+      'it names no volume any more',
+      { claim: { ...pair.claim, volumeName: '' } },
+      'Bound claim has lost reference to PersistentVolume. Data on the volume is lost!',
+    ],
+    [
+      "its volume is another claim's",
+      { named: { ...pair.volume, claimRef: refTo(claim({ name: 'other' })) } },
+      'Two claims are bound to the same volume, this one is bound incorrectly',
+    ],
+  ]
+  it.each(lost)('is lost when %s', (_, change, text) => {
+    const steps = decideClaim(view({ claim: pair.claim, ...change }))
+    expect(summary(steps)[0]).toContain('{"status":{"phase":"Lost","accessModes":null,"capacity":null}}')
+    expect(summary(steps)[1]).toContain(text)
+  })
+
+  it('is told of its loss once', () => {
+    expect(decideClaim(view({ claim: { ...pair.claim, phase: 'Lost' } }))).toEqual([])
+  })
+
+  it('is never given another volume', () => {
+    const steps = decideClaim(view({ claim: { ...pair.claim, volumeName: '' }, volumes: [volume({ key: 'pv-2' })] }))
+    expect(whatIsDone(steps)).toEqual(['patchClaimStatus', 'ClaimLost'])
+  })
+})

@@ -1,0 +1,168 @@
+import type { Patch } from '@csi-sidecars/kube-types'
+import {
+  BETA_STORAGE_PROVISIONER,
+  BIND_COMPLETED,
+  BOUND_BY_CONTROLLER,
+  SELECTED_NODE,
+  STORAGE_PROVISIONER,
+} from '../caches/annotations.ts'
+import type { Claim } from '../caches/claim.ts'
+import type { CachedClass } from '../caches/storage.ts'
+import { isForClaim, type Volume } from '../caches/volume.ts'
+import { findBestMatch, mismatch } from './match.ts'
+import {
+  annotateClaimPatch,
+  assignClassPatch,
+  bindClaimPatch,
+  bindVolumePatch,
+  claimStatusPatch,
+  volumePhasePatch,
+} from './patches.ts'
+
+/** A claim and all that its next step depends on, at one moment. */
+export interface ClaimView {
+  readonly claim: Claim
+  /** The volume that the claim names, if it exists. */
+  readonly named: Volume | undefined
+  /** All volumes, for a claim that names none. */
+  readonly volumes: Iterable<Volume>
+  /** The class that the claim asks for, if it exists. */
+  readonly storageClass: CachedClass | undefined
+  readonly defaultClass: CachedClass | undefined
+  /** Pods that use the claim and that nobody has placed yet. */
+  readonly waitingPods: readonly string[]
+}
+
+export interface Telling {
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly message: string
+}
+
+export type ClaimStep =
+  | { readonly do: 'patchVolume'; readonly volume: string; readonly patch: Patch }
+  | { readonly do: 'patchVolumeStatus'; readonly volume: string; readonly patch: Patch }
+  | { readonly do: 'patchClaim'; readonly patch: Patch }
+  | { readonly do: 'patchClaimStatus'; readonly patch: Patch }
+  | { readonly do: 'tell'; readonly event: Telling }
+  | { readonly do: 'fail'; readonly message: string }
+
+/** The claim worker's plan. A claim whose binding was completed once is never bound to anything else. */
+export function decideClaim(view: ClaimView): readonly ClaimStep[] {
+  if (BIND_COMPLETED in view.claim.annotations) return decideBound(view)
+  return view.claim.volumeName === '' ? decideAny(view) : decideNamed(view)
+}
+
+/** Bound once: it still is, or it is lost for good. */
+function decideBound({ claim, named }: ClaimView): readonly ClaimStep[] {
+  if (claim.volumeName === '') {
+    return lost(claim, 'ClaimLost', 'Bound claim has lost reference to PersistentVolume. Data on the volume is lost!')
+  }
+  if (named === undefined) {
+    return lost(claim, 'ClaimLost', 'Bound claim has lost its PersistentVolume. Data on the volume is lost!')
+  }
+  if (named.claimRef === undefined || named.claimRef.uid === claim.uid) return bind(claim, named)
+  return lost(claim, 'ClaimMisbound', 'Two claims are bound to the same volume, this one is bound incorrectly')
+}
+
+/** The user asked for one volume and no other. */
+function decideNamed({ claim, named }: ClaimView): readonly ClaimStep[] {
+  if (named === undefined) return pending(claim)
+  if (named.claimRef === undefined) {
+    const why = mismatch(claim, named)
+    if (why === undefined) return bind(claim, named)
+    const message = `Cannot bind to requested volume "${named.key}": ${why}`
+    return [tell('Warning', 'VolumeMismatch', message), ...pending(claim)]
+  }
+  if (isForClaim(named, claim)) return bind(claim, named)
+  const taken = tell('Warning', 'FailedBinding', `volume "${named.key}" already bound to a different claim.`)
+  if (!(BOUND_BY_CONTROLLER in claim.annotations)) return [taken, ...pending(claim)]
+  const owner = `${named.claimRef.namespace}/${named.claimRef.name}`
+  const why = `invalid binding of claim "${claim.key}" to volume "${named.key}": volume already claimed by "${owner}"`
+  return [taken, { do: 'fail', message: why }]
+}
+
+/** Any volume that fits will do; where there is none, one is made. */
+function decideAny(view: ClaimView): readonly ClaimStep[] {
+  const { claim, storageClass, defaultClass } = view
+  const delayed = storageClass?.waitsForConsumer === true
+  const match = findBestMatch(claim, view.volumes, { delayed })
+  if (match !== undefined) return bind(claim, match)
+  if (claim.className === undefined && defaultClass !== undefined) {
+    return [{ do: 'patchClaim', patch: assignClassPatch(claim, defaultClass.key) }]
+  }
+  if (delayed && !(SELECTED_NODE in claim.annotations)) return [waitingForConsumer(view), ...pending(claim)]
+  if ((claim.className ?? '') === '') {
+    const why = 'no persistent volumes available for this claim and no storage class is set'
+    return [tell('Normal', 'FailedBinding', why), ...pending(claim)]
+  }
+  return askForVolume(view)
+}
+
+function waitingForConsumer({ waitingPods }: ClaimView): ClaimStep {
+  if (waitingPods.length === 0) {
+    return tell('Normal', 'WaitForFirstConsumer', 'waiting for first consumer to be created before binding')
+  }
+  const pods = `pod${waitingPods.length > 1 ? 's' : ''} ${waitingPods.join(',')}`
+  return tell('Normal', 'WaitForPodScheduled', `waiting for ${pods} to be scheduled`)
+}
+
+/** The name of a class by which an administrator says that its volumes are made by hand. */
+const NO_PROVISIONER = 'kubernetes.io/no-provisioner'
+
+/** Says who is to provision; the provisioner waits for that. */
+function askForVolume({ claim, storageClass }: ClaimView): readonly ClaimStep[] {
+  if (storageClass === undefined) {
+    const why = `storageclass.storage.k8s.io "${claim.className}" not found`
+    return [tell('Warning', 'ProvisioningFailed', why), ...pending(claim)]
+  }
+  const { provisioner } = storageClass
+  if (provisioner.startsWith('kubernetes.io/')) {
+    const why =
+      provisioner === NO_PROVISIONER
+        ? 'no volume plugin matched name: kubernetes.io/no-provisioner'
+        : `no volume plugin matched name: ${provisioner}`
+    return [tell('Warning', 'ProvisioningFailed', why), ...pending(claim)]
+  }
+  const waiting =
+    `Waiting for a volume to be created either by the external provisioner '${provisioner}' or manually by the ` +
+    'system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly ' +
+    'registered.'
+  const told = tell('Normal', 'ExternalProvisioning', waiting)
+  if (claim.annotations[STORAGE_PROVISIONER] === provisioner) return [told]
+  const annotations = { [STORAGE_PROVISIONER]: provisioner, [BETA_STORAGE_PROVISIONER]: provisioner }
+  return [{ do: 'patchClaim', patch: annotateClaimPatch(claim, annotations) }, told]
+}
+
+/** Volume first: until the claim's half stands too, the volume keeps the pair together. */
+function bind(claim: Claim, volume: Volume): readonly ClaimStep[] {
+  const steps: ClaimStep[] = []
+  const add = (does: Exclude<ClaimStep['do'], 'tell' | 'fail'>, patch: Patch | undefined): void => {
+    if (patch === undefined) return
+    if (does === 'patchVolume' || does === 'patchVolumeStatus') steps.push({ do: does, volume: volume.key, patch })
+    else steps.push({ do: does, patch })
+  }
+  add('patchVolume', bindVolumePatch(volume, claim))
+  add('patchVolumeStatus', volumePhasePatch(volume, 'Bound'))
+  add('patchClaim', bindClaimPatch(claim, volume))
+  add('patchClaimStatus', claimStatusPatch(claim, 'Bound', volume))
+  return steps
+}
+
+function pending(claim: Claim): readonly ClaimStep[] {
+  const patch = claimStatusPatch(claim, 'Pending', undefined)
+  return patch === undefined ? [] : [{ do: 'patchClaimStatus', patch }]
+}
+
+function lost(claim: Claim, reason: string, message: string): readonly ClaimStep[] {
+  if (claim.phase === 'Lost') return []
+  const patch = claimStatusPatch(claim, 'Lost', undefined)
+  return [
+    ...(patch === undefined ? [] : [{ do: 'patchClaimStatus' as const, patch }]),
+    tell('Warning', reason, message),
+  ]
+}
+
+function tell(type: Telling['type'], reason: string, message: string): ClaimStep {
+  return { do: 'tell', event: { type, reason, message } }
+}

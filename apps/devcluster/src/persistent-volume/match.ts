@@ -1,0 +1,78 @@
+import { Quantity } from '@csi-sidecars/kube-types'
+import type { Claim } from '../caches/claim.ts'
+import { isForClaim, type Volume } from '../caches/volume.ts'
+import { matchesLabels, matchesNode } from '../selectors.ts'
+
+/** What a choice among volumes depends on besides claim and volumes. */
+export interface MatchOptions {
+  /** The binder's view: only volumes that this node can reach. Without it the controller is choosing. */
+  readonly node?: { readonly name: string; readonly labels: Readonly<Record<string, string>> }
+  /** The claim's class waits for its first consumer: the controller leaves the choice to the binder. */
+  readonly delayed?: boolean
+  /** Volumes that were promised to other claims of the same pod. */
+  readonly taken?: ReadonlySet<string>
+}
+
+/**
+ * The volume for a claim: one that is reserved for it, wherever it stands; else the smallest available one that fits,
+ * with as few access modes beyond those asked for as possible.
+ */
+export function findBestMatch(claim: Claim, volumes: Iterable<Volume>, options: MatchOptions = {}): Volume | undefined {
+  let best: Volume | undefined
+  for (const volume of volumes) {
+    if (options.taken?.has(volume.key) || !couldHold(claim, volume)) continue
+    if (isForClaim(volume, claim)) return canReach(volume, options.node) ? volume : undefined
+    if (volume.claimRef !== undefined || (options.delayed && options.node === undefined)) continue
+    if (isFree(claim, volume) && canReach(volume, options.node) && isBetter(volume, best)) best = volume
+  }
+  return best
+}
+
+/** What must hold of any volume for the claim, also of one that the user chose for it. */
+function couldHold(claim: Claim, volume: Volume): boolean {
+  return (
+    !volume.deleting &&
+    volume.volumeMode === claim.volumeMode &&
+    volume.attributesClass === claim.attributesClass &&
+    hasModes(claim, volume) &&
+    sizeOf(volume).compare(Quantity.parse(claim.request)) >= 0
+  )
+}
+
+/** What must hold as well of one that nobody chose for it. */
+function isFree(claim: Claim, volume: Volume): boolean {
+  return (
+    volume.phase === 'Available' &&
+    volume.className === (claim.className ?? '') &&
+    matchesLabels(claim.selector, volume.labels)
+  )
+}
+
+function isBetter(volume: Volume, best: Volume | undefined): boolean {
+  if (best === undefined) return true
+  const fewer = volume.accessModes.length - best.accessModes.length
+  return fewer < 0 || (fewer === 0 && sizeOf(volume).compare(sizeOf(best)) < 0)
+}
+
+function canReach(volume: Volume, node: MatchOptions['node']): boolean {
+  return node === undefined || matchesNode(volume.required, node)
+}
+
+export function hasModes(claim: Pick<Claim, 'accessModes'>, volume: Pick<Volume, 'accessModes'>): boolean {
+  return claim.accessModes.every((mode) => volume.accessModes.includes(mode))
+}
+
+function sizeOf(volume: Volume): Quantity {
+  return Quantity.parse(volume.capacity)
+}
+
+/** Why a volume that the user named cannot be the claim's; undefined when it can. The words are those of the event. */
+export function mismatch(claim: Claim, volume: Volume): string | undefined {
+  if (volume.deleting) return `the volume is marked for deletion "${volume.key}"`
+  if (sizeOf(volume).bytes() < Quantity.parse(claim.request).bytes()) return 'requested PV is too small'
+  if (volume.className !== (claim.className ?? '')) return 'storageClassName does not match'
+  if (volume.attributesClass !== claim.attributesClass) return 'volumeAttributesClassName does not match'
+  if (volume.volumeMode !== claim.volumeMode) return 'incompatible volumeMode'
+  if (!hasModes(claim, volume)) return 'incompatible accessMode'
+  return undefined
+}

@@ -1,0 +1,86 @@
+import { type Patch, Quantity } from '@csi-sidecars/kube-types'
+import { BIND_COMPLETED, BOUND_BY_CONTROLLER, PRE_RESIZE_CAPACITY } from '../caches/annotations.ts'
+import type { Claim, ClaimPhase } from '../caches/claim.ts'
+import { isForClaim, type Volume, type VolumePhase } from '../caches/volume.ts'
+
+/** A merge patch that is refused when the object has changed since it was read. */
+function guarded(of: { readonly resourceVersion: string }, body: { metadata?: object; spec?: object }): Patch {
+  const { metadata, ...rest } = body
+  return { kind: 'merge', body: { metadata: { resourceVersion: of.resourceVersion, ...metadata }, ...rest } }
+}
+
+/** The volume's half of a binding; undefined when it stands already. */
+export function bindVolumePatch(volume: Volume, claim: Claim): Patch | undefined {
+  const reserved = isForClaim(volume, claim)
+  if (reserved && volume.claimRef?.uid === claim.uid) return undefined
+  const claimRef = {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    namespace: claim.namespace,
+    name: claim.name,
+    uid: claim.uid,
+    resourceVersion: claim.resourceVersion,
+  }
+  // One that the user reserved does not become ours by that.
+  const metadata = reserved ? {} : { annotations: { [BOUND_BY_CONTROLLER]: 'yes' } }
+  return guarded(volume, { metadata, spec: { claimRef } })
+}
+
+export function volumePhasePatch(volume: Volume, phase: VolumePhase, message?: string): Patch | undefined {
+  if (volume.phase === phase) return undefined
+  return { kind: 'merge', body: { status: { phase, message: message ?? null } } }
+}
+
+/** The claim's half of a binding; undefined when it stands already. */
+export function bindClaimPatch(claim: Claim, volume: Volume): Patch | undefined {
+  const named = claim.volumeName === volume.key
+  const annotations = {
+    ...(named ? {} : { [BOUND_BY_CONTROLLER]: 'yes' }),
+    ...(BIND_COMPLETED in claim.annotations ? {} : { [BIND_COMPLETED]: 'yes' }),
+  }
+  if (Object.keys(annotations).length === 0) return undefined
+  return guarded(claim, { metadata: { annotations }, ...(named ? {} : { spec: { volumeName: volume.key } }) })
+}
+
+/**
+ * The claim's status for its phase: with a volume what that offers, without one nothing.
+ * The capacity of a claim that is bound already is left alone: it may lag behind the volume's on purpose, while the
+ * file system is not expanded yet.
+ */
+export function claimStatusPatch(claim: Claim, phase: ClaimPhase, volume: Volume | undefined): Patch | undefined {
+  const status: Record<string, unknown> = {}
+  if (claim.phase !== phase) status['phase'] = phase
+  if (volume === undefined) {
+    if (claim.statusModes !== undefined) status['accessModes'] = null
+    if (claim.capacity !== undefined) status['capacity'] = null
+    if (claim.currentAttributesClass !== undefined) status['currentVolumeAttributesClassName'] = null
+  } else {
+    if (claim.statusModes?.join() !== volume.accessModes.join()) status['accessModes'] = volume.accessModes
+    if (claim.phase !== phase) Object.assign(status, whenBecomingBound(claim, volume))
+  }
+  return Object.keys(status).length === 0 ? undefined : { kind: 'merge', body: { status } }
+}
+
+function whenBecomingBound(claim: Claim, volume: Volume): Record<string, unknown> {
+  const size = volume.annotations[PRE_RESIZE_CAPACITY] ?? volume.capacity
+  const same = claim.capacity !== undefined && Quantity.parse(claim.capacity).equals(Quantity.parse(size))
+  const setsClass = claim.phase === 'Pending' && (claim.currentAttributesClass ?? '') !== volume.attributesClass
+  return {
+    ...(same ? {} : { capacity: { storage: size } }),
+    ...(setsClass ? { currentVolumeAttributesClassName: volume.attributesClass || null } : {}),
+  }
+}
+
+/** Takes a binding back: of ours all of it, of the user's reservation only the uid. */
+export function unbindVolumePatch(volume: Volume): Patch {
+  if (!(BOUND_BY_CONTROLLER in volume.annotations)) return guarded(volume, { spec: { claimRef: { uid: null } } })
+  return guarded(volume, { metadata: { annotations: { [BOUND_BY_CONTROLLER]: null } }, spec: { claimRef: null } })
+}
+
+export function annotateClaimPatch(claim: Claim, annotations: Readonly<Record<string, string | null>>): Patch {
+  return guarded(claim, { metadata: { annotations } })
+}
+
+export function assignClassPatch(claim: Claim, className: string): Patch {
+  return guarded(claim, { spec: { storageClassName: className } })
+}

@@ -1,0 +1,89 @@
+import { feed, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import type { InformerEvent } from '@csi-sidecars/informer'
+import { isInvalid, isNotFound } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { PODS_BY_CLAIM } from '../caches/caches.ts'
+import type { Claim } from '../caches/claim.ts'
+import { type CachedPod, claimKeysOf } from '../caches/pod.ts'
+import type { Volume } from '../caches/volume.ts'
+import { type ControllerParts, type Life, newQueue, refOf, work } from '../control.ts'
+import { type LiveUse, liveUse } from './live-use.ts'
+import { decideClaimProtection, decideVolumeProtection } from './protection.ts'
+
+const WORKERS = 4
+
+/** Keeps the finalizers that stand between a deletion and those who still use the object. */
+export async function runProtection(parts: ControllerParts, life: Life): Promise<void> {
+  const { caches, clock, log } = parts
+  const claims = newQueue(clock)
+  const volumes = newQueue(clock)
+  const undo = [
+    feed(caches.claims, keyOf<Claim>, claims),
+    feed(caches.pods, claimsOfPod, claims),
+    feed(caches.volumes, keyOf<Volume>, volumes),
+  ]
+  const common = { workers: WORKERS, log }
+  const claimParts = { ...parts, live: liveUse(parts.client) }
+  try {
+    await Promise.all([
+      work(
+        { ...common, queue: claims, reconcile: (key, cut) => protectClaim(key, claimParts, cut), what: 'claim' },
+        life,
+      ),
+      work(
+        { ...common, queue: volumes, reconcile: (key, cut) => protectVolume(key, parts, cut), what: 'volume' },
+        life,
+      ),
+    ])
+  } finally {
+    for (const each of undo) each()
+  }
+}
+
+function keyOf<T extends { readonly key: string }>(event: InformerEvent<T>): string[] {
+  if (event.type === 'deleted') return []
+  return [event.type === 'updated' ? event.after.key : event.object.key]
+}
+
+/** A pod that went may have been the last to use its claims. */
+function claimsOfPod(event: InformerEvent<CachedPod>): string[] {
+  return event.type === 'deleted' ? claimKeysOf(event.object) : []
+}
+
+export interface ProtectParts extends ControllerParts {
+  readonly live: LiveUse
+}
+
+export async function protectClaim(key: string, parts: ProtectParts, signal: AbortSignal): Promise<Outcome> {
+  const { client, caches } = parts
+  const claim = caches.claims.store.get(key)
+  if (claim === undefined) return SETTLED
+  const step = decideClaimProtection(claim, caches.pods.store.byIndex(PODS_BY_CLAIM, key))
+  if (step.do === 'nothing') return SETTLED
+  try {
+    // The cache may lack a pod that was placed a moment ago: the API has the last word.
+    if (step.do === 'release' && (await parts.live(claim.namespace, signal)).has(key)) return SETTLED
+    caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), step.patch, { signal }))
+    return SETTLED
+  } catch (error) {
+    return settledUnlessFailed(error)
+  }
+}
+
+export async function protectVolume(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
+  const volume = parts.caches.volumes.store.get(key)
+  const step = volume === undefined ? undefined : decideVolumeProtection(volume)
+  if (step === undefined || step.do === 'nothing') return SETTLED
+  try {
+    const { client, caches } = parts
+    caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name: key }, step.patch, { signal }))
+    return SETTLED
+  } catch (error) {
+    return settledUnlessFailed(error)
+  }
+}
+
+/** A finalizer list that changed meanwhile refuses the patch; its event brings the key back. */
+function settledUnlessFailed(error: unknown): Outcome {
+  return isNotFound(error) || isInvalid(error) ? SETTLED : { kind: 'retry', cause: error }
+}

@@ -1,0 +1,172 @@
+import { unreachable } from '@csi-sidecars/base'
+import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { isConflict, isNotFound } from '@csi-sidecars/kube-client'
+import { type Patch, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { type Caches, CLAIMS_BY_CLASS, PODS_BY_CLAIM } from '../caches/caches.ts'
+import { type Claim, claimProjection } from '../caches/claim.ts'
+import type { CachedClass } from '../caches/storage.ts'
+import { claimKeyOf, type Volume } from '../caches/volume.ts'
+import { type ControllerParts, refOf, targetOf } from '../control.ts'
+import { type ClaimStep, type ClaimView, decideClaim } from './claims.ts'
+import { decideVolume, type VolumeStep } from './volumes.ts'
+
+const STATUS = { subresource: 'status' }
+
+/** The claim worker. */
+export async function reconcileClaim(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
+  const view = observeClaim(key, parts.caches)
+  if (view === undefined) return SETTLED
+  try {
+    for (const step of decideClaim(view)) await performForClaim(view.claim, step, parts, signal)
+    return SETTLED
+  } catch (error) {
+    return outcomeOf(error, signal)
+  }
+}
+
+/** A write that came too late was decided on what is no longer there: look again when the news is in. */
+function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
+  signal.throwIfAborted()
+  return isNotFound(error) ? SETTLED : { kind: 'retry', cause: error }
+}
+
+export function observeClaim(key: string, caches: Caches): ClaimView | undefined {
+  const claim = caches.claims.store.get(key)
+  if (claim === undefined) return undefined
+  const { volumes, classes, pods } = caches
+  return {
+    claim,
+    named: claim.volumeName === '' ? undefined : volumes.store.get(claim.volumeName),
+    volumes: claim.volumeName === '' ? volumes.store.values() : [],
+    storageClass: claim.className ? classes.store.get(claim.className) : undefined,
+    defaultClass: defaultOf(classes.store.values()),
+    waitingPods: pods.store
+      .byIndex(PODS_BY_CLAIM, key)
+      .filter(({ nodeName }) => nodeName === '')
+      .map(({ name }) => name),
+  }
+}
+
+/** The newest of those that say they are the default. */
+function defaultOf(classes: Iterable<CachedClass>): CachedClass | undefined {
+  let newest: CachedClass | undefined
+  for (const each of classes) {
+    if (each.isDefault && (newest === undefined || each.created > newest.created)) newest = each
+  }
+  return newest
+}
+
+async function performForClaim(
+  claim: Claim,
+  step: ClaimStep,
+  parts: ControllerParts,
+  signal: AbortSignal,
+): Promise<void> {
+  switch (step.do) {
+    case 'patchVolume':
+      return await patchVolume(step.volume, step.patch, parts, { signal })
+    case 'patchVolumeStatus':
+      return await patchVolume(step.volume, step.patch, parts, { signal, ...STATUS })
+    case 'patchClaim':
+      return await patchClaim(claim.key, step.patch, parts, { signal })
+    case 'patchClaimStatus':
+      return await patchClaim(claim.key, step.patch, parts, { signal, ...STATUS })
+    case 'tell': {
+      const { type, reason, message } = step.event
+      return parts.recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), type, reason, message)
+    }
+    case 'fail':
+      throw new Error(step.message)
+    default:
+      unreachable(step)
+  }
+}
+
+type PatchOptions = { readonly signal: AbortSignal; readonly subresource?: string }
+
+async function patchVolume(
+  name: string,
+  patch: Patch,
+  { client, caches }: ControllerParts,
+  options: PatchOptions,
+): Promise<void> {
+  caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name }, patch, options))
+}
+
+async function patchClaim(
+  key: string,
+  patch: Patch,
+  { client, caches }: ControllerParts,
+  options: PatchOptions,
+): Promise<void> {
+  caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), patch, options))
+}
+
+export interface VolumeParts extends ControllerParts {
+  readonly lookAtClaim: (key: string) => void
+}
+
+/** The volume worker. */
+export async function reconcileVolume(key: string, parts: VolumeParts, signal: AbortSignal): Promise<Outcome> {
+  const volume = parts.caches.volumes.store.get(key)
+  if (volume === undefined) return SETTLED
+  try {
+    const claim = await claimOf(volume, parts, signal)
+    for (const step of decideVolume({ volume, claim })) await performForVolume(volume, step, parts, signal)
+    return SETTLED
+  } catch (error) {
+    if (isConflict(error) && parts.caches.volumes.store.get(key) !== volume) return AGAIN
+    return outcomeOf(error, signal)
+  }
+}
+
+/**
+ * The claim of a volume's reference. Before one is taken for gone the API itself is asked: a volume that is released
+ * because a cache was late is a volume lost.
+ */
+async function claimOf(
+  { claimRef, phase }: Volume,
+  { caches, client }: ControllerParts,
+  signal: AbortSignal,
+): Promise<Claim | undefined> {
+  if (claimRef?.uid === undefined) return undefined
+  const cached = caches.claims.store.get(claimKeyOf(claimRef))
+  if (cached?.uid === claimRef.uid || phase === 'Released' || phase === 'Failed') return cached
+  try {
+    return claimProjection(await client.get(PERSISTENT_VOLUME_CLAIMS, claimRef, { signal }))
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+async function performForVolume(
+  volume: Volume,
+  step: VolumeStep,
+  parts: VolumeParts,
+  signal: AbortSignal,
+): Promise<void> {
+  switch (step.do) {
+    case 'patchVolume':
+      return await patchVolume(volume.key, step.patch, parts, { signal })
+    case 'patchVolumeStatus':
+      return await patchVolume(volume.key, step.patch, parts, { signal, ...STATUS })
+    case 'tellVolume': {
+      const { type, reason, message } = step.event
+      return parts.recorder.event(targetOf(PERSISTENT_VOLUMES, volume), type, reason, message)
+    }
+    case 'tellClaim': {
+      const { type, reason, message } = step.event
+      return parts.recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, step.claim), type, reason, message)
+    }
+    case 'lookAtClaim':
+      return parts.lookAtClaim(step.key)
+    default:
+      unreachable(step)
+  }
+}
+
+/** The claims that wait for a volume of the class. */
+export function claimsWaitingFor(className: string, caches: Caches): string[] {
+  return caches.claims.store.byIndex(CLAIMS_BY_CLASS, className).map(({ key }) => key)
+}

@@ -1,0 +1,123 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Claim } from '../caches/claim.ts'
+import type { Volume } from '../caches/volume.ts'
+import { boundPair, claim, DRIVER, refTo, reservedFor, volume } from '../testing/objects.ts'
+import { decideVolume, type VolumeStep } from './volumes.ts'
+
+const PROVISIONED = { 'pv.kubernetes.io/provisioned-by': DRIVER }
+const OURS = { 'pv.kubernetes.io/bound-by-controller': 'yes' }
+
+const summary = (steps: readonly VolumeStep[]): string[] =>
+  steps.map((step) => {
+    switch (step.do) {
+      case 'lookAtClaim':
+        return `look at ${step.key}`
+      case 'tellVolume':
+      case 'tellClaim':
+        return `${step.do} ${step.event.reason}`
+      default:
+        return `${step.do} ${JSON.stringify(step.patch.body)}`
+    }
+  })
+
+const phase = (name: string): string => `patchVolumeStatus {"status":{"phase":"${name}","message":null}}`
+
+describe('decideVolume', () => {
+  const own = claim({ volumeName: 'pv-1' })
+  const rows: { name: string; volume: Partial<Volume>; claim?: Claim; done: string[] }[] = [
+    { name: 'makes a new volume available', volume: { phase: 'Pending' }, done: [phase('Available')] },
+    { name: 'leaves an available one alone', volume: {}, done: [] },
+    {
+      name: 'makes one available that is reserved by name only',
+      volume: { phase: 'Pending', claimRef: reservedFor(own) },
+      claim: own,
+      done: [phase('Available')],
+    },
+    {
+      name: 'keeps the phase of a bound one',
+      volume: { phase: 'Available', claimRef: refTo(own) },
+      claim: own,
+      done: [phase('Bound')],
+    },
+    {
+      name: "leaves the claim's half to the claim worker",
+      volume: { phase: 'Bound', claimRef: refTo(own) },
+      claim: claim(),
+      done: ['look at default/data'],
+    },
+    {
+      name: 'tells both when their volume modes differ',
+      volume: { claimRef: refTo(own), volumeMode: 'Block' },
+      claim: claim(),
+      done: ['tellVolume VolumeMismatch', 'tellClaim VolumeMismatch'],
+    },
+    {
+      name: 'releases one whose claim is gone',
+      volume: { phase: 'Bound', claimRef: refTo(own) },
+      done: [phase('Released')],
+    },
+    {
+      name: 'releases one whose claim was made anew under its name',
+      volume: { phase: 'Bound', claimRef: { ...refTo(own), uid: 'uid-of-old' } },
+      claim: own,
+      done: [phase('Released')],
+    },
+    {
+      name: 'does nothing more for one that is to be kept',
+      volume: { phase: 'Released', claimRef: refTo(own), reclaimPolicy: 'Retain' },
+      done: [],
+    },
+    {
+      name: 'leaves the deletion to who provisioned it',
+      volume: { phase: 'Released', claimRef: refTo(own), annotations: PROVISIONED },
+      done: [],
+    },
+    {
+      name: 'fails one that nobody can delete',
+      volume: { phase: 'Bound', claimRef: refTo(own), csi: undefined },
+      done: [
+        phase('Released'),
+        'patchVolumeStatus {"status":{"phase":"Failed","message":"error getting deleter volume plugin for volume \\"pv-1\\": ' +
+          'no deletable volume plugin matched"}}',
+        'tellVolume VolumeFailedDelete',
+      ],
+    },
+    {
+      name: 'fails one that nobody can recycle',
+      volume: { phase: 'Released', claimRef: refTo(own), reclaimPolicy: 'Recycle' },
+      done: [
+        'patchVolumeStatus {"status":{"phase":"Failed","message":"No recycler plugin found for the volume!"}}',
+        'tellVolume VolumeFailedRecycle',
+      ],
+    },
+    { name: 'does not write over a failure', volume: { phase: 'Failed', claimRef: refTo(own) }, done: [] },
+    {
+      name: 'releases one that was made for a claim that found another',
+      volume: { phase: 'Bound', claimRef: refTo(own), annotations: { ...PROVISIONED, ...OURS } },
+      claim: claim({ volumeName: 'pv-2' }),
+      done: [phase('Released')],
+    },
+    {
+      name: 'frees one that we bound to a claim that found another',
+      volume: { phase: 'Bound', claimRef: refTo(own), annotations: OURS },
+      claim: claim({ volumeName: 'pv-2' }),
+      done: [
+        'patchVolume {"metadata":{"resourceVersion":"1","annotations":{"pv.kubernetes.io/bound-by-controller":null}},"spec":{"claimRef":null}}',
+        phase('Available'),
+      ],
+    },
+    {
+      name: "gives back only the uid of a reservation of the user's",
+      volume: { phase: 'Bound', claimRef: refTo(own) },
+      claim: claim({ volumeName: 'pv-2' }),
+      done: ['patchVolume {"metadata":{"resourceVersion":"1"},"spec":{"claimRef":{"uid":null}}}', phase('Available')],
+    },
+  ]
+  it.each(rows)('$name', (row) => {
+    expect(summary(decideVolume({ volume: volume(row.volume), claim: row.claim }))).toEqual(row.done)
+  })
+
+  it('has nothing to do for a binding that stands', () => {
+    expect(decideVolume(boundPair())).toEqual([])
+  })
+})

@@ -1,0 +1,214 @@
+import { messageOf } from '@csi-sidecars/base'
+import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { CODES, classify, type Driver, RpcError, secretsFrom } from '@csi-sidecars/csi'
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  CreateVolume,
+  type CreateVolumeRequest,
+  type Volume as CsiVolume,
+  DeleteVolume,
+} from '@csi-sidecars/csi-proto'
+import { isAlreadyExists, isConflict, isNotFound } from '@csi-sidecars/kube-client'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  removeFinalizerPatch,
+  SECRETS,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
+import { PROVISIONER_FINALIZER, SELECTED_NODE } from '../caches/annotations.ts'
+import { ATTACHMENTS_BY_VOLUME } from '../caches/caches.ts'
+import type { Claim } from '../caches/claim.ts'
+import type { Volume } from '../caches/volume.ts'
+import { type ControllerParts, refOf, targetOf } from '../control.ts'
+import { CALL_MS } from '../driver/driver.ts'
+import { type ClassParameters, classParameters, type SecretRef } from './parameters.ts'
+import {
+  createVolumeRequest,
+  decideProvision,
+  type ProvisionDecision,
+  provisionedVolume,
+  topologyFor,
+  volumeNameOf,
+} from './provision.ts'
+import { decideReclaim } from './reclaim.ts'
+
+export interface ProvisionerParts extends ControllerParts {
+  readonly driver: Driver
+  /** Claims of which the driver may have made a volume that the API does not know yet, by uid. */
+  readonly uncertain: Map<string, Claim>
+  readonly identity: string
+}
+
+/** Makes a volume for a claim that asks for this driver's. */
+export async function reconcileProvision(key: string, parts: ProvisionerParts, signal: AbortSignal): Promise<Outcome> {
+  const claim = claimToProvision(key, parts)
+  if (claim === undefined) return SETTLED
+  const { caches, driver, recorder, uncertain } = parts
+  const storageClass = caches.classes.store.get(claim.className ?? '')
+  const decision = decideProvision({
+    claim,
+    storageClass,
+    driverName: driver.name,
+    isProvisioned: caches.volumes.store.get(volumeNameOf(claim)) !== undefined,
+    uncertain: uncertain.has(claim.uid),
+  })
+  if (decision.do === 'nothing') return SETTLED
+  const tell = (type: 'Normal' | 'Warning', reason: string, message: string): void =>
+    recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), type, reason, message)
+  if (!uncertain.has(claim.uid)) {
+    tell('Normal', 'Provisioning', `External provisioner is provisioning volume for claim "${key}"`)
+  }
+  try {
+    await provision(claim, decision, parts, signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    const why = `failed to provision volume with StorageClass "${decision.storageClass.key}": ${messageOf(error)}`
+    tell('Warning', 'ProvisioningFailed', why)
+    if (decision.selectedNode !== undefined && isExhausted(error)) await chooseAgain(claim, parts, signal)
+    return { kind: 'retry', cause: error }
+  }
+  tell('Normal', 'ProvisioningSucceeded', `Successfully provisioned volume ${volumeNameOf(claim)}`)
+  return SETTLED
+}
+
+/** The claim as it is; one that went while the driver may have been making its volume is finished as it was. */
+function claimToProvision(key: string, { caches, uncertain }: ProvisionerParts): Claim | undefined {
+  const claim = caches.claims.store.get(key)
+  for (const unfinished of uncertain.values()) {
+    if (unfinished.key === key && unfinished.uid !== claim?.uid) return unfinished
+  }
+  return claim
+}
+
+type Provision = Extract<ProvisionDecision, { do: 'provision' }>
+
+async function provision(
+  claim: Claim,
+  { storageClass, selectedNode }: Provision,
+  parts: ProvisionerParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { client, caches, driver, uncertain, identity } = parts
+  const parameters = classParameters(storageClass.parameters, claim, volumeNameOf(claim))
+  const request = await requestFor(claim, { storageClass, parameters, selectedNode }, parts, signal)
+  const made = await createVolume(claim, request, parts, signal)
+  const volume = provisionedVolume({ claim, storageClass, parameters, driverName: driver.name, made, identity })
+  try {
+    caches.volumes.learn(await client.create(PERSISTENT_VOLUMES, volume, { signal }))
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error
+  }
+  uncertain.delete(claim.uid)
+}
+
+interface RequestInput {
+  readonly storageClass: Provision['storageClass']
+  readonly parameters: ClassParameters
+  readonly selectedNode: string | undefined
+}
+
+async function requestFor(
+  claim: Claim,
+  { storageClass, parameters, selectedNode }: RequestInput,
+  { client, caches, driver }: ProvisionerParts,
+  signal: AbortSignal,
+): Promise<CreateVolumeRequest> {
+  const mutableParameters =
+    claim.attributesClass === ''
+      ? {}
+      : ((await client.get(VOLUME_ATTRIBUTES_CLASSES, { name: claim.attributesClass }, { signal })).parameters ?? {})
+  const { secrets } = parameters
+  const request = createVolumeRequest({
+    claim,
+    parameters,
+    mountOptions: storageClass.mountOptions,
+    singleNodeMultiWriter: driver.capabilities.controller.has(ControllerRpc.SINGLE_NODE_MULTI_WRITER),
+    topology: topologyFor(
+      driver.name,
+      selectedNode === undefined ? undefined : caches.nodes.store.get(selectedNode),
+      selectedNode === undefined ? undefined : caches.csiNodes.store.get(selectedNode),
+    ),
+    mutableParameters,
+  })
+  return { ...request, secrets: await loadSecret(secrets.provision, client, signal) }
+}
+
+/** Until the driver says that it failed for good, there may be a volume. */
+async function createVolume(
+  claim: Claim,
+  request: CreateVolumeRequest,
+  { driver, uncertain }: ProvisionerParts,
+  signal: AbortSignal,
+): Promise<CsiVolume> {
+  uncertain.set(claim.uid, claim)
+  try {
+    const { volume } = await driver.call(CreateVolume, request, { timeoutMs: CALL_MS, signal })
+    if (volume === undefined) throw new Error('the driver answered without a volume')
+    return volume
+  } catch (error) {
+    if (error instanceof RpcError && classify(error).final) uncertain.delete(claim.uid)
+    throw error
+  }
+}
+
+function isExhausted(error: unknown): boolean {
+  return error instanceof RpcError && error.code === CODES.ResourceExhausted
+}
+
+/** No room where the binder wants it: let it choose another node. */
+async function chooseAgain(claim: Claim, { client, caches }: ControllerParts, signal: AbortSignal): Promise<void> {
+  const patch = { kind: 'merge' as const, body: { metadata: { annotations: { [SELECTED_NODE]: null } } } }
+  try {
+    caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(claim.key), patch, { signal }))
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error
+  }
+}
+
+async function loadSecret(
+  ref: SecretRef | undefined,
+  client: ControllerParts['client'],
+  signal: AbortSignal,
+): Promise<Record<string, string>> {
+  return ref === undefined ? {} : secretsFrom((await client.get(SECRETS, ref, { signal })).data)
+}
+
+/** Deletes a volume that was released, first at the driver and then in the API. */
+export async function reconcileReclaim(key: string, parts: ProvisionerParts, signal: AbortSignal): Promise<Outcome> {
+  const { caches, driver, recorder, client } = parts
+  const volume = caches.volumes.store.get(key)
+  if (volume === undefined) return SETTLED
+  const attachments = caches.attachments.store.byIndex(ATTACHMENTS_BY_VOLUME, key)
+  const decision = decideReclaim({ volume, attachments, driverName: driver.name })
+  const target = targetOf(PERSISTENT_VOLUMES, volume)
+  if (decision.do === 'wait') recorder.event(target, 'Warning', 'VolumeFailedDelete', decision.message)
+  if (decision.do !== 'delete') return SETTLED
+  try {
+    const secrets = await loadSecret(decision.secret, client, signal)
+    await driver.call(DeleteVolume, { volumeId: decision.volumeHandle, secrets }, { timeoutMs: CALL_MS, signal })
+    await removeFromApi(volume, parts, signal)
+    return SETTLED
+  } catch (error) {
+    signal.throwIfAborted()
+    recorder.event(target, 'Warning', 'VolumeFailedDelete', messageOf(error))
+    return { kind: 'retry', cause: error }
+  }
+}
+
+/** Both writes may be made a second time. A finalizer list that changed under our hands fails the run, not the next. */
+async function removeFromApi(
+  { key: name, deleting }: Volume,
+  { client, caches }: ProvisionerParts,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    if (!deleting) await client.delete(PERSISTENT_VOLUMES, { name }, { signal })
+    const { metadata } = await client.get(PERSISTENT_VOLUMES, { name }, { signal })
+    const patch = removeFinalizerPatch(metadata?.finalizers, PROVISIONER_FINALIZER)
+    if (patch !== undefined) caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
+  } catch (error) {
+    // Gone with its last finalizer.
+    if (!isNotFound(error)) throw error
+  }
+}

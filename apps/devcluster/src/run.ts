@@ -1,0 +1,195 @@
+import { access, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { aborted, type Clock, isAbort, messageOf } from '@csi-sidecars/base'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { runSeeds } from './chaos/seeds.ts'
+import { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
+import { runStorm } from './load/storm.ts'
+import type { Chaos, Load, Options } from './options.ts'
+import { type Page, startPage } from './page/page.ts'
+import { watchHappenings } from './story/happening.ts'
+import { type Ending, play } from './story/play.ts'
+import { storyOf } from './story/story.ts'
+import type { Style } from './terminal/style.ts'
+import { storyTeller } from './terminal/teller.ts'
+
+/** Where a run tells its story. */
+export interface Terminal {
+  readonly write: (text: string) => void
+  readonly style: Style
+  /** Somebody is there to look at the cluster once the story is over. */
+  readonly interactive: boolean
+}
+
+export interface RunParts {
+  readonly terminal: Terminal
+  readonly clock: Clock
+  /** Opens the log of the cluster's own half. */
+  readonly openLog: (file: string) => Logger
+}
+
+const CHAPTER_MS = 30_000
+
+/** Starts the cluster, plays the story, and stays until the signal if somebody is there. Returns the exit code. */
+export async function run(options: Options, parts: RunParts, signal: AbortSignal): Promise<number> {
+  const { write, style } = parts.terminal
+  const directory = await mkdtemp(join(tmpdir(), 'csi-devcluster-'))
+  let code = 1
+  try {
+    const log = parts.openLog(join(directory, 'devcluster.log'))
+    const liveParts = { ...parts, directory, log }
+    code =
+      options.chaos === undefined
+        ? await runCluster(options, liveParts, signal)
+        : await breakThings(options, options.chaos, liveParts, signal)
+  } catch (error) {
+    if (!(signal.aborted && isAbort(error))) write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
+    else code = 0
+  }
+  if (code === 0) await rm(directory, { recursive: true, force: true })
+  else write(`What was logged is in ${directory}\n`)
+  return code
+}
+
+async function runCluster(options: Options, parts: LiveParts, signal: AbortSignal): Promise<number> {
+  const cluster = await start(options, parts, signal)
+  try {
+    return await live(cluster, options, parts, signal)
+  } finally {
+    await cluster.stop()
+  }
+}
+
+async function breakThings(options: Options, chaos: Chaos, parts: LiveParts, signal: AbortSignal): Promise<number> {
+  const { clock, log, directory, terminal } = parts
+  const cluster = { nodes: Math.max(options.nodes, 3), ...(await sidecarBinaries(options)), clock, log }
+  const { seeds, seconds } = chaos
+  const { write } = terminal
+  const good = await runSeeds({ seeds, durationMs: seconds * 1000, cluster, directory, clock, write }, signal)
+  return good ? 0 : 1
+}
+
+async function sidecarBinaries(options: Options): Promise<{ attacher: string; resizer: string }> {
+  return {
+    attacher: options.attacher ?? (await builtBinary('attacher')),
+    resizer: options.resizer ?? (await builtBinary('resizer')),
+  }
+}
+
+async function start(
+  options: Options,
+  { terminal, clock, log, directory }: LiveParts,
+  signal: AbortSignal,
+): Promise<Devcluster> {
+  const { write, style } = terminal
+  const trouble = (message: string): void => write(`${style.bad('!')} ${message}\n`)
+  return await startDevcluster(
+    {
+      nodes: options.nodes,
+      controllers: options.controllers,
+      kubeconfig: options.kubeconfig,
+      driver: options.driver,
+      ...(await sidecarBinaries(options)),
+      data: dataFolder(options, directory),
+      directory,
+      clock,
+      log,
+      onTrouble: trouble,
+    },
+    signal,
+  )
+}
+
+/** A person's own driver really mounts, so it needs real directories; the emulated one keeps account only. */
+function dataFolder({ data, driver }: Options, directory: string): string | undefined {
+  if (data !== undefined) return resolve(data)
+  return driver === undefined ? undefined : join(directory, 'nodes')
+}
+
+const APPS = fileURLToPath(new URL('../../', import.meta.url))
+
+async function builtBinary(app: 'attacher' | 'resizer'): Promise<string> {
+  const path = join(APPS, app, 'dist', `csi-${app}`)
+  await access(path).catch((cause: unknown) => {
+    throw new Error(`${path} is not built yet: npm run build`, { cause })
+  })
+  return path
+}
+
+interface LiveParts extends RunParts {
+  readonly directory: string
+  readonly log: Logger
+}
+
+/** The cluster's time from its start to its end. */
+async function live(cluster: Devcluster, options: Options, parts: LiveParts, signal: AbortSignal): Promise<number> {
+  const { terminal, clock } = parts
+  const { write, style } = terminal
+  const { driver, nodeNames } = cluster
+  const stays = terminal.interactive && !options.exit
+  const own = options.driver === undefined ? 'emulated' : options.driver
+  write(`A cluster of ${nodeNames.length} node${nodeNames.length > 1 ? 's' : ''} with driver ${driver.name} (${own})\n`)
+  await using page = await startPage({ ...cluster, clock, log: parts.log, port: options.pagePort })
+  if (stays) write(`  Watch it at ${page.url}\n`)
+  const started = clock.monotonic()
+  const ending = await tellStory(cluster, parts, signal)
+  const seconds = ((clock.monotonic() - started) / 1000).toFixed(1)
+  if (ending.is === 'untrue') {
+    write(`\n${style.bad('Not true:')} ${ending.what}\n  in the chapter "${ending.chapter}"\n`)
+  } else {
+    write(`\n${style.good('All of it came true')} in ${seconds} s.\n`)
+  }
+  if (ending.is === 'true' && options.load !== undefined) await letStormLoose(cluster, options.load, parts, signal)
+  if (stays) {
+    showHow(cluster, page, parts)
+    await aborted(signal)
+    write('\nStopping.\n')
+  }
+  return ending.is === 'true' ? 0 : 1
+}
+
+async function tellStory(cluster: Devcluster, { terminal, clock }: RunParts, signal: AbortSignal): Promise<Ending> {
+  const { caches, calls, emulatedDriver, nodeNames } = cluster
+  const { chapters, leftOut } = storyOf({ ...cluster, seesSidecarCalls: emulatedDriver !== undefined }, nodeNames)
+  for (const { title, why } of leftOut) terminal.write(`Left out: "${title}", since ${why}\n`)
+  return await play(
+    {
+      chapters,
+      teller: storyTeller(terminal.write, terminal.style),
+      clock,
+      watch: (listener) => watchHappenings(caches, calls, listener),
+      chapterMs: CHAPTER_MS,
+    },
+    signal,
+  )
+}
+
+async function letStormLoose(
+  cluster: Devcluster,
+  { attach: pods }: Load,
+  { terminal, clock }: LiveParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { write, style } = terminal
+  write(`\n${style.bold(`A storm of ${pods} pods with a volume each on ${cluster.nodeNames.length} nodes`)}\n`)
+  const onProgress = (done: number, what: string): void => write(`  ${done} ${what}\n`)
+  const { runningMs, goneMs } = await runStorm(cluster, { pods, clock, onProgress }, signal)
+  write(`  all running after ${(runningMs / 1000).toFixed(1)} s, all gone after ${(goneMs / 1000).toFixed(1)} s more\n`)
+}
+
+/** How to look at what is there. */
+function showHow(cluster: Devcluster, page: Page, { terminal, directory }: LiveParts): void {
+  const { write, style } = terminal
+  const line = (what: string, text: string): void => write(`  ${style.bold(what.padEnd(14))}${text}\n`)
+  write('The cluster stays up; Ctrl-C ends it.\n\n')
+  write(`  export KUBECONFIG=${cluster.kubeconfig}\n`)
+  write('  kubectl get pods,pvc,pv,volumeattachments\n\n')
+  for (const { sidecar, address } of cluster.sidecars) {
+    line(sidecar.name, `http://${address}/metrics`)
+    line('', `http://${address}/readyz  /livez`)
+  }
+  line('page', page.url)
+  line('logs', join(directory, '*.log'))
+}

@@ -1,0 +1,303 @@
+import type { Driver } from '@csi-sidecars/csi'
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  NodeServiceCapability_RPC_Type as NodeRpc,
+} from '@csi-sidecars/csi-proto'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  Quantity,
+  STORAGE_CLASSES,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
+import type { Attachment } from '../caches/attachment.ts'
+import type { Caches } from '../caches/caches.ts'
+import type { Claim } from '../caches/claim.ts'
+import type { CachedPod } from '../caches/pod.ts'
+import type { Volume } from '../caches/volume.ts'
+import type { SeenCall } from '../calls/seen.ts'
+import { ensure } from '../cluster/register.ts'
+import { nodeCan } from '../driver/driver.ts'
+import { uniqueVolumeName } from '../volume-names.ts'
+import type { Expectation } from './expectation.ts'
+import * as expect from './expectation.ts'
+import { CLAIM, claimObject, classObject, goldObject, NAMES, podObject } from './objects.ts'
+import type { Chapter } from './play.ts'
+
+/** Where the story is set. */
+export interface Scene {
+  readonly client: KubeClient
+  readonly caches: Pick<Caches, 'claims' | 'volumes'>
+  readonly driver: Driver
+  /** What the sidecars ask of a person's own driver is not seen, only what comes of it. */
+  readonly seesSidecarCalls: boolean
+}
+
+/** A pod of the story and where it runs. */
+export interface Placed {
+  readonly pod: string
+  readonly node: string
+}
+
+const ATTACHER = 'csi-attacher'
+const RESIZER = 'csi-resizer'
+const ATTACH_DETACH = 'attach-detach'
+const BINDER = 'persistent-volume'
+const PROVISIONER = 'provisioner'
+const YOU = 'you'
+const FIRST_SIZE = '1Gi'
+const SECOND_SIZE = '2Gi'
+
+export function provisioned(scene: Scene): Chapter {
+  const { client, driver } = scene
+  return {
+    title: `A claim asks for ${FIRST_SIZE} and gets a volume`,
+    act: async (signal) => {
+      await ensure(client, STORAGE_CLASSES, classObject(driver.name), signal)
+      // Long before it is named: who has not heard of a class by then may not look a second time.
+      if (driver.capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)) {
+        await ensure(client, VOLUME_ATTRIBUTES_CLASSES, goldObject(driver.name), signal)
+      }
+      await client.create(PERSISTENT_VOLUME_CLAIMS, claimObject(FIRST_SIZE), { signal })
+    },
+    expects: [
+      expect.claim({ who: YOU, what: 'claim data made', holds: isStoryClaim }),
+      expect.call('CreateVolume', { who: PROVISIONER, detail: (call) => short(String(call.request['name'])) }),
+      expect.volume({ who: PROVISIONER, what: 'PersistentVolume made', holds: isOurs, text: madeText }),
+      expect.volume({
+        who: BINDER,
+        what: 'PersistentVolume Bound',
+        holds: (each) => isOurs(each) && each.phase === 'Bound',
+      }),
+      expect.claim({
+        who: BINDER,
+        what: 'claim data Bound',
+        holds: (each) => isStoryClaim(each) && each.phase === 'Bound',
+      }),
+    ],
+  }
+}
+
+function madeText({ key, capacity }: Volume): string {
+  return `PersistentVolume ${short(key)} of ${capacity} made`
+}
+
+export function used(scene: Scene, placed: Placed): Chapter {
+  return {
+    title: `Pod ${placed.pod} on ${placed.node} uses it`,
+    act: async (signal) => {
+      await scene.client.create(PODS, podObject(placed), { signal })
+    },
+    expects: [made(placed), ...arrives(scene, placed)],
+  }
+}
+
+/** A volume comes to a node and into a pod. */
+function arrives(scene: Scene, { pod, node }: Placed): readonly Expectation[] {
+  const attaches = scene.driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
+  const is = (each: Attachment): boolean => isOnNode(scene, each, node)
+  return [
+    ...(attaches ? attachesTo(scene, node, is) : []),
+    ...(nodeCan(scene.driver, NodeRpc.STAGE_UNSTAGE_VOLUME) ? [nodeCall('NodeStageVolume', node)] : []),
+    nodeCall('NodePublishVolume', node),
+    expect.pod({
+      who: `kubelet ${node}`,
+      what: `pod ${pod} Running`,
+      holds: (each) => each.name === pod && each.phase === 'Running',
+    }),
+  ]
+}
+
+function attachesTo(scene: Scene, node: string, is: (each: Attachment) => boolean): readonly Expectation[] {
+  return [
+    expect.attachment({
+      who: ATTACH_DETACH,
+      what: 'VolumeAttachment made',
+      holds: is,
+      text: ({ key }) => `VolumeAttachment ${short(key)} made`,
+    }),
+    ...(scene.seesSidecarCalls
+      ? [
+          expect.call('ControllerPublishVolume', {
+            who: ATTACHER,
+            detail: (call) => `${volumeOf(call)} to ${String(call.request['nodeId'])}`,
+          }),
+        ]
+      : []),
+    expect.attachment({ who: ATTACHER, what: 'VolumeAttachment attached', holds: (each) => is(each) && each.attached }),
+    expect.node({
+      who: ATTACH_DETACH,
+      what: `${node} reports the volume as attached`,
+      holds: ({ key, volumesAttached }) =>
+        key === node && volumesAttached.some(({ name }) => name === volumeNameOf(scene)),
+    }),
+  ]
+}
+
+export function expanded(scene: Scene, { node }: Placed): Chapter {
+  const expands = nodeCan(scene.driver, NodeRpc.EXPAND_VOLUME)
+  const isGrown = (size: string | undefined): boolean =>
+    size !== undefined && Quantity.parse(size).compare(Quantity.parse(SECOND_SIZE)) >= 0
+  return {
+    title: `The claim is raised from ${FIRST_SIZE} to ${SECOND_SIZE}`,
+    act: (signal) => patchClaim(scene, { resources: { requests: { storage: SECOND_SIZE } } }, signal),
+    expects: [
+      expect.claim({
+        who: YOU,
+        what: `claim asks for ${SECOND_SIZE}`,
+        holds: (each) => isStoryClaim(each) && isGrown(each.request),
+      }),
+      ...(scene.seesSidecarCalls ? [expect.call('ControllerExpandVolume', { who: RESIZER, detail: volumeOf })] : []),
+      expect.volume({
+        who: RESIZER,
+        what: `PersistentVolume has ${SECOND_SIZE}`,
+        holds: (each) => isOurs(each) && isGrown(each.capacity),
+      }),
+      ...(expands
+        ? [
+            expect.claim({
+              who: RESIZER,
+              what: 'claim FileSystemResizePending',
+              holds: (each) => isStoryClaim(each) && each.resizeStatus === 'NodeResizePending',
+            }),
+            nodeCall('NodeExpandVolume', node),
+          ]
+        : []),
+      expect.claim({
+        who: expands ? `kubelet ${node}` : RESIZER,
+        what: `claim has ${SECOND_SIZE}`,
+        holds: (each) => isStoryClaim(each) && isGrown(each.capacity),
+      }),
+    ],
+  }
+}
+
+export function modified(scene: Scene): Chapter {
+  return {
+    title: 'Its class becomes gold',
+    act: (signal) => patchClaim(scene, { volumeAttributesClassName: NAMES.gold }, signal),
+    expects: [
+      ...(scene.seesSidecarCalls ? [expect.call('ControllerModifyVolume', { who: RESIZER, detail: volumeOf })] : []),
+      expect.volume({
+        who: RESIZER,
+        what: `PersistentVolume is of class ${NAMES.gold}`,
+        holds: (each) => isOurs(each) && each.attributesClass === NAMES.gold,
+      }),
+      expect.claim({
+        who: RESIZER,
+        what: `claim is of class ${NAMES.gold}`,
+        holds: (each) => isStoryClaim(each) && each.currentAttributesClass === NAMES.gold,
+      }),
+    ],
+  }
+}
+
+export function moved(scene: Scene, from: Placed, to: Placed): Chapter {
+  return {
+    title: `The pod moves to ${to.node}`,
+    act: async (signal) => {
+      await scene.client.delete(PODS, { namespace: NAMES.namespace, name: from.pod }, { signal })
+      await scene.client.create(PODS, podObject(to), { signal })
+    },
+    expects: [...leaves(scene, from), made(to), ...arrives(scene, to)],
+  }
+}
+
+export function removed(scene: Scene, placed: Placed): Chapter {
+  return {
+    title: 'Pod and claim are deleted, and the volume with them',
+    act: async (signal) => {
+      await scene.client.delete(PODS, { namespace: NAMES.namespace, name: placed.pod }, { signal })
+      await scene.client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMES.namespace, name: NAMES.claim }, { signal })
+    },
+    expects: [
+      ...leaves(scene, placed),
+      expect.claimGoes({ who: BINDER, what: 'claim data gone', holds: isStoryClaim }),
+      expect.volume({
+        who: BINDER,
+        what: 'PersistentVolume Released',
+        holds: (each) => isOurs(each) && each.phase === 'Released',
+      }),
+      expect.call('DeleteVolume', { who: PROVISIONER, detail: volumeOf }),
+      expect.volumeGoes({ who: PROVISIONER, what: 'PersistentVolume gone', holds: isOurs }),
+    ],
+  }
+}
+
+/** A volume goes out of a pod and off its node. */
+function leaves(scene: Scene, { pod, node }: Placed): readonly Expectation[] {
+  const attaches = scene.driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
+  return [
+    nodeCall('NodeUnpublishVolume', node),
+    ...(nodeCan(scene.driver, NodeRpc.STAGE_UNSTAGE_VOLUME) ? [nodeCall('NodeUnstageVolume', node)] : []),
+    expect.podGoes({ who: `kubelet ${node}`, what: `pod ${pod} gone`, holds: (each) => each.name === pod }),
+    ...(attaches ? detachesFrom(scene, node) : []),
+  ]
+}
+
+function detachesFrom(scene: Scene, node: string): readonly Expectation[] {
+  const is = (each: Attachment): boolean => isOnNode(scene, each, node)
+  return [
+    expect.attachment({
+      who: ATTACH_DETACH,
+      what: 'VolumeAttachment deleted',
+      holds: (each) => is(each) && each.deleting,
+    }),
+    ...(scene.seesSidecarCalls
+      ? [
+          expect.call('ControllerUnpublishVolume', {
+            who: ATTACHER,
+            detail: (call) => `${volumeOf(call)} from ${String(call.request['nodeId'])}`,
+          }),
+        ]
+      : []),
+    expect.attachmentGoes({ who: ATTACHER, what: 'VolumeAttachment gone', holds: is }),
+  ]
+}
+
+function made({ pod }: Placed): Expectation {
+  return expect.pod({ who: YOU, what: `pod ${pod} made`, holds: (each: CachedPod) => each.name === pod })
+}
+
+/** Every node has a folder of its own, which tells whose call it is. */
+function nodeCall(method: string, node: string): Expectation {
+  const fits = ({ request }: SeenCall): boolean =>
+    [request['targetPath'], request['stagingTargetPath'], request['volumePath']].some((path) =>
+      String(path).includes(`/${node}/`),
+    )
+  return expect.call(method, { who: `kubelet ${node}`, detail: volumeOf, fits })
+}
+
+function volumeOf({ request }: SeenCall): string {
+  return short(String(request['volumeId']))
+}
+
+function isStoryClaim({ key }: Pick<Claim, 'key'>): boolean {
+  return key === CLAIM
+}
+
+function isOurs({ claimRef }: Volume): boolean {
+  return claimRef?.namespace === NAMES.namespace && claimRef.name === NAMES.claim
+}
+
+function isOnNode({ caches }: Scene, { pvName, nodeName }: Attachment, node: string): boolean {
+  const pv = pvName === undefined ? undefined : caches.volumes.store.get(pvName)
+  return nodeName === node && pv !== undefined && isOurs(pv)
+}
+
+function volumeNameOf({ caches }: Scene): string | undefined {
+  const pvName = caches.claims.store.get(CLAIM)?.volumeName
+  const csi = pvName === undefined ? undefined : caches.volumes.store.get(pvName)?.csi
+  return csi && uniqueVolumeName(csi)
+}
+
+async function patchClaim({ client }: Scene, spec: object, signal: AbortSignal): Promise<void> {
+  const ref = { namespace: NAMES.namespace, name: NAMES.claim }
+  await client.patch(PERSISTENT_VOLUME_CLAIMS, ref, { kind: 'merge', body: { spec } }, { signal })
+}
+
+/** Long names are told by their beginning. */
+function short(name: string): string {
+  return name.length > 16 ? `${name.slice(0, 12)}…` : name
+}

@@ -1,0 +1,47 @@
+import type { PersistentVolumeClaim, Pod, StorageClass, VolumeAttributesClass } from '@csi-sidecars/kube-types'
+
+/** What the story's objects are called. */
+export const NAMES = { namespace: 'default', claim: 'data', storageClass: 'devcluster', gold: 'gold' } as const
+export const CLAIM = `${NAMES.namespace}/${NAMES.claim}`
+
+export function classObject(provisioner: string): StorageClass {
+  return { metadata: { name: NAMES.storageClass }, provisioner, allowVolumeExpansion: true, reclaimPolicy: 'Delete' }
+}
+
+export function goldObject(driverName: string): VolumeAttributesClass {
+  return { metadata: { name: NAMES.gold }, driverName, parameters: { iops: '5000' } }
+}
+
+export interface ClaimOptions {
+  readonly name?: string
+  readonly size: string
+}
+
+export function claimObject(size: string, name: string = NAMES.claim): PersistentVolumeClaim {
+  return {
+    metadata: { name, namespace: NAMES.namespace },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: NAMES.storageClass,
+      resources: { requests: { storage: size } },
+    },
+  }
+}
+
+export interface PodOptions {
+  readonly pod: string
+  /** Without it somebody has to place the pod. */
+  readonly node?: string
+  readonly claim?: string
+}
+
+export function podObject({ pod, node, claim = NAMES.claim }: PodOptions): Pod {
+  return {
+    metadata: { name: pod, namespace: NAMES.namespace },
+    spec: {
+      ...(node !== undefined && { nodeName: node }),
+      containers: [{ name: 'main', image: 'none', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
+      volumes: [{ name: 'data', persistentVolumeClaim: { claimName: claim } }],
+    },
+  }
+}

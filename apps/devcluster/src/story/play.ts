@@ -1,0 +1,75 @@
+import { abortable, type Clock, DeadlineError, deadline } from '@csi-sidecars/base'
+import type { Expectation, Line } from './expectation.ts'
+import type { Happening } from './happening.ts'
+
+/** Something is done, and then a number of things have to happen. */
+export interface Chapter {
+  readonly title: string
+  readonly act: (signal: AbortSignal) => Promise<void>
+  readonly expects: readonly Expectation[]
+}
+
+/** Who is told of the story as it goes. */
+export interface Teller {
+  chapter(number: number, title: string): void
+  /** `afterMs`: since the chapter began. */
+  line(line: Line, afterMs: number): void
+}
+
+export type Ending =
+  | { readonly is: 'true' }
+  | { readonly is: 'untrue'; readonly chapter: string; readonly what: string }
+
+export interface PlayOptions {
+  readonly chapters: readonly Chapter[]
+  readonly teller: Teller
+  readonly clock: Clock
+  /** Subscribes to what happens. */
+  readonly watch: (listener: (happening: Happening) => void) => () => void
+  /** How long one chapter may take. */
+  readonly chapterMs: number
+}
+
+/** Plays the chapters one after the other, each until all that it expects has happened. Ends at the first that fails. */
+export async function play(options: PlayOptions, signal: AbortSignal): Promise<Ending> {
+  for (const [index, chapter] of options.chapters.entries()) {
+    options.teller.chapter(index + 1, chapter.title)
+    const missing = await playChapter(chapter, options, signal)
+    if (missing !== undefined) return { is: 'untrue', chapter: chapter.title, what: missing }
+  }
+  return { is: 'true' }
+}
+
+/** Returns what has not come true, if anything. */
+async function playChapter(
+  { act, expects, title }: Chapter,
+  { teller, clock, watch, chapterMs }: PlayOptions,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const missing = new Set(expects)
+  const done = Promise.withResolvers<void>()
+  const start = clock.monotonic()
+  if (missing.size === 0) done.resolve()
+  const leave = watch((happening) => {
+    for (const expectation of missing) {
+      const line = expectation.see(happening)
+      if (line === undefined) continue
+      missing.delete(expectation)
+      teller.line(line, clock.monotonic() - start)
+    }
+    if (missing.size === 0) done.resolve()
+  })
+  using limit = deadline(clock, chapterMs, title, signal)
+  try {
+    await act(limit.signal)
+    await abortable(done.promise, limit.signal)
+    return undefined
+  } catch (error) {
+    signal.throwIfAborted()
+    const [first] = missing
+    if (first === undefined || !(error instanceof DeadlineError)) throw error
+    return first.what
+  } finally {
+    leave()
+  }
+}

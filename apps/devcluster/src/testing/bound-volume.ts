@@ -1,0 +1,61 @@
+import {
+  NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+import { attachmentName, uniqueVolumeName } from '../volume-names.ts'
+import { claimOf, type TestCluster } from './cluster.ts'
+
+/** The volume that tests of one controller are about: claim `data`, volume `pv-1`, `vol-1` at the driver. */
+export const VOLUME = { driver: 'csi.example.com', volumeHandle: 'vol-1' }
+export const VOLUME_NAME = uniqueVolumeName(VOLUME)
+
+export const attachmentOn = (node: string) => ({ name: attachmentName(VOLUME, node) })
+
+/** Puts the volume there, bound, as the controllers that are left out would have. */
+export function addBoundVolume(
+  { api, driver }: TestCluster,
+  {
+    modes = ['ReadWriteOnce'],
+    spec = {},
+  }: { readonly modes?: string[]; readonly spec?: Partial<PersistentVolume['spec']> } = {},
+): void {
+  driver.volumes.add({ id: VOLUME.volumeHandle, name: 'one', capacityBytes: 1024n ** 3n })
+  const claim = api.create(PERSISTENT_VOLUME_CLAIMS, {
+    ...claimOf('data', { modes, spec: { volumeName: 'pv-1' } }),
+    status: { phase: 'Bound', accessModes: modes, capacity: { storage: '1Gi' } },
+  })
+  const volume: PersistentVolume = {
+    metadata: { name: 'pv-1' },
+    spec: {
+      accessModes: modes,
+      capacity: { storage: '1Gi' },
+      csi: VOLUME,
+      claimRef: { namespace: 'default', name: 'data', uid: claim.metadata?.uid },
+      ...spec,
+    },
+    status: { phase: 'Bound' },
+  }
+  api.create(PERSISTENT_VOLUMES, volume)
+}
+
+export function setInUse({ api }: TestCluster, node: string, names: readonly string[]): void {
+  api.update(NODES, { name: node }, (old) => ({ ...old, status: { ...old.status, volumesInUse: [...names] } }))
+}
+
+export function setAttached({ api }: TestCluster, node: string, names: readonly string[]): void {
+  const volumesAttached = names.map((name) => ({ name, devicePath: '' }))
+  api.update(NODES, { name: node }, (old) => ({ ...old, status: { ...old.status, volumesAttached } }))
+}
+
+/** Attaches the volume as attach/detach controller and attacher do: the attachment first, then the node's status. */
+export function attach(test: TestCluster, node: string): void {
+  test.api.create(VOLUME_ATTACHMENTS, {
+    metadata: attachmentOn(node),
+    spec: { attacher: VOLUME.driver, nodeName: node, source: { persistentVolumeName: 'pv-1' } },
+    status: { attached: true, attachmentMetadata: { device: '/dev/x' } },
+  })
+  setAttached(test, node, [VOLUME_NAME])
+}

@@ -1,0 +1,171 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { abortable, deadline, systemClock } from '@csi-sidecars/base'
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'headless_shell']
+
+/** The browser of this machine, if it has one. */
+export function findBrowser(): string | undefined {
+  return NAMES.find((name) => {
+    try {
+      execFileSync('which', [name], { stdio: 'ignore' })
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+/** A headless browser, by way of the DevTools protocol. */
+export interface Browser extends AsyncDisposable {
+  open(url: string): Promise<BrowserPage>
+}
+
+export interface BrowserPage extends AsyncDisposable {
+  /** The value of an expression in the page, which must be JSON. */
+  evaluate<T>(expression: string): Promise<T>
+  /** Resolves as soon as the expression is true, looked at whenever the page is drawn. */
+  until(expression: string): Promise<void>
+  screenshot(): Promise<Buffer>
+}
+
+const PATIENCE_MS = 20_000
+const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--window-size=1200,800']
+
+export async function startBrowser(command: string): Promise<Browser> {
+  const profile = mkdtempSync(join(tmpdir(), 'browser-'))
+  const flags = [...FLAGS, '--remote-debugging-port=0', `--user-data-dir=${profile}`]
+  const child = spawn(command, [...flags, 'about:blank'], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const devtools = await Devtools.connect(await debuggerAddress(child))
+  return {
+    open: (url) => openPage(devtools, url),
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => child.once('close', resolve))
+      devtools.close()
+      child.kill('SIGKILL')
+      await closed
+      rmSync(profile, { recursive: true, force: true, maxRetries: 3 })
+    },
+  }
+}
+
+async function openPage(devtools: Devtools, url: string): Promise<BrowserPage> {
+  const { targetId } = await devtools.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank' })
+  const { sessionId } = await devtools.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true })
+  const send = <T>(method: string, params: object): Promise<T> => devtools.send<T>(method, params, sessionId)
+  await send('Page.enable', {})
+  const loaded = devtools.next('Page.loadEventFired')
+  await send('Page.navigate', { url })
+  await loaded
+  const evaluate = async <T>(expression: string): Promise<T> => {
+    const params = { expression, returnByValue: true, awaitPromise: true }
+    const { result, exceptionDetails } = await send<Evaluated>('Runtime.evaluate', params)
+    if (exceptionDetails !== undefined) throw new Error(`${expression}: ${exceptionDetails.text}`)
+    return result.value as T
+  }
+  return {
+    evaluate,
+    until: (expression) => evaluate(untilTrue(expression)),
+    async screenshot() {
+      const { data } = await send<{ data: string }>('Page.captureScreenshot', { format: 'png' })
+      return Buffer.from(data, 'base64')
+    },
+    async [Symbol.asyncDispose]() {
+      await devtools.send('Target.closeTarget', { targetId })
+    },
+  }
+}
+
+interface Evaluated {
+  readonly result: { readonly value?: unknown }
+  readonly exceptionDetails?: { readonly text: string }
+}
+
+function untilTrue(expression: string): string {
+  return `new Promise((resolve, reject) => {
+    const end = performance.now() + ${PATIENCE_MS}
+    const look = () => {
+      if (${expression}) resolve(true)
+      else if (performance.now() > end) reject(new Error('never true: ' + document.body.innerText))
+      else requestAnimationFrame(look)
+    }
+    look()
+  })`
+}
+
+async function debuggerAddress(child: ChildProcess): Promise<string> {
+  using limit = deadline(systemClock, PATIENCE_MS, 'starting the browser')
+  const found = Promise.withResolvers<string>()
+  child.once('error', found.reject)
+  if (child.stderr !== null) {
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      const [, address] = /^DevTools listening on (ws:.*)$/.exec(line) ?? []
+      if (address !== undefined) found.resolve(address)
+    })
+  }
+  return await abortable(found.promise, limit.signal)
+}
+
+interface Message {
+  readonly id?: number
+  readonly method?: string
+  readonly result?: unknown
+  readonly error?: { readonly message: string }
+}
+
+/** Commands and their replies over one WebSocket. */
+class Devtools {
+  readonly #socket: WebSocket
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>()
+  readonly #expected = new Map<string, PromiseWithResolvers<void>>()
+  #last = 0
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket
+    socket.addEventListener('message', ({ data }) => this.#onMessage(String(data)))
+  }
+
+  static async connect(address: string): Promise<Devtools> {
+    const socket = new WebSocket(address)
+    await new Promise((resolve, reject) => {
+      socket.addEventListener('open', resolve, { once: true })
+      socket.addEventListener('error', reject, { once: true })
+    })
+    return new Devtools(socket)
+  }
+
+  async send<T>(method: string, params: object, sessionId?: string): Promise<T> {
+    this.#last += 1
+    const id = this.#last
+    const reply = Promise.withResolvers<unknown>()
+    this.#waiting.set(id, reply)
+    this.#socket.send(JSON.stringify({ id, method, params, sessionId }))
+    using limit = deadline(systemClock, PATIENCE_MS, `${method} in the browser`)
+    return (await abortable(reply.promise, limit.signal)) as T
+  }
+
+  /** The next event of that name. */
+  async next(name: string): Promise<void> {
+    const expected = Promise.withResolvers<void>()
+    this.#expected.set(name, expected)
+    using limit = deadline(systemClock, PATIENCE_MS, `${name} in the browser`)
+    await abortable(expected.promise, limit.signal)
+  }
+
+  #onMessage(text: string): void {
+    const { id, method = '', result, error } = JSON.parse(text) as Message
+    this.#expected.get(method)?.resolve()
+    const waiting = id === undefined ? undefined : this.#waiting.get(id)
+    if (id === undefined || waiting === undefined) return
+    this.#waiting.delete(id)
+    if (error === undefined) waiting.resolve(result)
+    else waiting.reject(new Error(error.message))
+  }
+
+  close(): void {
+    this.#socket.close()
+  }
+}

@@ -1,0 +1,163 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { abortable, deadline, systemClock } from '@csi-sidecars/base'
+import type { ApiServer, CsiDriver } from '@csi-sidecars/emulator'
+import type { Cached, Informer } from '@csi-sidecars/informer'
+import {
+  EVENTS,
+  type ObjectRef,
+  type Pod,
+  type Resource,
+  STORAGE_CLASSES,
+  type StorageClass,
+} from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { type ControllerName, type Devcluster, startDevcluster } from '../cluster/devcluster.ts'
+import { runStandInAttacher, runStandInResizer } from './stand-ins.ts'
+
+/** A whole cluster in this process, with stand-ins for the sidecars, for one test. */
+export interface TestCluster extends AsyncDisposable {
+  readonly cluster: Devcluster
+  readonly api: ApiServer
+  readonly driver: CsiDriver
+  /** Resolves as soon as there is such an object and it holds for it. */
+  until<T>(resource: Resource<T>, ref: ObjectRef, holds: (object: T) => boolean): Promise<T>
+  untilGone<T>(resource: Resource<T>, ref: ObjectRef): Promise<void>
+  /** Resolves as soon as it holds; looked at after every change of the API. */
+  untilAll<T>(resource: Resource<T>, holds: (objects: readonly T[]) => boolean): Promise<void>
+  /** Resolves as soon as the controllers know what the API knows. */
+  untilCached<T extends Cached>(informer: Informer<T, never>, key: string, holds: (object: T) => boolean): Promise<void>
+  events(name: string): readonly string[]
+}
+
+export interface TestClusterOptions {
+  readonly nodes?: number
+  readonly controllers?: readonly ControllerName[]
+  /** Without it both stand-ins run. */
+  readonly standIns?: readonly ('csi-attacher' | 'csi-resizer')[]
+  readonly storageClass?: Partial<StorageClass>
+  /** A folder below the test's own, for real directories. */
+  readonly data?: string | undefined
+}
+
+const PATIENCE_MS = 8_000
+
+export async function startTestCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
+  const { nodes = 2, controllers, standIns = ['csi-attacher', 'csi-resizer'], storageClass } = options
+  const { data: folder } = options
+  const directory = await mkdtemp(join(tmpdir(), 'devcluster-test-'))
+  const troubles: string[] = []
+  using limit = deadline(systemClock, PATIENCE_MS, 'starting a cluster')
+  const cluster = await startDevcluster(
+    {
+      nodes,
+      controllers,
+      directory,
+      data: folder && join(directory, folder),
+      clock: systemClock,
+      log: silentLogger,
+      onTrouble: (text) => troubles.push(text),
+    },
+    limit.signal,
+  )
+  const { api, emulatedDriver: driver } = cluster
+  if (api === undefined || driver === undefined) throw new Error('nothing is emulated')
+  const parts = { ...cluster, clock: systemClock, log: silentLogger }
+  const runs = { 'csi-attacher': runStandInAttacher, 'csi-resizer': runStandInResizer }
+  for (const name of standIns) cluster.controllers.start(name, (life) => runs[name](parts, life))
+  const usual = { metadata: { name: 'fast' }, provisioner: driver.settings.name, allowVolumeExpansion: true }
+  api.create(STORAGE_CLASSES, { ...usual, ...storageClass })
+  return {
+    cluster,
+    api,
+    driver,
+    until: (resource, ref, holds) => api.until(resource, ref, holds, { timeoutMs: PATIENCE_MS }),
+    untilGone: (resource, ref) => api.untilGone(resource, ref, { timeoutMs: PATIENCE_MS }),
+    untilAll: (resource, holds) => untilAll(api, resource, holds),
+    untilCached: (informer, key, holds) => untilCached(informer, key, holds),
+    events: (name) =>
+      api
+        .list(EVENTS)
+        .flatMap(({ involvedObject, reason, message }) =>
+          involvedObject.name === name ? [`${reason}: ${message}`] : [],
+        ),
+    async [Symbol.asyncDispose]() {
+      await cluster.stop()
+      await rm(directory, { recursive: true, force: true })
+      if (troubles.length > 0) throw new Error(troubles.join('\n'))
+    },
+  }
+}
+
+async function untilAll<T>(
+  api: ApiServer,
+  resource: Resource<T>,
+  holds: (objects: readonly T[]) => boolean,
+): Promise<void> {
+  const done = Promise.withResolvers<void>()
+  const look = (): void => {
+    if (holds(api.list(resource))) done.resolve()
+  }
+  const leave = api.onChange(resource, look)
+  look()
+  using limit = deadline(systemClock, PATIENCE_MS, `waiting for ${resource.plural}`)
+  try {
+    await abortable(done.promise, limit.signal)
+  } finally {
+    leave()
+  }
+}
+
+async function untilCached<T extends Cached>(
+  informer: Informer<T, never>,
+  key: string,
+  holds: (object: T) => boolean,
+): Promise<void> {
+  const done = Promise.withResolvers<void>()
+  const look = (): void => {
+    const object = informer.store.get(key)
+    if (object !== undefined && holds(object)) done.resolve()
+  }
+  const leave = informer.subscribe(look)
+  look()
+  using limit = deadline(systemClock, PATIENCE_MS, `waiting for ${key} in the cache`)
+  try {
+    await abortable(done.promise, limit.signal)
+  } finally {
+    leave()
+  }
+}
+
+export function claimOf(
+  name: string,
+  change: { readonly size?: string; readonly modes?: string[]; readonly spec?: object } = {},
+) {
+  const { size = '1Gi', modes = ['ReadWriteOnce'], spec } = change
+  return {
+    metadata: { name, namespace: 'default' },
+    spec: { accessModes: modes, storageClassName: 'fast', resources: { requests: { storage: size } }, ...spec },
+  }
+}
+
+/** A pod that mounts one claim. */
+export function podOf(
+  name: string,
+  node: string | undefined,
+  claim: string,
+  change: Partial<NonNullable<Pod['spec']>> = {},
+): Pod {
+  return {
+    metadata: { name, namespace: 'default' },
+    spec: {
+      ...(node !== undefined && { nodeName: node }),
+      containers: [{ name: 'main', image: 'none', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
+      volumes: [{ name: 'data', persistentVolumeClaim: { claimName: claim } }],
+      ...change,
+    },
+  }
+}
+
+export const inDefault = (name: string): ObjectRef => ({ namespace: 'default', name })
+
+export const isRunning = ({ status }: Pod): boolean => status?.phase === 'Running'

@@ -1,0 +1,168 @@
+import type { Attachment } from '../caches/attachment.ts'
+import type { Claim } from '../caches/claim.ts'
+import type { CachedNode } from '../caches/node.ts'
+import type { CachedPod } from '../caches/pod.ts'
+import type { CachedClass } from '../caches/storage.ts'
+import type { ClaimRef, Volume } from '../caches/volume.ts'
+
+/** Objects as the caches keep them, with what differs from the usual. */
+
+export const DRIVER = 'csi.example.com'
+
+export function claim(change: Partial<Claim> = {}): Claim {
+  const name = change.name ?? 'data'
+  return {
+    key: `default/${name}`,
+    resourceVersion: '1',
+    uid: `uid-${name}`,
+    namespace: 'default',
+    name,
+    deleting: false,
+    ownerUid: undefined,
+    finalizers: ['kubernetes.io/pvc-protection'],
+    annotations: {},
+    className: 'fast',
+    volumeName: '',
+    accessModes: ['ReadWriteOnce'],
+    volumeMode: 'Filesystem',
+    request: '1Gi',
+    selector: undefined,
+    attributesClass: '',
+    phase: 'Pending',
+    statusModes: undefined,
+    capacity: undefined,
+    currentAttributesClass: undefined,
+    resizeStatus: undefined,
+    allocated: undefined,
+    ...change,
+  }
+}
+
+/** A volume that nobody has yet. */
+export function volume(change: Partial<Volume> = {}): Volume {
+  const key = change.key ?? 'pv-1'
+  return {
+    key,
+    resourceVersion: '1',
+    uid: `uid-${key}`,
+    deleting: false,
+    finalizers: ['kubernetes.io/pv-protection'],
+    labels: {},
+    annotations: {},
+    claimRef: undefined,
+    capacity: '1Gi',
+    accessModes: ['ReadWriteOnce'],
+    volumeMode: 'Filesystem',
+    className: 'fast',
+    attributesClass: '',
+    reclaimPolicy: 'Delete',
+    required: undefined,
+    mountOptions: [],
+    csi: { driver: DRIVER, volumeHandle: `handle-${key}` },
+    phase: 'Available',
+    ...change,
+  }
+}
+
+/** A volume's reference to the claim that it is bound to. */
+export function refTo({ namespace, name, uid }: Claim): ClaimRef {
+  return { namespace, name, uid }
+}
+
+/** As a user reserves a volume: by name, for whoever comes. */
+export function reservedFor({ namespace, name }: Claim): ClaimRef {
+  return { namespace, name, uid: undefined }
+}
+
+/** The two halves of a binding that stands. */
+export function boundPair(change: { readonly claim?: Partial<Claim>; readonly volume?: Partial<Volume> } = {}): {
+  readonly claim: Claim
+  readonly volume: Volume
+} {
+  const own = claim({
+    volumeName: change.volume?.key ?? 'pv-1',
+    phase: 'Bound',
+    capacity: '1Gi',
+    statusModes: ['ReadWriteOnce'],
+    annotations: { 'pv.kubernetes.io/bind-completed': 'yes', 'pv.kubernetes.io/bound-by-controller': 'yes' },
+    ...change.claim,
+  })
+  return { claim: own, volume: volume({ claimRef: refTo(own), phase: 'Bound', ...change.volume }) }
+}
+
+/** A pod on node-1 whose one container mounts the claim `data`. */
+export function pod(change: Partial<CachedPod> = {}): CachedPod {
+  const name = change.name ?? 'app'
+  const namespace = change.namespace ?? 'default'
+  return {
+    key: `${namespace}/${name}`,
+    resourceVersion: '1',
+    uid: `uid-${name}`,
+    namespace,
+    name,
+    nodeName: 'node-1',
+    schedulerName: 'default-scheduler',
+    deleting: false,
+    phase: 'Pending',
+    containers: [{ name: 'main', image: 'none' }],
+    containersRun: false,
+    volumes: [{ is: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: false }],
+    use: { mounts: new Set(['data']), devices: new Set() },
+    nodeSelector: {},
+    tolerations: [],
+    serviceAccount: 'default',
+    ...change,
+  }
+}
+
+export function node(change: Partial<CachedNode> = {}): CachedNode {
+  const key = change.key ?? 'node-1'
+  return {
+    key,
+    resourceVersion: '1',
+    uid: `uid-${key}`,
+    labels: { 'kubernetes.io/hostname': key },
+    managed: true,
+    ready: true,
+    unschedulable: false,
+    taints: [],
+    volumesAttached: [],
+    volumesInUse: [],
+    ...change,
+  }
+}
+
+export function attachment(change: Partial<Attachment> = {}): Attachment {
+  const key = change.key ?? 'va-1'
+  return {
+    key,
+    resourceVersion: '1',
+    uid: `uid-${key}`,
+    attacher: DRIVER,
+    nodeName: 'node-1',
+    pvName: 'pv-1',
+    deleting: false,
+    attached: false,
+    attachError: undefined,
+    detachError: undefined,
+    ...change,
+  }
+}
+
+export function storageClass(change: Partial<CachedClass> = {}): CachedClass {
+  const key = change.key ?? 'fast'
+  return {
+    key,
+    resourceVersion: '1',
+    uid: `uid-${key}`,
+    provisioner: DRIVER,
+    parameters: {},
+    reclaimPolicy: 'Delete',
+    mountOptions: [],
+    waitsForConsumer: false,
+    allowedTopologies: undefined,
+    isDefault: false,
+    created: '',
+    ...change,
+  }
+}

@@ -1,0 +1,94 @@
+import type { MountSource } from './desired-state.ts'
+import type { MountRecord } from './disk.ts'
+
+/** How far it is known whether something is mounted at a path. `uncertain`: a call was made and not answered for good. */
+export type MountState =
+  | { readonly is: 'mounted'; readonly path: string }
+  | { readonly is: 'uncertain'; readonly path: string }
+
+export interface ActualVolume {
+  readonly source: MountSource
+  /** The node may use it: the API has said that it is attached, or it needs no attach. */
+  readonly attached: boolean
+  readonly publishContext: Readonly<Record<string, string>>
+  readonly device: MountState | undefined
+  readonly pods: ReadonlyMap<string, MountState>
+  /** The size that its file system has by what the claim says; undefined until it was looked at. */
+  readonly claimSize: string | undefined
+  /** Of the last node expansion: a driver that cannot expand in use is not asked again on this node. */
+  readonly expansion: 'open' | 'failed' | 'inUse'
+}
+
+type Mutable = Omit<{ -readonly [K in keyof ActualVolume]: ActualVolume[K] }, 'pods'> & {
+  pods: Map<string, MountState>
+}
+
+/** What is mounted on one node. A volume is in it from the moment that the node may use it until it is unmounted. */
+export class ActualStateOfWorld {
+  readonly #volumes = new Map<string, Mutable>()
+
+  get(volumeName: string): ActualVolume | undefined {
+    return this.#volumes.get(volumeName)
+  }
+
+  markAttached(source: MountSource, publishContext: Readonly<Record<string, string>>): void {
+    Object.assign(this.#at(source), { attached: true, publishContext })
+  }
+
+  markDevice(source: MountSource, device: MountState | undefined): void {
+    this.#at(source).device = device
+  }
+
+  markPod(source: MountSource, podUid: string, mount: MountState | undefined): void {
+    const { pods } = this.#at(source)
+    if (mount === undefined) pods.delete(podUid)
+    else pods.set(podUid, mount)
+  }
+
+  markSize(volumeName: string, claimSize: string): void {
+    const volume = this.#volumes.get(volumeName)
+    if (volume !== undefined) Object.assign(volume, { claimSize, expansion: 'open' })
+  }
+
+  markExpansion(volumeName: string, expansion: ActualVolume['expansion']): void {
+    const volume = this.#volumes.get(volumeName)
+    if (volume !== undefined) volume.expansion = expansion
+  }
+
+  forget(volumeName: string): void {
+    this.#volumes.delete(volumeName)
+  }
+
+  /** What a kubelet that was restarted finds on its disk: it may be mounted, and may be attached. */
+  restore(record: MountRecord): void {
+    const mount: MountState = { is: 'uncertain', path: record.path }
+    if (record.is === 'staged') this.markDevice(record.source, mount)
+    else this.markPod(record.source, record.podUid, mount)
+  }
+
+  volumeNames(): Iterable<string> {
+    return this.#volumes.keys()
+  }
+
+  /** The volumes of which something of the pod is, or may be, mounted. */
+  isMountedFor(podUid: string): boolean {
+    for (const { pods } of this.#volumes.values()) if (pods.has(podUid)) return true
+    return false
+  }
+
+  #at(source: MountSource): Mutable {
+    const known = this.#volumes.get(source.volumeName)
+    if (known !== undefined) return known
+    const volume: Mutable = {
+      source,
+      attached: false,
+      publishContext: {},
+      device: undefined,
+      pods: new Map(),
+      claimSize: undefined,
+      expansion: 'open',
+    }
+    this.#volumes.set(source.volumeName, volume)
+    return volume
+  }
+}

@@ -1,0 +1,166 @@
+import { classify, RpcError, secretsFrom } from '@csi-sidecars/csi'
+import {
+  NodePublishVolume,
+  NodeServiceCapability_RPC_Type as NodeRpc,
+  NodeStageVolume,
+  NodeUnpublishVolume,
+  NodeUnstageVolume,
+} from '@csi-sidecars/csi-proto'
+import { SECRETS } from '@csi-sidecars/kube-types'
+import { CALL_MS, nodeCan } from '../driver/driver.ts'
+import type { MountState } from './actual-state.ts'
+import type { MountSource, PodMount } from './desired-state.ts'
+import type { NodeParts } from './node-parts.ts'
+import { type CallParts, ephemeralRequest, publishRequest, stageRequest } from './requests.ts'
+
+type Csi = Extract<MountSource, { is: 'csi' }>
+
+/** Stages a volume for all pods of the node. */
+export async function stage(source: Csi, parts: NodeParts, signal: AbortSignal): Promise<void> {
+  const { actual, disk, driver } = parts
+  const call = callParts(source, '', parts)
+  const path = call.stagingTargetPath
+  const secrets = await secretOf(source.csi.nodeStageSecretRef, parts, signal)
+  const before = actual.get(source.volumeName)?.device
+  disk.begin({ is: 'staged', source, path })
+  actual.markDevice(source, { is: 'uncertain', path })
+  try {
+    await driver.call(NodeStageVolume, { ...stageRequest(source, call), secrets }, { timeoutMs: CALL_MS, signal })
+  } catch (error) {
+    if (isOver(error, before)) {
+      actual.markDevice(source, undefined)
+      disk.end({ path })
+    }
+    throw error
+  }
+  actual.markDevice(source, { is: 'mounted', path })
+}
+
+/** Publishes a volume to one pod. */
+export async function publish(
+  source: MountSource,
+  pod: PodMount,
+  parts: NodeParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { actual, disk } = parts
+  const path = targetOf(source, pod.podUid, parts)
+  const call = source.is === 'local' ? undefined : await publishCall(source, pod, parts, signal)
+  const before = actual.get(source.volumeName)?.pods.get(pod.podUid)
+  disk.begin({ is: 'published', source, path, podUid: pod.podUid, podKey: pod.podKey })
+  actual.markPod(source, pod.podUid, { is: 'uncertain', path })
+  try {
+    await call?.()
+  } catch (error) {
+    if (isOver(error, before)) {
+      actual.markPod(source, pod.podUid, undefined)
+      disk.end({ path })
+    }
+    throw error
+  }
+  actual.markPod(source, pod.podUid, { is: 'mounted', path })
+}
+
+/**
+ * Whether a failed call leaves nothing behind: the driver is through with it, and no earlier call may have worked
+ * without our hearing of it.
+ */
+function isOver(error: unknown, before: MountState | undefined): boolean {
+  return before === undefined && (!(error instanceof RpcError) || classify(error).final)
+}
+
+/** Everything that can fail before the driver is asked has been done when the call is returned. */
+async function publishCall(
+  source: Exclude<MountSource, { is: 'local' }>,
+  pod: PodMount,
+  parts: NodeParts,
+  signal: AbortSignal,
+): Promise<() => Promise<unknown>> {
+  const call = callParts(source, pod.podUid, parts)
+  const ref = source.is === 'csi' ? source.csi.nodePublishSecretRef : ownSecret(source, pod)
+  const secrets = await secretOf(ref, parts, signal)
+  const request = source.is === 'csi' ? publishRequest(source, pod, call) : ephemeralRequest(source, pod, call)
+  return () => parts.driver.call(NodePublishVolume, { ...request, secrets }, { timeoutMs: CALL_MS, signal })
+}
+
+function ownSecret(
+  { source }: Extract<MountSource, { is: 'ephemeral' }>,
+  { namespace }: PodMount,
+): SecretRef | undefined {
+  const name = source.nodePublishSecretRef?.name
+  return name === undefined ? undefined : { name, namespace }
+}
+
+export async function unpublish(
+  { source, podUid, path }: { readonly source: MountSource; readonly podUid: string; readonly path: string },
+  { actual, disk, driver }: NodeParts,
+  signal: AbortSignal,
+): Promise<void> {
+  actual.markPod(source, podUid, { is: 'uncertain', path })
+  if (source.is !== 'local') {
+    const request = { volumeId: handleOf(source), targetPath: path }
+    await driver.call(NodeUnpublishVolume, request, { timeoutMs: CALL_MS, signal })
+  }
+  actual.markPod(source, podUid, undefined)
+  disk.end({ path })
+}
+
+export async function unstage(
+  { source, path }: { readonly source: MountSource; readonly path: string },
+  { actual, disk, driver }: NodeParts,
+  signal: AbortSignal,
+): Promise<void> {
+  actual.markDevice(source, { is: 'uncertain', path })
+  if (source.is !== 'local') {
+    const request = { volumeId: handleOf(source), stagingTargetPath: path }
+    await driver.call(NodeUnstageVolume, request, { timeoutMs: CALL_MS, signal })
+  }
+  actual.markDevice(source, undefined)
+  disk.end({ path })
+}
+
+function handleOf(source: Exclude<MountSource, { is: 'local' }>): string {
+  return source.is === 'csi' ? source.csi.volumeHandle : source.handle
+}
+
+export function canStage({ driver }: Pick<NodeParts, 'driver'>): boolean {
+  return nodeCan(driver, NodeRpc.STAGE_UNSTAGE_VOLUME)
+}
+
+/** What a call is made of besides its volume. Throws for a driver that this node does not have. */
+export function callParts(source: Exclude<MountSource, { is: 'local' }>, podUid: string, parts: NodeParts): CallParts {
+  const { driver, caches, actual } = parts
+  const name = source.is === 'csi' ? source.csi.driver : source.source.driver
+  if (name !== driver.name) throw new Error(`driver name ${name} not found in the list of registered CSI drivers`)
+  return {
+    publishContext: actual.get(source.volumeName)?.publishContext ?? {},
+    stagingTargetPath: source.is === 'csi' && canStage(parts) ? stagingOf(source, parts) : '',
+    targetPath: targetOf(source, podUid, parts),
+    singleNodeMultiWriter: nodeCan(driver, NodeRpc.SINGLE_NODE_MULTI_WRITER),
+    podInfo: caches.drivers.store.get(name)?.podInfoOnMount === true,
+  }
+}
+
+function stagingOf({ csi, name, block }: Csi, { paths }: NodeParts): string {
+  return paths.staging({ ...csi, name, block })
+}
+
+function targetOf(source: MountSource, podUid: string, { paths }: NodeParts): string {
+  if (source.is === 'local') return paths.local(source.plugin, source.name, podUid)
+  return paths.target({ name: source.name, block: source.is === 'csi' && source.block }, podUid)
+}
+
+interface SecretRef {
+  readonly name?: string | undefined
+  readonly namespace?: string | undefined
+}
+
+export async function secretOf(
+  ref: SecretRef | undefined,
+  { client }: NodeParts,
+  signal: AbortSignal,
+): Promise<Record<string, string>> {
+  if (ref?.name === undefined) return {}
+  const secret = await client.get(SECRETS, { name: ref.name, namespace: ref.namespace }, { signal })
+  return secretsFrom(secret.data)
+}

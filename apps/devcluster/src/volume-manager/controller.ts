@@ -1,0 +1,176 @@
+import type { Driver } from '@csi-sidecars/csi'
+import type { InformerEvent } from '@csi-sidecars/informer'
+import type { WorkQueue } from '@csi-sidecars/workqueue'
+import { inUseWriter } from '../attach-detach/node-status.ts'
+import { PODS_BY_CLAIM, PODS_BY_NODE } from '../caches/caches.ts'
+import type { CachedNode } from '../caches/node.ts'
+import type { CachedPod } from '../caches/pod.ts'
+import { claimKeyOf } from '../caches/volume.ts'
+import { type ControllerParts, type Life, newQueue, work } from '../control.ts'
+import { ActualStateOfWorld } from './actual-state.ts'
+import { DesiredStateOfWorld } from './desired-state.ts'
+import type { Disk } from './disk.ts'
+import { type MountParts, reconcileMount } from './mount.ts'
+import type { NodeParts } from './node-parts.ts'
+import type { Paths } from './paths.ts'
+import { type PodParts, populate, reconcilePod } from './pods.ts'
+
+/** One node's kubelet, as far as volumes go: what it has besides the parts that all share. */
+export interface NodeOptions {
+  readonly node: string
+  readonly disk: Disk
+  readonly paths: Paths
+}
+
+export type VolumeManagerParts = ControllerParts & { readonly driver: Driver }
+
+const VOLUME_WORKERS = 8
+const POD_WORKERS = 4
+
+/** One node's half of the work: mounts what its pods want and says so, until the end of its life. */
+class VolumeManager {
+  readonly #node: string
+  readonly #parts: NodeParts
+  readonly #volumes: WorkQueue
+  readonly #pods: WorkQueue
+  /** The keys of the pods that are or were here; a pod that is gone is known by its uid only. */
+  readonly #podKeys = new Map<string, string>()
+  readonly #removed = new Set<string>()
+
+  constructor(parts: VolumeManagerParts, { node, disk, paths }: NodeOptions) {
+    this.#node = node
+    const desired = new DesiredStateOfWorld()
+    const actual = new ActualStateOfWorld()
+    for (const record of disk.records()) actual.restore(record)
+    const { client, caches, clock } = parts
+    const writeInUse = inUseWriter({ client, nodes: caches.nodes }, () => inUse(desired, actual))
+    this.#parts = { ...parts, node, disk, paths, desired, actual, writeInUse }
+    this.#volumes = newQueue(clock)
+    this.#pods = newQueue(clock)
+  }
+
+  async run(life: Life): Promise<void> {
+    const { log, caches, actual } = this.#parts
+    const podParts: PodParts = {
+      ...this.#parts,
+      lookAtVolume: (name) => this.#volumes.add(name),
+      removed: this.#removed,
+    }
+    // All pods first: what is mounted and wanted by a pod that was not looked at yet must not be unmounted.
+    for (const pod of caches.pods.store.byIndex(PODS_BY_NODE, this.#node)) {
+      populate(pod, podParts)
+      this.onPod({ type: 'added', object: pod })
+    }
+    for (const volumeName of [...actual.volumeNames(), ...this.#reported()]) this.#volumes.add(volumeName)
+    const mountParts: MountParts = { ...this.#parts, lookAtPod: (uid) => this.#lookAtPod(uid) }
+    await Promise.all([
+      work(
+        {
+          queue: this.#pods,
+          workers: POD_WORKERS,
+          reconcile: (key, cut) => reconcilePod(key, podParts, cut),
+          log,
+          what: 'pod',
+        },
+        life,
+      ),
+      work(
+        {
+          queue: this.#volumes,
+          workers: VOLUME_WORKERS,
+          reconcile: (key, cut) => reconcileMount(key, mountParts, cut),
+          log,
+          what: 'volume',
+        },
+        life,
+      ),
+    ])
+  }
+
+  /** What the node's status calls in use: some of it may be left over from an earlier life. */
+  #reported(): readonly string[] {
+    return this.#parts.caches.nodes.store.get(this.#node)?.volumesInUse ?? []
+  }
+
+  onPod(event: InformerEvent<CachedPod>): void {
+    const pod = event.type === 'updated' ? event.after : event.object
+    if (event.type === 'deleted') {
+      this.#podKeys.delete(pod.uid)
+      this.#removed.delete(pod.uid)
+      for (const volumeName of this.#parts.desired.deletePod(pod.uid)) this.#volumes.add(volumeName)
+    } else {
+      this.#podKeys.set(pod.uid, pod.key)
+      this.#pods.add(pod.key)
+    }
+  }
+
+  /** Something that the pod depends on has changed. */
+  lookAt({ key, uid }: CachedPod): void {
+    this.#pods.add(key)
+    for (const volumeName of this.#parts.desired.volumesOf(uid)) this.#volumes.add(volumeName)
+  }
+
+  /** The status tells what was attached meanwhile. */
+  onNode(node: CachedNode): void {
+    const attached = new Set(node.volumesAttached.map(({ name }) => name))
+    const { desired, actual } = this.#parts
+    for (const volumeName of desired.attachable()) {
+      if (attached.has(volumeName) && actual.get(volumeName)?.attached !== true) this.#volumes.add(volumeName)
+    }
+  }
+
+  #lookAtPod(uid: string): void {
+    const key = this.#podKeys.get(uid)
+    if (key !== undefined) this.#pods.add(key)
+  }
+}
+
+/** What must not be detached: what is wanted and may be used any moment, and what has not been unmounted. */
+function inUse(desired: DesiredStateOfWorld, actual: ActualStateOfWorld): readonly string[] {
+  const names = new Set(desired.attachable())
+  for (const volumeName of actual.volumeNames()) {
+    const source = actual.get(volumeName)?.source
+    if (source?.is === 'csi' && source.attach) names.add(volumeName)
+  }
+  return [...names].sort()
+}
+
+/** The kubelets' half for a set of nodes. One subscription a cache serves them all. */
+export async function runVolumeManagers(
+  parts: VolumeManagerParts,
+  nodes: readonly NodeOptions[],
+  life: Life,
+): Promise<void> {
+  const { caches } = parts
+  const managers = new Map(nodes.map((options) => [options.node, new VolumeManager(parts, options)]))
+  const podsOfClaim = (claimKey: string): void => {
+    for (const pod of caches.pods.store.byIndex(PODS_BY_CLAIM, claimKey)) managers.get(pod.nodeName)?.lookAt(pod)
+  }
+  const undo = [
+    caches.pods.subscribe((event) => {
+      const pod = event.type === 'updated' ? event.after : event.object
+      managers.get(pod.nodeName)?.onPod(event)
+    }),
+    caches.nodes.subscribe((event) => {
+      if (event.type === 'deleted') return
+      const node = event.type === 'updated' ? event.after : event.object
+      managers.get(node.key)?.onNode(node)
+    }),
+    caches.claims.subscribe((event) => {
+      if (event.type !== 'deleted') podsOfClaim(event.type === 'updated' ? event.after.key : event.object.key)
+    }),
+    caches.volumes.subscribe((event) => {
+      const volume = event.type === 'updated' ? event.after : event.object
+      if (event.type !== 'deleted' && volume.claimRef !== undefined) podsOfClaim(claimKeyOf(volume.claimRef))
+    }),
+    // Whether volumes are attached at all is up to it.
+    caches.drivers.subscribe(() => {
+      for (const pod of caches.pods.store.values()) managers.get(pod.nodeName)?.lookAt(pod)
+    }),
+  ]
+  try {
+    await Promise.all([...managers.values()].map((manager) => manager.run(life)))
+  } finally {
+    for (const each of undo) each()
+  }
+}

@@ -1,0 +1,102 @@
+import type { CSIPersistentVolumeSource } from '@csi-sidecars/kube-types'
+import type { PodVolume } from '../caches/pod.ts'
+
+/** What is mounted, with all that its mount and unmount need. It is kept on the node's disk while it is mounted. */
+export type MountSource =
+  /** A PersistentVolume of a CSI driver. */
+  | {
+      readonly is: 'csi'
+      readonly volumeName: string
+      /** The PersistentVolume. */
+      readonly name: string
+      readonly csi: CSIPersistentVolumeSource
+      readonly accessModes: readonly string[]
+      readonly mountOptions: readonly string[]
+      readonly block: boolean
+      /** The attach/detach controller has to attach it first. */
+      readonly attach: boolean
+      readonly claim: string
+    }
+  /** A CSI volume that a pod declares itself: made by its publish, gone with its unpublish. */
+  | {
+      readonly is: 'ephemeral'
+      readonly volumeName: string
+      readonly name: string
+      readonly handle: string
+      readonly source: Extract<PodVolume, { is: 'csi' }>['source']
+    }
+  /** Nothing of CSI's: mounted by the node itself. */
+  | { readonly is: 'local'; readonly volumeName: string; readonly name: string; readonly plugin: string }
+
+/** One pod's wish for one volume. */
+export interface PodMount {
+  readonly podUid: string
+  readonly podKey: string
+  readonly namespace: string
+  readonly podName: string
+  readonly serviceAccount: string
+  /** The pod asks for no more than reading. */
+  readonly readOnly: boolean
+}
+
+export interface DesiredVolume {
+  readonly source: MountSource
+  /** What the PersistentVolume holds by now; undefined where that means nothing. */
+  readonly capacity: string | undefined
+  readonly pods: ReadonlyMap<string, PodMount>
+}
+
+/** What should be mounted on one node: volume -> pods. */
+export class DesiredStateOfWorld {
+  readonly #volumes = new Map<
+    string,
+    { source: MountSource; capacity: string | undefined; pods: Map<string, PodMount> }
+  >()
+  readonly #pods = new Map<string, Set<string>>()
+
+  get(volumeName: string): DesiredVolume | undefined {
+    return this.#volumes.get(volumeName)
+  }
+
+  has(volumeName: string): boolean {
+    return this.#volumes.has(volumeName)
+  }
+
+  /** Returns whether anything is new: a pod, or a volume that has grown. */
+  add(source: MountSource, pod: PodMount, capacity: string | undefined): boolean {
+    const { volumeName } = source
+    const volume = this.#volumes.get(volumeName)
+    const known = volume?.pods.has(pod.podUid) === true && volume.capacity === capacity
+    const pods = volume?.pods ?? new Map<string, PodMount>()
+    pods.set(pod.podUid, pod)
+    this.#volumes.set(volumeName, { source, capacity, pods })
+    const volumes = this.#pods.get(pod.podUid) ?? new Set()
+    this.#pods.set(pod.podUid, volumes.add(volumeName))
+    return !known
+  }
+
+  /** Takes a pod out. Returns the volumes that it wanted. */
+  deletePod(podUid: string): readonly string[] {
+    const volumes = [...(this.#pods.get(podUid) ?? [])]
+    this.#pods.delete(podUid)
+    for (const volumeName of volumes) {
+      const volume = this.#volumes.get(volumeName)
+      volume?.pods.delete(podUid)
+      if (volume?.pods.size === 0) this.#volumes.delete(volumeName)
+    }
+    return volumes
+  }
+
+  volumesOf(podUid: string): ReadonlySet<string> {
+    return this.#pods.get(podUid) ?? new Set()
+  }
+
+  pods(): Iterable<string> {
+    return [...this.#pods.keys()]
+  }
+
+  /** The volumes that wait for, or depend on, an attach. */
+  *attachable(): Generator<string> {
+    for (const [volumeName, { source }] of this.#volumes) if (source.is === 'csi' && source.attach) yield volumeName
+  }
+}

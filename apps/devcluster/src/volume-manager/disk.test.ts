@@ -1,0 +1,83 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { MountSource } from './desired-state.ts'
+import { folderDisk, memoryDisk } from './disk.ts'
+import { kubeletPaths } from './paths.ts'
+
+const source: MountSource = { is: 'ephemeral', volumeName: 'v', name: 'scratch', handle: 'h', source: { driver: 'd' } }
+
+let root: string
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'disk-'))
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+describe("a folder as a node's disk", () => {
+  it('remembers what was mounted across restarts', () => {
+    const record = {
+      is: 'published' as const,
+      source,
+      path: join(root, 'pods/a/mount'),
+      podUid: 'a',
+      podKey: 'default/a',
+    }
+    folderDisk(root).begin(record)
+    expect(folderDisk(root).records()).toEqual([record])
+    folderDisk(root).end(record)
+    expect(folderDisk(root).records()).toEqual([])
+  })
+
+  it('makes a staging path, and of a target path what leads to it', () => {
+    const disk = folderDisk(root)
+    const staged = join(root, 'stage/globalmount')
+    const target = join(root, 'pods/a/mount')
+    disk.begin({ is: 'staged', source, path: staged })
+    disk.begin({ is: 'published', source, path: target, podUid: 'a', podKey: 'default/a' })
+    expect([existsSync(staged), existsSync(target), existsSync(dirname(target))]).toEqual([true, false, true])
+  })
+
+  it('removes an empty mount point that the driver left, and never anything with data in it', () => {
+    const disk = folderDisk(root)
+    const [empty, full] = [join(root, 'empty'), join(root, 'full')]
+    for (const path of [empty, full]) mkdirSync(path)
+    writeFileSync(join(full, 'data'), 'x')
+    disk.end({ path: empty })
+    disk.end({ path: full })
+    expect([existsSync(empty), existsSync(full)]).toEqual([false, true])
+  })
+})
+
+describe('a disk in memory', () => {
+  it('keeps one record a path', () => {
+    const disk = memoryDisk()
+    const record = { is: 'staged' as const, source, path: '/s' }
+    disk.begin(record)
+    disk.begin(record)
+    expect(disk.records()).toEqual([record])
+    disk.end(record)
+    expect(disk.records()).toEqual([])
+  })
+})
+
+describe('the paths of a kubelet', () => {
+  const paths = kubeletPaths('/k')
+  const volume = { driver: 'd', volumeHandle: 'h', name: 'pv-1' }
+
+  it('are where drivers and people know them', () => {
+    expect([
+      paths.staging({ ...volume, block: false }),
+      paths.staging({ ...volume, block: true }),
+      paths.target({ name: 'pv-1', block: false }, 'u'),
+      paths.target({ name: 'pv-1', block: true }, 'u'),
+      paths.local('emptyDir', 'cache', 'u'),
+    ]).toEqual([
+      '/k/plugins/kubernetes.io/csi/d/aaa9402664f1a41f40ebbc52c9993eb66aeb366602958fdfaa283b71e64db123/globalmount',
+      '/k/plugins/kubernetes.io/csi/volumeDevices/staging/pv-1',
+      '/k/pods/u/volumes/kubernetes.io~csi/pv-1/mount',
+      '/k/plugins/kubernetes.io/csi/volumeDevices/publish/pv-1/u',
+      '/k/pods/u/volumes/kubernetes.io~empty-dir/cache',
+    ])
+  })
+})

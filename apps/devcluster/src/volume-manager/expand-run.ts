@@ -1,0 +1,113 @@
+import { messageOf } from '@csi-sidecars/base'
+import { classify, RpcError } from '@csi-sidecars/csi'
+import { NodeExpandVolume, NodeServiceCapability_RPC_Type as NodeRpc } from '@csi-sidecars/csi-proto'
+import { type Patch, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, PODS } from '@csi-sidecars/kube-types'
+import { claimProjection } from '../caches/claim.ts'
+import { refOf } from '../control.ts'
+import { CALL_MS, nodeCan } from '../driver/driver.ts'
+import { callParts, secretOf } from './calls.ts'
+import type { MountSource, PodMount } from './desired-state.ts'
+import { decideExpansion, failedPatch, finishedPatch, inProgressPatch, wantsOtherSize } from './expand.ts'
+import type { NodeParts } from './node-parts.ts'
+import { expandRequest } from './requests.ts'
+
+type Csi = Extract<MountSource, { is: 'csi' }>
+
+/** Expands a mounted volume's file system, or its device, to what its claim was promised. */
+export async function expand(source: Csi, pod: PodMount, parts: NodeParts, signal: AbortSignal): Promise<void> {
+  const { client, actual, desired } = parts
+  const { volumeName } = source
+  const capacity = desired.get(volumeName)?.capacity
+  if (capacity === undefined) return
+  const claim = await client.get(PERSISTENT_VOLUME_CLAIMS, refOf(source.claim), { signal })
+  const plan = decideExpansion(claimProjection(claim), capacity)
+  if (plan.do === 'wait') return
+  if (plan.do === 'done' || (!plan.own && !nodeCan(parts.driver, NodeRpc.EXPAND_VOLUME))) {
+    actual.markSize(volumeName, plan.size)
+    return
+  }
+  const run = { source, pod, size: plan.size, parts, signal }
+  const begun = plan.own ? await markInProgress(claim, run) : claim
+  if (!(await callDriver(begun, run))) return
+  tellSuccess(begun, run)
+  if (plan.own) await patchClaim(finishedPatch(begun, plan.size), run)
+  actual.markSize(volumeName, plan.size)
+}
+
+interface Run {
+  readonly source: Csi
+  readonly pod: PodMount
+  readonly size: string
+  readonly parts: NodeParts
+  readonly signal: AbortSignal
+}
+
+async function markInProgress(claim: PersistentVolumeClaim, run: Run): Promise<PersistentVolumeClaim> {
+  const word = claimProjection(claim).resizeStatus
+  if (word === undefined || word === 'NodeResizeInProgress') return claim
+  return await patchClaim(inProgressPatch(claim), run)
+}
+
+async function patchClaim(patch: Patch, { source, parts, signal }: Run): Promise<PersistentVolumeClaim> {
+  const options = { signal, subresource: 'status' }
+  const patched = await parts.client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(source.claim), patch, options)
+  parts.caches.claims.learn(patched)
+  return patched
+}
+
+/** False when the driver will not do it while the volume is in use: that is no failure of the mount. */
+async function callDriver(claim: PersistentVolumeClaim, run: Run): Promise<boolean> {
+  const { source, pod, size, parts, signal } = run
+  try {
+    if (!nodeCan(parts.driver, NodeRpc.EXPAND_VOLUME)) {
+      throw new ExpansionRefused(`NodeExpand is not supported by the CSI driver ${parts.driver.name}`)
+    }
+    const request = expandRequest(source, size, callParts(source, pod.podUid, parts))
+    const secrets = await secretOf(source.csi.nodeExpandSecretRef, parts, signal)
+    await parts.driver.call(NodeExpandVolume, { ...request, secrets }, { timeoutMs: CALL_MS, signal })
+    return true
+  } catch (error) {
+    signal.throwIfAborted()
+    const verdict = verdictOf(error)
+    if (verdict.final) await markFailed(claim, error, run)
+    if (verdict.inUse) return false
+    throw error
+  }
+}
+
+class ExpansionRefused extends Error {
+  override readonly name = 'ExpansionRefused'
+}
+
+function verdictOf(error: unknown): { readonly final: boolean; readonly inUse: boolean; readonly infeasible: boolean } {
+  if (error instanceof ExpansionRefused) return { final: true, inUse: false, infeasible: false }
+  if (!(error instanceof RpcError)) return { final: false, inUse: false, infeasible: false }
+  const { final, inUse, infeasible } = classify(error)
+  return { final, inUse, infeasible: infeasible.expand }
+}
+
+/**
+ * Tells the claim. A size that failed and that nobody wants any more is given up: the controller may then go for what
+ * is wanted now.
+ */
+async function markFailed(claim: PersistentVolumeClaim, error: unknown, run: Run): Promise<void> {
+  const { source, size, parts } = run
+  const { actual, clock } = parts
+  const { inUse, infeasible } = verdictOf(error)
+  const failedBefore = actual.get(source.volumeName)?.expansion === 'failed'
+  const givenUp = failedBefore && wantsOtherSize(claim, size)
+  actual.markExpansion(source.volumeName, inUse ? 'inUse' : 'failed')
+  await patchClaim(
+    failedPatch(claim, { message: messageOf(error), infeasible: infeasible || givenUp, now: clock.now() }),
+    run,
+  )
+}
+
+function tellSuccess({ metadata }: PersistentVolumeClaim, { source, pod, parts }: Run): void {
+  const message = `MountVolume.NodeExpandVolume succeeded for volume "${source.name}" ${parts.node}`
+  const { recorder } = parts
+  const target = { apiVersion: 'v1', ...refOf(source.claim), uid: metadata?.uid }
+  recorder.event({ kind: PERSISTENT_VOLUME_CLAIMS.kind, ...target }, 'Normal', 'FileSystemResizeSuccessful', message)
+  const podTarget = { apiVersion: 'v1', kind: PODS.kind, ...refOf(pod.podKey), uid: pod.podUid }
+  recorder.event(podTarget, 'Normal', 'FileSystemResizeSuccessful', message)
+}

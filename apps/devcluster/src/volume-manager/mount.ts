@@ -1,0 +1,139 @@
+import { messageOf, unreachable } from '@csi-sidecars/base'
+import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { NODES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { nodeProjection } from '../caches/node.ts'
+import { refOf } from '../control.ts'
+import { attachmentName } from '../volume-names.ts'
+import { canStage, publish, stage, unpublish, unstage } from './calls.ts'
+import { decideMount, type MountStep, type MountView } from './decide.ts'
+import type { MountSource, PodMount } from './desired-state.ts'
+import { hasGrown } from './expand.ts'
+import { expand } from './expand-run.ts'
+import type { NodeParts } from './node-parts.ts'
+
+export interface MountParts extends NodeParts {
+  /** The pod may be ready, or done with. */
+  readonly lookAtPod: (podUid: string) => void
+}
+
+/** Brings one volume of the node closer to what its pods want. */
+export async function reconcileMount(volumeName: string, parts: MountParts, signal: AbortSignal): Promise<Outcome> {
+  const view = observe(volumeName, parts)
+  try {
+    for (const step of decideMount(view)) {
+      if (!(await perform(volumeName, step, parts, signal))) break
+    }
+    return SETTLED
+  } catch (error) {
+    signal.throwIfAborted()
+    return { kind: 'retry', cause: error }
+  }
+}
+
+export function observe(volumeName: string, parts: NodeParts): MountView {
+  const { desired, actual, caches, node } = parts
+  const wanted = desired.get(volumeName)
+  const present = actual.get(volumeName)
+  const cached = caches.nodes.store.get(node)
+  const claim = wanted?.source.is === 'csi' ? caches.claims.store.get(wanted.source.claim) : undefined
+  return {
+    desired: wanted,
+    actual: present,
+    isReported: cached?.volumesInUse.includes(volumeName) === true,
+    isSaidAttached: cached?.volumesAttached.some(({ name }) => name === volumeName) === true,
+    canStage: canStage(parts),
+    hasGrown: hasGrown(wanted?.capacity, claim, present),
+  }
+}
+
+/** False when the rest of the plan has to wait for somebody else. */
+async function perform(volumeName: string, step: MountStep, parts: MountParts, signal: AbortSignal): Promise<boolean> {
+  switch (step.do) {
+    case 'unpublish':
+      await unpublish(step, parts, signal)
+      parts.lookAtPod(step.podUid)
+      return true
+    case 'unstage':
+      await unstage(step, parts, signal)
+      return true
+    case 'release':
+      parts.actual.forget(volumeName)
+      await parts.writeInUse(parts.node, signal)
+      return true
+    case 'reportInUse':
+      await parts.writeInUse(parts.node, signal)
+      return true
+    case 'verifyAttached':
+      return await verifyAttached(step.source, parts, signal)
+    case 'admit':
+      parts.actual.markAttached(step.source, {})
+      return true
+    case 'stage':
+      await telling(step.source, 'device', parts, () => stage(step.source, parts, signal))
+      return true
+    case 'publish':
+      await telling(step.source, step.pod, parts, () => publish(step.source, step.pod, parts, signal))
+      parts.lookAtPod(step.pod.podUid)
+      return true
+    case 'refuse':
+      tell([step.pod], 'FailedMount', `${failedText(step.source, 'SetUp')}: ${step.message}`, parts)
+      return true
+    case 'expand':
+      await telling(step.source, 'expansion', parts, () => expand(step.source, step.pod, parts, signal))
+      return true
+    default:
+      return unreachable(step)
+  }
+}
+
+/** Looks in the API itself, after the status has said that the volume is in use. */
+async function verifyAttached(
+  source: Extract<MountSource, { is: 'csi' }>,
+  { client, node, actual }: NodeParts,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { volumesAttached } = nodeProjection(await client.get(NODES, { name: node }, { signal }))
+  if (!volumesAttached.some(({ name }) => name === source.volumeName)) return false
+  const name = attachmentName(source.csi, node)
+  const { metadata, status } = await client.get(VOLUME_ATTACHMENTS, { name }, { signal })
+  if (status?.attached !== true || metadata?.deletionTimestamp != null) {
+    throw new Error(`volume ${source.csi.volumeHandle} is not attached for volume attachment ${name}`)
+  }
+  actual.markAttached(source, status.attachmentMetadata ?? {})
+  return true
+}
+
+/** Runs a step and tells the pods that wait for it when it fails. */
+async function telling(
+  source: MountSource,
+  what: PodMount | 'device' | 'expansion',
+  parts: NodeParts,
+  run: () => Promise<void>,
+): Promise<void> {
+  try {
+    await run()
+  } catch (error) {
+    const pods = typeof what === 'object' ? [what] : [...(parts.desired.get(source.volumeName)?.pods.values() ?? [])]
+    const block = source.is === 'csi' && source.block
+    const text =
+      what === 'expansion'
+        ? `NodeExpandVolume.NodeExpandVolume failed for volume "${source.name}" `
+        : failedText(source, what === 'device' ? 'MountDevice' : 'SetUp')
+    const reason = what === 'expansion' ? 'VolumeResizeFailed' : block ? 'FailedMapVolume' : 'FailedMount'
+    tell(pods, reason, `${text}: ${messageOf(error)}`, parts)
+    throw error
+  }
+}
+
+/** kubelet's words: a block volume is mapped, any other is mounted. */
+function failedText(source: MountSource, what: 'MountDevice' | 'SetUp'): string {
+  const block = source.is === 'csi' && source.block
+  const step = block ? { MountDevice: 'SetUpDevice', SetUp: 'MapPodDevice' }[what] : what
+  return `${block ? 'MapVolume' : 'MountVolume'}.${step} failed for volume "${source.name}" `
+}
+
+function tell(pods: readonly PodMount[], reason: string, message: string, { recorder }: NodeParts): void {
+  for (const { podKey, podUid } of pods) {
+    recorder.event({ apiVersion: 'v1', kind: PODS.kind, ...refOf(podKey), uid: podUid }, 'Warning', reason, message)
+  }
+}

@@ -1,0 +1,104 @@
+import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { isNotFound } from '@csi-sidecars/kube-client'
+import { type Patch, PODS } from '@csi-sidecars/kube-types'
+import { type CachedPod, isTerminated } from '../caches/pod.ts'
+import { refOf, targetOf } from '../control.ts'
+import type { NodeParts } from './node-parts.ts'
+import { endedPatch, runningPatch } from './pod-status.ts'
+import { type Resolved, resolveVolumes } from './resolve.ts'
+
+export interface PodParts extends NodeParts {
+  readonly lookAtVolume: (volumeName: string) => void
+  /** Pods whose removal the API has accepted, by uid; their news may be on its way. */
+  readonly removed: Set<string>
+}
+
+/** What a kubelet does for a pod besides its mounts; pure. */
+export type PodStep =
+  | { readonly do: 'nothing' }
+  /** Its containers end; only then may its volumes go. */
+  | { readonly do: 'end' }
+  /** Nothing of it is left on the node: the API may forget it. */
+  | { readonly do: 'remove' }
+  /** All its volumes are there. */
+  | { readonly do: 'run' }
+
+export interface PodView {
+  readonly pod: CachedPod
+  readonly isMounted: boolean
+  /** Every volume that its containers use is mounted. */
+  readonly isReady: boolean
+}
+
+export function decidePod({ pod, isMounted, isReady }: PodView): PodStep {
+  if (pod.deleting) {
+    if (!isTerminated(pod)) return { do: 'end' }
+    return { do: isMounted ? 'nothing' : 'remove' }
+  }
+  return { do: pod.phase === 'Pending' && isReady ? 'run' : 'nothing' }
+}
+
+/** The populator and the pod worker in one: what the pod wants mounted, and what its status says. */
+export async function reconcilePod(key: string, parts: PodParts, signal: AbortSignal): Promise<Outcome> {
+  const { caches, actual } = parts
+  const pod = caches.pods.store.get(key)
+  if (pod === undefined || pod.nodeName !== parts.node || parts.removed.has(pod.uid)) return SETTLED
+  const resolved = populate(pod, parts)
+  const isReady = wantsMounts(pod) && resolved.every((each) => isMounted(each, pod, parts))
+  const step = decidePod({ pod, isMounted: actual.isMountedFor(pod.uid), isReady })
+  try {
+    await perform(step, pod, parts, signal)
+    return SETTLED
+  } catch (error) {
+    signal.throwIfAborted()
+    return isNotFound(error) ? SETTLED : { kind: 'retry', cause: error }
+  }
+}
+
+/** Until its containers have ended, also when it is being deleted. */
+function wantsMounts(pod: CachedPod): boolean {
+  return !isTerminated(pod)
+}
+
+/** Brings the desired state up to date with one pod. What cannot be resolved at the moment stays as it was. */
+export function populate(pod: CachedPod, parts: PodParts): readonly Resolved[] {
+  const { caches, desired, recorder, lookAtVolume } = parts
+  if (!wantsMounts(pod)) {
+    for (const volumeName of desired.deletePod(pod.uid)) lookAtVolume(volumeName)
+    return []
+  }
+  const resolved = resolveVolumes(pod, caches)
+  for (const each of resolved) {
+    if (each.is === 'mountable' && desired.add(each.source, each.mount, each.capacity)) {
+      lookAtVolume(each.source.volumeName)
+    }
+    if (each.is === 'refused') recorder.event(targetOf(PODS, pod), 'Warning', 'FailedMount', each.why)
+  }
+  return resolved
+}
+
+function isMounted(resolved: Resolved, { uid }: CachedPod, { actual }: NodeParts): boolean {
+  if (resolved.is === 'unused') return true
+  return resolved.is === 'mountable' && actual.get(resolved.source.volumeName)?.pods.get(uid)?.is === 'mounted'
+}
+
+async function perform(step: PodStep, pod: CachedPod, parts: PodParts, signal: AbortSignal): Promise<void> {
+  const { client, clock } = parts
+  if (step.do === 'remove') {
+    // One that was made anew under the name is another pod.
+    const present = await client.get(PODS, refOf(pod.key), { signal })
+    if (present.metadata?.uid !== pod.uid) return
+    // What a kubelet says at the end of a pod: the grace is over.
+    await client.delete(PODS, refOf(pod.key), { signal, gracePeriodSeconds: 0 })
+    parts.removed.add(pod.uid)
+    return
+  }
+  if (step.do === 'nothing') return
+  const patchOf = step.do === 'run' ? runningPatch : endedPatch
+  await patchStatus(pod, patchOf(pod, clock.now()), parts, signal)
+}
+
+async function patchStatus({ key }: CachedPod, patch: Patch, parts: PodParts, signal: AbortSignal): Promise<void> {
+  const { client, caches } = parts
+  caches.pods.learn(await client.patch(PODS, refOf(key), patch, { signal, subresource: 'status' }))
+}

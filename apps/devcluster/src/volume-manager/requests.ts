@@ -1,0 +1,95 @@
+import { volumeCapabilityOf } from '@csi-sidecars/csi'
+import type {
+  NodeExpandVolumeRequest,
+  NodePublishVolumeRequest,
+  NodeStageVolumeRequest,
+  VolumeCapability,
+} from '@csi-sidecars/csi-proto'
+import { Quantity } from '@csi-sidecars/kube-types'
+import type { MountSource, PodMount } from './desired-state.ts'
+
+type Csi = Extract<MountSource, { is: 'csi' }>
+type Ephemeral = Extract<MountSource, { is: 'ephemeral' }>
+
+export interface CallParts {
+  readonly publishContext: Readonly<Record<string, string>>
+  /** Empty where the driver does not stage. */
+  readonly stagingTargetPath: string
+  readonly targetPath: string
+  readonly singleNodeMultiWriter: boolean
+  readonly podInfo: boolean
+}
+
+/** How a node uses a volume. Of several access modes kubelet tells the first. */
+function capabilityOf(source: Csi, singleNodeMultiWriter: boolean): VolumeCapability {
+  const { accessModes, block, csi, mountOptions } = source
+  const use = { accessModes: accessModes.slice(0, 1), volumeMode: block ? 'Block' : 'Filesystem', mountOptions }
+  return volumeCapabilityOf({ ...use, fsType: csi.fsType }, singleNodeMultiWriter)
+}
+
+export function stageRequest(source: Csi, parts: CallParts): Omit<NodeStageVolumeRequest, 'secrets'> {
+  return {
+    volumeId: source.csi.volumeHandle,
+    publishContext: { ...parts.publishContext },
+    stagingTargetPath: parts.stagingTargetPath,
+    volumeCapability: capabilityOf(source, parts.singleNodeMultiWriter),
+    volumeContext: { ...source.csi.volumeAttributes },
+  }
+}
+
+export function publishRequest(
+  source: Csi,
+  pod: PodMount,
+  parts: CallParts,
+): Omit<NodePublishVolumeRequest, 'secrets'> {
+  const { stagingTargetPath, targetPath } = parts
+  const podInfo = parts.podInfo ? podAttributes(pod, false) : {}
+  return {
+    ...stageRequest(source, parts),
+    stagingTargetPath,
+    targetPath,
+    readonly: pod.readOnly,
+    volumeContext: { ...source.csi.volumeAttributes, ...podInfo },
+  }
+}
+
+export function ephemeralRequest(
+  { handle, source }: Ephemeral,
+  pod: PodMount,
+  { targetPath, podInfo, singleNodeMultiWriter }: CallParts,
+): Omit<NodePublishVolumeRequest, 'secrets'> {
+  const use = { accessModes: ['ReadWriteOnce'], fsType: source.fsType }
+  return {
+    volumeId: handle,
+    publishContext: {},
+    stagingTargetPath: '',
+    targetPath,
+    volumeCapability: volumeCapabilityOf(use, singleNodeMultiWriter),
+    readonly: pod.readOnly,
+    volumeContext: { ...source.volumeAttributes, ...(podInfo ? podAttributes(pod, true) : {}) },
+  }
+}
+
+/** What a driver learns of the pod when its CSIDriver asks for it. */
+function podAttributes(
+  { podName, namespace, podUid, serviceAccount }: PodMount,
+  ephemeral: boolean,
+): Record<string, string> {
+  return {
+    'csi.storage.k8s.io/pod.name': podName,
+    'csi.storage.k8s.io/pod.namespace': namespace,
+    'csi.storage.k8s.io/pod.uid': podUid,
+    'csi.storage.k8s.io/serviceAccount.name': serviceAccount,
+    'csi.storage.k8s.io/ephemeral': String(ephemeral),
+  }
+}
+
+export function expandRequest(source: Csi, size: string, parts: CallParts): Omit<NodeExpandVolumeRequest, 'secrets'> {
+  return {
+    volumeId: source.csi.volumeHandle,
+    volumePath: parts.targetPath,
+    capacityRange: { requiredBytes: Quantity.parse(size).bytes(), limitBytes: 0n },
+    stagingTargetPath: parts.stagingTargetPath,
+    volumeCapability: capabilityOf(source, parts.singleNodeMultiWriter),
+  }
+}

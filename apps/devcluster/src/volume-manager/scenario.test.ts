@@ -1,0 +1,362 @@
+import { existsSync } from 'node:fs'
+import {
+  CSI_DRIVERS,
+  NODES,
+  type Node,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolumeClaim,
+  PODS,
+  type Pod,
+} from '@csi-sidecars/kube-types'
+import { describe, expect, it, jest } from '@jest/globals'
+import { addBoundVolume, attach, setAttached, VOLUME_NAME } from '../testing/bound-volume.ts'
+import { inDefault, isRunning, podOf, startTestCluster, type TestCluster } from '../testing/cluster.ts'
+
+jest.setTimeout(20_000)
+
+/** The kubelets alone: the test plays all others. */
+async function kubeletsOnly(
+  options: Parameters<typeof addBoundVolume>[1] & { readonly data?: string } = {},
+): Promise<TestCluster> {
+  const test = await startTestCluster({ controllers: ['volume-manager'], standIns: [], data: options.data })
+  addBoundVolume(test, options)
+  return test
+}
+
+const saysInUse =
+  (names: readonly string[]) =>
+  ({ status }: Node): boolean =>
+    (status?.volumesInUse ?? []).join() === names.join()
+
+const nodeCalls = ({ driver }: TestCluster): string[] =>
+  driver.calls.flatMap(({ method, code }) =>
+    /^Node.*Volume$/.test(method) ? [code === 0 ? method : `${method} ${code}`] : [],
+  )
+
+async function runningPod(test: TestCluster): Promise<void> {
+  test.api.create(PODS, podOf('app', 'node-1', 'data'))
+  attach(test, 'node-1')
+  await test.until(PODS, inDefault('app'), isRunning)
+}
+
+const own = (volumes: NonNullable<Pod['spec']>['volumes'] & object): Pod =>
+  podOf('app', 'node-1', 'none', {
+    containers: [
+      { name: 'main', image: 'none', volumeMounts: volumes.map(({ name }) => ({ name, mountPath: `/${name}` })) },
+    ],
+    volumes,
+  })
+
+describe('a kubelet', () => {
+  it('says that it uses a volume, waits until that is attached, asks once more, and mounts it only then', async () => {
+    await using test = await kubeletsOnly()
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    await test.until(NODES, { name: 'node-1' }, saysInUse([VOLUME_NAME]))
+    expect(nodeCalls(test)).toEqual([])
+    attach(test, 'node-1')
+    await test.until(PODS, inDefault('app'), isRunning)
+    expect(nodeCalls(test)).toEqual(['NodeStageVolume', 'NodePublishVolume'])
+    const asked = test.api.requests.entries.filter(
+      ({ resource, verb }) => /^nodes/.test(resource) && verb !== 'list' && verb !== 'watch',
+    )
+    expect(asked.slice(-2).map(({ verb, resource }) => `${verb} ${resource}`)).toEqual([
+      'patch nodes/status',
+      'get nodes',
+    ])
+    expect(test.driver.log.matching({ method: 'NodePublishVolume' })[0]?.request).toMatchObject({
+      volumeId: 'vol-1',
+      publishContext: { device: '/dev/x' },
+      readonly: false,
+    })
+  })
+
+  it('does not trust a status that it has heard of before it said that it uses the volume', async () => {
+    await using test = await kubeletsOnly()
+    const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    attach(test, 'node-1')
+    await held.arrived
+    setAttached(test, 'node-1', [])
+    held.release()
+    await test.api.requests.until({ verb: 'get', resource: 'nodes', code: 200 })
+    setAttached(test, 'node-1', [VOLUME_NAME])
+    await test.until(PODS, inDefault('app'), isRunning)
+    expect(test.api.requests.matching({ verb: 'get', resource: 'nodes' }).length).toBeGreaterThan(1)
+  })
+
+  it('keeps a volume in use until it is unmounted, and then lets pod and volume go', async () => {
+    await using test = await kubeletsOnly()
+    await runningPod(test)
+    const held = test.driver.faults.hold({ method: 'NodeUnstageVolume' })
+    await test.cluster.client.delete(PODS, inDefault('app'))
+    await held.arrived
+    expect(test.api.get(NODES, { name: 'node-1' })?.status?.volumesInUse).toEqual([VOLUME_NAME])
+    held.release()
+    await test.untilGone(PODS, inDefault('app'))
+    await test.until(NODES, { name: 'node-1' }, saysInUse([]))
+    expect(nodeCalls(test).slice(2)).toEqual(['NodeUnpublishVolume', 'NodeUnstageVolume'])
+  })
+
+  it('ends the containers before it unmounts', async () => {
+    await using test = await kubeletsOnly()
+    await runningPod(test)
+    const held = test.driver.faults.hold({ method: 'NodeUnpublishVolume' })
+    await test.cluster.client.delete(PODS, inDefault('app'))
+    await held.arrived
+    expect(test.api.get(PODS, inDefault('app'))?.status).toMatchObject({
+      phase: 'Succeeded',
+      containerStatuses: [{ ready: false, state: { terminated: { exitCode: 0 } } }],
+    })
+    held.release()
+    await test.untilGone(PODS, inDefault('app'))
+  })
+
+  it('unmounts for a pod that was taken away by force', async () => {
+    await using test = await kubeletsOnly()
+    await runningPod(test)
+    await test.cluster.client.delete(PODS, inDefault('app'), { gracePeriodSeconds: 0 })
+    await test.until(NODES, { name: 'node-1' }, saysInUse([]))
+    expect(test.driver.volumes.get('vol-1')?.mounted.size).toBe(0)
+  })
+
+  it('stages a volume once for two pods', async () => {
+    await using test = await kubeletsOnly()
+    await runningPod(test)
+    test.api.create(PODS, podOf('second', 'node-1', 'data'))
+    await test.until(PODS, inDefault('second'), isRunning)
+    await test.cluster.client.delete(PODS, inDefault('app'))
+    await test.untilGone(PODS, inDefault('app'))
+    expect(nodeCalls(test)).toEqual([
+      'NodeStageVolume',
+      'NodePublishVolume',
+      'NodePublishVolume',
+      'NodeUnpublishVolume',
+    ])
+  })
+
+  it('tells the pod why a mount fails, and tries again', async () => {
+    await using test = await kubeletsOnly()
+    test.driver.faults.add({
+      match: { method: 'NodeStageVolume' },
+      times: 1,
+      action: { do: 'fail', code: 'INTERNAL', message: 'no' },
+    })
+    test.driver.faults.add({
+      match: { method: 'NodePublishVolume' },
+      times: 1,
+      action: { do: 'fail', code: 'ABORTED', message: 'busy' },
+    })
+    await runningPod(test)
+    expect(nodeCalls(test)).toEqual([
+      'NodeStageVolume 13',
+      'NodeStageVolume',
+      'NodePublishVolume 10',
+      'NodePublishVolume',
+    ])
+    await test.api.requests.until({ verb: 'create', resource: 'events' }, { count: 2 })
+    expect(test.events('app')).toEqual([
+      'FailedMount: MountVolume.MountDevice failed for volume "pv-1" : rpc error: code = Internal desc = no',
+      'FailedMount: MountVolume.SetUp failed for volume "pv-1" : rpc error: code = Aborted desc = busy',
+    ])
+  })
+
+  it('takes back a mount of which it does not know how it ended', async () => {
+    await using test = await kubeletsOnly()
+    test.driver.faults.add({
+      match: { method: 'NodePublishVolume' },
+      action: { do: 'fail', code: 'UNAVAILABLE', applied: true },
+    })
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    attach(test, 'node-1')
+    await test.driver.log.until({ method: 'NodePublishVolume', code: 14 })
+    await test.cluster.client.delete(PODS, inDefault('app'))
+    await test.untilGone(PODS, inDefault('app'))
+    expect(test.driver.volumes.get('vol-1')?.mounted.size).toBe(0)
+  })
+
+  it("mounts what is not CSI's by itself, without attach and without any call", async () => {
+    await using test = await kubeletsOnly()
+    const projected = { sources: [{ configMap: { name: 'c' } }] }
+    test.api.create(
+      PODS,
+      own([
+        { name: 'cache', emptyDir: {} },
+        { name: 'config', configMap: { name: 'c' } },
+        { name: 'keys', secret: { secretName: 's' } },
+        { name: 'all', projected },
+      ]),
+    )
+    await test.until(PODS, inDefault('app'), isRunning)
+    expect([nodeCalls(test), test.api.get(NODES, { name: 'node-1' })?.status?.volumesInUse ?? []]).toEqual([[], []])
+  })
+
+  it('publishes a CSI volume that the pod declares itself, without attach and without stage', async () => {
+    await using test = await kubeletsOnly()
+    test.api.update(CSI_DRIVERS, { name: 'csi.example.com' }, (old) => ({
+      ...old,
+      spec: { ...old.spec, podInfoOnMount: true },
+    }))
+    Object.assign(test.driver.settings, { unknownVolumes: 'adopt', node: [] })
+    await test.untilCached(test.cluster.caches.drivers, 'csi.example.com', ({ podInfoOnMount }) => podInfoOnMount)
+    test.api.create(
+      PODS,
+      own([{ name: 'scratch', csi: { driver: 'csi.example.com', volumeAttributes: { size: '1' } } }]),
+    )
+    await test.until(PODS, inDefault('app'), isRunning)
+    const [publish] = test.driver.log.matching({ method: 'NodePublishVolume' })
+    expect(publish?.request).toMatchObject({
+      volumeId: expect.stringMatching(/^csi-[0-9a-f]{64}$/),
+      stagingTargetPath: '',
+      volumeContext: { size: '1', 'csi.storage.k8s.io/pod.name': 'app', 'csi.storage.k8s.io/ephemeral': 'true' },
+    })
+    await test.cluster.client.delete(PODS, inDefault('app'))
+    await test.untilGone(PODS, inDefault('app'))
+    expect(nodeCalls(test)).toEqual(['NodePublishVolume', 'NodeUnpublishVolume'])
+  })
+
+  it('unmounts after a restart what lost its pod meanwhile, and keeps what did not', async () => {
+    await using test = await kubeletsOnly()
+    await runningPod(test)
+    const { controllers, client } = test.cluster
+    await controllers.restart('volume-manager')
+    await test.driver.log.until({ method: 'NodePublishVolume' }, { count: 2 })
+    expect(nodeCalls(test)).not.toContain('NodeUnpublishVolume')
+    await controllers.stop('volume-manager')
+    await client.delete(PODS, inDefault('app'), { gracePeriodSeconds: 0 })
+    controllers.begin('volume-manager')
+    await test.until(NODES, { name: 'node-1' }, saysInUse([]))
+    expect(nodeCalls(test).slice(-2)).toEqual(['NodeUnpublishVolume', 'NodeUnstageVolume'])
+  })
+
+  it('makes real directories where it is given a folder', async () => {
+    await using test = await kubeletsOnly({ data: 'data' })
+    await runningPod(test)
+    const paths = ['NodeStageVolume', 'NodePublishVolume'].map((method) => {
+      const { stagingTargetPath, targetPath } = test.driver.log.matching({ method })[0]?.request ?? {}
+      return String(targetPath ?? stagingTargetPath)
+    })
+    const [staged = '', published = ''] = paths
+    // The driver makes the last part of a target path itself.
+    expect([existsSync(staged), existsSync(published.replace(/\/mount$/, ''))]).toEqual([true, true])
+    await test.cluster.client.delete(PODS, inDefault('app'))
+    await test.until(NODES, { name: 'node-1' }, saysInUse([]))
+    expect(existsSync(staged)).toBe(false)
+  })
+})
+
+describe('a kubelet and a volume that grows', () => {
+  /** What the resizer writes when the rest is the node's. */
+  function grow({ api }: TestCluster, size: string): void {
+    api.update(PERSISTENT_VOLUMES, { name: 'pv-1' }, (old) => ({
+      ...old,
+      spec: { ...old.spec, capacity: { storage: size } },
+    }))
+    api.update(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), (old) => ({
+      ...old,
+      spec: { ...old.spec, resources: { requests: { storage: size } } },
+      status: {
+        ...old.status,
+        allocatedResources: { storage: size },
+        allocatedResourceStatuses: { storage: 'NodeResizePending' },
+        conditions: [{ type: 'FileSystemResizePending', status: 'True', lastProbeTime: null }],
+      },
+    }))
+  }
+
+  const has = (size: string) => (claim: PersistentVolumeClaim) => claim.status?.capacity?.['storage'] === size
+  const setSize = ({ driver }: TestCluster, bytes: bigint): void => {
+    const volume = driver.volumes.get('vol-1')
+    if (volume !== undefined) volume.capacityBytes = bytes
+  }
+
+  it('expands it while it is in use and takes away what waited', async () => {
+    await using test = await kubeletsOnly()
+    await runningPod(test)
+    setSize(test, 2n * 1024n ** 3n)
+    grow(test, '2Gi')
+    const claim = await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), has('2Gi'))
+    expect(claim.status).toEqual({
+      phase: 'Bound',
+      accessModes: ['ReadWriteOnce'],
+      capacity: { storage: '2Gi' },
+      allocatedResources: { storage: '2Gi' },
+    })
+    const [call] = test.driver.log.matching({ method: 'NodeExpandVolume' })
+    expect(call?.request).toMatchObject({ volumeId: 'vol-1', capacityRange: { requiredBytes: 2n * 1024n ** 3n } })
+  })
+
+  it('expands one that grew before anybody mounted it', async () => {
+    await using test = await kubeletsOnly()
+    setSize(test, 2n * 1024n ** 3n)
+    grow(test, '2Gi')
+    await runningPod(test)
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), has('2Gi'))
+    expect(nodeCalls(test)).toEqual(['NodeStageVolume', 'NodePublishVolume', 'NodeExpandVolume'])
+  })
+
+  it('says so where the size can never be had, and does not ask again', async () => {
+    await using test = await kubeletsOnly()
+    await runningPod(test)
+    grow(test, '2Gi')
+    const claim = await test.until(
+      PERSISTENT_VOLUME_CLAIMS,
+      inDefault('data'),
+      ({ status }) => status?.allocatedResourceStatuses?.['storage'] === 'NodeResizeInfeasible',
+    )
+    expect(claim.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'NodeResizeError', status: 'True' }),
+    )
+    expect(claim.status?.capacity).toEqual({ storage: '1Gi' })
+  })
+
+  it('tries again after an error that may pass', async () => {
+    await using test = await kubeletsOnly()
+    test.driver.faults.add({
+      match: { method: 'NodeExpandVolume' },
+      times: 1,
+      action: { do: 'fail', code: 'UNAVAILABLE' },
+    })
+    await runningPod(test)
+    setSize(test, 2n * 1024n ** 3n)
+    grow(test, '2Gi')
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), has('2Gi'))
+    expect(nodeCalls(test).slice(-2)).toEqual(['NodeExpandVolume 14', 'NodeExpandVolume'])
+  })
+
+  it('leaves it to the next mount where the driver will not do it in use', async () => {
+    await using test = await kubeletsOnly()
+    test.driver.faults.add({
+      match: { method: 'NodeExpandVolume' },
+      times: 1,
+      action: { do: 'fail', code: 'FAILED_PRECONDITION' },
+    })
+    await runningPod(test)
+    setSize(test, 2n * 1024n ** 3n)
+    grow(test, '2Gi')
+    await test.driver.log.until({ method: 'NodeExpandVolume', code: 9 })
+    await test.cluster.client.delete(PODS, inDefault('app'))
+    await test.untilGone(PODS, inDefault('app'))
+    test.api.create(PODS, podOf('next', 'node-1', 'data'))
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), has('2Gi'))
+    expect(nodeCalls(test).filter((call) => call.startsWith('NodeExpand'))).toEqual([
+      'NodeExpandVolume 9',
+      'NodeExpandVolume',
+    ])
+  })
+})
+
+describe('a kubelet and a pod that was made anew under an old name', () => {
+  it('neither ends nor removes it in place of the old one', async () => {
+    await using test = await kubeletsOnly()
+    await runningPod(test)
+    const held = test.api.faults.hold({ verb: 'patch', resource: 'pods/status' })
+    await test.cluster.client.delete(PODS, inDefault('app'))
+    await held.arrived
+    await test.cluster.client.delete(PODS, inDefault('app'), { gracePeriodSeconds: 0 })
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    held.release()
+    const { metadata } = await test.until(PODS, inDefault('app'), isRunning)
+    expect(metadata?.deletionTimestamp).toBeUndefined()
+  })
+})

@@ -1,0 +1,164 @@
+import { describe, expect, it } from '@jest/globals'
+import { attributesClass, claim, volume } from '../testing/builders.ts'
+import { projectClass } from './attributes-class.ts'
+import { claimRef, eventTarget, projectClaim } from './claim.ts'
+import { volumeProjection, wholeVolume } from './volume.ts'
+
+const asItIs = (text: string): string => text
+const EBS = 'ebs.csi.aws.com'
+
+describe('what is kept of a claim', () => {
+  const full = claim({
+    request: '2Gi',
+    allocated: '2Gi',
+    wantedClass: 'gold',
+    annotations: {
+      'volume.kubernetes.io/storage-resizer': EBS,
+      'volume.kubernetes.io/node-expansion-not-required': 'true',
+      'volume.kubernetes.io/storage-provisioner': EBS,
+    },
+    status: {
+      allocatedResourceStatuses: { storage: 'NodeResizePending', 'example.com/x': 'NodeResizePending' },
+      conditions: [{ type: 'Resizing', status: 'True' }],
+      currentVolumeAttributesClassName: 'silver',
+      modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' },
+    },
+  })
+
+  it('is what its two state machines read', () => {
+    expect(projectClaim({ ...full, metadata: { ...full.metadata, resourceVersion: '7', labels: { a: 'b' } } })).toEqual(
+      {
+        key: 'ns/data',
+        resourceVersion: '7',
+        uid: 'uid-data',
+        volumeName: 'pv-data',
+        phase: 'Bound',
+        request: '2Gi',
+        capacity: '1Gi',
+        allocated: '2Gi',
+        sizeStatus: 'NodeResizePending',
+        otherStatuses: { 'example.com/x': 'NodeResizePending' },
+        conditions: [{ type: 'Resizing', status: 'True' }],
+        resizer: EBS,
+        noNodeExpansion: 'true',
+        otherAnnotations: true,
+        wantedClass: 'gold',
+        currentClass: 'silver',
+        modifying: { status: 'InProgress', target: 'gold' },
+      },
+    )
+  })
+
+  it('has the same fields for every claim, and nothing in them without a volume', () => {
+    const bare = projectClaim({ ...full, spec: { ...full.spec, volumeName: undefined } })
+    expect(Object.keys(bare)).toEqual(Object.keys(projectClaim(full)))
+    expect(Object.values(bare).filter(Boolean)).toEqual(['ns/data', 'uid-data'])
+  })
+
+  it('shares the texts that are shared', () => {
+    const seen: string[] = []
+    projectClaim(full, (text) => {
+      seen.push(text)
+      return text
+    })
+    expect(seen.sort()).toEqual(
+      ['1Gi', '2Gi', '2Gi', 'Bound', 'NodeResizePending', EBS, 'gold', 'silver', 'true'].sort(),
+    )
+  })
+
+  it('is enough to name it', () => {
+    expect(claimRef({ key: 'ns/data' })).toEqual({ namespace: 'ns', name: 'data' })
+    expect(eventTarget(projectClaim({ ...full, metadata: { ...full.metadata, resourceVersion: '7' } }))).toEqual({
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      namespace: 'ns',
+      name: 'data',
+      uid: 'uid-data',
+      resourceVersion: '7',
+    })
+  })
+})
+
+describe('what is kept of a volume', () => {
+  it('of our driver is what its calls are made of', () => {
+    const csi = {
+      driver: 'csi.example.com',
+      volumeHandle: 'h',
+      fsType: 'ext4',
+      volumeAttributes: { large: 'thing' },
+      controllerExpandSecretRef: { name: 's', namespace: 'n' },
+    }
+    const annotations = {
+      'volume.kubernetes.io/controller-modify-secret-name': 'm',
+      'volume.kubernetes.io/controller-modify-secret-namespace': 'n',
+      'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi',
+    }
+    const kept = volumeProjection('csi.example.com')(
+      volume({
+        annotations,
+        spec: { csi, volumeAttributesClassName: 'gold', mountOptions: ['ro'], volumeMode: 'Filesystem' },
+      }),
+      asItIs,
+    )
+    const { volumeAttributes: _, ...called } = csi
+    expect(kept).toEqual({
+      key: 'pv-data',
+      resourceVersion: '',
+      uid: 'uid-pv-data',
+      kind: 'own',
+      capacity: '1Gi',
+      preResize: '1Gi',
+      otherAnnotations: true,
+      claimNamespace: 'ns',
+      claimName: 'data',
+      claimUid: 'uid-data',
+      source: {
+        spec: { accessModes: ['ReadWriteOnce'], volumeMode: 'Filesystem', mountOptions: ['ro'], csi: called },
+      },
+      className: 'gold',
+      modifySecret: { name: 'm', namespace: 'n' },
+    })
+  })
+
+  it.each<[what: string, driverName: string, spec: object, kind: string]>([
+    ['a CSI volume of another driver', EBS, {}, 'other'],
+    [
+      'an in-tree volume, for a driver that has taken over from in-tree',
+      EBS,
+      { csi: undefined, gcePersistentDisk: { pdName: 'd' } },
+      'inTree',
+    ],
+    [
+      'an in-tree volume, for any other driver',
+      'csi.example.com',
+      { csi: undefined, gcePersistentDisk: { pdName: 'd' } },
+      'other',
+    ],
+    ['a volume that is neither', EBS, { csi: undefined, nfs: { server: 's', path: '/' } }, 'other'],
+  ])('%s is known as such', (_what, driverName, spec, kind) => {
+    expect(volumeProjection(driverName)(volume({ spec }), asItIs).kind).toBe(kind)
+  })
+
+  it('of another driver is little, and the whole can be had of what is read for a call', () => {
+    const foreign = volume({ driver: 'other' })
+    const kept = volumeProjection('csi.example.com')(foreign, asItIs)
+    expect(Object.entries(kept).filter(([, value]) => value)).toEqual([
+      ['key', 'pv-data'],
+      ['uid', 'uid-pv-data'],
+      ['kind', 'other'],
+      ['capacity', '1Gi'],
+    ])
+    expect(wholeVolume(foreign)).toMatchObject({ claimUid: 'uid-data', source: { spec: { csi: { driver: 'other' } } } })
+  })
+})
+
+it('of a class its parameters are kept', () => {
+  expect(
+    projectClass({ ...attributesClass('gold', { iops: '1' }), metadata: { name: 'gold', resourceVersion: '7' } }),
+  ).toEqual({
+    key: 'gold',
+    resourceVersion: '7',
+    uid: '',
+    parameters: { iops: '1' },
+  })
+})

@@ -1,0 +1,119 @@
+import type { EventTarget } from '@csi-sidecars/events'
+import type { Cached } from '@csi-sidecars/informer'
+import type { PersistentVolumeClaim, PersistentVolumeClaimCondition } from '@csi-sidecars/kube-types'
+import { NO_NODE_EXPANSION_ANNOTATION, RESIZER_ANNOTATION } from './names.ts'
+
+/**
+ * What is kept of a claim; of one without a volume nothing but that it exists.
+ * Flat, with the same fields in the same order in every object: tens of thousands are held. Sizes stay texts: they are
+ * compared rarely and patched often.
+ */
+export interface Claim extends Cached {
+  /** Empty while the claim is not bound to a volume. */
+  readonly volumeName: string
+  readonly phase: string | undefined
+  /** `spec.resources.requests.storage`. */
+  readonly request: string | undefined
+  /** `status.capacity.storage`. */
+  readonly capacity: string | undefined
+  /** `status.allocatedResources.storage`. */
+  readonly allocated: string | undefined
+  /** `status.allocatedResourceStatuses.storage`. */
+  readonly sizeStatus: string | undefined
+  /** What others keep beside it; undefined when there is nothing. */
+  readonly otherStatuses: Readonly<Record<string, string>> | undefined
+  readonly conditions: readonly PersistentVolumeClaimCondition[] | undefined
+  /** The annotations that name the resizer and say that kubelet has nothing to expand. */
+  readonly resizer: string | undefined
+  readonly noNodeExpansion: string | undefined
+  /** Whether there are annotations beside that one. */
+  readonly otherAnnotations: boolean
+  /** Classes: the one asked for and the one that the volume has. Empty for none. */
+  readonly wantedClass: string
+  readonly currentClass: string
+  readonly modifying: Modifying | undefined
+}
+
+/** `status.modifyVolumeStatus`. */
+export interface Modifying {
+  readonly status: string
+  /** Empty while nothing was begun. */
+  readonly target: string
+}
+
+const NO_VOLUME = {
+  volumeName: '',
+  phase: undefined,
+  request: undefined,
+  capacity: undefined,
+  allocated: undefined,
+  sizeStatus: undefined,
+  otherStatuses: undefined,
+  conditions: undefined,
+  resizer: undefined,
+  noNodeExpansion: undefined,
+  otherAnnotations: false,
+  wantedClass: '',
+  currentClass: '',
+  modifying: undefined,
+} satisfies Omit<Claim, keyof Cached>
+
+/** `intern` is for the texts that many claims share. */
+export function projectClaim(pvc: PersistentVolumeClaim, intern: (text: string) => string = asItIs): Claim {
+  const { metadata, spec, status } = pvc
+  const { namespace = '', name = '', resourceVersion = '', uid = '' } = metadata ?? {}
+  const cached: Cached = { key: `${namespace}/${name}`, resourceVersion, uid }
+  if (!spec?.volumeName) return { ...cached, ...NO_VOLUME }
+  const { storage: sizeStatus, ...otherStatuses } = status?.allocatedResourceStatuses ?? {}
+  return {
+    ...cached,
+    volumeName: spec.volumeName,
+    phase: shared(status?.phase, intern),
+    request: sizeText(spec.resources?.requests?.['storage'], intern),
+    capacity: sizeText(status?.capacity?.['storage'], intern),
+    allocated: sizeText(status?.allocatedResources?.['storage'], intern),
+    sizeStatus: shared(sizeStatus, intern),
+    otherStatuses: Object.keys(otherStatuses).length > 0 ? otherStatuses : undefined,
+    conditions: status?.conditions?.length ? status.conditions : undefined,
+    resizer: shared(metadata?.annotations?.[RESIZER_ANNOTATION], intern),
+    noNodeExpansion: shared(metadata?.annotations?.[NO_NODE_EXPANSION_ANNOTATION], intern),
+    otherAnnotations: hasOthers(metadata?.annotations, NO_NODE_EXPANSION_ANNOTATION),
+    wantedClass: intern(spec.volumeAttributesClassName ?? ''),
+    currentClass: intern(status?.currentVolumeAttributesClassName ?? ''),
+    modifying: modifyingOf(status?.modifyVolumeStatus),
+  }
+}
+
+/** A quantity's text. The API sends texts; what is none is kept for the message that will say so. */
+export function sizeText(value: unknown, intern: (text: string) => string): string | undefined {
+  return value == null ? undefined : intern(String(value))
+}
+
+export function shared(text: string | null | undefined, intern: (text: string) => string): string | undefined {
+  return text == null ? undefined : intern(text)
+}
+
+/** Whether a map has anything but this key. */
+export function hasOthers(map: Readonly<Record<string, string>> | undefined, key: string): boolean {
+  return Object.keys(map ?? {}).some((each) => each !== key)
+}
+
+export const asItIs = (text: string): string => text
+
+type ModifyVolumeStatus = NonNullable<PersistentVolumeClaim['status']>['modifyVolumeStatus']
+
+function modifyingOf(status: ModifyVolumeStatus | null): Modifying | undefined {
+  if (status == null) return undefined
+  return { status: status.status, target: status.targetVolumeAttributesClassName ?? '' }
+}
+
+export function claimRef({ key }: Pick<Claim, 'key'>): { readonly namespace: string; readonly name: string } {
+  const slash = key.indexOf('/')
+  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
+}
+
+/** The claim as the subject of an event. */
+export function eventTarget(claim: Claim): EventTarget {
+  const { uid, resourceVersion } = claim
+  return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimRef(claim), uid, resourceVersion }
+}

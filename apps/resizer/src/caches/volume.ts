@@ -1,0 +1,115 @@
+import { isMigratedCSIDriverByName, isPVMigratable } from '@csi-sidecars/csi-translation'
+import type { Cached } from '@csi-sidecars/informer'
+import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
+import { asItIs, hasOthers, shared, sizeText } from './claim.ts'
+import { MODIFY_SECRET_NAME_ANNOTATION, MODIFY_SECRET_NAMESPACE_ANNOTATION, PRE_RESIZE_ANNOTATION } from './names.ts'
+
+/**
+ * What is kept of a PersistentVolume.
+ * - `own`: a CSI volume of this driver; what its calls are made of.
+ * - `inTree`: one that may be this driver's after translation, which needs labels and affinity too.
+ * - `other`: anybody else's. Kept because its leftover annotation is removed too; the rest is read when a claim says,
+ *   against all likelihood, that it is ours.
+ */
+export type VolumeKind = 'own' | 'inTree' | 'other'
+
+/** Flat, with the same fields in the same order in every object: tens of thousands are held. */
+export interface Volume extends Cached {
+  readonly kind: VolumeKind
+  /** `spec.capacity.storage`. */
+  readonly capacity: string | undefined
+  /** The annotation with the size before the expansion. */
+  readonly preResize: string | undefined
+  /** Whether there are annotations beside that one. */
+  readonly otherAnnotations: boolean
+  /** The claim it is bound to. Not of `other`. */
+  readonly claimNamespace: string | undefined
+  readonly claimName: string | undefined
+  readonly claimUid: string | undefined
+  /** `own`: the parts that calls are made of. `inTree`: what translation reads. */
+  readonly source: PersistentVolume | undefined
+  /** Of `own` only: the class it has, and the Secret for modifications. */
+  readonly className: string | undefined
+  readonly modifySecret: SecretRef | undefined
+}
+
+export interface SecretRef {
+  readonly name: string
+  readonly namespace: string
+}
+
+export function volumeProjection(
+  driverName: string,
+): (pv: PersistentVolume, intern: (text: string) => string) => Volume {
+  const migrated = isMigratedCSIDriverByName(driverName)
+  return (pv, intern) => projectVolume(pv, kindOf(pv, driverName, migrated), intern)
+}
+
+/** The volume with all that a call needs, whoever's it is; not for the cache. */
+export function wholeVolume(pv: PersistentVolume): Volume {
+  return projectVolume(pv, pv.spec?.csi == null ? 'inTree' : 'own', asItIs)
+}
+
+function kindOf(pv: PersistentVolume, driverName: string, migrated: boolean): VolumeKind {
+  if (pv.spec?.csi != null) return pv.spec.csi.driver === driverName ? 'own' : 'other'
+  return migrated && isPVMigratable(pv) ? 'inTree' : 'other'
+}
+
+function projectVolume(pv: PersistentVolume, kind: VolumeKind, intern: (text: string) => string): Volume {
+  const { metadata, spec } = pv
+  const ours = kind !== 'other'
+  const claim = ours ? (spec?.claimRef ?? undefined) : undefined
+  return {
+    key: metadata?.name ?? '',
+    resourceVersion: metadata?.resourceVersion ?? '',
+    uid: metadata?.uid ?? '',
+    kind,
+    capacity: sizeText(spec?.capacity?.['storage'], intern),
+    preResize: metadata?.annotations?.[PRE_RESIZE_ANNOTATION],
+    otherAnnotations: hasOthers(metadata?.annotations, PRE_RESIZE_ANNOTATION),
+    claimNamespace: shared(claim?.namespace, intern),
+    claimName: claim?.name,
+    claimUid: claim?.uid,
+    source: sourceOf(pv, kind, intern),
+    className: kind === 'own' ? shared(spec?.volumeAttributesClassName, intern) : undefined,
+    modifySecret: kind === 'own' ? modifySecretOf(pv) : undefined,
+  }
+}
+
+function sourceOf(
+  pv: PersistentVolume,
+  kind: VolumeKind,
+  intern: (text: string) => string,
+): PersistentVolume | undefined {
+  switch (kind) {
+    case 'own':
+      return { spec: callSpec(pv.spec, intern) }
+    case 'inTree': {
+      const { name, labels, annotations } = pv.metadata ?? {}
+      return { metadata: { name, labels, annotations }, spec: pv.spec }
+    }
+    case 'other':
+      return undefined
+  }
+}
+
+/** The part of a spec that expansions and modifications are made of. */
+function callSpec(
+  spec: PersistentVolumeSpec | undefined,
+  intern: (text: string) => string,
+): PersistentVolumeSpec | undefined {
+  if (spec?.csi == null) return undefined
+  const { driver, volumeHandle, fsType, controllerExpandSecretRef } = spec.csi
+  return {
+    accessModes: spec.accessModes?.map(intern),
+    volumeMode: shared(spec.volumeMode, intern),
+    mountOptions: spec.mountOptions,
+    csi: { driver: intern(driver), volumeHandle, fsType: shared(fsType, intern), controllerExpandSecretRef },
+  }
+}
+
+function modifySecretOf({ metadata }: PersistentVolume): SecretRef | undefined {
+  const name = metadata?.annotations?.[MODIFY_SECRET_NAME_ANNOTATION]
+  const namespace = metadata?.annotations?.[MODIFY_SECRET_NAMESPACE_ANNOTATION]
+  return name && namespace ? { name, namespace } : undefined
+}

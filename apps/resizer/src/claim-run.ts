@@ -1,0 +1,79 @@
+import { type Clock, messageOf } from '@csi-sidecars/base'
+import type { Recorder } from '@csi-sidecars/events'
+import type { Informer } from '@csi-sidecars/informer'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import {
+  type Patch,
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+} from '@csi-sidecars/kube-types'
+import { type Logger, objectRef } from '@csi-sidecars/telemetry'
+import { type Claim, claimRef, eventTarget, projectClaim } from './caches/claim.ts'
+import type { Volume } from './caches/volume.ts'
+import type { ClaimTurns } from './claim-turns.ts'
+
+/** How often a patch is made anew in one run because others have changed the claim. */
+export const CONFLICT_TRIES = 5
+
+/** What the cache of one kind is to a controller. */
+export type Known<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
+
+/** What both controllers of claims work with. */
+export interface ClaimDeps {
+  /** Refuses writes once this process no longer leads. */
+  readonly api: KubeClient
+  readonly claims: Known<Claim, PersistentVolumeClaim>
+  readonly volumes: Known<Volume, PersistentVolume>
+  /** Shared by both. */
+  readonly turns: ClaimTurns
+  /** Told that a call for the claim is about to be made: the other controller is to look at the claim next. */
+  readonly began: (key: string) => void
+  readonly recorder: Recorder
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** One run over one claim. */
+export interface ClaimRun<D extends ClaimDeps> {
+  readonly key: string
+  readonly deps: D
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+export function newRun<D extends ClaimDeps>(key: string, deps: D, signal: AbortSignal): ClaimRun<D> {
+  return { key, deps, log: deps.log.with({ PVC: objectRef(claimRef({ key })) }), signal }
+}
+
+/** Changes the claim's status. The claim as the server answers it, which the cache knows from here on. */
+export async function patchClaim({ key, deps, signal }: ClaimRun<ClaimDeps>, patch: Patch): Promise<Claim> {
+  const options = { signal, subresource: 'status' }
+  const saved = await deps.api.patch(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), patch, options)
+  deps.claims.learn(saved)
+  return projectClaim(saved)
+}
+
+/** The cache was behind: the next patch starts from what the claim is now. */
+export async function readClaim({ key, deps, log, signal }: ClaimRun<ClaimDeps>): Promise<void> {
+  try {
+    deps.claims.learn(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), { signal }))
+  } catch (error) {
+    signal.throwIfAborted()
+    // The next patch will show what is the matter.
+    log.v(4)?.info('The claim could not be read again', { err: error })
+  }
+}
+
+export function normal({ deps }: ClaimRun<ClaimDeps>, claim: Claim, reason: string, message: string): void {
+  deps.recorder.event(eventTarget(claim), 'Normal', reason, message)
+}
+
+export function warning({ deps }: ClaimRun<ClaimDeps>, claim: Claim, reason: string, message: string): void {
+  deps.recorder.event(eventTarget(claim), 'Warning', reason, message)
+}
+
+/** Two blanks, as users know it. */
+export function cannotPatch(key: string, cause: unknown): string {
+  return `can't patch status of  PVC ${key} with ${messageOf(cause)}`
+}

@@ -1,0 +1,129 @@
+import { messageOf } from '@csi-sidecars/base'
+import {
+  type Connection,
+  connect,
+  connectMigrated,
+  createDriver,
+  type Driver,
+  type DriverCapabilities,
+  driverCapabilities,
+  getControllerCapabilities,
+  getDriverName,
+  getNodeCapabilities,
+  getPluginCapabilities,
+  OperationMetrics,
+  probe,
+} from '@csi-sidecars/csi'
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  NodeServiceCapability_RPC_Type as NodeRpc,
+  PluginCapability_Service_Type as PluginService,
+} from '@csi-sidecars/csi-proto'
+import { isMigratedCSIDriverByName } from '@csi-sidecars/csi-translation'
+import { failing, StartError } from '@csi-sidecars/sidecar'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { ResizerBoot } from './flags.ts'
+
+/** The driver as far as the start has come to know it. */
+export interface Greeted {
+  readonly name: string
+  readonly connection: Connection
+  readonly operations: OperationMetrics
+}
+
+/** Connects, waits until the driver is ready and asks its name; connects anew to one with an in-tree ancestor. */
+export async function greetDriver(boot: ResizerBoot): Promise<Greeted> {
+  const { signal, flags } = boot
+  const operations = new OperationMetrics(boot.metrics)
+  const options = connectOptions(boot, operations)
+  const first = await ready(boot, () => connect(options)).catch(failing('Failed to create CSI client'))
+  const name = await getDriverName(first, { timeoutMs: flags.values.timeout, signal }).catch(
+    failing('Get driver name failed'),
+  )
+  if (!isMigratedCSIDriverByName(name)) return { name, connection: first, operations }
+  const again = (): Promise<Connection> => connectMigrated(first, { ...options, operations, driverName: name })
+  const connection = await ready(boot, again).catch(failing('Failed to create MigratedCSI client'))
+  return { name, connection, operations }
+}
+
+async function ready(boot: ResizerBoot, open: () => Promise<Connection>): Promise<Connection> {
+  const { clock, log, signal, flags } = boot
+  const connection = await open().catch(during('failed to connect to CSI driver'))
+  const limits = { timeoutMs: flags.values.timeout, clock, log, signal }
+  await probe(connection, limits).catch(during('failed probing CSI driver'))
+  return connection
+}
+
+interface Limits {
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/** Reads what the driver can do and watches over it from here on. */
+export async function openDriver(
+  boot: ResizerBoot,
+  { name, connection, operations }: Greeted,
+  { log, resizeTimeoutMs }: { readonly log: Logger; readonly resizeTimeoutMs: number },
+): Promise<Driver> {
+  const { clock, signal, flags } = boot
+  const capabilities = await capabilitiesOf(connection, { timeoutMs: resizeTimeoutMs, signal }).catch(
+    failing('Failed to create CSI resizer'),
+  )
+  if (!capabilities.controllerService) {
+    const cause = new Error('CSI driver does not support controller service')
+    throw new StartError('Failed to create CSI resizer', { cause })
+  }
+  // For a plain driver everything up to here is counted under no name.
+  if (!isMigratedCSIDriverByName(name)) operations.setDriverName(name)
+  return createDriver({
+    clock,
+    log,
+    connection,
+    identity: { name, capabilities },
+    decisive: {
+      plugin: [PluginService.CONTROLLER_SERVICE],
+      controller: [ControllerRpc.EXPAND_VOLUME, ControllerRpc.MODIFY_VOLUME],
+      node: [NodeRpc.EXPAND_VOLUME],
+    },
+    reconnect: (closed) =>
+      connect({ ...connectOptions(boot, operations), timeoutMs: Number.POSITIVE_INFINITY, signal: closed }),
+    identify: async (again, closed) => {
+      const timeoutMs = flags.values.timeout
+      await probe(again, { timeoutMs, clock, log, signal: closed })
+      const current = await getDriverName(again, { timeoutMs, signal: closed })
+      return {
+        name: current,
+        capabilities: await capabilitiesOf(again, { timeoutMs: resizeTimeoutMs, signal: closed }),
+      }
+    },
+  })
+}
+
+/** The node is asked only where the controller cannot expand. */
+async function capabilitiesOf(connection: Connection, limits: Limits): Promise<DriverCapabilities> {
+  const plugin = await getPluginCapabilities(connection, limits).catch(
+    during('failed to check if plugin supports controller service'),
+  )
+  if (!plugin.services.has(PluginService.CONTROLLER_SERVICE)) return driverCapabilities(plugin)
+  const controller = await getControllerCapabilities(connection, limits).catch(
+    during('failed to check if plugin supports controller resize'),
+  )
+  if (controller.has(ControllerRpc.EXPAND_VOLUME)) return driverCapabilities(plugin, controller)
+  const node = await getNodeCapabilities(connection, limits).catch(
+    during('failed to check if plugin supports node resize: error getting node capabilities'),
+  )
+  return driverCapabilities(plugin, controller, node)
+}
+
+function during(what: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new Error(`${what}: ${messageOf(cause)}`, { cause })
+  }
+}
+
+function connectOptions(
+  { clock, log, signal, flags }: ResizerBoot,
+  operations: OperationMetrics,
+): Parameters<typeof connect>[0] {
+  return { address: flags.values['csi-address'], clock, log, operations, signal }
+}

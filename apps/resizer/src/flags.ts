@@ -1,0 +1,56 @@
+import { type Boot, type Flag, WORKERS_FLAG } from '@csi-sidecars/sidecar'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+
+/** The resizer's flags beside those of every sidecar. Names, types and defaults never change. */
+export const RESIZER_FLAGS = [
+  {
+    name: 'extra-modify-metadata',
+    type: 'bool',
+    default: false,
+    help: 'Tell the driver the names of claim and PersistentVolume with each modification.',
+  },
+  {
+    name: 'handle-volume-inuse-error',
+    type: 'bool',
+    default: true,
+    help:
+      'Leave a volume alone that the driver has refused to expand while it is in use, until no pod uses its claim any ' +
+      'more. Pods are looked at only after such a refusal, in the namespace of the claim.',
+  },
+  {
+    name: 'master',
+    type: 'string',
+    default: '',
+    help: 'URL of the API server. Takes the place of the one in --kubeconfig.',
+  },
+  {
+    name: 'modify-timeout',
+    type: 'duration',
+    default: 10 * SECOND,
+    help: 'Longest wait for a modification of a volume. Ignored where --timeout is given.',
+  },
+  {
+    name: 'resize-timeout',
+    type: 'duration',
+    default: 10 * SECOND,
+    help: 'Longest wait for an expansion of a volume. Ignored where --timeout is given.',
+  },
+  {
+    name: 'resync-period',
+    type: 'duration',
+    default: 10 * MINUTE,
+    help: 'How often every claim is looked at again, without a cause. 0: never.',
+  },
+  {
+    name: 'timeout',
+    type: 'duration',
+    default: 10 * SECOND,
+    help: 'Longest wait for each Probe. Where it is given, also for each expansion and modification.',
+  },
+  WORKERS_FLAG,
+] as const satisfies readonly Flag[]
+
+/** What the resizer's start is given. */
+export type ResizerBoot = Boot<typeof RESIZER_FLAGS>

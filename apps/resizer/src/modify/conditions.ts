@@ -1,0 +1,50 @@
+import { rfc3339 } from '@csi-sidecars/kube-types'
+import type { Claim } from '../caches/claim.ts'
+import { type Condition, withCondition, withoutConditions } from '../claim-patch.ts'
+
+const MODIFYING = 'ModifyingVolume'
+const MODIFY_ERROR = 'ModifyVolumeError'
+
+type Conditions = readonly Condition[]
+
+/** What the driver said: its code's name and its own words. */
+export interface DriverWords {
+  readonly reason: string
+  readonly message: string
+}
+
+export function isModifying({ conditions }: Claim): boolean {
+  return conditions?.some(({ type }) => type === MODIFYING) === true
+}
+
+export function modifying({ conditions }: Claim, now: number, message: string): Conditions {
+  return put(conditions, { type: MODIFYING, message }, now)
+}
+
+export function modifyFailed(claim: Claim, now: number, message: string, error: DriverWords): Conditions {
+  return put(modifying(claim, now, message), { type: MODIFY_ERROR, ...error }, now)
+}
+
+export function notModifying({ conditions }: Claim): Conditions {
+  return withoutConditions(conditions, new Set([MODIFYING]))
+}
+
+export function modified({ conditions }: Claim): Conditions {
+  return withoutConditions(conditions, new Set([MODIFYING, MODIFY_ERROR]))
+}
+
+interface Words {
+  readonly type: string
+  readonly reason?: string
+  readonly message: string
+}
+
+/** Looked at now; changed now only if its status or reason is another one than before. */
+function put(conditions: Conditions | undefined, words: Words, now: number): Conditions {
+  const before = conditions?.find(({ type }) => type === words.type)
+  const status = 'True'
+  const lastProbeTime = rfc3339(now)
+  const same = before?.status === status && (before.reason ?? '') === (words.reason ?? '')
+  const lastTransitionTime = same ? before.lastTransitionTime : lastProbeTime
+  return withCondition(conditions, { ...words, status, lastProbeTime, lastTransitionTime })
+}

@@ -1,0 +1,191 @@
+import { describe, expect, it } from '@jest/globals'
+import { projectClass } from '../caches/attributes-class.ts'
+import { projectClaim } from '../caches/claim.ts'
+import { volumeProjection } from '../caches/volume.ts'
+import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
+import { decideModify, type ModifyStep, type ModifyView } from './decide.ts'
+
+interface Row {
+  readonly want?: string
+  readonly current?: string
+  /** Status and target of the modification that the claim speaks of. */
+  readonly modifying?: readonly [status: string, target?: string]
+  readonly conditions?: readonly string[]
+  readonly claim?: ClaimParts
+  readonly volume?: VolumeParts | 'missing'
+  readonly uncertain?: boolean
+  readonly slow?: boolean
+  /** The steps, patches left out. */
+  readonly steps: readonly object[]
+}
+
+const rest = (why: string) => ({ do: 'rest', why })
+const start = (className: string) => ({ do: 'start', className })
+const modify = (target: string) => ({ do: 'modify', target })
+const onClass = (name: string) => ({ on: 'class', name })
+const NO_NEED = rest('No need to modify PVC')
+const ROLLED_BACK = rest('stop reconcile for rolled back PVC')
+
+/** Named by the rows of the decision table. Classes: gold and silver are there, bronze is not. */
+const rows: Record<string, Row> = {
+  'a claim without a volume waits for one': {
+    claim: { name: '' },
+    steps: [rest('PV bound to PVC is not created yet')],
+  },
+  'a volume that is not in the cache is waited for': {
+    want: 'gold',
+    volume: 'missing',
+    steps: [
+      {
+        do: 'fail',
+        message: 'Get PV "pv-data" of pvc "ns/data" in PVInformer cache failed: persistentvolume "pv-data" not found',
+        waitsFor: { on: 'volume', name: 'pv-data' },
+      },
+    ],
+  },
+  "another driver's volume is left alone": {
+    want: 'gold',
+    volume: { driver: 'other' },
+    steps: [rest('Skipping PV provisioned by different driver')],
+  },
+  'a claim that is not bound is left alone': {
+    want: 'gold',
+    claim: { status: { phase: 'Lost' } },
+    steps: [rest('No need to modify PV')],
+  },
+  '0: what was infeasible is not repeated at once': {
+    want: 'gold',
+    modifying: ['Infeasible', 'gold'],
+    slow: true,
+    steps: [{ do: 'skip' }],
+  },
+  '0: another class is tried at once': {
+    want: 'silver',
+    modifying: ['Infeasible', 'gold'],
+    slow: true,
+    steps: [{ do: 'speedUp' }, start('silver'), modify('silver')],
+  },
+  '0: no wish leaves the slow set': {
+    modifying: ['Infeasible', 'gold'],
+    slow: true,
+    steps: [{ do: 'speedUp' }, ROLLED_BACK],
+  },
+  '0: an end of the modification leaves the slow set': {
+    want: 'gold',
+    current: 'gold',
+    slow: true,
+    steps: [{ do: 'speedUp' }, NO_NEED],
+  },
+  '1: a claim that has what it wants is left alone': { want: 'gold', current: 'gold', steps: [NO_NEED] },
+  '1: a claim that wants nothing and has nothing is left alone': { steps: [NO_NEED] },
+  '2: no wish takes the condition away': {
+    modifying: ['Infeasible', 'gold'],
+    conditions: ['ModifyingVolume', 'ModifyVolumeError'],
+    steps: [{ do: 'cancel' }],
+  },
+  '2: no wish without the condition is no change': {
+    modifying: ['Pending'],
+    conditions: ['ModifyVolumeError'],
+    steps: [ROLLED_BACK],
+  },
+  '2: no wish for a claim that has a class is no change': { current: 'gold', steps: [ROLLED_BACK] },
+  '3: what may be running is carried on, whatever is wanted': {
+    want: 'silver',
+    modifying: ['InProgress', 'gold'],
+    uncertain: true,
+    steps: [modify('gold')],
+  },
+  '3: what was begun is carried on when nothing is wanted any more': {
+    modifying: ['InProgress', 'gold'],
+    steps: [modify('gold')],
+  },
+  '3: without its class it cannot be carried on': {
+    modifying: ['InProgress', 'bronze'],
+    steps: [
+      {
+        do: 'stall',
+        className: 'bronze',
+        message:
+          'get VAC with vac name bronze in VACInformer cache failed: ' +
+          'volumeattributesclass.storage.k8s.io "bronze" not found',
+        waitsFor: onClass('bronze'),
+      },
+    ],
+  },
+  '3: a status word that is not ours to believe lets the new wish begin': {
+    want: 'silver',
+    modifying: ['Infeasible', 'gold'],
+    uncertain: true,
+    steps: [start('silver'), modify('silver')],
+  },
+  '4: a class that is not there is waited for': {
+    want: 'bronze',
+    steps: [{ do: 'pend', className: 'bronze', waitsFor: onClass('bronze') }],
+  },
+  '5: a class is begun': { want: 'gold', steps: [start('gold'), modify('gold')] },
+  '5: the class from before is begun like any other': {
+    want: 'gold',
+    current: 'gold',
+    modifying: ['Infeasible', 'silver'],
+    steps: [start('gold'), modify('gold')],
+  },
+  '5: a class that came later is begun': {
+    want: 'gold',
+    modifying: ['Pending'],
+    steps: [start('gold'), modify('gold')],
+  },
+  '5: what has failed for good is begun anew': {
+    want: 'gold',
+    modifying: ['InProgress', 'gold'],
+    steps: [start('gold'), modify('gold')],
+  },
+}
+
+describe('what is done about the class of a claim', () => {
+  it.each(Object.entries(rows))('%s', (_name, row) => {
+    expect(decideModify(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
+  })
+
+  it('4: a claim that is pending already is not written', () => {
+    const [first] = decideModify(viewOf({ want: 'bronze', modifying: ['Pending', 'gold'], steps: [] }))
+    expect(first).toMatchObject({ do: 'pend', patch: undefined })
+    const [other] = decideModify(viewOf({ want: 'bronze', modifying: ['Infeasible', 'gold'], steps: [] }))
+    expect(other).toMatchObject({ patch: { body: { status: { modifyVolumeStatus: { status: 'Pending' } } } } })
+  })
+})
+
+function viewOf(row: Row): ModifyView {
+  const { want, current, modifying, conditions, claim: parts, uncertain = false, slow = false } = row
+  const [status, target] = modifying ?? []
+  const pvc = claim({
+    ...(want !== undefined && { wantedClass: want }),
+    ...parts,
+    status: {
+      ...(current !== undefined && { currentVolumeAttributesClassName: current }),
+      ...(status !== undefined && {
+        modifyVolumeStatus: { status, ...(target !== undefined && { targetVolumeAttributesClassName: target }) },
+      }),
+      ...(conditions && { conditions: conditions.map((type) => ({ type, status: 'True' })) }),
+      ...parts?.status,
+    },
+  })
+  const bound = parts?.name !== ''
+  const classes = new Map(['gold', 'silver'].map((name) => [name, projectClass(attributesClass(name))]))
+  return {
+    claim: projectClaim(bound ? pvc : { ...pvc, spec: { ...pvc.spec, volumeName: undefined } }),
+    volume: row.volume === 'missing' ? undefined : volumeProjection(DRIVER)(volume(row.volume), (text) => text),
+    classOf: (name) => classes.get(name),
+    uncertain,
+    slow,
+    now: 0,
+  }
+}
+
+function withoutPatch(step: ModifyStep): object {
+  if (step.do === 'modify') return { do: step.do, target: step.target.key }
+  if ('patch' in step) {
+    const { patch: _, ...others } = step
+    return others
+  }
+  return step
+}

@@ -1,0 +1,158 @@
+import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import { projectClaim } from '../caches/claim.ts'
+import { volumeProjection } from '../caches/volume.ts'
+import { claim, DRIVER, volume } from '../testing/builders.ts'
+import { cancelPatch, classPatch, failedPatch, modifiedPatch, pendingPatch, startPatch } from './patches.ts'
+
+const THEN = '2025-12-31T00:00:00Z'
+const NOW = '2026-01-01T00:00:00Z'
+const now = Date.parse(NOW)
+
+const foreign = { type: 'example.com/Backup', status: 'True', lastTransitionTime: THEN }
+const modifyingThen = {
+  type: 'ModifyingVolume',
+  status: 'True',
+  lastProbeTime: THEN,
+  lastTransitionTime: THEN,
+  message: 'Modifying volume to "gold" is in progress.',
+}
+const errorThen = { ...modifyingThen, type: 'ModifyVolumeError', reason: 'Internal', message: 'broken' }
+
+function known(status: PersistentVolumeClaim['status'] = {}) {
+  const pvc = claim({ status })
+  return projectClaim({ ...pvc, metadata: { ...pvc.metadata, resourceVersion: '42' } })
+}
+
+const begun = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } }
+
+describe('the beginning of a modification', () => {
+  it('sets status, target and condition, over the version that was seen', () => {
+    expect(startPatch(known(), 'gold', now)).toEqual({
+      kind: 'strategic',
+      body: {
+        metadata: { resourceVersion: '42' },
+        status: {
+          modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' },
+          conditions: [{ ...modifyingThen, lastProbeTime: NOW, lastTransitionTime: NOW }],
+        },
+      },
+    })
+  })
+
+  it('leaves an older error and the conditions of others, and moves no time but that of the look', () => {
+    const conditions = [foreign, modifyingThen, errorThen]
+    const claimed = known({
+      conditions,
+      modifyVolumeStatus: { status: 'Infeasible', targetVolumeAttributesClassName: 'gold' },
+    })
+    expect(startPatch(claimed, 'silver', now).body).toEqual({
+      metadata: { resourceVersion: '42' },
+      status: {
+        modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'silver' },
+        '$setElementOrder/conditions': conditions.map(({ type }) => ({ type })),
+        conditions: [
+          { type: 'ModifyingVolume', lastProbeTime: NOW, message: 'Modifying volume to "silver" is in progress.' },
+        ],
+      },
+    })
+  })
+
+  it.each([
+    ['False', NOW],
+    ['True', undefined],
+  ])('of one that was %s has changed at %s', (status, lastTransitionTime) => {
+    const body = startPatch(known({ ...begun, conditions: [{ ...modifyingThen, status }] }), 'gold', now).body
+    const [changed] = (body as { status: { conditions: Record<string, unknown>[] } }).status.conditions
+    expect(changed?.['lastTransitionTime']).toBe(lastTransitionTime)
+  })
+})
+
+describe('a class that is not there', () => {
+  it('makes the claim pending and nothing else', () => {
+    expect(pendingPatch(known({ conditions: [modifyingThen] }))?.body).toEqual({
+      metadata: { resourceVersion: '42' },
+      status: { modifyVolumeStatus: { status: 'Pending' } },
+    })
+    expect(pendingPatch(known(begun))?.body).toEqual({
+      metadata: { resourceVersion: '42' },
+      status: { modifyVolumeStatus: { status: 'Pending' } },
+    })
+    expect(pendingPatch(known({ modifyVolumeStatus: { status: 'Pending' } }))).toBeUndefined()
+  })
+})
+
+describe('a failure', () => {
+  const failed = (kind: 'infeasible' | 'final' | 'uncertain', reason = 'Internal') =>
+    failedPatch(known({ ...begun, conditions: [modifyingThen] }), 'gold', { kind, reason, message: 'broken' }, now).body
+
+  const error = { ...errorThen, lastProbeTime: NOW, lastTransitionTime: NOW }
+  const order = [{ type: 'ModifyingVolume' }, { type: 'ModifyVolumeError' }]
+
+  it.each([
+    ['infeasible' as const, 'failed. Waiting for retry.', { modifyVolumeStatus: { status: 'Infeasible' } }],
+    ['final' as const, 'failed. Waiting for retry.', {}],
+    ['uncertain' as const, 'is still in progress.', {}],
+  ])('that is %s says: %s', (kind, state, status) => {
+    expect(failed(kind)).toEqual({
+      metadata: { resourceVersion: '42' },
+      status: {
+        ...status,
+        '$setElementOrder/conditions': order,
+        conditions: [
+          { type: 'ModifyingVolume', lastProbeTime: NOW, message: `Modifying volume to "gold" ${state}` },
+          error,
+        ],
+      },
+    })
+  })
+
+  it.each([
+    ['Internal', { type: 'ModifyVolumeError', lastProbeTime: NOW }],
+    ['Aborted', { type: 'ModifyVolumeError', lastProbeTime: NOW, lastTransitionTime: NOW, reason: 'Aborted' }],
+  ])('after an earlier one, by %s, moves its time only with its reason', (reason, changed) => {
+    const claimed = known({ ...begun, conditions: [modifyingThen, errorThen] })
+    const { body } = failedPatch(claimed, 'gold', { kind: 'final', reason, message: 'broken' }, now)
+    expect((body as { status: { conditions: unknown[] } }).status.conditions[1]).toEqual(changed)
+  })
+})
+
+describe('the end of a modification', () => {
+  it('says which class the volume has, and takes all else away that is ours, whatever version the claim has', () => {
+    const claimed = known({ ...begun, conditions: [modifyingThen, foreign, errorThen] })
+    expect(modifiedPatch(claimed, 'gold').body).toEqual({
+      status: {
+        currentVolumeAttributesClassName: 'gold',
+        modifyVolumeStatus: null,
+        '$setElementOrder/conditions': [{ type: 'example.com/Backup' }],
+        conditions: [
+          { $patch: 'delete', type: 'ModifyingVolume' },
+          { $patch: 'delete', type: 'ModifyVolumeError' },
+        ],
+      },
+    })
+  })
+
+  it('is no change of the class where the claim says so already', () => {
+    const claimed = known({ ...begun, currentVolumeAttributesClassName: 'gold' })
+    expect(modifiedPatch(claimed, 'gold').body).toEqual({ status: { modifyVolumeStatus: null } })
+  })
+
+  it('that is withdrawn takes away the condition alone', () => {
+    expect(cancelPatch(known({ ...begun, conditions: [modifyingThen, errorThen] })).body).toEqual({
+      status: {
+        '$setElementOrder/conditions': [{ type: 'ModifyVolumeError' }],
+        conditions: [{ $patch: 'delete', type: 'ModifyingVolume' }],
+      },
+    })
+  })
+
+  it('is written to the volume, unless it says so already', () => {
+    const pv = (spec: object) => volumeProjection(DRIVER)(volume({ spec }), (text) => text)
+    expect(classPatch(pv({}), 'gold')?.body).toEqual({ spec: { volumeAttributesClassName: 'gold' } })
+    expect(classPatch(pv({ volumeAttributesClassName: 'silver' }), 'gold')?.body).toEqual({
+      spec: { volumeAttributesClassName: 'gold' },
+    })
+    expect(classPatch(pv({ volumeAttributesClassName: 'gold' }), 'gold')).toBeUndefined()
+  })
+})

@@ -1,0 +1,54 @@
+import { type Patch, volumePatch } from '@csi-sidecars/kube-types'
+import type { Claim } from '../caches/claim.ts'
+import { MODIFY_STATUS } from '../caches/names.ts'
+import type { Volume } from '../caches/volume.ts'
+import { claimPatch } from '../claim-patch.ts'
+import { type DriverWords, modified, modifyFailed, modifying, notModifying } from './conditions.ts'
+
+/** A modification begins: what is stored before the driver hears of it. */
+export function startPatch(claim: Claim, target: string, now: number): Patch {
+  const conditions = modifying(claim, now, `Modifying volume to ${JSON.stringify(target)} is in progress.`)
+  return claimPatch(claim, { modifying: { status: MODIFY_STATUS.inProgress, target }, conditions }, { guarded: true })
+}
+
+/** The class is not there. What was begun before stays as it is; undefined when the claim says so already. */
+export function pendingPatch(claim: Claim): Patch | undefined {
+  if (claim.modifying?.status === MODIFY_STATUS.pending) return undefined
+  const target = claim.modifying?.target ?? ''
+  return claimPatch(claim, { modifying: { status: MODIFY_STATUS.pending, target } }, { guarded: true })
+}
+
+/** Nobody wants another class any more. Only the condition goes: the result of the last modification stays to be seen. */
+export function cancelPatch(claim: Claim): Patch {
+  return claimPatch(claim, { conditions: notModifying(claim) }, { guarded: false })
+}
+
+export interface ModifyError extends DriverWords {
+  readonly kind: 'infeasible' | 'final' | 'uncertain'
+}
+
+export function failedPatch(claim: Claim, target: string, error: ModifyError, now: number): Patch {
+  const { kind, reason, message } = error
+  const state = kind === 'uncertain' ? 'is still in progress.' : 'failed. Waiting for retry.'
+  const conditions = modifyFailed(claim, now, `Modifying volume to ${JSON.stringify(target)} ${state}`, {
+    reason,
+    message,
+  })
+  const status = kind === 'infeasible' ? MODIFY_STATUS.infeasible : MODIFY_STATUS.inProgress
+  return claimPatch(claim, { modifying: { status, target }, conditions }, { guarded: true })
+}
+
+/** The volume has the class. Not guarded: the volume says so already, and the claim must not stay behind. */
+export function modifiedPatch(claim: Claim, target: string): Patch {
+  const change = { currentClass: target, modifying: undefined, conditions: modified(claim) }
+  return claimPatch(claim, change, { guarded: false })
+}
+
+/** Undefined when the volume says so already. */
+export function classPatch(volume: Volume, target: string): Patch | undefined {
+  if (volume.className === target) return undefined
+  return volumePatch(
+    { spec: { volumeAttributesClassName: volume.className } },
+    { spec: { volumeAttributesClassName: target } },
+  )
+}

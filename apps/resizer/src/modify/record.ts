@@ -1,0 +1,133 @@
+import { messageOf } from '@csi-sidecars/base'
+import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { isConflict, isNotFound } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { type Claim, claimRef } from '../caches/claim.ts'
+import { MODIFY_STATUS } from '../caches/names.ts'
+import { CONFLICT_TRIES, cannotPatch, normal, patchClaim, readClaim, warning } from '../claim-run.ts'
+import { type Failure, failureOf } from './failure.ts'
+import { classPatch, failedPatch, type ModifyError, modifiedPatch } from './patches.ts'
+import type { Modification, ModifyRun } from './run.ts'
+
+/** The driver has modified the volume: the volume says so first, then the claim. */
+export async function recordSuccess(run: ModifyRun, modification: Modification): Promise<Outcome> {
+  const { deps, key, signal } = run
+  const { claim, target } = modification
+  deps.memory.uncertain.delete(key)
+  deps.memory.slow.remove(key)
+  try {
+    await saveClass(run, modification)
+    await deps.turns.take(key, signal, async () => {
+      const newest = deps.claims.store.get(key)
+      if (newest?.uid === claim.uid) await patchClaim(run, modifiedPatch(newest, target.key)).catch(notCompleted(key))
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof Error && isNotFound(error.cause)) return SETTLED
+    return { kind: 'retry', cause: notSaved(claim, error) }
+  }
+  run.log.v(4)?.info('Update volumeAttributesClass of PV succeeded', { PV: modification.volume.key })
+  const { name } = claimRef(claim)
+  normal(
+    run,
+    claim,
+    'VolumeModifySuccessful',
+    `external resizer modified volume ${name} with vac ${target.key} successfully`,
+  )
+  return SETTLED
+}
+
+async function saveClass({ deps, signal }: ModifyRun, { claim, volume, target }: Modification): Promise<void> {
+  const name = volume.key
+  const patch = classPatch(deps.volumes.store.get(name) ?? volume, target.key)
+  if (patch === undefined) return
+  try {
+    deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
+  } catch (cause) {
+    const why = `update capacity of PV ${name} failed: ${messageOf(cause)}`
+    const what = `update pv.Spec.VolumeAttributesClassName for PVC "${claimRef(claim).name}" failed`
+    throw new Error(`${what}, errored with: ${why}`, { cause })
+  }
+}
+
+function notCompleted(key: string): (cause: unknown) => never {
+  return (cause) => {
+    const what = `mark PVC "${claimRef({ key }).name}" as ModifyVolumeCompleted failed`
+    throw new Error(`${what}, errored with: ${cannotPatch(key, cause)}`, { cause })
+  }
+}
+
+/** The volume is modified, only the objects do not say so. The next run asks the driver for the same again. */
+function notSaved(claim: Claim, cause: unknown): Error {
+  const { name } = claimRef(claim)
+  const what = `modify volume failed to mark pvc ${name} modify volume completed: ${messageOf(cause)}`
+  return new Error(`cannot get error status from modify volume err: ${what}`, { cause })
+}
+
+/** The driver has not modified the volume, or was not asked because something was missing. */
+export async function recordFailure(run: ModifyRun, modification: Modification, error: unknown): Promise<Outcome> {
+  // Called off by shutdown or a lost lease: that is no failure of the volume, and whoever leads next tries again.
+  run.signal.throwIfAborted()
+  const { deps, key } = run
+  const { claim, target } = modification
+  const failure = failureOf(error, deps.driver.lost)
+  if (failure.driverLost) deps.memory.waiting.wait(key, { on: 'driver' })
+  if (failure.uncertain) deps.memory.uncertain.add(key)
+  if (failure.mark === undefined) return withoutMark(run, claim, failure, error)
+  if (!failure.uncertain) deps.memory.uncertain.delete(key)
+  const unsaved = await saveFailure(run, modification, failure.mark)
+  if (unsaved !== undefined) return { kind: 'retry', cause: unsaved }
+  // A driver that names a time is taken at its word.
+  if (failure.mark.kind === 'infeasible' && failure.retryAfterMs === undefined) deps.memory.slow.add(key)
+  else deps.memory.slow.remove(key)
+  const more = failure.uncertain ? `. Still modifying to VAC ${target.key}` : ''
+  warning(run, claim, 'VolumeModifyFailed', `${failure.message}${more}`)
+  const { retryAfterMs } = failure
+  return retryAfterMs === undefined
+    ? { kind: 'retry', cause: error }
+    : { kind: 'retryAfter', ms: retryAfterMs, cause: error }
+}
+
+/** The driver has said nothing about the volume, so the claim says nothing new either. */
+function withoutMark(run: ModifyRun, claim: Claim, { message, driverLost, tell }: Failure, cause: unknown): Outcome {
+  if (driverLost) return { kind: 'retry', cause }
+  if (tell) warning(run, claim, 'VolumeModifyFailed', message)
+  return { kind: 'retry', cause: new Error(`cannot get error status from modify volume err: ${message}`, { cause }) }
+}
+
+/** What went wrong, when the mark of the error could not be saved. */
+async function saveFailure(
+  run: ModifyRun,
+  { claim, target }: Modification,
+  error: ModifyError,
+): Promise<Error | undefined> {
+  const { deps, key, signal } = run
+  for (let left = CONFLICT_TRIES; ; left -= 1) {
+    try {
+      await deps.turns.take(key, signal, async () => {
+        const newest = deps.claims.store.get(key)
+        if (newest === undefined || newest.uid !== claim.uid || !isStill(newest, target.key)) return
+        const patch = failedPatch(newest, target.key, error, deps.clock.now())
+        await patchClaim(run, patch).catch(async (cause: unknown) => {
+          if (isConflict(cause)) await readClaim(run)
+          throw cause
+        })
+      })
+      return undefined
+    } catch (cause) {
+      signal.throwIfAborted()
+      if (isNotFound(cause)) return undefined
+      if (!isConflict(cause) || left <= 1) return cannotMark(key, cause)
+    }
+  }
+}
+
+/** Whether the claim still speaks of this modification. */
+function isStill({ modifying }: Claim, target: string): boolean {
+  return modifying?.status === MODIFY_STATUS.inProgress && modifying.target === target
+}
+
+export function cannotMark(key: string, cause: unknown): Error {
+  const { name } = claimRef({ key })
+  return new Error(`mark PVC "${name}" as modify volume failed, errored with: ${cannotPatch(key, cause)}`, { cause })
+}

@@ -1,0 +1,60 @@
+import type { InformerEvent } from '@csi-sidecars/informer'
+import { describe, expect, it } from '@jest/globals'
+import { type Claim, projectClaim } from '../caches/claim.ts'
+import { type ClaimParts, claim } from '../testing/builders.ts'
+import { onClaim } from './triggers.ts'
+
+const known = (parts: ClaimParts = {}): Claim => projectClaim(claim(parts))
+const updated = (
+  before: ClaimParts,
+  after: ClaimParts,
+  cause: 'watch' | 'own' | 'resync' = 'watch',
+): InformerEvent<Claim> => ({
+  type: 'updated',
+  before: known(before),
+  after: known(after),
+  cause,
+})
+const inProgress = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } }
+const gold = { currentVolumeAttributesClassName: 'gold' }
+
+describe('the class of a claim is looked at', () => {
+  it.each<[what: string, event: InformerEvent<Claim>]>([
+    ['when the claim is seen first', { type: 'added', object: known() }],
+    ['when another class is wanted', updated({}, { wantedClass: 'gold' })],
+    ['when none is wanted any more', updated({ wantedClass: 'gold', status: inProgress }, { status: inProgress })],
+    [
+      'when the claim is bound while it is being modified',
+      updated({ status: { ...inProgress, phase: 'Pending' } }, { status: inProgress }),
+    ],
+    [
+      'when the claim is bound',
+      updated({ wantedClass: 'gold', status: { phase: 'Pending' } }, { wantedClass: 'gold' }),
+    ],
+    [
+      'when a modification has ended and another class is wanted',
+      updated({ wantedClass: 'silver', status: inProgress }, { wantedClass: 'silver', status: gold }, 'own'),
+    ],
+    [
+      'at a resync, of a claim that wants another class',
+      updated({ wantedClass: 'gold' }, { wantedClass: 'gold' }, 'resync'),
+    ],
+  ])('%s', (_what, event) => expect(onClaim(event)).toEqual(['ns/data']))
+
+  it.each<[what: string, event: InformerEvent<Claim>]>([
+    ['when the claim is gone', { type: 'deleted', object: known() }],
+    [
+      'when the claim is not bound',
+      updated({ status: { phase: 'Lost' } }, { wantedClass: 'gold', status: { phase: 'Lost' } }),
+    ],
+    [
+      'when its modification has ended as it was wanted',
+      updated({ wantedClass: 'gold', status: inProgress }, { wantedClass: 'gold', status: gold }, 'own'),
+    ],
+    ['when its size changes', updated({}, { request: '2Gi' })],
+    [
+      'at a resync, while it is being modified',
+      updated({ wantedClass: 'gold', status: inProgress }, { wantedClass: 'gold', status: inProgress }, 'resync'),
+    ],
+  ])('not %s', (_what, event) => expect(onClaim(event)).toEqual([]))
+})

@@ -1,0 +1,273 @@
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import { projectClaim } from '../caches/claim.ts'
+import { volumeProjection } from '../caches/volume.ts'
+import { type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
+import { decideResize, type ResizeStep } from './decide.ts'
+import type { ResizeSettings, ResizeView } from './observe.ts'
+
+interface Row {
+  readonly claim?: ClaimParts
+  readonly volume?: VolumeParts | 'missing'
+  readonly view?: Partial<ResizeView>
+  readonly settings?: Partial<ResizeSettings>
+  /** The steps, patches left out. */
+  readonly steps: readonly object[]
+}
+
+const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
+const RESIZER = 'volume.kubernetes.io/storage-resizer'
+const EBS = 'ebs.csi.aws.com'
+
+const rest = (why: string, row?: string) => ({ do: 'rest', why, ...(row && { row }) })
+const condition = (type: string, status: string) => ({ type, status })
+const NO_NEED = rest('No need to resize PVC')
+const NOT_OURS = rest("Resizer doesn't support PV")
+const NODES_TURN = 'Waiting for the node to expand the volume'
+const mark = (target: string, row: string) => ({ do: 'mark', target, row })
+const refuse = (message: string) => ({ do: 'refuse', message, waitsFor: { on: 'volume', name: 'pv-data' } })
+const raised: ClaimParts = { request: '2Gi' }
+const infeasible: ClaimParts = { request: '2Gi', allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible' }
+const onEbs = { settings: { driverName: EBS } }
+const ebsVolume: PersistentVolume['spec'] = { csi: undefined, awsElasticBlockStore: { volumeID: 'vol-1' } }
+
+const rows: Record<string, Row> = {
+  'a claim that asks for what it has is left alone': { steps: [NO_NEED] },
+  'equal amounts in other words are equal': { claim: { request: '1024Mi' }, steps: [NO_NEED] },
+  'a claim without a volume waits for one': {
+    claim: { ...raised, name: '' },
+    view: { claim: projectClaim({ metadata: { name: 'data', namespace: 'ns' }, spec: {} }) },
+    steps: [rest('PV bound to PVC is not created yet')],
+  },
+  'a volume that is not in the cache is waited for': {
+    claim: raised,
+    volume: 'missing',
+    steps: [
+      {
+        do: 'fail',
+        message: 'PV "pv-data" bound to pvc "ns/data" not found',
+        waitsFor: { on: 'volume', name: 'pv-data' },
+      },
+    ],
+  },
+  'a claim that is not bound is left alone': {
+    claim: { ...raised, status: { phase: 'Lost' } },
+    steps: [NO_NEED],
+  },
+  'a claim that asks for less than it has is left alone': { claim: { request: '512Mi' }, steps: [NO_NEED] },
+  "another driver's volume is left alone": {
+    claim: raised,
+    volume: { driver: 'other.example.com' },
+    steps: [NOT_OURS],
+  },
+  'an in-tree volume is left alone by a driver without an ancestor': {
+    claim: { ...raised, annotations: { [RESIZER]: DRIVER } },
+    volume: { spec: ebsVolume },
+    steps: [NOT_OURS],
+  },
+  'an in-tree volume is left alone until its claim names the driver': {
+    ...onEbs,
+    claim: { ...raised, annotations: { [RESIZER]: 'kubernetes.io/aws-ebs' } },
+    volume: { spec: ebsVolume },
+    steps: [NOT_OURS],
+  },
+  'an in-tree volume whose claim names the migrated driver is expanded': {
+    ...onEbs,
+    claim: { ...raised, annotations: { [RESIZER]: EBS } },
+    volume: { spec: ebsVolume },
+    steps: [mark('2Gi', 'A1')],
+  },
+  'a migrated driver expands its CSI volumes whatever the claim says': {
+    ...onEbs,
+    claim: { ...raised, annotations: { [RESIZER]: 'kubernetes.io/aws-ebs' } },
+    volume: { driver: EBS },
+    steps: [mark('2Gi', 'A1')],
+  },
+  'a volume that is bound to no claim is refused': {
+    claim: raised,
+    volume: { spec: { claimRef: undefined } },
+    steps: [refuse('PersistentVolume "pv-data" is not bound to a claim')],
+  },
+  "a volume that is bound to another namespace's claim is refused": {
+    claim: raised,
+    volume: { spec: { claimRef: { namespace: 'other', name: 'data', uid: 'uid-data' } } },
+    steps: [refuse('PersistentVolume "pv-data" is bound to another claim, "other/data"')],
+  },
+  'a volume that is bound to an earlier claim of the name is refused': {
+    claim: raised,
+    volume: { uid: 'earlier' },
+    steps: [refuse('PersistentVolume "pv-data" is bound to another claim of this name, with uid earlier')],
+  },
+  'the name in the claimRef is not compared': {
+    claim: raised,
+    volume: { spec: { claimRef: { namespace: 'ns', name: 'renamed', uid: 'uid-data' } } },
+    steps: [mark('2Gi', 'A1')],
+  },
+  'a claim without a status is refused': {
+    claim: { ...raised, capacity: null, status: { phase: undefined } },
+    steps: [refuse('the claim has no status')],
+  },
+  'a request that is no size is refused': {
+    claim: { request: '2Kk' },
+    steps: [refuse(`spec.resources.requests.storage of the claim is "2Kk": unable to parse quantity's suffix`)],
+  },
+  'a capacity below nothing is refused': {
+    claim: { ...raised, capacity: '-1Gi' },
+    steps: [refuse('status.capacity.storage of the claim is -1Gi, which is less than nothing')],
+  },
+  "a volume's size that is none is refused": {
+    claim: raised,
+    volume: { capacity: 'much' },
+    steps: [
+      refuse(
+        'spec.capacity.storage of PersistentVolume pv-data is "much": quantities must match the regular expression ' +
+          `'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
+      ),
+    ],
+  },
+  'an allocated size that is none is refused': {
+    claim: { ...raised, allocated: '2Kk' },
+    steps: [refuse(`status.allocatedResources.storage of the claim is "2Kk": unable to parse quantity's suffix`)],
+  },
+  'the largest size that a driver can be asked for is asked for': {
+    claim: { request: '8E' },
+    steps: [mark('8E', 'A1')],
+  },
+  'a size that no int64 holds is refused': {
+    claim: { request: '10E' },
+    steps: [refuse('10E is more than a CSI driver can be asked for')],
+  },
+  'an expansion to nothing is refused': {
+    claim: { ...raised, allocated: '0', sizeStatus: 'ControllerResizeInProgress' },
+    steps: [refuse('0 is no size to expand to')],
+  },
+  "wrong sizes of another driver's claim are nobody's business": {
+    claim: { request: '2Kk' },
+    volume: { driver: 'other.example.com' },
+    steps: [NOT_OURS],
+  },
+  'a bound claim without a capacity has nothing yet': {
+    claim: { request: '1Gi', capacity: null },
+    steps: [mark('1Gi', 'B5')],
+  },
+  'a node that is known to be at it is let alone, though no status word says so': {
+    claim: {
+      request: '2Gi',
+      status: { conditions: [condition('Resizing', 'True'), condition('FileSystemResizePending', 'True')] },
+    },
+    volume: { capacity: '2Gi' },
+    steps: [rest(NODES_TURN, 'B5')],
+  },
+  'a node that is known not to be at it is no reason to wait': {
+    claim: {
+      request: '2Gi',
+      status: { conditions: [condition('Resizing', 'True'), condition('FileSystemResizePending', 'False')] },
+    },
+    volume: { capacity: '2Gi' },
+    steps: [mark('2Gi', 'B5')],
+  },
+  'one byte more than an int64 holds is refused': {
+    claim: { request: '9223372036854775808' },
+    steps: [refuse('9223372036854775808 is more than a CSI driver can be asked for')],
+  },
+  'as much as an int64 holds can be asked for': {
+    claim: { request: '9223372036854775807' },
+    steps: [mark('9223372036854775807', 'A1')],
+  },
+  "the old size is taken off a volume that the node has expanded, others' too": {
+    claim: { request: '2Gi', capacity: '2Gi' },
+    volume: { capacity: '2Gi', driver: 'other.example.com', annotations: { [PRE_RESIZE]: '1Gi' } },
+    steps: [{ do: 'dropPreResize' }, NO_NEED],
+  },
+  'the old size is taken off an unbound claim too': {
+    claim: { request: '2Gi', capacity: '2Gi', status: { phase: 'Lost' } },
+    volume: { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } },
+    steps: [{ do: 'dropPreResize' }, NO_NEED],
+  },
+  'the old size is taken off before the next expansion begins': {
+    claim: { request: '3Gi', capacity: '2Gi', allocated: '2Gi' },
+    volume: { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } },
+    steps: [{ do: 'dropPreResize' }, mark('3Gi', 'A1')],
+  },
+  'the old size stays while the node has work': {
+    claim: { request: '2Gi', allocated: '2Gi', sizeStatus: 'NodeResizePending' },
+    volume: { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } },
+    steps: [rest(NODES_TURN, 'B1')],
+  },
+  'the old size is none of our business with the gate off': {
+    claim: { request: '2Gi', capacity: '2Gi' },
+    volume: { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } },
+    settings: { annotateFsResize: false },
+    steps: [NO_NEED],
+  },
+  'a request that grew is tried at once': {
+    claim: { ...infeasible, request: '3Gi' },
+    view: { slowForMs: 1000 },
+    steps: [{ do: 'slowDown' }, mark('3Gi', 'A2')],
+  },
+  'an infeasible request that is not known yet is tried, and known from then on': {
+    claim: infeasible,
+    steps: [{ do: 'slowDown' }, mark('2Gi', 'A2')],
+  },
+  'an infeasible request is not repeated before its time': {
+    claim: infeasible,
+    view: { slowForMs: 1000 },
+    steps: [{ do: 'slowDown' }, { do: 'postpone', ms: 1000 }],
+  },
+  'the slow set holds no other request up': {
+    claim: { request: '2Gi', allocated: '3Gi', sizeStatus: 'ControllerResizeInProgress' },
+    view: { slowForMs: 1000, finallyFailed: true },
+    steps: [mark('2Gi', 'A3')],
+  },
+  'while an expansion may be running a smaller request waits': {
+    claim: { request: '2Gi', allocated: '3Gi', sizeStatus: 'ControllerResizeInProgress' },
+    steps: [mark('3Gi', 'A3')],
+  },
+  'a node that waits for its turn is let alone': {
+    claim: { request: '3Gi', allocated: '2Gi', sizeStatus: 'NodeResizeInProgress' },
+    volume: { capacity: '2Gi' },
+    steps: [rest(NODES_TURN, 'A4')],
+  },
+}
+
+describe('what is done about the size of a claim', () => {
+  it.each(Object.entries(rows))('%s', (_name, row) => {
+    expect(decideResize(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
+  })
+
+  it('a size tried before keeps its status word and what earlier tries have left', () => {
+    const conditions = [{ type: 'ControllerResizeError', status: 'True' }]
+    const again = viewOf({ claim: { ...infeasible, status: { conditions } }, steps: [] })
+    expect(decideResize(again).at(-1)).toMatchObject({
+      patch: {
+        body: {
+          status: {
+            '$setElementOrder/conditions': [{ type: 'ControllerResizeError' }, { type: 'Resizing' }],
+            conditions: [{ type: 'Resizing' }],
+          },
+        },
+      },
+    })
+  })
+})
+
+function viewOf({ claim: claimParts, volume: volumeParts, view, settings }: Row): ResizeView {
+  const all: ResizeSettings = { driverName: DRIVER, driverExpands: true, annotateFsResize: true, ...settings }
+  const project = volumeProjection(all.driverName)
+  return {
+    claim: projectClaim(claim(claimParts)),
+    volume: volumeParts === 'missing' ? undefined : project(volume(volumeParts), (text) => text),
+    finallyFailed: false,
+    slowForMs: undefined,
+    settings: all,
+    now: 0,
+    ...view,
+  }
+}
+
+function withoutPatch(step: ResizeStep): object {
+  if (step.do === 'dropPreResize') return { do: step.do }
+  if (step.do !== 'mark') return step
+  const { patch: _, target, ...others } = step
+  return { ...others, target: target.toString() }
+}

@@ -1,0 +1,91 @@
+import type { Patch, Quantity } from '@csi-sidecars/kube-types'
+import { type Claim, claimRef } from '../caches/claim.ts'
+import { SIZE_STATUS } from '../caches/names.ts'
+import type { Volume } from '../caches/volume.ts'
+import type { Cause } from '../waiting.ts'
+import { isNodeStepPending } from './conditions.ts'
+import type { ResizeView } from './observe.ts'
+import { dropPreResizePatch, markPatch } from './patches.ts'
+import { readSizes, type Sizes, whyNoTarget } from './sizes.ts'
+import { isOurs } from './source.ts'
+import { type Target, targetOf } from './target.ts'
+
+export type ResizeStep =
+  /** Kubelet is done: the volume need not remember the old size any more. */
+  | { readonly do: 'dropPreResize'; readonly patch: Patch }
+  /** The driver called the request infeasible: from now on it is repeated slowly. */
+  | { readonly do: 'slowDown' }
+  /** The last step of an expansion that is due: store that it begins. The driver comes after it. */
+  | { readonly do: 'mark'; readonly patch: Patch; readonly target: Quantity; readonly row: Target['row'] }
+  /** Nothing to do until something changes. */
+  | { readonly do: 'rest'; readonly why: string; readonly row?: Target['row'] }
+  /** Not before so many milliseconds, unless the request changes. */
+  | { readonly do: 'postpone'; readonly ms: number }
+  /** Something is wrong that no retry mends: tell the user. */
+  | { readonly do: 'refuse'; readonly message: string; readonly waitsFor: Cause }
+  | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause }
+
+/** The steps up to the call of the driver, in the order in which they go over the wire. */
+export function decideResize(view: ResizeView): readonly ResizeStep[] {
+  const { claim, volume } = view
+  if (claim.volumeName === '') return [rest('PV bound to PVC is not created yet')]
+  if (volume === undefined) return [missingVolume(claim)]
+  // Equal texts are equal sizes. It saves reading them in nearly all claims at nearly all times.
+  if (claim.request === claim.capacity && volume.preResize === undefined) return [rest('No need to resize PVC')]
+  const read = readSizes(claim, volume)
+  const steps: ResizeStep[] = []
+  if (read.ok) steps.push(...cleanUp(view, volume, read.sizes))
+  if (claim.phase !== undefined && claim.phase !== 'Bound') return [...steps, rest('No need to resize PVC')]
+  if (read.ok && read.sizes.request.compare(read.sizes.capacity) <= 0) return [...steps, rest('No need to resize PVC')]
+  if (!isOurs(claim, volume, view.settings.driverName)) return [...steps, rest("Resizer doesn't support PV")]
+  const wrong = read.ok ? whyNotBound(claim, volume) : read.message
+  if (wrong !== undefined || !read.ok) return [...steps, refuse(volume, wrong ?? '')]
+  return [...steps, ...expand(view, volume, read.sizes)]
+}
+
+/** Looks at neither driver nor claimRef nor phase: what is left on others' volumes goes too. */
+function cleanUp({ settings }: ResizeView, volume: Volume, sizes: Sizes): ResizeStep[] {
+  if (!settings.annotateFsResize || volume.preResize === undefined) return []
+  return sizes.capacity.compare(sizes.volume) < 0 ? [] : [{ do: 'dropPreResize', patch: dropPreResizePatch(volume) }]
+}
+
+function expand(view: ResizeView, volume: Volume, sizes: Sizes): ResizeStep[] {
+  const { claim, slowForMs, settings, now } = view
+  const { row, size } = targetOf(sizes, {
+    status: claim.sizeStatus,
+    finallyFailed: view.finallyFailed,
+    driverExpands: settings.driverExpands,
+    nodeStepPending: isNodeStepPending(claim),
+  })
+  if (size === undefined) return [{ do: 'rest', why: 'Waiting for the node to expand the volume', row }]
+  const unfit = whyNoTarget(size)
+  if (unfit !== undefined) return [refuse(volume, unfit)]
+  const slowDown: ResizeStep[] = claim.sizeStatus === SIZE_STATUS.controllerInfeasible ? [{ do: 'slowDown' }] : []
+  const newSize = sizes.allocated === undefined || !sizes.allocated.equals(size)
+  if (!newSize && slowForMs !== undefined) return [...slowDown, { do: 'postpone', ms: slowForMs }]
+  return [...slowDown, { do: 'mark', patch: markPatch(claim, size, now, { newSize }), target: size, row }]
+}
+
+/** A claim that names a volume need not be the one that the volume is bound to. Undefined when all is well. */
+function whyNotBound(claim: Claim, volume: Volume): string | undefined {
+  const { namespace } = claimRef(claim)
+  if (claim.phase === undefined) return `the claim has no status`
+  if (volume.claimNamespace === namespace && volume.claimUid === claim.uid) return undefined
+  if (volume.claimNamespace === undefined) return `PersistentVolume "${volume.key}" is not bound to a claim`
+  const other = `${volume.claimNamespace}/${volume.claimName ?? ''}`
+  if (other !== claim.key) return `PersistentVolume "${volume.key}" is bound to another claim, "${other}"`
+  return `PersistentVolume "${volume.key}" is bound to another claim of this name, with uid ${volume.claimUid ?? '""'}`
+}
+
+function missingVolume({ key, volumeName }: Claim): ResizeStep {
+  const message = `PV "${volumeName}" bound to pvc "${key}" not found`
+  return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
+}
+
+function refuse(volume: Volume, message: string): ResizeStep {
+  return { do: 'refuse', message, waitsFor: { on: 'volume', name: volume.key } }
+}
+
+function rest(why: string): ResizeStep {
+  return { do: 'rest', why }
+}

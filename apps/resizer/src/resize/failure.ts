@@ -1,0 +1,56 @@
+import { messageOf } from '@csi-sidecars/base'
+import { classify, RpcError } from '@csi-sidecars/csi'
+import type { Quantity } from '@csi-sidecars/kube-types'
+import { retryAfterOf } from '../retry-after.ts'
+import { SecretError } from '../secret.ts'
+import type { Cause } from '../waiting.ts'
+
+/** A driver that answers a success which is none. It has done its work and does not go on: as final as an error. */
+export class AnswerError extends Error {
+  override readonly name = 'AnswerError'
+
+  constructor(answered: Quantity, required: Quantity) {
+    super(`the driver answered a size of ${answered} where at least ${required} was asked for`)
+  }
+}
+
+/** A call that did not succeed, or was not made because something for it was missing. */
+export interface Failure {
+  readonly message: string
+  /**
+   * `infeasible`: the driver will never do this. `final`: it has failed and is not running.
+   * `uncertain`: it may be running, now or from an earlier try.
+   */
+  readonly kind: 'infeasible' | 'final' | 'uncertain'
+  /** The driver does not expand volumes that are in use. */
+  readonly inUse: boolean
+  /** Whether users are told. */
+  readonly tell: boolean
+  readonly waitsFor: Cause | undefined
+  /** When the driver has said to come back. */
+  readonly retryAfterMs: number | undefined
+}
+
+/**
+ * What a failure means for the claim, its memory and the retry; decided here only. Users are told of every failure but
+ * two that say nothing about the volume: a driver that went away in mid-call and is awaited, and an API server that asks
+ * for patience.
+ */
+export function failureOf(error: unknown, driverLost: boolean): Failure {
+  const message = messageOf(error)
+  const base: Failure = {
+    message,
+    kind: 'uncertain',
+    inUse: false,
+    tell: true,
+    waitsFor: undefined,
+    retryAfterMs: undefined,
+  }
+  if (error instanceof AnswerError) return { ...base, kind: 'final' }
+  if (error instanceof SecretError) return { ...base, tell: !error.busy }
+  if (!(error instanceof RpcError)) return base
+  const { final, infeasible, inUse } = classify(error)
+  if (!final && driverLost) return { ...base, tell: false, waitsFor: { on: 'driver' } }
+  const kind = infeasible.expand ? 'infeasible' : final ? 'final' : 'uncertain'
+  return { ...base, kind, inUse, retryAfterMs: retryAfterOf(error) }
+}

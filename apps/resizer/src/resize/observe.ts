@@ -1,0 +1,68 @@
+import type { Reader } from '@csi-sidecars/informer'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import type { Claim } from '../caches/claim.ts'
+import { type Volume, wholeVolume } from '../caches/volume.ts'
+import type { ResizeMemory } from './memory.ts'
+import { isOurs } from './source.ts'
+
+/** The settings of this process that decisions depend on; the same for its whole life. */
+export interface ResizeSettings {
+  readonly driverName: string
+  /** The driver is called for expansions; false where only nodes expand. */
+  readonly driverExpands: boolean
+  /** Gate AnnotateFsResize. */
+  readonly annotateFsResize: boolean
+}
+
+/** One claim and all that its next step depends on, at one moment. */
+export interface ResizeView {
+  readonly claim: Claim
+  /** Undefined when the cache does not have it. */
+  readonly volume: Volume | undefined
+  /** The last expansion that this process asked for has failed for good. */
+  readonly finallyFailed: boolean
+  /** How long the claim is still in the slow set; undefined when it is not in it. */
+  readonly slowForMs: number | undefined
+  readonly settings: ResizeSettings
+  /** Wall time, for what is written. */
+  readonly now: number
+}
+
+export interface ResizeSight {
+  readonly api: Pick<KubeClient, 'get'>
+  readonly claims: Pick<Reader<Claim>, 'get'>
+  readonly volumes: Pick<Reader<Volume>, 'get'>
+  readonly memory: ResizeMemory
+  readonly settings: ResizeSettings
+  readonly now: () => number
+}
+
+/** Undefined when the claim is gone. */
+export async function observeResize(
+  key: string,
+  { api, claims, volumes, memory, settings, now }: ResizeSight,
+  signal: AbortSignal,
+): Promise<ResizeView | undefined> {
+  const claim = claims.get(key)
+  if (claim === undefined) return undefined
+  const volume = await volumeOf(claim, volumes.get(claim.volumeName), { api, settings, signal })
+  return {
+    claim,
+    volume,
+    finallyFailed: memory.finallyFailed.has(key),
+    slowForMs: memory.slow.leftMs(key),
+    settings,
+    now: now(),
+  }
+}
+
+/** A migrated driver may own a volume that does not look like it; the cache has too little of that one. */
+async function volumeOf(
+  claim: Claim,
+  volume: Volume | undefined,
+  { api, settings, signal }: Pick<ResizeSight, 'api' | 'settings'> & { signal: AbortSignal },
+): Promise<Volume | undefined> {
+  if (volume?.kind !== 'other' || !isOurs(claim, volume, settings.driverName)) return volume
+  return wholeVolume(await api.get(PERSISTENT_VOLUMES, { name: volume.key }, { signal }))
+}

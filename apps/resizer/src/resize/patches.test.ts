@@ -1,0 +1,233 @@
+import { Quantity } from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import { projectClaim } from '../caches/claim.ts'
+import { volumeProjection } from '../caches/volume.ts'
+import { type ClaimParts, claim, DRIVER, volume } from '../testing/builders.ts'
+import {
+  capacityPatch,
+  dropPreResizePatch,
+  failedPatch,
+  finishedPatch,
+  markPatch,
+  nodeStepPatch,
+  preResizeText,
+} from './patches.ts'
+
+const THEN = '2025-12-31T00:00:00Z'
+const NOW = '2026-01-01T00:00:00Z'
+const now = Date.parse(NOW)
+const NOT_REQUIRED = 'volume.kubernetes.io/node-expansion-not-required'
+const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
+
+const foreign = { type: 'example.com/Backup', status: 'True', lastTransitionTime: THEN }
+const old = (type: string) => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime: THEN })
+const fresh = (type: string) => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime: NOW })
+
+function known(parts: ClaimParts & { conditions?: object[] } = {}) {
+  const { conditions, ...others } = parts
+  const status = { ...others.status, ...(conditions && { conditions: conditions as never }) }
+  const pvc = claim({ ...others, status })
+  return projectClaim({ ...pvc, metadata: { ...pvc.metadata, resourceVersion: '42' } })
+}
+
+describe('the mark of a beginning', () => {
+  const size = Quantity.parse('2Gi')
+
+  it('sets size, status word and condition, over the version that was seen', () => {
+    expect(markPatch(known({ request: '2Gi' }), size, now, { newSize: true })).toEqual({
+      kind: 'strategic',
+      body: {
+        metadata: { resourceVersion: '42' },
+        status: {
+          allocatedResources: { storage: '2Gi' },
+          allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
+          conditions: [fresh('Resizing')],
+        },
+      },
+    })
+  })
+
+  it('drops what an earlier size has left, and nothing of others', () => {
+    const conditions = [
+      foreign,
+      old('ControllerResizeError'),
+      old('Resizing'),
+      old('FileSystemResizePending'),
+      old('NodeResizeError'),
+    ]
+    const claimed = known({
+      allocated: '3Gi',
+      sizeStatus: 'ControllerResizeInfeasible',
+      annotations: { [NOT_REQUIRED]: 'true', mine: 'stays' },
+      conditions,
+    })
+    expect(markPatch(claimed, size, now, { newSize: true }).body).toEqual({
+      metadata: { resourceVersion: '42', annotations: { [NOT_REQUIRED]: null } },
+      status: {
+        allocatedResources: { storage: '2Gi' },
+        allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
+        '$setElementOrder/conditions': [{ type: 'example.com/Backup' }, { type: 'Resizing' }],
+        conditions: [
+          { type: 'Resizing', lastTransitionTime: NOW },
+          { $patch: 'delete', type: 'ControllerResizeError' },
+          { $patch: 'delete', type: 'FileSystemResizePending' },
+          { $patch: 'delete', type: 'NodeResizeError' },
+        ],
+      },
+    })
+  })
+
+  it('changes only the time when the same size is tried again', () => {
+    const conditions = [old('Resizing'), old('ControllerResizeError')]
+    const claimed = known({ allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible', conditions })
+    expect(markPatch(claimed, size, now, { newSize: false }).body).toEqual({
+      metadata: { resourceVersion: '42' },
+      status: {
+        '$setElementOrder/conditions': [{ type: 'Resizing' }, { type: 'ControllerResizeError' }],
+        conditions: [{ type: 'Resizing', lastTransitionTime: NOW }],
+      },
+    })
+  })
+
+  it('keeps the words of the request', () => {
+    const body = markPatch(known(), Quantity.parse('2G'), now, { newSize: true }).body
+    expect(body).toMatchObject({ status: { allocatedResources: { storage: '2G' } } })
+  })
+})
+
+describe('the mark of a failure', () => {
+  const error = { message: 'rpc error: code = Internal desc = broken', infeasible: false }
+  const message = 'failed to expand pvc with rpc error: code = Internal desc = broken'
+
+  it('adds its condition, whatever version the claim has', () => {
+    const claimed = known({ sizeStatus: 'ControllerResizeInProgress', conditions: [old('Resizing')] })
+    expect(failedPatch(claimed, error, now).body).toEqual({
+      status: {
+        '$setElementOrder/conditions': [{ type: 'Resizing' }, { type: 'ControllerResizeError' }],
+        conditions: [{ ...fresh('ControllerResizeError'), message }],
+      },
+    })
+  })
+
+  it('says when the size is infeasible', () => {
+    const claimed = known({ sizeStatus: 'ControllerResizeInProgress' })
+    expect(failedPatch(claimed, { ...error, infeasible: true }, now).body).toMatchObject({
+      status: { allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } },
+    })
+  })
+
+  it('replaces an older failure', () => {
+    const conditions = [{ ...old('ControllerResizeError'), message: 'older' }]
+    expect(failedPatch(known({ conditions }), error, now).body).toEqual({
+      status: {
+        '$setElementOrder/conditions': [{ type: 'ControllerResizeError' }],
+        conditions: [{ type: 'ControllerResizeError', lastTransitionTime: NOW, message }],
+      },
+    })
+  })
+})
+
+describe('the result on the claim', () => {
+  it('with a node step adds the wait for kubelet and keeps all else', () => {
+    const conditions = [old('Resizing'), old('ControllerResizeError')]
+    const claimed = known({
+      sizeStatus: 'ControllerResizeInProgress',
+      annotations: { [NOT_REQUIRED]: 'true' },
+      conditions,
+    })
+    expect(nodeStepPatch(claimed, now).body).toEqual({
+      metadata: { resourceVersion: '42', annotations: null },
+      status: {
+        allocatedResourceStatuses: { storage: 'NodeResizePending' },
+        '$setElementOrder/conditions': [
+          { type: 'Resizing' },
+          { type: 'ControllerResizeError' },
+          { type: 'FileSystemResizePending' },
+        ],
+        conditions: [
+          {
+            ...fresh('FileSystemResizePending'),
+            message: 'Waiting for user to (re-)start a pod to finish file system resize of volume on node.',
+          },
+        ],
+      },
+    })
+  })
+
+  it('without one sets the capacity and takes everything else away that is ours', () => {
+    const conditions = [old('Resizing'), foreign, old('ControllerResizeError')]
+    const claimed = known({ allocated: '2Gi', sizeStatus: 'ControllerResizeInProgress', conditions })
+    expect(finishedPatch(claimed, Quantity.ofBytes(2n ** 31n)).body).toEqual({
+      metadata: { resourceVersion: '42', annotations: { [NOT_REQUIRED]: 'true' } },
+      status: {
+        capacity: { storage: '2Gi' },
+        allocatedResourceStatuses: null,
+        '$setElementOrder/conditions': [{ type: 'example.com/Backup' }],
+        conditions: [
+          { $patch: 'delete', type: 'Resizing' },
+          { $patch: 'delete', type: 'ControllerResizeError' },
+        ],
+      },
+    })
+  })
+
+  it("keeps others' status words and an annotation that is there", () => {
+    const allocatedResourceStatuses = { storage: 'ControllerResizeInProgress', 'example.com/x': 'NodeResizePending' }
+    const claimed = known({ annotations: { [NOT_REQUIRED]: 'yes' }, status: { allocatedResourceStatuses } })
+    expect(finishedPatch(claimed, Quantity.ofBytes(2n ** 31n)).body).toEqual({
+      metadata: { resourceVersion: '42' },
+      status: { capacity: { storage: '2Gi' }, allocatedResourceStatuses: { storage: null } },
+    })
+  })
+
+  it('gives a claim without a capacity its first', () => {
+    const body = finishedPatch(known({ capacity: null }), Quantity.ofBytes(2n ** 31n)).body
+    expect(body).toMatchObject({ status: { capacity: { storage: '2Gi' } } })
+  })
+})
+
+describe('the patch of a volume', () => {
+  const pv = (capacity: string) => volumeProjection(DRIVER)(volume({ capacity }), (text) => text)
+
+  it.each<[what: string, bytes: bigint, text: string]>([
+    ['whole gibibytes', 2n * 2n ** 30n, '2Gi'],
+    ['whole mebibytes', 1536n * 2n ** 20n, '1536Mi'],
+    ['whole kibibytes', 2_000_000_000n, '1953125Ki'],
+    ['plain bytes', 2_000_000_001n, '2000000001'],
+  ])('has %s as %s', (_what, bytes, text) => {
+    expect(capacityPatch(pv('1Gi'), Quantity.ofBytes(bytes), undefined)).toEqual({
+      kind: 'strategic',
+      body: { spec: { capacity: { storage: text } } },
+    })
+  })
+
+  it('remembers the size from before', () => {
+    expect(capacityPatch(pv('1Gi'), Quantity.parse('2G'), '1Gi')?.body).toEqual({
+      metadata: { annotations: { [PRE_RESIZE]: '1Gi' } },
+      spec: { capacity: { storage: '2G' } },
+    })
+    expect(capacityPatch(pv('2G'), Quantity.parse('2G'), '1Gi')?.body).toEqual({
+      metadata: { annotations: { [PRE_RESIZE]: '1Gi' } },
+    })
+  })
+
+  it('is none when the volume says so already', () => {
+    expect(capacityPatch(pv('2Gi'), Quantity.parse('2Gi'), undefined)).toBeUndefined()
+  })
+
+  it('takes the old size away, and the map with it when there is nothing else', () => {
+    const annotated = (annotations: Record<string, string>) =>
+      volumeProjection(DRIVER)(volume({ annotations }), (text) => text)
+    const others = annotated({ [PRE_RESIZE]: '1Gi', mine: 'stays' })
+    expect(dropPreResizePatch(others).body).toEqual({ metadata: { annotations: { [PRE_RESIZE]: null } } })
+    expect(dropPreResizePatch(annotated({ [PRE_RESIZE]: '1Gi' })).body).toEqual({ metadata: { annotations: null } })
+  })
+
+  it.each([
+    ['1024Mi', '1Gi'],
+    ['1Gi', '1Gi'],
+    ['1.5Gi', '1536Mi'],
+  ])('writes a capacity of %s as %s', (capacity, text) => expect(preResizeText(known({ capacity }))).toBe(text))
+
+  it('writes no capacity as 0', () => expect(preResizeText(known({ capacity: null }))).toBe('0'))
+})

@@ -1,0 +1,161 @@
+import { messageOf } from '@csi-sidecars/base'
+import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { isConflict, isNotFound, isTooManyRequests } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUMES, type Quantity } from '@csi-sidecars/kube-types'
+import type { Claim } from '../caches/claim.ts'
+import type { Volume } from '../caches/volume.ts'
+import { CONFLICT_TRIES, cannotPatch, normal, patchClaim, readClaim, warning } from '../claim-run.ts'
+import type { Expanded } from './expand.ts'
+import { type Failure, failureOf } from './failure.ts'
+import { capacityPatch, failedPatch, finishedPatch, nodeStepPatch, preResizeText } from './patches.ts'
+import { type ResizeRun, resizeFailed } from './run.ts'
+
+/** An expansion that was begun: what the claim and the volume were when it was. */
+export interface Expansion {
+  /** With the mark of the beginning. */
+  readonly claim: Claim
+  /** Without it. */
+  readonly before: Claim
+  /** With what the run itself has taken away from it. */
+  readonly volume: Volume
+  readonly target: Quantity
+}
+
+/** The driver has expanded the volume: the volume says so first, then the claim. */
+export async function recordSuccess(run: ResizeRun, expansion: Expansion, expanded: Expanded): Promise<Outcome> {
+  const { deps, key, signal } = run
+  deps.memory.finallyFailed.delete(key)
+  deps.memory.slow.remove(key)
+  try {
+    await saveCapacity(run, expansion, expanded)
+  } catch (error) {
+    return notSaved(run, expansion, error)
+  }
+  const { claim } = expansion
+  for (let left = CONFLICT_TRIES; ; left -= 1) {
+    try {
+      const saved = await deps.turns.take(key, signal, () => saveClaim(run, expansion, expanded))
+      if (saved !== 'saved') return saved
+      break
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isNotFound(error)) return SETTLED
+      if (!isConflict(error) || left <= 1) return notSaved(run, expansion, afterCall(claim, expanded, error))
+    }
+  }
+  if (expanded.nodeStep) {
+    run.log.v(4)?.info('Mark PVC as file system resize required')
+    normal(run, claim, 'FileSystemResizeRequired', 'Require file system resize of volume on node')
+  } else {
+    run.log.v(4)?.info('Resize PVC finished')
+    normal(run, claim, 'VolumeResizeSuccessful', 'Resize volume succeeded')
+  }
+  return SETTLED
+}
+
+async function saveCapacity(
+  run: ResizeRun,
+  { before, volume }: Expansion,
+  { size, nodeStep }: Expanded,
+): Promise<void> {
+  const { deps, signal } = run
+  // An annotation that this very run has taken away is not written anew: the run began with a volume that had it.
+  const remember = nodeStep && deps.settings.annotateFsResize && volume.preResize === undefined
+  const known = deps.volumes.store.get(volume.key) ?? volume
+  const patch = capacityPatch(known, size, remember ? preResizeText(before) : undefined)
+  if (patch === undefined) return
+  try {
+    deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
+  } catch (cause) {
+    const what = `updating capacity of PV "${volume.key}" to ${size} failed: update capacity of PV ${volume.key} failed`
+    throw new Error(`error updating pv "${volume.key}" by resizer: ${what}: ${messageOf(cause)}`, { cause })
+  }
+  run.log.v(4)?.info('Update capacity of PV succeeded', { PV: volume.key, capacity: size.toString() })
+}
+
+/**
+ * The result, written over the newest claim that is known: what others have changed since the beginning does not matter,
+ * unless it is the size or how far its expansion has come.
+ */
+async function saveClaim(
+  run: ResizeRun,
+  expansion: Expansion,
+  { size, nodeStep }: Expanded,
+): Promise<'saved' | Outcome> {
+  const { deps, key } = run
+  const claim = deps.claims.store.get(key)
+  if (claim === undefined || claim.uid !== expansion.claim.uid) return SETTLED
+  const { allocated, sizeStatus } = expansion.claim
+  if (claim.allocated !== allocated || claim.sizeStatus !== sizeStatus) return AGAIN
+  try {
+    await patchClaim(run, nodeStep ? nodeStepPatch(claim, deps.clock.now()) : finishedPatch(claim, size))
+  } catch (error) {
+    if (isConflict(error)) await readClaim(run)
+    throw error
+  }
+  return 'saved'
+}
+
+function afterCall({ key }: Claim, { nodeStep }: Expanded, cause: unknown): Error {
+  const what = nodeStep ? 'node expansion required' : 'resize finished'
+  return new Error(`mark PVC "${key}" as ${what} failed: ${cannotPatch(key, cause)}`, { cause })
+}
+
+/** The volume is larger, only the objects do not say so. The next run asks the driver for the same again. */
+function notSaved(run: ResizeRun, { claim }: Expansion, error: unknown): Outcome {
+  run.signal.throwIfAborted()
+  const cause = error instanceof Error ? error.cause : undefined
+  if (!isConflict(cause) && !isTooManyRequests(cause)) {
+    warning(run, claim, 'VolumeResizeFailed', messageOf(error))
+  }
+  return { kind: 'retry', cause: error }
+}
+
+/** The driver has not expanded the volume, or was not asked because something was missing. */
+export async function recordFailure(run: ResizeRun, expansion: Expansion, error: unknown): Promise<Outcome> {
+  // Called off by shutdown or a lost lease: that is no failure of the volume, and whoever leads next tries again.
+  run.signal.throwIfAborted()
+  const { deps, key } = run
+  const { claim, volume } = expansion
+  const failure = failureOf(error, deps.driver?.lost === true)
+  remember(run, claim, failure)
+  const told = resizeFailed(run, volume.key, failure.message)
+  let cause = new Error(told, { cause: error })
+  if (failure.kind !== 'uncertain') {
+    const unsaved = await saveFailure(run, claim, failure)
+    if (unsaved !== undefined) {
+      const text = `resizing failed in controller with ${failure.message} but failed to update PVC ${key} with: `
+      cause = new Error(`${text}${unsaved}`, { cause: error })
+    }
+  }
+  if (failure.tell) warning(run, claim, 'VolumeResizeFailed', cause.message)
+  const { retryAfterMs } = failure
+  return retryAfterMs === undefined ? { kind: 'retry', cause } : { kind: 'retryAfter', ms: retryAfterMs, cause }
+}
+
+function remember({ deps, key }: ResizeRun, claim: Claim, failure: Failure): void {
+  const { memory, inUse } = deps
+  if (failure.waitsFor !== undefined) memory.waiting.wait(key, failure.waitsFor)
+  if (failure.inUse) inUse?.mark(claim)
+  if (failure.kind === 'uncertain') memory.finallyFailed.delete(key)
+  else memory.finallyFailed.add(key)
+  // Infeasible claims enter the slow set when their status word is read. A driver that names a time is taken at its word.
+  if (failure.kind !== 'infeasible' || failure.retryAfterMs !== undefined) memory.slow.remove(key)
+}
+
+/** What went wrong, when the mark of the error could not be saved. */
+async function saveFailure(run: ResizeRun, begun: Claim, failure: Failure): Promise<string | undefined> {
+  const { deps, key, signal } = run
+  const error = { message: failure.message, infeasible: failure.kind === 'infeasible' }
+  try {
+    await deps.turns.take(key, signal, async () => {
+      const claim = deps.claims.store.get(key)
+      if (claim?.uid === begun.uid) await patchClaim(run, failedPatch(claim, error, deps.clock.now()))
+    })
+    return undefined
+  } catch (cause) {
+    signal.throwIfAborted()
+    if (isNotFound(cause) || isTooManyRequests(cause)) return undefined
+    return `mark PVC "${key}" as controller expansion failed, errored with: ${cannotPatch(key, cause)}`
+  }
+}

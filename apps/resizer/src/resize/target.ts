@@ -1,0 +1,71 @@
+import type { Quantity } from '@csi-sidecars/kube-types'
+import { SIZE_STATUS } from '../caches/names.ts'
+import type { Sizes } from './sizes.ts'
+
+/** What the choice of a size depends on beside the sizes. */
+export interface Progress {
+  /** `status.allocatedResourceStatuses.storage`. */
+  readonly status: string | undefined
+  /** The last expansion that this process asked for has failed for good. */
+  readonly finallyFailed: boolean
+  /** The driver is called for expansions; false where only nodes expand. */
+  readonly driverExpands: boolean
+  /** Condition FileSystemResizePending is True. */
+  readonly nodeStepPending: boolean
+}
+
+/** Where an expansion leads. The row of the decision table is for logs and tests. */
+export type Target =
+  | { readonly row: Row; readonly size: Quantity }
+  /** Nothing to do now: no call, no write. */
+  | { readonly row: Row; readonly size: undefined }
+
+type Row = 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'B1' | 'B2' | 'B3' | 'B4' | 'B5'
+
+/**
+ * The size to expand to. While an earlier expansion may still be running, its size comes before a newer request;
+ * one that has certainly failed is forgotten.
+ */
+export function targetOf(sizes: Sizes, progress: Progress): Target {
+  return sizes.volume.compare(sizes.request) < 0 ? volumeTooSmall(sizes, progress) : volumeLargeEnough(sizes, progress)
+}
+
+function volumeTooSmall({ request, volume, allocated }: Sizes, { status, finallyFailed }: Progress): Target {
+  const begun = allocated ?? request
+  switch (status) {
+    case SIZE_STATUS.controllerInfeasible:
+      return { row: 'A2', size: request }
+    case SIZE_STATUS.controllerInProgress:
+      return { row: 'A3', size: finallyFailed ? request : begun }
+    case SIZE_STATUS.nodePending:
+    case SIZE_STATUS.nodeInProgress:
+      // The driver has done its part of that expansion: it is kubelet's turn.
+      return { row: 'A4', size: volume.compare(begun) >= 0 ? undefined : begun }
+    case SIZE_STATUS.nodeInfeasible:
+      return { row: 'A5', size: begun }
+    default:
+      return { row: 'A1', size: request }
+  }
+}
+
+/**
+ * The driver has expanded the volume, but the claim does not say so: the result was not saved, or kubelet has failed.
+ * B3 differs from the Go original, which goes on asking for a size that was refused for good after the user took it back.
+ */
+function volumeLargeEnough({ request, allocated }: Sizes, progress: Progress): Target {
+  const begun = allocated ?? request
+  switch (progress.status) {
+    case SIZE_STATUS.nodePending:
+    case SIZE_STATUS.nodeInProgress:
+      return { row: 'B1', size: undefined }
+    case SIZE_STATUS.nodeInfeasible:
+      return { row: 'B2', size: progress.driverExpands ? begun : request }
+    case SIZE_STATUS.controllerInProgress:
+    case SIZE_STATUS.controllerInfeasible:
+      return { row: 'B3', size: progress.finallyFailed ? request : begun }
+    default:
+      if (progress.status === undefined && allocated !== undefined) return { row: 'B4', size: allocated }
+      // Only an API server that knows nothing of these fields leaves a claim like this.
+      return { row: 'B5', size: progress.nodeStepPending ? undefined : request }
+  }
+}

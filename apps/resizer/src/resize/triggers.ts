@@ -1,0 +1,60 @@
+import { unreachable } from '@csi-sidecars/base'
+import type { Trigger } from '@csi-sidecars/controller'
+import type { InformerEvent } from '@csi-sidecars/informer'
+import { Quantity } from '@csi-sidecars/kube-types'
+import type { Claim } from '../caches/claim.ts'
+import { SIZE_STATUS } from '../caches/names.ts'
+
+/** Claims, whenever there may be something to do about their size. Whose they are shows only with their volume. */
+export const onClaim: Trigger<Claim> = (event) => {
+  switch (event.type) {
+    case 'added':
+      return [event.object.key]
+    case 'deleted':
+      return []
+    case 'updated':
+      return matters(event) ? [event.after.key] : []
+    default:
+      return unreachable(event)
+  }
+}
+
+function matters({ before, after, cause }: InformerEvent<Claim> & { type: 'updated' }): boolean {
+  return (
+    cause === 'resync' ||
+    !sameSize(before.request, after.request) ||
+    before.resizer !== after.resizer ||
+    before.volumeName !== after.volumeName ||
+    before.phase !== after.phase ||
+    grew(before.capacity, after.capacity) ||
+    (before.sizeStatus !== after.sizeStatus && !OURS.has(after.sizeStatus))
+  )
+}
+
+/**
+ * The words that we write ourselves. The run that wrote one knows of it: a retry that it caused would not wait for its
+ * back-off. They cannot be told by how they come, since the watch may be faster than the answer to our patch.
+ */
+const OURS: ReadonlySet<string | undefined> = new Set([
+  SIZE_STATUS.controllerInProgress,
+  SIZE_STATUS.controllerInfeasible,
+  SIZE_STATUS.nodePending,
+])
+
+function sameSize(before: string | undefined, after: string | undefined): boolean {
+  return before === after || compare(before, after) === 0
+}
+
+function grew(before: string | undefined, after: string | undefined): boolean {
+  return before !== after && compare(before, after) < 0
+}
+
+/** A text that is no size counts as another one than before, and as smaller than any. */
+function compare(before: string | undefined, after: string | undefined): number {
+  const [a, b] = [sizeOf(before), sizeOf(after)]
+  return a !== undefined && b !== undefined ? a.compare(b) : -1
+}
+
+function sizeOf(text: string | undefined): Quantity | undefined {
+  return Quantity.tryParse(text ?? '0')
+}

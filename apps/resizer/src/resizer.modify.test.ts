@@ -1,0 +1,220 @@
+import { CODES } from '@csi-sidecars/csi'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  SECRETS,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { attributesClass, CLAIM_REF, type ClaimParts, claim, type VolumeParts, volume } from './testing/builders.ts'
+import { failing } from './testing/fake-driver.ts'
+import { World, type WorldOptions } from './testing/world.ts'
+
+const MODIFY = 'ControllerModifyVolume'
+const CLAIM = 'persistentvolumeclaims/status'
+const VOLUME = 'persistentvolumes'
+const NOW = '2026-01-01T00:00:00Z'
+
+let world: World
+
+async function begin(parts: ClaimParts = {}, volumeParts: VolumeParts = {}, options: WorldOptions = {}): Promise<void> {
+  world = new World(options)
+  world.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+  world.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('silver'))
+  world.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
+  world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(parts))
+  await world.start()
+}
+
+async function want(name: string | null): Promise<void> {
+  world.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { spec: { volumeAttributesClassName: name } })
+  await world.clock.settle()
+}
+
+const modifying = (status: string, target?: string) => ({
+  status,
+  ...(target && { targetVolumeAttributesClassName: target }),
+})
+const condition = (type: string, message: string, reason?: string) => ({
+  type,
+  status: 'True',
+  lastProbeTime: NOW,
+  lastTransitionTime: NOW,
+  ...(reason && { reason }),
+  message,
+})
+
+describe('a claim that wants a class', () => {
+  beforeEach(async () => {
+    await begin()
+    await want('gold')
+  })
+
+  it('has the beginning stored, the driver called, volume and claim written', () => {
+    expect(world.wire).toEqual([
+      {
+        what: CLAIM,
+        body: {
+          metadata: { resourceVersion: '105' },
+          status: {
+            modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' },
+            conditions: [condition('ModifyingVolume', 'Modifying volume to "gold" is in progress.')],
+          },
+        },
+      },
+      { what: MODIFY, body: { volumeId: 'handle-data', secrets: {}, mutableParameters: { iops: 'gold' } } },
+      { what: VOLUME, body: { spec: { volumeAttributesClassName: 'gold' } } },
+      {
+        what: CLAIM,
+        body: {
+          status: {
+            currentVolumeAttributesClassName: 'gold',
+            modifyVolumeStatus: null,
+            conditions: null,
+          },
+        },
+      },
+    ])
+  })
+
+  it('tells its beginning and its end', () => {
+    expect(world.takeEvents()).toEqual([
+      'Normal VolumeModify: external resizer is modifying volume data with vac gold',
+      'Normal VolumeModifySuccessful: external resizer modified volume data with vac gold successfully',
+    ])
+  })
+
+  it('gets another one the same way, and the one before by a call of its own', async () => {
+    await want('silver')
+    await want('gold')
+    const parameters = world.driver.calls.map(
+      ({ request }) => (request as { mutableParameters: object }).mutableParameters,
+    )
+    expect(parameters).toEqual([{ iops: 'gold' }, { iops: 'silver' }, { iops: 'gold' }])
+    expect(world.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'gold' })
+    expect(world.claim.status?.modifyVolumeStatus).toBeUndefined()
+    expect(world.claim.status?.conditions).toBeUndefined()
+  })
+
+  it('leaves nothing to do', async () => {
+    world.takeWire()
+    await world.clock.advance(3_600_000)
+    expect(world.takeWire()).toEqual([])
+  })
+})
+
+describe('the request of a modification', () => {
+  it('names claim and volume where the driver is to know them', async () => {
+    await begin({ wantedClass: 'gold' }, {}, { settings: { extraMetadata: true } })
+    expect(world.driver.calls[0]?.request).toMatchObject({
+      mutableParameters: {
+        iops: 'gold',
+        'csi.storage.k8s.io/pvc/name': 'data',
+        'csi.storage.k8s.io/pvc/namespace': 'ns',
+        'csi.storage.k8s.io/pv/name': 'pv-data',
+      },
+    })
+  })
+
+  const expandSecret = {
+    csi: {
+      driver: 'csi.example.com',
+      volumeHandle: 'h',
+      controllerExpandSecretRef: { name: 'expand', namespace: 'vault' },
+    },
+  }
+  const name = 'volume.kubernetes.io/controller-modify-secret-name'
+  const namespace = 'volume.kubernetes.io/controller-modify-secret-namespace'
+
+  it.each<[what: string, parts: VolumeParts, secrets: object]>([
+    [
+      'its own secret',
+      { spec: expandSecret, annotations: { [name]: 'modify', [namespace]: 'vault' } },
+      { of: 'modify' },
+    ],
+    ['the secret for expansions without one of its own', { spec: expandSecret }, { of: 'expand' }],
+    [
+      'the secret for expansions when half of its own is missing',
+      { spec: expandSecret, annotations: { [name]: 'modify', [namespace]: '' } },
+      { of: 'expand' },
+    ],
+    ['no secret without either', {}, {}],
+  ])('has %s', async (_what, parts, secrets) => {
+    world = new World()
+    for (const each of ['modify', 'expand']) {
+      const data = { of: Buffer.from(each).toString('base64') }
+      world.cluster.put(SECRETS, { metadata: { name: each, namespace: 'vault' }, data })
+    }
+    world.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+    world.cluster.put(PERSISTENT_VOLUMES, volume(parts))
+    world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
+    await world.start()
+    expect(world.driver.calls[0]?.request).toMatchObject({ secrets })
+  })
+
+  it('that has no secret to be made of is told, though the claim says nothing of it', async () => {
+    await begin({ wantedClass: 'gold' }, { spec: expandSecret })
+    expect(world.driver.calls).toEqual([])
+    expect(world.takeWire()).toEqual([CLAIM])
+    const why = 'error getting secret expand in namespace vault: secrets "expand" not found'
+    expect(world.takeEvents().at(-1)).toBe(`Warning VolumeModifyFailed: ${why}`)
+    expect(world.errors).toEqual([`Error syncing PVC: cannot get error status from modify volume err: ${why}`])
+    expect(world.claim.status?.modifyVolumeStatus).toEqual(modifying('InProgress', 'gold'))
+  })
+})
+
+describe('a claim that is not ours to modify', () => {
+  it.each<[what: string, parts: ClaimParts, volumeParts: VolumeParts]>([
+    ["another driver's volume", {}, { driver: 'other.example.com' }],
+    ['an in-tree volume', {}, { spec: { csi: undefined, nfs: { server: 's', path: '/' } } }],
+    ['a claim that is not bound', { status: { phase: 'Pending' } }, {}],
+  ])('%s is left alone', async (_what, parts, volumeParts) => {
+    await begin({ wantedClass: 'gold', ...parts }, volumeParts)
+    expect(world.takeWire()).toEqual([])
+    expect(world.takeEvents()).toEqual([])
+  })
+
+  it('a volume that is bound to another claim is modified all the same', async () => {
+    await begin({ wantedClass: 'gold' }, { uid: 'another' })
+    expect(world.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
+  })
+})
+
+describe('a class that is not there', () => {
+  it('leaves the claim pending, and is noticed when it comes', async () => {
+    await begin({ wantedClass: 'bronze' })
+    expect(world.wire.splice(0)).toEqual([
+      {
+        what: CLAIM,
+        body: { metadata: { resourceVersion: '104' }, status: { modifyVolumeStatus: { status: 'Pending' } } },
+      },
+    ])
+    expect(world.takeEvents()).toEqual(['Warning VolumeModifyFailed: VAC "bronze" does not exist.'])
+    await world.clock.advance(3_600_000)
+    expect(world.takeWire()).toEqual([])
+    world.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
+    await world.clock.settle()
+    expect(world.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
+    expect(world.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
+  })
+
+  it('is noticed though it comes while the claim is being marked', async () => {
+    world = new World()
+    world.cluster.put(PERSISTENT_VOLUMES, volume())
+    world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'bronze' }))
+    world.cluster.before = ({ what }) => {
+      if (what === CLAIM) world.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
+    }
+    await world.start()
+    expect(world.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
+  })
+
+  it('keeps what was begun before', async () => {
+    await begin()
+    world.driver.modify = failing(CODES.Internal, 'it went wrong')
+    await want('gold')
+    await want('bronze')
+    expect(world.claim.status?.modifyVolumeStatus).toEqual(modifying('Pending', 'gold'))
+    expect(world.claim.status?.conditions?.map(({ type }) => type)).toEqual(['ModifyingVolume', 'ModifyVolumeError'])
+  })
+})

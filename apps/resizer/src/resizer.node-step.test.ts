@@ -1,0 +1,160 @@
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import { CLAIM_REF, type ClaimParts, claim, VOLUME_REF, type VolumeParts, volume } from './testing/builders.ts'
+import { grown, requiredGi } from './testing/fake-driver.ts'
+import { World, type WorldOptions } from './testing/world.ts'
+
+const EXPAND = 'ControllerExpandVolume'
+const CLAIM = 'persistentvolumeclaims/status'
+const VOLUME = 'persistentvolumes'
+const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
+const NOT_REQUIRED = 'volume.kubernetes.io/node-expansion-not-required'
+
+let world: World
+
+async function begin(options: WorldOptions = {}, parts: ClaimParts = {}, volumeParts: VolumeParts = {}): Promise<void> {
+  world = new World(options)
+  world.driver.expand = ({ request }) => grown(request, true)
+  world.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
+  world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(parts))
+  await world.start()
+}
+
+/** What kubelet does when it has expanded what is on the volume. */
+async function nodeFinishes(size: string): Promise<void> {
+  const status = { capacity: { storage: size }, allocatedResourceStatuses: null, conditions: null }
+  world.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { status })
+  await world.clock.settle()
+}
+
+const preResize = () => world.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations?.[PRE_RESIZE]
+
+describe('an expansion with a node step', () => {
+  it('goes on while kubelet is at it', async () => {
+    await begin()
+    await world.request('2Gi')
+    world.takeWire()
+    world.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
+      status: { allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } },
+    })
+    await world.clock.advance(60_000)
+    expect(world.takeWire()).toEqual([])
+  })
+
+  it('ends with the old size taken off the volume', async () => {
+    await begin()
+    await world.request('2Gi')
+    expect(preResize()).toBe('1Gi')
+    world.takeWire()
+    await nodeFinishes('2Gi')
+    expect(world.takeWire()).toEqual([VOLUME])
+    expect(preResize()).toBeUndefined()
+  })
+
+  it('that a larger request has overtaken is followed by it, and remembers the old size no more', async () => {
+    await begin()
+    await world.request('2Gi')
+    await world.request('3Gi')
+    expect(world.driver.calls.map(requiredGi)).toEqual(['2Gi'])
+    world.takeWire()
+    await nodeFinishes('2Gi')
+    expect(world.takeWire()).toEqual([VOLUME, CLAIM, EXPAND, VOLUME, CLAIM])
+    expect(world.driver.calls.map(requiredGi)).toEqual(['2Gi', '3Gi'])
+    expect(preResize()).toBeUndefined()
+  })
+
+  it('remembers the size of the claim, not of the volume', async () => {
+    await begin({}, { capacity: '1Gi' }, { capacity: '1536Mi' })
+    await world.request('2Gi')
+    expect(preResize()).toBe('1Gi')
+  })
+
+  it('keeps the size that is remembered', async () => {
+    await begin({}, { request: '3Gi' }, { annotations: { [PRE_RESIZE]: '512Mi' }, capacity: '2Gi' })
+    expect(preResize()).toBe('512Mi')
+  })
+
+  it('remembers nothing with the gate off', async () => {
+    await begin({ settings: { annotateFsResize: false } })
+    await world.request('2Gi')
+    expect(preResize()).toBeUndefined()
+    world.takeWire()
+    await nodeFinishes('2Gi')
+    expect(world.takeWire()).toEqual([])
+  })
+
+  it('that the node cannot do is checked with the driver, and then left to kubelet once more', async () => {
+    await begin()
+    await world.request('2Gi')
+    world.takeWire()
+    world.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
+      status: { allocatedResourceStatuses: { storage: 'NodeResizeInfeasible' } },
+    })
+    await world.clock.settle()
+    expect(world.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
+    expect(world.claim.status?.allocatedResourceStatuses).toEqual({ storage: 'NodeResizePending' })
+  })
+
+  it('takes back what it said of an earlier one', async () => {
+    await begin({}, { annotations: { [NOT_REQUIRED]: 'true', mine: 'stays' } })
+    await world.request('2Gi')
+    expect(world.claim.metadata?.annotations).toEqual({ mine: 'stays' })
+  })
+})
+
+describe('the old size on a volume', () => {
+  it("is taken off another driver's volume too", async () => {
+    await begin(
+      {},
+      { request: '2Gi', capacity: '2Gi' },
+      { driver: 'other', capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi', x: 'y' } },
+    )
+    expect(world.takeWire()).toEqual([VOLUME])
+    expect(world.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations).toEqual({ x: 'y' })
+  })
+
+  it('that cannot be taken off is tried again', async () => {
+    world = new World()
+    let refusals = 1
+    world.cluster.before = () => {
+      refusals -= 1
+      if (refusals === 0) throw new Error('etcd is away')
+    }
+    world.cluster.put(PERSISTENT_VOLUMES, volume({ capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }))
+    world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ request: '2Gi', capacity: '2Gi' }))
+    await world.start()
+    expect(world.errors).toEqual([
+      'Error syncing PVC: failed removing annotation volume.alpha.kubernetes.io/pre-resize-capacity from pv "pv-data": ' +
+        'update capacity of PV pv-data failed: etcd is away',
+    ])
+    await world.clock.advance(1_000)
+    expect(preResize()).toBeUndefined()
+  })
+})
+
+describe('a driver that expands on nodes only', () => {
+  it('is not called: the volume gets the size that was asked for, in its own words', async () => {
+    await begin({ expands: 'node' })
+    await world.request('2G')
+    expect(world.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])
+    expect(world.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2G' })
+    expect(world.claim.status?.allocatedResourceStatuses).toEqual({ storage: 'NodeResizePending' })
+    expect(world.takeEvents()).toEqual([
+      'Normal Resizing: External resizer is resizing volume pv-data',
+      'Normal FileSystemResizeRequired: Require file system resize of volume on node',
+    ])
+  })
+
+  it('may get a smaller size than before, where the node could not do the larger one', async () => {
+    const parts = { request: '2Gi', allocated: '3Gi', sizeStatus: 'NodeResizeInfeasible' }
+    await begin({ expands: 'node' }, parts, { capacity: '3Gi' })
+    expect(world.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2Gi' })
+  })
+
+  it('works on while the driver is away', async () => {
+    await begin({ expands: 'node' })
+    world.driver.lose()
+    await world.request('2Gi')
+    expect(world.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])
+  })
+})

@@ -1,0 +1,108 @@
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { claim, VOLUME_REF, volume } from './testing/builders.ts'
+import { grown } from './testing/fake-driver.ts'
+import { World } from './testing/world.ts'
+
+const EXPAND = 'ControllerExpandVolume'
+const CLAIM = 'persistentvolumeclaims/status'
+const VOLUME = 'persistentvolumes'
+
+let world: World
+
+beforeEach(async () => {
+  world = new World()
+  world.cluster.put(PERSISTENT_VOLUMES, volume())
+  world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  await world.start()
+})
+
+describe('an expansion without a node step', () => {
+  beforeEach(() => world.request('2Gi'))
+
+  it('marks, calls, and writes volume and claim', () => {
+    expect(world.wire).toEqual([
+      {
+        what: CLAIM,
+        body: {
+          metadata: { resourceVersion: '103' },
+          status: {
+            allocatedResources: { storage: '2Gi' },
+            allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
+            conditions: [
+              { type: 'Resizing', status: 'True', lastProbeTime: null, lastTransitionTime: '2026-01-01T00:00:00Z' },
+            ],
+          },
+        },
+      },
+      {
+        what: EXPAND,
+        body: {
+          volumeId: 'handle-data',
+          capacityRange: { requiredBytes: 2n ** 31n, limitBytes: 0n },
+          secrets: {},
+          volumeCapability: {
+            accessType: { $case: 'mount', value: { fsType: '', mountFlags: [], volumeMountGroup: '' } },
+            accessMode: { mode: 1 },
+          },
+        },
+      },
+      { what: VOLUME, body: { spec: { capacity: { storage: '2Gi' } } } },
+      {
+        what: CLAIM,
+        body: {
+          metadata: {
+            resourceVersion: '104',
+            annotations: { 'volume.kubernetes.io/node-expansion-not-required': 'true' },
+          },
+          status: {
+            capacity: { storage: '2Gi' },
+            allocatedResourceStatuses: null,
+            conditions: null,
+          },
+        },
+      },
+    ])
+  })
+
+  it('tells its beginning and its end', () => {
+    expect(world.takeEvents()).toEqual([
+      'Normal Resizing: External resizer is resizing volume pv-data',
+      'Normal VolumeResizeSuccessful: Resize volume succeeded',
+    ])
+  })
+
+  it('leaves nothing to do', async () => {
+    expect(world.claim.status).toEqual({
+      phase: 'Bound',
+      capacity: { storage: '2Gi' },
+      allocatedResources: { storage: '2Gi' },
+    })
+    world.takeWire()
+    await world.clock.advance(3_600_000)
+    expect(world.takeWire()).toEqual([])
+  })
+})
+
+describe('an expansion with a node step', () => {
+  beforeEach(async () => {
+    world.driver.expand = ({ request }) => grown(request, true)
+    await world.request('2Gi')
+  })
+
+  it('leaves the rest to kubelet, and the old size on the volume', () => {
+    expect(world.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
+    expect(world.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)).toMatchObject({
+      metadata: { annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' } },
+      spec: { capacity: { storage: '2Gi' } },
+    })
+    expect(world.claim.status).toMatchObject({
+      capacity: { storage: '1Gi' },
+      allocatedResourceStatuses: { storage: 'NodeResizePending' },
+      conditions: [{ type: 'Resizing' }, { type: 'FileSystemResizePending', status: 'True' }],
+    })
+    expect(world.takeEvents()).toContain(
+      'Normal FileSystemResizeRequired: Require file system resize of volume on node',
+    )
+  })
+})

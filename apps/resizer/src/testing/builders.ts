@@ -1,0 +1,94 @@
+import type { PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttributesClass } from '@csi-sidecars/kube-types'
+
+export const DRIVER = 'csi.example.com'
+export const NAMESPACE = 'ns'
+/** The claim of the builders, and its volume. */
+export const KEY = 'ns/data'
+export const CLAIM_REF = { namespace: NAMESPACE, name: 'data' }
+export const VOLUME_REF = { name: 'pv-data' }
+
+type Status = NonNullable<PersistentVolumeClaim['status']>
+
+export interface ClaimParts {
+  readonly name?: string
+  readonly uid?: string
+  readonly request?: string
+  /** Null: no capacity at all. */
+  readonly capacity?: string | null
+  readonly allocated?: string
+  readonly sizeStatus?: string
+  readonly wantedClass?: string
+  readonly annotations?: Record<string, string>
+  readonly status?: Partial<Status>
+}
+
+/** A bound claim that has what it asks for: 1Gi. */
+export function claim(parts: ClaimParts = {}): PersistentVolumeClaim {
+  const { name = 'data', request = '1Gi', capacity = '1Gi', allocated, sizeStatus, wantedClass, annotations } = parts
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { namespace: NAMESPACE, name, uid: parts.uid ?? `uid-${name}`, ...(annotations && { annotations }) },
+    spec: {
+      volumeName: `pv-${name}`,
+      resources: { requests: { storage: request } },
+      ...(wantedClass !== undefined && { volumeAttributesClassName: wantedClass }),
+    },
+    status: {
+      phase: 'Bound',
+      ...(capacity !== null && { capacity: { storage: capacity } }),
+      ...(allocated !== undefined && { allocatedResources: { storage: allocated } }),
+      ...(sizeStatus !== undefined && { allocatedResourceStatuses: { storage: sizeStatus } }),
+      ...parts.status,
+    },
+  }
+}
+
+export interface VolumeParts {
+  readonly name?: string
+  readonly capacity?: string
+  readonly driver?: string
+  readonly annotations?: Record<string, string>
+  readonly spec?: PersistentVolume['spec']
+  readonly uid?: string
+}
+
+/** A volume of our driver, bound to the claim of its name. */
+export function volume(parts: VolumeParts = {}): PersistentVolume {
+  const { name = 'data', capacity = '1Gi', driver = DRIVER, annotations } = parts
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: `pv-${name}`, uid: `uid-pv-${name}`, ...(annotations && { annotations }) },
+    spec: {
+      capacity: { storage: capacity },
+      accessModes: ['ReadWriteOnce'],
+      claimRef: { namespace: NAMESPACE, name, uid: parts.uid ?? `uid-${name}` },
+      csi: { driver, volumeHandle: `handle-${name}` },
+      ...parts.spec,
+    },
+  }
+}
+
+export function attributesClass(
+  name: string,
+  parameters: Record<string, string> = { iops: name },
+): VolumeAttributesClass {
+  return {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'VolumeAttributesClass',
+    metadata: { name, uid: `uid-${name}` },
+    driverName: DRIVER,
+    parameters,
+  }
+}
+
+export function pod(name: string, claimName: string, phase = 'Running'): Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { namespace: NAMESPACE, name, uid: `uid-${name}` },
+    spec: { containers: [], volumes: [{ name: 'v', persistentVolumeClaim: { claimName } }] },
+    status: { phase },
+  }
+}

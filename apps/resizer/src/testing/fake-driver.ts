@@ -1,0 +1,93 @@
+import type { CallOptions, Driver, DriverEvent } from '@csi-sidecars/csi'
+import { RpcError } from '@csi-sidecars/csi'
+import type {
+  ControllerExpandVolumeRequest,
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  UnaryMethod,
+} from '@csi-sidecars/csi-proto'
+
+export interface SeenCall {
+  /** `ControllerExpandVolume`. */
+  readonly method: string
+  readonly request: unknown
+  readonly options: CallOptions
+  readonly at: number
+}
+
+/** The size that an expansion asked for, in whole GiB. */
+export function requiredGi({ request }: Pick<SeenCall, 'request'>): string {
+  const { capacityRange } = request as ControllerExpandVolumeRequest
+  return `${(capacityRange?.requiredBytes ?? 0n) / 2n ** 30n}Gi`
+}
+
+/** An answer, or an error to throw. May wait. */
+export type Answer = (call: SeenCall) => unknown
+
+/** A driver that answers as told; unless told otherwise it does all that is asked. For tests. */
+export class FakeDriver implements Driver {
+  readonly name: string
+  readonly calls: SeenCall[] = []
+  readonly failure = new Promise<Error>(() => undefined)
+  readonly controller = new Set<ControllerRpc>()
+  state: Driver['state'] = 'ready'
+  lostForMs = 0
+  expand: Answer = willing
+  modify: Answer = () => ({})
+  /** Told of each call as it comes in. */
+  onCall: (call: SeenCall) => void = () => undefined
+  readonly #listeners = new Set<(event: DriverEvent) => void>()
+  readonly #now: () => number
+
+  constructor(name: string, now: () => number) {
+    this.name = name
+    this.#now = now
+  }
+
+  get capabilities(): Driver['capabilities'] {
+    const plugin = { services: new Set<never>(), volumeExpansion: new Set<never>() }
+    return { plugin, controllerService: true, controller: this.controller }
+  }
+
+  async call<Q, R>({ path }: UnaryMethod<Q, R>, request: Q, options: CallOptions): Promise<R> {
+    const method = path.slice(path.lastIndexOf('/') + 1)
+    const call: SeenCall = { method, request, options, at: this.#now() }
+    this.calls.push(call)
+    this.onCall(call)
+    const answer = method === 'ControllerExpandVolume' ? this.expand : this.modify
+    return (await answer(call)) as R
+  }
+
+  subscribe(listener: (event: DriverEvent) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  close(): void {
+    this.state = 'closed'
+  }
+
+  lose(): void {
+    this.state = 'lost'
+    for (const listener of this.#listeners) listener({ type: 'lost' })
+  }
+
+  return(): void {
+    this.state = 'ready'
+    for (const listener of this.#listeners) listener({ type: 'ready', lostForMs: 0 })
+  }
+}
+
+/** Gives exactly what is asked, and leaves nothing to the node. */
+export const willing: Answer = ({ request }) => grown(request, false)
+
+/** The answer of a driver that gives exactly what is asked. */
+export function grown(request: unknown, nodeExpansionRequired: boolean): object {
+  const { capacityRange } = request as ControllerExpandVolumeRequest
+  return { capacityBytes: capacityRange?.requiredBytes ?? 0n, nodeExpansionRequired }
+}
+
+export function failing(code: number, details: string, retryAfterMs?: number): Answer {
+  return () => {
+    throw new RpcError(code, details, { retryAfterMs })
+  }
+}

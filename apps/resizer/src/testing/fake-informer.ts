@@ -1,0 +1,89 @@
+import type { Cached, Informer, InformerEvent, Reader } from '@csi-sidecars/informer'
+import { compareResourceVersions, type KubeObject, type Resource } from '@csi-sidecars/kube-types'
+import type { ClusterChange, FakeCluster } from './fake-cluster.ts'
+
+/** A cache of the fake cluster that hears of changes at once, or only when `deliver` is called. For tests. */
+export class FakeInformer<W extends KubeObject, T extends Cached> implements Informer<T, W> {
+  readonly lastActivity = 0
+  readonly store: Reader<T>
+  /** Keeps the changes back. */
+  lagging = false
+  readonly #project: (object: W) => T | undefined
+  readonly #objects = new Map<string, T>()
+  readonly #handlers = new Set<(event: InformerEvent<T>) => void>()
+  readonly #late: ClusterChange[] = []
+  readonly #forget: () => void
+
+  constructor(cluster: FakeCluster, resource: Resource<W>, project: (object: W) => T | undefined) {
+    this.#project = project
+    const objects = this.#objects
+    this.store = {
+      get: (key) => objects.get(key),
+      values: () => objects.values(),
+      get size() {
+        return objects.size
+      },
+      byIndex: () => [],
+      synced: true,
+      whenSynced: async () => undefined,
+    }
+    for (const object of cluster.all(resource)) this.#put(object, 'watch')
+    this.#forget = cluster.onChange((change) => {
+      if (change.resource.plural !== resource.plural) return
+      this.#late.push(change)
+      if (!this.lagging) this.deliver()
+    })
+  }
+
+  subscribe(handler: (event: InformerEvent<T>) => void): () => void {
+    this.#handlers.add(handler)
+    return () => this.#handlers.delete(handler)
+  }
+
+  async run(): Promise<void> {}
+
+  /** The process that has this cache is gone. */
+  close(): void {
+    this.#forget()
+    this.#handlers.clear()
+  }
+
+  learn(object: W): T | undefined {
+    this.#put(object, 'own')
+    const projected = this.#project(object)
+    return projected && this.#objects.get(projected.key)
+  }
+
+  resync(): void {
+    for (const object of [...this.#objects.values()]) {
+      this.#emit({ type: 'updated', before: object, after: object, cause: 'resync' })
+    }
+  }
+
+  /** Hears of all that has changed. */
+  deliver(): void {
+    for (const { type, object } of this.#late.splice(0)) {
+      if (type === 'DELETED') this.#remove(object as W)
+      else this.#put(object as W, 'watch')
+    }
+  }
+
+  #put(object: W, cause: 'watch' | 'own'): void {
+    const after = this.#project(object)
+    if (after === undefined) return
+    const before = this.#objects.get(after.key)
+    if (before !== undefined && compareResourceVersions(after.resourceVersion, before.resourceVersion) <= 0) return
+    this.#objects.set(after.key, after)
+    this.#emit(before === undefined ? { type: 'added', object: after } : { type: 'updated', before, after, cause })
+  }
+
+  #remove(object: W): void {
+    const gone = this.#project(object)
+    if (gone === undefined || !this.#objects.delete(gone.key)) return
+    this.#emit({ type: 'deleted', object: gone })
+  }
+
+  #emit(event: InformerEvent<T>): void {
+    for (const handler of this.#handlers) handler(event)
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * What the work queue costs with 100,000 keys waiting, under each of its lines.
+ * Run with: node bench/workqueue.ts
+ */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { systemClock } from '@csi-sidecars/base'
+import { FifoLine, Lanes, type Line, perKeyExponential, WorkQueue } from '@csi-sidecars/workqueue'
+
+const KEYS = 100_000
+const ROUNDS = 9
+
+/** Made once, so that the text of the keys, which the caches share with the queue, is not counted. */
+const keys = Array.from({ length: KEYS }, (_, number) => `csi-${number.toString(16).padStart(8, '0')}`)
+
+const lines: Record<string, () => Line> = {
+  FifoLine: () => new FifoLine(),
+  Lanes: () => {
+    const placements = new Map(
+      keys.map((key, number) => [key, { lane: number % 2, limits: [{ group: `node-${number % 100}`, max: 10 }] }]),
+    )
+    const nowhere = { lane: 0, limits: [] }
+    return new Lanes({
+      workers: 10,
+      lanes: [{ reserved: 3 }, { reserved: 0 }],
+      place: (key) => placements.get(key) ?? nowhere,
+    })
+  },
+}
+
+interface Figures {
+  /** Each key added once to an empty queue. */
+  readonly addsPerSecond: number
+  readonly bytesPerKey: number
+  /** Keys taken by one worker and given back. */
+  readonly runsPerSecond: number
+}
+
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
+
+function heapBytes(): number {
+  collectGarbage()
+  collectGarbage()
+  return process.memoryUsage().heapUsed
+}
+
+async function measure(makeLine: () => Line): Promise<Figures> {
+  const limiter = perKeyExponential({ baseMs: 1000, maxMs: 300_000 })
+  const queue = new WorkQueue({ clock: systemClock, limiter, line: makeLine() })
+  const bytesBefore = heapBytes()
+  const started = performance.now()
+  for (const key of keys) queue.add(key)
+  const added = performance.now()
+  const bytes = heapBytes() - bytesBefore
+  const emptying = performance.now()
+  while (queue.length > 0) queue.done((await queue.get()) ?? '')
+  const emptied = performance.now()
+  return {
+    addsPerSecond: (KEYS * 1000) / (added - started),
+    bytesPerKey: bytes / KEYS,
+    runsPerSecond: (KEYS * 1000) / (emptied - emptying),
+  }
+}
+
+function median(rounds: readonly Figures[], figure: keyof Figures): number {
+  const sorted = rounds.map((round) => round[figure]).sort((a, b) => a - b)
+  return Math.round(sorted[sorted.length >> 1] ?? Number.NaN)
+}
+
+export async function benchWorkqueue(): Promise<void> {
+  for (const [name, makeLine] of Object.entries(lines)) {
+    const rounds: Figures[] = []
+    for (let round = 0; round < ROUNDS; round += 1) rounds.push(await measure(makeLine))
+    const [adds, bytes, runs] = (['addsPerSecond', 'bytesPerKey', 'runsPerSecond'] as const).map((figure) =>
+      median(rounds, figure).toLocaleString('en'),
+    )
+    process.stdout.write(`${name.padEnd(8)}  ${adds} adds/s  ${bytes} bytes/key  ${runs} runs/s\n`)
+  }
+}
+
+if (import.meta.main) await benchWorkqueue()

@@ -1,0 +1,94 @@
+{{/*
+One argument as an item of a YAML list; nothing when `value` is empty text or null, so that the program's own default
+stays. Numbers come as floats, which would print as 1e+06.
+*/}}
+{{- define "csi-sidecars.flag" -}}
+{{- $value := .value -}}
+{{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) -}}
+{{- if kindIs "float64" $value }}{{ if eq (floor $value) $value }}{{ $value = int64 $value }}{{ end }}{{ end -}}
+{{- printf "--%s=%v" .name $value | toJson | printf "- %s\n" -}}
+{{- end -}}
+{{- end }}
+
+{{/* `key<between>value` of a map, with commas, in the order of the keys. */}}
+{{- define "csi-sidecars.pairs" -}}
+{{- $between := .between -}}
+{{- $pairs := list -}}
+{{- range $key, $value := .map }}{{ $pairs = append $pairs (printf "%s%s%v" $key $between $value) }}{{ end -}}
+{{ join "," $pairs }}
+{{- end }}
+
+{{/* Whether a sidecar serves HTTP; empty when not. */}}
+{{- define "csi-sidecars.serves" -}}
+{{- $app := get .values .app -}}
+{{- if or .values.metrics.enabled $app.livenessProbe.enabled $app.readinessProbe.enabled }}true{{ end -}}
+{{- end }}
+
+{{/* All arguments of a sidecar: flags first, what the user adds last, since the last one wins. */}}
+{{- define "csi-sidecars.args" -}}
+{{- $app := get .values .app -}}
+{{- include "csi-sidecars.sharedFlags" . -}}
+{{- include (printf "csi-sidecars.%sFlags" .app) . -}}
+{{- range $app.additionalArgs }}{{ . | toJson | printf "- %s\n" }}{{ end -}}
+{{- end }}
+
+{{- define "csi-sidecars.sharedFlags" -}}
+{{- $app := get .values .app -}}
+{{- $logging := .values.logging -}}
+{{- $election := .values.leaderElection -}}
+{{- include "csi-sidecars.flag" (dict "name" "csi-address" "value" (printf "%s/%s" (trimSuffix "/" .values.socketDir.mountPath) .values.socketDir.fileName)) -}}
+{{- if .values.kubeconfigSecret.name -}}
+{{- include "csi-sidecars.flag" (dict "name" "kubeconfig" "value" (printf "/etc/csi-sidecars/%s" .values.kubeconfigSecret.key)) -}}
+{{- end -}}
+{{- include "csi-sidecars.flag" (dict "name" "v" "value" (ternary $logging.verbosity $app.logLevel (kindIs "invalid" $app.logLevel))) -}}
+{{- include "csi-sidecars.flag" (dict "name" "vmodule" "value" $logging.vmodule) -}}
+{{- include "csi-sidecars.flag" (dict "name" "logging-format" "value" $logging.format) -}}
+{{- if $election.enabled -}}
+{{- include "csi-sidecars.flag" (dict "name" "leader-election" "value" true) -}}
+{{- include "csi-sidecars.flag" (dict "name" "leader-election-namespace" "value" $election.namespace) -}}
+{{- include "csi-sidecars.flag" (dict "name" "leader-election-lease-duration" "value" $election.leaseDuration) -}}
+{{- include "csi-sidecars.flag" (dict "name" "leader-election-renew-deadline" "value" $election.renewDeadline) -}}
+{{- include "csi-sidecars.flag" (dict "name" "leader-election-retry-period" "value" $election.retryPeriod) -}}
+{{- include "csi-sidecars.flag" (dict "name" "leader-election-labels" "value" (include "csi-sidecars.pairs" (dict "map" $election.labels "between" ":"))) -}}
+{{- end -}}
+{{- include "csi-sidecars.flag" (dict "name" "on-lease-loss" "value" $app.onLeaseLoss) -}}
+{{- include "csi-sidecars.flag" (dict "name" "on-driver-loss" "value" $app.onDriverLoss) -}}
+{{- include "csi-sidecars.flag" (dict "name" "driver-grace-period" "value" $app.driverGracePeriod) -}}
+{{- include "csi-sidecars.flag" (dict "name" "drain-timeout" "value" $app.drainTimeout) -}}
+{{- if include "csi-sidecars.serves" . -}}
+{{- include "csi-sidecars.flag" (dict "name" "http-endpoint" "value" (printf ":%d" (int $app.metricsPort))) -}}
+{{- include "csi-sidecars.flag" (dict "name" "metrics-path" "value" .values.metrics.path) -}}
+{{- end -}}
+{{- include "csi-sidecars.flag" (dict "name" "kube-api-qps" "value" $app.kubeAPIQPS) -}}
+{{- include "csi-sidecars.flag" (dict "name" "kube-api-burst" "value" $app.kubeAPIBurst) -}}
+{{- include "csi-sidecars.flag" (dict "name" "retry-interval-start" "value" $app.retryIntervalStart) -}}
+{{- include "csi-sidecars.flag" (dict "name" "retry-interval-max" "value" $app.retryIntervalMax) -}}
+{{- include "csi-sidecars.flag" (dict "name" "feature-gates" "value" (include "csi-sidecars.pairs" (dict "map" $app.featureGates "between" "="))) -}}
+{{- end }}
+
+{{- define "csi-sidecars.attacherFlags" -}}
+{{- with .values.attacher -}}
+{{- include "csi-sidecars.flag" (dict "name" "timeout" "value" .timeout) -}}
+{{- include "csi-sidecars.flag" (dict "name" "worker-threads" "value" .workerThreads) -}}
+{{- include "csi-sidecars.flag" (dict "name" "max-inflight-per-node" "value" .maxInflightPerNode) -}}
+{{- include "csi-sidecars.flag" (dict "name" "default-fstype" "value" .defaultFsType) -}}
+{{- include "csi-sidecars.flag" (dict "name" "reconcile-sync" "value" .reconcileSync) -}}
+{{- include "csi-sidecars.flag" (dict "name" "reconcile-confirmations" "value" .reconcileConfirmations) -}}
+{{- include "csi-sidecars.flag" (dict "name" "max-entries" "value" .maxEntries) -}}
+{{- include "csi-sidecars.flag" (dict "name" "resync" "value" .resync) -}}
+{{- include "csi-sidecars.flag" (dict "name" "max-grpc-log-length" "value" .maxGrpcLogLength) -}}
+{{- end -}}
+{{- end }}
+
+{{- define "csi-sidecars.resizerFlags" -}}
+{{- with .values.resizer -}}
+{{- include "csi-sidecars.flag" (dict "name" "timeout" "value" .timeout) -}}
+{{- include "csi-sidecars.flag" (dict "name" "resize-timeout" "value" .resizeTimeout) -}}
+{{- include "csi-sidecars.flag" (dict "name" "modify-timeout" "value" .modifyTimeout) -}}
+{{- include "csi-sidecars.flag" (dict "name" "workers" "value" .workers) -}}
+{{- include "csi-sidecars.flag" (dict "name" "handle-volume-inuse-error" "value" .handleVolumeInUseError) -}}
+{{- include "csi-sidecars.flag" (dict "name" "extra-modify-metadata" "value" .extraModifyMetadata) -}}
+{{- include "csi-sidecars.flag" (dict "name" "resync-period" "value" .resyncPeriod) -}}
+{{- include "csi-sidecars.flag" (dict "name" "master" "value" .master) -}}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,81 @@
+{{/* A Go duration in milliseconds. */}}
+{{- define "csi-sidecars.milliseconds" -}}
+{{- $start := toDate "2006-01-02" "2000-01-01" -}}
+{{ ((mustDateModify . $start).Sub $start).Milliseconds }}
+{{- end }}
+
+{{/* Everything that would only show as a pod that does not work. */}}
+{{- define "csi-sidecars.check" -}}
+{{- include "csi-sidecars.checkShape" . -}}
+{{- include "csi-sidecars.checkLease" . -}}
+{{- range $app := include "csi-sidecars.apps" . | fromJsonArray -}}
+{{- include "csi-sidecars.checkDrain" (dict "values" $.values "app" $app) -}}
+{{- end -}}
+{{- include "csi-sidecars.checkTimeouts" . -}}
+{{- end }}
+
+{{- define "csi-sidecars.checkShape" -}}
+{{- with .values -}}
+{{- if not (or .attacher.enabled .resizer.enabled) -}}
+{{- fail "Nothing to install: both attacher.enabled and resizer.enabled are false." -}}
+{{- end -}}
+{{- if and (eq .mode "shared") (not .driver.containers) -}}
+{{- fail "driver.containers is empty: in mode shared the pod needs your CSI driver's container (mode separate is for a driver that runs elsewhere on the node)." -}}
+{{- end -}}
+{{- if and (eq .mode "separate") (not .socketDir.volume.hostPath) -}}
+{{- fail "socketDir.volume needs a hostPath in mode separate: it is how the sidecars find the driver's socket." -}}
+{{- end -}}
+{{- if and .csiDriver.create (not .driver.name) -}}
+{{- fail "csiDriver.create needs driver.name." -}}
+{{- end -}}
+{{- if and .attacher.enabled .resizer.enabled (or (eq .mode "shared") .controller.hostNetwork) (eq (int .attacher.metricsPort) (int .resizer.metricsPort)) -}}
+{{- fail "attacher.metricsPort and resizer.metricsPort are the same, and so is the network of the two." -}}
+{{- end -}}
+{{- if and .logging.vmodule (eq .logging.format "json") -}}
+{{- fail "logging.vmodule is for the text format only, but logging.format is json." -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- define "csi-sidecars.checkLease" -}}
+{{- $election := .values.leaderElection -}}
+{{- if and (gt (int .values.controller.replicaCount) 1) (not $election.enabled) -}}
+{{- fail "controller.replicaCount is more than 1 without leaderElection.enabled: two replicas would work on the same volumes." -}}
+{{- end -}}
+{{- if $election.enabled -}}
+{{- $lease := include "csi-sidecars.milliseconds" ($election.leaseDuration | default "15s") | int64 -}}
+{{- $renew := include "csi-sidecars.milliseconds" ($election.renewDeadline | default "10s") | int64 -}}
+{{- $retry := include "csi-sidecars.milliseconds" ($election.retryPeriod | default "5s") | int64 -}}
+{{- if le $lease $renew -}}
+{{- fail "leaderElection.leaseDuration (default 15s) must be longer than leaderElection.renewDeadline (default 10s)." -}}
+{{- end -}}
+{{- if le (mul 10 $renew) (mul 12 $retry) -}}
+{{- fail "leaderElection.renewDeadline (default 10s) must be longer than 1.2 times leaderElection.retryPeriod (default 5s)." -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- define "csi-sidecars.checkDrain" -}}
+{{- $drain := include "csi-sidecars.milliseconds" ((get .values .app).drainTimeout | default "25s") | int64 -}}
+{{- $grace := mul 1000 (int64 .values.controller.terminationGracePeriodSeconds) -}}
+{{- if ge $drain $grace -}}
+{{- fail (printf "%s.drainTimeout (default 25s) must be shorter than controller.terminationGracePeriodSeconds: the kubelet would kill the sidecar before its calls are saved." .app) -}}
+{{- end -}}
+{{- end }}
+
+{{- define "csi-sidecars.checkTimeouts" -}}
+{{- with .values.resizer -}}
+{{- if and .enabled .timeout (or .resizeTimeout .modifyTimeout) -}}
+{{- fail "resizer.timeout is given together with resizer.resizeTimeout or resizer.modifyTimeout: the first would silence the other two." -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* `containers` are the driver's, templated already. */}}
+{{- define "csi-sidecars.checkSocket" -}}
+{{- $mounted := false -}}
+{{- range .containers }}{{ range .volumeMounts }}{{ if eq .name $.values.socketDir.volumeName }}{{ $mounted = true }}{{ end }}{{ end }}{{ end -}}
+{{- if not $mounted -}}
+{{- fail (printf "No container of driver.containers mounts the volume %q (socketDir.volumeName): the sidecars would wait for a socket that never comes." .values.socketDir.volumeName) -}}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,82 @@
+{{/* Port names have at most 15 characters and must differ in a pod. */}}
+{{- define "csi-sidecars.portName" -}}
+{{ ternary "metrics-attach" "metrics-resizer" (eq .app "attacher") }}
+{{- end }}
+
+{{/* A sidecar as a container. `app` says which. */}}
+{{- define "csi-sidecars.container" -}}
+{{- $app := get .values .app -}}
+name: csi-{{ .app }}
+image: {{ include "csi-sidecars.image" . | quote }}
+imagePullPolicy: {{ $app.image.pullPolicy | default .values.image.pullPolicy }}
+args:
+  {{- include "csi-sidecars.args" . | trim | nindent 2 }}
+env:
+  - name: POD_NAMESPACE
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.namespace
+  {{- with $app.env }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with $app.envFrom }}
+envFrom:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if include "csi-sidecars.serves" . }}
+ports:
+  - name: {{ include "csi-sidecars.portName" . }}
+    containerPort: {{ int $app.metricsPort }}
+    protocol: TCP
+{{- end }}
+{{- if $app.livenessProbe.enabled }}
+livenessProbe:
+  httpGet:
+    path: /livez
+    port: {{ include "csi-sidecars.portName" . }}
+  {{- toYaml (omit $app.livenessProbe "enabled") | nindent 2 }}
+{{- end }}
+{{- if $app.readinessProbe.enabled }}
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: {{ include "csi-sidecars.portName" . }}
+  {{- toYaml (omit $app.readinessProbe "enabled") | nindent 2 }}
+{{- end }}
+{{- with $app.resources }}
+resources:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- $security := $app.securityContext }}
+{{- /* Our default contradicts it, and Helm merges the two. */}}
+{{- if $security.privileged }}{{ $security = omit $security "allowPrivilegeEscalation" }}{{ end }}
+{{- with $security }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+terminationMessagePolicy: FallbackToLogsOnError
+volumeMounts:
+  - name: {{ .values.socketDir.volumeName }}
+    mountPath: {{ .values.socketDir.mountPath }}
+  {{- if .values.kubeconfigSecret.name }}
+  - name: csi-sidecars-kubeconfig
+    mountPath: /etc/csi-sidecars
+    readOnly: true
+  {{- end }}
+  {{- with $app.volumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{/* The volumes that the sidecars mount. Helm merges another kind of volume into the default emptyDir. */}}
+{{- define "csi-sidecars.volumes" -}}
+{{- $volume := .values.socketDir.volume -}}
+{{- if gt (len $volume) 1 }}{{ $volume = omit $volume "emptyDir" }}{{ end -}}
+- name: {{ .values.socketDir.volumeName }}
+  {{- toYaml $volume | nindent 2 }}
+{{- with .values.kubeconfigSecret.name }}
+- name: csi-sidecars-kubeconfig
+  secret:
+    secretName: {{ . }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,118 @@
+{{/*
+Every template of this chart takes one dict, so that another chart can include it:
+
+  values   the values of this chart, never those of a parent
+  release  .Release
+  chart    the .Chart of this chart
+  app      "attacher" or "resizer", where the template is about one sidecar
+  workload what "csi-sidecars.workloads" lists, where it is about the pods of one controller
+
+A chart that has this one as a dependency finds its values and chart under .Subcharts (docs/drivers.md):
+
+  {{- $sidecars := index .Subcharts "csi-sidecars" }}
+  {{- include "csi-sidecars.container" (dict "values" $sidecars.Values "release" .Release "chart" $sidecars.Chart "app" "attacher") }}
+*/}}
+
+{{- define "csi-sidecars.name" -}}
+{{ .values.nameOverride | default .chart.Name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{/* Short enough for the longest name made from it. */}}
+{{- define "csi-sidecars.fullname" -}}
+{{- $name := include "csi-sidecars.name" . -}}
+{{- $full := ternary .release.Name (printf "%s-%s" .release.Name $name) (contains $name .release.Name) -}}
+{{ .values.fullnameOverride | default $full | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The enabled sidecars, as JSON. */}}
+{{- define "csi-sidecars.apps" -}}
+{{- $apps := list -}}
+{{- range $app := list "attacher" "resizer" -}}
+{{- if (get $.values $app).enabled }}{{ $apps = append $apps $app }}{{ end -}}
+{{- end -}}
+{{ $apps | toJson }}
+{{- end }}
+
+{{/* Which pods there are and which sidecars run in them, as JSON: [{name, component, apps}]. */}}
+{{- define "csi-sidecars.workloads" -}}
+{{- $fullname := include "csi-sidecars.fullname" . -}}
+{{- $apps := include "csi-sidecars.apps" . | fromJsonArray -}}
+{{- $workloads := list -}}
+{{- if and (eq .values.mode "shared") $apps -}}
+{{- $workloads = list (dict "name" (printf "%s-controller" $fullname) "component" "controller" "apps" $apps) -}}
+{{- else if eq .values.mode "separate" -}}
+{{- range $app := $apps -}}
+{{- $workloads = append $workloads (dict "name" (printf "%s-%s" $fullname $app) "component" $app "apps" (list $app)) -}}
+{{- end -}}
+{{- end -}}
+{{ $workloads | toJson }}
+{{- end }}
+
+{{/* What tells the pods of one controller from all others; never changes in an upgrade. */}}
+{{- define "csi-sidecars.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "csi-sidecars.name" . }}
+app.kubernetes.io/instance: {{ .release.Name }}
+app.kubernetes.io/component: {{ .workload.component }}
+{{- end }}
+
+{{/* Without a component: the caller adds one where there is one. */}}
+{{- define "csi-sidecars.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .chart.Name .chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/name: {{ include "csi-sidecars.name" . }}
+app.kubernetes.io/instance: {{ .release.Name }}
+app.kubernetes.io/version: {{ .chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .release.Service }}
+{{- with .values.driver.name }}
+app.kubernetes.io/part-of: {{ . }}
+{{- end }}
+{{- with .values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The metadata of an object; `name` and `namespace` (empty: none) in the dict, `component` and `labels` may be. */}}
+{{- define "csi-sidecars.metadata" -}}
+name: {{ .name }}
+{{- with .namespace }}
+namespace: {{ . }}
+{{- end }}
+labels:
+  {{- include "csi-sidecars.labels" . | nindent 2 }}
+  {{- with .component }}
+  app.kubernetes.io/component: {{ . }}
+  {{- end }}
+  {{- with .labels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with merge (dict) (.annotations | default dict) .values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* In mode separate each sidecar has its own account, so that neither gets the other's rights. */}}
+{{- define "csi-sidecars.serviceAccountName" -}}
+{{- $name := .values.serviceAccount.name -}}
+{{- if not .values.serviceAccount.create -}}
+{{ $name | default "default" }}
+{{- else if eq .values.mode "separate" -}}
+{{ $name | default (include "csi-sidecars.fullname" .) }}-{{ .workload.component }}
+{{- else -}}
+{{ $name | default (include "csi-sidecars.fullname" .) }}
+{{- end -}}
+{{- end }}
+
+{{- define "csi-sidecars.leaseNamespace" -}}
+{{ .values.leaderElection.namespace | default .release.Namespace }}
+{{- end }}
+
+{{- define "csi-sidecars.image" -}}
+{{- $image := (get .values .app).image -}}
+{{- $repository := $image.repository -}}
+{{- with .values.image.registry }}{{ $repository = printf "%s/%s" (trimSuffix "/" .) $repository }}{{ end -}}
+{{- if $image.digest -}}
+{{ $repository }}@{{ $image.digest }}
+{{- else -}}
+{{ $repository }}:{{ $image.tag | default .chart.AppVersion }}
+{{- end -}}
+{{- end }}

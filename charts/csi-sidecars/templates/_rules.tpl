@@ -1,0 +1,62 @@
+{{/* The cluster-wide rules of a sidecar, and no more than it uses. */}}
+{{- define "csi-sidecars.rules" -}}
+{{- include (printf "csi-sidecars.%sRules" .app) . -}}
+{{- if .values.rbac.secrets }}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get]
+{{- end }}
+{{- with (get .values .app).additionalClusterRoleRules }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "csi-sidecars.attacherRules" -}}
+- apiGroups: [""]
+  resources: [persistentvolumes]
+  verbs: [get, list, watch, patch]
+- apiGroups: [storage.k8s.io]
+  resources: [csinodes]
+  verbs: [get, list, watch]
+- apiGroups: [storage.k8s.io]
+  resources: [volumeattachments]
+  verbs: [get, list, watch, patch]
+- apiGroups: [storage.k8s.io]
+  resources: [volumeattachments/status]
+  verbs: [patch]
+{{- end }}
+
+{{- define "csi-sidecars.resizerRules" -}}
+- apiGroups: [""]
+  resources: [persistentvolumes]
+  verbs: [get, list, watch, patch]
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [persistentvolumeclaims/status]
+  verbs: [patch]
+{{- $pods := .values.rbac.pods }}
+{{- if eq (toString $pods) "auto" }}{{ $pods = .values.resizer.handleVolumeInUseError }}{{ end }}
+{{- if $pods }}
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch]
+{{- end }}
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+- apiGroups: [storage.k8s.io]
+  resources: [volumeattributesclasses]
+  verbs: [get, list, watch]
+{{- end }}
+
+{{/* In the namespace of the Lease. `watch` lets a standby see at once that the lease is free. */}}
+{{- define "csi-sidecars.leaseRules" -}}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [get, watch, create, update]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+{{- end }}

@@ -1,0 +1,70 @@
+import { expect, it } from '@jest/globals'
+import { CHART, EXAMPLES, exampleFile, runHelm, tryRender } from './helm.ts'
+import { merged, readValues } from './values.ts'
+import { withHelm } from './with-helm.ts'
+
+withHelm('helm lint --strict', () => {
+  it('passes without any value', () => {
+    expect(runHelm(['lint', '--strict', CHART])).toMatchObject({ status: 0 })
+  })
+
+  it.each(EXAMPLES)('passes with examples/%s.yaml', (example) => {
+    const { status, stdout } = runHelm(['lint', '--strict', CHART], { files: [exampleFile(example)] })
+    expect([status, stdout]).toEqual([0, expect.stringContaining('1 chart(s) linted, 0 chart(s) failed')])
+  })
+})
+
+withHelm('values that cannot work', () => {
+  const driver = readValues(exampleFile('driver'))
+  const separate = readValues(exampleFile('separate'))
+  const failure = (base: object, values: object): string => {
+    const rendered = tryRender({ values: merged({ ...base }, { ...values }) })
+    return rendered.kind === 'failed' ? rendered.error : 'rendered'
+  }
+
+  it.each([
+    [{}, { attacher: { enabled: false }, resizer: { enabled: false } }, 'Nothing to install'],
+    [{}, {}, 'driver.containers is empty'],
+    [separate, { socketDir: { volume: { hostPath: null } } }, 'socketDir.volume needs a hostPath in mode separate'],
+    [driver, { resizer: { metricsPort: 8081 } }, 'attacher.metricsPort and resizer.metricsPort are the same'],
+    [driver, { logging: { vmodule: 'watch=5', format: 'json' } }, 'logging.vmodule is for the text format only'],
+    [
+      driver,
+      { socketDir: { volumeName: 'elsewhere' } },
+      'No container of driver.containers mounts the volume "elsewhere"',
+    ],
+    [driver, { leaderElection: { leaseDuration: '10s' } }, 'leaderElection.leaseDuration (default 15s) must be longer'],
+    [driver, { leaderElection: { renewDeadline: '1m' } }, 'leaderElection.leaseDuration (default 15s) must be longer'],
+    [driver, { leaderElection: { retryPeriod: '8.4s' } }, 'leaderElection.renewDeadline (default 10s) must be longer'],
+    [driver, { attacher: { drainTimeout: '1.5m' } }, 'attacher.drainTimeout (default 25s) must be shorter'],
+    [
+      driver,
+      { controller: { terminationGracePeriodSeconds: 25 } },
+      'attacher.drainTimeout (default 25s) must be shorter',
+    ],
+  ])('fail with a sentence: %#', (base, values, sentence) => {
+    expect(failure(base, values)).toContain(sentence)
+  })
+
+  // The schema refuses these before a template sees them; a parent chart's own schema may have been switched off.
+  it.each([
+    [{ leaderElection: { enabled: false } }, 'controller.replicaCount is more than 1 without leaderElection.enabled'],
+    [
+      { resizer: { timeout: '1m', modifyTimeout: '1m' } },
+      'resizer.timeout is given together with resizer.resizeTimeout',
+    ],
+    [{ csiDriver: { create: true }, driver: { name: '' } }, 'csiDriver.create needs driver.name'],
+  ])('fail with a sentence though the schema is skipped: %#', (values, sentence) => {
+    const skipped = runHelm(['template', 'demo', CHART, '--skip-schema-validation'], { values: merged(driver, values) })
+    expect(skipped.stderr).toContain(sentence)
+    expect(failure(driver, values)).toContain("values don't meet the specifications of the schema")
+  })
+
+  it.each([
+    { leaderElection: { leaseDuration: '10.5s', retryPeriod: '8.3s' } },
+    { leaderElection: { leaseDuration: '2m', renewDeadline: '1m', retryPeriod: '30s' } },
+    { attacher: { enabled: false }, resizer: { metricsPort: 8081 } },
+  ])('end where they can work: %j', (values) => {
+    expect(failure(driver, values)).toBe('rendered')
+  })
+})

@@ -1,0 +1,95 @@
+import { ATTACHER_FLAGS } from '@csi-sidecars/attacher/src/flags.ts'
+import { RESIZER_FLAGS } from '@csi-sidecars/resizer/src/flags.ts'
+import { type FlagTable, STANDARD_FLAGS } from '@csi-sidecars/sidecar'
+
+export type AppName = 'attacher' | 'resizer'
+
+export const APPS: readonly AppName[] = ['attacher', 'resizer']
+
+export const FLAG_TABLES: Readonly<Record<AppName, FlagTable>> = {
+  attacher: [...STANDARD_FLAGS, ...ATTACHER_FLAGS],
+  resizer: [...STANDARD_FLAGS, ...RESIZER_FLAGS],
+}
+
+/** Where the chart's values set a flag, and one value with what it is rendered as. */
+export interface FlagValue {
+  /** `APP` stands for the sidecar's name. */
+  readonly key: string
+  readonly value: unknown
+  readonly text: string
+}
+
+const own = (key: string, value: unknown, text = String(value)): FlagValue => ({ key: `APP.${key}`, value, text })
+const shared = (key: string, value: unknown, text = String(value)): FlagValue => ({ key, value, text })
+
+const STANDARD: Readonly<Record<string, FlagValue>> = {
+  'csi-address': shared('socketDir.fileName', 'other.sock', '/csi/other.sock'),
+  'drain-timeout': own('drainTimeout', '31s'),
+  'driver-grace-period': own('driverGracePeriod', '32s'),
+  'feature-gates': own(
+    'featureGates',
+    { ReleaseLeaderElectionOnExit: false, AllBeta: true },
+    'AllBeta=true,ReleaseLeaderElectionOnExit=false',
+  ),
+  'http-endpoint': own('metricsPort', 9000, ':9000'),
+  'kube-api-burst': own('kubeAPIBurst', 2000000),
+  'kube-api-qps': own('kubeAPIQPS', 12.5),
+  kubeconfig: shared('kubeconfigSecret.name', 'guest', '/etc/csi-sidecars/kubeconfig'),
+  'leader-election': shared('leaderElection.enabled', true),
+  'leader-election-labels': shared('leaderElection.labels', { tier: '1', team: 'storage' }, 'team:storage,tier:1'),
+  'leader-election-lease-duration': shared('leaderElection.leaseDuration', '33s'),
+  'leader-election-namespace': shared('leaderElection.namespace', 'leases'),
+  'leader-election-renew-deadline': shared('leaderElection.renewDeadline', '22s'),
+  'leader-election-retry-period': shared('leaderElection.retryPeriod', '3s'),
+  'logging-format': shared('logging.format', 'text'),
+  'metrics-path': shared('metrics.path', '/other'),
+  'on-driver-loss': own('onDriverLoss', 'exit'),
+  'on-lease-loss': own('onLeaseLoss', 'exit'),
+  'retry-interval-max': own('retryIntervalMax', '34s'),
+  'retry-interval-start': own('retryIntervalStart', '35ms'),
+  v: own('logLevel', 0),
+  vmodule: shared('logging.vmodule', 'watch*=4,reconcile=5'),
+}
+
+export const FLAG_VALUES: Readonly<Record<AppName, Readonly<Record<string, FlagValue>>>> = {
+  attacher: {
+    ...STANDARD,
+    'default-fstype': own('defaultFsType', 'xfs'),
+    'max-entries': own('maxEntries', 0),
+    'max-grpc-log-length': own('maxGrpcLogLength', -1),
+    'max-inflight-per-node': own('maxInflightPerNode', 4),
+    'reconcile-confirmations': own('reconcileConfirmations', 3),
+    'reconcile-sync': own('reconcileSync', '1.5h'),
+    resync: own('resync', '0s'),
+    timeout: own('timeout', '36s'),
+    'worker-threads': own('workerThreads', 1200),
+  },
+  resizer: {
+    ...STANDARD,
+    'extra-modify-metadata': own('extraModifyMetadata', true),
+    'handle-volume-inuse-error': own('handleVolumeInUseError', false),
+    master: own('master', 'https://api.example.com'),
+    'modify-timeout': own('modifyTimeout', '37s'),
+    'resize-timeout': own('resizeTimeout', '38s'),
+    'resync-period': own('resyncPeriod', '39m'),
+    timeout: own('timeout', '36s'),
+    workers: own('workers', 7),
+  },
+}
+
+/** Flags that only additionalArgs passes, with the reason. */
+export const NOT_IN_VALUES: Readonly<Record<string, string>> = {
+  automaxprocs: 'without effect',
+  'log-flush-frequency': 'without effect',
+  'log-json-info-buffer-size': 'any value but the default is refused',
+  'log-json-split-stream': 'any value but the default is refused',
+  'log-text-info-buffer-size': 'any value but the default is refused',
+  'log-text-split-stream': 'any value but the default is refused',
+  'metrics-address': 'deprecated twin of --http-endpoint',
+  version: 'prints and exits',
+}
+
+/** The key of the chart's values for a flag. */
+export function valueKey(app: AppName, flag: string): string | undefined {
+  return FLAG_VALUES[app][flag]?.key.replace('APP', app)
+}

@@ -1,0 +1,101 @@
+import type { PolicyRule } from '@csi-sidecars/kube-types'
+
+/** What the tests read of rendered objects. */
+export interface Manifest {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: Metadata
+  readonly spec?: Spec
+  readonly rules?: readonly PolicyRule[]
+  readonly roleRef?: { readonly kind: string; readonly name: string }
+  readonly subjects?: readonly { readonly kind: string; readonly name: string; readonly namespace: string }[]
+  readonly data?: Readonly<Record<string, string>>
+}
+
+interface Metadata {
+  readonly name: string
+  readonly namespace?: string
+  readonly labels?: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>>
+}
+
+interface Spec {
+  readonly replicas?: number
+  readonly selector?: Readonly<Record<string, string>> & { readonly matchLabels?: Readonly<Record<string, string>> }
+  readonly podSelector?: { readonly matchLabels: Readonly<Record<string, string>> }
+  readonly template?: { readonly metadata: Metadata; readonly spec: PodSpec }
+  readonly groups?: readonly { readonly rules: readonly AlertRule[] }[]
+  readonly ports?: readonly { readonly name: string; readonly port: number }[]
+  readonly [field: string]: unknown
+}
+
+export interface AlertRule {
+  readonly alert: string
+  readonly expr: string
+}
+
+export interface PodSpec {
+  readonly serviceAccountName: string
+  readonly containers: readonly Container[]
+  readonly initContainers?: readonly Container[]
+  readonly volumes: readonly (Readonly<Record<string, unknown>> & { readonly name: string })[]
+  readonly securityContext?: SecurityContext
+  readonly hostNetwork?: boolean
+  readonly hostPID?: boolean
+  readonly hostIPC?: boolean
+  readonly topologySpreadConstraints?: readonly { readonly labelSelector: unknown }[]
+}
+
+export interface Container {
+  readonly name: string
+  readonly image: string
+  readonly args?: readonly string[]
+  readonly env?: readonly { readonly name: string }[]
+  readonly ports?: readonly { readonly name: string; readonly containerPort: number; readonly hostPort?: number }[]
+  readonly livenessProbe?: Probe
+  readonly readinessProbe?: Probe
+  readonly securityContext?: SecurityContext
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[]
+}
+
+export interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string }
+}
+
+export interface SecurityContext {
+  readonly privileged?: boolean
+  readonly runAsNonRoot?: boolean
+  readonly runAsUser?: number
+  readonly allowPrivilegeEscalation?: boolean
+  readonly capabilities?: { readonly add?: readonly string[]; readonly drop?: readonly string[] }
+  readonly seccompProfile?: { readonly type: string }
+}
+
+const CONTROLLERS = ['Deployment', 'StatefulSet']
+
+export function ofKind(objects: readonly Manifest[], kind: string): readonly Manifest[] {
+  return objects.filter((object) => object.kind === kind)
+}
+
+export function named(objects: readonly Manifest[], kind: string, name: string): Manifest {
+  const found = ofKind(objects, kind).find(({ metadata }) => metadata.name === name)
+  if (found === undefined)
+    throw new Error(`no ${kind} ${name} among ${objects.map((o) => `${o.kind} ${o.metadata.name}`)}`)
+  return found
+}
+
+/** The pods of every controller. */
+export function podSpecs(objects: readonly Manifest[]): readonly PodSpec[] {
+  return objects.flatMap(({ kind, spec }) =>
+    CONTROLLERS.includes(kind) && spec?.template !== undefined ? [spec.template.spec] : [],
+  )
+}
+
+/** The sidecar's container, wherever it runs. */
+export function sidecar(objects: readonly Manifest[], app: 'attacher' | 'resizer'): Container {
+  const container = podSpecs(objects)
+    .flatMap(({ containers }) => containers)
+    .find(({ name }) => name === `csi-${app}`)
+  if (container === undefined) throw new Error(`no container csi-${app}`)
+  return container
+}

@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { load } from 'js-yaml'
+import { CHART, exampleFile, render } from './helm.ts'
+import { type AlertRule, named, ofKind } from './manifest.ts'
+import { metricFamilies } from './metric-table.ts'
+import { type Values, validator } from './values.ts'
+import { withHelm } from './with-helm.ts'
+
+const read = (file: string): string => readFileSync(join(CHART, file), 'utf8')
+const ALERTS = load(read('files/alerts.yaml')) as readonly AlertRule[]
+
+/** Labels that Prometheus or its operator add to what they scrape. */
+const OF_THE_TARGET = ['namespace', 'container', 'pod', 'le']
+/** Words of PromQL. */
+const PROMQL = /^(?:sum|max|by|rate|changes|histogram_quantile|label_values)$/
+
+/** The names of metrics and labels in an expression. */
+function namesIn(expression: string): { readonly metrics: readonly string[]; readonly labels: readonly string[] } {
+  const bare = expression.replace(/"[^"]*"/g, '""')
+  const grouped = [...bare.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/,\s*/))
+  const matched = [...bare.matchAll(/(\w+)(?:=~|!=|=)""/g)].map(([, label = '']) => label)
+  const withoutLabels = bare.replace(/\{[^}]*\}|by \([^)]*\)|\[[^\]]*\]/g, '')
+  const metrics = [...withoutLabels.matchAll(/[a-z]\w+/g)].map(([name]) => name).filter((name) => !PROMQL.test(name))
+  return { metrics, labels: [...grouped, ...matched].filter((label) => !OF_THE_TARGET.includes(label)) }
+}
+
+async function unknownNames(expression: string): Promise<readonly string[]> {
+  const families = await metricFamilies()
+  const { metrics, labels } = namesIn(expression)
+  const found = metrics.map((name) => ({
+    name,
+    family: families.find(
+      (family) => family.name === name.replace(family.type === 'histogram' ? /_(?:bucket|sum|count)$/ : /$^/, ''),
+    ),
+  }))
+  const known = found.flatMap(({ family }) => family?.labels ?? [])
+  return [
+    ...found.filter(({ family }) => family === undefined).map(({ name }) => name),
+    ...labels.filter((label) => !known.includes(label)),
+  ]
+}
+
+describe('alerts', () => {
+  it.each(ALERTS.map(({ alert, expr }) => [alert, expr]))(
+    '%s asks for metrics and labels that there are',
+    async (_, expr) => {
+      expect(namesIn(expr).metrics).not.toEqual([])
+      expect(await unknownNames(expr)).toEqual([])
+    },
+  )
+
+  it.each(ALERTS.map((rule) => [rule.alert, rule.expr]))('%s asks about this release only', (_, expr) => {
+    expect(expr.match(/OWN/g)).toHaveLength(namesIn(expr).metrics.length)
+  })
+
+  it('are told apart by their names', () => {
+    expect(new Set(ALERTS.map(({ alert }) => alert)).size).toBe(ALERTS.length)
+  })
+})
+
+describe('the dashboard', () => {
+  interface Panel {
+    readonly type: string
+    readonly title: string
+    readonly targets?: readonly { readonly expr: string }[]
+  }
+  const { panels } = JSON.parse(read('files/dashboard.json')) as { panels: readonly Panel[] }
+  const graphs = panels.filter(({ type }) => type !== 'row')
+
+  it.each(graphs.map(({ title, targets = [] }) => [title, targets.map(({ expr }) => expr)] as const))(
+    'panel %s asks for metrics and labels that there are',
+    async (_, expressions) => {
+      expect(expressions).not.toEqual([])
+      for (const expression of expressions) expect(await unknownNames(expression)).toEqual([])
+    },
+  )
+})
+
+withHelm('rendered monitoring', () => {
+  const objects = render({ files: [exampleFile('every-value')] })
+  const definitions = JSON.parse(readFileSync(join(import.meta.dirname, 'schemas/monitoring.json'), 'utf8')) as Values
+
+  it.each(['ServiceMonitor', 'PodMonitor', 'PrometheusRule'])('%s is one that the operator understands', (kind) => {
+    const validate = validator({ ...definitions, $ref: `#/definitions/${kind}` })
+    const [object] = ofKind(objects, kind)
+    expect(validate(object) || validate.errors).toBe(true)
+  })
+
+  it('has a Service with its port for each sidecar', () => {
+    const ports = ofKind(objects, 'Service').map(({ metadata, spec }) => [
+      metadata.name,
+      spec?.ports?.map(({ name, port }) => `${name}:${port}`),
+    ])
+    expect(ports).toEqual([
+      ['example-sidecars-attacher-metrics', ['metrics-attach:22012']],
+      ['example-sidecars-resizer-metrics', ['metrics-resizer:22013']],
+    ])
+    const { metadata } = named(objects, 'Service', 'example-sidecars-attacher-metrics')
+    expect(metadata.annotations).toMatchObject({
+      'prometheus.io/scrape': 'true',
+      'prometheus.io/port': '22012',
+      'prometheus.io/path': '/all/metrics',
+    })
+  })
+
+  it('has a ServiceMonitor that finds the Services', () => {
+    const selector = ofKind(objects, 'ServiceMonitor')[0]?.spec?.selector?.matchLabels
+    for (const { metadata } of ofKind(objects, 'Service'))
+      expect(metadata.labels).toMatchObject(selector ?? { no: 'selector' })
+  })
+
+  it('has every alert, about the namespace of the release', () => {
+    const rules = ofKind(objects, 'PrometheusRule')[0]?.spec?.groups?.flatMap((group) => group.rules) ?? []
+    expect(rules.map(({ alert }) => alert)).toEqual(ALERTS.map(({ alert }) => alert))
+    for (const { expr } of rules) expect(expr).toContain('namespace="storage",container=~"csi-(attacher|resizer)"')
+  })
+
+  it('has the dashboard as it is in the chart', () => {
+    const { data } = named(objects, 'ConfigMap', 'example-sidecars-dashboard')
+    expect(JSON.parse(data?.['csi-sidecars.json'] ?? '')).toEqual(JSON.parse(read('files/dashboard.json')))
+  })
+
+  it('is there only when asked for', () => {
+    const kinds = render({ files: [exampleFile('driver')] }).map(({ kind }) => kind)
+    for (const kind of ['Service', 'ServiceMonitor', 'PodMonitor', 'PrometheusRule', 'ConfigMap', 'NetworkPolicy']) {
+      expect(kinds).not.toContain(kind)
+    }
+  })
+})

@@ -1,0 +1,160 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from '@jest/globals'
+import { load } from 'js-yaml'
+import { APPS } from './flag-values.ts'
+import { CHART, exampleFile, render } from './helm.ts'
+import { type Manifest, named, ofKind, type PodSpec, podSpecs, sidecar } from './manifest.ts'
+import { baselineViolations, restrictedViolations } from './pod-security.ts'
+import { merged, readValues } from './values.ts'
+import { withHelm } from './with-helm.ts'
+
+const ROOT = join(CHART, '../..')
+
+it('the chart says the version of the sidecars', () => {
+  const chart = load(readFileSync(join(CHART, 'Chart.yaml'), 'utf8')) as { version: string; appVersion: string }
+  const versions = APPS.map((app) => JSON.parse(readFileSync(join(ROOT, 'apps', app, 'package.json'), 'utf8')).version)
+  expect([chart.appVersion, chart.version]).toEqual([`v${versions[0]}`, versions[0]])
+  expect(versions[1]).toBe(versions[0])
+})
+
+withHelm('rendered pods', () => {
+  const defaults = render({ files: [exampleFile('driver')] })
+  const withValues = (values: object): readonly Manifest[] =>
+    render({ values: merged(readValues(exampleFile('driver')), { ...values }) })
+  const pod = (objects: readonly Manifest[]) => podSpecs(objects)[0] as PodSpec
+
+  it('hold the driver and both sidecars, with the socket between them', () => {
+    const { containers } = pod(defaults)
+    expect(containers.map(({ name }) => name)).toEqual(['driver', 'csi-attacher', 'csi-resizer'])
+    for (const { volumeMounts } of containers)
+      expect(volumeMounts).toContainEqual({ name: 'socket-dir', mountPath: '/csi' })
+    expect(pod(defaults).volumes).toEqual([{ name: 'socket-dir', emptyDir: {} }])
+  })
+
+  it('are two, and spread over nodes', () => {
+    const controller = ofKind(defaults, 'Deployment')[0]
+    expect(controller?.spec?.replicas).toBe(2)
+    expect(pod(defaults).topologySpreadConstraints).toEqual([
+      {
+        maxSkew: 1,
+        topologyKey: 'kubernetes.io/hostname',
+        whenUnsatisfiable: 'ScheduleAnyway',
+        labelSelector: controller?.spec?.selector,
+      },
+    ])
+  })
+
+  it('are the pods that every selector means', () => {
+    const objects = render({ files: [exampleFile('monitored')] })
+    const labels = ofKind(objects, 'Deployment')[0]?.spec?.template?.metadata.labels
+    const selectors = [
+      ofKind(objects, 'Deployment')[0]?.spec?.selector?.matchLabels,
+      ofKind(objects, 'PodDisruptionBudget')[0]?.spec?.selector?.matchLabels,
+      ofKind(objects, 'NetworkPolicy')[0]?.spec?.podSelector?.matchLabels,
+      ...ofKind(objects, 'Service').map(({ spec }) => spec?.selector),
+    ]
+    expect(selectors).toHaveLength(5)
+    for (const selector of selectors) expect(labels).toMatchObject(selector ?? { missing: 'selector' })
+  })
+
+  it.each(APPS)('ask the %s whether it lives and is ready', (app) => {
+    const { livenessProbe, readinessProbe, ports = [] } = sidecar(defaults, app)
+    expect(livenessProbe).toMatchObject({ httpGet: { path: '/livez' }, initialDelaySeconds: 30, failureThreshold: 3 })
+    expect(readinessProbe).toMatchObject({ httpGet: { path: '/readyz' } })
+    const known = ports.map(({ name }) => name)
+    expect(known).toEqual([livenessProbe?.httpGet.port])
+    expect(known[0]?.length).toBeLessThanOrEqual(15)
+  })
+
+  it('take the image from the registry, by tag or digest', () => {
+    const digest = `sha256:${'a'.repeat(64)}`
+    const objects = withValues({ image: { registry: 'example.com/x/' }, resizer: { image: { digest, tag: 'v1' } } })
+    expect(sidecar(objects, 'attacher').image).toMatch(/^example\.com\/x\/csi-attacher:v\d+\.\d+\.\d+$/)
+    expect(sidecar(objects, 'resizer').image).toBe(`example.com/x/csi-resizer@${digest}`)
+  })
+
+  it("have the driver's containers templated", () => {
+    const { containers, initContainers, volumes } = pod(render({ files: [exampleFile('every-value')] }))
+    expect(containers[0]?.args).toContain('--cluster=demo')
+    expect(initContainers?.[0]?.args).toEqual(['storage'])
+    expect(volumes).toContainEqual({ name: 'driver-config', configMap: { name: 'demo-config' } })
+  })
+
+  it('have the kubeconfig of the other cluster where there is one', () => {
+    const objects = render({ files: [exampleFile('hosted-control-plane')] })
+    for (const app of APPS) {
+      expect(sidecar(objects, app).args).toContain('--kubeconfig=/etc/csi-sidecars/kubeconfig')
+      expect(sidecar(objects, app).volumeMounts).toContainEqual({
+        name: 'csi-sidecars-kubeconfig',
+        mountPath: '/etc/csi-sidecars',
+        readOnly: true,
+      })
+    }
+    expect(pod(objects).volumes).toContainEqual({
+      name: 'csi-sidecars-kubeconfig',
+      secret: { secretName: 'guest-kubeconfig' },
+    })
+  })
+
+  it('are one controller for each sidecar in mode separate', () => {
+    const objects = render({ files: [exampleFile('separate')] })
+    for (const app of APPS) {
+      const controller = named(objects, 'Deployment', `demo-csi-sidecars-${app}`)
+      expect(controller.spec?.template?.spec.containers.map(({ name }) => name)).toEqual([`csi-${app}`])
+      expect(controller.spec?.template?.spec.volumes).toEqual([
+        { name: 'socket-dir', hostPath: { path: '/var/lib/kubelet/plugins/example.csi.k8s.io', type: 'Directory' } },
+      ])
+      expect(named(objects, 'PodDisruptionBudget', `demo-csi-sidecars-${app}`).spec?.selector).toEqual(
+        controller.spec?.selector,
+      )
+    }
+  })
+
+  it.each(APPS)('are without the other sidecar when only the %s is enabled', (app) => {
+    const other = app === 'attacher' ? 'resizer' : 'attacher'
+    const names = pod(withValues({ [other]: { enabled: false } })).containers.map(({ name }) => name)
+    expect(names).toEqual(['driver', `csi-${app}`])
+  })
+
+  it('replace the strategy as a whole', () => {
+    const recreate = withValues({ controller: { updateStrategy: { type: 'Recreate' } } })
+    expect(ofKind(recreate, 'Deployment')[0]?.spec?.['strategy']).toEqual({ type: 'Recreate' })
+  })
+
+  it('may be privileged without contradicting themselves', () => {
+    const objects = withValues({ attacher: { securityContext: { privileged: true } } })
+    expect(sidecar(objects, 'attacher').securityContext).toMatchObject({ privileged: true })
+    expect(sidecar(objects, 'attacher').securityContext).not.toHaveProperty('allowPrivilegeEscalation')
+  })
+
+  it('pass the Pod Security level baseline', () => {
+    expect(baselineViolations(pod(defaults))).toEqual([])
+  })
+
+  it('pass the Pod Security level restricted with examples/restricted.yaml', () => {
+    expect(restrictedViolations(pod(render({ files: [exampleFile('restricted')] })))).toEqual([])
+  })
+
+  it('would be seen to break the levels', () => {
+    const broken = withValues({
+      controller: { hostNetwork: true },
+      attacher: { securityContext: { privileged: true } },
+    })
+    expect(baselineViolations(pod(broken))).toEqual(['hostNetwork', 'csi-attacher privileged'])
+    expect(restrictedViolations(pod(defaults))).toContain('csi-attacher may be root')
+  })
+})
+
+withHelm('the CSIDriver', () => {
+  it("belongs to the driver's own chart unless asked for", () => {
+    const values = readValues(exampleFile('driver'))
+    expect(ofKind(render({ values }), 'CSIDriver')).toEqual([])
+    const made = named(
+      render({ values: merged(values, { csiDriver: { create: true } }) }),
+      'CSIDriver',
+      'example.csi.k8s.io',
+    )
+    expect(made.spec).toEqual({ attachRequired: true })
+  })
+})

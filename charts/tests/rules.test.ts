@@ -1,0 +1,123 @@
+import type { PolicyRule } from '@csi-sidecars/kube-types'
+import { expect, it } from '@jest/globals'
+import { exampleFile, type RenderOptions, render } from './helm.ts'
+import { named, ofKind } from './manifest.ts'
+import { merged, readValues } from './values.ts'
+import { withHelm } from './with-helm.ts'
+
+const READ = ['get', 'list', 'watch']
+const rule = (apiGroup: string, resource: string, verbs: readonly string[]): PolicyRule => ({
+  apiGroups: [apiGroup],
+  resources: [resource],
+  verbs: [...verbs],
+})
+
+/** What the sidecars ask of the API server, and what drivers' charts grant today. */
+const ATTACHER = [
+  rule('', 'persistentvolumes', [...READ, 'patch']),
+  rule('storage.k8s.io', 'csinodes', READ),
+  rule('storage.k8s.io', 'volumeattachments', [...READ, 'patch']),
+  rule('storage.k8s.io', 'volumeattachments/status', ['patch']),
+]
+const PODS = rule('', 'pods', READ)
+const RESIZER = [
+  rule('', 'persistentvolumes', [...READ, 'patch']),
+  rule('', 'persistentvolumeclaims', READ),
+  rule('', 'persistentvolumeclaims/status', ['patch']),
+  PODS,
+  rule('', 'events', ['create', 'patch']),
+  rule('storage.k8s.io', 'volumeattributesclasses', READ),
+]
+const LEASES = [
+  rule('coordination.k8s.io', 'leases', ['get', 'watch', 'create', 'update']),
+  rule('', 'events', ['create', 'patch']),
+]
+const SECRETS = rule('', 'secrets', ['get'])
+
+withHelm('rendered rules', () => {
+  const objectsOf = (values: object = {}) => render(withValues(values))
+  const withValues = (values: object): RenderOptions => ({
+    values: merged(readValues(exampleFile('driver')), { ...values }),
+  })
+  const clusterRules = (app: string, values: object = {}) =>
+    named(objectsOf(values), 'ClusterRole', `demo-csi-sidecars-external-${app}-role`).rules
+
+  it('of the attacher are those of the contract', () => {
+    expect(clusterRules('attacher')).toEqual(ATTACHER)
+  })
+
+  it('of the resizer are those of the contract', () => {
+    expect(clusterRules('resizer')).toEqual(RESIZER)
+  })
+
+  it('in the namespace of the lease are those of leader election', () => {
+    const objects = objectsOf({ leaderElection: { namespace: 'leases' } })
+    const role = named(objects, 'Role', 'demo-csi-sidecars-leases')
+    expect(role.rules).toEqual(LEASES)
+    expect(role.metadata.namespace).toBe('leases')
+    expect(named(objects, 'RoleBinding', 'demo-csi-sidecars-leases').metadata.namespace).toBe('leases')
+  })
+
+  it('name no lease without leader election', () => {
+    const alone = objectsOf({ leaderElection: { enabled: false }, controller: { replicaCount: 1 } })
+    expect(ofKind(alone, 'Role')).toEqual([])
+  })
+
+  it.each([
+    ['auto', true, RESIZER],
+    ['auto', false, RESIZER.filter((one) => one !== PODS)],
+    [true, false, RESIZER],
+    [false, true, RESIZER.filter((one) => one !== PODS)],
+  ])('with rbac.pods %p and the in-use check %p', (pods, handleVolumeInUseError, expected) => {
+    expect(clusterRules('resizer', { rbac: { pods }, resizer: { handleVolumeInUseError } })).toEqual(expected)
+  })
+
+  it('open every secret only when asked to', () => {
+    expect(clusterRules('attacher', { rbac: { secrets: true } })).toEqual([...ATTACHER, SECRETS])
+  })
+
+  it('open single secrets by their names', () => {
+    const secretNames = [{ namespace: 'backend', names: ['login', 'key'] }]
+    const role = named(objectsOf({ rbac: { secretNames } }), 'Role', 'demo-csi-sidecars-secrets')
+    expect(role.metadata.namespace).toBe('backend')
+    expect(role.rules).toEqual([{ ...SECRETS, resourceNames: ['login', 'key'] }])
+  })
+
+  it('have what the user adds', () => {
+    const additionalClusterRoleRules = [rule('', 'nodes', ['get'])]
+    expect(clusterRules('resizer', { resizer: { additionalClusterRoleRules } })).toEqual([
+      ...RESIZER,
+      ...additionalClusterRoleRules,
+    ])
+  })
+
+  it('are made for enabled sidecars only', () => {
+    const names = ofKind(objectsOf({ resizer: { enabled: false } }), 'ClusterRole').map(({ metadata }) => metadata.name)
+    expect(names).toEqual(['demo-csi-sidecars-external-attacher-role'])
+  })
+
+  it('are bound to the one account of the shared pod', () => {
+    const objects = objectsOf()
+    const bindings = [...ofKind(objects, 'ClusterRoleBinding'), ...ofKind(objects, 'RoleBinding')]
+    expect(new Set(bindings.flatMap(({ subjects = [] }) => subjects.map(({ name }) => name)))).toEqual(
+      new Set(['demo-csi-sidecars']),
+    )
+  })
+
+  it('are bound to an account of its own for each separate sidecar', () => {
+    const objects = render({ files: [exampleFile('separate')] })
+    const boundTo = ofKind(objects, 'ClusterRoleBinding').map(({ roleRef, subjects }) => [
+      roleRef?.name,
+      subjects?.map(({ name }) => name),
+    ])
+    expect(boundTo).toEqual([
+      ['demo-csi-sidecars-external-attacher-role', ['demo-csi-sidecars-attacher']],
+      ['demo-csi-sidecars-external-resizer-role', ['demo-csi-sidecars-resizer']],
+    ])
+  })
+
+  it('are left out with rbac.create false', () => {
+    const kinds = ['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding']
+    expect(objectsOf({ rbac: { create: false } }).filter(({ kind }) => kinds.includes(kind))).toEqual([])
+  })
+})

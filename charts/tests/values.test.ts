@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from '@jest/globals'
+import { EXAMPLES, exampleFile } from './helm.ts'
+import { at, get, isMap, merged, readValues, schema, VALUES_FILE, type Values, validator } from './values.ts'
+
+const DEFAULTS = readValues(VALUES_FILE)
+const EVERY = readValues(exampleFile('every-value'))
+const SCHEMA = schema()
+const validate = validator()
+
+/** Keys that a parent chart sets and that have no value of their own. */
+const OF_A_PARENT = ['enabled', 'global']
+
+/** `a.b` of each map whose keys are the chart's own, and the keys that it may have. */
+function maps(of: Values = SCHEMA, path = ''): [path: string, keys: readonly string[]][] {
+  const resolved = typeof of['$ref'] === 'string' ? (get(SCHEMA, of['$ref'].slice(2).replace('/', '.')) as Values) : of
+  if (resolved['additionalProperties'] !== false) return []
+  const properties = resolved['properties'] as Values
+  const below = Object.entries(properties).flatMap(([key, value]) =>
+    maps(value as Values, path ? `${path}.${key}` : key),
+  )
+  return [[path, Object.keys(properties)], ...below]
+}
+
+const valueAt = (values: Values, path: string): unknown => (path === '' ? values : get(values, path))
+const MAPS = maps()
+
+describe('values.schema.json', () => {
+  it('takes the defaults', () => {
+    expect(validate(DEFAULTS) || validate.errors).toBe(true)
+  })
+
+  it.each(EXAMPLES)('takes examples/%s.yaml', (example) => {
+    expect(validate(merged(DEFAULTS, readValues(exampleFile(example)))) || validate.errors).toBe(true)
+  })
+
+  it('knows exactly the keys that values.yaml documents', () => {
+    for (const [path, keys] of MAPS) {
+      const documented = Object.keys(valueAt(DEFAULTS, path) as Values)
+      const optional = path.endsWith('Probe') ? ['successThreshold', 'terminationGracePeriodSeconds'] : OF_A_PARENT
+      expect([path, documented.sort()]).toEqual([
+        path,
+        keys.filter((key) => !optional.includes(key) || documented.includes(key)).sort(),
+      ])
+    }
+  })
+
+  it.each(MAPS.flatMap(([path, keys]) => keys.map((key) => (path ? `${path}.${key}` : key))))(
+    'refuses %s misspelt',
+    (key) => {
+      const misspelt = merged(DEFAULTS, at(`${key}s_`, get(DEFAULTS, key) ?? {}))
+      expect(validate(misspelt)).toBe(false)
+      expect(validate.errors?.[0]?.keyword).toBe('additionalProperties')
+    },
+  )
+
+  it.each([
+    ['a duration without a unit', 'attacher.timeout', '60'],
+    ['a duration that is a number', 'attacher.timeout', 60],
+    ['days', 'attacher.reconcileSync', '1d'],
+    ['an argument that is no flag', 'resizer.additionalArgs', ['timeout=5s']],
+    ['a feature gate that is text', 'resizer.featureGates', { VolumeAttributesClass: 'false' }],
+    ['a burst of zero', 'attacher.kubeAPIBurst', 0],
+    ['no workers', 'resizer.workers', 0],
+    ['a broken worker', 'attacher.workerThreads', 1.5],
+    ['a verbosity over 10', 'attacher.logLevel', 11],
+    ['an unknown format', 'logging.format', 'logfmt'],
+    ['an unknown policy', 'image.pullPolicy', 'Sometimes'],
+    ['an unknown mode', 'mode', 'sidecar'],
+    ['an unknown controller', 'controller.kind', 'Job'],
+    ['a digest that is none', 'attacher.image.digest', 'latest'],
+    ['another selector', 'commonLabels', { 'app.kubernetes.io/name': 'mine' }],
+    ['a label that is a number', 'controller.podLabels', { tier: 1 }],
+    ['secrets without a namespace', 'rbac.secretNames', [{ names: ['login'] }]],
+  ])('refuses %s', (_, key, value) => {
+    expect(validate(merged(DEFAULTS, at(key, value)))).toBe(false)
+  })
+
+  it.each([
+    ['--timeout beside --resize-timeout', { resizer: { timeout: '1m', resizeTimeout: '2m' } }],
+    ['two replicas without leader election', { leaderElection: { enabled: false }, controller: { replicaCount: 2 } }],
+    ['a CSIDriver without a name', { csiDriver: { create: true }, driver: { name: '' } }],
+  ])('refuses %s', (_, values) => {
+    expect(validate(merged(DEFAULTS, values))).toBe(false)
+  })
+
+  it.each(['120s', '2m', '1.5h', '100ms', '1h30m', '0s', ''])('takes the duration "%s"', (text) => {
+    expect(validate(merged(DEFAULTS, at('attacher.timeout', text)))).toBe(true)
+  })
+})
+
+describe('examples/every-value.yaml', () => {
+  it('sets every key, and none to its default', () => {
+    const same = (before: unknown, after: unknown): boolean => JSON.stringify(before) === JSON.stringify(after)
+    const leaves = (values: Values, path = ''): string[] =>
+      Object.entries(values).flatMap(([key, value]) => {
+        const name = path ? `${path}.${key}` : key
+        return isMap(value) && MAPS.some(([map]) => map === name) ? leaves(value, name) : [name]
+      })
+    const kept = leaves(DEFAULTS).filter(
+      (key) => same(get(DEFAULTS, key), get(EVERY, key)) || get(EVERY, key) === undefined,
+    )
+    // What must stay for the rest to be rendered, or to be used at all.
+    expect(kept).toEqual([
+      'mode',
+      'logging.format',
+      'leaderElection.enabled',
+      'attacher.enabled',
+      'attacher.image.digest',
+      'attacher.livenessProbe.enabled',
+      'attacher.readinessProbe.enabled',
+      'resizer.enabled',
+      'resizer.timeout',
+      ...['livenessProbe', 'readinessProbe'].flatMap((probe) =>
+        ['initialDelaySeconds', 'periodSeconds', 'timeoutSeconds', 'failureThreshold'].map(
+          (key) => `resizer.${probe}.${key}`,
+        ),
+      ),
+      'rbac.create',
+      'serviceAccount.create',
+      'controller.podDisruptionBudget.enabled',
+    ])
+  })
+})
+
+describe('values.yaml', () => {
+  it('has no line longer than a screen', () => {
+    const lines = readFileSync(VALUES_FILE, 'utf8').split('\n')
+    expect(lines.filter((line) => line.length > 120)).toEqual([])
+  })
+})

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv, type ValidateFunction } from 'ajv'
+import { load } from 'js-yaml'
+import { CHART } from './helm.ts'
+
+export type Values = Readonly<Record<string, unknown>>
+
+export function readValues(file: string): Values {
+  return load(readFileSync(file, 'utf8')) as Values
+}
+
+export const VALUES_FILE = join(CHART, 'values.yaml')
+
+export function schema(): Values {
+  return JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 'utf8')) as Values
+}
+
+export function validator(of: Values = schema()): ValidateFunction {
+  return new Ajv({
+    allErrors: true,
+    strict: true,
+    strictTypes: false,
+    strictRequired: false,
+    allowUnionTypes: true,
+  }).compile(of)
+}
+
+export function isMap(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** As Helm lays one values file over another. */
+export function merged(base: Values, over: Values): Values {
+  const result: Record<string, unknown> = { ...base }
+  for (const [key, value] of Object.entries(over)) {
+    const below = result[key]
+    result[key] = isMap(below) && isMap(value) ? merged(below, value) : value
+  }
+  return result
+}
+
+/** `{a: {b: value}}` of `a.b`. */
+export function at(path: string, value: unknown): Values {
+  return path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Values
+}
+
+export function get(values: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((inner, key) => (isMap(inner) ? inner[key] : undefined), values)
+}

@@ -1,0 +1,59 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { APPS } from './flag-values.ts'
+import { CHART, exampleFile, render, runHelm, VENDOR_CHART } from './helm.ts'
+import { type Manifest, named, podSpecs, sidecar } from './manifest.ts'
+import { withHelm } from './with-helm.ts'
+
+withHelm("a vendor's chart with this one as a dependency", () => {
+  let folder: string
+  let objects: readonly Manifest[]
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'vendor-'))
+    // The same way from one to the other as in the repository.
+    cpSync(CHART, join(folder, 'csi-sidecars'), { recursive: true })
+    const chart = join(folder, 'tests/vendor-chart')
+    cpSync(VENDOR_CHART, chart, { recursive: true })
+    const built = runHelm(['dependency', 'build', chart])
+    if (built.status !== 0) throw new Error(built.stderr)
+    objects = render({ chart })
+  })
+
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  it('renders its own objects only', () => {
+    expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
+      'ClusterRole vendor-controller',
+      'Deployment vendor-controller',
+      'Role vendor-controller-leases',
+    ])
+  })
+
+  it.each(APPS)('has the same container of the %s as our own Deployment', (app) => {
+    const ours = sidecar(render({ files: [exampleFile('driver')] }), app)
+    const { image, args, ...theirs } = sidecar(objects, app)
+    expect(theirs).toEqual({ ...ours, image: undefined, args: undefined })
+    expect(image).toBe(`registry.example.com/storage/${ours.image}`)
+    expect(args).toEqual(
+      ours.args?.map((argument) => (app === 'attacher' ? argument.replace('=60s', '=90s') : argument)),
+    )
+  })
+
+  it('has the rules of both sidecars', () => {
+    const ours = render({ files: [exampleFile('driver')] })
+    const rules = APPS.flatMap(
+      (app) => named(ours, 'ClusterRole', `demo-csi-sidecars-external-${app}-role`).rules ?? [],
+    )
+    expect(named(objects, 'ClusterRole', 'vendor-controller').rules).toEqual(rules)
+    expect(named(objects, 'Role', 'vendor-controller-leases').rules).toEqual(
+      named(ours, 'Role', 'demo-csi-sidecars-leases').rules,
+    )
+  })
+
+  it('has the volume of the socket', () => {
+    expect(podSpecs(objects)[0]?.volumes).toEqual([{ name: 'socket-dir', emptyDir: {} }])
+  })
+})

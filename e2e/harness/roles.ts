@@ -1,0 +1,43 @@
+import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, type ClusterRole, type PolicyRule } from '@csi-sidecars/kube-types'
+import type { Api } from './api.ts'
+import type { App } from './subject.ts'
+
+/** What drivers' charts grant today; neither sidecar may need more. */
+export const RULES: Readonly<Record<App, readonly PolicyRule[]>> = {
+  attacher: [
+    { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'list', 'watch', 'patch'] },
+    { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
+    { apiGroups: ['storage.k8s.io'], resources: ['csinodes'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: ['storage.k8s.io'], resources: ['volumeattachments'], verbs: ['get', 'list', 'watch', 'patch'] },
+    { apiGroups: ['storage.k8s.io'], resources: ['volumeattachments/status'], verbs: ['patch'] },
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
+  ],
+  resizer: [
+    { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'list', 'watch', 'patch'] },
+    { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [''], resources: ['persistentvolumeclaims/status'], verbs: ['patch'] },
+    { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+    { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
+    { apiGroups: ['storage.k8s.io'], resources: ['volumeattributesclasses'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
+  ],
+}
+
+/** Lets the groups of the token file do what the charts let the sidecars do. */
+export async function grant(api: Api): Promise<void> {
+  for (const [app, rules] of Object.entries(RULES)) {
+    await api.create(CLUSTER_ROLES, clusterRole(`csi-${app}`, rules))
+    await api.create(CLUSTER_ROLE_BINDINGS, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: `csi-${app}s` },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: `csi-${app}` },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: `csi-${app}s` }],
+    })
+  }
+}
+
+export function clusterRole(name: string, rules: readonly PolicyRule[]): ClusterRole {
+  return { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name }, rules }
+}

@@ -1,0 +1,120 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Cluster } from './cluster.ts'
+import { temporaryFolder } from './processes.ts'
+import type { Check, Ground, Story } from './story.ts'
+import type { App, Binaries, Target } from './subject.ts'
+import { errorText, World } from './world.ts'
+
+export interface RunOptions {
+  readonly stories: readonly Story[]
+  readonly checks: readonly Check[]
+  readonly target: Target
+  readonly binaries: Binaries
+  readonly executables: Readonly<Record<App, string>>
+  readonly originals: Readonly<Record<App, string>>
+  readonly cluster: Cluster
+  readonly concurrency: number
+  /** Where failing stories leave what is needed to understand them. */
+  readonly reports: string
+  readonly say: (line: string) => void
+}
+
+export interface Tally {
+  readonly passed: number
+  readonly failed: number
+}
+
+const STORY_LIMIT_MS = 120_000
+
+/** Tells the stories, several at a time: most of them wait most of the time. Those that want to be alone come last. */
+export async function run(options: RunOptions): Promise<Tally> {
+  const folder = temporaryFolder('stories')
+  const fitting = options.stories.filter((story) => fits(story, options))
+  const tally = { passed: 0, failed: 0 }
+  let next = 0
+  const count = async (title: string, told: Promise<string | undefined>): Promise<void> => {
+    const began = performance.now()
+    const failure = await told
+    tally[failure === undefined ? 'passed' : 'failed'] += 1
+    const seconds = ((performance.now() - began) / 1000).toFixed(1)
+    options.say(
+      `${failure === undefined ? 'ok  ' : 'FAIL'} ${options.target.padEnd(8)} ${seconds.padStart(6)} s  ${title}`,
+    )
+    if (failure !== undefined) options.say(failure)
+  }
+  const tell = (story: Story): Promise<void> => {
+    next += 1
+    return count(story.title, tellOne(story, { ...options, id: `s${next}`, folder: join(folder, `s${next}`) }))
+  }
+  const together = fitting.filter(({ alone }) => alone !== true)
+  const teller = async (): Promise<void> => {
+    for (let story = together.shift(); story !== undefined; story = together.shift()) await tell(story)
+  }
+  await Promise.all(Array.from({ length: options.concurrency }, teller))
+  for (const story of fitting.filter(({ alone }) => alone === true)) await tell(story)
+  for (const check of options.checks.filter(({ target }) => target === options.target)) {
+    await count(check.title, checkOne(check, { ...options, folder: join(options.reports, slug(check.title)) }))
+  }
+  return tally
+}
+
+function fits(story: Story, { target, binaries }: RunOptions): boolean {
+  return (story.only ?? binaries) === binaries && (story.target ?? target) === target
+}
+
+async function tellOne(
+  story: Story,
+  options: RunOptions & { id: string; folder: string },
+): Promise<string | undefined> {
+  mkdirSync(options.folder, { recursive: true })
+  const world = new World({ ...options, app: story.app })
+  let failure: string | undefined
+  try {
+    await within(story.within ?? STORY_LIMIT_MS, story.tell(world))
+  } catch (error) {
+    const report = join(options.reports, slug(story.title))
+    world.report(report, error)
+    failure = `${indent(errorText(error))}\n     the logs of all sides are in ${report}`
+  }
+  try {
+    await world.close()
+  } catch (error) {
+    failure ??= indent(`could not clean up: ${errorText(error)}`)
+  }
+  return failure
+}
+
+async function checkOne({ tell, within: limit }: Check, ground: Ground): Promise<string | undefined> {
+  const { folder } = ground
+  mkdirSync(folder, { recursive: true })
+  try {
+    await within(limit ?? STORY_LIMIT_MS, tell(ground))
+    return undefined
+  } catch (error) {
+    return `${indent(errorText(error))}\n     more is in ${folder}`
+  }
+}
+
+async function within(ms: number, told: Promise<void>): Promise<void> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = AbortSignal.timeout(ms)
+  timer.addEventListener('abort', () => reject(new Error(`the story did not end within ${ms} ms`)), { once: true })
+  told.catch(() => undefined)
+  await Promise.race([told, promise])
+}
+
+function slug(title: string): string {
+  return title
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 100)
+}
+
+function indent(text: string): string {
+  return text
+    .split('\n')
+    .slice(0, 40)
+    .map((line) => `     ${line.slice(0, 1200)}`)
+    .join('\n')
+}

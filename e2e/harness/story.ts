@@ -1,0 +1,60 @@
+import type { Cluster } from './cluster.ts'
+import type { App, Binaries, Target } from './subject.ts'
+import type { World } from './world.ts'
+
+export interface StoryOptions {
+  /** Told only for these; with the reason in the story's comment. */
+  readonly only?: Binaries
+  readonly target?: Target
+  /** Nothing else runs meanwhile: the story counts time or touches what all share. */
+  readonly alone?: boolean
+  readonly within?: number
+}
+
+export interface Story extends StoryOptions {
+  readonly app: App
+  readonly title: string
+  readonly tell: (world: World) => Promise<void>
+}
+
+const stories: Story[] = []
+
+/** A set of stories about one binary; each name is a sentence about it. */
+export function storiesOf(app: App, chapter: string) {
+  return (
+    sentence: string,
+    ...rest: [(world: World) => Promise<void>] | [StoryOptions, (world: World) => Promise<void>]
+  ) => {
+    const [options, tell] = rest.length === 1 ? [{}, rest[0]] : rest
+    stories.push({ ...options, app, title: `${app}, ${chapter}: ${sentence}`, tell })
+  }
+}
+
+export function allStories(): readonly Story[] {
+  return stories
+}
+
+export interface Ground {
+  readonly cluster: Cluster
+  /** For what explains a failure. */
+  readonly folder: string
+  readonly executables: Readonly<Record<App, string>>
+}
+
+/** Something about the ground itself: nothing else runs meanwhile. */
+export interface Check {
+  readonly title: string
+  readonly target: Target
+  readonly within?: number | undefined
+  readonly tell: (ground: Ground) => Promise<void>
+}
+
+const checks: Check[] = []
+
+export function check(title: string, target: Target, tell: Check['tell'], within?: number): void {
+  checks.push({ title, target, within, tell })
+}
+
+export function allChecks(): readonly Check[] {
+  return checks
+}

@@ -1,0 +1,144 @@
+// The stories, against the built binaries: `npm run e2e -- [--target real] [--binaries originals] [--grep TEXT] ...`
+import { copyFileSync, existsSync, globSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { Cluster } from './harness/cluster.ts'
+import { startControlPlane } from './harness/control-plane.ts'
+import { startEmulated } from './harness/emulated.ts'
+import { temporaryFolder } from './harness/processes.ts'
+import { grant } from './harness/roles.ts'
+import { run, type Tally } from './harness/runner.ts'
+import { allChecks, allStories } from './harness/story.ts'
+import type { App, Binaries, Target } from './harness/subject.ts'
+import { build, controlPlaneBinaries, hasGo, originals } from './tools/binaries.ts'
+
+const { values } = parseArgs({
+  options: {
+    grep: { type: 'string', multiple: true, default: [] },
+    skip: { type: 'string', multiple: true, default: [] },
+    target: { type: 'string', default: 'both' },
+    binaries: { type: 'string', default: 'ours' },
+    concurrency: { type: 'string', default: '4' },
+    repeat: { type: 'string', default: '1' },
+    list: { type: 'boolean', default: false },
+  },
+})
+
+const REPORTS_KEPT = 8
+const root = resolve(import.meta.dirname, '..')
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}
+
+process.exitCode = await main()
+
+async function main(): Promise<number> {
+  for (const file of globSync('stories/**/*.ts', { cwd: import.meta.dirname }).sort()) {
+    await import(join(import.meta.dirname, file))
+  }
+  const stories = allStories().filter(({ title }) => wanted(title))
+  const checks = allChecks().filter(({ title }) => wanted(title))
+  if (values.list) {
+    for (const { title, only } of stories) say(only === undefined ? title : `${title} (${only} only)`)
+    for (const { title } of checks) say(title)
+    return 0
+  }
+  const binaries = values.binaries === 'originals' ? 'originals' : 'ours'
+  const lacking = prepare(binaries, stories)
+  if (lacking !== undefined) {
+    say(lacking)
+    return 2
+  }
+  const reports = reportFolder()
+  const executables = copied(executablesOf(binaries))
+  const total = { passed: 0, failed: 0 }
+  for (const target of targets()) {
+    const logs = join(reports, target)
+    mkdirSync(logs, { recursive: true })
+    await using lane = await open(target, logs)
+    for (let round = 0; round < Number(values.repeat); round += 1) {
+      const { cluster } = lane
+      const concurrency = Number(values.concurrency)
+      const common = { target, binaries, executables, originals: originals(root), cluster, concurrency, say } as const
+      add(total, await run({ ...common, stories, checks, reports: logs }))
+    }
+  }
+  writeFileSync(join(root, '.cache', 'e2e', 'results.json'), JSON.stringify(total))
+  say(`${total.passed} passed, ${total.failed} failed`)
+  return total.failed === 0 && total.passed > 0 ? 0 : 1
+}
+
+function targets(): readonly Target[] {
+  if (values.target === 'both') return ['emulator', 'real']
+  if (values.target === 'real' || values.target === 'emulator') return [values.target]
+  throw new Error(`--target is real, emulator or both, not ${values.target}`)
+}
+
+async function open(target: Target, logs: string): Promise<{ cluster: Cluster } & AsyncDisposable> {
+  const assets = controlPlaneBinaries(root)
+  if (target === 'real' && 'remedy' in assets) throw new Error(assets.remedy)
+  const cluster =
+    'folder' in assets && target === 'real'
+      ? await startControlPlane({ binaries: assets.folder, logs })
+      : await startEmulated()
+  await grant(cluster.api)
+  return { cluster, [Symbol.asyncDispose]: () => cluster.stop() }
+}
+
+/** Builds what is missing; one line when that is not possible. */
+function prepare(binaries: Binaries, stories: readonly { readonly app: App }[]): string | undefined {
+  if (targets().includes('real')) {
+    const assets = controlPlaneBinaries(root)
+    if ('remedy' in assets) return assets.remedy
+  }
+  if (hasGo()) for (const name of ['csi-attacher', 'csi-resizer', 'csi-sanity']) build(root, name)
+  const executables = executablesOf(binaries)
+  const missing = stories.map(({ app }) => executables[app]).find((path) => !existsSync(path))
+  if (missing !== undefined) return `${missing} is missing: npm run build`
+  return undefined
+}
+
+function add(total: { passed: number; failed: number }, tally: Tally): void {
+  total.passed += tally.passed
+  total.failed += tally.failed
+}
+
+/** A folder for this run; those of older runs go. */
+function reportFolder(): string {
+  const parent = join(root, '.cache', 'e2e')
+  mkdirSync(parent, { recursive: true })
+  const old = readdirSync(parent)
+    .filter((name) => name.startsWith('run-'))
+    .sort()
+  for (const name of old.slice(0, -REPORTS_KEPT)) rmSync(join(parent, name), { recursive: true, force: true })
+  const folder = join(parent, `run-${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}-${process.pid}`)
+  mkdirSync(folder)
+  return folder
+}
+
+function wanted(title: string): boolean {
+  return values.grep.every((text) => title.includes(text)) && !values.skip.some((text) => title.includes(text))
+}
+
+/** A build that is made meanwhile does not disturb the run. */
+function copied(executables: Record<App, string>): Record<App, string> {
+  const folder = temporaryFolder('executables')
+  const copy = (from: string): string => {
+    const to = join(folder, basename(from))
+    if (existsSync(from)) copyFileSync(from, to)
+    return to
+  }
+  return { attacher: copy(executables.attacher), resizer: copy(executables.resizer) }
+}
+
+function executablesOf(binaries: Binaries): Record<App, string> {
+  const { E2E_ATTACHER, E2E_RESIZER } = process.env
+  const usual =
+    binaries === 'originals'
+      ? originals(root)
+      : {
+          attacher: join(root, 'apps/attacher/dist/csi-attacher'),
+          resizer: join(root, 'apps/resizer/dist/csi-resizer'),
+        }
+  return { attacher: E2E_ATTACHER ?? usual.attacher, resizer: E2E_RESIZER ?? usual.resizer }
+}

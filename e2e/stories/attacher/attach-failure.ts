@@ -1,0 +1,425 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import {
+  CSI_NODES,
+  PERSISTENT_VOLUMES,
+  SECRETS,
+  VOLUME_ATTACHMENTS,
+  type VolumeAttachment,
+} from '@csi-sidecars/kube-types'
+import { partOf, refusal } from '../../harness/gate.ts'
+import { attachment, csiNode, secret, type VolumeParts, volume } from '../../harness/objects.ts'
+import { says } from '../../harness/says.ts'
+import { storiesOf } from '../../harness/story.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import type { World } from '../../harness/world.ts'
+import { attach, attached, attachFailed, gapsOf, type Scene, scene, volumeCalls } from './scene.ts'
+
+const story = storiesOf('attacher', 'attach fails')
+
+interface Row {
+  readonly what: string
+  readonly arrange: (t: World, at: Scene) => Promise<unknown>
+  readonly text: (t: World) => string
+}
+
+const withVolume =
+  (pv: (t: World) => VolumeParts) =>
+  (t: World, at: Scene): Promise<unknown> =>
+    attach(t, at, { pv: pv(t) })
+
+/** Everything that can fail before the driver is asked. None of it may leave our finalizer on the VA. */
+const BEFORE_THE_CALL: readonly Row[] = [
+  {
+    what: 'PV missing',
+    arrange: (t, { node }) =>
+      t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv: t.name('pv'), node })),
+    text: (t) => `persistentvolume "${t.name('pv')}" not found`,
+  },
+  {
+    what: 'PV being deleted',
+    arrange: async (t, { node }) => {
+      const pv = t.name('pv')
+      await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName, { metadata: { finalizers: ['example.com/keep'] } }))
+      await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+      await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv, node }))
+    },
+    text: (t) => `PersistentVolume "${t.name('pv')}" is marked for deletion`,
+  },
+  {
+    what: 'a source that is neither CSI nor migrated',
+    arrange: withVolume(() => ({ csi: null, hostPath: { path: '/x' } })),
+    text: () => 'pv spec contained non-csi source that was not migrated',
+  },
+  {
+    what: 'ReadOnlyMany with ReadWriteOnce',
+    arrange: withVolume(() => ({ accessModes: ['ReadWriteOnce', 'ReadOnlyMany'] })),
+    text: () => 'CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume',
+  },
+  {
+    what: 'secret missing',
+    arrange: withVolume((t) => ({ csi: { controllerPublishSecretRef: { name: t.name('no'), namespace: 'default' } } })),
+    text: (t) => `failed to load secret "default/${t.name('no')}": secrets "${t.name('no')}" not found`,
+  },
+  {
+    what: 'CSINode missing',
+    arrange: (t) => attach(t, { node: t.name('nowhere') }),
+    text: (t) => `csinode.storage.k8s.io "${t.name('nowhere')}" not found`,
+  },
+  {
+    what: 'CSINode without the driver',
+    arrange: async (t) => {
+      await t.create(CSI_NODES, csiNode(t.name('bare'), { 'other.example.com': 'x' }))
+      await attach(t, { node: t.name('bare') })
+    },
+    text: (t) => `CSINode ${t.name('bare')} does not contain driver ${t.driverName}`,
+  },
+]
+
+for (const { what, arrange, text } of BEFORE_THE_CALL) {
+  story(`${what}: attachError says so, no errorCode, no finalizer on the VA, no call`, async (t) => {
+    const at = await scene(t)
+    await arrange(t, at)
+    const { status, metadata } = await attachFailed(t)
+    equal(status?.attachError?.message, text(t))
+    equal(status?.attachError?.errorCode, undefined)
+    equal(status?.attached, false)
+    equal(metadata?.finalizers, undefined)
+    equal(volumeCalls(at.driver), [])
+    const [write] = at.attacher.gate.writes('volumeattachments/status')
+    equal(write?.contentType, 'application/merge-patch+json')
+    equal(Object.keys(partOf(write, 'status') as object), ['attachError'])
+    match(String(partOf(write, 'status', 'attachError', 'time')), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+    const line = await at.attacher.line('"Error processing"')
+    says(line, `err=${JSON.stringify(`failed to attach: ${text(t)}`)}`)
+    says(line, `VolumeAttachment="${t.name('va')}"`)
+  })
+}
+
+story('the PV finalizer is refused: attachError with the reason, and no call', async (t) => {
+  const at = await scene(t)
+  const refused = refusal(403, 'Forbidden', 'persistentvolumes "x" is forbidden: no')
+  at.attacher.gate.rules.push(({ method, resource }) =>
+    method === 'PATCH' && resource === 'persistentvolumes' ? refused : undefined,
+  )
+  await attach(t, at)
+  const { status, metadata } = await attachFailed(t)
+  equal(
+    status?.attachError?.message,
+    'could not add PersistentVolume finalizer: persistentvolumes "x" is forbidden: no',
+  )
+  equal(metadata?.finalizers, undefined)
+  equal(volumeCalls(at.driver), [])
+})
+
+story('the VA finalizer is refused: attachError with the reason, and no call', async (t) => {
+  const at = await scene(t)
+  const refused = refusal(403, 'Forbidden', 'volumeattachments "x" is forbidden: no')
+  at.attacher.gate.rules.push(({ method, resource }) =>
+    method === 'PATCH' && resource === 'volumeattachments' ? refused : undefined,
+  )
+  await attach(t, at)
+  equal(
+    (await attachFailed(t)).status?.attachError?.message,
+    'could not save VolumeAttachment: volumeattachments "x" is forbidden: no',
+  )
+  equal(volumeCalls(at.driver), [])
+})
+
+story('the status is refused: no attachError, published once more after the backoff', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=700ms'] })
+  let refusals = 0
+  at.attacher.gate.rules.push(({ resource, body }) => {
+    if (resource !== 'volumeattachments/status' || !JSON.stringify(body).includes('"attached":true')) return undefined
+    refusals += 1
+    return refusals === 1 ? refusal(500, 'InternalError', 'etcd is tired') : undefined
+  })
+  await attach(t, at)
+  const { status } = await attached(t)
+  equal(status?.attachError, undefined)
+  const writes = at.attacher.gate.writes('volumeattachments/status').map(({ body }) => JSON.stringify(body))
+  ok(
+    writes.every((body) => body !== undefined && !body.includes('attachError":{')),
+    'no attachError was written',
+  )
+  const publishes = at.driver.callsOf('ControllerPublishVolume')
+  ok(publishes.length >= 2, `${publishes.length} publishes`)
+  if (t.ours) {
+    equal(publishes.length, 2)
+    ok((gapsOf(publishes)[0] ?? 0) >= 650, `retried after ${gapsOf(publishes)} ms`)
+  }
+  ok(at.attacher.stderr.includes('failed to mark as attached: etcd is tired'), 'the reason is logged')
+})
+
+const CODES: readonly (readonly [code: number, name: string])[] = [
+  [1, 'Canceled'],
+  [2, 'Unknown'],
+  [3, 'InvalidArgument'],
+  [4, 'DeadlineExceeded'],
+  [5, 'NotFound'],
+  [6, 'AlreadyExists'],
+  [7, 'PermissionDenied'],
+  [8, 'ResourceExhausted'],
+  [9, 'FailedPrecondition'],
+  [10, 'Aborted'],
+  [11, 'OutOfRange'],
+  [12, 'Unimplemented'],
+  [13, 'Internal'],
+  [14, 'Unavailable'],
+  [15, 'DataLoss'],
+  [16, 'Unauthenticated'],
+]
+
+story('each gRPC code: message, errorCode, finalizer stays, retried', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
+  const codeOf = new Map(CODES.map(([code]) => [`${t.name(`pv-${code}`)}-handle`, code]))
+  at.driver.on('ControllerPublishVolume', ({ request }) => {
+    const code = codeOf.get(String(request['volume_id'])) ?? 13
+    return { code, message: `why ${code}` }
+  })
+  for (const [code] of CODES) await attach(t, at, { suffix: `-${code}` })
+  for (const [code, name] of CODES) {
+    const { status, metadata } = await attachFailed(t, '', t.name(`va-${code}`))
+    equal(status?.attachError?.message, `rpc error: code = ${name} desc = why ${code}`)
+    equal(status?.attachError?.errorCode, code)
+    equal(metadata?.finalizers, [at.finalizer])
+    const handle = `${t.name(`pv-${code}`)}-handle`
+    const callsOfIt = (): number =>
+      volumeCalls(at.driver).filter(({ request }) => request['volume_id'] === handle).length
+    await eventually(`retries after ${name}`, () => callsOfIt() > 3)
+  }
+})
+
+story('a driver that hangs: the deadline passes locally, in Go’s words', async (t) => {
+  const at = await scene(t, { args: ['--timeout=1s'] })
+  at.driver.on('ControllerPublishVolume', 'hang')
+  await attach(t, at)
+  const { status } = await attachFailed(t)
+  equal(status?.attachError?.message, 'rpc error: code = DeadlineExceeded desc = context deadline exceeded')
+  equal(status?.attachError?.errorCode, 4)
+})
+
+story('MutableCSINodeAllocatableCount=false: no errorCode', async (t) => {
+  const at = await scene(t, { args: ['--feature-gates=MutableCSINodeAllocatableCount=false'] })
+  at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
+  await attach(t, at)
+  const { status } = await attachFailed(t)
+  equal(status?.attachError?.message, 'rpc error: code = ResourceExhausted desc = full')
+  equal(status?.attachError?.errorCode, undefined)
+})
+
+story('an errorCode of before is removed when the next failure has none', async (t) => {
+  const name = t.name('secret')
+  const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] })
+  at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
+  await t.create(SECRETS, secret('default', name, { a: 'b' }))
+  await attach(t, at, { pv: { csi: { controllerPublishSecretRef: { name, namespace: 'default' } } } })
+  await attachFailed(t, 'full')
+  await t.api.delete(SECRETS, { name, namespace: 'default' })
+  const { status } = await attachFailed(t, 'failed to load secret')
+  equal(status?.attachError?.errorCode, undefined)
+  const patch = at.attacher.gate
+    .writes('volumeattachments/status')
+    .find(({ body }) => JSON.stringify(body).includes('failed to load secret'))
+  equal(partOf(patch, 'status', 'attachError', 'errorCode'), null)
+})
+
+story('the same failure again writes only the new time', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=1500ms', '--retry-interval-max=1500ms'] })
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'same' })
+  await attach(t, at)
+  const repeated = (): object | undefined =>
+    at.attacher.gate
+      .writes('volumeattachments/status')
+      .slice(1)
+      .map((write) => partOf(write, 'status', 'attachError') as object)
+      .find((attachError) => attachError !== undefined && Object.keys(attachError).join() === 'time')
+  await eventually('a patch of the time alone', repeated)
+})
+
+story('an error longer than 1024 bytes does not stop the retries', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=100ms'] })
+  at.driver.on('ControllerPublishVolume', (_, nth) =>
+    nth < 3 ? { code: 13, message: 'é'.repeat(1200) } : { reply: {} },
+  )
+  const { va } = await attach(t, at)
+  if (t.ours) {
+    const { status } = await attachFailed(t)
+    const message = status?.attachError?.message ?? ''
+    ok(Buffer.byteLength(message) <= 1024 && Buffer.byteLength(message) > 900, `${Buffer.byteLength(message)} bytes`)
+    ok(message.startsWith('rpc error: code = Internal desc = ééé'))
+  }
+  await attached(t, va)
+})
+
+story('success clears attachError in the patch that says attached', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
+  at.driver.on('ControllerPublishVolume', (_, nth) =>
+    nth < 3 ? { code: 13, message: 'not yet' } : { reply: { publishContext: { a: 'b' } } },
+  )
+  await attach(t, at)
+  const { status } = await attached(t)
+  if (t.ours) {
+    equal(status, { attached: true, attachmentMetadata: { a: 'b' } })
+    const last = at.attacher.gate.writes('volumeattachments/status').at(-1)
+    equal(last?.body, { status: { attached: true, attachmentMetadata: { a: 'b' }, attachError: null } })
+  }
+})
+
+story('backoff: doubles from --retry-interval-start to --retry-interval-max', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=1600ms'] })
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
+  await attach(t, at)
+  const tries = t.ours ? 6 : 7
+  await eventually('enough tries', () => volumeCalls(at.driver).length >= tries)
+  // A fresh VA is often tried twice by the originals before they wait: of them only the ceiling can be told.
+  const gaps = gapsOf(volumeCalls(at.driver)).slice(t.ours ? 0 : -2)
+  const wanted = t.ours ? [400, 800, 1600, 1600, 1600] : [1600, 1600]
+  for (const [index, want] of wanted.entries()) {
+    const gap = gaps[index] ?? 0
+    ok(gap >= want * 0.95 && gap < want * 1.1 + 400, `gaps ${gaps} instead of ${wanted}`)
+  }
+})
+
+story('backoff starts over after a success', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=300ms', '--retry-interval-max=60s'] })
+  let failing = true
+  at.driver.on('ControllerPublishVolume', () => (failing ? { code: 13, message: 'no' } : { reply: {} }))
+  const { va } = await attach(t, at)
+  await eventually('three tries', () => volumeCalls(at.driver).length >= 4)
+  failing = false
+  await attached(t)
+  failing = true
+  const before = volumeCalls(at.driver).length
+  await t.api.merge(VOLUME_ATTACHMENTS, { name: va, subresource: 'status' }, { status: { attached: false } })
+  await eventually('three more tries', () => volumeCalls(at.driver).length >= before + 3, { within: 4000 })
+})
+
+story('one that fails does not delay others', async (t) => {
+  const at = await scene(t)
+  const bad = `${t.name('pv-bad')}-handle`
+  at.driver.on('ControllerPublishVolume', ({ request }) =>
+    request['volume_id'] === bad ? { code: 13, message: 'no' } : { reply: {} },
+  )
+  await attach(t, at, { suffix: '-bad' })
+  await attachFailed(t, '', t.name('va-bad'))
+  await attach(t, at, { suffix: '-good' })
+  await attached(t, t.name('va-good'))
+})
+
+const SLOW_RETRY = { args: ['--retry-interval-start=60s'] }
+
+async function failedOnce(t: World): Promise<Scene & { va: string }> {
+  const at = await scene(t, SLOW_RETRY)
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
+  const { va } = await attach(t, at)
+  await attachFailed(t)
+  // The originals try a fresh VA twice before they wait.
+  await pause(700)
+  return { ...at, va }
+}
+
+story('a change of labels during the backoff brings a try at once', async (t) => {
+  const { driver, va } = await failedOnce(t)
+  const before = volumeCalls(driver).length
+  await t.api.merge(VOLUME_ATTACHMENTS, { name: va }, { metadata: { labels: { touched: 'yes' } } })
+  await eventually('another try', () => volumeCalls(driver).length > before, { within: 3000 })
+})
+
+story('somebody editing attachError brings no try', async (t) => {
+  const { driver, attacher, va } = await failedOnce(t)
+  const before = volumeCalls(driver).length
+  const edit = { status: { attachError: { message: 'edited', time: '2020-01-01T00:00:00Z' } } }
+  await t.api.merge(VOLUME_ATTACHMENTS, { name: va, subresource: 'status' }, edit)
+  await never('another try', () => volumeCalls(driver).length > before, 1500)
+  ok(attacher.linesWith('"Ignoring VolumeAttachment change"').length > 0)
+})
+
+story('somebody removing attachError brings no try', async (t) => {
+  const { driver, va } = await failedOnce(t)
+  const before = volumeCalls(driver).length
+  await t.api.merge(VOLUME_ATTACHMENTS, { name: va, subresource: 'status' }, { status: { attachError: null } })
+  await never('another try', () => volumeCalls(driver).length > before, 1500)
+})
+
+story('--resync tries ahead of the backoff', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=60s', '--resync=2s'] })
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
+  await attach(t, at)
+  await eventually('several tries', () => volumeCalls(at.driver).length >= 4, { within: 20_000 })
+})
+
+story('a CSINode that gains the driver wakes the VA at once', { only: 'ours' }, async (t) => {
+  const at = await scene(t, SLOW_RETRY)
+  const node = t.name('late')
+  await t.create(CSI_NODES, csiNode(node, { 'other.example.com': 'x' }))
+  await attach(t, { node })
+  await attachFailed(t, 'does not contain driver')
+  const began = Date.now()
+  await t.api.merge(
+    CSI_NODES,
+    { name: node },
+    { spec: { drivers: [{ name: t.driverName, nodeID: 'late-id', topologyKeys: [] }] } },
+  )
+  await attached(t)
+  ok(Date.now() - began < 2000, `woken after ${Date.now() - began} ms`)
+  equal(volumeCalls(at.driver)[0]?.request['node_id'], 'late-id')
+})
+
+story('a PV that appears wakes the VA at once', { only: 'ours' }, async (t) => {
+  const at = await scene(t, SLOW_RETRY)
+  const pv = t.name('pv')
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv, node: at.node }))
+  await attachFailed(t, 'not found')
+  const began = Date.now()
+  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName))
+  await attached(t)
+  ok(Date.now() - began < 2000, `woken after ${Date.now() - began} ms`)
+})
+
+story('RetryInfo of the driver sets the next try', { only: 'ours' }, async (t) => {
+  const at = await scene(t, SLOW_RETRY)
+  at.driver.on('ControllerPublishVolume', (_, nth) =>
+    nth === 0 ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } } : { reply: {} },
+  )
+  await attach(t, at)
+  await attached(t)
+  const [gap = 0] = gapsOf(volumeCalls(at.driver))
+  ok(gap > 1800 && gap < 2700, `retried after ${gap} ms`)
+})
+
+story('a secret that is no UTF-8 fails, and is not sent damaged', async (t) => {
+  const at = await scene(t)
+  const name = t.name('secret')
+  await t.create(SECRETS, secret('default', name, { key: Buffer.from([0xff, 0xfe]) }))
+  await attach(t, at, { pv: { csi: { controllerPublishSecretRef: { name, namespace: 'default' } } } })
+  const { status }: VolumeAttachment = await attachFailed(t)
+  match(status?.attachError?.message ?? '', /UTF-8/)
+  equal(volumeCalls(at.driver), [])
+})
+
+story('the error itself cannot be saved: a line, and the retries go on', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=400ms'] })
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
+  let saving = false
+  at.attacher.gate.rules.push(({ resource, body }) =>
+    !saving && resource === 'volumeattachments/status' && JSON.stringify(body).includes('attachError')
+      ? refusal(500, 'InternalError', 'etcd is tired')
+      : undefined,
+  )
+  await attach(t, at)
+  const line = await at.attacher.line('"Failed to save attach error to VolumeAttachment"')
+  says(line, 'err="etcd is tired"', `VolumeAttachment="${t.name('va')}"`)
+  await eventually('retries', () => volumeCalls(at.driver).length >= 4)
+  saving = true
+  equal((await attachFailed(t)).status?.attachError?.message, 'rpc error: code = Internal desc = no')
+})
+
+story('--resync=0 never tries ahead of the backoff', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=60s', '--resync=0'] })
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
+  await attach(t, at)
+  await attachFailed(t)
+  await pause(700)
+  const before = volumeCalls(at.driver).length
+  await never('another try', () => volumeCalls(at.driver).length > before, 2500)
+})

@@ -1,0 +1,305 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { PERSISTENT_VOLUMES, SECRETS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { partOf } from '../../harness/gate.ts'
+import { attachment, secret, type VolumeParts, volume } from '../../harness/objects.ts'
+import { storiesOf } from '../../harness/story.ts'
+import { eventually, never } from '../../harness/waiting.ts'
+import { attach, attached, NODE_ID_ANNOTATION, outline, scene, volumeCalls } from './scene.ts'
+
+const story = storiesOf('attacher', 'attach')
+
+story('PV finalizer, VA finalizer and annotation, publish, status: in this order and with these bodies', async (t) => {
+  const { driver, attacher, node, finalizer } = await scene(t)
+  driver.on('ControllerPublishVolume', { reply: { publishContext: { device: '/dev/x' } } })
+  const names = await attach(t, { node })
+  const va = await attached(t)
+  const writes = await attacher.gate.settledWrites()
+  equal(outline(t, writes), [
+    'PATCH persistentvolumes 200',
+    'PATCH volumeattachments 200',
+    'PATCH volumeattachments/status 200',
+  ])
+  const [pvPatch, vaPatch, statusPatch] = writes
+  equal(pvPatch?.contentType, 'application/json-patch+json')
+  equal(pvPatch?.body, [
+    { op: 'test', path: '/metadata/finalizers', value: null },
+    { op: 'add', path: '/metadata/finalizers', value: [finalizer] },
+  ])
+  equal(vaPatch?.contentType, 'application/merge-patch+json')
+  equal(vaPatch?.body, {
+    metadata: { annotations: { [NODE_ID_ANNOTATION]: `${node}-id` }, finalizers: [finalizer] },
+  })
+  equal(statusPatch?.contentType, 'application/merge-patch+json')
+  equal(statusPatch?.body, { status: { attached: true, attachmentMetadata: { device: '/dev/x' } } })
+  equal(va.status, { attached: true, attachmentMetadata: { device: '/dev/x' } })
+  equal(va.metadata?.finalizers, [finalizer])
+  equal(va.metadata?.annotations, { [NODE_ID_ANNOTATION]: `${node}-id` })
+  const pv = await t.api.get(PERSISTENT_VOLUMES, { name: names.pv })
+  equal(pv.metadata?.finalizers, [finalizer])
+  const [publish] = volumeCalls(driver)
+  equal(publish?.request, {
+    volume_id: `${names.pv}-handle`,
+    node_id: `${node}-id`,
+    volume_capability: { mount: {}, access_mode: { mode: 'SINGLE_NODE_WRITER' } },
+  })
+  equal(Math.round((publish?.timeoutMs ?? 0) / 1000), 15)
+  ok((vaPatch?.end ?? Infinity) <= (publish?.start ?? 0), 'the finalizer is stored before the driver is called')
+  ok((statusPatch?.time ?? 0) >= (publish?.end ?? Infinity), 'the status follows the driver')
+})
+
+story('exactly one publish for each of twenty fresh attachments', { only: 'ours' }, async (t) => {
+  const { driver, node } = await scene(t)
+  const suffixes = Array.from({ length: 20 }, (_, index) => `-${index}`)
+  await Promise.all(suffixes.map((suffix) => attach(t, { node }, { suffix })))
+  for (const suffix of suffixes) await attached(t, t.name(`va${suffix}`))
+  equal(driver.callsOf('ControllerPublishVolume').length, 20)
+})
+
+story('an empty publish context leaves no attachmentMetadata', async (t) => {
+  const { node } = await scene(t)
+  await attach(t, { node })
+  equal((await attached(t)).status, { attached: true })
+})
+
+story('finalizers of others stay where they are, ours comes last', async (t) => {
+  const { attacher, node, finalizer } = await scene(t)
+  const others = ['example.com/b', 'example.com/a']
+  const names = await attach(
+    t,
+    { node },
+    { pv: { metadata: { finalizers: others } }, va: { metadata: { finalizers: others } } },
+  )
+  await attached(t)
+  const [pvPatch, vaPatch] = await attacher.gate.settledWrites()
+  equal(pvPatch?.body, [{ op: 'add', path: '/metadata/finalizers/-', value: finalizer }])
+  equal(partOf(vaPatch, 'metadata'), {
+    annotations: { [NODE_ID_ANNOTATION]: `${node}-id` },
+    finalizers: [...others, finalizer],
+  })
+  equal((await t.api.get(PERSISTENT_VOLUMES, { name: names.pv })).metadata?.finalizers, [...others, finalizer])
+})
+
+story('a PV that has the finalizer already is not written', async (t) => {
+  const { attacher, node, finalizer } = await scene(t)
+  await attach(t, { node }, { pv: { metadata: { finalizers: [finalizer] } } })
+  await attached(t)
+  equal(outline(t, attacher.gate.writes()), ['PATCH volumeattachments 200', 'PATCH volumeattachments/status 200'])
+})
+
+story('a VA that has finalizer and annotation already is not written before the publish', async (t) => {
+  const { attacher, node, finalizer } = await scene(t)
+  const metadata = { finalizers: [finalizer], annotations: { [NODE_ID_ANNOTATION]: `${node}-id` } }
+  await attach(t, { node }, { va: { metadata } })
+  await attached(t)
+  equal(outline(t, attacher.gate.writes()), ['PATCH persistentvolumes 200', 'PATCH volumeattachments/status 200'])
+})
+
+story('a wrong node id in the annotation is overwritten, and only it is', async (t) => {
+  const { driver, attacher, node, finalizer } = await scene(t)
+  const metadata = { finalizers: [finalizer], annotations: { [NODE_ID_ANNOTATION]: 'wrong', other: 'kept' } }
+  await attach(t, { node }, { va: { metadata } })
+  const va = await attached(t)
+  const [, vaPatch] = await attacher.gate.settledWrites()
+  equal(vaPatch?.body, { metadata: { annotations: { [NODE_ID_ANNOTATION]: `${node}-id` } } })
+  equal(va.metadata?.annotations, { [NODE_ID_ANNOTATION]: `${node}-id`, other: 'kept' })
+  equal(volumeCalls(driver)[0]?.request['node_id'], `${node}-id`)
+})
+
+story('a PV of another driver is published all the same', async (t) => {
+  const { driver, node } = await scene(t)
+  await attach(t, { node }, { pv: { csi: { driver: 'other.example.com' } } })
+  await attached(t)
+  equal(volumeCalls(driver).length, 1)
+})
+
+story('an inline volume is published without touching any PV', async (t) => {
+  const { driver, attacher, node } = await scene(t)
+  const va = t.name('va')
+  const inlineVolumeSpec = {
+    accessModes: ['ReadWriteMany'],
+    mountOptions: ['ro'],
+    csi: { driver: t.driverName, volumeHandle: 'inline-1', fsType: 'xfs', volumeAttributes: { a: 'b' } },
+  }
+  await t.create(VOLUME_ATTACHMENTS, attachment(va, t.driverName, { node, source: { inlineVolumeSpec } }))
+  await attached(t)
+  equal(outline(t, attacher.gate.writes()), ['PATCH volumeattachments 200', 'PATCH volumeattachments/status 200'])
+  equal(volumeCalls(driver)[0]?.request, {
+    volume_id: 'inline-1',
+    node_id: `${node}-id`,
+    volume_capability: {
+      mount: { fs_type: 'xfs', mount_flags: ['ro'] },
+      access_mode: { mode: 'MULTI_NODE_MULTI_WRITER' },
+    },
+    volume_context: { a: 'b' },
+  })
+})
+
+story('an attachment of another attacher is left alone', async (t) => {
+  const { driver, attacher, node } = await scene(t)
+  const pv = t.name('pv')
+  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName))
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('other'), `not-${t.driverName}`, { pv, node }))
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv, node }))
+  await attached(t)
+  await never(
+    'a write to the foreign VA',
+    () => attacher.gate.writes().find(({ name }) => name === t.name('other')),
+    500,
+  )
+  equal(volumeCalls(driver).length, t.ours ? 1 : volumeCalls(driver).length)
+})
+
+story('status.attached reset to false by somebody is published again', async (t) => {
+  const { driver, node } = await scene(t)
+  const { va } = await attach(t, { node })
+  await attached(t)
+  const before = volumeCalls(driver).length
+  await t.api.merge(VOLUME_ATTACHMENTS, { name: va, subresource: 'status' }, { status: { attached: false } })
+  await eventually('another publish', () => volumeCalls(driver).length > before)
+  await attached(t)
+})
+
+story('an attachment that is attached at start causes no call and no write', async (t) => {
+  const first = await scene(t)
+  const { va } = await attach(t, first)
+  await attached(t)
+  const { status } = await t.api.get(VOLUME_ATTACHMENTS, { name: va })
+  first.attacher.signal('SIGKILL')
+  await first.attacher.end()
+  const calls = volumeCalls(first.driver).length
+  const second = await t.sidecar({ driver: first.driver })
+  await t.watching(second, 'volumeattachments', 'persistentvolumes', 'csinodes')
+  await never('a write', () => second.gate.writes().length > 0, 1000)
+  equal(volumeCalls(first.driver).length, calls)
+  equal((await t.api.get(VOLUME_ATTACHMENTS, { name: va })).status, status)
+})
+
+story('an attachment made while nobody was there is published at start', async (t) => {
+  const first = await scene(t)
+  first.attacher.signal('SIGKILL')
+  await first.attacher.end()
+  await attach(t, first)
+  await t.sidecar({ driver: first.driver })
+  await attached(t)
+})
+
+story('--timeout is the deadline that the driver sees', async (t) => {
+  const { driver, node } = await scene(t, { args: ['--timeout=42s'] })
+  await attach(t, { node })
+  await attached(t)
+  const { timeoutMs = 0 } = volumeCalls(driver)[0] ?? {}
+  ok(timeoutMs > 38_000 && timeoutMs <= 42_100, `the driver was given ${timeoutMs} ms`)
+})
+
+interface RequestRow {
+  readonly what: string
+  readonly pv: VolumeParts
+  readonly args?: readonly string[]
+  readonly capabilities?: readonly ('PUBLISH_READONLY' | 'SINGLE_NODE_MULTI_WRITER')[]
+  /** What differs from the plainest request. */
+  readonly request: Readonly<Record<string, unknown>>
+}
+
+const WRITER = { mode: 'SINGLE_NODE_WRITER' }
+const REQUESTS: readonly RequestRow[] = [
+  {
+    what: 'file system type, mount options in order, and volume attributes',
+    pv: { mountOptions: ['z', 'a'], csi: { fsType: 'xfs', volumeAttributes: { k: 'v', l: 'w' } } },
+    request: {
+      volume_capability: { mount: { fs_type: 'xfs', mount_flags: ['z', 'a'] }, access_mode: WRITER },
+      volume_context: { k: 'v', l: 'w' },
+    },
+  },
+  {
+    what: '--default-fstype where the PV names none',
+    pv: {},
+    args: ['--default-fstype=ext4'],
+    request: { volume_capability: { mount: { fs_type: 'ext4' }, access_mode: WRITER } },
+  },
+  {
+    what: 'the file system type of the PV rather than --default-fstype',
+    pv: { csi: { fsType: 'btrfs' } },
+    args: ['--default-fstype=ext4'],
+    request: { volume_capability: { mount: { fs_type: 'btrfs' }, access_mode: WRITER } },
+  },
+  {
+    what: 'a block volume without file system type and mount options',
+    pv: { volumeMode: 'Block', mountOptions: ['ro'], csi: { fsType: 'xfs' } },
+    args: ['--default-fstype=ext4'],
+    request: { volume_capability: { block: {}, access_mode: WRITER } },
+  },
+  { what: 'readOnly, not passed on without PUBLISH_READONLY', pv: { csi: { readOnly: true } }, request: {} },
+  {
+    what: 'readOnly with PUBLISH_READONLY',
+    pv: { csi: { readOnly: true } },
+    capabilities: ['PUBLISH_READONLY'],
+    request: { readonly: true },
+  },
+  {
+    what: 'a read-only access mode, which does not make the publish read-only',
+    pv: { accessModes: ['ReadOnlyMany'], mountOptions: ['ro'] },
+    capabilities: ['PUBLISH_READONLY'],
+    request: { volume_capability: { mount: { mount_flags: ['ro'] }, access_mode: { mode: 'MULTI_NODE_READER_ONLY' } } },
+  },
+]
+
+for (const { what, pv, args = [], capabilities = [], request } of REQUESTS) {
+  story(`the request carries ${what}`, async (t) => {
+    const { driver, node } = await scene(t, { args, controller: ['PUBLISH_UNPUBLISH_VOLUME', ...capabilities] })
+    const names = await attach(t, { node }, { pv })
+    await attached(t)
+    equal(volumeCalls(driver)[0]?.request, {
+      volume_id: `${names.pv}-handle`,
+      node_id: `${node}-id`,
+      volume_capability: { mount: {}, access_mode: WRITER },
+      ...request,
+    })
+  })
+}
+
+const MODES: readonly (readonly [modes: readonly string[], without: string, with_: string])[] = [
+  [['ReadWriteMany'], 'MULTI_NODE_MULTI_WRITER', 'MULTI_NODE_MULTI_WRITER'],
+  [['ReadOnlyMany', 'ReadWriteMany'], 'MULTI_NODE_MULTI_WRITER', 'MULTI_NODE_MULTI_WRITER'],
+  [['ReadWriteOnce', 'ReadWriteMany'], 'MULTI_NODE_MULTI_WRITER', 'MULTI_NODE_MULTI_WRITER'],
+  [['ReadOnlyMany'], 'MULTI_NODE_READER_ONLY', 'MULTI_NODE_READER_ONLY'],
+  [['ReadWriteOnce'], 'SINGLE_NODE_WRITER', 'SINGLE_NODE_MULTI_WRITER'],
+  [['ReadWriteOncePod'], 'SINGLE_NODE_WRITER', 'SINGLE_NODE_SINGLE_WRITER'],
+]
+
+for (const capable of [false, true]) {
+  story(`access modes ${capable ? 'with' : 'without'} SINGLE_NODE_MULTI_WRITER`, async (t) => {
+    const controller = ['PUBLISH_UNPUBLISH_VOLUME', ...(capable ? ['SINGLE_NODE_MULTI_WRITER' as const] : [])] as const
+    const { driver, node } = await scene(t, { controller: [...controller] })
+    for (const [index, [accessModes]] of MODES.entries()) {
+      await attach(t, { node }, { pv: { accessModes }, suffix: `-${index}` })
+    }
+    for (const [index, [, without, with_]] of MODES.entries()) {
+      await attached(t, t.name(`va-${index}`))
+      const call = volumeCalls(driver).find(({ request }) => request['volume_id'] === `${t.name(`pv-${index}`)}-handle`)
+      equal(call?.request['volume_capability'], { mount: {}, access_mode: { mode: capable ? with_ : without } })
+    }
+  })
+}
+
+story('a secret is read for each call and all of its keys are sent', async (t) => {
+  const { driver, attacher, node } = await scene(t, { args: ['--retry-interval-start=200ms'] })
+  driver.on('ControllerPublishVolume', (_, nth) => (nth < 2 ? { code: 13, message: 'no' } : { reply: {} }))
+  const name = t.name('secret')
+  await t.create(SECRETS, secret(t.namespace, name, { user: 'me', password: 'pässword\n' }))
+  await attach(t, { node }, { pv: { csi: { controllerPublishSecretRef: { name, namespace: t.namespace } } } })
+  await attached(t)
+  const publishes = driver.callsOf('ControllerPublishVolume')
+  for (const { request } of publishes) equal(request['secrets'], { user: 'me', password: 'pässword\n' })
+  const reads = attacher.gate.requests.filter(({ resource }) => resource === 'secrets')
+  equal(new Set(reads.map(({ method, name: read }) => `${method} ${read}`)), new Set([`GET ${name}`]))
+  equal(reads.length, publishes.length)
+})
+
+story('a secret without data sends an empty map', async (t) => {
+  const { driver, node } = await scene(t)
+  const name = t.name('secret')
+  await t.create(SECRETS, secret(t.namespace, name, {}))
+  await attach(t, { node }, { pv: { csi: { controllerPublishSecretRef: { name, namespace: t.namespace } } } })
+  await attached(t)
+  equal(volumeCalls(driver)[0]?.request['secrets'], undefined)
+})

@@ -1,0 +1,82 @@
+import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { Call, Capabilities, Driver } from '../../harness/driver.ts'
+import type { WireRequest } from '../../harness/gate.ts'
+import { attachment, csiNode, volume } from '../../harness/objects.ts'
+import { type Patience, pause } from '../../harness/waiting.ts'
+import type { RunningSidecar, SidecarSetup, World } from '../../harness/world.ts'
+
+export const ATTACH: Capabilities['controller'] = ['PUBLISH_UNPUBLISH_VOLUME']
+export const NODE_ID_ANNOTATION = 'csi.alpha.kubernetes.io/node-id'
+
+/** Volumes and attachments arrive by different watches; an attachment that is there first begins with a failure. */
+const WATCHES_DIFFER_MS = 120
+
+export interface Scene {
+  readonly driver: Driver
+  readonly attacher: RunningSidecar
+  readonly node: string
+  readonly finalizer: string
+}
+
+export interface SceneSetup extends SidecarSetup {
+  readonly controller?: Capabilities['controller']
+  /** Told to the driver before the attacher starts. */
+  readonly prepare?: (driver: Driver) => void
+}
+
+/** A node with the driver, the driver, and the attacher watching. */
+export async function scene(t: World, { controller = ATTACH, prepare, ...setup }: SceneSetup = {}): Promise<Scene> {
+  const driver = setup.driver ?? (await t.driver({ controller }))
+  prepare?.(driver)
+  const node = t.name('node')
+  await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
+  const attacher = await t.sidecar({ ...setup, driver })
+  await t.watching(attacher, 'volumeattachments', 'persistentvolumes', ...(controller.length > 0 ? ['csinodes'] : []))
+  return { driver, attacher, node, finalizer: finalizerOf(t.driverName) }
+}
+
+export function finalizerOf(driverName: string): string {
+  const sanitised = driverName.replace(/[^A-Za-z0-9-]/gu, '-')
+  return `external-attacher/${sanitised}${sanitised.endsWith('-') ? 'X' : ''}`
+}
+
+/** A volume and its attachment to the scene's node, under the names `pv` and `va`. */
+export async function attach(
+  t: World,
+  { node }: Pick<Scene, 'node'>,
+  { pv, va = {}, suffix = '' }: { pv?: Parameters<typeof volume>[2]; va?: object; suffix?: string } = {},
+): Promise<{ pv: string; va: string }> {
+  const names = { pv: t.name(`pv${suffix}`), va: t.name(`va${suffix}`) }
+  await t.create(PERSISTENT_VOLUMES, volume(names.pv, t.driverName, pv))
+  await pause(WATCHES_DIFFER_MS)
+  await t.create(VOLUME_ATTACHMENTS, attachment(names.va, t.driverName, { pv: names.pv, node, ...va }))
+  return names
+}
+
+export function attached(t: World, va = t.name('va'), patience: Patience = {}): Promise<VolumeAttachment> {
+  return t.api.until(VOLUME_ATTACHMENTS, { name: va }, ({ status }) => status?.attached === true, patience)
+}
+
+export function attachFailed(t: World, text = '', va = t.name('va')): Promise<VolumeAttachment> {
+  const holds = ({ status }: VolumeAttachment): boolean => status?.attachError?.message?.includes(text) === true
+  return t.api.until(VOLUME_ATTACHMENTS, { name: va }, holds)
+}
+
+/** Calls that do something to a volume. */
+export function volumeCalls({ calls }: Driver): readonly Call[] {
+  return calls.filter(({ method }) => method === 'ControllerPublishVolume' || method === 'ControllerUnpublishVolume')
+}
+
+/** One line for each write: what a person compares. The originals often do a fresh attachment twice (a known quirk). */
+export function outline(t: World, requests: readonly WireRequest[]): string[] {
+  const once = requests.filter(
+    ({ method, path, bytes }, index) =>
+      t.ours || !requests.slice(0, index).some((e) => e.method === method && e.path === path && e.bytes.equals(bytes)),
+  )
+  return once.map(({ method, resource, code }) => `${method} ${resource} ${code}`)
+}
+
+/** Milliseconds from the end of each call to the start of the next. */
+export function gapsOf(calls: readonly Call[]): number[] {
+  return calls.slice(1).map(({ start }, index) => start - (calls[index]?.end ?? start))
+}

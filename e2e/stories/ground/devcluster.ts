@@ -1,0 +1,141 @@
+import { ok } from 'node:assert'
+import { createWriteStream, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Cluster } from '../../harness/cluster.ts'
+import { exitOf, freePort, start, stop } from '../../harness/processes.ts'
+import { check, type Ground } from '../../harness/story.ts'
+import { kubeconfigOf } from '../../harness/world.ts'
+import { cacheFolder, originals } from '../../tools/binaries.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+const main = join(root, 'apps', 'devcluster', 'src', 'main.ts')
+/** The originals never look again at a claim whose class reached them after it, or that was locked into conflicts. */
+const TRIES_OF_ORIGINALS = 3
+
+async function playWithOriginals(folder: string, args: readonly string[]): Promise<void> {
+  for (let left = TRIES_OF_ORIGINALS; ; left -= 1) {
+    try {
+      await play(folder, args)
+      return
+    } catch (error) {
+      if (left === 1) throw error
+    }
+  }
+}
+
+/** Plays the embedded cluster's story to its end; it fails with what was told. */
+async function play(folder: string, args: readonly string[]): Promise<void> {
+  const child = start(process.execPath, ['--disable-warning=ExperimentalWarning', main, '--exit', ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: folder,
+  })
+  let told = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      told += text
+    })
+    stream?.pipe(createWriteStream(join(folder, 'devcluster.txt'), { flags: 'a' }))
+  }
+  const { code } = await exitOf(child)
+  ok(code === 0, `it ended with ${code}:\n${told.slice(-3000)}`)
+}
+
+function sidecarArgs({ attacher, resizer }: Ground['executables']): string[] {
+  return [`--attacher=${attacher}`, `--resizer=${resizer}`]
+}
+
+/** The administrator's, for programs that play parts of Kubernetes. */
+function adminConfig({ url, ca, adminToken }: Cluster, folder: string): string {
+  const file = join(folder, 'admin.json')
+  writeFileSync(file, JSON.stringify(kubeconfigOf(url, ca, { token: adminToken })))
+  return file
+}
+
+const BINARIES = [
+  ['the sidecars under test', ({ executables }: Ground) => executables, play],
+  ['the Go originals', () => originals(root), playWithOriginals],
+] as const
+
+for (const [who, binaries, tell] of BINARIES) {
+  check(`embedded cluster: a volume's whole life with ${who}, emulated`, 'emulator', async (ground) => {
+    await tell(ground.folder, sidecarArgs(binaries(ground)))
+  })
+
+  check(
+    `embedded cluster: a volume's whole life with ${who} and our controllers, on a real API server`,
+    'real',
+    async (ground) => {
+      const { cluster, folder } = ground
+
+      await tell(folder, [...sidecarArgs(binaries(ground)), `--kubeconfig=${adminConfig(cluster, folder)}`])
+    },
+  )
+
+  check(
+    `embedded cluster: a volume's whole life with ${who} and the real kube-controller-manager`,
+    'real',
+    async (ground) => {
+      const { cluster, folder } = ground
+
+      const kubeconfig = adminConfig(cluster, folder)
+      const manager = await startControllerManager(kubeconfig, folder)
+      try {
+        const controllers = '--controllers=provisioner,binder,volume-manager'
+        await tell(folder, [...sidecarArgs(binaries(ground)), `--kubeconfig=${kubeconfig}`, controllers])
+      } finally {
+        await stop(manager)
+      }
+    },
+  )
+}
+
+/** The parts of Kubernetes that bind, attach, expand and protect volumes. */
+async function startControllerManager(kubeconfig: string, folder: string) {
+  const binary = join(cacheFolder(root), 'kube-controller-manager')
+  if (!existsSync(binary)) throw new Error(`${binary} is missing: KUBEBUILDER_ASSETS has none; Go builds it`)
+  const controllers = [
+    'persistentvolume-binder-controller',
+    'persistentvolume-attach-detach-controller',
+    'persistentvolume-expander-controller',
+    'persistentvolume-protection-controller',
+    'persistentvolumeclaim-protection-controller',
+  ]
+  const child = start(
+    binary,
+    [
+      `--kubeconfig=${kubeconfig}`,
+      `--controllers=${controllers.join()}`,
+      '--leader-elect=false',
+      '--bind-address=127.0.0.1',
+      `--secure-port=${await freePort()}`,
+      `--cert-dir=${join(folder, 'certs')}`,
+      '--pvclaimbinder-sync-period=2s',
+      '--v=2',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  child.stderr?.pipe(createWriteStream(join(folder, 'kube-controller-manager.log')))
+  return child
+}
+
+const SEEDS_AT_ONCE = 5
+const SEEDS = 10
+/** For somebody in a hurry: E2E_CHAOS_SECONDS. */
+const CHAOS_SECONDS = Number(process.env['E2E_CHAOS_SECONDS'] ?? 120)
+
+check(
+  `embedded cluster: chaos of ${CHAOS_SECONDS} s on each of ${SEEDS} seeds`,
+  'emulator',
+  async (ground) => {
+    const each = SEEDS / SEEDS_AT_ONCE
+    const runs = Array.from({ length: SEEDS_AT_ONCE }, (_, index) => `${index * each + 1}-${(index + 1) * each}`)
+    const run = async (seeds: string): Promise<void> => {
+      const folder = join(ground.folder, seeds)
+      mkdirSync(folder, { recursive: true })
+      const args = [`--chaos=${seeds}`, `--chaos-seconds=${CHAOS_SECONDS}`]
+      await play(folder, [...sidecarArgs(ground.executables), ...args])
+    }
+    await Promise.all(runs.map(run))
+  },
+  20 * 60_000,
+)

@@ -1,0 +1,67 @@
+import { deepStrictEqual as equal, match } from 'node:assert'
+import { createWriteStream, existsSync, mkdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import {
+  CONFORMANCE_STORIES,
+  type ConformanceServer,
+  compare,
+  runConformance,
+  startCsiDriver,
+} from '@csi-sidecars/emulator'
+import type { Cluster } from '../../harness/cluster.ts'
+import { startEmulated } from '../../harness/emulated.ts'
+import { exitOf, start, temporaryFolder } from '../../harness/processes.ts'
+import { type Check, check } from '../../harness/story.ts'
+import { cacheFolder } from '../../tools/binaries.ts'
+
+function serverOf({ url, adminToken, alice }: Cluster): ConformanceServer {
+  return { url, tokens: { admin: adminToken, alice: alice.token } }
+}
+
+check(
+  'emulator, conformance: a real server answers its stories as the emulated one does',
+  'real',
+  async ({ cluster }) => {
+    const emulated = await startEmulated()
+    try {
+      const ours = await runConformance(serverOf(emulated), CONFORMANCE_STORIES)
+      const real = await runConformance(serverOf(cluster), CONFORMANCE_STORIES)
+      equal(compare(real, ours).join('\n'), '')
+    } finally {
+      await emulated.stop()
+    }
+  },
+)
+
+/** The CSI community's own suite, against the emulated driver on a socket. */
+const sanity: Check['tell'] = async ({ folder }) => {
+  const binary = join(cacheFolder(resolve(import.meta.dirname, '../../..')), 'csi-sanity')
+  if (!existsSync(binary)) throw new Error(`${binary} is missing: it is built where Go is installed`)
+  const place = temporaryFolder('sanity')
+  const socket = join(place, 'csi.sock')
+  const driver = await startCsiDriver({ socket, nodes: ['node-1'], mutableParameters: [], makesTargets: true })
+  for (const name of ['target', 'staging']) mkdirSync(join(place, name))
+  const child = start(
+    binary,
+    [
+      `--csi.endpoint=unix://${socket}`,
+      `--csi.mountdir=${join(place, 'target', 'mount')}`,
+      `--csi.stagingdir=${join(place, 'staging', 'mount')}`,
+      '--ginkgo.no-color',
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+    stream?.pipe(createWriteStream(join(folder, 'csi-sanity.log'), { flags: 'a' }))
+  }
+  const { code } = await exitOf(child)
+  await driver.stop()
+  equal(code, 0, output.slice(-3000))
+  match(output, /Ran [1-9]\d* of \d+ Specs/)
+}
+
+check('emulator, CSI driver: csi-sanity passes', 'emulator', sanity)

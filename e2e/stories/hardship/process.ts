@@ -1,0 +1,166 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { hold } from '../../harness/gate.ts'
+import { start } from '../../harness/processes.ts'
+import { storiesOf } from '../../harness/story.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+import type { World } from '../../harness/world.ts'
+import { attach, attached, type Scene, scene, volumeCalls } from '../attacher/scene.ts'
+import { ask, bound, expands, GI, resized, scene as resizerScene } from '../resizer/scene.ts'
+
+const story = storiesOf('attacher', 'process')
+const resizer = storiesOf('resizer', 'process')
+
+interface Moment {
+  readonly what: string
+  /** The request that is held back, or the call. */
+  readonly at: 'persistentvolumes' | 'volumeattachments' | 'volumeattachments/status' | 'publish'
+}
+
+const MOMENTS: readonly Moment[] = [
+  { what: 'the PV finalizer is being written', at: 'persistentvolumes' },
+  { what: 'the VA finalizer is being written', at: 'volumeattachments' },
+  { what: 'the driver works', at: 'publish' },
+  { what: 'the status is being written', at: 'volumeattachments/status' },
+]
+
+/** Holds the moment; returns how to let go, once it has come. */
+async function held(t: World, at: Scene, moment: Moment['at'], begin: () => Promise<unknown>): Promise<() => void> {
+  const { fault, release } = hold()
+  if (moment === 'publish') {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    at.driver.on('ControllerPublishVolume', { reply: { publishContext: { a: 'b' } }, after: promise })
+    await begin()
+    await eventually('the call', () => volumeCalls(at.driver).length > 0)
+    return resolve
+  }
+  const arrived: number[] = []
+  at.attacher.gate.rules.push(({ method, resource, seq }) => {
+    if (method !== 'PATCH' || resource !== moment) return undefined
+    arrived.push(seq)
+    return fault
+  })
+  await begin()
+  await eventually(`a PATCH of ${moment}`, () => arrived.length > 0)
+  ok(t.sidecars.length > 0)
+  return release
+}
+
+for (const { what, at: moment } of MOMENTS) {
+  story(`SIGTERM while ${what}: the attach is finished and saved, exit 0`, { only: 'ours' }, async (t) => {
+    const at = await scene(t)
+    const release = await held(t, at, moment, () => attach(t, at))
+    at.attacher.signal('SIGTERM')
+    await pause(400)
+    release()
+    equal((await at.attacher.end()).code, 0)
+    const va = await t.api.get(VOLUME_ATTACHMENTS, { name: t.name('va') })
+    const called = volumeCalls(at.driver).length
+    // Either it was not begun, or it is whole.
+    if (called > 0) equal([called, va.status?.attached], [1, true])
+    if (moment === 'publish' || moment === 'volumeattachments/status') equal(va.status?.attached, true)
+  })
+
+  story(`killed while ${what}: whoever comes next makes it whole`, async (t) => {
+    const at = await scene(t)
+    const release = await held(t, at, moment, () => attach(t, at))
+    at.attacher.signal('SIGKILL')
+    await at.attacher.end()
+    release()
+    at.driver.on('ControllerPublishVolume', { reply: {} })
+    await t.sidecar({ driver: at.driver })
+    const va = await attached(t)
+    equal(va.metadata?.finalizers, [at.finalizer])
+    equal((await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv') })).metadata?.finalizers, [at.finalizer])
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
+    await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va') })
+  })
+}
+
+story('SIGTERM while an unpublish runs: it is finished and saved', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  await attach(t, at)
+  await attached(t)
+  at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 1500 })
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
+  await eventually('the call', () => at.driver.callsOf('ControllerUnpublishVolume').length > 0)
+  at.attacher.signal('SIGTERM')
+  equal((await at.attacher.end()).code, 0)
+  equal(await t.api.find(VOLUME_ATTACHMENTS, { name: t.name('va') }), undefined)
+})
+
+story('SIGTERM with a call that never ends: --drain-timeout bounds the wait', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--drain-timeout=2s', '--timeout=60s'] })
+  at.driver.on('ControllerPublishVolume', 'hang')
+  await attach(t, at)
+  await eventually('the call', () => volumeCalls(at.driver).length > 0)
+  const asked = Date.now()
+  at.attacher.signal('SIGTERM')
+  await at.attacher.end()
+  const took = Date.now() - asked
+  ok(took > 1500 && took < 4500, `${took} ms`)
+})
+
+story('a second SIGTERM ends it at once', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--timeout=60s'] })
+  at.driver.on('ControllerPublishVolume', 'hang')
+  await attach(t, at)
+  await eventually('the call', () => volumeCalls(at.driver).length > 0)
+  at.attacher.signal('SIGTERM')
+  await pause(500)
+  at.attacher.signal('SIGTERM')
+  equal((await at.attacher.end(3000)).code, 1)
+})
+
+resizer('SIGTERM while an expansion runs: it is finished and saved, exit 0', { only: 'ours' }, async (t) => {
+  const at = await resizerScene(t)
+  at.driver.on('ControllerExpandVolume', {
+    reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false },
+    after: 1500,
+  })
+  await bound(t)
+  await ask(t, '2Gi')
+  await eventually('the call', () => expands(at).length > 0)
+  at.resizer.signal('SIGTERM')
+  equal((await at.resizer.end()).code, 0)
+  await resized(t, '2Gi')
+  equal(expands(at).length, 1)
+})
+
+/** The binary with its standard error treated like this; `sh` turns into it. */
+async function withStderr(t: World, shell: string, options: { readonly read: boolean }): Promise<void> {
+  const gate = await t.gate()
+  const user = t.cluster.user('attacher')
+  const at = await scene(t, { gate, user })
+  at.attacher.signal('SIGKILL')
+  await at.attacher.end()
+  const args = [`--csi-address=${at.driver.socket}`, `--kubeconfig=${t.kubeconfig(gate.url, user.token)}`, '-v=10']
+  const child = start('sh', ['-c', shell, t.executable(), ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
+  if (!options.read) child.stderr?.pause()
+  for (let index = 0; index < 15; index += 1) await attach(t, at, { suffix: `-${index}` })
+  for (let index = 0; index < 15; index += 1) await attached(t, t.name(`va-${index}`))
+  equal(child.exitCode, null)
+  child.kill('SIGKILL')
+}
+
+story('standard error is closed: it works', { only: 'ours' }, (t) =>
+  withStderr(t, 'exec "$0" "$@" 2>&-', { read: true }),
+)
+
+story('standard error is no longer read: it works', { only: 'ours' }, (t) =>
+  withStderr(t, 'exec "$0" "$@"', { read: false }),
+)
+
+story('standard error’s reader goes away: it works', { only: 'ours' }, async (t) => {
+  const gate = await t.gate()
+  const user = t.cluster.user('attacher')
+  const first = await scene(t, { gate, user })
+  first.attacher.signal('SIGKILL')
+  await first.attacher.end()
+  const second = await t.sidecar({ driver: first.driver, gate, user, args: ['-v=10'] })
+  await t.watching(second, 'volumeattachments', 'csinodes')
+  second.process.stderr?.destroy()
+  for (let index = 0; index < 5; index += 1) await attach(t, first, { suffix: `-${index}` })
+  for (let index = 0; index < 5; index += 1) await attached(t, t.name(`va-${index}`))
+  equal(second.exit, undefined)
+})

@@ -1,0 +1,70 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { storiesOf } from '../../harness/story.ts'
+import { eventually } from '../../harness/waiting.ts'
+import { attach, scene, volumeCalls } from '../attacher/scene.ts'
+import { ask, bound, expands, resized, scene as resizerScene } from '../resizer/scene.ts'
+
+const attacher = storiesOf('attacher', 'storm')
+const resizer = storiesOf('resizer', 'storm')
+
+const COUNT = 300
+
+/** `make` for each of the suffixes, a few at a time. */
+async function inParallel(suffixes: readonly string[], make: (suffix: string) => Promise<unknown>): Promise<void> {
+  const left = [...suffixes]
+  const worker = async (): Promise<void> => {
+    for (let suffix = left.shift(); suffix !== undefined; suffix = left.shift()) await make(suffix)
+  }
+  await Promise.all(Array.from({ length: 12 }, worker))
+}
+
+const SUFFIXES = Array.from({ length: COUNT }, (_, index) => `-${index}`)
+
+attacher(
+  `${COUNT} attachments come and go: one call and the fewest writes each`,
+  { only: 'ours', within: 240_000, alone: true },
+  async (t) => {
+    const at = await scene(t, { args: ['-v=2'] })
+    await inParallel(SUFFIXES, (suffix) => attach(t, at, { suffix }))
+    const mine = async () => (await t.api.list(VOLUME_ATTACHMENTS)).filter(({ spec }) => spec.attacher === t.driverName)
+    const allAttached = async (): Promise<boolean> => (await mine()).every(({ status }) => status?.attached === true)
+    await eventually('all attached', allAttached, { within: 60_000, every: 500 })
+    equal(at.driver.callsOf('ControllerPublishVolume').length, COUNT)
+    const writes = at.attacher.gate.writes().length
+    ok(writes <= 3 * COUNT, `${writes} writes for ${COUNT} attaches`)
+    await inParallel(SUFFIXES, (suffix) => t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) }))
+    await eventually('all gone', async () => (await mine()).length === 0, { within: 60_000, every: 500 })
+    equal(at.driver.callsOf('ControllerUnpublishVolume').length, COUNT)
+    equal(at.attacher.gate.writes().length - writes, COUNT)
+    equal(
+      volumeCalls(at.driver).every(({ code }) => code === 0),
+      true,
+    )
+    equal(
+      at.attacher.gate
+        .writes()
+        .filter(({ code }) => code >= 400 && code !== 429)
+        .map(({ code, path }) => `${code} ${path}`),
+      [],
+    )
+  },
+)
+
+resizer(
+  `${COUNT} claims are raised: one call, three writes and no conflict each`,
+  { only: 'ours', within: 240_000, alone: true },
+  async (t) => {
+    const at = await resizerScene(t, { args: ['-v=2'] })
+    await inParallel(SUFFIXES, (suffix) => bound(t, { suffix }))
+    await inParallel(SUFFIXES, (suffix) => ask(t, '2Gi', t.name(`pvc${suffix}`)))
+    for (const suffix of SUFFIXES) await resized(t, '2Gi', t.name(`pvc${suffix}`))
+    equal(expands(at).length, COUNT)
+    const writes = await at.resizer.gate.settledWrites()
+    equal(
+      writes.filter(({ code }) => code === 409),
+      [],
+    )
+    ok(writes.length <= 3 * COUNT, `${writes.length} writes for ${COUNT} claims`)
+  },
+)

@@ -1,0 +1,465 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  SECRETS,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
+import type { Call } from '../../harness/driver.ts'
+import { partOf, refusal } from '../../harness/gate.ts'
+import { attributesClass, secret } from '../../harness/objects.ts'
+import { storiesOf } from '../../harness/story.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import type { World } from '../../harness/world.ts'
+import {
+  ask,
+  type BoundParts,
+  bound,
+  conditionsOf,
+  eventsOf,
+  GI,
+  getClaim,
+  getVolume,
+  outline,
+  type Scene,
+  type SceneSetup,
+  scene,
+  untilClaim,
+  untilEvent,
+} from './scene.ts'
+
+const story = storiesOf('resizer', 'modify')
+
+const WATCHES = ['persistentvolumeclaims', 'persistentvolumes', 'volumeattributesclasses']
+
+/** A driver that modifies, the classes gold and silver, and a claim. */
+async function modifying(t: World, setup: SceneSetup & { readonly bound?: BoundParts } = {}): Promise<Scene> {
+  const { bound: parts, ...rest } = setup
+  for (const name of ['gold', 'silver']) {
+    await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(t.name(name), t.driverName, { tier: name }))
+  }
+  const at = await scene(t, { controller: ['MODIFY_VOLUME'], watches: WATCHES, ...rest })
+  await bound(t, parts)
+  await pause(200)
+  return at
+}
+
+async function want(t: World, className: string | null): Promise<void> {
+  const body = { spec: { volumeAttributesClassName: className } }
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: t.name('pvc') }, body)
+}
+
+function modified(t: World, className: string): Promise<PersistentVolumeClaim> {
+  return untilClaim(
+    t,
+    ({ status }) => status?.currentVolumeAttributesClassName === className && status.modifyVolumeStatus === undefined,
+  )
+}
+
+const modifies = ({ driver }: Scene): readonly Call[] => driver.callsOf('ControllerModifyVolume')
+const stateOf = ({ status }: PersistentVolumeClaim): unknown => status?.modifyVolumeStatus
+const untilState = (t: World, word: string) =>
+  untilClaim(t, ({ status }) => status?.modifyVolumeStatus?.status === word)
+const condition = (claim: PersistentVolumeClaim, type: string) => {
+  const { lastProbeTime, lastTransitionTime, ...rest } =
+    claim.status?.conditions?.find((each) => each.type === type) ?? {}
+  ok(lastProbeTime !== null, 'lastProbeTime is set on every write')
+  return rest
+}
+
+story('writes, bodies, call, events, in order', async (t) => {
+  const at = await modifying(t)
+  const gold = t.name('gold')
+  await want(t, gold)
+  const claim = await modified(t, gold)
+  await untilEvent(t, 'VolumeModifySuccessful')
+  const writes = await at.resizer.gate.settledWrites()
+  equal(outline(t, writes), [
+    'PATCH persistentvolumeclaims/status 200',
+    'PATCH persistentvolumes 200',
+    'PATCH persistentvolumeclaims/status 200',
+  ])
+  for (const { contentType } of writes) equal(contentType, 'application/strategic-merge-patch+json')
+  const [mark, volume, finish] = writes
+  ok(typeof partOf(mark, 'metadata', 'resourceVersion') === 'string')
+  equal(partOf(mark, 'status', 'modifyVolumeStatus'), { status: 'InProgress', targetVolumeAttributesClassName: gold })
+  const [inProgress] = partOf(mark, 'status', 'conditions') as { lastProbeTime?: string; lastTransitionTime?: string }[]
+  const { lastProbeTime, lastTransitionTime, ...rest } = inProgress ?? {}
+  ok(typeof lastProbeTime === 'string' && typeof lastTransitionTime === 'string')
+  equal(rest, { message: `Modifying volume to "${gold}" is in progress.`, status: 'True', type: 'ModifyingVolume' })
+  equal(volume?.body, { spec: { volumeAttributesClassName: gold } })
+  equal(partOf(finish, 'metadata', 'resourceVersion'), undefined)
+  equal(partOf(finish, 'status', 'currentVolumeAttributesClassName'), gold)
+  equal(partOf(finish, 'status', 'modifyVolumeStatus'), null)
+  const [call] = modifies(at)
+  equal(call?.request, { volume_id: `${t.name('pv')}-handle`, mutable_parameters: { tier: 'gold' } })
+  ok((call?.timeoutMs ?? 0) > 8000 && (call?.timeoutMs ?? 0) <= 10_050)
+  ok((call?.start ?? 0) >= (mark?.end ?? Infinity) && (volume?.time ?? 0) >= (call?.end ?? Infinity))
+  equal(conditionsOf(claim), [])
+  equal((await getVolume(t)).spec?.volumeAttributesClassName, gold)
+  equal(await eventsOf(t), [
+    `Normal VolumeModify external resizer is modifying volume ${t.name('pvc')} with vac ${gold}`,
+    `Normal VolumeModifySuccessful external resizer modified volume ${t.name('pvc')} with vac ${gold} successfully`,
+  ])
+  await never('a second call', () => modifies(at).length > 1, 700)
+})
+
+story('from one class to the next, and back', async (t) => {
+  const at = await modifying(t)
+  for (const name of ['gold', 'silver', 'gold']) {
+    await want(t, t.name(name))
+    await modified(t, t.name(name))
+  }
+  equal(
+    modifies(at).map(({ request }) => request['mutable_parameters']),
+    [{ tier: 'gold' }, { tier: 'silver' }, { tier: 'gold' }],
+  )
+})
+
+story('--extra-modify-metadata adds the names', async (t) => {
+  const at = await modifying(t, { args: ['--extra-modify-metadata'] })
+  await want(t, t.name('gold'))
+  await modified(t, t.name('gold'))
+  equal(modifies(at)[0]?.request['mutable_parameters'], {
+    tier: 'gold',
+    'csi.storage.k8s.io/pvc/name': t.name('pvc'),
+    'csi.storage.k8s.io/pvc/namespace': 'default',
+    'csi.storage.k8s.io/pv/name': t.name('pv'),
+  })
+})
+
+for (const [args, seconds] of [
+  [['--modify-timeout=33s'], 33],
+  [['--timeout=44s'], 44],
+  [['--timeout=44s', '--modify-timeout=33s'], 44],
+] as const) {
+  story(`the deadline with ${args.join(' ')} is ${seconds} s`, async (t) => {
+    const at = await modifying(t, { args })
+    await want(t, t.name('gold'))
+    await modified(t, t.name('gold'))
+    const { timeoutMs = 0 } = modifies(at)[0] ?? {}
+    ok(timeoutMs > seconds * 1000 - 2500 && timeoutMs <= seconds * 1000 + 50, `${timeoutMs}`)
+  })
+}
+
+const SECRET_ANNOTATION = 'volume.kubernetes.io/controller-modify-secret-'
+
+story('the secret of the annotations, else the one for expansion', async (t) => {
+  const names = { modify: t.name('modify-secret'), expand: t.name('expand-secret') }
+  await t.create(SECRETS, secret('default', names.modify, { which: 'modify' }))
+  await t.create(SECRETS, secret('default', names.expand, { which: 'expand' }))
+  const csi = { controllerExpandSecretRef: { name: names.expand, namespace: 'default' } }
+  const at = await modifying(t, { bound: { pv: { csi } } })
+  const annotations = { [`${SECRET_ANNOTATION}name`]: names.modify, [`${SECRET_ANNOTATION}namespace`]: 'default' }
+  await bound(t, { suffix: '-b', pv: { csi, metadata: { annotations } } })
+  await want(t, t.name('gold'))
+  await modified(t, t.name('gold'))
+  const ref = { namespace: 'default', name: t.name('pvc-b') }
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { spec: { volumeAttributesClassName: t.name('gold') } })
+  await eventually('both calls', () => modifies(at).length === 2)
+  equal(
+    modifies(at).map(({ request }) => request['secrets']),
+    [{ which: 'expand' }, { which: 'modify' }],
+  )
+})
+
+story('a missing secret: the state stays in progress, retried', async (t) => {
+  const csi = { controllerExpandSecretRef: { name: t.name('no'), namespace: 'default' } }
+  const at = await modifying(t, { bound: { pv: { csi } }, args: ['--retry-interval-start=300ms'] })
+  await want(t, t.name('gold'))
+  await at.resizer.line('cannot get error status from modify volume err')
+  equal(modifies(at), [])
+  const claim = await getClaim(t)
+  equal(stateOf(claim), { status: 'InProgress', targetVolumeAttributesClassName: t.name('gold') })
+  equal(conditionsOf(claim), ['ModifyingVolume=True'])
+  // Ours tells the user the cause.
+  const text = `error getting secret ${t.name('no')} in namespace default: secrets "${t.name('no')}" not found`
+  if (t.ours) ok((await untilEvent(t, 'VolumeModifyFailed')).endsWith(text))
+  else ok((await eventsOf(t)).every((event) => !event.startsWith('Warning')))
+  await eventually('retries', () => at.resizer.linesWith('cannot get error status').length >= 3)
+})
+
+story('InvalidArgument: infeasible, both conditions, event, then slowly', async (t) => {
+  const at = await modifying(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=5m'] })
+  at.driver.on('ControllerModifyVolume', { code: 3, message: 'no such tier' })
+  await want(t, t.name('gold'))
+  const claim = await untilState(t, 'Infeasible')
+  equal(stateOf(claim), { status: 'Infeasible', targetVolumeAttributesClassName: t.name('gold') })
+  equal(conditionsOf(claim), ['ModifyingVolume=True', 'ModifyVolumeError=True'])
+  equal(condition(claim, 'ModifyingVolume'), {
+    type: 'ModifyingVolume',
+    status: 'True',
+    message: `Modifying volume to "${t.name('gold')}" failed. Waiting for retry.`,
+  })
+  equal(condition(claim, 'ModifyVolumeError'), {
+    type: 'ModifyVolumeError',
+    status: 'True',
+    reason: 'InvalidArgument',
+    message: 'no such tier',
+  })
+  equal(
+    await untilEvent(t, 'VolumeModifyFailed'),
+    'Warning VolumeModifyFailed rpc error: code = InvalidArgument desc = no such tier',
+  )
+  await pause(1500)
+  ok(modifies(at).length <= (t.ours ? 1 : 2), `${modifies(at).length} calls`)
+  const before = modifies(at).length
+  await want(t, t.name('silver'))
+  await eventually('another class is tried at once', () => modifies(at).length > before, { within: 3000 })
+})
+
+for (const [code, name] of [
+  [5, 'NotFound'],
+  [11, 'OutOfRange'],
+  [13, 'Internal'],
+  [9, 'FailedPrecondition'],
+] as const) {
+  story(`${name}: final, stays in progress, retried with backoff`, async (t) => {
+    const at = await modifying(t, { args: ['--retry-interval-start=400ms'] })
+    at.driver.on('ControllerModifyVolume', { code, message: 'why' })
+    await want(t, t.name('gold'))
+    await untilEvent(t, 'VolumeModifyFailed')
+    const claim = await untilClaim(t, (each) => conditionsOf(each).length === 2)
+    equal(stateOf(claim), { status: 'InProgress', targetVolumeAttributesClassName: t.name('gold') })
+    equal(condition(claim, 'ModifyVolumeError'), {
+      type: 'ModifyVolumeError',
+      status: 'True',
+      reason: name,
+      message: 'why',
+    })
+    ok((await eventsOf(t)).includes(`Warning VolumeModifyFailed rpc error: code = ${name} desc = why`))
+    await eventually('retries', () => modifies(at).length >= 3)
+    at.driver.on('ControllerModifyVolume', { reply: {} })
+    await modified(t, t.name('gold'))
+    equal(conditionsOf(await getClaim(t)), [])
+  })
+}
+
+story('an error that is not final pins the class until it has ended', async (t) => {
+  const at = await modifying(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'] })
+  at.driver.on('ControllerModifyVolume', { code: 10, message: 'busy' })
+  await want(t, t.name('gold'))
+  const event = await untilEvent(t, 'VolumeModifyFailed')
+  equal(
+    event,
+    `Warning VolumeModifyFailed rpc error: code = Aborted desc = busy. Still modifying to VAC ${t.name('gold')}`,
+  )
+  const claim = await untilClaim(t, (each) => conditionsOf(each).includes('ModifyVolumeError=True'))
+  equal(condition(claim, 'ModifyingVolume'), {
+    type: 'ModifyingVolume',
+    status: 'True',
+    message: `Modifying volume to "${t.name('gold')}" is still in progress.`,
+  })
+  await want(t, t.name('silver'))
+  const before = modifies(at).length
+  await eventually('more tries', () => modifies(at).length >= before + 2)
+  ok(modifies(at).every(({ request }) => JSON.stringify(request['mutable_parameters']) === '{"tier":"gold"}'))
+  at.driver.on('ControllerModifyVolume', { reply: {} })
+  await modified(t, t.name('silver'))
+  equal(modifies(at).at(-1)?.request['mutable_parameters'], { tier: 'silver' })
+})
+
+story('a class that does not exist: Pending, an event, no call', async (t) => {
+  const at = await modifying(t)
+  await want(t, t.name('platinum'))
+  const claim = await untilState(t, 'Pending')
+  equal(claim.status?.modifyVolumeStatus?.targetVolumeAttributesClassName ?? '', '')
+  equal(conditionsOf(claim), [])
+  equal(
+    await untilEvent(t, 'VolumeModifyFailed'),
+    `Warning VolumeModifyFailed VAC "${t.name('platinum')}" does not exist.`,
+  )
+  await never('a call', () => modifies(at).length > 0, 700)
+  const writes = await at.resizer.gate.settledWrites()
+  equal(outline(t, writes).slice(0, t.ours ? undefined : 1), ['PATCH persistentvolumeclaims/status 200'])
+  equal(partOf(writes[0], 'status'), { modifyVolumeStatus: { status: 'Pending' } })
+})
+
+story('a class that appears later wakes its claims', { only: 'ours' }, async (t) => {
+  await modifying(t)
+  await want(t, t.name('platinum'))
+  await untilState(t, 'Pending')
+  const began = Date.now()
+  await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(t.name('platinum'), t.driverName, { tier: 'platinum' }))
+  await modified(t, t.name('platinum'))
+  ok(Date.now() - began < 2500)
+})
+
+story('taken back while it is infeasible: cancelled', async (t) => {
+  const at = await modifying(t, { args: ['--retry-interval-max=5m'] })
+  at.driver.on('ControllerModifyVolume', { code: 3, message: 'no' })
+  await want(t, t.name('gold'))
+  await untilState(t, 'Infeasible')
+  await pause(1200)
+  const before = modifies(at).length
+  await want(t, null)
+  equal(await untilEvent(t, 'VolumeModifyCanceled'), 'Normal VolumeModifyCanceled Cancelled modify.')
+  const claim = await untilClaim(t, (each) => !conditionsOf(each).includes('ModifyingVolume=True'))
+  equal(conditionsOf(claim), ['ModifyVolumeError=True'])
+  equal(stateOf(claim), { status: 'Infeasible', targetVolumeAttributesClassName: t.name('gold') })
+  const last = (await at.resizer.gate.settledWrites()).at(-1)
+  equal(partOf(last, 'metadata', 'resourceVersion'), undefined)
+  await never('a call', () => modifies(at).length > before, 700)
+})
+
+story('in progress when the resizer starts: goes on with the recorded class', async (t) => {
+  const at = await modifying(t)
+  at.driver.on('ControllerModifyVolume', 'hang')
+  await want(t, t.name('gold'))
+  await eventually('a call', () => modifies(at).length > 0)
+  at.resizer.signal('SIGKILL')
+  await at.resizer.end()
+  await want(t, t.name('silver'))
+  at.driver.on('ControllerModifyVolume', { reply: {} })
+  await t.sidecar({ driver: at.driver })
+  await modified(t, t.name('silver'))
+  equal(
+    modifies(at)
+      .slice(1)
+      .map(({ request }) => request['mutable_parameters']),
+    [{ tier: 'gold' }, { tier: 'silver' }],
+  )
+})
+
+story('the volume cannot be patched: retried, and the driver asked again', async (t) => {
+  const at = await modifying(t, { args: ['--retry-interval-start=300ms'] })
+  let refused = 0
+  at.resizer.gate.rules.push(({ resource, method }) => {
+    if (resource !== 'persistentvolumes' || method !== 'PATCH') return undefined
+    refused += 1
+    return refused === 1 ? refusal(403, 'Forbidden', 'persistentvolumes "x" is forbidden: no') : undefined
+  })
+  await want(t, t.name('gold'))
+  await modified(t, t.name('gold'))
+  equal(modifies(at).length, 2)
+  equal(
+    (await eventsOf(t)).filter((event) => event.startsWith('Warning')),
+    [],
+  )
+})
+
+story('a volume of another driver is left alone', async (t) => {
+  const at = await modifying(t, { bound: { pv: { csi: { driver: 'other.example.com' } } } })
+  await want(t, t.name('gold'))
+  await never('a write', () => at.resizer.gate.writes().length > 0, 1000)
+})
+
+story('VolumeAttributesClass=false switches it off', async (t) => {
+  const driver = await t.driver({ controller: ['MODIFY_VOLUME', 'EXPAND_VOLUME'] })
+  const at = await scene(t, { driver, args: ['--feature-gates=VolumeAttributesClass=false'] })
+  await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(t.name('gold'), t.driverName, { a: 'b' }))
+  await bound(t)
+  await want(t, t.name('gold'))
+  await never('a write', () => at.resizer.gate.writes().length > 0, 1000)
+  equal(
+    at.resizer.gate.requests.filter(({ resource }) => resource === 'volumeattributesclasses'),
+    [],
+  )
+})
+
+story('the API is discovered at start', async (t) => {
+  const at = await modifying(t)
+  const [discovery] = at.resizer.gate.requests.filter(({ path }) => path === '/apis/storage.k8s.io/v1')
+  equal(discovery?.method, 'GET')
+  ok((await at.resizer.line('"VolumeAttributesClass v1 API is available"')).startsWith('I'))
+})
+
+story('an API server without the class: the gate goes off, resizing works', async (t) => {
+  const driver = await t.driver({ controller: ['MODIFY_VOLUME', 'EXPAND_VOLUME'] })
+  const gate = await t.gate()
+  const body = { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: 'storage.k8s.io/v1', resources: [] }
+  gate.rules.push(({ path }) => (path === '/apis/storage.k8s.io/v1' ? { kind: 'answer', code: 200, body } : undefined))
+  const at = await scene(t, { driver, gate })
+  await at.resizer.line(
+    'Disabling VolumeAttributesClass feature gate because the VolumeAttributesClass v1 API is not available',
+  )
+  await bound(t)
+  await ask(t, '2Gi')
+  await untilClaim(t, ({ status }) => status?.capacity?.['storage'] === '2Gi')
+  equal(
+    at.resizer.gate.requests.filter(({ resource }) => resource === 'volumeattributesclasses'),
+    [],
+  )
+})
+
+story('a new size and a new class in one edit: both happen', async (t) => {
+  const at = await modifying(t, { controller: ['MODIFY_VOLUME', 'EXPAND_VOLUME'] })
+  const body = { spec: { volumeAttributesClassName: t.name('gold'), resources: { requests: { storage: '2Gi' } } } }
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: t.name('pvc') }, body)
+  if (t.ours) {
+    await modified(t, t.name('gold'))
+    const claim = await untilClaim(t, ({ status }) => status?.capacity?.['storage'] === '2Gi')
+    equal(conditionsOf(claim), [])
+    const [expand] = at.driver.callsOf('ControllerExpandVolume')
+    const [modify] = modifies(at)
+    ok(Math.abs((expand?.start ?? 0) - (modify?.start ?? Infinity)) < 400, 'back to back')
+    ok(
+      at.resizer.gate.writes().every(({ code }) => code === 200),
+      'no conflicts of our own making',
+    )
+    equal(
+      (await eventsOf(t)).filter((event) => event.startsWith('Warning')),
+      [],
+    )
+    return
+  }
+  // The originals may lock the claim into conflicts; both calls are made nevertheless.
+  await eventually(
+    'both calls',
+    () => modifies(at).length > 0 && at.driver.callsOf('ControllerExpandVolume').length > 0,
+  )
+  ok(GI > 0)
+})
+
+story('a hundred claims of a class storm through', { only: 'ours', within: 180_000 }, async (t) => {
+  const at = await modifying(t)
+  const suffixes = Array.from({ length: 100 }, (_, index) => `-${index}`)
+  for (const suffix of suffixes) {
+    await bound(t, { suffix, claim: { volumeAttributesClassName: t.name('gold') } })
+  }
+  for (const suffix of suffixes) {
+    await untilClaim(
+      t,
+      ({ status }) => status?.currentVolumeAttributesClassName === t.name('gold'),
+      t.name(`pvc${suffix}`),
+    )
+  }
+  equal(modifies(at).length, 100)
+})
+
+story('back to the class it has: a call with that class’s parameters', async (t) => {
+  const at = await modifying(t, { args: ['--retry-interval-max=5m'] })
+  await want(t, t.name('silver'))
+  await modified(t, t.name('silver'))
+  at.driver.on('ControllerModifyVolume', ({ request }) =>
+    JSON.stringify(request['mutable_parameters']) === '{"tier":"gold"}' ? { code: 3, message: 'no' } : { reply: {} },
+  )
+  await want(t, t.name('gold'))
+  await untilState(t, 'Infeasible')
+  await pause(1200)
+  await want(t, t.name('silver'))
+  const claim = await modified(t, t.name('silver'))
+  equal(modifies(at).at(-1)?.request['mutable_parameters'], { tier: 'silver' })
+  equal(conditionsOf(claim), [])
+})
+
+story('Pending for a class that is missing, then another: modified to that', async (t) => {
+  await modifying(t)
+  await want(t, t.name('platinum'))
+  await untilState(t, 'Pending')
+  await want(t, t.name('gold'))
+  equal(conditionsOf(await modified(t, t.name('gold'))), [])
+})
+
+story('infeasible is tried again after --retry-interval-max', async (t) => {
+  const at = await modifying(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=3s'] })
+  at.driver.on('ControllerModifyVolume', { code: 3, message: 'no' })
+  await want(t, t.name('gold'))
+  await untilState(t, 'Infeasible')
+  await pause(1500)
+  const before = modifies(at).length
+  ok(before <= 2, `${before} calls`)
+  at.driver.on('ControllerModifyVolume', { reply: {} })
+  await modified(t, t.name('gold'))
+  ok(modifies(at).length > before)
+})

@@ -1,0 +1,452 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { PERSISTENT_VOLUME_CLAIMS, SECRETS } from '@csi-sidecars/kube-types'
+import { partOf, refusal } from '../../harness/gate.ts'
+import { secret } from '../../harness/objects.ts'
+import { storiesOf } from '../../harness/story.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import type { World } from '../../harness/world.ts'
+import {
+  ask,
+  bound,
+  conditionsOf,
+  eventsOf,
+  expands,
+  GI,
+  getClaim,
+  getVolume,
+  outline,
+  requiredBytes,
+  resized,
+  type Scene,
+  scene,
+  statusWord,
+  untilClaim,
+  untilEvent,
+} from './scene.ts'
+
+const story = storiesOf('resizer', 'resize fails')
+
+const failedText = (t: World, why: string): string =>
+  `resize volume "${t.name('pv')}" by resizer "${t.driverName}" failed: ${why}`
+
+const FINAL: readonly (readonly [code: number, name: string])[] = [
+  [2, 'Unknown'],
+  [6, 'AlreadyExists'],
+  [7, 'PermissionDenied'],
+  [9, 'FailedPrecondition'],
+  [12, 'Unimplemented'],
+  [13, 'Internal'],
+  [15, 'DataLoss'],
+  [16, 'Unauthenticated'],
+]
+const INFEASIBLE: readonly (readonly [code: number, name: string])[] = [
+  [3, 'InvalidArgument'],
+  [5, 'NotFound'],
+  [11, 'OutOfRange'],
+]
+const NOT_FINAL: readonly (readonly [code: number, name: string])[] = [
+  [1, 'Canceled'],
+  [4, 'DeadlineExceeded'],
+  [8, 'ResourceExhausted'],
+  [10, 'Aborted'],
+  [14, 'Unavailable'],
+]
+
+/** One claim for each code, each refused by it. */
+async function refusedBy(t: World, codes: typeof FINAL): Promise<Scene> {
+  const at = await scene(t, { args: ['--retry-interval-start=60s', '--kube-api-qps=200', '--kube-api-burst=200'] })
+  at.driver.on('ControllerExpandVolume', ({ request }) => {
+    const [code = 0] = codes.find(([each]) => request['volume_id'] === `${t.name(`pv-${each}`)}-handle`) ?? []
+    return { code, message: `why ${code}` }
+  })
+  for (const [code] of codes) await bound(t, { suffix: `-${code}` })
+  for (const [code] of codes) await ask(t, '2Gi', t.name(`pvc-${code}`))
+  for (const [code] of codes) await untilEvent(t, 'VolumeResizeFailed', t.name(`pvc-${code}`))
+  await pause(500)
+  return at
+}
+
+/** The originals can lock a claim that was written meanwhile into conflicts until somebody else touches it. */
+async function nudge(t: World): Promise<void> {
+  if (t.ours) return
+  const labels = { nudged: String(Date.now()) }
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: t.name('pvc') }, { metadata: { labels } })
+}
+
+story('final errors: ControllerResizeError, the status word stays in progress', async (t) => {
+  const at = await refusedBy(t, FINAL)
+  for (const [code, name] of FINAL) {
+    const claim = await getClaim(t, t.name(`pvc-${code}`))
+    equal(statusWord(claim), 'ControllerResizeInProgress')
+    equal(conditionsOf(claim), ['Resizing=True', 'ControllerResizeError=True'])
+    const condition = claim.status?.conditions?.[1]
+    equal(condition?.message, `failed to expand pvc with rpc error: code = ${name} desc = why ${code}`)
+    equal([condition?.reason, condition?.lastProbeTime], [undefined, null])
+    const events = await eventsOf(t, t.name(`pvc-${code}`))
+    const why = `rpc error: code = ${name} desc = why ${code}`
+    equal(events[1], `Warning VolumeResizeFailed ${failedText(t, why).replace(t.name('pv'), t.name(`pv-${code}`))}`)
+    equal((await getVolume(t, t.name(`pv-${code}`))).spec?.capacity, { storage: '1Gi' })
+  }
+  const [, mark] = (await at.resizer.gate.settledWrites()).filter(({ name }) => name === t.name('pvc-13'))
+  equal(mark?.contentType, 'application/strategic-merge-patch+json')
+  equal(partOf(mark, 'metadata'), undefined)
+})
+
+story('infeasible errors: the status word says so, and ControllerResizeError', async (t) => {
+  const at = await refusedBy(t, INFEASIBLE)
+  for (const [code, name] of INFEASIBLE) {
+    const claim = await getClaim(t, t.name(`pvc-${code}`))
+    equal(statusWord(claim), 'ControllerResizeInfeasible')
+    equal(conditionsOf(claim), ['Resizing=True', 'ControllerResizeError=True'])
+    equal(
+      claim.status?.conditions?.[1]?.message,
+      `failed to expand pvc with rpc error: code = ${name} desc = why ${code}`,
+    )
+  }
+  const [, mark] = (await at.resizer.gate.settledWrites()).filter(({ name }) => name === t.name('pvc-3'))
+  equal(partOf(mark, 'metadata'), undefined)
+  equal(partOf(mark, 'status', 'allocatedResourceStatuses'), { storage: 'ControllerResizeInfeasible' })
+})
+
+story('errors that are not final: no condition, the recorded size stays', async (t) => {
+  await refusedBy(t, NOT_FINAL)
+  for (const [code, name] of NOT_FINAL) {
+    const claim = await getClaim(t, t.name(`pvc-${code}`))
+    equal(statusWord(claim), 'ControllerResizeInProgress')
+    equal(conditionsOf(claim), ['Resizing=True'])
+    const events = await eventsOf(t, t.name(`pvc-${code}`))
+    ok(events[1]?.endsWith(`failed: rpc error: code = ${name} desc = why ${code}`), events[1] ?? 'no event')
+  }
+})
+
+const TEXTS: readonly (readonly [what: string, pv: (t: World) => object, claim: object, why: (t: World) => string])[] =
+  [
+    [
+      'the secret is missing',
+      (t) => ({ csi: { controllerExpandSecretRef: { name: t.name('no'), namespace: 'default' } } }),
+      {},
+      (t) => `error getting secret ${t.name('no')} in namespace default: secrets "${t.name('no')}" not found`,
+    ],
+    [
+      'the access modes do not go together',
+      () => ({ accessModes: ['ReadWriteOnce', 'ReadOnlyMany'] }),
+      {},
+      (t) =>
+        `failed to get capabilities of volume ${t.name('pv')} with CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume`,
+    ],
+  ]
+
+for (const [what, pv, claim, why] of TEXTS) {
+  story(`${what}: the event says so, and there is no call`, async (t) => {
+    const at = await scene(t)
+    await bound(t, { pv: pv(t), claim })
+    await ask(t, '2Gi')
+    equal(await untilEvent(t, 'VolumeResizeFailed'), `Warning VolumeResizeFailed ${failedText(t, why(t))}`)
+    equal(expands(at), [])
+    const now = await getClaim(t)
+    equal([statusWord(now), conditionsOf(now)], ['ControllerResizeInProgress', ['Resizing=True']])
+  })
+}
+
+story('the mark of the start is refused: no event, no call, backoff', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
+  let refused = 0
+  at.resizer.gate.rules.push(({ resource }) => {
+    if (resource !== 'persistentvolumeclaims/status') return undefined
+    refused += 1
+    return refused < 3 ? refusal(500, 'InternalError', 'etcd is tired') : undefined
+  })
+  await bound(t)
+  await ask(t, '2Gi')
+  await resized(t, '2Gi')
+  const line = await at.resizer.line(`marking pvc \\"default/${t.name('pvc')}\\" as resizing failed: `)
+  ok(line.includes('"Error syncing PVC"') && line.includes('etcd is tired'), line)
+  equal(
+    (await eventsOf(t)).filter((event) => event.startsWith('Warning')),
+    [],
+  )
+  equal(expands(at).length, 1)
+})
+
+story('the volume is refused: the event names it, and the driver is asked again', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
+  let refused = 0
+  at.resizer.gate.rules.push(({ resource, method }) => {
+    if (resource !== 'persistentvolumes' || method !== 'PATCH') return undefined
+    refused += 1
+    return refused === 1 ? refusal(403, 'Forbidden', 'persistentvolumes "x" is forbidden: no') : undefined
+  })
+  const { pv } = await bound(t)
+  await ask(t, '2Gi')
+  equal(
+    await untilEvent(t, 'VolumeResizeFailed'),
+    `Warning VolumeResizeFailed error updating pv "${pv}" by resizer: updating capacity of PV "${pv}" to 2Gi failed: update capacity of PV ${pv} failed: persistentvolumes "x" is forbidden: no`,
+  )
+  await resized(t, '2Gi')
+  equal(expands(at).length, 2)
+})
+
+story('the last patch is refused: the event names the step', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
+  at.resizer.gate.rules.push(({ resource, seq }) => {
+    const patches = at.resizer.gate.writes('persistentvolumeclaims/status')
+    return resource === 'persistentvolumeclaims/status' && patches[1]?.seq === seq
+      ? refusal(403, 'Forbidden', 'persistentvolumeclaims "x" is forbidden: no')
+      : undefined
+  })
+  await bound(t)
+  await ask(t, '2Gi')
+  equal(
+    await untilEvent(t, 'VolumeResizeFailed'),
+    `Warning VolumeResizeFailed mark PVC "default/${t.name('pvc')}" as resize finished failed: can't patch status of  PVC default/${t.name('pvc')} with persistentvolumeclaims "x" is forbidden: no`,
+  )
+  await resized(t, '2Gi')
+})
+
+story('the last patch before the node step is refused: the event names the step', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
+  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: true } })
+  at.resizer.gate.rules.push(({ resource, seq }) => {
+    const patches = at.resizer.gate.writes('persistentvolumeclaims/status')
+    return resource === 'persistentvolumeclaims/status' && patches[1]?.seq === seq
+      ? refusal(403, 'Forbidden', 'persistentvolumeclaims "x" is forbidden: no')
+      : undefined
+  })
+  await bound(t)
+  await ask(t, '2Gi')
+  equal(
+    await untilEvent(t, 'VolumeResizeFailed'),
+    `Warning VolumeResizeFailed mark PVC "default/${t.name('pvc')}" as node expansion required failed: can't patch status of  PVC default/${t.name('pvc')} with persistentvolumeclaims "x" is forbidden: no`,
+  )
+  await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+})
+
+story('the error mark is refused: the event tells both', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=60s'] })
+  at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
+  at.resizer.gate.rules.push(({ resource, body }) =>
+    resource === 'persistentvolumeclaims/status' && JSON.stringify(body).includes('ControllerResizeError')
+      ? refusal(403, 'Forbidden', 'persistentvolumeclaims "x" is forbidden: no')
+      : undefined,
+  )
+  await bound(t)
+  await ask(t, '2Gi')
+  const event = await untilEvent(t, 'VolumeResizeFailed')
+  const key = `default/${t.name('pvc')}`
+  equal(
+    event,
+    `Warning VolumeResizeFailed resizing failed in controller with rpc error: code = Internal desc = no but failed to update PVC ${key} with: mark PVC "${key}" as controller expansion failed, errored with: can't patch status of  PVC ${key} with persistentvolumeclaims "x" is forbidden: no`,
+  )
+})
+
+story('backoff between the tries of one size', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=2s'] })
+  at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
+  await bound(t)
+  await ask(t, '2Gi')
+  await eventually('tries', () => expands(at).length >= 6)
+  const starts = expands(at).map(({ start }) => start)
+  const gaps = starts.slice(1).map((start, index) => start - (starts[index] ?? 0))
+  const long = gaps.filter((gap) => gap > 300)
+  ok(
+    long.slice(0, 3).every((gap, index) => gap >= Math.min(500 * 2 ** index, 2000) * 0.9 || !t.ours),
+    `gaps ${gaps}`,
+  )
+  if (t.ours)
+    ok(
+      gaps.every((gap, index) => gap >= Math.min(500 * 2 ** index, 2000) * 0.9),
+      `gaps ${gaps}`,
+    )
+})
+
+story('success after a failure clears the conditions', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
+  at.driver.on('ControllerExpandVolume', (_, nth) =>
+    nth < 3 ? { code: 13, message: 'no' } : { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } },
+  )
+  await bound(t)
+  await ask(t, '2Gi')
+  const claim = await resized(t, '2Gi')
+  equal([conditionsOf(claim), statusWord(claim)], [[], undefined])
+})
+
+story('infeasible: tried again once each --retry-interval-max', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=3s'] })
+  at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
+  await bound(t)
+  await ask(t, '2Gi')
+  await eventually('a try', () => expands(at).length > 0)
+  await pause(1500)
+  const quick = expands(at).length
+  ok(quick <= 2, `${quick} quick tries`)
+  await eventually('another', () => expands(at).length > quick, { within: 4000 })
+  await pause(2000)
+  // The originals notice only at the next read that a claim belongs to the slow ones: up to three tries each time.
+  ok(expands(at).length <= quick + (t.ours ? 1 : 3), `${expands(at).length} tries`)
+})
+
+story('infeasible, then a smaller request: tried at once', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-max=5m'] })
+  at.driver.on('ControllerExpandVolume', ({ request }) =>
+    BigInt(requiredBytes(request)) > BigInt(2 * GI)
+      ? { code: 11, message: 'too big' }
+      : { reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false } },
+  )
+  await bound(t)
+  await ask(t, '5Gi')
+  await untilClaim(t, (each) => statusWord(each) === 'ControllerResizeInfeasible')
+  await pause(1500)
+  await ask(t, '2Gi')
+  const claim = await resized(t, '2Gi')
+  equal(claim.status?.allocatedResources, { storage: '2Gi' })
+  equal([conditionsOf(claim), statusWord(claim)], [[], undefined])
+})
+
+story('a final error, then a smaller request: tried at once', async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerExpandVolume', ({ request }) =>
+    BigInt(requiredBytes(request)) > BigInt(2 * GI)
+      ? { code: 13, message: 'too big' }
+      : { reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false } },
+  )
+  await bound(t)
+  await ask(t, '5Gi')
+  await untilEvent(t, 'VolumeResizeFailed')
+  await pause(500)
+  await ask(t, '2Gi')
+  await resized(t, '2Gi')
+})
+
+story('an error that is not final pins the size until it has ended', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] })
+  let busy = true
+  at.driver.on('ControllerExpandVolume', ({ request }) =>
+    busy
+      ? { code: 10, message: 'busy' }
+      : { reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false } },
+  )
+  await bound(t)
+  await ask(t, '5Gi')
+  await untilEvent(t, 'VolumeResizeFailed')
+  await ask(t, '2Gi')
+  await pause(1500)
+  ok(
+    expands(at).every(({ request }) => requiredBytes(request) === String(5 * GI)),
+    'only the recorded size',
+  )
+  busy = false
+  await nudge(t)
+  const claim = await resized(t, '5Gi')
+  equal(claim.spec?.resources?.requests?.['storage'], '2Gi')
+})
+
+story('an infeasible claim found at start is tried once, then slowly', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=60s'] })
+  at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
+  await bound(t)
+  await ask(t, '2Gi')
+  await untilClaim(t, (each) => statusWord(each) === 'ControllerResizeInfeasible')
+  await pause(1000)
+  at.resizer.signal('SIGKILL')
+  await at.resizer.end()
+  const before = expands(at).length
+  await t.sidecar({ driver: at.driver, args: ['--retry-interval-start=100ms', '--retry-interval-max=60s'] })
+  await eventually('one try', () => expands(at).length > before)
+  await pause(1500)
+  ok(expands(at).length <= before + (t.ours ? 1 : 2), `${expands(at).length - before} tries`)
+})
+
+story('an unrelated change while it is slow brings no call', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-max=5m'] })
+  at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
+  const { pvc } = await bound(t)
+  await ask(t, '2Gi')
+  await untilClaim(t, (each) => statusWord(each) === 'ControllerResizeInfeasible')
+  await pause(1500)
+  const before = expands(at).length
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: pvc }, { metadata: { labels: { a: 'b' } } })
+  await never('a call', () => expands(at).length > before, 1500)
+})
+
+story('capacity 0 is a failure that names both sizes, and never reaches the volume', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=60s'] })
+  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: 0n, nodeExpansionRequired: false } })
+  await bound(t)
+  await ask(t, '2Gi')
+  const event = await untilEvent(t, 'VolumeResizeFailed')
+  ok(event.startsWith('Warning') && event.includes('2Gi') && /\b0\b/.test(event), event)
+  equal((await at.resizer.gate.settledWrites('persistentvolumes')).length, 0)
+})
+
+story('less than was asked is a failure that names both sizes', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=60s'] })
+  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(1.5 * GI), nodeExpansionRequired: false } })
+  await bound(t)
+  await ask(t, '2Gi')
+  const event = await untilEvent(t, 'VolumeResizeFailed')
+  ok(event.includes('2Gi') && event.includes('1536Mi'), event)
+  equal((await at.resizer.gate.settledWrites('persistentvolumes')).length, 0)
+})
+
+story('capacity 0: the volume keeps its size and an event says why', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=60s'] })
+  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: 0n, nodeExpansionRequired: false } })
+  await bound(t)
+  await ask(t, '2Gi')
+  await untilEvent(t, 'VolumeResizeFailed')
+  equal((await getVolume(t)).spec?.capacity, { storage: '1Gi' })
+})
+
+story('a 409 on the last patch: read again, no event, no second call', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerExpandVolume', {
+    reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false },
+    after: 800,
+  })
+  const { pvc } = await bound(t)
+  await ask(t, '2Gi')
+  await eventually('a call', () => expands(at).length > 0)
+  let conflict = false
+  at.resizer.gate.rules.push(({ resource }) => {
+    if (resource !== 'persistentvolumeclaims/status' || conflict) return undefined
+    conflict = true
+    const done = t.api.merge(
+      PERSISTENT_VOLUME_CLAIMS,
+      { namespace: 'default', name: pvc },
+      { metadata: { labels: { a: 'b' } } },
+    )
+    return { kind: 'wait', for: done.then(() => undefined) }
+  })
+  await resized(t, '2Gi')
+  equal(expands(at).length, 1)
+  equal(
+    (await eventsOf(t)).filter((event) => event.startsWith('Warning')),
+    [],
+  )
+  ok(outline(t, at.resizer.gate.writes()).includes('PATCH persistentvolumeclaims/status 409'))
+})
+
+story('RetryInfo of the driver sets the next try', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=60s'] })
+  at.driver.on('ControllerExpandVolume', (_, nth) =>
+    nth === 0
+      ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } }
+      : { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } },
+  )
+  await bound(t)
+  await ask(t, '2Gi')
+  await resized(t, '2Gi')
+  const [first, second] = expands(at)
+  const gap = (second?.start ?? 0) - (first?.end ?? 0)
+  ok(gap > 1800 && gap < 2700, `${gap} ms`)
+})
+
+story('a secret that is no UTF-8 is not sent damaged', async (t) => {
+  const name = t.name('secret')
+  await t.create(SECRETS, secret('default', name, { key: Buffer.from([0xff, 0xfe]) }))
+  const at = await scene(t)
+  await bound(t, { pv: { csi: { controllerExpandSecretRef: { name, namespace: 'default' } } } })
+  await ask(t, '2Gi')
+  await untilEvent(t, 'VolumeResizeFailed')
+  equal(expands(at), [])
+})

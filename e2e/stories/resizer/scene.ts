@@ -1,0 +1,162 @@
+import {
+  EVENTS,
+  type Event,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  STORAGE_CLASSES,
+} from '@csi-sidecars/kube-types'
+import type { Call, Capabilities, Driver } from '../../harness/driver.ts'
+import type { WireRequest } from '../../harness/gate.ts'
+import { claim, storageClass, type VolumeParts, volume } from '../../harness/objects.ts'
+import { eventually } from '../../harness/waiting.ts'
+import type { RunningSidecar, SidecarSetup, World } from '../../harness/world.ts'
+
+export const GI = 1024 ** 3
+export const EXPAND: Capabilities['controller'] = ['EXPAND_VOLUME']
+export const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
+export const NO_NODE_STEP = 'volume.kubernetes.io/node-expansion-not-required'
+
+export interface Scene {
+  readonly driver: Driver
+  readonly resizer: RunningSidecar
+}
+
+export interface SceneSetup extends SidecarSetup {
+  readonly controller?: Capabilities['controller']
+  readonly node?: Capabilities['node']
+  readonly prepare?: (driver: Driver) => void
+  readonly watches?: readonly string[]
+}
+
+/** A driver that expands to what is asked, and the resizer watching. */
+export async function scene(
+  t: World,
+  { controller = EXPAND, node = [], prepare, watches, ...setup }: SceneSetup = {},
+): Promise<Scene> {
+  const driver = setup.driver ?? (await t.driver({ controller, node }))
+  driver.on('ControllerExpandVolume', ({ request }) => ({
+    reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false },
+  }))
+  prepare?.(driver)
+  await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
+  const resizer = await t.sidecar({ ...setup, driver })
+  await t.watching(resizer, ...(watches ?? ['persistentvolumeclaims', 'persistentvolumes']))
+  return { driver, resizer }
+}
+
+export function requiredBytes(request: Readonly<Record<string, unknown>>): string {
+  const range = request['capacity_range'] as { required_bytes?: string } | undefined
+  return range?.required_bytes ?? '0'
+}
+
+export interface BoundParts {
+  readonly size?: string
+  /** What the volume has, where that is not what the claim has. */
+  readonly volumeSize?: string
+  readonly pv?: VolumeParts
+  readonly claim?: Partial<Parameters<typeof claim>[2]>
+  readonly status?: object
+  readonly suffix?: string
+}
+
+export interface Bound {
+  readonly pvc: string
+  readonly pv: string
+}
+
+/** A claim bound to a volume, as the volume controller leaves them. */
+export async function bound(t: World, parts: BoundParts = {}): Promise<Bound> {
+  const { size = '1Gi', volumeSize = size, suffix = '' } = parts
+  const names = { pvc: t.name(`pvc${suffix}`), pv: t.name(`pv${suffix}`) }
+  const storageClassName = t.name('class')
+  const made = await t.create(
+    PERSISTENT_VOLUME_CLAIMS,
+    claim(t.namespace, names.pvc, { storageClassName, volumeName: names.pv, size, ...parts.claim }),
+  )
+  await t.create(
+    PERSISTENT_VOLUMES,
+    volume(names.pv, t.driverName, {
+      capacity: { storage: volumeSize },
+      storageClassName,
+      claimRef: {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        namespace: t.namespace,
+        name: names.pvc,
+        uid: made.metadata?.uid,
+      },
+      ...parts.pv,
+    }),
+  )
+  await t.api.merge(PERSISTENT_VOLUMES, { name: names.pv, subresource: 'status' }, { status: { phase: 'Bound' } })
+  const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: size }, ...parts.status }
+  await patchStatus(t, names.pvc, { status })
+  return names
+}
+
+export function patchStatus(t: World, pvc: string, body: object): Promise<PersistentVolumeClaim> {
+  return t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc, subresource: 'status' }, body)
+}
+
+export async function ask(t: World, size: string, pvc = t.name('pvc')): Promise<void> {
+  const body = { spec: { resources: { requests: { storage: size } } } }
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc }, body)
+}
+
+export function getClaim(t: World, pvc = t.name('pvc')): Promise<PersistentVolumeClaim> {
+  return t.api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc })
+}
+
+export function getVolume(t: World, pv = t.name('pv')): Promise<PersistentVolume> {
+  return t.api.get(PERSISTENT_VOLUMES, { name: pv })
+}
+
+export function untilClaim(
+  t: World,
+  holds: (claim: PersistentVolumeClaim) => boolean | undefined,
+  pvc = t.name('pvc'),
+): Promise<PersistentVolumeClaim> {
+  return t.api.until(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc }, holds)
+}
+
+export function resized(t: World, size: string, pvc = t.name('pvc')): Promise<PersistentVolumeClaim> {
+  return untilClaim(t, ({ status }) => status?.capacity?.['storage'] === size, pvc)
+}
+
+/** `Resizing=True`, in the order in which they stand there. */
+export function conditionsOf({ status }: PersistentVolumeClaim): string[] {
+  return (status?.conditions ?? []).map(({ type, status: value }) => `${type}=${value}`)
+}
+
+export function statusWord({ status }: PersistentVolumeClaim): string | undefined {
+  return status?.allocatedResourceStatuses?.['storage']
+}
+
+export function expands({ driver }: Scene): readonly Call[] {
+  return driver.callsOf('ControllerExpandVolume')
+}
+
+/** Events about this object, `Type Reason Message xCount`, oldest first. */
+export async function eventsOf(t: World, name = t.name('pvc')): Promise<string[]> {
+  const events = (await t.api.list(EVENTS, t.namespace)).filter(({ involvedObject }) => involvedObject.name === name)
+  const sorted = [...events].sort((a, b) => orderOf(a).localeCompare(orderOf(b)))
+  return sorted.map(({ type, reason, message }) => `${type} ${reason} ${message}`)
+}
+
+/** Names end in the nanoseconds of the first time, in hexadecimal. */
+function orderOf({ metadata }: Event): string {
+  return metadata.name?.split('.').at(-1) ?? ''
+}
+
+export function untilEvent(t: World, text: string, name = t.name('pvc')): Promise<string> {
+  return eventually(`an event with ${text}`, async () => (await eventsOf(t, name)).find((each) => each.includes(text)))
+}
+
+/** One line for each write to the story's own objects: each resizer also tidies volumes that are not its own. */
+export function outline(t: World, requests: readonly WireRequest[]): string[] {
+  return requests
+    .filter(({ name = '' }) => name.startsWith(`${t.id}-`))
+    .map(({ method, resource, code }) => `${method} ${resource} ${code}`)
+}

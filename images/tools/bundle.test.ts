@@ -1,0 +1,155 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { type Bundle, type BundledPackage, packagesOf, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
+import { launcher } from './context.ts'
+import { licencesIn, noticesOf } from './notices.ts'
+import { sbomOf } from './sbom.ts'
+
+const INTEGRITY = `sha512-${Buffer.alloc(64, 1).toString('base64')}`
+const locked = (version: string, license = 'MIT') => ({ version, license, integrity: INTEGRITY })
+
+describe('packages of a bundle', () => {
+  const metafile = (inputs: Record<string, number>) => ({
+    outputs: {
+      'dist/x.mjs': {
+        inputs: Object.fromEntries(Object.entries(inputs).map(([path, bytesInOutput]) => [path, { bytesInOutput }])),
+      },
+    },
+  })
+  const find = (inputs: Record<string, number>, packages: Record<string, object>) =>
+    packagesOf(metafile(inputs), { packages }, '/repo').map(
+      ({ name, version, folder }) => `${name} ${version} ${folder}`,
+    )
+
+  it('are those with a line of code in it, each once', () => {
+    const inputs = {
+      '../../node_modules/a/x.js': 1,
+      '../../node_modules/a/y.js': 2,
+      '../../node_modules/unused/x.js': 0,
+    }
+    const packages = { 'node_modules/a': locked('1.0.0'), 'node_modules/unused': locked('2.0.0') }
+    expect(find(inputs, packages)).toEqual(['a 1.0.0 /repo/node_modules/a'])
+  })
+
+  it('may have a scope, or lie in another package', () => {
+    const inputs = { '../../node_modules/@s/a/x.js': 1, '../../node_modules/@s/a/node_modules/b/x.js': 1 }
+    const packages = { 'node_modules/@s/a': locked('1.0.0'), 'node_modules/@s/a/node_modules/b': locked('2.0.0') }
+    expect(find(inputs, packages)).toEqual([
+      '@s/a 1.0.0 /repo/node_modules/@s/a',
+      'b 2.0.0 /repo/node_modules/@s/a/node_modules/b',
+    ])
+  })
+
+  it('are neither our own nor what the build has replaced', () => {
+    expect(find({ '../../libs/base/src/clock.ts': 1, 'src/main.ts': 1, 'lean:undici': 1 }, {})).toEqual([])
+  })
+
+  it('must be in the lockfile', () => {
+    expect(() => find({ '../../node_modules/a/x.js': 1 }, {})).toThrow(
+      'node_modules/a is in the bundle, but package-lock.json',
+    )
+  })
+})
+
+const MADE_UP: BundledPackage = { name: '@s/a', version: '1.0.0', licence: 'MIT', integrity: INTEGRITY, folder: '' }
+
+describe('notices', () => {
+  it('are the words of an expression', () => {
+    expect(licencesIn('(Apache-2.0 AND BSD-3-Clause)')).toEqual(['Apache-2.0', 'BSD-3-Clause'])
+  })
+
+  it('refuse a licence that nobody has decided about', () => {
+    expect(() => noticesOf([{ ...MADE_UP, licence: 'MIT OR GPL-3.0-only' }])).toThrow(
+      '@s/a 1.0.0 is licensed under GPL-3.0-only',
+    )
+  })
+
+  it("have the package's own text, or the standard one of each licence", () => {
+    const folder = mkdtempSync(join(tmpdir(), 'package-'))
+    try {
+      writeFileSync(join(folder, 'package.json'), '{}')
+      const bare = noticesOf([{ ...MADE_UP, folder, licence: '(Apache-2.0 AND BSD-3-Clause)' }])
+      expect(bare).toMatch(/Apache License[\s\S]*Copyright 2008 Google Inc/)
+      writeFileSync(join(folder, 'license.md'), 'My own words')
+      expect(noticesOf([{ ...MADE_UP, folder }])).toMatch(/@s\/a 1\.0\.0 \(MIT\)\n=+\n\nMy own words\n/)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it.each(SIDECARS)('name everything in %s, Node included', (name) => {
+    const { packages } = readBundle(name)
+    const text = noticesOf(packages)
+    expect(packages.map((one) => one.name)).toEqual(expect.arrayContaining(['@grpc/grpc-js', 'prom-client']))
+    for (const one of packages) expect(text).toContain(`\n${one.name} ${one.version} (`)
+    expect(text).toContain(`Node.js ${process.version}`)
+  })
+})
+
+describe('a bill of materials', () => {
+  const distribution = { id: 'debian', version: '12', text: '' }
+  const libc = {
+    name: 'libc6',
+    version: '2.36-9+deb12u1',
+    architecture: 'amd64',
+    source: 'glibc',
+    sourceVersion: '2.36-9',
+  }
+  const options = (bundle: Bundle) => ({ bundle, version: 'v1.2.3', createdAt: Date.UTC(2026, 0, 2, 3, 4, 5, 678) })
+  const attacher = readBundle('csi-attacher')
+  const sbom = sbomOf({ ...options({ ...attacher, packages: [MADE_UP] }), debian: { distribution, packages: [libc] } })
+
+  it('says when and of what it is', () => {
+    expect(sbom).toMatchObject({ spdxVersion: 'SPDX-2.3', dataLicense: 'CC0-1.0', name: 'csi-attacher-v1.2.3-image' })
+    expect(sbom.creationInfo.created).toBe('2026-01-02T03:04:05Z')
+    expect(sbom.packages.map((one) => `${one.name} ${one.versionInfo}`)).toEqual([
+      'csi-attacher v1.2.3',
+      `node ${process.version.slice(1)}`,
+      '@s/a 1.0.0',
+      'libc6 2.36-9+deb12u1',
+    ])
+  })
+
+  it('says where a package is from, and what its archive is', () => {
+    expect(sbom.packages.find(({ name }) => name === '@s/a')).toMatchObject({
+      SPDXID: 'SPDXRef-npm-s-a-1.0.0',
+      downloadLocation: 'https://registry.npmjs.org/@s/a/-/a-1.0.0.tgz',
+      licenseDeclared: 'MIT',
+      checksums: [{ algorithm: 'SHA512', checksumValue: '01'.repeat(64) }],
+      externalRefs: [{ referenceType: 'purl', referenceLocator: 'pkg:npm/%40s/a@1.0.0' }],
+    })
+    expect(sbom.packages.at(-1)?.externalRefs?.[0]?.referenceLocator).toBe(
+      'pkg:deb/debian/libc6@2.36-9%2Bdeb12u1?arch=amd64',
+    )
+  })
+
+  it.each(SIDECARS)('of %s is sound: ids are legal, different and all spoken for', (name) => {
+    const { packages, relationships } = sbomOf(options(readBundle(name)))
+    const ids = packages.map(({ SPDXID }) => SPDXID)
+    expect(ids.filter((id) => !/^SPDXRef-[A-Za-z0-9.-]+$/.test(id))).toEqual([])
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(relationships.map(({ relatedSpdxElement }) => relatedSpdxElement)).toEqual(ids)
+  })
+
+  it('is the same for the same commit, and has another name for another content', () => {
+    expect(sbomOf(options(attacher))).toEqual(sbomOf(options(attacher)))
+    const other = sbomOf(options({ ...attacher, packages: [] }))
+    expect(other.documentNamespace).not.toBe(sbomOf(options(attacher)).documentNamespace)
+  })
+})
+
+describe('the launcher', () => {
+  it('starts Node once more with the flags of the build, and the arguments as they came', () => {
+    const text = launcher({ name: 'csi-resizer', flags: ['--no-opt'] })
+    expect(text).toMatch(/^#!\/bin\/node\n/)
+    expect(text).toContain(`process.execve('/bin/node', ["/bin/node","--no-opt"].concat(process.argv.slice(1)), env)`)
+    expect(text).toContain("await import('/lib/csi-resizer.mjs')")
+  })
+})
+
+it('the version is that of the release, else of the package', () => {
+  expect(releaseVersion(undefined, { RELEASE_VERSION: 'v9.0.0' })).toBe('v9.0.0')
+  expect(releaseVersion(undefined, {})).toMatch(/^v\d+\.\d+\.\d+$/)
+})

@@ -1,0 +1,76 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+
+export const ROOT = resolve(import.meta.dirname, '../..')
+export const SIDECARS = ['csi-attacher', 'csi-resizer'] as const
+export type Sidecar = (typeof SIDECARS)[number]
+
+/** What `npm run build` has left of a sidecar. */
+export interface Bundle {
+  readonly name: Sidecar
+  /** The bundle itself. */
+  readonly file: string
+  /** How Node is to be started for it. */
+  readonly flags: readonly string[]
+  readonly packages: readonly BundledPackage[]
+}
+
+/** A package from the registry of which something is in a bundle. */
+export interface BundledPackage {
+  readonly name: string
+  readonly version: string
+  /** An SPDX expression. */
+  readonly licence: string
+  /** As in the lockfile: `sha512-...` of the published archive. */
+  readonly integrity: string
+  /** Where it is installed. */
+  readonly folder: string
+}
+
+interface Lockfile {
+  readonly packages: Readonly<Record<string, { version?: string; license?: string; integrity?: string }>>
+}
+
+interface Metafile {
+  readonly outputs: Readonly<Record<string, { inputs: Readonly<Record<string, { bytesInOutput: number }>> }>>
+}
+
+/** Reads the build of a sidecar. Throws with what to do when there is none. */
+export function readBundle(name: Sidecar, root = ROOT): Bundle {
+  const dist = join(root, 'apps', name.replace('csi-', ''), 'dist')
+  const file = join(dist, `${name}.mjs`)
+  if (!existsSync(file)) throw new Error(`${file} is missing: npm run build`)
+  const metafile = readJson<Metafile>(join(dist, `${name}.meta.json`))
+  const { execArgv } = readJson<{ execArgv: readonly string[] }>(join(dist, 'sea.json'))
+  const lockfile = readJson<Lockfile>(join(root, 'package-lock.json'))
+  return { name, file, flags: execArgv, packages: packagesOf(metafile, lockfile, root) }
+}
+
+/** The packages whose code is in the bundle, by name. What the build has left out, or replaced, does not count. */
+export function packagesOf(metafile: Metafile, lockfile: Lockfile, root: string): readonly BundledPackage[] {
+  const inputs = Object.values(metafile.outputs).flatMap((output) => Object.entries(output.inputs))
+  const keys = inputs.flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? (lockfileKey(path) ?? []) : []))
+  return [...new Set(keys)].sort().map((key) => {
+    const { version, license, integrity } = lockfile.packages[key] ?? {}
+    if (version === undefined || integrity === undefined || license === undefined) {
+      throw new Error(`${key} is in the bundle, but package-lock.json does not say its version, licence and integrity`)
+    }
+    const name = key.slice(key.lastIndexOf('node_modules/') + 'node_modules/'.length)
+    return { name, version, licence: license, integrity, folder: join(root, key) }
+  })
+}
+
+/** `../../node_modules/a/node_modules/@b/c/d.js` is of the package at `node_modules/a/node_modules/@b/c`. */
+function lockfileKey(path: string): string | undefined {
+  return /(?:^|\/)(node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]
+}
+
+/** The release that is being made, else that of the package: `v1.2.3`. */
+export function releaseVersion(root = ROOT, env: NodeJS.ProcessEnv = process.env): string {
+  const own = readJson<{ version: string }>(join(root, 'apps/attacher/package.json')).version
+  return env['RELEASE_VERSION'] || `v${own}`
+}
+
+export function readJson<T>(file: string): T {
+  return JSON.parse(readFileSync(file, 'utf8')) as T
+}

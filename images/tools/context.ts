@@ -1,0 +1,103 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { rootCertificates } from 'node:tls'
+import { type Bundle, ROOT, readBundle, SIDECARS, type Sidecar } from './bundle.ts'
+import { type DebianPackage, distribution, type Library, librariesOf } from './libraries.ts'
+import { nodePackage, noticesOf } from './notices.ts'
+
+/** The Docker name of the machine's architecture: an image is made on the architecture that it is for. */
+export const ARCHITECTURE = process.arch === 'x64' ? 'amd64' : process.arch
+
+const PASSWD = `root:x:0:0:root:/root:/sbin/nologin
+nonroot:x:65532:65532:nonroot:/nonexistent:/sbin/nologin
+`
+const GROUP = 'root:x:0:\nnonroot:x:65532:\n'
+const NSSWITCH = 'hosts: files dns\n'
+
+/** Fills a folder with what the Dockerfile copies. */
+export function makeContext(folder: string, root = ROOT): void {
+  rmSync(folder, { recursive: true, force: true })
+  // Any user must be able to read it, and the same content be the same image.
+  process.umask(0o022)
+  makeNodeRoot(join(folder, `node-${ARCHITECTURE}`))
+  for (const name of SIDECARS) makeSidecarRoot(join(folder, name), readBundle(name, root))
+  copyFileSync(join(root, 'images/Dockerfile'), join(folder, 'Dockerfile'))
+}
+
+/** Node, its libraries, and the files that a C library expects. */
+function makeNodeRoot(folder: string): void {
+  const node = join(folder, 'bin/node')
+  copy(process.execPath, node)
+  execFileSync('strip', ['-s', node])
+  const libraries = librariesOf(process.execPath)
+  for (const { path } of libraries) copy(path, join(folder, path))
+  write(join(folder, 'etc/passwd'), PASSWD)
+  write(join(folder, 'etc/group'), GROUP)
+  write(join(folder, 'etc/nsswitch.conf'), NSSWITCH)
+  // Node's own list, so that the image does not depend on the machine that makes it.
+  write(join(folder, 'etc/ssl/certs/ca-certificates.crt'), `${rootCertificates.join('\n')}\n`)
+  copy(join(nodePackage(), 'LICENSE'), join(folder, 'usr/share/licenses/node/LICENSE'))
+  describeLibraries(folder, libraries)
+}
+
+/** What scanners read to know the libraries, and their licences. */
+function describeLibraries(folder: string, libraries: readonly Library[]): void {
+  write(join(folder, 'etc/os-release'), distribution().text)
+  for (const one of packagesOf(libraries)) {
+    write(join(folder, 'var/lib/dpkg/status.d', one.name), statusOf(one))
+    const copyright = `/usr/share/doc/${one.name}/copyright`
+    copy(copyright, join(folder, copyright))
+  }
+}
+
+/** Each package once. */
+export function packagesOf(libraries: readonly Library[]): readonly DebianPackage[] {
+  return [...new Map(libraries.map((library) => [library.package.name, library.package])).values()].sort((a, b) =>
+    a.name < b.name ? -1 : 1,
+  )
+}
+
+function statusOf({ name, version, architecture, source, sourceVersion }: DebianPackage): string {
+  return `Package: ${name}
+Status: install ok installed
+Architecture: ${architecture}
+Source: ${source} (${sourceVersion})
+Version: ${version}
+`
+}
+
+function makeSidecarRoot(folder: string, bundle: Bundle): void {
+  const { name } = bundle
+  write(join(folder, name), launcher(bundle), 0o755)
+  copy(bundle.file, join(folder, 'lib', `${name}.mjs`))
+  write(join(folder, 'usr/share/licenses', name, 'THIRD-PARTY-NOTICES'), noticesOf(bundle.packages))
+  copy(join(ROOT, 'LICENSE'), join(folder, 'usr/share/licenses', name, 'LICENSE'))
+}
+
+/**
+ * The file that a manifest names as the command. V8's flags must be known before Node starts and may stand neither in
+ * NODE_OPTIONS nor, more than one, after `#!`; so the process replaces itself once, keeping its id and arguments.
+ */
+export function launcher({ name, flags }: { readonly name: Sidecar; readonly flags: readonly string[] }): string {
+  return `#!/bin/node
+import process from 'node:process'
+
+if (process.execArgv.length === 0) {
+  const { NODE_OPTIONS, ...env } = process.env
+  process.execve('/bin/node', ${JSON.stringify(['/bin/node', ...flags])}.concat(process.argv.slice(1)), env)
+}
+await import('/lib/${name}.mjs')
+`
+}
+
+function copy(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true })
+  copyFileSync(from, to)
+}
+
+function write(file: string, text: string, mode = 0o644): void {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+  chmodSync(file, mode)
+}

@@ -1,0 +1,118 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Bundle, ROOT, readBundle, readJson, SIDECARS } from './bundle.ts'
+import { noticesOf } from './notices.ts'
+import { sbomOf } from './sbom.ts'
+
+export const ARCHITECTURES = ['x64', 'arm64'] as const
+export type Architecture = (typeof ARCHITECTURES)[number]
+
+export interface ExecutableOptions {
+  readonly out: string
+  readonly version: string
+  readonly createdAt: number
+}
+
+/**
+ * Writes, for each sidecar, `<name>-<version>-linux-<architecture>`, its licences and its bill of materials, and the
+ * checksums of all. One for another architecture than the machine's can be made here, but not run.
+ */
+export function makeExecutables(architectures: readonly Architecture[], options: ExecutableOptions): readonly string[] {
+  mkdirSync(options.out, { recursive: true })
+  const work = mkdtempSync(join(tmpdir(), 'executables-'))
+  try {
+    const made = architectures.flatMap((architecture) => {
+      const node = strippedNode(architecture, work)
+      return SIDECARS.flatMap((name) => makeExecutable(readBundle(name), { architecture, node, work, ...options }))
+    })
+    const notes = SIDECARS.flatMap((name) => describeExecutable(readBundle(name), options))
+    const files = [...made, ...notes]
+    writeFileSync(join(options.out, 'SHA256SUMS'), checksums(options.out, files))
+    return [...files, 'SHA256SUMS']
+  } finally {
+    rmSync(work, { recursive: true })
+  }
+}
+
+interface MakeOptions extends ExecutableOptions {
+  readonly architecture: Architecture
+  readonly node: string
+  readonly work: string
+}
+
+function makeExecutable(
+  { name, file, flags }: Bundle,
+  { architecture, node, work, out, version }: MakeOptions,
+): string {
+  const made = `${name}-${version}-linux-${architecture}`
+  const config = join(work, `${made}.json`)
+  const settings = {
+    main: file,
+    mainFormat: 'module',
+    executable: node,
+    output: join(out, made),
+    disableExperimentalSEAWarning: true,
+    useCodeCache: false,
+    execArgv: flags,
+    execArgvExtension: 'none',
+  }
+  writeFileSync(config, JSON.stringify(settings))
+  execFileSync(process.execPath, ['--build-sea', config], { stdio: ['ignore', 'ignore', 'inherit'] })
+  chmodSync(join(out, made), 0o755)
+  return made
+}
+
+function describeExecutable(bundle: Bundle, { out, version, createdAt }: ExecutableOptions): readonly string[] {
+  const notices = `${bundle.name}-${version}-THIRD-PARTY-NOTICES.txt`
+  const sbom = `${bundle.name}-${version}.spdx.json`
+  writeFileSync(join(out, notices), noticesOf(bundle.packages))
+  writeFileSync(join(out, sbom), `${JSON.stringify(sbomOf({ bundle, version, createdAt }), null, 2)}\n`)
+  return [notices, sbom]
+}
+
+function strippedNode(architecture: Architecture, work: string): string {
+  const node = join(work, `node-${architecture}`)
+  copyFileSync(architecture === process.arch ? process.execPath : foreignNode(architecture, work), node)
+  const strip =
+    architecture === process.arch ? 'strip' : `${architecture === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu-strip`
+  try {
+    execFileSync(strip, ['-s', node])
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    process.stdout.write(
+      `${strip} is not installed: executables for ${architecture} keep their symbols and are larger\n`,
+    )
+  }
+  return node
+}
+
+/** npm installs the Node of its own machine only; the other is fetched, and must be what the lockfile says. */
+function foreignNode(architecture: Architecture, work: string): string {
+  const name = `node-linux-${architecture}`
+  const lockfile = readJson<{ packages: Record<string, { version: string; integrity: string }> }>(
+    join(ROOT, 'package-lock.json'),
+  )
+  const locked = lockfile.packages[`node_modules/${name}`]
+  if (locked === undefined) throw new Error(`package-lock.json has no ${name}`)
+  execFileSync('npm', ['pack', '--silent', `${name}@${locked.version}`, '--pack-destination', work], {
+    stdio: 'ignore',
+  })
+  const archive = join(work, `${name}-${locked.version}.tgz`)
+  const found = `sha512-${createHash('sha512').update(readFileSync(archive)).digest('base64')}`
+  if (found !== locked.integrity) throw new Error(`${name} ${locked.version} is not what package-lock.json says`)
+  const folder = join(work, name)
+  mkdirSync(folder)
+  execFileSync('tar', ['-xzf', archive, '-C', folder, 'package/bin/node'])
+  return join(folder, 'package/bin/node')
+}
+
+function checksums(folder: string, files: readonly string[]): string {
+  const sum = (file: string): string =>
+    createHash('sha256')
+      .update(readFileSync(join(folder, file)))
+      .digest('hex')
+  return files.map((file) => `${sum(file)}  ${file}\n`).join('')
+}

@@ -1,0 +1,73 @@
+// What a release ships. Run from the root after `npm run build`:
+//   npm exec -- node images/tools/main.ts context [--out FOLDER]                 what the Dockerfile copies
+//   npm exec -- node images/tools/main.ts sbom [--out FOLDER]                    a bill of materials for each image
+//   npm exec -- node images/tools/main.ts executables [--out FOLDER] [--arch x64,arm64]
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
+import { ARCHITECTURE, makeContext, packagesOf } from './context.ts'
+import { ARCHITECTURES, type Architecture, makeExecutables } from './executables.ts'
+import { distribution, lackingForLibraries, librariesOf } from './libraries.ts'
+import { sbomOf } from './sbom.ts'
+
+const { values, positionals } = parseArgs({
+  options: { out: { type: 'string' }, arch: { type: 'string', default: process.arch } },
+  allowPositionals: true,
+})
+
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}
+const outOf = (usual: string): string => resolve(values.out ?? join(ROOT, '.cache', usual))
+
+switch (positionals[0]) {
+  case 'context': {
+    needLibraries()
+    makeContext(outOf('image-context'))
+    say(outOf('image-context'))
+    break
+  }
+  case 'sbom': {
+    needLibraries()
+    const folder = outOf('release')
+    mkdirSync(folder, { recursive: true })
+    const debian = { distribution: distribution(), packages: packagesOf(librariesOf(process.execPath)) }
+    for (const name of SIDECARS) {
+      const sbom = sbomOf({ bundle: readBundle(name), version: releaseVersion(), createdAt: committedAt(), debian })
+      const file = join(folder, `${name}-${releaseVersion()}-image-${ARCHITECTURE}.spdx.json`)
+      writeFileSync(file, `${JSON.stringify(sbom, null, 2)}\n`)
+      say(file)
+    }
+    break
+  }
+  case 'executables': {
+    const out = outOf('release')
+    const architectures = values.arch.split(',').map(architectureOf)
+    const files = makeExecutables(architectures, { out, version: releaseVersion(), createdAt: committedAt() })
+    for (const file of files) say(join(out, file))
+    break
+  }
+  default:
+    say('usage: main.ts context|sbom|executables [--out FOLDER] [--arch x64,arm64]')
+    process.exitCode = 2
+}
+
+function needLibraries(): void {
+  const lacking = lackingForLibraries()
+  if (lacking !== undefined) throw new Error(lacking)
+}
+
+function architectureOf(name: string): Architecture {
+  const found = ARCHITECTURES.find((one) => one === name)
+  if (found === undefined) throw new Error(`no executables are made for ${name}: ${ARCHITECTURES.join(' or ')}`)
+  return found
+}
+
+/** The commit's time, so that the same commit gives the same files. */
+function committedAt(): number {
+  const { SOURCE_DATE_EPOCH } = process.env
+  if (SOURCE_DATE_EPOCH !== undefined) return Number(SOURCE_DATE_EPOCH) * 1000
+  return Number(execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: ROOT, encoding: 'utf8' })) * 1000
+}

@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type BundledPackage, ROOT } from './bundle.ts'
+
+/** What may be in a sidecar. Another one is a decision, not an accident. */
+const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT']
+
+/** The licences of everything in a bundle, as one text. Throws for a licence that nobody has decided about. */
+export function noticesOf(packages: readonly BundledPackage[]): string {
+  const parts = packages.map((one) => {
+    const foreign = licencesIn(one.licence).filter((id) => !ALLOWED.includes(id))
+    if (foreign.length > 0) throw new Error(`${one.name} ${one.version} is licensed under ${foreign.join(', ')}`)
+    return section(`${one.name} ${one.version} (${one.licence})`, licenceText(one))
+  })
+  const node = section(`Node.js ${process.version} and what is in it`, nodeLicence())
+  return `This program contains the following works.\n\n${[...parts, node].join('\n')}`
+}
+
+/** The ids of an SPDX expression. */
+export function licencesIn(expression: string): readonly string[] {
+  return expression.split(/[\s()]+/).filter((word) => word !== '' && !['AND', 'OR', 'WITH'].includes(word))
+}
+
+function section(title: string, text: string): string {
+  return `${'='.repeat(80)}\n${title}\n${'='.repeat(80)}\n\n${text.trim()}\n`
+}
+
+/** The package's own files; where it has none, the standard text of each of its licences. */
+function licenceText({ folder, licence }: BundledPackage): string {
+  const files = readdirSync(folder).filter((file) => /^(?:licen[cs]e|notice|copying)(?:\.\w+)?$/i.test(file))
+  if (files.length > 0) return files.map((file) => readFileSync(join(folder, file), 'utf8').trim()).join('\n\n')
+  return licencesIn(licence).map(standardText).join('\n\n')
+}
+
+function standardText(id: string): string {
+  const file = id === 'Apache-2.0' ? join(ROOT, 'LICENSE') : join(import.meta.dirname, '../licences', `${id}.txt`)
+  return readFileSync(file, 'utf8').trim()
+}
+
+function nodeLicence(): string {
+  return readFileSync(join(nodePackage(), 'LICENSE'), 'utf8')
+}
+
+/** The npm package that this Node came with. */
+export function nodePackage(): string {
+  return join(process.execPath, '../..')
+}

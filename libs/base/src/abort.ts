@@ -1,0 +1,98 @@
+import type { Cancel, Clock } from './clock.ts'
+import { causesOf, isError } from './errors.ts'
+
+/** A wait that ended because its time was over. `what` names the guard, so that two guards can be told apart. */
+export class DeadlineError extends Error {
+  override readonly name = 'DeadlineError'
+  readonly what: string
+
+  constructor(what: string) {
+    super(`${what}: deadline exceeded`)
+    this.what = what
+  }
+}
+
+/** Work that was called off: shutdown, a lost lease, a driver that went away. */
+export class CancelledError extends Error {
+  override readonly name = 'CancelledError'
+}
+
+/** Whether a rejection only says that the work was called off or its time was over; it may stand along the causes. */
+export function isAbort(thrown: unknown): boolean {
+  for (const cause of causesOf(thrown)) {
+    if (cause instanceof CancelledError || cause instanceof DeadlineError) return true
+    if (isError(cause) && cause.name === 'AbortError') return true
+  }
+  return false
+}
+
+/** A signal with the means to end it. `dispose` detaches it from its parents and its timer; call it in `finally`. */
+export interface Scope extends Disposable {
+  readonly signal: AbortSignal
+  abort(reason: Error): void
+  dispose(): void
+}
+
+/** A signal that follows every parent, first reason wins. Leaves no listener behind once it is aborted or disposed. */
+export function scope(...parents: readonly (AbortSignal | undefined)[]): Scope {
+  return follow(parents)
+}
+
+/** As `scope`, and aborted with a DeadlineError that names `what` after `ms`. */
+export function deadline(
+  clock: Clock,
+  ms: number,
+  what: string,
+  ...parents: readonly (AbortSignal | undefined)[]
+): Scope {
+  return follow(parents, (abort) => clock.schedule(ms, () => abort(new DeadlineError(what))))
+}
+
+function follow(
+  parents: readonly (AbortSignal | undefined)[],
+  startTimer?: (abort: (reason: Error) => void) => Cancel,
+): Scope {
+  const controller = new AbortController()
+  const undo: (() => void)[] = []
+  const dispose = (): void => {
+    for (const each of undo.splice(0)) each()
+  }
+  const abort = (reason: unknown): void => {
+    dispose()
+    controller.abort(reason)
+  }
+  for (const parent of parents) {
+    if (parent === undefined) continue
+    if (parent.aborted) {
+      abort(parent.reason)
+      break
+    }
+    const onAbort = (): void => abort(parent.reason)
+    parent.addEventListener('abort', onAbort, { once: true })
+    undo.push(() => parent.removeEventListener('abort', onAbort))
+  }
+  if (startTimer !== undefined && !controller.signal.aborted) undo.push(startTimer(abort))
+  return { signal: controller.signal, abort, dispose, [Symbol.dispose]: dispose }
+}
+
+/**
+ * Settles as the promise does, or rejects with the signal's reason, whichever comes first.
+ * The promise itself goes on; a late rejection of it is not reported as unhandled.
+ */
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason)
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+  })
+}
+
+/** Resolves when the signal is aborted, with its reason. Listens until then: in a race, hand it the signal of a scope. */
+export function aborted(signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(signal.reason)
+    else signal.addEventListener('abort', () => resolve(signal.reason), { once: true })
+  })
+}

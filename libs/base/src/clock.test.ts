@@ -1,0 +1,121 @@
+import { getEventListeners } from 'node:events'
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
+import { systemClock } from './clock.ts'
+import { FakeClock } from './fake-clock.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+describe('the system clock', () => {
+  beforeEach(() => void jest.useFakeTimers())
+  afterEach(() => {
+    jest.restoreAllMocks()
+    jest.useRealTimers()
+  })
+
+  test('fires once, when the time is over', () => {
+    const fire = jest.fn()
+    systemClock.schedule(100, fire)
+    jest.advanceTimersByTime(99)
+    expect(fire).not.toHaveBeenCalled()
+    jest.advanceTimersByTime(1000)
+    expect(fire).toHaveBeenCalledTimes(1)
+  })
+
+  test('never fires before the caller has got away, however short the wait', () => {
+    const fire = jest.fn()
+    systemClock.schedule(-5, fire)
+    expect(fire).not.toHaveBeenCalled()
+    jest.advanceTimersByTime(1)
+    expect(fire).toHaveBeenCalledTimes(1)
+  })
+
+  test('waits longer than one timer can count', () => {
+    const fire = jest.fn()
+    systemClock.schedule(60 * DAY_MS, fire)
+    jest.advanceTimersByTime(60 * DAY_MS - 1)
+    expect(fire).not.toHaveBeenCalled()
+    jest.advanceTimersByTime(1)
+    expect(fire).toHaveBeenCalledTimes(1)
+    expect(jest.getTimerCount()).toBe(0)
+  })
+
+  test('waits for ever without firing', () => {
+    const fire = jest.fn()
+    const cancel = systemClock.schedule(Number.POSITIVE_INFINITY, fire)
+    jest.advanceTimersByTime(100 * DAY_MS)
+    expect(fire).not.toHaveBeenCalled()
+    cancel()
+    expect(jest.getTimerCount()).toBe(0)
+  })
+
+  test('waits on when its timer comes early', () => {
+    const now = jest.spyOn(performance, 'now').mockReturnValue(0.9)
+    const fire = jest.fn()
+    systemClock.schedule(10, fire)
+    now.mockReturnValue(10.4)
+    jest.advanceTimersByTime(10)
+    expect(fire).not.toHaveBeenCalled()
+    now.mockReturnValue(11.4)
+    jest.advanceTimersByTime(1)
+    expect(fire).toHaveBeenCalledTimes(1)
+  })
+
+  test('leaves no timer behind when it is cancelled, in the second part of a long wait too', () => {
+    const fire = jest.fn()
+    const cancel = systemClock.schedule(60 * DAY_MS, fire)
+    jest.advanceTimersByTime(40 * DAY_MS)
+    cancel()
+    cancel()
+    expect(jest.getTimerCount()).toBe(0)
+    jest.advanceTimersByTime(60 * DAY_MS)
+    expect(fire).not.toHaveBeenCalled()
+  })
+
+  test('tells wall time and a time that only counts up', () => {
+    jest.setSystemTime(1_800_000_000_000)
+    const before = systemClock.monotonic()
+    expect(systemClock.now()).toBe(1_800_000_000_000)
+    jest.setSystemTime(1_700_000_000_000)
+    expect(systemClock.monotonic()).toBe(before)
+    jest.advanceTimersByTime(250)
+    expect(systemClock.monotonic()).toBe(before + 250)
+    expect(systemClock.random()).toBeGreaterThanOrEqual(0)
+    expect(systemClock.random()).toBeLessThan(1)
+  })
+
+  test('sleeps', async () => {
+    const slept = systemClock.sleep(1000)
+    await jest.advanceTimersByTimeAsync(1000)
+    await expect(slept).resolves.toBeUndefined()
+  })
+})
+
+describe('sleep', () => {
+  test('ends when the time is over and takes its listener with it', async () => {
+    const clock = new FakeClock()
+    const { signal } = new AbortController()
+    const slept = clock.sleep(100, signal)
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+    await clock.advance(100)
+    await expect(slept).resolves.toBeUndefined()
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  })
+
+  test('rejects with the reason as soon as it is aborted, and takes its timer with it', async () => {
+    const clock = new FakeClock()
+    const controller = new AbortController()
+    const reason = new Error('enough')
+    const slept = clock.sleep(100, controller.signal)
+    controller.abort(reason)
+    await expect(slept).rejects.toBe(reason)
+    expect(clock.pending).toBe(0)
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
+  })
+
+  test('does not begin when it is aborted already', async () => {
+    const clock = new FakeClock()
+    const reason = new Error('too late')
+    await expect(clock.sleep(100, AbortSignal.abort(reason))).rejects.toBe(reason)
+    expect(clock.pending).toBe(0)
+  })
+})

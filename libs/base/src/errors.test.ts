@@ -1,0 +1,91 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { describe, expect, test } from '@jest/globals'
+import { causesOf, isError, messageOf, systemCodeOf, toError } from './errors.ts'
+
+/** An error that Node made, which is of another realm than the tests' own. */
+async function refused(): Promise<unknown> {
+  const [error] = await once(connect({ path: '/nowhere/at/all.sock' }), 'error')
+  return error
+}
+
+function ring(): Error {
+  const outer = new Error('outer')
+  outer.cause = new Error('inner', { cause: outer })
+  return outer
+}
+
+describe('messageOf', () => {
+  test.each([
+    ['an error', new TypeError('not a function'), 'not a function'],
+    ['text', 'as it is', 'as it is'],
+    ['nothing', undefined, 'undefined'],
+    ['null', null, 'null'],
+    ['a number', 42, '42'],
+    ['an object', { code: 5, details: ['a'] }, "{ code: 5, details: [ 'a' ] }"],
+    ['an object without a prototype', Object.create(null), '[Object: null prototype] {}'],
+    ['several errors in one', new AggregateError([new Error('first'), new Error('second')]), 'first; second'],
+    [
+      'several errors in one that speaks for them',
+      new AggregateError([new Error('first')], 'all failed'),
+      'all failed',
+    ],
+    ['an error that says nothing', new Error(''), ''],
+  ])('of %s', (_, thrown, expected) => {
+    expect(messageOf(thrown)).toBe(expected)
+  })
+
+  test("of Node's own errors", async () => {
+    expect(messageOf(await refused())).toBe('connect ENOENT /nowhere/at/all.sock')
+  })
+})
+
+describe('causesOf', () => {
+  const inner = new Error('inner')
+  const outer = new Error('outer', { cause: inner })
+  const odd = new Error('odd', { cause: 'text' })
+  test.each([
+    ['an error by itself', inner, [inner]],
+    ['an error with a cause', outer, [outer, inner]],
+    ['a cause that is no error', odd, [odd, 'text']],
+    ['nothing', undefined, []],
+  ])('of %s', (_, thrown, expected) => {
+    expect([...causesOf(thrown)]).toEqual(expected)
+  })
+
+  test('ends when causes form a ring', () => {
+    expect([...causesOf(ring())].map(messageOf)).toEqual(['outer', 'inner'])
+  })
+})
+
+describe('systemCodeOf', () => {
+  const coded = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
+  test.each([
+    ['an error that has one', coded, 'ECONNREFUSED'],
+    ['an error whose cause has one', new Error('request failed', { cause: coded }), 'ECONNREFUSED'],
+    ['an error whose code is a number', Object.assign(new Error('rpc'), { code: 14 }), undefined],
+    ['a plain object', { code: 'ECONNREFUSED' }, undefined],
+    ['a ring', ring(), undefined],
+  ])('of %s', (_, thrown, expected) => {
+    expect(systemCodeOf(thrown)).toBe(expected)
+  })
+
+  test("of Node's own errors", async () => {
+    expect(systemCodeOf(new Error('no driver', { cause: await refused() }))).toBe('ENOENT')
+  })
+})
+
+describe('toError', () => {
+  test('leaves an error as it is', async () => {
+    const own = new Error('own')
+    const foreign = await refused()
+    expect(toError(own)).toBe(own)
+    expect(toError(foreign)).toBe(foreign)
+    expect(isError(foreign)).toBe(true)
+  })
+
+  test('makes one of anything else, with that as its cause', () => {
+    const thrown = { code: 5 }
+    expect(toError(thrown)).toMatchObject({ message: '{ code: 5 }', cause: thrown })
+  })
+})

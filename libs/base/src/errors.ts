@@ -1,0 +1,42 @@
+import { inspect } from 'node:util'
+import { isNativeError } from 'node:util/types'
+
+/** As `instanceof Error`, and true as well for errors of another realm: test runners run code in one of its own. */
+export const isError: (thrown: unknown) => thrown is Error = isNativeError
+
+/** What to say of a thrown value: an error's own message, anything else as text. */
+export function messageOf(thrown: unknown): string {
+  if (typeof thrown === 'string') return thrown
+  if (!isError(thrown)) return inspect(thrown, { compact: true, breakLength: Number.POSITIVE_INFINITY })
+  // Node puts the failures of a host with several addresses into one error that says nothing itself.
+  if (thrown.message === '' && 'errors' in thrown && Array.isArray(thrown.errors)) {
+    return thrown.errors.map(messageOf).join('; ')
+  }
+  return thrown.message
+}
+
+/** The thrown value and what caused it, outermost first. Ends also when causes form a ring. */
+export function* causesOf(thrown: unknown): Generator<unknown> {
+  const seen = new Set<unknown>()
+  for (let cause = thrown; cause !== undefined && !seen.has(cause); cause = causeOf(cause)) {
+    seen.add(cause)
+    yield cause
+  }
+}
+
+function causeOf(thrown: unknown): unknown {
+  return isError(thrown) ? thrown.cause : undefined
+}
+
+/** The `code` that Node puts on its system errors (`ECONNREFUSED`, ...), looked for along the causes. */
+export function systemCodeOf(thrown: unknown): string | undefined {
+  for (const cause of causesOf(thrown)) {
+    if (isError(cause) && 'code' in cause && typeof cause.code === 'string') return cause.code
+  }
+  return undefined
+}
+
+/** Makes an Error of anything that was thrown. */
+export function toError(thrown: unknown): Error {
+  return isError(thrown) ? thrown : new Error(messageOf(thrown), { cause: thrown })
+}

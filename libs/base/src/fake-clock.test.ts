@@ -1,0 +1,100 @@
+import { describe, expect, jest, test } from '@jest/globals'
+import { FakeClock } from './fake-clock.ts'
+
+describe('the fake clock', () => {
+  test('stands still by itself', async () => {
+    const clock = new FakeClock({ now: 5000 })
+    await clock.settle()
+    expect([clock.now(), clock.monotonic()]).toEqual([5000, 0])
+  })
+
+  test('fires what falls due in order of time, then of scheduling, each at its own time', async () => {
+    const clock = new FakeClock({ now: 0 })
+    const fired: string[] = []
+    for (const [name, ms] of [
+      ['c', 30],
+      ['a', 10],
+      ['b', 20],
+      ['b2', 20],
+      ['late', 41],
+    ] as const) {
+      clock.schedule(ms, () => fired.push(`${name}@${clock.now()}`))
+    }
+    await clock.advance(40)
+    expect(fired).toEqual(['a@10', 'b@20', 'b2@20', 'c@30'])
+    expect([clock.now(), clock.monotonic(), clock.pending, clock.nextIn]).toEqual([40, 40, 1, 1])
+  })
+
+  test('lets promises go on between two timers, so that they can schedule the next', async () => {
+    const clock = new FakeClock()
+    const times: number[] = []
+    const steps = async (): Promise<void> => {
+      for (let step = 0; step < 3; step += 1) {
+        await clock.sleep(10)
+        times.push(clock.monotonic())
+      }
+    }
+    const done = steps()
+    await clock.advance(100)
+    await done
+    expect(times).toEqual([10, 20, 30])
+  })
+
+  test('fires timers that promises schedule before it moves', async () => {
+    const clock = new FakeClock()
+    const fire = jest.fn()
+    const start = async (): Promise<void> => {
+      await Promise.resolve()
+      clock.schedule(5, fire)
+    }
+    const started = start()
+    await clock.advance(5)
+    await started
+    expect(fire).toHaveBeenCalledTimes(1)
+  })
+
+  test('forgets a timer that is cancelled, and minds no second cancel', async () => {
+    const clock = new FakeClock()
+    const fire = jest.fn()
+    const cancel = clock.schedule(10, fire)
+    cancel()
+    cancel()
+    await clock.advance(20)
+    expect(fire).not.toHaveBeenCalled()
+    expect([clock.pending, clock.nextIn]).toEqual([0, undefined])
+  })
+
+  test('wakes from a freeze late, with everything due at once', async () => {
+    const clock = new FakeClock()
+    const times: number[] = []
+    clock.schedule(10, () => times.push(clock.monotonic()))
+    clock.schedule(20, () => times.push(clock.monotonic()))
+    clock.schedule(200, () => times.push(clock.monotonic()))
+    await clock.freeze(100)
+    expect(times).toEqual([100, 100])
+  })
+
+  test('lets wall time be set without touching the time that passes', async () => {
+    const clock = new FakeClock({ now: 1000 })
+    await clock.advance(50)
+    clock.setWall(9000)
+    expect([clock.now(), clock.monotonic()]).toEqual([9000, 50])
+    await clock.advance(1)
+    expect(clock.now()).toBe(9001)
+  })
+
+  test('draws the numbers it is given', () => {
+    const numbers = [0.1, 0.9]
+    const clock = new FakeClock({ random: () => numbers.shift() ?? 0 })
+    expect([clock.random(), clock.random()]).toEqual([0.1, 0.9])
+    expect(new FakeClock().random()).toBe(0.5)
+  })
+
+  test('hands on what a timer throws', async () => {
+    const clock = new FakeClock()
+    clock.schedule(1, () => {
+      throw new Error('from a timer')
+    })
+    await expect(clock.advance(1)).rejects.toThrow('from a timer')
+  })
+})

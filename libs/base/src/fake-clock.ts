@@ -1,0 +1,89 @@
+import type { Cancel, Clock } from './clock.ts'
+import { sleepOn } from './clock.ts'
+import { Heap, type HeapItem, NOT_IN_HEAP } from './heap.ts'
+
+interface Timer extends HeapItem {
+  readonly due: number
+  readonly order: number
+  readonly fire: () => void
+}
+
+/** Turns of the event loop given to promises between two timers; enough for chains through real sockets' callbacks. */
+const TURNS = 3
+
+/** A Clock that stands still until `advance` is called. Randomness is a fixed number unless given. */
+export class FakeClock implements Clock {
+  readonly #timers = new Heap<Timer>((a, b) => a.due < b.due || (a.due === b.due && a.order < b.order))
+  readonly #random: () => number
+  #elapsed = 0
+  #order = 0
+  #start: number
+
+  constructor(options: { now?: number; random?: () => number } = {}) {
+    this.#start = options.now ?? 1_700_000_000_000
+    this.#random = options.random ?? (() => 0.5)
+  }
+
+  now(): number {
+    return this.#start + this.#elapsed
+  }
+
+  monotonic(): number {
+    return this.#elapsed
+  }
+
+  random(): number {
+    return this.#random()
+  }
+
+  schedule(ms: number, fire: () => void): Cancel {
+    this.#order += 1
+    const timer: Timer = { due: this.#elapsed + Math.max(ms, 0), order: this.#order, fire, heapIndex: NOT_IN_HEAP }
+    this.#timers.push(timer)
+    return () => this.#timers.remove(timer)
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return sleepOn(this, ms, signal)
+  }
+
+  /** How many timers wait: zero shows that nothing was left behind. */
+  get pending(): number {
+    return this.#timers.size
+  }
+
+  /** Milliseconds until the next timer fires. */
+  get nextIn(): number | undefined {
+    const next = this.#timers.peek()
+    return next && next.due - this.#elapsed
+  }
+
+  /** Moves wall time alone, as an operator or NTP does. */
+  setWall(now: number): void {
+    this.#start = now - this.#elapsed
+  }
+
+  /** Lets `ms` pass: fires what falls due, in order, and drains promises after each. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#elapsed + ms
+    await this.settle()
+    for (let next = this.#timers.peek(); next !== undefined && next.due <= end; next = this.#timers.peek()) {
+      this.#elapsed = Math.max(this.#elapsed, next.due)
+      this.#timers.remove(next)
+      next.fire()
+      await this.settle()
+    }
+    this.#elapsed = end
+  }
+
+  /** Lets `ms` pass without firing anything in between, as for a process that was stopped; then fires what is due. */
+  async freeze(ms: number): Promise<void> {
+    this.#elapsed += ms
+    await this.advance(0)
+  }
+
+  /** Drains promises without letting time pass. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  }
+}

@@ -1,0 +1,195 @@
+import { getEventListeners } from 'node:events'
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { FakeClock } from './fake-clock.ts'
+import { InvariantError } from './invariant.ts'
+import { TokenBucket } from './token-bucket.ts'
+
+/** Notes who is served, and when. */
+function line(
+  bucket: TokenBucket,
+  clock: FakeClock,
+): { served: string[]; ask(name: string, signal?: AbortSignal): void } {
+  const served: string[] = []
+  const ask = (name: string, signal?: AbortSignal): void => {
+    bucket.take(signal).then(
+      () => served.push(`${name}@${clock.monotonic()}`),
+      () => served.push(`${name} left@${clock.monotonic()}`),
+    )
+  }
+  return { served, ask }
+}
+
+describe('a bucket of 5 a second and 10 at once', () => {
+  const make = (): { clock: FakeClock; bucket: TokenBucket } => {
+    const clock = new FakeClock()
+    return { clock, bucket: new TokenBucket({ clock, qps: 5, burst: 10 }) }
+  }
+
+  test('serves ten at once and one each 200 ms after that, in the order in which they asked', async () => {
+    const { clock, bucket } = make()
+    const { served, ask } = line(bucket, clock)
+    for (let taker = 1; taker <= 13; taker += 1) ask(`${taker}`)
+    await clock.settle()
+    expect(served).toEqual(['1@0', '2@0', '3@0', '4@0', '5@0', '6@0', '7@0', '8@0', '9@0', '10@0'])
+    served.length = 0
+    await clock.advance(10_000)
+    expect(served).toEqual(['11@200', '12@400', '13@600'])
+    expect(clock.pending).toBe(0)
+  })
+
+  test('serves exactly 10 + 5 x 60 in a minute of steady demand', async () => {
+    const { clock, bucket } = make()
+    const { served, ask } = line(bucket, clock)
+    for (let taker = 0; taker < 1000; taker += 1) ask(`${taker}`)
+    await clock.advance(60_000)
+    expect(served).toHaveLength(310)
+  })
+
+  test('is full again after two idle seconds, and never fuller', async () => {
+    const { clock, bucket } = make()
+    for (let token = 0; token < 10; token += 1) bucket.reserve()
+    await clock.advance(3_600_000)
+    expect(Array.from({ length: 12 }, () => bucket.reserve())).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 400])
+  })
+
+  test('gives reserved tokens on credit', async () => {
+    const { clock, bucket } = make()
+    for (let token = 0; token < 10; token += 1) bucket.reserve()
+    expect([bucket.reserve(), bucket.reserve()]).toEqual([200, 400])
+    await clock.advance(100)
+    expect(bucket.reserve()).toBe(500)
+    bucket.refund()
+    expect(bucket.reserve()).toBe(500)
+  })
+
+  test('gets no fuller by refunds than it can be', () => {
+    const { bucket } = make()
+    for (let token = 0; token < 5; token += 1) bucket.refund()
+    expect(Array.from({ length: 11 }, () => bucket.reserve()).indexOf(200)).toBe(10)
+  })
+
+  test('tells how long a taker waited', async () => {
+    const { clock, bucket } = make()
+    for (let token = 0; token < 10; token += 1) bucket.reserve()
+    const waits = [bucket.take(), bucket.take()]
+    await clock.advance(1000)
+    expect(await Promise.all(waits)).toEqual([200, 400])
+    expect(await bucket.take()).toBe(0)
+  })
+
+  test('lets those behind a taker that goes away move up, and none overtakes them', async () => {
+    const { clock, bucket } = make()
+    const { served, ask } = line(bucket, clock)
+    for (let token = 0; token < 10; token += 1) bucket.reserve()
+    const leaving = new AbortController()
+    ask('a', leaving.signal)
+    ask('b', leaving.signal)
+    ask('c')
+    await clock.advance(100)
+    leaving.abort(new Error('gone'))
+    ask('d')
+    await clock.advance(1000)
+    expect(served).toEqual(['a left@100', 'b left@100', 'c@200', 'd@400'])
+  })
+
+  test('leaves neither timer nor listener behind when all go away', async () => {
+    const { clock, bucket } = make()
+    for (let token = 0; token < 10; token += 1) bucket.reserve()
+    const controller = new AbortController()
+    const reason = new Error('shutting down')
+    const takes = [bucket.take(controller.signal), bucket.take(controller.signal)]
+    controller.abort(reason)
+    expect(await Promise.allSettled(takes)).toEqual(takes.map(() => ({ status: 'rejected', reason })))
+    expect([clock.pending, getEventListeners(controller.signal, 'abort').length]).toEqual([0, 0])
+    expect(bucket.reserve()).toBe(200)
+  })
+
+  test('takes nothing for a taker that is aborted already', async () => {
+    const { bucket } = make()
+    const reason = new Error('too late')
+    await expect(bucket.take(AbortSignal.abort(reason))).rejects.toBe(reason)
+    expect(Array.from({ length: 11 }, () => bucket.reserve()).indexOf(200)).toBe(10)
+  })
+
+  test('stops listening once a taker is served', async () => {
+    const { clock, bucket } = make()
+    for (let token = 0; token < 10; token += 1) bucket.reserve()
+    const { signal } = new AbortController()
+    const taken = bucket.take(signal)
+    await clock.advance(200)
+    await taken
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  })
+
+  test('serves those in line before one who comes when their turn is long past', async () => {
+    const { clock, bucket } = make()
+    const { served, ask } = line(bucket, clock)
+    for (let token = 0; token < 10; token += 1) bucket.reserve()
+    ask('waiting')
+    clock.schedule(100, () => ask('late'))
+    await clock.freeze(5000)
+    expect(served).toEqual(['waiting@5000', 'late@5000'])
+  })
+})
+
+describe('a bucket', () => {
+  test('of one token is a plain interval', async () => {
+    const clock = new FakeClock()
+    const bucket = new TokenBucket({ clock, qps: 0.1, burst: 1 })
+    expect([bucket.reserve(), bucket.reserve(), bucket.reserve()]).toEqual([0, 10_000, 20_000])
+  })
+
+  test('without a limit makes nobody wait', async () => {
+    const clock = new FakeClock()
+    const bucket = new TokenBucket({ clock, qps: Number.POSITIVE_INFINITY, burst: 1 })
+    expect(new Set(Array.from({ length: 100 }, () => bucket.reserve()))).toEqual(new Set([0]))
+    expect(await bucket.take()).toBe(0)
+  })
+
+  test.each([
+    [0, 10],
+    [-1, 10],
+    [Number.NaN, 10],
+    [5, 0],
+    [5, Number.NaN],
+    [5, Number.POSITIVE_INFINITY],
+  ])('of %d a second and %d at once is refused', (qps, burst) => {
+    expect(() => new TokenBucket({ clock: new FakeClock(), qps, burst })).toThrow(InvariantError)
+  })
+
+  test('never serves more than burst + qps x time in any window, and everybody in turn', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 50 }),
+        fc.integer({ min: 1, max: 20 }),
+        fc.array(fc.record({ pause: fc.nat(400), leaves: fc.boolean() }), { maxLength: 30 }),
+        async (qps, burst, takers) => {
+          const clock = new FakeClock()
+          const bucket = new TokenBucket({ clock, qps, burst })
+          const served: { order: number; at: number }[] = []
+          for (const [order, { pause, leaves }] of takers.entries()) {
+            const controller = new AbortController()
+            bucket.take(controller.signal).then(
+              () => served.push({ order, at: clock.monotonic() }),
+              () => {},
+            )
+            await clock.advance(pause)
+            if (leaves) controller.abort(new Error('gone'))
+          }
+          await clock.advance(takers.length * 1000)
+          expect(served.map(({ order }) => order)).toEqual(served.map(({ order }) => order).sort((a, b) => a - b))
+          for (const [from, first] of served.entries()) {
+            for (const [to, last] of served.entries()) {
+              if (to < from) continue
+              const allowed = burst + ((last.at - first.at) * qps) / 1000
+              expect(to - from + 1).toBeLessThanOrEqual(allowed + 1e-6)
+            }
+          }
+          expect(clock.pending).toBe(0)
+        },
+      ),
+      { numRuns: 50 },
+    )
+  })
+})

@@ -1,0 +1,74 @@
+import { expect, test } from '@jest/globals'
+import * as proto from './index.ts'
+
+const request: proto.ControllerPublishVolumeRequest = {
+  volumeId: 'vol-1',
+  nodeId: 'node-ä',
+  volumeCapability: {
+    accessType: { $case: 'mount', value: { fsType: 'ext4', mountFlags: ['ro', 'noatime'], volumeMountGroup: '' } },
+    accessMode: { mode: proto.VolumeCapability_AccessMode_Mode.SINGLE_NODE_WRITER },
+  },
+  readonly: true,
+  secrets: { user: 'u', password: 'p' },
+  volumeContext: { pool: 'fast' },
+}
+
+test('the proto marks 22 fields as secret', () => {
+  const secrets = Object.entries(proto.SHAPES).flatMap(([message, shape]) =>
+    shape()
+      .filter(({ secret }) => secret)
+      .map(({ name }) => `${message}.${name}`),
+  )
+  expect(secrets).toHaveLength(22)
+  expect(secrets).toContain('ControllerPublishVolumeRequest.secrets')
+  expect(secrets).toContain('NodeExpandVolumeRequest.secrets')
+})
+
+test('every shape names the properties that the generated objects have, and no other', () => {
+  const messages = proto as unknown as Readonly<Record<string, { create(): object }>>
+  for (const [name, shape] of Object.entries(proto.SHAPES)) {
+    const properties = new Set(shape().map(({ property, oneof }) => oneof ?? property))
+    expect({ name, properties: [...properties].sort() }).toEqual({
+      name,
+      properties: Object.keys(messages[name]?.create() ?? {}).sort(),
+    })
+  }
+})
+
+test('a request comes back from the wire as it was', () => {
+  const method = proto.ControllerPublishVolume
+  expect(method.path).toBe('/csi.v1.Controller/ControllerPublishVolume')
+  expect(method.requestDeserialize(method.requestSerialize(request))).toEqual(request)
+})
+
+test('sizes keep all 64 bits', () => {
+  const sent = { capacityBytes: 2n ** 62n + 1n, nodeExpansionRequired: true }
+  const method = proto.ControllerExpandVolume
+  expect(method.responseDeserialize(method.responseSerialize(sent))).toEqual(sent)
+})
+
+test('the bytes are those of the published definition', () => {
+  const bytes = proto.ControllerUnpublishVolume.requestSerialize({ volumeId: 'v', nodeId: 'n', secrets: { k: 's' } })
+  expect(bytes.toString('hex')).toBe('0a017612016e1a060a016b120173')
+})
+
+test('a capability that this version does not know arrives as its number', () => {
+  const bytes = Buffer.from('0a040a02080b' /* capabilities { rpc { type: 11 } } */, 'hex')
+  expect(proto.ControllerGetCapabilities.responseDeserialize(bytes)).toEqual({
+    capabilities: [{ type: { $case: 'rpc', value: { type: 11 } } }],
+  })
+})
+
+test('a field that this version does not know is passed over', () => {
+  const bytes = Buffer.from('0a0812060a016e12010801', 'hex') // an older driver's volume_condition beside the node id
+  expect(proto.ListVolumes.responseDeserialize(bytes.subarray(0, 10))).toEqual({
+    entries: [{ volume: undefined, status: { publishedNodeIds: ['n'] } }],
+    nextToken: '',
+  })
+})
+
+test('a server finds each handler under the name of its RPC', () => {
+  expect(Object.keys(proto.IdentityService)).toEqual(['getPluginInfo', 'getPluginCapabilities', 'probe'])
+  expect(proto.SnapshotMetadataService.getMetadataDelta.responseStream).toBe(true)
+  expect(Object.values(proto.ControllerService).map(({ path }) => path)).toContain('/csi.v1.Controller/GetSnapshot')
+})

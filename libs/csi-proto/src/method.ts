@@ -1,0 +1,69 @@
+import type { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire'
+import type { handleServerStreamingCall, handleUnaryCall, MethodDefinition } from '@grpc/grpc-js'
+import type { Shape } from './shape.ts'
+
+/** One RPC as grpc-js wants it, for clients and servers, and the shapes of what travels. */
+export interface Method<Q, R> extends MethodDefinition<Q, R> {
+  /** `/csi.v1.Controller/ControllerPublishVolume`. */
+  readonly path: string
+  readonly requestStream: false
+  readonly responseStream: boolean
+  readonly requestShape: () => Shape
+  readonly responseShape: () => Shape
+}
+
+export interface UnaryMethod<Q, R> extends Method<Q, R> {
+  readonly responseStream: false
+}
+
+export interface StreamMethod<Q, R> extends Method<Q, R> {
+  readonly responseStream: true
+}
+
+/** What the handlers of a service must look like, by the names under which `Server.addService` looks for them. */
+export type Handlers<Service> = {
+  readonly [K in keyof Service]: Service[K] extends UnaryMethod<infer Q, infer R>
+    ? handleUnaryCall<Q, R>
+    : Service[K] extends StreamMethod<infer Q, infer R>
+      ? handleServerStreamingCall<Q, R>
+      : never
+}
+
+interface Codec<T> {
+  encode(message: T): BinaryWriter
+  decode(input: BinaryReader | Uint8Array): T
+}
+
+interface MethodParts<Q, R> {
+  readonly request: Codec<Q>
+  readonly response: Codec<R>
+  readonly requestShape: () => Shape
+  readonly responseShape: () => Shape
+}
+
+export function unary<Q, R>(path: string, parts: MethodParts<Q, R>): UnaryMethod<Q, R> {
+  return { ...definition(path, parts), responseStream: false }
+}
+
+export function serverStream<Q, R>(path: string, parts: MethodParts<Q, R>): StreamMethod<Q, R> {
+  return { ...definition(path, parts), responseStream: true }
+}
+
+function definition<Q, R>(path: string, { request, response, requestShape, responseShape }: MethodParts<Q, R>) {
+  return {
+    path,
+    requestStream: false as const,
+    requestSerialize: (message: Q) => bytesOf(request, message),
+    requestDeserialize: (bytes: Buffer) => request.decode(bytes),
+    responseSerialize: (message: R) => bytesOf(response, message),
+    responseDeserialize: (bytes: Buffer) => response.decode(bytes),
+    requestShape,
+    responseShape,
+  }
+}
+
+/** The writer's bytes as the Buffer that grpc-js asks for, not copied. */
+function bytesOf<T>(codec: Codec<T>, message: T): Buffer {
+  const { buffer, byteOffset, byteLength } = codec.encode(message).finish()
+  return Buffer.from(buffer, byteOffset, byteLength)
+}

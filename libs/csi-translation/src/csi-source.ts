@@ -1,0 +1,32 @@
+import type { CSIPersistentVolumeSource, SecretReference } from '@csi-sidecars/kube-types'
+
+/** A CSI source as the API writes it: without what is false or empty, except the handle. */
+export function csiSource(source: {
+  readonly driver: string
+  readonly volumeHandle: string | undefined
+  readonly fsType?: string | undefined
+  readonly readOnly?: boolean | undefined
+  readonly volumeAttributes?: { readonly [key: string]: string }
+}): CSIPersistentVolumeSource {
+  const { driver, volumeHandle, fsType, readOnly, volumeAttributes = {} } = source
+  return {
+    driver,
+    volumeHandle: volumeHandle ?? '',
+    ...fsTypeAndReadOnly({ fsType, readOnly }),
+    ...(Object.keys(volumeAttributes).length > 0 && { volumeAttributes }),
+  }
+}
+
+/** What the two kinds of sources share, each part only if it says something. */
+export function fsTypeAndReadOnly({ fsType, readOnly }: FsTypeAndReadOnly): FsTypeAndReadOnly {
+  return { ...(readOnly && { readOnly }), ...(fsType && { fsType }) }
+}
+
+interface FsTypeAndReadOnly {
+  readonly fsType?: string | undefined
+  readonly readOnly?: boolean | undefined
+}
+
+export function secretReference(name: string | undefined, namespace: string | undefined): SecretReference {
+  return { ...(name && { name }), ...(namespace && { namespace }) }
+}

@@ -1,0 +1,24 @@
+const ESCAPES = new Map([
+  ['"', '\\"'],
+  ['\\', '\\\\'],
+  ['\x07', '\\a'],
+  ['\b', '\\b'],
+  ['\f', '\\f'],
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+  ['\v', '\\v'],
+])
+const UNPRINTABLE = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu
+
+/** Text in quotes, as Go's %q writes it: messages carry names and handles in this form. */
+export function quoted(text: string): string {
+  return `"${text.replace(UNPRINTABLE, (character) => ESCAPES.get(character) ?? escaped(character))}"`
+}
+
+function escaped(character: string): string {
+  const code = character.codePointAt(0) ?? 0
+  const hex = code.toString(16)
+  if (code < 0x80) return `\\x${hex.padStart(2, '0')}`
+  return code > 0xffff ? `\\U${hex.padStart(8, '0')}` : `\\u${hex.padStart(4, '0')}`
+}

@@ -1,0 +1,83 @@
+import { describe, expect, it } from '@jest/globals'
+import { translateCSIPVToInTree, translateInTreeInlineVolumeToCSI, translateInTreePVToCSI } from '../translate.ts'
+import { azureDiskName, isManagedDisk } from './azure-disk.ts'
+
+const URI = '/subscriptions/1/resourceGroups/2/providers/Microsoft.Compute/disks/name'
+const source = { diskName: 'name', diskURI: URI }
+const csiOf = (more: object) => translateInTreePVToCSI({ spec: { azureDisk: { ...source, ...more } } }).spec?.csi
+
+describe('a managed disk', () => {
+  it.each([[undefined], ['Managed'], ['managed'], ['MANAGED']])('is one of kind %s', (kind) => {
+    expect(csiOf({ kind })?.volumeAttributes).toEqual({ kind: 'Managed' })
+  })
+
+  it.each(['Shared', 'Dedicated', ''])('is none of kind %j', (kind) => {
+    expect(() => csiOf({ kind })).toThrow(
+      expect.objectContaining({ code: 'AZURE_DISK_KIND', message: `kind(${kind}) is not supported in csi migration` }),
+    )
+  })
+
+  it('passes on what is given, even empty', () => {
+    expect(csiOf({ cachingMode: '', fsType: '', readOnly: false })).toEqual({
+      driver: 'disk.csi.azure.com',
+      volumeHandle: URI,
+      volumeAttributes: { kind: 'Managed', cachingmode: '', fstype: '' },
+    })
+  })
+
+  it('leaves out an empty caching mode of a pod', () => {
+    const pv = translateInTreeInlineVolumeToCSI(
+      { name: 'v', azureDisk: { ...source, cachingMode: '', fsType: '' } },
+      'ns',
+    )
+    expect(pv.spec?.csi?.volumeAttributes).toEqual({ kind: 'Managed', fstype: '' })
+  })
+
+  it('leaves zone labels alone', () => {
+    const pv = { metadata: { labels: { 'topology.kubernetes.io/zone': 'a' } }, spec: { azureDisk: source } }
+    expect(translateInTreePVToCSI(pv).spec?.nodeAffinity).toBeUndefined()
+  })
+
+  it('comes back with the attributes that are not empty, under any case', () => {
+    const volumeAttributes = { CachingMode: 'None', fsTYPE: '' }
+    const csi = { driver: 'disk.csi.azure.com', volumeHandle: URI, fsType: 'xfs', volumeAttributes }
+    expect(translateCSIPVToInTree({ spec: { csi } }).spec?.azureDisk).toEqual({
+      ...source,
+      kind: 'Managed',
+      cachingMode: 'None',
+      fsType: 'xfs',
+      readOnly: false,
+    })
+  })
+})
+
+it.each<[uri: string, name: string]>([
+  [URI, 'name'],
+  [`x${URI}/${URI}2`, 'name2'],
+  ['http://account/vhds/name', 'name'],
+  ['HTTPS-http://account/vhds/name/vhds/2', '2'],
+])('the disk of %s is %s', (uri, name) => {
+  expect(azureDiskName(uri)).toBe(name)
+})
+
+it.each<[uri: string, pattern: string]>([
+  ['name', '.*/subscriptions/(?:.*)/resourceGroups/(?:.*)/providers/Microsoft.Compute/disks/(.+)'],
+  [URI.toLowerCase(), '.*/subscriptions/(?:.*)/resourceGroups/(?:.*)/providers/Microsoft.Compute/disks/(.+)'],
+  ['http://vhds/name', 'http(?:.*)://(?:.*)/vhds/(.+)'],
+])('%s names no disk', (uri, pattern) => {
+  expect(() => azureDiskName(uri)).toThrow(
+    expect.objectContaining({
+      code: 'AZURE_DISK_URI',
+      message: `could not get disk name from ${uri}, correct format: ${pattern}`,
+    }),
+  )
+})
+
+it.each([
+  [URI, true],
+  ['http', true],
+  ['https', false],
+  ['HtTp:', false],
+])('%s is managed: %s', (uri, managed) => {
+  expect(isManagedDisk(uri)).toBe(managed)
+})

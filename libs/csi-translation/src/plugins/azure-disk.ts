@@ -1,0 +1,87 @@
+import type { CSIPersistentVolumeSource, StorageClass } from '@csi-sidecars/kube-types'
+import { csiSource } from '../csi-source.ts'
+import { createPlugin, type VolumeSource } from '../plugin.ts'
+import { keep, mapTopologies, withZones } from '../storage-class.ts'
+import { entriesByKey, type TextMap } from '../text-map.ts'
+import { TranslationError } from '../translation-error.ts'
+
+const DRIVER = 'disk.csi.azure.com'
+const ZONE_KEY = 'topology.disk.csi.azure.com/zone'
+const MANAGED = 'Managed'
+/** Messages quote these, so they are kept as text. */
+const MANAGED_URI = '.*/subscriptions/(?:.*)/resourceGroups/(?:.*)/providers/Microsoft.Compute/disks/(.+)'
+const UNMANAGED_URI = 'http(?:.*)://(?:.*)/vhds/(.+)'
+
+type AzureDiskSource = VolumeSource<'azureDisk'>
+
+export const azureDisk = createPlugin({
+  inTreeName: 'kubernetes.io/azure-disk',
+  driverName: DRIVER,
+  field: 'azureDisk',
+  volumeToCsi: (source) => ({ csi: csiOf(source, source.cachingMode ?? undefined) }),
+  inlineToCsi: (source) => {
+    // An empty caching mode of a pod's volume is as good as none; that of a PV is passed on.
+    const csi = csiOf(source, source.cachingMode || undefined)
+    return { name: csi.volumeHandle, csi, accessMode: 'ReadWriteOnce' }
+  },
+  volumeToInTree: (csi) => ({ source: sourceOf(csi) }),
+  classToCsi: (storageClass) => withUnzonedRegions(withZones(storageClass, ZONE_KEY, keep)),
+})
+
+function csiOf(source: AzureDiskSource, cachingmode: string | undefined): CSIPersistentVolumeSource {
+  const kind = source.kind ?? MANAGED
+  if (kind.toLowerCase() !== MANAGED.toLowerCase()) {
+    throw new TranslationError('AZURE_DISK_KIND', `kind(${kind}) is not supported in csi migration`)
+  }
+  const fstype = source.fsType ?? undefined
+  return csiSource({
+    driver: DRIVER,
+    volumeHandle: source.diskURI,
+    readOnly: source.readOnly,
+    fsType: fstype,
+    volumeAttributes: {
+      kind: MANAGED,
+      ...(cachingmode !== undefined && { cachingmode }),
+      ...(fstype !== undefined && { fstype }),
+    },
+  })
+}
+
+function sourceOf({ volumeHandle, fsType = '', readOnly = false, volumeAttributes }: CSIPersistentVolumeSource) {
+  const { cachingmode, fstype }: { cachingmode?: string; fstype?: string } = lowerCased(volumeAttributes)
+  return {
+    diskName: azureDiskName(volumeHandle),
+    diskURI: volumeHandle,
+    kind: MANAGED,
+    fsType: fstype || fsType,
+    readOnly,
+    ...(cachingmode && { cachingMode: cachingmode }),
+  }
+}
+
+/** Empty values say nothing. */
+function lowerCased(attributes: TextMap | undefined): TextMap {
+  const given = entriesByKey(attributes).filter(([, value]) => value !== '')
+  return Object.fromEntries(given.map(([key, value]) => [key.toLowerCase(), value]))
+}
+
+export function azureDiskName(uri: string): string {
+  const pattern = isManagedDisk(uri) ? MANAGED_URI : UNMANAGED_URI
+  // Go's dot takes every character but a line feed.
+  const name = new RegExp(pattern.replaceAll('.*', '[^\\n]*').replace('(.+)', '([^\\n]+)')).exec(uri)?.[1]
+  if (name !== undefined) return name
+  throw new TranslationError('AZURE_DISK_URI', `could not get disk name from ${uri}, correct format: ${pattern}`)
+}
+
+export function isManagedDisk(uri: string): boolean {
+  return !(uri.length > 4 && uri.slice(0, 4).toLowerCase() === 'http')
+}
+
+/** Regions without zones number their fault domains; the driver calls all of them by the empty zone. */
+function withUnzonedRegions(storageClass: StorageClass): StorageClass {
+  return mapTopologies(storageClass, (expression) =>
+    expression.key === ZONE_KEY
+      ? { ...expression, values: (expression.values ?? []).map((zone) => (/^[0-9]+$/.test(zone) ? '' : zone)) }
+      : expression,
+  )
+}

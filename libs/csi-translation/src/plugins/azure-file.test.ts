@@ -1,0 +1,89 @@
+import type { PersistentVolumeSpec } from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import { translateCSIPVToInTree, translateInTreePVToCSI } from '../translate.ts'
+import { azureFileAccountName, azureFileShareInfo } from './azure-file.ts'
+
+type Source = NonNullable<PersistentVolumeSpec['azureFile']>
+const GROUP = 'kubernetes.io/azure-file-resource-group'
+
+describe('a share', () => {
+  it.each<[what: string, source: Source, claim: string | undefined, handle: string]>([
+    ["the secret's namespace", { secretName: 's', shareName: 'x', secretNamespace: 'ns' }, 'claim', '#s#x#pv#ns'],
+    ["the claim's namespace", { secretName: 's', shareName: 'x' }, 'claim', '#s#x#pv#claim'],
+    [
+      'the account in the name of the secret',
+      { secretName: 'azure-storage-account-a-secret-secret', shareName: 'x' },
+      'claim',
+      '#a-secret#x#pv#claim',
+    ],
+  ])('has a handle of %s', (_what, azureFile, namespace, handle) => {
+    const spec = { azureFile, claimRef: { namespace } }
+    expect(translateInTreePVToCSI({ metadata: { name: 'pv' }, spec }).spec?.csi?.volumeHandle).toBe(handle)
+  })
+
+  it.each<[what: string, source: Source, namespace: string | undefined]>([
+    ['no namespace', { secretName: 's', shareName: 'x' }, undefined],
+    ['an empty one, which hides that of the claim', { secretName: 's', shareName: 'x', secretNamespace: '' }, 'claim'],
+  ])('with %s has none', (_what, azureFile, namespace) => {
+    expect(() => translateInTreePVToCSI({ spec: { azureFile, claimRef: { namespace } } })).toThrow(
+      expect.objectContaining({
+        code: 'AZURE_FILE_NO_SECRET_NAMESPACE',
+        message: 'could not find a secret namespace in PersistentVolumeSource or ClaimRef',
+      }),
+    )
+  })
+
+  it('keeps its resource group', () => {
+    const azureFile = { secretName: 's', shareName: 'x', secretNamespace: 'ns' }
+    const pv = { metadata: { name: 'pv', annotations: { [GROUP]: 'rg' } }, spec: { azureFile } }
+    expect(translateInTreePVToCSI(pv).spec?.csi?.volumeHandle).toBe('rg#s#x#pv#ns')
+  })
+})
+
+describe('back', () => {
+  const back = (csi: object) =>
+    translateCSIPVToInTree({ spec: { csi: { driver: 'file.csi.azure.com', volumeHandle: 'rg#a#share', ...csi } } })
+
+  it('the secret that nodes use is decisive', () => {
+    const volumeAttributes = { shareName: 'x', secretName: 'other', secretNamespace: 'other' }
+    const pv = back({ volumeAttributes, nodeStageSecretRef: { name: 's', namespace: 'ns' } })
+    expect(pv.spec?.azureFile).toEqual({ shareName: 'x', secretName: 's', secretNamespace: 'ns' })
+    expect(pv.metadata?.annotations).toBeUndefined()
+  })
+
+  it('a secret without a name counts for nothing', () => {
+    const pv = back({ volumeAttributes: { sharename: 'x' }, nodeStageSecretRef: { namespace: 'ns' } })
+    expect(pv.spec?.azureFile).toEqual({
+      shareName: 'x',
+      secretName: 'azure-storage-account-a-secret',
+      secretNamespace: 'default',
+    })
+    expect(pv.metadata?.annotations).toEqual({ [GROUP]: 'rg' })
+  })
+
+  it('a handle is needed when names are missing', () => {
+    expect(() => back({ volumeHandle: 'a"b#c' })).toThrow(
+      expect.objectContaining({
+        code: 'AZURE_FILE_HANDLE',
+        message: 'error parsing volume id: "a\\"b#c", should at least contain two #',
+      }),
+    )
+  })
+})
+
+it('takes a handle apart', () => {
+  const info = { resourceGroup: 'rg', accountName: 'a', shareName: 's' }
+  expect(azureFileShareInfo('rg#a#s')).toEqual({ ...info, diskName: '' })
+  expect(azureFileShareInfo('rg#a#s#d#more')).toEqual({ ...info, diskName: 'd' })
+})
+
+it('knows an account only by the name of its secret', () => {
+  expect(azureFileAccountName('x-azure-storage-account-a-secret-y')).toBe('a')
+  expect(() => azureFileAccountName('azure-storage-account--secret')).toThrow(
+    expect.objectContaining({
+      code: 'AZURE_FILE_ACCOUNT',
+      message:
+        'could not get account name from azure-storage-account--secret, correct format: azure-storage-account-(.+)-secret',
+    }),
+  )
+})

@@ -1,0 +1,37 @@
+import { csiSource, fsTypeAndReadOnly } from '../csi-source.ts'
+import { createPlugin } from '../plugin.ts'
+import { renameFsType, withParameters, withTopologyKey } from '../storage-class.ts'
+import { affinityToCsi, topologyToInTree } from '../topology.ts'
+
+const DRIVER = 'cinder.csi.openstack.org'
+const ZONE_KEY = 'topology.cinder.csi.openstack.org/zone'
+
+export const cinder = createPlugin({
+  inTreeName: 'kubernetes.io/cinder',
+  driverName: DRIVER,
+  field: 'cinder',
+  volumeToCsi: (source, pv) => ({ csi: csiOf(source), nodeAffinity: affinityToCsi(pv, ZONE_KEY) }),
+  inlineToCsi: (source) => {
+    const csi = csiOf(source)
+    return { name: `${DRIVER}-${csi.volumeHandle}`, csi, accessMode: 'ReadWriteOnce' }
+  },
+  volumeToInTree: (csi, pv) => {
+    const source = {
+      volumeID: csi.volumeHandle,
+      ...fsTypeAndReadOnly(csi),
+    }
+    // A zone of Cinder does not tell its region.
+    return { source, ...topologyToInTree(pv, ZONE_KEY) }
+  },
+  classToCsi: (storageClass) => withTopologyKey(withParameters(storageClass, renameFsType), ZONE_KEY),
+})
+
+interface CinderSource {
+  readonly volumeID?: string
+  readonly fsType?: string | undefined
+  readonly readOnly?: boolean | undefined
+}
+
+function csiOf({ volumeID, fsType, readOnly }: CinderSource) {
+  return csiSource({ driver: DRIVER, volumeHandle: volumeID, fsType, readOnly })
+}

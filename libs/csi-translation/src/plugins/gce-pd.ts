@@ -1,0 +1,139 @@
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { csiSource, fsTypeAndReadOnly } from '../csi-source.ts'
+import { partitionOf } from '../partition.ts'
+import { createPlugin } from '../plugin.ts'
+import { renameFsType, withZones } from '../storage-class.ts'
+import { affinityToCsi, BETA, commonRegion, GA, topologyToInTree, ZONE_DELIMITER } from '../topology.ts'
+import { explaining, TranslationError } from '../translation-error.ts'
+
+const DRIVER = 'pd.csi.storage.gke.io'
+const ZONE_KEY = 'topology.gke.io/zone'
+/** Stands in a handle for what the in-tree source did not say. */
+const UNSPECIFIED = 'UNSPECIFIED'
+/** `projects/{project}/zones/{zone}/disks/{name}`, and likewise with regions; a node's id has the same form. */
+const ELEMENTS = 6
+
+export const gcePd = createPlugin({
+  inTreeName: 'kubernetes.io/gce-pd',
+  driverName: DRIVER,
+  field: 'gcePersistentDisk',
+  volumeToCsi: (source, pv) => ({
+    csi: csiOf(source, handleOf(source.pdName ?? '', pv)),
+    nodeAffinity: affinityToCsi(pv, ZONE_KEY),
+    accessModes: supportedAccessModes(pv.spec?.accessModes ?? undefined),
+  }),
+  inlineToCsi: (source) => {
+    const name = source.pdName ?? ''
+    return {
+      name: `${DRIVER}-${name}`,
+      csi: csiOf(source, zonalHandle(UNSPECIFIED, UNSPECIFIED, name)),
+      accessMode: source.readOnly ? 'ReadOnlyMany' : 'ReadWriteOnce',
+    }
+  },
+  volumeToInTree: (csi, pv) => {
+    const pdName = diskNameOf(csi.volumeHandle)
+    const text = csi.volumeAttributes?.['partition'] ?? ''
+    const partition = text === '' ? 0 : partitionOf(text, 'Failed')
+    const source = {
+      pdName,
+      ...fsTypeAndReadOnly(csi),
+      ...(partition !== 0 && { partition }),
+    }
+    return { source, ...topologyToInTree(pv, ZONE_KEY, gceRegionFromZones) }
+  },
+  classToCsi: (storageClass) => withZones(storageClass, ZONE_KEY, renameFsType),
+  repairHandle,
+})
+
+interface PdSource {
+  readonly fsType?: string | undefined
+  readonly partition?: number | undefined
+  readonly readOnly?: boolean | undefined
+}
+
+/** No partition is an empty text here, unlike EBS's `0`. */
+function csiOf({ fsType, partition, readOnly }: PdSource, volumeHandle: string) {
+  const volumeAttributes = { partition: partition ? String(partition) : '' }
+  return csiSource({ driver: DRIVER, volumeHandle, fsType, readOnly, volumeAttributes })
+}
+
+/** Labels alone say where the disk is; the beta one comes first here, other than for topology. */
+function handleOf(name: string, pv: PersistentVolume): string {
+  const labels = pv.metadata?.labels ?? {}
+  const zones = (labels[BETA.zone] || labels[GA.zone] || '').split(ZONE_DELIMITER)
+  if (zones.length === 1) return zonalHandle(UNSPECIFIED, zones.join() || UNSPECIFIED, name)
+  const region = explaining('failed to get region from zones: ', () => gceRegionFromZones(zones))
+  return regionalHandle(UNSPECIFIED, region, name)
+}
+
+function zonalHandle(project: string, zone: string, name: string): string {
+  return `projects/${project}/zones/${zone}/disks/${name}`
+}
+
+function regionalHandle(project: string, region: string, name: string): string {
+  return `projects/${project}/regions/${region}/disks/${name}`
+}
+
+/** In-tree took any modes for one writer; the driver refuses ReadWriteMany, and nobody takes ROX with RWO. */
+function supportedAccessModes(modes: readonly string[] | undefined): readonly string[] | undefined {
+  if (modes === undefined) return undefined
+  const writable = modes.includes('ReadWriteOnce') || modes.includes('ReadWriteMany')
+  return [modes.includes('ReadOnlyMany') && !writable ? 'ReadOnlyMany' : 'ReadWriteOnce']
+}
+
+/** Puts the node's project, and where needed its place, into a handle that lacks them. */
+function repairHandle(handle: string, nodeId: string): string {
+  const parts = handle.split('/')
+  if (parts.length < ELEMENTS) throw tooShort('GCE_HANDLE_ELEMENTS', 'volume', parts)
+  const [, project, kind = '', place = '', , name = ''] = parts
+  if (project !== UNSPECIFIED) return handle
+  const nodeParts = nodeId.split('/')
+  if (nodeParts.length < ELEMENTS) throw tooShort('GCE_NODE_ELEMENTS', 'node', nodeParts)
+  const [, nodeProject = '', , nodeZone = ''] = nodeParts
+  const unplaced = place === UNSPECIFIED
+  switch (kind) {
+    case 'zones':
+      return zonalHandle(nodeProject, unplaced ? nodeZone : place, name)
+    case 'regions':
+      return regionalHandle(nodeProject, unplaced ? regionOfNode(nodeZone) : place, name)
+    default:
+      throw new TranslationError(
+        'GCE_REGIONALITY',
+        `expected volume handle to have zones or regions regionality value, got: ${kind}`,
+      )
+  }
+}
+
+function tooShort(code: 'GCE_HANDLE_ELEMENTS' | 'GCE_NODE_ELEMENTS', what: string, parts: readonly string[]) {
+  return new TranslationError(
+    code,
+    `${what} handle has wrong number of elements; got ${parts.length}, wanted ${ELEMENTS} or more`,
+  )
+}
+
+function regionOfNode(zone: string): string {
+  return explaining(`failed to get region from zone ${zone}: `, () => gceRegionFromZones([zone]))
+}
+
+function diskNameOf(handle: string): string {
+  const parts = handle.split('/')
+  const [, , , , , name] = parts
+  if (name !== undefined) return name
+  throw new TranslationError(
+    'GCE_HANDLE_ELEMENTS',
+    `failed to get id components.Got: ${parts.length}, wanted ${ELEMENTS} components or more. `,
+  )
+}
+
+export function gceRegionFromZones(zones: readonly string[]): string {
+  return commonRegion(zones, regionOf)
+}
+
+function regionOf(zone: string): string {
+  const parts = zone.split('-')
+  if (parts.length === 3) return parts.slice(0, 2).join('-')
+  throw new TranslationError(
+    'GCE_ZONE_FORMAT',
+    `zone in unexpected format, expected: {locale}-{region}-{zone}, got: ${zone}`,
+  )
+}

@@ -1,0 +1,37 @@
+import { expect, it } from '@jest/globals'
+import { translateInTreeInlineVolumeToCSI, translateInTreePVToCSI } from '../translate.ts'
+
+const portworxVolume = { volumeID: 'id', readOnly: true }
+const NAME = 'openstorage.io/auth-secret-name'
+const NAMESPACE = 'openstorage.io/auth-secret-namespace'
+const csi = { driver: 'pxd.portworx.com', volumeHandle: 'id' }
+const csiOf = (annotations: { [key: string]: string }) =>
+  translateInTreePVToCSI({ metadata: { annotations }, spec: { portworxVolume } }).spec?.csi
+
+it.each([[{}], [{ [NAME]: 's' }], [{ [NAMESPACE]: 'ns' }]])('annotations %j name no secret', (annotations) => {
+  expect(csiOf(annotations)).toEqual(csi)
+})
+
+it('one secret serves every call', () => {
+  const secret = { name: 's', namespace: 'ns' }
+  expect(csiOf({ [NAME]: 's', [NAMESPACE]: 'ns' })).toEqual({
+    ...csi,
+    controllerPublishSecretRef: secret,
+    nodeStageSecretRef: secret,
+    nodePublishSecretRef: secret,
+    controllerExpandSecretRef: secret,
+    nodeExpandSecretRef: secret,
+  })
+})
+
+it('a secret named by empty texts is referenced all the same', () => {
+  expect(csiOf({ [NAME]: '', [NAMESPACE]: '' })?.controllerPublishSecretRef).toEqual({})
+})
+
+it("a pod's read-only volume is so by its access mode", () => {
+  expect(translateInTreeInlineVolumeToCSI({ name: 'v', portworxVolume }, '').spec).toEqual({
+    csi,
+    accessModes: ['ReadOnlyMany'],
+    volumeMode: 'Filesystem',
+  })
+})

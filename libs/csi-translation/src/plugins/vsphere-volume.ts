@@ -1,0 +1,76 @@
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { csiSource } from '../csi-source.ts'
+import { createPlugin, type VolumeSource } from '../plugin.ts'
+import { type ParameterRule, renameFsType, withParameters, withTopologyKey } from '../storage-class.ts'
+import { type Affinity, familyOf, keyToCsi, labelled, renamed, valuesOf } from '../topology.ts'
+
+const DRIVER = 'csi.vsphere.vmware.com'
+const ZONE_KEY = 'topology.csi.vmware.com/zone'
+const REGION_KEY = 'topology.csi.vmware.com/region'
+const POLICY = 'storagepolicyname'
+/** The driver takes these only with a suffix that marks them as an in-tree class's. */
+const MIGRATED_PARAMETERS = new Set([
+  'datastore',
+  'diskformat',
+  'hostfailurestotolerate',
+  'forceprovisioning',
+  'cachereservation',
+  'diskstripes',
+  'objectspacereservation',
+  'iopslimit',
+])
+
+export const vsphereVolume = createPlugin({
+  inTreeName: 'kubernetes.io/vsphere-volume',
+  driverName: DRIVER,
+  field: 'vsphereVolume',
+  volumeToCsi: (source, pv) => ({ csi: csiOf(source), nodeAffinity: affinityOf(pv) }),
+  inlineToCsi: (source) => {
+    const csi = csiOf(source)
+    return { name: `${DRIVER}-${csi.volumeHandle}`, csi, accessMode: 'ReadWriteOnce' }
+  },
+  volumeToInTree: (csi, pv) => {
+    const source = {
+      volumePath: csi.volumeAttributes?.['initialvolumefilepath'] ?? '',
+      ...(csi.fsType && { fsType: csi.fsType }),
+    }
+    return { source, ...inTreeTopologyOf(pv) }
+  },
+  classToCsi: (storageClass) => {
+    const translated = withTopologyKey(withParameters(storageClass, parameterToCsi), ZONE_KEY)
+    // Tells the driver to report the path of a volume, which is all that in-tree knows volumes by.
+    return { ...translated, parameters: { ...translated.parameters, csimigration: 'true' } }
+  },
+})
+
+function csiOf({ volumePath, fsType, storagePolicyName }: VolumeSource<'vsphereVolume'>) {
+  const volumeAttributes: { [key: string]: string } = storagePolicyName ? { [POLICY]: storagePolicyName } : {}
+  return csiSource({ driver: DRIVER, volumeHandle: volumePath, fsType, volumeAttributes })
+}
+
+/** The driver has a key for regions too, and a label is one zone or one region, never several. */
+function affinityOf(pv: PersistentVolume): Affinity | undefined {
+  const { zone, region } = familyOf(pv)
+  const partsOf = (label: string): string[] => [label]
+  const zoned = keyToCsi(pv, { from: zone, to: ZONE_KEY, partsOf })
+  return keyToCsi(pv, { from: region, to: REGION_KEY, partsOf, affinity: zoned })
+}
+
+function inTreeTopologyOf(pv: PersistentVolume) {
+  const { zone, region } = familyOf(pv)
+  const zoned = renamed(pv.spec?.nodeAffinity ?? undefined, ZONE_KEY, zone)
+  const nodeAffinity = renamed(zoned, REGION_KEY, region)
+  const [firstZone] = valuesOf(nodeAffinity, zone)
+  const [firstRegion] = valuesOf(nodeAffinity, region)
+  const labels = labelled(pv.metadata?.labels, {
+    ...(firstZone !== undefined && { [zone]: firstZone }),
+    ...(firstRegion !== undefined && { [region]: firstRegion }),
+  })
+  return { nodeAffinity, labels }
+}
+
+const parameterToCsi: ParameterRule = (key, parameter) => {
+  if (key === 'fstype') return renameFsType(key, parameter)
+  if (key === POLICY) return [[POLICY, parameter[1]]]
+  return MIGRATED_PARAMETERS.has(key) ? [[`${key}-migrationparam`, parameter[1]]] : []
+}

@@ -1,0 +1,64 @@
+import type { StorageClass, TopologySelectorTerm } from '@csi-sidecars/kube-types'
+import { entriesByKey } from './text-map.ts'
+import { BETA, GA } from './topology.ts'
+import { TranslationError } from './translation-error.ts'
+
+type Parameter = readonly [key: string, value: string]
+
+/** What becomes of one parameter; its key is compared in lower case. */
+export type ParameterRule = (lowerKey: string, parameter: Parameter) => readonly Parameter[]
+
+export const keep: ParameterRule = (_key, parameter) => [parameter]
+
+/** The provisioner strips parameters with its own prefix before the driver sees them. */
+export const renameFsType: ParameterRule = (key, parameter) =>
+  key === 'fstype' ? [['csi.storage.k8s.io/fstype', parameter[1]]] : [parameter]
+
+export function withParameters(storageClass: StorageClass, rule: ParameterRule): StorageClass {
+  const changed = entriesByKey(storageClass.parameters).flatMap((parameter) =>
+    rule(parameter[0].toLowerCase(), parameter),
+  )
+  const { parameters: _old, ...rest } = storageClass
+  return changed.length > 0 ? { ...rest, parameters: Object.fromEntries(changed) } : rest
+}
+
+/** As withParameters, and the parameters `zone` and `zones` become a topology of the driver. */
+export function withZones(storageClass: StorageClass, driverKey: string, rule: ParameterRule): StorageClass {
+  let zones: readonly string[] | undefined
+  const translated = withParameters(storageClass, (key, parameter) => {
+    if (key !== 'zone' && key !== 'zones') return rule(key, parameter)
+    zones = key === 'zone' ? [parameter[1]] : parameter[1].split(',')
+    return []
+  })
+  if (zones === undefined) return withTopologyKey(translated, driverKey)
+  if ((storageClass.allowedTopologies ?? []).length > 0) {
+    throw new TranslationError(
+      'SC_ZONE_AND_TOPOLOGY',
+      'cannot simultaneously set allowed topologies and zone/zones parameters',
+    )
+  }
+  return { ...translated, allowedTopologies: [{ matchLabelExpressions: [{ key: driverKey, values: zones }] }] }
+}
+
+/** The well-known zone keys become the driver's; other keys pass. */
+export function withTopologyKey(storageClass: StorageClass, driverKey: string): StorageClass {
+  return mapTopologies(storageClass, (expression) =>
+    expression.key === GA.zone || expression.key === BETA.zone ? { ...expression, key: driverKey } : expression,
+  )
+}
+
+type LabelExpression = NonNullable<TopologySelectorTerm['matchLabelExpressions']>[number]
+
+export function mapTopologies(
+  storageClass: StorageClass,
+  change: (expression: LabelExpression) => LabelExpression,
+): StorageClass {
+  const terms = storageClass.allowedTopologies ?? []
+  if (terms.length === 0) return storageClass
+  const allowedTopologies = terms.map((term) =>
+    term.matchLabelExpressions === undefined
+      ? term
+      : { ...term, matchLabelExpressions: term.matchLabelExpressions.map(change) },
+  )
+  return { ...storageClass, allowedTopologies }
+}

@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, it } from '@jest/globals'
+import { comparable, expectedOutcome, migrationCases, outcomeOf } from './testing.ts'
+
+const given = process.env['MIGRATION_CASES']
+afterEach(() => {
+  if (given === undefined) delete process.env['MIGRATION_CASES']
+  else process.env['MIGRATION_CASES'] = given
+})
+
+it('reads the cases of the file that the environment names after those of the repository', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cases-'))
+  const file = join(folder, 'more.json')
+  const more = { id: 'more', plugin: 'none', direction: 'isPVMigratable', input: { pv: null }, output: false }
+  writeFileSync(file, JSON.stringify([more, { ...more, direction: 'attacherFinalizerName' }]))
+  delete process.env['MIGRATION_CASES']
+  const sample = migrationCases((direction) => direction === 'isPVMigratable')
+  process.env['MIGRATION_CASES'] = file
+  expect(migrationCases((direction) => direction === 'isPVMigratable')).toEqual([...sample, more])
+  rmSync(folder, { recursive: true })
+})
+
+it('fails when that file cannot be read', () => {
+  process.env['MIGRATION_CASES'] = '/nowhere/cases.json'
+  expect(() => migrationCases(() => true)).toThrow('ENOENT')
+})
+
+it.each<[what: string, value: unknown, form: unknown]>([
+  [
+    'sources lose what is false, empty or 0',
+    { csi: { readOnly: false, fsType: '', x: 0, y: 'z' } },
+    { csi: { y: 'z' } },
+  ],
+  [
+    'attributes lose nothing, unless all is lost',
+    { csi: { volumeAttributes: { a: '' } } },
+    { csi: { volumeAttributes: { a: '' } } },
+  ],
+  ['no attributes are no map', { csi: { driver: 'd', volumeAttributes: {} } }, { csi: { driver: 'd' } }],
+  ['a secret reference without parts is one', { aSecretRef: { name: '' } }, { aSecretRef: {} }],
+  ['elsewhere false and empty text count', { readOnly: false, name: '' }, { readOnly: false, name: '' }],
+  ['null and empty lists are absent', { a: null, b: [], c: [{ d: [''] }] }, { c: [{ d: [''] }] }],
+])('%s', (_what, value, form) => {
+  expect(comparable(value)).toEqual(form)
+})
+
+it('a failure counts by its code; one without is a mistake', () => {
+  const failure = Object.assign(new Error('no'), { code: 'NO' })
+  const thrown = outcomeOf(() => {
+    throw failure
+  })
+  const error = { code: 'NO', meaning: 'prose' }
+  expect(thrown).toEqual(expectedOutcome({ id: 'x', plugin: 'none', direction: 'x', input: {}, error }))
+  expect(() =>
+    outcomeOf(() => {
+      throw new Error('a mistake')
+    }),
+  ).toThrow('a mistake')
+})

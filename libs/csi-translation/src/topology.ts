@@ -1,0 +1,166 @@
+import type {
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
+  PersistentVolume,
+  PersistentVolumeSpec,
+} from '@csi-sidecars/kube-types'
+import { explaining, TranslationError } from './translation-error.ts'
+
+export type Affinity = NonNullable<PersistentVolumeSpec['nodeAffinity']>
+export type Labels = { readonly [key: string]: string }
+
+/** The two generations of well-known keys, for labels and for affinity alike. */
+export interface Family {
+  readonly zone: string
+  readonly region: string
+}
+export const GA: Family = { zone: 'topology.kubernetes.io/zone', region: 'topology.kubernetes.io/region' }
+export const BETA: Family = {
+  zone: 'failure-domain.beta.kubernetes.io/zone',
+  region: 'failure-domain.beta.kubernetes.io/region',
+}
+
+/** Stands between the zones of a volume that has several, in its zone label. */
+export const ZONE_DELIMITER = '__'
+
+/** Which generation a volume uses. Zone keys alone decide, and affinity comes before labels. */
+export function familyOf(pv: PersistentVolume): Family {
+  const keys = new Set(expressionsOf(pv.spec?.nodeAffinity).map(({ key }) => key))
+  if (keys.has(GA.zone)) return GA
+  if (keys.has(BETA.zone)) return BETA
+  const labels = pv.metadata?.labels ?? {}
+  return !Object.hasOwn(labels, GA.zone) && Object.hasOwn(labels, BETA.zone) ? BETA : GA
+}
+
+/** The volume's affinity in terms of the driver's zone key. Labels feed it, and are never changed. */
+export function affinityToCsi(pv: PersistentVolume, driverKey: string): Affinity | undefined {
+  const family = familyOf(pv)
+  const zoned = keyToCsi(pv, { from: family.zone, to: driverKey, partsOf: (label) => label.split(ZONE_DELIMITER) })
+  // Nodes of today carry the GA region label only.
+  return family === BETA && valuesOf(zoned, BETA.region).length > 0 ? renamed(zoned, BETA.region, GA.region) : zoned
+}
+
+interface KeyChange {
+  readonly from: string
+  readonly to: string
+  partsOf(label: string): readonly string[]
+  readonly affinity?: Affinity | undefined
+}
+
+/** Renames a key that the affinity gives values to; failing that, requires what the label of that name says. */
+export function keyToCsi(pv: PersistentVolume, change: KeyChange): Affinity | undefined {
+  const { from, to, partsOf, affinity = pv.spec?.nodeAffinity ?? undefined } = change
+  if (valuesOf(affinity, from).length > 0) return renamed(affinity, from, to)
+  const labels = pv.metadata?.labels ?? {}
+  const label = Object.hasOwn(labels, from) ? labels[from] : undefined
+  const values = validValues(label === undefined ? [] : partsOf(label))
+  return values.length > 0 ? required(affinity, to, values) : affinity
+}
+
+/** The volume with one more requirement in each term of its affinity. */
+export function addTopology(pv: PersistentVolume, driverKey: string, zones: readonly string[]): PersistentVolume {
+  const values = validValues(zones)
+  if (values.length === 0) throw new TranslationError('NO_VALID_ZONES', 'there are no valid zones to add to pv')
+  return { ...pv, spec: { ...pv.spec, nodeAffinity: required(pv.spec?.nodeAffinity, driverKey, values) } }
+}
+
+export interface InTreeTopology {
+  readonly nodeAffinity: Affinity | undefined
+  readonly labels: Labels | undefined
+}
+
+/** The way back: the driver's key becomes the zone key, and labels say what the affinity requires. */
+export function topologyToInTree(
+  pv: PersistentVolume,
+  driverKey: string,
+  regionOf?: (zones: readonly string[]) => string,
+): InTreeTopology {
+  const family = familyOf(pv)
+  const zoned = renamed(pv.spec?.nodeAffinity ?? undefined, driverKey, family.zone)
+  const nodeAffinity =
+    regionOf === undefined
+      ? zoned
+      : explaining(`failed to translate topology. PV:${JSON.stringify(pv)}. Error:`, () =>
+          explaining('Failed to handle region topology. error: ', () => withRegions(zoned, family, regionOf)),
+        )
+  const zones = valuesOf(nodeAffinity, family.zone)
+  const regions = regionOf === undefined ? [] : valuesOf(nodeAffinity, family.region)
+  const labels = labelled(pv.metadata?.labels, {
+    ...(zones.length > 0 && { [family.zone]: zones.join(ZONE_DELIMITER) }),
+    ...(regions.length === 1 && { [family.region]: regions.join() }),
+  })
+  return { nodeAffinity, labels }
+}
+
+/** The region that all the zones lie in. */
+export function commonRegion(zones: readonly string[], regionOf: (zone: string) => string): string {
+  if (zones.length === 0) throw new TranslationError('NO_ZONES', 'no zones specified')
+  const regions = [...new Set(zones.map(regionOf))].sort()
+  if (regions.length > 1) {
+    const found = regions.map((region) => `${region}:{}`).join(' ')
+    throw new TranslationError('REGION_NOT_UNIQUE', `multiple or no regions gotten from zones, got: map[${found}]`)
+  }
+  return regions.join()
+}
+
+/** Labels that are there already win. */
+export function labelled(labels: Labels | undefined, added: Labels): Labels | undefined {
+  return Object.keys(added).length > 0 ? { ...added, ...labels } : labels
+}
+
+/** The values that any expression gives to the key, each once, sorted. */
+export function valuesOf(affinity: Affinity | undefined, key: string): readonly string[] {
+  const expressions = expressionsOf(affinity).filter((expression) => expression.key === key)
+  return [...new Set(expressions.flatMap(({ values }) => values ?? []))].sort()
+}
+
+/** The key renamed in every expression; operators, values and their order stay, nothing is merged. */
+export function renamed(affinity: Affinity | undefined, from: string, to: string): Affinity | undefined {
+  if (!expressionsOf(affinity).some(({ key }) => key === from)) return affinity
+  return withTerms(affinity, (term) => ({
+    ...term,
+    matchExpressions: (term.matchExpressions ?? []).map((each) => (each.key === from ? { ...each, key: to } : each)),
+  }))
+}
+
+/** Each term lacking a region gets the one its zones lie in. */
+function withRegions(
+  affinity: Affinity | undefined,
+  family: Family,
+  regionOf: (zones: readonly string[]) => string,
+): Affinity | undefined {
+  if (termsOf(affinity).length === 0) return affinity
+  return withTerms(affinity, (term) => {
+    const expressions = term.matchExpressions ?? []
+    if (expressions.some(({ key }) => key === family.region)) return term
+    const zones = expressions.filter(({ key }) => key === family.zone).flatMap(({ values }) => values ?? [])
+    return withExpression(term, { key: family.region, operator: 'In', values: [regionOf(zones)] })
+  })
+}
+
+/** Terms are alternatives, so a requirement goes to each of them; without terms it makes the only one. */
+function required(affinity: Affinity | undefined, key: string, values: readonly string[]): Affinity {
+  const sound = termsOf(affinity).length > 0 ? affinity : { ...affinity, required: { nodeSelectorTerms: [{}] } }
+  return withTerms(sound, (term) => withExpression(term, { key, operator: 'In', values }))
+}
+
+function withExpression(term: NodeSelectorTerm, expression: NodeSelectorRequirement): NodeSelectorTerm {
+  return { ...term, matchExpressions: [...(term.matchExpressions ?? []), expression] }
+}
+
+function withTerms(affinity: Affinity | undefined, change: (term: NodeSelectorTerm) => NodeSelectorTerm): Affinity {
+  return { ...affinity, required: { ...affinity?.required, nodeSelectorTerms: termsOf(affinity).map(change) } }
+}
+
+function termsOf(affinity: Affinity | undefined): readonly NodeSelectorTerm[] {
+  return affinity?.required?.nodeSelectorTerms ?? []
+}
+
+function expressionsOf(affinity: Affinity | undefined): readonly NodeSelectorRequirement[] {
+  return termsOf(affinity).flatMap((term) => term.matchExpressions ?? [])
+}
+
+function validValues(parts: readonly string[]): readonly string[] {
+  const trimmed = parts.map((part) => part.trim()).filter((part) => part !== '')
+  return [...new Set(trimmed)].sort()
+}

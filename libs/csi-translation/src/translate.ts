@@ -1,0 +1,107 @@
+import type { PersistentVolume, StorageClass, Volume } from '@csi-sidecars/kube-types'
+import { quoted } from './go-text.ts'
+import type { Plugin } from './plugin.ts'
+import { PLUGINS, pluginByDriver, pluginByInTreeName } from './registry.ts'
+import { TranslationError } from './translation-error.ts'
+
+/** Objects as callers find them: a look-up may have found nothing, and JSON says null. */
+type Maybe<T> = T | null | undefined
+
+/** Whether this CSI driver took over for an in-tree plugin. */
+export function isMigratedCSIDriverByName(driverName: string): boolean {
+  return pluginByDriver(driverName) !== undefined
+}
+
+export function isMigratableInTreePluginByName(inTreeName: string): boolean {
+  return pluginByInTreeName(inTreeName) !== undefined
+}
+
+/** Whether the volume has an in-tree source that a CSI driver serves now. A CSI volume is not migratable. */
+export function isPVMigratable(pv: Maybe<PersistentVolume>): boolean {
+  return pv != null && PLUGINS.some((plugin) => plugin.ownsVolume(pv))
+}
+
+export function isInlineMigratable(volume: Maybe<Volume>): boolean {
+  return volume != null && PLUGINS.some((plugin) => plugin.ownsInline(volume))
+}
+
+/** The volume as its CSI driver is to see it. Everything that migration does not touch is kept. */
+export function translateInTreePVToCSI(pv: Maybe<PersistentVolume>): PersistentVolume {
+  if (pv == null) throw new TranslationError('NIL_OBJECT', 'persistent volume was nil')
+  return firstOf((plugin) => plugin.volumeToCsi(pv)) ?? noLogic(quoted(pv.metadata?.name ?? ''))
+}
+
+/** A pod's own volume as a PersistentVolume, which exists nowhere else. */
+export function translateInTreeInlineVolumeToCSI(volume: Maybe<Volume>, podNamespace: string): PersistentVolume {
+  if (volume == null) throw new TranslationError('NIL_OBJECT', 'persistent volume was nil')
+  return firstOf((plugin) => plugin.inlineToCsi(volume, podNamespace)) ?? noLogic(quoted(volume.name ?? ''))
+}
+
+/** The way back, by the driver of the CSI source. */
+export function translateCSIPVToInTree(pv: Maybe<PersistentVolume>): PersistentVolume {
+  const csi = pv?.spec?.csi
+  if (pv == null || csi == null) throw new TranslationError('NIL_OBJECT', 'CSI persistent volume was nil')
+  return pluginByDriver(csi.driver)?.volumeToInTree(csi, pv) ?? noLogic(csi.driver)
+}
+
+export function translateInTreeStorageClassToCSI(inTreeName: string, storageClass: Maybe<StorageClass>): StorageClass {
+  const plugin = pluginByInTreeName(inTreeName)
+  if (plugin === undefined) {
+    throw new TranslationError(
+      'NO_TRANSLATION_LOGIC',
+      `could not find in-tree storage class parameter translation logic for ${quoted(inTreeName)}`,
+    )
+  }
+  if (storageClass == null) throw new TranslationError('NIL_OBJECT', 'sc is nil')
+  return plugin.classToCsi(storageClass)
+}
+
+/** The handle with what a node's id adds to it. Only GCE's handles can lack anything. */
+export function repairVolumeHandle(driverName: string, volumeHandle: string, nodeId: string): string {
+  return knownDriver(driverName).repairHandle(volumeHandle, nodeId)
+}
+
+export function csiNameFromInTreeName(inTreeName: string): string {
+  const plugin = pluginByInTreeName(inTreeName)
+  if (plugin !== undefined) return plugin.driverName
+  throw new TranslationError('UNKNOWN_NAME', `could not find CSI Driver name for plugin ${inTreeName}`)
+}
+
+export function inTreeNameFromCSIName(driverName: string): string {
+  return knownDriver(driverName).inTreeName
+}
+
+/** The in-tree plugin of a volume; a pod's volume is looked at only when there is no PersistentVolume. */
+export function inTreePluginNameFromSpec(pv: Maybe<PersistentVolume>, volume: Maybe<Volume>): string {
+  if (pv != null) {
+    const plugin = PLUGINS.find((each) => each.ownsVolume(pv))
+    return plugin?.inTreeName ?? noName(`persistent volume ${pv.metadata?.name ?? ''}`)
+  }
+  if (volume != null) {
+    const plugin = PLUGINS.find((each) => each.ownsInline(volume))
+    return plugin?.inTreeName ?? noName(`volume ${volume.name ?? ''}`)
+  }
+  throw new TranslationError('NIL_OBJECT', 'both persistent volume and volume are nil')
+}
+
+function knownDriver(driverName: string): Plugin {
+  const plugin = pluginByDriver(driverName)
+  if (plugin !== undefined) return plugin
+  throw new TranslationError('UNKNOWN_NAME', `could not find In-Tree driver name for CSI plugin ${driverName}`)
+}
+
+function firstOf<T>(translate: (plugin: Plugin) => T | undefined): T | undefined {
+  for (const plugin of PLUGINS) {
+    const translated = translate(plugin)
+    if (translated !== undefined) return translated
+  }
+  return undefined
+}
+
+function noLogic(what: string): never {
+  throw new TranslationError('NO_TRANSLATION_LOGIC', `could not find in-tree plugin translation logic for ${what}`)
+}
+
+function noName(what: string): never {
+  throw new TranslationError('NO_TRANSLATION_LOGIC', `could not find in-tree plugin name from ${what}`)
+}

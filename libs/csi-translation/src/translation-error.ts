@@ -1,0 +1,43 @@
+/** What was wrong, for programs; docs and tables name failures by these words. */
+export type TranslationErrorCode =
+  | 'NIL_OBJECT'
+  | 'NO_TRANSLATION_LOGIC'
+  | 'UNKNOWN_NAME'
+  | 'AWS_BAD_URL'
+  | 'AWS_BAD_VOLUME_ID'
+  | 'AWS_ZONE_FORMAT'
+  | 'GCE_ZONE_FORMAT'
+  | 'GCE_HANDLE_ELEMENTS'
+  | 'GCE_NODE_ELEMENTS'
+  | 'GCE_REGIONALITY'
+  | 'REGION_NOT_UNIQUE'
+  | 'NO_ZONES'
+  | 'NO_VALID_ZONES'
+  | 'AZURE_DISK_KIND'
+  | 'AZURE_DISK_URI'
+  | 'AZURE_FILE_NO_SECRET_NAMESPACE'
+  | 'AZURE_FILE_HANDLE'
+  | 'AZURE_FILE_ACCOUNT'
+  | 'BAD_PARTITION'
+  | 'SC_ZONE_AND_TOPOLOGY'
+
+/** Why a volume, class or handle has no translation. The message is upstream's, as users see it in objects and events. */
+export class TranslationError extends Error {
+  override readonly name = 'TranslationError'
+  readonly code: TranslationErrorCode
+
+  constructor(code: TranslationErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** Runs `translate`; its failure keeps its code and gets upstream's words about what was being done in front. */
+export function explaining<T>(prefix: string, translate: () => T): T {
+  try {
+    return translate()
+  } catch (error) {
+    if (!(error instanceof TranslationError)) throw error
+    throw new TranslationError(error.code, prefix + error.message, { cause: error })
+  }
+}

@@ -1,0 +1,22 @@
+const UNIX = 'unix://'
+
+/** An address that is no unix socket. The text is upstream's, which speaks of its own implementation. */
+export class AddressError extends Error {
+  override readonly name = 'AddressError'
+
+  constructor() {
+    super('OnConnectionLoss callback only supported for unix:// addresses')
+  }
+}
+
+/** A unix socket as it is printed (`unix:///csi/csi.sock`), from that form or from its bare path. */
+export function socketAddressOf(address: string): string {
+  if (address.startsWith('/')) return UNIX + address
+  if (address.startsWith(UNIX)) return address
+  throw new AddressError()
+}
+
+/** What grpc-js connects to. Leading slashes become one: it would take the first part of `//a/b` for a host. */
+export function grpcTargetOf(socketAddress: string): string {
+  return `unix:${socketAddress.slice(UNIX.length).replace(/^\/+/, '/')}`
+}

@@ -1,0 +1,67 @@
+import {
+  ControllerGetCapabilities,
+  type ControllerServiceCapability_RPC_Type as ControllerRpc,
+  GetPluginCapabilities,
+  GetPluginInfo,
+  NodeGetCapabilities,
+  type NodeServiceCapability_RPC_Type as NodeRpc,
+  PluginCapability_Service_Type as PluginService,
+  type PluginCapability_VolumeExpansion_Type as VolumeExpansion,
+} from '@csi-sidecars/csi-proto'
+import type { Caller, CallOptions } from './connection.ts'
+
+export interface PluginCapabilities {
+  readonly services: ReadonlySet<PluginService>
+  readonly volumeExpansion: ReadonlySet<VolumeExpansion>
+}
+
+/** What a driver says it can do, as read when it was connected. Numbers of other versions of CSI are kept unread. */
+export interface DriverCapabilities {
+  readonly plugin: PluginCapabilities
+  /** The plugin has CONTROLLER_SERVICE; without it `controller` is empty and was not asked for. */
+  readonly controllerService: boolean
+  readonly controller: ReadonlySet<ControllerRpc>
+  /** Left out when it was not asked for. */
+  readonly node?: ReadonlySet<NodeRpc>
+}
+
+/** The name under which the orchestrator knows the driver. */
+export async function getDriverName(driver: Caller, options: CallOptions): Promise<string> {
+  const { name } = await driver.call(GetPluginInfo, {}, options)
+  if (name === '') throw new Error('driver name is empty')
+  return name
+}
+
+export async function getPluginCapabilities(driver: Caller, options: CallOptions): Promise<PluginCapabilities> {
+  const { capabilities } = await driver.call(GetPluginCapabilities, {}, options)
+  const services = new Set<PluginService>()
+  const volumeExpansion = new Set<VolumeExpansion>()
+  for (const { type } of capabilities) {
+    if (type?.$case === 'service') services.add(type.value.type)
+    if (type?.$case === 'volumeExpansion') volumeExpansion.add(type.value.type)
+  }
+  return { services, volumeExpansion }
+}
+
+export async function getControllerCapabilities(
+  driver: Caller,
+  options: CallOptions,
+): Promise<ReadonlySet<ControllerRpc>> {
+  const { capabilities } = await driver.call(ControllerGetCapabilities, {}, options)
+  return new Set(capabilities.flatMap(({ type }) => (type === undefined ? [] : [type.value.type])))
+}
+
+export async function getNodeCapabilities(driver: Caller, options: CallOptions): Promise<ReadonlySet<NodeRpc>> {
+  const { capabilities } = await driver.call(NodeGetCapabilities, {}, options)
+  return new Set(capabilities.flatMap(({ type }) => (type === undefined ? [] : [type.value.type])))
+}
+
+/** Puts together what was read. */
+export function driverCapabilities(
+  plugin: PluginCapabilities,
+  controller: ReadonlySet<ControllerRpc> = new Set(),
+  node?: ReadonlySet<NodeRpc>,
+): DriverCapabilities {
+  const controllerService = plugin.services.has(PluginService.CONTROLLER_SERVICE)
+  return { plugin, controllerService, controller, ...(node !== undefined && { node }) }
+}

@@ -1,0 +1,46 @@
+import { expect, test } from '@jest/globals'
+import { classify } from './classify.ts'
+import { CODES, codeNameOf, RpcError } from './rpc-error.ts'
+
+// As CONTRACT has it: what users' and upstream's tests rely on.
+const NON_FINAL = new Set(['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted', 'Unavailable'])
+const INFEASIBLE_TO_EXPAND = new Set(['InvalidArgument', 'NotFound', 'OutOfRange'])
+
+test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))('%s says what it always said', (name, code) => {
+  const verdict = classify(new RpcError(code, 'x'))
+  expect(verdict).toMatchObject({
+    final: !NON_FINAL.has(name),
+    infeasible: { expand: INFEASIBLE_TO_EXPAND.has(name), modify: name === 'InvalidArgument' },
+    inUse: name === 'FailedPrecondition',
+  })
+  expect(verdict.why).not.toBe('')
+})
+
+test('a code that gRPC does not define is final and nothing else', () => {
+  expect(classify(new RpcError(99, 'x'))).toMatchObject({
+    final: true,
+    infeasible: { expand: false, modify: false },
+    inUse: false,
+  })
+})
+
+test.each([[new Error('secrets "creds" not found')], ['text'], [undefined]])(
+  '%s is no gRPC status: the operation may run',
+  (error) => {
+    expect(classify(error)).toMatchObject({ final: false, infeasible: { expand: false, modify: false }, inUse: false })
+  },
+)
+
+test('only the error itself counts, not what caused it', () => {
+  expect(classify(new Error('x', { cause: new RpcError(CODES.Internal, 'x') })).final).toBe(false)
+})
+
+test.each([
+  [0, 'OK'],
+  [1, 'Canceled'],
+  [16, 'Unauthenticated'],
+  [17, 'Code(17)'],
+  [-1, 'Code(-1)'],
+])('code %d is printed as %s', (code, name) => {
+  expect(codeNameOf(code)).toBe(name)
+})

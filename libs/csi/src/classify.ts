@@ -1,0 +1,52 @@
+import { CODES, type CodeName, RpcError } from './rpc-error.ts'
+
+export interface Verdict {
+  /** The driver is done with the operation: it has failed and does not go on behind our back. */
+  readonly final: boolean
+  /** The request itself cannot be met, however often it is repeated. Implies `final`. */
+  readonly infeasible: { readonly expand: boolean; readonly modify: boolean }
+  /** The driver refuses to expand a volume that is in use. Implies `final`. */
+  readonly inUse: boolean
+  /** The reason, for people and logs. */
+  readonly why: string
+}
+
+const FEASIBLE = { expand: false, modify: false } as const
+const uncertain = (why: string): Verdict => ({ final: false, infeasible: FEASIBLE, inUse: false, why })
+const failed = (why: string): Verdict => ({ final: true, infeasible: FEASIBLE, inUse: false, why })
+
+/**
+ * What each code says about the operation. A code is final only where the specification leaves no doubt that the
+ * driver has stopped working on it: taking a running operation for a failed one can attach a volume twice.
+ */
+const VERDICTS: Readonly<Record<CodeName, Verdict>> = {
+  OK: failed('the driver called a success an error'),
+  Canceled: uncertain('the call was given up, here or by the driver; the operation may go on'),
+  Unknown: failed('the driver failed without saying how'),
+  InvalidArgument: {
+    ...failed('the driver refused the request as it is'),
+    infeasible: { expand: true, modify: true },
+  },
+  DeadlineExceeded: uncertain('the time was over while the operation may still run'),
+  NotFound: { ...failed('the driver does not know the volume'), infeasible: { expand: true, modify: false } },
+  AlreadyExists: failed('the volume is there with other properties'),
+  PermissionDenied: failed('the credentials are not allowed to do this'),
+  ResourceExhausted: uncertain('the driver or its storage is out of something; an earlier try may still run'),
+  FailedPrecondition: { ...failed('the volume is not in a state for this, often because it is in use'), inUse: true },
+  Aborted: uncertain('another operation on the volume is running, possibly our own'),
+  OutOfRange: { ...failed('the size is not one that the driver offers'), infeasible: { expand: true, modify: false } },
+  Unimplemented: failed('the driver cannot do this at all'),
+  Internal: failed('the driver failed on its own account'),
+  Unavailable: uncertain('the driver was not reached, or was lost while it worked'),
+  DataLoss: failed('the storage lost data'),
+  Unauthenticated: failed('the credentials were not accepted'),
+}
+
+const BY_CODE: readonly Verdict[] = Object.keys(CODES).map((name) => VERDICTS[name as CodeName])
+const OTHER_CODE = failed('the driver answered with a code that gRPC does not define')
+const NO_STATUS = uncertain('the call failed without a gRPC status; it may have reached the driver')
+
+/** What a failed call says about the operation it asked for. Looks at the error itself, not at its causes. */
+export function classify(error: unknown): Verdict {
+  return error instanceof RpcError ? (BY_CODE[error.code] ?? OTHER_CODE) : NO_STATUS
+}

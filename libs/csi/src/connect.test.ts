@@ -1,0 +1,127 @@
+import { createConnection, createServer, type Socket } from 'node:net'
+import { FakeClock, systemClock } from '@csi-sidecars/base'
+import { recordingLogger, silentLogger } from '@csi-sidecars/telemetry'
+import { afterEach, expect, test } from '@jest/globals'
+import { AddressError, socketAddressOf } from './address.ts'
+import { connect } from './connect.ts'
+import { scriptedDriver, socketPath } from './testing/scripted-driver.ts'
+import { pass, until } from './testing/turns.ts'
+
+const cleanups: (() => void)[] = []
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup()
+})
+
+async function driver(socket?: string) {
+  const started = await scriptedDriver(socket === undefined ? {} : { socket })
+  cleanups.push(started.stop)
+  return started
+}
+
+test.each([
+  ['/csi/csi.sock', 'unix:///csi/csi.sock'],
+  ['unix:///csi/csi.sock', 'unix:///csi/csi.sock'],
+  ['unix:////csi/csi.sock', 'unix:////csi/csi.sock'],
+])('%s is the socket %s', (address, printed) => {
+  expect(socketAddressOf(address)).toBe(printed)
+})
+
+test.each(['tcp://127.0.0.1:10000', '127.0.0.1:10000', 'csi.sock', 'unix:/csi/csi.sock', 'dns:///driver', ''])(
+  '"%s" is refused at once',
+  async (address) => {
+    const refused = connect({ address, clock: systemClock, log: silentLogger })
+    await expect(refused).rejects.toThrow(AddressError)
+    await expect(refused).rejects.toThrow('OnConnectionLoss callback only supported for unix:// addresses')
+  },
+)
+
+test.each(['', 'unix://', 'unix:///'])('a driver that listens is connected to by %spath', async (prefix) => {
+  const { socket } = await driver()
+  const connection = await connect({ address: prefix + socket, clock: systemClock, log: silentLogger })
+  expect(connection.address).toBe(`unix://${prefix === 'unix:///' ? '/' : ''}${socket}`)
+  expect(connection.lost.aborted).toBe(false)
+  connection.close()
+})
+
+test('without a driver it says every ten seconds that it is still connecting, and gives up after thirty', async () => {
+  const clock = new FakeClock()
+  const log = recordingLogger()
+  const address = socketPath()
+  const failed = connect({ address, clock, log }).catch((error: unknown) => error)
+  await pass(clock, 29_900)
+  const still = { level: 0, message: 'Still connecting', pairs: { address: `unix://${address}` } }
+  expect(log.lines.filter(({ level }) => level === 0)).toEqual([still, still])
+  await pass(clock, 100)
+  expect(await failed).toEqual(new Error('context deadline exceeded'))
+  expect(clock.pending).toBe(0)
+})
+
+test('a driver that comes late is connected to within a second', async () => {
+  const clock = new FakeClock()
+  const socket = socketPath()
+  const connecting = connect({ address: socket, clock, log: silentLogger })
+  await pass(clock, 12_000)
+  await driver(socket)
+  await pass(clock, 1_100)
+  const connection = await connecting
+  connection.close()
+  expect(clock.pending).toBe(0)
+})
+
+test('a peer that accepts and says nothing is tried again on a new socket', async () => {
+  const clock = new FakeClock()
+  const socket = socketPath()
+  const sockets: Socket[] = []
+  const server = createServer((peer) => {
+    peer.on('error', () => undefined).resume()
+    sockets.push(peer)
+  })
+  await new Promise<void>((resolve) => server.listen(socket, resolve))
+  cleanups.push(() => server.close())
+  const stop = new AbortController()
+  const connecting = connect({ address: socket, clock, log: silentLogger, signal: stop.signal }).catch(
+    (e: unknown) => e,
+  )
+  await until(() => sockets.length === 1, 'the first attempt arrives')
+  await clock.advance(4_999)
+  expect(sockets).toHaveLength(1)
+  await clock.advance(1)
+  await until(() => sockets[0]?.destroyed === true, 'the first attempt is thrown away')
+  await pass(clock, 100)
+  await until(() => sockets.length === 2, 'a second attempt arrives')
+  const reason = new Error('enough')
+  stop.abort(reason)
+  expect(await connecting).toBe(reason)
+  await until(() => sockets[1]?.destroyed === true, 'the second attempt is thrown away')
+  expect(clock.pending).toBe(0)
+})
+
+test('a connection that nobody uses is kept for ever', async () => {
+  const clock = new FakeClock()
+  const { socket } = await driver()
+  const connection = await connect({ address: socket, clock, log: silentLogger })
+  expect(clock.nextIn).toBeLessThan(2 ** 31 - 1)
+  await clock.advance(40 * 24 * 3_600_000)
+  expect(connection.lost.aborted).toBe(false)
+  expect(clock.pending).toBe(1)
+  connection.close()
+  expect(clock.pending).toBe(0)
+})
+
+test('every connection has a socket of its own', async () => {
+  const { socket } = await driver()
+  const address = socketPath()
+  let sockets = 0
+  const proxy = createServer((near) => {
+    sockets += 1
+    near.pipe(createConnection(socket)).pipe(near)
+  })
+  await new Promise<void>((resolve) => proxy.listen(address, resolve))
+  cleanups.push(() => proxy.close())
+  const first = await connect({ address, clock: systemClock, log: silentLogger })
+  const second = await connect({ address, clock: systemClock, log: silentLogger })
+  expect(sockets).toBe(2)
+  first.close()
+  expect(second.lost.aborted).toBe(false)
+  second.close()
+})

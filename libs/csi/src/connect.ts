@@ -1,0 +1,103 @@
+import { Backoff, type Clock, DeadlineError, deadline } from '@csi-sidecars/base'
+import { Channel, type ChannelOptions, connectivityState } from '@grpc/grpc-js'
+import { grpcTargetOf, socketAddressOf } from './address.ts'
+import { type CallReporting, type Connection, GrpcConnection } from './connection.ts'
+import { SocketCredentials } from './socket-credentials.ts'
+
+export interface ConnectOptions extends CallReporting {
+  /** `/csi/csi.sock` or `unix:///csi/csi.sock`. */
+  readonly address: string
+  /** How long to try; without it 30 s. Infinity: until the signal is aborted. */
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal | undefined
+}
+
+const CONNECT_MS = 30_000
+const STILL_CONNECTING_MS = 10_000
+/** A peer that accepts and then says nothing leaves grpc-js connecting for ever; after this the attempt is thrown away. */
+const ATTEMPT_MS = 5_000
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 1_000
+
+const CHANNEL_OPTIONS: ChannelOptions = {
+  // Never send a call twice, least of all to a driver that has come back as another one.
+  'grpc.enable_retries': 0,
+  // The longest that a timer can wait: no connection is dropped for being unused.
+  'grpc.client_idle_timeout_ms': 2 ** 31 - 1,
+  // ListVolumes of a large back end exceeds the usual 4 MiB.
+  'grpc.max_receive_message_length': 64 * 1024 * 1024,
+  'grpc.enable_channelz': 0,
+  'grpc.enable_http_proxy': 0,
+}
+
+/**
+ * Connects to the driver's unix socket, trying again for as long as it takes up to the limit.
+ * Throws AddressError for anything but a unix socket, an error with Go's text when the limit is over, and the signal's
+ * reason when that is aborted.
+ */
+export async function connect(options: ConnectOptions): Promise<Connection> {
+  const { clock, log, timeoutMs = CONNECT_MS, signal } = options
+  const address = socketAddressOf(options.address)
+  log.v(5)?.info('Connecting', { address })
+  const stopTelling = tellEvery(clock, STILL_CONNECTING_MS, () => log.info('Still connecting', { address }))
+  using limit = deadline(clock, timeoutMs, 'connecting to the CSI driver', signal)
+  try {
+    const channel = await firstChannel(grpcTargetOf(address), clock, limit.signal)
+    return new GrpcConnection(address, channel, options)
+  } catch (error) {
+    if (error instanceof DeadlineError) throw new Error('context deadline exceeded', { cause: error })
+    throw error
+  } finally {
+    stopTelling()
+  }
+}
+
+/** One channel an attempt, so that nothing of a failed attempt is left and the pauses are ours. */
+async function firstChannel(target: string, clock: Clock, signal: AbortSignal): Promise<Channel> {
+  const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
+  for (;;) {
+    signal.throwIfAborted()
+    const credentials = new SocketCredentials()
+    const channel = new Channel(target, credentials, CHANNEL_OPTIONS)
+    if (await becomesReady(channel, clock, signal)) return channel
+    channel.close()
+    credentials.destroySocket()
+    await clock.sleep(pauses.next(), signal)
+  }
+}
+
+/** False when the attempt failed, took too long, or was called off. */
+function becomesReady(channel: Channel, clock: Clock, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    let settled = false
+    const settle = (ready: boolean): void => {
+      settled = true
+      cancelTimer()
+      signal.removeEventListener('abort', fail)
+      resolve(ready)
+    }
+    const fail = (): void => settle(false)
+    const cancelTimer = clock.schedule(ATTEMPT_MS, fail)
+    signal.addEventListener('abort', fail, { once: true })
+    const look = (): void => {
+      if (settled) return // closing the channel reports a change too, and asking again would revive it
+      const state = channel.getConnectivityState(true)
+      if (state === connectivityState.READY) settle(true)
+      else if (state === connectivityState.TRANSIENT_FAILURE) settle(false)
+      else channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, look)
+    }
+    look()
+  })
+}
+
+function tellEvery(clock: Clock, ms: number, tell: () => void): () => void {
+  let cancel = (): void => undefined
+  const arm = (): void => {
+    cancel = clock.schedule(ms, () => {
+      tell()
+      arm()
+    })
+  }
+  arm()
+  return () => cancel()
+}

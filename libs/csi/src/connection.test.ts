@@ -1,0 +1,306 @@
+import { connect as connectTo, createServer, type Socket } from 'node:net'
+import { DeadlineError, FakeClock, isAbort, systemClock } from '@csi-sidecars/base'
+import { ControllerExpandVolume, type ControllerPublishVolumeRequest, GetPluginInfo } from '@csi-sidecars/csi-proto'
+import { Metrics, type RecordingLogger, recordingLogger, silentLogger } from '@csi-sidecars/telemetry'
+import { Metadata } from '@grpc/grpc-js'
+import { afterEach, expect, test } from '@jest/globals'
+import { type ConnectOptions, connect } from './connect.ts'
+import { controllerClient } from './controller-client.ts'
+import { OperationMetrics } from './operation-metrics.ts'
+import { CODES, RpcError } from './rpc-error.ts'
+import { type ScriptedDriver, scriptedDriver, socketPath } from './testing/scripted-driver.ts'
+import { until } from './testing/turns.ts'
+import { timeoutHeader } from './unary-call.ts'
+
+const cleanups: (() => void)[] = []
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup()
+})
+
+async function connected(answers: ScriptedDriver['answers'], options: Partial<ConnectOptions> = {}) {
+  const driver = await scriptedDriver({ answers })
+  const connection = await connect({ address: driver.socket, clock: systemClock, log: silentLogger, ...options })
+  cleanups.push(() => connection.close(), driver.stop)
+  return { driver, connection, controller: controllerClient(connection) }
+}
+
+/** As above, with a way to cut the socket in the middle. */
+async function connectedThroughProxy(answers: ScriptedDriver['answers']) {
+  const driver = await scriptedDriver({ answers })
+  const sockets: Socket[] = []
+  const proxy = createServer((near) => {
+    const far = connectTo(driver.socket)
+    sockets.push(near, far)
+    near.on('error', () => undefined).pipe(far)
+    far.on('error', () => undefined).pipe(near)
+  })
+  const address = socketPath()
+  await new Promise<void>((resolve) => proxy.listen(address, resolve))
+  const connection = await connect({ address, clock: systemClock, log: silentLogger })
+  cleanups.push(
+    () => connection.close(),
+    () => proxy.close(),
+    driver.stop,
+  )
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy()
+  }
+  return { driver, controller: controllerClient(connection), cut }
+}
+
+const PUBLISH: ControllerPublishVolumeRequest = {
+  volumeId: 'vol-1',
+  nodeId: 'node-1',
+  volumeCapability: undefined,
+  readonly: false,
+  secrets: { password: 'canary' },
+  volumeContext: {},
+}
+const UNPUBLISH = { volumeId: 'vol-1', nodeId: 'node-1', secrets: {} }
+const limits = { timeoutMs: 15_000 }
+
+async function failureOf(call: Promise<unknown>): Promise<RpcError> {
+  const error = await call.then(
+    () => new Error('the call succeeded'),
+    (thrown: unknown) => thrown,
+  )
+  if (error instanceof RpcError) return error
+  throw error
+}
+
+test('a call reaches the driver with its time limit and brings back the answer', async () => {
+  const { driver, controller } = await connected({ ControllerPublishVolume: { publishContext: { disk: 'sda' } } })
+  expect(await controller.publish(PUBLISH, limits)).toEqual({ publishContext: { disk: 'sda' } })
+  expect(driver.calls).toMatchObject([{ method: 'ControllerPublishVolume', request: PUBLISH }])
+  expect(driver.calls[0]?.timeoutMs).toBeGreaterThan(14_000)
+  expect(driver.calls[0]?.timeoutMs).toBeLessThanOrEqual(15_000)
+})
+
+test.each([
+  [1, '1m'],
+  [0.2, '1m'],
+  [15_000, '15000m'],
+  [99_999_999, '99999999m'],
+  [100_000_000, '100000S'],
+  [1e15, '99999999S'],
+])('a limit of %d ms travels as %s', (ms, header) => {
+  expect(timeoutHeader(ms)).toBe(header)
+})
+
+test("a limit that passes ends the call in Go's words, and at the driver", async () => {
+  const clock = new FakeClock()
+  const { driver, controller } = await connected({ ControllerUnpublishVolume: 'silence' }, { clock })
+  const call = failureOf(controller.unpublish(UNPUBLISH, limits))
+  await until(() => driver.calls.length === 1, 'the call arrives')
+  await clock.advance(15_000)
+  const error = await call
+  expect(error.message).toBe('rpc error: code = DeadlineExceeded desc = context deadline exceeded')
+  expect(isAbort(error)).toBe(false)
+  await until(() => driver.calls[0]?.cancelled === true, 'the driver hears of it')
+})
+
+test.each([0, -1])('a limit of %d is over before the call is made', async (timeoutMs) => {
+  const { driver, controller } = await connected({})
+  const error = await failureOf(controller.unpublish(UNPUBLISH, { timeoutMs }))
+  expect(error.message).toBe('rpc error: code = DeadlineExceeded desc = context deadline exceeded')
+  expect(driver.calls).toEqual([])
+})
+
+test("a signal ends the call in Go's words, and at the driver", async () => {
+  const clock = new FakeClock()
+  const { driver, controller, connection } = await connected({ ControllerUnpublishVolume: 'silence' }, { clock })
+  const stop = new AbortController()
+  const call = failureOf(controller.unpublish(UNPUBLISH, { ...limits, signal: stop.signal }))
+  await until(() => driver.calls.length === 1, 'the call arrives')
+  const reason = new Error('shutting down')
+  stop.abort(reason)
+  const error = await call
+  expect(error.message).toBe('rpc error: code = Canceled desc = context canceled')
+  expect(error.cause).toBe(reason)
+  await until(() => driver.calls[0]?.cancelled === true, 'the driver hears of it')
+  connection.close()
+  expect(clock.pending).toBe(0)
+})
+
+test('a signal that was aborted before keeps the call off the wire', async () => {
+  const { driver, controller } = await connected({})
+  const error = await failureOf(controller.unpublish(UNPUBLISH, { ...limits, signal: AbortSignal.abort('no') }))
+  expect(error.codeName).toBe('Canceled')
+  expect(driver.calls).toEqual([])
+})
+
+test('a guard around several calls that fires is a deadline', async () => {
+  const { controller } = await connected({})
+  const signal = AbortSignal.abort(new DeadlineError('listing'))
+  const error = await failureOf(controller.unpublish(UNPUBLISH, { ...limits, signal }))
+  expect(error.message).toBe('rpc error: code = DeadlineExceeded desc = context deadline exceeded')
+})
+
+test.each([
+  [CODES.NotFound, 'volume "vol-1" is not there', 'rpc error: code = NotFound desc = volume "vol-1" is not there'],
+  [CODES.Internal, '100% gone, Grüße', 'rpc error: code = Internal desc = 100% gone, Grüße'],
+  [CODES.Canceled, 'by hand', 'rpc error: code = Canceled desc = by hand'],
+  [17, 'new', 'rpc error: code = Code(17) desc = new'],
+])("the driver's error %d is passed on as it is", async (code, details, message) => {
+  const { controller } = await connected({ ControllerUnpublishVolume: { code, details } })
+  const error = await failureOf(controller.unpublish(UNPUBLISH, limits))
+  expect(error).toMatchObject({ code, details, message, retryAfterMs: undefined })
+})
+
+test('the wait that a driver asks for comes with its error', async () => {
+  const metadata = new Metadata()
+  const retryInfo =
+    '08081a300a28747970652e676f6f676c65617069732e636f6d2f676f6f676c652e7270632e5265747279496e666f12040a020803'
+  metadata.set('grpc-status-details-bin', Buffer.from(retryInfo, 'hex'))
+  const { controller } = await connected({ ControllerExpandVolume: { code: 8, details: 'busy', metadata } })
+  const request = { volumeId: 'v', capacityRange: undefined, secrets: {}, volumeCapability: undefined }
+  const error = await failureOf(controller.expand(request, limits))
+  expect(error).toMatchObject({ code: CODES.ResourceExhausted, retryAfterMs: 3_000 })
+})
+
+test('a reply that is no message of the proto is an error of ours, final as in Go', async () => {
+  const { connection } = await connected({ GetPluginInfo: { name: 'a', vendorVersion: '', manifest: {} } })
+  const damaged = { ...GetPluginInfo, responseDeserialize: ControllerExpandVolume.responseDeserialize }
+  const broken = {
+    ...damaged,
+    responseDeserialize: () => {
+      throw new Error('bad wire type')
+    },
+  }
+  const error = await failureOf(connection.call(broken, {}, limits))
+  expect(error.message).toBe(
+    'rpc error: code = Internal desc = grpc: failed to unmarshal the received message: bad wire type',
+  )
+})
+
+test('calls in flight fail as Unavailable when the driver dies, and the loss is noticed with them', async () => {
+  const clock = new FakeClock()
+  const log = recordingLogger()
+  const { driver, connection, controller } = await connected({ ControllerUnpublishVolume: 'silence' }, { clock, log })
+  const calls = Array.from({ length: 20 }, () => failureOf(controller.unpublish(UNPUBLISH, limits)))
+  await until(() => driver.calls.length === 20, 'all calls arrive')
+  driver.stop()
+  for (const error of await Promise.all(calls)) expect(error.codeName).toBe('Unavailable')
+  expect(connection.lost.aborted).toBe(true)
+  expect(log.lines.filter(({ level }) => level === 'error')).toEqual([
+    { level: 'error', message: 'Lost connection', pairs: { address: `unix://${driver.socket}` }, error: undefined },
+  ])
+  expect(clock.pending).toBe(0)
+})
+
+test('a socket that is cut fails the calls on it as Unavailable', async () => {
+  const { driver, controller, cut } = await connectedThroughProxy({ ControllerUnpublishVolume: 'silence' })
+  const call = failureOf(controller.unpublish(UNPUBLISH, limits))
+  await until(() => driver.calls.length === 1, 'the call arrives')
+  cut()
+  expect((await call).codeName).toBe('Unavailable')
+})
+
+test('a driver that stops with grace may finish its calls, but gets no new ones', async () => {
+  let finish = (_answer: object): void => undefined
+  const answer = new Promise<object>((resolve) => {
+    finish = resolve
+  })
+  const { driver, connection, controller } = await connected({ ControllerPublishVolume: () => answer })
+  const call = controller.publish(PUBLISH, limits)
+  await until(() => driver.calls.length === 1, 'the call arrives')
+  driver.stopWithGrace()
+  await until(() => connection.lost.aborted, 'the loss is noticed')
+  expect((await failureOf(controller.unpublish(UNPUBLISH, limits))).codeName).toBe('Unavailable')
+  finish({ publishContext: { disk: 'sdb' } })
+  expect(await call).toEqual({ publishContext: { disk: 'sdb' } })
+  expect(driver.calls).toHaveLength(1)
+})
+
+test('a lost connection stays lost: later calls never reach the driver that came back', async () => {
+  const { driver, connection, controller } = await connected({})
+  driver.stop()
+  await until(() => connection.lost.aborted, 'the loss is noticed')
+  const again = await scriptedDriver({ socket: driver.socket })
+  cleanups.push(again.stop)
+  const error = await failureOf(controller.unpublish(UNPUBLISH, limits))
+  expect(error.message).toBe('rpc error: code = Unavailable desc = connection to the CSI driver lost')
+  expect(again.calls).toEqual([])
+})
+
+test('a connection that we close is not lost', async () => {
+  const log = recordingLogger()
+  const { driver, connection, controller } = await connected({}, { log })
+  connection.close()
+  expect((await failureOf(controller.unpublish(UNPUBLISH, limits))).message).toBe(
+    'rpc error: code = Unavailable desc = connection closed',
+  )
+  driver.stop()
+  expect(connection.lost.aborted).toBe(false)
+  expect(log.lines.filter(({ level }) => level === 'error')).toEqual([])
+})
+
+const level5 = (log: RecordingLogger) =>
+  log.lines
+    .filter(({ level, message }) => level === 5 && message.startsWith('GRPC'))
+    .map(({ message, pairs }) => [message, pairs])
+
+test('level 5 shows call and response without the secrets', async () => {
+  const log = recordingLogger()
+  const { controller } = await connected({ ControllerPublishVolume: { publishContext: { disk: 'sda' } } }, { log })
+  await controller.publish(PUBLISH, limits)
+  const method = '/csi.v1.Controller/ControllerPublishVolume'
+  const request = '{"node_id":"node-1","secrets":"***stripped***","volume_id":"vol-1"}'
+  expect(level5(log)).toEqual([
+    ['GRPC call', { method, request }],
+    ['GRPC response', { response: '{"publish_context":{"disk":"sda"}}', err: null }],
+  ])
+})
+
+test('level 5 shows the error of a call that failed', async () => {
+  const log = recordingLogger()
+  const { controller } = await connected({ ControllerUnpublishVolume: { code: 5, details: 'gone' } }, { log })
+  const err = await failureOf(controller.unpublish(UNPUBLISH, limits))
+  expect(level5(log)[1]).toEqual(['GRPC response', { response: '{}', err }])
+})
+
+test.each([
+  [20, '{"publish_context":{ [response body too large, log capped to 20 chars]'],
+  [34, '{"publish_context":{"disk":"sda"}}'],
+  [0, '{"publish_context":{"disk":"sda"}}'],
+  [-1, '{"publish_context":{"disk":"sda"}}'],
+])('a response is logged up to %d characters', async (maxLogLength, response) => {
+  const log = recordingLogger()
+  const answers = { ControllerPublishVolume: { publishContext: { disk: 'sda' } } }
+  const { controller } = await connected(answers, { log, maxLogLength })
+  await controller.publish(PUBLISH, limits)
+  expect(level5(log)[1]).toEqual(['GRPC response', { response, err: null }])
+})
+
+test('each call is counted by method and code', async () => {
+  const metrics = new Metrics()
+  const operations = new OperationMetrics(metrics)
+  operations.setDriverName('csi.example.com')
+  const { controller } = await connected({ ControllerPublishVolume: { publishContext: {} } }, { operations })
+  await controller.publish(PUBLISH, limits)
+  await failureOf(controller.unpublish(UNPUBLISH, limits))
+  const counts = (await metrics.text())
+    .split('\n')
+    .filter((line) => line.startsWith('csi_sidecar_operations_seconds_count'))
+  const name = 'csi_sidecar_operations_seconds_count{driver_name="csi.example.com",'
+  expect(counts.sort()).toEqual([
+    `${name}grpc_status_code="OK",method_name="/csi.v1.Controller/ControllerPublishVolume"} 1`,
+    `${name}grpc_status_code="Unimplemented",method_name="/csi.v1.Controller/ControllerUnpublishVolume"} 1`,
+  ])
+})
+
+test('a listing of ten megabytes comes through', async () => {
+  const entry = {
+    volume: {
+      volumeId: 'v'.repeat(1000),
+      capacityBytes: 0n,
+      volumeContext: {},
+      contentSource: undefined,
+      accessibleTopology: [],
+    },
+    status: undefined,
+  }
+  const { controller } = await connected({ ListVolumes: { entries: Array(10_000).fill(entry), nextToken: '' } })
+  const { entries } = await controller.listVolumes({ maxEntries: 0, startingToken: '' }, limits)
+  expect(entries).toHaveLength(10_000)
+})

@@ -1,0 +1,119 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { UnaryMethod } from '@csi-sidecars/csi-proto'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { type Channel, connectivityState } from '@grpc/grpc-js'
+import { NOT_GRPC, type OperationMetrics } from './operation-metrics.ts'
+import { RpcError, unavailable } from './rpc-error.ts'
+import { strippedJson } from './sanitize.ts'
+import { type CallLimits, unaryCall } from './unary-call.ts'
+
+export interface CallOptions extends CallLimits {
+  /** The call is for a volume translated from an in-tree one; only told to the metrics. */
+  readonly migrated?: boolean
+  /** Whose work the call is part of: its pairs tell the calls of parallel work apart in the log. */
+  readonly log?: Logger | undefined
+}
+
+/** Whoever can be asked: a connection, or a driver that changes connections. */
+export interface Caller {
+  /** One RPC: logged at level 5 without its secrets, and counted. Throws RpcError. */
+  call<Q, R>(method: UnaryMethod<Q, R>, request: Q, options: CallOptions): Promise<R>
+}
+
+/** One established connection. It never reconnects: what is on the other end of a later one may be another driver. */
+export interface Connection extends Caller {
+  /** `unix:///csi/csi.sock`. */
+  readonly address: string
+  /** Aborted at the moment the other side is gone, and never by `close`. Calls in flight fail as Unavailable. */
+  readonly lost: AbortSignal
+  /** Calls in flight are not ended by it. */
+  close(): void
+}
+
+export interface CallReporting {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly operations?: OperationMetrics | undefined
+  /** Longest response in a log line; zero and less: no limit. */
+  readonly maxLogLength?: number | undefined
+}
+
+/** How often grpc-js is told that the connection is in use; it would drop an unused one after 24 days. */
+const KEEP_MS = 24 * 60 * 60 * 1000
+
+export class GrpcConnection implements Connection {
+  readonly address: string
+  readonly #channel: Channel
+  readonly #reporting: CallReporting
+  readonly #lost = new AbortController()
+  #closed = false
+  #cancelKeep = (): void => undefined
+
+  /** Takes over a channel that is connected. */
+  constructor(address: string, channel: Channel, reporting: CallReporting) {
+    this.address = address
+    this.#channel = channel
+    this.#reporting = reporting
+    this.#keep()
+    if (channel.getConnectivityState(false) !== connectivityState.READY) this.#lose()
+    else channel.watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, () => this.#lose())
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal
+  }
+
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#cancelKeep()
+    this.#channel.close()
+  }
+
+  async call<Q, R>(method: UnaryMethod<Q, R>, request: Q, options: CallOptions): Promise<R> {
+    // A call on a channel that is about to reconnect would reach a driver that nobody has looked at yet.
+    if (this.#closed) throw unavailable(this.lost.aborted ? 'connection to the CSI driver lost' : 'connection closed')
+    const { clock, log } = this.#reporting
+    const verbose = (options.log ?? log).v(5)
+    verbose?.info('GRPC call', { method: method.path, request: strippedJson(method.requestShape(), request as object) })
+    const start = clock.monotonic()
+    const report = (code: string): void => {
+      const seconds = (clock.monotonic() - start) / 1000
+      this.#reporting.operations?.observe(method.path, { code, seconds, migrated: options.migrated ?? false })
+    }
+    try {
+      const response = await unaryCall(this.#channel, method, request, { ...options, clock })
+      report('OK')
+      verbose?.info('GRPC response', { response: this.#responseText(method, response), err: null })
+      return response
+    } catch (error) {
+      report(error instanceof RpcError ? error.codeName : NOT_GRPC)
+      verbose?.info('GRPC response', { response: '{}', err: error })
+      throw error
+    }
+  }
+
+  #responseText<Q, R>(method: UnaryMethod<Q, R>, response: R): string {
+    const text = strippedJson(method.responseShape(), response as object)
+    const longest = this.#reporting.maxLogLength ?? 0
+    if (longest <= 0 || text.length <= longest) return text
+    return `${text.slice(0, longest)} [response body too large, log capped to ${longest} chars]`
+  }
+
+  #lose(): void {
+    if (this.#closed) return
+    this.#reporting.log.error(undefined, 'Lost connection', { address: this.address })
+    // Closing keeps grpc-js from reconnecting by itself; calls that were not sent yet end with it.
+    queueMicrotask(() => this.#channel.close())
+    this.#closed = true
+    this.#cancelKeep()
+    this.#lost.abort(unavailable('connection to the CSI driver lost'))
+  }
+
+  #keep(): void {
+    this.#cancelKeep = this.#reporting.clock.schedule(KEEP_MS, () => {
+      this.#channel.getConnectivityState(true)
+      this.#keep()
+    })
+  }
+}

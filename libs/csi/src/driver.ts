@@ -1,0 +1,229 @@
+import { Backoff, CancelledError, type Clock, scope, unreachable } from '@csi-sidecars/base'
+import type { UnaryMethod } from '@csi-sidecars/csi-proto'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { DriverCapabilities } from './capabilities.ts'
+import type { Caller, CallOptions, Connection } from './connection.ts'
+import { type Decisive, type DriverIdentity, whyUnfit } from './identity.ts'
+import { unavailable } from './rpc-error.ts'
+
+/** What upstream logs, and writes to the termination log, before it ends the process because of a lost driver. */
+export const LOST_CONNECTION_EXITING = 'Lost connection to CSI driver, exiting'
+
+export type DriverEvent =
+  /** The connection is gone; calls fail as Unavailable until `ready`. */
+  | { readonly type: 'lost' }
+  /** The driver is back and is still the one that we know; its capabilities were read again. */
+  | { readonly type: 'ready'; readonly lostForMs: number }
+  /** The driver came back as one that this process cannot go on with. Nothing follows. */
+  | { readonly type: 'failed'; readonly error: Error }
+
+/** One driver, through every connection that it takes. */
+export interface Driver extends Caller {
+  readonly name: string
+  /** As last read; an issue of the driver's that was replaced may differ in what is not decisive. */
+  readonly capabilities: DriverCapabilities
+  readonly state: 'ready' | 'lost' | 'failed' | 'closed'
+  /** How long the driver has been gone; 0 while it is there. */
+  readonly lostForMs: number
+  /** Resolves with the reason when the driver has failed, and never otherwise. */
+  readonly failure: Promise<Error>
+  /** Listeners are called in the turn in which the driver is lost, after the state has changed. */
+  subscribe(listener: (event: DriverEvent) => void): () => void
+  close(): void
+}
+
+export interface DriverOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  /** Connected and identified; from now on the driver closes it. */
+  readonly connection: Connection
+  readonly identity: DriverIdentity
+  /** What the choices made at start rest upon: a driver that comes back differing in any of it has failed. */
+  readonly decisive?: Decisive
+  /** Opens another connection; is asked again after a failure. */
+  reconnect(signal: AbortSignal): Promise<Connection>
+  /** Probe, name and capabilities, in the order and with the limits of the start. */
+  identify(connection: Connection, signal: AbortSignal): Promise<DriverIdentity>
+}
+
+/** Exactly one holds. Only `ready` has somebody to talk to. */
+type State =
+  | { readonly kind: 'ready'; readonly connection: Connection; readonly identity: DriverIdentity }
+  | { readonly kind: 'lost'; readonly since: number; readonly identity: DriverIdentity }
+  | { readonly kind: 'failed'; readonly error: Error; readonly identity: DriverIdentity }
+  | { readonly kind: 'closed'; readonly identity: DriverIdentity }
+
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 1_000
+
+/**
+ * Watches over the connection of a driver from here on. Loss is an event, never the end of the process: the driver is
+ * connected to again and asked who it is before the first call is let through.
+ */
+export function createDriver(options: DriverOptions): Driver {
+  return new ReconnectingDriver(options)
+}
+
+class ReconnectingDriver implements Driver {
+  readonly failure: Promise<Error>
+  readonly #options: DriverOptions
+  readonly #listeners = new Set<(event: DriverEvent) => void>()
+  readonly #life = scope()
+  readonly #fail: (error: Error) => void
+  #state: State
+
+  constructor(options: DriverOptions) {
+    this.#options = options
+    const { promise, resolve } = Promise.withResolvers<Error>()
+    this.failure = promise
+    this.#fail = resolve
+    const { connection, identity } = options
+    this.#state = { kind: 'ready', connection, identity }
+    this.#watch(connection)
+  }
+
+  get name(): string {
+    return this.#state.identity.name
+  }
+
+  get capabilities(): DriverCapabilities {
+    return this.#state.identity.capabilities
+  }
+
+  get state(): State['kind'] {
+    return this.#state.kind
+  }
+
+  get lostForMs(): number {
+    return this.#state.kind === 'lost' ? this.#options.clock.monotonic() - this.#state.since : 0
+  }
+
+  async call<Q, R>(method: UnaryMethod<Q, R>, request: Q, options: CallOptions): Promise<R> {
+    const state = this.#state
+    switch (state.kind) {
+      case 'ready':
+        return state.connection.call(method, request, options)
+      case 'lost':
+        throw unavailable('connection to the CSI driver lost')
+      case 'failed':
+        throw unavailable(state.error.message)
+      case 'closed':
+        throw unavailable('connection closed')
+      default:
+        return unreachable(state)
+    }
+  }
+
+  subscribe(listener: (event: DriverEvent) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  close(): void {
+    const { kind, identity } = this.#state
+    if (kind === 'closed') return
+    if (this.#state.kind === 'ready') this.#state.connection.close()
+    this.#state = { kind: 'closed', identity }
+    this.#life.abort(new CancelledError('the connection to the CSI driver was closed'))
+  }
+
+  #watch(connection: Connection): void {
+    const lose = (): void => this.#lose(connection)
+    if (connection.lost.aborted) lose()
+    else connection.lost.addEventListener('abort', lose, { once: true, signal: this.#life.signal })
+  }
+
+  #lose(connection: Connection): void {
+    connection.close()
+    const { identity } = this.#state
+    this.#state = { kind: 'lost', since: this.#options.clock.monotonic(), identity }
+    this.#tell({ type: 'lost' })
+    this.#recover(identity).catch((error: unknown) => {
+      if (!this.#life.signal.aborted) this.#options.log.error(error, 'Reconnecting to the CSI driver has ended')
+    })
+  }
+
+  /** Ends with the driver back or failed; rejects only when the driver is closed. */
+  async #recover(before: DriverIdentity): Promise<void> {
+    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
+    while (!(await this.#tryOnce(before))) await this.#options.clock.sleep(pauses.next(), this.#life.signal)
+  }
+
+  /** False when the driver has to be tried again. */
+  async #tryOnce(before: DriverIdentity): Promise<boolean> {
+    const { log, decisive } = this.#options
+    let connection: Connection | undefined
+    try {
+      connection = await this.#options.reconnect(this.#life.signal)
+      const identity = await this.#identify(connection)
+      this.#life.signal.throwIfAborted()
+      connection.lost.throwIfAborted()
+      const unfit = whyUnfit(before, identity, decisive)
+      if (unfit === undefined) this.#return(connection, identity)
+      else this.#giveUp(connection, new Error(unfit))
+      return true
+    } catch (error) {
+      connection?.close()
+      if (!this.#life.signal.aborted) log.error(error, 'Failed to reconnect to the CSI driver')
+      return false
+    }
+  }
+
+  /** Gives up as soon as this connection is lost as well. */
+  async #identify(connection: Connection): Promise<DriverIdentity> {
+    using attempt = scope(this.#life.signal, connection.lost)
+    return await this.#options.identify(connection, attempt.signal)
+  }
+
+  #return(connection: Connection, identity: DriverIdentity): void {
+    const lostForMs = this.lostForMs
+    this.#state = { kind: 'ready', connection, identity }
+    this.#options.log.info('CSI driver is back', { driver: identity.name, lostForSeconds: lostForMs / 1000 })
+    this.#watch(connection)
+    this.#tell({ type: 'ready', lostForMs })
+  }
+
+  #giveUp(connection: Connection, error: Error): void {
+    connection.close()
+    this.#state = { kind: 'failed', error, identity: this.#state.identity }
+    this.#options.log.error(error, 'CSI driver has changed')
+    this.#fail(error)
+    this.#tell({ type: 'failed', error })
+  }
+
+  /** A listener that throws is reported and keeps neither the others nor the driver from going on. */
+  #tell(event: DriverEvent): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(event)
+      } catch (error) {
+        this.#options.log.error(error, 'Listener of CSI driver events failed', { event: event.type })
+      }
+    }
+  }
+}
+
+/** The same driver, with `guard` run right before each call; what it throws ends the call before anything is sent. */
+export function guardedDriver(driver: Driver, guard: () => void): Driver {
+  return {
+    get name() {
+      return driver.name
+    },
+    get capabilities() {
+      return driver.capabilities
+    },
+    get state() {
+      return driver.state
+    },
+    get lostForMs() {
+      return driver.lostForMs
+    },
+    failure: driver.failure,
+    call: async (method, request, options) => {
+      guard()
+      return driver.call(method, request, options)
+    },
+    subscribe: (listener) => driver.subscribe(listener),
+    close: () => driver.close(),
+  }
+}

@@ -1,0 +1,53 @@
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  NodeServiceCapability_RPC_Type as NodeRpc,
+  PluginCapability_Service_Type as PluginService,
+} from '@csi-sidecars/csi-proto'
+import type { DriverCapabilities } from './capabilities.ts'
+
+/** Who answered on a connection. */
+export interface DriverIdentity {
+  readonly name: string
+  readonly capabilities: DriverCapabilities
+}
+
+/** Capabilities by which the app has chosen what to run. */
+export interface Decisive {
+  readonly plugin?: readonly PluginService[]
+  readonly controller?: readonly ControllerRpc[]
+  readonly node?: readonly NodeRpc[]
+}
+
+/**
+ * Why the driver that came back cannot take the place of the one before; undefined when it can. A capability gained
+ * counts as much as one lost: a driver that can attach now must not be served by the handler that only pretends to.
+ */
+export function whyUnfit(
+  before: DriverIdentity,
+  after: DriverIdentity,
+  { plugin = [], controller = [], node = [] }: Decisive = {},
+): string | undefined {
+  if (after.name !== before.name) return `CSI driver ${before.name} came back under another name: ${after.name}`
+  const [had, has] = [before.capabilities, after.capabilities]
+  const changes = [
+    ...changesOf(plugin, { names: PluginService, had: had.plugin.services, has: has.plugin.services }),
+    ...changesOf(controller, { names: ControllerRpc, had: had.controller, has: has.controller }),
+    ...changesOf(node, { names: NodeRpc, had: had.node, has: has.node }),
+  ]
+  return changes.length === 0 ? undefined : `CSI driver ${before.name} came back ${changes.join(' and ')}`
+}
+
+interface Sets {
+  readonly names: Readonly<Record<string, number>>
+  readonly had: ReadonlySet<number> | undefined
+  readonly has: ReadonlySet<number> | undefined
+}
+
+function changesOf(decisive: readonly number[], { names, had, has }: Sets): string[] {
+  return decisive.flatMap((capability) => {
+    const [before, after] = [had?.has(capability) ?? false, has?.has(capability) ?? false]
+    if (before === after) return []
+    const name = Object.keys(names).find((key) => names[key] === capability) ?? String(capability)
+    return [before ? `without the capability ${name}` : `with the capability ${name}, which it did not have`]
+  })
+}

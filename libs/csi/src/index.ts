@@ -1,0 +1,31 @@
+export { AccessModeError, accessModeOf } from './access-mode.ts'
+export { AddressError, socketAddressOf } from './address.ts'
+export {
+  type DriverCapabilities,
+  driverCapabilities,
+  getControllerCapabilities,
+  getDriverName,
+  getNodeCapabilities,
+  getPluginCapabilities,
+  type PluginCapabilities,
+} from './capabilities.ts'
+export { classify, type Verdict } from './classify.ts'
+export { type ConnectOptions, connect } from './connect.ts'
+export type { Caller, CallOptions, CallReporting, Connection } from './connection.ts'
+export { type ControllerClient, controllerClient } from './controller-client.ts'
+export {
+  createDriver,
+  type Driver,
+  type DriverEvent,
+  type DriverOptions,
+  guardedDriver,
+  LOST_CONNECTION_EXITING,
+} from './driver.ts'
+export type { Decisive, DriverIdentity } from './identity.ts'
+export { connectMigrated, type MigratedOptions } from './migrated.ts'
+export { OperationMetrics } from './operation-metrics.ts'
+export { type ProbeOptions, probe } from './probe.ts'
+export { CODES, type CodeName, codeNameOf, RpcError } from './rpc-error.ts'
+export { strippedJson } from './sanitize.ts'
+export { secretsFrom } from './secrets.ts'
+export { type VolumeUse, volumeCapabilityOf } from './volume-capability.ts'

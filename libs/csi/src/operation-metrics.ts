@@ -1,0 +1,58 @@
+import { CSI_OPERATIONS_SECONDS, type Histogram, type Metrics } from '@csi-sidecars/telemetry'
+
+type Label = (typeof CSI_OPERATIONS_SECONDS.labels)[number]
+
+interface Observation {
+  readonly labels: Readonly<Partial<Record<Label, string>>>
+  readonly seconds: number
+}
+
+/** The code of a failure that is no gRPC status. */
+export const NOT_GRPC = 'unknown-non-grpc'
+
+const UNKNOWN_DRIVER = 'unknown-driver'
+
+/** Calls kept until the driver's name is known. A driver that takes longer loses the count of what came later. */
+const HELD_AT_MOST = 1000
+
+/**
+ * `csi_sidecar_operations_seconds`. Calls made before the driver is known are counted under `unknown-driver`; for a
+ * driver with an in-tree ancestor they are not counted at all, and all later ones have the label `migrated`. Which of
+ * the two it is shows only with the name, so calls are held back until then.
+ */
+export class OperationMetrics {
+  readonly #histogram: Histogram<Label>
+  #held: Observation[] | undefined = []
+  #driverName = UNKNOWN_DRIVER
+  #withMigrated = false
+
+  constructor(metrics: Metrics) {
+    this.#histogram = metrics.histogram(CSI_OPERATIONS_SECONDS)
+  }
+
+  /** From now on calls carry the name; what came before stays under `unknown-driver`. */
+  setDriverName(name: string): void {
+    this.#driverName = name
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const { labels, seconds } of held) this.#histogram.observe(labels, seconds)
+  }
+
+  /** For a driver with an in-tree ancestor: counting begins here, with the label `migrated`. */
+  restartWithMigrated(name: string): void {
+    this.#driverName = name
+    this.#withMigrated = true
+    this.#held = undefined
+  }
+
+  observe(method: string, call: { code: string; seconds: number; migrated: boolean }): void {
+    const labels = {
+      driver_name: this.#driverName,
+      method_name: method,
+      grpc_status_code: call.code,
+      ...(this.#withMigrated && { migrated: String(call.migrated) }),
+    }
+    if (this.#held === undefined) this.#histogram.observe(labels, call.seconds)
+    else if (this.#held.length < HELD_AT_MOST) this.#held.push({ labels, seconds: call.seconds })
+  }
+}

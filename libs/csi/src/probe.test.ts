@@ -1,0 +1,71 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { recordingLogger } from '@csi-sidecars/telemetry'
+import { expect, test } from '@jest/globals'
+import { probe } from './probe.ts'
+import { CODES, deadlineExceeded, RpcError } from './rpc-error.ts'
+import { FakeConnection } from './testing/fake-connection.ts'
+
+const PROBING = 'Probing CSI driver for readiness'
+
+function probing(...replies: ((clock: FakeClock) => unknown)[]) {
+  const clock = new FakeClock()
+  const log = recordingLogger()
+  const stop = new AbortController()
+  const limits: number[] = []
+  const connection = new FakeConnection({
+    Probe: (options) => {
+      limits.push(options.timeoutMs)
+      return replies.shift()?.(clock)
+    },
+  })
+  const outcome = probe(connection, { timeoutMs: 15_000, clock, log, signal: stop.signal }).then(
+    () => 'ready',
+    (error: unknown) => error,
+  )
+  const lines = () => log.lines.map(({ level, message }) => (level === 0 ? message : `${level}: ${message}`))
+  return { clock, stop, outcome, limits, lines, connection }
+}
+
+test.each([[{ ready: true }], [{ ready: undefined }], [{}]])('%j is ready', async (reply) => {
+  const { outcome, limits, lines, clock } = probing(() => reply)
+  expect(await outcome).toBe('ready')
+  expect(limits).toEqual([15_000])
+  expect(lines()).toEqual([PROBING])
+  expect(clock.pending).toBe(0)
+})
+
+test('a driver that is not ready is asked once a second, however long each answer takes', async () => {
+  const slow = (clock: FakeClock) => clock.sleep(300).then(() => ({ ready: false }))
+  const { clock, outcome, lines, connection } = probing(slow, slow, () => ({ ready: true }))
+  await clock.advance(999)
+  expect(connection.calls).toHaveLength(1)
+  await clock.advance(1)
+  expect(connection.calls).toHaveLength(2)
+  await clock.advance(1_000)
+  expect(await outcome).toBe('ready')
+  expect(lines()).toEqual([PROBING, 'CSI driver is not ready', PROBING, 'CSI driver is not ready', PROBING])
+})
+
+test('a try that takes too long is followed by another at once', async () => {
+  const slow = (clock: FakeClock) => clock.sleep(15_000).then(() => Promise.reject(deadlineExceeded()))
+  const { clock, outcome, lines } = probing(slow, () => ({}))
+  await clock.advance(15_000)
+  expect(await outcome).toBe('ready')
+  expect(lines()).toEqual([PROBING, 'CSI driver probe timed out', PROBING])
+})
+
+test('any other error ends the start', async () => {
+  const { outcome } = probing(() => Promise.reject(new RpcError(CODES.Unimplemented, 'unknown service')))
+  expect(await outcome).toEqual(
+    new Error('CSI driver probe failed: rpc error: code = Unimplemented desc = unknown service'),
+  )
+})
+
+test('a signal ends the wait with its reason', async () => {
+  const { clock, stop, outcome } = probing(() => ({ ready: false }))
+  await clock.settle()
+  const reason = new Error('stop')
+  stop.abort(reason)
+  expect(await outcome).toBe(reason)
+  expect(clock.pending).toBe(0)
+})

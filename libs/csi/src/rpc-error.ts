@@ -1,0 +1,69 @@
+/** The codes of gRPC by the names that Go prints. Users' alerts match them: note the single l of Canceled. */
+export const CODES = {
+  OK: 0,
+  Canceled: 1,
+  Unknown: 2,
+  InvalidArgument: 3,
+  DeadlineExceeded: 4,
+  NotFound: 5,
+  AlreadyExists: 6,
+  PermissionDenied: 7,
+  ResourceExhausted: 8,
+  FailedPrecondition: 9,
+  Aborted: 10,
+  OutOfRange: 11,
+  Unimplemented: 12,
+  Internal: 13,
+  Unavailable: 14,
+  DataLoss: 15,
+  Unauthenticated: 16,
+} as const
+
+export type CodeName = keyof typeof CODES
+
+const NAMES: readonly string[] = Object.keys(CODES)
+
+/** `Code(17)` for a number that gRPC does not define, as Go says it. */
+export function codeNameOf(code: number): string {
+  return NAMES[code] ?? `Code(${code})`
+}
+
+export interface RpcErrorOptions {
+  readonly retryAfterMs?: number | undefined
+  readonly cause?: unknown
+}
+
+/** A call that ended with a gRPC status other than OK: the driver's, or one that stands for what happened to the call. */
+export class RpcError extends Error {
+  override readonly name = 'RpcError'
+  readonly code: number
+  readonly codeName: string
+  /** The driver's own words. */
+  readonly details: string
+  /** When the driver wants to be asked again (google.rpc.RetryInfo). */
+  readonly retryAfterMs?: number
+
+  constructor(code: number, details: string, { retryAfterMs, cause }: RpcErrorOptions = {}) {
+    const codeName = codeNameOf(code)
+    super(`rpc error: code = ${codeName} desc = ${details}`, cause === undefined ? undefined : { cause })
+    this.code = code
+    this.codeName = codeName
+    this.details = details
+    if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** The call's own time was over. */
+export function deadlineExceeded(cause?: unknown): RpcError {
+  return new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded', { cause })
+}
+
+/** The caller gave the call up. */
+export function canceled(cause: unknown): RpcError {
+  return new RpcError(CODES.Canceled, 'context canceled', { cause })
+}
+
+/** Nobody answered: the call may or may not have reached the driver. */
+export function unavailable(details: string): RpcError {
+  return new RpcError(CODES.Unavailable, details)
+}

@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import { ControllerService, IdentityService, NodeService } from '@csi-sidecars/csi-proto'
+import {
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type sendUnaryData,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js'
+
+export interface SeenCall {
+  readonly method: string
+  readonly request: unknown
+  /** How long the driver was told to have; Infinity when it was not told. */
+  readonly timeoutMs: number
+  cancelled: boolean
+}
+
+/** What the driver says: a reply, an error of gRPC's kind, or nothing at all. */
+export type Answer =
+  | object
+  | { readonly code: number; readonly details: string; readonly metadata?: Metadata }
+  | 'silence'
+
+/** A driver for tests: answers as told, and remembers what it was asked. */
+export interface ScriptedDriver {
+  readonly socket: string
+  readonly calls: SeenCall[]
+  /** By the name of the RPC; one that is not told answers Unimplemented. */
+  readonly answers: Record<string, Answer | ((call: SeenCall) => Answer | Promise<Answer>)>
+  /** Lets calls finish and takes no new ones. */
+  stopWithGrace(): void
+  /** Ends the connections as a killed process does, and keeps nobody listening. */
+  stop(): void
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'csi-'))
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+let sockets = 0
+
+/** A path of its own, at which nobody listens. */
+export function socketPath(): string {
+  sockets += 1
+  return join(folder, `${sockets}.sock`)
+}
+
+export async function scriptedDriver(
+  options: { socket?: string; answers?: ScriptedDriver['answers'] } = {},
+): Promise<ScriptedDriver> {
+  const { socket = socketPath(), answers = {} } = options
+  const calls: SeenCall[] = []
+  const server = new Server({ 'grpc.max_receive_message_length': -1 })
+  for (const service of [IdentityService, ControllerService, NodeService]) {
+    const handlers: UntypedServiceImplementation = {}
+    for (const [name, { path }] of Object.entries(service)) handlers[name] = handlerOf(path, calls, answers)
+    server.addService(service, handlers)
+  }
+  await new Promise<void>((resolve, reject) => {
+    server.bindAsync(`unix:${socket}`, ServerCredentials.createInsecure(), (error) =>
+      error ? reject(error) : resolve(),
+    )
+  })
+  return {
+    socket,
+    calls,
+    answers,
+    stopWithGrace: () => server.tryShutdown(() => undefined),
+    stop: () => server.forceShutdown(),
+  }
+}
+
+function handlerOf(path: string, calls: SeenCall[], answers: ScriptedDriver['answers']) {
+  const method = path.slice(path.lastIndexOf('/') + 1)
+  return (call: ServerUnaryCall<unknown, object>, reply: sendUnaryData<object>): void => {
+    const timeoutMs = Number(call.getDeadline()) - systemClock.now()
+    const seen: SeenCall = { method, request: call.request, timeoutMs, cancelled: false }
+    calls.push(seen)
+    call.on('cancelled', () => {
+      seen.cancelled = true
+    })
+    const told = answers[method] ?? { code: 12, details: `${method} is not told` }
+    Promise.resolve(typeof told === 'function' ? told(seen) : told).then((answer) => say(answer, reply), reply)
+  }
+}
+
+function say(answer: Answer, reply: sendUnaryData<object>): void {
+  if (answer === 'silence') return
+  if ('code' in answer && 'details' in answer) reply({ metadata: new Metadata(), ...answer })
+  else reply(null, answer)
+}

@@ -1,0 +1,84 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
+
+export interface Certificate {
+  readonly cert: string
+  readonly key: string
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const ECDSA_WITH_SHA256 = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]
+const COMMON_NAME = [0x55, 0x04, 0x03]
+const BASIC_CONSTRAINTS = [0x55, 0x1d, 0x13]
+const SUBJECT_ALTERNATIVE_NAME = [0x55, 0x1d, 0x11]
+
+/** A self-signed certificate for localhost and 127.0.0.1, valid around `now`; it is its own authority. */
+export function selfSignedCertificate(now: number): Certificate {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const algorithm = sequence(oid(ECDSA_WITH_SHA256))
+  const name = sequence(set(sequence(oid(COMMON_NAME), utf8('emulator'))))
+  const body = sequence(
+    context(0, integer([2])),
+    integer([...Buffer.from(String(now))]),
+    algorithm,
+    name,
+    sequence(time(now - DAY_MS), time(now + 365 * DAY_MS)),
+    name,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    context(3, sequence(authority(), alternativeNames())),
+  )
+  const signature = sign('sha256', body, privateKey)
+  const certificate = sequence(body, algorithm, tagged(0x03, Buffer.from([0]), signature))
+  const lines = certificate.toString('base64').replace(/.{1,64}/g, '$&\n')
+  return {
+    cert: `-----BEGIN CERTIFICATE-----\n${lines}-----END CERTIFICATE-----\n`,
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  }
+}
+
+function authority(): Buffer {
+  const isAuthority = sequence(tagged(0x01, Buffer.from([0xff])))
+  return sequence(oid(BASIC_CONSTRAINTS), tagged(0x01, Buffer.from([0xff])), tagged(0x04, isAuthority))
+}
+
+function alternativeNames(): Buffer {
+  const names = sequence(tagged(0x82, Buffer.from('localhost')), tagged(0x87, Buffer.from([127, 0, 0, 1])))
+  return sequence(oid(SUBJECT_ALTERNATIVE_NAME), tagged(0x04, names))
+}
+
+/** DER: a tag, the length of the content, the content. */
+function tagged(tag: number, ...contents: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(contents)
+  const { length } = content
+  const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff]
+  return Buffer.concat([Buffer.from([tag, ...size]), content])
+}
+
+function sequence(...parts: readonly Buffer[]): Buffer {
+  return tagged(0x30, ...parts)
+}
+
+function set(...parts: readonly Buffer[]): Buffer {
+  return tagged(0x31, ...parts)
+}
+
+function context(number: number, content: Buffer): Buffer {
+  return tagged(0xa0 + number, content)
+}
+
+function integer(bytes: readonly number[]): Buffer {
+  return tagged(0x02, Buffer.from(bytes))
+}
+
+function oid(bytes: readonly number[]): Buffer {
+  return tagged(0x06, Buffer.from(bytes))
+}
+
+function utf8(text: string): Buffer {
+  return tagged(0x0c, Buffer.from(text))
+}
+
+/** Generalized time, which has no trouble with years. */
+function time(ms: number): Buffer {
+  const text = `${new Date(ms).toISOString().slice(0, 19).replace(/\D/g, '')}Z`
+  return tagged(0x18, Buffer.from(text))
+}

@@ -1,0 +1,66 @@
+import { CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { type ApiServer, startApiServer } from './server.ts'
+
+let api: ApiServer
+beforeEach(async () => {
+  api = await startApiServer()
+})
+afterEach(() => api.stop())
+
+const claim = { metadata: { name: 'c', namespace: 'space' }, status: { phase: 'Bound' } }
+
+test('an object is stored as it is, with its status, in a namespace that is made for it', () => {
+  const stored = api.create(PERSISTENT_VOLUME_CLAIMS, claim)
+  expect(stored).toMatchObject({ status: { phase: 'Bound' }, spec: { volumeMode: 'Filesystem', resources: {} } })
+  expect(api.list(PERSISTENT_VOLUME_CLAIMS, 'space')).toEqual([stored])
+  expect(api.list(PERSISTENT_VOLUME_CLAIMS, 'default')).toEqual([])
+})
+
+test('fields that the type does not have are not stored', () => {
+  const odd = { metadata: { name: 'c' }, data: { a: 'b' }, colour: 'red' }
+  expect(api.create(CONFIG_MAPS, odd)).not.toHaveProperty('colour')
+})
+
+test('what is stored cannot be changed from outside', () => {
+  const given = { metadata: { name: 'c', labels: { a: 'b' } } }
+  const stored = api.create(CONFIG_MAPS, given)
+  given.metadata.labels.a = 'changed'
+  expect(stored.metadata?.labels).toEqual({ a: 'b' })
+  expect(Object.isFrozen(stored.metadata)).toBe(true)
+})
+
+test('a second object of the same name is a mistake', () => {
+  api.create(PERSISTENT_VOLUME_CLAIMS, claim)
+  expect(() => api.create(PERSISTENT_VOLUME_CLAIMS, claim)).toThrow('already exists')
+})
+
+test('an update without the last finalizer removes a deleted object', async () => {
+  api.create(PERSISTENT_VOLUMES, { metadata: { name: 'pv', finalizers: ['a/b'] } })
+  api.delete(PERSISTENT_VOLUMES, { name: 'pv' })
+  expect(api.get(PERSISTENT_VOLUMES, { name: 'pv' })?.metadata?.deletionTimestamp).toBeDefined()
+  const gone = api.untilGone(PERSISTENT_VOLUMES, { name: 'pv' })
+  api.update(PERSISTENT_VOLUMES, { name: 'pv' }, (old) => ({ ...old, metadata: { ...old.metadata, finalizers: [] } }))
+  await gone
+})
+
+test('a pod on a node is only marked, as kubelet has to let it go', () => {
+  api.create(PODS, { metadata: { name: 'p' }, spec: { nodeName: 'n', containers: [] }, status: { phase: 'Running' } })
+  api.delete(PODS, { name: 'p' })
+  expect(api.get(PODS, { name: 'p' })?.metadata?.deletionGracePeriodSeconds).toBe(30)
+})
+
+test('waiting ends with a name for what it waited for', async () => {
+  const waiting = api.until(CONFIG_MAPS, { name: 'never' }, () => true, { timeoutMs: 5 })
+  await expect(waiting).rejects.toThrow('waiting for configmaps default/never: deadline exceeded')
+})
+
+test('listeners see each change until they leave', () => {
+  const seen: string[] = []
+  const leave = api.onChange(CONFIG_MAPS, ({ type, object }) => seen.push(`${type} ${object.metadata?.name}`))
+  api.create(CONFIG_MAPS, { metadata: { name: 'a' } })
+  api.delete(CONFIG_MAPS, { name: 'a' })
+  leave()
+  api.create(CONFIG_MAPS, { metadata: { name: 'b' } })
+  expect(seen).toEqual(['ADDED a', 'DELETED a'])
+})

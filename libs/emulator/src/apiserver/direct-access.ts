@@ -1,0 +1,133 @@
+import { abortable, deadline } from '@csi-sidecars/base'
+import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
+import { alreadyExists } from './api-failure.ts'
+import { ensureNamespace } from './bootstrap.ts'
+import { birth } from './creation.ts'
+import { remove } from './deletion.ts'
+import { type KubeObject, withMeta } from './json.ts'
+import { groupVersionOf, type Kind, kindNamed } from './kinds.ts'
+import { commit, completed, existing, keyOf, type Registry, type Target } from './registry.ts'
+import { strategyOf } from './strategies/index.ts'
+import { isFinished } from './updating.ts'
+
+/** One change as listeners inside the process see it. */
+export interface Observed<T> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
+  readonly object: T
+}
+
+/**
+ * The objects without HTTP, for tests and for programs that embed the server. Writes here are not validated and may
+ * set the status: they state what is, as controllers that are not there would have made it.
+ */
+export class DirectAccess {
+  readonly #registry: Registry
+
+  constructor(registry: Registry) {
+    this.#registry = registry
+  }
+
+  kindOf(resource: { readonly group: string; readonly plural: string }): Kind {
+    return kindNamed(resource)
+  }
+
+  get<T>(resource: Resource<T>, ref: ObjectRef): T | undefined {
+    const { kind, ...where } = targetOf(resource, ref)
+    return this.#registry.store.of(kind).get(keyOf(where))?.object as T | undefined
+  }
+
+  list<T>(resource: Resource<T>, namespace?: string): readonly T[] {
+    const objects = [...this.#registry.store.of(kindNamed(resource)).entries()].map((entry) => entry.object)
+    return objects.filter((object) => namespace === undefined || object.metadata.namespace === namespace) as T[]
+  }
+
+  /** Stores an object as it is given, status included. Its namespace is made when it is missing. */
+  create<T>(resource: Resource<T>, object: T): T {
+    const kind = kindNamed(resource)
+    const given = object as unknown as KubeObject
+    const namespace = kind.namespaced ? (given.metadata.namespace ?? 'default') : undefined
+    if (namespace !== undefined) ensureNamespace(this.#registry, namespace)
+    const target: Target = { kind, namespace, name: given.metadata.name ?? '', status: false }
+    if (this.#registry.store.of(kind).get(keyOf(target)) !== undefined) throw alreadyExists(kind, target.name)
+    const typed = { ...plain(given), apiVersion: groupVersionOf(kind), kind: kind.kind }
+    const { uid, creationTimestamp } = birth(this.#registry)
+    const { metadata } = typed
+    const complete = withMeta(typed, {
+      ...(namespace === undefined ? {} : { namespace }),
+      uid: metadata.uid ?? uid,
+      creationTimestamp: metadata.creationTimestamp ?? creationTimestamp,
+      generation: metadata.generation ?? kind.firstGeneration,
+    })
+    const known = completed(kind, complete)
+    const defaulted = completed(kind, strategyOf(kind).defaults?.(known) ?? known)
+    return commit(this.#registry, target, defaulted, { dryRun: false }).object as unknown as T
+  }
+
+  /** Replaces an object by what `change` makes of it. Removing the last finalizer of a deleted one removes it. */
+  update<T>(resource: Resource<T>, ref: ObjectRef, change: (object: T) => T): T {
+    const target = targetOf(resource, ref)
+    const { object: old } = existing(this.#registry, target)
+    const changed = completed(target.kind, plain(change(old as unknown as T) as unknown as KubeObject))
+    if (isFinished(changed)) return this.#registry.store.remove(target.kind, keyOf(target), old).object as unknown as T
+    return commit(this.#registry, target, changed, { dryRun: false }).object as unknown as T
+  }
+
+  /** As DELETE: an object with finalizers is only marked. */
+  delete<T>(resource: Resource<T>, ref: ObjectRef): void {
+    remove(this.#registry, targetOf(resource, ref), { dryRun: false })
+  }
+
+  onChange<T>(resource: Resource<T>, listener: (change: Observed<T>) => void): () => void {
+    return this.#registry.store
+      .of(kindNamed(resource))
+      .subscribe(({ type, entry }) => listener({ type, object: entry.object as unknown as T }))
+  }
+
+  /** Resolves with the object as soon as it is there and satisfies `holds`; at once when it does already. */
+  async until<T>(resource: Resource<T>, ref: ObjectRef, holds: (object: T) => unknown, wait: Wait = {}): Promise<T> {
+    return await this.#when(resource, ref, wait, (object) =>
+      object !== undefined && holds(object) ? { object } : undefined,
+    )
+  }
+
+  /** Resolves as soon as there is no such object. */
+  async untilGone<T>(resource: Resource<T>, ref: ObjectRef, wait: Wait = {}): Promise<void> {
+    await this.#when(resource, ref, wait, (object) => (object === undefined ? { object } : undefined))
+  }
+
+  async #when<T, R>(
+    resource: Resource<T>,
+    ref: ObjectRef,
+    { timeoutMs = 10_000 }: Wait,
+    look: (object: T | undefined) => { readonly object: R } | undefined,
+  ): Promise<R> {
+    const now = look(this.get(resource, ref))
+    if (now !== undefined) return now.object
+    const found = Promise.withResolvers<R>()
+    const leave = this.onChange(resource, () => {
+      const seen = look(this.get(resource, ref))
+      if (seen !== undefined) found.resolve(seen.object)
+    })
+    const what = `waiting for ${resource.plural} ${keyOf(targetOf(resource, ref))}`
+    using guard = deadline(this.#registry.clock, timeoutMs, what)
+    try {
+      return await abortable(found.promise, guard.signal)
+    } finally {
+      leave()
+    }
+  }
+}
+
+export interface Wait {
+  readonly timeoutMs?: number
+}
+
+function targetOf(resource: Resource<unknown>, ref: ObjectRef): Target {
+  const kind = kindNamed(resource)
+  return { kind, namespace: kind.namespaced ? (ref.namespace ?? 'default') : undefined, name: ref.name, status: false }
+}
+
+/** A copy in JSON's terms: nothing undefined, nothing shared with the caller. */
+function plain(object: KubeObject): KubeObject {
+  return JSON.parse(JSON.stringify(object)) as KubeObject
+}

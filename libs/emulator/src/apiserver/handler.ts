@@ -1,0 +1,172 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { messageOf } from '@csi-sidecars/base'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { ApiFailure, badRequest } from './api-failure.ts'
+import { authorize } from './authorization.ts'
+import { objectIn } from './decode.ts'
+import { documentAt } from './discovery.ts'
+import { injected, refuse, send } from './exchange.ts'
+import type { FaultAction, FaultSubject, Faults, Strike } from './faults.ts'
+import { mediaType, readBody } from './http-body.ts'
+import type { Json } from './json.ts'
+import { PROTOBUF } from './protobuf/decode.ts'
+import { PLAIN, type Rendering, shapeOf } from './representation.ts'
+import { type RequestInfo, type ResourceInfo, requestInfo, served } from './request-info.ts'
+import type { Note, RequestLog } from './request-log.ts'
+import { answer, type Call, type Parts } from './verbs.ts'
+import type { Watches } from './watches.ts'
+
+export interface HandlerParts extends Parts {
+  readonly watches: Watches
+  readonly requests: RequestLog
+  readonly faults: Faults
+  readonly log: Logger
+}
+
+/** One request on its way, with what is known of it so far. */
+interface Exchange {
+  readonly parts: HandlerParts
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly url: URL
+  readonly info: RequestInfo
+  readonly note: Note
+}
+
+/** Serves one request from its first line to the end of its answer: who, what, may they, what goes wrong, the answer. */
+export async function handle(parts: HandlerParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let note: Note | undefined
+  try {
+    const url = new URL(`http://server${request.url?.startsWith('/') === true ? request.url : '/'}`)
+    const info = requestInfo(request.method ?? 'GET', url)
+    note = parts.requests.add(factsOf(parts, request, url, info))
+    const user = parts.authentication.userOf(request.headers.authorization)
+    note.user(user.name)
+    authorize(parts.registry.store, user, info, url.searchParams)
+    const body = await readBody(request)
+    note.body(loggedBody(info, request.headers['content-type'], body), body.length)
+    const subject = { ...subjectOf(info, request), user: user.name }
+    await parts.faults.pass(subject)
+    const fault = parts.faults.meet(subject)
+    await serve({ parts, request, response, url, info, note }, body, fault)
+  } catch (error) {
+    const failure = asFailure(error)
+    if (failure.code === 500 && failure !== error)
+      parts.log.error(error, 'Request failed', { method: request.method, path: request.url })
+    note?.answered(failure.code)
+    refuse(response, failure)
+  }
+}
+
+function asFailure(error: unknown): ApiFailure {
+  if (error instanceof RangeError && error.message.includes('call stack')) return badRequest('exceeded max depth')
+  return error instanceof ApiFailure ? error : new ApiFailure(500, 'InternalError', messageOf(error))
+}
+
+async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | undefined): Promise<void> {
+  const { parts, request, response, info, note } = exchange
+  if (fault?.do === 'delay') await parts.registry.clock.sleep(fault.ms)
+  else if (fault !== undefined && fault.do !== 'endWatch') return strike(exchange, body, fault)
+  if (info.type === 'path') {
+    const document = documentAt(info.path, request.headers.accept)
+    note.answered(document.code)
+    return send(response, document)
+  }
+  if (info.verb === 'watch') return watch(exchange, info, fault)
+  const reply = answer(parts, callOf(exchange, info, body))
+  note.answered(reply.code)
+  send(response, reply)
+}
+
+async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction | undefined): Promise<void> {
+  const { parts, response, url, note } = exchange
+  const { kind, namespace, name } = served(info)
+  const rendering = renderingOf(exchange)
+  const query = url.searchParams
+  const asked = parts.watches.requestOf(kind, { namespace, name, query, shape: rendering.shape }, fault)
+  note.answered(200)
+  response.writeHead(200, { 'content-type': 'application/json' })
+  response.flushHeaders()
+  await parts.watches.serve(response, kind, asked)
+}
+
+function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): Call {
+  const contentType = exchange.request.headers['content-type']
+  return {
+    request: served(info),
+    query: exchange.url.searchParams,
+    contentType,
+    body,
+    rendering: renderingOf(exchange),
+  }
+}
+
+function renderingOf({ parts, request, url, info }: Exchange): Rendering {
+  const reads = info.verb === 'get' || info.verb === 'list' || info.verb === 'watch'
+  const shape = shapeOf(request.headers.accept, url.searchParams)
+  // Tables are for reading: what is written is answered as it is.
+  return { shape: reads ? shape : PLAIN, now: parts.registry.clock.now() }
+}
+
+function strike(exchange: Exchange, body: Buffer, fault: Strike): void {
+  const { parts, response, info, note } = exchange
+  if (fault.applied === true && info.type === 'resource' && info.verb !== 'watch') {
+    applyAnyway(parts, () => callOf(exchange, info, body))
+  }
+  switch (fault.do) {
+    case 'hang':
+      return
+    case 'cut':
+      response.destroy()
+      return
+    case 'answer':
+      note.answered(fault.code)
+      refuse(response, injected(fault))
+  }
+}
+
+/** Lets a request take its effect; what it would be answered does not matter, unless this program is at fault. */
+function applyAnyway(parts: Parts, call: () => Call): void {
+  try {
+    answer(parts, call())
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error
+  }
+}
+
+function factsOf(
+  { registry }: HandlerParts,
+  request: IncomingMessage,
+  url: URL,
+  info: RequestInfo,
+): Parameters<RequestLog['add']>[0] {
+  return {
+    ...subjectOf(info, request),
+    time: registry.clock.now(),
+    path: url.pathname,
+    query: Object.fromEntries(url.searchParams),
+    contentType: request.headers['content-type'],
+    body: undefined,
+  }
+}
+
+/** The log shows what could be read; the verb refuses the rest. */
+function loggedBody(info: RequestInfo, contentType: string | undefined, body: Buffer): Json | undefined {
+  if (body.length === 0) return undefined
+  const type = mediaType(contentType)
+  try {
+    if (type === '' || type.endsWith('json')) return JSON.parse(body.toString()) as Json
+    if (type !== PROTOBUF || info.type !== 'resource') return undefined
+    return objectIn(served(info).kind, contentType, body)
+  } catch {
+    return undefined
+  }
+}
+
+function subjectOf(info: RequestInfo, request: IncomingMessage): FaultSubject {
+  const { method = 'GET', headers } = request
+  const by = { method, user: undefined, userAgent: headers['user-agent'] }
+  if (info.type === 'path') return { ...by, verb: undefined, resource: '', namespace: undefined, name: undefined }
+  const { verb, plural, subresource, namespace, name } = info
+  return { ...by, verb, resource: subresource === undefined ? plural : `${plural}/${subresource}`, namespace, name }
+}

@@ -1,0 +1,104 @@
+/** What JSON can say. Objects of the API are kept in this form, frozen; a write makes new ones that share unchanged parts. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject
+export interface JsonObject {
+  readonly [key: string]: Json | undefined
+}
+
+export interface Meta extends JsonObject {
+  readonly name?: string
+  readonly generateName?: string
+  readonly namespace?: string
+  readonly uid?: string
+  readonly resourceVersion?: string
+  readonly generation?: number
+  readonly creationTimestamp?: string
+  readonly deletionTimestamp?: string
+  readonly deletionGracePeriodSeconds?: number
+  readonly labels?: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>>
+  readonly finalizers?: readonly string[]
+}
+
+export interface KubeObject extends JsonObject {
+  readonly apiVersion?: string
+  readonly kind?: string
+  readonly metadata: Meta
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export function isList(value: unknown): value is readonly Json[] {
+  return Array.isArray(value)
+}
+
+/** The value at a path of keys, or undefined as soon as a step has nowhere to go. */
+export function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
+  let here = value
+  for (const key of path) {
+    if (!isObject(here) || !Object.hasOwn(here, key)) return undefined
+    here = here[key]
+  }
+  return here
+}
+
+export function objectAt(value: Json | undefined, ...path: readonly string[]): JsonObject | undefined {
+  const found = at(value, ...path)
+  return isObject(found) ? found : undefined
+}
+
+export function textAt(value: Json | undefined, ...path: readonly string[]): string | undefined {
+  const found = at(value, ...path)
+  return typeof found === 'string' ? found : undefined
+}
+
+export function listAt(value: Json | undefined, ...path: readonly string[]): readonly Json[] {
+  const found = at(value, ...path)
+  return isList(found) ? found : []
+}
+
+/** A copy with `key` set, or without it when the value is undefined. */
+export function withField<T extends JsonObject>(object: T, key: string, value: Json | undefined): T {
+  if (value === undefined) {
+    const { [key]: _dropped, ...rest } = object
+    return rest as T
+  }
+  return { ...object, [key]: value }
+}
+
+/** Fields of the metadata to set, or with undefined to remove. */
+export type MetaChange = { readonly [K in keyof Meta]?: Meta[K] | undefined }
+
+export function withMeta<T extends JsonObject>(object: T, change: MetaChange): T {
+  const metadata: Record<string, Json | undefined> = { ...objectAt(object, 'metadata') }
+  for (const [key, value] of Object.entries(change)) {
+    if (value === undefined) delete metadata[key]
+    else metadata[key] = value
+  }
+  return { ...object, metadata }
+}
+
+/** Equal as JSON: key order does not matter, a key that is undefined is a key that is absent. */
+export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true
+  if (isList(a)) return isList(b) && a.length === b.length && a.every((each, index) => sameJson(each, b[index]))
+  if (!isObject(a) || !isObject(b)) return false
+  return (
+    Object.keys(a).every((key) => sameJson(a[key], b[key])) && Object.keys(b).every((key) => sameJson(a[key], b[key]))
+  )
+}
+
+/** Freezes all of it. Stops at what is frozen already, so a small change of a large object costs little. */
+export function freezeJson<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  Object.freeze(value)
+  for (const each of Object.values(value)) freezeJson(each)
+  return value
+}
+
+/** Sets a key whatever it is called: `__proto__` is a name like any other. */
+export function setOwn(object: Record<string, Json | undefined>, key: string, value: Json): void {
+  if (key !== '__proto__') object[key] = value
+  else Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
+}

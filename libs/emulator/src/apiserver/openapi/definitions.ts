@@ -1,0 +1,99 @@
+import type { JsonObject } from '../json.ts'
+import { KINDS } from '../kinds.ts'
+import { type Field, type FieldType, SCHEMAS, type Scalar, type Schema, schemaOf } from '../schema/schema.ts'
+
+/** Where definitions refer to each other: the two versions of OpenAPI have different places. */
+export type RefTo = (name: string) => JsonObject
+
+const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity'
+const TIME = 'io.k8s.apimachinery.pkg.apis.meta.v1.Time'
+const MICRO_TIME = 'io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime'
+const INT_OR_STRING = 'io.k8s.apimachinery.pkg.util.intstr.IntOrString'
+const FIELDS_V1 = 'io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1'
+
+const SCALARS: Readonly<Record<Scalar, JsonObject | string>> = {
+  string: { type: 'string' },
+  bool: { type: 'boolean' },
+  int: { type: 'integer', format: 'int32' },
+  long: { type: 'integer', format: 'int64' },
+  bytes: { type: 'string', format: 'byte' },
+  quantity: QUANTITY,
+  time: TIME,
+  microtime: MICRO_TIME,
+  intOrString: INT_OR_STRING,
+  any: FIELDS_V1,
+}
+
+function definitionName(schema: Schema): string {
+  return `${schema.package}.${schema.name}`
+}
+
+/** Every type, by its name in OpenAPI. */
+export function definitions(refTo: RefTo): JsonObject {
+  const listMeta = refTo('io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta')
+  const made: Record<string, JsonObject> = {
+    [QUANTITY]: { oneOf: [{ type: 'string' }, { type: 'number' }] },
+    [TIME]: { type: 'string', format: 'date-time' },
+    [MICRO_TIME]: { type: 'string', format: 'date-time' },
+    [INT_OR_STRING]: { format: 'int-or-string', oneOf: [{ type: 'integer' }, { type: 'string' }] },
+    [FIELDS_V1]: { type: 'object' },
+    'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta': {
+      type: 'object',
+      properties: {
+        continue: { type: 'string' },
+        remainingItemCount: { type: 'integer', format: 'int64' },
+        resourceVersion: { type: 'string' },
+      },
+    },
+  }
+  for (const schema of SCHEMAS.values()) made[definitionName(schema)] = definition(schema, refTo)
+  for (const { group, version, kind } of KINDS) {
+    const name = definitionName(schemaOf({ kind }))
+    const typed = (of: string): JsonObject => ({ 'x-kubernetes-group-version-kind': [{ group, kind: of, version }] })
+    made[name] = { ...made[name], ...typed(kind), properties: { ...TYPE_META, ...Object(made[name]?.['properties']) } }
+    made[`${name}List`] = {
+      type: 'object',
+      required: ['items'],
+      properties: { ...TYPE_META, items: { type: 'array', items: refTo(name) }, metadata: listMeta },
+      ...typed(`${kind}List`),
+    }
+  }
+  return made
+}
+
+const TYPE_META: JsonObject = { apiVersion: { type: 'string' }, kind: { type: 'string' } }
+
+function definition(schema: Schema, refTo: RefTo): JsonObject {
+  const required = schema.fields.filter((field) => field.always).map((field) => field.name)
+  const properties = Object.fromEntries(schema.fields.map((field) => [field.name, property(field, refTo)]))
+  return { type: 'object', properties, ...(required.length > 0 ? { required } : {}) }
+}
+
+function property({ type, merge }: Field, refTo: RefTo): JsonObject {
+  const shape = shapeOf(type, refTo)
+  if (merge === undefined) return type.is === 'list' ? { ...shape, 'x-kubernetes-list-type': 'atomic' } : shape
+  const key = merge.key === undefined ? {} : { 'x-kubernetes-patch-merge-key': merge.key }
+  const keys = merge.key === undefined ? {} : { 'x-kubernetes-list-map-keys': [merge.key] }
+  return {
+    ...shape,
+    ...keys,
+    ...key,
+    'x-kubernetes-list-type': merge.key === undefined ? 'set' : 'map',
+    'x-kubernetes-patch-strategy': merge.retainKeys ? 'merge,retainKeys' : 'merge',
+  }
+}
+
+function shapeOf(type: FieldType, refTo: RefTo): JsonObject {
+  switch (type.is) {
+    case 'object':
+      return refTo(definitionName(type.schema))
+    case 'list':
+      return { type: 'array', items: shapeOf(type.of, refTo) }
+    case 'map':
+      return { type: 'object', additionalProperties: shapeOf(type.of, refTo) }
+    case 'scalar': {
+      const scalar = SCALARS[type.scalar]
+      return typeof scalar === 'string' ? refTo(scalar) : scalar
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import type { JsonObject } from '../json.ts'
+import { groupVersionOf, KINDS } from '../kinds.ts'
+import { definitions } from './definitions.ts'
+import { pathsOf } from './paths.ts'
+
+const INFO = { title: 'Kubernetes', version: 'v1.36.3' }
+
+/** The OpenAPI documents by their paths; undefined for other paths. They are made when first asked for. */
+export function openApiPath(path: string): object | undefined {
+  if (path === '/openapi/v2') return once(path, versionTwo)
+  if (path === '/openapi/v3') return once(path, index)
+  const root = roots().find((each) => path === `/openapi/v3/${each}`)
+  return root === undefined ? undefined : once(path, () => versionThree(root))
+}
+
+const MADE = new Map<string, object>()
+
+function once(path: string, make: () => object): object {
+  const made = MADE.get(path) ?? make()
+  MADE.set(path, made)
+  return made
+}
+
+/** `api/v1`, `apis/storage.k8s.io/v1`. */
+function roots(): readonly string[] {
+  return [...new Set(KINDS.map((kind) => `${kind.group === '' ? 'api' : 'apis'}/${groupVersionOf(kind)}`))]
+}
+
+function index(): object {
+  return {
+    paths: Object.fromEntries(roots().map((root) => [root, { serverRelativeURL: `/openapi/v3/${root}?hash=1` }])),
+  }
+}
+
+function versionThree(root: string): object {
+  const kinds = KINDS.filter(
+    (kind) => root.endsWith(groupVersionOf(kind)) && (kind.group === '') === (root === 'api/v1'),
+  )
+  const parameter = (name: string, type: string): JsonObject => ({
+    name,
+    in: 'query',
+    schema: { type, uniqueItems: true },
+  })
+  const paths = Object.assign({}, ...kinds.map((kind) => pathsOf(kind, parameter))) as JsonObject
+  const schemas = definitions((name) => ({ allOf: [{ $ref: `#/components/schemas/${name}` }] }))
+  return { openapi: '3.0.0', info: INFO, paths, components: { schemas } }
+}
+
+function versionTwo(): object {
+  const parameter = (name: string, type: string): JsonObject => ({ name, in: 'query', type, uniqueItems: true })
+  const paths = Object.assign({}, ...KINDS.map((kind) => pathsOf(kind, parameter))) as JsonObject
+  const types = definitions((name) => ({ $ref: `#/definitions/${name}` }))
+  return { swagger: '2.0', info: INFO, paths, definitions: types }
+}

@@ -1,0 +1,127 @@
+import { badRequest, unprocessable } from '../api-failure.ts'
+import { isList, isObject, type Json, type JsonObject, sameJson, setOwn } from '../json.ts'
+
+/** As many as the real server takes in one request. */
+const MOST_OPERATIONS = 10_000
+
+type Change = (parent: Json, key: string) => Json
+
+/** RFC 6902. An operation that cannot be done, a failed `test` among them, is 422 without a word about the cause. */
+export function applyJsonPatch(target: Json, patch: Json): Json {
+  if (!isList(patch)) throw badRequest('json: cannot unmarshal object into Go value of type jsonpatch.Patch')
+  if (patch.length > MOST_OPERATIONS) {
+    throw badRequest(`The allowed maximum operations in a JSON patch is ${MOST_OPERATIONS}, got ${patch.length}`)
+  }
+  return patch.reduce<Json>((document, operation) => {
+    if (!isObject(operation)) throw badRequest('json: cannot unmarshal into Go value of type jsonpatch.Operation')
+    return applyOperation(document, operation)
+  }, target)
+}
+
+function applyOperation(document: Json, operation: JsonObject): Json {
+  const { op, value } = operation
+  const path = pointer(operation['path'])
+  switch (op) {
+    case 'add':
+      return changeAt(document, path, adder(given(value)))
+    case 'replace':
+      valueAt(document, path)
+      return changeAt(document, path, replacer(given(value)))
+    case 'remove':
+      return changeAt(document, path, remover)
+    case 'test':
+      if (!sameJson(testedValue(document, path), value ?? null)) throw unprocessable()
+      return document
+    case 'move': {
+      const from = pointer(operation['from'])
+      const moved = valueAt(document, from)
+      return changeAt(changeAt(document, from, remover), path, adder(moved))
+    }
+    case 'copy':
+      return changeAt(document, path, adder(valueAt(document, pointer(operation['from']))))
+    default:
+      throw unprocessable()
+  }
+}
+
+/** An operation without a value means null. */
+function given(value: Json | undefined): Json {
+  return value ?? null
+}
+
+function pointer(path: Json | undefined): readonly string[] {
+  if (path === '') return []
+  if (typeof path !== 'string' || !path.startsWith('/')) throw unprocessable()
+  return path
+    .slice(1)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+}
+
+function valueAt(document: Json, path: readonly string[]): Json {
+  let here: Json = document
+  for (const step of path) here = child(here, step)
+  return here
+}
+
+/** A `test` of a key that is absent compares with null, as long as the parent is there. */
+function testedValue(document: Json, path: readonly string[]): Json {
+  const last = path.at(-1)
+  if (last === undefined) return document
+  const parent = valueAt(document, path.slice(0, -1))
+  if (isObject(parent) && !Object.hasOwn(parent, last)) return null
+  return child(parent, last)
+}
+
+function child(parent: Json, step: string): Json {
+  if (isList(parent)) return parent[indexIn(parent, step)] as Json
+  if (isObject(parent) && Object.hasOwn(parent, step)) return parent[step] ?? null
+  throw unprocessable()
+}
+
+function changeAt(document: Json, path: readonly string[], change: Change): Json {
+  const [step, ...rest] = path
+  if (step === undefined) return whole(change({ '': document }, ''))
+  if (rest.length === 0) return change(document, step)
+  return replacer(changeAt(child(document, step), rest, change))(document, step)
+}
+
+/** The document, after a change of what it was put into. It cannot be removed. */
+function whole(holder: Json): Json {
+  const document = isObject(holder) ? holder[''] : undefined
+  if (document === undefined) throw unprocessable()
+  return document
+}
+
+function adder(value: Json): Change {
+  return (parent, key) => {
+    if (!isList(parent)) return replacer(value, true)(parent, key)
+    const index = key === '-' ? parent.length : indexIn(parent, key, parent.length)
+    return [...parent.slice(0, index), value, ...parent.slice(index)]
+  }
+}
+
+function replacer(value: Json, mayBeNew = false): Change {
+  return (parent, key) => {
+    if (isList(parent)) return parent.with(indexIn(parent, key), value)
+    if (!isObject(parent) || !(mayBeNew || Object.hasOwn(parent, key))) throw unprocessable()
+    const copy: Record<string, Json | undefined> = { ...parent }
+    setOwn(copy, key, value)
+    return copy
+  }
+}
+
+const remover: Change = (parent, key) => {
+  if (isList(parent)) return parent.toSpliced(indexIn(parent, key), 1)
+  if (!isObject(parent) || !Object.hasOwn(parent, key)) throw unprocessable()
+  const { [key]: _removed, ...rest } = parent
+  return rest
+}
+
+/** An index into a list; negative ones count from the end, as the Go library allows. */
+function indexIn(list: readonly Json[], step: string, highest = list.length - 1): number {
+  if (!/^(0|-?[1-9]\d*)$/.test(step)) throw unprocessable()
+  const index = Number(step) < 0 ? Number(step) + list.length : Number(step)
+  if (index < 0 || index > highest) throw unprocessable()
+  return index
+}

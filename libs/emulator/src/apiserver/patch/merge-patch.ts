@@ -1,0 +1,17 @@
+import { isObject, type Json, type JsonObject, setOwn } from '../json.ts'
+
+/** RFC 7396. Shares what does not change with the target. */
+export function applyMergePatch(target: Json | undefined, patch: Json): Json {
+  if (!isObject(patch)) return patch
+  const result: Record<string, Json | undefined> = isObject(target) ? { ...target } : {}
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === undefined) continue
+    if (value === null) delete result[key]
+    else setOwn(result, key, applyMergePatch(own(result, key), value))
+  }
+  return result
+}
+
+function own(object: JsonObject, key: string): Json | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined
+}

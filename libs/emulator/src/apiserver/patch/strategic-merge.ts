@@ -1,0 +1,176 @@
+import { ApiFailure, badRequest } from '../api-failure.ts'
+import { isList, isObject, type Json, type JsonObject, sameJson, setOwn } from '../json.ts'
+
+/** How a list of a type merges: by a key of its items, as a set, or not at all. */
+export type ListMerge =
+  | { readonly by: 'key'; readonly key: string }
+  | { readonly by: 'value' }
+  | { readonly by: 'replace' }
+
+/** Answers how a list merges and what its items are; the path has no indexes. */
+export type ListRules = (path: readonly string[]) => ListMerge
+
+const DELETE_FROM_LIST = '$deleteFromPrimitiveList/'
+const ORDER = '$setElementOrder/'
+
+/** Kubernetes' strategic merge: maps merge, lists merge as the type says, `$patch`, `$retainKeys` and the like direct it. */
+export function applyStrategicMerge(target: Json | undefined, patch: Json, rules: ListRules): Json {
+  return mergeValue(target, patch, [], rules)
+}
+
+function mergeValue(target: Json | undefined, patch: Json, path: readonly string[], rules: ListRules): Json {
+  if (!isObject(patch)) return patch
+  if (isObject(target)) return mergeMap(target, patch, path, rules)
+  // What is new takes the patch as it is, whatever directive it carries.
+  const { $patch: _directive, ...fields } = patch
+  return mergeMap({}, fields, path, rules)
+}
+
+function mergeMap(target: JsonObject, patch: JsonObject, path: readonly string[], rules: ListRules): JsonObject {
+  const directive = patch['$patch']
+  if (directive === 'replace') return withoutDirectives(patch)
+  if (directive === 'delete') return {}
+  if (directive !== undefined && directive !== 'merge')
+    throw badRequest(`Unknown patch type found: ${String(directive)}`)
+  const result: Record<string, Json | undefined> = retained(target, patch)
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === undefined || key === '$patch' || key === '$retainKeys' || key.startsWith(ORDER)) continue
+    if (key.startsWith(DELETE_FROM_LIST)) {
+      const name = key.slice(DELETE_FROM_LIST.length)
+      const gone = isList(value) ? value : []
+      const list = result[name]
+      if (isList(list)) result[name] = list.filter((item) => !gone.some((each) => sameJson(each, item)))
+    } else if (value === null) {
+      delete result[key]
+    } else {
+      setOwn(result, key, mergeField(target, patch, key, [...path, key], rules))
+    }
+  }
+  return ordered(result, target, patch, path, rules)
+}
+
+function mergeField(
+  target: JsonObject,
+  patch: JsonObject,
+  key: string,
+  path: readonly string[],
+  rules: ListRules,
+): Json {
+  const value = patch[key] as Json
+  const current = target[key]
+  if (!isList(value)) return mergeValue(current, value, path, rules)
+  const how = rules(path)
+  const items = isList(current) ? current : []
+  switch (how.by) {
+    case 'replace':
+      return value.map((item) => (isObject(item) ? withoutDirectives(item) : item))
+    case 'value': {
+      const merged = [...items, ...value.filter((each) => !items.some((item) => sameJson(item, each)))]
+      return inOrder(merged, { order: value, before: items, how })
+    }
+    case 'key':
+      return mergeByKey(items, value, how, path, rules)
+  }
+}
+
+function mergeByKey(
+  items: readonly Json[],
+  changes: readonly Json[],
+  how: { readonly by: 'key'; readonly key: string },
+  path: readonly string[],
+  rules: ListRules,
+): readonly Json[] {
+  if (changes.some((change) => isObject(change) && change['$patch'] === 'replace')) {
+    return changes.filter((change) => !(isObject(change) && '$patch' in change))
+  }
+  const { key } = how
+  let result = [...items]
+  const kept: Json[] = []
+  for (const change of changes) {
+    if (!isObject(change)) throw badRequest(`expected a map in the list at ${path.join('.')}`)
+    if (change[key] === undefined) {
+      throw new ApiFailure(500, '', `map: ${goText(change)} does not contain declared merge key: ${key}`)
+    }
+    const same = (item: Json): boolean => isObject(item) && sameJson(item[key], change[key])
+    if (change['$patch'] === 'delete') {
+      result = result.filter((item) => !same(item))
+      continue
+    }
+    kept.push(change)
+    const index = result.findIndex(same)
+    const merged = mergeMap((index < 0 ? {} : result[index]) as JsonObject, change, path, rules)
+    if (index < 0) result.push(merged)
+    else result[index] = merged
+  }
+  return inOrder(result, { order: kept, before: items, how })
+}
+
+/** As Go prints a map. */
+function goText(value: Json | undefined): string {
+  if (isList(value)) return `[${value.map(goText).join(' ')}]`
+  if (!isObject(value)) return value === null || value === undefined ? '<nil>' : String(value)
+  const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `map[${fields.map(([key, inner]) => `${key}:${goText(inner)}`).join(' ')}]`
+}
+
+/** `$retainKeys` names all fields that may stay. */
+function retained(target: JsonObject, patch: JsonObject): Record<string, Json | undefined> {
+  const keep = patch['$retainKeys']
+  if (!isList(keep)) return { ...target }
+  return Object.fromEntries(Object.entries(target).filter(([key]) => keep.includes(key)))
+}
+
+/** `$setElementOrder/list` gives the order of the items that the patch knows. */
+function ordered(
+  result: Record<string, Json | undefined>,
+  target: JsonObject,
+  patch: JsonObject,
+  path: readonly string[],
+  rules: ListRules,
+): JsonObject {
+  for (const [directive, order] of Object.entries(patch)) {
+    if (!directive.startsWith(ORDER) || !isList(order)) continue
+    const name = directive.slice(ORDER.length)
+    const list = result[name]
+    if (!isList(list)) continue
+    const before = isList(target[name]) ? target[name] : []
+    result[name] = inOrder(list, { order, before, how: rules([...path, name]) })
+  }
+  return result
+}
+
+interface Ordering {
+  /** The items that the patch knows, as it wants them. */
+  readonly order: readonly Json[]
+  /** The list as it was. */
+  readonly before: readonly Json[]
+  readonly how: ListMerge
+}
+
+/**
+ * Puts the items that the patch knows into its order. The others stay in front of those they were in front of, and
+ * come last otherwise: an item that is new goes before them.
+ */
+function inOrder(list: readonly Json[], { order, before, how }: Ordering): readonly Json[] {
+  const keyOf = (item: Json): Json | undefined => (how.by === 'key' && isObject(item) ? item[how.key] : item)
+  const indexIn = (items: readonly Json[], item: Json): number =>
+    items.findIndex((each) => sameJson(keyOf(each), keyOf(item)))
+  const by = (items: readonly Json[]) => (a: Json, b: Json) => indexIn(items, a) - indexIn(items, b)
+  const known = list.filter((item) => indexIn(order, item) >= 0).sort(by(order))
+  const others = list.filter((item) => indexIn(order, item) < 0).sort(by(before))
+  const result: Json[] = []
+  for (const item of known) {
+    while (others.length > 0 && wasInFront(others[0] as Json, item)) result.push(others.shift() as Json)
+    result.push(item)
+  }
+  return [...result, ...others]
+
+  function wasInFront(other: Json, item: Json): boolean {
+    const place = indexIn(before, item)
+    return place >= 0 && indexIn(before, other) < place
+  }
+}
+
+function withoutDirectives(map: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(map).filter(([key]) => !key.startsWith('$')))
+}

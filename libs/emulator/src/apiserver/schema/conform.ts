@@ -1,0 +1,241 @@
+import { Quantity, QuantityError } from '@csi-sidecars/kube-types'
+import { isList, isObject, type Json, type JsonObject, setOwn } from '../json.ts'
+import type { Field, FieldType, Scalar, Schema } from './schema.ts'
+
+/** A value that cannot be what its field is; the message is the decoder's. */
+export class DecodeError extends Error {
+  override readonly name = 'DecodeError'
+}
+
+export interface Conformed {
+  readonly value: JsonObject
+  /** Paths of fields that the type does not have; they are dropped. */
+  readonly unknown: readonly string[]
+}
+
+/** Brings an object into the form in which the real server stores it: known fields, canonical values, no empty ones. */
+export function conform(schema: Schema, value: JsonObject): Conformed {
+  const unknown: string[] = []
+  return { value: objectOf(schema, value, { path: '', unknown }), unknown }
+}
+
+interface Place {
+  /** Dotted, with indexes. */
+  readonly path: string
+  readonly unknown: string[]
+}
+
+function objectOf(schema: Schema, value: JsonObject, place: Place): JsonObject {
+  const result: Record<string, Json | undefined> = {}
+  for (const field of schema.fields) {
+    const given = Object.hasOwn(value, field.name) ? value[field.name] : undefined
+    const kept = given === undefined || given === null ? absent(field) : fieldOf(schema, field, given, place)
+    if (kept !== undefined) result[field.name] = kept
+  }
+  for (const key of Object.keys(value)) {
+    if (!schema.byName.has(key) && value[key] !== undefined) place.unknown.push(join(place.path, key))
+  }
+  return result
+}
+
+function fieldOf(schema: Schema, field: Field, given: Json, place: Place): Json | undefined {
+  const inner = { path: join(place.path, field.name), unknown: place.unknown }
+  const value = decoded(field.type, given, inner, schema.name)
+  if (field.pointer || field.always) return value
+  if (field.type.is === 'object') return field.omitsZero && isEmpty(value) ? undefined : value
+  return isZero(value) && !isStructure(field.type) ? undefined : value
+}
+
+/** Quantities and times are structures in Go, so an empty one is written. */
+function isStructure(type: FieldType): boolean {
+  return type.is === 'scalar' && STRUCTURES.has(type.scalar)
+}
+
+const STRUCTURES: ReadonlySet<Scalar> = new Set(['quantity', 'time', 'microtime', 'intOrString'])
+
+function isZero(value: Json | undefined): boolean {
+  return value === '' || value === 0 || value === false || isEmpty(value)
+}
+
+function isEmpty(value: Json | undefined): boolean {
+  if (isList(value)) return value.length === 0
+  return isObject(value) && Object.keys(value).length === 0
+}
+
+/** What is written for a field that is not given. */
+function absent(field: Field): Json | undefined {
+  if (field.pointer) return field.always ? null : undefined
+  if (field.type.is === 'object') return field.omitsZero ? undefined : zeroOf(field.type.schema)
+  if (field.omitsZero) return undefined
+  if (field.always || isStructure(field.type)) return ZEROS[field.type.is === 'scalar' ? field.type.scalar : 'any']
+  return undefined
+}
+
+const ZEROS: Readonly<Record<Scalar, Json>> = {
+  string: '',
+  bool: false,
+  int: 0,
+  long: 0,
+  quantity: '0',
+  intOrString: 0,
+  time: null,
+  microtime: null,
+  bytes: null,
+  any: null,
+}
+
+const ZERO_OBJECTS = new WeakMap<Schema, JsonObject>()
+
+function zeroOf(schema: Schema): JsonObject {
+  const known = ZERO_OBJECTS.get(schema)
+  if (known !== undefined) return known
+  const made = Object.freeze(objectOf(schema, {}, { path: '', unknown: [] }))
+  ZERO_OBJECTS.set(schema, made)
+  return made
+}
+
+function decoded(type: FieldType, given: Json, place: Place, owner: string): Json {
+  switch (type.is) {
+    case 'object':
+      if (!isObject(given)) throw mismatch(given, `v1.${type.schema.name}`, place, owner)
+      return objectOf(type.schema, given, place)
+    case 'list':
+      if (!isList(given)) throw mismatch(given, goType(type), place, owner)
+      return given.map((item, index) => itemOf(type.of, item, { ...place, path: `${place.path}[${index}]` }, owner))
+    case 'map': {
+      if (!isObject(given)) throw mismatch(given, goType(type), place, owner)
+      const result: Record<string, Json | undefined> = {}
+      for (const [key, item] of Object.entries(given)) {
+        if (item === undefined) continue
+        // The decoder does not name the keys of maps.
+        setOwn(result, key, itemOf(type.of, item, place, owner))
+      }
+      return result
+    }
+    case 'scalar':
+      return scalarOf(type.scalar, given, place, owner)
+  }
+}
+
+/** In lists and maps null stands for the empty value. */
+function itemOf(type: FieldType, given: Json, place: Place, owner: string): Json {
+  if (given !== null) return decoded(type, given, place, owner)
+  return type.is === 'object' ? zeroOf(type.schema) : ZEROS[type.is === 'scalar' ? type.scalar : 'any']
+}
+
+function scalarOf(scalar: Scalar, given: Json, place: Place, owner: string): Json {
+  switch (scalar) {
+    case 'any':
+      return given
+    case 'bool':
+      if (typeof given !== 'boolean') throw mismatch(given, 'bool', place, owner)
+      return given
+    case 'int':
+    case 'long':
+      if (typeof given !== 'number' || !Number.isInteger(given) || outOfRange(scalar, given)) {
+        throw mismatch(given, scalar === 'int' ? 'int32' : 'int64', place, owner)
+      }
+      return given
+    case 'quantity':
+      if (typeof given !== 'string' && typeof given !== 'number') throw new DecodeError(QUANTITY_WRONG)
+      return quantity(String(given))
+    case 'intOrString':
+      if (typeof given === 'string' || typeof given === 'number') return given
+      throw mismatch(given, 'intstr.IntOrString', place, owner)
+    case 'time':
+    case 'microtime':
+      if (typeof given !== 'string') throw mismatch(given, 'string', place, owner)
+      return given === '' ? null : instant(given, scalar === 'microtime')
+    case 'bytes':
+      if (typeof given !== 'string') throw mismatch(given, '[]uint8', place, owner)
+      return bytes(given)
+    case 'string':
+      if (typeof given !== 'string') throw mismatch(given, 'string', place, owner)
+      return given
+  }
+}
+
+const LARGEST_INT = 2 ** 31
+
+function outOfRange(scalar: 'int' | 'long', value: number): boolean {
+  return scalar === 'int' && (value >= LARGEST_INT || value < -LARGEST_INT)
+}
+
+const QUANTITY_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+
+function quantity(text: string): string {
+  try {
+    return Quantity.parse(text).toString()
+  } catch (error) {
+    if (error instanceof QuantityError) throw new DecodeError(error.message, { cause: error })
+    throw error
+  }
+}
+
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(\d+))?(?:Z|[+-]\d\d:\d\d)$/
+
+const CANONICAL = '2006-01-02T15:04:05Z'.length
+const CANONICAL_MICRO = '2006-01-02T15:04:05.000000Z'.length
+
+/** In UTC; in whole seconds, or with six digits behind the point, which then must be given. */
+function instant(text: string, micro: boolean): string {
+  const match = RFC_3339.exec(text)
+  const ms = match === null ? Number.NaN : Date.parse(text)
+  if (Number.isNaN(ms) || (micro && match?.[1]?.length !== 6)) {
+    const layout = micro ? '2006-01-02T15:04:05.000000Z07:00' : '2006-01-02T15:04:05Z07:00'
+    throw new DecodeError(
+      `parsing time ${JSON.stringify(text)} as "${layout}": cannot parse ${JSON.stringify(text)} as "2006"`,
+    )
+  }
+  if (text.length === (micro ? CANONICAL_MICRO : CANONICAL) && text.endsWith('Z')) return text
+  const seconds = new Date(Math.floor(ms / 1000) * 1000).toISOString().slice(0, 19)
+  return micro ? `${seconds}.${(match?.[1] ?? '').padEnd(6, '0').slice(0, 6)}Z` : `${seconds}Z`
+}
+
+function bytes(text: string): string {
+  const decoded = Buffer.from(text, 'base64')
+  const again = decoded.toString('base64')
+  if (again === text) return text
+  const at = [...text].findIndex((letter, index) => letter !== again[index])
+  throw new DecodeError(`illegal base64 data at input byte ${Math.max(at, 0)}`)
+}
+
+function mismatch(given: Json, wanted: string, place: Place, owner: string): DecodeError {
+  const path = place.path.replace(/\[\d+\]/g, '')
+  return new DecodeError(
+    `json: cannot unmarshal ${shapeOf(given)} into Go struct field ${owner}.${path} of type ${wanted}`,
+  )
+}
+
+function shapeOf(given: Json): string {
+  if (isList(given)) return 'array'
+  if (typeof given === 'boolean') return 'bool'
+  return typeof given === 'number' && !Number.isInteger(given) ? `number ${given}` : typeof given
+}
+
+function goType(type: FieldType): string {
+  switch (type.is) {
+    case 'object':
+      return `v1.${type.schema.name}`
+    case 'list':
+      return `[]${goType(type.of)}`
+    case 'map':
+      return `map[string]${goType(type.of)}`
+    case 'scalar':
+      return GO_TYPES[type.scalar] ?? type.scalar
+  }
+}
+
+const GO_TYPES: Partial<Readonly<Record<Scalar, string>>> = {
+  int: 'int32',
+  long: 'int64',
+  quantity: 'resource.Quantity',
+  time: 'v1.Time',
+  microtime: 'v1.MicroTime',
+  bytes: '[]uint8',
+  intOrString: 'intstr.IntOrString',
+}
+
+function join(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`
+}

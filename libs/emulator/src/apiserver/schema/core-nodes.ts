@@ -1,0 +1,44 @@
+/** Nodes. The notation is that of schema.ts. */
+export const CORE_NODES = `
+AttachedVolume
+  devicePath:2!, name:1!
+ConfigMapNodeConfigSource
+  kubeletConfigKey:5!, name:2!, namespace:1!, resourceVersion:4, uid:3
+ContainerImage
+  names:1! [string], sizeBytes:2 long
+DaemonEndpoint
+  Port:1! int
+Node
+  metadata:1 ObjectMeta, spec:2 NodeSpec, status:3 NodeStatus
+NodeAddress
+  address:2!, type:1!
+NodeCondition
+  lastHeartbeatTime:3 time, lastTransitionTime:4 time, message:6, reason:5, status:2!, type:1!
+NodeConfigSource
+  configMap:2? ConfigMapNodeConfigSource
+NodeConfigStatus
+  active:2? NodeConfigSource, assigned:1? NodeConfigSource, error:4, lastKnownGood:3? NodeConfigSource
+NodeDaemonEndpoints
+  kubeletEndpoint:1 DaemonEndpoint
+NodeFeatures
+  supplementalGroupsPolicy:1? bool
+NodeRuntimeHandler
+  features:2? NodeRuntimeHandlerFeatures, name:1!
+NodeRuntimeHandlerFeatures
+  recursiveReadOnlyMounts:1? bool, userNamespaces:2? bool
+NodeSpec
+  configSource:6? NodeConfigSource, externalID:2, podCIDR:1, podCIDRs:7 [string]@, providerID:3, taints:5 [Taint],
+  unschedulable:4 bool
+NodeStatus
+  addresses:5 [NodeAddress]@type, allocatable:2 {quantity}, capacity:1 {quantity}, conditions:4 [NodeCondition]@type,
+  config:11? NodeConfigStatus, daemonEndpoints:6 NodeDaemonEndpoints, declaredFeatures:14 [string],
+  features:13? NodeFeatures, images:8 [ContainerImage], nodeInfo:7 NodeSystemInfo, phase:3,
+  runtimeHandlers:12 [NodeRuntimeHandler], volumesAttached:10 [AttachedVolume], volumesInUse:9 [string]
+NodeSwapStatus
+  capacity:1? long
+NodeSystemInfo
+  architecture:10!, bootID:3!, containerRuntimeVersion:6!, kernelVersion:4!, kubeProxyVersion:8!, kubeletVersion:7!,
+  machineID:1!, operatingSystem:9!, osImage:5!, swap:11? NodeSwapStatus, systemUUID:2!
+Taint
+  effect:3!, key:1!, timeAdded:4? time, value:2
+`

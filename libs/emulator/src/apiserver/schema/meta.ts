@@ -1,0 +1,23 @@
+/** What all objects have in common. The notation is that of schema.ts. */
+export const META = `
+DeleteOptions
+  dryRun:5 [string], gracePeriodSeconds:1? long, orphanDependents:3? bool, preconditions:2? Preconditions,
+  propagationPolicy:4?
+FieldSelectorRequirement
+  key:1!, operator:2!, values:3 [string]
+LabelSelector
+  matchExpressions:2 [LabelSelectorRequirement], matchLabels:1 {string}
+LabelSelectorRequirement
+  key:1!, operator:2!, values:3 [string]
+ManagedFieldsEntry
+  apiVersion:3, fieldsType:6, fieldsV1:7? any, manager:1, operation:2, subresource:8, time:4? time
+ObjectMeta
+  annotations:12 {string}, creationTimestamp:8~ time, deletionGracePeriodSeconds:10? long, deletionTimestamp:9? time,
+  finalizers:14 [string]@, generateName:2, generation:7 long, labels:11 {string},
+  managedFields:17 [ManagedFieldsEntry], name:1, namespace:3, ownerReferences:13 [OwnerReference]@uid,
+  resourceVersion:6, selfLink:4, uid:5
+OwnerReference
+  apiVersion:5!, blockOwnerDeletion:7? bool, controller:6? bool, kind:1!, name:3!, uid:4!
+Preconditions
+  resourceVersion:2?, uid:1?
+`

@@ -1,0 +1,164 @@
+import { invariant } from '@csi-sidecars/base'
+import type { Kind } from '../kinds.ts'
+import { AUTHENTICATION } from './authentication.ts'
+import { AUTHORIZATION } from './authorization.ts'
+import { COORDINATION } from './coordination.ts'
+import { CORE_NODES } from './core-nodes.ts'
+import { CORE_OTHER } from './core-other.ts'
+import { CORE_POD_VOLUMES } from './core-pod-volumes.ts'
+import { CORE_PODS } from './core-pods.ts'
+import { CORE_VOLUMES } from './core-volumes.ts'
+import { META } from './meta.ts'
+import { RBAC } from './rbac.ts'
+import { STORAGE } from './storage.ts'
+
+/**
+ * The notation of the types: a name in a line of its own, then its fields. A field is a name, its number in protobuf,
+ * flags and a type, `string` when none is given. A number `2.5` is that of field 5 in the message that is field 2: in
+ * JSON the two are one.
+ *
+ *     name:1               left out when it is "", 0, false or empty; a structure or a time is always written
+ *     name:1?              kept also when it is empty: only null and absent leave it out
+ *     name:1!              always written, and required
+ *     name:1~              a structure that is left out when it is empty
+ *     [T] {T}              a list of T, a map from text to T
+ *     [T]@key [T]@         strategic merge by a key of the items, or by their value
+ *     [T]@key+             the same, where the patch also says which fields stay
+ */
+export type Scalar =
+  | 'string'
+  | 'bool'
+  | 'int'
+  | 'long'
+  | 'quantity'
+  | 'time'
+  | 'microtime'
+  | 'bytes'
+  | 'intOrString'
+  | 'any'
+
+export type FieldType =
+  | { readonly is: 'scalar'; readonly scalar: Scalar }
+  | { readonly is: 'object'; readonly schema: Schema }
+  | { readonly is: 'list'; readonly of: FieldType }
+  | { readonly is: 'map'; readonly of: FieldType }
+
+export interface Field {
+  readonly name: string
+  /** Of the messages around it in protobuf, and its own. */
+  readonly numbers: readonly number[]
+  readonly type: FieldType
+  readonly pointer: boolean
+  readonly always: boolean
+  readonly omitsZero: boolean
+  readonly merge: Merge | undefined
+}
+
+/** How a list merges; without a key by the values themselves. */
+export interface Merge {
+  readonly key: string | undefined
+  readonly retainKeys: boolean
+}
+
+export interface Schema {
+  readonly name: string
+  /** Of the definition in OpenAPI: `io.k8s.api.core.v1`. */
+  readonly package: string
+  readonly fields: readonly Field[]
+  readonly byName: ReadonlyMap<string, Field>
+}
+
+const PACKAGES: readonly (readonly [string, readonly string[]])[] = [
+  ['io.k8s.apimachinery.pkg.apis.meta.v1', [META]],
+  ['io.k8s.api.core.v1', [CORE_VOLUMES, CORE_NODES, CORE_PODS, CORE_POD_VOLUMES, CORE_OTHER]],
+  ['io.k8s.api.storage.v1', [STORAGE]],
+  ['io.k8s.api.coordination.v1', [COORDINATION]],
+  ['io.k8s.api.rbac.v1', [RBAC]],
+  ['io.k8s.api.authentication.v1', [AUTHENTICATION]],
+  ['io.k8s.api.authorization.v1', [AUTHORIZATION]],
+]
+
+const SCALARS: ReadonlySet<string> = new Set<Scalar>([
+  'string',
+  'bool',
+  'int',
+  'long',
+  'quantity',
+  'time',
+  'microtime',
+  'bytes',
+  'intOrString',
+  'any',
+])
+
+interface Draft {
+  readonly name: string
+  readonly package: string
+  readonly fields: Field[]
+  readonly byName: Map<string, Field>
+  readonly lines: string[]
+}
+
+const FIELD = /^(\w+):([\d.]+)([?!~]*)(?: (\S+?)(@(\w*)(\+?))?)?$/
+
+/** All types, by name; no two packages have a name in common. */
+export const SCHEMAS: ReadonlyMap<string, Schema> = readAll()
+
+/** The type of a kind. */
+export function schemaOf({ kind }: Pick<Kind, 'kind'>): Schema {
+  return schemaNamed(kind)
+}
+
+export function schemaNamed(name: string): Schema {
+  const found = SCHEMAS.get(name)
+  invariant(found !== undefined, `no type ${name}`)
+  return found
+}
+
+function readAll(): ReadonlyMap<string, Schema> {
+  const drafts = new Map<string, Draft>()
+  for (const [inPackage, texts] of PACKAGES) {
+    for (const text of texts) collect(drafts, inPackage, text)
+  }
+  for (const draft of drafts.values()) {
+    for (const text of draft.lines.join(' ').split(', ')) addField(drafts, draft, text)
+  }
+  return drafts
+}
+
+function collect(drafts: Map<string, Draft>, inPackage: string, text: string): void {
+  let draft: Draft | undefined
+  for (const line of text.split('\n')) {
+    if (line.startsWith('  ')) draft?.lines.push(line.trim())
+    else if (line !== '') {
+      invariant(!drafts.has(line), `type ${line} is defined twice`)
+      draft = { name: line, package: inPackage, fields: [], byName: new Map(), lines: [] }
+      drafts.set(line, draft)
+    }
+  }
+}
+
+function addField(drafts: ReadonlyMap<string, Draft>, draft: Draft, text: string): void {
+  const [, name = '', numbers = '', flags = '', type = 'string', merged, key = '', retain] = FIELD.exec(text) ?? []
+  invariant(name !== '', `${draft.name}: ${text} is no field`)
+  const field: Field = {
+    name,
+    numbers: numbers.split('.').map(Number),
+    type: typeOf(drafts, type),
+    pointer: flags.includes('?'),
+    always: flags.includes('!'),
+    omitsZero: flags.includes('~'),
+    merge: merged === undefined ? undefined : { key: key === '' ? undefined : key, retainKeys: retain === '+' },
+  }
+  draft.fields.push(field)
+  draft.byName.set(name, field)
+}
+
+function typeOf(drafts: ReadonlyMap<string, Draft>, text: string): FieldType {
+  if (text.startsWith('[')) return { is: 'list', of: typeOf(drafts, text.slice(1, -1)) }
+  if (text.startsWith('{')) return { is: 'map', of: typeOf(drafts, text.slice(1, -1)) }
+  if (SCALARS.has(text)) return { is: 'scalar', scalar: text as Scalar }
+  const schema = drafts.get(text)
+  invariant(schema !== undefined, `no type ${text}`)
+  return { is: 'object', schema }
+}

@@ -1,0 +1,137 @@
+import {
+  at,
+  isObject,
+  type Json,
+  type KubeObject,
+  listAt,
+  objectAt,
+  sameJson,
+  textAt,
+  withField,
+  withMeta,
+} from '../json.ts'
+import { checkName, configMapKey, label, qualifiedName, subdomain } from '../names.ts'
+import type { Problems } from '../problems.ts'
+import type { Strategy } from './strategy.ts'
+
+const MOST_DATA_BYTES = 1024 * 1024
+
+export const namespaceStrategy: Strategy = {
+  name: label,
+  defaults: (object) => {
+    const name = { 'kubernetes.io/metadata.name': object.metadata.name ?? '' }
+    return withMeta(object, { labels: { ...object.metadata.labels, ...name } })
+  },
+  prepareCreate(object) {
+    const finalizers = listAt(object, 'spec', 'finalizers')
+    const held = finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes']
+    return { ...object, spec: { ...objectAt(object, 'spec'), finalizers: held }, status: { phase: 'Active' } }
+  },
+  prepareUpdate: (object, old) => withField(object, 'spec', old['spec']),
+}
+
+export const nodeStrategy: Strategy = {
+  keepsStatus: true,
+  defaults(object) {
+    const status = objectAt(object, 'status')
+    const capacity = status?.['capacity']
+    if (capacity === undefined || status?.['allocatable'] !== undefined) return object
+    return { ...object, status: { ...status, allocatable: capacity } }
+  },
+  /** A new node is not ready before its kubelet says so. */
+  prepareCreate(object) {
+    const taints = listAt(object, 'spec', 'taints')
+    const key = 'node.kubernetes.io/not-ready'
+    if (taints.some((taint) => textAt(taint, 'key') === key)) return object
+    return { ...object, spec: { ...objectAt(object, 'spec'), taints: [...taints, { key, effect: 'NoSchedule' }] } }
+  },
+  validateUpdate(problems, object, old) {
+    const provider = textAt(old, 'spec', 'providerID') ?? ''
+    if (provider !== '' && provider !== textAt(object, 'spec', 'providerID')) {
+      problems.forbidden('spec.providerID', 'node updates may not change providerID except from "" to valid')
+    }
+  },
+}
+
+export const secretStrategy: Strategy = {
+  defaults: (object) => withStringData({ ...object, type: object['type'] ?? 'Opaque' }),
+  validate: (problems, object) => checkData(problems, object, ['data'], 'data'),
+  validateUpdate(problems, object, old) {
+    if (at(object, 'type') !== at(old, 'type')) problems.invalid('type', at(object, 'type'), 'field is immutable')
+    checkImmutable(problems, object, old, ['data'])
+  },
+}
+
+/** `stringData` is for writing only: it goes into `data`. */
+function withStringData(object: KubeObject): KubeObject {
+  const { stringData } = object
+  if (!isObject(stringData)) return object
+  const encoded = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(String(text)).toString('base64')])
+  const data = { ...objectAt(object, 'data'), ...Object.fromEntries(encoded) }
+  return withField({ ...object, data }, 'stringData', undefined)
+}
+
+export const configMapStrategy: Strategy = {
+  validate: (problems, object) => checkData(problems, object, ['data', 'binaryData'], ''),
+  validateUpdate: (problems, object, old) => checkImmutable(problems, object, old, ['data', 'binaryData']),
+}
+
+function checkData(problems: Problems, object: KubeObject, fields: readonly string[], whole: string): void {
+  let bytes = 0
+  const seen = new Set<string>()
+  for (const field of fields) {
+    for (const [key, value] of Object.entries(objectAt(object, field) ?? {})) {
+      checkName(problems, `${field}[${key}]`, key, configMapKey)
+      if (seen.has(key)) problems.invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')
+      seen.add(key)
+      const text = String(value)
+      bytes += field === 'data' && whole === '' ? Buffer.byteLength(text) : Buffer.byteLength(text, 'base64')
+    }
+  }
+  if (bytes > MOST_DATA_BYTES) problems.tooLong(whole, MOST_DATA_BYTES)
+}
+
+function checkImmutable(problems: Problems, object: KubeObject, old: KubeObject, fields: readonly string[]): void {
+  if (at(old, 'immutable') !== true) return
+  const changed = ['immutable', ...fields].filter((field) => !sameJson(object[field], old[field]))
+  for (const field of changed) problems.forbidden(field, 'field is immutable when `immutable` is set')
+}
+
+export const eventStrategy: Strategy = {
+  name: subdomain,
+  anyFinalizer: true,
+  validate(problems, object) {
+    const namespace = object.metadata.namespace ?? ''
+    const involved = textAt(object, 'involvedObject', 'namespace') ?? ''
+    const why = 'does not match event.namespace'
+    const isNew = (at(object, 'eventTime') ?? null) !== null
+    if (isNew) {
+      if (involved === '' && namespace !== 'default' && namespace !== 'kube-system') {
+        problems.invalid('involvedObject.namespace', involved, why)
+      }
+      checkNewEvent(problems, object)
+    } else if (involved === '' ? namespace !== 'default' : namespace !== involved) {
+      problems.invalid('involvedObject.namespace', involved, why)
+    }
+  },
+}
+
+const EVENT_LIMITS: readonly (readonly [string, number])[] = [
+  ['reportingInstance', 128],
+  ['action', 128],
+  ['reason', 128],
+]
+
+/** Events with an eventTime are held to more than those of old clients. */
+function checkNewEvent(problems: Problems, object: KubeObject): void {
+  const component = textAt(object, 'reportingComponent') ?? ''
+  if (component === '') problems.required('reportingComponent')
+  checkName(problems, 'reportingComponent', component, qualifiedName)
+  for (const [field, most] of EVENT_LIMITS) {
+    const value = textAt(object, field) ?? ''
+    if (value === '') problems.required(field)
+    if (value.length > most) problems.invalid(field, '', `can have at most ${most} characters`)
+  }
+  const message: Json | undefined = at(object, 'message')
+  if (String(message ?? '').length > 1024) problems.invalid('message', '', 'can have at most 1024 characters')
+}

@@ -1,0 +1,126 @@
+import { at, isObject, type Json, type KubeObject, listAt, objectAt, sameJson, textAt, withField } from '../json.ts'
+import { checkName, qualifiedName } from '../names.ts'
+import type { Problems } from '../problems.ts'
+import { checkDriverName } from './persistent-volume.ts'
+import type { Strategy } from './strategy.ts'
+
+const LONGEST_NODE_ID = 256
+const GROUP_POLICIES = ['File', 'None', 'ReadWriteOnceWithFSType']
+const LIFECYCLE_MODES = ['Persistent', 'Ephemeral']
+const SHORTEST_TOKEN_SECONDS = 600
+const SHORTEST_PERIOD_SECONDS = 10
+
+const TOKENS_WARNING =
+  'spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of ' +
+  'tokens in volume attributes'
+
+export const csiDriverStrategy: Strategy = {
+  defaults(object) {
+    const spec = objectAt(object, 'spec') ?? {}
+    const modes = listAt(spec, 'volumeLifecycleModes')
+    return {
+      ...object,
+      spec: {
+        attachRequired: true,
+        fsGroupPolicy: 'ReadWriteOnceWithFSType',
+        podInfoOnMount: false,
+        requiresRepublish: false,
+        seLinuxMount: false,
+        storageCapacity: false,
+        ...spec,
+        volumeLifecycleModes: modes.length === 0 ? ['Persistent'] : modes,
+      },
+    }
+  },
+  validate: checkDriver,
+  warnings(object, old) {
+    const requests = listAt(object, 'spec', 'tokenRequests')
+    const same = old !== undefined && sameJson(requests, listAt(old, 'spec', 'tokenRequests'))
+    const decided = at(object, 'spec', 'serviceAccountTokenInSecrets') !== undefined
+    return requests.length === 0 || same || decided ? [] : [TOKENS_WARNING]
+  },
+  validateUpdate(problems, object, old) {
+    // The first name is the real server's own, it says `attached`.
+    const fixed: readonly (readonly [string, string])[] = [
+      ['attachRequired', 'attachedRequired'],
+      ['volumeLifecycleModes', 'volumeLifecycleModes'],
+    ]
+    for (const [field, said] of fixed) {
+      const value = at(object, 'spec', field)
+      if (!sameJson(value, at(old, 'spec', field))) problems.invalid(`spec.${said}`, value, 'field is immutable')
+    }
+  },
+}
+
+function checkDriver(problems: Problems, object: KubeObject): void {
+  const policy = textAt(object, 'spec', 'fsGroupPolicy')
+  if (policy !== undefined && !GROUP_POLICIES.includes(policy)) {
+    problems.unsupported('spec.fsGroupPolicy', policy, ['ReadWriteOnceWithFSType', 'File', 'None'].sort())
+  }
+  const audiences = new Set<Json | undefined>()
+  listAt(object, 'spec', 'tokenRequests').forEach((request, index) => {
+    const path = `spec.tokenRequests[${index}]`
+    const audience = at(request, 'audience')
+    if (audiences.has(audience)) problems.duplicate(`${path}.audience`, audience ?? '')
+    audiences.add(audience)
+    const seconds = at(request, 'expirationSeconds')
+    if (typeof seconds === 'number' && seconds < SHORTEST_TOKEN_SECONDS) {
+      problems.invalid(`${path}.expirationSeconds`, seconds, 'may not specify a duration less than 10 minutes')
+    }
+  })
+  for (const mode of listAt(object, 'spec', 'volumeLifecycleModes')) {
+    if (!LIFECYCLE_MODES.includes(String(mode))) {
+      problems.unsupported('spec.volumeLifecycleModes', mode, LIFECYCLE_MODES)
+    }
+  }
+  const period = at(object, 'spec', 'nodeAllocatableUpdatePeriodSeconds')
+  if (typeof period === 'number' && period < SHORTEST_PERIOD_SECONDS) {
+    const why = 'must be greater than or equal to 10 seconds'
+    problems.invalid('spec.nodeAllocatableUpdatePeriodSeconds', period, why)
+  }
+}
+
+export const csiNodeStrategy: Strategy = {
+  validate(problems, object) {
+    const names = new Set<string>()
+    listAt(object, 'spec', 'drivers').forEach((driver, index) => {
+      checkNodeDriver(problems, `spec.drivers[${index}]`, driver, names)
+    })
+  },
+  validateUpdate(problems, object, old) {
+    for (const before of listAt(old, 'spec', 'drivers')) {
+      const name = textAt(before, 'name')
+      const now = listAt(object, 'spec', 'drivers').find((driver) => textAt(driver, 'name') === name)
+      if (now === undefined || sameJson(withoutAllocatable(now), withoutAllocatable(before))) continue
+      problems.invalid('spec.drivers', withoutAllocatable(now), 'field is immutable')
+    }
+  },
+}
+
+/** How many volumes a node takes may change; the rest of an entry may not. */
+function withoutAllocatable(driver: Json): Json {
+  return isObject(driver) ? withField(driver, 'allocatable', undefined) : driver
+}
+
+function checkNodeDriver(problems: Problems, path: string, driver: Json, names: Set<string>): void {
+  const name = textAt(driver, 'name') ?? ''
+  checkDriverName(problems, `${path}.name`, name)
+  const nodeId = textAt(driver, 'nodeID') ?? ''
+  if (nodeId === '') problems.required(`${path}.nodeID`)
+  if (nodeId.length > LONGEST_NODE_ID) {
+    problems.invalid(`${path}.nodeID`, nodeId, `must be ${LONGEST_NODE_ID} characters or less`)
+  }
+  const count = at(driver, 'allocatable', 'count')
+  if (typeof count === 'number' && count < 0) {
+    problems.invalid(`${path}.allocatable.count`, count, 'must be greater than or equal to 0')
+  }
+  if (names.has(name)) problems.duplicate(`${path}.name`, name)
+  names.add(name)
+  const keys = new Set<string>()
+  for (const key of listAt(driver, 'topologyKeys').map(String)) {
+    if (key === '') problems.required(path)
+    if (keys.has(key)) problems.duplicate(path, key)
+    keys.add(key)
+    checkName(problems, path, key, qualifiedName)
+  }
+}

@@ -1,0 +1,197 @@
+import { Quantity } from '@csi-sidecars/kube-types'
+import { forbidden } from '../api-failure.ts'
+import {
+  at,
+  isObject,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+  listAt,
+  objectAt,
+  sameJson,
+  textAt,
+  withField,
+} from '../json.ts'
+import { PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS } from '../kinds.ts'
+import { checkName, qualifiedName, subdomain } from '../names.ts'
+import type { Problems } from '../problems.ts'
+import type { Store } from '../store.ts'
+import { checkAccessModes, checkNotNegative, VOLUME_MODES } from './persistent-volume.ts'
+import type { Strategy } from './strategy.ts'
+
+const RESIZE_WORDS = [
+  'ControllerResizeInProgress',
+  'ControllerResizeInfeasible',
+  'NodeResizeInProgress',
+  'NodeResizeInfeasible',
+  'NodeResizePending',
+].sort()
+
+export const persistentVolumeClaimStrategy: Strategy = {
+  defaults(object) {
+    const spec = objectAt(object, 'spec') ?? {}
+    const status = objectAt(object, 'status') ?? {}
+    return { ...object, spec: { volumeMode: 'Filesystem', ...spec }, status: { phase: 'Pending', ...status } }
+  },
+  prepareCreate: (object) => ({ ...withDataSources(object), status: { phase: 'Pending' } }),
+  prepareUpdate: withDataSources,
+  validate: checkClaim,
+  validateUpdate: checkClaimUpdate,
+  validateStatus: checkClaimStatus,
+  complete: withDefaultClass,
+  admit: admitExpansion,
+  warnings: fractionalSizes,
+}
+
+const IS_DEFAULT = 'storageclass.kubernetes.io/is-default-class'
+
+/** A claim that names no class, not even the empty one, gets the newest of those that say they are the default. */
+function withDefaultClass(store: Store, object: KubeObject): KubeObject {
+  if (at(object, 'spec', 'storageClassName') !== undefined) return object
+  const defaults = [...store.of(STORAGE_CLASS).entries()].filter(
+    (entry) => entry.object.metadata.annotations?.[IS_DEFAULT] === 'true',
+  )
+  const newest = defaults.sort((a, b) => a.revision - b.revision).at(-1)
+  if (newest === undefined) return object
+  return { ...object, spec: { ...objectAt(object, 'spec'), storageClassName: newest.key } }
+}
+
+function fractionalSizes(object: KubeObject): readonly string[] {
+  const amounts = Object.entries(objectAt(object, 'spec', 'resources', 'requests') ?? {})
+  return amounts
+    .filter(([, amount]) => String(amount).endsWith('m'))
+    .map(([name, amount]) => {
+      const field = `spec.resources.requests[${name}]`
+      return `${field}: fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`
+    })
+}
+
+function checkClaim(problems: Problems, object: KubeObject): void {
+  const spec = object['spec']
+  checkAccessModes(problems, 'spec', listAt(spec, 'accessModes'), 'at least 1 access mode is required')
+  const request = at(spec, 'resources', 'requests', 'storage')
+  if (request === undefined) problems.required('spec.resources[storage]')
+  else if ((quantityOf(request)?.sign() ?? 1) <= 0) {
+    problems.invalid('spec.resources[storage]', request, 'must be greater than zero')
+  }
+  const storageClass = textAt(spec, 'storageClassName') ?? ''
+  if (storageClass !== '') checkName(problems, 'spec.storageClassName', storageClass, subdomain)
+  const mode = textAt(spec, 'volumeMode')
+  if (mode !== undefined && !VOLUME_MODES.includes(mode)) problems.unsupported('spec.volumeMode', mode, VOLUME_MODES)
+  checkDataSource(problems, spec)
+  const attributesClass = textAt(spec, 'volumeAttributesClassName') ?? ''
+  if (attributesClass !== '') checkName(problems, 'spec.volumeAttributesClassName', attributesClass, subdomain)
+}
+
+function checkDataSource(problems: Problems, spec: Json | undefined): void {
+  for (const field of ['dataSource', 'dataSourceRef']) {
+    const source = objectAt(spec, field)
+    if (source === undefined) continue
+    for (const part of ['name', 'kind']) {
+      if ((textAt(source, part) ?? '') === '') problems.required(`spec.${field}.${part}`)
+    }
+  }
+}
+
+/** Each of the two sources of data implies the other. */
+function withDataSources(object: KubeObject): KubeObject {
+  const spec = objectAt(object, 'spec') ?? {}
+  const { dataSource, dataSourceRef } = spec
+  if (dataSource !== undefined && dataSourceRef === undefined) {
+    return { ...object, spec: { ...spec, dataSourceRef: dataSource } }
+  }
+  if (dataSource === undefined && isObject(dataSourceRef) && dataSourceRef['namespace'] === undefined) {
+    return { ...object, spec: { ...spec, dataSource: dataSourceRef } }
+  }
+  return object
+}
+
+function checkClaimUpdate(problems: Problems, object: KubeObject, old: KubeObject): void {
+  if (!sameJson(comparedSpec(object, old), comparedSpec(old, old))) {
+    problems.forbidden(
+      'spec',
+      'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
+    )
+  }
+  const asked = quantityOf(at(object, 'spec', 'resources', 'requests', 'storage'))
+  const before = quantityOf(at(old, 'spec', 'resources', 'requests', 'storage'))
+  const capacity = quantityOf(at(old, 'status', 'capacity', 'storage')) ?? ZERO
+  if (asked !== undefined && before !== undefined && asked.compare(before) < 0 && asked.compare(capacity) <= 0) {
+    problems.forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity')
+  }
+  if (at(object, 'spec', 'volumeMode') !== at(old, 'spec', 'volumeMode')) {
+    problems.invalid('volumeMode', at(object, 'spec', 'volumeMode'), 'field is immutable')
+  }
+  checkAttributesClassUpdate(problems, object, old)
+}
+
+const ZERO = Quantity.parse('0')
+
+/** The spec without what may change: once the volume's name, and of a bound claim the request and the class. */
+function comparedSpec(object: KubeObject, old: KubeObject): JsonObject {
+  const spec = objectAt(object, 'spec') ?? {}
+  const { volumeName, storageClassName, ...rest } = spec
+  const named = (textAt(old, 'spec', 'volumeName') ?? '') === '' ? {} : { volumeName }
+  const classed = at(old, 'spec', 'storageClassName') === undefined ? {} : { storageClassName }
+  if (at(old, 'status', 'phase') !== 'Bound') return { ...rest, ...named, ...classed }
+  const { volumeAttributesClassName: _class, resources, ...fixed } = rest
+  const requests = withField(objectAt(resources, 'requests') ?? {}, 'storage', undefined)
+  return { ...fixed, ...named, ...classed, resources: { ...objectAt(rest, 'resources'), requests } }
+}
+
+function checkAttributesClassUpdate(problems: Problems, object: KubeObject, old: KubeObject): void {
+  const wanted = at(object, 'spec', 'volumeAttributesClassName')
+  if (wanted === at(old, 'spec', 'volumeAttributesClassName')) return
+  if (at(old, 'status', 'currentVolumeAttributesClassName') === undefined) return
+  const field = 'spec.volumeAttributesClassName'
+  const why = 'is forbidden when status.currentVolumeAttributesClassName is not nil'
+  if (wanted === undefined) problems.forbidden(field, `update to nil ${why}`)
+  else if (wanted === '') problems.forbidden(field, `update to empty string ${why}`)
+}
+
+function checkClaimStatus(problems: Problems, object: KubeObject): void {
+  for (const [name, amount] of Object.entries(objectAt(object, 'status', 'capacity') ?? {})) {
+    checkNotNegative(problems, `status.capacity[${name}]`, amount)
+  }
+  const words = 'status.allocatedResourceStatuses'
+  for (const [name, word] of Object.entries(objectAt(object, 'status', 'allocatedResourceStatuses') ?? {})) {
+    checkResourceName(problems, words, name)
+    if (!RESIZE_WORDS.includes(String(word))) problems.unsupported(words, name, RESIZE_WORDS)
+  }
+  for (const [name, amount] of Object.entries(objectAt(object, 'status', 'allocatedResources') ?? {})) {
+    checkResourceName(problems, 'status.allocatedResources', name)
+    checkNotNegative(problems, `status.allocatedResources[${name}]`, amount)
+  }
+}
+
+/** Of Kubernetes' own resources a volume has only `storage`; others carry a domain. */
+function checkResourceName(problems: Problems, field: string, name: string): void {
+  checkName(problems, field, name, qualifiedName)
+  if (qualifiedName(name).length > 0) return
+  const native = !name.includes('/') || name.split('/')[0]?.endsWith('kubernetes.io') === true
+  if (native && name !== 'storage') problems.unsupported(field, name, ['storage'])
+}
+
+/** The admission of larger requests: only bound, dynamically provisioned claims whose class allows it. */
+function admitExpansion(store: Store, object: KubeObject, old: KubeObject | undefined): void {
+  if (old === undefined) return
+  const asked = quantityOf(at(object, 'spec', 'resources', 'requests', 'storage'))
+  const before = quantityOf(at(old, 'spec', 'resources', 'requests', 'storage'))
+  if (asked === undefined || before === undefined || asked.compare(before) <= 0) return
+  const name = object.metadata.name ?? ''
+  if (at(old, 'status', 'phase') !== 'Bound') {
+    throw forbidden(PERSISTENT_VOLUME_CLAIM, name, 'Only bound persistent volume claims can be expanded')
+  }
+  const className = textAt(object, 'spec', 'storageClassName') ?? ''
+  const storageClass = store.of(STORAGE_CLASS).get(className)
+  if (at(storageClass?.object, 'allowVolumeExpansion') === true) return
+  throw forbidden(
+    PERSISTENT_VOLUME_CLAIM,
+    name,
+    'only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize',
+  )
+}
+
+function quantityOf(value: Json | undefined): Quantity | undefined {
+  return value === undefined ? undefined : Quantity.tryParse(String(value))
+}

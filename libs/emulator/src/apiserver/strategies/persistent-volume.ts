@@ -1,0 +1,144 @@
+import { Quantity } from '@csi-sidecars/kube-types'
+import { at, type Json, type JsonObject, listAt, objectAt, sameJson, textAt } from '../json.ts'
+import { checkName, subdomain } from '../names.ts'
+import type { Problems } from '../problems.ts'
+import type { Strategy } from './strategy.ts'
+import { checkSources, sourceOf, sourceWarnings, withSourceDefaults } from './volume-sources.ts'
+
+const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
+export const VOLUME_MODES = ['Block', 'Filesystem']
+const RECLAIM_POLICIES = ['Delete', 'Recycle', 'Retain']
+export const persistentVolumeStrategy: Strategy = {
+  defaults(object) {
+    const spec = objectAt(object, 'spec') ?? {}
+    const filled = { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem', ...spec }
+    return { ...object, spec: withSourceDefaults(filled) }
+  },
+  prepareCreate: (object, now) => ({ ...object, status: { phase: 'Pending', lastPhaseTransitionTime: now } }),
+  prepareStatus(object, old, now) {
+    const since = at(object, 'status', 'lastPhaseTransitionTime')
+    const sameTime = since === undefined || since === at(old, 'status', 'lastPhaseTransitionTime')
+    if (at(object, 'status', 'phase') === at(old, 'status', 'phase') || !sameTime) return object
+    return { ...object, status: { ...objectAt(object, 'status'), lastPhaseTransitionTime: now } }
+  },
+  warnings: (object) => sourceWarnings(object['spec']),
+  validate: (problems, object) => checkVolumeSpec(problems, 'spec', object['spec'], false),
+  validateUpdate(problems, object, old) {
+    if (!sameJson(sourceOf(object['spec'], old['spec']), sourceOf(old['spec'], old['spec']))) {
+      problems.forbidden('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation')
+    }
+    if (at(object, 'spec', 'volumeMode') !== at(old, 'spec', 'volumeMode')) {
+      problems.invalid('volumeMode', at(object, 'spec', 'volumeMode'), 'field is immutable')
+    }
+    const before = at(old, 'spec', 'volumeAttributesClassName')
+    if (before !== undefined && at(object, 'spec', 'volumeAttributesClassName') === undefined) {
+      problems.forbidden('spec.volumeAttributesClassName', 'update from non-nil value to nil is forbidden')
+    }
+  },
+}
+
+/** The rules of a volume's spec; an inline one, as VolumeAttachments carry, may hold less. */
+export function checkVolumeSpec(problems: Problems, path: string, spec: Json | undefined, inline: boolean): void {
+  if (inline) checkInlineSpec(problems, path, spec)
+  checkAccessModes(problems, path, listAt(spec, 'accessModes'), '')
+  if (!inline) {
+    checkCapacity(problems, `${path}.capacity`, objectAt(spec, 'capacity'))
+    checkPolicy(problems, path, spec)
+  }
+  checkSources(problems, path, spec)
+  checkCsi(problems, path, spec)
+  const attributesClass = at(spec, 'volumeAttributesClassName')
+  if (attributesClass === '') problems.required(`${path}.volumeAttributesClassName`, 'an empty string is disallowed')
+  else if (typeof attributesClass === 'string') {
+    checkName(problems, `${path}.volumeAttributesClassName`, attributesClass, subdomain)
+  }
+}
+
+function checkInlineSpec(problems: Problems, path: string, spec: Json | undefined): void {
+  for (const field of ['claimRef', 'capacity', 'nodeAffinity', 'storageClassName']) {
+    const value = at(spec, field)
+    if (value === undefined || value === '' || sameJson(value, {})) continue
+    problems.forbidden(`${path}.${field}`, 'may not be specified in the context of inline volumes')
+  }
+  if (at(spec, 'csi') === undefined) {
+    problems.required(`${path}.csi`, 'has to be specified in the context of inline volumes')
+  }
+  const policy = at(spec, 'persistentVolumeReclaimPolicy')
+  if (policy !== undefined && policy !== 'Retain') {
+    problems.forbidden(`${path}.persistentVolumeReclaimPolicy`, 'may only be Retain in the context of inline volumes')
+  }
+  const mode = at(spec, 'volumeMode')
+  if (mode !== undefined && mode !== 'Filesystem') {
+    const why = 'may not specify volumeMode other than Filesystem in the context of inline volumes'
+    problems.forbidden(`${path}.volumeMode`, why)
+  }
+}
+
+export function checkAccessModes(problems: Problems, path: string, modes: readonly Json[], whenEmpty: string): void {
+  const field = `${path}.accessModes`
+  if (modes.length === 0) problems.required(field, whenEmpty)
+  for (const mode of modes) {
+    if (!ACCESS_MODES.includes(String(mode))) problems.unsupported(field, mode, ACCESS_MODES)
+  }
+  const others = modes.some((mode) => mode !== 'ReadWriteOncePod' && ACCESS_MODES.includes(String(mode)))
+  if (others && modes.includes('ReadWriteOncePod')) {
+    problems.forbidden(field, 'may not use ReadWriteOncePod with other access modes')
+  }
+}
+
+function checkCapacity(problems: Problems, path: string, capacity: JsonObject | undefined): void {
+  const amounts = Object.entries(capacity ?? {})
+  if (amounts.length === 0) problems.required(path)
+  if (capacity?.['storage'] === undefined || amounts.length > 1) problems.unsupported(path, capacity, ['storage'])
+  for (const [name, amount] of amounts) {
+    checkNotNegative(problems, `${path}[${name}]`, amount)
+    const quantity = Quantity.tryParse(String(amount))
+    if (quantity === undefined || quantity.sign() > 0) continue
+    problems.invalid(`${path}[${name}]`, String(amount), 'must be greater than zero')
+  }
+}
+
+export function checkNotNegative(problems: Problems, field: string, amount: Json | undefined): void {
+  const quantity = Quantity.tryParse(String(amount))
+  if (quantity === undefined || quantity.sign() >= 0) return
+  problems.invalid(field, Number(quantity.bytes()), 'must be a valid resource quantity')
+}
+
+function checkPolicy(problems: Problems, path: string, spec: Json | undefined): void {
+  const policy = textAt(spec, 'persistentVolumeReclaimPolicy') ?? ''
+  if (policy !== '' && !RECLAIM_POLICIES.includes(policy)) {
+    problems.unsupported(`${path}.persistentVolumeReclaimPolicy`, policy, RECLAIM_POLICIES)
+  }
+  const storageClass = textAt(spec, 'storageClassName') ?? ''
+  if (storageClass !== '') checkName(problems, `${path}.storageClassName`, storageClass, subdomain)
+  const mode = textAt(spec, 'volumeMode')
+  if (mode !== undefined && !VOLUME_MODES.includes(mode)) problems.unsupported(`${path}.volumeMode`, mode, VOLUME_MODES)
+}
+
+function checkCsi(problems: Problems, path: string, spec: Json | undefined): void {
+  const csi = objectAt(spec, 'csi')
+  if (csi === undefined) return
+  checkDriverName(problems, `${path}.csi.driver`, textAt(csi, 'driver') ?? '')
+  if ((textAt(csi, 'volumeHandle') ?? '') === '') problems.required(`${path}.csi.volumeHandle`)
+  for (const reference of SECRET_REFERENCES) {
+    const secret = objectAt(csi, reference)
+    if (secret === undefined) continue
+    for (const field of ['name', 'namespace']) {
+      if ((textAt(secret, field) ?? '') === '') problems.required(`${path}.csi.${reference}.${field}`)
+    }
+  }
+}
+
+const SECRET_REFERENCES = [
+  'controllerPublishSecretRef',
+  'controllerExpandSecretRef',
+  'nodePublishSecretRef',
+  'nodeExpandSecretRef',
+]
+
+/** A driver's name: a DNS name of at most 63 characters, compared without case. */
+export function checkDriverName(problems: Problems, field: string, name: string): void {
+  if (name === '') problems.required(field)
+  if (name.length > 63) problems.tooLong(field, 63)
+  if (name !== '') checkName(problems, field, name.toLowerCase(), subdomain)
+}

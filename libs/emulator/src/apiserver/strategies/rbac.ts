@@ -1,0 +1,102 @@
+import { at, isObject, type Json, type KubeObject, listAt, sameJson, textAt } from '../json.ts'
+import { checkName, pathSegment, subdomain } from '../names.ts'
+import type { Problems } from '../problems.ts'
+import type { Strategy } from './strategy.ts'
+
+const GROUP = 'rbac.authorization.k8s.io'
+
+export const roleStrategy: Strategy = roles({ namespaced: true })
+export const clusterRoleStrategy: Strategy = roles({ namespaced: false })
+export const roleBindingStrategy: Strategy = bindings({ namespaced: true })
+export const clusterRoleBindingStrategy: Strategy = bindings({ namespaced: false })
+
+function roles({ namespaced }: { namespaced: boolean }): Strategy {
+  return {
+    name: pathSegment,
+    validate(problems, object) {
+      listAt(object, 'rules').forEach((rule, index) => {
+        checkRule(problems, `rules[${index}]`, rule, namespaced)
+      })
+    },
+  }
+}
+
+function checkRule(problems: Problems, path: string, rule: Json, namespaced: boolean): void {
+  if (listAt(rule, 'verbs').length === 0) {
+    problems.required(`${path}.verbs`, 'verbs must contain at least one value')
+  }
+  const urls = listAt(rule, 'nonResourceURLs')
+  if (urls.length > 0) {
+    const field = `${path}.nonResourceURLs`
+    if (namespaced) problems.invalid(field, urls, 'namespaced rules cannot apply to non-resource URLs')
+    if (['apiGroups', 'resources', 'resourceNames'].some((part) => listAt(rule, part).length > 0)) {
+      problems.invalid(field, urls, 'rules cannot apply to both regular resources and non-resource URLs')
+    }
+    return
+  }
+  if (listAt(rule, 'apiGroups').length === 0) {
+    problems.required(`${path}.apiGroups`, 'resource rules must supply at least one api group')
+  }
+  if (listAt(rule, 'resources').length === 0) {
+    problems.required(`${path}.resources`, 'resource rules must supply at least one resource')
+  }
+}
+
+function bindings({ namespaced }: { namespaced: boolean }): Strategy {
+  return {
+    name: pathSegment,
+    defaults: withGroups,
+    validate(problems, object) {
+      const group = textAt(object, 'roleRef', 'apiGroup') ?? ''
+      if (group !== GROUP) problems.unsupported('roleRef.apiGroup', group, [GROUP])
+      const kinds = namespaced ? ['Role', 'ClusterRole'] : ['ClusterRole']
+      const kind = textAt(object, 'roleRef', 'kind') ?? ''
+      if (!kinds.includes(kind)) problems.unsupported('roleRef.kind', kind, kinds)
+      const name = textAt(object, 'roleRef', 'name') ?? ''
+      if (name === '') problems.required('roleRef.name')
+      else checkName(problems, 'roleRef.name', name, pathSegment)
+      listAt(object, 'subjects').forEach((subject, index) => {
+        checkSubject(problems, `subjects[${index}]`, subject, namespaced)
+      })
+    },
+    validateUpdate(problems, object, old) {
+      if (!sameJson(object['roleRef'], old['roleRef'])) {
+        problems.invalid('roleRef', object['roleRef'], 'cannot change roleRef')
+      }
+    },
+  }
+}
+
+/** Users, groups and roles are of this group; a writer need not say so. */
+function withGroups(object: KubeObject): KubeObject {
+  const { roleRef, subjects } = object
+  const role = isObject(roleRef) && (roleRef['apiGroup'] ?? '') === '' ? { ...roleRef, apiGroup: GROUP } : roleRef
+  const listed = Array.isArray(subjects) ? { subjects: listAt(object, 'subjects').map(withGroup) } : {}
+  return { ...object, roleRef: role, ...listed }
+}
+
+function withGroup(subject: Json): Json {
+  const kind = textAt(subject, 'kind')
+  if (!isObject(subject) || (at(subject, 'apiGroup') ?? '') !== '') return subject
+  return kind === 'User' || kind === 'Group' ? { ...subject, apiGroup: GROUP } : subject
+}
+
+function checkSubject(problems: Problems, path: string, subject: Json, namespaced: boolean): void {
+  const name = textAt(subject, 'name') ?? ''
+  const group = textAt(subject, 'apiGroup') ?? ''
+  const kind = textAt(subject, 'kind') ?? ''
+  if (name === '') problems.required(`${path}.name`)
+  switch (kind) {
+    case 'ServiceAccount':
+      if (name !== '') checkName(problems, `${path}.name`, name, subdomain)
+      if (group !== '') problems.unsupported(`${path}.apiGroup`, group, [''])
+      if (!namespaced && (textAt(subject, 'namespace') ?? '') === '') problems.required(`${path}.namespace`)
+      return
+    case 'User':
+    case 'Group':
+      if (group !== GROUP) problems.unsupported(`${path}.apiGroup`, group, [GROUP])
+      return
+    default:
+      problems.unsupported(`${path}.kind`, kind, ['ServiceAccount', 'User', 'Group'])
+  }
+}

@@ -1,0 +1,29 @@
+import type { KubeObject } from '../json.ts'
+import type { NameRule } from '../names.ts'
+import type { Problems } from '../problems.ts'
+import type { Store } from '../store.ts'
+
+/** What is particular to one kind. Each function is given frozen objects and answers new ones. */
+export interface Strategy {
+  readonly name?: NameRule
+  /** Finalizers need not be of a domain. */
+  readonly anyFinalizer?: boolean
+  /** A new object may bring its status. */
+  readonly keepsStatus?: boolean
+  /** Fills what the writer left out; runs on everything that is written. */
+  readonly defaults?: (object: KubeObject) => KubeObject
+  /** `now` is a timestamp in the API's form. */
+  readonly prepareCreate?: (object: KubeObject, now: string) => KubeObject
+  readonly prepareUpdate?: (object: KubeObject, old: KubeObject) => KubeObject
+  readonly prepareStatus?: (object: KubeObject, old: KubeObject, now: string) => KubeObject
+  /** Runs on creation and on every update of the whole object. */
+  readonly validate?: (problems: Problems, object: KubeObject) => void
+  readonly validateUpdate?: (problems: Problems, object: KubeObject, old: KubeObject) => void
+  readonly validateStatus?: (problems: Problems, object: KubeObject, old: KubeObject) => void
+  /** What a writer is told without being refused. */
+  readonly warnings?: (object: KubeObject, old: KubeObject | undefined) => readonly string[]
+  /** Completes a new object by what others say, as admission plugins do. */
+  readonly complete?: (store: Store, object: KubeObject) => KubeObject
+  /** Checks against other objects, as admission plugins do; throws an ApiFailure. */
+  readonly admit?: (store: Store, object: KubeObject, old: KubeObject | undefined) => void
+}

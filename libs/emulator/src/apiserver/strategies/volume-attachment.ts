@@ -1,0 +1,69 @@
+import { at, isObject, type KubeObject, objectAt, sameJson, textAt } from '../json.ts'
+import { checkName, subdomain } from '../names.ts'
+import { META_KEPT_BY_STATUS } from '../object-meta.ts'
+import type { Problems } from '../problems.ts'
+import { checkDriverName, checkVolumeSpec } from './persistent-volume.ts'
+import type { Strategy } from './strategy.ts'
+
+const MOST_METADATA_BYTES = 256 * 1024
+const MOST_MESSAGE_BYTES = 1024
+
+/** Status writes change the status and nothing else: metadata is taken from the stored object, silently. */
+export const volumeAttachmentStrategy: Strategy = {
+  prepareCreate: (object) => ({ ...object, status: { attached: false } }),
+  prepareStatus(object, old) {
+    const metadata: Record<string, (typeof object)[string]> = { ...object.metadata }
+    for (const field of META_KEPT_BY_STATUS) {
+      if (old.metadata[field] === undefined) delete metadata[field]
+      else metadata[field] = old.metadata[field]
+    }
+    return { ...object, metadata }
+  },
+  validate(problems, object) {
+    checkDriverName(problems, 'spec.attacher', textAt(object, 'spec', 'attacher') ?? '')
+    checkSource(problems, object)
+    checkName(problems, 'spec.nodeName', textAt(object, 'spec', 'nodeName') ?? '', subdomain)
+    checkStatus(problems, object)
+  },
+  validateUpdate: checkSpecStays,
+  validateStatus(problems, object, old) {
+    checkStatus(problems, object)
+    checkSpecStays(problems, object, old)
+  },
+}
+
+function checkSpecStays(problems: Problems, object: KubeObject, old: KubeObject): void {
+  if (!sameJson(object['spec'], old['spec'])) problems.invalid('spec', object['spec'], 'field is immutable')
+}
+
+function checkSource(problems: Problems, object: KubeObject): void {
+  const volume = at(object, 'spec', 'source', 'persistentVolumeName')
+  const inline = at(object, 'spec', 'source', 'inlineVolumeSpec')
+  const rule = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName'
+  if (volume === undefined && inline === undefined) problems.required('spec.source', rule)
+  else if (volume !== undefined && inline !== undefined) problems.forbidden('spec.source', rule)
+  else if (volume === '') {
+    problems.required('spec.source.persistentVolumeName', 'must specify non empty persistentVolumeName')
+  } else if (inline !== undefined) checkVolumeSpec(problems, 'spec.source.inlineVolumeSpec', inline, true)
+  if (typeof volume === 'string') checkName(problems, 'spec.source.persistentVolumeName', volume, subdomain)
+}
+
+function checkStatus(problems: Problems, object: KubeObject): void {
+  const metadata = objectAt(object, 'status', 'attachmentMetadata') ?? {}
+  let bytes = 0
+  for (const [key, value] of Object.entries(metadata))
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(String(value))
+  if (bytes > MOST_METADATA_BYTES) problems.tooLong('status.attachmentMetadata', MOST_METADATA_BYTES)
+  for (const field of ['attachError', 'detachError']) {
+    const error = at(object, 'status', field)
+    if (!isObject(error)) continue
+    if (Buffer.byteLength(textAt(error, 'message') ?? '') > MOST_MESSAGE_BYTES) {
+      // The limit that the message names is the one of the metadata; so says the real server.
+      problems.tooLong(`status.${field}.message`, MOST_METADATA_BYTES)
+    }
+    const code = error['errorCode']
+    if (typeof code === 'number' && code < 0) {
+      problems.invalid(`status.${field}.errorCode`, code, 'must be between 0 and 2147483647, inclusive')
+    }
+  }
+}

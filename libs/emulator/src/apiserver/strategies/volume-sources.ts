@@ -1,0 +1,109 @@
+import { at, type Json, type JsonObject, objectAt, textAt } from '../json.ts'
+import type { Problems } from '../problems.ts'
+
+/** What is known of one kind of source. */
+interface SourceRule {
+  /** Its field in the spec. */
+  readonly name: string
+  /** The name under which its problems are reported, where that is another. */
+  readonly said?: string
+  /** Texts that must not be empty. */
+  readonly needs?: readonly string[]
+  readonly defaults?: JsonObject
+  /** Since when its driver is gone from Kubernetes. */
+  readonly deprecated?: string
+}
+
+/** In the order in which they are looked at: a second one is reported, the first is not. */
+const SOURCES: readonly SourceRule[] = [
+  { name: 'hostPath', needs: ['path'], defaults: { type: '' } },
+  { name: 'gcePersistentDisk', said: 'persistentDisk', needs: ['pdName'] },
+  { name: 'awsElasticBlockStore', needs: ['volumeID'] },
+  { name: 'glusterfs', needs: ['endpoints', 'path'], deprecated: 'deprecated in v1.25, non-functional in v1.26+' },
+  { name: 'flocker' },
+  { name: 'nfs', needs: ['server', 'path'] },
+  {
+    name: 'rbd',
+    needs: ['image'],
+    defaults: { keyring: '/etc/ceph/keyring', pool: 'rbd', user: 'admin' },
+    deprecated: 'deprecated in v1.28, non-functional in v1.31+',
+  },
+  { name: 'quobyte', needs: ['registry', 'volume'] },
+  { name: 'cephfs', deprecated: 'deprecated in v1.28, non-functional in v1.31+' },
+  { name: 'iscsi', needs: ['targetPortal', 'iqn'], defaults: { iscsiInterface: 'default' } },
+  { name: 'cinder', needs: ['volumeID'] },
+  { name: 'fc' },
+  { name: 'flexVolume', needs: ['driver'] },
+  { name: 'azureFile', needs: ['secretName', 'shareName'] },
+  { name: 'vsphereVolume', needs: ['volumePath'] },
+  { name: 'photonPersistentDisk', needs: ['pdID'], deprecated: 'deprecated in v1.11, non-functional in v1.16+' },
+  { name: 'portworxVolume', needs: ['volumeID'] },
+  {
+    name: 'azureDisk',
+    needs: ['diskName', 'diskURI'],
+    defaults: { cachingMode: 'ReadWrite', fsType: 'ext4', kind: 'Shared', readOnly: false },
+  },
+  {
+    name: 'scaleIO',
+    needs: ['gateway', 'system', 'volumeName'],
+    defaults: { fsType: 'xfs', storageMode: 'ThinProvisioned' },
+    deprecated: 'deprecated in v1.16, non-functional in v1.22+',
+  },
+  { name: 'local', needs: ['path'] },
+  { name: 'storageos', deprecated: 'deprecated in v1.22, non-functional in v1.25+' },
+  { name: 'csi' },
+]
+
+const AZURE_MANAGED = '/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}'
+const AZURE_BLOB = 'https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd'
+
+/** Exactly one source, and what it needs. */
+export function checkSources(problems: Problems, path: string, spec: Json | undefined): void {
+  const given = SOURCES.filter(({ name }) => at(spec, name) !== undefined)
+  if (given.length === 0) problems.required(path, 'must specify a volume type')
+  given.forEach((rule, index) => {
+    if (index > 0) problems.forbidden(`${path}.${rule.name}`, 'may not specify more than 1 volume type')
+    else checkSource(problems, path, rule, objectAt(spec, rule.name))
+  })
+}
+
+function checkSource(problems: Problems, path: string, rule: SourceRule, source: JsonObject | undefined): void {
+  const field = `${path}.${rule.said ?? rule.name}`
+  for (const needed of rule.needs ?? []) {
+    if ((textAt(source, needed) ?? '') === '') problems.required(`${field}.${needed}`)
+  }
+  if (rule.name === 'nfs' && textAt(source, 'path')?.startsWith('/') !== true) {
+    problems.invalid(`${field}.path`, textAt(source, 'path') ?? '', 'must be an absolute path')
+  }
+  if (rule.name === 'azureFile' && textAt(source, 'secretNamespace') === '')
+    problems.required(`${field}.secretNamespace`)
+  if (rule.name !== 'azureDisk') return
+  const uri = textAt(source, 'diskURI') ?? ''
+  const [start, form] = at(source, 'kind') === 'Managed' ? ['/subscriptions/', AZURE_MANAGED] : ['https://', AZURE_BLOB]
+  if (!uri.startsWith(start)) problems.unsupported(`${field}.diskURI`, uri, [form])
+}
+
+/** The source alone. A controllerExpandSecretRef may be added to a CSI source that has none. */
+export function sourceOf(spec: Json | undefined, old: Json | undefined): JsonObject {
+  const picked: Record<string, Json | undefined> = {}
+  for (const { name } of SOURCES) picked[name] = at(spec, name)
+  const csi = objectAt(spec, 'csi')
+  if (csi !== undefined && at(old, 'csi', 'controllerExpandSecretRef') === undefined) {
+    const { controllerExpandSecretRef: _added, ...rest } = csi
+    picked['csi'] = rest
+  }
+  return picked
+}
+
+/** The spec with what its source leaves to be filled in. */
+export function withSourceDefaults(spec: JsonObject): JsonObject {
+  const rule = SOURCES.find(({ name, defaults }) => defaults !== undefined && spec[name] !== undefined)
+  if (rule === undefined) return spec
+  return { ...spec, [rule.name]: { ...rule.defaults, ...objectAt(spec, rule.name) } }
+}
+
+export function sourceWarnings(spec: Json | undefined): readonly string[] {
+  return SOURCES.filter(({ name, deprecated }) => deprecated !== undefined && at(spec, name) !== undefined).map(
+    ({ name, deprecated }) => `spec.${name === 'storageos' ? 'storageOS' : name}: ${deprecated}`,
+  )
+}

@@ -1,0 +1,36 @@
+import { at, isObject, type Json, type KubeObject, listAt, objectAt, textAt } from '../json.ts'
+
+/** Containers that are ready, of all. */
+export function podReadiness(pod: KubeObject): string {
+  const ready = statuses(pod).filter(
+    (status) => at(status, 'ready') === true && isObject(at(status, 'state', 'running')),
+  )
+  return `${ready.length}/${listAt(pod, 'spec', 'containers').length}`
+}
+
+export function podRestarts(pod: KubeObject): string {
+  return String(statuses(pod).reduce<number>((sum, status) => sum + Number(at(status, 'restartCount') ?? 0), 0))
+}
+
+/** One word for the state: the phase, unless a container or the deletion says more. */
+export function podState(pod: KubeObject): string {
+  const phase = textAt(pod, 'status', 'phase') ?? ''
+  let state = textAt(pod, 'status', 'reason') || phase
+  for (const status of statuses(pod)) state = containerReason(objectAt(status, 'state')) ?? state
+  const ended = phase === 'Succeeded' || phase === 'Failed'
+  return pod.metadata.deletionTimestamp !== undefined && !ended ? 'Terminating' : state
+}
+
+function statuses(pod: KubeObject): readonly Json[] {
+  return listAt(pod, 'status', 'containerStatuses')
+}
+
+function containerReason(state: Json | undefined): string | undefined {
+  const waiting = textAt(state, 'waiting', 'reason') ?? ''
+  if (waiting !== '') return waiting
+  const terminated = objectAt(state, 'terminated')
+  if (terminated === undefined) return undefined
+  const signal = at(terminated, 'signal') ?? 0
+  const ending = signal === 0 ? `ExitCode:${String(at(terminated, 'exitCode'))}` : `Signal:${String(signal)}`
+  return textAt(terminated, 'reason') || ending
+}

@@ -1,0 +1,50 @@
+import type { Entry } from '../collection.ts'
+import { type JsonObject, type KubeObject, withMeta } from '../json.ts'
+import type { Kind } from '../kinds.ts'
+import type { Column } from './cells.ts'
+import { COLUMNS } from './columns.ts'
+
+/** How much of the object each row brings along. */
+export type RowObject = 'None' | 'Metadata' | 'Object'
+
+export interface TableOptions {
+  readonly rows: RowObject
+  readonly now: number
+  /** Frames of a watch bring the columns only once. */
+  readonly header: boolean
+}
+
+/** Some objects of a kind in the form in which kubectl prints them. */
+export function tableOf(
+  kind: Kind,
+  entries: readonly Pick<Entry, 'object'>[],
+  metadata: JsonObject,
+  options: TableOptions,
+): JsonObject {
+  const columns = COLUMNS.get(kind) ?? []
+  return {
+    kind: 'Table',
+    apiVersion: 'meta.k8s.io/v1',
+    metadata,
+    columnDefinitions: options.header ? columns.map(definition) : null,
+    rows: entries.map(({ object }) => ({
+      cells: columns.map((column) => column.cell(object, options.now)),
+      object: rowObject(object, options.rows),
+    })),
+  }
+}
+
+function definition({ name, type, format, priority }: Column): JsonObject {
+  return { name, type, format, description: name, priority }
+}
+
+function rowObject(object: KubeObject, rows: RowObject): JsonObject | null {
+  if (rows === 'None') return null
+  return rows === 'Object' ? object : partial(object)
+}
+
+/** The metadata alone. */
+export function partial(object: KubeObject): JsonObject {
+  const { metadata } = withMeta(object, {})
+  return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata }
+}

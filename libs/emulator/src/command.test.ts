@@ -1,0 +1,73 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import { SECRETS } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { type CommandOptions, readCommandLine, startCommand } from './command.ts'
+
+let directory: string
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'command-'))
+})
+afterEach(() => rm(directory, { recursive: true }))
+
+const parts = { clock: systemClock, log: silentLogger, onCrash: () => undefined }
+
+test('the options are read', async () => {
+  expect(
+    await readCommandLine(['--kubeconfig-out', 'k', '--port=8080', '--csi-socket', 's', '--data=d', '--faults', 'f']),
+  ).toEqual({
+    kubeconfigOut: 'k',
+    port: 8080,
+    csiSocket: 's',
+    data: 'd',
+    faults: 'f',
+  })
+})
+
+test('help is a text, not an end', async () => {
+  expect(await readCommandLine(['--help'])).toMatchObject({ help: expect.stringContaining('--kubeconfig-out') })
+})
+
+test.each([
+  [[], '--kubeconfig-out is required'],
+  [['--kubeconfig-out', 'k', '--colour'], 'Unknown argument: colour'],
+  [['--kubeconfig-out', 'k', '--port', 'x'], '--port must be a port number'],
+])('%j is refused', async (args, message) => {
+  await expect(readCommandLine(args)).rejects.toThrow(message)
+})
+
+function options(rest: Partial<CommandOptions> = {}): CommandOptions {
+  const kubeconfigOut = join(directory, 'kubeconfig')
+  return { kubeconfigOut, port: 0, csiSocket: undefined, faults: undefined, data: undefined, ...rest }
+}
+
+test('objects are there again in the next run, with newer versions', async () => {
+  const data = join(directory, 'data.json')
+  const first = await startCommand(options({ data }), parts)
+  const { metadata } = first.api.create(SECRETS, { metadata: { name: 's', namespace: 'other' }, data: { a: 'YQ==' } })
+  const { resourceVersion } = first.api
+  await first.stop()
+  const second = await startCommand(options({ data }), parts)
+  const found = second.api.get(SECRETS, { name: 's', namespace: 'other' })
+  await second.stop()
+  expect(found).toMatchObject({ data: { a: 'YQ==' }, metadata: { uid: metadata?.uid } })
+  expect(Number(found?.metadata?.resourceVersion)).toBeGreaterThan(Number(resourceVersion))
+})
+
+test('the kubeconfig names the server, and both servers run', async () => {
+  const running = await startCommand(options({ csiSocket: join(directory, 'csi.sock') }), parts)
+  const kubeconfig = await readFile(join(directory, 'kubeconfig'), 'utf8')
+  expect(kubeconfig).toContain(running.api.url)
+  expect(running.driver?.settings.unknownVolumes).toBe('adopt')
+  await running.stop()
+})
+
+test('files that cannot be used are named', async () => {
+  const file = join(directory, 'broken')
+  await writeFile(file, '{')
+  await expect(startCommand(options({ faults: file }), parts)).rejects.toThrow(file)
+  await expect(startCommand(options({ data: file }), parts)).rejects.toThrow(file)
+})

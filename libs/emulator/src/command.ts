@@ -1,0 +1,77 @@
+import { writeFile } from 'node:fs/promises'
+import type { Clock } from '@csi-sidecars/base'
+import type { Logger } from '@csi-sidecars/telemetry'
+import yargs from 'yargs'
+import { type ApiServer, startApiServer } from './apiserver/server.ts'
+import { type CsiDriver, startCsiDriver } from './csi-driver/server.ts'
+import { readFaultFile } from './fault-file.ts'
+
+export interface CommandOptions {
+  readonly kubeconfigOut: string
+  readonly port: number
+  readonly csiSocket: string | undefined
+  readonly faults: string | undefined
+  readonly data: string | undefined
+}
+
+/** Reads the command line. Throws with a text for people when it is wrong; undefined when only help was asked for. */
+export async function readCommandLine(args: readonly string[]): Promise<CommandOptions | { readonly help: string }> {
+  const parser = yargs([...args])
+    .scriptName('emulator')
+    .usage('$0 --kubeconfig-out FILE [options]\n\nA Kubernetes API server and a CSI driver in memory.')
+    .options({
+      'kubeconfig-out': { type: 'string', describe: 'where to write a kubeconfig for the API server' },
+      port: { type: 'number', default: 0, describe: 'port of the API server on 127.0.0.1; 0: any free one' },
+      'csi-socket': { type: 'string', describe: 'serve a CSI driver on this unix socket' },
+      faults: { type: 'string', describe: 'JSON file of faults' },
+      data: { type: 'string', describe: 'file that keeps the objects across runs' },
+    })
+    .strict()
+    .help(false)
+    .version(false)
+    .exitProcess(false)
+    .option('help', { type: 'boolean', describe: 'show this text' })
+    .fail((message, error) => {
+      throw error ?? new Error(message)
+    })
+  const read = await parser.parseAsync()
+  if (read.help === true) return { help: await parser.getHelp() }
+  const kubeconfigOut = read['kubeconfig-out']
+  if (kubeconfigOut === undefined || kubeconfigOut === '') throw new Error('--kubeconfig-out is required')
+  const { port, faults, data } = read
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error('--port must be a port number')
+  return { kubeconfigOut, port, csiSocket: read['csi-socket'], faults, data }
+}
+
+export interface Running {
+  readonly api: ApiServer
+  readonly driver: CsiDriver | undefined
+  stop(): Promise<void>
+}
+
+/** Starts what the command line asks for. `onCrash` is told when a fault has killed the driver. */
+export async function startCommand(
+  options: CommandOptions,
+  parts: { clock: Clock; log: Logger; onCrash: () => void },
+): Promise<Running> {
+  const { clock, log, onCrash } = parts
+  const faults = options.faults === undefined ? { api: [], driver: [] } : await readFaultFile(options.faults)
+  const api = await startApiServer({
+    clock,
+    log,
+    port: options.port,
+    tls: true,
+    faults: faults.api,
+    ...(options.data === undefined ? {} : { data: options.data }),
+  })
+  await writeFile(options.kubeconfigOut, api.kubeconfig(), { mode: 0o600 })
+  const { csiSocket: socket } = options
+  const driver =
+    socket === undefined
+      ? undefined
+      : await startCsiDriver({ socket, clock, faults: faults.driver, onCrash, unknownVolumes: 'adopt' })
+  const stop = async (): Promise<void> => {
+    await Promise.all([driver?.stop(), api.stop()])
+  }
+  return { api, driver, stop }
+}

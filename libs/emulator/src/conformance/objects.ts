@@ -1,0 +1,53 @@
+/** Bodies that the stories share. */
+export const DRIVER = 'csi.example.com'
+export const CORE = '/api/v1'
+export const STORAGE = '/apis/storage.k8s.io/v1'
+export const RBAC = '/apis/rbac.authorization.k8s.io/v1'
+export const IN_DEFAULT = `${CORE}/namespaces/default`
+
+type Fields = Readonly<Record<string, unknown>>
+
+export function volume(name: string, spec: Fields = {}, metadata: Fields = {}): Fields {
+  const csi = { driver: DRIVER, volumeHandle: `handle-of-${name}` }
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name, ...metadata },
+    spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], csi, ...spec },
+  }
+}
+
+export function claim(name: string, spec: Fields = {}, metadata: Fields = {}): Fields {
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name, ...metadata },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
+  }
+}
+
+export function attachment(name: string, spec: Fields = {}, rest: Fields = {}): Fields {
+  return {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'VolumeAttachment',
+    metadata: { name },
+    spec: { attacher: DRIVER, nodeName: 'node-1', source: { persistentVolumeName: 'pv-1' }, ...spec },
+    ...rest,
+  }
+}
+
+export function storageClass(name: string, rest: Fields = {}): Fields {
+  return { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata: { name }, provisioner: DRIVER, ...rest }
+}
+
+export function pod(name: string, spec: Fields = {}): Fields {
+  const containers = [{ name: 'main', image: 'none' }]
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: { containers, ...spec } }
+}
+
+export function configMap(name: string, rest: Fields = {}): Fields {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, ...rest }
+}
+
+/** Status of a bound claim of one gibibyte. */
+export const BOUND = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } }

@@ -1,0 +1,127 @@
+import { Agent, request as askHttp, type IncomingMessage } from 'node:http'
+import { request as askHttps, Agent as SecureAgent } from 'node:https'
+import { normalised } from './normalise.ts'
+import type { Answer, Step, Story, Told } from './story.ts'
+
+/** A server to ask. Both users exist there; `alice` may do nothing. */
+export interface Server {
+  readonly url: string
+  readonly tokens: { readonly admin: string; readonly alice: string }
+}
+
+/** Tells all stories to a server and returns its answers in order. */
+export async function runConformance(server: Server, stories: readonly Story[]): Promise<readonly Told[]> {
+  const told: Told[] = []
+  for (const story of stories) {
+    const teller = new Teller(server)
+    for (const step of story.steps) {
+      const answer = await teller.tell(step)
+      told.push({ story: story.name, asked: step.ask, answer: normalised(answer, step.only) })
+    }
+    await teller.clean()
+  }
+  return told
+}
+
+const AGENT = new Agent({ keepAlive: true })
+/** The servers of tests sign for themselves. */
+const SECURE_AGENT = new SecureAgent({ keepAlive: true, rejectUnauthorized: false })
+
+const BODY_TYPES = {
+  body: 'application/json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+} as const
+
+class Teller {
+  readonly #server: Server
+  readonly #kept = new Map<string, unknown>()
+  readonly #created: string[] = []
+
+  constructor(server: Server) {
+    this.#server = server
+  }
+
+  async tell(step: Step): Promise<Answer> {
+    const [method = 'GET', path = '/'] = this.#filled(step.ask).split(' ')
+    const answer = await ask(this.#server, { ...step, method, path, ...this.#bodyOf(step) })
+    if (step.keep !== undefined) this.#kept.set(step.keep, answer.body)
+    const name: unknown = Reflect.get(Object(Reflect.get(Object(answer.body), 'metadata')), 'name')
+    if (answer.code === 201 && method === 'POST' && typeof name === 'string') {
+      this.#created.push(`${path.split('?')[0]}/${name}`)
+    }
+    if (answer.code === 201 && method === 'PUT') this.#created.push(String(path.split('?')[0]))
+    return answer
+  }
+
+  /** Removes what the story made, newest first. */
+  async clean(): Promise<void> {
+    for (const path of this.#created.reverse()) {
+      const finalizers = { text: '{"metadata":{"finalizers":null}}', contentType: BODY_TYPES.merge }
+      await ask(this.#server, { ask: '', method: 'PATCH', path, ...finalizers })
+      await ask(this.#server, { ask: '', method: 'DELETE', path: `${path}?gracePeriodSeconds=0` })
+    }
+  }
+
+  #bodyOf(step: Step): { text?: string; contentType?: string } {
+    if (step.text !== undefined) return { text: step.text, contentType: step.type ?? BODY_TYPES.body }
+    for (const kind of ['body', 'merge', 'strategic', 'json'] as const) {
+      if (step[kind] === undefined) continue
+      return { text: this.#filled(JSON.stringify(step[kind])), contentType: step.type ?? BODY_TYPES[kind] }
+    }
+    return step.type === undefined ? {} : { contentType: step.type }
+  }
+
+  #filled(text: string): string {
+    return text.replace(/@(\w+)((?:\.\w+)+)/g, (whole, name: string, path: string) => {
+      let here = this.#kept.get(name)
+      if (here === undefined) return whole
+      for (const key of path.slice(1).split('.')) here = Reflect.get(Object(here), key)
+      return String(here)
+    })
+  }
+}
+
+interface Question extends Step {
+  readonly method: string
+  readonly path: string
+  readonly contentType?: string
+}
+
+function ask(server: Server, question: Question): Promise<Answer> {
+  const { method, path, text, contentType, accept = 'application/json', as, frames } = question
+  const tokens = { ...server.tokens, nobody: 'a-wrong-token' }
+  const headers: Record<string, string | number> = { accept }
+  if (as !== 'anonymous') headers['authorization'] = `Bearer ${tokens[as ?? 'admin']}`
+  if (contentType !== undefined) headers['content-type'] = contentType
+  if (text !== undefined) headers['content-length'] = Buffer.byteLength(text)
+  return new Promise((resolve, reject) => {
+    const secure = server.url.startsWith('https:')
+    const send = secure ? askHttps : askHttp
+    const request = send(server.url + path, { method, headers, agent: secure ? SECURE_AGENT : AGENT })
+    request.on('error', reject)
+    request.on('response', (response) => {
+      read(response, frames)
+        .then(resolve, reject)
+        // A watch is left in the middle; other connections serve the next request.
+        .finally(() => (frames === undefined ? undefined : request.destroy()))
+    })
+    request.end(text)
+  })
+}
+
+async function read(response: IncomingMessage, frames: number | undefined): Promise<Answer> {
+  let text = ''
+  for await (const chunk of response) {
+    text += String(chunk)
+    if (frames !== undefined && text.split('\n').length > frames) break
+  }
+  const { statusCode: code = 0, headers } = response
+  const warnings = headers['warning'] === undefined ? {} : { warnings: [String(headers['warning'])] }
+  const type = headers['content-type'] ?? ''
+  if (!type.startsWith('application/json')) return { code, body: text, ...warnings }
+  if (frames === undefined || code !== 200) return { code, body: JSON.parse(text) as unknown, ...warnings }
+  const lines = text.split('\n').slice(0, frames)
+  return { code, body: lines.map((line) => JSON.parse(line) as unknown), ...warnings }
+}

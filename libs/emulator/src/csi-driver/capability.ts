@@ -1,0 +1,28 @@
+import { type VolumeCapability, VolumeCapability_AccessMode_Mode } from '@csi-sidecars/csi-proto'
+import { invalidArgument } from './driver-failure.ts'
+
+const MULTI_NODE: ReadonlySet<number> = new Set([
+  VolumeCapability_AccessMode_Mode.MULTI_NODE_READER_ONLY,
+  VolumeCapability_AccessMode_Mode.MULTI_NODE_SINGLE_WRITER,
+  VolumeCapability_AccessMode_Mode.MULTI_NODE_MULTI_WRITER,
+])
+
+/** Whether a volume with this capability may be attached to several nodes. */
+export function isMultiNode(capability: VolumeCapability): boolean {
+  return MULTI_NODE.has(capability.accessMode?.mode ?? VolumeCapability_AccessMode_Mode.UNKNOWN)
+}
+
+/** A capability that says how the volume is accessed and by whom. */
+export function requireCapability(capability: VolumeCapability | undefined): VolumeCapability {
+  if (capability === undefined) throw invalidArgument('volume_capability is required')
+  if (capability.accessType === undefined) throw invalidArgument('volume_capability.access_type is required')
+  if ((capability.accessMode?.mode ?? 0) === VolumeCapability_AccessMode_Mode.UNKNOWN) {
+    throw invalidArgument('volume_capability.access_mode is required')
+  }
+  return capability
+}
+
+/** Same access type and mode; file system and flags may differ as the node sees fit. */
+export function isCompatible(a: VolumeCapability, b: VolumeCapability): boolean {
+  return a.accessType?.$case === b.accessType?.$case && a.accessMode?.mode === b.accessMode?.mode
+}

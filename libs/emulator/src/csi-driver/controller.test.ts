@@ -1,0 +1,246 @@
+import { VolumeCapability_AccessMode_Mode as Mode, type VolumeCapability } from '@csi-sidecars/csi-proto'
+import { status } from '@grpc/grpc-js'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { Controller } from './controller.ts'
+import { DriverFailure } from './driver-failure.ts'
+import { Node } from './node.ts'
+import { DEFAULT_SETTINGS, type DriverSettings } from './settings.ts'
+import { Volumes } from './volumes.ts'
+
+let settings: DriverSettings
+let volumes: Volumes
+let controller: Controller
+let node: Node
+
+beforeEach(() => {
+  settings = { ...DEFAULT_SETTINGS, nodes: ['n1', 'n2'] }
+  volumes = new Volumes(settings)
+  controller = new Controller(settings, volumes)
+  node = new Node(settings, volumes)
+})
+
+const capability = (mode: Mode = Mode.SINGLE_NODE_WRITER): VolumeCapability => ({
+  accessType: { $case: 'mount', value: { fsType: 'ext4', mountFlags: [], volumeMountGroup: '' } },
+  accessMode: { mode },
+})
+
+function create(name: string, requiredBytes = 10n, limitBytes = 0n): string {
+  const { volume } = controller.CreateVolume({
+    name,
+    capacityRange: { requiredBytes, limitBytes },
+    volumeCapabilities: [capability()],
+    parameters: {},
+    secrets: {},
+    volumeContentSource: undefined,
+    accessibilityRequirements: undefined,
+    mutableParameters: {},
+  })
+  return volume?.volumeId ?? ''
+}
+
+function publish(volumeId: string, nodeId = 'n1', mode?: Mode, readonly = false): unknown {
+  return controller.ControllerPublishVolume({
+    volumeId,
+    nodeId,
+    volumeCapability: capability(mode),
+    readonly,
+    secrets: {},
+    volumeContext: {},
+  })
+}
+
+const unpublish = (volumeId: string, nodeId: string): unknown =>
+  controller.ControllerUnpublishVolume({ volumeId, nodeId, secrets: {} })
+const expand = (volumeId: string, requiredBytes: bigint, limitBytes = 0n): unknown =>
+  controller.ControllerExpandVolume({
+    volumeId,
+    capacityRange: { requiredBytes, limitBytes },
+    secrets: {},
+    volumeCapability: undefined,
+  })
+
+/** The code with which a call is refused. */
+function refusal(call: () => unknown): string {
+  try {
+    call()
+  } catch (error) {
+    if (error instanceof DriverFailure) return status[error.code] ?? String(error.code)
+    throw error
+  }
+  return 'OK'
+}
+
+describe('volumes', () => {
+  it('are made once for each name', () => {
+    const id = create('a', 10n)
+    expect(create('a', 10n)).toBe(id)
+    expect(create('b')).not.toBe(id)
+    expect(refusal(() => create('a', 11n))).toBe('ALREADY_EXISTS')
+    expect(refusal(() => create('a', 1n, 5n))).toBe('ALREADY_EXISTS')
+    expect(refusal(() => create(''))).toBe('INVALID_ARGUMENT')
+    expect(refusal(() => create('c', 2n ** 60n))).toBe('OUT_OF_RANGE')
+    expect(refusal(() => create('c', 10n, 5n))).toBe('OUT_OF_RANGE')
+  })
+
+  it('are deleted when no node has them, and again without harm', () => {
+    const id = create('a')
+    publish(id)
+    expect(refusal(() => controller.DeleteVolume({ volumeId: id, secrets: {} }))).toBe('FAILED_PRECONDITION')
+    unpublish(id, 'n1')
+    controller.DeleteVolume({ volumeId: id, secrets: {} })
+    expect(refusal(() => controller.DeleteVolume({ volumeId: id, secrets: {} }))).toBe('OK')
+    expect(volumes.all).toEqual([])
+  })
+
+  it('are listed in pages, with the nodes that have them', () => {
+    for (const name of ['a', 'b', 'c']) publish(create(name), name === 'b' ? 'n2' : 'n1')
+    const first = controller.ListVolumes({ maxEntries: 2, startingToken: '' })
+    const rest = controller.ListVolumes({ maxEntries: 2, startingToken: first.nextToken })
+    expect([...first.entries, ...rest.entries].map((entry) => entry.status?.publishedNodeIds)).toEqual([
+      ['n1'],
+      ['n2'],
+      ['n1'],
+    ])
+    expect(rest.nextToken).toBe('')
+    expect(refusal(() => controller.ListVolumes({ maxEntries: 1, startingToken: 'x' }))).toBe('ABORTED')
+    settings.controller = ['LIST_VOLUMES']
+    expect(controller.ListVolumes({ maxEntries: 0, startingToken: '' }).entries[0]?.status?.publishedNodeIds).toEqual(
+      [],
+    )
+  })
+})
+
+describe('publishing', () => {
+  it.each<[string, () => unknown, string]>([
+    ['a volume that is unknown', () => publish('nothing'), 'NOT_FOUND'],
+    ['to a node that is unknown', () => publish(create('a'), 'n9'), 'NOT_FOUND'],
+    ['without a node', () => publish(create('a'), ''), 'INVALID_ARGUMENT'],
+    ['without an access mode', () => publish(create('a'), 'n1', Mode.UNKNOWN), 'INVALID_ARGUMENT'],
+    ['to a second node', () => [publish(create('a')), publish(create('a'), 'n2')], 'FAILED_PRECONDITION'],
+    ['to the same node in the same way', () => [publish(create('a')), publish(create('a'))], 'OK'],
+    [
+      'to the same node for reading only',
+      () => [publish(create('a')), publish(create('a'), 'n1', undefined, true)],
+      'ALREADY_EXISTS',
+    ],
+    [
+      'to many nodes',
+      () => [
+        publish(create('a'), 'n1', Mode.MULTI_NODE_MULTI_WRITER),
+        publish(create('a'), 'n2', Mode.MULTI_NODE_MULTI_WRITER),
+      ],
+      'OK',
+    ],
+  ])('%s', (_what, call, expected) => {
+    expect(refusal(call)).toBe(expected)
+  })
+
+  it('is limited for each node', () => {
+    settings.maxVolumesPerNode = 1
+    publish(create('a'))
+    expect(refusal(() => publish(create('b')))).toBe('RESOURCE_EXHAUSTED')
+    expect(refusal(() => publish(create('b'), 'n2'))).toBe('OK')
+  })
+
+  it('ends for one node or for all, and for what was never there', () => {
+    const id = create('a')
+    publish(id, 'n1', Mode.MULTI_NODE_MULTI_WRITER)
+    publish(id, 'n2', Mode.MULTI_NODE_MULTI_WRITER)
+    unpublish(id, 'n1')
+    expect([...(volumes.get(id)?.attachments.keys() ?? [])]).toEqual(['n2'])
+    unpublish(id, '')
+    expect(volumes.get(id)?.attachments.size).toBe(0)
+    expect(refusal(() => unpublish('nothing', 'n1'))).toBe('OK')
+    expect(refusal(() => unpublish('', 'n1'))).toBe('INVALID_ARGUMENT')
+  })
+
+  it('takes on volumes that it does not know, where the settings say so', () => {
+    settings.unknownVolumes = 'adopt'
+    expect(refusal(() => publish('foreign'))).toBe('OK')
+    expect(volumes.get('foreign')?.attachments.has('n1')).toBe(true)
+  })
+})
+
+describe('expanding and modifying', () => {
+  it('grows, never shrinks, and says what is left for the node', () => {
+    const id = create('a', 10n)
+    expect(expand(id, 20n)).toEqual({ capacityBytes: 20n, nodeExpansionRequired: true })
+    expect(expand(id, 5n)).toEqual({ capacityBytes: 20n, nodeExpansionRequired: true })
+    settings.nodeExpansion = false
+    expect(expand(id, 30n)).toEqual({ capacityBytes: 30n, nodeExpansionRequired: false })
+    expect(refusal(() => expand(id, 50n, 40n))).toBe('OUT_OF_RANGE')
+  })
+
+  it('expands offline only, where the settings say so', () => {
+    settings.expansion = 'OFFLINE'
+    const id = create('a')
+    publish(id)
+    expect(refusal(() => expand(id, 20n))).toBe('FAILED_PRECONDITION')
+    unpublish(id, 'n1')
+    expect(refusal(() => expand(id, 20n))).toBe('OK')
+  })
+
+  it('merges the parameters that there are, and refuses others', () => {
+    settings.mutableParameters = ['iops']
+    const id = create('a')
+    controller.ControllerModifyVolume({ volumeId: id, secrets: {}, mutableParameters: { iops: '5' } })
+    expect(volumes.get(id)?.mutableParameters).toEqual({ iops: '5' })
+    const wrong = { volumeId: id, secrets: {}, mutableParameters: { colour: 'red' } }
+    expect(refusal(() => controller.ControllerModifyVolume(wrong))).toBe('INVALID_ARGUMENT')
+  })
+
+  it('lacks what is switched off', () => {
+    settings.controller = []
+    expect(refusal(() => expand('x', 1n))).toBe('UNIMPLEMENTED')
+    expect(refusal(() => publish('x'))).toBe('UNIMPLEMENTED')
+    expect(controller.ControllerGetCapabilities()).toEqual({ capabilities: [] })
+  })
+})
+
+describe('the node', () => {
+  const place = (volumeId: string, targetPath: string, mode?: Mode): unknown =>
+    node.NodePublishVolume({
+      volumeId,
+      targetPath,
+      stagingTargetPath: '/stage',
+      publishContext: {},
+      volumeCapability: capability(mode),
+      readonly: false,
+      secrets: {},
+      volumeContext: {},
+    })
+
+  it('keeps account of what is where', () => {
+    const id = create('a')
+    const stats = (volumePath: string): unknown =>
+      node.NodeGetVolumeStats({ volumeId: id, volumePath, stagingTargetPath: '' })
+    expect(refusal(() => stats('/pod'))).toBe('NOT_FOUND')
+    place(id, '/pod')
+    expect(stats('/pod')).toMatchObject({ usage: [{ total: 10n }] })
+    node.NodeUnpublishVolume({ volumeId: id, targetPath: '/pod' })
+    expect(refusal(() => stats('/pod'))).toBe('NOT_FOUND')
+  })
+
+  it('has a single writer where the mode says so', () => {
+    const id = create('a')
+    place(id, '/one', Mode.SINGLE_NODE_SINGLE_WRITER)
+    expect(refusal(() => place(id, '/one', Mode.SINGLE_NODE_SINGLE_WRITER))).toBe('OK')
+    expect(refusal(() => place(id, '/two', Mode.SINGLE_NODE_SINGLE_WRITER))).toBe('FAILED_PRECONDITION')
+  })
+
+  it('expands up to what the controller has made of the volume', () => {
+    const id = create('a', 10n)
+    place(id, '/pod')
+    const grow = (requiredBytes: bigint): unknown =>
+      node.NodeExpandVolume({
+        volumeId: id,
+        volumePath: '/pod',
+        stagingTargetPath: '',
+        capacityRange: { requiredBytes, limitBytes: 0n },
+        volumeCapability: undefined,
+        secrets: {},
+      })
+    expect(grow(10n)).toEqual({ capacityBytes: 10n })
+    expect(refusal(() => grow(11n))).toBe('OUT_OF_RANGE')
+  })
+})

@@ -1,0 +1,56 @@
+import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
+
+export type CodeName = keyof typeof status
+
+/** A call that ends with a gRPC code other than OK. */
+export class DriverFailure extends Error {
+  override readonly name = 'DriverFailure'
+  readonly code: number
+  readonly retryAfterMs: number | undefined
+
+  constructor(code: CodeName | number, message: string, options: { retryAfterMs?: number | undefined } = {}) {
+    super(message)
+    this.code = typeof code === 'number' ? code : status[code]
+    this.retryAfterMs = options.retryAfterMs
+  }
+
+  /** As grpc-js wants to be told. A retry delay travels as google.rpc.RetryInfo. */
+  toServiceError(): ServiceError {
+    const metadata = new Metadata()
+    if (this.retryAfterMs !== undefined) {
+      metadata.set('grpc-status-details-bin', statusDetails(this.code, this.message, this.retryAfterMs))
+    }
+    return Object.assign(new Error(this.message), { code: this.code, details: this.message, metadata })
+  }
+}
+
+export function invalidArgument(message: string): DriverFailure {
+  return new DriverFailure('INVALID_ARGUMENT', message)
+}
+
+/** google.rpc.Status { code, message, details: [ Any { RetryInfo { retry_delay } } ] }, written by hand: it is the only one. */
+function statusDetails(code: number, message: string, retryAfterMs: number): Buffer {
+  const seconds = Math.floor(retryAfterMs / 1000)
+  const duration = Buffer.concat([varintField(1, seconds), varintField(2, Math.round((retryAfterMs % 1000) * 1e6))])
+  const retryInfo = bytesField(1, duration)
+  const any = Buffer.concat([
+    bytesField(1, Buffer.from('type.googleapis.com/google.rpc.RetryInfo')),
+    bytesField(2, retryInfo),
+  ])
+  return Buffer.concat([varintField(1, code), bytesField(2, Buffer.from(message)), bytesField(3, any)])
+}
+
+function varintField(number: number, value: number): Buffer {
+  return Buffer.from([number << 3, ...varint(value)])
+}
+
+function bytesField(number: number, value: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([(number << 3) | 2, ...varint(value.length)]), value])
+}
+
+function varint(value: number): readonly number[] {
+  const bytes: number[] = []
+  let rest = value
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80)
+  return [...bytes, rest]
+}

@@ -1,0 +1,35 @@
+import {
+  type GetPluginCapabilitiesResponse,
+  type GetPluginInfoResponse,
+  PluginCapability_Service_Type,
+  PluginCapability_VolumeExpansion_Type,
+  type ProbeResponse,
+} from '@csi-sidecars/csi-proto'
+import type { DriverSettings } from './settings.ts'
+
+/** The Identity service. */
+export class Identity {
+  readonly #settings: DriverSettings
+
+  constructor(settings: DriverSettings) {
+    this.#settings = settings
+  }
+
+  GetPluginInfo(): GetPluginInfoResponse {
+    return { name: this.#settings.name, vendorVersion: this.#settings.version, manifest: {} }
+  }
+
+  GetPluginCapabilities(): GetPluginCapabilitiesResponse {
+    const { plugin, expansion } = this.#settings
+    const services = plugin.map((each) => ({
+      type: { $case: 'service' as const, value: { type: PluginCapability_Service_Type[each] } },
+    }))
+    if (expansion === undefined) return { capabilities: services }
+    const value = { type: PluginCapability_VolumeExpansion_Type[expansion] }
+    return { capabilities: [...services, { type: { $case: 'volumeExpansion', value } }] }
+  }
+
+  Probe(): ProbeResponse {
+    return { ready: this.#settings.ready }
+  }
+}

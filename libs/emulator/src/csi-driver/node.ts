@@ -1,0 +1,137 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  type NodeExpandVolumeRequest,
+  type NodeExpandVolumeResponse,
+  type NodeGetCapabilitiesResponse,
+  type NodeGetInfoResponse,
+  type NodeGetVolumeStatsRequest,
+  type NodeGetVolumeStatsResponse,
+  type NodePublishVolumeRequest,
+  type NodePublishVolumeResponse,
+  NodeServiceCapability_RPC_Type,
+  type NodeStageVolumeRequest,
+  type NodeStageVolumeResponse,
+  type NodeUnpublishVolumeRequest,
+  type NodeUnpublishVolumeResponse,
+  type NodeUnstageVolumeRequest,
+  type NodeUnstageVolumeResponse,
+  type VolumeCapability,
+  VolumeCapability_AccessMode_Mode,
+  VolumeUsage_Unit,
+} from '@csi-sidecars/csi-proto'
+import { isCompatible, requireCapability } from './capability.ts'
+import { DriverFailure, invalidArgument } from './driver-failure.ts'
+import type { DriverSettings, NodeCapability } from './settings.ts'
+import type { Volumes } from './volumes.ts'
+
+/** A file for a device, a directory for a file system; what is there already stays. */
+function makeTarget(path: string, capability: VolumeCapability): void {
+  if (capability.accessType?.$case === 'block') writeFileSync(path, '', { flag: 'a' })
+  else mkdirSync(path, { recursive: true })
+}
+
+/** The Node service. Nothing is mounted: it keeps account of what would be. */
+export class Node {
+  readonly #settings: DriverSettings
+  readonly #volumes: Volumes
+
+  constructor(settings: DriverSettings, volumes: Volumes) {
+    this.#settings = settings
+    this.#volumes = volumes
+  }
+
+  NodeGetCapabilities(): NodeGetCapabilitiesResponse {
+    const capabilities = this.#settings.node.map((each) => ({
+      type: { $case: 'rpc' as const, value: { type: NodeServiceCapability_RPC_Type[each] } },
+    }))
+    return { capabilities }
+  }
+
+  NodeGetInfo(): NodeGetInfoResponse {
+    const { nodeId, maxVolumesPerNode } = this.#settings
+    return { nodeId, maxVolumesPerNode: BigInt(maxVolumesPerNode), accessibleTopology: undefined }
+  }
+
+  NodeStageVolume(request: NodeStageVolumeRequest): NodeStageVolumeResponse {
+    this.#needs('STAGE_UNSTAGE_VOLUME')
+    if (request.volumeId === '') throw invalidArgument('volume_id is required')
+    if (request.stagingTargetPath === '') throw invalidArgument('staging_target_path is required')
+    const capability = requireCapability(request.volumeCapability)
+    const volume = this.#volumes.require(request.volumeId)
+    const staged = volume.staged.get(request.stagingTargetPath)
+    if (staged !== undefined && !isCompatible(staged, capability)) {
+      throw new DriverFailure('ALREADY_EXISTS', `volume ${volume.id} is staged in another way`)
+    }
+    volume.staged.set(request.stagingTargetPath, capability)
+    return {}
+  }
+
+  NodeUnstageVolume(request: NodeUnstageVolumeRequest): NodeUnstageVolumeResponse {
+    this.#needs('STAGE_UNSTAGE_VOLUME')
+    if (request.stagingTargetPath === '') throw invalidArgument('staging_target_path is required')
+    this.#volumes.require(request.volumeId).staged.delete(request.stagingTargetPath)
+    return {}
+  }
+
+  NodePublishVolume(request: NodePublishVolumeRequest): NodePublishVolumeResponse {
+    if (request.volumeId === '') throw invalidArgument('volume_id is required')
+    if (request.targetPath === '') throw invalidArgument('target_path is required')
+    const capability = requireCapability(request.volumeCapability)
+    if (this.#settings.node.includes('STAGE_UNSTAGE_VOLUME') && request.stagingTargetPath === '') {
+      throw invalidArgument('staging_target_path is required')
+    }
+    const volume = this.#volumes.require(request.volumeId)
+    const mounted = volume.mounted.get(request.targetPath)
+    if (mounted !== undefined && !isCompatible(mounted, capability)) {
+      throw new DriverFailure('ALREADY_EXISTS', `volume ${volume.id} is published in another way`)
+    }
+    const elsewhere = volume.mounted.size > (mounted === undefined ? 0 : 1)
+    if (elsewhere && capability.accessMode?.mode === VolumeCapability_AccessMode_Mode.SINGLE_NODE_SINGLE_WRITER) {
+      throw new DriverFailure('FAILED_PRECONDITION', `volume ${volume.id} has its single writer at another path`)
+    }
+    if (this.#settings.makesTargets) makeTarget(request.targetPath, capability)
+    volume.mounted.set(request.targetPath, capability)
+    return {}
+  }
+
+  NodeUnpublishVolume(request: NodeUnpublishVolumeRequest): NodeUnpublishVolumeResponse {
+    if (request.volumeId === '') throw invalidArgument('volume_id is required')
+    if (request.targetPath === '') throw invalidArgument('target_path is required')
+    this.#volumes.require(request.volumeId).mounted.delete(request.targetPath)
+    if (this.#settings.makesTargets) rmSync(request.targetPath, { recursive: true, force: true })
+    return {}
+  }
+
+  NodeGetVolumeStats(request: NodeGetVolumeStatsRequest): NodeGetVolumeStatsResponse {
+    this.#needs('GET_VOLUME_STATS')
+    const volume = this.#placed(request.volumeId, request.volumePath)
+    return {
+      usage: [{ unit: VolumeUsage_Unit.BYTES, total: volume.capacityBytes, available: volume.capacityBytes, used: 0n }],
+    }
+  }
+
+  NodeExpandVolume(request: NodeExpandVolumeRequest): NodeExpandVolumeResponse {
+    this.#needs('EXPAND_VOLUME')
+    const volume = this.#placed(request.volumeId, request.volumePath)
+    const asked = request.capacityRange?.requiredBytes ?? 0n
+    if (asked > volume.capacityBytes) {
+      throw new DriverFailure('OUT_OF_RANGE', `volume ${volume.id} has ${volume.capacityBytes} bytes`)
+    }
+    return { capacityBytes: volume.capacityBytes }
+  }
+
+  /** The volume, if it is staged or published at the path. */
+  #placed(volumeId: string, path: string): ReturnType<Volumes['require']> {
+    if (volumeId === '') throw invalidArgument('volume_id is required')
+    if (path === '') throw invalidArgument('volume_path is required')
+    const volume = this.#volumes.require(volumeId)
+    if (volume.staged.has(path) || volume.mounted.has(path)) return volume
+    throw new DriverFailure('NOT_FOUND', `volume ${volumeId} is not at ${path}`)
+  }
+
+  #needs(capability: NodeCapability): void {
+    if (!this.#settings.node.includes(capability)) {
+      throw new DriverFailure('UNIMPLEMENTED', `the driver lacks ${capability}`)
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import { ControllerExpandVolume, ControllerPublishVolume, ListVolumes, type UnaryMethod } from '@csi-sidecars/csi-proto'
+import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { type CsiDriver, startCsiDriver } from './server.ts'
+
+let directory: string
+let driver: CsiDriver
+let client: Client
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'driver-'))
+  driver = await startCsiDriver({ socket: join(directory, 'csi.sock'), nodes: ['n1', 'n2'] })
+  driver.volumes.add({ id: 'v1', name: 'v1', capacityBytes: 10n })
+  client = new Client(`unix:${driver.socket}`, credentials.createInsecure())
+})
+
+afterEach(async () => {
+  client.close()
+  await driver.stop()
+  rmSync(directory, { recursive: true })
+})
+
+function call<Q, R>(method: UnaryMethod<Q, R>, request: Q, timeoutMs = 5_000): Promise<R> {
+  const deadline = systemClock.now() + timeoutMs
+  return new Promise((resolve, reject) => {
+    const { path, requestSerialize, responseDeserialize } = method
+    client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, { deadline }, (error, response) => {
+      if (error !== null || response === undefined) reject(error)
+      else resolve(response)
+    })
+  })
+}
+
+const code = (error: unknown): number => (error as ServiceError).code
+
+const publication = (nodeId: string, mode: 1 | 5 = 1) => ({
+  volumeId: 'v1',
+  nodeId,
+  volumeCapability: { accessType: { $case: 'block' as const, value: {} }, accessMode: { mode } },
+  readonly: false,
+  secrets: {},
+  volumeContext: {},
+})
+
+test('a second publish to the same node is as good as the first, one to another node is refused', async () => {
+  await call(ControllerPublishVolume, publication('n1'))
+  await call(ControllerPublishVolume, publication('n1'))
+  expect(await call(ControllerPublishVolume, publication('n2')).catch(code)).toBe(status.FAILED_PRECONDITION)
+  expect(await call(ControllerPublishVolume, publication('n1', 5)).catch(code)).toBe(status.ALREADY_EXISTS)
+  expect(await call(ControllerPublishVolume, publication('n9')).catch(code)).toBe(status.NOT_FOUND)
+  const { entries } = await call(ListVolumes, { maxEntries: 0, startingToken: '' })
+  expect(entries).toMatchObject([{ volume: { volumeId: 'v1' }, status: { publishedNodeIds: ['n1'] } }])
+})
+
+test('the log has the deadline, the times and the code of each call', async () => {
+  await call(ControllerPublishVolume, publication('n1'), 3_000)
+  const [logged] = driver.calls
+  expect(logged).toMatchObject({
+    method: 'ControllerPublishVolume',
+    code: 0,
+    request: { volumeId: 'v1', nodeId: 'n1' },
+  })
+  expect(logged?.deadlineMs).toBeGreaterThan(2_000)
+  expect(logged?.deadlineMs).toBeLessThanOrEqual(3_000)
+  expect(logged?.end).toBeGreaterThanOrEqual(logged?.start ?? Infinity)
+})
+
+test('a rule fails a call, with the effect when it says so', async () => {
+  driver.faults.add({
+    times: 1,
+    action: { do: 'fail', code: 'ABORTED', message: 'no', retryAfterMs: 1500, applied: true },
+  })
+  const error = await call(ControllerPublishVolume, publication('n1')).catch((thrown: ServiceError) => thrown)
+  expect(error).toMatchObject({ code: status.ABORTED, details: 'no' })
+  expect(driver.volumes.get('v1')?.attachments.has('n1')).toBe(true)
+})
+
+test('a call that hangs ends with its deadline', async () => {
+  driver.faults.add({ action: { do: 'hang' } })
+  expect(await call(ControllerPublishVolume, publication('n1'), 100).catch(code)).toBe(status.DEADLINE_EXCEEDED)
+  await driver.log.until({ code: status.CANCELLED })
+})
+
+test('a crash after the effect breaks the call, and the volume is still attached after the restart', async () => {
+  driver.faults.add({ match: { volumeId: 'v1' }, times: 1, action: { do: 'crash', applied: true } })
+  expect(await call(ControllerPublishVolume, publication('n1')).catch(code)).toBe(status.UNAVAILABLE)
+  await driver.restart()
+  client.close()
+  client = new Client(`unix:${driver.socket}`, credentials.createInsecure())
+  const { entries } = await call(ListVolumes, { maxEntries: 0, startingToken: '' })
+  expect(entries[0]?.status?.publishedNodeIds).toEqual(['n1'])
+})
+
+test('a method can be scripted, and a capability taken away', async () => {
+  const request = {
+    volumeId: 'v1',
+    capacityRange: { requiredBytes: 20n, limitBytes: 0n },
+    secrets: {},
+    volumeCapability: undefined,
+  }
+  driver.script('ControllerExpandVolume', () => ({ capacityBytes: 99n, nodeExpansionRequired: false }))
+  expect(await call(ControllerExpandVolume, request)).toEqual({ capacityBytes: 99n, nodeExpansionRequired: false })
+  driver.script('ControllerExpandVolume', undefined)
+  expect(await call(ControllerExpandVolume, request)).toEqual({ capacityBytes: 20n, nodeExpansionRequired: true })
+  driver.settings.controller = []
+  expect(await call(ControllerExpandVolume, request).catch(code)).toBe(status.UNIMPLEMENTED)
+})

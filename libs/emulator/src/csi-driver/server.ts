@@ -1,0 +1,191 @@
+import { type Clock, systemClock } from '@csi-sidecars/base'
+import { ControllerService, IdentityService, NodeService } from '@csi-sidecars/csi-proto'
+import { type ServerUnaryCall, type ServiceDefinition, type sendUnaryData, status } from '@grpc/grpc-js'
+import { CallLog, type DriverCall } from './call-log.ts'
+import { Controller } from './controller.ts'
+import { DriverFailure } from './driver-failure.ts'
+import {
+  createDriverFaults,
+  type DriverFaults,
+  type DriverRule,
+  type DriverStrike,
+  type DriverSubject,
+} from './driver-faults.ts'
+import { Identity } from './identity.ts'
+import { type Listener, listen, type Service } from './listener.ts'
+import { Node } from './node.ts'
+import { DEFAULT_SETTINGS, type DriverSettings } from './settings.ts'
+import { Volumes } from './volumes.ts'
+
+export interface CsiDriverOptions extends Partial<DriverSettings> {
+  /** The path of its unix socket. */
+  readonly socket: string
+  readonly clock?: Clock
+  readonly faults?: readonly DriverRule[]
+  /** Told when a fault has let the driver die, for a process that should die with it. */
+  readonly onCrash?: () => void
+}
+
+type Answer = (request: never) => object | Promise<object>
+
+/** A running CSI driver. */
+export interface CsiDriver extends AsyncDisposable {
+  readonly socket: string
+  /** `unix://` and the path, as --csi-address takes it too. */
+  readonly address: string
+  readonly settings: DriverSettings
+  readonly volumes: Volumes
+  readonly faults: DriverFaults
+  /** In the order in which they began. */
+  readonly calls: readonly DriverCall[]
+  readonly log: CallLog
+  /** Answers one method by a function of the test's own; undefined gives it back. It throws DriverFailure to refuse. */
+  script<Q, R extends object>(method: string, answer: ((request: Q) => R | Promise<R>) | undefined): void
+  /** Breaks all connections and stops listening, as a killed process does. The volumes stay as they are. */
+  crash(): Promise<void>
+  /** Listens again after a crash. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+const SERVICES: readonly ServiceDefinition[] = [IdentityService, ControllerService, NodeService]
+
+export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriver> {
+  const { socket, clock = systemClock, faults: rules, onCrash, ...given } = options
+  const settings: DriverSettings = { ...DEFAULT_SETTINGS, ...given }
+  const volumes = new Volumes(settings)
+  const log = new CallLog(clock)
+  const faults = createDriverFaults(clock, rules)
+  const scripts = new Map<string, Answer>()
+  const services = [new Identity(settings), new Controller(settings, volumes), new Node(settings, volumes)]
+  const end = async (): Promise<void> => {
+    const ending = running
+    running = undefined
+    await ending?.kill()
+  }
+  const crash = async (): Promise<void> => {
+    onCrash?.()
+    await end()
+  }
+  const dispatcher = new Dispatcher({ services, scripts, log, faults, clock, crash })
+  const start = (): Promise<Listener> =>
+    listen(
+      socket,
+      SERVICES.map((definition) => dispatcher.serviceOf(definition)),
+    )
+  let running: Listener | undefined = await start()
+  return {
+    socket,
+    address: `unix://${socket}`,
+    settings,
+    volumes,
+    faults,
+    log,
+    get calls() {
+      return log.entries
+    },
+    script(method, answer) {
+      if (answer === undefined) scripts.delete(method)
+      else scripts.set(method, answer as Answer)
+    },
+    crash,
+    async restart() {
+      running ??= await start()
+    },
+    stop: end,
+    [Symbol.asyncDispose]: end,
+  }
+}
+
+interface DispatcherParts {
+  readonly services: readonly object[]
+  readonly scripts: ReadonlyMap<string, Answer>
+  readonly log: CallLog
+  readonly faults: DriverFaults
+  readonly clock: Clock
+  readonly crash: () => Promise<void>
+}
+
+type Call = ServerUnaryCall<object, object>
+
+/** Between the wire and the services: the log, the faults, the scripts. */
+class Dispatcher {
+  readonly #parts: DispatcherParts
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts
+  }
+
+  serviceOf(definition: ServiceDefinition): Service {
+    const handlers = Object.fromEntries(
+      Object.values(definition).map(({ path }) => {
+        const method = path.slice(path.lastIndexOf('/') + 1)
+        const key = method.charAt(0).toLowerCase() + method.slice(1)
+        const handler = (call: Call, reply: sendUnaryData<object>): void => this.#serve(method, call, reply)
+        return [key, handler]
+      }),
+    )
+    return { definition, handlers }
+  }
+
+  #serve(method: string, call: Call, reply: sendUnaryData<object>): void {
+    const note = this.#parts.log.add(method, call.request, deadlineMsOf(call, this.#parts.clock))
+    call.on('cancelled', () => note(status.CANCELLED))
+    this.#run(method, call).then(
+      (response) => {
+        if (response === undefined) return
+        note(status.OK)
+        reply(null, response)
+      },
+      (error: unknown) => {
+        const failure = error instanceof DriverFailure ? error : new DriverFailure('INTERNAL', String(error))
+        note(failure.code)
+        reply(failure.toServiceError())
+      },
+    )
+  }
+
+  /** The answer, or undefined for a call that is never answered. */
+  async #run(method: string, call: Call): Promise<object | undefined> {
+    const { faults, clock } = this.#parts
+    const subject = subjectOf(method, call.request)
+    await faults.pass(subject)
+    const fault = faults.meet(subject)
+    if (fault?.do === 'delay') await clock.sleep(fault.ms)
+    if (fault === undefined || fault.do === 'delay') return this.#answer(method, call.request)
+    if (fault.applied === true) await this.#answer(method, call.request)
+    return await this.#strike(fault)
+  }
+
+  async #strike(fault: DriverStrike): Promise<undefined> {
+    switch (fault.do) {
+      case 'fail':
+        throw new DriverFailure(fault.code, fault.message ?? `injected ${fault.code}`, fault)
+      case 'hang':
+        return undefined
+      case 'crash':
+        await this.#parts.crash()
+        return undefined
+    }
+  }
+
+  async #answer(method: string, request: object): Promise<object> {
+    const scripted = this.#parts.scripts.get(method)
+    if (scripted !== undefined) return await scripted(request as never)
+    for (const service of this.#parts.services) {
+      const own: unknown = Reflect.get(service, method)
+      if (typeof own === 'function') return own.call(service, request) as object
+    }
+    throw new DriverFailure('UNIMPLEMENTED', `${method} is not implemented`)
+  }
+}
+
+function subjectOf(method: string, request: object): DriverSubject {
+  const { volumeId, nodeId } = request as { volumeId?: string; nodeId?: string }
+  return { method, volumeId, nodeId }
+}
+
+function deadlineMsOf(call: Call, clock: Clock): number | undefined {
+  const deadline = Number(call.getDeadline())
+  return Number.isFinite(deadline) ? deadline - clock.now() : undefined
+}

@@ -1,0 +1,66 @@
+import type {
+  ControllerServiceCapability_RPC_Type,
+  NodeServiceCapability_RPC_Type,
+  PluginCapability_Service_Type,
+  PluginCapability_VolumeExpansion_Type,
+} from '@csi-sidecars/csi-proto'
+
+export type ControllerCapability = Exclude<keyof typeof ControllerServiceCapability_RPC_Type, 'UNKNOWN'>
+export type NodeCapability = Exclude<keyof typeof NodeServiceCapability_RPC_Type, 'UNKNOWN'>
+export type PluginService = Exclude<keyof typeof PluginCapability_Service_Type, 'UNKNOWN'>
+export type VolumeExpansion = Exclude<keyof typeof PluginCapability_VolumeExpansion_Type, 'UNKNOWN'>
+
+/** How a driver presents itself and behaves. Everything may be changed while it runs; clients ask again when they reconnect. */
+export interface DriverSettings {
+  name: string
+  version: string
+  plugin: readonly PluginService[]
+  expansion: VolumeExpansion | undefined
+  controller: readonly ControllerCapability[]
+  node: readonly NodeCapability[]
+  /** What Probe answers. */
+  ready: boolean
+  /** The node that its own node service stands for. */
+  nodeId: string
+  /** The nodes that exist; undefined: every name is one. */
+  nodes: readonly string[] | undefined
+  maxVolumesPerNode: number
+  /** Volumes that it is asked about and does not know: refused, or taken on as if they had always been there. */
+  unknownVolumes: 'refuse' | 'adopt'
+  /** Whether expansion leaves work for the node. */
+  nodeExpansion: boolean
+  maxVolumeBytes: bigint
+  /** The mutable parameters that exist; undefined: every name is one. */
+  mutableParameters: readonly string[] | undefined
+  /** Whether the node service makes and removes what stands at target paths, as the spec asks of it. */
+  makesTargets: boolean
+}
+
+export const DEFAULT_SETTINGS: DriverSettings = {
+  name: 'csi.example.com',
+  version: '1.0.0',
+  plugin: ['CONTROLLER_SERVICE'],
+  expansion: 'ONLINE',
+  controller: [
+    'CREATE_DELETE_VOLUME',
+    'PUBLISH_UNPUBLISH_VOLUME',
+    'LIST_VOLUMES',
+    'GET_CAPACITY',
+    'PUBLISH_READONLY',
+    'EXPAND_VOLUME',
+    'LIST_VOLUMES_PUBLISHED_NODES',
+    'GET_VOLUME',
+    'SINGLE_NODE_MULTI_WRITER',
+    'MODIFY_VOLUME',
+  ],
+  node: ['STAGE_UNSTAGE_VOLUME', 'GET_VOLUME_STATS', 'EXPAND_VOLUME', 'SINGLE_NODE_MULTI_WRITER'],
+  ready: true,
+  nodeId: 'node-1',
+  nodes: undefined,
+  maxVolumesPerNode: 0,
+  unknownVolumes: 'refuse',
+  nodeExpansion: true,
+  maxVolumeBytes: 2n ** 50n,
+  mutableParameters: undefined,
+  makesTargets: false,
+}

@@ -1,0 +1,82 @@
+import type { VolumeCapability } from '@csi-sidecars/csi-proto'
+import { DriverFailure, invalidArgument } from './driver-failure.ts'
+import type { DriverSettings } from './settings.ts'
+
+/** How a volume is attached to one node. */
+export interface Attachment {
+  readonly capability: VolumeCapability
+  readonly readonly: boolean
+}
+
+export interface StoredVolume {
+  readonly id: string
+  readonly name: string
+  capacityBytes: bigint
+  readonly context: Readonly<Record<string, string>>
+  readonly parameters: Readonly<Record<string, string>>
+  mutableParameters: Readonly<Record<string, string>>
+  /** By node id. */
+  readonly attachments: Map<string, Attachment>
+  /** By staging path. */
+  readonly staged: Map<string, VolumeCapability>
+  /** By target path. */
+  readonly mounted: Map<string, VolumeCapability>
+}
+
+/** What the storage behind the driver knows: it survives a crash of the driver. */
+export class Volumes {
+  readonly #settings: DriverSettings
+  readonly #byId = new Map<string, StoredVolume>()
+  #made = 0
+
+  constructor(settings: DriverSettings) {
+    this.#settings = settings
+  }
+
+  get all(): readonly StoredVolume[] {
+    return [...this.#byId.values()]
+  }
+
+  get(id: string): StoredVolume | undefined {
+    return this.#byId.get(id)
+  }
+
+  named(name: string): StoredVolume | undefined {
+    return this.all.find((volume) => volume.name === name)
+  }
+
+  /** Makes a volume; without an id under a new one. */
+  add(parts: Partial<StoredVolume> & { name: string; capacityBytes: bigint }): StoredVolume {
+    this.#made += 1
+    const volume: StoredVolume = {
+      id: `vol-${this.#made}`,
+      context: {},
+      parameters: {},
+      mutableParameters: {},
+      attachments: new Map(),
+      staged: new Map(),
+      mounted: new Map(),
+      ...parts,
+    }
+    this.#byId.set(volume.id, volume)
+    return volume
+  }
+
+  delete(id: string): void {
+    this.#byId.delete(id)
+  }
+
+  /** The volume that a call names. An unknown one is refused or taken on, as the settings say. */
+  require(id: string): StoredVolume {
+    if (id === '') throw invalidArgument('volume_id is required')
+    const volume = this.#byId.get(id)
+    if (volume !== undefined) return volume
+    if (this.#settings.unknownVolumes === 'adopt') return this.add({ id, name: id, capacityBytes: 0n })
+    throw new DriverFailure('NOT_FOUND', `volume ${JSON.stringify(id)} does not exist`)
+  }
+
+  /** How many volumes a node has. */
+  countOn(nodeId: string): number {
+    return this.all.filter((volume) => volume.attachments.has(nodeId)).length
+  }
+}

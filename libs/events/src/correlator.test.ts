@@ -1,0 +1,146 @@
+import { FakeClock } from '@csi-sidecars/base'
+import type { Event } from '@csi-sidecars/kube-types'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { type Correlated, Correlator } from './correlator.ts'
+import type { Occurrence } from './event.ts'
+
+const target = {
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  name: 'c',
+  namespace: 'ns',
+  uid: 'u',
+  resourceVersion: '7',
+}
+const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+
+let clock: FakeClock
+let correlator: Correlator
+beforeEach(() => {
+  clock = new FakeClock({ now: NOW })
+  correlator = new Correlator({ component: 'external-resizer csi.example.com' }, clock)
+})
+
+const occurrence = (message: string, change: Partial<Occurrence> = {}): Occurrence => ({
+  target,
+  type: 'Warning',
+  reason: 'VolumeResizeFailed',
+  message,
+  ...change,
+})
+
+/** Correlates and, as the recorder does on success, notes that it was told. */
+function tell(message: string, change: Partial<Occurrence> = {}): Correlated {
+  const correlated = correlator.correlate(occurrence(message, change))
+  if (correlated.do !== 'drop') correlator.told(correlated.key, correlated.event)
+  return correlated
+}
+
+const eventOf = (correlated: Correlated): Event => {
+  if (correlated.do === 'drop') throw new Error('dropped')
+  return correlated.event
+}
+
+describe('a new event', () => {
+  it('has all the fields of one', () => {
+    expect(eventOf(tell('boom'))).toEqual({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: `c.${(BigInt(NOW) * 1_000_000n).toString(16)}`, namespace: 'ns' },
+      involvedObject: target,
+      reason: 'VolumeResizeFailed',
+      message: 'boom',
+      type: 'Warning',
+      source: { component: 'external-resizer csi.example.com' },
+      firstTimestamp: '2026-01-02T03:04:05Z',
+      lastTimestamp: '2026-01-02T03:04:05Z',
+      count: 1,
+      reportingComponent: 'external-resizer csi.example.com',
+      reportingInstance: '',
+    })
+  })
+
+  it('names the host where one is given', () => {
+    const there = new Correlator({ component: 'c', host: 'node-1' }, clock)
+    expect(eventOf(there.correlate(occurrence('boom')))).toMatchObject({
+      source: { component: 'c', host: 'node-1' },
+      reportingComponent: 'c',
+      reportingInstance: 'node-1',
+    })
+  })
+
+  it('of an object without a namespace lives in default', () => {
+    const { namespace: _, ...clusterWide } = target
+    expect(eventOf(tell('boom', { target: clusterWide })).metadata.namespace).toBe('default')
+  })
+
+  it('has a name of its own within the same millisecond', () => {
+    const names = ['a', 'b', 'c'].map((message) => eventOf(tell(message)).metadata.name)
+    expect(new Set(names).size).toBe(3)
+  })
+})
+
+describe('the same event again', () => {
+  it('counts one more and moves the last time', async () => {
+    const first = eventOf(tell('boom'))
+    await clock.advance(61_000)
+    const again = tell('boom')
+    expect(again).toMatchObject({
+      do: 'repeat',
+      patch: { kind: 'strategic', body: { count: 2, lastTimestamp: '2026-01-02T03:05:06Z', message: 'boom' } },
+      event: { metadata: first.metadata, firstTimestamp: '2026-01-02T03:04:05Z', count: 2 },
+    })
+    expect(tell('boom')).toMatchObject({ patch: { body: { count: 3 } } })
+  })
+
+  it('is new while the first one was not told', () => {
+    correlator.correlate(occurrence('boom'))
+    expect(correlator.correlate(occurrence('boom')).do).toBe('create')
+  })
+
+  it.each([
+    ['another reason', { reason: 'Resizing' }],
+    ['another type', { type: 'Normal' as const }],
+    ['another object', { target: { ...target, name: 'd' } }],
+    ['another object of that name', { target: { ...target, uid: 'v' } }],
+  ])('is another with %s', (_, change) => {
+    tell('boom')
+    expect(tell('boom', change).do).toBe('create')
+  })
+})
+
+describe('many similar events', () => {
+  it('are merged from the tenth different message on', () => {
+    const told = Array.from({ length: 12 }, (_, i) => tell(`boom ${i}`))
+    expect(told.map((each) => each.do)).toEqual([...Array(10).fill('create'), 'repeat', 'repeat'])
+    expect(eventOf(told[8] ?? { do: 'drop' }).message).toBe('boom 8')
+    expect(eventOf(told[9] ?? { do: 'drop' }).message).toBe('(combined from similar events): boom 9')
+    expect(told[11]).toMatchObject({
+      patch: { body: { count: 3, message: '(combined from similar events): boom 11' } },
+    })
+  })
+
+  it('are told apart again after ten quiet minutes', async () => {
+    for (let i = 0; i < 12; i += 1) tell(`boom ${i}`)
+    await clock.advance(10 * 60_000 + 1)
+    expect(eventOf(tell('boom 12')).message).toBe('boom 12')
+  })
+})
+
+describe('too many events', () => {
+  it('are dropped after 25 for an object and type, then one every five minutes', async () => {
+    const kinds = Array.from({ length: 30 }, () => tell('boom').do)
+    expect(kinds.filter((kind) => kind === 'drop')).toHaveLength(5)
+    await clock.advance(5 * 60_000 - 1)
+    expect(tell('boom').do).toBe('drop')
+    await clock.advance(1)
+    expect(tell('boom').do).toBe('repeat')
+    expect(tell('boom').do).toBe('drop')
+  })
+
+  it('do not count against another type or object', () => {
+    for (let i = 0; i < 30; i += 1) tell('boom')
+    expect(tell('boom', { type: 'Normal' }).do).toBe('create')
+    expect(tell('boom', { target: { ...target, name: 'd' } }).do).toBe('create')
+  })
+})

@@ -1,0 +1,115 @@
+import { type Clock, TokenBucket } from '@csi-sidecars/base'
+import { type Event, type Patch, rfc3339 } from '@csi-sidecars/kube-types'
+import { type EventSource, namespaceOf, newEvent, type Occurrence } from './event.ts'
+
+/** From this many different messages on, events of one object, type and reason are merged. */
+const AGGREGATE_FROM = 10
+const AGGREGATE_WITHIN_MS = 10 * 60_000
+const AGGREGATE_PREFIX = '(combined from similar events): '
+/** For each object and type: so many at once, then one more every five minutes. */
+const SPAM_BURST = 25
+const SPAM_QPS = 1 / 300
+/** Objects and messages that are remembered; the oldest is forgotten first, and then simply told anew. */
+const REMEMBERED = 4096
+
+/** What is to be done about an occurrence. */
+export type Correlated =
+  | { readonly do: 'create'; readonly event: Event; readonly key: string }
+  /** `event` is what it has become by now: made anew where the one to patch has expired meanwhile. */
+  | { readonly do: 'repeat'; readonly key: string; readonly patch: Patch; readonly event: Event }
+  | { readonly do: 'drop' }
+
+interface Similar {
+  readonly messages: Set<string>
+  last: number
+}
+
+/** Decides as client-go does which occurrences are new, which repeat an older one and which are too many. */
+export class Correlator {
+  readonly #source: EventSource
+  readonly #clock: Clock
+  readonly #similar = new Remembered<Similar>()
+  readonly #told = new Remembered<Event>()
+  readonly #buckets = new Remembered<TokenBucket>()
+  #lastName = 0n
+
+  constructor(source: EventSource, clock: Clock) {
+    this.#source = source
+    this.#clock = clock
+  }
+
+  correlate(occurrence: Occurrence): Correlated {
+    const { target, type } = occurrence
+    const subject = [target.apiVersion, target.kind, target.namespace, target.name, target.uid, type].join('\0')
+    const { key, message } = this.#aggregate(subject, occurrence)
+    const event = newEvent(this.#source, { ...occurrence, message }, this.#nanoseconds())
+    const before = this.#told.get(key)
+    if (!this.#accepts(subject)) return { do: 'drop' }
+    if (before === undefined) return { do: 'create', event, key }
+    const count = (before.count ?? 0) + 1
+    const lastTimestamp = rfc3339(this.#clock.now())
+    const { metadata, firstTimestamp } = before
+    return {
+      do: 'repeat',
+      key,
+      patch: { kind: 'strategic', body: { count, lastTimestamp, message } },
+      event: { ...event, metadata: { ...event.metadata, name: metadata.name }, firstTimestamp, lastTimestamp, count },
+    }
+  }
+
+  /** The event is stored: the next one of its key repeats it. */
+  told(key: string, event: Event): void {
+    this.#told.set(key, event)
+  }
+
+  #aggregate(subject: string, { reason, message, target }: Occurrence): { key: string; message: string } {
+    const group = [subject, reason, namespaceOf(target)].join('\0')
+    const now = this.#clock.monotonic()
+    let similar = this.#similar.get(group)
+    if (similar === undefined || now - similar.last > AGGREGATE_WITHIN_MS) similar = { messages: new Set(), last: now }
+    this.#similar.set(group, similar)
+    similar.last = now
+    similar.messages.add(message)
+    if (similar.messages.size < AGGREGATE_FROM) return { key: `${group}\0${message}`, message }
+    for (const oldest of similar.messages) {
+      similar.messages.delete(oldest)
+      break
+    }
+    return { key: group, message: `${AGGREGATE_PREFIX}${message}` }
+  }
+
+  #accepts(subject: string): boolean {
+    let bucket = this.#buckets.get(subject)
+    bucket ??= new TokenBucket({ clock: this.#clock, qps: SPAM_QPS, burst: SPAM_BURST })
+    this.#buckets.set(subject, bucket)
+    if (bucket.reserve() === 0) return true
+    bucket.refund()
+    return false
+  }
+
+  /** Never the same twice, however many events a millisecond has. */
+  #nanoseconds(): bigint {
+    const now = BigInt(Math.floor(this.#clock.now())) * 1_000_000n
+    this.#lastName = now > this.#lastName ? now : this.#lastName + 1n
+    return this.#lastName
+  }
+}
+
+/** A map that forgets what was set longest ago. */
+class Remembered<V> {
+  readonly #entries = new Map<string, V>()
+
+  get(key: string): V | undefined {
+    return this.#entries.get(key)
+  }
+
+  set(key: string, value: V): void {
+    this.#entries.delete(key)
+    this.#entries.set(key, value)
+    if (this.#entries.size <= REMEMBERED) return
+    for (const oldest of this.#entries.keys()) {
+      this.#entries.delete(oldest)
+      return
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import { type Event, rfc3339 } from '@csi-sidecars/kube-types'
+
+/** The object that an event is about. */
+export interface EventTarget {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly namespace?: string | undefined
+  readonly uid?: string | undefined
+  readonly resourceVersion?: string | undefined
+}
+
+export type EventType = 'Normal' | 'Warning'
+
+/** Who tells it, and where that runs. */
+export interface EventSource {
+  readonly component: string
+  readonly host?: string | undefined
+}
+
+/** What happened to whom, before anybody has looked whether it happened before. */
+export interface Occurrence {
+  readonly target: EventTarget
+  readonly type: EventType
+  readonly reason: string
+  readonly message: string
+}
+
+/** Events about objects without a namespace live here. */
+export const DEFAULT_NAMESPACE = 'default'
+
+export function namespaceOf({ namespace }: EventTarget): string {
+  return namespace === undefined || namespace === '' ? DEFAULT_NAMESPACE : namespace
+}
+
+/** A new Event for the API. `nanoseconds` since 1970 make its name one of a kind. */
+export function newEvent(
+  source: EventSource,
+  { target, type, reason, message }: Occurrence,
+  nanoseconds: bigint,
+): Event {
+  const { component, host } = source
+  const time = rfc3339(Number(nanoseconds / 1_000_000n))
+  const namespace = namespaceOf(target)
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: `${target.name}.${nanoseconds.toString(16)}`, namespace },
+    involvedObject: { ...target },
+    reason,
+    message,
+    type,
+    source: host === undefined ? { component } : { component, host },
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+    reportingComponent: component,
+    reportingInstance: host ?? '',
+  }
+}

@@ -1,0 +1,2 @@
+export type { EventTarget, EventType } from './event.ts'
+export { createRecorder, type Recorder, type RecorderOptions } from './recorder.ts'

@@ -1,0 +1,132 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
+import type { Event } from '@csi-sidecars/kube-types'
+import { recordingLogger } from '@csi-sidecars/telemetry'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { createRecorder, type Recorder } from './recorder.ts'
+
+const target = (name: string): { apiVersion: string; kind: string; name: string; namespace: string } => ({
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  name,
+  namespace: 'ns',
+})
+const apiError = (code: number, reason: string): ApiError => new ApiError({ code, reason, message: reason })
+
+let clock: FakeClock
+let log: ReturnType<typeof recordingLogger>
+let requests: string[]
+let answer: (verb: 'create' | 'patch') => Promise<void>
+let recorder: Recorder
+let stop: AbortController
+
+beforeEach(() => {
+  clock = new FakeClock()
+  log = recordingLogger()
+  requests = []
+  answer = async () => {}
+  stop = new AbortController()
+  const serve = async <T>(verb: 'create' | 'patch', object: Event): Promise<T> => {
+    requests.push(`${verb} ${object.message}`)
+    await answer(verb)
+    return object as T
+  }
+  const client = {
+    create: <T>(_: unknown, object: T) => serve<T>('create', object as Event),
+    patch: <T>(_: unknown, __: unknown, patch: { body: unknown }) => serve<T>('patch', patch.body as Event),
+  } as unknown as KubeClient
+  recorder = createRecorder({ client, component: 'c', clock, log, signal: stop.signal })
+})
+
+const record = (message: string, name = 'claim'): void => recorder.event(target(name), 'Normal', 'Resizing', message)
+
+describe('createRecorder', () => {
+  it('tells the events of one object in their order, and counts up what was told before', async () => {
+    record('one')
+    record('two')
+    record('one')
+    await recorder.flush()
+    expect(requests).toEqual(['create one', 'create two', 'patch one'])
+  })
+
+  it('makes an event anew that has expired since it was told', async () => {
+    record('one')
+    await recorder.flush()
+    answer = (verb) => (verb === 'patch' ? Promise.reject(apiError(404, 'NotFound')) : Promise.resolve())
+    record('one')
+    await recorder.flush()
+    expect(requests).toEqual(['create one', 'patch one', 'create one'])
+    expect(log.lines).toEqual([])
+  })
+
+  it('tells those of several objects side by side', async () => {
+    const gate = Promise.withResolvers<void>()
+    answer = () => gate.promise
+    record('one', 'a')
+    record('two', 'b')
+    await clock.settle()
+    expect(requests).toEqual(['create one', 'create two'])
+    gate.resolve()
+    await recorder.flush()
+  })
+
+  it('writes a few at a time, so that work need not stand behind a storm of events', async () => {
+    const gate = Promise.withResolvers<void>()
+    answer = () => gate.promise
+    for (let i = 0; i < 100; i += 1) record('one', `claim-${i}`)
+    await clock.settle()
+    expect(requests).toHaveLength(8)
+    gate.resolve()
+    await recorder.flush()
+    expect(requests).toHaveLength(100)
+  })
+
+  it('does not let those that wait for a server hold up others', async () => {
+    answer = () => Promise.reject(apiError(0, ''))
+    for (let i = 0; i < 20; i += 1) record('one', `claim-${i}`)
+    await clock.settle()
+    expect(requests).toHaveLength(20)
+    answer = async () => {}
+    await clock.advance(10_000)
+    await recorder.flush()
+    expect(requests).toHaveLength(40)
+    expect(log.lines).toEqual([])
+  })
+
+  it('waits for an API server that is away, twelve times ten seconds', async () => {
+    answer = () => Promise.reject(apiError(0, ''))
+    record('one')
+    await clock.advance(109_999)
+    expect(requests).toHaveLength(11)
+    await clock.advance(1)
+    expect(requests).toHaveLength(12)
+    await clock.advance(60_000)
+    expect(requests).toHaveLength(12)
+    expect(log.lines).toHaveLength(1)
+  })
+
+  it('does not ask twice where it was refused, and says so once for each kind of refusal', async () => {
+    answer = () => Promise.reject(apiError(403, 'Forbidden'))
+    record('one')
+    record('two')
+    await recorder.flush()
+    expect(requests).toEqual(['create one', 'create two'])
+    expect(log.lines).toMatchObject([{ level: 'error', message: 'Server rejected event (will not retry!)' }])
+  })
+
+  it('stops waiting when told to', async () => {
+    answer = () => Promise.reject(apiError(0, ''))
+    record('one')
+    await clock.settle()
+    stop.abort(new DOMException('stop', 'AbortError'))
+    await recorder.flush()
+    expect(clock.pending).toBe(0)
+    expect(log.lines).toEqual([])
+  })
+
+  it('drops what would pile up without end', async () => {
+    answer = () => new Promise(() => {})
+    for (let i = 0; i < 10_001; i += 1) record('one', `claim-${i}`)
+    expect(log.lines).toMatchObject([{ message: 'Too many events are waiting, event dropped' }])
+  })
+})

@@ -1,0 +1,92 @@
+import { FakeClock, systemClock } from '@csi-sidecars/base'
+import { beforeEach, describe, expect, test } from '@jest/globals'
+import { Dispatcher } from './dispatcher.ts'
+
+let clock: FakeClock
+let reported: string[]
+let dispatcher: Dispatcher<string>
+beforeEach(() => {
+  clock = new FakeClock()
+  reported = []
+  dispatcher = new Dispatcher(clock, (error, event) => reported.push(`${event}: ${String(error)}`))
+})
+
+test('every handler hears everything, in order and at once', () => {
+  const heard: string[] = []
+  dispatcher.subscribe((event) => heard.push(`1 ${event}`))
+  const stop = dispatcher.subscribe((event) => heard.push(`2 ${event}`))
+  expect(dispatcher.emit(['a', 'b'])).toBeUndefined()
+  stop()
+  void dispatcher.emit(['c'])
+  expect(heard).toEqual(['1 a', '2 a', '1 b', '2 b', '1 c'])
+})
+
+test('one handler may listen twice', () => {
+  let heard = 0
+  const handler = (): void => {
+    heard += 1
+  }
+  dispatcher.subscribe(handler)
+  dispatcher.subscribe(handler)()
+  void dispatcher.emit(['a'])
+  expect(heard).toBe(1)
+})
+
+test('a handler that throws is reported; it and the others go on', () => {
+  const heard: string[] = []
+  dispatcher.subscribe((event) => {
+    if (event === 'a') throw new Error('no')
+    heard.push(`1 ${event}`)
+  })
+  dispatcher.subscribe((event) => heard.push(`2 ${event}`))
+  void dispatcher.emit(['a', 'b'])
+  expect(heard).toEqual(['2 a', '1 b', '2 b'])
+  expect(reported).toEqual(['a: Error: no'])
+})
+
+test('what a handler sets off is told after what is being told', () => {
+  const heard: string[] = []
+  dispatcher.subscribe((event) => {
+    heard.push(event)
+    if (event === 'a') void dispatcher.emit(['x', 'y'])
+  })
+  void dispatcher.emit(['a', 'b'])
+  void dispatcher.emit(['c'])
+  expect(heard).toEqual(['a', 'b', 'x', 'y', 'c'])
+})
+
+describe('many events', () => {
+  test('are told in slices, and what happens meanwhile after them', async () => {
+    const heard: string[] = []
+    dispatcher.subscribe((event) => {
+      heard.push(event)
+      void clock.freeze(4)
+    })
+    const done = dispatcher.emit(['a', 'b', 'c', 'd', 'e'])
+    expect(heard).toEqual(['a', 'b', 'c'])
+    const later = dispatcher.emit(['f'])
+    await clock.advance(10)
+    await Promise.all([done, later])
+    expect(heard).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
+    expect(clock.pending).toBe(0)
+  })
+
+  test('never keep the process busy for long at a time', async () => {
+    const real = new Dispatcher<number>(systemClock, () => undefined)
+    const busy = (ms: number): void => {
+      const end = systemClock.monotonic() + ms
+      while (systemClock.monotonic() < end);
+    }
+    let slices = 0
+    real.subscribe(() => busy(1))
+    const done = real.emit(Array.from({ length: 60 }, (_, at) => at))
+    const tick = (): void => {
+      slices += 1
+      cancel = systemClock.schedule(0, tick)
+    }
+    let cancel = systemClock.schedule(0, tick)
+    await done
+    cancel()
+    expect(slices).toBeGreaterThan(2)
+  })
+})

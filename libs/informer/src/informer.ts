@@ -1,0 +1,188 @@
+import { type Cancel, type Clock, invariant } from '@csi-sidecars/base'
+import type { ChangeFrame, KubeClient } from '@csi-sidecars/kube-client'
+import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Cached, IndexFunction, InformerEvent, Reader } from './cached.ts'
+import { Dispatcher } from './dispatcher.ts'
+import { interner } from './interner.ts'
+import { Projector } from './projector.ts'
+import type { Snapshot } from './snapshot.ts'
+import { StoreWriter } from './store.ts'
+import { type Replica, Watcher } from './watcher.ts'
+
+/** A cache of one resource that follows the server. */
+export interface Informer<T, W = unknown> {
+  readonly store: Reader<T>
+  /** Calls `handler` for every change from now on; what is there already it finds in the store. Returns the undo. */
+  subscribe(handler: (event: InformerEvent<T>) => void): () => void
+  /** Follows the server until the signal ends it, then resolves. What the store holds stays. */
+  run(signal: AbortSignal): Promise<void>
+  /**
+   * Puts the result of our own write into the store before its event comes. Returns what the store holds of it now:
+   * that result, or something newer; undefined when it is of no interest or gone already.
+   */
+  learn(object: W): T | undefined
+  /** Tells of every object anew, as if it had been updated to what it is. */
+  resync(): void
+  /** When the server last showed that it is there, in the clock's monotonic milliseconds. */
+  readonly lastActivity: number
+}
+
+export interface InformerOptions<W, T extends Cached> {
+  readonly client: KubeClient
+  readonly resource: Resource<W>
+  /**
+   * What to keep of an object: few fields, always the same ones. Undefined: nothing. `intern` is for texts that many
+   * objects share. An object for which it throws is reported once and left out.
+   */
+  project(object: W, intern: (text: string) => string): T | undefined
+  readonly indexes?: Readonly<Record<string, IndexFunction<T>>> | undefined
+  readonly namespace?: string | undefined
+  readonly fieldSelector?: string | undefined
+  /** 0: never. */
+  readonly resyncMs: number
+  readonly pageSize?: number | undefined
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export function createInformer<W extends KubeObject, T extends Cached>(options: InformerOptions<W, T>): Informer<T, W> {
+  return new ResourceInformer(options)
+}
+
+class ResourceInformer<W extends KubeObject, T extends Cached> implements Informer<T, W>, Replica<W> {
+  readonly #options: InformerOptions<W, T>
+  readonly #writer: StoreWriter<T>
+  readonly #projector: Projector<W, T>
+  readonly #dispatcher: Dispatcher<InformerEvent<T>>
+  readonly #watcher: Watcher<W>
+  #collecting: Snapshot<T> | undefined
+  lastActivity: number
+
+  constructor(options: InformerOptions<W, T>) {
+    this.#options = options
+    const { clock, log, resource } = options
+    this.#writer = new StoreWriter(options.indexes ?? {})
+    this.#projector = new Projector({ project: options.project, intern: interner(), resource, log })
+    this.#dispatcher = new Dispatcher(clock, (error, event) => {
+      const { key } = event.type === 'updated' ? event.after : event.object
+      log.error(error, 'Informer handler failed', { resource: resource.plural, object: key, event: event.type })
+    })
+    const onActivity = (): void => {
+      this.lastActivity = clock.monotonic()
+    }
+    this.#watcher = new Watcher({ ...options, replica: this, onActivity })
+    this.lastActivity = clock.monotonic()
+  }
+
+  get store(): Reader<T> {
+    return this.#writer.reader
+  }
+
+  subscribe(handler: (event: InformerEvent<T>) => void): () => void {
+    return this.#dispatcher.subscribe(handler)
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const stopResync = this.#resyncForEver()
+    try {
+      await this.#watcher.run(signal)
+    } catch (error) {
+      if (!signal.aborted) throw error
+    } finally {
+      stopResync()
+    }
+  }
+
+  learn(object: W): T | undefined {
+    const identity = this.#projector.identify(object)
+    if (identity !== undefined && isGone(object)) {
+      void this.#emit(this.#writer.remove(identity))
+      return undefined
+    }
+    const projected = this.#projector.project(object)
+    if (projected === undefined) return undefined
+    void this.#emit(this.#writer.put(projected, 'own'))
+    return this.store.get(projected.key)
+  }
+
+  resync(): void {
+    void this.#emit(resyncEvents(this.store))
+  }
+
+  begin(): void {
+    this.#collecting = this.#writer.begin()
+  }
+
+  collect({ type, object }: ChangeFrame<W>): void {
+    const identity = this.#projector.identify(object)
+    if (identity === undefined) return
+    const projected = type === 'DELETED' ? undefined : this.#projector.project(object)
+    if (projected === undefined) this.#collecting?.delete(identity.key)
+    else this.#collecting?.set(this.#known(projected))
+  }
+
+  commit(resourceVersion: string): void | Promise<void> {
+    const complete = this.#collecting
+    this.#collecting = undefined
+    invariant(complete !== undefined, 'a list is committed that was never begun')
+    return this.#emit(this.#writer.replace(complete, resourceVersion))
+  }
+
+  apply({ type, object }: ChangeFrame<W>): string | undefined {
+    const identity = this.#projector.identify(object)
+    if (identity === undefined) return undefined
+    if (type === 'DELETED') {
+      void this.#emit(this.#writer.remove(identity))
+    } else {
+      const projected = this.#projector.project(object)
+      void this.#emit(projected === undefined ? this.#writer.remove(identity) : this.#writer.put(projected, 'watch'))
+    }
+    this.#writer.reached(identity.resourceVersion)
+    return identity.resourceVersion
+  }
+
+  reached(resourceVersion: string): void {
+    this.#writer.reached(resourceVersion)
+  }
+
+  /** The same state of an object need not be kept twice while a list comes in beside what is there. */
+  #known(projected: T): T {
+    const present = this.store.get(projected.key)
+    const same = present?.uid === projected.uid && present.resourceVersion === projected.resourceVersion
+    return same ? present : projected
+  }
+
+  #emit(events: Iterable<InformerEvent<T>>): void | Promise<void> {
+    return this.#dispatcher.emit(events)
+  }
+
+  #resyncForEver(): Cancel {
+    const { resyncMs, clock } = this.#options
+    if (resyncMs <= 0) return () => undefined
+    let cancel: Cancel
+    const again = (): void => {
+      if (this.store.synced) this.resync()
+      cancel = clock.schedule(resyncMs, again)
+    }
+    cancel = clock.schedule(resyncMs, again)
+    return () => cancel()
+  }
+}
+
+/**
+ * The server answers the write that takes off a deleted object's last finalizer with the version before it, though the
+ * object is gone by then: such a result is the end of the object, not a state of it.
+ */
+function isGone({ metadata }: KubeObject): boolean {
+  const { deletionTimestamp, finalizers, deletionGracePeriodSeconds } = metadata ?? {}
+  return deletionTimestamp != null && (finalizers ?? []).length === 0 && !deletionGracePeriodSeconds
+}
+
+/** Told in slices: an object that changes or goes meanwhile is told of as it is then, or not at all. */
+function* resyncEvents<T extends Cached>(store: Reader<T>): Generator<InformerEvent<T>> {
+  for (const { key } of [...store.values()]) {
+    const object = store.get(key)
+    if (object !== undefined) yield { type: 'updated', before: object, after: object, cause: 'resync' }
+  }
+}

@@ -1,0 +1,108 @@
+import { FakeClock } from '@csi-sidecars/base'
+import type { Resource } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { expect, test } from '@jest/globals'
+import type { Cached, InformerEvent } from './cached.ts'
+import { createInformer, type Informer } from './informer.ts'
+import { FaultyServer, type Thing } from './testing/faulty-server.ts'
+
+const THINGS: Resource<Thing> = {
+  group: 'example.com',
+  version: 'v1',
+  plural: 'things',
+  kind: 'Thing',
+  namespaced: false,
+  subresources: [],
+}
+const NAMES = ['a', 'b', 'c', 'd', 'e', 'f']
+const STEPS = 40
+const RUNS = Number(process.env['SOAK_RUNS'] ?? 500)
+
+interface Kept extends Cached {
+  readonly value: number
+}
+
+/** A small seeded generator: a run that fails can be had again by its seed. */
+function generator(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** What somebody knows who only listens: every event must fit what was told before. */
+class Listener {
+  readonly known = new Map<string, Kept>()
+
+  hear(event: InformerEvent<Kept>): void {
+    if (event.type === 'added') {
+      expect(this.known.has(event.object.key)).toBe(false)
+      this.known.set(event.object.key, event.object)
+    } else if (event.type === 'deleted') {
+      expect(this.known.get(event.object.key)).toEqual(event.object)
+      this.known.delete(event.object.key)
+    } else {
+      expect(this.known.get(event.before.key)).toEqual(event.before)
+      expect(event.after.uid).toBe(event.before.uid)
+      expect(Number(event.after.resourceVersion)).toBeGreaterThan(Number(event.before.resourceVersion))
+      this.known.set(event.after.key, event.after)
+    }
+  }
+}
+
+function informerOf(server: FaultyServer, clock: FakeClock): Informer<Kept, Thing> {
+  return createInformer<Thing, Kept>({
+    client: server.client,
+    resource: THINGS,
+    project: ({ metadata: { name, uid, resourceVersion }, value }) => ({ key: name, uid, resourceVersion, value }),
+    resyncMs: 0,
+    pageSize: 2,
+    clock,
+    log: silentLogger,
+  })
+}
+
+async function soak(seed: number): Promise<void> {
+  const random = generator(seed)
+  const clock = new FakeClock({ random })
+  const server = new FaultyServer({ clock, random, streams: random() < 0.5 })
+  const informer = informerOf(server, clock)
+  const listener = new Listener()
+  const wrong: unknown[] = []
+  informer.subscribe((event) => {
+    try {
+      listener.hear(event)
+    } catch (error) {
+      wrong.push(error)
+    }
+  })
+  const stop = new AbortController()
+  const done = informer.run(stop.signal)
+  for (let step = 0; step < STEPS; step += 1) {
+    const name = NAMES[Math.floor(random() * NAMES.length)] ?? 'a'
+    const what = random()
+    if (what < 0.45) {
+      const result = server.put(name)
+      // Our own write: its answer may come long before its event, or long after the object is gone.
+      if (random() < 0.5) clock.schedule(random() * 200, () => informer.learn(result))
+    } else if (what < 0.7) server.delete(name)
+    else if (what < 0.78) server.compact()
+    else if (what < 0.82) server.restart(random() * 3000)
+    await clock.advance(random() * 100)
+  }
+  server.faulty = false
+  await clock.advance(120_000)
+  const truth = Object.fromEntries([...server.objects].map(([key, { value }]) => [key, value]))
+  const stored = Object.fromEntries([...informer.store.values()].map(({ key, value }) => [key, value]))
+  const heard = Object.fromEntries([...listener.known].map(([key, { value }]) => [key, value]))
+  expect({ seed, wrong, stored, heard }).toEqual({ seed, wrong: [], stored: truth, heard: truth })
+  stop.abort()
+  await done
+}
+
+test(`${RUNS} random histories end with the store, and whoever listened, knowing what the server has`, async () => {
+  for (let seed = 1; seed <= RUNS; seed += 1) await soak(seed)
+}, 600_000)

@@ -1,0 +1,199 @@
+import { beforeEach, describe, expect, test } from '@jest/globals'
+import type { Cached, InformerEvent } from './cached.ts'
+import { StoreWriter } from './store.ts'
+
+interface Thing extends Cached {
+  readonly owner: string
+}
+const thing = (key: string, version: number | string, uid = `uid-${key}`, owner = 'o'): Thing => ({
+  key,
+  resourceVersion: `${version}`,
+  uid,
+  owner,
+})
+
+let writer: StoreWriter<Thing>
+beforeEach(() => {
+  writer = new StoreWriter({ owner: ({ owner }) => (owner === '' ? [] : owner.split(',')) })
+})
+
+/** A whole list, as of `version`. */
+function replace(version: number, ...things: Thing[]): InformerEvent<Thing>[] {
+  const snapshot = writer.begin()
+  for (const each of things) snapshot.set(each)
+  return [...writer.replace(snapshot, `${version}`)]
+}
+const inWords = (events: Iterable<InformerEvent<Thing>>): string[] =>
+  [...events].map((event) =>
+    event.type === 'updated'
+      ? `${event.after.key} ${event.before.resourceVersion}->${event.after.resourceVersion} ${event.cause}`
+      : `${event.type} ${event.object.key} ${event.object.resourceVersion}`,
+  )
+const versions = (): Record<string, string> =>
+  Object.fromEntries([...writer.reader.values()].map(({ key, resourceVersion }) => [key, resourceVersion]))
+
+describe('a state of an object', () => {
+  test.each<[string, (number | string)[], string[]]>([
+    ['that is new is added', [5], ['added a 5']],
+    ['that is newer replaces the older', [5, 6], ['added a 5', 'a 5->6 watch']],
+    ['that is older is ignored', [6, 5], ['added a 6']],
+    ['that is known is ignored', [5, 5], ['added a 5']],
+    ['is newer by number, not by letters', [9, 10, 9], ['added a 9', 'a 9->10 watch']],
+    ['whose version is no number is newer when it comes later', ['x', 'y', 'y'], ['added a x', 'a x->y watch']],
+  ])('%s', (_, states, words) => {
+    expect(inWords(states.flatMap((version) => writer.put(thing('a', version), 'watch')))).toEqual(words)
+  })
+
+  test('of our own making is never overtaken by an older one from the watch', () => {
+    replace(5, thing('a', 5))
+    const events = [
+      ...writer.put(thing('a', 9), 'own'),
+      ...writer.put(thing('a', 7), 'watch'),
+      ...writer.put(thing('a', 9), 'watch'),
+      ...writer.put(thing('a', 10), 'watch'),
+    ]
+    expect(inWords(events)).toEqual(['a 5->9 own', 'a 9->10 watch'])
+  })
+
+  test('with another uid is another object', () => {
+    writer.put(thing('a', 5, 'first'), 'watch')
+    expect(inWords(writer.put(thing('a', 8, 'second'), 'watch'))).toEqual(['deleted a 5', 'added a 8'])
+    expect(inWords(writer.put(thing('a', 6, 'first'), 'watch'))).toEqual([])
+  })
+})
+
+describe('a deletion', () => {
+  test('tells the last known state', () => {
+    writer.put(thing('a', 5), 'watch')
+    expect(inWords(writer.remove(thing('a', 6)))).toEqual(['deleted a 5'])
+    expect(versions()).toEqual({})
+  })
+
+  test('of what is not there is nothing', () => {
+    expect(inWords(writer.remove(thing('a', 6)))).toEqual([])
+  })
+
+  test('counts for its object even if an own result is newer, for no other of that name', () => {
+    writer.put(thing('a', 9), 'own')
+    expect(inWords(writer.remove(thing('a', 7)))).toEqual(['deleted a 9'])
+    writer.put(thing('b', 9, 'second'), 'watch')
+    expect(inWords(writer.remove(thing('b', 7, 'first')))).toEqual([])
+  })
+
+  test.each(['watch', 'own'] as const)('cannot be undone by an older state from the %s', (cause) => {
+    replace(5, thing('a', 5))
+    writer.remove(thing('a', 8))
+    writer.reached('8')
+    expect(inWords(writer.put(thing('a', 7), cause))).toEqual([])
+    expect(inWords(writer.put(thing('a', 12, 'second'), cause))).toEqual(['added a 12'])
+  })
+
+  test('that nobody saw, between two lists, cannot be undone by an own result that comes late', () => {
+    replace(20)
+    expect(inWords(writer.put(thing('a', 15), 'own'))).toEqual([])
+    writer.reached('30')
+    expect(inWords(writer.put(thing('b', 25), 'own'))).toEqual([])
+    expect(inWords(writer.put(thing('c', 31), 'own'))).toEqual(['added c 31'])
+  })
+
+  test('of an object that is only of no interest any more can be followed by its return', () => {
+    writer.put(thing('a', 5), 'watch')
+    writer.remove(thing('a', 6))
+    expect(inWords(writer.put(thing('a', 7), 'watch'))).toEqual(['added a 7'])
+  })
+
+  test('is remembered for a while, not for ever', () => {
+    for (let at = 0; at < 5000; at += 1) writer.remove(thing(`gone-${at}`, 6))
+    expect(inWords(writer.put(thing('gone-4999', 5), 'watch'))).toEqual([])
+    expect(inWords(writer.put(thing('gone-0', 5), 'watch'))).toEqual(['added gone-0 5'])
+  })
+})
+
+describe('a list', () => {
+  test('takes the place of what was there, and tells the difference', () => {
+    replace(5, thing('stays', 1), thing('changes', 2), thing('goes', 3), thing('is replaced', 4, 'first'))
+    const events = replace(
+      9,
+      thing('stays', 1),
+      thing('changes', 7),
+      thing('comes', 8),
+      thing('is replaced', 9, 'second'),
+    )
+    expect(inWords(events)).toEqual([
+      'deleted goes 3',
+      'deleted is replaced 4',
+      'changes 2->7 watch',
+      'added comes 8',
+      'added is replaced 9',
+    ])
+  })
+
+  test('is seen whole or not at all', () => {
+    replace(5, thing('a', 1))
+    const snapshot = writer.begin()
+    snapshot.set(thing('b', 6))
+    expect(versions()).toEqual({ a: '1' })
+    const events = writer.replace(snapshot, '9')
+    expect(versions()).toEqual({ b: '6' })
+    expect(inWords(events)).toEqual(['deleted a 1', 'added b 6'])
+  })
+
+  test('keeps an own result that is newer than itself, and no other', () => {
+    replace(5, thing('a', 5), thing('b', 5), thing('gone', 5))
+    const snapshot = writer.begin()
+    writer.put(thing('a', 12), 'own')
+    writer.put(thing('b', 8), 'own')
+    writer.put(thing('gone', 8), 'own')
+    snapshot.set(thing('a', 7))
+    snapshot.set(thing('b', 9))
+    expect(inWords(writer.replace(snapshot, '10'))).toEqual(['deleted gone 8', 'b 8->9 watch'])
+    expect(versions()).toEqual({ a: '12', b: '9' })
+  })
+
+  test('of a server that was set back counts, though all its versions are older', () => {
+    replace(500, thing('a', 400), thing('b', 500))
+    expect(inWords(replace(50, thing('a', 40)))).toEqual(['deleted b 500', 'a 400->40 watch'])
+    expect(inWords(writer.put(thing('a', 51), 'watch'))).toEqual(['a 40->51 watch'])
+  })
+
+  test('makes the store ready, and for good', async () => {
+    const ready = writer.reader.whenSynced()
+    expect(writer.reader.synced).toBe(false)
+    replace(5)
+    await ready
+    expect(writer.reader.synced).toBe(true)
+    writer.begin()
+    expect(writer.reader.synced).toBe(true)
+  })
+
+  test('that is waited for in vain ends with the signal', async () => {
+    const stop = new AbortController()
+    const ready = writer.reader.whenSynced(stop.signal)
+    stop.abort(new Error('enough'))
+    await expect(ready).rejects.toThrow('enough')
+  })
+})
+
+describe('an index', () => {
+  const owned = (owner: string): string[] => writer.reader.byIndex('owner', owner).map(({ key }) => key)
+
+  test('finds objects by what they say of themselves, as they are now', () => {
+    replace(5, thing('a', 1, 'u', 'x'), thing('b', 2, 'u', 'x,y'), thing('c', 3, 'u', ''))
+    expect([owned('x'), owned('y'), owned('z')]).toEqual([['a', 'b'], ['b'], []])
+    writer.put(thing('a', 6, 'u', 'y'), 'watch')
+    writer.remove(thing('b', 7, 'u'))
+    expect([owned('x'), owned('y')]).toEqual([[], ['a']])
+    expect(writer.reader.byIndex('owner', 'y')).toEqual([thing('a', 6, 'u', 'y')])
+  })
+
+  test('holds each object once, however often it names a value', () => {
+    replace(5, thing('a', 1, 'u', 'x,x'))
+    expect(owned('x')).toEqual(['a'])
+    writer.put(thing('a', 6, 'u', 'y'), 'watch')
+    expect(owned('x')).toEqual([])
+  })
+
+  test('that does not exist is a mistake', () => {
+    expect(() => writer.reader.byIndex('color', 'red')).toThrow('there is no index "color"')
+  })
+})

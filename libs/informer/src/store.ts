@@ -1,0 +1,118 @@
+import { abortable } from '@csi-sidecars/base'
+import type { Cached, Identity, InformerEvent, Reader } from './cached.ts'
+import { type Indexes, Snapshot } from './snapshot.ts'
+import { Tombstones } from './tombstones.ts'
+import { isNewer } from './version.ts'
+
+/**
+ * The one place where the cache changes. An object is never replaced by an older state of itself and never comes back
+ * after it has left, from wherever its news arrive.
+ */
+export class StoreWriter<T extends Cached> {
+  readonly reader: Reader<T>
+  readonly #indexes: Indexes<T>
+  readonly #tombstones = new Tombstones()
+  readonly #synced = Promise.withResolvers<void>()
+  #isSynced = false
+  #current: Snapshot<T>
+  /** Everything up to this version is in the store, or gone. */
+  #completeTo = ''
+  /** Own results that came while a list is under way: it may have been read before them. */
+  #learned: Set<string> | undefined
+
+  constructor(indexes: Indexes<T>) {
+    this.#indexes = indexes
+    this.#current = new Snapshot(indexes)
+    this.reader = this.#createReader()
+  }
+
+  /** Takes in a state of an object. Returns what changed: nothing when a newer state is known already. */
+  put(after: T, cause: 'watch' | 'own'): readonly InformerEvent<T>[] {
+    if (this.#tombstones.covers(after)) return []
+    const before = this.#current.objects.get(after.key)
+    // The answer to an own write may come after the object's whole life has passed, unseen between two lists.
+    if (before === undefined && cause === 'own' && !isNewer(after, { resourceVersion: this.#completeTo })) return []
+    if (before !== undefined && !isNewer(after, before)) return []
+    this.#current.set(after)
+    if (cause === 'own') this.#learned?.add(after.key)
+    if (before === undefined) return [{ type: 'added', object: after }]
+    if (before.uid === after.uid) return [{ type: 'updated', before, after, cause }]
+    // Deleted and made again under the same name: two objects.
+    this.#tombstones.bury(before)
+    return [
+      { type: 'deleted', object: before },
+      { type: 'added', object: after },
+    ]
+  }
+
+  /** Takes in that an object is gone, or not to be kept any more. One of the same name that was made later stays. */
+  remove(gone: Identity): readonly InformerEvent<T>[] {
+    const before = this.#current.objects.get(gone.key)
+    if (before !== undefined && before.uid !== gone.uid && !isNewer(gone, before)) return []
+    this.#tombstones.bury(gone)
+    if (before === undefined) return []
+    this.#current.delete(gone.key)
+    return [{ type: 'deleted', object: before }]
+  }
+
+  /** Every change up to this version has been taken in. */
+  reached(resourceVersion: string): void {
+    this.#completeTo = resourceVersion
+  }
+
+  /** An empty snapshot for a list that is about to be asked for; `replace` makes it the current one. */
+  begin(): Snapshot<T> {
+    this.#learned = new Set()
+    return new Snapshot(this.#indexes)
+  }
+
+  /**
+   * Makes a complete list the current state, at once for all readers. The changes are worked out as they are asked
+   * for, so that thousands of them need not be told in one go; only own results may come in between.
+   */
+  replace(next: Snapshot<T>, resourceVersion: string): Iterable<InformerEvent<T>> {
+    const old = this.#current.objects
+    for (const key of this.#learned ?? []) {
+      const learned = old.get(key)
+      if (learned !== undefined && isNewer(learned, { resourceVersion })) next.set(learned)
+    }
+    this.#learned = undefined
+    this.#completeTo = resourceVersion
+    const vanished = [...old.values()].filter(({ key, uid }) => next.objects.get(key)?.uid !== uid)
+    for (const { key, uid } of vanished) this.#tombstones.bury({ key, uid, resourceVersion })
+    this.#current = next
+    this.#isSynced = true
+    this.#synced.resolve()
+    return differences(old, next.objects, vanished)
+  }
+
+  #createReader(): Reader<T> {
+    const current = (): Snapshot<T> => this.#current
+    const isSynced = (): boolean => this.#isSynced
+    return {
+      get: (key) => current().objects.get(key),
+      values: () => current().objects.values(),
+      byIndex: (index, value) => current().byIndex(index, value),
+      whenSynced: (signal) => abortable(this.#synced.promise, signal),
+      get size() {
+        return current().objects.size
+      },
+      get synced() {
+        return isSynced()
+      },
+    }
+  }
+}
+
+function* differences<T extends Cached>(
+  old: ReadonlyMap<string, T>,
+  next: ReadonlyMap<string, T>,
+  vanished: readonly T[],
+): Generator<InformerEvent<T>> {
+  for (const object of vanished) yield { type: 'deleted', object }
+  for (const [key, after] of next) {
+    const before = old.get(key)
+    if (before === undefined || before.uid !== after.uid) yield { type: 'added', object: after }
+    else if (before.resourceVersion !== after.resourceVersion) yield { type: 'updated', before, after, cause: 'watch' }
+  }
+}

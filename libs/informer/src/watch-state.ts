@@ -1,0 +1,131 @@
+import { unreachable } from '@csi-sidecars/base'
+import { ApiError, isGone, isTooManyRequests } from '@csi-sidecars/kube-client'
+
+/** What a watcher does next. */
+export type WatchState =
+  /** A streaming list: a watch that begins with everything there is, and then goes on. */
+  | { readonly at: 'streamList'; readonly failures: number }
+  /** A list in pages, or in one piece once a page token has expired. */
+  | { readonly at: 'pageList'; readonly paged: boolean; readonly streamable: boolean }
+  /** Changes after a version up to which the store is complete. */
+  | { readonly at: 'watch'; readonly from: string; readonly streamable: boolean; readonly failures: number }
+
+/** What came of it. */
+export type WatchReply =
+  /** Everything there is has been seen, as of a version. */
+  | { readonly kind: 'listed'; readonly resourceVersion: string }
+  /** A change or a bookmark: everything up to a version has been seen. */
+  | { readonly kind: 'seen'; readonly resourceVersion: string }
+  /** The stream is over. `brief`: it brought nothing and did not last, so that opening another at once is no use. */
+  | { readonly kind: 'ended'; readonly why: EndCause; readonly error: unknown; readonly brief: boolean }
+  /** The request was refused or not answered. */
+  | { readonly kind: 'refused'; readonly error: unknown }
+
+/** `unmarked`: a streaming list whose end was not told, as by a server that does not know what was asked. */
+export type EndCause = 'closed' | 'broken' | 'silent' | 'badFrame' | 'error' | 'unmarked'
+
+export interface WatchStep {
+  readonly state: WatchState
+  /** Whether to wait before going on; how long is the back-off's business. */
+  readonly wait: boolean
+}
+
+export const START: WatchState = { at: 'streamList', failures: 0 }
+
+/** Failures in a row after which the same request is given up for one that may do better. */
+const MAX_FAILURES = 5
+
+/**
+ * The whole policy of a watcher. Pure. What can be resumed from a version is resumed, because a list is dear; where
+ * something may have been missed, everything is listed.
+ */
+export function next(state: WatchState, reply: WatchReply): WatchStep {
+  switch (reply.kind) {
+    case 'listed':
+      return go({ at: 'watch', from: reply.resourceVersion, streamable: isStreamable(state), failures: 0 })
+    case 'seen':
+      return go(state.at === 'watch' ? { ...state, from: reply.resourceVersion, failures: 0 } : state)
+    case 'ended':
+      return afterEnd(state, reply)
+    case 'refused':
+      return afterRefusal(state, reply.error)
+    default:
+      return unreachable(reply)
+  }
+}
+
+function afterEnd(state: WatchState, { why, error, brief }: WatchReply & { kind: 'ended' }): WatchStep {
+  switch (why) {
+    case 'error':
+      return afterRefusal(state, error)
+    case 'unmarked':
+      return go(PAGE_LIST)
+    case 'badFrame':
+      return state.at === 'watch' ? { state: list(state), wait: brief } : afterFailedList(state)
+    case 'closed':
+    case 'broken':
+    case 'silent':
+      return state.at === 'watch' ? { state, wait: brief } : afterFailedList(state)
+    default:
+      return unreachable(why)
+  }
+}
+
+function afterRefusal(state: WatchState, error: unknown): WatchStep {
+  switch (state.at) {
+    case 'streamList':
+      if (!isPassing(error)) return go(PAGE_LIST)
+      return isServersFault(error) ? afterFailedList(state) : wait(state)
+    case 'pageList':
+      // A token expires when the list takes longer than the server remembers: in one piece it cannot.
+      return isGone(error) ? { state: { ...state, paged: false }, wait: !state.paged } : wait({ ...state, paged: true })
+    case 'watch':
+      if (isGone(error)) return go(list(state))
+      if (!isPassing(error) || isAhead(error)) return wait(list(state))
+      if (!isServersFault(error)) return wait(state)
+      return state.failures === MAX_FAILURES ? wait(list(state)) : wait({ ...state, failures: state.failures + 1 })
+    default:
+      return unreachable(state)
+  }
+}
+
+/** A streaming list that fails again and again may be more than what lies in between can carry: pages are smaller. */
+function afterFailedList(state: WatchState): WatchStep {
+  if (state.at !== 'streamList') return wait(state)
+  return state.failures === MAX_FAILURES ? wait(PAGE_LIST) : wait({ ...state, failures: state.failures + 1 })
+}
+
+/** A server that refused to stream a list is not asked again. */
+const PAGE_LIST: WatchState = { at: 'pageList', paged: true, streamable: false }
+
+function list(state: WatchState): WatchState {
+  return isStreamable(state) ? START : PAGE_LIST
+}
+
+function isStreamable(state: WatchState): boolean {
+  return state.at === 'streamList' || state.streamable
+}
+
+function go(state: WatchState): WatchStep {
+  return { state, wait: false }
+}
+
+function wait(state: WatchState): WatchStep {
+  return { state, wait: true }
+}
+
+/** The same request may be granted later: nobody answered, too many requests, a failure of the server's own. */
+function isPassing(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === 0 || isTooManyRequests(error) || error.code >= 500)
+}
+
+/** A failure of the server's own: it may be about this very request. */
+function isServersFault(error: unknown): boolean {
+  return error instanceof ApiError && error.code >= 500
+}
+
+/** We are ahead of the server, as after its restore from a backup. */
+function isAhead(error: unknown): boolean {
+  const causes = error instanceof ApiError ? error.details?.causes : undefined
+  return causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false
+}

@@ -1,0 +1,219 @@
+import { Backoff, CancelledError, type Clock, type Scope, scope } from '@csi-sidecars/base'
+import {
+  ApiError,
+  type ChangeFrame,
+  type EndFrame,
+  isUnreachable,
+  type KubeClient,
+  type WatchFrame,
+} from '@csi-sidecars/kube-client'
+import type { Resource } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { next, START, type WatchReply, type WatchState } from './watch-state.ts'
+
+/** What a watcher keeps up to date. */
+export interface Replica<W> {
+  /** A list begins; what it brings is collected apart. */
+  begin(): void
+  /** An object of the list, or a change that came while a streaming list was under way. */
+  collect(frame: ChangeFrame<W>): void
+  /** The list is complete: what was collected is the state of the world. */
+  commit(resourceVersion: string): void | Promise<void>
+  /** A change to the state of the world. Returns the version it leads to, undefined when the object does not say. */
+  apply(frame: ChangeFrame<W>): string | undefined
+  /** There were no other changes up to this version. */
+  reached(resourceVersion: string): void
+}
+
+export interface WatcherOptions<W> {
+  readonly client: KubeClient
+  readonly resource: Resource<W>
+  readonly namespace?: string | undefined
+  readonly fieldSelector?: string | undefined
+  readonly pageSize?: number | undefined
+  readonly replica: Replica<W>
+  readonly clock: Clock
+  readonly log: Logger
+  /** Called whenever the server shows that it is there. */
+  onActivity(): void
+}
+
+/** A stream that brought nothing within its first second is not opened again at once. */
+const BRIEF_MS = 1000
+/** A server that streams a list sends without pause and says when it is through; one that falls silent does not. */
+const UNMARKED_MS = 10_000
+const FIRST_WAIT_MS = 800
+const LONGEST_WAIT_MS = 30_000
+/** A server that nobody can reach is not burdened by being asked, and everybody waits for its return. */
+const LONGEST_WAIT_UNREACHABLE_MS = 5_000
+/** Trouble that comes after so much quiet is new trouble. */
+const QUIET_MS = 120_000
+
+/** Keeps a replica up to date until the signal ends it: performs what `watch-state` decides. Never gives up. */
+export class Watcher<W> {
+  readonly #options: WatcherOptions<W>
+  readonly #backoff: Backoff
+  #waitedAt = Number.NEGATIVE_INFINITY
+  #state: WatchState = START
+
+  constructor(options: WatcherOptions<W>) {
+    this.#options = options
+    const { clock } = options
+    this.#backoff = new Backoff({
+      initialMs: FIRST_WAIT_MS,
+      maxMs: LONGEST_WAIT_MS,
+      jitter: 1,
+      random: () => clock.random(),
+    })
+  }
+
+  /** Rejects with the signal's reason. */
+  async run(signal: AbortSignal): Promise<never> {
+    this.#state = START
+    for (;;) {
+      signal.throwIfAborted()
+      const reply = this.#state.at === 'pageList' ? await this.#pageList(signal) : await this.#stream(signal)
+      this.#report(reply)
+      const step = next(this.#state, reply)
+      this.#state = step.state
+      if (step.wait) await this.#wait(reply, signal)
+    }
+  }
+
+  async #pageList(signal: AbortSignal): Promise<WatchReply> {
+    const { client, resource, namespace, fieldSelector, replica, onActivity } = this.#options
+    const paged = this.#state.at !== 'pageList' || this.#state.paged
+    const project = (object: W): undefined => replica.collect({ type: 'ADDED', object }) ?? undefined
+    const options = { namespace, fieldSelector, pageSize: paged ? this.#options.pageSize : 0, signal, project }
+    replica.begin()
+    try {
+      let resourceVersion = ''
+      for await (const page of client.list(resource, options)) {
+        onActivity()
+        resourceVersion = page.resourceVersion
+      }
+      await replica.commit(resourceVersion)
+      return { kind: 'listed', resourceVersion }
+    } catch (error) {
+      signal.throwIfAborted()
+      return { kind: 'refused', error }
+    }
+  }
+
+  async #stream(signal: AbortSignal): Promise<WatchReply> {
+    const { client, clock, resource } = this.#options
+    using own = scope(signal)
+    const marking = new MarkGuard(clock, own)
+    const openedAt = clock.monotonic()
+    let frames = 0
+    if (this.#state.at === 'streamList') this.#options.replica.begin()
+    else marking.done()
+    try {
+      for await (const frame of client.watch(resource, this.#watchOptions(own.signal, marking))) {
+        if (frame.type === 'END') return ended(frame, frames === 0 && clock.monotonic() - openedAt < BRIEF_MS)
+        frames += 1
+        await this.#take(frame, marking)
+      }
+      return { kind: 'ended', why: 'closed', error: undefined, brief: true }
+    } catch (error) {
+      signal.throwIfAborted()
+      if (marking.missed) return { kind: 'ended', why: 'unmarked', error: undefined, brief: false }
+      return { kind: 'refused', error }
+    } finally {
+      marking.done()
+    }
+  }
+
+  #watchOptions(signal: AbortSignal, marking: MarkGuard) {
+    const { namespace, fieldSelector } = this.#options
+    const from = this.#state.at === 'watch' ? { resourceVersion: this.#state.from } : { sendInitialEvents: true }
+    const onActivity = (): void => {
+      marking.heard()
+      this.#options.onActivity()
+    }
+    return { namespace, fieldSelector, signal, onActivity, ...from }
+  }
+
+  async #take(frame: Exclude<WatchFrame<W>, EndFrame>, marking: MarkGuard): Promise<void> {
+    const { replica } = this.#options
+    const listing = this.#state.at === 'streamList'
+    if (frame.type !== 'BOOKMARK') {
+      if (listing) return replica.collect(frame)
+      const resourceVersion = replica.apply(frame)
+      if (resourceVersion !== undefined) this.#advance({ kind: 'seen', resourceVersion })
+    } else if (!listing) {
+      replica.reached(frame.resourceVersion)
+      this.#advance({ kind: 'seen', resourceVersion: frame.resourceVersion })
+    } else if (frame.initialEventsEnd) {
+      marking.done()
+      await replica.commit(frame.resourceVersion)
+      this.#advance({ kind: 'listed', resourceVersion: frame.resourceVersion })
+    }
+  }
+
+  #advance(reply: WatchReply): void {
+    this.#state = next(this.#state, reply).state
+  }
+
+  async #wait(reply: WatchReply, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options
+    if (clock.monotonic() - this.#waitedAt > QUIET_MS) this.#backoff.reset()
+    const error = 'error' in reply && reply.error instanceof ApiError ? reply.error : undefined
+    const longest = isUnreachable(error) ? LONGEST_WAIT_UNREACHABLE_MS : Number.POSITIVE_INFINITY
+    await clock.sleep(Math.max(error?.retryAfterMs ?? 0, Math.min(this.#backoff.next(), longest)), signal)
+    this.#waitedAt = clock.monotonic()
+  }
+
+  #report(reply: WatchReply): void {
+    const { log, resource } = this.#options
+    const pairs = { resource: resource.plural, at: this.#state.at }
+    if (reply.kind === 'refused') {
+      if (this.#state.at === 'watch') log.v(2)?.info('Watch failed, backing off', { ...pairs, err: reply.error })
+      else if (this.#state.at === 'pageList') log.error(reply.error, 'Failed to list', { resource: resource.plural })
+      else log.v(2)?.info('Streaming list failed', { ...pairs, err: reply.error })
+    } else if (reply.kind === 'ended') {
+      log
+        .v(4)
+        ?.info('Watch closed', { ...pairs, why: reply.why, ...(reply.error !== undefined && { err: reply.error }) })
+    }
+  }
+}
+
+/** Ends a streaming list that falls silent before its end is told. */
+class MarkGuard {
+  readonly #clock: Clock
+  readonly #own: Scope
+  #heardAt: number
+  #cancel: () => void
+  missed = false
+
+  constructor(clock: Clock, own: Scope) {
+    this.#clock = clock
+    this.#own = own
+    this.#heardAt = clock.monotonic()
+    this.#cancel = clock.schedule(UNMARKED_MS, () => this.#check())
+  }
+
+  heard(): void {
+    this.#heardAt = this.#clock.monotonic()
+  }
+
+  /** The end was told, or the stream is no list. */
+  done(): void {
+    this.#cancel()
+  }
+
+  #check(): void {
+    const left = this.#heardAt + UNMARKED_MS - this.#clock.monotonic()
+    if (left > 0) {
+      this.#cancel = this.#clock.schedule(left, () => this.#check())
+    } else {
+      this.missed = true
+      this.#own.abort(new CancelledError('the streaming list fell silent'))
+    }
+  }
+}
+
+function ended({ why, error }: EndFrame, brief: boolean): WatchReply {
+  return { kind: 'ended', why, error, brief }
+}

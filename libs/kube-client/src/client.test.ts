@@ -1,0 +1,171 @@
+import { systemClock } from '@csi-sidecars/base'
+import {
+  CONFIG_MAPS,
+  type ConfigMap,
+  LEASES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { type Cluster, configMap, pv, pvc, startCluster, va } from '@csi-sidecars/testkit'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { createKubeClient, type OwnedKubeClient } from './create-client.ts'
+import {
+  flowOptions,
+  hasResource,
+  isAlreadyExists,
+  isConflict,
+  isGone,
+  isInvalid,
+  isNotFound,
+  type ListPage,
+  loadClusterConfig,
+} from './index.ts'
+
+let cluster: Cluster
+let client: OwnedKubeClient
+beforeEach(async () => {
+  cluster = await startCluster({ api: { tls: true } })
+  const env = {}
+  const config = await loadClusterConfig({ kubeconfig: cluster.kubeconfig, env, log: silentLogger, clock: systemClock })
+  client = createKubeClient({
+    config,
+    flow: flowOptions({}),
+    clock: systemClock,
+    log: silentLogger,
+    userAgent: 'test/1',
+  })
+})
+afterEach(async () => {
+  client.close()
+  await cluster.stop()
+})
+
+const failure = (attempt: Promise<unknown>): Promise<unknown> =>
+  attempt.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+const lastRequest = (): object | undefined => cluster.api.requests.entries.at(-1)
+
+describe('one object', () => {
+  test('is created in its own namespace, read, replaced, patched and deleted', async () => {
+    const made = await client.create<ConfigMap>(CONFIG_MAPS, configMap('a', { data: { x: '1' } }))
+    const namespace = made.metadata?.namespace
+    const ref = { name: 'a', namespace }
+    expect(await client.get(CONFIG_MAPS, ref)).toEqual(made)
+    const replaced = await client.replace<ConfigMap>(CONFIG_MAPS, { ...made, data: { x: '2' } })
+    expect(replaced.data).toEqual({ x: '2' })
+    const patched = await client.patch(CONFIG_MAPS, ref, { kind: 'merge', body: { data: { y: 'ä' } } })
+    expect(patched.data).toEqual({ x: '2', y: 'ä' })
+    await client.delete(CONFIG_MAPS, ref)
+    expect(isNotFound(await failure(client.get(CONFIG_MAPS, ref)))).toBe(true)
+  })
+
+  test.each([
+    ['merge', { metadata: { labels: { a: 'b' } } }, 'application/merge-patch+json'],
+    ['json', [{ op: 'add', path: '/metadata/labels', value: { a: 'b' } }], 'application/json-patch+json'],
+    ['strategic', { metadata: { labels: { a: 'b' } } }, 'application/strategic-merge-patch+json'],
+  ] as const)('takes a %s patch', async (kind, body, contentType) => {
+    cluster.add(pvc('claim'))
+    const { namespace } = pvc('claim').metadata ?? {}
+    const patched = await client.patch(PERSISTENT_VOLUME_CLAIMS, { name: 'claim', namespace }, { kind, body })
+    expect(patched.metadata?.labels).toEqual({ a: 'b' })
+    expect(lastRequest()).toMatchObject({ method: 'PATCH', contentType, userAgent: 'test/1', code: 200 })
+  })
+
+  test('has a status of its own', async () => {
+    cluster.add(va('va-1'))
+    const patch = { kind: 'merge', body: { status: { attached: true } } } as const
+    const patched = await client.patch(VOLUME_ATTACHMENTS, { name: 'va-1' }, patch, { subresource: 'status' })
+    expect(patched.status?.attached).toBe(true)
+    expect(lastRequest()).toMatchObject({ path: '/apis/storage.k8s.io/v1/volumeattachments/va-1/status' })
+  })
+
+  test('is given as long to end as is asked for', async () => {
+    cluster.add(configMap('a'), configMap('b'))
+    await client.delete(CONFIG_MAPS, { name: 'a', namespace: 'default' }, { gracePeriodSeconds: 0 })
+    expect(lastRequest()).toMatchObject({ method: 'DELETE', query: { gracePeriodSeconds: '0' }, code: 200 })
+    await client.delete(CONFIG_MAPS, { name: 'b', namespace: 'default' })
+    expect(lastRequest()).toMatchObject({ method: 'DELETE', query: {} })
+    expect(lastRequest()).not.toHaveProperty('query.gracePeriodSeconds')
+  })
+
+  test('without a name is never asked for: it would be all of them', async () => {
+    await expect(async () => client.get(LEASES, { name: '', namespace: 'ns' })).rejects.toThrow(
+      'resource name may not be empty',
+    )
+  })
+})
+
+describe('what the server refuses is told apart', () => {
+  test('not there', async () => {
+    const error = await failure(client.get(PERSISTENT_VOLUMES, { name: 'x' }))
+    expect(error).toMatchObject({ code: 404, reason: 'NotFound', message: 'persistentvolumes "x" not found' })
+    expect([isNotFound(error), isConflict(error)]).toEqual([true, false])
+  })
+
+  test('there already, which is no conflict', async () => {
+    cluster.add(pv('x'))
+    const error = await failure(client.create(PERSISTENT_VOLUMES, pv('x')))
+    expect([isAlreadyExists(error), isConflict(error)]).toEqual([true, false])
+  })
+
+  test('changed since it was read', async () => {
+    cluster.add(pv('x'))
+    const body = { metadata: { resourceVersion: '1', labels: { a: 'b' } } }
+    const error = await failure(client.patch(PERSISTENT_VOLUMES, { name: 'x' }, { kind: 'merge', body }))
+    expect(error).toMatchObject({
+      message:
+        'Operation cannot be fulfilled on persistentvolumes "x": the object has been modified; please apply your changes to the latest version and try again',
+    })
+    expect(isConflict(error)).toBe(true)
+  })
+
+  test('a patch whose test fails', async () => {
+    cluster.add(pv('x'))
+    const body = [{ op: 'test', path: '/metadata/name', value: 'y' }]
+    const error = await failure(client.patch(PERSISTENT_VOLUMES, { name: 'x' }, { kind: 'json', body }))
+    expect(isInvalid(error)).toBe(true)
+  })
+})
+
+describe('a list', () => {
+  const names = async (pageSize: number): Promise<ListPage<string>[]> => {
+    const pages: ListPage<string>[] = []
+    const project = ({ metadata }: { metadata?: { name?: string | undefined } | undefined }): string | undefined =>
+      metadata?.name === 'pv-4' ? undefined : metadata?.name
+    for await (const page of client.list(PERSISTENT_VOLUMES, { pageSize, project })) pages.push(page)
+    return pages
+  }
+
+  test('comes in pages of one version, without what the projection leaves out', async () => {
+    cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
+    const pages = await names(3)
+    expect(pages.map(({ items }) => items)).toEqual([['pv-0', 'pv-1', 'pv-2'], ['pv-3', 'pv-5'], ['pv-6']])
+    expect(new Set(pages.map(({ resourceVersion }) => resourceVersion)).size).toBe(1)
+    expect(pages.at(-1)?.continue).toBeUndefined()
+  })
+
+  test('comes in one piece where that is wanted', async () => {
+    cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
+    expect(await names(0)).toHaveLength(1)
+  })
+
+  test('whose next page has expired says so', async () => {
+    cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
+    const action = { do: 'answer', code: 410, reason: 'Expired', message: 'too old' } as const
+    cluster.api.faults.add({ match: { verb: 'list' }, skip: 1, times: 1, action })
+    expect(isGone(await failure(names(3)))).toBe(true)
+  })
+})
+
+test('a kind is served or it is not', async () => {
+  expect(await hasResource(client, 'storage.k8s.io/v1', 'VolumeAttributesClass')).toBe(true)
+  expect(await hasResource(client, 'storage.k8s.io/v1', 'Nonsense')).toBe(false)
+  expect(await hasResource(client, 'v1', 'Pod')).toBe(true)
+  expect(await hasResource(client, 'nobody.example.com/v1', 'Pod')).toBe(false)
+  client.close()
+  await expect(hasResource(client, 'v1', 'Pod')).rejects.toThrow('the client is closed')
+})

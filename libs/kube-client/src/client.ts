@@ -1,0 +1,106 @@
+import type { ObjectRef, Patch, Resource } from '@csi-sidecars/kube-types'
+import type { ApiError } from './api-error.ts'
+
+/** `lease` has its own flow control and its own connections: it never waits behind work. */
+export type Lane = 'work' | 'lease'
+
+export interface CallOptions {
+  /** Ends every wait of the call; it then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+  /** Default: `work`. */
+  readonly lane?: Lane | undefined
+  /** Limit of one attempt, from its first byte sent. Default: one minute, as the API server's own. */
+  readonly timeoutMs?: number | undefined
+  /**
+   * Called synchronously right before an attempt's bytes are handed to the socket, after every wait.
+   * What it throws is what the call rejects with, and nothing is sent.
+   */
+  readonly beforeSend?: (() => void) | undefined
+}
+
+export interface Selection {
+  /** Absent: all namespaces. */
+  readonly namespace?: string | undefined
+  readonly fieldSelector?: string | undefined
+  readonly labelSelector?: string | undefined
+}
+
+export interface ListOptions extends Selection, CallOptions {
+  /** Objects a page; 0 asks for everything in one answer. Default: 500. */
+  readonly pageSize?: number | undefined
+}
+
+export interface Projecting<T, P> {
+  /** Sees each object once, while its page is decoded. What it returns undefined for is left out. */
+  project(object: T): P | undefined
+}
+
+export interface ListPage<P> {
+  readonly items: readonly P[]
+  /** The same on every page of one list. */
+  readonly resourceVersion: string
+  readonly continue: string | undefined
+}
+
+export interface WatchOptions extends Selection {
+  /** Changes after this version. Absent: from any version the server likes, beginning with what exists. */
+  readonly resourceVersion?: string | undefined
+  /** Streaming list: what exists comes first as ADDED, then a bookmark with `initialEventsEnd`. */
+  readonly sendInitialEvents?: boolean | undefined
+  /** When the server ends the stream. Default: random within five to ten minutes. */
+  readonly timeoutSeconds?: number | undefined
+  /** The stream is given up when no byte came for so long. */
+  readonly silenceMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
+  /** Called for whatever the server sends, heartbeats between frames included. */
+  readonly onActivity?: (() => void) | undefined
+}
+
+export type ChangeFrame<T> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
+export type BookmarkFrame = {
+  readonly type: 'BOOKMARK'
+  readonly resourceVersion: string
+  /** The streaming list is complete. */
+  readonly initialEventsEnd: boolean
+}
+/** Why a stream is over. */
+export type EndFrame = {
+  readonly type: 'END'
+  /**
+   * `closed`: the server ended it in good order. `broken`: the connection went away in the middle. `silent`: nothing
+   * came for too long. `badFrame`: something that is no watch event. `error`: the server sent an ERROR frame.
+   */
+  readonly why: 'closed' | 'broken' | 'silent' | 'badFrame' | 'error'
+  readonly error?: ApiError | undefined
+}
+export type WatchFrame<T> = ChangeFrame<T> | BookmarkFrame | EndFrame
+
+/**
+ * The Kubernetes API. Whatever the server refuses or does not answer is thrown as ApiError; a call that its signal
+ * ended rejects with the signal's reason. A 429 or 5xx with Retry-After is tried again here, up to ten times.
+ */
+export interface KubeClient {
+  get<T>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T>
+  /** The namespace is the object's own. */
+  create<T>(resource: Resource<T>, object: T, options?: CallOptions): Promise<T>
+  /** PUT of the whole object, guarded by the resourceVersion it carries. */
+  replace<T>(resource: Resource<T>, object: T, options?: CallOptions & SubresourceOption): Promise<T>
+  patch<T>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options?: CallOptions & SubresourceOption): Promise<T>
+  /** Resolves when the server has accepted it: finalizers may keep the object for longer. */
+  delete<T>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions & GracePeriodOption): Promise<void>
+  /** Page by page; a page is dropped as soon as it is projected. A continue token that expired throws Gone. */
+  list<T, P>(resource: Resource<T>, options: ListOptions & Projecting<T, P>): AsyncIterable<ListPage<P>>
+  /** The last frame is END, and there is always one unless the signal or the reader ends it. A refused request throws. */
+  watch<T>(resource: Resource<T>, options: WatchOptions): AsyncIterable<WatchFrame<T>>
+  /** GET of a raw path, as `/apis/storage.k8s.io/v1`. */
+  discover(path: string, options?: CallOptions): Promise<unknown>
+}
+
+export interface GracePeriodOption {
+  /** How long a pod may take to end; 0 removes it at once. Absent: as the object itself says. */
+  readonly gracePeriodSeconds?: number | undefined
+}
+
+export interface SubresourceOption {
+  readonly subresource?: string | undefined
+}

@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { FakeClock } from '@csi-sidecars/base'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import type { ClusterConfig } from './cluster-config.ts'
+import { inClusterConfig } from './in-cluster.ts'
+import { loadClusterConfig } from './load.ts'
+
+const PEM = '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n'
+const ENV = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' }
+
+let folder: string
+let log: RecordingLogger
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'account-'))
+  writeFileSync(join(folder, 'token'), 'secret\n')
+  writeFileSync(join(folder, 'ca.crt'), PEM)
+  log = recordingLogger()
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const load = (env: NodeJS.ProcessEnv = ENV): Promise<ClusterConfig> =>
+  inClusterConfig({ env, log, clock: new FakeClock(), folder })
+
+test('a pod is told everything by its environment and its files', async () => {
+  const config = await load()
+  expect(config).toMatchObject({ origin: 'https://10.96.0.1:443', basePath: '', headers: [], proxy: undefined })
+  expect(await config.credentials.authorization()).toBe('Bearer secret')
+  expect(config.tls?.authorities()).toBe(PEM)
+  expect(config.tls).toMatchObject({ insecure: false, serverName: undefined })
+})
+
+test.each([
+  ['fd00::1', '443', 'https://[fd00::1]:443'],
+  ['10.0.0.1', '8080', 'https://10.0.0.1:8080'],
+])('the server at %s, port %s is %s: always TLS', async (host, port, origin) => {
+  const config = await load({ KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port })
+  expect(config.origin).toBe(origin)
+})
+
+test.each([{}, { KUBERNETES_SERVICE_HOST: '10.0.0.1' }, { KUBERNETES_SERVICE_PORT: '443' }])(
+  'with only %j it is no pod',
+  async (env) => {
+    const message =
+      'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined'
+    await expect(load(env)).rejects.toHaveProperty('message', message)
+    await expect(loadClusterConfig({ env, log, clock: new FakeClock() })).rejects.toHaveProperty('message', message)
+  },
+)
+
+test('without a token there is no way in', async () => {
+  rmSync(join(folder, 'token'))
+  await expect(load()).rejects.toHaveProperty('message', `open ${join(folder, 'token')}: no such file or directory`)
+})
+
+test.each([
+  ['missing', (file: string) => rmSync(file), 'open FILE: no such file or directory'],
+  ['rubbish', (file: string) => writeFileSync(file, 'x'), 'data does not contain any valid RSA or ECDSA certificates'],
+])('an authority that is %s is an error line; the process goes on with the usual ones', async (_, spoil, reason) => {
+  const file = join(folder, 'ca.crt')
+  spoil(file)
+  const roots = join(folder, 'roots.pem')
+  writeFileSync(roots, PEM)
+  const config = await load({ ...ENV, SSL_CERT_FILE: roots })
+  expect(config.tls?.authorities()).toEqual([PEM])
+  expect(log.lines).toMatchObject([
+    { message: `Expected to load root CA config from ${file}, but got err: ${reason.replace('FILE', file)}` },
+  ])
+})

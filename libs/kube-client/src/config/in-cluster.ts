@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs'
+import { isError, messageOf } from '@csi-sidecars/base'
+import { hostPort } from '../http/network-error.ts'
+import type { ClusterConfig, ConfigSources, ServerTrust } from './cluster-config.ts'
+import { environmentProxy } from './environment-proxy.ts'
+import { fileError } from './file-error.ts'
+import { TokenFile } from './token-file.ts'
+import { environmentRoots } from './trusted-roots.ts'
+
+const FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+/** The configuration of a pod, from its environment and its service account's files. */
+export async function inClusterConfig(sources: ConfigSources & { folder?: string }): Promise<ClusterConfig> {
+  const { env, clock, log, folder = FOLDER } = sources
+  const host = env['KUBERNETES_SERVICE_HOST']
+  const port = env['KUBERNETES_SERVICE_PORT']
+  if (!host || !port) {
+    throw new Error(
+      'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined',
+    )
+  }
+  const tokenFile = `${folder}/token`
+  // Named as the file itself here, where nobody knows yet what it is for.
+  try {
+    readFileSync(tokenFile)
+  } catch (error) {
+    throw fileError(error, tokenFile)
+  }
+  const origin = `https://${hostPort(host, Number(port))}`
+  return {
+    origin,
+    basePath: '',
+    tls: serviceAccountTrust(`${folder}/ca.crt`, sources),
+    credentials: await TokenFile.open(tokenFile, { clock, log }),
+    headers: [],
+    proxy: await environmentProxy(origin, env),
+  }
+}
+
+function serviceAccountTrust(file: string, { env, log }: ConfigSources): ServerTrust {
+  let authorities: () => string | string[] | undefined = () => readFileSync(file, 'utf8')
+  try {
+    if (!readFileSync(file, 'utf8').includes('-----BEGIN CERTIFICATE-----')) {
+      throw new Error('data does not contain any valid RSA or ECDSA certificates')
+    }
+  } catch (thrown) {
+    const error = isError(thrown) && 'code' in thrown ? fileError(thrown, file) : thrown
+    log.error(undefined, `Expected to load root CA config from ${file}, but got err: ${messageOf(error)}`)
+    authorities = () => environmentRoots(env)
+  }
+  return { authorities, serverName: undefined, insecure: false }
+}

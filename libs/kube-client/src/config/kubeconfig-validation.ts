@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs'
+import { messageOf } from '@csi-sidecars/base'
+import { fileError } from './file-error.ts'
+import { type Fields, type KubeconfigDocument, mapping, text } from './kubeconfig-document.ts'
+import { parseProxy } from './proxy.ts'
+
+const NO_CONFIGURATION = 'no configuration has been provided, try setting KUBERNETES_MASTER environment variable'
+
+/**
+ * Throws when the parts of a kubeconfig that are used cannot work, with everything that is wrong in one line and in
+ * clientcmd's words. Paths have been made absolute. Parts that nobody uses may be broken.
+ */
+export function validateKubeconfig(document: KubeconfigDocument): void {
+  const problems = [...contextProblems(document), ...userProblems(document)]
+  const { cluster, clusterName } = document
+  if (cluster !== undefined && Object.keys(cluster).length > 0) problems.push(...clusterProblems(clusterName, cluster))
+  else problems.push(problems.length === 0 ? NO_CONFIGURATION : 'cluster has no server defined')
+  if (problems.length === 0) return
+  throw new Error(`invalid configuration: ${problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`}`)
+}
+
+function contextProblems({ currentContext, contextFound }: KubeconfigDocument): string[] {
+  if (currentContext === '' || contextFound) return []
+  return [`context was not found for specified context: ${currentContext}`]
+}
+
+function clusterProblems(name: string, cluster: Fields): string[] {
+  const problems: string[] = []
+  if (text(cluster, 'server') === '') {
+    problems.push(name === '' ? 'default cluster has no server defined' : `no server found for cluster "${name}"`)
+  }
+  const proxy = text(cluster, 'proxy-url')
+  const wrong = proxy === '' ? undefined : problemOf(() => parseProxy(proxy))
+  if (wrong !== undefined) problems.push(`invalid 'proxy-url' "${proxy}" for cluster "${name}": ${wrong}`)
+  const file = text(cluster, 'certificate-authority')
+  if (file !== '' && text(cluster, 'certificate-authority-data') !== '') {
+    const both = 'certificate-authority-data and certificate-authority are both specified'
+    problems.push(`${both} for ${name}. certificate-authority-data will override.`)
+  }
+  return [...problems, ...unreadable('certificate-authority', file, name)]
+}
+
+function userProblems({ user, userName: name }: KubeconfigDocument): string[] {
+  const methods: string[] = []
+  if (text(user, 'token') !== '') methods.push('token')
+  if (text(user, 'username') !== '' || text(user, 'password') !== '') methods.push('basicAuth')
+  const problems = [...certificateProblems(user, name), ...execProblems(user, name), ...providerProblems(user)]
+  if (methods.length > 1) {
+    const found = `more than one authentication method found for ${name}; found [${methods.join(' ')}]`
+    problems.push(`${found}, only one is allowed`)
+  }
+  return problems
+}
+
+function certificateProblems(user: Fields, name: string): string[] {
+  const certificate = text(user, 'client-certificate')
+  const certificateData = text(user, 'client-certificate-data')
+  if (certificate === '' && certificateData === '') return []
+  const key = text(user, 'client-key')
+  const keyData = text(user, 'client-key-data')
+  const problems: string[] = []
+  if (certificate !== '' && certificateData !== '') {
+    problems.push(`client-cert-data and client-cert are both specified for ${name}. client-cert-data will override.`)
+  }
+  if (key !== '' && keyData !== '') {
+    problems.push(`client-key-data and client-key are both specified for ${name}; client-key-data will override`)
+  }
+  if (key === '' && keyData === '') {
+    const missing = `client-key-data or client-key must be specified for ${name}`
+    problems.push(`${missing} to use the clientCert authentication method.`)
+  }
+  return [...problems, ...unreadable('client-cert', certificate, name), ...unreadable('client-key', key, name)]
+}
+
+function execProblems(user: Fields, name: string): string[] {
+  if (user['exec'] === undefined || user['exec'] === null) return []
+  const exec = mapping(user, 'exec')
+  return ['command', 'apiVersion']
+    .filter((field) => text(exec, field) === '')
+    .map((field) => `${field} must be specified for ${name} to use exec authentication plugin`)
+}
+
+/** The legacy providers of cloud vendors are not part of the Go originals either. */
+function providerProblems(user: Fields): string[] {
+  const provider = mapping(user, 'auth-provider')
+  const name = text(provider, 'name')
+  if (name === '' || text(mapping(provider, 'config'), 'tokenFile') !== '') return []
+  return [`no Auth Provider found for name "${name}"`]
+}
+
+function unreadable(what: string, path: string, owner: string): string[] {
+  if (path === '') return []
+  try {
+    readFileSync(path)
+    return []
+  } catch (error) {
+    return [`unable to read ${what} ${path} for ${owner} due to ${fileError(error, path).message}`]
+  }
+}
+
+function problemOf(attempt: () => unknown): string | undefined {
+  try {
+    attempt()
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}

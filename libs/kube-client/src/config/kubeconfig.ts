@@ -1,0 +1,160 @@
+import { readFileSync, statSync } from 'node:fs'
+import { dirname, isAbsolute, join } from 'node:path'
+import { createSecureContext } from 'node:tls'
+import { isError, messageOf } from '@csi-sidecars/base'
+import type { ClusterConfig, ConfigSources, ServerTrust } from './cluster-config.ts'
+import { basic, bearer, type Certificate, type Credentials, fixedCredentials } from './credentials.ts'
+import { environmentProxy } from './environment-proxy.ts'
+import { ExecCredentials } from './exec-credentials.ts'
+import { fileError } from './file-error.ts'
+import { type Fields, type KubeconfigDocument, mapping, parseKubeconfig, text, texts } from './kubeconfig-document.ts'
+import { validateKubeconfig } from './kubeconfig-validation.ts'
+import { parseProxy, throughProxy } from './proxy.ts'
+import { maySendCredentials, parseServer } from './server-url.ts'
+import { TokenFile } from './token-file.ts'
+import { environmentRoots } from './trusted-roots.ts'
+
+export interface KubeconfigOptions extends ConfigSources {
+  /** The file; empty when only `master` is given. */
+  readonly path: string
+  /** Takes the place of the cluster's server; empty for none. */
+  readonly master: string
+}
+
+/** The current context of a kubeconfig file. Throws one line that says what is wrong with it. */
+export async function kubeconfigConfig(options: KubeconfigOptions): Promise<ClusterConfig> {
+  const document = loadDocument(options)
+  validateKubeconfig(document)
+  const { user, cluster = {} } = document
+  const { origin, basePath } = parseServer(text(cluster, 'server'), wantsTls(cluster, user))
+  const proxyUrl = text(cluster, 'proxy-url')
+  return {
+    origin,
+    basePath,
+    tls: origin.startsWith('https:') ? serverTrust(cluster, options.env) : undefined,
+    credentials: maySendCredentials(origin) ? await credentialsOf(user, cluster, options) : fixedCredentials(undefined),
+    headers: impersonation(user),
+    proxy: proxyUrl === '' ? await environmentProxy(origin, options.env) : await throughProxy(parseProxy(proxyUrl)),
+  }
+}
+
+function loadDocument({ path, master }: KubeconfigOptions): KubeconfigDocument {
+  const document = absolute(path === '' ? parseKubeconfig('') : readDocument(path), dirname(path))
+  return master === '' ? document : { ...document, cluster: { ...document.cluster, server: master } }
+}
+
+function readDocument(path: string): KubeconfigDocument {
+  try {
+    statSync(path)
+  } catch (error) {
+    throw fileError(error, path, 'stat')
+  }
+  try {
+    return parseKubeconfig(readFileSync(path, 'utf8'))
+  } catch (error) {
+    const cause = isError(error) && 'syscall' in error ? fileError(error, path) : error
+    throw new Error(`error loading config file "${path}": ${messageOf(cause)}`, { cause: error })
+  }
+}
+
+/** Relative paths are relative to the kubeconfig file. A command without a slash is looked for in PATH. */
+function absolute(document: KubeconfigDocument, folder: string): KubeconfigDocument {
+  const { cluster, user } = document
+  const exec = mapping(user, 'exec')
+  return {
+    ...document,
+    cluster: cluster && resolved(cluster, folder, ['certificate-authority']),
+    user: {
+      ...resolved(user, folder, ['client-certificate', 'client-key', 'tokenFile']),
+      ...(text(exec, 'command').includes('/') && { exec: resolved(exec, folder, ['command']) }),
+    },
+  }
+}
+
+function resolved(from: Fields, folder: string, names: readonly string[]): Fields {
+  const paths = names.filter((name) => text(from, name) !== '' && !isAbsolute(text(from, name)))
+  return { ...from, ...Object.fromEntries(paths.map((name) => [name, join(folder, text(from, name))])) }
+}
+
+/** What decides the scheme of a server that is given as `host:port`. */
+function wantsTls(cluster: Fields, user: Fields): boolean {
+  const authority = text(cluster, 'certificate-authority') + text(cluster, 'certificate-authority-data')
+  const certificate = text(user, 'client-certificate') + text(user, 'client-certificate-data')
+  return authority !== '' || certificate !== '' || cluster['insecure-skip-tls-verify'] === true
+}
+
+function serverTrust(cluster: Fields, env: NodeJS.ProcessEnv): ServerTrust {
+  const insecure = cluster['insecure-skip-tls-verify'] === true
+  const own = pemSource(cluster, 'certificate-authority')
+  if (own !== undefined && insecure) {
+    throw new Error('specifying a root certificates file with the insecure flag is not allowed')
+  }
+  if (own !== undefined && !own().includes('-----BEGIN CERTIFICATE-----')) {
+    throw new Error('unable to load root certificates: unable to parse bytes as PEM block')
+  }
+  return {
+    authorities: own ?? (() => environmentRoots(env)),
+    serverName: text(cluster, 'tls-server-name') || undefined,
+    insecure,
+  }
+}
+
+/** By clientcmd's precedence: exec plugin, token file, token, user and password; a certificate goes with any. */
+async function credentialsOf(user: Fields, cluster: Fields, sources: ConfigSources): Promise<Credentials> {
+  const exec = mapping(user, 'exec')
+  if (text(exec, 'command') !== '') return new ExecCredentials(exec, cluster)
+  const headers = await headerCredentials(user, sources)
+  const cert = pemSource(user, 'client-certificate')
+  const key = pemSource(user, 'client-key')
+  if (cert === undefined || key === undefined) return headers
+  const certificate = (): Certificate => ({ cert: cert(), key: key() })
+  checkCertificate(certificate())
+  return { ...bound(headers), certificate }
+}
+
+async function headerCredentials(user: Fields, { clock, log }: ConfigSources): Promise<Credentials> {
+  // A token file that is renewed takes precedence over a token that was written down once.
+  const tokenFile = text(user, 'tokenFile') || text(mapping(mapping(user, 'auth-provider'), 'config'), 'tokenFile')
+  if (tokenFile !== '') return TokenFile.open(tokenFile, { clock, log })
+  const token = text(user, 'token').trim()
+  if (token !== '') return fixedCredentials(bearer(token))
+  const username = text(user, 'username')
+  return fixedCredentials(username === '' ? undefined : basic(username, text(user, 'password')))
+}
+
+function bound(credentials: Credentials): Omit<Credentials, 'certificate'> {
+  return {
+    authorization: () => credentials.authorization(),
+    refused: (used) => credentials.refused(used),
+  }
+}
+
+/** Reads a PEM from `<name>-data` or from the file `<name>`, anew each time: files are renewed. */
+function pemSource(from: Fields, name: string): (() => string) | undefined {
+  const data = text(from, `${name}-data`)
+  if (data !== '') return () => Buffer.from(data, 'base64').toString('utf8')
+  const file = text(from, name)
+  return file === '' ? undefined : () => readFileSync(file, 'utf8')
+}
+
+function checkCertificate(certificate: Certificate): void {
+  try {
+    createSecureContext(certificate)
+  } catch (error) {
+    throw new Error(`unable to load client certificate: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+function impersonation(user: Fields): (readonly [string, string])[] {
+  const as = text(user, 'as')
+  if (as === '') return []
+  const headers: [string, string][] = [['Impersonate-User', as]]
+  const uid = text(user, 'as-uid')
+  if (uid !== '') headers.push(['Impersonate-Uid', uid])
+  for (const group of texts(user, 'as-groups')) headers.push(['Impersonate-Group', group])
+  const extra = mapping(user, 'as-user-extra')
+  for (const name of Object.keys(extra)) {
+    for (const value of texts(extra, name)) headers.push([`Impersonate-Extra-${encodeURIComponent(name)}`, value])
+  }
+  return headers
+}

@@ -1,0 +1,28 @@
+import { expect, test } from '@jest/globals'
+import { maySendCredentials, parseServer } from './server-url.ts'
+
+test.each([
+  ['https://10.0.0.1:6443', false, 'https://10.0.0.1:6443', ''],
+  ['https://api.example.com', false, 'https://api.example.com', ''],
+  ['https://rancher.example.com/k8s/clusters/c-1/', false, 'https://rancher.example.com', '/k8s/clusters/c-1'],
+  ['https://[fd00::1]:6443', false, 'https://[fd00::1]:6443', ''],
+  ['10.0.0.1:8080', false, 'http://10.0.0.1:8080', ''],
+  ['10.0.0.1:8080', true, 'https://10.0.0.1:8080', ''],
+])('%s (TLS by default: %j) is %s and %j', (server, defaultTls, origin, basePath) => {
+  expect(parseServer(server, defaultTls)).toEqual({ origin, basePath })
+})
+
+test.each(['10.0.0.1:8080/path', 'ftp://10.0.0.1', 'https://', 'a b'])('%j is refused', (server) => {
+  expect(() => parseServer(server, false)).toThrow(`host must be a URL or a host:port pair: ${JSON.stringify(server)}`)
+})
+
+test.each([
+  ['https://10.0.0.1', true],
+  ['http://10.0.0.1', false],
+  ['http://127.0.0.1:8080', true],
+  ['http://[::1]:8080', true],
+  ['http://localhost', true],
+  ['http://localhost.example.com', false],
+])('to %s secrets may be sent: %j', (origin, allowed) => {
+  expect(maySendCredentials(origin)).toBe(allowed)
+})

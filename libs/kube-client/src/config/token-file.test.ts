@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { FakeClock } from '@csi-sidecars/base'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { TokenFile } from './token-file.ts'
+
+let folder: string
+let path: string
+let clock: FakeClock
+let log: RecordingLogger
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'token-'))
+  path = join(folder, 'token')
+  clock = new FakeClock()
+  log = recordingLogger()
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const open = (): Promise<TokenFile> => TokenFile.open(path, { clock, log })
+
+describe('a token file', () => {
+  test('is trimmed, and read again after a minute', async () => {
+    writeFileSync(path, ' one\n')
+    const file = await open()
+    writeFileSync(path, 'two\n')
+    await clock.advance(59_999)
+    expect(file.authorization()).toBe('Bearer one')
+    await clock.advance(1)
+    expect(await file.authorization()).toBe('Bearer two')
+    expect(file.authorization()).toBe('Bearer two')
+  })
+
+  test('is read again when the server refuses its token, and says whether there is another', async () => {
+    writeFileSync(path, 'one')
+    const file = await open()
+    expect(await file.refused('Bearer one')).toBe(false)
+    writeFileSync(path, 'two')
+    expect(await file.refused('Bearer one')).toBe(true)
+    expect(file.authorization()).toBe('Bearer two')
+  })
+
+  test('whose token has changed since it was used is not read for it again', async () => {
+    writeFileSync(path, 'one')
+    const file = await open()
+    rmSync(path)
+    expect(await file.refused('Bearer before')).toBe(true)
+    expect(log.lines).toEqual([])
+  })
+
+  test.each([
+    ['is missing', () => rmSync(path), `failed to read token file "PATH": open PATH: no such file or directory`],
+    ['is empty', () => writeFileSync(path, ' \n'), 'read empty token from file "PATH"'],
+  ])('that %s keeps the old token, and the log says so', async (_, spoil, message) => {
+    writeFileSync(path, 'one')
+    const file = await open()
+    spoil()
+    await clock.advance(60_000)
+    expect(await file.authorization()).toBe('Bearer one')
+    expect(log.lines).toMatchObject([{ level: 'error', message: 'Unable to rotate token' }])
+    expect(log.lines[0]?.error).toEqual(new Error(message.replaceAll('PATH', path)))
+  })
+
+  test('that is missing from the start is an error', async () => {
+    await expect(open()).rejects.toThrow(`failed to read token file "${path}": open ${path}: no such file or directory`)
+  })
+})

@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises'
+import type { Clock } from '@csi-sidecars/base'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { type Authorization, bearer, type Credentials } from './credentials.ts'
+import { fileError } from './file-error.ts'
+
+/** The kubelet renews a token long before it expires; half a minute more or less is well within that. */
+const FRESH_MS = 60_000
+
+/**
+ * A token that somebody else keeps renewing in a file. Read again each minute and when the server refuses it; while
+ * the file cannot be read the old token goes on.
+ */
+export class TokenFile implements Credentials {
+  readonly #path: string
+  readonly #clock: Clock
+  readonly #log: Logger
+  #current: Authorization
+  #readAt: number
+  #reading: Promise<void> | undefined
+
+  /** Reads the file for the first time. Throws when there is no token in it. */
+  static async open(path: string, options: { clock: Clock; log: Logger }): Promise<TokenFile> {
+    return new TokenFile(path, await readToken(path), options)
+  }
+
+  private constructor(path: string, token: string, options: { clock: Clock; log: Logger }) {
+    this.#path = path
+    this.#clock = options.clock
+    this.#log = options.log
+    this.#current = bearer(token)
+    this.#readAt = options.clock.monotonic()
+  }
+
+  authorization(): Authorization | Promise<Authorization> {
+    if (this.#clock.monotonic() - this.#readAt < FRESH_MS) return this.#current
+    return this.#reread().then(() => this.#current)
+  }
+
+  async refused(used: Authorization): Promise<boolean> {
+    if (used === this.#current) await this.#reread()
+    return used !== this.#current
+  }
+
+  certificate(): undefined {
+    return undefined
+  }
+
+  /** Callers that come while the file is being read wait for the same reading. */
+  #reread(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  async #read(): Promise<void> {
+    try {
+      this.#current = bearer(await readToken(this.#path))
+    } catch (error) {
+      this.#log.error(error, 'Unable to rotate token')
+    }
+    this.#readAt = this.#clock.monotonic()
+  }
+}
+
+async function readToken(path: string): Promise<string> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    throw new Error(`failed to read token file ${JSON.stringify(path)}: ${fileError(error, path).message}`)
+  }
+  const token = text.trim()
+  if (token === '') throw new Error(`read empty token from file ${JSON.stringify(path)}`)
+  return token
+}

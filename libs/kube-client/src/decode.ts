@@ -1,0 +1,54 @@
+import { messageOf } from '@csi-sidecars/base'
+import { ApiError } from './api-error.ts'
+
+const KEY = ',"managedFields":[{'
+/** The end of the list of managers, told by what follows: the metadata's next member, or that of the object around. */
+const END = /\}\](?:,"[A-Za-z]|\},"[A-Za-z]|\}\})/g
+/** Of a match, what belongs to the list. */
+const CLOSING = 2
+
+/**
+ * The text without its objects' managedFields: nobody reads them, and they are up to half of what is parsed.
+ *
+ * A quote inside a JSON string is always written `\"`. So the key, with its bare quotes, is a key; and no string goes
+ * on with a letter right behind a bare quote that follows a comma, so an end with such a quote is the end: in between
+ * there are objects only, and brackets at most in strings. Where `}}` follows the brackets may stand in a string, and
+ * that list is kept.
+ */
+export function withoutManagedFields(text: string): string {
+  let kept = ''
+  let from = 0
+  for (let key = text.indexOf(KEY); key >= 0; key = text.indexOf(KEY, END.lastIndex)) {
+    END.lastIndex = key + KEY.length
+    const end = END.exec(text)
+    if (end === null) break
+    if (end[0].endsWith('}}')) continue
+    kept += text.slice(from, key)
+    from = end.index + CLOSING
+    END.lastIndex = from
+  }
+  return from === 0 ? text : kept + text.slice(from)
+}
+
+/** The JSON value of an answer or of a line of a stream, without managedFields. Throws SyntaxError. */
+export function parseJson(text: string): unknown {
+  const shorter = withoutManagedFields(text)
+  if (shorter.length === text.length) return JSON.parse(text)
+  try {
+    return JSON.parse(shorter)
+  } catch {
+    // Not an API server's way of writing. Costs time only.
+    return JSON.parse(text)
+  }
+}
+
+/** Throws ApiError: an answer that is no JSON comes from something that is no API server. */
+export function parseAnswer<T>(text: string, path: string): T {
+  try {
+    return parseJson(text) as T
+  } catch (error) {
+    const start = JSON.stringify(text.slice(0, 80))
+    const message = `couldn't decode the answer to ${path}: ${messageOf(error)}: ${start}`
+    throw new ApiError({ code: 0, reason: '', message, cause: error })
+  }
+}

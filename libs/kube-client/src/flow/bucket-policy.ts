@@ -1,0 +1,33 @@
+import type { FlowPolicy } from './policy.ts'
+
+/**
+ * Exactly `burst` requests at once, then `qps` a second. Running requests are not counted.
+ * A burst below one lets nothing through; a negative rate everything.
+ */
+export class BucketPolicy implements FlowPolicy {
+  readonly #qps: number
+  readonly #burst: number
+  #tokens: number
+  #at: number
+
+  constructor(options: { qps: number; burst: number; now: number }) {
+    this.#qps = options.qps
+    this.#burst = options.burst
+    this.#tokens = options.burst
+    this.#at = options.now
+  }
+
+  admit(now: number): number {
+    if (this.#qps < 0) return 0
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) * this.#qps) / 1000)
+    this.#at = now
+    // Floating point must not cost a wait of a nanosecond.
+    if (this.#tokens < 1 - 1e-9) return ((1 - this.#tokens) * 1000) / this.#qps
+    this.#tokens -= 1
+    return 0
+  }
+
+  ended(): void {
+    // A bucket counts starts only.
+  }
+}

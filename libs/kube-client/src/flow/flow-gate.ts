@@ -1,0 +1,89 @@
+import type { Cancel, Clock } from '@csi-sidecars/base'
+import type { FlowOutcome, FlowPolicy } from './policy.ts'
+
+/** Permission to send one request. `end` it exactly once. */
+export interface Permit {
+  /** How long it was waited for. */
+  readonly waitedMs: number
+  end(outcome: FlowOutcome): void
+}
+
+interface Waiter {
+  readonly since: number
+  give(): void
+}
+
+/** One lane: requests pass in the order in which they asked, as its policy lets them, and none while it is paused. */
+export class FlowGate {
+  readonly #clock: Clock
+  readonly #policy: FlowPolicy
+  readonly #waiters = new Set<Waiter>()
+  #pausedUntil = Number.NEGATIVE_INFINITY
+  #timer: Cancel | undefined
+
+  constructor(clock: Clock, policy: FlowPolicy) {
+    this.#clock = clock
+    this.#policy = policy
+  }
+
+  /** A permit: at once when the lane is free, else a promise of one. A caller that is aborted leaves the queue. */
+  enter(signal?: AbortSignal): Permit | Promise<Permit> {
+    const now = this.#clock.monotonic()
+    if (this.#waiters.size === 0 && now >= this.#pausedUntil && this.#policy.admit(now) === 0) {
+      return this.#permit(now, now)
+    }
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      const onAbort = (): void => {
+        this.#waiters.delete(waiter)
+        reject(signal?.reason)
+        if (this.#waiters.size === 0) this.#timer?.()
+      }
+      const waiter: Waiter = {
+        since: now,
+        give: () => {
+          signal?.removeEventListener('abort', onAbort)
+          resolve(this.#permit(now, this.#clock.monotonic()))
+        },
+      }
+      signal?.addEventListener('abort', onAbort, { once: true })
+      this.#waiters.add(waiter)
+      this.#serve()
+    })
+  }
+
+  /** Lets nothing pass for so long, whoever asks. A pause never shortens another. */
+  pause(ms: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.monotonic() + ms)
+  }
+
+  #permit(askedAt: number, startedAt: number): Permit {
+    return {
+      waitedMs: startedAt - askedAt,
+      end: (outcome) => {
+        this.#policy.ended(this.#clock.monotonic(), startedAt, outcome)
+        if (this.#waiters.size > 0) this.#serve()
+      },
+    }
+  }
+
+  /** Lets pass whoever may, and sets a timer for the next one. */
+  #serve(): void {
+    this.#timer?.()
+    this.#timer = undefined
+    for (const waiter of this.#waiters) {
+      const wait = this.#askPolicy()
+      if (wait > 0) {
+        if (Number.isFinite(wait)) this.#timer = this.#clock.schedule(wait, () => this.#serve())
+        return
+      }
+      this.#waiters.delete(waiter)
+      waiter.give()
+    }
+  }
+
+  #askPolicy(): number {
+    const now = this.#clock.monotonic()
+    return now < this.#pausedUntil ? this.#pausedUntil - now : this.#policy.admit(now)
+  }
+}

@@ -1,0 +1,74 @@
+import { isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { type Address, type OpenStream, openTcp, ready } from './dial.ts'
+import { handshakeError, hostPort, NetworkError } from './network-error.ts'
+
+const HEAD_END = '\r\n\r\n'
+const LONGEST_HEAD = 16 * 1024
+
+/** Streams through an HTTP proxy (`http:` or `https:`), each in a tunnel of its own. */
+export function throughHttpProxy(proxy: URL): OpenStream {
+  const secure = proxy.protocol === 'https:'
+  const at: Address = {
+    host: proxy.hostname.replace(/^\[|\]$/g, ''),
+    port: proxy.port === '' ? (secure ? 443 : 80) : Number(proxy.port),
+  }
+  return async (target, signal) => {
+    const plain = await openTcp(at, signal)
+    try {
+      const socket = secure ? await overTls(plain, at.host, signal) : plain
+      await tunnel(socket, connectRequest(target, proxy), signal)
+      return socket
+    } catch (error) {
+      plain.destroy()
+      throw error
+    }
+  }
+}
+
+function overTls(socket: Socket, host: string, signal: AbortSignal): Promise<Socket> {
+  const servername = isIP(host) ? {} : { servername: host }
+  return ready(connectTls({ socket, host, ...servername }), 'secureConnect', signal, handshakeError)
+}
+
+function connectRequest(target: Address, proxy: URL): string {
+  const address = hostPort(target.host, target.port)
+  const lines = [`CONNECT ${address} HTTP/1.1`, `Host: ${address}`]
+  if (proxy.username !== '' || proxy.password !== '') {
+    const pair = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
+    lines.push(`Proxy-Authorization: Basic ${Buffer.from(pair).toString('base64')}`)
+  }
+  return `${lines.join('\r\n')}${HEAD_END}`
+}
+
+/** Resolves when the proxy has opened the tunnel; the socket is then left without listeners, at its first byte. */
+async function tunnel(socket: Socket, request: string, signal: AbortSignal): Promise<void> {
+  let head = Buffer.alloc(0)
+  const onReadable = (): void => {
+    for (let bytes = socket.read(); bytes !== null; bytes = socket.read()) {
+      head = Buffer.concat([head, bytes])
+      const end = head.indexOf(HEAD_END)
+      if (end >= 0) {
+        socket.unshift(head.subarray(end + HEAD_END.length))
+        socket.emit('tunnel')
+        return
+      }
+      if (head.length > LONGEST_HEAD) socket.destroy(new NetworkError('malformed proxy response'))
+    }
+  }
+  socket.on('readable', onReadable)
+  socket.write(request)
+  try {
+    await ready(
+      socket,
+      'tunnel',
+      signal,
+      (error) => new NetworkError(`proxyconnect tcp: ${String(error)}`, { cause: error }),
+    )
+  } finally {
+    socket.off('readable', onReadable)
+  }
+  const status = /^HTTP\/1\.[01] (\d{3}) ?([^\r\n]*)/.exec(head.toString('latin1'))
+  // Go's client says just the reason phrase, as `Proxy Authentication Required`.
+  if (status?.[1] !== '200') throw new NetworkError(status?.[2] || `proxy answered ${status?.[1] ?? 'no HTTP'}`)
+}

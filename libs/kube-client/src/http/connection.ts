@@ -1,0 +1,104 @@
+import type { Socket } from 'node:net'
+import { toError } from '@csi-sidecars/base'
+import { type ResponseHead, ResponseParser, type ResponseSink } from './response-parser.ts'
+
+/** Where one exchange goes: a whole response, or its failure at any point. Its methods must not throw. */
+export interface ExchangeSink extends ResponseSink {
+  /** Nothing more comes. `answered` is false when not a single byte of a response was seen. */
+  fail(error: Error, answered: boolean): void
+}
+
+/** The peer ended the connection before the response was complete. Worded as Go words it. */
+export class EndOfStreamError extends Error {
+  override readonly name = 'EndOfStreamError'
+
+  constructor(answered: boolean) {
+    super(answered ? 'unexpected EOF' : 'EOF')
+  }
+}
+
+/** One connected socket that carries one exchange at a time. Nobody else touches the socket from here on. */
+export class Connection implements ResponseSink {
+  readonly #socket: Socket
+  readonly #parser = new ResponseParser()
+  readonly #onLost: (connection: Connection) => void
+  #sink: ExchangeSink | undefined
+  #answered = false
+  #lost = false
+  /** Exchanges begun so far: the peer may have closed a connection that has served one before. */
+  exchanges = 0
+
+  /** `onLost` is called once, when the connection can carry nothing more. */
+  constructor(socket: Socket, onLost: (connection: Connection) => void) {
+    this.#socket = socket
+    this.#onLost = onLost
+    socket.on('data', (bytes: Buffer) => this.#receive(bytes))
+    socket.on('end', () => this.#lose(undefined))
+    socket.on('error', (error) => this.#lose(error))
+    socket.on('close', () => this.#lose(undefined))
+  }
+
+  /** Whether another exchange may begin. */
+  get usable(): boolean {
+    return !this.#lost && this.#sink === undefined && (this.exchanges === 0 || this.#parser.keepAlive)
+  }
+
+  /** Hands the request's bytes to the socket at once. What comes of it goes to `sink`, ending with `end` or `fail`. */
+  begin(request: string, sink: ExchangeSink): void {
+    this.exchanges += 1
+    this.#sink = sink
+    this.#answered = false
+    this.#parser.expect(this)
+    this.#socket.write(request)
+  }
+
+  /** Ends the connection. A running exchange fails with `error`. */
+  destroy(error: Error): void {
+    this.#lose(error)
+  }
+
+  /** Stops reading, so that a slow reader slows the sender. */
+  pause(): void {
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    this.#socket.resume()
+  }
+
+  head(head: ResponseHead): void {
+    this.#sink?.head(head)
+  }
+
+  data(bytes: Buffer): void {
+    this.#sink?.data(bytes)
+  }
+
+  /** Free before the sink hears of the end, so that it may hand the connection on at once. */
+  end(): void {
+    const sink = this.#sink
+    this.#sink = undefined
+    sink?.end()
+  }
+
+  #receive(bytes: Buffer): void {
+    if (this.#lost) return
+    this.#answered = true
+    try {
+      this.#parser.push(bytes)
+    } catch (thrown) {
+      this.#lose(toError(thrown))
+    }
+  }
+
+  #lose(error: Error | undefined): void {
+    if (this.#lost) return
+    this.#lost = true
+    const complete = error === undefined && this.#parser.close()
+    const sink = this.#sink
+    this.#sink = undefined
+    this.#socket.destroy()
+    this.#onLost(this)
+    if (!complete) sink?.fail(error ?? new EndOfStreamError(this.#answered), this.#answered)
+  }
+}

@@ -1,0 +1,134 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
+import { type Clock, DeadlineError, deadline } from '@csi-sidecars/base'
+import { dialError, dialTimeout, handshakeError, handshakeTimeout } from './network-error.ts'
+
+/** Opens one connection to the server, ready for the first request's bytes. Rejects with a NetworkError. */
+export type Dial = (signal?: AbortSignal) => Promise<Socket>
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** Opens a byte stream to an address: a plain socket, or one through a proxy. */
+export type OpenStream = (address: Address, signal: AbortSignal) => Promise<Socket>
+
+/** What TLS needs. Asked for before each handshake, because certificates rotate. */
+export type TlsMaterial = () => ConnectionOptions | Promise<ConnectionOptions>
+
+export interface DialOptions {
+  readonly address: Address
+  readonly open: OpenStream
+  /** Absent: the server speaks plain HTTP. */
+  readonly tls: TlsMaterial | undefined
+  readonly clock: Clock
+}
+
+const CONNECT_MS = 30_000
+const HANDSHAKE_MS = 10_000
+/** Unused connections are probed, so that a peer that vanished is noticed. */
+const PROBE_MS = 30_000
+
+export function dialer({ address, open, tls, clock }: DialOptions): Dial {
+  /** Resumed by the next handshake, which then costs a fraction. */
+  let session: Buffer | undefined
+  const connect = (signal?: AbortSignal): Promise<Socket> =>
+    within({ clock, ms: CONNECT_MS, signal, late: () => dialTimeout(address.host, address.port) }, (limited) =>
+      open(address, limited),
+    )
+  const secure = async (socket: Socket, signal?: AbortSignal): Promise<Socket> => {
+    const options: ConnectionOptions = { ...tlsOptions(address, await tls?.()), ...(session && { session }) }
+    return within({ clock, ms: HANDSHAKE_MS, signal, late: handshakeTimeout }, (limited) =>
+      handshake(connectTls({ ...options, socket }), limited, (fresh) => {
+        session = fresh
+      }),
+    )
+  }
+  return async (signal) => {
+    const socket = await connect(signal)
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, PROBE_MS)
+    if (tls === undefined) return socket
+    try {
+      return await secure(socket, signal)
+    } catch (error) {
+      session = undefined
+      socket.destroy()
+      throw error
+    }
+  }
+}
+
+/** A plain TCP connection. */
+export const openTcp: OpenStream = ({ host, port }, signal) => {
+  const socket = connectTcp({ host, port })
+  return ready(socket, 'connect', signal, (error) => dialError(error, host, port))
+}
+
+async function handshake(
+  socket: TLSSocket,
+  signal: AbortSignal,
+  onSession: (session: Buffer) => void,
+): Promise<TLSSocket> {
+  socket.on('session', onSession)
+  return ready(socket, 'secureConnect', signal, handshakeError)
+}
+
+/** Resolves with the socket at `event`. Whatever comes before it ends the socket. */
+export function ready<S extends Socket>(
+  socket: S,
+  event: string,
+  signal: AbortSignal,
+  describe: (error: unknown) => Error,
+): Promise<S> {
+  return new Promise((resolve, reject) => {
+    const settle = (finish: () => void): void => {
+      socket.off(event, onReady).off('error', onError).off('close', onClose)
+      signal.removeEventListener('abort', onAbort)
+      finish()
+    }
+    const fail = (reason: unknown): void =>
+      settle(() => {
+        // A socket that is torn down may still report an error, which nobody waits for any more.
+        socket.on('error', () => undefined)
+        socket.destroy()
+        reject(reason)
+      })
+    const onReady = (): void => settle(() => resolve(socket))
+    const onError = (error: unknown): void => fail(describe(error))
+    const onClose = (): void => fail(describe(new Error('EOF')))
+    const onAbort = (): void => fail(signal.reason)
+    socket.on(event, onReady).on('error', onError).on('close', onClose)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+  })
+}
+
+interface Limit {
+  readonly clock: Clock
+  readonly ms: number
+  readonly signal: AbortSignal | undefined
+  /** What to reject with when the time is over. */
+  late(): Error
+}
+
+async function within<T>(limit: Limit, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  using scope = deadline(limit.clock, limit.ms, 'connect', limit.signal)
+  try {
+    return await run(scope.signal)
+  } catch (error) {
+    throw error === scope.signal.reason && error instanceof DeadlineError ? limit.late() : error
+  }
+}
+
+function tlsOptions(address: Address, material: ConnectionOptions | undefined): ConnectionOptions {
+  // Server name indication is for names only: Node refuses addresses there, and checks the certificate by `host`.
+  const servername = material?.servername ?? (isIP(address.host) ? undefined : address.host)
+  return {
+    ALPNProtocols: ['http/1.1'],
+    host: address.host,
+    ...material,
+    ...(servername === undefined ? {} : { servername }),
+  }
+}

@@ -1,0 +1,92 @@
+import type { Cancel, Clock } from '@csi-sidecars/base'
+import type { Connection, ExchangeSink } from './connection.ts'
+import { NetworkError } from './network-error.ts'
+import type { ResponseHead } from './response-parser.ts'
+
+export interface Reply {
+  readonly head: ResponseHead
+  readonly body: string
+  /** Of the body. */
+  readonly bytes: number
+}
+
+export interface ExchangeLimits {
+  readonly clock: Clock
+  readonly timeoutMs: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** An exchange that failed, with what is known about how far it came. */
+export class ExchangeError extends Error {
+  override readonly name = 'ExchangeError'
+  /** Some of the response was seen. */
+  readonly answered: boolean
+
+  constructor(cause: Error, answered: boolean) {
+    super(cause.message, { cause })
+    this.answered = answered
+  }
+}
+
+/**
+ * Sends a request and collects the whole reply. Rejects with the signal's reason when that ends it, otherwise with an
+ * ExchangeError. The connection is free again as soon as the promise is settled, or lost.
+ */
+export function exchange(connection: Connection, request: string, limits: ExchangeLimits): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    connection.begin(request, new Collector(connection, limits, resolve, reject))
+  })
+}
+
+class Collector implements ExchangeSink {
+  readonly #signal: AbortSignal | undefined
+  readonly #cancelTimer: Cancel
+  readonly #onAbort: () => void
+  readonly #resolve: (reply: Reply) => void
+  readonly #reject: (error: unknown) => void
+  readonly #chunks: Buffer[] = []
+  #head: ResponseHead | undefined
+
+  constructor(
+    connection: Connection,
+    { clock, timeoutMs, signal }: ExchangeLimits,
+    resolve: (reply: Reply) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#signal = signal
+    this.#onAbort = () => connection.destroy(new NetworkError('context canceled'))
+    signal?.addEventListener('abort', this.#onAbort, { once: true })
+    this.#cancelTimer = clock.schedule(timeoutMs, () =>
+      connection.destroy(new NetworkError('context deadline exceeded')),
+    )
+  }
+
+  head(head: ResponseHead): void {
+    this.#head = head
+  }
+
+  data(bytes: Buffer): void {
+    this.#chunks.push(bytes)
+  }
+
+  end(): void {
+    this.#leave()
+    const chunks = this.#chunks
+    const [first] = chunks
+    const all = first === undefined || chunks.length > 1 ? Buffer.concat(chunks) : first
+    if (this.#head === undefined) this.#reject(new ExchangeError(new NetworkError('EOF'), false))
+    else this.#resolve({ head: this.#head, body: all.toString('utf8'), bytes: all.length })
+  }
+
+  fail(error: Error, answered: boolean): void {
+    this.#leave()
+    this.#reject(this.#signal?.aborted ? this.#signal.reason : new ExchangeError(error, answered))
+  }
+
+  #leave(): void {
+    this.#cancelTimer()
+    this.#signal?.removeEventListener('abort', this.#onAbort)
+  }
+}

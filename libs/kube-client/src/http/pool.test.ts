@@ -1,0 +1,121 @@
+import { Socket } from 'node:net'
+import { FakeClock } from '@csi-sidecars/base'
+import { beforeEach, describe, expect, test } from '@jest/globals'
+import type { Connection } from './connection.ts'
+import { ConnectionPool } from './pool.ts'
+
+let clock: FakeClock
+let dials: PromiseWithResolvers<Socket>[]
+let pool: ConnectionPool
+beforeEach(() => {
+  clock = new FakeClock()
+  dials = []
+  const dial = (): Promise<Socket> => {
+    const dialing = Promise.withResolvers<Socket>()
+    dials.push(dialing)
+    return dialing.promise
+  }
+  pool = new ConnectionPool({ dial, clock, maxConnections: 20 })
+})
+
+const acquire = (signal?: AbortSignal): Promise<Connection | string> =>
+  Promise.resolve(pool.acquire(signal)).catch((error: Error) => error.message)
+const open = (...at: number[]): void => {
+  for (const index of at) dials[index]?.resolve(new Socket())
+}
+
+describe('a crowd', () => {
+  test('opens a few connections at a time, and never more than it may', async () => {
+    const waiting = Array.from({ length: 50 }, () => acquire())
+    expect(dials).toHaveLength(8)
+    open(0, 1, 2, 3, 4, 5, 6, 7)
+    await clock.settle()
+    expect(dials).toHaveLength(8)
+    const first = await waiting[0]
+    if (typeof first === 'string' || first === undefined) throw new Error(first)
+    pool.release(first)
+    expect(await waiting[8]).toBe(first)
+    pool.close()
+    await Promise.all(waiting)
+  })
+
+  test('is served in its order; who leaves is not waited for', async () => {
+    const stop = new AbortController()
+    const [a, b, c] = [acquire(), acquire(stop.signal), acquire()]
+    stop.abort(new Error('enough'))
+    open(0)
+    const first = await a
+    if (typeof first === 'string') throw new Error(first)
+    expect(await b).toBe('enough')
+    pool.release(first)
+    expect(await c).toBe(first)
+  })
+
+  test("fails by shares: one refusal is not everybody's, but if all dials fail nobody waits on", async () => {
+    const waiting = Array.from({ length: 16 }, () => acquire())
+    dials[0]?.reject(new Error('refused'))
+    await clock.settle()
+    const done = await Promise.race([Promise.all(waiting), clock.settle().then(() => 'still waiting')])
+    expect(done).toBe('still waiting')
+    for (let at = 1; at < 40; at += 1) {
+      dials[at]?.reject(new Error('refused'))
+      await clock.settle()
+    }
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(['refused']))
+  })
+})
+
+test('the last one released is the first one used, and the others grow old', async () => {
+  const [a, b] = [acquire(), acquire()]
+  open(0, 1)
+  const [first, second] = [await a, await b]
+  if (typeof first === 'string' || typeof second === 'string') throw new Error('no connection')
+  pool.release(first)
+  pool.release(second)
+  expect(pool.acquire()).toBe(second)
+  pool.release(second)
+  await clock.advance(30_000)
+  expect(pool.acquire()).toBe(second)
+  await clock.advance(30_000)
+  expect(first.usable).toBe(false)
+  expect(second.usable).toBe(true)
+  expect(clock.pending).toBe(0)
+})
+
+test('one that was closed by its peer is not given to anybody', async () => {
+  const a = acquire()
+  const socket = new Socket()
+  dials[0]?.resolve(socket)
+  const first = await a
+  if (typeof first === 'string') throw new Error(first)
+  pool.release(first)
+  socket.emit('end')
+  const next = acquire()
+  expect(dials).toHaveLength(2)
+  open(1)
+  expect(await next).not.toBe(first)
+})
+
+test('with new credentials the idle ones go', async () => {
+  const a = acquire()
+  open(0)
+  const first = await a
+  if (typeof first === 'string') throw new Error(first)
+  pool.release(first)
+  pool.renew()
+  expect(first.usable).toBe(false)
+})
+
+test('a closed pool gives nothing, and takes nothing back', async () => {
+  const a = acquire()
+  open(0)
+  const first = await a
+  if (typeof first === 'string') throw new Error(first)
+  const waiting = acquire()
+  pool.close()
+  expect(await waiting).toBe('the client is closed')
+  expect(await acquire()).toBe('the client is closed')
+  pool.release(first)
+  expect(first.usable).toBe(false)
+  expect(clock.pending).toBe(0)
+})

@@ -1,0 +1,161 @@
+import { type Cancel, CancelledError, type Clock } from '@csi-sidecars/base'
+import { Connection } from './connection.ts'
+import type { Dial } from './dial.ts'
+
+export interface PoolOptions {
+  readonly dial: Dial
+  readonly clock: Clock
+  readonly maxConnections: number
+}
+
+/** Well below the 90 s after which API servers and load balancers close a connection that does nothing. */
+const IDLE_MS = 50_000
+/** A burst of callers opens few connections at a time: while they shake hands, others come free. */
+const MAX_DIALING = 8
+
+interface Waiter {
+  give(connection: Connection): void
+  fail(error: unknown): void
+}
+
+interface Idle {
+  readonly connection: Connection
+  readonly since: number
+}
+
+/**
+ * Keep-alive connections to one server. A connection belongs to whoever it was given to, until released or lost.
+ * Waiters are served in order.
+ */
+export class ConnectionPool {
+  readonly #options: PoolOptions
+  /** The last one released is the first one used again, so that the others may grow old. */
+  readonly #idle: Idle[] = []
+  readonly #waiters = new Set<Waiter>()
+  readonly #open = new Set<Connection>()
+  readonly #closing = new AbortController()
+  #dialing = 0
+  #cancelSweep: Cancel | undefined
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+  }
+
+  /** A connection: at once when one is idle, else a promise of one. */
+  acquire(signal?: AbortSignal): Connection | Promise<Connection> {
+    if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason)
+    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+      if (idle.connection.usable) return idle.connection
+    }
+    return this.#wait(signal)
+  }
+
+  /** Gives a connection back, whatever its state. */
+  release(connection: Connection): void {
+    if (!connection.usable || this.#closing.signal.aborted) {
+      connection.destroy(new CancelledError('the connection is not kept'))
+      return
+    }
+    const waiter = this.#nextWaiter()
+    if (waiter !== undefined) {
+      waiter.give(connection)
+    } else {
+      this.#idle.push({ connection, since: this.#options.clock.monotonic() })
+      this.#sweepLater()
+    }
+  }
+
+  /** Ends every connection; exchanges that run fail. */
+  close(): void {
+    const reason = new CancelledError('the client is closed')
+    this.#closing.abort(reason)
+    this.#cancelSweep?.()
+    for (const waiter of this.#waiters) waiter.fail(reason)
+    this.#waiters.clear()
+    this.#idle.length = 0
+    for (const connection of this.#open) connection.destroy(reason)
+  }
+
+  /** Ends the connections that carry nothing now, so that the next ones are made with new credentials. */
+  renew(): void {
+    for (const { connection } of this.#idle.splice(0)) connection.destroy(new CancelledError('credentials changed'))
+  }
+
+  #wait(signal: AbortSignal | undefined): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      const leave = (): void => {
+        this.#waiters.delete(waiter)
+        signal?.removeEventListener('abort', onAbort)
+      }
+      const onAbort = (): void => {
+        leave()
+        reject(signal?.reason)
+      }
+      const waiter: Waiter = {
+        give: (connection) => {
+          leave()
+          resolve(connection)
+        },
+        fail: (error) => {
+          leave()
+          reject(error)
+        },
+      }
+      signal?.addEventListener('abort', onAbort, { once: true })
+      this.#waiters.add(waiter)
+      this.#dialMore()
+    })
+  }
+
+  #dialMore(): void {
+    const wanted = Math.min(this.#waiters.size, MAX_DIALING)
+    const room = this.#options.maxConnections - this.#open.size
+    while (this.#dialing < wanted && this.#dialing < room) this.#dialOne()
+  }
+
+  #dialOne(): void {
+    this.#dialing += 1
+    this.#options.dial(this.#closing.signal).then(
+      (socket) => {
+        this.#dialing -= 1
+        const connection = new Connection(socket, (lost) => this.#forget(lost))
+        this.#open.add(connection)
+        this.release(connection)
+      },
+      (error: unknown) => {
+        // Each dial answers for its share of the waiters: one refusal among several dials does not fail them all,
+        // and a server that is away fails everybody as soon as one who dialled alone would have known.
+        const share = Math.ceil(this.#waiters.size / this.#dialing)
+        this.#dialing -= 1
+        for (let failed = 0; failed < share; failed += 1) this.#nextWaiter()?.fail(error)
+        this.#dialMore()
+      },
+    )
+  }
+
+  #nextWaiter(): Waiter | undefined {
+    for (const waiter of this.#waiters) return waiter
+    return undefined
+  }
+
+  #forget(connection: Connection): void {
+    this.#open.delete(connection)
+    const at = this.#idle.findIndex((idle) => idle.connection === connection)
+    if (at >= 0) this.#idle.splice(at, 1)
+    this.#dialMore()
+  }
+
+  #sweepLater(): void {
+    if (this.#cancelSweep !== undefined) return
+    this.#cancelSweep = this.#options.clock.schedule(IDLE_MS, () => {
+      this.#cancelSweep = undefined
+      const limit = this.#options.clock.monotonic() - IDLE_MS
+      // Oldest first: the stack's bottom has been idle for longest.
+      const fresh = this.#idle.findIndex(({ since }) => since > limit)
+      const old = this.#idle.splice(0, fresh < 0 ? this.#idle.length : fresh)
+      for (const { connection } of old) connection.destroy(new CancelledError('idle for too long'))
+      if (this.#idle.length > 0) this.#sweepLater()
+    })
+  }
+}

@@ -1,0 +1,100 @@
+import { describe, expect, test } from '@jest/globals'
+import { ProtocolError, ResponseParser } from './response-parser.ts'
+
+interface Seen {
+  readonly status: number
+  readonly header: (name: string) => string | undefined
+  body: string
+  ended: boolean
+}
+
+/** Feeds `text` in pieces of `size` bytes and returns what the parser made of it. */
+function parse(text: string, size = text.length): { responses: Seen[]; parser: ResponseParser } {
+  const parser = new ResponseParser()
+  const responses: Seen[] = []
+  const expectOne = (): void => {
+    let current: Seen | undefined
+    parser.expect({
+      head: (head) => {
+        current = { status: head.status, header: (name) => head.header(name), body: '', ended: false }
+        responses.push(current)
+      },
+      data: (bytes) => {
+        if (current !== undefined) current.body += bytes.toString()
+      },
+      end: () => {
+        if (current !== undefined) current.ended = true
+      },
+    })
+  }
+  expectOne()
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += size) parser.push(bytes.subarray(at, at + size))
+  return { responses, parser }
+}
+
+const CHUNKED =
+  'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nTrailer: 1\r\n\r\n'
+
+describe('a response', () => {
+  test.each([
+    ['with a length', 'HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello', 201, 'hello'],
+    ['without a body', 'HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\n', 204, ''],
+    ['of length zero', 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', 200, ''],
+    ['in chunks', CHUNKED, 200, 'hello world'],
+    ['after 100 Continue', 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', 200, 'ok'],
+    ['without a reason phrase', 'HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok', 200, 'ok'],
+  ])('%s is read, however it is cut up', (_, text, status, body) => {
+    for (let size = 1; size <= text.length; size += 1) {
+      const { responses, parser } = parse(text, size)
+      expect(responses).toMatchObject([{ status, body, ended: true }])
+      expect(parser.keepAlive).toBe(true)
+    }
+  })
+
+  test('without a length lasts until the connection ends, which is then its good end', () => {
+    const { responses, parser } = parse('HTTP/1.1 200 OK\r\n\r\nhello')
+    expect(responses).toMatchObject([{ body: 'hello', ended: false }])
+    expect(parser.close()).toBe(true)
+    expect(responses).toMatchObject([{ body: 'hello', ended: true }])
+    expect(parser.keepAlive).toBe(false)
+  })
+
+  test.each([
+    ['in the head', 'HTTP/1.1 200 OK\r\nConte'],
+    ['in the body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel'],
+    ['before the last chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n'],
+  ])('cut short %s is not complete', (_, text) => {
+    expect(parse(text).parser.close()).toBe(false)
+  })
+
+  test('gives its headers whatever their case, and only whole names', () => {
+    const { responses } = parse(
+      'HTTP/1.1 429 Slow\r\nX-Retry-After: 9\r\nRETRY-AFTER:  7 \r\nContent-Length: 0\r\n\r\n',
+    )
+    expect(responses[0]?.header('retry-after')).toBe('7')
+    expect(responses[0]?.header('retry')).toBeUndefined()
+  })
+
+  test.each([
+    ['Connection: close', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', false],
+    ['HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n', false],
+    ['HTTP/1.0 with keep-alive', 'HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n', true],
+    ['nothing said about it', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', true],
+  ])('with %s decides whether the connection is kept', (_, text, kept) => {
+    expect(parse(text).parser.keepAlive).toBe(kept)
+  })
+})
+
+test.each([
+  ['no HTTP at all', 'SSH-2.0-OpenSSH_9\r\n\r\n'],
+  ['a bad length', 'HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n'],
+  ['an unknown encoding', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n'],
+  ['a bad chunk size', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n'],
+  ['a chunk longer than it says', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhello\r\n'],
+  ['a chunk line without carriage return', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n'],
+  ['a head without end', `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(20_000)}`],
+  ['a second response', `${'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'.repeat(2)}`],
+])('%s is refused', (_, text) => {
+  expect(() => parse(text)).toThrow(ProtocolError)
+})

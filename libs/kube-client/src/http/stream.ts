@@ -1,0 +1,97 @@
+import type { Connection, ExchangeSink } from './connection.ts'
+import type { ExchangeLimits } from './exchange.ts'
+import { ExchangeError } from './exchange.ts'
+import { NetworkError } from './network-error.ts'
+import type { ResponseHead } from './response-parser.ts'
+
+/** Where the body of an endless reply goes. Its methods must not throw. */
+export interface StreamSink {
+  data(bytes: Buffer): void
+  /** The server ended the body in good order. */
+  end(): void
+  fail(error: Error): void
+}
+
+/** A success: the body is on its way to the sink. Anything else: the whole body, as for any reply. */
+export type Opened =
+  | { readonly kind: 'streaming'; readonly head: ResponseHead }
+  | { readonly kind: 'refused'; readonly head: ResponseHead; readonly body: string }
+
+/**
+ * Sends a request whose reply has no foreseeable end. The time limit is for the reply's head. Afterwards the stream
+ * lasts until one side ends it; the connection is the stream's alone and is destroyed with it.
+ */
+export function openStream(
+  connection: Connection,
+  request: string,
+  sink: StreamSink,
+  limits: ExchangeLimits,
+): Promise<Opened> {
+  return new Promise((resolve, reject) => {
+    connection.begin(request, new Opener(connection, sink, limits, { resolve, reject }))
+  })
+}
+
+interface Settle {
+  resolve(opened: Opened): void
+  reject(error: unknown): void
+}
+
+class Opener implements ExchangeSink {
+  readonly #sink: StreamSink
+  readonly #signal: AbortSignal | undefined
+  readonly #settle: Settle
+  readonly #leave: () => void
+  readonly #refusal: Buffer[] = []
+  #head: ResponseHead | undefined
+
+  constructor(connection: Connection, sink: StreamSink, limits: ExchangeLimits, settle: Settle) {
+    this.#sink = sink
+    this.#signal = limits.signal
+    this.#settle = settle
+    const onAbort = (): void => connection.destroy(new NetworkError('context canceled'))
+    const cancelTimer = limits.clock.schedule(limits.timeoutMs, () =>
+      connection.destroy(new NetworkError('context deadline exceeded')),
+    )
+    limits.signal?.addEventListener('abort', onAbort, { once: true })
+    this.#leave = () => {
+      cancelTimer()
+      limits.signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
+  get #streaming(): boolean {
+    return this.#head !== undefined && this.#head.status < 300
+  }
+
+  head(head: ResponseHead): void {
+    this.#head = head
+    if (!this.#streaming) return
+    this.#leave()
+    this.#settle.resolve({ kind: 'streaming', head })
+  }
+
+  data(bytes: Buffer): void {
+    if (this.#streaming) this.#sink.data(bytes)
+    else this.#refusal.push(bytes)
+  }
+
+  end(): void {
+    if (this.#streaming) {
+      this.#sink.end()
+      return
+    }
+    this.#leave()
+    const body = Buffer.concat(this.#refusal).toString('utf8')
+    if (this.#head !== undefined) this.#settle.resolve({ kind: 'refused', head: this.#head, body })
+  }
+
+  fail(error: Error, answered: boolean): void {
+    if (this.#streaming) {
+      this.#sink.fail(error)
+      return
+    }
+    this.#leave()
+    this.#settle.reject(this.#signal?.aborted ? this.#signal.reason : new ExchangeError(error, answered))
+  }
+}

@@ -1,0 +1,37 @@
+export {
+  ApiError,
+  type ApiErrorFields,
+  apiErrorOf,
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isGone,
+  isInvalid,
+  isNotFound,
+  isTooManyRequests,
+  isUnauthorized,
+  isUnreachable,
+} from './api-error.ts'
+export type {
+  BookmarkFrame,
+  CallOptions,
+  ChangeFrame,
+  EndFrame,
+  GracePeriodOption,
+  KubeClient,
+  Lane,
+  ListOptions,
+  ListPage,
+  Projecting,
+  Selection,
+  SubresourceOption,
+  WatchFrame,
+  WatchOptions,
+} from './client.ts'
+export type { ClusterConfig, ServerTrust } from './config/cluster-config.ts'
+export type { Authorization, Certificate, Credentials } from './config/credentials.ts'
+export { type LoadConfigOptions, loadClusterConfig } from './config/load.ts'
+export { createKubeClient, type KubeClientOptions, type OwnedKubeClient } from './create-client.ts'
+export { hasResource } from './discovery.ts'
+export { type FlowOptions, flowOptions } from './flow/flow-options.ts'
+export { guarded } from './guarded.ts'

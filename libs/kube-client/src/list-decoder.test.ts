@@ -1,0 +1,60 @@
+import { describe, expect, test } from '@jest/globals'
+import { decodeList, NoListError } from './list-decoder.ts'
+
+const list = (items: unknown, metadata: object = { resourceVersion: '7', continue: 'token' }): object => ({
+  kind: 'PersistentVolumeList',
+  apiVersion: 'v1',
+  metadata,
+  items,
+})
+const decoded = (text: string): unknown => {
+  const { head, objects } = decodeList(text)
+  return { ...head, objects: [...objects] }
+}
+
+describe('a list', () => {
+  const nested = { metadata: { name: 'b' }, spec: { templates: [{ metadata: { name: 'c' } }, { metadata: {} }] } }
+  const text = { metadata: { name: 'd', annotations: { a: '},{"metadata":' } } }
+  test.each([
+    ['of nothing', []],
+    ['of one', [{ metadata: { name: 'a' } }]],
+    ['of objects that hold what looks like the seam between two', [{ metadata: { name: 'a' } }, nested, text, nested]],
+    [
+      'of objects that name their kind',
+      [
+        { kind: 'X', metadata: {} },
+        { kind: 'X', metadata: { name: 'b' } },
+      ],
+    ],
+    ['of different objects', [{ metadata: { name: 'a' } }, { kind: 'X', metadata: {} }, { metadata: { name: 'c' } }]],
+  ])('%s gives them one by one', (_, items) => {
+    const expected = { resourceVersion: '7', continue: 'token', objects: items }
+    expect(decoded(JSON.stringify(list(items)))).toEqual(expected)
+    expect(decoded(`${JSON.stringify(list(items))}\n`)).toEqual(expected)
+    const { metadata, ...others } = { ...list(items), metadata: { resourceVersion: '7', continue: 'token' } }
+    expect(decoded(JSON.stringify({ ...others, metadata }))).toEqual(expected)
+    expect(decoded(JSON.stringify(list(items), undefined, 2))).toEqual(expected)
+  })
+
+  test('parses an object only when it is asked for', () => {
+    const { objects } = decodeList('{"metadata":{"resourceVersion":"1"},"items":[{"metadata":{}},{"metadata":oops]}')
+    const iterator = objects[Symbol.iterator]()
+    expect(iterator.next()).toEqual({ done: false, value: { metadata: {} } })
+    expect(() => iterator.next()).toThrow(NoListError)
+  })
+
+  test('with null for items is empty, and an empty token is none', () => {
+    expect(decoded(JSON.stringify(list(null, { resourceVersion: '7', continue: '' })))).toEqual({
+      resourceVersion: '7',
+      continue: undefined,
+      objects: [],
+    })
+  })
+})
+
+test.each(['', 'oops', 'null', '[]', '{}', '{"metadata":{},"items":3}', '{"kind":"Status","metadata":{}}'])(
+  '%j is no list',
+  (text) => {
+    expect(() => decodeList(text)).toThrow(NoListError)
+  },
+)

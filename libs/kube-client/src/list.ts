@@ -1,0 +1,66 @@
+import { type Clock, messageOf } from '@csi-sidecars/base'
+import { type Resource, resourcePath } from '@csi-sidecars/kube-types'
+import { ApiError } from './api-error.ts'
+import type { ListOptions, ListPage, Projecting } from './client.ts'
+import { decodeList, type ListHead, NoListError } from './list-decoder.ts'
+import { query } from './request.ts'
+import { Slices } from './slices.ts'
+import type { Transport } from './transport.ts'
+
+/** Large enough that a list of thousands takes few requests, small enough that a page is not much memory. */
+const PAGE_SIZE = 500
+
+/**
+ * The pages of a list, as `KubeClient.list` promises. No resourceVersion is asked for: with `0` the server answers
+ * from its cache, but then it ignores the page size and sends everything at once.
+ */
+export async function* listPages<T, P>(
+  transport: Transport,
+  clock: Clock,
+  resource: Resource<T>,
+  options: ListOptions & Projecting<T, P>,
+): AsyncGenerator<ListPage<P>, void, void> {
+  const { pageSize = PAGE_SIZE, fieldSelector, labelSelector, namespace } = options
+  const root = resourcePath(resource, { namespace })
+  let token: string | undefined
+  do {
+    const limit = pageSize === 0 ? undefined : pageSize
+    const path = root + query({ continue: token, fieldSelector, labelSelector, limit })
+    const body = await transport.send({ method: 'GET', path, resource, options })
+    const page = await pageOf(body, { path, clock, ...options })
+    token = page.continue
+    yield page
+  } while (token !== undefined)
+}
+
+interface PageOptions<T, P> extends Projecting<T, P> {
+  readonly path: string
+  readonly clock: Clock
+  readonly signal?: AbortSignal | undefined
+}
+
+async function pageOf<T, P>(body: string, options: PageOptions<T, P>): Promise<ListPage<P>> {
+  const { path, clock, signal } = options
+  const items: P[] = []
+  let head: ListHead
+  try {
+    const list = decodeList(body)
+    head = list.head
+    const slices = new Slices(clock)
+    for (const object of list.objects) {
+      const projected = options.project(object as T)
+      if (projected !== undefined) items.push(projected)
+      if (slices.over) await slices.pause(signal)
+    }
+  } catch (error) {
+    if (!(error instanceof NoListError)) throw error
+    throw noList(path, `${messageOf(error)}: ${JSON.stringify(body.slice(0, 80))}`)
+  }
+  // A proxy's own JSON must not pass for an empty cluster.
+  if (head.resourceVersion === undefined) throw noList(path, JSON.stringify(body.slice(0, 80)))
+  return { items, resourceVersion: head.resourceVersion, continue: head.continue }
+}
+
+function noList(path: string, why: string): ApiError {
+  return new ApiError({ code: 0, reason: '', message: `the answer to ${path} is no list: ${why}` })
+}

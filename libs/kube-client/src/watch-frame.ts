@@ -1,0 +1,56 @@
+import { messageOf } from '@csi-sidecars/base'
+import { isStatus, type KubeObject } from '@csi-sidecars/kube-types'
+import { ApiError, apiErrorOf } from './api-error.ts'
+import type { EndFrame, WatchFrame } from './client.ts'
+import { parseJson } from './decode.ts'
+
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
+
+/** What one line of a watch says. Whatever is no watch event is the end of the stream: events may have been lost. */
+export function frameOf<T>(line: string): WatchFrame<T> {
+  let value: unknown
+  try {
+    value = parseJson(line)
+  } catch (error) {
+    return badFrame(`${messageOf(error)}: ${JSON.stringify(line.slice(0, 80))}`)
+  }
+  if (!isEvent(value)) return badFrame(`no watch event: ${JSON.stringify(line.slice(0, 80))}`)
+  switch (value.type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+      return { type: value.type, object: value.object as T }
+    case 'BOOKMARK':
+      return bookmark(value.object)
+    case 'ERROR':
+      return errorFrame(value.object)
+    default:
+      return badFrame(`unknown type of watch event: ${JSON.stringify(value.type)}`)
+  }
+}
+
+interface Event {
+  readonly type: string
+  readonly object: object
+}
+
+function isEvent(value: unknown): value is Event {
+  if (typeof value !== 'object' || value === null || !('type' in value) || !('object' in value)) return false
+  return typeof value.type === 'string' && typeof value.object === 'object' && value.object !== null
+}
+
+function bookmark(object: KubeObject): WatchFrame<never> {
+  const resourceVersion = object.metadata?.resourceVersion
+  if (typeof resourceVersion !== 'string') return badFrame('a bookmark without a resourceVersion')
+  const initialEventsEnd = object.metadata?.annotations?.[INITIAL_EVENTS_END] === 'true'
+  return { type: 'BOOKMARK', resourceVersion, initialEventsEnd }
+}
+
+function errorFrame(object: object): EndFrame {
+  const error = isStatus(object) ? apiErrorOf(object) : undefined
+  return { type: 'END', why: 'error', error: error ?? apiErrorOf({ kind: 'Status', message: JSON.stringify(object) }) }
+}
+
+function badFrame(message: string): EndFrame {
+  return { type: 'END', why: 'badFrame', error: new ApiError({ code: 0, reason: '', message }) }
+}

@@ -1,0 +1,71 @@
+import { CancelledError, type Clock } from '@csi-sidecars/base'
+import { type Resource, resourcePath } from '@csi-sidecars/kube-types'
+import type { WatchFrame, WatchOptions } from './client.ts'
+import { query } from './request.ts'
+import { Slices } from './slices.ts'
+import type { Transport } from './transport.ts'
+import { WatchFeed } from './watch-feed.ts'
+import { frameOf } from './watch-frame.ts'
+
+const MIN_TIMEOUT_S = 300
+const MAX_TIMEOUT_S = 600
+/** What the server may be late with ending the stream. */
+const GRACE_MS = 30_000
+/** Servers that send bookmarks send one about each minute to every watch. */
+const BOOKMARK_SILENCE_MS = 180_000
+
+/** One watch request and everything that comes of it, as `KubeClient.watch` promises. */
+export async function* watchFrames<T>(
+  transport: Transport,
+  clock: Clock,
+  resource: Resource<T>,
+  options: WatchOptions,
+): AsyncGenerator<WatchFrame<T>, void, void> {
+  const { signal } = options
+  const timeoutS =
+    options.timeoutSeconds ?? Math.floor(MIN_TIMEOUT_S + clock.random() * (MAX_TIMEOUT_S - MIN_TIMEOUT_S))
+  const silenceMs = options.silenceMs ?? timeoutS * 1000 + GRACE_MS
+  const path = resourcePath(resource, { namespace: options.namespace }) + watchQuery(options, timeoutS)
+  const feed = new WatchFeed({ clock, silenceMs, onActivity: options.onActivity })
+  const slices = new Slices(clock)
+  let connection: Awaited<ReturnType<Transport['open']>> | undefined
+  const onAbort = (): void => feed.dispose()
+  signal?.addEventListener('abort', onAbort, { once: true })
+  try {
+    connection = await transport.open({ method: 'GET', path, resource, options: { signal } }, feed)
+    feed.control(connection)
+    for (;;) {
+      signal?.throwIfAborted()
+      if (slices.over) await slices.pause(signal)
+      const line = feed.shift()
+      if (line !== undefined) {
+        const frame = frameOf<T>(line)
+        if (frame.type === 'BOOKMARK') feed.expectWithin(BOOKMARK_SILENCE_MS)
+        yield frame
+        if (frame.type === 'END') return
+      } else if (feed.over === undefined) {
+        await feed.changed()
+      } else {
+        yield feed.over
+        return
+      }
+    }
+  } finally {
+    signal?.removeEventListener('abort', onAbort)
+    feed.dispose()
+    connection?.destroy(new CancelledError('the watch is over'))
+  }
+}
+
+function watchQuery(options: WatchOptions, timeoutSeconds: number): string {
+  const initial = options.sendInitialEvents === true
+  return query({
+    allowWatchBookmarks: true,
+    fieldSelector: options.fieldSelector,
+    labelSelector: options.labelSelector,
+    resourceVersion: options.resourceVersion,
+    ...(initial && { resourceVersionMatch: 'NotOlderThan', sendInitialEvents: true }),
+    timeoutSeconds,
+    watch: true,
+  })
+}

@@ -1,0 +1,57 @@
+/** mantissa x 10^scale, exact at any size. */
+export interface Amount {
+  readonly mantissa: bigint
+  readonly scale: number
+}
+
+export function compareAmounts(a: Amount, b: Amount): number {
+  const bySign = signOf(a) - signOf(b)
+  if (bySign !== 0 || a.mantissa === 0n) return Math.sign(bySign)
+  // The place of the first digit decides without writing out 1e2000000000.
+  const byLength = lengthOf(a) - lengthOf(b)
+  if (byLength !== 0) return Math.sign(byLength) * signOf(a)
+  const scale = Math.min(a.scale, b.scale)
+  const left = mantissaAt(a, scale)
+  const right = mantissaAt(b, scale)
+  if (left === right) return 0
+  return left < right ? -1 : 1
+}
+
+export function signOf(amount: Amount): -1 | 0 | 1 {
+  if (amount.mantissa === 0n) return 0
+  return amount.mantissa < 0n ? -1 : 1
+}
+
+/** At this scale or a coarser one; what that cannot hold is rounded away from zero. */
+export function roundedUp(amount: Amount, scale: number): Amount {
+  const dropped = scale - amount.scale
+  if (dropped <= 0 || amount.mantissa === 0n) return amount
+  // Everything is dropped: do not compute the power.
+  if (dropped > digitsOf(amount.mantissa)) return { mantissa: BigInt(signOf(amount)), scale }
+  const divisor = 10n ** BigInt(dropped)
+  const whole = amount.mantissa / divisor
+  const exact = amount.mantissa % divisor === 0n
+  return { mantissa: exact ? whole : whole + BigInt(signOf(amount)), scale }
+}
+
+/** The same amount with the power of ten as large as it can be. */
+export function reduced(amount: Amount): Amount {
+  if (amount.mantissa === 0n) return { mantissa: 0n, scale: 0 }
+  const text = amount.mantissa.toString()
+  const digits = text.replace(/0+$/, '')
+  return { mantissa: BigInt(digits), scale: amount.scale + text.length - digits.length }
+}
+
+/** The mantissa at a scale that is not above the amount's own. */
+export function mantissaAt(amount: Amount, scale: number): bigint {
+  return amount.mantissa * 10n ** BigInt(amount.scale - scale)
+}
+
+/** Digits in front of the decimal point; negative for zeros behind it. */
+export function lengthOf(amount: Amount): number {
+  return digitsOf(amount.mantissa) + amount.scale
+}
+
+function digitsOf(mantissa: bigint): number {
+  return (mantissa < 0n ? -mantissa : mantissa).toString().length
+}

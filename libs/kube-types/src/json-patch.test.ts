@@ -1,0 +1,44 @@
+import { describe, expect, it } from '@jest/globals'
+import { addFinalizerPatch, removeFinalizerPatch } from './json-patch.ts'
+
+const MINE = 'external-attacher/csi-example-com'
+
+describe('addFinalizerPatch', () => {
+  it.each<[what: string, finalizers: readonly string[] | undefined, body: object[]]>([
+    [
+      'no list',
+      undefined,
+      [
+        { op: 'test', path: '/metadata/finalizers', value: null },
+        { op: 'add', path: '/metadata/finalizers', value: [MINE] },
+      ],
+    ],
+    [
+      'an empty list',
+      [],
+      [
+        { op: 'test', path: '/metadata/finalizers', value: [] },
+        { op: 'replace', path: '/metadata/finalizers', value: [MINE] },
+      ],
+    ],
+    ["others' entries", ['kubernetes.io/pv-protection'], [{ op: 'add', path: '/metadata/finalizers/-', value: MINE }]],
+  ])('with %s', (_what, finalizers, body) => {
+    expect(addFinalizerPatch(finalizers, MINE)).toStrictEqual({ kind: 'json', body })
+  })
+})
+
+describe('removeFinalizerPatch', () => {
+  it('takes the entry out where the cache saw it, if it still stands there', () => {
+    expect(removeFinalizerPatch(['a', MINE, 'b'], MINE)).toStrictEqual({
+      kind: 'json',
+      body: [
+        { op: 'test', path: '/metadata/finalizers/1', value: MINE },
+        { op: 'remove', path: '/metadata/finalizers/1' },
+      ],
+    })
+  })
+
+  it.each([[undefined], [[]], [['other']]])('has nothing to do for %j', (finalizers) => {
+    expect(removeFinalizerPatch(finalizers, MINE)).toBeUndefined()
+  })
+})

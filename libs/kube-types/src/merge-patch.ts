@@ -1,0 +1,36 @@
+import { fieldOf, isJsonObject, type JsonObject, jsonEqual, keysOf } from './json.ts'
+
+/**
+ * The smallest RFC 7396 patch that turns `before` into `after`; `{}` when nothing differs.
+ * Lists are replaced whole. A null in `after` cannot be told from an absent field and is taken for one.
+ */
+export function mergePatchOf(before: object, after: object): JsonObject {
+  return difference(before as JsonObject, after as JsonObject)
+}
+
+function difference(before: JsonObject, after: JsonObject): JsonObject {
+  const changes: [string, unknown][] = []
+  for (const key of keysOf(before, after)) {
+    const old = fieldOf(before, key)
+    const wanted = fieldOf(after, key) ?? undefined
+    if (jsonEqual(old ?? undefined, wanted)) continue
+    if (isJsonObject(old) && isJsonObject(wanted)) {
+      const inner = difference(old, wanted)
+      if (Object.keys(inner).length > 0) changes.push([key, inner])
+    } else {
+      changes.push([key, wanted ?? null])
+    }
+  }
+  return Object.fromEntries(changes)
+}
+
+/** The target after an RFC 7396 patch, as a new value; neither argument is changed. */
+export function applyMergePatch(target: unknown, patch: unknown): unknown {
+  if (!isJsonObject(patch)) return patch
+  const result = new Map(isJsonObject(target) ? Object.entries(target) : [])
+  for (const [key, change] of Object.entries(patch)) {
+    if (change === null) result.delete(key)
+    else if (change !== undefined) result.set(key, applyMergePatch(result.get(key), change))
+  }
+  return Object.fromEntries(result)
+}

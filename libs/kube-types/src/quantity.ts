@@ -1,0 +1,187 @@
+import { type Amount, compareAmounts, lengthOf, mantissaAt, reduced, roundedUp, signOf } from './amount.ts'
+import { EXA, type Family, type Suffix, suffixOf, suffixText } from './quantity-suffix.ts'
+
+/** A text that is no quantity; the message is the API server's own. */
+export class QuantityError extends Error {
+  override readonly name = 'QuantityError'
+}
+
+const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+const NUMBER_WRONG = 'unable to parse numeric part of quantity'
+const SUFFIX_WRONG = "unable to parse quantity's suffix"
+/** Not the expression of the message: upstream's scanner lets all digits be missing, and takes one point only. */
+const SHAPE = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/
+
+/** The finest step that is kept. */
+const NANO = -9
+const MAX_INT64 = 2n ** 63n - 1n
+const INT64_DIGITS = 19
+
+/**
+ * An amount as the API writes it: `10Gi`, `500M`, `1e3`, `250m`. Exact at any size, never changed.
+ * Its text is the canonical form in the family of suffixes it was written in, as upstream writes it; a text that
+ * upstream takes for canonical already is kept as it was.
+ */
+export class Quantity {
+  readonly #amount: Amount
+  readonly #family: Family
+  #text: string | undefined
+
+  private constructor(amount: Amount, family: Family, text?: string) {
+    this.#amount = amount
+    this.#family = family
+    this.#text = text
+  }
+
+  /** Throws a QuantityError with the API server's words. */
+  static parse(text: string): Quantity {
+    const written = scan(text)
+    const amount = amountOf(written)
+    if (isShort(written)) {
+      return new Quantity(amount, written.suffix.family, staysAsWritten(written) ? text : undefined)
+    }
+    if (!written.hasDigits) throw new QuantityError(NUMBER_WRONG)
+    const { family } = written.suffix
+    const kept = limited(amount, family)
+    const belowOne = signOf(kept) > 0 && compareAmounts(kept, ONE) < 0
+    return new Quantity(kept, family === 'BinarySI' && belowOne ? 'DecimalSI' : family)
+  }
+
+  static tryParse(text: string): Quantity | undefined {
+    try {
+      return Quantity.parse(text)
+    } catch (error) {
+      if (error instanceof QuantityError) return undefined
+      throw error
+    }
+  }
+
+  /** A size that a driver reported: `2Gi` where 1024 divides it, plain digits otherwise. */
+  static ofBytes(bytes: bigint): Quantity {
+    return new Quantity({ mantissa: bytes, scale: 0 }, 'BinarySI')
+  }
+
+  compare(other: Quantity): number {
+    return compareAmounts(this.#amount, other.#amount)
+  }
+
+  /** Equal in amount; `1Gi` equals `1024Mi`. */
+  equals(other: Quantity): boolean {
+    return this.compare(other) === 0
+  }
+
+  isZero(): boolean {
+    return this.sign() === 0
+  }
+
+  sign(): -1 | 0 | 1 {
+    return signOf(this.#amount)
+  }
+
+  /** Whole bytes, fractions away from zero, at most what an int64 holds. */
+  bytes(): bigint {
+    if (lengthOf(this.#amount) > INT64_DIGITS) return BigInt(this.sign()) * MAX_INT64
+    return clamped(mantissaAt(roundedUp(this.#amount, 0), 0))
+  }
+
+  toString(): string {
+    this.#text ??= canonicalText(this.#amount, this.#family)
+    return this.#text
+  }
+
+  /** So that a quantity may stand in a body. */
+  toJSON(): string {
+    return this.toString()
+  }
+}
+
+const ONE: Amount = { mantissa: 1n, scale: 0 }
+const KIBI: Amount = { mantissa: 1024n, scale: 0 }
+
+/** A quantity's text, taken apart. */
+interface Written {
+  readonly negative: boolean
+  readonly hasDigits: boolean
+  /** Without leading zeros, at least `0`. */
+  readonly whole: string
+  readonly fraction: string
+  readonly suffix: Suffix
+}
+
+function scan(text: string): Written {
+  const match = text === '' ? null : SHAPE.exec(text)
+  if (match === null) throw new QuantityError(FORMAT_WRONG)
+  const [, sign, whole = '', fraction = '', suffixText = ''] = match
+  const suffix = suffixOf(suffixText)
+  if (suffix === undefined) throw new QuantityError(SUFFIX_WRONG)
+  return {
+    negative: sign === '-',
+    hasDigits: whole !== '' || fraction !== '',
+    whole: whole.replace(/^0+/, '') || '0',
+    fraction,
+    suffix,
+  }
+}
+
+function amountOf({ negative, whole, fraction, suffix }: Written): Amount {
+  const digits = BigInt(whole + fraction) * (negative ? -1n : 1n)
+  if (digits === 0n) return { mantissa: 0n, scale: 0 }
+  if (suffix.family === 'BinarySI') return { mantissa: digits << BigInt(suffix.exponent), scale: -fraction.length }
+  return { mantissa: digits, scale: suffix.exponent - fraction.length }
+}
+
+/**
+ * Whether upstream computes this text in an int64. It matters for what it forgives (no digits at all) and for the
+ * texts that it keeps as they were written.
+ */
+function isShort({ whole, fraction, suffix }: Written): boolean {
+  if (suffix.family === 'BinarySI') return fraction === '' && whole.length <= 14 - (suffix.exponent / 10) * 3
+  return whole.length + fraction.length <= 18 && suffix.exponent - fraction.length >= NANO
+}
+
+/** Whether upstream takes a short text for canonical: a quick look that lets `1.500` and `+1Gi` pass. */
+function staysAsWritten({ whole, fraction, suffix }: Written): boolean {
+  const digits = whole + fraction
+  if (suffix.family === 'BinarySI') return (BigInt(digits) & 7n) !== 0n
+  return (suffix.exponent - fraction.length) % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0')
+}
+
+/** Within what a quantity may hold: nothing finer than a billionth, and no binary size above an int64. */
+function limited(amount: Amount, family: Family): Amount {
+  const kept = roundedUp(amount, NANO)
+  const tooLong = family === 'BinarySI' && compareAmounts(magnitude(kept), { mantissa: MAX_INT64, scale: 0 }) > 0
+  return tooLong ? { mantissa: BigInt(signOf(kept)) * MAX_INT64, scale: 0 } : kept
+}
+
+function canonicalText(amount: Amount, family: Family): string {
+  if (amount.mantissa === 0n) return '0'
+  if (family === 'BinarySI') return binaryText(amount) ?? decimalText(amount, 'DecimalSI')
+  return decimalText(amount, family)
+}
+
+/** Undefined for what BinarySI does not write: less than 1024, or not whole. */
+function binaryText(amount: Amount): string | undefined {
+  const whole = roundedUp(amount, 0)
+  if (compareAmounts(magnitude(amount), KIBI) < 0 || compareAmounts(whole, amount) !== 0) return undefined
+  let mantissa = mantissaAt(whole, 0)
+  let power = 0
+  for (; mantissa % 1024n === 0n; mantissa /= 1024n) power += 1
+  return `${mantissa}${suffixText('BinarySI', power) ?? ''}`
+}
+
+/** The largest power of a thousand that leaves no fraction. Upstream loses suffixes above E; here E counts them. */
+function decimalText(amount: Amount, family: 'DecimalSI' | 'DecimalExponent'): string {
+  const { mantissa, scale } = reduced(amount)
+  const thousands = Math.floor(scale / 3) * 3
+  const power = family === 'DecimalSI' ? Math.min(thousands, EXA) : thousands
+  return `${mantissaAt({ mantissa, scale }, power)}${suffixText(family, power) ?? ''}`
+}
+
+function magnitude(amount: Amount): Amount {
+  return amount.mantissa < 0n ? { mantissa: -amount.mantissa, scale: amount.scale } : amount
+}
+
+function clamped(bytes: bigint): bigint {
+  if (bytes > MAX_INT64) return MAX_INT64
+  return bytes < -MAX_INT64 ? -MAX_INT64 : bytes
+}

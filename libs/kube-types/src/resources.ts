@@ -1,0 +1,146 @@
+import type { Lease } from './coordination.ts'
+import type {
+  ConfigMap,
+  Event,
+  Namespace,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  Secret,
+  ServiceAccount,
+} from './core.ts'
+import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from './rbac.ts'
+import type { CSIDriver, CSINode, StorageClass, VolumeAttachment, VolumeAttributesClass } from './storage.ts'
+
+/** Where objects of one kind are served. `type` never exists at run time: it carries the object's type to the verbs. */
+export interface Resource<T> {
+  /** Empty for the core group. */
+  readonly group: string
+  readonly version: string
+  readonly plural: string
+  readonly kind: string
+  readonly namespaced: boolean
+  readonly subresources: readonly string[]
+  readonly type?: T
+}
+
+const CORE = { group: '', version: 'v1' }
+const STORAGE = { group: 'storage.k8s.io', version: 'v1' }
+const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1' }
+const CLUSTER = { namespaced: false, subresources: [] }
+const NAMESPACED = { namespaced: true, subresources: [] }
+const STATUS = ['status']
+
+export const CONFIG_MAPS: Resource<ConfigMap> = { ...CORE, ...NAMESPACED, plural: 'configmaps', kind: 'ConfigMap' }
+export const EVENTS: Resource<Event> = { ...CORE, ...NAMESPACED, plural: 'events', kind: 'Event' }
+export const NAMESPACES: Resource<Namespace> = {
+  ...CORE,
+  plural: 'namespaces',
+  kind: 'Namespace',
+  namespaced: false,
+  subresources: STATUS,
+}
+export const NODES: Resource<Node> = {
+  ...CORE,
+  plural: 'nodes',
+  kind: 'Node',
+  namespaced: false,
+  subresources: STATUS,
+}
+export const PERSISTENT_VOLUME_CLAIMS: Resource<PersistentVolumeClaim> = {
+  ...CORE,
+  plural: 'persistentvolumeclaims',
+  kind: 'PersistentVolumeClaim',
+  namespaced: true,
+  subresources: STATUS,
+}
+export const PERSISTENT_VOLUMES: Resource<PersistentVolume> = {
+  ...CORE,
+  plural: 'persistentvolumes',
+  kind: 'PersistentVolume',
+  namespaced: false,
+  subresources: STATUS,
+}
+export const PODS: Resource<Pod> = { ...CORE, plural: 'pods', kind: 'Pod', namespaced: true, subresources: STATUS }
+export const SECRETS: Resource<Secret> = { ...CORE, ...NAMESPACED, plural: 'secrets', kind: 'Secret' }
+export const SERVICE_ACCOUNTS: Resource<ServiceAccount> = {
+  ...CORE,
+  plural: 'serviceaccounts',
+  kind: 'ServiceAccount',
+  namespaced: true,
+  subresources: ['token'],
+}
+
+export const CSI_DRIVERS: Resource<CSIDriver> = { ...STORAGE, ...CLUSTER, plural: 'csidrivers', kind: 'CSIDriver' }
+export const CSI_NODES: Resource<CSINode> = { ...STORAGE, ...CLUSTER, plural: 'csinodes', kind: 'CSINode' }
+export const STORAGE_CLASSES: Resource<StorageClass> = {
+  ...STORAGE,
+  ...CLUSTER,
+  plural: 'storageclasses',
+  kind: 'StorageClass',
+}
+export const VOLUME_ATTACHMENTS: Resource<VolumeAttachment> = {
+  ...STORAGE,
+  plural: 'volumeattachments',
+  kind: 'VolumeAttachment',
+  namespaced: false,
+  subresources: STATUS,
+}
+export const VOLUME_ATTRIBUTES_CLASSES: Resource<VolumeAttributesClass> = {
+  ...STORAGE,
+  ...CLUSTER,
+  plural: 'volumeattributesclasses',
+  kind: 'VolumeAttributesClass',
+}
+
+export const LEASES: Resource<Lease> = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  ...NAMESPACED,
+  plural: 'leases',
+  kind: 'Lease',
+}
+
+export const CLUSTER_ROLES: Resource<ClusterRole> = { ...RBAC, ...CLUSTER, plural: 'clusterroles', kind: 'ClusterRole' }
+export const CLUSTER_ROLE_BINDINGS: Resource<ClusterRoleBinding> = {
+  ...RBAC,
+  ...CLUSTER,
+  plural: 'clusterrolebindings',
+  kind: 'ClusterRoleBinding',
+}
+export const ROLES: Resource<Role> = { ...RBAC, ...NAMESPACED, plural: 'roles', kind: 'Role' }
+export const ROLE_BINDINGS: Resource<RoleBinding> = {
+  ...RBAC,
+  ...NAMESPACED,
+  plural: 'rolebindings',
+  kind: 'RoleBinding',
+}
+
+/** Every resource of this table, for programs that serve them all. */
+export const RESOURCES: readonly Resource<unknown>[] = [
+  CONFIG_MAPS,
+  EVENTS,
+  NAMESPACES,
+  NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  PODS,
+  SECRETS,
+  SERVICE_ACCOUNTS,
+  CSI_DRIVERS,
+  CSI_NODES,
+  STORAGE_CLASSES,
+  VOLUME_ATTACHMENTS,
+  VOLUME_ATTRIBUTES_CLASSES,
+  LEASES,
+  CLUSTER_ROLES,
+  CLUSTER_ROLE_BINDINGS,
+  ROLES,
+  ROLE_BINDINGS,
+]
+
+/** `v1` or `group/version`, as objects carry it. */
+export function apiVersionOf(resource: Resource<unknown>): string {
+  return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`
+}

@@ -1,0 +1,26 @@
+import type {
+  V1CSIDriver,
+  V1CSINode,
+  V1CSINodeDriver,
+  V1StorageClass,
+  V1TopologySelectorTerm,
+  V1VolumeAttachment,
+  V1VolumeAttachmentSource,
+  V1VolumeAttachmentSpec,
+  V1VolumeAttachmentStatus,
+  V1VolumeAttributesClass,
+  V1VolumeError,
+} from '@kubernetes/client-node'
+import type { Wire } from './wire.ts'
+
+export type CSIDriver = Wire<V1CSIDriver>
+export type CSINode = Wire<V1CSINode>
+export type CSINodeDriver = Wire<V1CSINodeDriver>
+export type StorageClass = Wire<V1StorageClass>
+export type TopologySelectorTerm = Wire<V1TopologySelectorTerm>
+export type VolumeAttachment = Wire<V1VolumeAttachment>
+export type VolumeAttachmentSource = Wire<V1VolumeAttachmentSource>
+export type VolumeAttachmentSpec = Wire<V1VolumeAttachmentSpec>
+export type VolumeAttachmentStatus = Wire<V1VolumeAttachmentStatus>
+export type VolumeAttributesClass = Wire<V1VolumeAttributesClass>
+export type VolumeError = Wire<V1VolumeError>

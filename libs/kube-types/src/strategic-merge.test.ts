@@ -1,0 +1,169 @@
+import { describe, expect, it } from '@jest/globals'
+import { type ClaimParts, claimStatusPatch, type VolumeParts, volumePatch } from './strategic-merge.ts'
+
+const THEN = '2026-01-01T00:00:00Z'
+const NOW = '2026-01-02T00:00:00Z'
+const resizing = { type: 'Resizing', status: 'True', lastProbeTime: null, lastTransitionTime: THEN }
+const failed = { type: 'ControllerResizeError', status: 'True', lastProbeTime: null, lastTransitionTime: THEN }
+const foreign = { type: 'example.com/Backup', status: 'False', reason: 'Idle', lastTransitionTime: THEN }
+
+describe('claimStatusPatch', () => {
+  it.each<[what: string, before: ClaimParts, after: ClaimParts, body: object]>([
+    [
+      'a new resize',
+      { status: { phase: 'Bound', capacity: { storage: '1Gi' } } },
+      {
+        status: {
+          phase: 'Bound',
+          capacity: { storage: '1Gi' },
+          allocatedResources: { storage: '2Gi' },
+          allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
+          conditions: [resizing],
+        },
+      },
+      {
+        status: {
+          allocatedResources: { storage: '2Gi' },
+          allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
+          conditions: [resizing],
+        },
+      },
+    ],
+    [
+      'a condition with another time beside one that stays',
+      { status: { conditions: [resizing, foreign] } },
+      { status: { conditions: [{ ...resizing, lastTransitionTime: NOW }, foreign] } },
+      {
+        status: {
+          '$setElementOrder/conditions': [{ type: 'Resizing' }, { type: 'example.com/Backup' }],
+          conditions: [{ type: 'Resizing', lastTransitionTime: NOW }],
+        },
+      },
+    ],
+    [
+      'a field that leaves a condition',
+      { status: { conditions: [{ ...failed, message: 'no', reason: 'Because' }] } },
+      { status: { conditions: [{ ...failed, message: 'still no' }] } },
+      {
+        status: {
+          '$setElementOrder/conditions': [{ type: 'ControllerResizeError' }],
+          conditions: [{ type: 'ControllerResizeError', message: 'still no', reason: null }],
+        },
+      },
+    ],
+    [
+      'one condition new, one removed, one kept',
+      { status: { conditions: [failed, foreign] } },
+      { status: { conditions: [foreign, resizing] } },
+      {
+        status: {
+          '$setElementOrder/conditions': [{ type: 'example.com/Backup' }, { type: 'Resizing' }],
+          conditions: [resizing, { $patch: 'delete', type: 'ControllerResizeError' }],
+        },
+      },
+    ],
+    [
+      'another order alone',
+      { status: { conditions: [failed, foreign] } },
+      { status: { conditions: [foreign, failed] } },
+      {
+        status: {
+          '$setElementOrder/conditions': [{ type: 'example.com/Backup' }, { type: 'ControllerResizeError' }],
+        },
+      },
+    ],
+    [
+      'the end of a resize',
+      {
+        metadata: { annotations: { other: 'kept' } },
+        status: {
+          capacity: { storage: '1Gi' },
+          allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
+          conditions: [resizing, failed],
+        },
+      },
+      {
+        metadata: { annotations: { other: 'kept', 'volume.kubernetes.io/node-expansion-not-required': 'true' } },
+        status: { capacity: { storage: '2Gi' }, allocatedResourceStatuses: {}, conditions: [] },
+      },
+      {
+        metadata: { annotations: { 'volume.kubernetes.io/node-expansion-not-required': 'true' } },
+        status: {
+          capacity: { storage: '2Gi' },
+          allocatedResourceStatuses: null,
+          conditions: null,
+        },
+      },
+    ],
+    [
+      "a key of ours that leaves a map with others' keys",
+      { status: { allocatedResourceStatuses: { storage: 'NodeResizePending', 'example.com/x': 'NodeResizePending' } } },
+      { status: { allocatedResourceStatuses: { 'example.com/x': 'NodeResizePending' } } },
+      { status: { allocatedResourceStatuses: { storage: null } } },
+    ],
+    [
+      'the last annotation removed',
+      { metadata: { annotations: { a: '1' } } },
+      { metadata: {} },
+      { metadata: { annotations: null } },
+    ],
+    [
+      'the end of a modification',
+      { status: { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } } },
+      { status: { currentVolumeAttributesClassName: 'gold' } },
+      { status: { modifyVolumeStatus: null, currentVolumeAttributesClassName: 'gold' } },
+    ],
+    [
+      'a modification that turns infeasible',
+      { status: { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } } },
+      { status: { modifyVolumeStatus: { status: 'Infeasible', targetVolumeAttributesClassName: 'gold' } } },
+      { status: { modifyVolumeStatus: { status: 'Infeasible' } } },
+    ],
+    ['nothing', { status: { conditions: [resizing] } }, { status: { conditions: [resizing] } }, {}],
+  ])('%s', (_what, before, after, body) => {
+    expect(claimStatusPatch(before, after)).toStrictEqual({ kind: 'strategic', body })
+  })
+
+  it('carries the version that it is based on', () => {
+    const body = { metadata: { resourceVersion: '42' }, status: { phase: 'Bound' } }
+    expect(claimStatusPatch({}, { status: { phase: 'Bound' } }, { resourceVersion: '42' }).body).toStrictEqual(body)
+  })
+
+  it('leaves alone what is neither annotation nor status', () => {
+    const before = { metadata: { annotations: {}, labels: { a: '1' } }, spec: { volumeName: 'pv1' }, status: {} }
+    const after = { metadata: { annotations: {}, labels: { a: '2' } }, spec: { volumeName: 'pv2' }, status: {} }
+    expect(claimStatusPatch(before, after).body).toStrictEqual({})
+  })
+})
+
+describe('volumePatch', () => {
+  it.each<[what: string, before: VolumeParts, after: VolumeParts, body: object]>([
+    [
+      'a new capacity and the size before it',
+      { spec: { capacity: { storage: '1Gi' } } },
+      {
+        metadata: { annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' } },
+        spec: { capacity: { storage: '2Gi' } },
+      },
+      {
+        metadata: { annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' } },
+        spec: { capacity: { storage: '2Gi' } },
+      },
+    ],
+    [
+      'the size before it removed',
+      { metadata: { annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi', other: 'x' } } },
+      { metadata: { annotations: { other: 'x' } } },
+      { metadata: { annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': null } } },
+    ],
+    [
+      'another class',
+      { spec: { volumeAttributesClassName: 'silver' } },
+      { spec: { volumeAttributesClassName: 'gold' } },
+      { spec: { volumeAttributesClassName: 'gold' } },
+    ],
+    ['nothing', { spec: { capacity: { storage: '1Gi' } } }, { spec: { capacity: { storage: '1Gi' } } }, {}],
+  ])('%s', (_what, before, after, body) => {
+    expect(volumePatch(before, after)).toStrictEqual({ kind: 'strategic', body })
+  })
+})

@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, it } from '@jest/globals'
+import type { V1JSONSchemaProps, V1ListMeta, V1Pod } from '@kubernetes/client-node'
+import { type Event, isStatus, type Lease, type PersistentVolume } from './index.ts'
+import type { Wire } from './wire.ts'
+
+/** Fails to compile unless both types are the same. */
+type Same<A, B> = [A, B] extends [B, A] ? true : false
+const same = <A, B>(equal: Same<A, B>): void => expect(equal).toBe(true)
+
+it('has dates as text', () => {
+  same<NonNullable<PersistentVolume['metadata']>['creationTimestamp'], string | undefined>(true)
+  same<NonNullable<Lease['spec']>['renewTime'], string | undefined>(true)
+  same<Event['eventTime'], string | undefined>(true)
+})
+
+it('keeps maps, lists and numbers that may be text', () => {
+  same<NonNullable<PersistentVolume['spec']>['capacity'], { readonly [key: string]: string } | undefined>(true)
+  same<NonNullable<PersistentVolume['spec']>['accessModes'], readonly string[] | undefined>(true)
+  const port: NonNullable<NonNullable<Wire<V1Pod>['spec']>['containers'][number]['livenessProbe']> = {
+    httpGet: { port: 'http' },
+  }
+  expect(port.httpGet?.port).toBe('http')
+})
+
+it('drops the underscore before reserved words', () => {
+  same<Wire<V1ListMeta>['continue'], string | undefined>(true)
+  same<Wire<V1JSONSchemaProps>['enum'], readonly unknown[] | undefined>(true)
+})
+
+it('tells a Status from an object', () => {
+  expect(isStatus({ kind: 'Status', code: 404 })).toBe(true)
+  expect(isStatus({ kind: 'Pod' })).toBe(false)
+  expect(isStatus(null)).toBe(false)
+})
+
+it('loads nothing of client-node', async () => {
+  const script = `
+    import { registerHooks } from 'node:module'
+    const loaded = []
+    registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) })
+    await import(${JSON.stringify(new URL('./index.ts', import.meta.url).href)})
+    process.stdout.write(loaded.filter((url) => url.includes('/node_modules/')).join())`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+    env: { NODE_OPTIONS: '' },
+  })
+  expect(stdout).toBe('')
+})

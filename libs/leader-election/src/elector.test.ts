@@ -1,0 +1,244 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { Metrics, recordingLogger } from '@csi-sidecars/telemetry'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { Elector } from './elector.ts'
+import type { Term } from './term.ts'
+import { LeaseServer } from './testing/lease-server.ts'
+
+const timings = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 5_000 }
+
+/** One process that stands for election: what it did, and the handles to stop it. */
+class Candidate {
+  readonly log = recordingLogger()
+  readonly metrics = new Metrics()
+  readonly announced: string[] = []
+  readonly terms: Term[] = []
+  readonly elector: Elector
+  readonly #stop = new AbortController()
+  #endLead = Promise.withResolvers<void>()
+  outcome: 'stopped' | 'lost' | undefined
+
+  constructor(server: LeaseServer, clock: FakeClock, identity: string) {
+    this.elector = new Elector({
+      client: server.client,
+      lease: { namespace: 'ns', name: 'lease', labels: {} },
+      identity,
+      timings,
+      clock,
+      log: this.log,
+      metrics: this.metrics,
+      announce: (message) => this.announced.push(message),
+    })
+  }
+
+  get leads(): boolean {
+    return this.terms.at(-1)?.held() === true
+  }
+
+  stand(eligible: (signal: AbortSignal) => Promise<void> = async () => {}): Promise<void> {
+    const lead = async (term: Term): Promise<void> => {
+      this.terms.push(term)
+      this.#endLead = Promise.withResolvers()
+      term.signal.addEventListener('abort', () => this.#endLead.resolve())
+      await this.#endLead.promise
+    }
+    return this.elector.run({ lead, eligible, stop: this.#stop.signal }).then((outcome) => {
+      this.outcome = outcome
+    })
+  }
+
+  /** What runs has come to its end. */
+  drained(): void {
+    this.#endLead.resolve()
+  }
+
+  stop(): void {
+    this.#stop.abort(new Error('stop'))
+  }
+}
+
+let clock: FakeClock
+let server: LeaseServer
+beforeEach(() => {
+  clock = new FakeClock()
+  server = new LeaseServer()
+})
+
+describe('acquiring', () => {
+  it('creates the lease and leads', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    expect(a.leads).toBe(true)
+    expect(server.lease?.spec).toMatchObject({ holderIdentity: 'a', leaseTransitions: 0 })
+    expect(a.announced).toEqual(['a became leader'])
+    expect(await a.metrics.text()).toContain('leader_election_master_status{name=""} 1')
+  })
+
+  it('takes an expired lease when it expires, not a retry period later', async () => {
+    server.hold('gone', 15)
+    const b = new Candidate(server, clock, 'b')
+    void b.stand()
+    await clock.advance(14_999)
+    expect(b.leads).toBe(false)
+    await clock.advance(1)
+    expect(b.leads).toBe(true)
+    expect(server.lease?.spec?.leaseTransitions).toBe(1)
+  })
+
+  it('sees a release at once where it may watch', async () => {
+    server.hold('other', 15)
+    const b = new Candidate(server, clock, 'b')
+    void b.stand()
+    await clock.advance(100)
+    server.hold('', 1)
+    await clock.advance(1)
+    expect(b.leads).toBe(true)
+  })
+
+  it('sees a release at its next poll where it may not watch', async () => {
+    server.watchForbidden = true
+    server.hold('other', 15)
+    const b = new Candidate(server, clock, 'b')
+    void b.stand()
+    await clock.advance(100)
+    server.hold('', 1)
+    await clock.advance(1)
+    expect(b.leads).toBe(false)
+    await clock.advance(timings.retryPeriodMs * 2.2)
+    expect(b.leads).toBe(true)
+  })
+
+  it('takes its own lease over at once after a restart', async () => {
+    server.hold('a', 15)
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    expect(a.leads).toBe(true)
+    expect(server.lease?.spec?.leaseTransitions).toBe(0)
+  })
+
+  it('goes on trying while the API server refuses', async () => {
+    server.failing = true
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.advance(60_000)
+    server.failing = false
+    await clock.advance(timings.retryPeriodMs * 2.2)
+    expect(a.leads).toBe(true)
+  })
+
+  it('does not stand before it is eligible, and ends at once when stopped', async () => {
+    const a = new Candidate(server, clock, 'a')
+    const ended = a.stand(
+      (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    )
+    await clock.advance(60_000)
+    expect(server.lease).toBeUndefined()
+    a.stop()
+    await ended
+    expect(a.outcome).toBe('stopped')
+    expect(clock.pending).toBe(0)
+  })
+})
+
+describe('leading', () => {
+  it('renews every retry period by one PUT', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.requests.length = 0
+    await clock.advance(30_000)
+    expect(server.requests).toEqual(['replace', 'replace', 'replace', 'replace', 'replace', 'replace'])
+  })
+
+  it('survives failing renewals until the renew deadline, not beyond', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.failing = true
+    await clock.advance(9_999)
+    expect(a.leads).toBe(true)
+    await clock.advance(1)
+    expect(a.leads).toBe(false)
+    expect(a.outcome).toBe('lost')
+    expect(a.announced).toEqual(['a became leader', 'a stopped leading'])
+    expect(a.log.lines.map(({ message }) => message)).toEqual(
+      expect.arrayContaining(['Failed to renew lease', 'Stopped leading']),
+    )
+  })
+
+  it('is lost when another has the lease', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.hold('b', 15)
+    await clock.advance(5_000)
+    expect(a.outcome).toBe('lost')
+    expect(server.lease?.spec?.holderIdentity).toBe('b')
+  })
+
+  it('renews over a write of somebody else that left the holder alone, counting the slow path', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.touch()
+    await clock.advance(5_000)
+    expect(a.leads).toBe(true)
+    expect(await a.metrics.text()).toContain('leader_election_slowpath_total{name=""} 1')
+  })
+
+  it('ends in a request that hangs as in one that fails', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.hanging = true
+    await clock.advance(10_000)
+    expect(a.outcome).toBe('lost')
+  })
+
+  it('is unhealthy only when it has led on without renewal for lease duration and 20 s', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    expect(a.elector.sickness).toBeUndefined()
+    const frozen = clock.freeze(35_001)
+    expect(a.elector.sickness).toBe('failed election to renew leadership on lease ')
+    await frozen
+  })
+})
+
+describe('handing over', () => {
+  it('renews while running work drains, then releases, and the standby leads at once', async () => {
+    const a = new Candidate(server, clock, 'a')
+    const b = new Candidate(server, clock, 'b')
+    void a.stand()
+    await clock.settle()
+    void b.stand()
+    a.stop()
+    await clock.advance(20_000)
+    expect(a.leads).toBe(true)
+    a.drained()
+    await clock.advance(1)
+    expect(a.outcome).toBe('stopped')
+    expect(b.leads).toBe(true)
+    expect(server.history.map(({ spec }) => spec?.holderIdentity)).toContain('')
+  })
+
+  it('never has two leaders, whatever is frozen for however long', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    const late = a.terms[0]
+    server.failing = true
+    await clock.advance(14_999)
+    const b = new Candidate(server, clock, 'b')
+    server.failing = false
+    void b.stand()
+    await clock.advance(1)
+    expect(late?.held()).toBe(false)
+    expect(b.leads).toBe(false)
+    await clock.advance(15_000)
+    expect(b.leads).toBe(true)
+  })
+})

@@ -1,0 +1,264 @@
+import { abortable, type Clock, isAbort, messageOf, scope } from '@csi-sidecars/base'
+import { isForbidden, type KubeClient } from '@csi-sidecars/kube-client'
+import { LEASES } from '@csi-sidecars/kube-types'
+import {
+  LEADER_ELECTION_MASTER_STATUS,
+  LEADER_ELECTION_SLOWPATH_TOTAL,
+  type Logger,
+  type Metrics,
+} from '@csi-sidecars/telemetry'
+import type { LeaseIdentity } from './lease.ts'
+import { LeaseHolder } from './lease-holder.ts'
+import { Term } from './term.ts'
+
+export interface LeaseTimings {
+  readonly leaseDurationMs: number
+  readonly renewDeadlineMs: number
+  readonly retryPeriodMs: number
+}
+
+export interface ElectorOptions {
+  /** A client of its own: the lease never waits behind work. */
+  readonly client: KubeClient
+  readonly lease: {
+    readonly namespace: string
+    readonly name: string
+    readonly labels: Readonly<Record<string, string>>
+  }
+  readonly identity: string
+  readonly timings: LeaseTimings
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+  /** Tells the cluster, on the Lease: `<identity> became leader`. Must not fail. */
+  readonly announce: (message: string) => void
+}
+
+export interface Candidacy {
+  /** Leads until it resolves; a lease that is still held is then given back. It must come to its end soon after `term.signal` is aborted. */
+  readonly lead: (term: Term) => Promise<void>
+  /** Resolves once this process may stand for election. */
+  readonly eligible: (signal: AbortSignal) => Promise<void>
+  /** Ends the candidacy. A leader is given the time it needs: the lease is renewed until `lead` has resolved. */
+  readonly stop: AbortSignal
+}
+
+/** A try to acquire waits 1 to 2.2 retry periods, so that standbys do not try in step. */
+const ACQUIRE_JITTER = 1.2
+/** How far renewal may lag behind expiry before the health check says so. */
+const UNHEALTHY_AFTER_EXPIRY_MS = 20_000
+
+/**
+ * Leads while it holds the Lease and stands by otherwise. Compatible on the wire with client-go's leader election.
+ * Never two at once: a term ends at its renew deadline, others take the lease after its duration, which is longer.
+ */
+export class Elector {
+  readonly #options: ElectorOptions
+  readonly #holder: LeaseHolder
+  readonly #describe: { readonly lock: string }
+  readonly #status
+  readonly #slowPath
+  #term: Term | undefined
+  #knownHolder: string | undefined
+
+  constructor(options: ElectorOptions) {
+    this.#options = options
+    const { lease, timings, metrics } = options
+    const identity: LeaseIdentity = { ...lease, holder: options.identity, durationMs: timings.leaseDurationMs }
+    const timeoutMs = Math.max(timings.renewDeadlineMs / 2, 1)
+    this.#holder = new LeaseHolder({ client: options.client, identity, clock: options.clock, timeoutMs })
+    this.#describe = { lock: `${lease.namespace}/${lease.name}` }
+    this.#status = metrics.gauge(LEADER_ELECTION_MASTER_STATUS)
+    this.#slowPath = metrics.counter(LEADER_ELECTION_SLOWPATH_TOTAL)
+    this.#status.set({ name: '' }, 0)
+  }
+
+  /** What is wrong, if this process leads and has not renewed for far too long. */
+  get sickness(): string | undefined {
+    const { clock, timings } = this.#options
+    if (this.#term === undefined) return undefined
+    const late = clock.monotonic() - this.#term.renewedAt - timings.leaseDurationMs
+    return late > UNHEALTHY_AFTER_EXPIRY_MS ? 'failed election to renew leadership on lease ' : undefined
+  }
+
+  /** Stands for election until stopped, or until a term is lost. Says which. */
+  async run(candidacy: Candidacy): Promise<'stopped' | 'lost'> {
+    const { log } = this.#options
+    for (;;) {
+      const sentAt = await this.#acquire(candidacy)
+      if (sentAt === undefined) return 'stopped'
+      const term = this.#begin(sentAt)
+      const leading = scope()
+      const lead = candidacy.lead(term).finally(() => leading.abort(new Error('done leading')))
+      await this.#renew(term, leading.signal)
+      const lost = term.signal.aborted
+      if (lost) log.error(undefined, 'Stopped leading', this.#describe)
+      await lead
+      await this.#end(term)
+      if (lost) return 'lost'
+      if (candidacy.stop.aborted) return 'stopped'
+    }
+  }
+
+  #begin(sentAt: number): Term {
+    const { clock, timings, log, announce, identity } = this.#options
+    const term = new Term({ clock, renewDeadlineMs: timings.renewDeadlineMs, sentAt })
+    this.#term = term
+    this.#status.set({ name: '' }, 1)
+    log.info('Successfully acquired lease', this.#describe)
+    log.v(2)?.info('became leader, starting')
+    announce(`${identity} became leader`)
+    return term
+  }
+
+  async #end(term: Term): Promise<void> {
+    const { clock, timings, announce, identity, log } = this.#options
+    const stillOurs = term.held()
+    term.end('no longer leading')
+    this.#term = undefined
+    this.#status.set({ name: '' }, 0)
+    announce(`${identity} stopped leading`)
+    if (!stillOurs) return
+    const limit = scope()
+    const cancel = clock.schedule(timings.renewDeadlineMs, () => limit.abort(new Error('timed out')))
+    try {
+      await this.#holder.release(limit.signal)
+    } catch (error) {
+      log.error(error, 'Failed to release lease', this.#describe)
+    } finally {
+      cancel()
+    }
+  }
+
+  /** Waits for the lease. Returns when the request that won it was sent, undefined when stopped. */
+  async #acquire({ eligible, stop }: Candidacy): Promise<number | undefined> {
+    const { log } = this.#options
+    try {
+      await eligible(stop)
+      stop.throwIfAborted()
+      log.info('Attempting to acquire leader lease...', this.#describe)
+      return await this.#waitForLease(stop)
+    } catch (error) {
+      if (stop.aborted) return undefined
+      throw error
+    }
+  }
+
+  async #waitForLease(stop: AbortSignal): Promise<number> {
+    using waiting = scope(stop)
+    let wake = Promise.withResolvers<void>()
+    const watching = this.#watch(waiting.signal, () => wake.resolve())
+    try {
+      for (;;) {
+        wake = Promise.withResolvers<void>()
+        const sentAt = await this.#try(stop)
+        if (sentAt !== undefined) return sentAt
+        await this.#pause(wake.promise, stop)
+      }
+    } finally {
+      waiting.abort(new Error('done waiting for the lease'))
+      await watching
+    }
+  }
+
+  /** One look at the lease and, where it is free, one attempt to write it. */
+  async #try(stop: AbortSignal): Promise<number | undefined> {
+    const { log } = this.#options
+    try {
+      await this.#holder.look(stop)
+      this.#noteHolder()
+      const decision = this.#holder.decide()
+      if (decision.do === 'wait') return undefined
+      const sentAt = await this.#holder.write(stop)
+      this.#noteHolder()
+      return sentAt
+    } catch (error) {
+      stop.throwIfAborted()
+      log.error(error, 'Error retrieving or updating lease lock', this.#describe)
+      return undefined
+    }
+  }
+
+  /** Until the next poll, the expiry of the lease or a change of it, whichever comes first. */
+  async #pause(change: Promise<void>, stop: AbortSignal): Promise<void> {
+    const { clock, timings } = this.#options
+    const poll = timings.retryPeriodMs * (1 + ACQUIRE_JITTER * clock.random())
+    const decision = this.#holder.decide()
+    const wait = decision.do === 'wait' ? Math.min(poll, decision.expiresInMs) : poll
+    using pause = scope(stop)
+    const slept = clock.sleep(wait, pause.signal).catch((error: unknown) => {
+      stop.throwIfAborted()
+      if (!isAbort(error) && !pause.signal.aborted) throw error
+    })
+    await Promise.race([slept, abortable(change, stop)])
+    pause.abort(new Error('the lease changed'))
+    await slept
+  }
+
+  /** Tells of every change of the lease, where this process may watch leases; the poll goes on in any case. */
+  async #watch(signal: AbortSignal, changed: () => void): Promise<void> {
+    const { client, lease, clock, log, timings } = this.#options
+    while (!signal.aborted) {
+      try {
+        const frames = client.watch(LEASES, {
+          namespace: lease.namespace,
+          fieldSelector: `metadata.name=${lease.name}`,
+          signal,
+        })
+        for await (const frame of frames) if (frame.type !== 'BOOKMARK' && frame.type !== 'END') changed()
+        await clock.sleep(timings.retryPeriodMs, signal)
+      } catch (error) {
+        if (signal.aborted) return
+        if (isForbidden(error)) return log.v(4)?.info('Not allowed to watch leases, polling', { err: messageOf(error) })
+        await clock.sleep(timings.retryPeriodMs, signal).catch(() => {})
+      }
+    }
+  }
+
+  /** Renews every retry period until leading ends or the term is over. */
+  async #renew(term: Term, leading: AbortSignal): Promise<void> {
+    const { clock, timings, log } = this.#options
+    using either = scope(term.signal, leading)
+    let failure: unknown
+    for (;;) {
+      try {
+        await clock.sleep(timings.retryPeriodMs, either.signal)
+        const sentAt = await this.#renewOnce(either.signal)
+        if (sentAt === undefined) term.end(`the lease is held by ${this.#holder.holder}`)
+        else term.renewed(sentAt)
+        failure = undefined
+      } catch (error) {
+        if (!either.signal.aborted) failure = error
+      }
+      if (leading.aborted) return
+      if (term.signal.aborted) {
+        const err = messageOf(failure ?? term.signal.reason)
+        return log.info('Failed to renew lease', { ...this.#describe, err })
+      }
+    }
+  }
+
+  /** A PUT over what we wrote last; when that fails, a look and a PUT over what is there. Undefined: somebody else has it. */
+  async #renewOnce(signal: AbortSignal): Promise<number | undefined> {
+    const { log } = this.#options
+    try {
+      return await this.#holder.write(signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      this.#slowPath.inc({ name: '' })
+      const pairs = { ...this.#describe, err: messageOf(error) }
+      log.v(2)?.info('Failed to update lease optimistically, falling back to slow path', pairs)
+    }
+    await this.#holder.look(signal)
+    this.#noteHolder()
+    if (this.#holder.decide().do === 'wait') return undefined
+    return await this.#holder.write(signal)
+  }
+
+  #noteHolder(): void {
+    const { holder } = this.#holder
+    if (holder === this.#knownHolder || holder === undefined || holder === '') return
+    this.#knownHolder = holder
+    this.#options.log.v(3)?.info('New leader detected', { leader: holder })
+  }
+}

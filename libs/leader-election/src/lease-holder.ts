@@ -1,0 +1,97 @@
+import { type Clock, deadline } from '@csi-sidecars/base'
+import { isConflict, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
+import { LEASES, type Lease } from '@csi-sidecars/kube-types'
+import { decideLease, type LeaseDecision } from './decide-lease.ts'
+import { heldLease, type LeaseIdentity, newLease, recordOf, releasedLease, sameRecord } from './lease.ts'
+
+/** Reads and writes the one Lease, and remembers since when it has looked as it does. */
+export class LeaseHolder {
+  readonly identity: LeaseIdentity
+  readonly #client: KubeClient
+  readonly #clock: Clock
+  readonly #timeoutMs: number
+  #seen: { readonly lease: Lease; readonly since: number } | undefined
+
+  constructor(options: { client: KubeClient; identity: LeaseIdentity; clock: Clock; timeoutMs: number }) {
+    this.identity = options.identity
+    this.#client = options.client
+    this.#clock = options.clock
+    this.#timeoutMs = options.timeoutMs
+  }
+
+  /** Who holds the lease as far as we know; undefined before the first look and when there is none. */
+  get holder(): string | undefined {
+    return this.#seen && recordOf(this.#seen.lease).holder
+  }
+
+  get resourceVersion(): string | undefined {
+    return this.#seen?.lease.metadata?.resourceVersion
+  }
+
+  /** Takes note of a state of the lease, by whatever way it came. */
+  observe(lease: Lease | undefined): void {
+    const before = this.#seen
+    if (lease === undefined) this.#seen = undefined
+    else if (before !== undefined && sameRecord(before.lease, lease)) this.#seen = { lease, since: before.since }
+    else this.#seen = { lease, since: this.#clock.monotonic() }
+  }
+
+  decide(): LeaseDecision {
+    return decideLease({
+      me: this.identity.holder,
+      now: this.#clock.monotonic(),
+      seen: this.#seen && { record: recordOf(this.#seen.lease), since: this.#seen.since },
+    })
+  }
+
+  /** Reads the lease. */
+  async look(signal: AbortSignal): Promise<void> {
+    const ref = { namespace: this.identity.namespace, name: this.identity.name }
+    const lease = await this.#within(signal, (inner) =>
+      this.#client.get(LEASES, ref, { signal: inner, lane: 'lease' }).catch((error: unknown) => {
+        if (isNotFound(error)) return undefined
+        throw error
+      }),
+    )
+    this.observe(lease)
+  }
+
+  /** Writes us in, over the version last seen. Returns when the request was sent: from then on the lease is ours. */
+  async write(signal: AbortSignal): Promise<number> {
+    const sentAt = this.#clock.monotonic()
+    const now = this.#clock.now()
+    const seen = this.#seen?.lease
+    const written = await this.#within(signal, (inner) => {
+      const options = { signal: inner, lane: 'lease' as const }
+      return seen === undefined
+        ? this.#client.create(LEASES, newLease(this.identity, now), options)
+        : this.#client.replace(LEASES, heldLease(seen, this.identity, now), options)
+    })
+    this.observe(written)
+    return sentAt
+  }
+
+  /** Frees the lease for anybody, if it is still ours. A conflict is another look and another try. */
+  async release(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await this.look(signal)
+      if (this.#seen === undefined || this.holder !== this.identity.holder) return
+      const lease = releasedLease(this.#seen.lease, this.identity, this.#clock.now())
+      try {
+        const written = await this.#within(signal, (inner) =>
+          this.#client.replace(LEASES, lease, { signal: inner, lane: 'lease' }),
+        )
+        this.observe(written)
+        return
+      } catch (error) {
+        if (!isConflict(error)) throw error
+      }
+    }
+  }
+
+  /** One request that hangs must not use up the time of all tries. */
+  async #within<T>(signal: AbortSignal, request: (inner: AbortSignal) => Promise<T>): Promise<T> {
+    using limit = deadline(this.#clock, this.#timeoutMs, 'lease request', signal)
+    return await request(limit.signal)
+  }
+}

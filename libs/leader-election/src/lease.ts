@@ -1,0 +1,78 @@
+import { type Lease, rfc3339Micro } from '@csi-sidecars/kube-types'
+import type { LeaseRecord } from './decide-lease.ts'
+
+/** Who holds which lease, and what is written into it. */
+export interface LeaseIdentity {
+  readonly namespace: string
+  readonly name: string
+  readonly holder: string
+  readonly durationMs: number
+  /** Written on every update; labels of others are kept. */
+  readonly labels: Readonly<Record<string, string>>
+}
+
+export function recordOf(lease: Lease): LeaseRecord {
+  return { holder: lease.spec?.holderIdentity ?? '', durationMs: (lease.spec?.leaseDurationSeconds ?? 0) * 1000 }
+}
+
+/** Whether somebody has written the lease since: what restarts the count of its age. */
+export function sameRecord(a: Lease, b: Lease): boolean {
+  return (
+    a.spec?.holderIdentity === b.spec?.holderIdentity &&
+    a.spec?.renewTime === b.spec?.renewTime &&
+    a.spec?.acquireTime === b.spec?.acquireTime &&
+    a.spec?.leaseTransitions === b.spec?.leaseTransitions &&
+    a.spec?.leaseDurationSeconds === b.spec?.leaseDurationSeconds
+  )
+}
+
+export function newLease(identity: LeaseIdentity, now: number): Lease {
+  const base: Lease = {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: identity.name, namespace: identity.namespace },
+  }
+  return heldLease(base, identity, now)
+}
+
+/** The lease with us as holder. Going on with our own keeps its acquire time and its count of transitions. */
+export function heldLease(lease: Lease, identity: LeaseIdentity, now: number): Lease {
+  const { spec = {} } = lease
+  const goesOn = spec.holderIdentity === identity.holder
+  const transitions = spec.leaseTransitions
+  return {
+    ...lease,
+    metadata: withLabels(lease.metadata, identity.labels),
+    spec: {
+      ...spec,
+      holderIdentity: identity.holder,
+      leaseDurationSeconds: Math.floor(identity.durationMs / 1000),
+      acquireTime: (goesOn ? spec.acquireTime : undefined) ?? rfc3339Micro(now),
+      renewTime: rfc3339Micro(now),
+      leaseTransitions: isNew(lease) ? 0 : (transitions ?? 0) + (goesOn ? 0 : 1),
+    },
+  }
+}
+
+/** The lease as we leave it: free for anybody at once. */
+export function releasedLease(lease: Lease, identity: LeaseIdentity, now: number): Lease {
+  return {
+    ...lease,
+    metadata: withLabels(lease.metadata, identity.labels),
+    spec: {
+      ...lease.spec,
+      holderIdentity: '',
+      leaseDurationSeconds: 1,
+      acquireTime: rfc3339Micro(now),
+      renewTime: rfc3339Micro(now),
+    },
+  }
+}
+
+function isNew(lease: Lease): boolean {
+  return lease.metadata?.resourceVersion === undefined
+}
+
+function withLabels(metadata: Lease['metadata'], labels: Readonly<Record<string, string>>): Lease['metadata'] {
+  return Object.keys(labels).length === 0 ? metadata : { ...metadata, labels: { ...metadata?.labels, ...labels } }
+}

@@ -1,0 +1,54 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { describe, expect, it } from '@jest/globals'
+import { Term } from './term.ts'
+
+const start = (): { clock: FakeClock; term: Term } => {
+  const clock = new FakeClock()
+  return { clock, term: new Term({ clock, renewDeadlineMs: 10_000, sentAt: clock.monotonic() }) }
+}
+
+describe('Term', () => {
+  it('ends by itself at the renew deadline', async () => {
+    const { clock, term } = start()
+    await clock.advance(9_999)
+    expect(term.held()).toBe(true)
+    await clock.advance(1)
+    expect(term.held()).toBe(false)
+    expect(term.signal.aborted).toBe(true)
+  })
+
+  it('counts the deadline from when the renewal was sent, not from when it was answered', async () => {
+    const { clock, term } = start()
+    const sentAt = clock.monotonic()
+    await clock.advance(4_000)
+    term.renewed(sentAt)
+    await clock.advance(6_000)
+    expect(term.held()).toBe(false)
+  })
+
+  it('goes on with each renewal', async () => {
+    const { clock, term } = start()
+    for (let i = 0; i < 10; i += 1) {
+      await clock.advance(5_000)
+      term.renewed(clock.monotonic())
+    }
+    expect(term.held()).toBe(true)
+    expect(clock.pending).toBe(1)
+  })
+
+  it('is over for a process that was stopped, before any timer could fire', () => {
+    const { clock, term } = start()
+    const frozen = clock.freeze(40_000)
+    expect(() => term.assertHeld()).toThrow('the lease was not renewed in time')
+    expect(term.signal.aborted).toBe(true)
+    return frozen
+  })
+
+  it('cannot be renewed once it is over', async () => {
+    const { clock, term } = start()
+    term.end('lost')
+    term.renewed(clock.monotonic())
+    expect(term.held()).toBe(false)
+    expect(clock.pending).toBe(0)
+  })
+})

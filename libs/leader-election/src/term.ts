@@ -1,0 +1,63 @@
+import { type Cancel, CancelledError, type Clock } from '@csi-sidecars/base'
+
+/**
+ * One time of leading. It ends by itself at the renew deadline, counted from when the last successful renewal was sent;
+ * others may take the lease only later. A process that was stopped meanwhile learns it from `assertHeld`,
+ * which looks at the clock and not at whether a timer came round to fire.
+ */
+export class Term {
+  readonly #clock: Clock
+  readonly #renewDeadlineMs: number
+  readonly #controller = new AbortController()
+  #heldUntil = 0
+  #renewedAt = 0
+  #cancel: Cancel = () => {}
+
+  constructor(options: { clock: Clock; renewDeadlineMs: number; sentAt: number }) {
+    this.#clock = options.clock
+    this.#renewDeadlineMs = options.renewDeadlineMs
+    this.renewed(options.sentAt)
+  }
+
+  /** Aborted when the lease is lost, given up or past its renew deadline. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** When the term ends unless it is renewed, in monotonic time. */
+  get heldUntil(): number {
+    return this.#heldUntil
+  }
+
+  /** When the last successful renewal was sent, in monotonic time. */
+  get renewedAt(): number {
+    return this.#renewedAt
+  }
+
+  held(): boolean {
+    return !this.signal.aborted && this.#clock.monotonic() < this.#heldUntil
+  }
+
+  /** Call right before anything that only the leader may start. */
+  assertHeld(): void {
+    if (this.held()) return
+    this.end('the lease was not renewed in time')
+    throw this.signal.reason
+  }
+
+  /** A renewal that was sent at `sentAt` has succeeded. */
+  renewed(sentAt: number): void {
+    if (this.signal.aborted) return
+    this.#renewedAt = sentAt
+    this.#heldUntil = sentAt + this.#renewDeadlineMs
+    this.#cancel()
+    this.#cancel = this.#clock.schedule(this.#heldUntil - this.#clock.monotonic(), () =>
+      this.end('the lease was not renewed in time'),
+    )
+  }
+
+  end(why: string): void {
+    this.#cancel()
+    this.#controller.abort(new CancelledError(why))
+  }
+}

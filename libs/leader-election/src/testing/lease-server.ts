@@ -1,0 +1,90 @@
+import { ApiError, type KubeClient, type WatchFrame } from '@csi-sidecars/kube-client'
+import type { Lease } from '@csi-sidecars/kube-types'
+
+const refuse = (code: number, reason: string): ApiError => new ApiError({ code, reason, message: reason })
+
+/** The part of an API server that serves one Lease. */
+export class LeaseServer {
+  lease: Lease | undefined
+  readonly history: Lease[] = []
+  readonly requests: string[] = []
+  failing = false
+  hanging = false
+  watchForbidden = false
+  #version = 0
+  #watchers = new Set<(lease: Lease) => void>()
+
+  /** Somebody else's write. */
+  hold(holderIdentity: string, leaseDurationSeconds: number): void {
+    const spec = { holderIdentity, leaseDurationSeconds, leaseTransitions: 0, renewTime: String(this.#version) }
+    this.#store({ metadata: { name: 'lease', namespace: 'ns' }, spec })
+  }
+
+  /** A write of labels, as by an operator. */
+  touch(): void {
+    if (this.lease !== undefined) this.#store(this.lease)
+  }
+
+  get client(): KubeClient {
+    const serve = <T>(verb: string, signal: AbortSignal | undefined, answer: () => Lease): Promise<T> => {
+      this.requests.push(verb)
+      if (this.hanging) {
+        return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+      }
+      if (this.failing) return Promise.reject(refuse(500, 'InternalError'))
+      // The verbs are generic over the resource; only Leases are served here.
+      return Promise.try(answer) as Promise<unknown> as Promise<T>
+    }
+    const unsupported = (): never => {
+      throw new Error('not served')
+    }
+    return {
+      get: (_, __, options) => serve('get', options?.signal, () => this.#found()),
+      create: (_, object, options) => serve('create', options?.signal, () => this.#create(object as Lease)),
+      replace: (_, object, options) => serve('replace', options?.signal, () => this.#replace(object as Lease)),
+      patch: unsupported,
+      delete: unsupported,
+      list: unsupported,
+      discover: unsupported,
+      watch: (_, { signal }) => this.#watch(signal) as AsyncIterable<WatchFrame<never>>,
+    }
+  }
+
+  #found(): Lease {
+    if (this.lease === undefined) throw refuse(404, 'NotFound')
+    return this.lease
+  }
+
+  #create(lease: Lease): Lease {
+    if (this.lease !== undefined) throw refuse(409, 'AlreadyExists')
+    return this.#store(lease)
+  }
+
+  #replace(lease: Lease): Lease {
+    if (lease.metadata?.resourceVersion !== this.#found().metadata?.resourceVersion) throw refuse(409, 'Conflict')
+    return this.#store(lease)
+  }
+
+  #store(lease: Lease): Lease {
+    this.#version += 1
+    this.lease = { ...lease, metadata: { ...lease.metadata, resourceVersion: String(this.#version) } }
+    this.history.push(this.lease)
+    for (const tell of this.#watchers) tell(this.lease)
+    return this.lease
+  }
+
+  async *#watch(signal: AbortSignal | undefined): AsyncIterable<WatchFrame<Lease>> {
+    if (this.watchForbidden) throw refuse(403, 'Forbidden')
+    for (;;) {
+      const next = Promise.withResolvers<Lease>()
+      const tell = next.resolve
+      this.#watchers.add(tell)
+      signal?.addEventListener('abort', () => next.reject(signal.reason), { once: true })
+      try {
+        yield { type: 'MODIFIED', object: await next.promise }
+      } finally {
+        this.#watchers.delete(tell)
+      }
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import { describe, expect, test } from '@jest/globals'
+import { knownGatesText, resolveGates } from './feature-gates.ts'
+import { ATTACHER_GATES, type GateTable, GENERIC_GATES, RESIZER_GATES } from './gate-tables.ts'
+
+const asked = (text: string): Map<string, boolean> =>
+  new Map(
+    text
+      .split(',')
+      .filter((item) => item !== '')
+      .map((item): [string, boolean] => [item.split('=')[0] ?? '', item.endsWith('=true')]),
+  )
+
+function gates<N extends string>(table: GateTable<N>, text: string) {
+  const resolved = resolveGates(table, asked(text))
+  if (resolved.kind !== 'gates') throw new Error(resolved.error)
+  return resolved.gates
+}
+
+describe('refused', () => {
+  test.each([
+    [ATTACHER_GATES, 'X=true', 'unrecognized feature gate: X'],
+    [ATTACHER_GATES, 'VolumeAttributesClass=true', 'unrecognized feature gate: VolumeAttributesClass'],
+    [ATTACHER_GATES, 'AnnotateFsResize=false', 'unrecognized feature gate: AnnotateFsResize'],
+    [ATTACHER_GATES, 'RecoverVolumeExpansionFailure=true', 'unrecognized feature gate: RecoverVolumeExpansionFailure'],
+    [RESIZER_GATES, 'MutableCSINodeAllocatableCount=true', 'unrecognized feature gate: MutableCSINodeAllocatableCount'],
+    [RESIZER_GATES, 'Topology=true', 'unrecognized feature gate: Topology'],
+    [RESIZER_GATES, 'LoggingAlphaOptions=true', 'unrecognized feature gate: LoggingAlphaOptions'],
+    [RESIZER_GATES, 'ContextualLogging=true', 'unrecognized feature gate: ContextualLogging'],
+    [RESIZER_GATES, 'toString=true', 'unrecognized feature gate: toString'],
+    [
+      RESIZER_GATES,
+      'RecoverVolumeExpansionFailure=false',
+      'cannot set feature gate RecoverVolumeExpansionFailure to false, feature is locked to true',
+    ],
+    [
+      ATTACHER_GATES,
+      'DeclarativeValidation=false',
+      'cannot set feature gate DeclarativeValidation to false, feature is locked to true',
+    ],
+    [
+      ATTACHER_GATES,
+      'SeparateCacheWatchRPC=true',
+      'cannot set feature gate SeparateCacheWatchRPC to true, feature is locked to false',
+    ],
+    [ATTACHER_GATES, 'A=true,B=false', '[unrecognized feature gate: A, unrecognized feature gate: B]'],
+  ])('%# %s', (table: GateTable, text, error) => {
+    expect(resolveGates(table, asked(text))).toEqual({ kind: 'refused', error })
+  })
+})
+
+describe('accepted', () => {
+  test.each(
+    Object.entries(GENERIC_GATES)
+      .filter(([, gate]) => gate.locked !== true)
+      .flatMap(([name]) => [`${name}=true`, `${name}=false`]),
+  )('%s', (text) => {
+    expect(resolveGates(ATTACHER_GATES, asked(text)).kind).toBe('gates')
+  })
+
+  const GA = 'Warning: setting GA feature gate. It will be removed in a future release.'
+  const DEPRECATED = 'Warning: setting deprecated feature gate. It will be removed in a future release.'
+
+  test.each([
+    [ATTACHER_GATES, 'MutableCSINodeAllocatableCount=false', [GA]],
+    [RESIZER_GATES, 'VolumeAttributesClass=true', [GA]],
+    [RESIZER_GATES, 'AnnotateFsResize=false', []],
+    [RESIZER_GATES, 'RecoverVolumeExpansionFailure=true', ['Ignoring feature gate that is always on']],
+    [RESIZER_GATES, 'KMSv1=true', [DEPRECATED]],
+    [RESIZER_GATES, 'AggregatedDiscoveryRemoveBetaType=true', [DEPRECATED]],
+    [ATTACHER_GATES, 'AllAlpha=true,WatchList=false', []],
+  ])('%# %s with the right notice', (table: GateTable, text, messages) => {
+    const resolved = resolveGates(table, asked(text))
+    const [[featureGate, value] = []] = asked(text)
+    expect(resolved.kind === 'gates' && resolved.notices).toEqual(
+      messages.map((message) => ({ message, pairs: { featureGate, value } })),
+    )
+  })
+})
+
+describe('settings', () => {
+  test.each([
+    ['', true, true],
+    ['ReleaseLeaderElectionOnExit=false', false, true],
+    ['AllAlpha=true', true, true],
+    ['AllAlpha=false', true, true],
+    ['AllBeta=false', false, false],
+    ['AllBeta=false,AnnotateFsResize=true', false, true],
+    ['ReleaseLeaderElectionOnExit=true,AllBeta=false', true, false],
+  ])('%j: release on exit %s, annotate %s', (text, release, annotate) => {
+    const set = gates(RESIZER_GATES, text)
+    expect([set.enabled('ReleaseLeaderElectionOnExit'), set.enabled('AnnotateFsResize')]).toEqual([release, annotate])
+  })
+
+  test('a GA gate can be switched off, and AllBeta does not touch it', () => {
+    expect(gates(RESIZER_GATES, 'VolumeAttributesClass=false').enabled('VolumeAttributesClass')).toBe(false)
+    expect(gates(RESIZER_GATES, 'AllBeta=false').enabled('VolumeAttributesClass')).toBe(true)
+  })
+
+  test('another default counts only where the command line is silent', () => {
+    const absent = (text: string) => gates(RESIZER_GATES, text).withDefault('VolumeAttributesClass', false)
+    expect(absent('').enabled('VolumeAttributesClass')).toBe(false)
+    expect(absent('VolumeAttributesClass=true').enabled('VolumeAttributesClass')).toBe(true)
+    expect(absent('').enabled('AnnotateFsResize')).toBe(true)
+  })
+
+  test('explicit is what the command line names, not what AllBeta reaches', () => {
+    const set = gates(RESIZER_GATES, 'AllBeta=true,VolumeAttributesClass=true')
+    expect([set.explicit('VolumeAttributesClass'), set.explicit('AnnotateFsResize')]).toEqual([true, false])
+  })
+})
+
+test('the usage lists the gates that do something here, and no others', () => {
+  expect(knownGatesText(RESIZER_GATES)).toBe(
+    [
+      'AnnotateFsResize=true|false (BETA - default=true)',
+      'ReleaseLeaderElectionOnExit=true|false (BETA - default=true)',
+      'VolumeAttributesClass=true|false (GA - default=true)',
+    ].join('\n'),
+  )
+})

@@ -1,0 +1,89 @@
+/** How far a gate has come; decides what AllAlpha and AllBeta touch and which warning its use gives. */
+export type GateStage = 'alpha' | 'beta' | 'ga' | 'deprecated'
+
+export interface Gate {
+  readonly stage: GateStage
+  readonly default: boolean
+  /** May be set to its default only. */
+  readonly locked?: boolean
+}
+
+/** The gates of one binary. */
+export interface GateTable<N extends string = string> {
+  readonly own: Readonly<Record<N, Gate>>
+  /** Gates that once were, with the value that is permanent now: accepted when set to it. */
+  readonly permanent: Readonly<Record<string, boolean>>
+}
+
+/** Beta and on, other than in the Go originals, where it is alpha and off: a lease is worth handing over. */
+const RELEASE_ON_EXIT: Gate = { stage: 'beta', default: true }
+
+export const ATTACHER_GATES = {
+  own: {
+    MutableCSINodeAllocatableCount: { stage: 'ga', default: true },
+    ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
+  },
+  permanent: {},
+} as const satisfies GateTable
+
+export const RESIZER_GATES = {
+  own: {
+    AnnotateFsResize: { stage: 'beta', default: true },
+    ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
+    VolumeAttributesClass: { stage: 'ga', default: true },
+  },
+  permanent: { RecoverVolumeExpansionFailure: true },
+} as const satisfies GateTable
+
+const ALPHA: Gate = { stage: 'alpha', default: false }
+const BETA: Gate = { stage: 'beta', default: true }
+
+/**
+ * Gates of the API server library in Kubernetes 1.37. They do nothing in a sidecar, but the Go originals link that
+ * library and so take them, and command lines in the field name some.
+ */
+export const GENERIC_GATES: Readonly<Record<string, Gate>> = {
+  AllAlpha: ALPHA,
+  AllBeta: { stage: 'beta', default: false },
+  APIResponseCompression: BETA,
+  APIServerIdentity: BETA,
+  APIServerWebhookAuthenticationToken: ALPHA,
+  APIServingWithRoutine: ALPHA,
+  AggregatedDiscoveryRemoveBetaType: { stage: 'deprecated', default: true, locked: true },
+  AllowParsingUserUIDFromCertAuth: BETA,
+  AllowUnsafeMalformedObjectDeletion: BETA,
+  CBORServingAndStorage: ALPHA,
+  ComponentFlagz: BETA,
+  ComponentStatusz: BETA,
+  ConcurrentWatchObjectDecode: BETA,
+  ConsistentListFromCacheSkipTimeoutFallback: ALPHA,
+  ConstrainedImpersonation: BETA,
+  CoordinatedLeaderElection: { stage: 'beta', default: false },
+  DeclarativeValidation: { stage: 'ga', default: true, locked: true },
+  DeclarativeValidationBeta: BETA,
+  DeclarativeValidationTakeover: { stage: 'deprecated', default: false, locked: true },
+  DetectCacheInconsistency: BETA,
+  EtcdRangeStream: BETA,
+  ExcludeAdmissionWebhookVirtualResources: BETA,
+  KMSv1: { stage: 'deprecated', default: false },
+  ListFromCacheSnapshot: BETA,
+  ManifestBasedAdmissionControlConfig: BETA,
+  MutatingAdmissionPolicy: { stage: 'ga', default: true },
+  NativeHistograms: BETA,
+  OpenAPIEnums: BETA,
+  RemoteRequestHeaderUID: BETA,
+  SeparateCacheWatchRPC: { stage: 'deprecated', default: false, locked: true },
+  ShardedListAndWatch: ALPHA,
+  SizeBasedListCostEstimate: BETA,
+  StorageVersionAPI: ALPHA,
+  StorageVersionHash: BETA,
+  StructuredAuthenticationConfigurationEgressSelector: BETA,
+  StructuredAuthenticationConfigurationJWKSMetrics: BETA,
+  TokenRequestServiceAccountUIDValidation: BETA,
+  UnauthenticatedHTTP2DOSMitigation: BETA,
+  UnknownVersionInteroperabilityProxy: BETA,
+  WatchCacheInitializationPostStartHook: { stage: 'ga', default: true, locked: true },
+  WatchList: BETA,
+  WatchListCompression: BETA,
+  WebhookRoundTripLoadBalancing: BETA,
+}

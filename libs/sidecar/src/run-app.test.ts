@@ -1,0 +1,162 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import type { App, Boot, Host } from './app.ts'
+import { ATTACHER_GATES } from './gate-tables.ts'
+import type { Flag } from './go-flags.ts'
+import { runApp } from './run-app.ts'
+import type { StopSignal } from './serve.ts'
+import { Answered, failing, StartError } from './start-error.ts'
+
+const FLAGS = [{ name: 'own', type: 'int', default: 1, help: 'An own flag.' }] as const satisfies readonly Flag[]
+
+let stdout: string
+let stderr: string
+let signalled: ((signal: StopSignal) => void) | undefined
+beforeEach(() => {
+  stdout = ''
+  stderr = ''
+  signalled = undefined
+})
+
+function host(args: readonly string[]): Host {
+  return {
+    argv0: '/csi-test',
+    args,
+    env: {},
+    hostName: 'host',
+    clock: new FakeClock(),
+    stdout: {
+      write: (text) => {
+        stdout += text
+      },
+    },
+    stderr: {
+      writableLength: 0,
+      write: (text) => {
+        stderr += text
+        return true
+      },
+      on: () => undefined,
+    },
+    onSignal: (listener) => {
+      signalled = listener
+      return () => {
+        signalled = undefined
+      }
+    },
+    writeTerminationMessage: async () => {},
+  }
+}
+
+const run = (args: readonly string[], start: App<typeof FLAGS>['start'] = unstartable): ReturnType<typeof runApp> =>
+  runApp({ name: 'csi-test', flags: FLAGS, gates: ATTACHER_GATES, start }, host(args), 'v1.2.3')
+
+const unstartable = async (): Promise<never> => {
+  throw new StartError('It does not start')
+}
+
+/** The log lines without time, process and place. */
+const lines = (): string[] =>
+  stderr
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => line.replace(/^([IWEF])\d{4} .*?\] /, '$1 '))
+
+describe('the command line', () => {
+  it('is refused with the error, the usage and 2', async () => {
+    expect(await run(['--nope'])).toEqual({ code: 2 })
+    expect(stderr).toMatch(/^flag provided but not defined: -nope\nUsage of \/csi-test:\n/)
+    expect(stderr).toContain('  -own int\n    \tAn own flag. (default 1)\n')
+  })
+
+  it.each(['-h', '--help'])('%s shows the usage on standard error and ends with 0', async (flag) => {
+    expect(await run([flag])).toEqual({ code: 0 })
+    expect(stderr).toMatch(/^Usage of \/csi-test:\n/)
+    expect(stderr).toContain('ReleaseLeaderElectionOnExit=true|false')
+    expect(stdout).toBe('')
+  })
+
+  it('reaches the start, own flags and standard ones', async () => {
+    let seen: Boot<typeof FLAGS> | undefined
+    await run(['--own=7', '-v=3', '--csi-address', '/s'], async (boot) => {
+      seen = boot
+      throw new StartError('enough')
+    })
+    expect(seen?.flags.values.own).toBe(7)
+    expect(seen?.flags.values['csi-address']).toBe('/s')
+    expect(seen?.flags.given).toEqual(new Set(['own', 'v', 'csi-address']))
+    expect(seen?.version).toBe('v1.2.3')
+  })
+})
+
+describe('a start that fails', () => {
+  it('is one line that says what and why, and 1', async () => {
+    const start = (): Promise<never> =>
+      Promise.reject(new Error('no such file')).catch(failing('Failed to build it', { path: '/x' }))
+    expect(await run([], start)).toEqual({ code: 1 })
+    expect(lines()).toEqual(['E "Failed to build it" err="no such file" path="/x"'])
+  })
+
+  it('is fatal where it ends with 255', async () => {
+    expect(await run([], () => Promise.reject(new StartError('x', { exitCode: 255 })))).toEqual({ code: 255 })
+    expect(lines()).toEqual(['F x'])
+  })
+
+  it('is reported too when nobody had thought of it', async () => {
+    expect(await run([], () => Promise.reject(new TypeError('oops')))).toEqual({ code: 1 })
+    expect(lines()).toEqual(['E "Unexpected failure" err="oops"'])
+  })
+
+  it('is no failure when the process was asked to end meanwhile', async () => {
+    const start = ({ signal }: Boot<typeof FLAGS>): Promise<never> =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason))
+        signalled?.('SIGTERM')
+      })
+    expect(await run([], start)).toEqual({ code: 0 })
+    expect(lines()).toEqual([])
+  })
+})
+
+it('an answer goes to standard output and ends with 0', async () => {
+  expect(await run(['--version'], () => Promise.reject(new Answered('/csi-test v1.2.3\n')))).toEqual({ code: 0 })
+  expect(stdout).toBe('/csi-test v1.2.3\n')
+})
+
+describe('values that the parser takes but nobody can work with', () => {
+  it.each([
+    {
+      args: ['--logging-format=xml'],
+      code: 1,
+      line: 'E "LoggingConfiguration is invalid" err="format: Invalid value: \\"xml\\": Unsupported log format"',
+    },
+    {
+      args: ['--logging-format=json', '--vmodule=a=1'],
+      code: 1,
+      line: 'E "LoggingConfiguration is invalid" err="vmodule: Forbidden: Only supported for text log format"',
+    },
+    {
+      args: ['--leader-election', '--leader-election-lease-duration=1s'],
+      code: 2,
+      line: 'E "Leader election timings are impossible" err="leaseDuration must be greater than renewDeadline"',
+    },
+  ])('$args: $code', async ({ args, code, line }) => {
+    expect(await run(args)).toEqual({ code })
+    expect(lines()).toEqual([line])
+  })
+
+  it('impossible timings matter only with leader election', async () => {
+    await run(['--leader-election-lease-duration=1s'])
+    expect(lines()).toEqual(['E "It does not start"'])
+  })
+
+  it('automaxprocs is accepted and said to do nothing', async () => {
+    await run(['--automaxprocs'])
+    expect(lines()[0]).toBe('I "Flag --automaxprocs has no effect: this program uses one CPU"')
+  })
+})
+
+it('logs in JSON where that is asked for', async () => {
+  await run(['--logging-format=json'])
+  expect(JSON.parse(stderr)).toMatchObject({ msg: 'It does not start', err: null })
+})

@@ -1,0 +1,200 @@
+import { Quantity } from '@csi-sidecars/kube-types'
+import type { Flag } from './go-flags.ts'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const NOTHING = Quantity.parse('0')
+const REFUSED = 'Accepted for its name only: any value but the default ends the start with an error.'
+
+/** The flags that both sidecars have, standard error as usage shows them; names, types and defaults never change. */
+export const STANDARD_FLAGS = [
+  {
+    name: 'automaxprocs',
+    type: 'switch',
+    default: false,
+    help: 'Accepted and without effect: this program uses one CPU, and little of it.',
+  },
+  {
+    name: 'csi-address',
+    type: 'string',
+    default: '/run/csi/socket',
+    help: "Path of the CSI driver's socket, `/path` or unix:///path. No other kind of address is possible.",
+  },
+  {
+    name: 'drain-timeout',
+    type: 'duration',
+    default: 25 * SECOND,
+    help:
+      'After SIGTERM, how long running CSI calls may go on and save their results before they are cancelled. ' +
+      "Keep it below the pod's terminationGracePeriodSeconds.",
+  },
+  {
+    name: 'driver-grace-period',
+    type: 'duration',
+    default: 30 * SECOND,
+    help:
+      'How long a leader waits for a CSI driver that went away before it hands the lease to a replica whose driver ' +
+      'may be alive.',
+  },
+  {
+    name: 'feature-gates',
+    type: 'gates',
+    default: new Map<string, boolean>(),
+    help: 'Comma-separated Gate=true|false pairs.',
+  },
+  {
+    name: 'http-endpoint',
+    type: 'string',
+    default: '',
+    help:
+      'Address to serve metrics, /livez, /readyz and /healthz/leader-election on (example: `:8080`). Empty: no server. ' +
+      'Excludes --metrics-address.',
+  },
+  {
+    name: 'kube-api-burst',
+    type: 'int',
+    default: 10,
+    help:
+      'Requests that may exceed --kube-api-qps for a moment. With neither of the two given, the rate follows what the ' +
+      'API server grants.',
+  },
+  {
+    name: 'kube-api-qps',
+    type: 'float',
+    default: 5,
+    help:
+      'Requests a second to the API server; 0 means 5, less means unlimited. With neither this nor --kube-api-burst ' +
+      'given, the rate follows what the API server grants.',
+  },
+  {
+    name: 'kubeconfig',
+    type: 'string',
+    default: '',
+    help: "Path of a kubeconfig file. Empty: the pod's service account.",
+  },
+  {
+    name: 'leader-election',
+    type: 'bool',
+    default: false,
+    help: 'Work only while holding the lease. Needed wherever more than one replica runs.',
+  },
+  {
+    name: 'leader-election-labels',
+    type: 'labels',
+    default: new Map<string, string>(),
+    help: 'Labels for the Lease: key:value,key:value.',
+  },
+  {
+    name: 'leader-election-lease-duration',
+    type: 'duration',
+    default: 15 * SECOND,
+    help: 'How long others leave an unrenewed lease alone. Longer than --leader-election-renew-deadline.',
+  },
+  {
+    name: 'leader-election-namespace',
+    type: 'string',
+    default: '',
+    help: "Namespace of the Lease. Empty: the pod's own.",
+  },
+  {
+    name: 'leader-election-renew-deadline',
+    type: 'duration',
+    default: 10 * SECOND,
+    help: 'How long a leader tries to renew before it stops working. Longer than 1.2 x --leader-election-retry-period.',
+  },
+  {
+    name: 'leader-election-retry-period',
+    type: 'duration',
+    default: 5 * SECOND,
+    help: 'Pause between two tries to take or renew the lease.',
+  },
+  {
+    name: 'log-flush-frequency',
+    type: 'duration',
+    default: 5 * SECOND,
+    help: 'Accepted if greater than zero; nothing is buffered, so it has no effect.',
+  },
+  { name: 'log-json-info-buffer-size', type: 'quantity', default: NOTHING, help: REFUSED },
+  { name: 'log-json-split-stream', type: 'bool', default: false, help: REFUSED },
+  { name: 'log-text-info-buffer-size', type: 'quantity', default: NOTHING, help: REFUSED },
+  { name: 'log-text-split-stream', type: 'bool', default: false, help: REFUSED },
+  {
+    name: 'logging-format',
+    type: 'string',
+    default: 'text',
+    help: 'text or json. Logs go to standard error in both.',
+  },
+  {
+    name: 'metrics-address',
+    type: 'string',
+    default: '',
+    help: 'Deprecated: as --http-endpoint, with metrics only (example: `:8080`).',
+  },
+  {
+    name: 'metrics-path',
+    type: 'string',
+    default: '/metrics',
+    help: 'Path of the metrics.',
+  },
+  {
+    name: 'on-driver-loss',
+    type: 'choice',
+    choices: ['reconnect', 'exit'],
+    default: 'reconnect',
+    help:
+      'What to do when the connection to the CSI driver is lost. reconnect: hold work until the driver is back and has ' +
+      'been asked anew who it is. exit: write the termination log and exit with code 1.',
+  },
+  {
+    name: 'on-lease-loss',
+    type: 'choice',
+    choices: ['standby', 'exit'],
+    default: 'standby',
+    help:
+      'What to do when the lease is lost. standby: cancel what runs and wait, with warm caches, for the next turn. ' +
+      'exit: exit with code 1.',
+  },
+  {
+    name: 'retry-interval-max',
+    type: 'duration',
+    default: 5 * MINUTE,
+    help: 'Longest pause between two tries of one object.',
+  },
+  {
+    name: 'retry-interval-start',
+    type: 'duration',
+    default: SECOND,
+    help: 'Pause after the first failure of an object. Doubles with each further one, up to --retry-interval-max.',
+  },
+  {
+    name: 'v',
+    type: 'level',
+    default: 0,
+    help: 'Verbosity. 2 tells what is done, 4 each step of it, 5 each CSI call with its content, secrets removed.',
+  },
+  { name: 'version', type: 'bool', default: false, help: 'Print the version and exit.' },
+  {
+    name: 'vmodule',
+    type: 'vmodule',
+    default: [],
+    help: 'Other verbosities for single source files: pattern=N,... For the text format only.',
+  },
+] as const satisfies readonly Flag[]
+
+/** Parallel VolumeAttachments, and as many PersistentVolumes. Zero is refused at the start. */
+export const WORKER_THREADS_FLAG = {
+  name: 'worker-threads',
+  aliases: ['workers'],
+  type: 'uint',
+  default: 10,
+  help: 'How many volumes are attached or detached at the same time.',
+} as const satisfies Flag
+
+/** Workers of each controller. Zero or less is accepted: the process runs and works on nothing. */
+export const WORKERS_FLAG = {
+  name: 'workers',
+  aliases: ['worker-threads'],
+  type: 'int',
+  default: 10,
+  help: 'How many claims are worked on at the same time, by each of the two controllers. 0: none.',
+} as const satisfies Flag

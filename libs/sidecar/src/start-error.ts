@@ -1,0 +1,26 @@
+import type { Pairs } from '@csi-sidecars/telemetry'
+
+/** A step of the start that cannot be passed: one log line, then the end of the process. */
+export class StartError extends Error {
+  override readonly name = 'StartError'
+  readonly pairs: Pairs
+  readonly exitCode: number
+
+  constructor(message: string, options: { cause?: unknown; pairs?: Pairs; exitCode?: number } = {}) {
+    super(message, { cause: options.cause })
+    this.pairs = options.pairs ?? {}
+    this.exitCode = options.exitCode ?? 1
+  }
+}
+
+/** Names the step that failed: `await connect(...).catch(failing('Failed to connect to the CSI driver'))`. */
+export function failing(message: string, pairs: Pairs = {}): (cause: unknown) => never {
+  return (cause) => {
+    throw new StartError(message, { cause, pairs })
+  }
+}
+
+/** The command line asked for something that needs no start: the text goes to standard output. */
+export class Answered extends Error {
+  override readonly name = 'Answered'
+}

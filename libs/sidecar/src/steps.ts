@@ -1,0 +1,111 @@
+import { createRecorder } from '@csi-sidecars/events'
+import { type ClusterConfig, createKubeClient, flowOptions, type KubeClient } from '@csi-sidecars/kube-client'
+import { Elector } from '@csi-sidecars/leader-election'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Boot } from './app.ts'
+import { type FeatureGates, resolveGates } from './feature-gates.ts'
+import type { GateTable } from './gate-tables.ts'
+import type { FlagTable } from './go-flags.ts'
+import { Health } from './health.ts'
+import { type HttpServer, startHttpServer } from './http-server.ts'
+import { leaseIdentity, leaseName, leaseNamespace } from './lease-name.ts'
+import type { StandardFlags } from './start-checks.ts'
+import { failing, StartError } from './start-error.ts'
+
+/** The standard flags among an app's, which the compiler does not see through the type parameter. */
+export function standardFlags<T extends FlagTable>(boot: Boot<T>): StandardFlags {
+  return boot.flags as unknown as StandardFlags
+}
+
+/** The gates as the flags set them. `failure` is what the log says when they cannot be set so. */
+export function featureGates<T extends FlagTable, N extends string>(
+  boot: Boot<T>,
+  table: GateTable<N>,
+  failure: string,
+): FeatureGates<N> {
+  const resolved = resolveGates(table, standardFlags(boot).values['feature-gates'])
+  if (resolved.kind === 'refused') throw new StartError(failure, { cause: new Error(resolved.error) })
+  for (const { message, pairs } of resolved.notices) boot.log.info(message, pairs)
+  return resolved.gates
+}
+
+/** A client whose requests are limited as the flags say. Each one made has limits of its own. */
+export function kubeClient<T extends FlagTable>(boot: Boot<T>, config: ClusterConfig, name: string): KubeClient {
+  const { values, given } = standardFlags(boot)
+  const { clock, log, metrics } = boot
+  const flow = flowOptions({
+    qps: given.has('kube-api-qps') ? values['kube-api-qps'] : undefined,
+    burst: given.has('kube-api-burst') ? values['kube-api-burst'] : undefined,
+  })
+  return createKubeClient({ config, flow, clock, log, metrics, userAgent: `${name}/${boot.version}` })
+}
+
+/** What listens for scrapers and probes. */
+export interface Endpoint {
+  readonly health: Health
+  readonly server: HttpServer | undefined
+  close(): Promise<void>
+}
+
+/** Starts the HTTP server, if flags ask for one. `failure` is what the log says when it cannot. */
+export async function openEndpoint<T extends FlagTable>(
+  boot: Boot<T>,
+  failure: string,
+  log: Logger,
+): Promise<Endpoint> {
+  const { values } = standardFlags(boot)
+  const { clock, metrics } = boot
+  const health = new Health(clock, metrics)
+  const address = values['http-endpoint'] || values['metrics-address']
+  if (address === '') return { health, server: undefined, close: async () => health.stop() }
+  const metricsPath = values['metrics-path']
+  const checks = values['http-endpoint'] === '' ? {} : { health: health.checks(values['leader-election']) }
+  const server = await startHttpServer({ address, metricsPath, metrics, log, ...checks }).catch(
+    failing(failure, { address, metricsPath }),
+  )
+  log.info('ServeMux listening', { address, metricsPath })
+  const close = async (): Promise<void> => {
+    health.stop()
+    await server.close()
+  }
+  return { health, server, close }
+}
+
+export interface ElectionNames {
+  /** Put before the driver's name: `external-attacher-leader-`. */
+  readonly leasePrefix: string
+  readonly driverName: string
+  /** Source of the Lease's events, before the host's name. */
+  readonly component: string
+}
+
+/** The elector, if flags ask for leader election. It has a client of its own. */
+export async function electorOf<T extends FlagTable>(
+  boot: Boot<T>,
+  config: ClusterConfig,
+  names: ElectionNames,
+): Promise<Elector | undefined> {
+  const { values } = standardFlags(boot)
+  if (!values['leader-election']) return undefined
+  const { clock, log, metrics, host } = boot
+  const client = kubeClient(boot, config, 'leader-election')
+  const namespace = await leaseNamespace({ flag: values['leader-election-namespace'], env: host.env })
+  const name = leaseName(names.leasePrefix, names.driverName)
+  const component = `${names.component}/${host.hostName}`
+  const recorder = createRecorder({ client, component, clock, log })
+  const target = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', name, namespace }
+  return new Elector({
+    client,
+    lease: { namespace, name, labels: Object.fromEntries(values['leader-election-labels']) },
+    identity: leaseIdentity(host.hostName),
+    timings: {
+      leaseDurationMs: values['leader-election-lease-duration'],
+      renewDeadlineMs: values['leader-election-renew-deadline'],
+      retryPeriodMs: values['leader-election-retry-period'],
+    },
+    clock,
+    log,
+    metrics,
+    announce: (message) => recorder.event(target, 'Normal', 'LeaderElection', message),
+  })
+}

@@ -1,0 +1,29 @@
+import { FLAG_TYPES, type FlagType } from './flag-types.ts'
+import type { Flag, FlagTable } from './go-flags.ts'
+
+/**
+ * The usage text as Go's `flag` package lays it out, flags in byte order.
+ * `notes` are further lines of the help, by flag: what only the caller knows, such as the gates of the app.
+ */
+export function usageText(program: string, table: FlagTable, notes: Readonly<Record<string, string>> = {}): string {
+  const helpOf = ({ name, help }: Flag): string => (Object.hasOwn(notes, name) ? `${help}\n${notes[name]}` : help)
+  const entries = table.flatMap((flag) => [
+    { name: flag.name, text: entryText(flag.name, helpOf(flag), flag) },
+    ...(flag.aliases ?? []).map((name) => ({ name, text: entryText(name, `Same as --${flag.name}.`, flag) })),
+  ])
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+  return `Usage of ${program}:\n${entries.map(({ text }) => text).join('')}`
+}
+
+function entryText(name: string, help: string, flag: Flag): string {
+  // The default of a flag is of the flag's own type.
+  const type = FLAG_TYPES[flag.type] as FlagType<unknown>
+  const quoted = /`([^`]*)`/.exec(help)
+  const placeholder = quoted?.[1] ?? type.placeholder
+  const text = quoted === null ? help : help.replace(quoted[0], placeholder)
+  const head = `  -${name}${placeholder === '' ? '' : ` ${placeholder}`}`
+  const shown = type.show(flag.default)
+  const tail = shown === undefined ? '' : ` (default ${shown})`
+  // One letter and nothing after it leaves room for the text on the same line.
+  return `${head}${head.length <= 4 ? '\t' : '\n    \t'}${text.replaceAll('\n', '\n    \t')}${tail}\n`
+}

@@ -1,0 +1,71 @@
+/** How Go spells strings, numbers and JSON, where programs that read our output expect exactly that. */
+
+const SHORT_ESCAPES: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\u0007': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+}
+
+/** What Go's `%q` escapes: quotes, controls, and characters that show nothing. The plain blank is the one space kept. */
+const TO_ESCAPE = /["\\]|(?! )[\p{C}\p{Z}]/gu
+const TO_ESCAPE_ASCII = /["\\]|[^ -~]/gu
+
+/** As Go's `strconv.Quote`. */
+export function goQuote(text: string): string {
+  return `"${text.replace(TO_ESCAPE, escapeOne)}"`
+}
+
+/** As Go's `%+q` of bytes: ASCII only; bytes that are no UTF-8 are shown one by one. */
+export function goQuoteBytes(bytes: Uint8Array): string {
+  let quoted = ''
+  for (const part of decodeLossless(bytes)) {
+    quoted += typeof part === 'number' ? `\\x${hex(part, 2)}` : part.replace(TO_ESCAPE_ASCII, escapeOne)
+  }
+  return `"${quoted}"`
+}
+
+function escapeOne(character: string): string {
+  const short = SHORT_ESCAPES[character]
+  if (short !== undefined) return short
+  const point = character.codePointAt(0) ?? 0
+  if (point < 0x20 || point === 0x7f) return `\\x${hex(point, 2)}`
+  // A lone surrogate cannot be in a Go string; it would have arrived as the replacement character.
+  if (point >= 0xd800 && point <= 0xdfff) return '\ufffd'
+  return point > 0xffff ? `\\U${hex(point, 8)}` : `\\u${hex(point, 4)}`
+}
+
+const hex = (value: number, width: number): string => value.toString(16).padStart(width, '0')
+
+/** Text, interrupted by the single bytes that are no part of any character. */
+function decodeLossless(bytes: Uint8Array): (string | number)[] {
+  const parts: (string | number)[] = []
+  for (let at = 0; at < bytes.length; ) {
+    const first = bytes[at] ?? 0
+    const width = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4
+    const encoded = Buffer.from(bytes.subarray(at, at + width))
+    const text = encoded.toString('utf8')
+    const whole = Buffer.from(text).equals(encoded)
+    parts.push(whole ? text : first)
+    at += whole ? width : 1
+  }
+  return parts
+}
+
+/** As Go's `strconv.FormatFloat(value, 'g', -1, 64)`, which Prometheus' text format is made of. */
+export function goFloat(value: number): string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (value === Infinity) return '+Inf'
+  if (value === -Infinity) return '-Inf'
+  if (Object.is(value, -0)) return '-0'
+  const [digits = '', exponentText = '0'] = value.toExponential().split('e')
+  const exponent = Number(exponentText)
+  if (value === 0 || (exponent >= -4 && exponent < 6)) return String(value)
+  const sign = exponent < 0 ? '-' : '+'
+  return `${digits}e${sign}${String(Math.abs(exponent)).padStart(2, '0')}`
+}

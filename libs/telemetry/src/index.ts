@@ -1,0 +1,23 @@
+export { type EventLoopWatch, watchEventLoop } from './event-loop.ts'
+export { goFloat, goQuote } from './go-text.ts'
+export { createLogSink, type LogSink, type LogSinkOptions, type LogStream } from './log-sink.ts'
+export { createLogger, type Logger, type LoggerOptions, silentLogger, type Verbose } from './logger.ts'
+export * from './metric-names.ts'
+export {
+  type Collect,
+  type Counter,
+  type Gauge,
+  type Histogram,
+  type HistogramSpec,
+  type Labels,
+  METRICS_CONTENT_TYPE,
+  type MetricSpec,
+  Metrics,
+  type ReadingSpec,
+} from './metrics.ts'
+export { ObjectRef, objectRef } from './object-ref.ts'
+export { openLog } from './open-log.ts'
+export type { Pairs } from './pairs.ts'
+export { processStartSeconds, registerProcessMetrics } from './process-metrics.ts'
+export { type RecordedLine, type RecordingLogger, recordingLogger } from './recording-logger.ts'
+export type { VmoduleRule } from './vmodule.ts'

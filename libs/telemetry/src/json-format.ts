@@ -1,0 +1,39 @@
+import type { Clock } from '@csi-sidecars/base'
+import { jsonValue } from './json-value.ts'
+import type { Format, Line } from './line.ts'
+import { mergePairs, type Pairs } from './pairs.ts'
+import { preciseTime } from './precise-time.ts'
+
+/**
+ * One object a line: ts, caller, msg, context, `v`, pairs of the call. An error line has no `v`, which is how it is told
+ * from the others, and ends with `err`. No key appears twice.
+ */
+export function jsonFormat(clock: Clock): Format {
+  const now = preciseTime(clock)
+  const start = ({ caller, message }: Line): string => {
+    const time = Math.round(now() * 1000) / 1000
+    const place = `${caller.folder === '' ? '' : `${caller.folder}/`}${caller.file}:${caller.line}`
+    return `{"ts":${time},"caller":${JSON.stringify(place)},"msg":${JSON.stringify(message)}`
+  }
+  return {
+    info: (level, line) => {
+      const { pairs = {} } = line
+      return `${start(line)}${members(line.context, pairs)},"v":${level}${members(pairs)}}\n`
+    },
+    fatal: (line) => `${start(line)},"v":0}\n`,
+    error: (error, line) => {
+      const last = { err: error ?? null }
+      return `${start(line)}${members(mergePairs(line.context, line.pairs), last)}${members(last)}}\n`
+    },
+  }
+}
+
+/** `,"key":value` for each pair, but not for keys that come again in `later`. */
+function members(pairs: Pairs, later?: Pairs): string {
+  let text = ''
+  for (const key of Object.keys(pairs)) {
+    if (later !== undefined && Object.hasOwn(later, key)) continue
+    text += `,${JSON.stringify(key)}:${jsonValue(pairs[key])}`
+  }
+  return text
+}

@@ -1,0 +1,17 @@
+import type { CallSite } from './caller.ts'
+import type { Pairs } from './pairs.ts'
+
+/** What a log line is made of, apart from its time and level. */
+export interface Line {
+  readonly caller: CallSite
+  readonly message: string
+  readonly context: Pairs
+  readonly pairs: Pairs | undefined
+}
+
+export interface Format {
+  info(level: number, line: Line): string
+  error(error: unknown, line: Line): string
+  /** As klog's unstructured Fatal: the bare message, no pairs. */
+  fatal(line: Line): string
+}

@@ -1,0 +1,110 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { describe, expect, test } from '@jest/globals'
+import { createLogSink, type LogStream } from './log-sink.ts'
+import { openLog } from './open-log.ts'
+
+/** A stream whose reader reads when told to. */
+class Pipe implements LogStream {
+  readonly read: string[] = []
+  #waiting: { text: string; done: (() => void) | undefined }[] = []
+  #onError: ((error: Error) => void) | undefined
+
+  get writableLength(): number {
+    return this.#waiting.reduce((sum, { text }) => sum + text.length, 0)
+  }
+
+  write(text: string, done?: () => void): boolean {
+    this.#waiting.push({ text, done })
+    return false
+  }
+
+  on(_event: 'error', listener: (error: Error) => void): void {
+    this.#onError = listener
+  }
+
+  readAll(): void {
+    for (const { text, done } of this.#waiting.splice(0)) {
+      if (text !== '') this.read.push(text)
+      done?.()
+    }
+  }
+
+  break(): void {
+    this.#onError?.(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }))
+  }
+}
+
+function piped(maxBufferedBytes = 10) {
+  const stream = new Pipe()
+  const clock = new FakeClock()
+  const told: number[] = []
+  const onDropped = (records: number): void => {
+    told.push(records)
+  }
+  return { stream, clock, told, sink: createLogSink({ stream, clock, maxBufferedBytes, onDropped }) }
+}
+
+describe('a reader that stands still', () => {
+  test('costs the records that do not fit, and is told their number when it reads again', () => {
+    const { stream, sink, told } = piped()
+    for (const record of ['12345\n', '67890\n', 'lost1\n', 'lost2\n']) sink.write(record)
+    expect({ dropped: sink.dropped, told }).toEqual({ dropped: 2, told: [] })
+    stream.readAll()
+    sink.write('later\n')
+    stream.readAll()
+    expect({ dropped: sink.dropped, told, read: stream.read }).toEqual({
+      dropped: 2,
+      told: [2],
+      read: ['12345\n', '67890\n', 'later\n'],
+    })
+  })
+
+  test('holds up a flush no longer than allowed', async () => {
+    const { stream, clock, sink } = piped()
+    sink.write('a\n')
+    const flushed = sink.flush(500)
+    await clock.advance(499)
+    expect(clock.pending).toBe(1)
+    await clock.advance(1)
+    await flushed
+    expect(stream.read).toEqual([])
+  })
+})
+
+describe('a reader that went away', () => {
+  test('costs every record from then on, and no exception', async () => {
+    const { stream, sink } = piped()
+    stream.break()
+    sink.write('a\n')
+    await sink.flush(500)
+    expect({ dropped: sink.dropped, waiting: stream.writableLength }).toEqual({ dropped: 1, waiting: 0 })
+  })
+})
+
+test('a flush ends as soon as everything is written, and leaves no timer', async () => {
+  const { stream, clock, sink } = piped()
+  sink.write('a\n')
+  const flushed = sink.flush(500)
+  stream.readAll()
+  await flushed
+  expect({ read: stream.read, pending: clock.pending }).toEqual({ read: ['a\n'], pending: 0 })
+})
+
+test('a flush of nothing is immediate', async () => {
+  const { clock, sink } = piped()
+  await sink.flush(500)
+  expect(clock.pending).toBe(0)
+})
+
+test('the log says itself what it dropped, in its own format', () => {
+  const stream = new Pipe()
+  const { log, sink } = openLog({ format: 'json', verbosity: 0, clock: new FakeClock(), stream })
+  const line = 'x'.repeat(600_000)
+  for (let count = 0; count < 4; count += 1) log.info(line)
+  expect(sink.dropped).toBe(2)
+  stream.readAll()
+  log.info('back')
+  stream.readAll()
+  const [note, back] = stream.read.slice(2).map((record) => JSON.parse(record))
+  expect([note.msg, note.count, back.msg]).toEqual(['Dropped log lines because nobody read them', 2, 'back'])
+})

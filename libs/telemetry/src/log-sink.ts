@@ -1,0 +1,74 @@
+import type { Clock } from '@csi-sidecars/base'
+
+/** Takes log records and gives them to a stream that may be slow, stuck or gone. */
+export interface LogSink {
+  /** Neither throws nor blocks. What does not fit into the buffer is dropped and counted. */
+  write(record: string): void
+  /** Resolves when everything is with the operating system, when nobody can read it any more, or after `ms`. */
+  flush(ms: number): Promise<void>
+  /** Records dropped so far. */
+  readonly dropped: number
+}
+
+/** The part of a Writable that is needed; `process.stderr` is one. */
+export interface LogStream {
+  /** Bytes taken and not yet with the operating system. */
+  readonly writableLength: number
+  /** Calls back when these and all earlier bytes are written, or failed. */
+  write(text: string, done?: () => void): boolean
+  on(event: 'error', listener: (error: Error) => void): unknown
+}
+
+export interface LogSinkOptions {
+  readonly stream: LogStream
+  readonly clock: Clock
+  /** How much may wait for a reader that does not read. */
+  readonly maxBufferedBytes?: number
+  /** Called before the first record that fits again, with the number of those that did not. It may write. */
+  readonly onDropped?: (records: number) => void
+}
+
+const MAX_BUFFERED_BYTES = 1024 * 1024
+
+/**
+ * A reader that went away (EPIPE) costs the records and nothing else: they are dropped from then on.
+ * One that stands still costs those that do not fit.
+ */
+export function createLogSink(options: LogSinkOptions): LogSink {
+  const { stream, clock, maxBufferedBytes = MAX_BUFFERED_BYTES, onDropped } = options
+  let broken = false
+  let dropped = 0
+  let reported = 0
+  stream.on('error', () => {
+    broken = true
+  })
+  const write = (record: string): void => {
+    if (broken || stream.writableLength > maxBufferedBytes) {
+      dropped += 1
+      return
+    }
+    if (dropped > reported) {
+      const records = dropped - reported
+      reported = dropped
+      onDropped?.(records)
+    }
+    stream.write(record)
+  }
+  const flush = (ms: number): Promise<void> => {
+    if (broken || stream.writableLength === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const cancel = clock.schedule(ms, resolve)
+      stream.write('', () => {
+        cancel()
+        resolve()
+      })
+    })
+  }
+  return {
+    write,
+    flush,
+    get dropped() {
+      return dropped
+    },
+  }
+}

@@ -1,0 +1,208 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { describe, expect, test } from '@jest/globals'
+import { createLogger, type Logger, type LoggerOptions, silentLogger } from './logger.ts'
+import { ObjectRef } from './object-ref.ts'
+
+/** 21 November 2026, 01:09:16.289 in the zone of the test run. */
+const NOW = new Date(2026, 10, 21, 1, 9, 16, 289).getTime()
+const PID = String(process.pid).padStart(7)
+
+function capture(options: Partial<LoggerOptions> = {}): { log: Logger; records: string[]; clock: FakeClock } {
+  const records: string[] = []
+  const clock = new FakeClock({ now: NOW })
+  const write = (record: string): void => {
+    records.push(record)
+  }
+  return { log: createLogger({ format: 'text', verbosity: 4, clock, write, ...options }), records, clock }
+}
+
+/** The first record without its line number, which moves with each edit of this file. */
+const unnumbered = (records: readonly string[]): string => (records[0] ?? '').replace(/(test\.ts:)\d+/, '$1N')
+
+describe('text', () => {
+  test('a line has level, local time with microseconds, process, caller, message and pairs', () => {
+    const { log, records } = capture()
+    log.info('Started', { key: 'value', count: 3 })
+    expect(unnumbered(records)).toBe(`I1121 01:09:16.289000 ${PID} logger.test.ts:N] "Started" key="value" count=3\n`)
+  })
+
+  test('an error line puts err first, then the context, then the pairs of the call', () => {
+    const { log, records } = capture()
+    log.with({ driver: 'd' }).error(new Error('no "socket"'), 'Failed', { address: '/csi' })
+    expect(unnumbered(records)).toBe(
+      `E1121 01:09:16.289000 ${PID} logger.test.ts:N] "Failed" err="no \\"socket\\"" driver="d" address="/csi"\n`,
+    )
+  })
+
+  test('an error line without an error has no err', () => {
+    const { log, records } = capture()
+    log.error(undefined, 'Stopped leading')
+    expect(unnumbered(records)).toMatch(/\] "Stopped leading"\n$/)
+  })
+
+  test('a fatal line is the bare message', () => {
+    const { log, records } = capture()
+    log.with({ driver: 'd' }).fatal('CSI driver does not support resize nor modify')
+    expect(unnumbered(records)).toBe(
+      `F1121 01:09:16.289000 ${PID} logger.test.ts:N] CSI driver does not support resize nor modify\n`,
+    )
+  })
+
+  test.each<[string, unknown, string]>([
+    ['text', 'a', '="a"'],
+    ['empty text', '', '=""'],
+    ['quotes and backslash', 'a "b" \\', '="a \\"b\\" \\\\"'],
+    ['controls', 'a\tb\u0001\u007f\r', '="a\\tb\\x01\\x7f\\r"'],
+    ['what shows nothing', '\u00a0\u200b\u2028', '="\\u00a0\\u200b\\u2028"'],
+    ['letters of any script', 'h\u00e9 \u65e5 \u{1f600}', '="h\u00e9 \u65e5 \u{1f600}"'],
+    ['a lone surrogate', 'a\ud800', '="a\ufffd"'],
+    ['lines', 'one\ntwo', '=<\n\tone\n\ttwo\n >'],
+    ['lines with a last break', 'one\ntwo\n', '=<\n\tone\n\ttwo\n >'],
+    ['lines of an error', new Error('one\n'), '=<\n\tone\n >'],
+    ['numbers', 1.5, '=1.5'],
+    ['large whole numbers', 9223372036854775807n, '=9223372036854775807'],
+    ['no number', Number.NaN, '="NaN"'],
+    ['booleans', true, '=true'],
+    ['nothing', undefined, '=null'],
+    ['null', null, '=null'],
+    ['objects', { a: [1, { b: null }], size: 2n ** 63n }, '={"a":[1,{"b":null}],"size":9223372036854775808}'],
+    ['markup inside objects', { a: '<&>' }, '={"a":"\\u003c\\u0026\\u003e"}'],
+    ['maps', new Map([['a', 1]]), '={"a":1}'],
+    ['sets', new Set(['a']), '=["a"]'],
+    ['errors inside objects', { cause: new Error('x') }, '={"cause":"x"}'],
+    ['bytes', new Uint8Array([0x61, 0xff, 0xc3, 0xa9, 0x0a]), '="a\\xff\\u00e9\\n"'],
+    ['an object by name', new ObjectRef('pvc', 'ns'), '="ns/pvc"'],
+    ['an object without namespace', new ObjectRef('pv', ''), '="pv"'],
+  ])('prints %s', (_what, value, expected) => {
+    const { log, records } = capture()
+    log.info('m', { k: value })
+    expect(records[0]?.replace(/^.*?\] "m" k/s, '')).toBe(`${expected}\n`)
+  })
+
+  test('a value that cannot be printed becomes a note instead of an exception', () => {
+    const { log, records } = capture()
+    const ring: Record<string, unknown> = {}
+    ring['self'] = ring
+    log.info('m', { ring })
+    expect(records[0]).toMatch(/ ring="\\u003cinternal error: .*\\u003e"\n$/)
+  })
+
+  test.each([
+    ['another value moves to the later place', { a: 1, b: 2 }, { a: 3 }, 'b=2 a=3'],
+    ['an equal value stays at its place', { a: 1, b: 2 }, { a: 1, c: 3 }, 'a=1 b=2 c=3'],
+  ])('of a key that comes twice, %s', (_rule, context, pairs, expected) => {
+    const { log, records } = capture()
+    log.with(context).info('m', pairs)
+    expect(records[0]?.trimEnd().endsWith(`"m" ${expected}`)).toBe(true)
+  })
+
+  test('microseconds count on between two ticks of the wall clock and never leave its millisecond', () => {
+    const { log, records, clock } = capture({ clock: ticking() })
+    for (let count = 0; count < 4; count += 1) log.info('m')
+    expect(clock.pending).toBe(0)
+    expect(records.map((record) => record.slice(15, 21))).toEqual(['289400', '289800', '290200', '290600'])
+  })
+})
+
+/** A clock whose monotonic side moves 0.4 ms with each look, its wall side in whole milliseconds. */
+function ticking(): FakeClock {
+  const clock = new FakeClock({ now: NOW })
+  let looks = 0
+  clock.monotonic = () => {
+    looks += 1
+    return (looks - 1) * 0.4
+  }
+  let asked = 0
+  clock.now = () => {
+    asked += 1
+    return NOW + Math.floor(Math.max(asked - 1, 0) * 0.4)
+  }
+  return clock
+}
+
+describe('JSON', () => {
+  const json = { format: 'json' } as const
+
+  test('a line has ts, caller with its folder, msg, context, v and pairs, in this order', () => {
+    const { log, records } = capture(json)
+    log
+      .with({ driver: 'd' })
+      .v(2)
+      ?.info('Attaching', { volume: 'a<b', pod: new ObjectRef('p', 'ns') })
+    expect(unnumbered(records)).toBe(
+      `{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"Attaching","driver":"d","v":2,` +
+        '"volume":"a<b","pod":{"name":"p","namespace":"ns"}}\n',
+    )
+  })
+
+  test('an error line has no v and ends with err', () => {
+    const { log, records } = capture(json)
+    log.with({ driver: 'd' }).error(new Error('boom'), 'Failed', { a: 1, err: 'hidden' })
+    expect(unnumbered(records)).toBe(
+      `{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"Failed","driver":"d","a":1,"err":"boom"}\n`,
+    )
+  })
+
+  test('an error line without an error says null', () => {
+    const { log, records } = capture(json)
+    log.error(undefined, 'Stopped leading')
+    expect(JSON.parse(records[0] ?? '')).toMatchObject({ msg: 'Stopped leading', err: null })
+  })
+
+  test('a fatal line is the bare message at level 0', () => {
+    const { log, records } = capture(json)
+    log.fatal('no use')
+    expect(unnumbered(records)).toBe(`{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"no use","v":0}\n`)
+  })
+
+  test('a key of the context that comes again is printed once, as the call has it', () => {
+    const { log, records } = capture(json)
+    log.with({ a: 1, b: 2 }).info('m', { a: 3 })
+    expect(unnumbered(records)).toMatch(/"msg":"m","b":2,"v":0,"a":3\}\n$/)
+  })
+
+  test('vmodule has no effect', () => {
+    const { log } = capture({ ...json, verbosity: 0, vmodule: [{ pattern: '*', level: 9 }] })
+    expect(log.v(1)).toBeUndefined()
+  })
+})
+
+describe('levels', () => {
+  test('a level beyond the verbosity is off', () => {
+    const { log, records } = capture({ verbosity: 4 })
+    log.v(4)?.info('four')
+    log.v(5)?.info('five')
+    expect(records).toHaveLength(1)
+  })
+
+  test.each([
+    ['logger.test', 6, true],
+    ['logger.test', 7, false],
+    ['log*', 6, true],
+    ['other', 6, false],
+  ])('vmodule %s=6 sets what level %i does in this file: %s', (pattern, level, on) => {
+    const { log } = capture({ verbosity: 0, vmodule: [{ pattern, level: 6 }] })
+    expect(log.v(level) !== undefined).toBe(on)
+  })
+
+  test('the verbosity counts where a rule would allow less', () => {
+    const { log } = capture({ verbosity: 5, vmodule: [{ pattern: '*', level: 1 }] })
+    expect(log.v(5)).toBeDefined()
+  })
+
+  test('the silent logger takes everything', () => {
+    silentLogger.with({ a: 1 }).error(new Error('x'), 'm')
+    expect(silentLogger.v(0)).toBeUndefined()
+  })
+})
+
+test('the caller is the line of the call, in every way to log', () => {
+  const { log, records } = capture()
+  const next = new Error().stack?.split('\n')[1]?.match(/:(\d+):\d+\)?$/)?.[1]
+  log.info('first')
+  log.v(1)?.info('second')
+  log.error(undefined, 'third')
+  log.with({}).v(4)?.info('fourth')
+  const lines = records.map((record) => Number(/\.ts:(\d+)\]/.exec(record)?.[1]))
+  expect(lines).toEqual([1, 2, 3, 4].map((offset) => Number(next) + offset))
+})

@@ -1,0 +1,128 @@
+import type { Clock } from '@csi-sidecars/base'
+import { callSite } from './caller.ts'
+import { jsonFormat } from './json-format.ts'
+import type { Format } from './line.ts'
+import { mergePairs, type Pairs } from './pairs.ts'
+import { textFormat } from './text-format.ts'
+import { type VmoduleRule, vmoduleLevels } from './vmodule.ts'
+
+export interface Verbose {
+  info(message: string, pairs?: Pairs): void
+}
+
+/** Never throws and never blocks: a value that cannot be printed is replaced by a note about it. */
+export interface Logger extends Verbose {
+  /** At level 0. */
+  info(message: string, pairs?: Pairs): void
+  /** `undefined` says that something is wrong though nothing was thrown. */
+  error(error: unknown, message: string, pairs?: Pairs): void
+  /** The last words before the process ends. Does not end it. */
+  fatal(message: string): void
+  /** Undefined when the level is off, so that `log.v(4)?.info('Attaching', { ... })` builds nothing then. */
+  v(level: number): Verbose | undefined
+  /** A logger that puts `pairs` before those of each call. */
+  with(pairs: Pairs): Logger
+}
+
+export interface LoggerOptions {
+  readonly format: 'text' | 'json'
+  /** Lines of this level and below are written. */
+  readonly verbosity: number
+  /** Other levels for single files; the text format alone honours them. */
+  readonly vmodule?: readonly VmoduleRule[]
+  readonly clock: Clock
+  /** Takes one whole record with its line break; must neither throw nor block. */
+  write(record: string): void
+}
+
+/** A logger whose lines are those of klog (`text`) or of Kubernetes' JSON format. */
+export function createLogger(options: LoggerOptions): Logger {
+  const { verbosity, vmodule = [] } = options
+  const text = options.format === 'text'
+  const output: Output = {
+    verbosity,
+    levels: text && vmodule.length > 0 ? vmoduleLevels(vmodule) : undefined,
+    format: text ? textFormat(options.clock) : jsonFormat(options.clock),
+    write: options.write,
+  }
+  return new ContextLogger(output, {})
+}
+
+/** Writes nothing. */
+export const silentLogger: Logger = {
+  info: () => undefined,
+  error: () => undefined,
+  fatal: () => undefined,
+  v: () => undefined,
+  with: () => silentLogger,
+}
+
+interface Output {
+  readonly verbosity: number
+  /** The level set for the file that holds a call site, if any rule names it. */
+  readonly levels: ((file: string) => number) | undefined
+  readonly format: Format
+  write(record: string): void
+}
+
+class LevelLogger implements Verbose {
+  readonly #output: Output
+  readonly #context: Pairs
+  readonly #level: number
+
+  constructor(output: Output, context: Pairs, level: number) {
+    this.#output = output
+    this.#context = context
+    this.#level = level
+  }
+
+  info(message: string, pairs?: Pairs): void {
+    const caller = callSite(LevelLogger.prototype.info)
+    const { format, write } = this.#output
+    write(format.info(this.#level, { caller, message, context: this.#context, pairs }))
+  }
+}
+
+class ContextLogger implements Logger {
+  readonly #output: Output
+  readonly #context: Pairs
+  /** One for each level in use: asking for a level allocates nothing after the first time. */
+  readonly #levels: LevelLogger[] = []
+
+  constructor(output: Output, context: Pairs) {
+    this.#output = output
+    this.#context = context
+  }
+
+  info(message: string, pairs?: Pairs): void {
+    const caller = callSite(ContextLogger.prototype.info)
+    const { format, write } = this.#output
+    write(format.info(0, { caller, message, context: this.#context, pairs }))
+  }
+
+  error(error: unknown, message: string, pairs?: Pairs): void {
+    const caller = callSite(ContextLogger.prototype.error)
+    const { format, write } = this.#output
+    write(format.error(error, { caller, message, context: this.#context, pairs }))
+  }
+
+  fatal(message: string): void {
+    const caller = callSite(ContextLogger.prototype.fatal)
+    const { format, write } = this.#output
+    write(format.fatal({ caller, message, context: this.#context, pairs: undefined }))
+  }
+
+  v(level: number): Verbose | undefined {
+    const { verbosity, levels } = this.#output
+    if (level > verbosity) {
+      if (levels === undefined) return undefined
+      if (level > levels(callSite(ContextLogger.prototype.v).file)) return undefined
+    }
+    this.#levels[level] ??= new LevelLogger(this.#output, this.#context, level)
+    return this.#levels[level]
+  }
+
+  with(pairs: Pairs): Logger {
+    return new ContextLogger(this.#output, mergePairs(this.#context, pairs))
+  }
+}

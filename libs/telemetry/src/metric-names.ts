@@ -1,0 +1,124 @@
+import type { HistogramSpec, MetricSpec } from './metrics.ts'
+
+/**
+ * The names, help texts, labels and buckets that dashboards and alerts are built on. None of them may change, the odd
+ * ones included.
+ */
+
+/** One call to the driver. `migrated` is given only for drivers with an in-tree ancestor. */
+export const CSI_OPERATIONS_SECONDS = {
+  name: 'csi_sidecar_operations_seconds',
+  help: '[ALPHA] Container Storage Interface operation duration with gRPC error code status total',
+  labels: ['driver_name', 'method_name', 'grpc_status_code', 'migrated'],
+  buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600],
+} as const satisfies HistogramSpec<string>
+
+/** Powers of ten as repeated multiplication in binary gives them. */
+const QUEUE_BUCKETS = [1e-8, 1e-7, 1e-6, 9.999999999999999e-6, 9.999999999999999e-5, 0.001, 0.01, 0.1, 1, 10]
+
+export const WORKQUEUE_DEPTH = {
+  name: 'workqueue_depth',
+  help: '[BETA] Current depth of workqueue',
+  labels: ['name'],
+} as const satisfies MetricSpec<string>
+
+export const WORKQUEUE_ADDS_TOTAL = {
+  name: 'workqueue_adds_total',
+  help: '[BETA] Total number of adds handled by workqueue',
+  labels: ['name'],
+} as const satisfies MetricSpec<string>
+
+export const WORKQUEUE_RETRIES_TOTAL = {
+  name: 'workqueue_retries_total',
+  help: '[BETA] Total number of retries handled by workqueue',
+  labels: ['name'],
+} as const satisfies MetricSpec<string>
+
+export const WORKQUEUE_QUEUE_DURATION_SECONDS = {
+  name: 'workqueue_queue_duration_seconds',
+  help: '[BETA] How long in seconds an item stays in workqueue before being requested.',
+  labels: ['name'],
+  buckets: QUEUE_BUCKETS,
+} as const satisfies HistogramSpec<string>
+
+export const WORKQUEUE_WORK_DURATION_SECONDS = {
+  name: 'workqueue_work_duration_seconds',
+  help: '[BETA] How long in seconds processing an item from workqueue takes.',
+  labels: ['name'],
+  buckets: QUEUE_BUCKETS,
+} as const satisfies HistogramSpec<string>
+
+export const WORKQUEUE_UNFINISHED_WORK_SECONDS = {
+  name: 'workqueue_unfinished_work_seconds',
+  help:
+    "[BETA] How many seconds of work has done that is in progress and hasn't been observed by work_duration. " +
+    'Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which ' +
+    'this increases.',
+  labels: ['name'],
+} as const satisfies MetricSpec<string>
+
+export const WORKQUEUE_LONGEST_RUNNING_PROCESSOR_SECONDS = {
+  name: 'workqueue_longest_running_processor_seconds',
+  help: '[BETA] How many seconds has the longest running processor for workqueue been running.',
+  labels: ['name'],
+} as const satisfies MetricSpec<string>
+
+const LEASE_NOTE = "'name' is the string used to identify the lease. Please make sure to group by name."
+
+/** The name is the empty string: upstream never sets it. */
+export const LEADER_ELECTION_MASTER_STATUS = {
+  name: 'leader_election_master_status',
+  help:
+    '[ALPHA] Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates ' +
+    `master. ${LEASE_NOTE}`,
+  labels: ['name'],
+} as const satisfies MetricSpec<string>
+
+export const LEADER_ELECTION_SLOWPATH_TOTAL = {
+  name: 'leader_election_slowpath_total',
+  help: `[ALPHA] Total number of slow path exercised in renewing leader leases. ${LEASE_NOTE}`,
+  labels: ['name'],
+} as const satisfies MetricSpec<string>
+
+const REQUEST_SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60]
+const REQUEST_BYTES = [64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216]
+
+export const REST_CLIENT_REQUEST_DURATION_SECONDS = {
+  name: 'rest_client_request_duration_seconds',
+  help: '[ALPHA] Request latency in seconds. Broken down by verb, and host.',
+  labels: ['verb', 'host'],
+  buckets: REQUEST_SECONDS,
+} as const satisfies HistogramSpec<string>
+
+export const REST_CLIENT_RATE_LIMITER_DURATION_SECONDS = {
+  name: 'rest_client_rate_limiter_duration_seconds',
+  help: '[ALPHA] Client side rate limiter latency in seconds. Broken down by verb, and host.',
+  labels: ['verb', 'host'],
+  buckets: REQUEST_SECONDS,
+} as const satisfies HistogramSpec<string>
+
+export const REST_CLIENT_REQUEST_SIZE_BYTES = {
+  name: 'rest_client_request_size_bytes',
+  help: '[ALPHA] Request size in bytes. Broken down by verb and host.',
+  labels: ['verb', 'host'],
+  buckets: REQUEST_BYTES,
+} as const satisfies HistogramSpec<string>
+
+export const REST_CLIENT_RESPONSE_SIZE_BYTES = {
+  name: 'rest_client_response_size_bytes',
+  help: '[ALPHA] Response size in bytes. Broken down by verb and host.',
+  labels: ['verb', 'host'],
+  buckets: REQUEST_BYTES,
+} as const satisfies HistogramSpec<string>
+
+export const REST_CLIENT_REQUESTS_TOTAL = {
+  name: 'rest_client_requests_total',
+  help: '[ALPHA] Number of HTTP requests, partitioned by status code, method, and host.',
+  labels: ['code', 'method', 'host'],
+} as const satisfies MetricSpec<string>
+
+export const REST_CLIENT_REQUEST_RETRIES_TOTAL = {
+  name: 'rest_client_request_retries_total',
+  help: '[ALPHA] Number of request retries, partitioned by status code, verb, and host.',
+  labels: ['code', 'verb', 'host'],
+} as const satisfies MetricSpec<string>

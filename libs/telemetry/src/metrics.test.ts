@@ -1,0 +1,194 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { describe, expect, test } from '@jest/globals'
+import { watchEventLoop } from './event-loop.ts'
+import * as specs from './metric-names.ts'
+import { type HistogramSpec, type MetricSpec, Metrics } from './metrics.ts'
+import { processStartSeconds, registerProcessMetrics } from './process-metrics.ts'
+
+const named = { name: 'n', help: 'h', labels: ['name'] } as const
+
+describe('the exposition', () => {
+  test('has counters and gauges with help, type and labels, families by name', async () => {
+    const metrics = new Metrics()
+    metrics.gauge({ ...named, name: 'z_depth' }).set({ name: 'q' }, 3)
+    const adds = metrics.counter({ ...named, name: 'a_total', help: 'Adds \\ and\nmore.' })
+    adds.inc({ name: 'q' })
+    adds.inc({ name: 'q' }, 2)
+    expect(await metrics.text()).toBe(
+      '# HELP a_total Adds \\\\ and\\nmore.\n# TYPE a_total counter\na_total{name="q"} 3\n' +
+        '# HELP z_depth h\n# TYPE z_depth gauge\nz_depth{name="q"} 3\n',
+    )
+  })
+
+  test('prints an empty label value, leaves an absent label out and escapes the rest', async () => {
+    const metrics = new Metrics()
+    const gauge = metrics.gauge({ name: 'g', help: 'h', labels: ['b', 'a'] })
+    gauge.set({ b: '' }, 1)
+    gauge.set({ b: 'x', a: 'q"\\\n' }, 2)
+    expect((await metrics.text()).split('\n').slice(2)).toEqual(['g{b=""} 1', 'g{a="q\\"\\\\\\n",b="x"} 2', ''])
+  })
+
+  test('leaves a family without a series out', async () => {
+    const metrics = new Metrics()
+    metrics.counter(specs.LEADER_ELECTION_SLOWPATH_TOTAL)
+    metrics.histogram(specs.CSI_OPERATIONS_SECONDS)
+    expect(await metrics.text()).toBe('')
+  })
+
+  test('has a metric without labels from the start', async () => {
+    const metrics = new Metrics()
+    metrics.counter({ name: 'c_total', help: 'h', labels: [] })
+    expect(await metrics.text()).toMatch(/^c_total 0$/m)
+  })
+
+  test('no longer has a series that was removed', async () => {
+    const metrics = new Metrics()
+    const gauge = metrics.gauge(named)
+    gauge.set({ name: 'a' }, 1)
+    gauge.set({ name: 'b' }, 1)
+    gauge.remove({ name: 'a' })
+    expect((await metrics.text()).match(/\{.*\}/g)).toEqual(['{name="b"}'])
+  })
+
+  test('runs collectors first, until they are taken away', async () => {
+    const metrics = new Metrics()
+    const gauge = metrics.gauge(named)
+    let reads = 0
+    const stop = metrics.onCollect(async () => {
+      reads += 1
+      gauge.set({ name: 'q' }, reads)
+    })
+    await metrics.text()
+    expect(await metrics.text()).toMatch(/^n\{name="q"\} 2$/m)
+    stop()
+    expect(await metrics.text()).toMatch(/^n\{name="q"\} 2$/m)
+  })
+
+  test('leaves a reading out while it has no value', async () => {
+    const metrics = new Metrics()
+    let value: number | undefined
+    metrics.reading({ name: 'r_total', help: 'h', type: 'counter', read: () => value })
+    expect(await metrics.text()).toBe('')
+    value = 1048576
+    expect(await metrics.text()).toBe('# HELP r_total h\n# TYPE r_total counter\nr_total 1.048576e+06\n')
+  })
+})
+
+test('asking twice for a name gives the same metric', async () => {
+  const metrics = new Metrics()
+  metrics.counter(named).inc({ name: 'a' })
+  metrics.counter(named).inc({ name: 'a' })
+  expect(await metrics.text()).toMatch(/^n\{name="a"\} 2$/m)
+})
+
+test('a name is of one kind only', () => {
+  const metrics = new Metrics()
+  metrics.counter(named)
+  expect(() => metrics.gauge(named)).toThrow(/already been registered/)
+})
+
+describe('histograms', () => {
+  async function bounds(spec: HistogramSpec<'name'>): Promise<string[]> {
+    const metrics = new Metrics()
+    metrics.histogram(spec).observe({ name: 'q' }, 5)
+    return [...(await metrics.text()).matchAll(/le="([^"]*)"/g)].map(([, bound]) => bound ?? '')
+  }
+
+  test.each([specs.WORKQUEUE_QUEUE_DURATION_SECONDS, specs.WORKQUEUE_WORK_DURATION_SECONDS])(
+    '$name has the bounds of the Go originals, spelled as they spell them',
+    async (spec) => {
+      expect(await bounds(spec)).toEqual(
+        '1e-08 1e-07 1e-06 9.999999999999999e-06 9.999999999999999e-05 0.001 0.01 0.1 1 10 +Inf'.split(' '),
+      )
+    },
+  )
+
+  test('a call to the driver has the bounds and labels that dashboards use', async () => {
+    const metrics = new Metrics()
+    const labels = { driver_name: 'd', method_name: '/csi.v1.Identity/Probe', grpc_status_code: 'OK' }
+    metrics.histogram(specs.CSI_OPERATIONS_SECONDS).observe(labels, 0.3)
+    const series = 'driver_name="d",grpc_status_code="OK",method_name="/csi.v1.Identity/Probe"'
+    const buckets = '0.1 0.25 0.5 1 2.5 5 10 15 25 50 120 300 600 +Inf'.split(' ')
+    expect((await metrics.text()).split('\n')).toEqual([
+      '# HELP csi_sidecar_operations_seconds [ALPHA] Container Storage Interface operation duration with gRPC error code status total',
+      '# TYPE csi_sidecar_operations_seconds histogram',
+      ...buckets.map((le, at) => `csi_sidecar_operations_seconds_bucket{${series},le="${le}"} ${at < 2 ? 0 : 1}`),
+      `csi_sidecar_operations_seconds_sum{${series}} 0.3`,
+      `csi_sidecar_operations_seconds_count{${series}} 1`,
+      '',
+    ])
+  })
+
+  test('sizes of requests are spelled as Go spells them', async () => {
+    const metrics = new Metrics()
+    metrics.histogram(specs.REST_CLIENT_REQUEST_SIZE_BYTES).observe({ verb: 'GET', host: 'h' }, 1)
+    const text = await metrics.text()
+    expect([...text.matchAll(/le="([^"]*)"/g)].map(([, bound]) => bound)).toEqual(
+      '64 256 512 1024 4096 16384 65536 262144 1.048576e+06 4.194304e+06 1.6777216e+07 +Inf'.split(' '),
+    )
+  })
+})
+
+test.each(Object.values(specs) as MetricSpec<string>[])(
+  '$name begins its help with its stability',
+  ({ name, help }) => {
+    const stability = name.startsWith('workqueue_') ? '[BETA] ' : '[ALPHA] '
+    expect(help.startsWith(stability)).toBe(true)
+  },
+)
+
+describe('process metrics', () => {
+  const onLinux = process.platform === 'linux' ? test : test.skip
+  onLinux('are all there where there is /proc', async () => {
+    const metrics = new Metrics()
+    registerProcessMetrics(metrics)
+    const names = [...(await metrics.text()).matchAll(/^(process_\w+) \S+$/gm)].map(([, name]) => name)
+    expect(names).toEqual([
+      'process_cpu_seconds_total',
+      'process_max_fds',
+      'process_network_receive_bytes_total',
+      'process_network_transmit_bytes_total',
+      'process_open_fds',
+      'process_resident_memory_bytes',
+      'process_start_time_seconds',
+      'process_virtual_memory_bytes',
+      'process_virtual_memory_max_bytes',
+    ])
+  })
+
+  test('are fewer where there is no /proc', async () => {
+    const metrics = new Metrics()
+    registerProcessMetrics(metrics, '/nonexistent')
+    const names = [...(await metrics.text()).matchAll(/^(process_\w+) \S+$/gm)].map(([, name]) => name)
+    expect(names).toEqual(['process_cpu_seconds_total', 'process_resident_memory_bytes', 'process_start_time_seconds'])
+  })
+
+  test('the start lies in the past', () => {
+    expect(processStartSeconds()).toBeLessThan(new Date(8.64e15).getTime())
+    expect(processStartSeconds()).toBeGreaterThan(1_700_000_000)
+  })
+})
+
+describe('the event loop', () => {
+  test('a beat that comes late is the lag of the next exposition, once', async () => {
+    const clock = new FakeClock()
+    const metrics = new Metrics()
+    const watch = watchEventLoop(clock, metrics)
+    await clock.advance(15_000)
+    expect(watch.overdueMs()).toBe(0)
+    await clock.freeze(16_000)
+    expect(await metrics.text()).toMatch(/^nodejs_eventloop_lag_max_seconds 11$/m)
+    expect(await metrics.text()).toMatch(/^nodejs_eventloop_lag_max_seconds 0$/m)
+    watch.stop()
+    expect(clock.pending).toBe(0)
+  })
+
+  test('a beat that does not come is overdue', async () => {
+    const clock = new FakeClock()
+    const watch = watchEventLoop(clock, new Metrics())
+    const elapsed = clock.monotonic.bind(clock)
+    clock.monotonic = () => elapsed() + 15_500
+    expect(watch.overdueMs()).toBe(10_500)
+    watch.stop()
+  })
+})

@@ -1,0 +1,138 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
+import process from 'node:process'
+import { systemCodeOf } from '@csi-sidecars/base'
+import type { Metrics, ReadingSpec } from './metrics.ts'
+
+/** When the process started, in seconds since 1970. */
+export function processStartSeconds(): number {
+  return performance.timeOrigin / 1000
+}
+
+/**
+ * `process_*` as Prometheus' clients name them, and a few `nodejs_*`. Nothing is measured between two expositions.
+ * What comes from `proc` is left out where there is none.
+ */
+export function registerProcessMetrics(metrics: Metrics, proc = '/proc/self'): void {
+  for (const reading of [...processReadings(), ...procReadings(proc), ...nodeReadings()]) metrics.reading(reading)
+}
+
+type Reading = readonly [name: string, type: ReadingSpec['type'], help: string, read: () => number | undefined]
+
+function* specs(readings: readonly Reading[]): Generator<ReadingSpec> {
+  for (const [name, type, help, read] of readings) yield { name, type, help, read }
+}
+
+function processReadings(): Iterable<ReadingSpec> {
+  const start = processStartSeconds()
+  const cpuSeconds = (): number => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1e6
+  }
+  return specs([
+    [
+      'process_start_time_seconds',
+      'gauge',
+      '[ALPHA] Start time of the process since unix epoch in seconds.',
+      () => start,
+    ],
+    ['process_cpu_seconds_total', 'counter', 'Total user and system CPU time spent in seconds.', cpuSeconds],
+    ['process_resident_memory_bytes', 'gauge', 'Resident memory size in bytes.', () => process.memoryUsage.rss()],
+  ])
+}
+
+function procReadings(proc: string): Iterable<ReadingSpec> {
+  const read = (file: string): string => readIfThere(() => readFileSync(`${proc}/${file}`, 'latin1')) ?? ''
+  return specs([
+    [
+      'process_open_fds',
+      'gauge',
+      'Number of open file descriptors.',
+      () => readIfThere(() => readdirSync(`${proc}/fd`).length),
+    ],
+    [
+      'process_max_fds',
+      'gauge',
+      'Maximum number of open file descriptors.',
+      () => softLimit(read('limits'), 'Max open files'),
+    ],
+    ['process_virtual_memory_bytes', 'gauge', 'Virtual memory size in bytes.', () => virtualBytes(read('stat'))],
+    [
+      'process_virtual_memory_max_bytes',
+      'gauge',
+      'Maximum amount of virtual memory available in bytes.',
+      () => softLimit(read('limits'), 'Max address space'),
+    ],
+    [
+      'process_network_receive_bytes_total',
+      'counter',
+      'Number of bytes received by the process over the network.',
+      () => ipBytes(read('net/netstat'), 'InOctets'),
+    ],
+    [
+      'process_network_transmit_bytes_total',
+      'counter',
+      'Number of bytes sent by the process over the network.',
+      () => ipBytes(read('net/netstat'), 'OutOctets'),
+    ],
+  ])
+}
+
+function nodeReadings(): Iterable<ReadingSpec> {
+  const { eventLoopUtilization } = performance
+  return specs([
+    [
+      'nodejs_heap_used_bytes',
+      'gauge',
+      'Bytes of live and not yet collected objects.',
+      () => process.memoryUsage().heapUsed,
+    ],
+    ['nodejs_heap_total_bytes', 'gauge', 'Bytes the heap has taken.', () => process.memoryUsage().heapTotal],
+    [
+      'nodejs_external_memory_bytes',
+      'gauge',
+      'Bytes of buffers outside the heap.',
+      () => process.memoryUsage().external,
+    ],
+    [
+      'nodejs_eventloop_active_seconds_total',
+      'counter',
+      'Seconds the event loop spent running code; its rate is the share of one CPU in use.',
+      () => eventLoopUtilization().active / 1000,
+    ],
+  ])
+}
+
+/** A file that another kernel lacks, or that may not be read, costs its metric and nothing else. */
+function readIfThere<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (systemCodeOf(error) === undefined) throw error
+    return undefined
+  }
+}
+
+/** What Go prints for an unlimited resource: the largest unsigned 64-bit number. */
+const UNLIMITED = 2 ** 64
+
+function softLimit(limits: string, name: string): number | undefined {
+  const line = limits.split('\n').find((each) => each.startsWith(name))
+  const soft = line?.slice(name.length).trim().split(/\s+/)[0]
+  if (soft === undefined) return undefined
+  return soft === 'unlimited' ? UNLIMITED : Number(soft)
+}
+
+/** The 23rd field of /proc/self/stat; the second is a name in parentheses that may hold anything. */
+function virtualBytes(stat: string): number | undefined {
+  const size = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[20]
+  return size === undefined ? undefined : Number(size)
+}
+
+/** netstat has a line of names and then a line of values for each protocol. */
+function ipBytes(netstat: string, name: string): number | undefined {
+  const [names, values] = netstat.split('\n').filter((line) => line.startsWith('IpExt:'))
+  const at = names?.split(' ').indexOf(name) ?? -1
+  const value = at < 0 ? undefined : values?.split(' ')[at]
+  return value === undefined ? undefined : Number(value)
+}

@@ -1,0 +1,15 @@
+import { expect, test } from '@jest/globals'
+import { recordingLogger } from './recording-logger.ts'
+
+test('keeps level, message, pairs and error of everything, through every logger made of it', () => {
+  const log = recordingLogger()
+  const error = new Error('x')
+  log.info('a')
+  log.with({ driver: 'd' }).v(9)?.info('b', { n: 1 })
+  log.with({ driver: 'd' }).with({ volume: 'v' }).error(error, 'c')
+  expect(log.lines).toEqual([
+    { level: 0, message: 'a', pairs: {} },
+    { level: 9, message: 'b', pairs: { driver: 'd', n: 1 } },
+    { level: 'error', message: 'c', pairs: { driver: 'd', volume: 'v' }, error },
+  ])
+})

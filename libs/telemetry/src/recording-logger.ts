@@ -1,0 +1,40 @@
+import type { Logger } from './logger.ts'
+import { mergePairs, type Pairs } from './pairs.ts'
+
+export interface RecordedLine {
+  readonly level: number | 'error' | 'fatal'
+  readonly message: string
+  /** Those of the context first. */
+  readonly pairs: Pairs
+  readonly error?: unknown
+}
+
+export interface RecordingLogger extends Logger {
+  /** Everything logged so far, also through loggers made by `with`. */
+  readonly lines: RecordedLine[]
+}
+
+/** For tests: keeps what is logged, at every level. */
+export function recordingLogger(): RecordingLogger {
+  return recorder([], {})
+}
+
+function recorder(lines: RecordedLine[], context: Pairs): RecordingLogger {
+  const at = (level: number) => ({
+    info: (message: string, pairs?: Pairs): void => {
+      lines.push({ level, message, pairs: mergePairs(context, pairs) })
+    },
+  })
+  return {
+    lines,
+    ...at(0),
+    error: (error, message, pairs) => {
+      lines.push({ level: 'error', message, pairs: mergePairs(context, pairs), error })
+    },
+    fatal: (message) => {
+      lines.push({ level: 'fatal', message, pairs: {} })
+    },
+    v: at,
+    with: (pairs) => recorder(lines, mergePairs(context, pairs)),
+  }
+}

@@ -1,0 +1,82 @@
+import { pid } from 'node:process'
+import { type Clock, isError, messageOf } from '@csi-sidecars/base'
+import type { CallSite } from './caller.ts'
+import { goQuote, goQuoteBytes } from './go-text.ts'
+import { jsonValue } from './json-value.ts'
+import type { Format, Line } from './line.ts'
+import { ObjectRef } from './object-ref.ts'
+import { mergePairs, type Pairs } from './pairs.ts'
+import { preciseTime } from './precise-time.ts'
+
+/** klog's text: `I1121 01:09:16.289925   28158 main.go:153] "Message" key="value" count=3`. */
+export function textFormat(clock: Clock): Format {
+  const header = headerFormat(clock)
+  const record = (letter: string, { caller, message }: Line, pairs: Pairs): string =>
+    `${header(letter, caller)}${goQuote(message)}${pairsText(pairs)}\n`
+  return {
+    info: (_level, line) => record('I', line, mergePairs(line.context, line.pairs)),
+    fatal: ({ caller, message }) => `${header('F', caller)}${message}\n`,
+    error: (error, line) => {
+      const pairs = mergePairs(line.context, line.pairs)
+      return record('E', line, error === undefined ? pairs : mergePairs({ err: error }, pairs))
+    },
+  }
+}
+
+/** Local time; what stays the same for a second is formatted once a second. */
+function headerFormat(clock: Clock): (letter: string, caller: CallSite) => string {
+  const now = preciseTime(clock)
+  const process = String(pid).padStart(7)
+  let second = Number.NaN
+  let prefix = ''
+  return (letter, { file, line }) => {
+    const time = now()
+    const whole = Math.floor(time / 1000)
+    if (whole !== second) {
+      second = whole
+      prefix = dateText(new Date(whole * 1000))
+    }
+    const micros = String(Math.round((time - whole * 1000) * 1000)).padStart(6, '0')
+    return `${letter}${prefix}.${micros} ${process} ${file}:${line}] `
+  }
+}
+
+function dateText(date: Date): string {
+  const [month, day, hours, minutes, seconds] = [
+    date.getMonth() + 1,
+    date.getDate(),
+    date.getHours(),
+    date.getMinutes(),
+    date.getSeconds(),
+  ].map((part) => String(part).padStart(2, '0'))
+  return `${month}${day} ${hours}:${minutes}:${seconds}`
+}
+
+function pairsText(pairs: Pairs): string {
+  let text = ''
+  for (const key of Object.keys(pairs)) text += ` ${key}=${valueText(pairs[key])}`
+  return text
+}
+
+function valueText(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return stringText(value)
+    case 'object':
+      if (isError(value)) return stringText(messageOf(value))
+      if (value instanceof ObjectRef) return stringText(value.toString())
+      if (value instanceof Uint8Array) return goQuoteBytes(value)
+      break
+    default:
+  }
+  return jsonValue(value).replace(/[<>&\u2028\u2029]/g, unicodeEscape)
+}
+
+const unicodeEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** Several lines are shown as they are: tabs before each, and a closing line that begins with a blank instead. */
+function stringText(text: string): string {
+  if (!text.includes('\n')) return goQuote(text)
+  const body = text.endsWith('\n') ? text.slice(0, -1) : text
+  return `<\n\t${body.replaceAll('\n', '\n\t')}\n >`
+}

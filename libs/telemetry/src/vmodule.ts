@@ -1,0 +1,81 @@
+/** `pattern=level`: files whose name without extension matches the pattern log up to that level. */
+export interface VmoduleRule {
+  readonly pattern: string
+  readonly level: number
+}
+
+/** The level that the first matching rule sets for a file, 0 when none does. Answers are remembered by file. */
+export function vmoduleLevels(rules: readonly VmoduleRule[]): (file: string) => number {
+  const matchers = rules.map(({ pattern, level }) => ({ matches: globMatcher(pattern), level }))
+  const known = new Map<string, number>()
+  return (file) => {
+    let level = known.get(file)
+    if (level === undefined) {
+      const name = file.replace(/\.[^.]*$/, '')
+      level = matchers.find(({ matches }) => matches(name))?.level ?? 0
+      known.set(file, level)
+    }
+    return level
+  }
+}
+
+/** Shell patterns: `*`, `?`, `[a-z]`, `[^a-z]` and `\` before a character that stands for itself. A bad one matches nothing. */
+export function globMatcher(pattern: string): (name: string) => boolean {
+  const source = globSource(pattern)
+  if (source === undefined) return () => false
+  const expression = new RegExp(`^${source}$`, 'su')
+  return (name) => expression.test(name)
+}
+
+const escaped = (character: string): string => character.replace(/[\\^$.*+?()[\]{}|/-]/, '\\$&')
+
+function globSource(pattern: string): string | undefined {
+  let source = ''
+  const characters = [...pattern]
+  for (let at = 0; at < characters.length; at += 1) {
+    const character = characters[at] ?? ''
+    if (character === '*') source += '[^/]*'
+    else if (character === '?') source += '[^/]'
+    else if (character === '[') {
+      const klass = classAt(characters, at + 1)
+      if (klass === undefined) return undefined
+      source += klass.source
+      at = klass.end
+    } else if (character === '\\') {
+      at += 1
+      const literal = characters[at]
+      if (literal === undefined) return undefined
+      source += escaped(literal)
+    } else source += escaped(character)
+  }
+  return source
+}
+
+/** The class that begins after the bracket at `start - 1`; `end` is the place of its closing bracket. */
+function classAt(characters: readonly string[], start: number): { source: string; end: number } | undefined {
+  let at = start
+  let source = '['
+  if (characters[at] === '^') {
+    source += '^'
+    at += 1
+  }
+  const first = at
+  const next = (): string | undefined => {
+    if (characters[at] === '\\') at += 1
+    const character = characters[at]
+    at += 1
+    return character
+  }
+  while (at < characters.length) {
+    if (characters[at] === ']' && at > first) return { source: `${source}]`, end: at }
+    const low = next()
+    if (low === undefined) return undefined
+    source += escaped(low)
+    if (characters[at] !== '-') continue
+    at += 1
+    const high = next()
+    if (high === undefined || high < low) return undefined
+    source += `-${escaped(high)}`
+  }
+  return undefined
+}

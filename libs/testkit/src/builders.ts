@@ -1,0 +1,150 @@
+import {
+  applyMergePatch,
+  type ConfigMap,
+  type CSIDriver,
+  type CSINode,
+  type Lease,
+  type Namespace,
+  type Node,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type Pod,
+  type Secret,
+  type ServiceAccount,
+  type StorageClass,
+  type VolumeAttachment,
+  type VolumeAttributesClass,
+} from '@csi-sidecars/kube-types'
+
+/** What differs from the shortest valid object: fields to set, at any depth, and null for those to leave out. */
+export type Change<T> = T extends readonly unknown[]
+  ? T
+  : T extends object
+    ? { readonly [K in keyof T]?: Change<T[K]> | null }
+    : T
+
+/** An object that surely has a name. */
+export type Made<T> = T & { readonly metadata: { readonly name: string } }
+
+export const DRIVER = 'csi.example.com'
+
+function made<T>(shortest: T, change: Change<T> | undefined): Made<T> {
+  return (change === undefined ? shortest : applyMergePatch(shortest, change)) as Made<T>
+}
+
+const STORAGE = 'storage.k8s.io/v1'
+
+export function va(name = 'va-1', change?: Change<VolumeAttachment>): Made<VolumeAttachment> {
+  const spec = { attacher: DRIVER, nodeName: 'node-1', source: { persistentVolumeName: 'pv-1' } }
+  return made<VolumeAttachment>({ apiVersion: STORAGE, kind: 'VolumeAttachment', metadata: { name }, spec }, change)
+}
+
+/** A volume of the driver, with the handle `vol-` and its name's number. */
+export function pv(name = 'pv-1', change?: Change<PersistentVolume>): Made<PersistentVolume> {
+  const csi = { driver: DRIVER, volumeHandle: name.replace(/^pv-/, 'vol-') }
+  const spec = { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], csi }
+  return made<PersistentVolume>({ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name }, spec }, change)
+}
+
+/** A claim that nobody has bound yet. */
+export function pvc(name = 'pvc-1', change?: Change<PersistentVolumeClaim>): Made<PersistentVolumeClaim> {
+  const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: 'sc-1' }
+  const metadata = { name, namespace: 'default' }
+  return made<PersistentVolumeClaim>({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec }, change)
+}
+
+/** A claim and its volume, bound to each other as the PV controller leaves them. */
+export function bound(
+  options: { claim?: Change<PersistentVolumeClaim>; volume?: Change<PersistentVolume>; number?: number } = {},
+): { readonly claim: Made<PersistentVolumeClaim>; readonly volume: Made<PersistentVolume> } {
+  const { number = 1 } = options
+  const names = { claim: `pvc-${number}`, volume: `pv-${number}` }
+  const uid = `uid-${names.claim}`
+  const plainClaim = pvc(names.claim, {
+    metadata: { uid },
+    spec: { volumeName: names.volume },
+    status: { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } },
+  })
+  const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'default', name: names.claim, uid }
+  const plainVolume = pv(names.volume, { spec: { claimRef, storageClassName: 'sc-1' }, status: { phase: 'Bound' } })
+  return {
+    claim: made<PersistentVolumeClaim>(plainClaim, options.claim),
+    volume: made<PersistentVolume>(plainVolume, options.volume),
+  }
+}
+
+/** The node and its id at the driver, `<name>-id`. */
+export function csiNode(name = 'node-1', change?: Change<CSINode>): Made<CSINode> {
+  const spec = { drivers: [{ name: DRIVER, nodeID: `${name}-id`, topologyKeys: [] }] }
+  return made<CSINode>({ apiVersion: STORAGE, kind: 'CSINode', metadata: { name }, spec }, change)
+}
+
+export function csiDriver(name = DRIVER, change?: Change<CSIDriver>): Made<CSIDriver> {
+  return made<CSIDriver>({ apiVersion: STORAGE, kind: 'CSIDriver', metadata: { name }, spec: {} }, change)
+}
+
+/** A class that allows expansion. */
+export function storageClass(name = 'sc-1', change?: Change<StorageClass>): Made<StorageClass> {
+  const metadata = { name }
+  const shortest = {
+    apiVersion: STORAGE,
+    kind: 'StorageClass',
+    metadata,
+    provisioner: DRIVER,
+    allowVolumeExpansion: true,
+  }
+  return made<StorageClass>(shortest, change)
+}
+
+export function vac(name = 'vac-1', change?: Change<VolumeAttributesClass>): Made<VolumeAttributesClass> {
+  const parameters = { iops: '1000' }
+  const shortest = {
+    apiVersion: STORAGE,
+    kind: 'VolumeAttributesClass',
+    metadata: { name },
+    driverName: DRIVER,
+    parameters,
+  }
+  return made<VolumeAttributesClass>(shortest, change)
+}
+
+export function node(name = 'node-1', change?: Change<Node>): Made<Node> {
+  return made<Node>({ apiVersion: 'v1', kind: 'Node', metadata: { name } }, change)
+}
+
+/** A pod on node-1 that uses pvc-1. */
+export function pod(name = 'pod-1', change?: Change<Pod>): Made<Pod> {
+  const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'pvc-1' } }]
+  const spec = { nodeName: 'node-1', containers: [{ name: 'main', image: 'none' }], volumes }
+  const metadata = { name, namespace: 'default' }
+  return made<Pod>({ apiVersion: 'v1', kind: 'Pod', metadata, spec, status: { phase: 'Running' } }, change)
+}
+
+/** A secret whose values are given as text. */
+export function secret(name = 'secret-1', values: Readonly<Record<string, string>> = {}): Made<Secret> {
+  const data = Object.fromEntries(
+    Object.entries(values).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+  )
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'default' }, type: 'Opaque', data }
+}
+
+export function configMap(name = 'config-1', change?: Change<ConfigMap>): Made<ConfigMap> {
+  return made<ConfigMap>({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } }, change)
+}
+
+export function serviceAccount(name = 'account-1', change?: Change<ServiceAccount>): Made<ServiceAccount> {
+  return made<ServiceAccount>(
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'default' } },
+    change,
+  )
+}
+
+export function namespace(name = 'space-1', change?: Change<Namespace>): Made<Namespace> {
+  return made<Namespace>({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }, change)
+}
+
+/** A lease that nobody holds. */
+export function lease(name = 'lease-1', change?: Change<Lease>): Made<Lease> {
+  const metadata = { name, namespace: 'default' }
+  return made<Lease>({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: {} }, change)
+}

@@ -1,0 +1,61 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  type ApiServer,
+  type ApiServerOptions,
+  type CsiDriver,
+  type CsiDriverOptions,
+  startApiServer,
+  startCsiDriver,
+} from '@csi-sidecars/emulator'
+import { type KubeObject, RESOURCES, type Resource } from '@csi-sidecars/kube-types'
+
+export interface ClusterOptions {
+  readonly api?: ApiServerOptions
+  readonly driver?: Partial<Omit<CsiDriverOptions, 'socket'>>
+  /** Stored as they are, status included, before anybody looks. */
+  readonly objects?: readonly KubeObject[]
+}
+
+/** An API server and a CSI driver, in this process, with a directory of their own. */
+export interface Cluster extends AsyncDisposable {
+  readonly api: ApiServer
+  readonly driver: CsiDriver
+  readonly directory: string
+  /** Of a kubeconfig file for the API server. */
+  readonly kubeconfig: string
+  /** Stores an object as it is, whatever its kind. */
+  add(...objects: readonly KubeObject[]): void
+  /** Ends both and removes the directory. */
+  stop(): Promise<void>
+}
+
+/**
+ * Starts both, for one test: `await using cluster = await startCluster()`.
+ * Unlike the driver on its own, this one takes on volumes that it does not know, so PersistentVolumes need no creation.
+ */
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const directory = await mkdtemp(join(tmpdir(), 'csi-'))
+  const api = await startApiServer(options.api)
+  const socket = join(directory, 'csi.sock')
+  const driver = await startCsiDriver({ unknownVolumes: 'adopt', ...options.driver, socket })
+  const kubeconfig = join(directory, 'kubeconfig')
+  await writeFile(kubeconfig, api.kubeconfig())
+  const stop = async (): Promise<void> => {
+    await Promise.all([driver.stop(), api.stop()])
+    await rm(directory, { recursive: true, force: true })
+  }
+  const add = (...objects: readonly KubeObject[]): void => {
+    for (const object of objects) api.create(resourceOf(object), object)
+  }
+  add(...(options.objects ?? []))
+  return { api, driver, directory, kubeconfig, add, stop, [Symbol.asyncDispose]: stop }
+}
+
+/** The resource of an object, by its kind. */
+export function resourceOf(object: KubeObject): Resource<KubeObject> {
+  const found = RESOURCES.find((resource) => resource.kind === object.kind)
+  if (found === undefined) throw new RangeError(`no resource for kind ${String(object.kind)}`)
+  return found as Resource<KubeObject>
+}

@@ -1,0 +1,20 @@
+import { expect, test } from '@jest/globals'
+import { startProcess } from './process.ts'
+
+const node = (script: string): readonly [string, ...string[]] => [process.execPath, '-e', script]
+
+test('the lines of a child are kept, and can be waited for', async () => {
+  await using child = await startProcess({ command: node('console.error("one\\ntwo"); setInterval(() => {}, 1000)') })
+  expect(await child.untilLine(/^t/)).toBe('two')
+  expect(child.stderr).toEqual(['one', 'two'])
+  expect(await child.stop()).toEqual({ code: null, signal: 'SIGTERM' })
+})
+
+test('waiting for a line ends when the child does, with what it said', async () => {
+  await using child = await startProcess({ command: node('console.error("sorry"); process.exitCode = 3') })
+  await expect(child.untilLine('ready')).rejects.toThrow('ended with 3 before a line with ready:\nsorry')
+})
+
+test('a program that is not there cannot be started', async () => {
+  await expect(startProcess({ command: ['/no/such/program'] })).rejects.toThrow('ENOENT')
+})

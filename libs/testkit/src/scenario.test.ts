@@ -1,0 +1,59 @@
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { expect, test } from '@jest/globals'
+import { pv, va } from './builders.ts'
+import type { Cluster } from './cluster.ts'
+import { ANY, runScenario, type Scenario } from './scenario.ts'
+
+/** The program of these tests: patches the status of each new attachment. */
+async function markAttached(
+  cluster: Cluster,
+  signal: AbortSignal,
+  body: object = { status: { attached: true } },
+): Promise<void> {
+  const over = Promise.withResolvers<void>()
+  signal.addEventListener('abort', () => over.resolve(), { once: true })
+  const leave = cluster.api.onChange(VOLUME_ATTACHMENTS, ({ type, object }) => {
+    if (type !== 'ADDED') return
+    const url = `${cluster.api.url}/apis/storage.k8s.io/v1/volumeattachments/${object.metadata?.name}/status`
+    const headers = { 'content-type': 'application/merge-patch+json' }
+    fetch(url, { method: 'PATCH', headers, body: JSON.stringify(body) }).catch(() => undefined)
+  })
+  await over.promise
+  leave()
+}
+
+const story: Scenario = {
+  given: { objects: [pv()] },
+  run: (cluster, signal) => markAttached(cluster, signal),
+  when: (cluster) => cluster.add(va()),
+  steps: [{ write: 'PATCH volumeattachments/va-1/status', body: { status: { attached: ANY } } }],
+}
+
+test('a program that does what the script says passes', async () => {
+  await runScenario({
+    ...story,
+    check: ({ api }) => {
+      expect(api.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.status?.attached).toBe(true)
+      expect(api.get(PERSISTENT_VOLUMES, { name: 'pv-1' })?.spec?.csi?.volumeHandle).toBe('vol-1')
+    },
+  })
+})
+
+test('another body fails it, and the message shows both', async () => {
+  const run = (cluster: Cluster, signal: AbortSignal): Promise<void> => markAttached(cluster, signal, { status: {} })
+  await expect(runScenario({ ...story, run })).rejects.toThrow(
+    /step 1: an unexpected write\n.*<any>.*\n.*"status":\{\}/,
+  )
+})
+
+test('one write too many fails it', async () => {
+  const when = (cluster: Cluster): void => cluster.add(va(), va('va-2'))
+  await expect(runScenario({ ...story, when })).rejects.toThrow(
+    /step 2: an unexpected write\n {2}expected: nothing more/,
+  )
+})
+
+test('a step that never comes fails it', async () => {
+  const when = (): void => undefined
+  await expect(runScenario({ ...story, when, timeoutMs: 50 })).rejects.toThrow('step 1: nothing more came in 50 ms')
+})

@@ -1,0 +1,224 @@
+import { isDeepStrictEqual } from 'node:util'
+import { CancelledError, scope, systemClock } from '@csi-sidecars/base'
+import { type CodeName, type DriverCall, DriverFailure, type LoggedRequest } from '@csi-sidecars/emulator'
+import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'
+
+/** A CSI call that is expected, and how the driver answers it. */
+export interface ExpectedCall {
+  readonly call: string
+  /** Fields that the request must have, compared exactly; others are not looked at. */
+  readonly request?: Readonly<Record<string, unknown>>
+  /** Without `reply` and `fail` the driver answers by itself. */
+  readonly reply?: object
+  readonly fail?: readonly [CodeName, string]
+}
+
+/** A write to the API that is expected: `PATCH volumeattachments/va-1/status`. */
+export interface ExpectedWrite {
+  readonly write: string
+  /** The whole body; `ANY` stands for values that differ from run to run. */
+  readonly body?: unknown
+  /** What it is answered; 200 or 201 unless given. */
+  readonly code?: number
+}
+
+export type Step = ExpectedCall | ExpectedWrite
+
+export interface Scenario {
+  readonly given?: ClusterOptions
+  /** The program under test, until the signal is aborted. Runs beside `when`. */
+  readonly run: (cluster: Cluster, signal: AbortSignal) => Promise<void>
+  /** What happens then, by the hands of others. */
+  readonly when?: (cluster: Cluster) => Promise<void> | void
+  /** All calls that the driver gets and all writes that the API gets, in order; discovery of the driver left out. */
+  readonly steps: readonly Step[]
+  /** Other calls that may come at any time, such as ListVolumes. */
+  readonly ignoreCalls?: readonly string[]
+  /** Leases and events count as writes too. */
+  readonly allWrites?: boolean
+  /** Looks at the outcome. */
+  readonly check?: (cluster: Cluster) => void
+  readonly timeoutMs?: number
+}
+
+/** Stands for any value in an expected body. */
+export const ANY = Symbol('any value')
+
+/** After the last step nothing more may come for so long. */
+const QUIET_MS = 40
+const DISCOVERY = [
+  'GetPluginInfo',
+  'GetPluginCapabilities',
+  'Probe',
+  'ControllerGetCapabilities',
+  'NodeGetCapabilities',
+]
+
+/**
+ * Runs a program against a fresh cluster and holds what it does against the script. Throws at the first step that
+ * differs, naming both; a call that the script does not have is refused and fails the scenario.
+ */
+export async function runScenario(scenario: Scenario): Promise<void> {
+  await using cluster = await startCluster(scenario.given)
+  const script = new Script(scenario, cluster)
+  using run = scope()
+  const running = scenario.run(cluster, run.signal)
+  const broke = Promise.withResolvers<never>()
+  running.catch(broke.reject)
+  try {
+    await Promise.race([broke.promise, happen(scenario, cluster, script)])
+  } finally {
+    run.abort(new CancelledError('the scenario is over'))
+    await running.catch(() => undefined)
+    script.close()
+  }
+  // What the program still did on its way out counts too.
+  script.throwIfBroken()
+  scenario.check?.(cluster)
+}
+
+async function happen(scenario: Scenario, cluster: Cluster, script: Script): Promise<void> {
+  await scenario.when?.(cluster)
+  const { timeoutMs = 5_000 } = scenario
+  const cancel = systemClock.schedule(timeoutMs, () => script.giveUp(timeoutMs))
+  try {
+    await script.done
+  } finally {
+    cancel()
+  }
+  await systemClock.sleep(QUIET_MS)
+  script.throwIfBroken()
+}
+
+/** The steps, and how far they have come. */
+class Script {
+  readonly #steps: readonly Step[]
+  readonly #seen: string[] = []
+  readonly #finished = Promise.withResolvers<void>()
+  readonly #leave: (() => void)[] = []
+  readonly #ignored: ReadonlySet<string>
+  readonly #started = new WeakSet<DriverCall>()
+  #next = 0
+  #broken: Error | undefined
+
+  constructor(scenario: Scenario, cluster: Cluster) {
+    this.#steps = scenario.steps
+    this.#ignored = new Set([...DISCOVERY, ...(scenario.ignoreCalls ?? [])])
+    // Rejections are also seen by throwIfBroken, so nobody has to be waiting at the time.
+    this.#finished.promise.catch(() => undefined)
+    const counts = (request: LoggedRequest): boolean =>
+      ['POST', 'PUT', 'PATCH', 'DELETE'].includes(request.method) &&
+      (scenario.allWrites === true || !['leases', 'events'].includes(request.resource))
+    this.#leave.push(cluster.api.requests.subscribe((request) => counts(request) && this.#wrote(request)))
+    this.#leave.push(cluster.driver.log.subscribe((call) => this.#called(cluster, call)))
+    if (this.#steps.length === 0) this.#finished.resolve()
+  }
+
+  /** Resolves when every step has happened; rejects when another one did. */
+  get done(): Promise<void> {
+    return this.#finished.promise
+  }
+
+  /** Looks no more, and lets go of whoever waits for the end. */
+  close(): void {
+    for (const leave of this.#leave.splice(0)) leave()
+    this.#finished.resolve()
+  }
+
+  giveUp(ms: number): void {
+    this.#fail(`nothing more came in ${ms} ms`, 'nothing')
+  }
+
+  throwIfBroken(): void {
+    if (this.#broken !== undefined) throw this.#broken
+  }
+
+  #called(cluster: Cluster, call: DriverCall): void {
+    if (this.#started.has(call) || this.#ignored.has(call.method)) return
+    this.#started.add(call)
+    const step = this.#steps[this.#next]
+    const said = `call ${call.method} ${show(call.request)}`
+    if (
+      step === undefined ||
+      !('call' in step) ||
+      step.call !== call.method ||
+      !hasFields(call.request, step.request)
+    ) {
+      cluster.driver.script(call.method, () => {
+        throw new DriverFailure('UNIMPLEMENTED', 'the scenario does not expect this call')
+      })
+      this.#fail('an unexpected call', said)
+      return
+    }
+    const { reply, fail } = step
+    const answer = (): object => {
+      if (fail !== undefined) throw new DriverFailure(...fail)
+      return reply ?? {}
+    }
+    cluster.driver.script(call.method, reply === undefined && fail === undefined ? undefined : answer)
+    this.#advance(said)
+  }
+
+  #wrote(request: LoggedRequest): void {
+    const step = this.#steps[this.#next]
+    const said = `write ${request.method} ${pathOf(request)} -> ${request.code} ${show(request.body)}`
+    const expected = step !== undefined && 'write' in step && step.write === `${request.method} ${pathOf(request)}`
+    if (!expected || !answered(request.code, step.code) || !sameBody(request.body, step.body)) {
+      this.#fail('an unexpected write', said)
+    } else this.#advance(said)
+  }
+
+  #advance(said: string): void {
+    this.#seen.push(said)
+    this.#next += 1
+    if (this.#next === this.#steps.length) this.#finished.resolve()
+  }
+
+  #fail(what: string, got: string): void {
+    if (this.#broken !== undefined) return
+    const step = this.#steps[this.#next]
+    const lines = [
+      `step ${this.#next + 1}: ${what}`,
+      `  expected: ${step === undefined ? 'nothing more' : show(step)}`,
+      `  got:      ${got}`,
+      ...this.#seen.map((each, index) => `  after ${index + 1}: ${each}`),
+    ]
+    this.#broken = new Error(lines.join('\n'))
+    this.#finished.reject(this.#broken)
+  }
+}
+
+function pathOf({ resource, namespace, name }: LoggedRequest): string {
+  const [plural, subresource] = resource.split('/')
+  return [plural, namespace, name, subresource].filter((part) => part !== undefined).join('/')
+}
+
+function answered(code: number, expected: number | undefined): boolean {
+  return expected === undefined ? code === 200 || code === 201 : code === expected
+}
+
+function hasFields(
+  request: Readonly<Record<string, unknown>>,
+  fields: Readonly<Record<string, unknown>> = {},
+): boolean {
+  return Object.entries(fields).every(([key, value]) => isDeepStrictEqual(request[key], value))
+}
+
+function sameBody(body: unknown, expected: unknown): boolean {
+  if (expected === undefined || expected === ANY) return true
+  if (typeof expected !== 'object' || expected === null) return body === expected
+  if (typeof body !== 'object' || body === null || Array.isArray(body) !== Array.isArray(expected)) return false
+  const keys = new Set([...Object.keys(body), ...Object.keys(expected)])
+  return [...keys].every((key) => Object.hasOwn(body, key) && sameField(body, expected, key))
+}
+
+function sameField(body: object, expected: object, key: string): boolean {
+  return Object.hasOwn(expected, key) && sameBody(Reflect.get(body, key), Reflect.get(expected, key) ?? null)
+}
+
+function show(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) => {
+    if (typeof inner === 'bigint') return String(inner)
+    return inner === ANY ? '<any>' : inner
+  })
+}

@@ -1,0 +1,141 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { Delays } from './delays.ts'
+
+function make(): { clock: FakeClock; delays: Delays; due: string[] } {
+  const clock = new FakeClock()
+  const due: string[] = []
+  return { clock, due, delays: new Delays(clock, (key) => due.push(`${key}@${clock.monotonic()}`)) }
+}
+
+describe('delays', () => {
+  test('tell of each key when it is due', async () => {
+    const { clock, delays, due } = make()
+    delays.add('late', 300)
+    delays.add('early', 100)
+    await clock.advance(1000)
+    expect(due).toEqual(['early@100', 'late@300'])
+    expect([delays.size, clock.pending]).toEqual([0, 0])
+  })
+
+  test.each([
+    ['earlier', 100, ['a@100', 'b@200']],
+    ['later', 900, ['b@200', 'a@300']],
+  ])('of two times for one key keep the earlier, when the second one is %s', async (_, second, expected) => {
+    const { clock, delays, due } = make()
+    delays.add('a', 300)
+    delays.add('b', 200)
+    delays.add('a', second)
+    expect(delays.size).toBe(2)
+    await clock.advance(1000)
+    expect(due).toEqual(expected)
+  })
+
+  test('forget a key that is removed', async () => {
+    const { clock, delays, due } = make()
+    for (const [key, ms] of [
+      ['first', 100],
+      ['middle', 200],
+      ['last', 300],
+    ] as const)
+      delays.add(key, ms)
+    delays.remove('first')
+    delays.remove('unknown')
+    expect([delays.dueIn('first'), clock.nextIn]).toEqual([undefined, 200])
+    delays.remove('last')
+    await clock.advance(1000)
+    expect(due).toEqual(['middle@200'])
+  })
+
+  test('can be added again once a key was due or removed', async () => {
+    const { clock, delays, due } = make()
+    delays.add('a', 100)
+    await clock.advance(100)
+    delays.add('a', 100)
+    delays.remove('a')
+    delays.add('a', 50)
+    await clock.advance(100)
+    expect(due).toEqual(['a@100', 'a@150'])
+  })
+
+  test('tell how long a key still waits', async () => {
+    const { clock, delays } = make()
+    delays.add('a', 300)
+    await clock.advance(100)
+    expect([delays.dueIn('a'), delays.dueIn('b')]).toEqual([200, undefined])
+  })
+
+  test('let a key be planned again while it is told of', async () => {
+    const clock = new FakeClock()
+    const times: number[] = []
+    const delays = new Delays(clock, (key) => {
+      times.push(clock.monotonic())
+      if (times.length < 3) delays.add(key, 100)
+    })
+    delays.add('a', 100)
+    await clock.advance(1000)
+    expect(times).toEqual([100, 200, 300])
+    expect(clock.pending).toBe(0)
+  })
+
+  test('keep one timer for thousands of keys, and none when all are gone', async () => {
+    const { clock, delays, due } = make()
+    for (let key = 0; key < 5000; key += 1) {
+      delays.add(`${key}`, 10_000 - key)
+      expect(clock.pending).toBe(1)
+    }
+    await clock.advance(7500)
+    expect([due.length, delays.size, clock.pending]).toEqual([2500, 2500, 1])
+    delays.clear()
+    expect([delays.size, delays.dueIn('0'), clock.pending]).toEqual([0, undefined, 0])
+    await clock.advance(10_000)
+    expect(due).toHaveLength(2500)
+  })
+
+  test('tell of everything at once after a freeze', async () => {
+    const { clock, delays, due } = make()
+    delays.add('b', 200)
+    delays.add('a', 100)
+    await clock.freeze(60_000)
+    expect(due).toEqual(['a@60000', 'b@60000'])
+  })
+
+  test('tell of each key at the earliest of its times, whatever comes between', async () => {
+    const step = fc.record({
+      key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+      ms: fc.integer({ min: 1, max: 100 }),
+      remove: fc.boolean(),
+      pause: fc.nat(30),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+        const { clock, delays, due } = make()
+        const planned = new Map<string, number>()
+        const expected: string[] = []
+        const pass = async (ms: number): Promise<void> => {
+          await clock.advance(ms)
+          const over = [...planned].filter(([, at]) => at <= clock.monotonic())
+          for (const [key, at] of over) {
+            planned.delete(key)
+            expected.push(`${key}@${at}`)
+          }
+        }
+        for (const { key, ms, remove, pause } of steps) {
+          if (remove) {
+            delays.remove(key)
+            planned.delete(key)
+          } else {
+            delays.add(key, ms)
+            planned.set(key, Math.min(planned.get(key) ?? Number.POSITIVE_INFINITY, clock.monotonic() + ms))
+          }
+          await pass(pause)
+          expect([delays.size, clock.pending]).toEqual([planned.size, Math.min(planned.size, 1)])
+        }
+        await pass(1000)
+        expect([...due].sort()).toEqual([...expected].sort())
+      }),
+      { numRuns: 30 },
+    )
+  })
+})

@@ -1,0 +1,6 @@
+export { type GroupLimit, type LaneOptions, Lanes, type Placement } from './lanes.ts'
+export { FifoLine, type Line } from './line.ts'
+export { QueueMetrics, type QueueObserver } from './metrics.ts'
+export { Queue } from './queue.ts'
+export { maxOf, overallBucket, perKeyExponential, type RateLimiter } from './rate-limiters.ts'
+export { WorkQueue } from './work-queue.ts'

@@ -1,0 +1,187 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { Lanes, type Placement } from './lanes.ts'
+
+const LIMITS = [
+  { group: 'volume-1', max: 1 },
+  { group: 'volume-2', max: 1 },
+  { group: 'node-1', max: 2 },
+  { group: 'node-2', max: 3 },
+]
+
+/** What Lanes promises, written down plainly: look at every waiting key, start the earliest that may. */
+class PlainLanes {
+  readonly #workers: number
+  readonly #reserved: readonly number[]
+  readonly #placements: ReadonlyMap<string, Placement>
+  /** In the order in which they came into their lane. */
+  waiting: { key: string; lane: number }[] = []
+  readonly working = new Map<string, Placement>()
+  #picks = 0
+
+  constructor(workers: number, reserved: readonly number[], placements: ReadonlyMap<string, Placement>) {
+    this.#workers = workers
+    this.#reserved = reserved
+    this.#placements = placements
+  }
+
+  placeOf(key: string): Placement {
+    return this.#placements.get(key) ?? { lane: 0, limits: [] }
+  }
+
+  push(key: string): void {
+    this.waiting.push({ key, lane: this.placeOf(key).lane })
+  }
+
+  touch(key: string): void {
+    const entry = this.waiting.find((each) => each.key === key)
+    if (entry === undefined || entry.lane === this.placeOf(key).lane) return
+    this.waiting = this.waiting.filter((each) => each !== entry)
+    this.push(key)
+  }
+
+  inWork(lane: number): number {
+    return [...this.working.values()].filter((placement) => placement.lane === lane).length
+  }
+
+  inGroup(group: string): number {
+    return [...this.working.values()].filter(({ limits }) => limits.some((limit) => limit.group === group)).length
+  }
+
+  take(): string | undefined {
+    const lanes = [...this.#reserved.keys()]
+    const order = this.#picks % 4 === 3 ? [...lanes.slice(1), ...lanes.slice(0, 1)] : lanes
+    for (const lane of order) {
+      const kept = lanes
+        .filter((other) => other !== lane)
+        .reduce((sum, other) => sum + Math.max(0, (this.#reserved[other] ?? 0) - this.inWork(other)), 0)
+      if (this.#workers - this.working.size <= kept) continue
+      const entry = this.waiting.find(
+        ({ key, lane: at }) =>
+          at === lane && this.placeOf(key).limits.every(({ group, max }) => this.inGroup(group) < max),
+      )
+      if (entry === undefined) continue
+      this.waiting = this.waiting.filter((each) => each !== entry)
+      this.working.set(entry.key, this.placeOf(entry.key))
+      this.#picks += 1
+      return entry.key
+    }
+    return undefined
+  }
+}
+
+const key = fc.nat(11).map((number) => `key-${number}`)
+const placement = fc.record({ lane: fc.nat(2), limits: fc.subarray(LIMITS) })
+const step = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('add' as const), key }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('place' as const), key, placement }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('take' as const) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('release' as const), pick: fc.nat() }) },
+)
+const reserved = fc.tuple(fc.nat(2), fc.nat(2), fc.nat(2))
+const world = fc.record({
+  reserved,
+  /** Workers beyond those that any lane could find reserved for the others. */
+  more: fc.integer({ min: 1, max: 3 }),
+  placements: fc.dictionary(key, placement),
+  steps: fc.array(step, { maxLength: 120 }),
+})
+
+function build(drawn: typeof world extends fc.Arbitrary<infer World> ? World : never): {
+  workers: number
+  placements: Map<string, Placement>
+  lanes: Lanes
+} {
+  const workers = drawn.reserved.reduce((sum, each) => sum + each, 0) + drawn.more
+  const placements = new Map(Object.entries(drawn.placements))
+  const lanes = new Lanes({
+    workers,
+    lanes: drawn.reserved.map((each) => ({ reserved: each })),
+    place: (each) => placements.get(each) ?? { lane: 0, limits: [] },
+  })
+  return { workers, placements, lanes }
+}
+
+describe('lanes', () => {
+  test('start the very keys that a plain search would start', () => {
+    fc.assert(
+      fc.property(world, (drawn) => {
+        const { workers, placements, lanes } = build(drawn)
+        const plain = new PlainLanes(workers, drawn.reserved, placements)
+        const release = (each: string): void => {
+          lanes.release(each)
+          plain.working.delete(each)
+        }
+        for (const each of drawn.steps) {
+          if (each.do === 'add' || each.do === 'place') {
+            if (each.do === 'place') placements.set(each.key, each.placement)
+            const waits = plain.waiting.some((entry) => entry.key === each.key)
+            if (waits) {
+              lanes.touch(each.key)
+              plain.touch(each.key)
+            } else if (each.do === 'add' && !plain.working.has(each.key)) {
+              lanes.push(each.key)
+              plain.push(each.key)
+            }
+          } else if (each.do === 'take') {
+            expect(lanes.take()).toBe(plain.take())
+          } else {
+            const [picked] = [...plain.working.keys()].slice(each.pick % Math.max(plain.working.size, 1))
+            if (picked !== undefined) release(picked)
+          }
+          expect(lanes.length).toBe(plain.waiting.length)
+          for (const { group, max } of LIMITS) expect(plain.inGroup(group)).toBeLessThanOrEqual(max)
+          for (const [lane, own] of drawn.reserved.entries()) {
+            const others = plain.working.size - plain.inWork(lane)
+            expect(others).toBeLessThanOrEqual(workers - own)
+          }
+        }
+        while (plain.waiting.length > 0) {
+          for (let next = plain.take(); next !== undefined; next = plain.take()) expect(lanes.take()).toBe(next)
+          expect(lanes.take()).toBeUndefined()
+          for (const each of plain.working.keys()) release(each)
+        }
+        expect(lanes.length).toBe(0)
+      }),
+      { numRuns: 400 },
+    )
+  })
+
+  test('lose no key and let none wait for ever, even when nobody tells them that a place has changed', () => {
+    fc.assert(
+      fc.property(world, (drawn) => {
+        const { workers, placements, lanes } = build(drawn)
+        const waiting = new Set<string>()
+        const working = new Set<string>()
+        const take = (): string | undefined => {
+          const taken = lanes.take()
+          if (taken === undefined) return undefined
+          expect(waiting.delete(taken)).toBe(true)
+          working.add(taken)
+          expect(working.size).toBeLessThanOrEqual(workers)
+          return taken
+        }
+        const release = (each: string): void => {
+          working.delete(each)
+          lanes.release(each)
+        }
+        for (const each of drawn.steps) {
+          if (each.do === 'place') placements.set(each.key, each.placement)
+          else if (each.do === 'take') take()
+          else if (each.do === 'release') {
+            const [picked] = [...working].slice(each.pick % Math.max(working.size, 1))
+            if (picked !== undefined) release(picked)
+          } else if (!waiting.has(each.key) && !working.has(each.key)) {
+            waiting.add(each.key)
+            lanes.push(each.key)
+          }
+          expect(lanes.length).toBe(waiting.size)
+        }
+        do for (const each of [...working]) release(each)
+        while (take() !== undefined)
+        expect([[...waiting], lanes.length]).toEqual([[], 0])
+      }),
+      { numRuns: 400 },
+    )
+  })
+})

@@ -1,0 +1,275 @@
+import { InvariantError } from '@csi-sidecars/base'
+import { describe, expect, test } from '@jest/globals'
+import { type GroupLimit, Lanes, type Placement } from './lanes.ts'
+
+const ATTACH = 0
+const DETACH = 1
+
+interface Setup {
+  readonly lanes: Lanes
+  /** Says where a key belongs from now on. A key that was never placed is found by its first letter, in no group. */
+  place(key: string, lane: number, ...limits: readonly GroupLimit[]): void
+  push(...keys: readonly string[]): void
+  /** Starts as many keys as may be started. */
+  takeAll(): string[]
+  release(...keys: readonly string[]): void
+}
+
+function make(workers: number, reserved: readonly number[]): Setup {
+  const placements = new Map<string, Placement>()
+  const byLetter = (key: string): Placement => ({ lane: key.startsWith('a') ? ATTACH : DETACH, limits: [] })
+  const lanes = new Lanes({
+    workers,
+    lanes: reserved.map((each) => ({ reserved: each })),
+    place: (key) => placements.get(key) ?? byLetter(key),
+  })
+  return {
+    lanes,
+    place: (key, lane, ...limits) => void placements.set(key, { lane, limits }),
+    push(...keys) {
+      for (const key of keys) lanes.push(key)
+    },
+    takeAll() {
+      const taken: string[] = []
+      for (let key = lanes.take(); key !== undefined; key = lanes.take()) taken.push(key)
+      return taken
+    },
+    release(...keys) {
+      for (const key of keys) lanes.release(key)
+    },
+  }
+}
+
+const numbered = (letter: string, count: number): string[] => Array.from({ length: count }, (_, n) => `${letter}${n}`)
+const one = (group: string): GroupLimit => ({ group, max: 1 })
+
+describe('a lane', () => {
+  test('may use every worker that the others have not reserved', () => {
+    const { lanes, push, takeAll } = make(10, [3, 1])
+    push(...numbered('d', 20))
+    expect(takeAll()).toEqual(numbered('d', 7))
+    expect(lanes.length).toBe(13)
+    push(...numbered('a', 20))
+    expect(takeAll()).toEqual(numbered('a', 3))
+  })
+
+  test('gives back what it borrowed before it starts anything new', () => {
+    const { push, takeAll, release } = make(4, [2, 0])
+    push('d0', 'd1', 'd2', 'd3')
+    expect(takeAll()).toEqual(['d0', 'd1'])
+    push('a0')
+    expect(takeAll()).toEqual(['a0'])
+    release('d0')
+    expect(takeAll()).toEqual(['d2'])
+    release('a0')
+    expect(takeAll()).toEqual([])
+  })
+
+  test('that hangs does not starve the preferred one: twenty attaches pass a thousand detaches', () => {
+    const { push, lanes, takeAll, release } = make(10, [3, 0])
+    push(...numbered('d', 1000))
+    expect(takeAll()).toHaveLength(7)
+    const attached: string[] = []
+    for (const key of numbered('a', 20)) {
+      push(key)
+      attached.push(...takeAll())
+      release(key)
+    }
+    expect(attached).toEqual(numbered('a', 20))
+    expect(lanes.length).toBe(993)
+  })
+
+  test('that is not preferred gets every fourth pick while both wait', () => {
+    const { push, lanes, release } = make(1, [0, 0])
+    push(...numbered('d', 10), ...numbered('a', 10))
+    const picks: string[] = []
+    for (let pick = 0; pick < 12; pick += 1) {
+      const key = lanes.take() ?? ''
+      picks.push(key)
+      release(key)
+    }
+    expect(picks.join(' ')).toBe('a0 a1 a2 d0 a3 a4 a5 d1 a6 a7 a8 d2')
+  })
+
+  test('gets its own keys in the order in which they came', () => {
+    const { push, takeAll } = make(10, [0, 0])
+    push('d2', 'd0', 'd1')
+    expect(takeAll()).toEqual(['d2', 'd0', 'd1'])
+  })
+
+  test('can have any number of others beside it', () => {
+    const { place, push, takeAll } = make(5, [1, 1, 1])
+    for (const [lane, letter] of ['a', 'd', 'x'].entries()) {
+      for (const key of numbered(letter, 9)) place(key, lane)
+    }
+    push(...numbered('x', 9))
+    expect(takeAll()).toEqual(['x0', 'x1', 'x2'])
+    push(...numbered('d', 9), ...numbered('a', 9))
+    expect(takeAll()).toEqual(['d0', 'a0'])
+  })
+
+  test.each([
+    [1, [1, 0]],
+    [4, [2, 2, 0]],
+    [2, [0, 2]],
+  ])('of %d workers with %j reserved would never get one, which is refused', (workers, reserved) => {
+    expect(() => make(workers, reserved)).toThrow(InvariantError)
+  })
+
+  test('without any worker is never worked on', () => {
+    const { push, lanes, takeAll } = make(0, [1, 0])
+    push('a0', 'd0')
+    expect([takeAll(), lanes.length]).toEqual([[], 2])
+  })
+})
+
+describe('a group', () => {
+  test('never has more keys in work than its limit, and holds up nobody else', () => {
+    const { place, push, takeAll, lanes } = make(10, [0, 0])
+    for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, { group: 'node-1', max: 2 })
+    push('a0', 'a1', 'a2', 'a3', 'd0')
+    expect(takeAll()).toEqual(['a0', 'a1', 'a3', 'd0'])
+    expect(lanes.length).toBe(1)
+  })
+
+  test('lets the keys that wait for it go on in the order in which they came, before fresh ones', () => {
+    const { place, push, takeAll, release, lanes } = make(2, [0, 0])
+    for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
+    push('a0', 'a1', 'a2')
+    expect(takeAll()).toEqual(['a0'])
+    push('a3', 'a4')
+    expect(lanes.take()).toBe('a3')
+    release('a0', 'a3')
+    expect(takeAll()).toEqual(['a1', 'a4'])
+    release('a4', 'a1')
+    expect(takeAll()).toEqual(['a2'])
+  })
+
+  test('is one of several that a key may be in: it waits until all have room', () => {
+    const { place, push, takeAll, release } = make(10, [0, 0])
+    place('a0', ATTACH, one('volume'))
+    place('a1', ATTACH, one('node'))
+    place('a2', ATTACH, one('volume'), one('node'))
+    push('a0', 'a1', 'a2')
+    expect(takeAll()).toEqual(['a0', 'a1'])
+    release('a0')
+    expect(takeAll()).toEqual([])
+    release('a1')
+    expect(takeAll()).toEqual(['a2'])
+  })
+
+  test('with room lets on the next key when the first has another reason to wait', () => {
+    const { place, push, takeAll, release } = make(10, [0, 0])
+    place('a0', ATTACH, one('volume'))
+    place('a1', ATTACH, one('node'))
+    place('a2', ATTACH, one('volume'), one('node'))
+    place('a3', ATTACH, one('volume'))
+    push('a0', 'a1', 'a2', 'a3')
+    expect(takeAll()).toEqual(['a0', 'a1'])
+    release('a0')
+    expect(takeAll()).toEqual(['a3'])
+  })
+
+  test('lets a key of the preferred lane pass one of a lane that has no worker', () => {
+    const { place, push, takeAll, release } = make(3, [1, 0])
+    for (const key of ['a0', 'd2', 'a1']) place(key, key === 'd2' ? DETACH : ATTACH, one('volume'))
+    push('d0', 'd1', 'a0')
+    expect(takeAll().sort()).toEqual(['a0', 'd0', 'd1'])
+    push('d2', 'a1')
+    expect(takeAll()).toEqual([])
+    release('a0')
+    expect(takeAll()).toEqual(['a1'])
+    release('a1', 'd0')
+    expect(takeAll()).toEqual(['d2'])
+  })
+
+  test('is forgotten when no key of it is left, its limit too', () => {
+    const { place, push, takeAll, release } = make(10, [0, 0])
+    for (const key of ['a0', 'a1']) place(key, ATTACH, one('node'))
+    push('a0', 'a1')
+    expect(takeAll()).toEqual(['a0'])
+    release('a0')
+    expect(takeAll()).toEqual(['a1'])
+    release('a1')
+    for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, { group: 'node', max: 2 })
+    push('a0', 'a1', 'a2')
+    expect(takeAll()).toEqual(['a0', 'a1'])
+  })
+})
+
+describe('a key whose place changes', () => {
+  test('goes to the end of its new lane when it is touched', () => {
+    const { place, push, lanes, takeAll } = make(10, [0, 0])
+    push('a0', 'a1', 'd0')
+    place('a0', DETACH)
+    lanes.touch('a0')
+    expect(lanes.length).toBe(3)
+    expect(takeAll()).toEqual(['a1', 'd0', 'a0'])
+  })
+
+  test('starts at once in a lane that was already passed by', () => {
+    const { place, push, takeAll } = make(4, [0, 0])
+    push('d0')
+    place('d0', ATTACH)
+    expect(takeAll()).toEqual(['d0'])
+  })
+
+  test('gives its place behind a group to the next one', () => {
+    const { place, push, lanes, takeAll, release } = make(10, [0, 0])
+    for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
+    push('a0', 'a1', 'a2')
+    takeAll()
+    place('a1', DETACH, one('volume'))
+    lanes.touch('a1')
+    release('a0')
+    expect(takeAll()).toEqual(['a2'])
+    release('a2')
+    expect(takeAll()).toEqual(['a1'])
+  })
+
+  test('starts at once when it has left the full group behind which it waited', () => {
+    const { place, push, lanes, takeAll } = make(10, [0, 0])
+    for (const key of ['a0', 'a1']) place(key, ATTACH, one('volume'))
+    push('a0', 'a1')
+    expect(takeAll()).toEqual(['a0'])
+    place('a1', ATTACH, one('another'))
+    lanes.touch('a1')
+    expect(takeAll()).toEqual(['a1'])
+  })
+
+  test('leaves the room in its former group to those that wait there', () => {
+    const { place, push, takeAll, release } = make(10, [0, 0])
+    for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
+    push('a0', 'a1', 'a2')
+    expect(takeAll()).toEqual(['a0'])
+    release('a0')
+    place('a1', ATTACH)
+    expect(takeAll()).toEqual(['a1', 'a2'])
+  })
+
+  test('counts where it was started until it is released', () => {
+    const { place, push, lanes, takeAll, release } = make(4, [2, 0])
+    push('d0', 'd1', 'd2')
+    expect(takeAll()).toEqual(['d0', 'd1'])
+    place('d0', ATTACH)
+    lanes.touch('d0')
+    expect(takeAll()).toEqual([])
+    release('d0')
+    expect(takeAll()).toEqual(['d2'])
+  })
+})
+
+test('keys that are not in work cannot be released, and unknown ones can be touched', () => {
+  const { lanes, push } = make(1, [0, 0])
+  push('a0')
+  lanes.touch('unknown')
+  expect(() => lanes.release('a0')).toThrow(InvariantError)
+  expect(() => lanes.release('unknown')).toThrow(InvariantError)
+  expect(lanes.length).toBe(1)
+})
+
+test('a lane that does not exist is a mistake', () => {
+  const { lanes, place } = make(1, [0, 0])
+  place('a0', 2)
+  expect(() => lanes.push('a0')).toThrow(InvariantError)
+})

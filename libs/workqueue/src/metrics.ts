@@ -1,0 +1,130 @@
+import type { Clock } from '@csi-sidecars/base'
+import {
+  type Counter,
+  type Gauge,
+  type Histogram,
+  type Metrics,
+  WORKQUEUE_ADDS_TOTAL,
+  WORKQUEUE_DEPTH,
+  WORKQUEUE_LONGEST_RUNNING_PROCESSOR_SECONDS,
+  WORKQUEUE_QUEUE_DURATION_SECONDS,
+  WORKQUEUE_RETRIES_TOTAL,
+  WORKQUEUE_UNFINISHED_WORK_SECONDS,
+  WORKQUEUE_WORK_DURATION_SECONDS,
+} from '@csi-sidecars/telemetry'
+
+/** Told what happens to the keys of one queue. */
+export interface QueueObserver {
+  added(key: string): void
+  started(key: string): void
+  ended(key: string): void
+  retried(): void
+  /** The queue is shut and no key is in work: what it still holds, nobody may ever take. Can be told more than once. */
+  retired(): void
+}
+
+export const unobserved: QueueObserver = { added() {}, started() {}, ended() {}, retried() {}, retired() {} }
+
+type Label = (typeof WORKQUEUE_DEPTH.labels)[number]
+
+/** What one queue holds, with the time since when. A key in work that was added again is in both. */
+interface Track {
+  readonly waitingSince: Map<string, number>
+  readonly workingSince: Map<string, number>
+}
+
+/**
+ * The `workqueue_*` families. Made once a process; each queue gets its observer from `observe`.
+ * Two queues may share a name: their numbers add up in one series.
+ */
+export class QueueMetrics {
+  readonly #clock: Clock
+  readonly #tracks = new Map<string, Set<Track>>()
+  readonly #adds: Counter<Label>
+  readonly #retries: Counter<Label>
+  readonly #queueDuration: Histogram<Label>
+  readonly #workDuration: Histogram<Label>
+  readonly #depth: Gauge<Label>
+  readonly #unfinished: Gauge<Label>
+  readonly #longestRunning: Gauge<Label>
+
+  constructor(metrics: Metrics, clock: Clock) {
+    this.#clock = clock
+    this.#adds = metrics.counter(WORKQUEUE_ADDS_TOTAL)
+    this.#retries = metrics.counter(WORKQUEUE_RETRIES_TOTAL)
+    this.#depth = metrics.gauge(WORKQUEUE_DEPTH)
+    this.#unfinished = metrics.gauge(WORKQUEUE_UNFINISHED_WORK_SECONDS)
+    this.#longestRunning = metrics.gauge(WORKQUEUE_LONGEST_RUNNING_PROCESSOR_SECONDS)
+    this.#queueDuration = metrics.histogram(WORKQUEUE_QUEUE_DURATION_SECONDS)
+    this.#workDuration = metrics.histogram(WORKQUEUE_WORK_DURATION_SECONDS)
+    metrics.onCollect(() => this.#collect())
+  }
+
+  /** Shows the series of queues that are made later, by a standby only once it leads. */
+  declare(...names: readonly string[]): void {
+    for (const name of names) this.#tracksOf(name)
+  }
+
+  /** An observer for one queue of that name. */
+  observe(name: string): QueueObserver {
+    const track: Track = { waitingSince: new Map(), workingSince: new Map() }
+    const tracks = this.#tracksOf(name).add(track)
+    const labels = { name }
+    const now = (): number => this.#clock.monotonic()
+    return {
+      added: (key) => {
+        this.#adds.inc(labels)
+        track.waitingSince.set(key, now())
+      },
+      started: (key) => {
+        this.#queueDuration.observe(labels, takeSeconds(track.waitingSince, key, now()))
+        track.workingSince.set(key, now())
+      },
+      ended: (key) => this.#workDuration.observe(labels, takeSeconds(track.workingSince, key, now())),
+      retried: () => this.#retries.inc(labels),
+      retired: () => void tracks.delete(track),
+    }
+  }
+
+  /** The queues of a name; its series exist from the first mention on. */
+  #tracksOf(name: string): Set<Track> {
+    const present = this.#tracks.get(name)
+    if (present !== undefined) return present
+    const tracks = new Set<Track>()
+    this.#tracks.set(name, tracks)
+    const labels = { name }
+    this.#adds.inc(labels, 0)
+    this.#retries.inc(labels, 0)
+    this.#queueDuration.zero(labels)
+    this.#workDuration.zero(labels)
+    return tracks
+  }
+
+  /** Of a name all of whose queues are gone the series stay, at 0. */
+  #collect(): void {
+    const now = this.#clock.monotonic()
+    for (const [name, tracks] of this.#tracks) {
+      let depth = 0
+      let unfinished = 0
+      let longest = 0
+      for (const { waitingSince, workingSince } of tracks) {
+        depth += waitingSince.size
+        for (const since of workingSince.values()) {
+          const age = (now - since) / 1000
+          unfinished += age
+          longest = Math.max(longest, age)
+        }
+      }
+      this.#depth.set({ name }, depth)
+      this.#unfinished.set({ name }, unfinished)
+      this.#longestRunning.set({ name }, longest)
+    }
+  }
+}
+
+/** The seconds for which the key has stood in the map, which it leaves. */
+function takeSeconds(sinceByKey: Map<string, number>, key: string, now: number): number {
+  const since = sinceByKey.get(key) ?? now
+  sinceByKey.delete(key)
+  return (now - since) / 1000
+}

@@ -1,0 +1,321 @@
+import { getEventListeners } from 'node:events'
+import { FakeClock, InvariantError } from '@csi-sidecars/base'
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import type { Line } from './line.ts'
+import { Queue } from './queue.ts'
+
+const reason = new Error('shutting down')
+const settle = (): Promise<void> => new FakeClock().settle()
+
+/** What the queue hands out right now, until it has nothing more; undefined at the end means that it is shut down. */
+async function takeAll(queue: Queue): Promise<(string | undefined)[]> {
+  const taken: (string | undefined)[] = []
+  for (;;) {
+    const stop = new AbortController()
+    const next = queue.get(stop.signal)
+    const nothing = Symbol('nothing')
+    const key = await Promise.race([next, settle().then(() => nothing)])
+    if (typeof key === 'symbol') {
+      stop.abort(reason)
+      await expect(next).rejects.toBe(reason)
+      return taken
+    }
+    taken.push(key)
+    if (key === undefined) return taken
+  }
+}
+
+describe('a queue', () => {
+  test('hands out keys in the order in which they were added', async () => {
+    const queue = new Queue()
+    for (const key of ['b', 'a', 'c']) queue.add(key)
+    expect(queue.length).toBe(3)
+    expect(await takeAll(queue)).toEqual(['b', 'a', 'c'])
+    expect([queue.length, queue.inWork]).toEqual([0, 3])
+  })
+
+  test('hands out a key once, however often it was added before', async () => {
+    const queue = new Queue()
+    for (const key of ['a', 'b', 'a', 'a']) queue.add(key)
+    expect(await takeAll(queue)).toEqual(['a', 'b'])
+  })
+
+  test('hands out a key that is added while in work once more, and only after it is done', async () => {
+    const queue = new Queue()
+    queue.add('a')
+    await takeAll(queue)
+    queue.add('a')
+    queue.add('a')
+    queue.add('b')
+    expect([queue.length, await takeAll(queue)]).toEqual([1, ['b']])
+    queue.done('a')
+    expect(await takeAll(queue)).toEqual(['a'])
+    queue.done('a')
+    expect(await takeAll(queue)).toEqual([])
+    expect([queue.length, queue.inWork]).toEqual([0, 1])
+  })
+
+  test('serves those that wait in the order in which they came', async () => {
+    const queue = new Queue()
+    const gets = [queue.get(), queue.get(), queue.get()]
+    for (const key of ['a', 'b', 'c']) queue.add(key)
+    expect(await Promise.all(gets)).toEqual(['a', 'b', 'c'])
+  })
+
+  test('refuses the end of work that was never begun', () => {
+    const queue = new Queue()
+    queue.add('a')
+    expect(() => queue.done('a')).toThrow(InvariantError)
+  })
+
+  test('tells its line that a waiting key was added again, and nothing of one that is in work', async () => {
+    const calls: string[] = []
+    let keys: string[] = []
+    const line: Line = {
+      length: 0,
+      push(key) {
+        calls.push(`push ${key}`)
+        keys.push(key)
+      },
+      touch: (key) => void calls.push(`touch ${key}`),
+      take() {
+        const [first, ...others] = keys
+        keys = others
+        return first
+      },
+      release: (key) => void calls.push(`release ${key}`),
+    }
+    const queue = new Queue({ line })
+    queue.add('a')
+    queue.add('a')
+    await queue.get()
+    queue.add('a')
+    queue.add('a')
+    queue.done('a')
+    expect(calls).toEqual(['push a', 'touch a', 'release a', 'push a'])
+  })
+
+  test('hands out what a touch has made startable', async () => {
+    let open = false
+    const keys: string[] = []
+    const line: Line = {
+      length: 1,
+      push: (key) => void keys.push(key),
+      touch: () => {
+        open = true
+      },
+      take: () => (open ? keys.shift() : undefined),
+      release() {},
+    }
+    const queue = new Queue({ line })
+    const got = queue.get()
+    queue.add('a')
+    await settle()
+    queue.add('a')
+    expect(await got).toBe('a')
+  })
+})
+
+describe('a paused queue', () => {
+  test('takes keys but hands out none until it is resumed', async () => {
+    const queue = new Queue()
+    const waiting = queue.get()
+    queue.pause()
+    queue.add('a')
+    queue.add('b')
+    expect(await takeAll(queue)).toEqual([])
+    expect(queue.length).toBe(2)
+    queue.resume()
+    expect(await waiting).toBe('a')
+    expect(await takeAll(queue)).toEqual(['b'])
+  })
+
+  test('lets keys in work end', async () => {
+    const queue = new Queue()
+    queue.add('a')
+    await takeAll(queue)
+    queue.pause()
+    queue.add('a')
+    queue.done('a')
+    expect([queue.length, queue.inWork, await takeAll(queue)]).toEqual([1, 0, []])
+  })
+
+  test('can still be shut down, and is not opened again by a late resume or pause', async () => {
+    const queue = new Queue()
+    queue.add('a')
+    queue.pause()
+    queue.shutDown()
+    queue.pause()
+    queue.resume()
+    queue.add('b')
+    expect(await takeAll(queue)).toEqual(['a', undefined])
+  })
+})
+
+describe('a get that is aborted', () => {
+  test('rejects with the reason and loses no key', async () => {
+    const queue = new Queue()
+    const controller = new AbortController()
+    const aborted = queue.get(controller.signal)
+    const patient = queue.get()
+    controller.abort(reason)
+    await expect(aborted).rejects.toBe(reason)
+    queue.add('a')
+    expect(await patient).toBe('a')
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
+  })
+
+  test('takes nothing when it was aborted before', async () => {
+    const queue = new Queue()
+    queue.add('a')
+    await expect(queue.get(AbortSignal.abort(reason))).rejects.toBe(reason)
+    expect([queue.length, queue.inWork]).toEqual([1, 0])
+  })
+
+  test('leaves no listener when a key came first', async () => {
+    const queue = new Queue()
+    const controller = new AbortController()
+    const got = queue.get(controller.signal)
+    queue.add('a')
+    controller.abort(reason)
+    expect(await got).toBe('a')
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
+  })
+})
+
+describe('shutdown', () => {
+  test('hands out what waits, takes no more, and then sends the workers home', async () => {
+    const queue = new Queue()
+    queue.add('a')
+    expect(queue.isShut).toBe(false)
+    queue.shutDown()
+    queue.add('b')
+    expect(queue.isShut).toBe(true)
+    expect(await takeAll(queue)).toEqual(['a', undefined])
+  })
+
+  test('sends home all that wait', async () => {
+    const queue = new Queue()
+    const { signal } = new AbortController()
+    const gets = [queue.get(signal), queue.get()]
+    queue.shutDown()
+    expect(await Promise.all(gets)).toEqual([undefined, undefined])
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  })
+
+  test('still hands out a key that became dirty before', async () => {
+    const queue = new Queue()
+    queue.add('a')
+    await takeAll(queue)
+    queue.add('a')
+    queue.shutDown()
+    queue.done('a')
+    expect(await takeAll(queue)).toEqual(['a', undefined])
+  })
+
+  test('with drain ends when no key waits and none is in work', async () => {
+    const queue = new Queue()
+    queue.add('a')
+    queue.add('b')
+    await queue.get()
+    let drained = false
+    const drain = queue.shutDownWithDrain().then(() => {
+      drained = true
+    })
+    queue.done('a')
+    await settle()
+    expect(drained).toBe(false)
+    expect(await takeAll(queue)).toEqual(['b', undefined])
+    await settle()
+    expect(drained).toBe(false)
+    queue.done('b')
+    await drain
+    expect(drained).toBe(true)
+  })
+
+  test('with drain waits for the second run of a key as well', async () => {
+    const queue = new Queue()
+    queue.add('a')
+    await takeAll(queue)
+    queue.add('a')
+    const drain = queue.shutDownWithDrain()
+    queue.done('a')
+    expect(await takeAll(queue)).toEqual(['a', undefined])
+    queue.done('a')
+    await expect(drain).resolves.toBeUndefined()
+  })
+
+  test('with drain ends at once when there is nothing to do, and every time it is asked for', async () => {
+    const queue = new Queue()
+    await Promise.all([queue.shutDownWithDrain(), queue.shutDownWithDrain()])
+    expect(await takeAll(queue)).toEqual([undefined])
+  })
+
+  test('with drain need not be waited for', async () => {
+    const queue = new Queue()
+    queue.add('a')
+    await takeAll(queue)
+    const controller = new AbortController()
+    const drain = queue.shutDownWithDrain(controller.signal)
+    controller.abort(reason)
+    await expect(drain).rejects.toBe(reason)
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
+    queue.done('a')
+  })
+})
+
+test('whatever the order of adds, gets and ends: no key is in two workers and every add is followed by a run', async () => {
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ do: fc.constant('add' as const), key: fc.constantFrom('a', 'b', 'c', 'd') }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('get' as const) }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('done' as const), pick: fc.nat() }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('pause' as const, 'resume' as const, 'abort' as const) }) },
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      const queue = new Queue()
+      const inWork: string[] = []
+      const owed = new Set<string>()
+      let waiting = new AbortController()
+      const get = (): void => {
+        queue.get(waiting.signal).then(
+          (key) => {
+            if (key === undefined) return
+            expect(inWork).not.toContain(key)
+            expect(owed.delete(key)).toBe(true)
+            inWork.push(key)
+          },
+          () => {},
+        )
+      }
+      const end = (index: number): void => {
+        for (const key of inWork.splice(index, 1)) queue.done(key)
+      }
+      for (const each of steps) {
+        if (each.do === 'add') {
+          owed.add(each.key)
+          queue.add(each.key)
+        } else if (each.do === 'get') get()
+        else if (each.do === 'done') end(each.pick % Math.max(inWork.length, 1))
+        else if (each.do === 'abort') {
+          waiting.abort(reason)
+          waiting = new AbortController()
+        } else queue[each.do]()
+        for (let turn = 0; turn < 4; turn += 1) await Promise.resolve()
+        expect([queue.inWork, queue.length]).toEqual([
+          inWork.length,
+          [...owed].filter((key) => !inWork.includes(key)).length,
+        ])
+      }
+      queue.resume()
+      for (let round = 0; round < 20; round += 1) {
+        get()
+        end(0)
+        await Promise.resolve()
+      }
+      await settle()
+      expect([[...owed], inWork, queue.length, queue.inWork]).toEqual([[], [], 0, 0])
+    }),
+  )
+})

@@ -1,0 +1,151 @@
+import { abortable, invariant } from '@csi-sidecars/base'
+import { FifoLine, type Line } from './line.ts'
+import { type QueueObserver, unobserved } from './metrics.ts'
+
+interface Waiter {
+  readonly resolve: (key: string | undefined) => void
+  readonly forget: () => void
+}
+
+/**
+ * Hands keys to workers. Promises:
+ * - fair: keys leave in the order of their line;
+ * - stingy: a key that is added many times before it is worked on is worked on once;
+ * - exclusive: a key is never in two workers;
+ * - nothing lost: a key that is added while it is worked on is worked on once more afterwards.
+ */
+export class Queue {
+  /** Keys that need work. A key in work may stand here too: it was added again meanwhile. */
+  readonly #dirty = new Set<string>()
+  /** Keys that a worker holds: from `get` to `done`. Those that are dirty too are not in the line. */
+  readonly #processing = new Set<string>()
+  readonly #line: Line
+  readonly #observer: QueueObserver
+  readonly #waiters = new Set<Waiter>()
+  readonly #onDrained: (() => void)[] = []
+  #state: 'open' | 'paused' | 'shut' = 'open'
+
+  constructor(options: { line?: Line; observer?: QueueObserver } = {}) {
+    this.#line = options.line ?? new FifoLine()
+    this.#observer = options.observer ?? unobserved
+  }
+
+  /** Keys that wait, not those in work. */
+  get length(): number {
+    return this.#line.length
+  }
+
+  get inWork(): number {
+    return this.#processing.size
+  }
+
+  isInWork(key: string): boolean {
+    return this.#processing.has(key)
+  }
+
+  /** No key is taken any more: from `shutDown` on. */
+  get isShut(): boolean {
+    return this.#state === 'shut'
+  }
+
+  add(key: string): void {
+    if (this.#state === 'shut') return
+    const known = this.#dirty.has(key)
+    if (!known) {
+      this.#dirty.add(key)
+      this.#observer.added(key)
+    }
+    // Its turn comes after `done`.
+    if (this.#processing.has(key)) return
+    if (known) this.#line.touch(key)
+    else this.#line.push(key)
+    this.#handOut()
+  }
+
+  /**
+   * The next key, when there is one; undefined once the queue is shut down and empty.
+   * Every key must be given back by `done`.
+   */
+  get(signal?: AbortSignal): Promise<string | undefined> {
+    if (signal?.aborted) return Promise.reject(signal.reason)
+    const key = this.#take()
+    if (key !== undefined || this.#ended()) return Promise.resolve(key)
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        this.#waiters.delete(waiter)
+        reject(signal?.reason)
+      }
+      const waiter: Waiter = { resolve, forget: () => signal?.removeEventListener('abort', onAbort) }
+      signal?.addEventListener('abort', onAbort, { once: true })
+      this.#waiters.add(waiter)
+    })
+  }
+
+  /** The worker is through with the key, for better or worse. */
+  done(key: string): void {
+    invariant(this.#processing.delete(key), `done of ${key}, which is not in work`)
+    this.#line.release(key)
+    this.#observer.ended(key)
+    if (this.#dirty.has(key)) this.#line.push(key)
+    this.#handOut()
+    if (this.#drained()) for (const resolve of this.#onDrained.splice(0)) resolve()
+    this.#retireWhenIdle()
+  }
+
+  /** Hands out nothing more until `resume`. Keys in work go on; keys can still be added. */
+  pause(): void {
+    if (this.#state === 'open') this.#state = 'paused'
+  }
+
+  resume(): void {
+    if (this.#state !== 'paused') return
+    this.#state = 'open'
+    this.#handOut()
+  }
+
+  /** Takes no more keys. Those that wait are still handed out, then workers get undefined. */
+  shutDown(): void {
+    this.#state = 'shut'
+    this.#handOut()
+    this.#retireWhenIdle()
+  }
+
+  /** As `shutDown`, and resolves when no key waits and none is in work. The signal ends only the wait. */
+  shutDownWithDrain(signal?: AbortSignal): Promise<void> {
+    this.shutDown()
+    if (this.#drained()) return Promise.resolve()
+    return abortable(new Promise((resolve) => this.#onDrained.push(resolve)), signal)
+  }
+
+  #retireWhenIdle(): void {
+    if (this.#state === 'shut' && this.#processing.size === 0) this.#observer.retired()
+  }
+
+  #drained(): boolean {
+    return this.#processing.size === 0 && this.#line.length === 0
+  }
+
+  #ended(): boolean {
+    return this.#state === 'shut' && this.#line.length === 0
+  }
+
+  #take(): string | undefined {
+    if (this.#state === 'paused') return undefined
+    const key = this.#line.take()
+    if (key === undefined) return undefined
+    this.#dirty.delete(key)
+    this.#processing.add(key)
+    this.#observer.started(key)
+    return key
+  }
+
+  #handOut(): void {
+    for (const waiter of this.#waiters) {
+      const key = this.#take()
+      if (key === undefined && !this.#ended()) return
+      this.#waiters.delete(waiter)
+      waiter.forget()
+      waiter.resolve(key)
+    }
+  }
+}

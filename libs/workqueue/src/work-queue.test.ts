@@ -1,0 +1,148 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { describe, expect, test } from '@jest/globals'
+import { type QueueObserver, unobserved } from './metrics.ts'
+import { perKeyExponential } from './rate-limiters.ts'
+import { WorkQueue } from './work-queue.ts'
+
+const reason = new Error('shutting down')
+
+function make(observer?: QueueObserver): { clock: FakeClock; queue: WorkQueue } {
+  const clock = new FakeClock()
+  const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
+  return { clock, queue: new WorkQueue({ clock, limiter, ...(observer && { observer }) }) }
+}
+
+/** Fails the key as a worker does: takes it, plans it again, gives it back. */
+async function fail(queue: WorkQueue): Promise<string | undefined> {
+  const key = await queue.get()
+  if (key !== undefined) {
+    queue.addRateLimited(key)
+    queue.done(key)
+  }
+  return key
+}
+
+describe('a work queue', () => {
+  test('adds a key later', async () => {
+    const { clock, queue } = make()
+    queue.addAfter('a', 300)
+    await clock.advance(299)
+    expect([queue.length, queue.dueIn('a')]).toEqual([0, 1])
+    await clock.advance(1)
+    expect([queue.length, queue.dueIn('a')]).toEqual([1, undefined])
+    expect(await queue.get()).toBe('a')
+  })
+
+  test.each([0, -1])('adds a key at once when the wait is %d', (ms) => {
+    const { clock, queue } = make()
+    queue.addAfter('a', ms)
+    expect([queue.length, clock.pending]).toEqual([1, 0])
+  })
+
+  test('makes a key wait longer with each failure, until it is fine', async () => {
+    const { clock, queue } = make()
+    queue.add('a')
+    const waits: (number | undefined)[] = []
+    for (let failure = 0; failure < 4; failure += 1) {
+      await fail(queue)
+      waits.push(queue.dueIn('a'))
+      await clock.advance(5000)
+    }
+    expect([waits, queue.failures('a')]).toEqual([[1000, 2000, 4000, 5000], 4])
+    queue.forget('a')
+    await fail(queue)
+    expect(queue.dueIn('a')).toBe(1000)
+  })
+
+  test('works on a key that is added for a cause without waiting, and neither forgets nor repeats what it had planned', async () => {
+    const { clock, queue } = make()
+    queue.add('a')
+    await fail(queue)
+    queue.add('a')
+    await fail(queue)
+    expect(queue.dueIn('a')).toBe(2000)
+    await clock.advance(10_000)
+    expect([await queue.get(), queue.dueIn('a'), queue.length]).toEqual(['a', undefined, 0])
+    queue.done('a')
+    await clock.advance(10_000)
+    expect([queue.length, queue.inWork]).toEqual([0, 0])
+  })
+
+  test('runs a key once more when its delay ends while it is in work', async () => {
+    const { clock, queue } = make()
+    queue.add('a')
+    await queue.get()
+    queue.addAfter('a', 100)
+    await clock.advance(100)
+    expect([queue.length, queue.inWork]).toEqual([0, 1])
+    queue.done('a')
+    expect(queue.length).toBe(1)
+  })
+
+  test('waits for a key, and for no longer than it is told to', async () => {
+    const { clock, queue } = make()
+    const controller = new AbortController()
+    const [impatient, patient] = [queue.get(controller.signal), queue.get()]
+    controller.abort(reason)
+    await expect(impatient).rejects.toBe(reason)
+    queue.addAfter('a', 50)
+    await clock.advance(50)
+    expect(await patient).toBe('a')
+  })
+
+  test('while it is paused keeps what falls due', async () => {
+    const { clock, queue } = make()
+    queue.pause()
+    const got = queue.get()
+    queue.addAfter('a', 50)
+    await clock.advance(100)
+    expect([queue.length, queue.inWork]).toEqual([1, 0])
+    queue.resume()
+    expect(await got).toBe('a')
+  })
+
+  test('drops at shutdown what is planned for later, and plans no more', async () => {
+    const { clock, queue } = make()
+    queue.add('a')
+    queue.addAfter('later', 100)
+    expect(await queue.get()).toBe('a')
+    queue.shutDown()
+    queue.addRateLimited('a')
+    queue.addAfter('b', 0)
+    queue.done('a')
+    expect([await queue.get(), clock.pending, queue.length]).toEqual([undefined, 0, 0])
+  })
+
+  test('drains at shutdown what waits and what is in work', async () => {
+    const { clock, queue } = make()
+    queue.add('a')
+    queue.addAfter('later', 100)
+    const drained = queue.shutDownWithDrain()
+    expect(clock.pending).toBe(0)
+    expect(await fail(queue)).toBe('a')
+    await expect(drained).resolves.toBeUndefined()
+    expect(clock.pending).toBe(0)
+  })
+
+  test('need not be waited for while it drains', async () => {
+    const { queue } = make()
+    queue.add('a')
+    await expect(queue.shutDownWithDrain(AbortSignal.abort(reason))).rejects.toBe(reason)
+  })
+
+  test('tells its observer what happens, every planned run as a retry', async () => {
+    const told: string[] = []
+    const { clock, queue } = make({
+      ...unobserved,
+      added: (key) => told.push(`added ${key}`),
+      started: (key) => told.push(`started ${key}`),
+      ended: (key) => told.push(`ended ${key}`),
+      retried: () => told.push('retried'),
+    })
+    queue.add('a')
+    queue.add('a')
+    await fail(queue)
+    await clock.advance(1000)
+    expect(told).toEqual(['added a', 'started a', 'retried', 'ended a', 'added a'])
+  })
+})

@@ -1,0 +1,98 @@
+import type { Clock } from '@csi-sidecars/base'
+import { Delays } from './delays.ts'
+import type { Line } from './line.ts'
+import type { QueueObserver } from './metrics.ts'
+import { Queue } from './queue.ts'
+import type { RateLimiter } from './rate-limiters.ts'
+
+/**
+ * A queue whose keys can also be added later, or after the wait that their failures have earned.
+ * Adding a key for a cause neither waits for its delay nor shortens the next one.
+ */
+export class WorkQueue {
+  readonly #queue: Queue
+  readonly #delays: Delays
+  readonly #limiter: RateLimiter
+  readonly #observer: QueueObserver | undefined
+
+  constructor(options: { clock: Clock; limiter: RateLimiter; line?: Line; observer?: QueueObserver }) {
+    this.#queue = new Queue(options)
+    this.#delays = new Delays(options.clock, (key) => this.#queue.add(key))
+    this.#limiter = options.limiter
+    this.#observer = options.observer
+  }
+
+  /** Keys that wait for a worker. */
+  get length(): number {
+    return this.#queue.length
+  }
+
+  get inWork(): number {
+    return this.#queue.inWork
+  }
+
+  isInWork(key: string): boolean {
+    return this.#queue.isInWork(key)
+  }
+
+  add(key: string): void {
+    this.#queue.add(key)
+  }
+
+  /** Adds the key after `ms`, unless it is worked on before: that run decides anew. */
+  addAfter(key: string, ms: number): void {
+    if (this.#queue.isShut) return
+    this.#observer?.retried()
+    if (ms <= 0) this.#queue.add(key)
+    else this.#delays.add(key, ms)
+  }
+
+  /** Counts a failure of the key and adds it after the wait that follows from its failures. */
+  addRateLimited(key: string): void {
+    this.addAfter(key, this.#limiter.when(key))
+  }
+
+  /** The key is fine: its next failure waits as the first one does. */
+  forget(key: string): void {
+    this.#limiter.forget(key)
+  }
+
+  failures(key: string): number {
+    return this.#limiter.failures(key)
+  }
+
+  /** Milliseconds until the key is added by itself; undefined when nothing is planned. */
+  dueIn(key: string): number | undefined {
+    return this.#delays.dueIn(key)
+  }
+
+  async get(signal?: AbortSignal): Promise<string | undefined> {
+    const key = await this.#queue.get(signal)
+    if (key !== undefined) this.#delays.remove(key)
+    return key
+  }
+
+  done(key: string): void {
+    this.#queue.done(key)
+  }
+
+  pause(): void {
+    this.#queue.pause()
+  }
+
+  resume(): void {
+    this.#queue.resume()
+  }
+
+  /** Drops what is planned for later and takes no more keys; what waits is still handed out. */
+  shutDown(): void {
+    this.#delays.clear()
+    this.#queue.shutDown()
+  }
+
+  /** As `shutDown`, and resolves when no key waits and none is in work. The signal ends only the wait. */
+  shutDownWithDrain(signal?: AbortSignal): Promise<void> {
+    this.#delays.clear()
+    return this.#queue.shutDownWithDrain(signal)
+  }
+}

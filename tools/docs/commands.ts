@@ -1,0 +1,116 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runHelm } from '../../charts/tests/helm.ts'
+import { allDocuments, codeBlocks, type Document } from './documents.ts'
+import { ROOT } from './source-texts.ts'
+
+/** A line that a reader may copy into a shell. */
+export interface Command {
+  readonly path: string
+  readonly line: string
+}
+
+/** What cannot be tried here: it needs a cluster, a registry or a person. Its first words must be known all the same. */
+const ELSEWHERE = ['kubectl', 'cosign', 'curl', 'export', 'git', 'open', 'docker', 'buildah']
+
+/** The lines of shell blocks, and of blocks without a language that begin with a program we know. */
+export function commandsIn({ path, text }: Document): readonly Command[] {
+  const blocks = codeBlocks(text).filter(({ language, text: block }) =>
+    language === ''
+      ? /^(?:npm|npx|cd|node_modules\/|kubectl|helm|git) /.test(block)
+      : ['sh', 'bash', 'shell'].includes(language),
+  )
+  return blocks.flatMap((block) =>
+    block.text
+      .replace(/\s*\\\n\s*/g, ' ')
+      .split('\n')
+      .map((line) => line.replace(/\s+#.*$/, '').trim())
+      .filter((line) => line !== '' && !line.startsWith('#'))
+      .map((line) => ({ path, line })),
+  )
+}
+
+export function allCommands(): readonly Command[] {
+  return allDocuments().flatMap(commandsIn)
+}
+
+/** Why a command cannot work; undefined if it can, as far as that can be told without a cluster. */
+export function whyNot(line: string, withHelm: boolean): string | undefined {
+  let folder = ROOT
+  for (const part of line.split(/\s+(?:&&|\|\||\||;)\s+/)) {
+    const words = part.trim().split(/\s+/)
+    while (/^[A-Z_][A-Z0-9_]*=/.test(words[0] ?? '')) words.shift()
+    const [program = '', ...args] = words
+    if (program === 'cd') {
+      folder = join(folder, args[0] ?? '')
+      if (!existsSync(folder)) return `there is no folder ${args[0]}`
+      continue
+    }
+    const reason = whyNotOne(program, args, { folder, withHelm })
+    if (reason !== undefined) return reason
+  }
+  return undefined
+}
+
+interface Surroundings {
+  readonly folder: string
+  readonly withHelm: boolean
+}
+
+function whyNotOne(program: string, args: readonly string[], { folder, withHelm }: Surroundings): string | undefined {
+  if (program === 'npm') return whyNotNpm(args, folder)
+  if (program === 'node' || program.endsWith('/node')) return missingFile(args, folder)
+  if (program === 'npx') return missingProgram(args[0])
+  if (program === 'helm') return withHelm ? whyNotHelm(args) : undefined
+  if (ELSEWHERE.includes(program) || ['grep', 'sed', 'jq'].includes(program)) return undefined
+  if (/[<>]/.test(program)) return undefined
+  const file = join(folder, program)
+  // What `npm run build` leaves may not be there yet.
+  if (/^(?:\.\/)?apps\/\w+\/dist\/csi-\w+$/.test(program) || existsSync(file)) return undefined
+  return `nobody knows the program ${program}`
+}
+
+const OF_NPM = ['ci', 'install', 'test', 'start', 'exec']
+
+function whyNotNpm(args: readonly string[], folder: string): string | undefined {
+  const [verb = '', ...rest] = args
+  const { scripts = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    scripts?: Record<string, string>
+  }
+  const script =
+    verb === 'run' ? rest.find((word) => !word.startsWith('-')) : ['test', 'start'].includes(verb) ? verb : undefined
+  if (script !== undefined) return script in scripts ? undefined : `there is no script ${script}`
+  if (!OF_NPM.includes(verb)) return `npm has no ${verb}`
+  if (verb !== 'exec') return undefined
+  const [program, ...more] = rest.filter((word) => word !== '--')
+  return program === 'node' ? missingFile(more, folder) : missingProgram(program)
+}
+
+function missingFile(args: readonly string[], folder: string): string | undefined {
+  const file = args.find((word) => !word.startsWith('-'))
+  return file === undefined || existsSync(join(folder, file)) ? undefined : `there is no file ${file}`
+}
+
+function missingProgram(program = ''): string | undefined {
+  return existsSync(join(ROOT, 'node_modules/.bin', program)) ? undefined : `there is no program ${program}`
+}
+
+/** Installing is rendering, with the same values. */
+function whyNotHelm(args: readonly string[]): string | undefined {
+  const [verb = '', ...rest] = args
+  if (!['install', 'upgrade', 'template', 'lint', 'show'].includes(verb)) return undefined
+  const own = rest.filter((word) => !['--install', '--create-namespace', '--wait'].includes(word))
+  if (own.some((word) => /[<>]|oci:/.test(word))) return undefined
+  const asked = verb === 'install' || verb === 'upgrade' ? ['template', ...own] : [verb, ...own]
+  const { status, stderr } = runHelm(asked.map((word) => (existsSync(join(ROOT, word)) ? join(ROOT, word) : word)))
+  return status === 0 ? undefined : stderr.trim()
+}
+
+/** The manifests that a kustomization makes of its resources, by kubectl's own kustomize; undefined without kubectl. */
+export function kustomize(folder: string): string | undefined {
+  const built = join(ROOT, '.cache/control-plane/bin/kubectl')
+  const kubectl = existsSync(built) ? built : 'kubectl'
+  const { status, stdout } = spawnSync(kubectl, ['kustomize', folder], { encoding: 'utf8' })
+  return status === 0 ? stdout : undefined
+}

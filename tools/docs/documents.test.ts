@@ -1,0 +1,132 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { load } from 'js-yaml'
+import { helmPath, VENDOR_CHART } from '../../charts/tests/helm.ts'
+import { allCommands, commandsIn, kustomize, whyNot } from './commands.ts'
+import { allDocuments, codeBlocks } from './documents.ts'
+import { anchorsOf, brokenLinks, linksIn } from './links.ts'
+import { ROOT } from './source-texts.ts'
+
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+
+describe('links', () => {
+  it('lead somewhere, all of them', () => {
+    expect(brokenLinks()).toEqual([])
+  })
+
+  it('are seen in prose, not in code', () => {
+    expect(linksIn('[`a`](b.md#c) and [d](e) `[x](y)`\n```\n[x](y)\n```\n')).toEqual(['b.md#c', 'e'])
+  })
+
+  it('are known to be broken', () => {
+    const text =
+      '# A heading, with `code`\n\n[a](#a-heading-with-code) [b](#no) [c](LICENSE) [d](nowhere.md) [e](https://x y)'
+    expect(brokenLinks([{ path: 'README.md', text }])).toEqual(['README.md: #no', 'README.md: nowhere.md'])
+    expect(anchorsOf(text)).toEqual(new Set(['a-heading-with-code']))
+  })
+})
+
+describe('commands', () => {
+  const commands = allCommands()
+
+  it.each(commands.map(({ path, line }) => [path, line]))('of %s can work: %s', (_, line) => {
+    expect(whyNot(line, helmPath() !== undefined)).toBeUndefined()
+  })
+
+  it('are found in blocks of either kind', () => {
+    const text =
+      'a\n\n    npm ci && npm test   # all\n    cd libs/x\n\n```sh\nhelm lint a \\\n  b\n# no\n```\n```yaml\na: b\n```\n'
+    expect(commandsIn({ path: 'x', text }).map(({ line }) => line)).toEqual([
+      'helm lint a b',
+      'npm ci && npm test',
+      'cd libs/x',
+    ])
+  })
+
+  it.each([
+    ['npm run nothing', 'there is no script nothing'],
+    ['npm exec -- node tools/nothing.ts', 'there is no file tools/nothing.ts'],
+    ['cd nowhere && npm test', 'there is no folder nowhere'],
+    ['frobnicate --all', 'nobody knows the program frobnicate'],
+    ['npm frobnicate', 'npm has no frobnicate'],
+  ])('that cannot work are seen: %s', (line, why) => {
+    expect(whyNot(line, false)).toBe(why)
+  })
+})
+
+describe('docs/drivers.md', () => {
+  const blocks = codeBlocks(read('docs/drivers.md'))
+
+  it('has YAML that can be read', () => {
+    const plain = blocks.filter(({ language, text }) => language === 'yaml' && !text.includes('{{'))
+    expect(plain).toHaveLength(4)
+    for (const { text } of plain) expect(() => load(text)).not.toThrow()
+  })
+
+  it('has the kustomization that swaps both images', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'kustomize-'))
+    try {
+      writeFileSync(
+        join(folder, 'kustomization.yaml'),
+        blocks.find(({ text }) => text.includes('kind: Kustomization'))?.text ?? '',
+      )
+      writeFileSync(join(folder, 'controller.yaml'), POD)
+      const made = kustomize(folder)
+      // Without kubectl there is nobody to ask.
+      if (made === undefined) return
+      const images = [...made.matchAll(/image: (.*)/g)].map(([, image]) => image)
+      expect(images).toEqual([
+        'registry.example.com/driver:v1',
+        'registry.example.com/storage/csi-attacher:v0.1.0',
+        'registry.example.com/storage/csi-resizer:v0.1.0',
+      ])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it("has the templates that the vendor's chart uses", () => {
+    const chart = readFileSync(join(VENDOR_CHART, 'templates/controller.yaml'), 'utf8')
+    const lines = (text: string): string[] => text.split('\n').map((line) => line.trim())
+    const block = blocks.find(({ text }) => text.includes('csi-sidecars.container'))?.text ?? ''
+    const includes = lines(block).filter((line) => line.includes('include') || line.includes(':='))
+    expect(includes).not.toEqual([])
+    for (const line of includes) expect(lines(chart).map(unindented)).toContain(unindented(line))
+  })
+
+  it('names every template that other charts may include', () => {
+    const named = [...read('docs/drivers.md').matchAll(/\| `(csi-sidecars\.\w+)` \|/g)].map(([, name = '']) => name)
+    const all = ['names', 'args', 'container', 'rules', 'checks']
+      .map((part) => read(`charts/csi-sidecars/templates/_${part}.tpl`))
+      .join('\n')
+    for (const name of named) expect(all).toContain(`define "${name}"`)
+  })
+})
+
+/** Indentation differs with the place. */
+function unindented(line: string): string {
+  return line.replace(/nindent \d+/, 'nindent')
+}
+
+const POD = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: controller
+spec:
+  template:
+    spec:
+      containers:
+      - name: driver
+        image: registry.example.com/driver:v1
+      - name: csi-attacher
+        image: registry.k8s.io/sig-storage/csi-attacher:v4.13.0
+      - name: csi-resizer
+        image: registry.k8s.io/sig-storage/csi-resizer:v2.3.0
+`
+
+it('no document speaks of what is not for its readers', () => {
+  const found = allDocuments().filter(({ text }) => /\bTODO\b|\bFIXME\b|lorem ipsum/i.test(text))
+  expect(found.map(({ path }) => path)).toEqual([])
+})

@@ -1,0 +1,51 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from './source-texts.ts'
+
+export interface Document {
+  /** From the root of the repository. */
+  readonly path: string
+  readonly text: string
+}
+
+const FOLDERS = [
+  '*.md',
+  'docs/**/*.md',
+  'charts/**/*.md',
+  'images/*.md',
+  'tools/*/README.md',
+  'bench/*.md',
+  'e2e/**/*.md',
+  '{apps,libs}/*/README.md',
+]
+
+/** Everything that people read. */
+export function allDocuments(): readonly Document[] {
+  const paths = FOLDERS.flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
+  const own = [...new Set(paths)].filter((path) => !path.includes('node_modules')).sort()
+  return own.map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
+}
+
+/** A block of code, or one line of an indented one. */
+export interface CodeBlock {
+  readonly language: string
+  readonly text: string
+}
+
+export function codeBlocks(text: string): readonly CodeBlock[] {
+  const fenced = [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = '', block = '']) => ({
+    language,
+    text: block,
+  }))
+  const rest = text.replace(/^```[\s\S]*?^```$/gm, '')
+  const indented = [...rest.matchAll(/(?:^|\n\n)((?: {4}.*(?:\n|$))+)/g)].map(([, block = '']) => ({
+    language: '',
+    text: block.replace(/^ {4}/gm, ''),
+  }))
+  return [...fenced, ...indented]
+}
+
+/** The text without its blocks and spans of code. */
+export function prose(text: string): string {
+  return text.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '')
+}

@@ -1,0 +1,113 @@
+import {
+  ATTACHER_GATES,
+  FLAG_TYPES,
+  type Flag,
+  type FlagType,
+  type Gate,
+  GENERIC_GATES,
+  goDuration,
+  RESIZER_GATES,
+  STANDARD_FLAGS,
+} from '@csi-sidecars/sidecar'
+import { type AppName, FLAG_TABLES, NOT_IN_VALUES, valueKey } from '../../charts/tests/flag-values.ts'
+import { code, table } from './markdown.ts'
+
+const STANDARD_NAMES: ReadonlySet<string> = new Set(STANDARD_FLAGS.map(({ name }) => name))
+
+/** Flags of both sidecars, with the chart's key under each of them. */
+export function standardFlags(): string {
+  return table(
+    ['flag', 'default', 'chart value', 'meaning'],
+    STANDARD_FLAGS.map((flag: Flag) => row(flag, standardKey(flag.name))),
+  )
+}
+
+/** Flags of one sidecar only. */
+export function ownFlags(app: AppName): string {
+  const own = FLAG_TABLES[app].filter(({ name }) => !STANDARD_NAMES.has(name))
+  return table(
+    ['flag', 'default', 'chart value', 'meaning'],
+    own.map((flag) => row(flag, keyText(valueKey(app, flag.name)))),
+  )
+}
+
+function row(flag: Flag, key: string): readonly string[] {
+  const names = [flag.name, ...(flag.aliases ?? [])].map((name) => code(`--${name}`)).join(', ')
+  const choices = flag.choices === undefined ? '' : ` One of ${flag.choices.map(code).join(', ')}.`
+  return [names, defaultText(flag), key, `${flag.help.replaceAll('`', '')}${choices}`]
+}
+
+/** Go shows no default that is a zero value; a table may. */
+function defaultText(flag: Flag): string {
+  if (typeof flag.default === 'boolean' || typeof flag.default === 'number') {
+    return code(flag.type === 'duration' ? goDuration(flag.default) : String(flag.default))
+  }
+  const type = FLAG_TYPES[flag.type] as FlagType<unknown>
+  const shown = type.show(flag.default)?.replaceAll('"', '') ?? ''
+  return shown === '' ? '' : code(shown)
+}
+
+/** The same key in both sidecars, or one for the two. */
+function standardKey(flag: string): string {
+  const reason = NOT_IN_VALUES[flag]
+  if (reason !== undefined) return `(${reason})`
+  const [attacher, resizer] = [valueKey('attacher', flag), valueKey('resizer', flag)]
+  if (attacher === resizer) return keyText(attacher)
+  return keyText(attacher?.replace(/^attacher/, '<sidecar>'))
+}
+
+function keyText(key: string | undefined): string {
+  return key === undefined ? '' : code(key)
+}
+
+/** What a gate is for; the tables in the code know only its stage. */
+const GATE_MEANINGS: Readonly<Record<string, string>> = {
+  AnnotateFsResize: 'Note on the PersistentVolume the size before an expansion that the node has yet to finish.',
+  MutableCSINodeAllocatableCount:
+    'Write the code of a failed attach to `status.attachError.errorCode`, so that the scheduler learns of a full node.',
+  RecoverVolumeExpansionFailure: 'Always on.',
+  ReleaseLeaderElectionOnExit:
+    'On SIGTERM let running calls end, save their results and free the lease, instead of ending at once.',
+  VolumeAttributesClass:
+    'Modify volumes. Where it is not set, off on an API server that does not have VolumeAttributesClasses.',
+}
+
+/** Every gate that does something, of both sidecars. */
+export function featureGates(): string {
+  const rows = (app: AppName, { own, permanent }: GateRows): readonly (readonly string[])[] => [
+    ...Object.entries(own).map(([name, gate]) => [
+      code(name),
+      app,
+      gate.stage,
+      code(String(gate.default)),
+      meaning(name),
+    ]),
+    ...Object.entries(permanent).map(([name, value]) => [
+      code(name),
+      app,
+      'permanent',
+      code(String(value)),
+      meaning(name),
+    ]),
+  ]
+  return table(
+    ['gate', 'sidecar', 'stage', 'default', 'meaning'],
+    [...rows('attacher', ATTACHER_GATES), ...rows('resizer', RESIZER_GATES)],
+  )
+}
+
+interface GateRows {
+  readonly own: Readonly<Record<string, Gate>>
+  readonly permanent: Readonly<Record<string, boolean>>
+}
+
+function meaning(name: string): string {
+  const text = GATE_MEANINGS[name]
+  if (text === undefined) throw new Error(`nobody has said what gate ${name} is for`)
+  return text
+}
+
+/** Those that are only accepted, as one sentence. */
+export function genericGates(): string {
+  return `Accepted without effect: ${Object.keys(GENERIC_GATES).sort().map(code).join(', ')}.`
+}

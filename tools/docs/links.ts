@@ -1,0 +1,43 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { allDocuments, type Document, prose } from './documents.ts'
+import { ROOT } from './source-texts.ts'
+
+/** Links that lead nowhere: `docs/a.md: b.md#c`. What lies outside the repository is only looked at for its form. */
+export function brokenLinks(documents: readonly Document[] = allDocuments()): readonly string[] {
+  return documents.flatMap(({ path, text }) =>
+    linksIn(text).flatMap((link) => (leadsSomewhere(path, text, link) ? [] : `${path}: ${link}`)),
+  )
+}
+
+export function linksIn(text: string): readonly string[] {
+  // Code in the text of a link is no reason to miss it.
+  const bare = prose(text.replace(/\[([^\]\n]*)\]\(/g, '[]('))
+  return [...bare.matchAll(/\[\]\(([^)\s]+)\)/g)].map(([, link = '']) => link)
+}
+
+function leadsSomewhere(from: string, text: string, link: string): boolean {
+  if (/^https?:/.test(link)) return URL.canParse(link)
+  const [path = '', anchor] = link.split('#')
+  const file = path === '' ? join(ROOT, from) : join(ROOT, dirname(from), path)
+  if (!existsSync(file)) return false
+  if (anchor === undefined) return true
+  const target = path === '' ? text : statSync(file).isFile() ? readFileSync(file, 'utf8') : ''
+  return anchorsOf(target).has(anchor)
+}
+
+/** What the headings of a document are called in links. */
+export function anchorsOf(text: string): ReadonlySet<string> {
+  const headings = [...text.replace(/^```[\s\S]*?^```$/gm, '').matchAll(/^#{1,6} (.+)$/gm)].map(
+    ([, heading = '']) => heading,
+  )
+  return new Set(headings.map(slugOf))
+}
+
+function slugOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s-]/gu, '')
+    .trim()
+    .replaceAll(' ', '-')
+}

@@ -1,0 +1,249 @@
+import { code, table } from './markdown.ts'
+
+export interface LogLine {
+  readonly message: string
+  readonly means: string
+  readonly action: string
+}
+
+const NOTHING = 'Nothing.'
+const REPORT = 'A fault in the sidecar: please report it with the line.'
+
+/** Error lines of a running sidecar, most pressing first. `source-texts.ts` finds them; a test compares. */
+export const ERROR_LINES: readonly LogLine[] = [
+  {
+    message: 'Lost connection',
+    means: 'The driver closed its socket, or died.',
+    action: 'Look at the driver. With `--on-driver-loss=reconnect` work waits; `/readyz` fails meanwhile.',
+  },
+  {
+    message: 'Lost connection to CSI driver, exiting',
+    means: 'The same, with `--on-driver-loss=exit`.',
+    action: 'The kubelet restarts the container. Look at the driver.',
+  },
+  {
+    message: 'Failed to reconnect to the CSI driver',
+    means: 'The driver is still away, or answers badly. Tried again each second at the longest.',
+    action: 'Look at the driver, if it goes on.',
+  },
+  {
+    message: 'CSI driver is gone for longer than the grace period, releasing the lease',
+    means: 'Another replica, whose driver may be alive, takes over.',
+    action: 'Look at the driver beside this replica.',
+  },
+  {
+    message: 'CSI driver has changed',
+    means: 'Another driver, or one with other capabilities, answers on the socket. The sidecar ends, to start anew.',
+    action: 'Nothing after an upgrade of the driver; otherwise see who owns the socket.',
+  },
+  {
+    message: 'Stopped leading',
+    means: 'The lease was lost: it could not be renewed in time.',
+    action: 'Look for slow or failing writes of Leases: API server, etcd, CPU limits of this container.',
+  },
+  {
+    message: 'Error retrieving or updating lease lock',
+    means: 'The API server did not answer, or refused, a request about the lease.',
+    action: 'If it says forbidden: the role in the namespace of the lease. Otherwise the API server.',
+  },
+  {
+    message: 'Failed to release lease',
+    means: 'On its way out the sidecar could not free the lease.',
+    action: 'Nothing: the next leader waits for the lease to expire.',
+  },
+  {
+    message: 'Error syncing PVC',
+    means: 'One try for a claim failed; `err` says why. It is tried again.',
+    action: 'Alert on a claim that repeats, not on the line. Events of the claim tell the same to its owner.',
+  },
+  {
+    message: 'PVC cannot be resized',
+    means: 'What the claim asks for contradicts itself or cannot be understood. Not tried again until it changes.',
+    action: 'Look at the claim and its PersistentVolume.',
+  },
+  {
+    message:
+      'VolumeAttachment attached status and actual state do not match. Adding back to VolumeAttachment queue for forced reprocessing',
+    means:
+      'The driver lists a volume as attached or detached, in `--reconcile-confirmations` listings, and the API says otherwise.',
+    action: 'Somebody attaches or detaches behind the back of Kubernetes. The attacher sets it right.',
+  },
+  {
+    message: 'VolumeAttachment cannot be compared with the driver',
+    means: 'The attachment names a volume or a node that is not there.',
+    action: 'Look at that VolumeAttachment; it is likely to be stuck as well.',
+  },
+  {
+    message: 'Failed to reconcile VolumeAttachment',
+    means: 'The driver did not list its volumes. The comparison is tried again after `--reconcile-sync`.',
+    action: 'Raise `--timeout` if pages take long, or set `--max-entries`.',
+  },
+  {
+    message: 'Failed to remove finalizer from PersistentVolume',
+    means: 'The PersistentVolume could not be let go; tried again.',
+    action: 'If it says forbidden: the `patch` verb on persistentvolumes.',
+  },
+  {
+    message: 'Error saving VolumeAttachment as attached',
+    means: 'For a driver that does not attach, the attachment could not be marked; tried again.',
+    action: 'If it says forbidden: `patch` on volumeattachments/status.',
+  },
+  {
+    message: 'Pods may not be read: whether a volume is in use is left to the driver at each retry',
+    means: 'The role lacks pods. Volumes that cannot be expanded in use are tried again and again.',
+    action: 'Grant `list` and `watch` on pods, or set `--handle-volume-inuse-error=false`.',
+  },
+  {
+    message: 'Failed to list',
+    means: 'A cache could not be filled; tried again with growing pauses.',
+    action: 'If it says forbidden: the role. Otherwise the API server.',
+  },
+  {
+    message: 'Unable to rotate token',
+    means: 'The file of the service account could not be read; the old token is used on.',
+    action: 'Look at the pod if it goes on: the token expires in the end.',
+  },
+  {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as it stands in the source
+    message: 'Expected to load root CA config from ${file}, but got err: ${messageOf(error)}',
+    means: 'The pod has no certificate of the cluster; Node.js falls back on its own list.',
+    action: 'Mount the service account as a whole.',
+  },
+  {
+    message: 'Failed to check VolumeAttributesClass V1 API availability',
+    means: 'At the start the API server did not say what it serves; modification stays on.',
+    action: NOTHING,
+  },
+  {
+    message: 'Server rejected event (will not retry!)',
+    means: 'An event was refused, mostly for a missing right. Nothing else depends on it.',
+    action: 'Grant `create` and `patch` on events, also in the namespace of the lease.',
+  },
+  {
+    message: 'Too many events are waiting, event dropped',
+    means: 'More happens than the API server takes events.',
+    action: NOTHING,
+  },
+  {
+    message: 'Ignoring an object that cannot be understood',
+    means: 'An object in the API is not formed as its kind should be; it is left alone.',
+    action: 'Look at the object that the line names.',
+  },
+  {
+    message: 'The termination message could not be written',
+    means: 'The last word did not reach the kubelet.',
+    action: NOTHING,
+  },
+  { message: 'Closing failed', means: 'Something did not end in time while the process was ending.', action: NOTHING },
+  { message: 'HTTP request failed', means: 'An answer to a scraper or a probe could not be given.', action: NOTHING },
+  { message: 'Cache stopped', means: 'A cache ended, so the process ends.', action: REPORT },
+  { message: 'Informer handler failed', means: 'A change of an object was not taken in.', action: REPORT },
+  {
+    message: 'Listener of CSI driver events failed',
+    means: 'A part did not hear that the driver left or came.',
+    action: REPORT,
+  },
+  {
+    message: 'Reconnecting to the CSI driver has ended',
+    means: 'The sidecar no longer waits for its driver.',
+    action: REPORT,
+  },
+  { message: 'Unexpected failure', means: 'The process ends with exit code 1.', action: REPORT },
+]
+
+/** Lines of the start: each ends the process. The exit code is 1 unless the table says another. */
+export const START_LINES: readonly LogLine[] = [
+  {
+    message: 'Failed to connect to the CSI driver',
+    means: 'No driver on the socket within 30 seconds (attacher).',
+    action:
+      'Compare `--csi-address` with the endpoint of the driver, and the mounts of both containers. `EACCES`: the user of the sidecar may not write to the socket.',
+  },
+  { message: 'Failed to create CSI client', means: 'The same, or a failed Probe (resizer).', action: 'As above.' },
+  {
+    message: 'Failed to create MigratedCSI client',
+    means: 'The same, on the second connection for drivers with an in-tree ancestor.',
+    action: 'As above.',
+  },
+  {
+    message: 'Failed to probe the CSI driver',
+    means: 'Probe answered with an error.',
+    action: 'Look at the log of the driver.',
+  },
+  {
+    message: 'Failed to get the CSI driver name',
+    means: 'GetPluginInfo failed or named nothing (attacher).',
+    action: 'Look at the log of the driver.',
+  },
+  { message: 'Get driver name failed', means: 'The same (resizer).', action: 'Look at the log of the driver.' },
+  {
+    message: 'Failed to check if the CSI Driver supports the CONTROLLER_SERVICE',
+    means: 'GetPluginCapabilities failed or took over a second.',
+    action: 'Look at the log of the driver.',
+  },
+  {
+    message: 'Failed to controller capability check',
+    means: 'ControllerGetCapabilities failed or took over a second.',
+    action: 'Look at the log of the driver.',
+  },
+  {
+    message: 'Failed to create CSI resizer',
+    means: 'A capability call failed, or the driver has no controller service.',
+    action: 'Such a driver needs no resizer.',
+  },
+  {
+    message: 'CSI driver does not support resize nor modify',
+    means: 'Nothing to do for this driver; exit code 255.',
+    action: 'Leave the resizer out.',
+  },
+  {
+    message: 'Failed to build a Kubernetes config',
+    means: 'No kubeconfig, and not in a pod (attacher).',
+    action: 'Give `--kubeconfig`, or mount the service account.',
+  },
+  { message: 'Failed to create cluster config', means: 'The same (resizer).', action: 'As above.' },
+  {
+    message: 'Failed to create a Clientset',
+    means: 'A burst of 0 with a rate (attacher).',
+    action: 'Set `--kube-api-burst`.',
+  },
+  { message: 'Failed to create kube client', means: 'The same (resizer).', action: 'As above.' },
+  {
+    message: 'Failed to start HTTP server at specified address and metrics path',
+    means: 'The address cannot be listened on (attacher).',
+    action: 'Is the port taken by another container of the pod?',
+  },
+  { message: 'Failed to start HTTP server', means: 'The same (resizer).', action: 'As above.' },
+  {
+    message: 'failed to store flag gates',
+    means: 'A feature gate that the attacher does not know.',
+    action: 'Remove it, or see the table of gates.',
+  },
+  { message: 'Failed to set feature gates', means: 'The same for the resizer.', action: 'As above.' },
+  {
+    message: 'Only one of `--metrics-address` and `--http-endpoint` can be set',
+    means: 'Both are (attacher; the resizer says it with a full stop).',
+    action: 'Keep `--http-endpoint`.',
+  },
+  { message: 'Option -worker-threads must be greater than zero', means: 'It is 0.', action: 'Raise it.' },
+  { message: 'LoggingConfiguration is invalid', means: '`err` says which flag.', action: 'Correct it.' },
+  {
+    message: 'Leader election timings are impossible',
+    means: '`err` says which; exit code 2.',
+    action: 'lease duration > renew deadline > 1.2 x retry period.',
+  },
+]
+
+/** Said twice, once with a full stop. */
+export const SAID_ELSEWHERE = ['Only one of `--metrics-address` and `--http-endpoint` can be set.']
+
+export const linesTable = (lines: readonly LogLine[]): string =>
+  table(
+    ['line', 'means', 'what to do'],
+    lines.map(({ message, means, action }) => [code(shown(message)), means, action]),
+  )
+
+/** Back quotes would end the code span, and values are not part of the line. */
+function shown(message: string): string {
+  return message.replaceAll('`', "'").replace(/\$\{[^}]*\}/g, '...')
+}

@@ -1,0 +1,16 @@
+// Writes the tables that the documentation has made from the code: `npm exec -- node tools/docs/main.ts`
+// The tests of this package fail when a document is behind.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { sectionNames, withSection } from './markdown.ts'
+import { DOCUMENTS, sectionText } from './sections.ts'
+import { ROOT } from './source-texts.ts'
+
+for (const name of DOCUMENTS) {
+  const file = join(ROOT, name)
+  const before = readFileSync(file, 'utf8')
+  let after = before
+  for (const section of sectionNames(before)) after = withSection(after, section, await sectionText(section))
+  if (after !== before) writeFileSync(file, after)
+  process.stdout.write(`${name}: ${after === before ? 'as it was' : 'written'}\n`)
+}

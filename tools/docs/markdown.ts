@@ -1,0 +1,29 @@
+/** A table; cells may hold markdown, pipes are escaped. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n')
+}
+
+export const code = (text: string): string => `\`${text}\``
+
+/** What stands between the marks of a section; undefined where there is none. */
+export function sectionOf(document: string, name: string): string | undefined {
+  return markedSection(name).exec(document)?.[2]?.trim()
+}
+
+/** The document with the section's text replaced. */
+export function withSection(document: string, name: string, text: string): string {
+  const section = markedSection(name)
+  if (!section.test(document)) throw new Error(`no section ${name}`)
+  return document.replace(section, (_, begin: string, _before, end: string) => `${begin}\n${text}\n${end}`)
+}
+
+/** The names of a document's sections, in their order. */
+export function sectionNames(document: string): readonly string[] {
+  return [...document.matchAll(/^<!-- made from the code: ([\w-]+) -->$/gm)].map(([, name = '']) => name)
+}
+
+function markedSection(name: string): RegExp {
+  return new RegExp(`(<!-- made from the code: ${name} -->\\n)([\\s\\S]*?)(\\n<!-- end -->)`)
+}

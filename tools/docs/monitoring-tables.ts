@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { load } from 'js-yaml'
+import { metricFamilies } from '../../charts/tests/metric-table.ts'
+import { code, table } from './markdown.ts'
+import { ROOT } from './source-texts.ts'
+
+export async function metricTable(): Promise<string> {
+  const families = await metricFamilies()
+  const rows = families.map(({ name, type, labels, help }) => {
+    const [, stability, text] = /^\[(\w+)\] (.*)$/s.exec(help) ?? [undefined, '', help]
+    return [code(name), type, labels.map(code).join(' '), (stability ?? '').toLowerCase(), text ?? '']
+  })
+  return table(['metric', 'type', 'labels', 'stability', 'meaning'], rows)
+}
+
+interface Alert {
+  readonly alert: string
+  readonly for?: string
+  readonly labels: { readonly severity: string }
+  readonly annotations: { readonly summary: string; readonly description: string }
+}
+
+/** As the chart installs them. */
+export function alertTable(): string {
+  const alerts = load(readFileSync(join(ROOT, 'charts/csi-sidecars/files/alerts.yaml'), 'utf8')) as readonly Alert[]
+  const words = (text: string): string =>
+    text.replace(/\{\{ \$labels\.(\w+) \}\}/g, '<$1>').replace(/\{\{ \$value[^}]*\}\}/g, '<value>')
+  return table(
+    ['alert', 'severity', 'after', 'means', 'where to look'],
+    alerts.map((one) => [
+      code(one.alert),
+      one.labels.severity,
+      one.for ?? 'at once',
+      words(one.annotations.summary),
+      one.annotations.description,
+    ]),
+  )
+}

@@ -1,0 +1,27 @@
+import { eventTable } from './event-table.ts'
+import { featureGates, genericGates, ownFlags, standardFlags } from './flag-tables.ts'
+import { ERROR_LINES, linesTable, START_LINES } from './log-lines.ts'
+import { alertTable, metricTable } from './monitoring-tables.ts'
+
+/** What documents may have made from the code, by the name in their marks. */
+export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> = {
+  'standard-flags': standardFlags,
+  'attacher-flags': () => ownFlags('attacher'),
+  'resizer-flags': () => ownFlags('resizer'),
+  'feature-gates': featureGates,
+  'generic-gates': genericGates,
+  metrics: metricTable,
+  alerts: alertTable,
+  'error-lines': () => linesTable(ERROR_LINES),
+  'start-lines': () => linesTable(START_LINES),
+  events: eventTable,
+}
+
+/** Where they stand. */
+export const DOCUMENTS = ['docs/operations.md']
+
+export async function sectionText(name: string): Promise<string> {
+  const make = SECTIONS[name]
+  if (make === undefined) throw new Error(`nobody makes a section ${name}: ${Object.keys(SECTIONS).join(', ')}`)
+  return await make()
+}

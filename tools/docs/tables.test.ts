@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { EVENTS } from './event-table.ts'
+import { ERROR_LINES, SAID_ELSEWHERE, START_LINES } from './log-lines.ts'
+import { sectionNames, sectionOf, table, withSection } from './markdown.ts'
+import { DOCUMENTS, SECTIONS, sectionText } from './sections.ts'
+import { errorMessages, eventReasons, ROOT, runtimeSources, startMessages } from './source-texts.ts'
+
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+const sources = runtimeSources()
+
+describe('what is made from the code', () => {
+  const marked = DOCUMENTS.flatMap((path) => sectionNames(read(path)).map((name) => ({ path, name })))
+
+  // Where there is no /proc, a process has fewer numbers to tell.
+  const here = marked.filter(({ name }) => process.platform === 'linux' || name !== 'metrics')
+
+  it.each(here)('$name in $path is as the code says (npm exec -- node tools/docs/main.ts)', async ({ path, name }) => {
+    expect(sectionOf(read(path), name)).toBe(await sectionText(name))
+  })
+
+  it('stands somewhere, all of it', () => {
+    expect(marked.map(({ name }) => name).sort()).toEqual(Object.keys(SECTIONS).sort())
+  })
+})
+
+describe('the documentation', () => {
+  it('explains every error line that the sidecars can write, and no other', () => {
+    const inCode = [...errorMessages(sources)]
+    const told = ERROR_LINES.map(({ message }) => message)
+    // A constant, not a literal at the call.
+    const constants = ['Lost connection to CSI driver, exiting']
+    for (const message of constants) expect(sources).toContain(message)
+    expect(told.toSorted()).toEqual([...inCode, ...constants].toSorted())
+  })
+
+  it('explains every line that ends the start', () => {
+    const told = START_LINES.map(({ message }) => message)
+    expect([...startMessages(sources)].filter((message) => ![...told, ...SAID_ELSEWHERE].includes(message))).toEqual([])
+    expect(told.filter((message) => !sources.includes(message))).toEqual([])
+  })
+
+  it('explains every event', () => {
+    const told = EVENTS.map(({ reason }) => reason)
+    expect(told.toSorted()).toEqual([...eventReasons(sources), 'LeaderElection'].toSorted())
+  })
+
+  it('names no flag that is not there', () => {
+    const flags = new Set([...sources.matchAll(/name: '([a-z][a-z-]*)'/g)].map(([, name]) => name))
+    const foreign = ['flag', 'help', 'log_dir', 'logtostderr', 'previous']
+    for (const path of ['docs/operations.md', 'docs/drivers.md']) {
+      const named = [...read(path).matchAll(/`(?:[^`\n]*\s)?--([a-z][\w-]*)[^`\n]*`/g)].map(([, name = '']) => name)
+      expect([path, named.filter((name) => !flags.has(name) && !foreign.includes(name))]).toEqual([path, []])
+    }
+  })
+})
+
+describe('a section', () => {
+  const document =
+    'a\n\n<!-- made from the code: x -->\n\nold\n\n<!-- end -->\n\n<!-- made from the code: y -->\n\n<!-- end -->\n'
+
+  it('is found by its name', () => {
+    expect(sectionNames(document)).toEqual(['x', 'y'])
+    expect(sectionOf(document, 'x')).toBe('old')
+    expect(sectionOf(document, 'y')).toBe('')
+    expect(sectionOf(document, 'z')).toBeUndefined()
+  })
+
+  it('is replaced alone', () => {
+    const after = withSection(document, 'y', '$1 new')
+    expect([sectionOf(after, 'x'), sectionOf(after, 'y')]).toEqual(['old', '$1 new'])
+    expect(withSection(after, 'y', '$1 new')).toBe(after)
+  })
+
+  it('must be there', () => {
+    expect(() => withSection(document, 'z', '')).toThrow('no section z')
+  })
+
+  it('may be a table whose cells hold pipes', () => {
+    expect(table(['a', 'b'], [['1|2', '']])).toBe('| a | b |\n|---|---|\n| 1\\|2 |  |')
+  })
+})
