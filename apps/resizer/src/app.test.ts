@@ -1,6 +1,6 @@
 import { CancelledError, scope, systemClock } from '@csi-sidecars/base'
-import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
-import { bound, type Cluster, type ClusterOptions, startCluster, storageClass } from '@csi-sidecars/testkit'
+import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import { bound, type Cluster, type ClusterOptions, startCluster, storageClass, vac } from '@csi-sidecars/testkit'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { type Ended, resizerToItsEnd, runResizer } from './testing/run-resizer.ts'
 
@@ -116,6 +116,44 @@ describe('a start', () => {
       await systemClock.sleep(50)
     })
     expect(cluster.api.requests.matching({ resource: 'pods' })).toEqual([])
+  })
+})
+
+describe('work that waits', () => {
+  const want = (name: string): void => {
+    cluster.api.update(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'pvc-1' }, (claim) => ({
+      ...claim,
+      spec: { ...claim.spec, volumeAttributesClassName: name },
+    }))
+  }
+  const modified = { method: 'ControllerModifyVolume' }
+
+  it('for a class goes on as soon as the class is there', async () => {
+    await begin()
+    await during([], async () => {
+      want('gold')
+      const pending = (claim?: PersistentVolumeClaim): boolean =>
+        claim?.status?.modifyVolumeStatus?.status === 'Pending'
+      await cluster.api.until(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'pvc-1' }, pending)
+      cluster.add(vac('gold'))
+      await cluster.driver.log.until(modified, { timeoutMs: 1_000 })
+    })
+  })
+
+  it('for a class goes on as soon as classes may be read', async () => {
+    await begin()
+    cluster.add(vac('gold'))
+    const action = { do: 'answer' as const, code: 403, reason: 'Forbidden', message: 'not yours to read' }
+    const rule = cluster.api.faults.add({ match: { resource: 'volumeattributesclasses' }, action })
+    want('gold')
+    await during([], async () => {
+      raise()
+      await cluster.driver.log.until({ method: 'ControllerExpandVolume' })
+      // By now the cache has been refused often enough to come back only in seconds.
+      await systemClock.sleep(1_800)
+      rule.remove()
+      await cluster.driver.log.until(modified, { timeoutMs: 1_500 })
+    })
   })
 })
 

@@ -10,7 +10,7 @@ import { partOf, refusal } from '../../harness/gate.ts'
 import { attachment, csiNode, secret, type VolumeParts, volume } from '../../harness/objects.ts'
 import { says } from '../../harness/says.ts'
 import { storiesOf } from '../../harness/story.ts'
-import { eventually, never, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import type { World } from '../../harness/world.ts'
 import { attach, attached, attachFailed, gapsOf, type Scene, scene, volumeCalls } from './scene.ts'
 
@@ -265,128 +265,6 @@ story('success clears attachError in the patch that says attached', async (t) =>
   }
 })
 
-story('backoff: doubles from --retry-interval-start to --retry-interval-max', async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=1600ms'] })
-  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
-  await attach(t, at)
-  const tries = t.ours ? 6 : 7
-  await eventually('enough tries', () => volumeCalls(at.driver).length >= tries)
-  // A fresh VA is often tried twice by the originals before they wait: of them only the ceiling can be told.
-  const gaps = gapsOf(volumeCalls(at.driver)).slice(t.ours ? 0 : -2)
-  const wanted = t.ours ? [400, 800, 1600, 1600, 1600] : [1600, 1600]
-  for (const [index, want] of wanted.entries()) {
-    const gap = gaps[index] ?? 0
-    ok(gap >= want * 0.95 && gap < want * 1.1 + 400, `gaps ${gaps} instead of ${wanted}`)
-  }
-})
-
-story('backoff starts over after a success', async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=300ms', '--retry-interval-max=60s'] })
-  let failing = true
-  at.driver.on('ControllerPublishVolume', () => (failing ? { code: 13, message: 'no' } : { reply: {} }))
-  const { va } = await attach(t, at)
-  await eventually('three tries', () => volumeCalls(at.driver).length >= 4)
-  failing = false
-  await attached(t)
-  failing = true
-  const before = volumeCalls(at.driver).length
-  await t.api.merge(VOLUME_ATTACHMENTS, { name: va, subresource: 'status' }, { status: { attached: false } })
-  await eventually('three more tries', () => volumeCalls(at.driver).length >= before + 3, { within: 4000 })
-})
-
-story('one that fails does not delay others', async (t) => {
-  const at = await scene(t)
-  const bad = `${t.name('pv-bad')}-handle`
-  at.driver.on('ControllerPublishVolume', ({ request }) =>
-    request['volume_id'] === bad ? { code: 13, message: 'no' } : { reply: {} },
-  )
-  await attach(t, at, { suffix: '-bad' })
-  await attachFailed(t, '', t.name('va-bad'))
-  await attach(t, at, { suffix: '-good' })
-  await attached(t, t.name('va-good'))
-})
-
-const SLOW_RETRY = { args: ['--retry-interval-start=60s'] }
-
-async function failedOnce(t: World): Promise<Scene & { va: string }> {
-  const at = await scene(t, SLOW_RETRY)
-  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
-  const { va } = await attach(t, at)
-  await attachFailed(t)
-  // The originals try a fresh VA twice before they wait.
-  await pause(700)
-  return { ...at, va }
-}
-
-story('a change of labels during the backoff brings a try at once', async (t) => {
-  const { driver, va } = await failedOnce(t)
-  const before = volumeCalls(driver).length
-  await t.api.merge(VOLUME_ATTACHMENTS, { name: va }, { metadata: { labels: { touched: 'yes' } } })
-  await eventually('another try', () => volumeCalls(driver).length > before, { within: 3000 })
-})
-
-story('somebody editing attachError brings no try', async (t) => {
-  const { driver, attacher, va } = await failedOnce(t)
-  const before = volumeCalls(driver).length
-  const edit = { status: { attachError: { message: 'edited', time: '2020-01-01T00:00:00Z' } } }
-  await t.api.merge(VOLUME_ATTACHMENTS, { name: va, subresource: 'status' }, edit)
-  await never('another try', () => volumeCalls(driver).length > before, 1500)
-  ok(attacher.linesWith('"Ignoring VolumeAttachment change"').length > 0)
-})
-
-story('somebody removing attachError brings no try', async (t) => {
-  const { driver, va } = await failedOnce(t)
-  const before = volumeCalls(driver).length
-  await t.api.merge(VOLUME_ATTACHMENTS, { name: va, subresource: 'status' }, { status: { attachError: null } })
-  await never('another try', () => volumeCalls(driver).length > before, 1500)
-})
-
-story('--resync tries ahead of the backoff', async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=60s', '--resync=2s'] })
-  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
-  await attach(t, at)
-  await eventually('several tries', () => volumeCalls(at.driver).length >= 4, { within: 20_000 })
-})
-
-story('a CSINode that gains the driver wakes the VA at once', { only: 'ours' }, async (t) => {
-  const at = await scene(t, SLOW_RETRY)
-  const node = t.name('late')
-  await t.create(CSI_NODES, csiNode(node, { 'other.example.com': 'x' }))
-  await attach(t, { node })
-  await attachFailed(t, 'does not contain driver')
-  const began = Date.now()
-  await t.api.merge(
-    CSI_NODES,
-    { name: node },
-    { spec: { drivers: [{ name: t.driverName, nodeID: 'late-id', topologyKeys: [] }] } },
-  )
-  await attached(t)
-  ok(Date.now() - began < 2000, `woken after ${Date.now() - began} ms`)
-  equal(volumeCalls(at.driver)[0]?.request['node_id'], 'late-id')
-})
-
-story('a PV that appears wakes the VA at once', { only: 'ours' }, async (t) => {
-  const at = await scene(t, SLOW_RETRY)
-  const pv = t.name('pv')
-  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv, node: at.node }))
-  await attachFailed(t, 'not found')
-  const began = Date.now()
-  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName))
-  await attached(t)
-  ok(Date.now() - began < 2000, `woken after ${Date.now() - began} ms`)
-})
-
-story('RetryInfo of the driver sets the next try', { only: 'ours' }, async (t) => {
-  const at = await scene(t, SLOW_RETRY)
-  at.driver.on('ControllerPublishVolume', (_, nth) =>
-    nth === 0 ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } } : { reply: {} },
-  )
-  await attach(t, at)
-  await attached(t)
-  const [gap = 0] = gapsOf(volumeCalls(at.driver))
-  ok(gap > 1800 && gap < 2700, `retried after ${gap} ms`)
-})
-
 story('a secret that is no UTF-8 fails, and is not sent damaged', async (t) => {
   const at = await scene(t)
   const name = t.name('secret')
@@ -412,14 +290,4 @@ story('the error itself cannot be saved: a line, and the retries go on', async (
   await eventually('retries', () => volumeCalls(at.driver).length >= 4)
   saving = true
   equal((await attachFailed(t)).status?.attachError?.message, 'rpc error: code = Internal desc = no')
-})
-
-story('--resync=0 never tries ahead of the backoff', async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=60s', '--resync=0'] })
-  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
-  await attach(t, at)
-  await attachFailed(t)
-  await pause(700)
-  const before = volumeCalls(at.driver).length
-  await never('another try', () => volumeCalls(at.driver).length > before, 2500)
 })

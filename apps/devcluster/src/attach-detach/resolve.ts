@@ -1,11 +1,9 @@
-import type { Caches } from '../caches/caches.ts'
+import type { Lookups } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import { type CachedPod, isTerminated } from '../caches/pod.ts'
 import type { Volume } from '../caches/volume.ts'
 import { uniqueVolumeName } from '../volume-names.ts'
 import type { VolumeSpec } from './desired-state.ts'
-
-type Stores = Pick<Caches, 'claims' | 'volumes' | 'drivers'>
 
 /** Whether the pod's volumes are to be attached: it is placed and its containers run or will. */
 export function wantsVolumes(pod: CachedPod): boolean {
@@ -20,7 +18,7 @@ export type Resolved =
   /** Its claim is not bound, or not all of it is in the caches yet. */
   | { readonly is: 'unknown' }
 
-export function resolveVolumes(pod: CachedPod, stores: Stores): readonly Resolved[] {
+export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolved[] {
   return pod.volumes.map((volume) => {
     // What a pod declares itself needs no attach, CSI or not.
     if (volume.is !== 'claim') return { is: 'notAttachable', volumeName: undefined }
@@ -32,13 +30,13 @@ export function resolveVolumes(pod: CachedPod, stores: Stores): readonly Resolve
 }
 
 /** The volume of a claim that is bound from both sides. */
-export function boundVolume(claim: Claim, { volumes }: Pick<Caches, 'volumes'>): Volume | undefined {
+export function boundVolume(claim: Claim, { volumes }: Pick<Lookups, 'volumes'>): Volume | undefined {
   if (claim.phase !== 'Bound' || claim.volumeName === '') return undefined
   const volume = volumes.store.get(claim.volumeName)
   return volume?.claimRef?.uid === claim.uid ? volume : undefined
 }
 
-function resolve(volume: Volume, { drivers }: Stores): Resolved {
+function resolve(volume: Volume, { drivers }: Lookups): Resolved {
   if (volume.csi === undefined) return { is: 'notAttachable', volumeName: undefined }
   const volumeName = uniqueVolumeName(volume.csi)
   // A driver of which nothing is known needs attach.

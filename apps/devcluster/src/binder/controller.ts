@@ -1,14 +1,8 @@
 import { unreachable } from '@csi-sidecars/base'
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
-import { isConflict, isNotFound } from '@csi-sidecars/kube-client'
-import {
-  type KubeObject,
-  PERSISTENT_VOLUME_CLAIMS,
-  PERSISTENT_VOLUMES,
-  PODS,
-  type Resource,
-} from '@csi-sidecars/kube-types'
+import { isNotFound } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
 import { boundVolume } from '../attach-detach/resolve.ts'
 import { SELECTED_NODE } from '../caches/annotations.ts'
 import { type Caches, PODS_BY_CLAIM, PODS_BY_NODE } from '../caches/caches.ts'
@@ -17,25 +11,13 @@ import type { Volume } from '../caches/volume.ts'
 import { type ControllerParts, type Life, newQueue, refOf, targetOf, work } from '../control.ts'
 import { bindVolumePatch } from '../persistent-volume/patches.ts'
 import { type ClaimToPlace, decidePlace, type NodeOption, type PlaceStep, type PlaceView } from './decide.ts'
-
-/** The one way to give a pod its node. */
-interface Binding extends KubeObject {
-  readonly target: { readonly apiVersion: string; readonly kind: string; readonly name: string }
-}
-
-const BINDINGS: Resource<Binding> = {
-  group: '',
-  version: 'v1',
-  plural: 'bindings',
-  kind: 'Binding',
-  namespaced: true,
-  subresources: [],
-}
+import type { PlacePod } from './place.ts'
 
 /** The scheduler whose place this is; pods that name another are left to that. */
 export const SCHEDULER = 'default-scheduler'
 
 export interface BinderParts extends ControllerParts {
+  readonly place: PlacePod
   /** Pods that were placed a moment ago, by uid: the cache may not know it yet. */
   readonly placed: Map<string, string>
 }
@@ -44,7 +26,7 @@ export interface BinderParts extends ControllerParts {
 const WORKERS = 1
 
 /** Places pods by what their volumes allow, and has delayed claims provisioned for the nodes that it chooses. */
-export async function runBinder(parts: ControllerParts, life: Life): Promise<void> {
+export async function runBinder(parts: Omit<BinderParts, 'placed'>, life: Life): Promise<void> {
   const { caches, clock, log } = parts
   const queue = newQueue(clock)
   const own: BinderParts = { ...parts, placed: new Map() }
@@ -155,22 +137,12 @@ async function perform(step: PlaceStep, pod: CachedPod, parts: BinderParts, sign
       return
     }
     case 'bind':
-      await bind(pod, step.node, parts, signal)
+      await parts.place(pod, step.node, signal)
       placed.set(pod.uid, step.node)
       return recorder.event(target, 'Normal', 'Scheduled', `Successfully assigned ${pod.key} to ${step.node}`)
     case 'tell':
       return recorder.event(target, 'Warning', 'FailedScheduling', step.message)
     default:
       unreachable(step)
-  }
-}
-
-async function bind(pod: CachedPod, node: string, { client }: BinderParts, signal: AbortSignal): Promise<void> {
-  const target = { apiVersion: 'v1', kind: 'Node', name: node }
-  try {
-    await client.create(BINDINGS, { metadata: { ...refOf(pod.key), uid: pod.uid }, target }, { signal })
-  } catch (error) {
-    // Somebody else has placed it.
-    if (!isConflict(error)) throw error
   }
 }

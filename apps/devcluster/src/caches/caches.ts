@@ -47,6 +47,18 @@ export interface Caches {
   readonly csiNodes: Informer<CachedCsiNode, CSINode>
 }
 
+/** As much of a cache as is needed to look things up by their names. */
+export interface Lookup<T> {
+  readonly store: { get(key: string): T | undefined }
+}
+
+/** What a pod's volumes are resolved by. */
+export interface Lookups {
+  readonly claims: Lookup<Claim>
+  readonly volumes: Lookup<Volume>
+  readonly drivers: Lookup<CachedDriver>
+}
+
 /** Indexes: what is looked for by something else than its name. */
 export const PODS_BY_NODE = 'node'
 export const PODS_BY_CLAIM = 'claim'

@@ -2,12 +2,19 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
-import { type ApiServer, type CsiDriver, startApiServer, startCsiDriver } from '@csi-sidecars/emulator'
+import {
+  type ApiServer,
+  type CsiDriver,
+  type DriverSettings,
+  startApiServer,
+  startCsiDriver,
+} from '@csi-sidecars/emulator'
 import { createRecorder } from '@csi-sidecars/events'
 import { createKubeClient, loadClusterConfig, type OwnedKubeClient } from '@csi-sidecars/kube-client'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { runAttachDetachController } from '../attach-detach/controller.ts'
 import { runBinder, SCHEDULER } from '../binder/controller.ts'
+import { type PlacePod, placeByBinding, placeDirectly } from '../binder/place.ts'
 import { type Caches, cachesSynced, createCaches, runCaches } from '../caches/caches.ts'
 import type { CallSource } from '../calls/seen.ts'
 import { callsOf, tapped } from '../calls/sources.ts'
@@ -34,6 +41,8 @@ export interface DevclusterOptions {
   readonly kubeconfig?: string | undefined
   /** `unix:///path` of a person's own driver; without it the emulated one is started. */
   readonly driver?: string | undefined
+  /** How the emulated driver differs from the usual one. */
+  readonly driverSettings?: Partial<DriverSettings> | undefined
   /** Binaries to run beside the driver; one that is left out is not run. */
   readonly attacher?: string | undefined
   readonly resizer?: string | undefined
@@ -89,7 +98,8 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const caches = createCaches({ client, clock, log })
   await followApi(caches, stack, signal)
   const parts = { client, caches, clock, log }
-  const controllers = startControllers({ ...parts, driver }, { ...options, nodeNames }, onTrouble)
+  const place = api === undefined ? placeByBinding(client) : placeDirectly(api, clock)
+  const controllers = startControllers({ ...parts, driver, place }, { ...options, nodeNames }, onTrouble)
   stack.defer(() => controllers.stopAll())
   const sidecars = await startSidecars({ ...options, address, kubeconfig }, stack)
   const started = stack.move()
@@ -122,11 +132,11 @@ async function openApi(
 }
 
 async function openSocket(
-  { driver, directory, clock }: DevclusterOptions,
+  { driver, driverSettings, directory, clock }: DevclusterOptions,
   stack: AsyncDisposableStack,
 ): Promise<{ readonly address: string; readonly emulatedDriver: CsiDriver | undefined }> {
   if (driver !== undefined) return { address: driver, emulatedDriver: undefined }
-  const emulatedDriver = await startCsiDriver({ socket: join(directory, 'csi.sock'), clock })
+  const emulatedDriver = await startCsiDriver({ ...driverSettings, socket: join(directory, 'csi.sock'), clock })
   stack.defer(() => emulatedDriver.stop())
   return { address: emulatedDriver.address, emulatedDriver }
 }
@@ -160,13 +170,15 @@ async function followApi(caches: Caches, stack: AsyncDisposableStack, signal: Ab
 
 type PlacedOptions = DevclusterOptions & { readonly nodeNames: readonly string[] }
 
+type AllParts = ControllerParts & { readonly driver: Driver; readonly place: PlacePod }
+
 function startControllers(
-  parts: Omit<ControllerParts, 'recorder'> & { readonly driver: Driver },
+  parts: Omit<AllParts, 'recorder'>,
   { nodeNames, data, clock, controllers: wanted = CONTROLLERS }: PlacedOptions,
   onTrouble: (message: string) => void,
 ): Controllers {
   const { client, log } = parts
-  const as = (component: string): ControllerParts & { readonly driver: Driver } => ({
+  const as = (component: string): AllParts => ({
     ...parts,
     recorder: createRecorder({ client, component, clock, log }),
   })

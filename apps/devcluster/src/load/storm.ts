@@ -31,21 +31,21 @@ export async function runStorm(cluster: Devcluster, options: StormOptions, signa
   const names = Array.from({ length: pods }, (_, index) => `storm-${index + 1}`)
   const began = clock.monotonic()
   const running = untilRunning(cluster, names, options, signal)
-  await each(names, async (name, index) => {
+  const made = each(names, async (name, index) => {
     const node = nodeNames[index % nodeNames.length] ?? ''
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimObject('1Gi', name), { signal })
     await client.create(PODS, podObject({ pod: name, node, claim: name }), { signal })
   })
-  await running
+  await Promise.all([made, running])
   const runningMs = clock.monotonic() - began
   const leaving = clock.monotonic()
   const gone = untilGone(cluster, options, signal)
-  await each(names, async (name) => {
+  const deleted = each(names, async (name) => {
     const ref = { namespace: 'default', name }
     await client.delete(PODS, ref, { signal })
     await client.delete(PERSISTENT_VOLUME_CLAIMS, ref, { signal })
   })
-  await gone
+  await Promise.all([deleted, gone])
   return { runningMs, goneMs: clock.monotonic() - leaving }
 }
 

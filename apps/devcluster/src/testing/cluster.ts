@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { abortable, deadline, systemClock } from '@csi-sidecars/base'
-import type { ApiServer, CsiDriver } from '@csi-sidecars/emulator'
+import type { ApiServer, CsiDriver, DriverSettings } from '@csi-sidecars/emulator'
 import type { Cached, Informer } from '@csi-sidecars/informer'
 import {
   EVENTS,
@@ -37,6 +37,7 @@ export interface TestClusterOptions {
   /** Without it both stand-ins run. */
   readonly standIns?: readonly ('csi-attacher' | 'csi-resizer')[]
   readonly storageClass?: Partial<StorageClass>
+  readonly driver?: Partial<DriverSettings>
   /** A folder below the test's own, for real directories. */
   readonly data?: string | undefined
 }
@@ -45,7 +46,7 @@ const PATIENCE_MS = 8_000
 
 export async function startTestCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
   const { nodes = 2, controllers, standIns = ['csi-attacher', 'csi-resizer'], storageClass } = options
-  const { data: folder } = options
+  const { data: folder, driver: driverSettings } = options
   const directory = await mkdtemp(join(tmpdir(), 'devcluster-test-'))
   const troubles: string[] = []
   using limit = deadline(systemClock, PATIENCE_MS, 'starting a cluster')
@@ -53,6 +54,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
     {
       nodes,
       controllers,
+      driverSettings,
       directory,
       data: folder && join(directory, folder),
       clock: systemClock,

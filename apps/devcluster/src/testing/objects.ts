@@ -1,8 +1,9 @@
 import type { Attachment } from '../caches/attachment.ts'
+import type { Lookup, Lookups } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { CachedNode } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
-import type { CachedClass } from '../caches/storage.ts'
+import type { CachedClass, CachedDriver } from '../caches/storage.ts'
 import type { ClaimRef, Volume } from '../caches/volume.ts'
 
 /** Objects as the caches keep them, with what differs from the usual. */
@@ -165,4 +166,35 @@ export function storageClass(change: Partial<CachedClass> = {}): CachedClass {
     created: '',
     ...change,
   }
+}
+
+export function csiDriver(change: Partial<CachedDriver> = {}): CachedDriver {
+  const key = change.key ?? DRIVER
+  return {
+    key,
+    resourceVersion: '1',
+    uid: `uid-${key}`,
+    attachRequired: true,
+    podInfoOnMount: false,
+    ephemeral: true,
+    ...change,
+  }
+}
+
+/** Caches that know these objects and no others. */
+export function lookups({
+  claims = [],
+  volumes = [],
+  drivers = [],
+}: {
+  readonly claims?: readonly Claim[]
+  readonly volumes?: readonly Volume[]
+  readonly drivers?: readonly CachedDriver[]
+}): Lookups {
+  return { claims: lookup(claims), volumes: lookup(volumes), drivers: lookup(drivers) }
+}
+
+function lookup<T extends { readonly key: string }>(objects: readonly T[]): Lookup<T> {
+  const byKey = new Map(objects.map((object) => [object.key, object]))
+  return { store: { get: (key) => byKey.get(key) } }
 }

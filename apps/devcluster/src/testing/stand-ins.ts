@@ -74,7 +74,7 @@ async function attachOrDetach(name: string, parts: StandInParts, signal: AbortSi
   }
 }
 
-/** Expands volumes as far as the controller goes, and leaves the rest to the node. */
+/** Expands volumes as far as the controller goes, and leaves to the node what the driver says is the node's. */
 export async function runStandInResizer(parts: StandInParts, life: Life): Promise<void> {
   const { caches, clock, log } = parts
   const queue = newQueue(clock)
@@ -101,10 +101,12 @@ async function resize(key: string, parts: StandInParts, signal: AbortSignal): Pr
     })
     const capacityRange = { requiredBytes: Quantity.parse(size).bytes(), limitBytes: 0n }
     const request = { volumeId: volume.csi.volumeHandle, capacityRange, secrets: {}, volumeCapability: undefined }
-    await controllerClient(driver).expand(request, { ...LIMITS, signal })
+    const { nodeExpansionRequired } = await controllerClient(driver).expand(request, { ...LIMITS, signal })
     const patch = { kind: 'merge' as const, body: { spec: { capacity: { storage: size } } } }
     caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
-    await status({ allocatedResourceStatuses: { storage: 'NodeResizePending' } })
+    const finished = { capacity: { storage: size }, allocatedResourceStatuses: { storage: null } }
+    const left = { allocatedResourceStatuses: { storage: 'NodeResizePending' } }
+    await status(nodeExpansionRequired ? left : finished)
     return SETTLED
   } catch (cause) {
     signal.throwIfAborted()

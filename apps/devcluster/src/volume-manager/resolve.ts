@@ -1,13 +1,11 @@
 import { boundVolume } from '../attach-detach/resolve.ts'
 import { CLAIM_PROTECTION } from '../caches/annotations.ts'
-import type { Caches } from '../caches/caches.ts'
+import type { Lookups } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { CachedPod, PodVolume } from '../caches/pod.ts'
 import type { Volume } from '../caches/volume.ts'
 import { ephemeralHandle, uniqueVolumeName } from '../volume-names.ts'
 import type { MountSource, PodMount } from './desired-state.ts'
-
-type Stores = Pick<Caches, 'claims' | 'volumes' | 'drivers'>
 
 /** A volume of a pod, as far as its mount is concerned. */
 export type Resolved =
@@ -24,7 +22,7 @@ export type Resolved =
   /** The pod asks for what cannot be. */
   | { readonly is: 'refused'; readonly why: string }
 
-export function resolveVolumes(pod: CachedPod, stores: Stores): readonly Resolved[] {
+export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolved[] {
   return pod.volumes.map((volume) => {
     if (!pod.use.mounts.has(volume.name) && !pod.use.devices.has(volume.name)) return { is: 'unused' }
     return volume.is === 'claim' ? resolveClaim(pod, volume, stores) : resolveOwn(pod, volume)
@@ -44,7 +42,7 @@ function localSource(plugin: string, name: string, { uid }: CachedPod): MountSou
   return { is: 'local', volumeName: `kubernetes.io/${plugin}/${uid}-${name}`, name, plugin }
 }
 
-function resolveClaim(pod: CachedPod, volume: Extract<PodVolume, { is: 'claim' }>, stores: Stores): Resolved {
+function resolveClaim(pod: CachedPod, volume: Extract<PodVolume, { is: 'claim' }>, stores: Lookups): Resolved {
   const key = `${pod.namespace}/${volume.claim}`
   const claim = stores.claims.store.get(key)
   if (claim === undefined) return { is: 'unready', why: `persistentvolumeclaim "${volume.claim}" not found` }
@@ -73,7 +71,7 @@ function wrongMode(pod: CachedPod, name: string, { volumeMode }: Volume): string
   return undefined
 }
 
-function csiSource(volume: Volume, claim: Claim, { drivers }: Stores): MountSource {
+function csiSource(volume: Volume, claim: Claim, { drivers }: Lookups): MountSource {
   const { key: name, csi, accessModes, mountOptions, volumeMode } = volume
   if (csi === undefined) throw new TypeError(`${name} is no CSI volume`)
   return {

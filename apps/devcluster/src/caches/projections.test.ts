@@ -1,0 +1,165 @@
+import { describe, expect, it } from '@jest/globals'
+import { claimProjection } from './claim.ts'
+import { nodeProjection } from './node.ts'
+import { isTerminated, podProjection } from './pod.ts'
+import { classProjection, csiNodeProjection, driverProjection } from './storage.ts'
+import { isForClaim, volumeProjection } from './volume.ts'
+
+const metadata = { name: 'one', namespace: 'default', uid: 'u', resourceVersion: '7' }
+
+describe('of a claim is kept', () => {
+  it('what it is by default', () => {
+    expect(claimProjection({ metadata })).toMatchObject({
+      key: 'default/one',
+      className: undefined,
+      volumeName: '',
+      volumeMode: 'Filesystem',
+      request: '0',
+      phase: 'Pending',
+      deleting: false,
+    })
+  })
+
+  it('its class: none at all is another thing than none asked for, and the old annotation comes first', () => {
+    const old = { ...metadata, annotations: { 'volume.beta.kubernetes.io/storage-class': 'old' } }
+    expect(claimProjection({ metadata, spec: { storageClassName: '' } }).className).toBe('')
+    expect(claimProjection({ metadata: old, spec: { storageClassName: 'new' } }).className).toBe('old')
+  })
+
+  it('how far its resize has come', () => {
+    const status = {
+      capacity: { storage: '1Gi' },
+      allocatedResources: { storage: '2Gi' },
+      allocatedResourceStatuses: { storage: 'NodeResizePending' },
+    }
+    expect(claimProjection({ metadata, status })).toMatchObject({
+      capacity: '1Gi',
+      allocated: '2Gi',
+      resizeStatus: 'NodeResizePending',
+    })
+  })
+})
+
+describe('of a volume is kept', () => {
+  it('whether its reference is bound or only reserved', () => {
+    const reserved = volumeProjection({ metadata, spec: { claimRef: { namespace: 'default', name: 'data', uid: '' } } })
+    expect(reserved.claimRef).toEqual({ namespace: 'default', name: 'data', uid: undefined })
+    expect(isForClaim(reserved, { key: 'default/data', uid: 'any' })).toBe(true)
+    const bound = volumeProjection({ metadata, spec: { claimRef: { namespace: 'default', name: 'data', uid: 'u' } } })
+    expect(isForClaim(bound, { key: 'default/data', uid: 'u' })).toBe(true)
+    expect(isForClaim(bound, { key: 'default/data', uid: 'another' })).toBe(false)
+    expect(isForClaim(bound, { key: 'other/data', uid: 'u' })).toBe(false)
+  })
+
+  it('what it is by default', () => {
+    expect(volumeProjection({ metadata: { name: 'one' } })).toMatchObject({
+      key: 'one',
+      phase: 'Pending',
+      reclaimPolicy: 'Retain',
+      claimRef: undefined,
+      csi: undefined,
+      className: '',
+    })
+  })
+})
+
+describe('of a pod are kept', () => {
+  const spec = {
+    nodeName: 'node-1',
+    initContainers: [{ name: 'first', volumeMounts: [{ name: 'scratch', mountPath: '/s' }] }],
+    containers: [
+      {
+        name: 'main',
+        image: 'none',
+        volumeMounts: [{ name: 'data', mountPath: '/d' }],
+        volumeDevices: [{ name: 'raw', devicePath: '/dev/x' }],
+      },
+    ],
+    volumes: [
+      { name: 'data', persistentVolumeClaim: { claimName: 'data', readOnly: true } },
+      { name: 'own', ephemeral: { volumeClaimTemplate: { spec: {} } } },
+      { name: 'inline', csi: { driver: 'd' } },
+      { name: 'scratch', emptyDir: {} },
+      { name: 'nothing' },
+    ],
+  }
+
+  it('its volumes, by who has to do something for them', () => {
+    expect(podProjection({ metadata, spec }).volumes).toEqual([
+      { is: 'claim', name: 'data', claim: 'data', readOnly: true, ephemeral: false },
+      { is: 'claim', name: 'own', claim: 'one-own', readOnly: false, ephemeral: true },
+      { is: 'csi', name: 'inline', source: { driver: 'd' } },
+      { is: 'local', name: 'scratch', plugin: 'emptyDir' },
+      { is: 'local', name: 'nothing', plugin: 'emptyDir' },
+    ])
+  })
+
+  it('how all its containers use them', () => {
+    const { use } = podProjection({ metadata, spec })
+    expect([[...use.mounts], [...use.devices]]).toEqual([['scratch', 'data'], ['raw']])
+  })
+
+  const running = { containerStatuses: [{ name: 'main', state: { running: { startedAt: 'now' } } }] }
+  const rows: [string, object, object, boolean][] = [
+    ['is new', {}, {}, false],
+    ['runs', {}, { phase: 'Running' }, false],
+    ['has done its work', {}, { phase: 'Succeeded' }, true],
+    ['has failed', {}, { phase: 'Failed' }, true],
+    ['is to go while its containers run', { deletionTimestamp: 'now' }, { phase: 'Running', ...running }, false],
+    ['is to go and never ran', { deletionTimestamp: 'now' }, { phase: 'Pending' }, true],
+  ]
+  it.each(rows)('whether it has ended: one that %s', (_, more, status, ended) => {
+    const pod = podProjection({ metadata: { ...metadata, ...more }, spec, status } as Parameters<
+      typeof podProjection
+    >[0])
+    expect(isTerminated(pod)).toBe(ended)
+  })
+})
+
+describe('of a node is kept', () => {
+  const annotated = { name: 'n', annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' } }
+  it('whether the controller attaches for it', () => {
+    expect(nodeProjection({ metadata: { name: 'n' } }).managed).toBe(false)
+    expect(nodeProjection({ metadata: annotated }).managed).toBe(true)
+  })
+
+  it.each([
+    ['True', true],
+    ['False', false],
+    ['Unknown', false],
+  ])('whether it is well: Ready %s', (status, ready) => {
+    expect(nodeProjection({ metadata: { name: 'n' }, status: { conditions: [{ type: 'Ready', status }] } }).ready).toBe(
+      ready,
+    )
+  })
+})
+
+describe('of classes and drivers is kept', () => {
+  it('when a class has its volumes made', () => {
+    const waits = { metadata, provisioner: 'd', volumeBindingMode: 'WaitForFirstConsumer' }
+    expect(classProjection(waits).waitsForConsumer).toBe(true)
+    expect(classProjection({ metadata, provisioner: 'd' })).toMatchObject({
+      waitsForConsumer: false,
+      reclaimPolicy: 'Delete',
+      isDefault: false,
+    })
+  })
+
+  it('that attach is needed unless the driver says otherwise', () => {
+    expect(driverProjection({ metadata, spec: {} }).attachRequired).toBe(true)
+    expect(driverProjection({ metadata, spec: { attachRequired: false } }).attachRequired).toBe(false)
+  })
+
+  it('what a driver calls a node and how much fits there', () => {
+    const drivers = [
+      { name: 'a', nodeID: 'id-a', topologyKeys: ['zone'], allocatable: { count: 3 } },
+      { name: 'b', nodeID: 'id-b' },
+    ]
+    expect(csiNodeProjection({ metadata: { name: 'n' }, spec: { drivers } }).drivers).toEqual(
+      new Map([
+        ['a', { nodeId: 'id-a', topologyKeys: ['zone'], most: 3 }],
+        ['b', { nodeId: 'id-b', topologyKeys: [], most: undefined }],
+      ]),
+    )
+  })
+})

@@ -1,0 +1,75 @@
+import {
+  CSI_NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolumeClaim,
+  PODS,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import { claimOf, inDefault, isRunning, podOf, startTestCluster, type TestCluster } from '../testing/cluster.ts'
+
+const volumeCalls = ({ driver }: TestCluster): string[] =>
+  driver.calls.flatMap(({ method, code }) => (/Volume$/.test(method) && code === 0 ? [method] : []))
+
+/** A claim, a pod that uses it, and both away again. */
+async function comeAndGo(test: TestCluster): Promise<void> {
+  const { client } = test.cluster
+  await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+  await client.create(PODS, podOf('app', 'node-1', 'data'))
+  await test.until(PODS, inDefault('app'), isRunning)
+  await client.delete(PODS, inDefault('app'))
+  await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
+  await test.untilAll(PERSISTENT_VOLUMES, (volumes) => volumes.length === 0)
+}
+
+describe('a driver that', () => {
+  it('needs no attach gets none, and its pods wait for none', async () => {
+    await using test = await startTestCluster({ driver: { controller: ['CREATE_DELETE_VOLUME'] }, standIns: [] })
+    await comeAndGo(test)
+    expect(test.api.requests.matching({ verb: 'create', resource: 'volumeattachments' })).toEqual([])
+    expect(test.api.list(VOLUME_ATTACHMENTS)).toEqual([])
+    const written = test.api.requests.matching({ verb: 'patch', resource: 'nodes' })
+    expect(JSON.stringify(written.map(({ body }) => body))).not.toContain('kubernetes.io/csi')
+    expect(volumeCalls(test)).toEqual([
+      'CreateVolume',
+      'NodeStageVolume',
+      'NodePublishVolume',
+      'NodeUnpublishVolume',
+      'NodeUnstageVolume',
+      'DeleteVolume',
+    ])
+  })
+
+  it('does not stage is only asked to publish', async () => {
+    await using test = await startTestCluster({ driver: { node: [] } })
+    await comeAndGo(test)
+    expect(volumeCalls(test).filter((method) => method.startsWith('Node'))).toEqual([
+      'NodePublishVolume',
+      'NodeUnpublishVolume',
+    ])
+    const [publish] = test.driver.log.matching({ method: 'NodePublishVolume' })
+    expect(publish?.request['stagingTargetPath']).toBe('')
+  })
+
+  it('does not expand on nodes has its claims expanded all the same', async () => {
+    const driver = { nodeExpansion: false, node: ['STAGE_UNSTAGE_VOLUME' as const] }
+    await using test = await startTestCluster({ driver })
+    const { client } = test.cluster
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    await client.create(PODS, podOf('app', 'node-1', 'data'))
+    await test.until(PODS, inDefault('app'), isRunning)
+    const grow = { kind: 'merge' as const, body: { spec: { resources: { requests: { storage: '2Gi' } } } } }
+    await client.patch(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), grow)
+    const hasGrown = ({ status }: PersistentVolumeClaim): boolean => status?.capacity?.['storage'] === '2Gi'
+    const claim = await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), hasGrown)
+    expect(claim.status?.allocatedResourceStatuses ?? {}).toEqual({})
+    expect(volumeCalls(test)).not.toContain('NodeExpandVolume')
+  })
+
+  it('takes so many volumes on a node has every node say so', async () => {
+    await using test = await startTestCluster({ nodes: 1, driver: { maxVolumesPerNode: 2 } })
+    const [csiNode] = test.api.list(CSI_NODES)
+    expect(csiNode?.spec?.drivers).toMatchObject([{ name: 'csi.example.com', allocatable: { count: 2 } }])
+  })
+})

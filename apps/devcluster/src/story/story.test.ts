@@ -1,0 +1,42 @@
+import { describe, expect, it } from '@jest/globals'
+import { startTestCluster } from '../testing/cluster.ts'
+import { storyOf } from './story.ts'
+
+type Settings = NonNullable<NonNullable<Parameters<typeof startTestCluster>[0]>['driver']>
+
+async function storyWith(driver: Settings, nodes: number) {
+  await using test = await startTestCluster({ nodes, driver, controllers: [], standIns: [] })
+  const { chapters, leftOut } = storyOf({ ...test.cluster, seesSidecarCalls: true }, test.cluster.nodeNames)
+  return { titles: chapters.map(({ title }) => title), leftOut, chapters }
+}
+
+describe('the story', () => {
+  it('tells of everything that a driver which can do everything does on two nodes', async () => {
+    const { titles, leftOut } = await storyWith({}, 2)
+    expect(leftOut).toEqual([])
+    expect(titles).toEqual([
+      'A claim asks for 1Gi and gets a volume',
+      'Pod app-1 on node-1 uses it',
+      'The claim is raised from 1Gi to 2Gi',
+      'Its class becomes gold',
+      'The pod moves to node-2',
+      'Pod and claim are deleted, and the volume with them',
+    ])
+  })
+
+  it('leaves out what the driver cannot do, or one node cannot show, and says why', async () => {
+    const { titles, leftOut } = await storyWith({ controller: ['CREATE_DELETE_VOLUME'], node: [] }, 1)
+    expect(leftOut.map(({ why }) => why)).toEqual([
+      'the driver does not expand volumes',
+      'the driver does not modify volumes',
+      'there is one node only',
+    ])
+    expect(titles).toHaveLength(3)
+  })
+
+  it('expects no step of which the driver knows nothing', async () => {
+    const { chapters } = await storyWith({ controller: ['CREATE_DELETE_VOLUME'], node: [] }, 1)
+    const expected = chapters.flatMap(({ expects }) => expects.map(({ what }) => what))
+    expect(expected.filter((what) => /attach|Attach|Stage|ControllerPublish/.test(what))).toEqual([])
+  })
+})

@@ -1,0 +1,102 @@
+import { VolumeCapability_AccessMode_Mode as Mode } from '@csi-sidecars/csi-proto'
+import { describe, expect, it } from '@jest/globals'
+import type { MountSource, PodMount } from './desired-state.ts'
+import { type CallParts, ephemeralRequest, expandRequest, publishRequest, stageRequest } from './requests.ts'
+
+const source: Extract<MountSource, { is: 'csi' }> = {
+  is: 'csi',
+  volumeName: 'kubernetes.io/csi/csi.example.com^vol-1',
+  name: 'pv-1',
+  csi: { driver: 'csi.example.com', volumeHandle: 'vol-1', fsType: 'xfs', volumeAttributes: { tier: 'gold' } },
+  accessModes: ['ReadWriteOnce', 'ReadOnlyMany'],
+  mountOptions: ['noatime'],
+  block: false,
+  attach: true,
+  claim: 'default/data',
+}
+
+const pod: PodMount = {
+  podUid: 'uid-app',
+  podKey: 'default/app',
+  namespace: 'default',
+  podName: 'app',
+  serviceAccount: 'worker',
+  readOnly: true,
+}
+
+const parts: CallParts = {
+  publishContext: { device: '/dev/x' },
+  stagingTargetPath: '/staging',
+  targetPath: '/target',
+  singleNodeMultiWriter: false,
+  podInfo: false,
+}
+
+const ABOUT_POD = {
+  'csi.storage.k8s.io/pod.name': 'app',
+  'csi.storage.k8s.io/pod.namespace': 'default',
+  'csi.storage.k8s.io/pod.uid': 'uid-app',
+  'csi.storage.k8s.io/serviceAccount.name': 'worker',
+}
+
+describe('a stage', () => {
+  it('tells of what attach has handed over, of the volume and of its first access mode', () => {
+    expect(stageRequest(source, parts)).toEqual({
+      volumeId: 'vol-1',
+      publishContext: { device: '/dev/x' },
+      stagingTargetPath: '/staging',
+      volumeContext: { tier: 'gold' },
+      volumeCapability: {
+        accessMode: { mode: Mode.SINGLE_NODE_WRITER },
+        accessType: { $case: 'mount', value: { fsType: 'xfs', mountFlags: ['noatime'], volumeMountGroup: '' } },
+      },
+    })
+  })
+
+  it('of a device has no file system', () => {
+    expect(stageRequest({ ...source, block: true }, parts).volumeCapability?.accessType).toEqual({
+      $case: 'block',
+      value: {},
+    })
+  })
+})
+
+describe('a publish', () => {
+  it('adds the target, and that the pod only reads', () => {
+    expect(publishRequest(source, pod, parts)).toMatchObject({
+      volumeId: 'vol-1',
+      stagingTargetPath: '/staging',
+      targetPath: '/target',
+      readonly: true,
+      volumeContext: { tier: 'gold' },
+    })
+  })
+
+  it('tells of the pod where the driver asks for that', () => {
+    const { volumeContext } = publishRequest(source, pod, { ...parts, podInfo: true })
+    expect(volumeContext).toEqual({ tier: 'gold', ...ABOUT_POD, 'csi.storage.k8s.io/ephemeral': 'false' })
+  })
+
+  it('of what the pod declares itself is never staged', () => {
+    const own = { driver: 'csi.example.com', volumeAttributes: { size: '1' } }
+    const ephemeral = { is: 'ephemeral' as const, volumeName: 'v', name: 'inline', handle: 'csi-1', source: own }
+    expect(ephemeralRequest(ephemeral, pod, { ...parts, podInfo: true })).toMatchObject({
+      volumeId: 'csi-1',
+      publishContext: {},
+      stagingTargetPath: '',
+      targetPath: '/target',
+      volumeContext: { size: '1', ...ABOUT_POD, 'csi.storage.k8s.io/ephemeral': 'true' },
+    })
+  })
+})
+
+describe('an expansion', () => {
+  it('asks for the size in bytes', () => {
+    expect(expandRequest(source, '2Gi', parts)).toMatchObject({
+      volumeId: 'vol-1',
+      volumePath: '/target',
+      stagingTargetPath: '/staging',
+      capacityRange: { requiredBytes: 2n * 1024n ** 3n, limitBytes: 0n },
+    })
+  })
+})

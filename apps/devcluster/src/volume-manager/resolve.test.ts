@@ -1,0 +1,112 @@
+import { describe, expect, it } from '@jest/globals'
+import { boundPair, csiDriver, lookups, pod } from '../testing/objects.ts'
+import { resolveVolumes } from './resolve.ts'
+
+const bound = boundPair({ volume: { csi: { driver: 'csi.example.com', volumeHandle: 'vol-1' } } })
+const claims = [bound.claim]
+const volumes = [bound.volume]
+const only = (stores: Parameters<typeof lookups>[0], change: Parameters<typeof pod>[0] = {}) =>
+  resolveVolumes(pod(change), lookups(stores))[0]
+
+describe("a pod's volume", () => {
+  it('is mounted with all that its volume and its claim say', () => {
+    expect(only({ claims, volumes })).toEqual({
+      is: 'mountable',
+      source: {
+        is: 'csi',
+        volumeName: 'kubernetes.io/csi/csi.example.com^vol-1',
+        name: 'pv-1',
+        csi: { driver: 'csi.example.com', volumeHandle: 'vol-1' },
+        accessModes: ['ReadWriteOnce'],
+        mountOptions: [],
+        block: false,
+        attach: true,
+        claim: 'default/data',
+      },
+      mount: {
+        podUid: 'uid-app',
+        podKey: 'default/app',
+        namespace: 'default',
+        podName: 'app',
+        serviceAccount: 'default',
+        readOnly: false,
+      },
+      capacity: '1Gi',
+    })
+  })
+
+  it('waits for no attach where the driver needs none', () => {
+    const drivers = [csiDriver({ attachRequired: false })]
+    expect(only({ claims, volumes, drivers })).toMatchObject({ source: { attach: false } })
+  })
+
+  it("that no container mounts is nobody's business", () => {
+    const use = { mounts: new Set<string>(), devices: new Set<string>() }
+    expect(only({ claims, volumes }, { use })).toEqual({ is: 'unused' })
+  })
+
+  const going = { ...bound.claim, deleting: true, finalizers: [] }
+  const mounts = { mounts: new Set(['data']), devices: new Set<string>() }
+  const devices = { mounts: new Set<string>(), devices: new Set(['data']) }
+  const refusals: [string, Parameters<typeof lookups>[0], Parameters<typeof pod>[0], unknown][] = [
+    ['without its claim', {}, {}, { is: 'unready', why: 'persistentvolumeclaim "data" not found' }],
+    [
+      'whose claim is not bound',
+      { claims },
+      {},
+      { is: 'unready', why: 'error processing PVC default/data: PVC is not bound' },
+    ],
+    [
+      'whose claim is going',
+      { claims: [going], volumes },
+      {},
+      { is: 'refused', why: 'error processing PVC default/data: PVC is being deleted' },
+    ],
+    [
+      "that is another pod's own",
+      { claims, volumes },
+      { volumes: [{ is: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: true }] },
+      { is: 'refused', why: 'PVC default/data was not created for pod default/app (pod is not owner)' },
+    ],
+    [
+      'of devices that it mounts',
+      { claims, volumes: [{ ...bound.volume, volumeMode: 'Block' }] },
+      { use: mounts },
+      { is: 'refused', why: 'volume data has volumeMode Block, but is specified in volumeMounts' },
+    ],
+    [
+      'of files that it takes for a device',
+      { claims, volumes },
+      { use: devices },
+      { is: 'refused', why: 'volume data has volumeMode Filesystem, but is specified in volumeDevices' },
+    ],
+  ]
+  it.each(refusals)('%s is not mounted', (_, stores, change, expected) => {
+    expect(only(stores, change)).toEqual(expected)
+  })
+
+  it('whose claim is going stays while protection keeps that', () => {
+    expect(only({ claims: [{ ...bound.claim, deleting: true }], volumes })).toMatchObject({ is: 'mountable' })
+  })
+
+  it('that is not CSI is mounted by the node', () => {
+    expect(only({ claims, volumes: [{ ...bound.volume, csi: undefined }] })).toMatchObject({
+      is: 'mountable',
+      source: { is: 'local', volumeName: 'kubernetes.io/persistentVolume/uid-app-pv-1' },
+    })
+  })
+
+  it('that it declares itself has a handle of its own', () => {
+    const source = { driver: 'csi.example.com', readOnly: true }
+    expect(only({}, { volumes: [{ is: 'csi', name: 'data', source }] })).toMatchObject({
+      is: 'mountable',
+      source: {
+        is: 'ephemeral',
+        volumeName: 'kubernetes.io/csi/uid-app-data',
+        // sha256 of the pod's uid and the volume's name.
+        handle: expect.stringMatching(/^csi-[0-9a-f]{64}$/),
+      },
+      mount: { readOnly: true },
+    })
+  })
+})
