@@ -44,6 +44,13 @@ export interface GateOptions {
   readonly certificate: { readonly cert: string; readonly key: string }
 }
 
+interface OpenWatch {
+  readonly request: WireRequest
+  readonly response: ServerResponse
+  /** The server's, once it has come. */
+  answer: IncomingMessage | undefined
+}
+
 /**
  * The door between one sidecar and the API server: sees each request with its headers and body, and can close.
  * HTTP/1.1 over TLS, with the server's own certificate.
@@ -56,7 +63,7 @@ export class Gate {
   readonly #agent: Agent
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
-  readonly #watches = new Set<{ readonly request: WireRequest; readonly response: ServerResponse }>()
+  readonly #watches = new Set<OpenWatch>()
   #port = 0
 
   constructor({ upstream, ca, certificate }: GateOptions) {
@@ -106,6 +113,11 @@ export class Gate {
     for (const { request, response } of this.#watches) {
       if (plural === undefined || request.resource === plural) response.destroy()
     }
+  }
+
+  /** Open watches stay open and bring no more news, as behind a proxy that hangs. */
+  muteWatches(): void {
+    for (const { answer, response } of this.#watches) answer?.unpipe(response)
   }
 
   openWatches(plural: string): number {
@@ -165,7 +177,7 @@ export class Gate {
         headers: incoming.headers,
         agent: this.#agent,
       })
-      const watching = response === undefined ? undefined : { request: entry, response }
+      const watching: OpenWatch | undefined = response && { request: entry, response, answer: undefined }
       if (entry.watch && watching !== undefined) this.#watches.add(watching)
       response?.on('close', () => {
         if (watching !== undefined) this.#watches.delete(watching)
@@ -182,6 +194,7 @@ export class Gate {
         response.writeHead(entry.code, answer.headers)
         response.flushHeaders()
         answer.on('error', () => response.destroy())
+        if (watching !== undefined) watching.answer = answer
         answer.pipe(response)
       })
       sent.end(entry.bytes)

@@ -84,15 +84,24 @@ export function temporaryFolder(prefix: string): string {
   return folder
 }
 
-/** A port that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+/** From here up to where Linux begins to choose ports for others: what is handed out is taken by nobody in between. */
+const PORTS = { first: 12_000, last: 32_000 }
+let nextPort = PORTS.first + Math.floor(Math.random() * (PORTS.last - PORTS.first))
+
+/** A port of loopback that nobody listens on, never the same one twice. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = nextPort
+    nextPort = port === PORTS.last ? PORTS.first : port + 1
+    if (await canListen(port)) return port
+  }
+}
+
+function canListen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
   })
 }
 

@@ -1,11 +1,11 @@
-import { type Clock, isAbort } from '@csi-sidecars/base'
+import type { Clock } from '@csi-sidecars/base'
 import { feed, type Outcome, runController, type Trigger } from '@csi-sidecars/controller'
 import { controllerClient, type Driver, guardedDriver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as Rpc } from '@csi-sidecars/csi-proto'
 import type { Informer } from '@csi-sidecars/informer'
 import { guarded, type KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-types'
-import type { Lead } from '@csi-sidecars/sidecar'
+import { caughtUp, type Lead } from '@csi-sidecars/sidecar'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Line, perKeyExponential, type QueueMetrics, WorkQueue } from '@csi-sidecars/workqueue'
 import type { Attachment } from './caches/attachment.ts'
@@ -64,7 +64,7 @@ interface Controller {
 export async function leadAttacher(parts: RealParts, lead: Lead): Promise<void> {
   const { settings, attachments, volumes, nodes, driver } = parts
   const { finalizer } = settings
-  if (!(await synced([attachments, volumes, nodes], lead.stop))) return
+  if (!(await caughtUp([attachments, volumes, nodes], lead))) return
   const memory = new AttachmentMemory()
   const api = guarded(parts.client, lead.assertLeading)
   const line = attachmentLanes(settings, attachments.store, volumes.store)
@@ -97,7 +97,7 @@ export async function leadAttacher(parts: RealParts, lead: Lead): Promise<void> 
 /** Marks attachments as attached, for a driver that has no attach. */
 export async function leadTrivially(parts: AttacherParts, lead: Lead): Promise<void> {
   const { attachments, settings, log } = parts
-  if (!(await synced([attachments], lead.stop))) return
+  if (!(await caughtUp([attachments], lead))) return
   const api = guarded(parts.client, lead.assertLeading)
   const queue = newQueue(parts, VA_QUEUE)
   const reconcile = (key: string, signal: AbortSignal): Promise<Outcome> =>
@@ -123,20 +123,6 @@ async function working(log: Logger, parts: readonly Promise<void>[]): Promise<vo
   log.info('Starting CSI attacher')
   await Promise.all(parts)
   log.info('Shutting CSI attacher')
-}
-
-/** False when stopped before all caches were filled. */
-async function synced(
-  informers: readonly Pick<Informer<unknown, never>, 'store'>[],
-  stop: AbortSignal,
-): Promise<boolean> {
-  try {
-    await Promise.all(informers.map(({ store }) => store.whenSynced(stop)))
-    return true
-  } catch (error) {
-    if (stop.aborted && isAbort(error)) return false
-    throw error
-  }
 }
 
 function newQueue({ settings, queues, clock }: AttacherParts, name: string, line?: Line): WorkQueue {

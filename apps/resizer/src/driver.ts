@@ -106,7 +106,7 @@ async function capabilitiesOf(connection: Connection, limits: Limits): Promise<D
   )
   if (!plugin.services.has(PluginService.CONTROLLER_SERVICE)) return driverCapabilities(plugin)
   const controller = await getControllerCapabilities(connection, limits).catch(
-    during('failed to check if plugin supports controller resize'),
+    during('failed to check if plugin supports controller resize: error getting controller capabilities'),
   )
   if (controller.has(ControllerRpc.EXPAND_VOLUME)) return driverCapabilities(plugin, controller)
   const node = await getNodeCapabilities(connection, limits).catch(

@@ -1,11 +1,11 @@
-import { aborted, type Clock, isAbort } from '@csi-sidecars/base'
+import { aborted, type Clock } from '@csi-sidecars/base'
 import { feed, type Outcome, runController } from '@csi-sidecars/controller'
 import { controllerClient, type Driver, guardedDriver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import type { Recorder } from '@csi-sidecars/events'
-import type { Reader } from '@csi-sidecars/informer'
+import type { Informer } from '@csi-sidecars/informer'
 import { guarded, type KubeClient } from '@csi-sidecars/kube-client'
-import type { Lead } from '@csi-sidecars/sidecar'
+import { caughtUp, type Lead } from '@csi-sidecars/sidecar'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
 import { type Line, perKeyExponential, type QueueMetrics, WorkQueue } from '@csi-sidecars/workqueue'
 import { claimRef } from './caches/claim.ts'
@@ -55,7 +55,7 @@ interface Controller {
   readonly queue: WorkQueue
   readonly waiting: Waiting
   /** The caches that its decisions read. */
-  readonly caches: readonly { readonly store: Pick<Reader<unknown>, 'whenSynced'> }[]
+  readonly caches: readonly Pick<Informer<unknown, never>, 'caughtUp'>[]
   readonly calls: boolean
   readonly began: string
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<Outcome>
@@ -94,7 +94,7 @@ async function work(parts: ResizerParts, controller: Controller, lead: Lead): Pr
   const { settings, log } = parts
   const { queue } = controller
   const { driverName } = settings
-  if (!(await synced(controller.caches, lead.stop))) return
+  if (!(await caughtUp(controller.caches, lead))) return
   log.info(controller.began, { controller: driverName })
   const undo = [...controller.listen(), ...follow(parts, controller)]
   try {
@@ -109,17 +109,6 @@ async function work(parts: ResizerParts, controller: Controller, lead: Lead): Pr
     for (const each of undo) each()
     queue.shutDown()
     log.info('Shutting down external resizer', { controller: driverName })
-  }
-}
-
-/** False when stopped before all caches were filled. */
-async function synced(caches: Controller['caches'], stop: AbortSignal): Promise<boolean> {
-  try {
-    await Promise.all(caches.map(({ store }) => store.whenSynced(stop)))
-    return true
-  } catch (error) {
-    if (stop.aborted && isAbort(error)) return false
-    throw error
   }
 }
 

@@ -182,6 +182,7 @@ for (const app of ['attacher', 'resizer'] as const) {
         env: { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: port },
       })
       await works(t, sidecar)
+      await eventually('a write of the lease', () => sidecar.gate.writes('leases').length > 0)
       const lease = sidecar.gate.writes('leases')[0]
       equal(lease?.namespace, 'kube-public')
       ok(sidecar.gate.requests.every(({ authorization }) => authorization === `Bearer ${user.token}`))

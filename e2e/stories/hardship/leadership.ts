@@ -109,6 +109,31 @@ for (const app of ['attacher', 'resizer'] as const) {
     },
   )
 
+  story('a standby whose watches have hung reads anew before it acts', async (t) => {
+    await ground(t)
+    const first = await replica(t, 'first')
+    await leads(first)
+    const second = await replica(t, 'second')
+    await second.sidecar.line('Attempting to acquire leader lease...')
+    const reply = app === 'attacher' ? {} : { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false }
+    first.driver.on(CALL[app], { reply, after: 2000 })
+    await work(t, '-a')
+    await eventually('the call', () => calls(t, first).length > 0)
+    await pause(1000)
+    second.sidecar.gate.muteWatches()
+    await isDone(t, '-a')
+    if (app === 'attacher') {
+      await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
+      await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
+    }
+    first.sidecar.signal('SIGTERM')
+    await first.sidecar.end()
+    await leads(second, 20_000)
+    await work(t, '-b')
+    await isDone(t, '-b')
+    equal(calls(t, second).length, 1)
+  })
+
   story('SIGKILL: the standby takes over when the lease has expired, and repeats what was under way', async (t) => {
     await ground(t)
     const first = await replica(t, 'first')

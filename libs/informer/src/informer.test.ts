@@ -295,3 +295,74 @@ test('one that was stopped can be started again, and tells what happened in betw
   await start()
   expect(heard).toEqual(['added a', 'added b', 'deleted a', 'watch b'])
 })
+
+describe('catching up with a server whose watches have fallen silent', () => {
+  let asked: string[]
+  beforeEach(async () => {
+    asked = []
+    const { list, watch } = server.client
+    Object.assign(server.client, {
+      list: (...args: Parameters<typeof list>) => asked.push('list') && list(...args),
+      watch: (...args: Parameters<typeof watch>) => asked.push('watch') && watch(...args),
+    })
+    server.put('a')
+    await start()
+    server.mute = true
+    server.put('b')
+    await clock.advance(100)
+  })
+
+  test('lists anew, and goes on from there', async () => {
+    const caughtUp = informer.caughtUp(clock.monotonic(), stop.signal)
+    await clock.advance(0)
+    await caughtUp
+    expect({ asked, keys: keys(), heard }).toEqual({
+      asked: ['watch', 'watch'],
+      keys: ['a', 'b'],
+      heard: ['added a', 'added b'],
+    })
+    server.mute = false
+    server.put('c')
+    await clock.advance(0)
+    expect(keys()).toEqual(['a', 'b', 'c'])
+  })
+
+  test('lists nothing where the last list began late enough', async () => {
+    await informer.caughtUp(0, stop.signal)
+    expect(asked).toEqual(['watch'])
+  })
+
+  test('lists once for all who wait', async () => {
+    const now = clock.monotonic()
+    const all = [now, now - 1, now].map((since) => informer.caughtUp(since, stop.signal))
+    await clock.advance(0)
+    await Promise.all(all)
+    expect(asked).toEqual(['watch', 'watch'])
+  })
+
+  test('does not wait for the next try of a watch that was refused', async () => {
+    server.restart(100)
+    await clock.advance(200)
+    const caughtUp = informer.caughtUp(clock.monotonic(), stop.signal)
+    await clock.advance(0)
+    await caughtUp
+    expect(keys()).toEqual(['a', 'b'])
+  })
+
+  test('ends with its signal', async () => {
+    server.restart(100)
+    await clock.advance(0)
+    const waiting = expect(informer.caughtUp(clock.monotonic(), stop.signal)).rejects.toThrow('the test is over')
+    stop.abort(new Error('the test is over'))
+    await waiting
+    await clock.advance(100)
+  })
+})
+
+test('catching up before the first list waits for it', async () => {
+  const caughtUp = informer.caughtUp(Number.NEGATIVE_INFINITY, stop.signal)
+  server.put('a')
+  await start()
+  await caughtUp
+  expect(keys()).toEqual(['a'])
+})

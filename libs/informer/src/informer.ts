@@ -18,6 +18,11 @@ export interface Informer<T, W = unknown> {
   /** Follows the server until the signal ends it, then resolves. What the store holds stays. */
   run(signal: AbortSignal): Promise<void>
   /**
+   * Resolves when the store holds nothing older than what the server held at `since`, in the clock's monotonic
+   * milliseconds: at once where the last list began later, else after another list.
+   */
+  caughtUp(since: number, signal: AbortSignal): Promise<void>
+  /**
    * Puts the result of our own write into the store before its event comes. Returns what the store holds of it now:
    * that result, or something newer; undefined when it is of no interest or gone already.
    */
@@ -92,6 +97,10 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     } finally {
       stopResync()
     }
+  }
+
+  caughtUp(since: number, signal: AbortSignal): Promise<void> {
+    return this.#watcher.caughtUp(since, signal)
   }
 
   learn(object: W): T | undefined {

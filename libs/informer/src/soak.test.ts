@@ -65,6 +65,19 @@ function informerOf(server: FaultyServer, clock: FakeClock): Informer<Kept, Thin
   })
 }
 
+/** Waits until the informer has caught up, and then looks for anything older than what the server has now. */
+async function catchUp(server: FaultyServer, informer: Informer<Kept, Thing>, now: number, signal: AbortSignal) {
+  const before = new Map([...server.objects].map(([key, { value }]) => [key, value]))
+  const last = server.version
+  await informer.caughtUp(now, signal)
+  for (const { key, value } of informer.store.values()) {
+    expect(value).toBeGreaterThanOrEqual(before.get(key) ?? last + 1)
+  }
+  for (const [key, value] of before) {
+    if (server.objects.get(key)?.value === value) expect(informer.store.get(key)?.value).toBe(value)
+  }
+}
+
 async function soak(seed: number): Promise<void> {
   const random = generator(seed)
   const clock = new FakeClock({ random })
@@ -81,6 +94,7 @@ async function soak(seed: number): Promise<void> {
   })
   const stop = new AbortController()
   const done = informer.run(stop.signal)
+  const caughtUp: Promise<void>[] = []
   for (let step = 0; step < STEPS; step += 1) {
     const name = NAMES[Math.floor(random() * NAMES.length)] ?? 'a'
     const what = random()
@@ -91,10 +105,15 @@ async function soak(seed: number): Promise<void> {
     } else if (what < 0.7) server.delete(name)
     else if (what < 0.78) server.compact()
     else if (what < 0.82) server.restart(random() * 3000)
+    else if (what < 0.86) {
+      const waiting = catchUp(server, informer, clock.monotonic(), stop.signal)
+      caughtUp.push(waiting.catch((error: unknown) => void wrong.push(error)))
+    }
     await clock.advance(random() * 100)
   }
   server.faulty = false
   await clock.advance(120_000)
+  await Promise.all(caughtUp)
   const truth = Object.fromEntries([...server.objects].map(([key, { value }]) => [key, value]))
   const stored = Object.fromEntries([...informer.store.values()].map(({ key, value }) => [key, value]))
   const heard = Object.fromEntries([...listener.known].map(([key, { value }]) => [key, value]))

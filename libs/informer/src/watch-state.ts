@@ -21,8 +21,11 @@ export type WatchReply =
   /** The request was refused or not answered. */
   | { readonly kind: 'refused'; readonly error: unknown }
 
-/** `unmarked`: a streaming list whose end was not told, as by a server that does not know what was asked. */
-export type EndCause = 'closed' | 'broken' | 'silent' | 'badFrame' | 'error' | 'unmarked'
+/**
+ * `unmarked`: a streaming list whose end was not told, as by a server that does not know what was asked.
+ * `outdated`: ended by us, since somebody needs a list that begins now.
+ */
+export type EndCause = 'closed' | 'broken' | 'silent' | 'badFrame' | 'error' | 'unmarked' | 'outdated'
 
 export interface WatchStep {
   readonly state: WatchState
@@ -60,6 +63,8 @@ function afterEnd(state: WatchState, { why, error, brief }: WatchReply & { kind:
       return afterRefusal(state, error)
     case 'unmarked':
       return go(PAGE_LIST)
+    case 'outdated':
+      return go(list(state))
     case 'badFrame':
       return state.at === 'watch' ? { state: list(state), wait: brief } : afterFailedList(state)
     case 'closed':

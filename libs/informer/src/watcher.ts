@@ -1,4 +1,4 @@
-import { Backoff, CancelledError, type Clock, type Scope, scope } from '@csi-sidecars/base'
+import { abortable, Backoff, CancelledError, type Clock, type Scope, scope } from '@csi-sidecars/base'
 import {
   ApiError,
   type ChangeFrame,
@@ -55,6 +55,14 @@ export class Watcher<W> {
   readonly #backoff: Backoff
   #waitedAt = Number.NEGATIVE_INFINITY
   #state: WatchState = START
+  /** When the list was asked for that the replica stands on, and the one that is under way. */
+  #listedSince = Number.NEGATIVE_INFINITY
+  #listBegan = Number.NEGATIVE_INFINITY
+  /** What `caughtUp` was asked for last. */
+  #wantedSince = Number.NEGATIVE_INFINITY
+  #listed = Promise.withResolvers<void>()
+  /** Of the stream, or the pause, that is under way. */
+  #interrupt: Scope | undefined
 
   constructor(options: WatcherOptions<W>) {
     this.#options = options
@@ -72,7 +80,7 @@ export class Watcher<W> {
     this.#state = START
     for (;;) {
       signal.throwIfAborted()
-      const reply = this.#state.at === 'pageList' ? await this.#pageList(signal) : await this.#stream(signal)
+      const reply = await this.#pass(signal)
       this.#report(reply)
       const step = next(this.#state, reply)
       this.#state = step.state
@@ -80,19 +88,50 @@ export class Watcher<W> {
     }
   }
 
+  /** Resolves when the replica stands on a list that was asked for at `since` or later. */
+  async caughtUp(since: number, signal: AbortSignal): Promise<void> {
+    this.#wantedSince = Math.max(this.#wantedSince, since)
+    if (this.#outdated) this.#interrupt?.abort(new CancelledError('a newer list is wanted'))
+    while (this.#listedSince < since || this.#listedSince === Number.NEGATIVE_INFINITY) {
+      await abortable(this.#listed.promise, signal)
+    }
+  }
+
+  /** Changes are followed from a list that somebody finds too old. */
+  get #outdated(): boolean {
+    return this.#state.at === 'watch' && this.#listedSince < this.#wantedSince
+  }
+
+  #pass(signal: AbortSignal): Promise<WatchReply> | WatchReply {
+    if (this.#outdated) return OUTDATED
+    return this.#state.at === 'pageList' ? this.#pageList(signal) : this.#stream(signal)
+  }
+
+  #beginList(): void {
+    this.#listBegan = this.#options.clock.monotonic()
+    this.#options.replica.begin()
+  }
+
+  async #commit(resourceVersion: string): Promise<void> {
+    await this.#options.replica.commit(resourceVersion)
+    this.#listedSince = this.#listBegan
+    this.#listed.resolve()
+    this.#listed = Promise.withResolvers()
+  }
+
   async #pageList(signal: AbortSignal): Promise<WatchReply> {
     const { client, resource, namespace, fieldSelector, replica, onActivity } = this.#options
     const paged = this.#state.at !== 'pageList' || this.#state.paged
     const project = (object: W): undefined => replica.collect({ type: 'ADDED', object }) ?? undefined
     const options = { namespace, fieldSelector, pageSize: paged ? this.#options.pageSize : 0, signal, project }
-    replica.begin()
+    this.#beginList()
     try {
       let resourceVersion = ''
       for await (const page of client.list(resource, options)) {
         onActivity()
         resourceVersion = page.resourceVersion
       }
-      await replica.commit(resourceVersion)
+      await this.#commit(resourceVersion)
       return { kind: 'listed', resourceVersion }
     } catch (error) {
       signal.throwIfAborted()
@@ -106,17 +145,20 @@ export class Watcher<W> {
     const marking = new MarkGuard(clock, own)
     const openedAt = clock.monotonic()
     let frames = 0
-    if (this.#state.at === 'streamList') this.#options.replica.begin()
+    if (this.#state.at === 'streamList') this.#beginList()
     else marking.done()
+    this.#interrupt = own
     try {
       for await (const frame of client.watch(resource, this.#watchOptions(own.signal, marking))) {
         if (frame.type === 'END') return ended(frame, frames === 0 && clock.monotonic() - openedAt < BRIEF_MS)
         frames += 1
         await this.#take(frame, marking)
+        if (this.#outdated) return OUTDATED
       }
       return { kind: 'ended', why: 'closed', error: undefined, brief: true }
     } catch (error) {
       signal.throwIfAborted()
+      if (this.#outdated) return OUTDATED
       if (marking.missed) return { kind: 'ended', why: 'unmarked', error: undefined, brief: false }
       return { kind: 'refused', error }
     } finally {
@@ -146,7 +188,7 @@ export class Watcher<W> {
       this.#advance({ kind: 'seen', resourceVersion: frame.resourceVersion })
     } else if (frame.initialEventsEnd) {
       marking.done()
-      await replica.commit(frame.resourceVersion)
+      await this.#commit(frame.resourceVersion)
       this.#advance({ kind: 'listed', resourceVersion: frame.resourceVersion })
     }
   }
@@ -160,7 +202,12 @@ export class Watcher<W> {
     if (clock.monotonic() - this.#waitedAt > QUIET_MS) this.#backoff.reset()
     const error = 'error' in reply && reply.error instanceof ApiError ? reply.error : undefined
     const longest = isUnreachable(error) ? LONGEST_WAIT_UNREACHABLE_MS : Number.POSITIVE_INFINITY
-    await clock.sleep(Math.max(error?.retryAfterMs ?? 0, Math.min(this.#backoff.next(), longest)), signal)
+    using pause = scope(signal)
+    this.#interrupt = pause
+    const ms = Math.max(error?.retryAfterMs ?? 0, Math.min(this.#backoff.next(), longest))
+    await clock.sleep(ms, pause.signal).catch((reason: unknown) => {
+      if (!this.#outdated) throw reason
+    })
     this.#waitedAt = clock.monotonic()
   }
 
@@ -213,6 +260,8 @@ class MarkGuard {
     }
   }
 }
+
+const OUTDATED: WatchReply = { kind: 'ended', why: 'outdated', error: undefined, brief: false }
 
 function ended({ why, error }: EndFrame, brief: boolean): WatchReply {
   return { kind: 'ended', why, error, brief }

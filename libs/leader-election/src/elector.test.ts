@@ -64,6 +64,34 @@ beforeEach(() => {
   server = new LeaseServer()
 })
 
+describe('what earlier leaders have done', () => {
+  it('was done before the look that found the lease free', async () => {
+    server.hold('gone', 15)
+    const b = new Candidate(server, clock, 'b')
+    void b.stand()
+    await clock.advance(20_000)
+    expect(b.terms[0]?.soleSince).toBe(15_000)
+  })
+
+  it.each([
+    { how: 'can be read once the lease was looked at', failing: false },
+    { how: 'is read in any case when the lease cannot be', failing: true },
+  ])('$how', async ({ failing }) => {
+    server.hold('other', 15)
+    server.failing = failing
+    const b = new Candidate(server, clock, 'b')
+    let looked = false
+    void b.elector.looked.then(() => {
+      looked = true
+    })
+    await clock.settle()
+    expect(looked).toBe(false)
+    void b.stand()
+    await clock.settle()
+    expect(looked).toBe(true)
+  })
+})
+
 describe('acquiring', () => {
   it('creates the lease and leads', async () => {
     const a = new Candidate(server, clock, 'a')

@@ -43,6 +43,12 @@ export interface Candidacy {
   readonly stop: AbortSignal
 }
 
+/** When the request was sent that won the lease, and when, before that, it was seen to be free. */
+interface Win {
+  readonly sentAt: number
+  readonly soleSince: number
+}
+
 /** A try to acquire waits 1 to 2.2 retry periods, so that standbys do not try in step. */
 const ACQUIRE_JITTER = 1.2
 /** How far renewal may lag behind expiry before the health check says so. */
@@ -58,6 +64,7 @@ export class Elector {
   readonly #describe: { readonly lock: string }
   readonly #status
   readonly #slowPath
+  readonly #looked = Promise.withResolvers<void>()
   #term: Term | undefined
   #knownHolder: string | undefined
 
@@ -73,6 +80,11 @@ export class Elector {
     this.#status.set({ name: '' }, 0)
   }
 
+  /** Resolves when the lease has been looked at for the first time, whatever came of it. */
+  get looked(): Promise<void> {
+    return this.#looked.promise
+  }
+
   /** What is wrong, if this process leads and has not renewed for far too long. */
   get sickness(): string | undefined {
     const { clock, timings } = this.#options
@@ -85,9 +97,9 @@ export class Elector {
   async run(candidacy: Candidacy): Promise<'stopped' | 'lost'> {
     const { log } = this.#options
     for (;;) {
-      const sentAt = await this.#acquire(candidacy)
-      if (sentAt === undefined) return 'stopped'
-      const term = this.#begin(sentAt)
+      const won = await this.#acquire(candidacy)
+      if (won === undefined) return 'stopped'
+      const term = this.#begin(won)
       const leading = scope()
       const lead = candidacy.lead(term).finally(() => leading.abort(new Error('done leading')))
       await this.#renew(term, leading.signal)
@@ -100,9 +112,9 @@ export class Elector {
     }
   }
 
-  #begin(sentAt: number): Term {
+  #begin(won: Win): Term {
     const { clock, timings, log, announce, identity } = this.#options
-    const term = new Term({ clock, renewDeadlineMs: timings.renewDeadlineMs, sentAt })
+    const term = new Term({ clock, renewDeadlineMs: timings.renewDeadlineMs, ...won })
     this.#term = term
     this.#status.set({ name: '' }, 1)
     log.info('Successfully acquired lease', this.#describe)
@@ -130,8 +142,8 @@ export class Elector {
     }
   }
 
-  /** Waits for the lease. Returns when the request that won it was sent, undefined when stopped. */
-  async #acquire({ eligible, stop }: Candidacy): Promise<number | undefined> {
+  /** Waits for the lease. Undefined: stopped before. */
+  async #acquire({ eligible, stop }: Candidacy): Promise<Win | undefined> {
     const { log } = this.#options
     try {
       await eligible(stop)
@@ -144,15 +156,15 @@ export class Elector {
     }
   }
 
-  async #waitForLease(stop: AbortSignal): Promise<number> {
+  async #waitForLease(stop: AbortSignal): Promise<Win> {
     using waiting = scope(stop)
     let wake = Promise.withResolvers<void>()
     const watching = this.#watch(waiting.signal, () => wake.resolve())
     try {
       for (;;) {
         wake = Promise.withResolvers<void>()
-        const sentAt = await this.#try(stop)
-        if (sentAt !== undefined) return sentAt
+        const won = await this.#try(stop)
+        if (won !== undefined) return won
         await this.#pause(wake.promise, stop)
       }
     } finally {
@@ -162,19 +174,22 @@ export class Elector {
   }
 
   /** One look at the lease and, where it is free, one attempt to write it. */
-  async #try(stop: AbortSignal): Promise<number | undefined> {
-    const { log } = this.#options
+  async #try(stop: AbortSignal): Promise<Win | undefined> {
+    const { log, clock } = this.#options
     try {
       await this.#holder.look(stop)
+      const soleSince = clock.monotonic()
+      this.#looked.resolve()
       this.#noteHolder()
       const decision = this.#holder.decide()
       if (decision.do === 'wait') return undefined
       const sentAt = await this.#holder.write(stop)
       this.#noteHolder()
-      return sentAt
+      return { sentAt, soleSince }
     } catch (error) {
       stop.throwIfAborted()
       log.error(error, 'Error retrieving or updating lease lock', this.#describe)
+      this.#looked.resolve()
       return undefined
     }
   }

@@ -4,7 +4,7 @@ import { Term } from './term.ts'
 
 const start = (): { clock: FakeClock; term: Term } => {
   const clock = new FakeClock()
-  return { clock, term: new Term({ clock, renewDeadlineMs: 10_000, sentAt: clock.monotonic() }) }
+  return { clock, term: new Term({ clock, renewDeadlineMs: 10_000, sentAt: clock.monotonic(), soleSince: 0 }) }
 }
 
 describe('Term', () => {

@@ -6,6 +6,8 @@ import { type Cancel, CancelledError, type Clock } from '@csi-sidecars/base'
  * which looks at the clock and not at whether a timer came round to fire.
  */
 export class Term {
+  /** Since when nobody else leads, in monotonic time: what is read from then on misses nothing that others have done. */
+  readonly soleSince: number
   readonly #clock: Clock
   readonly #renewDeadlineMs: number
   readonly #controller = new AbortController()
@@ -13,7 +15,8 @@ export class Term {
   #renewedAt = 0
   #cancel: Cancel = () => {}
 
-  constructor(options: { clock: Clock; renewDeadlineMs: number; sentAt: number }) {
+  constructor(options: { clock: Clock; renewDeadlineMs: number; sentAt: number; soleSince: number }) {
+    this.soleSince = options.soleSince
     this.#clock = options.clock
     this.#renewDeadlineMs = options.renewDeadlineMs
     this.renewed(options.sentAt)

@@ -30,7 +30,7 @@ export { leaseIdentity, leaseName, leaseNamespace, type NamespaceSources, saniti
 export { type ListenAddress, ListenError, parseListenAddress } from './listen-address.ts'
 export { runApp } from './run-app.ts'
 export { type Ending, type ServeOptions, type ServeSettings, type StopSignal, serve } from './serve.ts'
-export { type Cache, cacheOf, type Lead, type Service } from './service.ts'
+export { type Cache, cacheOf, caughtUp, type Lead, type Service } from './service.ts'
 export { STANDARD_FLAGS, WORKER_THREADS_FLAG, WORKERS_FLAG } from './standard-flags.ts'
 export {
   aggregate,

@@ -46,6 +46,8 @@ class ScriptedDriver implements Driver {
 /** An elector that gives the lease at once, as long as the test wants. */
 class ScriptedElector {
   readonly clock: FakeClock
+  readonly look = Promise.withResolvers<void>()
+  readonly looked = this.look.promise
   term: Term | undefined
   terms = 0
 
@@ -57,7 +59,8 @@ class ScriptedElector {
     for (;;) {
       await eligible(stop).catch(() => {})
       if (stop.aborted) return 'stopped'
-      const term = new Term({ clock: this.clock, renewDeadlineMs: 1e9, sentAt: this.clock.monotonic() })
+      const now = this.clock.monotonic()
+      const term = new Term({ clock: this.clock, renewDeadlineMs: 1e9, sentAt: now, soleSince: now })
       this.term = term
       this.terms += 1
       await lead(term)
@@ -75,6 +78,7 @@ let log: ReturnType<typeof recordingLogger>
 let leads: Lead[]
 let drained: PromiseWithResolvers<void>
 let closed: boolean
+let filling: boolean
 let lastWords: string[]
 let kill: (signal: StopSignal) => void
 let ending: Ending | undefined
@@ -87,15 +91,20 @@ beforeEach(() => {
   leads = []
   drained = Promise.withResolvers()
   closed = false
+  filling = false
   lastWords = []
   ending = undefined
 })
 
 function start(settings: Partial<ServeSettings> = {}, withElection = true): void {
+  const run = async (signal: AbortSignal): Promise<void> => {
+    filling = true
+    await aborted(signal)
+  }
   const service: Service = {
     driver,
-    caches: [],
-    // Only `run` is used here.
+    caches: [{ name: 'Things', synced: false, silentForMs: 0, run }],
+    // Only `run` and `looked` are used here.
     elector: withElection ? (elector as unknown as Elector) : undefined,
     lead: async (lead) => {
       leads.push(lead)
@@ -243,5 +252,42 @@ describe('a lost driver', () => {
     drained.resolve()
     await clock.settle()
     expect(ending).toEqual({ code: 1 })
+  })
+})
+
+describe('caches', () => {
+  it('are filled once the lease was looked at, so that they need not be filled again for the first term', async () => {
+    start()
+    await clock.settle()
+    expect(filling).toBe(false)
+    elector.look.resolve()
+    await clock.settle()
+    expect(filling).toBe(true)
+  })
+
+  it.each([
+    { where: 'there is no lease', withElection: false, lost: false },
+    { where: 'the driver is lost, and nobody stands for election', withElection: true, lost: true },
+  ])('are filled at once where $where', async ({ withElection, lost }) => {
+    if (lost) driver.state = 'lost'
+    start({}, withElection)
+    await clock.settle()
+    expect(filling).toBe(true)
+  })
+
+  it('have to be as new as the term that works from them', async () => {
+    await clock.advance(5000)
+    start()
+    await clock.settle()
+    expect(leads.map(({ soleSince }) => soleSince)).toEqual([5000])
+  })
+
+  it('that were never filled do not hold up the end', async () => {
+    start()
+    await clock.settle()
+    kill('SIGTERM')
+    drained.resolve()
+    await clock.settle()
+    expect({ ending, filling }).toEqual({ ending: { code: 0 }, filling: false })
   })
 })

@@ -2,7 +2,7 @@ import { abortable, CancelledError, type Clock, deadline, isAbort, scope } from 
 import { type Driver, type DriverEvent, LOST_CONNECTION_EXITING } from '@csi-sidecars/csi'
 import type { Elector, Term } from '@csi-sidecars/leader-election'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Service } from './service.ts'
+import type { Cache, Service } from './service.ts'
 
 export type StopSignal = 'SIGTERM' | 'SIGINT'
 
@@ -47,13 +47,17 @@ export async function serve(options: ServeOptions): Promise<Ending> {
   }
   const forgetSignals = options.onSignal(onSignal(options, stop, endAtOnce))
   const watchingDriver = watchDriver(options, ending.resolve)
-  const caches = service.caches.map((cache) =>
-    cache.run(life.signal).catch((error: unknown) => {
+  const follow = async (cache: Cache): Promise<void> => {
+    try {
+      await abortable(timeToFill(service), life.signal)
+      await cache.run(life.signal)
+    } catch (error) {
       if (life.signal.aborted && isAbort(error)) return
       log.error(error, 'Cache stopped', { cache: cache.name })
       ending.resolve({ code: 1 })
-    }),
-  )
+    }
+  }
+  const caches = service.caches.map(follow)
   try {
     const working = work(options, stop.signal).then(ending.resolve, ending.reject)
     const end = await ending.promise
@@ -72,6 +76,12 @@ export async function serve(options: ServeOptions): Promise<Ending> {
     await Promise.all(caches)
     service.driver.close()
   }
+}
+
+/** Caches that are filled once the lease was seen to be free need not be filled again for the first term. */
+async function timeToFill({ elector, driver }: Service): Promise<void> {
+  // Without its driver this process does not stand for election, and never looks.
+  if (driver.state === 'ready') await elector?.looked
 }
 
 /** The first signal drains, where that is wanted; any other ends the process without waiting. */
@@ -120,7 +130,7 @@ async function work(options: ServeOptions, stop: AbortSignal): Promise<Ending> {
 /** Without leader election nobody else can act, so nothing but the time to drain cuts work short. */
 async function leadAlone({ service, settings, clock }: ServeOptions, stop: AbortSignal): Promise<void> {
   using cut = drainLimit(clock, settings.drainMs, stop)
-  await service.lead({ stop, cut: cut.signal, assertLeading: () => {} })
+  await service.lead({ stop, cut: cut.signal, assertLeading: () => {}, soleSince: Number.NEGATIVE_INFINITY })
 }
 
 /** One candidacy: until stopped, or until a term is lost. A driver that stays away costs the lease, not the candidacy. */
@@ -130,7 +140,8 @@ function stand(options: ServeOptions, elector: Elector, stop: AbortSignal): Prom
     using driverGone = graceOf(service.driver, settings.driverGraceMs, options)
     using halt = scope(stop, term.signal, driverGone.signal)
     using cut = drainLimit(clock, settings.drainMs, halt.signal, term.signal)
-    await service.lead({ stop: halt.signal, cut: cut.signal, assertLeading: () => term.assertHeld() })
+    const { soleSince } = term
+    await service.lead({ stop: halt.signal, cut: cut.signal, assertLeading: () => term.assertHeld(), soleSince })
   }
   return elector.run({ lead, stop, eligible: (signal) => whenReady(service.driver, signal) })
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '@csi-sidecars/base'
+import { type Clock, isAbort } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import type { Informer } from '@csi-sidecars/informer'
 import type { Elector } from '@csi-sidecars/leader-election'
@@ -11,6 +11,25 @@ export interface Lead {
   readonly cut: AbortSignal
   /** Throws unless this process may act at this very moment. Call right before each call and each write. */
   readonly assertLeading: () => void
+  /** Since when nobody else acts, in monotonic time. */
+  readonly soleSince: number
+}
+
+/**
+ * Waits until the caches miss nothing that an earlier leader has done: a standby's may lag behind, and what it would do
+ * from them has been done, or undone, already. False when stopped before.
+ */
+export async function caughtUp(
+  informers: readonly Pick<Informer<unknown, never>, 'caughtUp'>[],
+  { stop, soleSince }: Lead,
+): Promise<boolean> {
+  try {
+    await Promise.all(informers.map((informer) => informer.caughtUp(soleSince, stop)))
+    return true
+  } catch (error) {
+    if (stop.aborted && isAbort(error)) return false
+    throw error
+  }
 }
 
 /** A cache that is filled on leader and standby alike. */

@@ -42,6 +42,8 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
 
   async run(): Promise<void> {}
 
+  async caughtUp(): Promise<void> {}
+
   /** The process that has this cache is gone. */
   close(): void {
     this.#forget()

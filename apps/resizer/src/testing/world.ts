@@ -145,7 +145,8 @@ function newProcess({ clock, cluster, driver, log, events }: World, options: Wor
     log,
   }
   const assertLeading = (): void => stop.signal.throwIfAborted()
-  const done = leadResizer(parts, { stop: stop.signal, cut: stop.signal, assertLeading })
+  const signals = { stop: stop.signal, cut: stop.signal }
+  const done = leadResizer(parts, { ...signals, assertLeading, soleSince: clock.monotonic() })
   const kill = (): Promise<void> => {
     stop.abort(new CancelledError('killed'))
     for (const cache of Object.values(caches)) cache.close()

@@ -49,10 +49,17 @@ export class FaultyServer {
   #uids = 0
   /** Faults happen only while it is true. */
   faulty = true
+  /** Open watches bring no news while it is true, as if something in between held them back. */
+  mute = false
   #down = false
 
   constructor(options: FaultyServerOptions) {
     this.#options = options
+  }
+
+  /** That of the last change. */
+  get version(): number {
+    return this.#version
   }
 
   /** Creates or changes an object; the result is what a writer gets. */
@@ -133,7 +140,7 @@ export class FaultyServer {
     }
     for (;;) {
       if (this.#down) return yield { type: 'END', why: 'broken', error: unreachable() }
-      const change = this.#history.find(({ version }) => version > seen)
+      const change = this.mute ? undefined : this.#history.find(({ version }) => version > seen)
       if (change === undefined) {
         if (this.#chance(0.1)) yield { type: 'BOOKMARK', resourceVersion: `${this.#version}`, initialEventsEnd: false }
         await this.#news(options.signal)

@@ -90,7 +90,8 @@ export class Process {
       clock,
       log,
     }
-    const lead = leadAttacher(parts, { stop: this.#stop.signal, cut: this.#cut.signal, assertLeading })
+    const signals = { stop: this.#stop.signal, cut: this.#cut.signal }
+    const lead = leadAttacher(parts, { ...signals, assertLeading, soleSince: clock.monotonic() })
     const caches = informers.map((informer) => informer.run(this.#caches.signal))
     this.ended = lead.then(async () => {
       this.#caches.abort(new CancelledError('the process ends'))
