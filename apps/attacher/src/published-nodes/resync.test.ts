@@ -105,6 +105,17 @@ describe('compareForever', () => {
     expect(forced).toEqual([])
   })
 
+  it('does not hold against an attachment what was wrong with an earlier one of its name', async () => {
+    has(claimed({ attached: true, uid: 'earlier' }))
+    void start({})
+    await clock.settle()
+    has(claimed({ attached: true, uid: 'later' }))
+    await clock.advance(60_000)
+    expect(forced).toEqual([])
+    await clock.advance(60_000)
+    expect(forced).toEqual(['va1'])
+  })
+
   it('leaves alone what changed while the driver was listing', async () => {
     has(claimed({ attached: true }))
     void start({

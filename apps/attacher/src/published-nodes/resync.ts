@@ -20,8 +20,9 @@ export interface ComparisonOptions {
   readonly log: Logger
 }
 
-/** How often in a row an attachment was seen to differ, and how. */
+/** How often in a row an attachment was seen to differ, and how. Another one of the same name begins anew. */
 interface Suspicion {
+  readonly uid: string
   readonly attached: boolean
   readonly times: number
 }
@@ -92,9 +93,10 @@ function act(
   }
   if (verdict.is === 'same') return
   const attached = va.attached === true
+  const { uid } = va
   const last = suspicions.get(va.key)
-  const times = last?.attached === attached ? last.times + 1 : 1
-  suspicions.set(va.key, { attached, times })
+  const times = last?.uid === uid && last.attached === attached ? last.times + 1 : 1
+  suspicions.set(va.key, { uid, attached, times })
   const { volumeHandle, found } = verdict
   if (times < confirmations) {
     const pairs = { VolumeAttachment, volumeHandle, attachedStatus: attached, found, seen: times, confirmations }
