@@ -14,6 +14,12 @@ export interface ControlPlaneOptions {
   readonly apiServerArgs?: readonly string[]
 }
 
+/** A real server, and the store behind it. */
+export interface ControlPlane extends Cluster {
+  /** Where etcd listens, for plain HTTP. */
+  readonly etcdUrl: string
+}
+
 const AUDIT_POLICY = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
@@ -26,7 +32,11 @@ const AUDIT_POLICY = {
 }
 
 /** etcd and kube-apiserver on loopback, with RBAC, a token file and an audit log; nothing on disk outlives the run. */
-export async function startControlPlane({ binaries, logs, apiServerArgs = [] }: ControlPlaneOptions): Promise<Cluster> {
+export async function startControlPlane({
+  binaries,
+  logs,
+  apiServerArgs = [],
+}: ControlPlaneOptions): Promise<ControlPlane> {
   const folder = temporaryFolder('control-plane')
   const etcd = await startEtcd(binaries, folder, logs)
   const port = await freePort()
@@ -64,6 +74,7 @@ export async function startControlPlane({ binaries, logs, apiServerArgs = [] }: 
       apiServer = await launch()
     },
     compact: () => compact(etcd.url),
+    etcdUrl: etcd.url,
     stop: async () => {
       api.close()
       await stop(apiServer)

@@ -1,16 +1,19 @@
-import { ok } from 'node:assert'
-import { createWriteStream, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { createWriteStream, existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Cluster } from '../../harness/cluster.ts'
-import { exitOf, freePort, start, stop } from '../../harness/processes.ts'
+import { freePort, start, stop } from '../../harness/processes.ts'
 import { check, type Ground } from '../../harness/story.ts'
 import { kubeconfigOf } from '../../harness/world.ts'
 import { cacheFolder, originals } from '../../tools/binaries.ts'
+import { play, sidecarArgs } from './devcluster-process.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
-const main = join(root, 'apps', 'devcluster', 'src', 'main.ts')
 /** The originals never look again at a claim whose class reached them after it, or that was locked into conflicts. */
 const TRIES_OF_ORIGINALS = 3
+
+async function playOurs(folder: string, args: readonly string[]): Promise<void> {
+  await play(folder, args)
+}
 
 async function playWithOriginals(folder: string, args: readonly string[]): Promise<void> {
   for (let left = TRIES_OF_ORIGINALS; ; left -= 1) {
@@ -23,27 +26,6 @@ async function playWithOriginals(folder: string, args: readonly string[]): Promi
   }
 }
 
-/** Plays the embedded cluster's story to its end; it fails with what was told. */
-async function play(folder: string, args: readonly string[]): Promise<void> {
-  const child = start(process.execPath, ['--disable-warning=ExperimentalWarning', main, '--exit', ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    cwd: folder,
-  })
-  let told = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      told += text
-    })
-    stream?.pipe(createWriteStream(join(folder, 'devcluster.txt'), { flags: 'a' }))
-  }
-  const { code } = await exitOf(child)
-  ok(code === 0, `it ended with ${code}:\n${told.slice(-3000)}`)
-}
-
-function sidecarArgs({ attacher, resizer }: Ground['executables']): string[] {
-  return [`--attacher=${attacher}`, `--resizer=${resizer}`]
-}
-
 /** The administrator's, for programs that play parts of Kubernetes. */
 function adminConfig({ url, ca, adminToken }: Cluster, folder: string): string {
   const file = join(folder, 'admin.json')
@@ -52,7 +34,7 @@ function adminConfig({ url, ca, adminToken }: Cluster, folder: string): string {
 }
 
 const BINARIES = [
-  ['the sidecars under test', ({ executables }: Ground) => executables, play],
+  ['the sidecars under test', ({ executables }: Ground) => executables, playOurs],
   ['the Go originals', () => originals(root), playWithOriginals],
 ] as const
 
@@ -117,25 +99,3 @@ async function startControllerManager(kubeconfig: string, folder: string) {
   child.stderr?.pipe(createWriteStream(join(folder, 'kube-controller-manager.log')))
   return child
 }
-
-const SEEDS_AT_ONCE = 5
-const SEEDS = 10
-/** For somebody in a hurry: E2E_CHAOS_SECONDS. */
-const CHAOS_SECONDS = Number(process.env['E2E_CHAOS_SECONDS'] ?? 120)
-
-check(
-  `embedded cluster: chaos of ${CHAOS_SECONDS} s on each of ${SEEDS} seeds`,
-  'emulator',
-  async (ground) => {
-    const each = SEEDS / SEEDS_AT_ONCE
-    const runs = Array.from({ length: SEEDS_AT_ONCE }, (_, index) => `${index * each + 1}-${(index + 1) * each}`)
-    const run = async (seeds: string): Promise<void> => {
-      const folder = join(ground.folder, seeds)
-      mkdirSync(folder, { recursive: true })
-      const args = [`--chaos=${seeds}`, `--chaos-seconds=${CHAOS_SECONDS}`]
-      await play(folder, [...sidecarArgs(ground.executables), ...args])
-    }
-    await Promise.all(runs.map(run))
-  },
-  20 * 60_000,
-)

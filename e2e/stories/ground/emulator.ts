@@ -7,6 +7,7 @@ import {
   compare,
   runConformance,
   startCsiDriver,
+  writeRecorded,
 } from '@csi-sidecars/emulator'
 import type { Cluster } from '../../harness/cluster.ts'
 import { startEmulated } from '../../harness/emulated.ts'
@@ -26,6 +27,7 @@ check(
     try {
       const ours = await runConformance(serverOf(emulated), CONFORMANCE_STORIES)
       const real = await runConformance(serverOf(cluster), CONFORMANCE_STORIES)
+      if (process.env['E2E_RECORD'] === 'true') writeRecorded(real)
       equal(compare(real, ours).join('\n'), '')
     } finally {
       await emulated.stop()

@@ -134,11 +134,10 @@ attacher('a source that cannot be translated is an attach error, and stops nobod
   const azureDisk = { diskName: 'd', diskURI: 'https://a.blob.core.windows.net/c/d.vhd', kind: 'Dedicated' }
   await t.create(PERSISTENT_VOLUMES, volume(t.name('pv'), name, { csi: null, azureDisk }))
   await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), name, { pv: t.name('pv'), node }))
-  const { status, metadata } = await attachFailed(t)
-  equal(
-    status?.attachError?.message,
-    'failed to translate in tree pv to CSI: kind(Dedicated) is not supported in csi migration',
-  )
+  // Before the volume has been seen, that it is missing is the error.
+  const text = 'failed to translate in tree pv to CSI: kind(Dedicated) is not supported in csi migration'
+  const { status, metadata } = await attachFailed(t, text)
+  equal(status?.attachError?.message, text)
   equal(metadata?.finalizers, undefined)
   equal(volumeCalls(driver), [])
   const finalizers = [finalizerOf(name)]

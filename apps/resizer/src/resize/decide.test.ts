@@ -235,6 +235,14 @@ describe('what is done about the size of a claim', () => {
     expect(decideResize(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
   })
 
+  it('a new size is marked as tried, one that was tried before is not', () => {
+    const marks = ['1536Mi', '2Gi'].map((allocated) => {
+      const step = decideResize(viewOf({ claim: { ...infeasible, allocated }, steps: [] })).at(-1)
+      return step?.do === 'mark' && JSON.stringify(step.patch).includes('ControllerResizeInProgress')
+    })
+    expect(marks).toEqual([true, false])
+  })
+
   it('a size tried before keeps its status word and what earlier tries have left', () => {
     const conditions = [{ type: 'ControllerResizeError', status: 'True' }]
     const again = viewOf({ claim: { ...infeasible, status: { conditions } }, steps: [] })

@@ -12,7 +12,9 @@ test.each<[Json, Json]>([
   [[{ op: 'remove', path: '/x~1y' }], { a: [1, 2], b: { c: null } }],
   [[{ op: 'test', path: '/b/nothing', value: null }], document],
   [[{ op: 'test', path: '/b', value: { c: null } }], document],
+  [[{ op: 'copy', from: '/nothing', path: '/d' }], { ...document, d: null }],
   [[{ op: 'replace', path: '', value: 5 }], 5],
+  [[{ op: 'replace', path: '/d', value: 1 }], { ...document, d: 1 }],
   [[{ op: 'add', path: '/d' }], { ...document, d: null }],
 ])('%j', (patch, expected) => {
   expect(applyJsonPatch(document, patch)).toEqual(expected)
@@ -21,7 +23,7 @@ test.each<[Json, Json]>([
 test.each<[Json]>([
   [[{ op: 'test', path: '/a', value: [2, 1] }]],
   [[{ op: 'remove', path: '/nothing' }]],
-  [[{ op: 'replace', path: '/b/d', value: 1 }]],
+  [[{ op: 'replace', path: '/d/b', value: 1 }]],
   [[{ op: 'add', path: '/a/01', value: 1 }]],
   [[{ op: 'add', path: '/a/3', value: 1 }]],
   [[{ op: 'add', path: '/a/x', value: 1 }]],

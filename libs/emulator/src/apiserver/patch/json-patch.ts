@@ -25,12 +25,11 @@ function applyOperation(document: Json, operation: JsonObject): Json {
     case 'add':
       return changeAt(document, path, adder(given(value)))
     case 'replace':
-      valueAt(document, path)
       return changeAt(document, path, replacer(given(value)))
     case 'remove':
       return changeAt(document, path, remover)
     case 'test':
-      if (!sameJson(testedValue(document, path), value ?? null)) throw unprocessable()
+      if (!sameJson(valueOrNull(document, path), value ?? null)) throw unprocessable()
       return document
     case 'move': {
       const from = pointer(operation['from'])
@@ -38,7 +37,7 @@ function applyOperation(document: Json, operation: JsonObject): Json {
       return changeAt(changeAt(document, from, remover), path, adder(moved))
     }
     case 'copy':
-      return changeAt(document, path, adder(valueAt(document, pointer(operation['from']))))
+      return changeAt(document, path, adder(valueOrNull(document, pointer(operation['from']))))
     default:
       throw unprocessable()
   }
@@ -64,8 +63,8 @@ function valueAt(document: Json, path: readonly string[]): Json {
   return here
 }
 
-/** A `test` of a key that is absent compares with null, as long as the parent is there. */
-function testedValue(document: Json, path: readonly string[]): Json {
+/** A key that is absent is null to `test` and `copy`, as long as its parent is there. */
+function valueOrNull(document: Json, path: readonly string[]): Json {
   const last = path.at(-1)
   if (last === undefined) return document
   const parent = valueAt(document, path.slice(0, -1))
@@ -95,16 +94,17 @@ function whole(holder: Json): Json {
 
 function adder(value: Json): Change {
   return (parent, key) => {
-    if (!isList(parent)) return replacer(value, true)(parent, key)
+    if (!isList(parent)) return replacer(value)(parent, key)
     const index = key === '-' ? parent.length : indexIn(parent, key, parent.length)
     return [...parent.slice(0, index), value, ...parent.slice(index)]
   }
 }
 
-function replacer(value: Json, mayBeNew = false): Change {
+/** Of a key that is absent it makes one, as the Go library does. */
+function replacer(value: Json): Change {
   return (parent, key) => {
     if (isList(parent)) return parent.with(indexIn(parent, key), value)
-    if (!isObject(parent) || !(mayBeNew || Object.hasOwn(parent, key))) throw unprocessable()
+    if (!isObject(parent)) throw unprocessable()
     const copy: Record<string, Json | undefined> = { ...parent }
     setOwn(copy, key, value)
     return copy

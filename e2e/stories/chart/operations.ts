@@ -1,0 +1,59 @@
+import { deepStrictEqual as equal } from 'node:assert'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { attach, attached } from '../attacher/scene.ts'
+import { bound } from '../resizer/scene.ts'
+import {
+  ground,
+  INSTALLATION,
+  installationStories,
+  linesOf,
+  NAMESPACE,
+  ORIGINALS,
+  OURS,
+  onlyRuns,
+  vendorDeployment,
+} from './installation.ts'
+
+/** The lines that docs/operations.md gives to whoever is called at night. */
+
+const story = installationStories('attacher', 'operations')
+
+/** Needs a node that keeps logs. */
+const NOT_HERE = ['kubectl -n <namespace> logs']
+
+story('each line of the documentation does what it is there for', INSTALLATION, async (t) => {
+  await using here = await ground(t)
+  const { kubelet, shell } = here
+  await vendorDeployment(t)
+  await onlyRuns(kubelet, ORIGINALS)
+  const { va } = await attach(t, { node: t.name('node') })
+  await attached(t)
+  const { pvc } = await bound(t, { suffix: '-claim' })
+  await forgetVolume(t.name('pv'))
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+
+  const lines = linesOf('docs/operations.md').filter(
+    (line) => line.startsWith('kubectl') && !NOT_HERE.some((part) => line.startsWith(part)),
+  )
+  equal(lines.length, 8)
+  for (const line of lines) await shell(filledIn(line))
+
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va })
+  await onlyRuns(kubelet, { attacher: OURS.attacher, resizer: ORIGINALS.resizer })
+
+  function filledIn(line: string): string {
+    return line
+      .replace('deployment/<name>', 'deployment/example-controller')
+      .replace('pvc <name>', `pvc ${pvc}`)
+      .replace('volumeattachment <name>', `volumeattachment ${va}`)
+      .replaceAll('<namespace>', NAMESPACE)
+      .replace('<registry>/csi-attacher:<version>', OURS.attacher)
+  }
+
+  /** A volume that is gone while it is attached: nobody knows its handle any more. */
+  async function forgetVolume(name: string): Promise<void> {
+    await t.api.delete(PERSISTENT_VOLUMES, { name })
+    await t.api.merge(PERSISTENT_VOLUMES, { name }, { metadata: { finalizers: null } })
+    await t.api.untilGone(PERSISTENT_VOLUMES, { name })
+  }
+})

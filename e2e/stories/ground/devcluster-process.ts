@@ -1,0 +1,52 @@
+import { ok } from 'node:assert'
+import type { ChildProcess } from 'node:child_process'
+import { createWriteStream } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { type Exit, exitOf, start } from '../../harness/processes.ts'
+import type { Ground } from '../../harness/story.ts'
+
+const MAIN = resolve(import.meta.dirname, '../../../apps/devcluster/src/main.ts')
+
+/** The embedded cluster's program, and what it has written so far. */
+export interface Told {
+  readonly child: ChildProcess
+  readonly text: () => string
+}
+
+/** Starts a program whose words are kept, in the folder too. */
+export function startTelling(folder: string, command: string, args: readonly string[], env = process.env): Told {
+  const child = start(command, args, { stdio: ['pipe', 'pipe', 'pipe'], cwd: folder, env })
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (part: string) => {
+      text += part
+    })
+    stream?.pipe(createWriteStream(join(folder, 'devcluster.txt'), { flags: 'a' }))
+  }
+  return { child, text: () => text }
+}
+
+/** Runs the program to its end, without a terminal. */
+export async function runDevcluster(
+  folder: string,
+  args: readonly string[],
+): Promise<Exit & { readonly told: string }> {
+  const { child, text } = startTelling(folder, process.execPath, [
+    '--disable-warning=ExperimentalWarning',
+    MAIN,
+    ...args,
+  ])
+  const exit = await exitOf(child)
+  return { ...exit, told: text() }
+}
+
+/** Plays the embedded cluster's story to its end; fails with what was told. */
+export async function play(folder: string, args: readonly string[]): Promise<string> {
+  const { code, told } = await runDevcluster(folder, ['--exit', ...args])
+  ok(code === 0, `it ended with ${code}:\n${told.slice(-3000)}`)
+  return told
+}
+
+export function sidecarArgs({ attacher, resizer }: Ground['executables']): string[] {
+  return [`--attacher=${attacher}`, `--resizer=${resizer}`]
+}

@@ -1,0 +1,137 @@
+import { equal, match, ok } from 'node:assert'
+import { execFile } from 'node:child_process'
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { exitOf, start, stop, temporaryFolder } from '../../harness/processes.ts'
+import { check } from '../../harness/story.ts'
+import { eventually } from '../../harness/waiting.ts'
+import { cacheFolder } from '../../tools/binaries.ts'
+import { play, runDevcluster, sidecarArgs, startTelling } from './devcluster-process.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+const COLOUR = '\u001b['
+const CTRL_C = '\u0003'
+
+check(
+  'embedded cluster: without a terminal it ends after the story, within 80 columns and without colour',
+  'emulator',
+  async ({ folder, executables }) => {
+    const { code, told } = await runDevcluster(folder, sidecarArgs(executables))
+
+    equal(code, 0)
+    match(told, /All of it came true/)
+    equal(Math.max(...told.split('\n').map(({ length }) => length)) <= 80, true, told)
+    ok(!told.includes(COLOUR))
+  },
+)
+
+check(
+  'embedded cluster: in a terminal it stays, says how to look, and ends with Ctrl-C',
+  'emulator',
+  async ({ folder, executables }) => {
+    const command = ['node', join(root, 'tools', 'start.mjs'), ...sidecarArgs(executables)].join(' ')
+    const { child, text } = startTelling(folder, 'script', ['--quiet', '--return', '--command', command, '/dev/null'])
+    await eventually('how to look', () => text().includes('Ctrl-C ends it') && text().includes('logs'), {
+      within: 60_000,
+    })
+
+    const [, kubeconfig = ''] = /export KUBECONFIG=(\S+)/.exec(text()) ?? []
+    const pages = [...new Set(text().match(/http:\/\/127\.0\.0\.1:\d+\/\w*/g))]
+    ok(text().includes(COLOUR))
+    equal(await kubectl(kubeconfig, 'get', 'nodes', '--output=name'), 'node/node-1\nnode/node-2\n')
+    // Each sidecar's metrics and health, and the page.
+    equal(pages.length, 5, pages.join())
+    for (const page of pages) equal((await fetch(page)).status, 200, page)
+
+    child.stdin?.write(CTRL_C)
+    const { code } = await exitOf(child)
+    equal(code, 0)
+    ok(!existsSync(dirname(kubeconfig)), 'its folder is gone')
+    equal(processesWith(dirname(kubeconfig)).join(), '')
+  },
+)
+
+check(
+  'embedded cluster: Ctrl-C in the middle of the story leaves nothing behind either',
+  'emulator',
+  async ({ folder, executables }) => {
+    const args = [`--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
+    const command = ['node', join(root, 'tools', 'start.mjs'), ...args].join(' ')
+    const { child, text } = startTelling(folder, 'script', ['--quiet', '--return', '--command', command, '/dev/null'])
+    await eventually('a step that waits', () => text().includes('VolumeAttachment csi-'), { within: 60_000 })
+
+    child.stdin?.write(CTRL_C)
+    const { code } = await exitOf(child)
+    equal(code, 130)
+    equal(processesWith(join(folder, 'idle')).join(), '')
+  },
+)
+
+check(
+  'embedded cluster: ends with 1 and the first step that did not come true',
+  'emulator',
+  async ({ folder, executables }) => {
+    const args = ['--exit', '--patience=3', `--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
+    const { code, told } = await runDevcluster(folder, args)
+
+    equal(code, 1)
+    match(told, /Not true: a successful ControllerPublishVolume\n {2}in the chapter "Pod app-1 on node-1 uses it"/)
+    const [, logs = ''] = /What was logged is in (\S+)/.exec(told) ?? []
+    equal(readdirSync(logs).includes('csi-attacher.log'), true)
+  },
+)
+
+check("embedded cluster: tells the story with a person's own driver", 'emulator', async ({ folder, executables }) => {
+  const place = temporaryFolder('driver')
+  const socket = join(place, 'csi.sock')
+  const emulator = join(root, 'libs', 'emulator', 'src', 'main.ts')
+  const args = [emulator, `--kubeconfig-out=${join(place, 'unused')}`, `--csi-socket=${socket}`]
+  const driver = start(process.execPath, ['--disable-warning=ExperimentalWarning', ...args])
+  try {
+    await eventually('the driver', () => existsSync(socket))
+    const told = await play(folder, [...sidecarArgs(executables), `--driver=unix://${socket}`])
+
+    match(told, new RegExp(`A cluster of 1 node with driver csi.example.com \\(unix://${socket}\\)`))
+    match(told, /Left out: "The pod moves to another node", since there is one node only/)
+  } finally {
+    await stop(driver)
+  }
+})
+
+check('embedded cluster: a storm on three nodes ends', 'emulator', async ({ folder, executables }) => {
+  const told = await play(folder, [...sidecarArgs(executables), '--nodes=3', '--load=attach=60'])
+
+  match(told, /A storm of 60 pods with a volume each on 3 nodes/)
+  match(told, /all running after [\d.]+ s, all gone after [\d.]+ s more/)
+})
+
+async function kubectl(kubeconfig: string, ...args: readonly string[]): Promise<string> {
+  const own = join(cacheFolder(root), 'kubectl')
+  const { stdout } = await promisify(execFile)(existsSync(own) ? own : 'kubectl', [
+    `--kubeconfig=${kubeconfig}`,
+    ...args,
+  ])
+  return stdout
+}
+
+/** A sidecar that does nothing at all. */
+function idle(folder: string): string {
+  const file = join(folder, 'idle')
+  writeFileSync(file, '#!/bin/sh\nexec tail -f "$0"\n')
+  chmodSync(file, 0o755)
+  return file
+}
+
+/** The command lines of running processes that name a path. */
+function processesWith(path: string): readonly string[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return []
+    try {
+      const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
+      return command.includes(path) ? [command] : []
+    } catch {
+      return [] // it has ended meanwhile
+    }
+  })
+}
