@@ -1,8 +1,9 @@
 import { CancelledError, scope, systemClock } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import type { Ended } from '@csi-sidecars/sidecar'
 import { bound, type Cluster, type ClusterOptions, startCluster, storageClass, vac } from '@csi-sidecars/testkit'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { type Ended, resizerToItsEnd, runResizer } from './testing/run-resizer.ts'
+import { resizerToItsEnd, runResizer } from './testing/run-resizer.ts'
 
 let cluster: Cluster
 

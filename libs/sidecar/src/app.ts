@@ -35,6 +35,8 @@ export interface Boot<T extends FlagTable> {
   readonly version: string
   /** Aborted when the process is asked to end before it has started. */
   readonly signal: AbortSignal
+  /** Has something closed when all is over, also after a start that failed; the last one first. */
+  readonly atEnd: (close: () => void) => void
 }
 
 /** One sidecar: a name, a flag table, and the way from flags to a running service. */

@@ -44,5 +44,6 @@ export {
 } from './start-checks.ts'
 export { Answered, failing, StartError } from './start-error.ts'
 export { type ElectionNames, type Endpoint, electorOf, featureGates, kubeClient, openEndpoint } from './steps.ts'
+export { type Ended, runInProcess } from './testing/run-in-process.ts'
 export { usageText } from './usage.ts'
 export { VERSION } from './version.ts'

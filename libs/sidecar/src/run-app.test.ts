@@ -118,6 +118,15 @@ describe('a start that fails', () => {
   })
 })
 
+it('what was opened is closed, the last one first, also after a start that failed', async () => {
+  const closed: string[] = []
+  await run([], ({ atEnd }) => {
+    for (const what of ['first', 'second']) atEnd(() => closed.push(what))
+    return Promise.reject(new StartError('no'))
+  })
+  expect(closed).toEqual(['second', 'first'])
+})
+
 it('an answer goes to standard output and ends with 0', async () => {
   expect(await run(['--version'], () => Promise.reject(new Answered('/csi-test v1.2.3\n')))).toEqual({ code: 0 })
   expect(stdout).toBe('/csi-test v1.2.3\n')

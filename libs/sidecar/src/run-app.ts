@@ -1,6 +1,6 @@
 import { CancelledError, scope } from '@csi-sidecars/base'
 import { type Logger, type LogSink, Metrics, openLog, registerProcessMetrics } from '@csi-sidecars/telemetry'
-import type { App, Boot, Host } from './app.ts'
+import type { App, Host } from './app.ts'
 import { knownGatesText } from './feature-gates.ts'
 import { type FlagTable, parseFlags } from './go-flags.ts'
 import { type Ending, type ServeSettings, serve } from './serve.ts'
@@ -27,6 +27,8 @@ export async function runApp<const T extends FlagTable>(app: App<T>, host: Host,
   const standard = parsed.flags as unknown as StandardFlags
   const { log, sink } = openAppLog(host, standard)
   using asked = scope()
+  using ends = new DisposableStack()
+  const atEnd = (close: () => void): void => ends.defer(close)
   const forgetSignals = host.onSignal((signal) => asked.abort(new CancelledError(`received ${signal}`)))
   try {
     checkStandard(standard)
@@ -34,8 +36,9 @@ export async function runApp<const T extends FlagTable>(app: App<T>, host: Host,
     if (notice !== undefined) log.info(notice)
     const metrics = new Metrics()
     registerProcessMetrics(metrics)
-    const boot: Boot<T> = { host, flags: parsed.flags, clock: host.clock, log, metrics, version, signal: asked.signal }
-    const started = await app.start(boot)
+    const { clock } = host
+    const { signal } = asked
+    const started = await app.start({ host, flags: parsed.flags, clock, log, metrics, version, signal, atEnd })
     forgetSignals()
     const settings = serveSettings(standard, started.release)
     return await serve({ ...host, ...started, settings, terminationMessage: lastWord(host, log) })

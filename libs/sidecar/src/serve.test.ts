@@ -146,6 +146,8 @@ describe.each([true, false])('a signal, with leader election %s', (withElection)
     await clock.advance(1)
     expect(ending).toEqual({ code: 0 })
     expect(closed).toBe(true)
+    elector.term?.end('the test is over')
+    expect(clock.pending).toBe(0)
     expect(log.lines[0]?.message).toBe('Received SIGTERM or SIGINT signal, shutting down controller.')
   })
 

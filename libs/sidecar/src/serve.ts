@@ -62,7 +62,8 @@ export async function serve(options: ServeOptions): Promise<Ending> {
     const working = work(options, stop.signal).then(ending.resolve, ending.reject)
     const end = await ending.promise
     stop.abort(new CancelledError('the process is ending'))
-    await Promise.race([working, clock.sleep(CLOSE_MS, atOnce.signal).catch(() => {})])
+    using patience = deadline(clock, CLOSE_MS, 'stopping', atOnce.signal)
+    await abortable(working, patience.signal).catch(() => {})
     if (atOnce.signal.aborted) return end
     using limit = deadline(clock, CLOSE_MS, 'closing', atOnce.signal)
     await abortable(service.close(limit.signal), limit.signal).catch((error: unknown) =>

@@ -37,7 +37,9 @@ export function kubeClient<T extends FlagTable>(boot: Boot<T>, config: ClusterCo
     qps: given.has('kube-api-qps') ? values['kube-api-qps'] : undefined,
     burst: given.has('kube-api-burst') ? values['kube-api-burst'] : undefined,
   })
-  return createKubeClient({ config, flow, clock, log, metrics, userAgent: `${name}/${boot.version}` })
+  const client = createKubeClient({ config, flow, clock, log, metrics, userAgent: `${name}/${boot.version}` })
+  boot.atEnd(() => client.close())
+  return client
 }
 
 /** What listens for scrapers and probes. */

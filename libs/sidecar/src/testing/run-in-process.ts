@@ -1,0 +1,51 @@
+import { systemClock } from '@csi-sidecars/base'
+import type { App, Host } from '../app.ts'
+import type { FlagTable } from '../go-flags.ts'
+import { runApp } from '../run-app.ts'
+import type { Ending } from '../serve.ts'
+
+/** What is left of a sidecar that has ended. */
+export interface Ended {
+  readonly ending: Ending
+  readonly stdout: string
+  readonly log: string
+}
+
+/** A whole sidecar in this process, from its command line to its end, for which the signal may ask. For tests. */
+export async function runInProcess<const T extends FlagTable>(
+  app: App<T>,
+  args: readonly string[],
+  signal?: AbortSignal,
+): Promise<Ended> {
+  let log = ''
+  let stdout = ''
+  const host: Host = {
+    argv0: app.name,
+    args,
+    env: {},
+    hostName: 'host',
+    clock: systemClock,
+    stdout: {
+      write: (text) => {
+        stdout += text
+        return true
+      },
+    },
+    stderr: {
+      writableLength: 0,
+      write: (text) => {
+        log += text
+        return true
+      },
+      on: () => undefined,
+    },
+    onSignal: (listener) => {
+      const onAbort = (): void => listener('SIGTERM')
+      signal?.addEventListener('abort', onAbort, { once: true })
+      return () => signal?.removeEventListener('abort', onAbort)
+    },
+    writeTerminationMessage: async () => {},
+  }
+  const ending = await runApp(app, host, 'v0.0.0')
+  return { ending, stdout, log }
+}
