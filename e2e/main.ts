@@ -2,6 +2,7 @@
 import { copyFileSync, existsSync, globSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { provideHelm } from '../charts/tests/helm.ts'
 import type { Cluster } from './harness/cluster.ts'
 import { startControlPlane } from './harness/control-plane.ts'
 import { startEmulated } from './harness/emulated.ts'
@@ -33,6 +34,9 @@ const say = (line: string): void => {
 process.exitCode = await main()
 
 async function main(): Promise<number> {
+  // The stories about the chart are there where Helm is.
+  const withoutHelm = values.list ? undefined : provideHelm()
+  if (withoutHelm !== undefined) say(withoutHelm)
   for (const file of globSync('stories/**/*.ts', { cwd: import.meta.dirname }).sort()) {
     await import(join(import.meta.dirname, file))
   }
@@ -44,9 +48,9 @@ async function main(): Promise<number> {
     return 0
   }
   const binaries = values.binaries === 'originals' ? 'originals' : 'ours'
-  const lacking = prepare(binaries, stories)
-  if (lacking !== undefined) {
-    say(lacking)
+  const remedy = prepare(binaries, stories)
+  if (remedy !== undefined) {
+    say(remedy)
     return 2
   }
   const reports = reportFolder()

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
+import { load } from 'js-yaml'
 import { EXAMPLES, exampleFile } from './helm.ts'
 import { at, get, isMap, merged, readValues, schema, VALUES_FILE, type Values, validator } from './values.ts'
 
@@ -123,7 +124,34 @@ describe('examples/every-value.yaml', () => {
   })
 })
 
+/** What the comments of values.yaml show as an example, with the key below them. */
+function shownExamples(): [key: string, text: string][] {
+  const examples: [string, string][] = []
+  const path: string[] = []
+  let shown: string[] = []
+  for (const line of readFileSync(VALUES_FILE, 'utf8').split('\n')) {
+    const [, indent = '', key] = /^( *)(?:# .*|([a-zA-Z]+):.*)$/.exec(line) ?? []
+    if (key === undefined) {
+      shown.push(...(line.match(/[[{].*[\]}]/g) ?? []))
+      continue
+    }
+    path.splice(indent.length / 2, path.length, key)
+    examples.push(...shown.map((text): [string, string] => [path.join('.'), text]))
+    shown = []
+  }
+  return examples
+}
+
 describe('values.yaml', () => {
+  it.each(shownExamples().filter(([, text]) => !text.includes(' or ')))('shows a %s that is taken: %s', (key, text) => {
+    expect(validate(merged(DEFAULTS, at(key, load(text)))) || validate.errors).toBe(true)
+  })
+
+  it('shows examples where a value has a shape', () => {
+    const keys = shownExamples().map(([key]) => key)
+    expect(keys).toEqual(expect.arrayContaining(['imagePullSecrets', 'attacher.featureGates', 'rbac.secretNames']))
+  })
+
   it('has no line longer than a screen', () => {
     const lines = readFileSync(VALUES_FILE, 'utf8').split('\n')
     expect(lines.filter((line) => line.length > 120)).toEqual([])

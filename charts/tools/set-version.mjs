@@ -1,4 +1,4 @@
-// Gives the chart the version of the sidecars; part of `npm run version-packages`.
+// Gives chart and documents the version of the sidecars; part of `npm run version-packages`.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
@@ -6,12 +6,15 @@ const root = resolve(import.meta.dirname, '../..')
 const { version } = JSON.parse(readFileSync(join(root, 'apps/attacher/package.json'), 'utf8'))
 
 function replace(file, pattern, text) {
-  const path = join(root, 'charts', file)
+  const path = join(root, file)
   const before = readFileSync(path, 'utf8')
-  if (!pattern.test(before)) throw new Error(`${path} has no ${pattern}`)
+  if (before.search(pattern) < 0) throw new Error(`${path} has no ${pattern}`)
   writeFileSync(path, before.replace(pattern, text))
 }
 
-replace('csi-sidecars/Chart.yaml', /^version: .*$/m, `version: ${version}`)
-replace('csi-sidecars/Chart.yaml', /^appVersion: .*$/m, `appVersion: v${version}`)
-replace('tests/vendor-chart/Chart.yaml', /(- name: csi-sidecars\n\s+version: ).*/, `$1${version}`)
+replace('charts/csi-sidecars/Chart.yaml', /^version: .*$/m, `version: ${version}`)
+replace('charts/csi-sidecars/Chart.yaml', /^appVersion: .*$/m, `appVersion: v${version}`)
+replace('charts/tests/vendor-chart/Chart.yaml', /(- name: csi-sidecars\n\s+version: ).*/, `$1${version}`)
+replace('README.md', /(csi-(?:attacher|resizer):)v\S+/g, `$1v${version}`)
+replace('docs/drivers.md', /(newTag: )v.*/g, `$1v${version}`)
+replace('docs/drivers.md', /(- name: csi-sidecars\n\s+version: ).*/, `$1${version}`)

@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { type Bundle, ROOT, readBundle, readJson, SIDECARS } from './bundle.ts'
+import { faultOf } from './executable-check.ts'
 import { noticesOf } from './notices.ts'
 import { sbomOf } from './sbom.ts'
 
@@ -48,20 +49,25 @@ function makeExecutable(
   { architecture, node, work, out, version }: MakeOptions,
 ): string {
   const made = `${name}-${version}-linux-${architecture}`
+  const output = resolve(out, made)
   const config = join(work, `${made}.json`)
   const settings = {
-    main: file,
+    // Its name becomes part of the executable, so it is one that does not tell where it was built.
+    main: basename(file),
     mainFormat: 'module',
     executable: node,
-    output: join(out, made),
+    output,
     disableExperimentalSEAWarning: true,
     useCodeCache: false,
     execArgv: flags,
     execArgvExtension: 'none',
   }
   writeFileSync(config, JSON.stringify(settings))
-  execFileSync(process.execPath, ['--build-sea', config], { stdio: ['ignore', 'ignore', 'inherit'] })
-  chmodSync(join(out, made), 0o755)
+  const stdio = ['ignore', 'ignore', 'inherit'] as const
+  execFileSync(process.execPath, ['--build-sea', config], { cwd: dirname(file), stdio: [...stdio] })
+  const fault = faultOf(output, architecture, file)
+  if (fault !== undefined) throw new Error(`${output}: ${fault}`)
+  chmodSync(output, 0o755)
   return made
 }
 

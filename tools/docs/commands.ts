@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runHelm } from '../../charts/tests/helm.ts'
-import { allDocuments, codeBlocks, type Document } from './documents.ts'
+import { allDocuments, codeBlocks, type Document, withoutBlocks } from './documents.ts'
 import { ROOT } from './source-texts.ts'
 
 /** A line that a reader may copy into a shell. */
@@ -12,23 +12,24 @@ export interface Command {
 }
 
 /** What cannot be tried here: it needs a cluster, a registry or a person. Its first words must be known all the same. */
-const ELSEWHERE = ['kubectl', 'cosign', 'curl', 'export', 'git', 'open', 'docker', 'buildah']
+const ELSEWHERE = ['kubectl', 'cosign', 'curl', 'export', 'gh', 'git', 'open', 'docker', 'buildah']
 
-/** The lines of shell blocks, and of blocks without a language that begin with a program we know. */
+/** The lines of shell blocks, and of blocks without a language that begin with a program we know; spans that do. */
 export function commandsIn({ path, text }: Document): readonly Command[] {
   const blocks = codeBlocks(text).filter(({ language, text: block }) =>
     language === ''
       ? /^(?:npm|npx|cd|node_modules\/|kubectl|helm|git) /.test(block)
       : ['sh', 'bash', 'shell'].includes(language),
   )
-  return blocks.flatMap((block) =>
+  const lines = blocks.flatMap((block) =>
     block.text
       .replace(/\s*\\\n\s*/g, ' ')
       .split('\n')
       .map((line) => line.replace(/\s+#.*$/, '').trim())
-      .filter((line) => line !== '' && !line.startsWith('#'))
-      .map((line) => ({ path, line })),
+      .filter((line) => line !== '' && !line.startsWith('#')),
   )
+  const spans = [...withoutBlocks(text).matchAll(/`((?:npm|npx|cd) [^`\n]+)`/g)].map(([, span = '']) => span)
+  return [...lines, ...spans].map((line) => ({ path, line }))
 }
 
 export function allCommands(): readonly Command[] {
@@ -101,7 +102,8 @@ function whyNotHelm(args: readonly string[]): string | undefined {
   const [verb = '', ...rest] = args
   if (!['install', 'upgrade', 'template', 'lint', 'show'].includes(verb)) return undefined
   const own = rest.filter((word) => !['--install', '--create-namespace', '--wait'].includes(word))
-  if (own.some((word) => /[<>]|oci:/.test(word))) return undefined
+  // What an earlier line has given is not known here.
+  if (own.some((word) => /[<>]|oci:/.test(word) || word === '--reset-then-reuse-values')) return undefined
   const asked = verb === 'install' || verb === 'upgrade' ? ['template', ...own] : [verb, ...own]
   const { status, stderr } = runHelm(asked.map((word) => (existsSync(join(ROOT, word)) ? join(ROOT, word) : word)))
   return status === 0 ? undefined : stderr.trim()

@@ -7,7 +7,8 @@ import { helmPath, VENDOR_CHART } from '../../charts/tests/helm.ts'
 import { allCommands, commandsIn, kustomize, whyNot } from './commands.ts'
 import { allDocuments, codeBlocks } from './documents.ts'
 import { anchorsOf, brokenLinks, linksIn } from './links.ts'
-import { ROOT } from './source-texts.ts'
+import { filesNamedIn, missingFiles } from './named-files.ts'
+import { ROOT, runtimeSources } from './source-texts.ts'
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
@@ -28,6 +29,45 @@ describe('links', () => {
   })
 })
 
+describe('files that documents name', () => {
+  it('are there, all of them', () => {
+    expect(missingFiles(allDocuments())).toEqual([])
+  })
+
+  it('are told from other code', () => {
+    const text = '`libs/base` `decide*.ts` `helm lint` `attached: true` `dist/csi-attacher` `a.b`\n```\n`x.ts`\n```\n'
+    expect(filesNamedIn(text)).toEqual(['libs/base', 'decide*.ts'])
+  })
+
+  it('are looked for from the root, from the document, and below', () => {
+    const paths = ['libs/a/README.md', 'libs/a/src/b.ts']
+    const missing = (text: string): readonly string[] => missingFiles([{ path: 'libs/a/README.md', text }], paths)
+    expect(missing('`libs/a/src/b.ts` `src/b.ts` `b.ts` `*.ts` `libs/a/*`')).toEqual([])
+    expect(missing('`libs/b` `c.ts` `src/a/b.ts`')).toEqual([
+      'libs/a/README.md: libs/b',
+      'libs/a/README.md: c.ts',
+      'libs/a/README.md: src/a/b.ts',
+    ])
+  })
+})
+
+it('docs/architecture.md names functions and fields that are in the code', () => {
+  const named = [...read('docs/architecture.md').matchAll(/`([a-z]+[A-Z][A-Za-z]+)`/g)].map(([, name = '']) => name)
+  const sources = runtimeSources()
+  expect(named).not.toEqual([])
+  expect(named.filter((name) => !sources.includes(name))).toEqual([])
+})
+
+describe('the version that documents name', () => {
+  const { version } = JSON.parse(read('apps/attacher/package.json')) as { version: string }
+
+  it('is that of the sidecars (npm run version-packages)', () => {
+    const images = [...read('README.md').matchAll(/csi-(?:attacher|resizer):v(\S+)/g)].map(([, found]) => found)
+    const inDrivers = [...read('docs/drivers.md').matchAll(/(?:newTag: v|^ {4}version: )(\S+)/gm)]
+    expect([...images, ...inDrivers.map(([, found]) => found)]).toEqual(Array.from({ length: 5 }, () => version))
+  })
+})
+
 describe('commands', () => {
   const commands = allCommands()
 
@@ -35,13 +75,19 @@ describe('commands', () => {
     expect(whyNot(line, helmPath() !== undefined)).toBeUndefined()
   })
 
+  it('for a cluster stand where an end-to-end story runs them', () => {
+    const kubectl = commands.filter(({ line }) => line.startsWith('kubectl'))
+    expect(new Set(kubectl.map(({ path }) => path))).toEqual(new Set(['README.md', 'docs/operations.md']))
+  })
+
   it('are found in blocks of either kind', () => {
     const text =
-      'a\n\n    npm ci && npm test   # all\n    cd libs/x\n\n```sh\nhelm lint a \\\n  b\n# no\n```\n```yaml\na: b\n```\n'
+      'a `npm start` b\n\n    npm ci && npm test   # all\n    cd libs/x\n\n```sh\nhelm lint a \\\n  b\n# no\n```\n```yaml\na: b\n```\n'
     expect(commandsIn({ path: 'x', text }).map(({ line }) => line)).toEqual([
       'helm lint a b',
       'npm ci && npm test',
       'cd libs/x',
+      'npm start',
     ])
   })
 
@@ -79,8 +125,8 @@ describe('docs/drivers.md', () => {
       const images = [...made.matchAll(/image: (.*)/g)].map(([, image]) => image)
       expect(images).toEqual([
         'registry.example.com/driver:v1',
-        'registry.example.com/storage/csi-attacher:v0.1.0',
-        'registry.example.com/storage/csi-resizer:v0.1.0',
+        expect.stringMatching(/^registry\.example\.com\/storage\/csi-attacher:v\d/),
+        expect.stringMatching(/^registry\.example\.com\/storage\/csi-resizer:v\d/),
       ])
     } finally {
       rmSync(folder, { recursive: true })

@@ -10,6 +10,7 @@ export interface Document {
 
 const FOLDERS = [
   '*.md',
+  '.changeset/README.md',
   'docs/**/*.md',
   'charts/**/*.md',
   'images/*.md',
@@ -37,7 +38,7 @@ export function codeBlocks(text: string): readonly CodeBlock[] {
     language,
     text: block,
   }))
-  const rest = text.replace(/^```[\s\S]*?^```$/gm, '')
+  const rest = withoutBlocks(text)
   const indented = [...rest.matchAll(/(?:^|\n\n)((?: {4}.*(?:\n|$))+)/g)].map(([, block = '']) => ({
     language: '',
     text: block.replace(/^ {4}/gm, ''),
@@ -45,7 +46,12 @@ export function codeBlocks(text: string): readonly CodeBlock[] {
   return [...fenced, ...indented]
 }
 
+/** The text without its fenced blocks of code. */
+export function withoutBlocks(text: string): string {
+  return text.replace(/^```[\s\S]*?^```$/gm, '')
+}
+
 /** The text without its blocks and spans of code. */
 export function prose(text: string): string {
-  return text.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '')
+  return withoutBlocks(text).replace(/`[^`\n]*`/g, '')
 }

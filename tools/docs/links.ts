@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { allDocuments, type Document, prose } from './documents.ts'
+import { allDocuments, type Document, prose, withoutBlocks } from './documents.ts'
 import { ROOT } from './source-texts.ts'
 
 /** Links that lead nowhere: `docs/a.md: b.md#c`. What lies outside the repository is only looked at for its form. */
@@ -28,9 +28,7 @@ function leadsSomewhere(from: string, text: string, link: string): boolean {
 
 /** What the headings of a document are called in links. */
 export function anchorsOf(text: string): ReadonlySet<string> {
-  const headings = [...text.replace(/^```[\s\S]*?^```$/gm, '').matchAll(/^#{1,6} (.+)$/gm)].map(
-    ([, heading = '']) => heading,
-  )
+  const headings = [...withoutBlocks(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => heading)
   return new Set(headings.map(slugOf))
 }
 

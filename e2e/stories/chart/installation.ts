@@ -71,7 +71,7 @@ export async function ground(t: World): Promise<Ground> {
   return {
     kubelet,
     driver,
-    shell: (line) => printed(line, env),
+    shell: (line) => Promise.race([printed(line, env), kubelet.failed]),
     [Symbol.asyncDispose]: async () => {
       for (const plural of ['deployments', 'replicasets']) await removeAll(t, `/apis/apps/v1`, plural)
       await removeAll(t, '/api/v1', 'pods')
@@ -185,11 +185,9 @@ export async function vendorDeployment(t: World): Promise<void> {
   await t.api.call('POST', `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`, { body })
 }
 
-const tools = helmPath() !== undefined && existsSync(join(cacheFolder(root), 'kube-controller-manager'))
-
-/** Stories of this ground; none where Helm or the controllers of Kubernetes are missing. */
+/** Stories of this ground; none where there is no Helm. */
 export const installationStories: typeof storiesOf = (app, chapter) =>
-  tools ? storiesOf(app, chapter) : () => undefined
+  helmPath() === undefined ? () => undefined : storiesOf(app, chapter)
 
 /** The namespace is the one that the documents name, so one story at a time. */
 export const INSTALLATION: StoryOptions = { only: 'ours', target: 'real', alone: true, within: 300_000 }

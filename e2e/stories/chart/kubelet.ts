@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { PODS, type Pod } from '@csi-sidecars/kube-types'
+import { ApiFailure } from '../../harness/api.ts'
 import type { Driver } from '../../harness/driver.ts'
 import { freePort } from '../../harness/processes.ts'
 import type { App } from '../../harness/subject.ts'
@@ -47,6 +48,8 @@ const LOOK_EVERY_MS = 100
  * is the story's driver. Pods are ready when their probes say so, and end with SIGTERM when they are gone.
  */
 export class Kubelet implements AsyncDisposable {
+  /** Rejects when it cannot run a pod, so that nobody waits for one in vain. */
+  readonly failed: Promise<never>
   readonly #t: World
   readonly #options: KubeletOptions
   readonly #pods = new Map<string, RunningPod>()
@@ -56,9 +59,10 @@ export class Kubelet implements AsyncDisposable {
   constructor(t: World, options: KubeletOptions) {
     this.#t = t
     this.#options = options
-    this.#ended = this.#run()
-    // Seen at the end by whoever disposes of it.
-    this.#ended.catch(() => undefined)
+    const { promise, reject } = Promise.withResolvers<never>()
+    this.failed = promise
+    promise.catch(() => undefined)
+    this.#ended = this.#run().catch((error: unknown) => reject(new Error('a pod cannot run', { cause: error })))
   }
 
   /** The images of all sidecars that run now, in order. */
@@ -107,7 +111,12 @@ export class Kubelet implements AsyncDisposable {
     running.ready = ready
     const condition = { type: 'Ready', status: ready ? 'True' : 'False', lastTransitionTime: new Date().toISOString() }
     const ref = { namespace: this.#options.namespace, name, subresource: 'status' }
-    await this.#t.api.merge(PODS, ref, { status: { phase: 'Running', conditions: [condition] } })
+    try {
+      await this.#t.api.merge(PODS, ref, { status: { phase: 'Running', conditions: [condition] } })
+    } catch (error) {
+      // Deleted meanwhile: the next look sees to it.
+      if (!(error instanceof ApiFailure && error.code === 404)) throw error
+    }
   }
 
   async #start(pod: Pod): Promise<RunningPod> {

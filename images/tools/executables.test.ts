@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
+import { faultOf } from './executable-check.ts'
+import { type Architecture, makeExecutables } from './executables.ts'
+
+const VERSION = 'v1.2.3'
+const MINUTES = 3 * 60_000
+/** Executables are made for Linux, by a Node for Linux. */
+const onLinux = process.platform === 'linux' ? describe : describe.skip
+
+onLinux('executables', () => {
+  const architecture = process.arch as Architecture
+  let folder: string
+  let files: readonly string[]
+  const make = (out: string): readonly string[] =>
+    makeExecutables([architecture], { out: join(folder, out), version: VERSION, createdAt: 0 })
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'executables-'))
+    files = make('first')
+  }, MINUTES)
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  const first = (file: string): string => join(folder, 'first', file)
+  const nameOf = (name: string): string => `${name}-${VERSION}-linux-${architecture}`
+
+  it('come with licences, bills of materials and checksums', () => {
+    const expected = SIDECARS.flatMap((name) => [
+      nameOf(name),
+      `${name}-${VERSION}-THIRD-PARTY-NOTICES.txt`,
+      `${name}-${VERSION}.spdx.json`,
+    ])
+    expect([...files].sort()).toEqual(['SHA256SUMS', ...expected].sort())
+    const summed = execFileSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: join(folder, 'first') }).toString()
+    expect(summed.match(/: OK$/gm)).toHaveLength(expected.length)
+  })
+
+  it.each(SIDECARS)('of %s run with nothing else', (name) => {
+    const env = { NODE_OPTIONS: '--no-such-option' }
+    const said = execFileSync(first(nameOf(name)), ['--version'], { cwd: folder, env, encoding: 'utf8' })
+    expect(said.endsWith(` ${releaseVersion()}\n`)).toBe(true)
+  })
+
+  it.each(SIDECARS)('of %s do not tell where they were made', (name) => {
+    expect(readFileSync(first(nameOf(name))).includes(`${ROOT}/`)).toBe(false)
+  })
+
+  it(
+    'are the same to the byte when they are made again',
+    () => {
+      make('again')
+      const sums = (out: string): string => readFileSync(join(folder, out, 'SHA256SUMS'), 'utf8')
+      expect(sums('again')).toBe(sums('first'))
+    },
+    MINUTES,
+  )
+
+  it('are known by what is in them', () => {
+    const { file } = readBundle('csi-attacher')
+    const other = architecture === 'x64' ? 'arm64' : 'x64'
+    const made = first(nameOf('csi-attacher'))
+    const text = join(folder, 'text')
+    writeFileSync(text, 'no program')
+    expect(faultOf(made, architecture, file)).toBeUndefined()
+    expect(faultOf(made, other, file)).toBe(`it is for ${architecture}, not for ${other}`)
+    expect(faultOf(made, architecture, readBundle('csi-resizer').file)).toMatch(/^it does not hold .*csi-resizer\.mjs$/)
+    expect(faultOf(process.execPath, architecture, file)).toBe('it is Node.js with nothing to run')
+    expect(faultOf(text, architecture, file)).toBe('it is not an ELF file')
+  })
+})

@@ -1,0 +1,39 @@
+import { globSync } from 'node:fs'
+import { basename, dirname, join, matchesGlob } from 'node:path'
+import { type Document, withoutBlocks } from './documents.ts'
+import { ROOT } from './source-texts.ts'
+
+/** What is there after a build or a run only, or never was in the repository. */
+const MADE = /(?:^|\/)(?:dist|\.cache|node_modules|coverage)(?:\/|$)/
+const FOLDERS = 'apps|libs|docs|charts|images|tools|e2e|bench|proto|\\.github|\\.ci|\\.changeset'
+/** `libs/x/src/y.ts`, `apps/*`, `y.ts`: what can only be meant as a file or folder of the repository. */
+const OF_THE_REPOSITORY = new RegExp(`^(?:(?:${FOLDERS})/[\\w.*{},/-]*|[\\w*./-]+\\.(?:m?ts|mjs|md|tpl|ya?ml))$`)
+
+/** Every file of the repository and every folder, from its root. */
+function everything(): readonly string[] {
+  const found = globSync('{*,.*/**,**/*}', {
+    cwd: ROOT,
+    exclude: (path) => MADE.test(path) || ['.git', '.turbo', 'gen'].includes(basename(path)),
+  })
+  return [...new Set(found)]
+}
+
+/** Files and folders that a document names in its spans of code and that are not there: `docs/a.md: libs/no.ts`. */
+export function missingFiles(documents: readonly Document[], paths = everything()): readonly string[] {
+  return documents.flatMap(({ path, text }) =>
+    filesNamedIn(text)
+      .filter((name) => !isThere(name, path, paths))
+      .map((name) => `${path}: ${name}`),
+  )
+}
+
+export function filesNamedIn(text: string): readonly string[] {
+  const spans = [...withoutBlocks(text).matchAll(/`([^`\n]+)`/g)].map(([, span = '']) => span.replace(/\/$/, ''))
+  return [...new Set(spans)].filter((span) => OF_THE_REPOSITORY.test(span) && !MADE.test(span))
+}
+
+/** From the root, from the document, or, as a reader looks for it, anywhere below. */
+function isThere(name: string, from: string, paths: readonly string[]): boolean {
+  const places = [name, join(dirname(from), name), join('**', name)]
+  return paths.some((path) => places.some((place) => path === place || matchesGlob(path, place)))
+}
