@@ -14,10 +14,12 @@ const target = {
 }
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
+let random: number
 let clock: FakeClock
 let correlator: Correlator
 beforeEach(() => {
-  clock = new FakeClock({ now: NOW })
+  random = 0
+  clock = new FakeClock({ now: NOW, random: () => random })
   correlator = new Correlator({ component: 'external-resizer csi.example.com' }, clock)
 })
 
@@ -42,6 +44,16 @@ const eventOf = (correlated: Correlated): Event => {
 }
 
 describe('a new event', () => {
+  it('has a name of its own, also among those that others tell in the same millisecond', () => {
+    const names = [0.25, 0.5].map((chance) => {
+      random = chance
+      const another = new Correlator({ component: 'another' }, clock)
+      return eventOf(another.correlate(occurrence('boom'))).metadata.name
+    })
+    const start = BigInt(NOW) * 1_000_000n
+    expect(names).toEqual([250_000n, 500_000n].map((offset) => `c.${(start + offset).toString(16)}`))
+  })
+
   it('has all the fields of one', () => {
     expect(eventOf(tell('boom'))).toEqual({
       apiVersion: 'v1',

@@ -87,10 +87,13 @@ export class Correlator {
     return false
   }
 
-  /** Never the same twice, however many events a millisecond has. */
+  /**
+   * Never the same twice, however many events a millisecond has. Where in its millisecond the first one stands is left
+   * to chance: others tell about the same object at the same time, and the names of events must not meet.
+   */
   #nanoseconds(): bigint {
     const now = BigInt(Math.floor(this.#clock.now())) * 1_000_000n
-    this.#lastName = now > this.#lastName ? now : this.#lastName + 1n
+    this.#lastName = now > this.#lastName ? now + BigInt(Math.floor(this.#clock.random() * 1e6)) : this.#lastName + 1n
     return this.#lastName
   }
 }

@@ -108,10 +108,12 @@ function finalizersFor(old: KubeObject, options: DeleteOptions): readonly string
 /** Only pods have a grace period, and only when a kubelet has them. */
 function graceFor(kind: Kind, old: KubeObject, options: DeleteOptions): number {
   if (kind !== POD) return 0
+  const { deletionTimestamp, deletionGracePeriodSeconds } = old.metadata
+  // What is ending already ends sooner only if somebody says so.
+  if (deletionTimestamp !== undefined && options.gracePeriodSeconds === undefined) return deletionGracePeriodSeconds ?? 0
   const phase = textAt(old, 'status', 'phase')
   if ((textAt(old, 'spec', 'nodeName') ?? '') === '' || phase === 'Succeeded' || phase === 'Failed') return 0
   if (options.gracePeriodSeconds !== undefined) return Math.max(options.gracePeriodSeconds, 0)
-  if (old.metadata.deletionTimestamp !== undefined) return old.metadata.deletionGracePeriodSeconds ?? 0
   const own = at(old, 'spec', 'terminationGracePeriodSeconds')
   return typeof own === 'number' ? own : DEFAULT_POD_GRACE
 }
