@@ -110,7 +110,8 @@ function graceFor(kind: Kind, old: KubeObject, options: DeleteOptions): number {
   if (kind !== POD) return 0
   const { deletionTimestamp, deletionGracePeriodSeconds } = old.metadata
   // What is ending already ends sooner only if somebody says so.
-  if (deletionTimestamp !== undefined && options.gracePeriodSeconds === undefined) return deletionGracePeriodSeconds ?? 0
+  if (deletionTimestamp !== undefined && options.gracePeriodSeconds === undefined)
+    return deletionGracePeriodSeconds ?? 0
   const phase = textAt(old, 'status', 'phase')
   if ((textAt(old, 'spec', 'nodeName') ?? '') === '' || phase === 'Succeeded' || phase === 'Failed') return 0
   if (options.gracePeriodSeconds !== undefined) return Math.max(options.gracePeriodSeconds, 0)
