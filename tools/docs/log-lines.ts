@@ -192,6 +192,11 @@ export const START_LINES: readonly LogLine[] = [
     action: 'Such a driver needs no resizer.',
   },
   {
+    message: 'Failed to create CSI modifier',
+    means: 'ControllerGetCapabilities failed when asked for modifications, or took longer than their time-out.',
+    action: 'Look at the log of the driver, and at `--modify-timeout`.',
+  },
+  {
     message: 'CSI driver does not support resize nor modify',
     means: 'Nothing to do for this driver; exit code 255.',
     action: 'Leave the resizer out.',

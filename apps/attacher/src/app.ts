@@ -63,9 +63,11 @@ async function start(boot: AttacherBoot): Promise<Started> {
     failing('Failed to create a Clientset'),
   )
   const greeted = await greetDriver(boot)
-  const log = boot.log.with({ driver: greeted.name })
+  const context = { driver: greeted.name }
+  const log = boot.log.with(context)
   log.v(2)?.info('CSI driver name')
-  const endpoint = await openEndpoint(boot, 'Failed to start HTTP server at specified address and metrics path', log)
+  const failure = 'Failed to start HTTP server at specified address and metrics path'
+  const endpoint = await openEndpoint(boot, { failure, context, log })
   const driver = await openDriver(boot, greeted, log)
   const names = {
     leasePrefix: 'external-attacher-leader-',

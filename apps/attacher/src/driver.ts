@@ -53,9 +53,9 @@ export async function greetDriver(boot: AttacherBoot): Promise<Greeted> {
   }
   const migrated = true
   const connection = await connectMigrated(first, { ...options, operations, driverName: name }).catch(
-    failing('Failed to connect to the CSI driver', { csiAddress, migrated }),
+    failing('Failed to connect to the CSI driver', { driver: name, csiAddress, migrated }),
   )
-  await ready(connection, { migrated })
+  await ready(connection, { driver: name, migrated })
   return { name, connection, operations }
 }
 
@@ -67,11 +67,12 @@ export async function openDriver(
 ): Promise<Driver> {
   const { clock, signal, flags } = boot
   const limits = new Budget(clock, HANDSHAKE_MS)
+  const pairs = { driver: name }
   const plugin = await getPluginCapabilities(connection, { timeoutMs: limits.leftMs, signal, log }).catch(
-    failing('Failed to check if the CSI Driver supports the CONTROLLER_SERVICE'),
+    failing('Failed to check if the CSI Driver supports the CONTROLLER_SERVICE', pairs),
   )
   const capabilities = await withController(connection, plugin, { timeoutMs: limits.leftMs, signal, log }).catch(
-    failing('Failed to controller capability check'),
+    failing('Failed to controller capability check', pairs),
   )
   return createDriver({
     clock,

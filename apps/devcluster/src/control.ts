@@ -1,6 +1,7 @@
-import type { Clock } from '@csi-sidecars/base'
+import { type Clock, scope } from '@csi-sidecars/base'
 import { type Outcome, runController } from '@csi-sidecars/controller'
 import type { EventTarget, Recorder } from '@csi-sidecars/events'
+import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { apiVersionOf, type Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
@@ -38,14 +39,32 @@ export interface WorkOptions {
   readonly what: string
 }
 
-/** Works on the queue's keys until the end of the controller's life; resolves when no key is in work any more. */
+/**
+ * Works on the queue's keys until the end of the controller's life; resolves when no key is in work any more. Each
+ * queue has signals of its own: thousands of idle workers of many nodes on one would make each wait for a key dear.
+ */
 export async function work({ queue, workers, reconcile, log, what }: WorkOptions, life: Life): Promise<void> {
+  using stop = scope(life.stop)
+  using cut = scope(life.cut)
   const onFailure = (key: string, cause: unknown): void => log.v(2)?.info('Will try again', { [what]: key, err: cause })
   try {
-    await runController({ queue, workers, reconcile, onFailure }, life.stop, life.cut)
+    await runController({ queue, workers, reconcile, onFailure }, stop.signal, cut.signal)
   } finally {
     queue.shutDown()
   }
+}
+
+/**
+ * As a process that has just been started the controller has to find what an earlier life of it did last, and the caches,
+ * which outlive it here, may not have heard of that yet. Throws when the life ends first.
+ */
+export async function startAfresh(
+  informers: readonly Pick<Informer<unknown, never>, 'caughtUp'>[],
+  clock: Clock,
+  { stop }: Life,
+): Promise<void> {
+  const now = clock.monotonic()
+  await Promise.all(informers.map((informer) => informer.caughtUp(now, stop)))
 }
 
 /** The object that an event is about, by what a cache knows of it. */

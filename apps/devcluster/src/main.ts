@@ -10,7 +10,7 @@ const stop = new AbortController()
 const write = (text: string): void => void process.stdout.write(text)
 
 /** The first signal ends the cluster in good order; a second one does not wait for that. */
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     if (stop.signal.aborted) process.exit(130)
     stop.abort(new CancelledError(signal))

@@ -16,12 +16,18 @@ describe('the options', () => {
       data: undefined,
       load: undefined,
       chaos: undefined,
+      patienceMs: 30_000,
+      pauseMs: 0,
       pagePort: 0,
     })
   })
 
   it("of a driver author have one node, which is the driver's own", async () => {
-    expect(await parse('--driver', 'unix:///csi.sock')).toMatchObject({ driver: 'unix:///csi.sock', nodes: 1 })
+    expect(await parse('--driver', 'unix:///csi.sock')).toMatchObject({
+      driver: 'unix:///csi.sock',
+      nodes: 1,
+      patienceMs: 300_000,
+    })
     expect(await parse('--driver', 'unix:///csi.sock', '--nodes', '3')).toMatchObject({ nodes: 3 })
   })
 
@@ -42,10 +48,12 @@ describe('the options', () => {
     [['--load', 'attach'], '--load attach: only attach=<number of pods> is known'],
     [['--load', 'attach=-1'], '--load attach must be a whole number of 1 or more'],
     [['--chaos', 'x'], '--chaos x: a seed is a whole number, several are as 1-10'],
+    [['--chaos', '5-3'], '--chaos 5-3: the last seed comes before the first'],
     [
       ['--controllers', 'kubelet'],
       '--controllers kubelet: known are persistent-volume, provisioner, binder, attach-detach, volume-manager',
     ],
+    [['--pause', 'x'], '--pause must be a number of seconds'],
     [['--bogus'], 'Unknown argument: bogus'],
   ])('%j are refused', async (args, message) => {
     await expect(parse(...args)).rejects.toThrow(message)

@@ -14,6 +14,10 @@ export interface Options {
   /** The parts of Kubernetes to play; undefined: all. */
   readonly controllers: readonly ControllerName[] | undefined
   readonly load: Load | undefined
+  /** How long each chapter of the story may take. */
+  readonly patienceMs: number
+  /** Before each chapter, for somebody who watches the page. */
+  readonly pauseMs: number
   readonly pagePort: number
   readonly chaos: Chaos | undefined
 }
@@ -53,6 +57,12 @@ export async function parseOptions(
         requiresArg: true,
       },
       data: { type: 'string', describe: 'Where volumes are really mounted', requiresArg: true },
+      patience: {
+        type: 'number',
+        describe: 'Seconds that a chapter may take; 30, or 300 with --driver',
+        requiresArg: true,
+      },
+      pause: { type: 'number', default: 0, describe: 'Seconds to wait before each chapter', requiresArg: true },
       load: { type: 'string', describe: 'A storm after the story, as attach=1000', requiresArg: true },
       chaos: { type: 'string', describe: 'Break things instead, by seeds, as 7 or 1-10', requiresArg: true },
       'chaos-seconds': { type: 'number', default: 120, describe: 'How long for each seed', requiresArg: true },
@@ -83,6 +93,8 @@ export async function parseOptions(
     data,
     controllers: values.controllers === undefined ? undefined : parseControllers(values.controllers),
     load: values.load === undefined ? undefined : parseLoad(values.load),
+    patienceMs: 1000 * count('patience', values.patience ?? (driver === undefined ? 30 : 300)),
+    pauseMs: 1000 * seconds('pause', values.pause),
     pagePort: values['page-port'],
     chaos: values.chaos === undefined ? undefined : parseChaos(values.chaos, values['chaos-seconds']),
   }
@@ -100,7 +112,8 @@ function parseChaos(text: string, seconds: number): Chaos {
   const [, first = '', last = first] = /^(\d+)(?:-(\d+))?$/.exec(text) ?? []
   if (first === '') throw new Error(`--chaos ${text}: a seed is a whole number, several are as 1-10`)
   const from = Number(first)
-  const seeds = Array.from({ length: Math.max(0, Number(last) - from + 1) }, (_, index) => from + index)
+  if (Number(last) < from) throw new Error(`--chaos ${text}: the last seed comes before the first`)
+  const seeds = Array.from({ length: Number(last) - from + 1 }, (_, index) => from + index)
   return { seeds, seconds: count('chaos-seconds', seconds) }
 }
 
@@ -110,6 +123,11 @@ function parseLoad(text: string): Load {
     throw new Error(`--load ${text}: only attach=<number of pods> is known`)
   }
   return { attach: count('load attach', Number(number)) }
+}
+
+function seconds(name: string, value: number): number {
+  if (!(value >= 0)) throw new Error(`--${name} must be a number of seconds`)
+  return value
 }
 
 function count(name: string, value: number): number {

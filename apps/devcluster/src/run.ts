@@ -1,4 +1,4 @@
-import { access, mkdtemp, rm } from 'node:fs/promises'
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,6 +10,7 @@ import { runStorm } from './load/storm.ts'
 import type { Chaos, Load, Options } from './options.ts'
 import { type Page, startPage } from './page/page.ts'
 import { watchHappenings } from './story/happening.ts'
+import { exampleList } from './story/objects.ts'
 import { type Ending, play } from './story/play.ts'
 import { storyOf } from './story/story.ts'
 import type { Style } from './terminal/style.ts'
@@ -30,7 +31,8 @@ export interface RunParts {
   readonly openLog: (file: string) => Logger
 }
 
-const CHAPTER_MS = 30_000
+/** Of a run that somebody has ended before the story was over: neither true nor untrue. */
+const INTERRUPTED = 130
 
 /** Starts the cluster, plays the story, and stays until the signal if somebody is there. Returns the exit code. */
 export async function run(options: Options, parts: RunParts, signal: AbortSignal): Promise<number> {
@@ -45,10 +47,10 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
         ? await runCluster(options, liveParts, signal)
         : await breakThings(options, options.chaos, liveParts, signal)
   } catch (error) {
-    if (!(signal.aborted && isAbort(error))) write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
-    else code = 0
+    if (signal.aborted && isAbort(error)) code = INTERRUPTED
+    else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
   }
-  if (code === 0) await rm(directory, { recursive: true, force: true })
+  if (code !== 1) await rm(directory, { recursive: true, force: true })
   else write(`What was logged is in ${directory}\n`)
   return code
 }
@@ -134,7 +136,7 @@ async function live(cluster: Devcluster, options: Options, parts: LiveParts, sig
   await using page = await startPage({ ...cluster, clock, log: parts.log, port: options.pagePort })
   if (stays) write(`  Watch it at ${page.url}\n`)
   const started = clock.monotonic()
-  const ending = await tellStory(cluster, parts, signal)
+  const ending = await tellStory(cluster, options, parts, signal)
   const seconds = ((clock.monotonic() - started) / 1000).toFixed(1)
   if (ending.is === 'untrue') {
     write(`\n${style.bad('Not true:')} ${ending.what}\n  in the chapter "${ending.chapter}"\n`)
@@ -143,14 +145,19 @@ async function live(cluster: Devcluster, options: Options, parts: LiveParts, sig
   }
   if (ending.is === 'true' && options.load !== undefined) await letStormLoose(cluster, options.load, parts, signal)
   if (stays) {
-    showHow(cluster, page, parts)
+    await showHow(cluster, page, parts)
     await aborted(signal)
     write('\nStopping.\n')
   }
   return ending.is === 'true' ? 0 : 1
 }
 
-async function tellStory(cluster: Devcluster, { terminal, clock }: RunParts, signal: AbortSignal): Promise<Ending> {
+async function tellStory(
+  cluster: Devcluster,
+  { patienceMs, pauseMs }: Options,
+  { terminal, clock }: RunParts,
+  signal: AbortSignal,
+): Promise<Ending> {
   const { caches, calls, emulatedDriver, nodeNames } = cluster
   const { chapters, leftOut } = storyOf({ ...cluster, seesSidecarCalls: emulatedDriver !== undefined }, nodeNames)
   for (const { title, why } of leftOut) terminal.write(`Left out: "${title}", since ${why}\n`)
@@ -160,7 +167,8 @@ async function tellStory(cluster: Devcluster, { terminal, clock }: RunParts, sig
       teller: storyTeller(terminal.write, terminal.style),
       clock,
       watch: (listener) => watchHappenings(caches, calls, listener),
-      chapterMs: CHAPTER_MS,
+      chapterMs: patienceMs,
+      pauseMs,
     },
     signal,
   )
@@ -175,17 +183,24 @@ async function letStormLoose(
   const { write, style } = terminal
   write(`\n${style.bold(`A storm of ${pods} pods with a volume each on ${cluster.nodeNames.length} nodes`)}\n`)
   const onProgress = (done: number, what: string): void => write(`  ${done} ${what}\n`)
+  const before = cluster.api?.requests.total
   const { runningMs, goneMs } = await runStorm(cluster, { pods, clock, onProgress }, signal)
   write(`  all running after ${(runningMs / 1000).toFixed(1)} s, all gone after ${(goneMs / 1000).toFixed(1)} s more\n`)
+  if (cluster.api === undefined || before === undefined) return
+  const requests = cluster.api.requests.total - before
+  write(`  ${requests} API requests, ${(requests / pods).toFixed(1)} for each pod and volume\n`)
 }
 
-/** How to look at what is there. */
-function showHow(cluster: Devcluster, page: Page, { terminal, directory }: LiveParts): void {
+/** How to look at what is there, and how to begin with something of one's own. */
+async function showHow(cluster: Devcluster, page: Page, { terminal, directory }: LiveParts): Promise<void> {
   const { write, style } = terminal
   const line = (what: string, text: string): void => write(`  ${style.bold(what.padEnd(14))}${text}\n`)
-  write('The cluster stays up; Ctrl-C ends it.\n\n')
+  const example = join(directory, 'app.json')
+  await writeFile(example, JSON.stringify(exampleList(), undefined, 2))
+  write('\nThe cluster stays up; Ctrl-C ends it.\n\n')
   write(`  export KUBECONFIG=${cluster.kubeconfig}\n`)
-  write('  kubectl get pods,pvc,pv,volumeattachments\n\n')
+  write('  kubectl get pods,pvc,pv,volumeattachments\n')
+  write(`  kubectl create --validate=false -f ${example}\n\n`)
   for (const { sidecar, address } of cluster.sidecars) {
     line(sidecar.name, `http://${address}/metrics`)
     line('', `http://${address}/readyz  /livez`)

@@ -93,7 +93,7 @@ describe('a start', () => {
     })
   })
 
-  it('reads what the driver can do once, and never again', async () => {
+  it('reads what the driver can do at its start, each side for itself, and never again', async () => {
     await begin()
     await during([], async () => {
       raise()
@@ -104,7 +104,7 @@ describe('a start', () => {
       'Probe',
       'GetPluginInfo',
       'GetPluginCapabilities',
-      'ControllerGetCapabilities',
+      ...Array<string>(3).fill('ControllerGetCapabilities'),
       'ControllerExpandVolume',
     ])
   })

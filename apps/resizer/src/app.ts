@@ -76,9 +76,10 @@ interface Prepared {
 async function startControllers(boot: ResizerBoot, { config, client, gates, greeted }: Prepared): Promise<Started> {
   const { log } = boot
   const settings = settingsOf(boot, gates, greeted.name)
-  const driver = await openDriver(boot, greeted, { log, resizeTimeoutMs: settings.resizeTimeoutMs })
+  const { resizeTimeoutMs, modifyTimeoutMs } = settings
+  const driver = await openDriver(boot, greeted, { log, resizeTimeoutMs, modifyTimeoutMs })
   const choice = choose(driver, log)
-  const endpoint = await openEndpoint(boot, 'Failed to start HTTP server', log)
+  const endpoint = await openEndpoint(boot, { failure: 'Failed to start HTTP server', log })
   const component = `${LEASE_PREFIX}${sanitizeName(driver.name)}`
   const elector = await electorOf(boot, config, { leasePrefix: LEASE_PREFIX, driverName: driver.name, component })
   const modifies = choice.modifies && gates.enabled('VolumeAttributesClass')

@@ -20,7 +20,7 @@ import {
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
 import { isMigratedCSIDriverByName } from '@csi-sidecars/csi-translation'
-import { failing, StartError } from '@csi-sidecars/sidecar'
+import { failing } from '@csi-sidecars/sidecar'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { ResizerBoot } from './flags.ts'
 
@@ -59,20 +59,20 @@ interface Limits {
   readonly signal: AbortSignal
 }
 
+/** Of the calls of either side, and of the questions whether the driver has them. */
+export interface CallLimits {
+  readonly resizeTimeoutMs: number
+  readonly modifyTimeoutMs: number
+}
+
 /** Reads what the driver can do and watches over it from here on. */
 export async function openDriver(
   boot: ResizerBoot,
   { name, connection, operations }: Greeted,
-  { log, resizeTimeoutMs }: { readonly log: Logger; readonly resizeTimeoutMs: number },
+  { log, resizeTimeoutMs, modifyTimeoutMs }: CallLimits & { readonly log: Logger },
 ): Promise<Driver> {
   const { clock, signal, flags } = boot
-  const capabilities = await capabilitiesOf(connection, { timeoutMs: resizeTimeoutMs, signal }).catch(
-    failing('Failed to create CSI resizer'),
-  )
-  if (!capabilities.controllerService) {
-    const cause = new Error('CSI driver does not support controller service')
-    throw new StartError('Failed to create CSI resizer', { cause })
-  }
+  const capabilities = await capabilitiesAtStart(connection, { resizeTimeoutMs, modifyTimeoutMs, signal })
   // For a plain driver everything up to here is counted under no name.
   if (!isMigratedCSIDriverByName(name)) operations.setDriverName(name)
   return createDriver({
@@ -99,10 +99,38 @@ export async function openDriver(
   })
 }
 
+/**
+ * Both sides ask for themselves, each with its own limit: whoever watches the calls of a start or greps for the step that
+ * failed finds them as they have always been. What was read last counts.
+ */
+async function capabilitiesAtStart(
+  connection: Connection,
+  { resizeTimeoutMs, modifyTimeoutMs, signal }: CallLimits & Pick<Limits, 'signal'>,
+): Promise<DriverCapabilities> {
+  const limits = { timeoutMs: resizeTimeoutMs, signal }
+  const first = await resizeCapabilities(connection, limits).catch(failing('Failed to create CSI resizer'))
+  const controller = await getControllerCapabilities(connection, { timeoutMs: modifyTimeoutMs, signal })
+    .catch(during('failed to check if plugin supports controller modify: error getting controller capabilities'))
+    .catch(failing('Failed to create CSI modifier'))
+  return { ...first, controller }
+}
+
+async function resizeCapabilities(connection: Connection, limits: Limits): Promise<DriverCapabilities> {
+  const capabilities = await capabilitiesOf(connection, limits)
+  if (!capabilities.controllerService) throw new Error('CSI driver does not support controller service')
+  if (!capabilities.controller.has(ControllerRpc.EXPAND_VOLUME)) return capabilities
+  const what = 'failed to check if plugin supports the SINGLE_NODE_MULTI_WRITER capability'
+  const again = getControllerCapabilities(connection, limits)
+  return {
+    ...capabilities,
+    controller: await again.catch(during(`${what}: error getting controller capabilities`)),
+  }
+}
+
 /** The node is asked only where the controller cannot expand. */
 async function capabilitiesOf(connection: Connection, limits: Limits): Promise<DriverCapabilities> {
   const plugin = await getPluginCapabilities(connection, limits).catch(
-    during('failed to check if plugin supports controller service'),
+    during('failed to check if plugin supports controller service: error getting controller capabilities'),
   )
   if (!plugin.services.has(PluginService.CONTROLLER_SERVICE)) return driverCapabilities(plugin)
   const controller = await getControllerCapabilities(connection, limits).catch(

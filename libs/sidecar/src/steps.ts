@@ -1,7 +1,7 @@
 import { createRecorder } from '@csi-sidecars/events'
 import { type ClusterConfig, createKubeClient, flowOptions, type KubeClient } from '@csi-sidecars/kube-client'
 import { Elector } from '@csi-sidecars/leader-election'
-import type { Logger } from '@csi-sidecars/telemetry'
+import type { Logger, Pairs } from '@csi-sidecars/telemetry'
 import type { Boot } from './app.ts'
 import { type FeatureGates, resolveGates } from './feature-gates.ts'
 import type { GateTable } from './gate-tables.ts'
@@ -49,11 +49,18 @@ export interface Endpoint {
   close(): Promise<void>
 }
 
-/** Starts the HTTP server, if flags ask for one. `failure` is what the log says when it cannot. */
+export interface EndpointOptions {
+  /** What the log says when it cannot be started. */
+  readonly failure: string
+  /** Pairs that every line of `log` has, for that line too. */
+  readonly context?: Pairs
+  readonly log: Logger
+}
+
+/** Starts the HTTP server, if flags ask for one. */
 export async function openEndpoint<T extends FlagTable>(
   boot: Boot<T>,
-  failure: string,
-  log: Logger,
+  { failure, context = {}, log }: EndpointOptions,
 ): Promise<Endpoint> {
   const { values } = standardFlags(boot)
   const { clock, metrics } = boot
@@ -63,7 +70,7 @@ export async function openEndpoint<T extends FlagTable>(
   const metricsPath = values['metrics-path']
   const checks = values['http-endpoint'] === '' ? {} : { health: health.checks(values['leader-election']) }
   const server = await startHttpServer({ address, metricsPath, metrics, log, ...checks }).catch(
-    failing(failure, { address, metricsPath }),
+    failing(failure, { ...context, address, metricsPath }),
   )
   log.info('ServeMux listening', { address, metricsPath })
   const close = async (): Promise<void> => {

@@ -6,8 +6,8 @@ import type { CachedNode } from '../caches/node.ts'
 import { isOutOfService } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
-import { type ControllerParts, type Life, newQueue, work } from '../control.ts'
-import { attachedWriter } from './node-status.ts'
+import { type ControllerParts, type Life, newQueue, startAfresh, work } from '../control.ts'
+import { attachedList } from './node-status.ts'
 import { reconcileVolume } from './reconcile.ts'
 import { World } from './world.ts'
 
@@ -38,6 +38,7 @@ export async function runAttachDetachController(
   const podsOfClaim = (key: string): void => {
     for (const pod of caches.pods.store.byIndex(PODS_BY_CLAIM, key)) look(world.syncPod(pod))
   }
+  await startAfresh([caches.attachments, caches.nodes, caches.pods, caches.claims, caches.volumes], clock, life)
   world.rebuild()
   look(world.volumeNames())
   const undo = [
@@ -49,8 +50,8 @@ export async function runAttachDetachController(
     caches.drivers.subscribe(() => look(world.populate())),
     periodically(clock, populateMs, () => look(world.populate())),
   ]
-  const writeStatus = attachedWriter({ client, nodes: caches.nodes }, (node) => world.actual.reportedOn(node))
-  const own = { ...parts, world, writeStatus }
+  const { write: writeStatus } = attachedList({ client, nodes: caches.nodes }, (node) => world.actual.reportedOn(node))
+  const own = { ...parts, world, writeStatus, look }
   try {
     await work(
       { queue, workers: WORKERS, reconcile: (key, cut) => reconcileVolume(key, own, cut), log, what: 'volume' },
@@ -84,6 +85,7 @@ function hasTurned(before: CachedNode, after: CachedNode): boolean {
 function onAttachment(event: InformerEvent<Attachment>, world: World): readonly string[] {
   const attachment = latest(event)
   const volumeName = world.volumeNameOf(attachment)
+  world.attachmentSettled(attachment.key)
   if (event.type === 'deleted') world.attachmentGone(attachment)
   return volumeName === undefined ? [] : [volumeName]
 }

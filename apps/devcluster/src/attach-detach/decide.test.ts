@@ -55,6 +55,11 @@ describe('an attach', () => {
       steps: [],
     },
     {
+      name: 'that was asked for and not heard of since is asked about',
+      nodes: [wants({ actual: UNCERTAIN, attachment: 'unknown' })],
+      steps: ['askForAttachment node-1'],
+    },
+    {
       name: 'is complete when the attacher says so',
       nodes: [wants({ actual: UNCERTAIN, attachment: 'attached' })],
       steps: ['markAttached node-1'],
@@ -153,6 +158,11 @@ describe('a detach', () => {
       steps: ['markDetached node-1'],
     },
     {
+      name: 'asks first where nobody knows whether there is an attachment',
+      nodes: [has({ actual: UNCERTAIN, attachment: 'unknown', isReported: false })],
+      steps: ['askForAttachment node-1'],
+    },
+    {
       name: 'takes back an attach that never ended',
       nodes: [has({ actual: UNCERTAIN, attachment: 'waiting', isReported: false })],
       steps: ['detach node-1'],
@@ -176,7 +186,7 @@ describe('a volume for one node', () => {
     expect(summary(steps)).toEqual(['markDetached node-1', 'attach node-2'])
   })
 
-  it.each(['waiting', 'attached', 'deleting'] as const)(
+  it.each(['unknown', 'waiting', 'attached', 'deleting'] as const)(
     'is not attached anywhere while an old attachment is %s',
     (attachment) => {
       const steps = decide([{ ...old, actual: UNCERTAIN, attachment }, next])
@@ -190,6 +200,11 @@ describe('a volume for one node', () => {
 
   it('tells nobody of a multi-attach while the old node is letting it go', () => {
     expect(summary(decide([{ ...old, actual: UNCERTAIN, attachment: 'deleting' }, next]))).toEqual([])
+  })
+
+  it('tells nobody of a multi-attach while it is not known whether the old node has it', () => {
+    const steps = decide([{ ...old, actual: UNCERTAIN, attachment: 'unknown' }, next])
+    expect(summary(steps)).toEqual(['askForAttachment node-1'])
   })
 
   it('tells of a multi-attach once', () => {

@@ -8,8 +8,8 @@ export interface NodeView {
   /** The pods for which the volume should be there; none: it should not. */
   readonly pods: readonly PodRef[]
   readonly actual: AttachedTo | undefined
-  /** The VolumeAttachment as it stands in the API. */
-  readonly attachment: 'none' | 'waiting' | 'attached' | 'deleting'
+  /** The VolumeAttachment as it stands in the API. `unknown`: it was asked for, and nobody has heard what became of that. */
+  readonly attachment: 'none' | 'unknown' | 'waiting' | 'attached' | 'deleting'
   /** What the attacher complains of, unless that was told already. */
   readonly newError: string | undefined
   readonly isReported: boolean
@@ -43,6 +43,8 @@ export type Step =
   /** The node must not begin to use the volume any more; then, unless forced, it is asked whether it has begun. */
   | { readonly do: 'detach'; readonly node: string; readonly force: Force | undefined }
   | { readonly do: 'attach'; readonly node: string }
+  /** The API itself is asked for the attachment. */
+  | { readonly do: 'askForAttachment'; readonly node: string }
   | { readonly do: 'tellFailure'; readonly node: string; readonly pods: readonly PodRef[]; readonly message: string }
   | {
       readonly do: 'tellMultiAttach'
@@ -76,6 +78,7 @@ export function decideVolume(view: VolumeView): readonly Step[] {
 function decideDetach(node: NodeView, actual: AttachedTo, view: VolumeView): readonly Step[] {
   const { node: name, attachment, inUse, outOfService, health } = node
   if (attachment === 'none') return [{ do: 'markDetached', node: name }]
+  if (attachment === 'unknown') return [{ do: 'askForAttachment', node: name }]
   if (attachment === 'deleting') return actual.state === 'attached' ? [{ do: 'markUncertain', node: name }] : []
   if (outOfService) return [{ do: 'detach', node: name, force: 'out-of-service' }]
   if (!inUse) return [{ do: 'detach', node: name, force: undefined }]
@@ -96,6 +99,8 @@ function decideAttach(node: NodeView, others: readonly NodeView[], mayAttach: bo
       const detached: Step[] = actual === undefined ? [] : [{ do: 'markDetached', node: name }]
       return [...detached, ...(mayAttach ? [{ do: 'attach' as const, node: name }] : multiAttach(node, others))]
     }
+    case 'unknown':
+      return [{ do: 'askForAttachment', node: name }]
     case 'deleting':
       // Wanted again in the middle of its detach, which must end first.
       return uncertain
@@ -110,9 +115,9 @@ function decideAttach(node: NodeView, others: readonly NodeView[], mayAttach: bo
   }
 }
 
-/** Told once, while another node has the volume and nobody is taking it away. */
+/** Told once, while another node is known to have the volume and nobody is taking it away. */
 function multiAttach({ node, pods, multiAttachTold }: NodeView, others: readonly NodeView[]): readonly Step[] {
-  const holders = others.filter(({ attachment }) => attachment !== 'deleting')
+  const holders = others.filter(({ attachment }) => attachment !== 'deleting' && attachment !== 'unknown')
   if (multiAttachTold || holders.length === 0) return []
   return [{ do: 'tellMultiAttach', node, pods, others: holders.map((other) => other.node) }]
 }

@@ -9,29 +9,62 @@ export interface NodeStatusParts {
   readonly nodes: Pick<Informer<CachedNode, Node>, 'learn' | 'store'>
 }
 
-/** Brings a node's status up to date; resolves when it says what was to be said when it was asked for. */
-export type StatusWriter = (node: string, signal: AbortSignal) => Promise<void>
+/** Whether a node's status names a volume; `perhaps`: a write was made, by us or before our time, and not confirmed. */
+export type Says = 'yes' | 'no' | 'perhaps'
 
-/** Writes `volumesAttached`, which tells the kubelet what it may use. A node that is gone needs to know nothing. */
-export function attachedWriter(parts: NodeStatusParts, reportedOn: (node: string) => readonly string[]): StatusWriter {
-  return coalesced(async (name, signal) => {
-    const node = parts.nodes.store.get(name)
-    if (node === undefined) return
-    const names = reportedOn(name)
-    const present = node.volumesAttached.map((volume) => volume.name)
-    if (isSameSet(present, names)) return
-    await patchStatus(parts, name, { volumesAttached: names.map((each) => ({ name: each, devicePath: '' })) }, signal)
+/**
+ * One list of volumes in the statuses of nodes, and their only writer. What the cache knows counts only while the last
+ * write is known to have ended: the answer may be lost of one that was made, and others act upon it before we hear of it.
+ */
+export interface StatusList {
+  /** Brings a node's list up to date; resolves when it says what was to be said when this was asked for. */
+  write(node: string, signal: AbortSignal): Promise<void>
+  says(node: string, volumeName: string): Says
+}
+
+/** `volumesAttached`, which tells the kubelet what it may use. A node that is gone needs to know nothing. */
+export function attachedList(parts: NodeStatusParts, reportedOn: (node: string) => readonly string[]): StatusList {
+  return statusList(parts, {
+    wanted: reportedOn,
+    present: ({ volumesAttached }) => volumesAttached.map(({ name }) => name),
+    status: (names) => ({ volumesAttached: names.map((name) => ({ name, devicePath: '' })) }),
   })
 }
 
-/** Writes `volumesInUse`, which tells the attach/detach controller what it must not take away. */
-export function inUseWriter(parts: NodeStatusParts, inUseOn: (node: string) => readonly string[]): StatusWriter {
-  return coalesced(async (name, signal) => {
-    const node = parts.nodes.store.get(name)
-    const names = inUseOn(name)
-    if (node !== undefined && isSameSet(node.volumesInUse, names)) return
-    await patchStatus(parts, name, { volumesInUse: names }, signal)
+/** `volumesInUse`, which tells the attach/detach controller what it must not take away. */
+export function inUseList(parts: NodeStatusParts, inUseOn: (node: string) => readonly string[]): StatusList {
+  return statusList(parts, {
+    wanted: inUseOn,
+    present: ({ volumesInUse }) => volumesInUse,
+    status: (names) => ({ volumesInUse: names }),
   })
+}
+
+interface ListOptions {
+  readonly wanted: (node: string) => readonly string[]
+  readonly present: (node: CachedNode) => readonly string[]
+  readonly status: (names: readonly string[]) => object
+}
+
+function statusList(parts: NodeStatusParts, { wanted, present, status }: ListOptions): StatusList {
+  /** Nodes whose last write has ended well. Of those the cache is never older than that write. */
+  const confirmed = new Set<string>()
+  const write = coalesced(async (name: string, signal) => {
+    const node = parts.nodes.store.get(name)
+    const names = wanted(name)
+    if (node === undefined || (confirmed.has(name) && isSameSet(present(node), names))) return
+    confirmed.delete(name)
+    await patchStatus(parts, name, status(names), signal)
+    confirmed.add(name)
+  })
+  return {
+    write,
+    says(name, volumeName) {
+      if (!confirmed.has(name)) return 'perhaps'
+      const node = parts.nodes.store.get(name)
+      return node !== undefined && present(node).includes(volumeName) ? 'yes' : 'no'
+    },
+  }
 }
 
 async function patchStatus(

@@ -1,5 +1,5 @@
 import { unreachable } from '@csi-sidecars/base'
-import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { NODES, PODS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import { nodeProjection } from '../caches/node.ts'
@@ -7,12 +7,14 @@ import { type ControllerParts, targetOf } from '../control.ts'
 import { attachmentName, csiVolumeOf } from '../volume-names.ts'
 import { decideVolume, type Force, type Step } from './decide.ts'
 import type { PodRef } from './desired-state.ts'
-import type { StatusWriter } from './node-status.ts'
+import type { StatusList } from './node-status.ts'
 import type { World } from './world.ts'
 
 export interface AttachDetachParts extends ControllerParts {
   readonly world: World
-  readonly writeStatus: StatusWriter
+  readonly writeStatus: StatusList['write']
+  /** Something is news about these volumes. */
+  readonly look: (volumeNames: Iterable<string>) => void
 }
 
 /** One volume in work. */
@@ -22,6 +24,8 @@ interface Run {
   readonly signal: AbortSignal
   /** When to come back if nothing else happens. */
   wakeMs: number | undefined
+  /** Something was learned that changes the plan. */
+  again: boolean
 }
 
 /** Brings one volume closer to where it should be. Attach and detach are asked for here; their ends come as events. */
@@ -30,7 +34,7 @@ export async function reconcileVolume(
   parts: AttachDetachParts,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const run: Run = { volumeName, parts, signal, wakeMs: undefined }
+  const run: Run = { volumeName, parts, signal, wakeMs: undefined, again: false }
   const { world, clock } = parts
   try {
     for (const step of decideVolume(world.observe(volumeName, clock.monotonic()))) await perform(step, run)
@@ -38,6 +42,7 @@ export async function reconcileVolume(
     signal.throwIfAborted()
     return { kind: 'retry', cause: error }
   }
+  if (run.again) return AGAIN
   return run.wakeMs === undefined ? SETTLED : { kind: 'retryAfter', ms: run.wakeMs }
 }
 
@@ -68,6 +73,9 @@ async function perform(step: Step, run: Run): Promise<void> {
       return await detach(step.node, step.force, run)
     case 'attach':
       return await attach(step.node, run)
+    case 'askForAttachment':
+      run.again = true
+      return await askForAttachment(step.node, run)
     case 'tellFailure': {
       const attachment = parts.world.attachmentOf(volumeName, step.node)
       if (attachment !== undefined) parts.world.errorTold(attachment)
@@ -96,12 +104,28 @@ async function attach(node: string, { volumeName, parts, signal }: Run): Promise
   }
   // From here on it may be there, whatever becomes of the request.
   world.actual.markUncertain(volumeName, node)
+  world.attachmentAskedFor(name)
   try {
     caches.attachments.learn(await client.create(VOLUME_ATTACHMENTS, attachment, { signal }))
   } catch (error) {
     if (!isAlreadyExists(error)) throw error
     caches.attachments.learn(await client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
   }
+  world.attachmentSettled(name)
+}
+
+/** The answer to an attach was lost, and nobody wants to wait for the cache to tell what became of it. */
+async function askForAttachment(node: string, { volumeName, parts, signal }: Run): Promise<void> {
+  const { client, caches, world } = parts
+  const volume = csiVolumeOf(volumeName)
+  if (volume === undefined) return
+  const name = attachmentName(volume, node)
+  try {
+    caches.attachments.learn(await client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+  world.attachmentSettled(name)
 }
 
 /**
@@ -136,7 +160,8 @@ async function detach(node: string, force: Force | undefined, run: Run): Promise
 async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Promise<boolean> {
   try {
     const now = nodeProjection(await parts.client.get(NODES, { name: node }, { signal }))
-    parts.world.actual.setInUse(node, now.volumesInUse)
+    // Also news about others, which the node's event, when it comes, will not be any more.
+    parts.look(parts.world.actual.setInUse(node, now.volumesInUse))
     return now.volumesInUse.includes(volumeName)
   } catch (error) {
     if (isNotFound(error)) return false

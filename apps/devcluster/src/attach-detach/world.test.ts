@@ -44,6 +44,21 @@ describe('the world of a controller that has just been started', () => {
   })
 })
 
+describe('an attachment of which the cache does not know', () => {
+  it('is not taken for absent once it was asked for, until somebody has heard', async () => {
+    await using test = await quietCluster()
+    const { name } = attachmentOn('node-1')
+    const world = newWorld(test)
+    world.actual.markUncertain(VOLUME_NAME, 'node-1')
+    const seen = (): unknown[] => world.observe(VOLUME_NAME, 0).nodes.map(({ attachment }) => attachment)
+    expect(seen()).toEqual(['none'])
+    world.attachmentAskedFor(name)
+    expect(seen()).toEqual(['unknown'])
+    world.attachmentSettled(name)
+    expect(seen()).toEqual(['none'])
+  })
+})
+
 describe('a look at everything', () => {
   it('finds pods that came and went unnoticed', async () => {
     await using test = await quietCluster()

@@ -18,6 +18,8 @@ export class World {
   readonly actual = new ActualStateOfWorld()
   /** Attachments whose deletion the API has accepted; their news may be on its way. */
   readonly #deleted = new Set<string>()
+  /** Attachments that were asked for and of which the cache does not know yet, by their names. */
+  readonly #askedFor = new Set<string>()
   /** The last error told for an attachment. */
   readonly #told = new Map<string, string>()
   readonly #caches: Caches
@@ -132,7 +134,7 @@ export class World {
       node,
       pods: desired.podsOn(volumeName, node),
       actual: actual.on(volumeName, node),
-      attachment: this.#stateOf(attachment),
+      attachment: attachment === undefined ? this.#absence(volumeName, node) : this.#stateOf(attachment),
       newError: attachment && this.#untold(attachment),
       isReported: actual.isReported(volumeName, node),
       inUse: actual.inUseOn(node).has(volumeName),
@@ -142,8 +144,12 @@ export class World {
     }
   }
 
-  #stateOf(attachment: Attachment | undefined): NodeView['attachment'] {
-    if (attachment === undefined) return 'none'
+  #absence(volumeName: string, node: string): NodeView['attachment'] {
+    const volume = csiVolumeOf(volumeName)
+    return volume !== undefined && this.#askedFor.has(attachmentName(volume, node)) ? 'unknown' : 'none'
+  }
+
+  #stateOf(attachment: Attachment): NodeView['attachment'] {
     if (attachment.deleting || this.#deleted.has(attachment.uid)) return 'deleting'
     return attachment.attached ? 'attached' : 'waiting'
   }
@@ -154,6 +160,16 @@ export class World {
 
   errorTold({ uid, attachError }: Attachment): void {
     if (attachError !== undefined) this.#told.set(uid, attachError)
+  }
+
+  /** Until it is settled the cache's ignorance of the attachment means nothing. */
+  attachmentAskedFor(name: string): void {
+    this.#askedFor.add(name)
+  }
+
+  /** The cache knows the attachment, or the API has said that there is none. */
+  attachmentSettled(name: string): void {
+    this.#askedFor.delete(name)
   }
 
   deletionSent({ uid }: Attachment): void {

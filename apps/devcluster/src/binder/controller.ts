@@ -5,7 +5,7 @@ import { isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
 import { boundVolume } from '../attach-detach/resolve.ts'
 import { SELECTED_NODE } from '../caches/annotations.ts'
-import { type Caches, PODS_BY_CLAIM, PODS_BY_NODE } from '../caches/caches.ts'
+import { type Caches, PODS_BY_CLAIM, PODS_BY_NODE, volumesFor } from '../caches/caches.ts'
 import { type CachedPod, claimKeysOf, isTerminated } from '../caches/pod.ts'
 import type { Volume } from '../caches/volume.ts'
 import { type ControllerParts, type Life, newQueue, refOf, targetOf, work } from '../control.ts'
@@ -91,7 +91,9 @@ function observe(pod: CachedPod, { caches, placed }: BinderParts): PlaceView {
     const pods = caches.pods.store.byIndex(PODS_BY_NODE, node.key).filter((each) => !isTerminated(each))
     return { node, pods: pods.length + promised, room: roomOn(node.key, pods, caches) }
   })
-  return { pod, claims: claimsOf(pod, caches), nodes, volumes: [...caches.volumes.store.values()] }
+  const claims = claimsOf(pod, caches)
+  const volumes = claims.flatMap(({ claim }) => (claim === undefined ? [] : volumesFor(claim, caches)))
+  return { pod, claims, nodes, volumes }
 }
 
 function claimsOf(pod: CachedPod, caches: Caches): readonly ClaimToPlace[] {

@@ -68,6 +68,8 @@ export const CLAIMS_BY_CLASS = 'class'
 export const VOLUMES_BY_HANDLE = 'handle'
 /** Volumes by the claim that their reference names, bound or not. */
 export const VOLUMES_BY_CLAIM = 'claim'
+/** Volumes that nobody has and that are reserved for nobody, by their class. */
+export const FREE_VOLUMES_BY_CLASS = 'free'
 /** Attachments by the volume they name. */
 export const ATTACHMENTS_BY_VOLUME = 'volume'
 
@@ -93,6 +95,7 @@ export function createCaches(parts: CacheParts): Caches {
       indexes: {
         [VOLUMES_BY_HANDLE]: ({ csi }) => (csi === undefined ? [] : [handleKey(csi)]),
         [VOLUMES_BY_CLAIM]: ({ claimRef }) => (claimRef === undefined ? [] : [claimKeyOf(claimRef)]),
+        [FREE_VOLUMES_BY_CLASS]: ({ claimRef, className }) => (claimRef === undefined ? [className] : []),
       },
     }),
     pods: follow({
@@ -123,6 +126,15 @@ export function handleKey({
   readonly volumeHandle: string
 }): string {
   return `${driver}^${volumeHandle}`
+}
+
+/**
+ * All volumes that a claim which names none could be bound to: those reserved for it and the free ones of its class.
+ * That is a handful where most volumes are taken, so that thousands of claims cost no look at everything each.
+ */
+export function volumesFor({ key, className }: Claim, { volumes }: Pick<Caches, 'volumes'>): readonly Volume[] {
+  const { store } = volumes
+  return [...store.byIndex(VOLUMES_BY_CLAIM, key), ...store.byIndex(FREE_VOLUMES_BY_CLASS, className ?? '')]
 }
 
 /** Follows the server until the signal ends it. */

@@ -1,4 +1,5 @@
 import { systemClock } from '@csi-sidecars/base'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { describe, expect, it, jest } from '@jest/globals'
 import { startTestCluster } from '../testing/cluster.ts'
 import { runChaos } from './run.ts'
@@ -18,7 +19,7 @@ describe('a cluster in which anything may fail at any time', () => {
     const { controllers, nodeNames: nodes } = cluster
     const sidecars = ['csi-attacher', 'csi-resizer']
     const killSidecar = (which: number): Promise<void> => controllers.restart(sidecars[which % sidecars.length] ?? '')
-    const target = { api, driver, controllers, nodes, killSidecar, clock: systemClock }
+    const target = { api, driver, controllers, nodes, killSidecar, clock: systemClock, log: silentLogger }
     const result = await runChaos(target, { ...options, calmMs: 30_000 }, new AbortController().signal)
     expect(result.violations).toEqual([])
     expect(result.actions).toBeGreaterThan(15)

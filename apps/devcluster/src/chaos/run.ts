@@ -10,9 +10,10 @@ import {
   STORAGE_CLASSES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
 import type { Controllers } from '../cluster/controllers.ts'
 import { breakApi } from './faults.ts'
-import { Monitor } from './monitor.ts'
+import { Monitor, type Sighting } from './monitor.ts'
 import { type Action, planOf } from './plan.ts'
 import { watchAll } from './watch.ts'
 
@@ -25,6 +26,8 @@ export interface ChaosTarget {
   /** Ends one of the sidecars as SIGKILL does; it comes back by itself. */
   readonly killSidecar: (which: number) => Promise<void>
   readonly clock: Clock
+  /** What is done, and when, for whoever has to find out why something did not hold. */
+  readonly log: Logger
 }
 
 export interface ChaosOptions {
@@ -52,7 +55,7 @@ interface Expected {
 export async function runChaos(target: ChaosTarget, options: ChaosOptions, signal: AbortSignal): Promise<ChaosResult> {
   const { clock, nodes, api } = target
   const monitor = new Monitor({ exactly: options.profile === 'restarts' })
-  const leave = watchAll(target, (sighting) => monitor.see(sighting))
+  const leave = watchAll(target, (sighting) => see(sighting, monitor, target.log))
   const expected: Expected = { claims: new Map(), pods: new Map() }
   const repairs = new Set<Promise<void>>()
   api.create(STORAGE_CLASSES, {
@@ -64,6 +67,7 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
     const plan = planOf({ ...options, nodes })
     for (const { afterMs, action } of plan) {
       await clock.sleep(afterMs, signal)
+      target.log.info('Chaos', { ...action })
       perform(action, target, expected, repairs)
     }
     await Promise.all(repairs)
@@ -75,6 +79,14 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
   } finally {
     leave()
   }
+}
+
+/** The log has everything that was seen, so that what led to a violation can be read there. */
+function see(sighting: Sighting, monitor: Monitor, log: Logger): void {
+  const before = monitor.violations.length
+  log.v(2)?.info('Seen', { ...sighting })
+  monitor.see(sighting)
+  for (const violation of monitor.violations.slice(before)) log.error(undefined, 'Violated', { violation })
 }
 
 function perform(action: Action, target: ChaosTarget, expected: Expected, repairs: Set<Promise<void>>): void {

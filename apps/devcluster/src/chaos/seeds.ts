@@ -16,20 +16,24 @@ const CALM_MS = 60_000
 
 /** A fresh cluster, with the real sidecars, for each seed. Returns whether all of them kept what must hold. */
 export async function runSeeds(options: SeedsOptions, signal: AbortSignal): Promise<boolean> {
+  const { durationMs, write } = options
   let allGood = true
   for (const seed of options.seeds) {
     // Every third seed disturbs the controllers only, and is then held to doing nothing twice.
     const profile = seed % 3 === 0 ? 'restarts' : 'all'
+    write(`seed ${seed} (${profile}) for ${durationMs / 1000} s\n`)
     const { actions, violations } = await runSeed(seed, profile, options, signal)
-    options.write(`seed ${seed} (${profile}): ${actions} actions, ${verdict(violations)}\n`)
-    for (const violation of violations) options.write(`  ${violation}\n`)
+    write(`  ${actions} actions, ${verdict(violations)}\n`)
+    for (const violation of violations) write(`  ${violation}\n`)
+    if (violations.length > 0) write(`  again: npm start -- --chaos=${seed} --chaos-seconds=${durationMs / 1000}\n`)
     allGood &&= violations.length === 0
   }
   return allGood
 }
 
 function verdict(violations: readonly string[]): string {
-  return violations.length === 0 ? 'all held' : `${violations.length} violations`
+  if (violations.length === 0) return 'all held'
+  return violations.length === 1 ? '1 violation' : `${violations.length} violations`
 }
 
 async function runSeed(
@@ -50,7 +54,7 @@ async function runSeed(
   try {
     const { api, emulatedDriver: driver, controllers, nodeNames: nodes } = cluster
     if (api === undefined || driver === undefined) throw new Error('only what is emulated can be broken')
-    const target = { api, driver, controllers, nodes, killSidecar: killSidecarOf(cluster), clock }
+    const target = { api, driver, controllers, nodes, killSidecar: killSidecarOf(cluster), clock, log: options.log }
     return await runChaos(target, { seed, durationMs, profile, calmMs: CALM_MS }, signal)
   } finally {
     await cluster.stop()

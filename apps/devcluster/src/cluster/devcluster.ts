@@ -205,7 +205,7 @@ function startable<P>(parts: P, run: (parts: P, life: Life) => Promise<void>): (
 type SidecarParts = DevclusterOptions & { readonly address: string; readonly kubeconfig: string }
 
 async function startSidecars(options: SidecarParts, stack: AsyncDisposableStack): Promise<readonly RunningSidecar[]> {
-  const { address: csiAddress, kubeconfig, directory, clock, onTrouble } = options
+  const { address: csiAddress, kubeconfig, directory, clock, log, onTrouble } = options
   const wanted = [
     { name: 'csi-attacher', command: options.attacher },
     { name: 'csi-resizer', command: options.resizer },
@@ -222,7 +222,7 @@ async function startSidecars(options: SidecarParts, stack: AsyncDisposableStack)
     ]
     const logFile = join(directory, `${name}.log`)
     const onExit = (reason: string): void => onTrouble(`${name} ended ${reason}; its log is ${logFile}`)
-    const sidecar = await startSidecar({ name, command, args, logFile, clock, onExit })
+    const sidecar = await startSidecar({ name, command, args, logFile, clock, log, onExit })
     stack.defer(() => sidecar.stop())
     started.push({ sidecar, address })
   }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { systemClock } from '@csi-sidecars/base'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { type Sidecar, startSidecar } from './sidecars.ts'
 
@@ -23,6 +24,7 @@ const start = (code: string): Promise<Sidecar> =>
     args: ['-e', code],
     logFile: join(directory, 'log'),
     clock: systemClock,
+    log: silentLogger,
     onExit: (reason) => {
       exits.push(reason)
       exited()
@@ -70,6 +72,7 @@ describe('a sidecar', () => {
       args: [],
       logFile: join(directory, 'log'),
       clock: systemClock,
+      log: silentLogger,
     }
     await expect(startSidecar({ ...options, onExit: () => undefined })).rejects.toThrow(
       '/does/not/exist cannot be started',

@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { Backoff, type Clock, messageOf } from '@csi-sidecars/base'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { guardGroup } from './guard.ts'
 
 export interface SidecarOptions {
   readonly name: string
@@ -11,6 +13,7 @@ export interface SidecarOptions {
   /** Where its log goes. */
   readonly logFile: string
   readonly clock: Clock
+  readonly log: Logger
   /** Told when it ended though nobody asked it to. */
   readonly onExit: (reason: string) => void
 }
@@ -62,18 +65,24 @@ class RestartedSidecar implements Sidecar {
 
   /** Resolves when the process has been made; rejects when it cannot be. */
   async start(): Promise<void> {
-    const { command, args, logFile, clock } = this.#options
-    const log = openSync(logFile, 'a')
+    const { name, command, args, logFile, clock, log } = this.#options
+    const output = openSync(logFile, 'a')
     // Of a group of its own: Ctrl-C is for the cluster, which then ends its parts in their order.
-    const child = spawn(command, args, { stdio: ['ignore', log, log], detached: true })
-    closeSync(log)
+    const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true })
+    closeSync(output)
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve)
       child.once('error', (cause) => reject(new Error(`${command} cannot be started: ${cause.message}`, { cause })))
     })
     this.#child = child
     this.#startedAt = clock.monotonic()
-    child.once('close', (code, signal) => this.#ended(code === null ? `by ${signal}` : `with code ${code}`))
+    const release = guardGroup(child.pid, (error) =>
+      log.error(error, 'Nothing will end the sidecar if we are killed', { name }),
+    )
+    child.once('close', (code, signal) => {
+      release()
+      this.#ended(code === null ? `by ${signal}` : `with code ${code}`)
+    })
     // It may have been stopped while it came up.
     if (this.#stopping) child.kill('SIGTERM')
   }

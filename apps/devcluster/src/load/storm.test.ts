@@ -1,4 +1,4 @@
-import { systemClock } from '@csi-sidecars/base'
+import { FakeClock, systemClock } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import { startTestCluster } from '../testing/cluster.ts'
@@ -24,6 +24,18 @@ describe('a storm', () => {
       test.api.list(VOLUME_ATTACHMENTS),
       test.driver.volumes.all,
     ]).toEqual([[], [], []])
+  })
+
+  it('that comes to a standstill says how far it came', async () => {
+    await using test = await startTestCluster({ nodes: 1, standIns: [] })
+    const clock = new FakeClock()
+    const storm = runStorm(test.cluster, { pods: 3, clock, patienceMs: 5000 }, new AbortController().signal)
+    const ended = expect(storm).rejects.toThrow(
+      'the storm has come to a standstill: 0 of 3 pods are running, and no other for 5 s',
+    )
+    await test.untilAll(PODS, (pods) => pods.length === 3)
+    await clock.advance(5000)
+    await ended
   })
 
   it('ends when it is told to', async () => {

@@ -1,7 +1,5 @@
-import { abortable, type Clock } from '@csi-sidecars/base'
+import { abortable, type Clock, scope, toError } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
-import type { Volume } from '../caches/volume.ts'
 import type { Devcluster } from '../cluster/devcluster.ts'
 import { ensure } from '../cluster/register.ts'
 import { claimObject, classObject, podObject } from '../story/objects.ts'
@@ -11,8 +9,12 @@ export interface StormOptions {
   readonly pods: number
   readonly clock: Clock
   /** Told of progress, at most once a second. */
-  readonly onProgress?: (done: number, what: 'running' | 'gone') => void
+  readonly onProgress?: (done: number, what: Phase) => void
+  /** How long not a single pod may get any further before the storm is given up. */
+  readonly patienceMs?: number
 }
+
+type Phase = 'running' | 'gone'
 
 /** How long things took, from the first request to the last pod. */
 export interface StormResult {
@@ -22,31 +24,57 @@ export interface StormResult {
 
 /** How many requests of the storm's own are under way at once. */
 const AT_ONCE = 50
+const PATIENCE_MS = 60_000
 
-/** All pods at once until all of them run, and then all of them away until nothing of them is left. */
+/**
+ * All pods at once until all of them run, and then all of them away until nothing of them is left. Fails with how far
+ * it came when it comes to a standstill.
+ */
 export async function runStorm(cluster: Devcluster, options: StormOptions, signal: AbortSignal): Promise<StormResult> {
-  const { client, driver, nodeNames } = cluster
+  const { client, driver, caches } = cluster
   const { pods, clock } = options
   await ensure(client, STORAGE_CLASSES, classObject(driver.name), signal)
   const names = Array.from({ length: pods }, (_, index) => `storm-${index + 1}`)
   const began = clock.monotonic()
-  const running = untilRunning(cluster, names, options, signal)
-  const made = each(names, async (name, index) => {
+  const running: Journey = {
+    names,
+    to: 'running',
+    follow: (arrived) =>
+      caches.pods.subscribe((event) => {
+        const pod = event.type === 'updated' ? event.after : event.object
+        if (pod.phase === 'Running') arrived(pod.name)
+      }),
+  }
+  await together(signal, [(life) => untilAll(running, options, life), (life) => makeAll(cluster, names, life)])
+  const runningMs = clock.monotonic() - began
+  const leaving = clock.monotonic()
+  const gone: Journey = {
+    names,
+    to: 'gone',
+    // Its PersistentVolume is the last that goes: pod, attachment and claim have ended by then.
+    follow: (arrived) =>
+      caches.volumes.subscribe((event) => {
+        if (event.type === 'deleted') arrived(event.object.claimRef?.name ?? '')
+      }),
+  }
+  await together(signal, [(life) => untilAll(gone, options, life), (life) => deleteAll(cluster, names, life)])
+  return { runningMs, goneMs: clock.monotonic() - leaving }
+}
+
+function makeAll({ client, nodeNames }: Devcluster, names: readonly string[], signal: AbortSignal): Promise<void> {
+  return each(names, async (name, index) => {
     const node = nodeNames[index % nodeNames.length] ?? ''
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimObject('1Gi', name), { signal })
     await client.create(PODS, podObject({ pod: name, node, claim: name }), { signal })
   })
-  await Promise.all([made, running])
-  const runningMs = clock.monotonic() - began
-  const leaving = clock.monotonic()
-  const gone = untilGone(cluster, options, signal)
-  const deleted = each(names, async (name) => {
+}
+
+function deleteAll({ client }: Devcluster, names: readonly string[], signal: AbortSignal): Promise<void> {
+  return each(names, async (name) => {
     const ref = { namespace: 'default', name }
     await client.delete(PODS, ref, { signal })
     await client.delete(PERSISTENT_VOLUME_CLAIMS, ref, { signal })
   })
-  await Promise.all([deleted, gone])
-  return { runningMs, goneMs: clock.monotonic() - leaving }
 }
 
 /** Some at a time, in order. */
@@ -58,54 +86,47 @@ async function each(names: readonly string[], work: (name: string, index: number
   await Promise.all(workers)
 }
 
-function untilRunning(
-  { caches }: Devcluster,
-  names: readonly string[],
-  { clock, onProgress }: StormOptions,
-  signal: AbortSignal,
-): Promise<void> {
-  const wanted = new Set(names)
-  const tell = atMostOnceASecond(clock, () => onProgress?.(names.length - wanted.size, 'running'))
-  return until(signal, (done) =>
-    caches.pods.subscribe((event) => {
-      const pod = event.type === 'updated' ? event.after : event.object
-      if (pod.phase === 'Running') wanted.delete(pod.name)
-      tell()
-      if (wanted.size === 0) done()
-    }),
-  )
+/** The first that fails ends the others. */
+async function together(signal: AbortSignal, works: readonly ((life: AbortSignal) => Promise<void>)[]): Promise<void> {
+  using life = scope(signal)
+  try {
+    await Promise.all(works.map((work) => work(life.signal)))
+  } catch (error) {
+    life.abort(toError(error))
+    throw error
+  }
 }
 
-/** Gone is a volume when its PersistentVolume is: everything else has ended by then. */
-function untilGone(
-  { caches }: Devcluster,
-  { clock, onProgress, pods }: StormOptions,
-  signal: AbortSignal,
-): Promise<void> {
-  const { volumes, claims } = caches
-  const tell = atMostOnceASecond(clock, () => onProgress?.(Math.max(0, pods - volumes.store.size), 'gone'))
-  return until(signal, (done) => {
-    const look = (): void => {
-      tell()
-      if (!holdsStorm(volumes.store.values(), claims.store.values())) done()
-    }
-    return volumes.subscribe((event) => event.type === 'deleted' && look())
-  })
+/** All of these have to get there. */
+interface Journey {
+  readonly names: readonly string[]
+  readonly to: Phase
+  /** Tells of each that has arrived, more than once if it likes; returns the undo. */
+  readonly follow: (arrived: (name: string) => void) => () => void
 }
 
-/** Ends at the first that is found, so it costs little while there are many. */
-function holdsStorm(volumes: Iterable<Volume>, claims: Iterable<Claim>): boolean {
-  for (const { claimRef } of volumes) if (claimRef?.name.startsWith('storm-')) return true
-  for (const { name } of claims) if (name.startsWith('storm-')) return true
-  return false
-}
-
-async function until(signal: AbortSignal, listen: (done: () => void) => () => void): Promise<void> {
+async function untilAll({ names, to, follow }: Journey, options: StormOptions, signal: AbortSignal): Promise<void> {
+  const { clock, onProgress, patienceMs = PATIENCE_MS } = options
+  const left = new Set(names)
   const done = Promise.withResolvers<void>()
-  const leave = listen(done.resolve)
+  const arrivedNow = (): number => names.length - left.size
+  const tell = atMostOnceASecond(clock, () => onProgress?.(arrivedNow(), to))
+  const giveUp = (): void => {
+    const far = `${arrivedNow()} of ${names.length} pods are ${to}`
+    done.reject(new Error(`the storm has come to a standstill: ${far}, and no other for ${patienceMs / 1000} s`))
+  }
+  let cancel = clock.schedule(patienceMs, giveUp)
+  const leave = follow((name) => {
+    if (!left.delete(name)) return
+    cancel()
+    cancel = clock.schedule(patienceMs, giveUp)
+    tell()
+    if (left.size === 0) done.resolve()
+  })
   try {
     await abortable(done.promise, signal)
   } finally {
+    cancel()
     leave()
   }
 }

@@ -57,6 +57,20 @@ describe("the page's model", () => {
     })
   })
 
+  it('has one line for a claim and the volume that was made for it, before they are bound too', async () => {
+    await using test = await quietCluster()
+    const { claims, volumes } = test.cluster.caches
+    const { metadata } = test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    test.api.create(PERSISTENT_VOLUMES, {
+      metadata: { name: 'pv-1' },
+      spec: { capacity: { storage: '1Gi' }, claimRef: { namespace: 'default', name: 'data', uid: metadata?.uid } },
+    })
+    await test.untilCached(volumes, 'pv-1', () => true)
+    await test.untilCached(claims, 'default/data', () => true)
+    await using watched = watch(test)
+    expect(watched.model.snapshot().rows).toMatchObject([{ id: 'default/data', volume: 'pv-1', state: 'pending' }])
+  })
+
   it('gathers changes, and tells only what looks different', async () => {
     await using test = await quietCluster()
     const { caches } = test.cluster
@@ -119,6 +133,19 @@ describe("the page's model", () => {
     })
     const told = { about: 'pod/app', type: 'Warning', reason: 'FailedMount', message: 'no' }
     expect((await watched.event).events).toMatchObject([told])
-    expect(watched.model.snapshot().events).toMatchObject([told])
+    expect(watched.model.snapshot().events).toMatchObject([{ ...told, count: 1 }])
+  })
+
+  it('tells of an event that happens again as one that counts', async () => {
+    await using test = await quietCluster()
+    await using watched = watch(test, systemClock)
+    await test.api.requests.until({ verb: 'watch', resource: 'events' })
+    const involvedObject = { kind: 'Pod', name: 'app', namespace: 'default' }
+    const ref = { name: 'e', namespace: 'default' }
+    test.api.create(EVENTS, { metadata: ref, involvedObject, message: 'no' })
+    await watched.event
+    test.api.update(EVENTS, ref, (event) => ({ ...event, count: 2 }))
+    while (watched.model.snapshot().events[0]?.count !== 2) await systemClock.sleep(5)
+    expect(watched.model.snapshot().events).toHaveLength(1)
   })
 })

@@ -3,8 +3,10 @@ import { type Cached, createInformer, type Informer, type InformerEvent } from '
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { EVENTS, type Event } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { ATTACHMENTS_BY_VOLUME, type Caches, PODS_BY_CLAIM } from '../caches/caches.ts'
+import { ATTACHMENTS_BY_VOLUME, type Caches, PODS_BY_CLAIM, VOLUMES_BY_CLAIM } from '../caches/caches.ts'
+import type { Claim } from '../caches/claim.ts'
 import { identityOf } from '../caches/identity.ts'
+import type { CachedNode } from '../caches/node.ts'
 import { claimKeysOf } from '../caches/pod.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
 import { type Row, rowOf } from './rows.ts'
@@ -16,6 +18,9 @@ export interface PageEvent {
   readonly about: string
   readonly reason: string
   readonly message: string
+  /** The same again and again is one event that counts. */
+  readonly id: string
+  readonly count: number
 }
 
 export interface PageNode {
@@ -56,8 +61,8 @@ export class PageModel {
   readonly #told = new Map<string, string>()
   readonly #dirty = new Set<string>()
   #nodesChanged = false
-  #newEvents: PageEvent[] = []
-  #recent: PageEvent[] = []
+  #newEvents: readonly PageEvent[] = []
+  #recent: readonly PageEvent[] = []
   #gathering: Cancel | undefined
 
   constructor(options: {
@@ -86,7 +91,7 @@ export class PageModel {
       volumes.subscribe((event) => this.#touch(...rowIdsOf(latest(event)))),
       pods.subscribe((event) => this.#touch(...claimKeysOf(latest(event)))),
       attachments.subscribe((event) => this.#touchVolume(latest(event).pvName)),
-      nodes.subscribe(() => this.#touchNodes()),
+      nodes.subscribe((event) => looksDifferent(event) && this.#touchNodes()),
       this.#events.subscribe((event) => event.type !== 'deleted' && this.#addEvent(latest(event))),
     ]
     for (const { key } of claims.store.values()) this.#dirty.add(key)
@@ -115,10 +120,10 @@ export class PageModel {
     this.#gather()
   }
 
-  #addEvent({ time, type, about, reason, message }: CachedEvent): void {
-    const event = { time, type, about, reason, message }
-    this.#newEvents.push(event)
-    this.#recent = [...this.#recent, event].slice(-RECENT)
+  #addEvent({ time, type, about, reason, message, id, count }: CachedEvent): void {
+    const event = { time, type, about, reason, message, id, count }
+    this.#newEvents = withEvent(this.#newEvents, event)
+    this.#recent = withEvent(this.#recent, event)
     this.#gather()
   }
 
@@ -146,7 +151,7 @@ export class PageModel {
       ...(rows.length > 0 && { rows }),
       ...(gone.length > 0 && { gone }),
       ...(this.#nodesChanged && { nodes: this.#nodes() }),
-      ...(this.#newEvents.length > 0 && { events: this.#newEvents.slice(-RECENT) }),
+      ...(this.#newEvents.length > 0 && { events: this.#newEvents }),
     }
     this.#dirty.clear()
     this.#nodesChanged = false
@@ -158,30 +163,54 @@ export class PageModel {
   #observe(id: string): Row | undefined {
     const { claims, volumes, attachments, pods } = this.#caches
     const claim = id.startsWith(PV) ? undefined : claims.store.get(id)
-    const pvName = id.startsWith(PV) ? id.slice(PV.length) : claim?.volumeName
-    const volume = pvName ? volumes.store.get(pvName) : undefined
-    const owner = volume?.claimRef && claims.store.get(claimKeyOf(volume.claimRef))
+    const volume = id.startsWith(PV) ? volumes.store.get(id.slice(PV.length)) : claim && this.#volumeOf(claim)
     // A volume whose claim is there has its line with that.
-    if (claim === undefined && owner?.volumeName === pvName) return undefined
+    if (claim === undefined && volume !== undefined && this.#ownerOf(volume) !== undefined) return undefined
     return rowOf(id, {
       claim,
       volume,
-      attachments: pvName ? attachments.store.byIndex(ATTACHMENTS_BY_VOLUME, pvName) : [],
+      attachments: volume === undefined ? [] : attachments.store.byIndex(ATTACHMENTS_BY_VOLUME, volume.key),
       pods: claim === undefined ? [] : pods.store.byIndex(PODS_BY_CLAIM, claim.key),
     })
   }
 
+  /** The claim that stands for the volume: bound to it, or the one for which it was made. */
+  #ownerOf(volume: Volume): Claim | undefined {
+    const { claimRef, key } = volume
+    const claim = claimRef && this.#caches.claims.store.get(claimKeyOf(claimRef))
+    if (claim === undefined || claim.volumeName === key) return claim
+    return claim.volumeName === '' && claimRef?.uid === claim.uid ? claim : undefined
+  }
+
+  #volumeOf(claim: Claim): Volume | undefined {
+    const { store } = this.#caches.volumes
+    if (claim.volumeName !== '') return store.get(claim.volumeName)
+    return store.byIndex(VOLUMES_BY_CLAIM, claim.key).find(({ claimRef }) => claimRef?.uid === claim.uid)
+  }
+
   #nodes(): readonly PageNode[] {
     const nodes = [...this.#caches.nodes.store.values()].map(({ key, ready }) => ({ name: key, ready }))
-    return nodes.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }))
+    return nodes.sort((a, b) => BY_NUMBER.compare(a.name, b.name))
   }
 }
 
 const PV = 'pv/'
+/** node-10 comes after node-9. */
+const BY_NUMBER = new Intl.Collator('en', { numeric: true })
+
+/** Most that changes about a node is what it has attached, which the lines tell. */
+function looksDifferent(event: InformerEvent<CachedNode>): boolean {
+  return event.type !== 'updated' || event.before.ready !== event.after.ready
+}
 
 /** The lines on which a volume may stand: that of its claim, and one of its own. */
 function rowIdsOf({ key, claimRef }: Volume): readonly string[] {
   return claimRef === undefined ? [PV + key] : [claimKeyOf(claimRef), PV + key]
+}
+
+/** The newest last, as many as a page shows. */
+function withEvent(events: readonly PageEvent[], event: PageEvent): readonly PageEvent[] {
+  return [...events.filter(({ id }) => id !== event.id), event].slice(-RECENT)
 }
 
 function latest<T>(event: InformerEvent<T>): T {
@@ -189,8 +218,9 @@ function latest<T>(event: InformerEvent<T>): T {
 }
 
 function pageEvent(event: Event): CachedEvent {
-  const { involvedObject, reason = '', message = '', type = '', lastTimestamp, metadata } = event
+  const { involvedObject, reason = '', message = '', type = '', lastTimestamp, count = 1, metadata } = event
   const time = lastTimestamp ?? metadata?.creationTimestamp ?? ''
   const about = `${involvedObject.kind?.toLowerCase() ?? ''}/${involvedObject.name ?? ''}`
-  return { ...identityOf(event), time, type, about, reason, message }
+  const identity = identityOf(event)
+  return { ...identity, time, type, about, reason, message, id: identity.uid, count }
 }

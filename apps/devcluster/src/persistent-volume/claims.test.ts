@@ -38,6 +38,14 @@ describe('a claim that was never bound', () => {
       done: BIND,
     },
     {
+      name: 'is bound to the volume that it names and that is reserved for it, whatever its size',
+      view: {
+        claim: claim({ volumeName: 'pv-1' }),
+        named: volume({ claimRef: reservedFor(claim()), capacity: '1Mi' }),
+      },
+      done: BIND,
+    },
+    {
       name: 'goes on with a binding whose first half stands',
       view: { volumes: [volume({ claimRef: refTo(claim()), phase: 'Bound' })] },
       done: ['patchClaim', 'patchClaimStatus'],

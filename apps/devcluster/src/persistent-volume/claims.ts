@@ -24,7 +24,7 @@ export interface ClaimView {
   readonly claim: Claim
   /** The volume that the claim names, if it exists. */
   readonly named: Volume | undefined
-  /** All volumes, for a claim that names none. */
+  /** The volumes to choose from, for a claim that names none. */
   readonly volumes: Iterable<Volume>
   /** The class that the claim asks for, if it exists. */
   readonly storageClass: CachedClass | undefined

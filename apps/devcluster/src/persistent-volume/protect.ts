@@ -10,7 +10,9 @@ import { type ControllerParts, type Life, newQueue, refOf, work } from '../contr
 import { type LiveUse, liveUse } from './live-use.ts'
 import { decideClaimProtection, decideVolumeProtection } from './protection.ts'
 
-const WORKERS = 4
+/** Nearly all of their time they wait for a look at all pods, which they share: many cost fewer looks than few. */
+const CLAIM_WORKERS = 250
+const VOLUME_WORKERS = 4
 
 /** Keeps the finalizers that stand between a deletion and those who still use the object. */
 export async function runProtection(parts: ControllerParts, life: Life): Promise<void> {
@@ -22,16 +24,27 @@ export async function runProtection(parts: ControllerParts, life: Life): Promise
     feed(caches.pods, claimsOfPod, claims),
     feed(caches.volumes, keyOf<Volume>, volumes),
   ]
-  const common = { workers: WORKERS, log }
   const claimParts = { ...parts, live: liveUse(parts.client) }
   try {
     await Promise.all([
       work(
-        { ...common, queue: claims, reconcile: (key, cut) => protectClaim(key, claimParts, cut), what: 'claim' },
+        {
+          queue: claims,
+          workers: CLAIM_WORKERS,
+          reconcile: (key, cut) => protectClaim(key, claimParts, cut),
+          log,
+          what: 'claim',
+        },
         life,
       ),
       work(
-        { ...common, queue: volumes, reconcile: (key, cut) => protectVolume(key, parts, cut), what: 'volume' },
+        {
+          queue: volumes,
+          workers: VOLUME_WORKERS,
+          reconcile: (key, cut) => protectVolume(key, parts, cut),
+          log,
+          what: 'volume',
+        },
         life,
       ),
     ])

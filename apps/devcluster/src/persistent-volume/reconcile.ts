@@ -2,7 +2,7 @@ import { unreachable } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isConflict, isNotFound } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
-import { type Caches, CLAIMS_BY_CLASS, PODS_BY_CLAIM } from '../caches/caches.ts'
+import { type Caches, CLAIMS_BY_CLASS, PODS_BY_CLAIM, volumesFor } from '../caches/caches.ts'
 import { type Claim, claimProjection } from '../caches/claim.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
@@ -37,7 +37,7 @@ export function observeClaim(key: string, caches: Caches): ClaimView | undefined
   return {
     claim,
     named: claim.volumeName === '' ? undefined : volumes.store.get(claim.volumeName),
-    volumes: claim.volumeName === '' ? volumes.store.values() : [],
+    volumes: claim.volumeName === '' ? volumesFor(claim, caches) : [],
     storageClass: claim.className ? classes.store.get(claim.className) : undefined,
     defaultClass: defaultOf(classes.store.values()),
     waitingPods: pods.store

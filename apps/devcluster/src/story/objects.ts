@@ -12,11 +12,6 @@ export function goldObject(driverName: string): VolumeAttributesClass {
   return { metadata: { name: NAMES.gold }, driverName, parameters: { iops: '5000' } }
 }
 
-export interface ClaimOptions {
-  readonly name?: string
-  readonly size: string
-}
-
 export function claimObject(size: string, name: string = NAMES.claim): PersistentVolumeClaim {
   return {
     metadata: { name, namespace: NAMES.namespace },
@@ -44,4 +39,13 @@ export function podObject({ pod, node, claim = NAMES.claim }: PodOptions): Pod {
       volumes: [{ name: 'data', persistentVolumeClaim: { claimName: claim } }],
     },
   }
+}
+
+/** A claim and a pod that uses it, as a file for kubectl; the binder finds the pod a node. */
+export function exampleList(): object {
+  const items = [
+    { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimObject('1Gi', 'mine') },
+    { apiVersion: 'v1', kind: 'Pod', ...podObject({ pod: 'mine', claim: 'mine' }) },
+  ]
+  return { apiVersion: 'v1', kind: 'List', items }
 }

@@ -26,7 +26,7 @@ const chapter = (change: Partial<Chapter> = {}): Chapter => ({
   ...change,
 })
 
-function start(chapters: readonly Chapter[], signal = new AbortController().signal): Promise<Ending> {
+function start(chapters: readonly Chapter[], signal = new AbortController().signal, pauseMs = 0): Promise<Ending> {
   const teller = {
     chapter: (number: number, title: string) => told.push(`${number} ${title}`),
     line: ({ who, text }: { who: string; text: string }, afterMs: number) => told.push(`${afterMs} ${who}: ${text}`),
@@ -38,7 +38,7 @@ function start(chapters: readonly Chapter[], signal = new AbortController().sign
       listeners -= 1
     }
   }
-  return play({ chapters, teller, clock, watch, chapterMs: 1_000 }, signal)
+  return play({ chapters, teller, clock, watch, chapterMs: 1_000, pauseMs }, signal)
 }
 
 const added: Happening = { is: 'claim', before: undefined, after: claim() }
@@ -55,6 +55,14 @@ describe('a story', () => {
     expect(await ending).toEqual({ is: 'true' })
     expect(told).toEqual(['1 One', '5 you: claim made', '12 binder: claim Bound', '2 Two'])
     expect([listeners, clock.pending]).toEqual([0, 0])
+  })
+
+  it('pauses before each chapter where somebody watches', async () => {
+    const ending = start([chapter({ expects: [] }), chapter({ title: 'Two', expects: [] })], undefined, 100)
+    await clock.advance(100)
+    expect(told).toEqual(['1 One'])
+    await clock.advance(100)
+    expect(await ending).toEqual({ is: 'true' })
   })
 
   it('tells things in the order in which they happen, whatever the script says', async () => {

@@ -28,11 +28,14 @@ export interface PlayOptions {
   readonly watch: (listener: (happening: Happening) => void) => () => void
   /** How long one chapter may take. */
   readonly chapterMs: number
+  /** To wait before each. */
+  readonly pauseMs: number
 }
 
 /** Plays the chapters one after the other, each until all that it expects has happened. Ends at the first that fails. */
 export async function play(options: PlayOptions, signal: AbortSignal): Promise<Ending> {
   for (const [index, chapter] of options.chapters.entries()) {
+    if (options.pauseMs > 0) await options.clock.sleep(options.pauseMs, signal)
     options.teller.chapter(index + 1, chapter.title)
     const missing = await playChapter(chapter, options, signal)
     if (missing !== undefined) return { is: 'untrue', chapter: chapter.title, what: missing }

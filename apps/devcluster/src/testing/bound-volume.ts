@@ -14,26 +14,31 @@ export const VOLUME_NAME = uniqueVolumeName(VOLUME)
 
 export const attachmentOn = (node: string) => ({ name: attachmentName(VOLUME, node) })
 
+export interface BoundVolumeOptions {
+  readonly modes?: string[]
+  readonly spec?: Partial<PersistentVolume['spec']>
+  /** Of another one beside it. */
+  readonly claim?: string
+  readonly name?: string
+  readonly volumeHandle?: string
+}
+
 /** Puts the volume there, bound, as the controllers that are left out would have. */
-export function addBoundVolume(
-  { api, driver }: TestCluster,
-  {
-    modes = ['ReadWriteOnce'],
-    spec = {},
-  }: { readonly modes?: string[]; readonly spec?: Partial<PersistentVolume['spec']> } = {},
-): void {
-  driver.volumes.add({ id: VOLUME.volumeHandle, name: 'one', capacityBytes: 1024n ** 3n })
-  const claim = api.create(PERSISTENT_VOLUME_CLAIMS, {
-    ...claimOf('data', { modes, spec: { volumeName: 'pv-1' } }),
+export function addBoundVolume({ api, driver }: TestCluster, options: BoundVolumeOptions = {}): void {
+  const { modes = ['ReadWriteOnce'], spec = {}, claim = 'data', name = 'pv-1' } = options
+  const { volumeHandle = VOLUME.volumeHandle } = options
+  driver.volumes.add({ id: volumeHandle, name, capacityBytes: 1024n ** 3n })
+  const { metadata } = api.create(PERSISTENT_VOLUME_CLAIMS, {
+    ...claimOf(claim, { modes, spec: { volumeName: name } }),
     status: { phase: 'Bound', accessModes: modes, capacity: { storage: '1Gi' } },
   })
   const volume: PersistentVolume = {
-    metadata: { name: 'pv-1' },
+    metadata: { name },
     spec: {
       accessModes: modes,
       capacity: { storage: '1Gi' },
-      csi: VOLUME,
-      claimRef: { namespace: 'default', name: 'data', uid: claim.metadata?.uid },
+      csi: { ...VOLUME, volumeHandle },
+      claimRef: { namespace: 'default', name: claim, uid: metadata?.uid },
       ...spec,
     },
     status: { phase: 'Bound' },

@@ -42,7 +42,7 @@ export interface TestClusterOptions {
   readonly data?: string | undefined
 }
 
-const PATIENCE_MS = 8_000
+const PATIENCE_MS = 15_000
 
 export async function startTestCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
   const { nodes = 2, controllers, standIns = ['csi-attacher', 'csi-resizer'], storageClass } = options

@@ -23,12 +23,20 @@ type Mutable = Omit<{ -readonly [K in keyof ActualVolume]: ActualVolume[K] }, 'p
   pods: Map<string, MountState>
 }
 
-/** What is mounted on one node. A volume is in it from the moment that the node may use it until it is unmounted. */
+/**
+ * What is mounted on one node. A volume is in it from the moment that the node begins to ask whether it may use it until
+ * it is unmounted; all that time it is in use.
+ */
 export class ActualStateOfWorld {
   readonly #volumes = new Map<string, Mutable>()
 
   get(volumeName: string): ActualVolume | undefined {
     return this.#volumes.get(volumeName)
+  }
+
+  /** From here on the volume is in use, even if its pod goes while it is still being asked for. */
+  begin(source: MountSource): void {
+    this.#at(source)
   }
 
   markAttached(source: MountSource, publishContext: Readonly<Record<string, string>>): void {

@@ -1,12 +1,12 @@
 import type { Driver } from '@csi-sidecars/csi'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import type { WorkQueue } from '@csi-sidecars/workqueue'
-import { inUseWriter } from '../attach-detach/node-status.ts'
+import { inUseList } from '../attach-detach/node-status.ts'
 import { PODS_BY_CLAIM, PODS_BY_NODE } from '../caches/caches.ts'
 import type { CachedNode } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import { claimKeyOf } from '../caches/volume.ts'
-import { type ControllerParts, type Life, newQueue, work } from '../control.ts'
+import { type ControllerParts, type Life, newQueue, startAfresh, work } from '../control.ts'
 import { ActualStateOfWorld } from './actual-state.ts'
 import { DesiredStateOfWorld } from './desired-state.ts'
 import type { Disk } from './disk.ts'
@@ -43,8 +43,8 @@ class VolumeManager {
     const actual = new ActualStateOfWorld()
     for (const record of disk.records()) actual.restore(record)
     const { client, caches, clock } = parts
-    const writeInUse = inUseWriter({ client, nodes: caches.nodes }, () => inUse(desired, actual))
-    this.#parts = { ...parts, node, disk, paths, desired, actual, writeInUse }
+    const inUse = inUseList({ client, nodes: caches.nodes }, () => usedVolumes(desired, actual))
+    this.#parts = { ...parts, node, disk, paths, desired, actual, inUse }
     this.#volumes = newQueue(clock)
     this.#pods = newQueue(clock)
   }
@@ -126,7 +126,7 @@ class VolumeManager {
 }
 
 /** What must not be detached: what is wanted and may be used any moment, and what has not been unmounted. */
-function inUse(desired: DesiredStateOfWorld, actual: ActualStateOfWorld): readonly string[] {
+function usedVolumes(desired: DesiredStateOfWorld, actual: ActualStateOfWorld): readonly string[] {
   const names = new Set(desired.attachable())
   for (const volumeName of actual.volumeNames()) {
     const source = actual.get(volumeName)?.source
@@ -141,7 +141,8 @@ export async function runVolumeManagers(
   nodes: readonly NodeOptions[],
   life: Life,
 ): Promise<void> {
-  const { caches } = parts
+  const { caches, clock } = parts
+  await startAfresh([caches.pods, caches.nodes], clock, life)
   const managers = new Map(nodes.map((options) => [options.node, new VolumeManager(parts, options)]))
   const podsOfClaim = (claimKey: string): void => {
     for (const pod of caches.pods.store.byIndex(PODS_BY_CLAIM, claimKey)) managers.get(pod.nodeName)?.lookAt(pod)

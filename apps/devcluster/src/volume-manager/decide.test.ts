@@ -50,7 +50,7 @@ const present = (change: Partial<ActualVolume> = {}): ActualVolume => ({
 const view = (change: Partial<MountView>): MountView => ({
   desired: undefined,
   actual: undefined,
-  isReported: true,
+  reported: 'yes',
   isSaidAttached: true,
   canStage: true,
   hasGrown: false,
@@ -69,8 +69,13 @@ describe('a volume that a pod wants', () => {
   const rows: { name: string; view: Partial<MountView>; steps: string[] }[] = [
     {
       name: 'is said to be in use before anything else',
-      view: { desired: wanted(), isReported: false, isSaidAttached: false },
+      view: { desired: wanted(), reported: 'no', isSaidAttached: false },
       steps: ['reportInUse'],
+    },
+    {
+      name: 'is said to be in use once more where nobody knows what the status says',
+      view: { desired: wanted(), reported: 'perhaps' },
+      steps: ['reportInUse', 'verifyAttached', 'stage', 'publish a'],
     },
     {
       name: 'is waited for until it is attached',
@@ -79,7 +84,7 @@ describe('a volume that a pod wants', () => {
     },
     {
       name: 'is looked at again after it was said to be in use, however attached it seems',
-      view: { desired: wanted(), isReported: false },
+      view: { desired: wanted(), reported: 'no' },
       steps: ['reportInUse', 'verifyAttached', 'stage', 'publish a'],
     },
     {
@@ -123,12 +128,12 @@ describe('a volume that a pod wants', () => {
     },
     {
       name: 'of a driver without attach is mounted at once',
-      view: { desired: wanted(csi({ attach: false })), isReported: false, isSaidAttached: false },
+      view: { desired: wanted(csi({ attach: false })), reported: 'no', isSaidAttached: false },
       steps: ['admit', 'stage', 'publish a'],
     },
     {
       name: "that is not CSI's is mounted at once",
-      view: { desired: wanted(LOCAL), isReported: false, isSaidAttached: false },
+      view: { desired: wanted(LOCAL), reported: 'no', isSaidAttached: false },
       steps: ['admit', 'publish a'],
     },
     {
@@ -192,7 +197,8 @@ describe('a volume that a pod has given up', () => {
       steps: ['unpublish a', 'unstage', 'release'],
     },
     { name: 'before it was ever mounted is no longer said to be in use', view: {}, steps: ['release'] },
-    { name: 'and of which nothing is left needs nothing', view: { isReported: false }, steps: [] },
+    { name: 'and of which nothing is left needs nothing', view: { reported: 'no' }, steps: [] },
+    { name: 'and of which the status may tell is taken off it', view: { reported: 'perhaps' }, steps: ['release'] },
   ]
   it.each(rows)('$name', (row) => {
     expect(summary(decideMount(view(row.view)))).toEqual(row.steps)

@@ -1,3 +1,4 @@
+import type { Says } from '../attach-detach/node-status.ts'
 import type { ActualVolume } from './actual-state.ts'
 import type { DesiredVolume, MountSource, PodMount } from './desired-state.ts'
 
@@ -5,8 +6,8 @@ import type { DesiredVolume, MountSource, PodMount } from './desired-state.ts'
 export interface MountView {
   readonly desired: DesiredVolume | undefined
   readonly actual: ActualVolume | undefined
-  /** The node's status says that the volume is in use. */
-  readonly isReported: boolean
+  /** Whether the node's status says that the volume is in use. */
+  readonly reported: Says
   /** The node's status said, when last heard of, that the volume is attached. */
   readonly isSaidAttached: boolean
   readonly canStage: boolean
@@ -40,11 +41,11 @@ export function decideMount(view: MountView): readonly MountStep[] {
   return [...steps, ...decideUse(view, desired)]
 }
 
-function decideRelease({ actual, isReported }: MountView): readonly MountStep[] {
+function decideRelease({ actual, reported }: MountView): readonly MountStep[] {
   const device = actual?.device
   const unstage: MountStep[] =
     actual === undefined || device === undefined ? [] : [{ do: 'unstage', source: actual.source, path: device.path }]
-  return actual === undefined && !isReported ? [] : [...unstage, { do: 'release' }]
+  return actual === undefined && reported === 'no' ? [] : [...unstage, { do: 'release' }]
 }
 
 function decideUse(view: MountView, desired: DesiredVolume): readonly MountStep[] {
@@ -72,10 +73,10 @@ interface Admission {
  * First the status says that the volume is in use, then it is looked whether it is attached. In this order, or the
  * volume could be detached between the look and the use.
  */
-function decideAdmission({ actual, isReported, isSaidAttached }: MountView, source: MountSource): Admission {
+function decideAdmission({ actual, reported, isSaidAttached }: MountView, source: MountSource): Admission {
   if (actual?.attached) return { steps: [], ends: false }
   if (source.is !== 'csi' || !source.attach) return { steps: [{ do: 'admit', source }], ends: false }
-  const report: MountStep[] = isReported ? [] : [{ do: 'reportInUse' }]
+  const report: MountStep[] = reported === 'yes' ? [] : [{ do: 'reportInUse' }]
   if (!isSaidAttached) return { steps: report, ends: true }
   return { steps: [...report, { do: 'verifyAttached', source }], ends: false }
 }

@@ -19,6 +19,7 @@ export interface MountParts extends NodeParts {
 /** Brings one volume of the node closer to what its pods want. */
 export async function reconcileMount(volumeName: string, parts: MountParts, signal: AbortSignal): Promise<Outcome> {
   const view = observe(volumeName, parts)
+  if (view.desired !== undefined) parts.actual.begin(view.desired.source)
   try {
     for (const step of decideMount(view)) {
       if (!(await perform(volumeName, step, parts, signal))) break
@@ -39,7 +40,7 @@ export function observe(volumeName: string, parts: NodeParts): MountView {
   return {
     desired: wanted,
     actual: present,
-    isReported: cached?.volumesInUse.includes(volumeName) === true,
+    reported: parts.inUse.says(node, volumeName),
     isSaidAttached: cached?.volumesAttached.some(({ name }) => name === volumeName) === true,
     canStage: canStage(parts),
     hasGrown: hasGrown(wanted?.capacity, claim, present),
@@ -58,10 +59,10 @@ async function perform(volumeName: string, step: MountStep, parts: MountParts, s
       return true
     case 'release':
       parts.actual.forget(volumeName)
-      await parts.writeInUse(parts.node, signal)
+      await parts.inUse.write(parts.node, signal)
       return true
     case 'reportInUse':
-      await parts.writeInUse(parts.node, signal)
+      await parts.inUse.write(parts.node, signal)
       return true
     case 'verifyAttached':
       return await verifyAttached(step.source, parts, signal)

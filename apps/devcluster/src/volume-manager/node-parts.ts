@@ -1,5 +1,5 @@
 import type { Driver } from '@csi-sidecars/csi'
-import type { StatusWriter } from '../attach-detach/node-status.ts'
+import type { StatusList } from '../attach-detach/node-status.ts'
 import type { ControllerParts } from '../control.ts'
 import type { ActualStateOfWorld } from './actual-state.ts'
 import type { DesiredStateOfWorld } from './desired-state.ts'
@@ -14,5 +14,5 @@ export interface NodeParts extends ControllerParts {
   readonly actual: ActualStateOfWorld
   readonly disk: Disk
   readonly paths: Paths
-  readonly writeInUse: StatusWriter
+  readonly inUse: StatusList
 }

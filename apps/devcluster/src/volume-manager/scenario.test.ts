@@ -8,9 +8,10 @@ import {
   type PersistentVolumeClaim,
   PODS,
   type Pod,
+  VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
 import { describe, expect, it, jest } from '@jest/globals'
-import { addBoundVolume, attach, setAttached, VOLUME_NAME } from '../testing/bound-volume.ts'
+import { addBoundVolume, attach, attachmentOn, setAttached, VOLUME_NAME } from '../testing/bound-volume.ts'
 import { inDefault, isRunning, podOf, startTestCluster, type TestCluster } from '../testing/cluster.ts'
 
 jest.setTimeout(20_000)
@@ -28,6 +29,8 @@ const saysInUse =
   (names: readonly string[]) =>
   ({ status }: Node): boolean =>
     (status?.volumesInUse ?? []).join() === names.join()
+
+const OTHER_NAME = 'kubernetes.io/csi/csi.example.com^vol-2'
 
 const nodeCalls = ({ driver }: TestCluster): string[] =>
   driver.calls.flatMap(({ method, code }) =>
@@ -83,6 +86,37 @@ describe('a kubelet', () => {
     setAttached(test, 'node-1', [VOLUME_NAME])
     await test.until(PODS, inDefault('app'), isRunning)
     expect(test.api.requests.matching({ verb: 'get', resource: 'nodes' }).length).toBeGreaterThan(1)
+  })
+
+  it("does not use a volume that the node's status calls attached before its attachment says so", async () => {
+    await using test = await kubeletsOnly()
+    attach(test, 'node-1')
+    const attachment = attachmentOn('node-1')
+    const attached = (is: boolean): void =>
+      void test.api.update(VOLUME_ATTACHMENTS, attachment, (old) => ({ ...old, status: { attached: is } }))
+    attached(false)
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    await test.api.requests.until({ verb: 'get', resource: 'volumeattachments', code: 200 }, { count: 2 })
+    expect(nodeCalls(test)).toEqual([])
+    attached(true)
+    await test.until(PODS, inDefault('app'), isRunning)
+  })
+
+  it('keeps saying that it uses a volume which it is just asking for, though its pod goes meanwhile', async () => {
+    await using test = await kubeletsOnly()
+    addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })
+    const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    attach(test, 'node-1')
+    await held.arrived
+    test.api.delete(PODS, inDefault('app'))
+    await test.untilGone(PODS, inDefault('app'))
+    test.api.create(PODS, podOf('next', 'node-1', 'other'))
+    await test.until(NODES, { name: 'node-1' }, ({ status }) => status?.volumesInUse?.includes(OTHER_NAME) === true)
+    expect(test.api.get(NODES, { name: 'node-1' })?.status?.volumesInUse).toEqual([VOLUME_NAME, OTHER_NAME])
+    held.release()
+    await test.until(NODES, { name: 'node-1' }, saysInUse([OTHER_NAME]))
+    expect(test.driver.volumes.get('vol-1')?.staged.size).toBe(0)
   })
 
   it('keeps a volume in use until it is unmounted, and then lets pod and volume go', async () => {

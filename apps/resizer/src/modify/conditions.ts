@@ -21,8 +21,11 @@ export function modifying({ conditions }: Claim, now: number, message: string): 
   return put(conditions, { type: MODIFYING, message }, now)
 }
 
+/** A driver that says nothing leaves no message: the API does not keep empty ones. */
 export function modifyFailed(claim: Claim, now: number, message: string, error: DriverWords): Conditions {
-  return put(modifying(claim, now, message), { type: MODIFY_ERROR, ...error }, now)
+  const { reason, message: said } = error
+  const words = said === '' ? { reason } : { reason, message: said }
+  return put(modifying(claim, now, message), { type: MODIFY_ERROR, ...words }, now)
 }
 
 export function notModifying({ conditions }: Claim): Conditions {
@@ -36,7 +39,7 @@ export function modified({ conditions }: Claim): Conditions {
 interface Words {
   readonly type: string
   readonly reason?: string
-  readonly message: string
+  readonly message?: string
 }
 
 /** Looked at now; changed now only if its status or reason is another one than before. */

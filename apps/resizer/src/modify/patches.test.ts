@@ -117,6 +117,21 @@ describe('a failure', () => {
   })
 })
 
+describe('a failure without words', () => {
+  const silent = { kind: 'final', reason: 'NotFound', message: '' } as const
+  const errorOf = (conditions: readonly object[]): unknown => {
+    const claimed = known({ ...begun, conditions: [...conditions] as (typeof modifyingThen)[] })
+    const { body } = failedPatch(claimed, 'gold', silent, now)
+    return (body as { status: { conditions: unknown[] } }).status.conditions[1]
+  }
+
+  it('leaves no message, and takes away the one before', () => {
+    const told = { type: 'ModifyVolumeError', lastProbeTime: NOW, lastTransitionTime: NOW, reason: 'NotFound' }
+    expect(errorOf([modifyingThen])).toEqual({ ...told, status: 'True' })
+    expect(errorOf([modifyingThen, errorThen])).toEqual({ ...told, message: null })
+  })
+})
+
 describe('the end of a modification', () => {
   it('says which class the volume has, and takes all else away that is ours, whatever version the claim has', () => {
     const claimed = known({ ...begun, conditions: [modifyingThen, foreign, errorThen] })

@@ -1,0 +1,80 @@
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { Node } from '@csi-sidecars/kube-types'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { type CachedNode, nodeProjection } from '../caches/node.ts'
+import { inUseList, type StatusList } from './node-status.ts'
+
+const NODE = 'node-1'
+const NEVER = new AbortController().signal
+
+/** A node at the API, and what the cache knows of it: nothing but what was learned from answers. */
+let used: readonly string[]
+let writes: (readonly string[])[]
+let cached: CachedNode
+let loseAnswer: boolean
+let list: StatusList
+
+const nodeUsing = (volumesInUse: readonly string[]): Node => ({
+  metadata: { name: NODE },
+  status: { volumesInUse: [...volumesInUse] },
+})
+
+const client = {
+  async patch(_resource: unknown, _ref: unknown, { body }: { body: { status: { volumesInUse: string[] } } }) {
+    writes.push(body.status.volumesInUse)
+    if (loseAnswer) throw new Error('EOF')
+    return nodeUsing(body.status.volumesInUse)
+  },
+} as unknown as KubeClient
+
+beforeEach(() => {
+  used = []
+  writes = []
+  cached = nodeProjection(nodeUsing([]))
+  loseAnswer = false
+  const learn = (node: Node): CachedNode => {
+    cached = nodeProjection(node)
+    return cached
+  }
+  const store = { get: (name: string) => (name === NODE ? cached : undefined) }
+  const nodes = { store, learn } as unknown as Parameters<typeof inUseList>[0]['nodes']
+  list = inUseList({ client, nodes }, () => used)
+})
+
+const write = (): Promise<void> => list.write(NODE, NEVER)
+
+describe("a list in a node's status", () => {
+  it('is written once for one state', async () => {
+    used = ['a']
+    await write()
+    await write()
+    expect(writes).toEqual([['a']])
+    expect([list.says(NODE, 'a'), list.says(NODE, 'b')]).toEqual(['yes', 'no'])
+  })
+
+  it('is written at first whatever the cache says: an earlier life may have written what nobody has heard of', async () => {
+    expect(list.says(NODE, 'a')).toBe('perhaps')
+    await write()
+    expect(writes).toEqual([[]])
+    expect(list.says(NODE, 'a')).toBe('no')
+  })
+
+  it('is written again when the answer to the last write was lost, though the cache says what is wanted', async () => {
+    used = ['a']
+    await write()
+    used = []
+    loseAnswer = true
+    await expect(write()).rejects.toThrow('EOF')
+    expect(list.says(NODE, 'a')).toBe('perhaps')
+    loseAnswer = false
+    used = ['a']
+    await write()
+    expect(writes).toEqual([['a'], [], ['a']])
+    expect(list.says(NODE, 'a')).toBe('yes')
+  })
+
+  it('of a node that is gone is not written', async () => {
+    await list.write('node-2', NEVER)
+    expect(writes).toEqual([])
+  })
+})

@@ -1,0 +1,31 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from '@jest/globals'
+
+const GUARD = fileURLToPath(new URL('./guard.ts', import.meta.url))
+
+/** A process that starts another one in a group of its own, guards it, and says who that is. */
+const OWNER = `
+  const { spawn } = await import('node:child_process')
+  const { guardGroup } = await import(${JSON.stringify(GUARD)})
+  const child = spawn('sleep', ['1000'], { detached: true, stdio: ['ignore', 'inherit', 'ignore'] })
+  guardGroup(child.pid, (error) => { throw error })
+  console.log(child.pid)
+  setInterval(() => {}, 1000)
+`
+
+describe('a guard', () => {
+  it('ends the group when its owner is killed', async () => {
+    const owner = spawn(process.execPath, ['--input-type=module', '-e', OWNER], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [pid] = await once(owner.stdout.setEncoding('utf8'), 'data')
+    expect(Number(pid)).toBeGreaterThan(0)
+    // The child has the same pipe as its owner, which closes with the last of both: the test ends only then.
+    const closed = once(owner.stdout, 'close')
+    owner.kill('SIGKILL')
+    await closed
+  })
+})

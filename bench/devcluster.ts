@@ -1,0 +1,118 @@
+// The embedded cluster under a storm: `node bench/devcluster.ts [pods] [nodes]`, or as part of `npm run bench`.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { type Cost, costOf } from './process-cost.ts'
+import { table } from './report.ts'
+
+const APPS = fileURLToPath(new URL('../apps/', import.meta.url))
+const SAMPLE_MS = 250
+/** The cluster's own process, and the sidecars in the order in which it starts them. */
+const ROLES = ['cluster', 'attacher', 'resizer'] as const
+type Role = (typeof ROLES)[number]
+
+/** The program of `npm start` with a storm, the built sidecars as its children, and what each of the three has cost. */
+export async function benchDevcluster(pods = 5000, nodes = 100): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'bench-devcluster-'))
+  const child = startStorm(pods, nodes, directory)
+  try {
+    const told = textOf(child)
+    const exited = once(child, 'exit')
+    const costs = await watchCosts(child)
+    const [code] = await exited
+    if (code !== 0) throw new Error(`the embedded cluster ended with ${code}:\n${told().slice(-2000)}`)
+    table(`embedded cluster, a storm of ${pods} pods with a volume each on ${nodes} nodes`, {
+      'all running after (s)': figure(told(), /all running after ([\d.]+) s/),
+      'all gone after, more (s)': figure(told(), /all gone after ([\d.]+) s/),
+      'API requests for each pod and volume': figure(told(), /([\d.]+) for each pod and volume/),
+      ...Object.fromEntries(
+        ROLES.flatMap((role): [string, number][] => [
+          [`${role}, peak (MiB)`, costs.get(role)?.peak ?? Number.NaN],
+          [`${role}, CPU (s)`, costs.get(role)?.cpuSeconds ?? Number.NaN],
+        ]),
+      ),
+    })
+  } finally {
+    child.kill('SIGTERM')
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+function startStorm(pods: number, nodes: number, directory: string): ChildProcess {
+  // A file that was just written is not in the page cache as one in use is, and would count as memory.
+  const sidecars = (['attacher', 'resizer'] as const).map((app) => {
+    const binary = join(directory, `csi-${app}`)
+    copyFileSync(join(APPS, app, 'dist', `csi-${app}`), binary)
+    return `--${app}=${binary}`
+  })
+  const main = join(APPS, 'devcluster', 'src', 'main.ts')
+  const args = [main, '--exit', `--nodes=${nodes}`, `--load=attach=${pods}`, ...sidecars]
+  return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, MALLOC_ARENA_MAX: '1' },
+  })
+}
+
+function textOf({ stdout }: ChildProcess): () => string {
+  let text = ''
+  stdout?.setEncoding('utf8').on('data', (part: string) => {
+    text += part
+  })
+  return () => text
+}
+
+/** What each process had cost when it was last seen; resolves when the cluster's has ended. */
+async function watchCosts(cluster: ChildProcess): Promise<ReadonlyMap<Role, Cost>> {
+  const costs = new Map<Role, Cost>()
+  while (cluster.exitCode === null && cluster.signalCode === null) {
+    const pid = cluster.pid ?? 0
+    const sidecars = childrenOf(pid)
+    const pids: Readonly<Record<Role, number | undefined>> = {
+      cluster: pid,
+      attacher: sidecars.get('csi-attacher'),
+      resizer: sidecars.get('csi-resizer'),
+    }
+    for (const role of ROLES) note(role, pids[role], costs)
+    await sleep(SAMPLE_MS)
+  }
+  return costs
+}
+
+function note(role: Role, pid: number | undefined, costs: Map<Role, Cost>): void {
+  const cost = pid === undefined ? undefined : unlessGone(() => costOf(pid))
+  if (cost !== undefined && Number.isFinite(cost.peak)) costs.set(role, cost)
+}
+
+/** The process's children by the names of their programs. */
+function childrenOf(pid: number): ReadonlyMap<string, number> {
+  const pids = unlessGone(() => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')) ?? ''
+  const names = new Map<string, number>()
+  for (const child of pids.split(' ').filter((each) => each !== '')) {
+    const command = unlessGone(() => readFileSync(`/proc/${child}/cmdline`, 'utf8').split('\0')[0])
+    if (command !== undefined) names.set(basename(command), Number(child))
+  }
+  return names
+}
+
+/** What the kernel knows of a process; undefined once there is none. */
+function unlessGone<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+function figure(text: string, pattern: RegExp): number {
+  return Number(pattern.exec(text)?.[1] ?? Number.NaN)
+}
+
+if (import.meta.main) {
+  const [pods, nodes] = process.argv.slice(2).map(Number)
+  await benchDevcluster(pods, nodes)
+}

@@ -1,0 +1,67 @@
+import { type KubeObject, type Resource, resourcePath } from '@csi-sidecars/kube-types'
+import { eventually } from '../../e2e/harness/waiting.ts'
+import type { Ground } from './ground.ts'
+
+/** As many writes as etcd takes in one transaction. */
+const BATCH = 128
+
+export interface Original {
+  readonly resource: Resource<KubeObject>
+  readonly name: string
+  readonly namespace?: string
+}
+
+export interface Copies {
+  /** Made through the API, so that the copies have all that a server adds. */
+  readonly originals: readonly Original[]
+  readonly count: number
+  /** The key or the text of an original as it is for the copy with this number. */
+  readonly rename: (text: string, number: number) => string
+}
+
+/**
+ * Many objects like those that are there, written into the server's store: it would take minutes to ask for them one
+ * by one. What named each other by uid does so in each set of copies.
+ */
+export async function makeCopies({ api, cluster }: Ground, { originals, count, rename }: Copies): Promise<void> {
+  const read = originals.map(async ({ resource, name, namespace }) => {
+    const { metadata, ...rest } = await api.get<KubeObject>(resource, { name, namespace })
+    const { resourceVersion: _, ...kept } = { ...metadata }
+    const key = ['/registry', resource.plural, ...(namespace === undefined ? [] : [namespace]), name].join('/')
+    return { key, text: JSON.stringify({ ...rest, metadata: kept }), uid: kept.uid ?? '' }
+  })
+  const templates = await Promise.all(read)
+  const puts = Array.from({ length: count }, (_, number) => {
+    const copy = (text: string): string =>
+      templates.reduce((result, { uid }) => result.replaceAll(uid, numbered(uid, number)), rename(text, number))
+    return templates.map(({ key, text }) => ({ key: copy(key), value: copy(text) }))
+  }).flat()
+  for (let from = 0; from < puts.length; from += BATCH) await write(cluster.etcdUrl, puts.slice(from, from + BATCH))
+}
+
+/** Waits until the server knows as many as there must be. */
+export async function mustHold({ api }: Ground, resource: Resource<unknown>, count: number): Promise<void> {
+  const look = async (): Promise<boolean> => {
+    const path = `${resourcePath(resource, {})}?limit=1`
+    const page = await api.call<Page>('GET', path)
+    return page.items.length + (page.metadata.remainingItemCount ?? 0) === count
+  }
+  await eventually(`${count} ${resource.plural}`, look, { within: 60_000, every: 200 })
+}
+
+interface Page {
+  readonly items: readonly unknown[]
+  readonly metadata: { readonly remainingItemCount?: number }
+}
+
+/** The uid with its first digits replaced. */
+function numbered(uid: string, number: number): string {
+  return number.toString(16).padStart(8, '0') + uid.slice(8)
+}
+
+async function write(etcdUrl: string, puts: readonly { readonly key: string; readonly value: string }[]) {
+  const base64 = (text: string): string => Buffer.from(text).toString('base64')
+  const success = puts.map(({ key, value }) => ({ requestPut: { key: base64(key), value: base64(value) } }))
+  const answer = await fetch(`${etcdUrl}/v3/kv/txn`, { method: 'POST', body: JSON.stringify({ success }) })
+  if (!answer.ok) throw new Error(`etcd refused objects: ${answer.status} ${await answer.text()}`)
+}

@@ -1,0 +1,137 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type KubeObject, NAMESPACES, type Resource, resourcePath } from '@csi-sidecars/kube-types'
+import type { Api } from '../../e2e/harness/api.ts'
+import { type ControlPlane, startControlPlane } from '../../e2e/harness/control-plane.ts'
+import { Driver } from '../../e2e/harness/driver.ts'
+import { temporaryFolder } from '../../e2e/harness/processes.ts'
+import { grant } from '../../e2e/harness/roles.ts'
+import type { App } from '../../e2e/harness/subject.ts'
+import { AUDIT_POLICY } from './audit.ts'
+import { Observer } from './observer.ts'
+import type { Side } from './side.ts'
+import { Subject, type SubjectOptions } from './subject.ts'
+
+/** Requests at a time when objects are made or removed: what saturates the server on two cores. */
+const HANDS = 16
+const GI = 1024n ** 3n
+
+export interface GroundOptions {
+  /** Where etcd and kube-apiserver are. */
+  readonly binaries: string
+  readonly executables: Readonly<Record<Side, Readonly<Record<App, string>>>>
+  /** For the logs of everything that runs. */
+  readonly logs: string
+  /** When given, ours run as bundles under Node, and leave a CPU profile there. */
+  readonly profiles?: string
+}
+
+/** An API server for one scene, and what runs against it. */
+export class Ground implements AsyncDisposable {
+  readonly cluster: ControlPlane
+  readonly #folder = temporaryFolder('bench')
+  readonly #options: GroundOptions
+  readonly #drivers: Driver[] = []
+  readonly #subjects: Subject[] = []
+  #count = 0
+
+  private constructor(cluster: ControlPlane, options: GroundOptions) {
+    this.cluster = cluster
+    this.#options = options
+  }
+
+  static async open(options: GroundOptions): Promise<Ground> {
+    const { binaries, logs } = options
+    mkdirSync(logs, { recursive: true })
+    const policy = join(temporaryFolder('audit'), 'policy.json')
+    writeFileSync(policy, JSON.stringify(AUDIT_POLICY))
+    const cluster = await startControlPlane({
+      binaries,
+      logs,
+      // The last of a kind counts. A log that is rotated would be read in part.
+      apiServerArgs: [`--audit-policy-file=${policy}`, '--audit-log-maxsize=4000', '--delete-collection-workers=8'],
+    })
+    const ground = new Ground(cluster, options)
+    try {
+      await grant(cluster.api)
+    } catch (error) {
+      await ground[Symbol.asyncDispose]()
+      throw error
+    }
+    return ground
+  }
+
+  get api(): Api {
+    return this.cluster.api
+  }
+
+  /** A driver that does at once all that is asked for. Two of one name are two replicas of one driver. */
+  async driver(name: string): Promise<Driver> {
+    this.#count += 1
+    const socket = join(this.#folder, `csi-${this.#count}.sock`)
+    const driver = new Driver({ socket, name, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    driver.on('ControllerExpandVolume', { reply: { capacityBytes: 2n * GI, nodeExpansionRequired: false } })
+    this.#drivers.push(driver)
+    await driver.start()
+    return driver
+  }
+
+  /** Starts an executable; does not wait for anything. */
+  async start(options: SubjectOptions): Promise<Subject> {
+    this.#count += 1
+    const { executables, logs, profiles } = this.#options
+    const subject = await Subject.start(options, {
+      cluster: this.cluster,
+      folder: this.#folder,
+      executable: executables[options.side][options.app],
+      log: join(logs, `${this.#count}-${options.app}-${options.side}.log`),
+      ...(profiles === undefined || options.side === 'original' ? {} : { profiles }),
+    })
+    this.#subjects.push(subject)
+    return subject
+  }
+
+  observe<T extends KubeObject>(resource: Resource<T>): Promise<Observer<T>> {
+    return Observer.open(this.cluster, resource)
+  }
+
+  /** `make` for each number below `count`, a few at a time. */
+  async each(count: number, make: (index: number) => Promise<unknown>): Promise<void> {
+    let next = 0
+    const hand = async (): Promise<void> => {
+      while (next < count) {
+        const index = next
+        next += 1
+        await make(index)
+      }
+    }
+    await Promise.all(Array.from({ length: HANDS }, hand))
+  }
+
+  /** Removes all objects of these kinds, whatever finalizers they have. For when no sidecar looks. */
+  async clear(...resources: readonly Resource<KubeObject>[]): Promise<void> {
+    for (const resource of resources) {
+      const left = await this.api.list(resource)
+      const held = left.filter(({ metadata }) => (metadata?.finalizers ?? []).length > 0)
+      await this.each(held.length, async (index) => {
+        const { name = '', namespace } = held[index]?.metadata ?? {}
+        await this.api.merge(resource, { name, namespace }, { metadata: { finalizers: null } })
+      })
+      const namespaces = resource.namespaced ? new Set(left.map(({ metadata }) => metadata?.namespace)) : [undefined]
+      const options = { gracePeriodSeconds: 0, propagationPolicy: 'Background' }
+      for (const namespace of namespaces) {
+        await this.api.call('DELETE', resourcePath(resource, { namespace }), { body: options })
+      }
+    }
+  }
+
+  async namespace(name: string): Promise<void> {
+    await this.api.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#subjects.map((subject) => subject.kill()))
+    for (const driver of this.#drivers) driver.kill()
+    await this.cluster.stop()
+  }
+}

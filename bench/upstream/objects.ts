@@ -1,0 +1,83 @@
+import {
+  CSI_NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  STORAGE_CLASSES,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+import { attachment, claim, csiNode, storageClass, volume } from '../../e2e/harness/objects.ts'
+import type { Ground } from './ground.ts'
+
+/** Objects as a cluster has them, made through the API as any client makes them. */
+
+const NODE_ID = 'csi.alpha.kubernetes.io/node-id'
+
+/** The name with which the attacher marks what it is responsible for. */
+export function finalizerOf(driver: string): string {
+  return `external-attacher/${driver.replace(/[^A-Za-z0-9-]/gu, '-')}`
+}
+
+/** Each driver has nodes of its own, so that scenes and rounds do not meet. */
+export function nodeOf(driver: string, index = 0): string {
+  return `${driver}-${index}`
+}
+
+export function nodes(ground: Ground, driver: string, count = 1): Promise<void> {
+  return ground.each(count, (index) => {
+    const name = nodeOf(driver, index)
+    return ground.api.create(CSI_NODES, csiNode(name, { [driver]: `${name}-id` }))
+  })
+}
+
+/** Volumes `<prefix>-<number>` that nobody uses. */
+export function volumes(ground: Ground, driver: string, { count, prefix }: Many): Promise<void> {
+  return ground.each(count, (index) => ground.api.create(PERSISTENT_VOLUMES, volume(`${prefix}-${index}`, driver)))
+}
+
+export interface Many {
+  readonly count: number
+  readonly prefix: string
+}
+
+/** Asks for one attachment of the volume with the same name. */
+export async function attach(ground: Ground, driver: string, { name, node }: { name: string; node: string }) {
+  await ground.api.create(VOLUME_ATTACHMENTS, attachment(name, driver, { pv: name, node }))
+}
+
+/** An attachment that was done some time ago, to the volume with the same name. */
+export async function attached(ground: Ground, driver: string, { name, node }: { name: string; node: string }) {
+  const metadata = { finalizers: [finalizerOf(driver)], annotations: { [NODE_ID]: `${node}-id` } }
+  await ground.api.create(VOLUME_ATTACHMENTS, attachment(name, driver, { pv: name, node, metadata }))
+  const status = { attached: true, attachmentMetadata: { devicePath: '/dev/disk/by-id/x' } }
+  await ground.api.merge(VOLUME_ATTACHMENTS, { name, subresource: 'status' }, { status })
+}
+
+export function classOf(driver: string): string {
+  return `class-${driver.replaceAll('.', '-')}`
+}
+
+/** A class whose claims may grow. */
+export async function growing(ground: Ground, driver: string): Promise<void> {
+  await ground.api.create(STORAGE_CLASSES, storageClass(classOf(driver), driver))
+}
+
+/** A claim of 1 GiB and its volume, bound, both of this name. */
+export async function bound(ground: Ground, driver: string, { name, pv = {} }: { name: string; pv?: object }) {
+  const { api } = ground
+  const storageClassName = classOf(driver)
+  const made = await api.create(
+    PERSISTENT_VOLUME_CLAIMS,
+    claim('default', name, { storageClassName, volumeName: name }),
+  )
+  const uid = made.metadata?.uid
+  const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'default', name, uid }
+  await api.create(PERSISTENT_VOLUMES, volume(name, driver, { storageClassName, claimRef, ...pv }))
+  const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } }
+  await api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name, subresource: 'status' }, { status })
+}
+
+/** Asks for 2 GiB. */
+export async function raise(ground: Ground, name: string): Promise<void> {
+  const body = { spec: { resources: { requests: { storage: '2Gi' } } } }
+  await ground.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name }, body)
+}

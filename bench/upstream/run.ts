@@ -1,0 +1,136 @@
+import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { temporaryFolder } from '../../e2e/harness/processes.ts'
+import type { App } from '../../e2e/harness/subject.ts'
+import { errorText } from '../../e2e/harness/world.ts'
+import { build, cacheFolder, controlPlaneBinaries, hasGo, originals } from '../../e2e/tools/binaries.ts'
+import { conditionsOf } from './conditions.ts'
+import { Figures } from './figures.ts'
+import { Ground } from './ground.ts'
+import { type Outcome, report, section, writeResults } from './results.ts'
+import type { Bench, Scene } from './scene.ts'
+import { attachStorm, attachStormDefaults } from './scenes/attach-storm.ts'
+import { driverRestart } from './scenes/driver-restart.ts'
+import { failover } from './scenes/failover.ts'
+import { idle } from './scenes/idle.ts'
+import { loaded } from './scenes/loaded.ts'
+import { resizeStorm, resizeStormDefaults } from './scenes/resize-storm.ts'
+import { starvation } from './scenes/starvation.ts'
+import type { Side } from './side.ts'
+
+export const SCENES: readonly Scene[] = [
+  idle,
+  loaded,
+  attachStorm,
+  attachStormDefaults,
+  starvation,
+  resizeStorm,
+  resizeStormDefaults,
+  failover,
+  driverRestart,
+]
+
+export interface RunOptions {
+  readonly root: string
+  /** Names of scenes; all of them when there is none. */
+  readonly only: readonly string[]
+  readonly rounds: number
+  /** 0.1 for a rehearsal with a tenth of the objects. */
+  readonly scale: number
+  /** Where ours leave CPU profiles. They run as bundles then, so the figures are not to be kept. */
+  readonly profiles: string | undefined
+  readonly say: (line: string) => void
+}
+
+type Executables = Readonly<Record<Side, Readonly<Record<App, string>>>>
+
+/** Runs the scenes one after another and resolves with the exit code. A whole run renews bench/RESULTS.md. */
+export async function benchAgainstUpstream(options: RunOptions): Promise<number> {
+  const { root, only, rounds, scale, profiles, say } = options
+  const scenes = SCENES.filter(({ name }) => only.length === 0 || only.includes(name))
+  const ground = prepare(options)
+  if ('remedy' in ground) {
+    say(ground.remedy)
+    return 2
+  }
+  const { binaries, executables } = ground
+  const conditions = conditionsOf(binaries, ground.measured)
+  say(`${conditions.machine}; ${conditions.versions}; load ${conditions.loadBefore}`)
+  const logs = join(root, '.cache', 'bench')
+  rmSync(logs, { recursive: true, force: true })
+  const outcomes: Outcome[] = []
+  for (const scene of scenes) {
+    const bench: Omit<Bench, 'figures'> = {
+      rounds,
+      say,
+      sized: (count) => Math.max(2, Math.round(count * scale)),
+      ground: () =>
+        Ground.open({
+          binaries,
+          executables,
+          logs: join(logs, scene.name),
+          ...(profiles === undefined ? {} : { profiles }),
+        }),
+    }
+    const outcome = await play(scene, bench)
+    outcomes.push(outcome)
+    say(`${section(outcome)}\n\n(${outcome.seconds.toFixed(0)} s)\n`)
+  }
+  const whole = only.length === 0 && scale === 1 && profiles === undefined
+  if (whole) writeResults(join(root, 'bench', 'RESULTS.md'), report(outcomes, conditions, rounds))
+  const failed = outcomes.filter(({ failure }) => failure !== undefined)
+  say(`${outcomes.length - failed.length} scenes measured, ${failed.length} failed; logs in ${logs}`)
+  return failed.length === 0 ? 0 : 1
+}
+
+async function play(scene: Scene, bench: Omit<Bench, 'figures'>): Promise<Outcome> {
+  bench.say(`${scene.name}: ${scene.title}`)
+  const figures = new Figures()
+  const started = performance.now()
+  let failure: string | undefined
+  try {
+    await scene.run({ ...bench, figures })
+  } catch (error) {
+    failure = errorText(error).split('\n')[0]
+    bench.say(errorText(error))
+  }
+  return { scene, rows: figures.rows, seconds: (performance.now() - started) / 1000, failure }
+}
+
+/** Finds or builds all executables, and copies those that are measured: a build made meanwhile changes nothing. */
+function prepare({
+  root,
+  profiles,
+}: RunOptions): { binaries: string; executables: Executables; measured: Executables } | { remedy: string } {
+  const assets = controlPlaneBinaries(root)
+  if ('remedy' in assets) return assets
+  if (hasGo()) for (const name of ['csi-attacher', 'csi-resizer']) build(root, name)
+  const dist = (app: App): string => join(root, 'apps', app, 'dist', `csi-${app}`)
+  const found: Executables = {
+    ours: { attacher: dist('attacher'), resizer: dist('resizer') },
+    original: originals(root),
+  }
+  const needed = Object.values(found).flatMap((apps) => Object.values(apps))
+  const missing = needed.find((file) => !existsSync(file))
+  if (missing !== undefined) {
+    const inCache = missing.startsWith(cacheFolder(root))
+    return { remedy: `${missing} is missing: ${inCache ? 'install Go 1.26 (https://go.dev/dl)' : 'npm run build'}` }
+  }
+  const folder = temporaryFolder('executables')
+  const copy = (side: Side, app: App): string => {
+    const to = join(folder, side, basename(found[side][app]))
+    mkdirSync(join(folder, side), { recursive: true })
+    copyFileSync(found[side][app], to)
+    return to
+  }
+  const copies = (side: Side): Record<App, string> => ({
+    attacher: copy(side, 'attacher'),
+    resizer: copy(side, 'resizer'),
+  })
+  const measured: Executables = { ours: copies('ours'), original: copies('original') }
+  if (profiles === undefined) return { binaries: assets.folder, executables: measured, measured }
+  mkdirSync(profiles, { recursive: true })
+  // Where they are built: the profiles name them, and who reads those wants to see inside.
+  const bundles = { attacher: `${dist('attacher')}.mjs`, resizer: `${dist('resizer')}.mjs` }
+  return { binaries: assets.folder, executables: { ...measured, ours: bundles }, measured }
+}

@@ -1,0 +1,36 @@
+import type { Figures } from './figures.ts'
+import type { Ground } from './ground.ts'
+import { SIDES, type Side } from './side.ts'
+
+/** What a scene is given. */
+export interface Bench {
+  readonly rounds: number
+  readonly figures: Figures
+  readonly say: (line: string) => void
+  /** The size asked for, smaller where the whole run is to be a rehearsal. */
+  sized(count: number): number
+  /** An API server with nothing in it; what a scene leaves behind ends with it. */
+  ground(): Promise<Ground>
+}
+
+export interface Scene {
+  /** For `--only`. */
+  readonly name: string
+  readonly title: string
+  /** What a reader must know to take the figures for what they are. */
+  readonly conditions: string
+  run(bench: Bench): Promise<void>
+}
+
+/** Both sides in turn, round by round; who is first alternates, so that neither has the warm machine always. */
+export async function interleaved(
+  { rounds, say }: Pick<Bench, 'rounds' | 'say'>,
+  measure: (side: Side, round: number) => Promise<void>,
+): Promise<void> {
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const side of round % 2 === 1 ? SIDES : SIDES.toReversed()) {
+      say(`  round ${round}, ${side === 'ours' ? 'ours' : 'the original'}`)
+      await measure(side, round)
+    }
+  }
+}

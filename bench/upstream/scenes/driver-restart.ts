@@ -1,0 +1,91 @@
+import type { App } from '../../../e2e/harness/subject.ts'
+import { eventually, pause } from '../../../e2e/harness/waiting.ts'
+import type { Ground } from '../ground.ts'
+import { type Bench, interleaved, type Scene } from '../scene.ts'
+import { APPS, type Side } from '../side.ts'
+import type { Subject } from '../subject.ts'
+import { giveWork, prepareWork, warmUp, workCalls } from '../work.ts'
+
+const AWAY_MS = 3000
+/** Each round a little longer, for both sides try again at fixed times, and one of them might be the right one. */
+const AWAY_LONGER_MS = 300
+/** What the kubelet takes to start an ended container for the first time, and its back-off from then on. */
+const RESTART_MS = [1000, 10_000, 20_000, 40_000]
+
+export const driverRestart: Scene = {
+  name: 'driver-restart',
+  title: `Driver away for ${AWAY_MS / 1000} s`,
+  conditions:
+    `Work arrives while the driver is away, each round ${AWAY_LONGER_MS} ms longer; counted from its return to the ` +
+    'first call. Ours stays. The original ' +
+    `ends with its driver and is started again as the kubelet does: after ${RESTART_MS[0]} ms the first time, then ` +
+    'after 10, 20 and 40 s. Both sidecars at the same time.',
+  async run(bench) {
+    await using ground = await bench.ground()
+    await interleaved(bench, async (side, round) => {
+      await Promise.all(APPS.map((app) => restart(bench, ground, { app, side, round })))
+    })
+  },
+}
+
+async function restart(
+  { figures }: Bench,
+  ground: Ground,
+  { app, side, round }: { app: App; side: Side; round: number },
+): Promise<void> {
+  const driver = await ground.driver(`${side}-${round}.restart.example.com`)
+  await prepareWork(ground, app, driver.name)
+  await using kubelet = await Kubelet.start(() => ground.start({ side, app, driver }))
+  await warmUp(ground, kubelet.subject)
+  driver.kill()
+  const mark = workCalls(app, driver).length
+  const [, back] = await Promise.all([
+    giveWork(ground, kubelet.subject, `${app}-${driver.name}`),
+    pause(AWAY_MS + (round - 1) * AWAY_LONGER_MS).then(async () => {
+      await driver.start()
+      return Date.now()
+    }),
+  ])
+  const next = await eventually('a call', () => workCalls(app, driver)[mark], { within: 90_000, every: 5 })
+  figures.note(app, side, {
+    'return to first call (s)': (next.start - back) / 1000,
+    restarts: kubelet.restarts,
+  })
+}
+
+/** Starts a container, and again whenever it ends. */
+class Kubelet implements AsyncDisposable {
+  subject: Subject
+  restarts = 0
+  readonly #start: () => Promise<Subject>
+  readonly #stopping = new AbortController()
+  readonly #kept: Promise<void>
+
+  private constructor(subject: Subject, start: () => Promise<Subject>) {
+    this.subject = subject
+    this.#start = start
+    this.#kept = this.#keep()
+  }
+
+  static async start(start: () => Promise<Subject>): Promise<Kubelet> {
+    return new Kubelet(await start(), start)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort()
+    await this.subject.kill()
+    await this.#kept
+  }
+
+  async #keep(): Promise<void> {
+    const { signal } = this.#stopping
+    for (;;) {
+      await this.subject.sidecar.exited
+      const delay = RESTART_MS[Math.min(this.restarts, RESTART_MS.length - 1)]
+      await pause(delay, undefined, { signal }).catch(() => undefined) // only told that it is over
+      if (signal.aborted) return
+      this.restarts += 1
+      this.subject = await this.#start()
+    }
+  }
+}

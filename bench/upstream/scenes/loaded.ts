@@ -1,0 +1,117 @@
+import {
+  CSI_NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  PODS,
+  type Resource,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+import { pod } from '../../../e2e/harness/objects.ts'
+import type { App } from '../../../e2e/harness/subject.ts'
+import { pause } from '../../../e2e/harness/waiting.ts'
+import { makeCopies, mustHold } from '../copies.ts'
+import type { Ground } from '../ground.ts'
+import { attached, bound, finalizerOf, growing, nodeOf, nodes } from '../objects.ts'
+import { type Bench, interleaved, type Scene } from '../scene.ts'
+import { APPS, type Side } from '../side.ts'
+import type { Subject } from '../subject.ts'
+import { giveWork, workCalls } from '../work.ts'
+
+const DRIVER = 'loaded.example.com'
+const FOREIGN = 'other.example.com'
+const SETTLED_MS = 25_000
+const DIGESTED_MS = 10_000
+
+/** Leaders whose caches hold a large cluster and that have nothing more to do. */
+export const loaded: Scene = {
+  name: 'loaded',
+  title: 'With 20,000 objects of each kind',
+  conditions:
+    '20,000 PersistentVolumes, VolumeAttachments (half of both foreign), PersistentVolumeClaims and Pods, 2,000 ' +
+    'CSINodes. One attach and one resize wait when the sidecars start: the time to their call is the time until ' +
+    `the caches are filled and work has begun. Memory ${SETTLED_MS / 1000} s later.`,
+  async run(bench) {
+    await using ground = await bench.ground()
+    await populate(bench, ground)
+    await interleaved(bench, async (side, round) => {
+      await ground.namespace(`${side}-${round}`)
+      const subjects: Subject[] = []
+      for (const app of APPS) subjects.push(await startWithWork(bench, ground, { app, side, round }))
+      await pause(SETTLED_MS)
+      for (const subject of subjects) {
+        const { rss, anonymous, peak } = subject.cost()
+        const memory = { 'RSS settled (MiB)': rss, 'of it anonymous (MiB)': anonymous, 'RSS at its peak (MiB)': peak }
+        bench.figures.note(subject.app, side, memory)
+        await subject.stop()
+      }
+    })
+  },
+}
+
+async function populate(bench: Bench, ground: Ground): Promise<void> {
+  const [count, nodeCount] = [bench.sized(20_000), bench.sized(2000)]
+  const from = performance.now()
+  await nodes(ground, DRIVER)
+  await makeCopies(ground, {
+    originals: [{ resource: CSI_NODES, name: nodeOf(DRIVER) }],
+    count: nodeCount - 1,
+    rename: (text, number) => text.replaceAll(nodeOf(DRIVER), nodeOf(DRIVER, number + 1)),
+  })
+  for (const driver of [DRIVER, FOREIGN]) {
+    const name = `first.${driver}`
+    await makeSet(ground, driver, name)
+    await makeCopies(ground, {
+      originals: [
+        ...[PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS].map((resource) => ({ resource, name })),
+        ...[PERSISTENT_VOLUME_CLAIMS, PODS].map((resource) => ({ resource, name, namespace: 'default' })),
+      ],
+      count: count / 2 - 1,
+      rename: (text, number) =>
+        text.replaceAll(name, `set-${number}.${driver}`).replaceAll(nodeOf(DRIVER), nodeOf(DRIVER, number % nodeCount)),
+    })
+  }
+  await mustHold(ground, CSI_NODES, nodeCount)
+  const resources: readonly Resource<unknown>[] = [
+    PERSISTENT_VOLUMES,
+    VOLUME_ATTACHMENTS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+  ]
+  for (const resource of resources) {
+    await mustHold(ground, resource, count)
+    await ground.api.list(resource)
+  }
+  // The server has taken in much at once; whoever comes first must not find it busy with that.
+  await pause(DIGESTED_MS)
+  bench.say(`  ${count} objects of each kind made in ${((performance.now() - from) / 1000).toFixed(0)} s`)
+}
+
+/** A pod with a claim, its volume, and the attachment of it, as they stand in a cluster in which nothing happens. */
+async function makeSet(ground: Ground, driver: string, name: string): Promise<void> {
+  const metadata = {
+    finalizers: ['kubernetes.io/pv-protection', finalizerOf(driver)],
+    annotations: { 'pv.kubernetes.io/provisioned-by': driver },
+  }
+  await growing(ground, driver)
+  await bound(ground, driver, { name, pv: { metadata } })
+  await attached(ground, driver, { name, node: nodeOf(DRIVER) })
+  await ground.api.create(PODS, pod('default', name, [{ name: 'data', persistentVolumeClaim: { claimName: name } }]))
+}
+
+async function startWithWork(
+  { figures }: Bench,
+  ground: Ground,
+  { app, side, round }: { app: App; side: Side; round: number },
+): Promise<Subject> {
+  const driver = await ground.driver(DRIVER)
+  await giveWork(ground, { app, driver }, `${side}-${round}-${app}`)
+  // A lease of its own: those before it let go of theirs late or not at all.
+  const subject = await ground.start({ side, app, driver, leaseNamespace: `${side}-${round}` })
+  const call = await subject.until('its first call', async () => workCalls(app, driver)[0], 120_000)
+  const { cpuSeconds } = subject.cost()
+  figures.note(app, side, {
+    'exec to first call (s)': (call.start - subject.sidecar.started) / 1000,
+    'CPU until then (s)': cpuSeconds,
+  })
+  return subject
+}

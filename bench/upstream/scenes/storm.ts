@@ -1,0 +1,78 @@
+import { pause } from '../../../e2e/harness/waiting.ts'
+import type { Cost } from '../../process-cost.ts'
+import { isWork, isWrite, type NotedRequest } from '../audit.ts'
+import { type Bench, interleaved } from '../scene.ts'
+import type { Side } from '../side.ts'
+import type { Subject } from '../subject.ts'
+
+/** Both sidecars with their own names for the same flags. */
+export const OPENED = {
+  attacher: ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100'],
+  resizer: ['--kube-api-qps=1000', '--kube-api-burst=1000', '--workers=100'],
+}
+
+/** This much CPU in this long is what an idle sidecar takes. */
+const QUIET = { cpuSeconds: 0.02, ms: 1000 }
+const QUIET_WITHIN_MS = 15_000
+
+/** What the originals take for an object with their own limits, and some more. */
+export const PER_OBJECT_MS = 1500
+
+export interface Storm {
+  readonly side: Side
+  readonly round: number
+  readonly count: number
+  readonly args: readonly string[]
+  /** Before what is noted, where several storms share a table. */
+  readonly label?: string
+}
+
+/** Nothing said about limits: few objects for both sides, and many for ours, who alone can have them done in time. */
+export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>): Promise<void> {
+  const [few, many] = [bench.sized(100), bench.sized(1000)]
+  await interleaved({ ...bench, rounds: 1 }, (side) =>
+    storm({ side, round: 1, count: few, args: [], label: `${few}: ` }),
+  )
+  bench.say(`  ${many}, ours`)
+  await storm({ side: 'ours', round: 2, count: many, args: [], label: `${many}: ` })
+}
+
+export interface Phase {
+  readonly seconds: number
+  readonly cpuSeconds: number
+  readonly writes: readonly NotedRequest[]
+  readonly conflicts: number
+  readonly events: number
+}
+
+/** Does something to many objects, waits until the sidecar has followed, and says what that cost it. */
+export async function phase(subject: Subject, run: () => Promise<void>): Promise<Phase> {
+  const before = subject.cost()
+  const from = Date.now()
+  const started = performance.now()
+  await run()
+  const seconds = (performance.now() - started) / 1000
+  const after = await quiet(subject)
+  const requests = (await subject.requests()).filter(({ time }) => time >= from)
+  const writes = requests.filter(isWork)
+  return {
+    seconds,
+    cpuSeconds: after.cpuSeconds - before.cpuSeconds,
+    writes,
+    conflicts: writes.filter(({ code }) => code === 409).length,
+    events: requests.filter(({ verb, resource, code }) => isWrite(verb) && resource === 'events' && code < 300).length,
+  }
+}
+
+/** What comes after the last object is done, as events do, belongs to the cost. */
+async function quiet(subject: Subject): Promise<Cost> {
+  const end = performance.now() + QUIET_WITHIN_MS
+  let last = subject.cost()
+  while (performance.now() < end) {
+    await pause(QUIET.ms)
+    const now = subject.cost()
+    if (now.cpuSeconds - last.cpuSeconds <= QUIET.cpuSeconds) return now
+    last = now
+  }
+  return last
+}

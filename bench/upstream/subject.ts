@@ -1,0 +1,141 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Cluster, User } from '../../e2e/harness/cluster.ts'
+import type { Driver } from '../../e2e/harness/driver.ts'
+import { type Exit, freePort, stop } from '../../e2e/harness/processes.ts'
+import { Sidecar } from '../../e2e/harness/sidecar.ts'
+import type { App } from '../../e2e/harness/subject.ts'
+import { eventually, pause } from '../../e2e/harness/waiting.ts'
+import { kubeconfigOf } from '../../e2e/harness/world.ts'
+import { type Cost, costOf } from '../process-cost.ts'
+import { type NotedRequest, notedRequests } from './audit.ts'
+import type { Side } from './side.ts'
+
+export interface SubjectOptions {
+  readonly side: Side
+  readonly app: App
+  readonly driver: Driver
+  readonly args?: readonly string[]
+  /** Replicas know each other by their host names. */
+  readonly hostname?: string
+  readonly leaseNamespace?: string
+}
+
+interface Surroundings {
+  readonly cluster: Cluster
+  readonly folder: string
+  readonly executable: string
+  readonly log: string
+  readonly profiles?: string
+}
+
+/** How long a sidecar may take to end by itself before it is killed. */
+const ENDING_MS = 3000
+/** The server notes a request after it has answered, and a watch after the connection is gone. */
+const NOTED_MS = 500
+/** What the executables have built in (tools/build.mjs), for the bundle. */
+const RUNTIME_FLAGS = ['--optimize-for-size', '--no-maglev', '--no-opt', '--disable-warning=ExperimentalWarning']
+
+/** One sidecar under measurement, without anything between it and the API server. */
+export class Subject {
+  readonly side: Side
+  readonly app: App
+  readonly driver: Driver
+  readonly sidecar: Sidecar
+  readonly #user: User
+  readonly #around: Surroundings
+
+  private constructor(
+    { side, app, driver }: SubjectOptions,
+    parts: { sidecar: Sidecar; user: User },
+    at: Surroundings,
+  ) {
+    this.side = side
+    this.app = app
+    this.driver = driver
+    this.sidecar = parts.sidecar
+    this.#user = parts.user
+    this.#around = at
+  }
+
+  static async start(options: SubjectOptions, at: Surroundings): Promise<Subject> {
+    const { side, app, driver, args = [], hostname, leaseNamespace = 'default' } = options
+    const user = at.cluster.user(app)
+    const kubeconfig = join(at.folder, `${user.name}.json`)
+    writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(at.cluster.url, at.cluster.ca, { token: user.token })))
+    const port = await freePort()
+    const usual = [
+      `--kubeconfig=${kubeconfig}`,
+      `--csi-address=${driver.socket}`,
+      `--http-endpoint=127.0.0.1:${port}`,
+      '--leader-election',
+      `--leader-election-namespace=${leaseNamespace}`,
+    ]
+    const { binary, first } = program(at)
+    const sidecar = new Sidecar({
+      binary,
+      args: [...first, ...usual, ...args],
+      port,
+      // As the image sets it: one heap for all threads of the C library.
+      env: side === 'ours' ? { MALLOC_ARENA_MAX: '1' } : {},
+      ...(hostname === undefined ? {} : { hostname }),
+    })
+    return new Subject(options, { sidecar, user }, at)
+  }
+
+  cost(): Cost {
+    this.mustRun()
+    return costOf(this.sidecar.pid)
+  }
+
+  /** All its requests that are answered by now. */
+  async requests(): Promise<NotedRequest[]> {
+    await pause(NOTED_MS)
+    return notedRequests(this.#around.cluster.auditOf([this.#user]))
+  }
+
+  /** Throws with its last words when it has ended. */
+  mustRun(): void {
+    const { exit } = this.sidecar
+    if (exit !== undefined) throw this.#ended(exit)
+  }
+
+  /** Waits, and fails early when it ends meanwhile. */
+  async until<T>(what: string, look: () => Promise<T | false | undefined>, within = 30_000): Promise<T> {
+    const gone = this.sidecar.exited.then((exit) => {
+      throw this.#ended(exit)
+    })
+    const seen = eventually(`${this.side} ${this.app}: ${what}`, look, { within, every: 20 })
+    return await Promise.race([seen, gone])
+  }
+
+  /** Ends it as a rollout does, so that the lease is free and the profile is written. */
+  async stop(): Promise<void> {
+    this.mustRun()
+    this.sidecar.signal('SIGTERM')
+    const ended = await Promise.race([this.sidecar.exited, pause(ENDING_MS, undefined, { ref: false })])
+    if (ended === undefined) await this.kill()
+    this.#keepLog()
+  }
+
+  async kill(): Promise<void> {
+    await stop(this.sidecar.process)
+    this.#keepLog()
+  }
+
+  #ended({ code, signal }: Exit): Error {
+    const lastWords = this.sidecar.lines.slice(-2).join(' / ')
+    return new Error(`${this.side} ${this.app} ended with ${signal ?? `code ${code}`}: ${lastWords}`)
+  }
+
+  #keepLog(): void {
+    const { args, exit, stderr } = this.sidecar
+    writeFileSync(this.#around.log, `${args.join(' ')}\n${JSON.stringify(exit)}\n\n${stderr}`)
+  }
+}
+
+function program({ executable, profiles }: Surroundings): { binary: string; first: readonly string[] } {
+  if (profiles === undefined) return { binary: executable, first: [] }
+  const profiling = ['--cpu-prof', `--cpu-prof-dir=${profiles}`, '--cpu-prof-interval=250']
+  return { binary: process.execPath, first: [...RUNTIME_FLAGS, ...profiling, executable] }
+}

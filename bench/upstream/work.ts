@@ -1,0 +1,61 @@
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import type { Call, Driver } from '../../e2e/harness/driver.ts'
+import type { App } from '../../e2e/harness/subject.ts'
+import { pause } from '../../e2e/harness/waiting.ts'
+import type { Ground } from './ground.ts'
+import { attach, bound, growing, nodeOf, nodes, raise, volumes } from './objects.ts'
+import type { Subject } from './subject.ts'
+
+/** One piece of work that ends in one call to the driver, for scenes in which it does not matter which. */
+
+const CALL = { attacher: 'ControllerPublishVolume', resizer: 'ControllerExpandVolume' }
+/** At five requests a second, what the warming up took from a bucket of ten is back. */
+const BUCKET_FULL_MS = 2500
+
+export function workCalls(app: App, { calls }: Driver): readonly Call[] {
+  return calls.filter(({ method }) => method === CALL[app])
+}
+
+/** What a piece of work needs that is not its own. */
+export async function prepareWork(ground: Ground, app: App, driver: string): Promise<void> {
+  if (app === 'attacher') await nodes(ground, driver)
+  else await growing(ground, driver)
+}
+
+export async function giveWork(ground: Ground, { app, driver }: Pick<Subject, 'app' | 'driver'>, name: string) {
+  if (app === 'attacher') {
+    await volumes(ground, driver.name, { count: 1, prefix: name })
+    await attach(ground, driver.name, { name: `${name}-0`, node: nodeOf(driver.name) })
+  } else {
+    await bound(ground, driver.name, { name })
+    await raise(ground, name)
+  }
+}
+
+/** Resolves when it leads, its caches are full and its first piece of work is done. */
+export async function warmUp(ground: Ground, subject: Subject): Promise<void> {
+  const { app } = subject
+  const name = `${subject.driver.name}-warm-up`
+  await giveWork(ground, subject, name)
+  const isDone = async (): Promise<boolean> => {
+    if (app === 'attacher') {
+      return (await ground.api.get(VOLUME_ATTACHMENTS, { name: `${name}-0` })).status?.attached === true
+    }
+    const { status } = await ground.api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name })
+    return status?.capacity?.['storage'] === '2Gi'
+  }
+  await subject.until('the first piece of work', isDone, 60_000)
+  if (app === 'attacher') {
+    await ground.api.delete(VOLUME_ATTACHMENTS, { name: `${name}-0` })
+    const isGone = async (): Promise<boolean> =>
+      (await ground.api.find(VOLUME_ATTACHMENTS, { name: `${name}-0` })) === undefined
+    await subject.until('the end of the first piece of work', isGone)
+  }
+  await pause(BUCKET_FULL_MS)
+}
+
+/** Removes what work has left. For when no sidecar looks. */
+export async function clearWork(ground: Ground, app: App): Promise<void> {
+  if (app === 'attacher') await ground.clear(VOLUME_ATTACHMENTS, PERSISTENT_VOLUMES)
+  else await ground.clear(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES)
+}
