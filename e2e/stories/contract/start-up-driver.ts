@@ -105,9 +105,9 @@ for (const app of ['attacher', 'resizer'] as const) {
     const text = 'rpc error: code = Internal desc = broken'
     const expected =
       app === 'attacher'
-        ? `"Failed to check if the CSI Driver supports the CONTROLLER_SERVICE" err="${text}"`
-        : '"Failed to create CSI resizer"'
-    says(sidecar.lines.at(-1), expected, text)
+        ? `"Failed to check if the CSI Driver supports the CONTROLLER_SERVICE" err="${text}" driver="${t.driverName}"`
+        : `"Failed to create CSI resizer" err="failed to check if plugin supports controller service: error getting controller capabilities: ${text}"`
+    says(sidecar.lines.at(-1), expected)
   })
 
   story('ControllerGetCapabilities fails: exit 1', async (t) => {
@@ -118,7 +118,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     const text = 'rpc error: code = Internal desc = broken'
     const expected =
       app === 'attacher'
-        ? `"Failed to controller capability check" err="${text}"`
+        ? `"Failed to controller capability check" err="${text}" driver="${t.driverName}"`
         : `"Failed to create CSI resizer" err="failed to check if plugin supports controller resize: error getting controller capabilities: ${text}"`
     says(sidecar.lines.at(-1), expected)
   })
@@ -143,7 +143,9 @@ for (const app of ['attacher', 'resizer'] as const) {
           ? 'Failed to start HTTP server at specified address and metrics path'
           : 'Failed to start HTTP server'
       const line = sidecar.linesWith(`"${text}"`)[0] ?? sidecar.stderr
-      says(line, `err="listen tcp 127.0.0.1:${port}: bind: address already in use"`)
+      const context = app === 'attacher' ? ` driver="${t.driverName}"` : ''
+      const pairs = `${context} address="127.0.0.1:${port}" metricsPath="/metrics"`
+      says(line, `err="listen tcp 127.0.0.1:${port}: bind: address already in use"${pairs}`)
     } finally {
       server.close()
     }
@@ -224,6 +226,43 @@ resizer('NodeGetCapabilities fails: exit 1', async (t) => {
   const text =
     'failed to check if plugin supports node resize: error getting node capabilities: rpc error: code = Internal desc = broken'
   says(line, `"Failed to create CSI resizer" err="${text}"`)
+})
+
+for (const [what, failing, text] of [
+  [
+    'access modes',
+    1,
+    '"Failed to create CSI resizer" err="failed to check if plugin supports the SINGLE_NODE_MULTI_WRITER capability: error getting controller capabilities: rpc error: code = Internal desc = broken"',
+  ],
+  [
+    'modifications',
+    2,
+    '"Failed to create CSI modifier" err="failed to check if plugin supports controller modify: error getting controller capabilities: rpc error: code = Internal desc = broken"',
+  ],
+] as const) {
+  resizer(`ControllerGetCapabilities fails when it is asked for ${what}: exit 1`, async (t) => {
+    const driver = await t.driver()
+    const expansion = { reply: { capabilities: [{ type: { $case: 'rpc', value: { type: 9 } } }] } }
+    driver.on('ControllerGetCapabilities', (_, nth) => (nth === failing ? { code: 13, message: 'broken' } : expansion))
+    const sidecar = await t.sidecar({ driver })
+    equal((await sidecar.end()).code, 1)
+    says(sidecar.lines.at(-1), text)
+  })
+}
+
+resizer('each side asks for its capabilities with the limit of its own calls', async (t) => {
+  const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
+  const sidecar = await t.sidecar({ driver, args: ['--resize-timeout=33s', '--modify-timeout=44s'] })
+  await t.watching(sidecar, 'persistentvolumes')
+  const limits = driver.calls.map(({ method, timeoutMs }) => [method, Math.ceil(timeoutMs / 1000)])
+  equal(limits.slice(0, 6), [
+    ['Probe', 10],
+    ['GetPluginInfo', 10],
+    ['GetPluginCapabilities', 33],
+    ['ControllerGetCapabilities', 33],
+    ['ControllerGetCapabilities', 33],
+    ['ControllerGetCapabilities', 44],
+  ])
 })
 
 resizer('gates are looked at after --version', async (t) => {

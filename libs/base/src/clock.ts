@@ -35,7 +35,7 @@ function schedule(ms: number, fire: () => void): Cancel {
   const due = performance.now() + ms
   let timer: NodeJS.Timeout
   const arm = (left: number): void => {
-    timer = setTimeout(onTimer, Math.min(Math.ceil(left), LONGEST_TIMER_MS))
+    timer = setTimeout(onTimer, Math.min(Math.max(Math.ceil(left), 0), LONGEST_TIMER_MS))
   }
   const onTimer = (): void => {
     const left = due - performance.now()

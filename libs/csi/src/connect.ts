@@ -17,7 +17,8 @@ const STILL_CONNECTING_MS = 10_000
 /** A peer that accepts and then says nothing leaves grpc-js connecting for ever; after this the attempt is thrown away. */
 const ATTEMPT_MS = 5_000
 const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 1_000
+/** A look at a local socket costs little, and all work waits for what it finds. */
+const LONGEST_PAUSE_MS = 250
 
 const CHANNEL_OPTIONS: ChannelOptions = {
   // Never send a call twice, least of all to a driver that has come back as another one.

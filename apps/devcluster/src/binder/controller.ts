@@ -11,13 +11,12 @@ import type { Volume } from '../caches/volume.ts'
 import { type ControllerParts, type Life, newQueue, refOf, targetOf, work } from '../control.ts'
 import { bindVolumePatch } from '../persistent-volume/patches.ts'
 import { type ClaimToPlace, decidePlace, type NodeOption, type PlaceStep, type PlaceView } from './decide.ts'
-import type { PlacePod } from './place.ts'
+import { placePod } from './place.ts'
 
 /** The scheduler whose place this is; pods that name another are left to that. */
 export const SCHEDULER = 'default-scheduler'
 
 export interface BinderParts extends ControllerParts {
-  readonly place: PlacePod
   /** Pods that were placed a moment ago, by uid: the cache may not know it yet. */
   readonly placed: Map<string, string>
 }
@@ -139,7 +138,7 @@ async function perform(step: PlaceStep, pod: CachedPod, parts: BinderParts, sign
       return
     }
     case 'bind':
-      await parts.place(pod, step.node, signal)
+      await placePod(client, pod, step.node, signal)
       placed.set(pod.uid, step.node)
       return recorder.event(target, 'Normal', 'Scheduled', `Successfully assigned ${pod.key} to ${step.node}`)
     case 'tell':

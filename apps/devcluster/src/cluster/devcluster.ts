@@ -14,7 +14,6 @@ import { createKubeClient, loadClusterConfig, type OwnedKubeClient } from '@csi-
 import type { Logger } from '@csi-sidecars/telemetry'
 import { runAttachDetachController } from '../attach-detach/controller.ts'
 import { runBinder, SCHEDULER } from '../binder/controller.ts'
-import { type PlacePod, placeByBinding, placeDirectly } from '../binder/place.ts'
 import { type Caches, cachesSynced, createCaches, runCaches } from '../caches/caches.ts'
 import type { CallSource } from '../calls/seen.ts'
 import { callsOf, tapped } from '../calls/sources.ts'
@@ -98,8 +97,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const caches = createCaches({ client, clock, log })
   await followApi(caches, stack, signal)
   const parts = { client, caches, clock, log }
-  const place = api === undefined ? placeByBinding(client) : placeDirectly(api, clock)
-  const controllers = startControllers({ ...parts, driver, place }, { ...options, nodeNames }, onTrouble)
+  const controllers = startControllers({ ...parts, driver }, { ...options, nodeNames }, onTrouble)
   stack.defer(() => controllers.stopAll())
   const sidecars = await startSidecars({ ...options, address, kubeconfig }, stack)
   const started = stack.move()
@@ -170,7 +168,7 @@ async function followApi(caches: Caches, stack: AsyncDisposableStack, signal: Ab
 
 type PlacedOptions = DevclusterOptions & { readonly nodeNames: readonly string[] }
 
-type AllParts = ControllerParts & { readonly driver: Driver; readonly place: PlacePod }
+type AllParts = ControllerParts & { readonly driver: Driver }
 
 function startControllers(
   parts: Omit<AllParts, 'recorder'>,

@@ -18,7 +18,7 @@ export interface Kind {
   readonly returnsDeleted: boolean
   /** Where its generation begins, which counts changes of the spec; undefined for kinds that have none. */
   readonly firstGeneration: number | undefined
-  /** Only POST: the answer is computed, nothing is kept. */
+  /** Only POST: something is asked or done, and nothing is kept. */
   readonly reviewOnly: boolean
 }
 
@@ -72,6 +72,8 @@ export const PERSISTENT_VOLUME = kind('v1', 'persistentvolumes', 'PersistentVolu
   shortNames: ['pv'],
   subresources: STATUS,
 })
+/** What places a pod on a node. */
+export const BINDING = kind('v1', 'bindings', 'Binding', { ...ns, reviewOnly: true })
 export const SECRET = kind('v1', 'secrets', 'Secret', ns)
 export const CONFIG_MAP = kind('v1', 'configmaps', 'ConfigMap', { ...ns, shortNames: ['cm'] })
 export const SERVICE_ACCOUNT = kind('v1', 'serviceaccounts', 'ServiceAccount', {
@@ -112,6 +114,7 @@ const SUBJECT_ACCESS_REVIEW = kind('authorization.k8s.io/v1', 'subjectaccessrevi
 })
 
 export const KINDS: readonly Kind[] = [
+  BINDING,
   CONFIG_MAP,
   EVENT,
   NAMESPACE,

@@ -1,14 +1,15 @@
 import { badRequest, methodNotAllowed } from './api-failure.ts'
 import type { Authentication } from './authentication.ts'
+import { bind } from './binding.ts'
 import { create } from './creation.ts'
 import { bodyOf, objectIn } from './decode.ts'
 import { remove } from './deletion.ts'
 import type { Reply } from './exchange.ts'
-import type { Kind } from './kinds.ts'
+import { BINDING, type Kind } from './kinds.ts'
 import { checkReadVersion, listPage, scopeOf } from './list-options.ts'
 import { patchOf } from './patching.ts'
 import { checkListOptions, deleteOptionsOf, writeOptionsOf } from './query-options.ts'
-import { existing, keyOf, type Registry, type Target, type Written } from './registry.ts'
+import { decoded, existing, keyOf, type Registry, type Target, type Written } from './registry.ts'
 import { objectText, type Rendering, renderList, renderObject } from './representation.ts'
 import type { ResourceRequest } from './request-info.ts'
 import { issueToken, review } from './reviews.ts'
@@ -96,11 +97,21 @@ function patch(registry: Registry, { request, query, contentType, body }: Call):
   return update(registry, target, options, patchOf(target.kind, contentType, body))
 }
 
-function reviewed(registry: Registry, authentication: Authentication, { request, contentType, body }: Call): Reply {
+function reviewed(registry: Registry, authentication: Authentication, call: Call): Reply {
+  const { request, contentType, body } = call
   const { kind, verb, name } = request
   if (verb !== 'create' || name !== undefined) throw methodNotAllowed()
+  if (kind === BINDING) return boundBy(registry, call)
   return written(kind, review(registry, authentication, kind, objectIn(kind, contentType, body)))
 }
+
+function boundBy(registry: Registry, { request, query, contentType, body }: Call): Reply {
+  const { object } = decoded(BINDING, objectIn(BINDING, contentType, body), { fieldValidation: 'Warn' })
+  bind(registry, request.namespace, object, writeOptionsOf('CreateOptions', query))
+  return { code: 201, text: JSON.stringify({ ...SUCCESS, code: 201 }) }
+}
+
+const SUCCESS = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
 
 const TOKEN_REQUEST = { name: 'TokenRequest', schema: schemaNamed('AccountTokenRequest') }
 
@@ -117,8 +128,7 @@ function removeOne(registry: Registry, { request, query, contentType, body }: Ca
   const { entry, gone } = remove(registry, target, deleteOptionsOf(query, body, contentType))
   if (kind.returnsDeleted || !gone) return { code: 200, text: objectText(kind, entry) }
   const details = { name, group: kind.group || undefined, kind: kind.plural, uid: entry.object.metadata.uid }
-  const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }
-  return { code: 200, text: JSON.stringify(status) }
+  return { code: 200, text: JSON.stringify({ ...SUCCESS, details }) }
 }
 
 function removeAll(registry: Registry, { request, query, contentType, body, rendering }: Call): Reply {

@@ -86,7 +86,7 @@ export const ACCESS_STORIES: readonly Story[] = [
         ask: `POST ${IN_DEFAULT}/configmaps`,
         body: configMap('r-one', { metadata: { name: 'r-one', labels: { set: 'r' } } }),
       },
-      asAlice(`GET ${IN_DEFAULT}/configmaps/r-one`),
+      asAlice(`GET ${IN_DEFAULT}/configmaps/r-one`, { granted: true }),
       asAlice(`GET ${CORE}/configmaps?labelSelector=set%3Dr`, { only: ['items.0.metadata.name'] }),
       asAlice(`PATCH ${IN_DEFAULT}/configmaps/r-one`, { merge: { data: { a: 'b' } } }),
       {
@@ -100,7 +100,7 @@ export const ACCESS_STORIES: readonly Story[] = [
         ask: `POST ${BINDINGS}`,
         body: { metadata: { name: 'r-writer' }, roleRef: { kind: 'Role', name: 'r-writer' }, subjects: ALICE },
       },
-      asAlice(`PATCH ${IN_DEFAULT}/configmaps/r-one`, { merge: { data: { a: 'b' } } }),
+      asAlice(`PATCH ${IN_DEFAULT}/configmaps/r-one`, { merge: { data: { a: 'b' } }, granted: true }),
       asAlice(`PATCH ${IN_DEFAULT}/configmaps/r-two`, { merge: { data: { a: 'b' } } }),
       asAlice(`GET ${IN_DEFAULT}/configmaps?watch=true&fieldSelector=metadata.name%3Dr-one&timeoutSeconds=5`, {
         frames: 1,
@@ -135,7 +135,7 @@ export const ACCESS_STORIES: readonly Story[] = [
         { kind: 'User', name: 'alice' },
         { kind: 'ServiceAccount', name: 'a', namespace: 'default' },
       ]),
-      asAlice(`PATCH ${STORAGE}/volumeattachments/x/status`, { merge: {} }),
+      asAlice(`PATCH ${STORAGE}/volumeattachments/x/status`, { merge: {}, granted: true }),
       asAlice(`PATCH ${STORAGE}/volumeattachments/x`, { merge: {} }),
       may('system:serviceaccount:default:a', {
         verb: 'patch',

@@ -30,6 +30,14 @@ const secret = (name: string, rest: Fields = {}): Step => ({
   body: { metadata: { name }, ...rest },
 })
 
+const BINDINGS = `${IN_DEFAULT}/bindings`
+const binding = (name: string, node: string, uid?: string) => ({
+  apiVersion: 'v1',
+  kind: 'Binding',
+  metadata: { name, ...(uid === undefined ? {} : { uid }) },
+  target: { apiVersion: 'v1', kind: 'Node', name: node },
+})
+
 export const CORE_STORIES: readonly Story[] = [
   {
     name: 'pods',
@@ -74,6 +82,12 @@ export const CORE_STORIES: readonly Story[] = [
       },
       { ask: `PATCH ${PODS}/p-a`, merge: { spec: { nodeName: 'node-2' } }, only: ['code', 'reason'] },
       { ask: `PATCH ${PODS}/p-a/status`, merge: { status: { phase: 'Running' }, spec: { nodeName: 'node-2' } } },
+      { ask: `POST ${BINDINGS}`, body: binding('p-z', 'node-1') },
+      { ask: `POST ${BINDINGS}`, body: binding('p-b', 'node-2') },
+      { ask: `POST ${BINDINGS}`, body: binding('p-a', 'node-1', 'another') },
+      { ask: `POST ${BINDINGS}`, body: binding('p-a', 'node-2') },
+      { ask: `GET ${PODS}/p-a`, only: ['metadata.generation', 'spec.nodeName', 'status.conditions'] },
+      { ask: `GET ${BINDINGS}` },
       { ask: `GET ${PODS}?fieldSelector=spec.nodeName%3Dnode-1`, only: ['items.0.metadata.name', 'items.1'] },
       { ask: `GET ${PODS}?fieldSelector=status.phase%21%3DRunning`, only: ['items.0.metadata.name', 'items.1'] },
       {

@@ -1,5 +1,6 @@
 import { Agent, request as askHttp, type IncomingMessage } from 'node:http'
 import { request as askHttps, Agent as SecureAgent } from 'node:https'
+import { systemClock } from '@csi-sidecars/base'
 import { normalised } from './normalise.ts'
 import type { Answer, Step, Story, Told } from './story.ts'
 
@@ -34,6 +35,9 @@ const BODY_TYPES = {
   json: 'application/json-patch+json',
 } as const
 
+const GRANT_TRIES = 50
+const GRANT_PAUSE_MS = 100
+
 class Teller {
   readonly #server: Server
   readonly #kept = new Map<string, unknown>()
@@ -45,7 +49,12 @@ class Teller {
 
   async tell(step: Step): Promise<Answer> {
     const [method = 'GET', path = '/'] = this.#filled(step.ask).split(' ')
-    const answer = await ask(this.#server, { ...step, method, path, ...this.#bodyOf(step) })
+    const question = { ...step, method, path, ...this.#bodyOf(step) }
+    let answer = await ask(this.#server, question)
+    for (let tries = 0; step.granted && answer.code === 403 && tries < GRANT_TRIES; tries += 1) {
+      await systemClock.sleep(GRANT_PAUSE_MS)
+      answer = await ask(this.#server, question)
+    }
     if (step.keep !== undefined) this.#kept.set(step.keep, answer.body)
     const name: unknown = Reflect.get(Object(Reflect.get(Object(answer.body), 'metadata')), 'name')
     if (answer.code === 201 && method === 'POST' && typeof name === 'string') {

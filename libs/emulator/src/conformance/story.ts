@@ -13,6 +13,8 @@ export interface Step {
   readonly accept?: string
   /** Whose token: the administrator's, a user's without any right, a wrong one, or none. */
   readonly as?: 'alice' | 'nobody' | 'anonymous'
+  /** The right to do it was given a moment ago; a real server may need another one to hear of it. */
+  readonly granted?: boolean
   /** The name under which later steps find the answer: `@name.metadata.uid` in any text. */
   readonly keep?: string
   /** Of a watch: so many frames are read, then it is left. */

@@ -1,5 +1,7 @@
 /** The rest of the core group. The notation is that of schema.ts. */
 export const CORE_OTHER = `
+Binding
+  metadata:1 ObjectMeta, target:2! ObjectReference
 ConfigMap
   binaryData:3 {bytes}, data:2 {string}, immutable:4? bool, metadata:1 ObjectMeta
 Event
