@@ -24,7 +24,12 @@ export function bind(
   }
   const present = textAt(pod, 'spec', 'nodeName') ?? ''
   if (present !== '') throw refused(`pod ${name} is already assigned to node "${present}"`)
-  const scheduled = { type: SCHEDULED, status: 'True', lastProbeTime: null, lastTransitionTime: timestamp(registry.clock) }
+  const scheduled = {
+    type: SCHEDULED,
+    status: 'True',
+    lastProbeTime: null,
+    lastTransitionTime: timestamp(registry.clock),
+  }
   const others = listAt(pod, 'status', 'conditions').filter((each) => textAt(each, 'type') !== SCHEDULED)
   const status = { ...objectAt(pod, 'status'), conditions: [...others, scheduled] }
   commit(registry, target, { ...pod, spec: { ...objectAt(pod, 'spec'), nodeName }, status }, options)
