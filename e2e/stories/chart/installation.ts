@@ -1,5 +1,4 @@
-import type { ChildProcess } from 'node:child_process'
-import { createWriteStream, existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import {
   CLUSTER_ROLE_BINDINGS,
@@ -12,9 +11,10 @@ import {
 } from '@csi-sidecars/kube-types'
 import { helmPath } from '../../../charts/tests/helm.ts'
 import { commandsIn } from '../../../tools/docs/commands.ts'
+import { startControllerManager } from '../../harness/controller-manager.ts'
 import type { Driver } from '../../harness/driver.ts'
 import { csiNode, storageClass } from '../../harness/objects.ts'
-import { exitOf, freePort, start, stop } from '../../harness/processes.ts'
+import { exitOf, start, stop } from '../../harness/processes.ts'
 import { type StoryOptions, storiesOf } from '../../harness/story.ts'
 import { eventually } from '../../harness/waiting.ts'
 import type { World } from '../../harness/world.ts'
@@ -59,7 +59,8 @@ export async function ground(t: World): Promise<Ground> {
   await t.create(CSI_NODES, csiNode(t.name('node'), { [t.driverName]: t.name('node-id') }))
   await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
   const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)
-  const manager = await startManager(t, kubeconfig)
+  const controllers = ['deployment-controller', 'replicaset-controller']
+  const manager = await startControllerManager({ kubeconfig, folder: t.folder, controllers })
   const programs = {
     [OURS.attacher]: t.executable('attacher'),
     [OURS.resizer]: t.executable('resizer'),
@@ -79,22 +80,6 @@ export async function ground(t: World): Promise<Ground> {
       await kubelet[Symbol.asyncDispose]()
     },
   }
-}
-
-async function startManager(t: World, kubeconfig: string): Promise<ChildProcess> {
-  const binary = join(cacheFolder(root), 'kube-controller-manager')
-  if (!existsSync(binary)) throw new Error(`${binary} is missing: KUBEBUILDER_ASSETS has none; Go builds it`)
-  const args = [
-    `--kubeconfig=${kubeconfig}`,
-    '--controllers=deployment-controller,replicaset-controller',
-    '--leader-elect=false',
-    '--bind-address=127.0.0.1',
-    `--secure-port=${await freePort()}`,
-    `--cert-dir=${join(t.folder, 'certs')}`,
-  ]
-  const child = start(binary, args, { stdio: ['ignore', 'ignore', 'pipe'] })
-  child.stderr?.pipe(createWriteStream(join(t.folder, 'kube-controller-manager.log')))
-  return child
 }
 
 function pathWithTools(): string {

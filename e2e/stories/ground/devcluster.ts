@@ -1,10 +1,11 @@
-import { createWriteStream, existsSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Cluster } from '../../harness/cluster.ts'
-import { freePort, start, stop } from '../../harness/processes.ts'
+import { startControllerManager } from '../../harness/controller-manager.ts'
+import { stop } from '../../harness/processes.ts'
 import { check, type Ground } from '../../harness/story.ts'
 import { kubeconfigOf } from '../../harness/world.ts'
-import { cacheFolder, originals } from '../../tools/binaries.ts'
+import { originals } from '../../tools/binaries.ts'
 import { play, sidecarArgs } from './devcluster-process.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -60,7 +61,8 @@ for (const [who, binaries, tell] of BINARIES) {
       const { cluster, folder } = ground
 
       const kubeconfig = adminConfig(cluster, folder)
-      const manager = await startControllerManager(kubeconfig, folder)
+      const args = ['--pvclaimbinder-sync-period=2s', '--v=2']
+      const manager = await startControllerManager({ kubeconfig, folder, controllers: VOLUME_CONTROLLERS, args })
       try {
         const controllers = '--controllers=provisioner,binder,volume-manager'
         await tell(folder, [...sidecarArgs(binaries(ground)), `--kubeconfig=${kubeconfig}`, controllers])
@@ -72,30 +74,10 @@ for (const [who, binaries, tell] of BINARIES) {
 }
 
 /** The parts of Kubernetes that bind, attach, expand and protect volumes. */
-async function startControllerManager(kubeconfig: string, folder: string) {
-  const binary = join(cacheFolder(root), 'kube-controller-manager')
-  if (!existsSync(binary)) throw new Error(`${binary} is missing: KUBEBUILDER_ASSETS has none; Go builds it`)
-  const controllers = [
-    'persistentvolume-binder-controller',
-    'persistentvolume-attach-detach-controller',
-    'persistentvolume-expander-controller',
-    'persistentvolume-protection-controller',
-    'persistentvolumeclaim-protection-controller',
-  ]
-  const child = start(
-    binary,
-    [
-      `--kubeconfig=${kubeconfig}`,
-      `--controllers=${controllers.join()}`,
-      '--leader-elect=false',
-      '--bind-address=127.0.0.1',
-      `--secure-port=${await freePort()}`,
-      `--cert-dir=${join(folder, 'certs')}`,
-      '--pvclaimbinder-sync-period=2s',
-      '--v=2',
-    ],
-    { stdio: ['ignore', 'ignore', 'pipe'] },
-  )
-  child.stderr?.pipe(createWriteStream(join(folder, 'kube-controller-manager.log')))
-  return child
-}
+const VOLUME_CONTROLLERS = [
+  'persistentvolume-binder-controller',
+  'persistentvolume-attach-detach-controller',
+  'persistentvolume-expander-controller',
+  'persistentvolume-protection-controller',
+  'persistentvolumeclaim-protection-controller',
+]

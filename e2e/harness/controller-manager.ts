@@ -1,0 +1,35 @@
+import type { ChildProcess } from 'node:child_process'
+import { createWriteStream, existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { cacheFolder } from '../tools/binaries.ts'
+import { freePort, start } from './processes.ts'
+
+export interface ControllerManagerOptions {
+  readonly kubeconfig: string
+  /** Where its log and its certificate go. */
+  readonly folder: string
+  readonly controllers: readonly string[]
+  readonly args?: readonly string[]
+}
+
+/** Some of the controllers of a real kube-controller-manager. */
+export async function startControllerManager(options: ControllerManagerOptions): Promise<ChildProcess> {
+  const { kubeconfig, folder, controllers, args = [] } = options
+  const binary = join(cacheFolder(resolve(import.meta.dirname, '../..')), 'kube-controller-manager')
+  if (!existsSync(binary)) throw new Error(`${binary} is missing: KUBEBUILDER_ASSETS has none; Go builds it`)
+  const child = start(
+    binary,
+    [
+      `--kubeconfig=${kubeconfig}`,
+      `--controllers=${controllers.join()}`,
+      '--leader-elect=false',
+      '--bind-address=127.0.0.1',
+      `--secure-port=${await freePort()}`,
+      `--cert-dir=${join(folder, 'certs')}`,
+      ...args,
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  child.stderr?.pipe(createWriteStream(join(folder, 'kube-controller-manager.log')))
+  return child
+}
