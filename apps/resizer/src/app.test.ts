@@ -67,6 +67,15 @@ describe('a start that fails', () => {
       1,
       ['"Failed to set feature gates" err="unrecognized feature gate: Topology"'],
     ],
+    [
+      'for modifications that have no time',
+      {},
+      ['--modify-timeout=0'],
+      1,
+      [
+        '"Failed to create CSI modifier" err="failed to check if plugin supports controller modify: error getting controller capabilities: rpc error: code = DeadlineExceeded desc = context deadline exceeded"',
+      ],
+    ],
     ['for a kubeconfig that is not there', {}, ['--kubeconfig=/nowhere'], 1, ['"Failed to create cluster config"']],
   ])('%s', async (_what, options, flags, code, lines) => {
     await begin(options)

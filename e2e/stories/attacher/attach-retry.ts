@@ -130,6 +130,34 @@ story('RetryInfo of the driver sets the next try', { only: 'ours' }, async (t) =
   ok(gap > 1800 && gap < 2700, `retried after ${gap} ms`)
 })
 
+story('a PV that comes back wakes the detach at once', { only: 'ours' }, async (t) => {
+  const at = await scene(t, SLOW_RETRY)
+  const { pv, va } = await attach(t, at)
+  await attached(t)
+  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers: null } })
+  await pause(300)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await t.api.until(VOLUME_ATTACHMENTS, { name: va }, ({ status }) => status?.detachError != null)
+  const began = Date.now()
+  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName))
+  await eventually('the end of the VA', async () => (await t.api.find(VOLUME_ATTACHMENTS, { name: va })) === undefined)
+  ok(Date.now() - began < 2000, `woken after ${Date.now() - began} ms`)
+})
+
+story('RetryInfo sets the next detach, also past --retry-interval-max', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=500ms'] })
+  const { va } = await attach(t, at)
+  await attached(t)
+  at.driver.on('ControllerUnpublishVolume', (_, nth) =>
+    nth === 0 ? { code: 8, message: 'busy', retryInfo: { seconds: 2 } } : { reply: {} },
+  )
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await eventually('the end of the VA', async () => (await t.api.find(VOLUME_ATTACHMENTS, { name: va })) === undefined)
+  const [gap = 0] = gapsOf(at.driver.callsOf('ControllerUnpublishVolume'))
+  ok(gap > 1800 && gap < 2700, `retried after ${gap} ms`)
+})
+
 story('--resync=0 never tries ahead of the backoff', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=60s', '--resync=0'] })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })

@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { CSI_NODES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import type { Call } from '../../harness/driver.ts'
-import { attachment } from '../../harness/objects.ts'
+import { attachment, csiNode } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { attach, attached, scene, volumeCalls } from './scene.ts'
@@ -79,6 +79,31 @@ story('never two calls for one single-node volume at once', { only: 'ours' }, as
   for (const suffix of ['', '-b', '-c']) await attached(t, t.name(`va${suffix}`))
   equal(mostAtOnce(volumeCalls(at.driver)), 1)
   equal(volumeCalls(at.driver).length, 3)
+})
+
+story('never two calls for one handle, whichever volumes name it', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 300 })
+  for (const suffix of suffixes(3)) await attach(t, at, { suffix, pv: { csi: { volumeHandle: t.name('shared') } } })
+  for (const suffix of suffixes(3)) await attached(t, t.name(`va${suffix}`))
+  equal(mostAtOnce(volumeCalls(at.driver)), 1)
+})
+
+story('a volume of many nodes is attached to them side by side, and one that hangs blocks no other', async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', ({ request }) =>
+    request['node_id'] === `${at.node}-id` ? 'hang' : { reply: {}, after: 500 },
+  )
+  const { pv } = await attach(t, at, { pv: { accessModes: ['ReadWriteMany'] } })
+  for (const suffix of suffixes(4)) {
+    const node = t.name(`node${suffix}`)
+    await t.create(CSI_NODES, csiNode(node, { [t.driverName]: node }))
+    await pause(100)
+    await t.create(VOLUME_ATTACHMENTS, attachment(t.name(`va${suffix}`), t.driverName, { pv, node }))
+  }
+  for (const suffix of suffixes(4)) await attached(t, t.name(`va${suffix}`))
+  ok(mostAtOnce(volumeCalls(at.driver)) >= 3)
+  equal(volumeCalls(at.driver)[0]?.end, undefined)
 })
 
 story('--max-inflight-per-node caps a node', { only: 'ours' }, async (t) => {

@@ -79,6 +79,28 @@ for (const [code, name] of [
   })
 }
 
+story('a driver that fails without words leaves a reason and no message', async (t) => {
+  const at = await modifying(t)
+  at.driver.on('ControllerModifyVolume', { code: 13, message: '' })
+  await want(t, t.name('gold'))
+  const claim = await untilClaim(t, (each) => conditionsOf(each).length === 2)
+  equal(condition(claim, 'ModifyVolumeError'), { type: 'ModifyVolumeError', status: 'True', reason: 'Internal' })
+  const sent = at.resizer.gate.writes('persistentvolumeclaims/status').map(({ bytes }) => bytes.toString())
+  ok(sent.every((body) => !body.includes('"message":""')))
+})
+
+story('RetryInfo of the driver sets the next try, also past --retry-interval-max', { only: 'ours' }, async (t) => {
+  const at = await modifying(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=500ms'] })
+  at.driver.on('ControllerModifyVolume', (_, nth) =>
+    nth === 0 ? { code: 3, message: 'cool down', retryInfo: { seconds: 2 } } : { reply: {} },
+  )
+  await want(t, t.name('gold'))
+  await modified(t, t.name('gold'))
+  const [first, second] = modifies(at)
+  const gap = (second?.start ?? 0) - (first?.end ?? 0)
+  ok(gap > 1800 && gap < 2700, `retried after ${gap} ms`)
+})
+
 story('an error that is not final pins the class until it has ended', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'] })
   at.driver.on('ControllerModifyVolume', { code: 10, message: 'busy' })

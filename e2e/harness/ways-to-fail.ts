@@ -1,0 +1,17 @@
+import { type Fault, refusal } from './gate.ts'
+
+const CHANGED =
+  'Operation cannot be fulfilled on it: the object has been modified; please apply your changes to the latest version and try again'
+
+/** How a write can fail that would be fine a moment later. */
+export const WAYS_TO_FAIL: Readonly<Record<string, Fault>> = {
+  conflict: refusal(409, 'Conflict', CHANGED),
+  busy: refusal(429, 'TooManyRequests', 'too many requests'),
+  patience: refusal(429, 'TooManyRequests', 'too many requests', 1),
+  broken: refusal(500, 'InternalError', 'Internal error occurred: etcdserver: request timed out'),
+  gateway: { kind: 'answer', code: 502, body: ['no Status at all'] },
+  leaving: refusal(503, 'ServiceUnavailable', 'apiserver is shutting down', 1),
+  late: refusal(504, 'Timeout', 'Timeout: request did not complete within the allotted timeout'),
+  cut: { kind: 'cut' },
+  unheard: { kind: 'loseAnswer' },
+}

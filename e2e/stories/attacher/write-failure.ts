@@ -1,0 +1,45 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { storiesOf } from '../../harness/story.ts'
+import { eventually } from '../../harness/waiting.ts'
+import { WAYS_TO_FAIL } from '../../harness/ways-to-fail.ts'
+import { attach, attached, scene, volumeCalls } from './scene.ts'
+
+const story = storiesOf('attacher', 'writes that fail')
+
+const ways = Object.keys(WAYS_TO_FAIL)
+
+/** Both the first write of this kind to each object and the first after its volume is attached. */
+for (const resource of ['persistentvolumes', 'volumeattachments', 'volumeattachments/status'] as const) {
+  story(`${resource}, once in every way: attached, detached and released in the end`, async (t) => {
+    const at = await scene(t, { args: ['--retry-interval-start=200ms'] })
+    const left = new Set<string>()
+    const arm = (): void => {
+      const kind = resource === 'persistentvolumes' ? 'pv' : 'va'
+      for (const way of ways) left.add(t.name(`${kind}-${way}`))
+    }
+    at.attacher.gate.rules.push((request) => {
+      const { method, name = '' } = request
+      if (method !== 'PATCH' || request.resource !== resource || !left.delete(name)) return undefined
+      return WAYS_TO_FAIL[name.slice(name.indexOf('-', t.id.length + 1) + 1)]
+    })
+    arm()
+    for (const way of ways) await attach(t, at, { suffix: `-${way}` })
+    for (const way of ways) {
+      const { status } = await attached(t, t.name(`va-${way}`))
+      equal(status, { attached: true }, way)
+    }
+    arm()
+    for (const way of ways) await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va-${way}`) })
+    for (const way of ways) await t.api.delete(PERSISTENT_VOLUMES, { name: t.name(`pv-${way}`) })
+    for (const way of ways) {
+      const gone = async (): Promise<boolean> =>
+        (await t.api.find(VOLUME_ATTACHMENTS, { name: t.name(`va-${way}`) })) === undefined &&
+        (await t.api.find(PERSISTENT_VOLUMES, { name: t.name(`pv-${way}`) })) === undefined
+      await eventually(`the end of ${way}`, gone)
+      const calls = volumeCalls(at.driver).filter(({ request }) => request['volume_id'] === t.name(`pv-${way}-handle`))
+      equal(calls.at(-1)?.method, 'ControllerUnpublishVolume', way)
+      if (t.ours) ok(calls.length <= 3, `${way}: ${calls.length} calls`)
+    }
+  })
+}
