@@ -83,7 +83,10 @@ story('a PV that has the finalizer already is not written', async (t) => {
   const { attacher, node, finalizer } = await scene(t)
   await attach(t, { node }, { pv: { metadata: { finalizers: [finalizer] } } })
   await attached(t)
-  equal(outline(t, attacher.gate.writes()), ['PATCH volumeattachments 200', 'PATCH volumeattachments/status 200'])
+  equal(outline(t, await attacher.gate.settledWrites()), [
+    'PATCH volumeattachments 200',
+    'PATCH volumeattachments/status 200',
+  ])
 })
 
 story('a VA that has finalizer and annotation already is not written before the publish', async (t) => {
@@ -91,7 +94,10 @@ story('a VA that has finalizer and annotation already is not written before the 
   const metadata = { finalizers: [finalizer], annotations: { [NODE_ID_ANNOTATION]: `${node}-id` } }
   await attach(t, { node }, { va: { metadata } })
   await attached(t)
-  equal(outline(t, attacher.gate.writes()), ['PATCH persistentvolumes 200', 'PATCH volumeattachments/status 200'])
+  equal(outline(t, await attacher.gate.settledWrites()), [
+    'PATCH persistentvolumes 200',
+    'PATCH volumeattachments/status 200',
+  ])
 })
 
 story('a wrong node id in the annotation is overwritten, and only it is', async (t) => {
@@ -122,7 +128,10 @@ story('an inline volume is published without touching any PV', async (t) => {
   }
   await t.create(VOLUME_ATTACHMENTS, attachment(va, t.driverName, { node, source: { inlineVolumeSpec } }))
   await attached(t)
-  equal(outline(t, attacher.gate.writes()), ['PATCH volumeattachments 200', 'PATCH volumeattachments/status 200'])
+  equal(outline(t, await attacher.gate.settledWrites()), [
+    'PATCH volumeattachments 200',
+    'PATCH volumeattachments/status 200',
+  ])
   equal(volumeCalls(driver)[0]?.request, {
     volume_id: 'inline-1',
     node_id: `${node}-id`,

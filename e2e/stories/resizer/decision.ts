@@ -236,6 +236,6 @@ story('labels, annotations and conditions are no reason to look', async (t) => {
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { metadata: { labels: { a: 'b' }, annotations: { c: 'd' } } })
   await patchStatus(t, t.name('pvc'), { status: { conditions: [{ type: 'Foreign', status: 'True' }] } })
   await pause(700)
-  equal(outline(t, at.resizer.gate.writes()).length, 3)
+  equal(outline(t, await at.resizer.gate.settledWrites()).length, 3)
   equal(expands(at).length, 1)
 })

@@ -186,8 +186,9 @@ story('a new size and a new class in one edit: both happen', async (t) => {
     const [expand] = at.driver.callsOf('ControllerExpandVolume')
     const [modify] = modifies(at)
     ok(Math.abs((expand?.start ?? 0) - (modify?.start ?? Infinity)) < 400, 'back to back')
+    const writes = await at.resizer.gate.settledWrites()
     ok(
-      at.resizer.gate.writes().every(({ code }) => code === 200),
+      writes.every(({ code }) => code === 200),
       'no conflicts of our own making',
     )
     equal(

@@ -286,7 +286,7 @@ story('a 409 on the last patch: read again, no event, no second call', { only: '
     (await eventsOf(t)).filter((event) => event.startsWith('Warning')),
     [],
   )
-  ok(outline(t, at.resizer.gate.writes()).includes('PATCH persistentvolumeclaims/status 409'))
+  ok(outline(t, await at.resizer.gate.settledWrites()).includes('PATCH persistentvolumeclaims/status 409'))
 })
 
 story('a secret that is no UTF-8 is not sent damaged', async (t) => {
