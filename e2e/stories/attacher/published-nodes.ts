@@ -59,6 +59,16 @@ story('listed right after start, then a period after the end of the last', async
   }
 })
 
+story('a page of eight megabytes is read', { only: 'ours' }, async (t) => {
+  const others = Array.from({ length: 40_000 }, (_, index) => [`${index}`.padEnd(200, 'x'), []] as const)
+  const list = () => page(Object.fromEntries(others))
+  const { driver, attacher, node } = await comparing(t, { list, args: ['--max-grpc-log-length=100'] })
+  await attach(t, { node })
+  await attacher.line('attached status and actual state do not match', { within: 20_000 })
+  ok(volumeCalls(driver).length > 0)
+  equal(attacher.linesWith('Failed to reconcile'), [])
+})
+
 story('pages are followed; --max-entries asks for their size', async (t) => {
   const { driver, node } = await comparing(t, { list: () => page({}), args: ['--max-entries=2', '--timeout=30s'] })
   const handle = `${t.name('pv')}-handle`
