@@ -10,7 +10,7 @@ import { runStorm } from './load/storm.ts'
 import type { Chaos, Load, Options } from './options.ts'
 import { type Page, startPage } from './page/page.ts'
 import { watchHappenings } from './story/happening.ts'
-import { exampleList } from './story/objects.ts'
+import { exampleFile } from './story/objects.ts'
 import { type Ending, play } from './story/play.ts'
 import { storyOf } from './story/story.ts'
 import type { Style } from './terminal/style.ts'
@@ -195,12 +195,12 @@ async function letStormLoose(
 async function showHow(cluster: Devcluster, page: Page, { terminal, directory }: LiveParts): Promise<void> {
   const { write, style } = terminal
   const line = (what: string, text: string): void => write(`  ${style.bold(what.padEnd(14))}${text}\n`)
-  const example = join(directory, 'app.json')
-  await writeFile(example, JSON.stringify(exampleList(), undefined, 2))
+  const example = join(directory, 'app.yaml')
+  await writeFile(example, exampleFile())
   write('\nThe cluster stays up; Ctrl-C ends it.\n\n')
   write(`  export KUBECONFIG=${cluster.kubeconfig}\n`)
   write('  kubectl get pods,pvc,pv,volumeattachments\n')
-  write(`  kubectl create --validate=false -f ${example}\n\n`)
+  write(`  kubectl create -f ${example}\n\n`)
   for (const { sidecar, address } of cluster.sidecars) {
     line(sidecar.name, `http://${address}/metrics`)
     line('', `http://${address}/readyz  /livez`)

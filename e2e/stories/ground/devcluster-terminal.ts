@@ -40,8 +40,8 @@ check(
     const pages = [...new Set(text().match(/http:\/\/127\.0\.0\.1:\d+\/\w*/g))]
     ok(text().includes(COLOUR))
     equal(await kubectl(kubeconfig, 'get', 'nodes', '--output=name'), 'node/node-1\nnode/node-2\n')
-    const [, example = ''] = /kubectl create --validate=false -f (\S+)/.exec(text()) ?? []
-    await kubectl(kubeconfig, 'create', '--validate=false', '--filename', example)
+    const [, example = ''] = /kubectl create -f (\S+)/.exec(text()) ?? []
+    await kubectl(kubeconfig, 'create', '--filename', example)
     await kubectl(kubeconfig, 'wait', '--for=condition=Ready', 'pod/mine', '--timeout=20s')
     // Each sidecar's metrics and health, and the page.
     equal(pages.length, 5, pages.join())

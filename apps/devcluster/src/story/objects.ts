@@ -41,11 +41,11 @@ export function podObject({ pod, node, claim = NAMES.claim }: PodOptions): Pod {
   }
 }
 
-/** A claim and a pod that uses it, as a file for kubectl; the binder finds the pod a node. */
-export function exampleList(): object {
-  const items = [
+/** A claim and a pod that uses it, as a file for kubectl; the binder finds the pod a node. JSON is YAML too. */
+export function exampleFile(): string {
+  const objects = [
     { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimObject('1Gi', 'mine') },
     { apiVersion: 'v1', kind: 'Pod', ...podObject({ pod: 'mine', claim: 'mine' }) },
   ]
-  return { apiVersion: 'v1', kind: 'List', items }
+  return objects.map((object) => JSON.stringify(object, undefined, 2)).join('\n---\n')
 }
