@@ -2,6 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 export { pause }
 
+/**
+ * Objects of two kinds arrive by different watches. What needs both and comes first begins with a failure, and its
+ * back-off with a longer pause: a story that makes both gives the first one so many milliseconds.
+ */
+export const WATCHES_DIFFER_MS = 150
+
 export interface Patience {
   readonly within?: number
   readonly every?: number
@@ -14,7 +20,7 @@ export interface Patience {
 export async function eventually<T>(
   what: string,
   look: () => Promise<T | false | undefined> | T | false | undefined,
-  { within = 15_000, every = 40 }: Patience = {},
+  { within = 30_000, every = 40 }: Patience = {},
 ): Promise<T> {
   const end = performance.now() + within
   let last: unknown

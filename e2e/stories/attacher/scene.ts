@@ -2,14 +2,11 @@ import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachmen
 import type { Call, Capabilities, Driver } from '../../harness/driver.ts'
 import type { WireRequest } from '../../harness/gate.ts'
 import { attachment, csiNode, volume } from '../../harness/objects.ts'
-import { type Patience, pause } from '../../harness/waiting.ts'
+import { type Patience, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
 import type { RunningSidecar, SidecarSetup, World } from '../../harness/world.ts'
 
 export const ATTACH: Capabilities['controller'] = ['PUBLISH_UNPUBLISH_VOLUME']
 export const NODE_ID_ANNOTATION = 'csi.alpha.kubernetes.io/node-id'
-
-/** Volumes and attachments arrive by different watches; an attachment that is there first begins with a failure. */
-const WATCHES_DIFFER_MS = 120
 
 export interface Scene {
   readonly driver: Driver

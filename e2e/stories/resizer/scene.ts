@@ -10,7 +10,7 @@ import {
 import type { Call, Capabilities, Driver } from '../../harness/driver.ts'
 import type { WireRequest } from '../../harness/gate.ts'
 import { claim, storageClass, type VolumeParts, volume } from '../../harness/objects.ts'
-import { eventually } from '../../harness/waiting.ts'
+import { eventually, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
 import type { RunningSidecar, SidecarSetup, World } from '../../harness/world.ts'
 
 export const GI = 1024 ** 3
@@ -91,6 +91,7 @@ export async function bound(t: World, parts: BoundParts = {}): Promise<Bound> {
     }),
   )
   await t.api.merge(PERSISTENT_VOLUMES, { name: names.pv, subresource: 'status' }, { status: { phase: 'Bound' } })
+  await pause(WATCHES_DIFFER_MS)
   const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: size }, ...parts.status }
   await patchStatus(t, names.pvc, { status })
   return names
