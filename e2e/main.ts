@@ -21,6 +21,7 @@ const { values } = parseArgs({
     binaries: { type: 'string', default: 'ours' },
     concurrency: { type: 'string', default: '4' },
     repeat: { type: 'string', default: '1' },
+    again: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
   },
 })
@@ -63,7 +64,18 @@ async function main(): Promise<number> {
     for (let round = 0; round < Number(values.repeat); round += 1) {
       const { cluster } = lane
       const concurrency = Number(values.concurrency)
-      const common = { target, binaries, executables, originals: originals(root), cluster, concurrency, say } as const
+      const { again } = values
+      const originalsHere = originals(root)
+      const common = {
+        target,
+        binaries,
+        executables,
+        originals: originalsHere,
+        cluster,
+        concurrency,
+        again,
+        say,
+      } as const
       add(total, await run({ ...common, stories, checks, reports: logs }))
     }
   }
