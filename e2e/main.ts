@@ -62,18 +62,14 @@ async function main(): Promise<number> {
     mkdirSync(logs, { recursive: true })
     await using lane = await open(target, logs)
     for (let round = 0; round < Number(values.repeat); round += 1) {
-      const { cluster } = lane
-      const concurrency = Number(values.concurrency)
-      const { again } = values
-      const originalsHere = originals(root)
       const common = {
         target,
         binaries,
         executables,
-        originals: originalsHere,
-        cluster,
-        concurrency,
-        again,
+        originals: originals(root),
+        cluster: lane.cluster,
+        concurrency: Number(values.concurrency),
+        again: values.again,
         say,
       } as const
       add(total, await run({ ...common, stories, checks, reports: logs }))
