@@ -21,7 +21,6 @@ const { values } = parseArgs({
     binaries: { type: 'string', default: 'ours' },
     concurrency: { type: 'string', default: '4' },
     repeat: { type: 'string', default: '1' },
-    again: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
   },
 })
@@ -69,7 +68,6 @@ async function main(): Promise<number> {
         originals: originals(root),
         cluster: lane.cluster,
         concurrency: Number(values.concurrency),
-        again: values.again,
         say,
       } as const
       add(total, await run({ ...common, stories, checks, reports: logs }))

@@ -18,8 +18,6 @@ export interface RunOptions {
   /** Where failing stories leave what is needed to understand them. */
   readonly reports: string
   readonly say: (line: string) => void
-  /** Tells a story that failed once more when all others are done, with the machine to itself; that counts, and is said. */
-  readonly again: boolean
 }
 
 export interface Tally {
@@ -37,8 +35,7 @@ export async function run(options: RunOptions): Promise<Tally> {
   const folder = temporaryFolder('stories')
   const fitting = options.stories.filter((story) => fits(story, options))
   const tally = { passed: 0, failed: 0 }
-  const failed: Story[] = []
-  const count = async (title: string, told: Promise<string | undefined>): Promise<boolean> => {
+  const count = async (title: string, told: Promise<string | undefined>): Promise<void> => {
     const began = performance.now()
     const failure = await told
     tally[failure === undefined ? 'passed' : 'failed'] += 1
@@ -47,12 +44,11 @@ export async function run(options: RunOptions): Promise<Tally> {
       `${failure === undefined ? 'ok  ' : 'FAIL'} ${options.target.padEnd(8)} ${seconds.padStart(6)} s  ${title}`,
     )
     if (failure !== undefined) options.say(failure)
-    return failure === undefined
   }
-  const tell = async (story: Story): Promise<void> => {
+  const tell = (story: Story): Promise<void> => {
     numbered += 1
     const id = `s${numbered}`
-    if (!(await count(story.title, tellOne(story, { ...options, id, folder: join(folder, id) })))) failed.push(story)
+    return count(story.title, tellOne(story, { ...options, id, folder: join(folder, id) }))
   }
   const together = fitting.filter(({ alone }) => alone !== true)
   const teller = async (): Promise<void> => {
@@ -62,11 +58,6 @@ export async function run(options: RunOptions): Promise<Tally> {
   for (const story of fitting.filter(({ alone }) => alone === true)) await tell(story)
   for (const check of options.checks.filter(({ target }) => target === options.target)) {
     await count(check.title, checkOne(check, { ...options, folder: join(options.reports, slug(check.title)) }))
-  }
-  for (const story of options.again ? failed.splice(0) : []) {
-    tally.failed -= 1
-    options.say(`again ${options.target}: ${story.title}`)
-    await tell(story)
   }
   return tally
 }
