@@ -1,7 +1,7 @@
 // The embedded cluster under a storm: `node bench/devcluster.ts [pods] [nodes]`, or as part of `npm run bench`.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import process from 'node:process'
@@ -9,8 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Cost, costOf } from './process-cost.ts'
 import { table } from './report.ts'
+import { copiedExecutable } from './sidecar.ts'
 
-const APPS = fileURLToPath(new URL('../apps/', import.meta.url))
+const MAIN = fileURLToPath(new URL('../apps/devcluster/src/main.ts', import.meta.url))
 const SAMPLE_MS = 250
 /** The cluster's own process, and the sidecars in the order in which it starts them. */
 const ROLES = ['cluster', 'attacher', 'resizer'] as const
@@ -44,14 +45,8 @@ export async function benchDevcluster(pods = 5000, nodes = 100): Promise<void> {
 }
 
 function startStorm(pods: number, nodes: number, directory: string): ChildProcess {
-  // A file that was just written is not in the page cache as one in use is, and would count as memory.
-  const sidecars = (['attacher', 'resizer'] as const).map((app) => {
-    const binary = join(directory, `csi-${app}`)
-    copyFileSync(join(APPS, app, 'dist', `csi-${app}`), binary)
-    return `--${app}=${binary}`
-  })
-  const main = join(APPS, 'devcluster', 'src', 'main.ts')
-  const args = [main, '--exit', `--nodes=${nodes}`, `--load=attach=${pods}`, ...sidecars]
+  const sidecars = (['attacher', 'resizer'] as const).map((app) => `--${app}=${copiedExecutable(app, directory)}`)
+  const args = [MAIN, '--exit', `--nodes=${nodes}`, `--load=attach=${pods}`, ...sidecars]
   return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, MALLOC_ARENA_MAX: '1' },

@@ -1,6 +1,7 @@
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 import { type Cluster, type RunningProcess, startCluster, startProcess } from '@csi-sidecars/testkit'
 import { costOf } from './process-cost.ts'
@@ -25,12 +26,20 @@ export interface Setup {
 /** The line with which each app says that its caches are filled and its work begins. */
 const AT_WORK = { attacher: 'Starting CSI attacher', resizer: 'Starting external resizer' }
 
+/**
+ * A copy of a built sidecar in a folder, to be measured in its place: a file that was just written is not in the page
+ * cache as one in use is, and would count as memory.
+ */
+export function copiedExecutable(app: Setup['app'], folder: string): string {
+  const copy = join(folder, `csi-${app}`)
+  copyFileSync(fileURLToPath(new URL(`../apps/${app}/dist/csi-${app}`, import.meta.url)), copy)
+  return copy
+}
+
 /** Runs a built sidecar as the leader of an emulated cluster, for as long as `body` takes. */
 export async function withSidecar({ app, args = [], objects = [] }: Setup, body: (running: Running) => Promise<void>) {
   await using cluster = await startCluster({ objects })
-  // A file that was just written is not in the page cache as one in use is, and would count as memory.
-  const binary = join(cluster.directory, `csi-${app}`)
-  copyFileSync(new URL(`../apps/${app}/dist/csi-${app}`, import.meta.url).pathname, binary)
+  const binary = copiedExecutable(app, cluster.directory)
   const started = performance.now()
   const sidecar = await startProcess({
     command: [

@@ -1,8 +1,9 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { freePort } from '@csi-sidecars/emulator'
 import type { Cluster, User } from '../../e2e/harness/cluster.ts'
 import type { Driver } from '../../e2e/harness/driver.ts'
-import { type Exit, freePort, stop } from '../../e2e/harness/processes.ts'
+import { type Exit, stop } from '../../e2e/harness/processes.ts'
 import { Sidecar } from '../../e2e/harness/sidecar.ts'
 import type { App } from '../../e2e/harness/subject.ts'
 import { eventually, pause } from '../../e2e/harness/waiting.ts'
@@ -33,8 +34,6 @@ interface Surroundings {
 const ENDING_MS = 3000
 /** The server notes a request after it has answered, and a watch after the connection is gone. */
 const NOTED_MS = 500
-/** What the executables have built in (tools/build.mjs), for the bundle. */
-const RUNTIME_FLAGS = ['--optimize-for-size', '--no-maglev', '--no-opt', '--disable-warning=ExperimentalWarning']
 
 /** One sidecar under measurement, without anything between it and the API server. */
 export class Subject {
@@ -136,6 +135,8 @@ export class Subject {
 
 function program({ executable, profiles }: Surroundings): { binary: string; first: readonly string[] } {
   if (profiles === undefined) return { binary: executable, first: [] }
+  // The bundle itself, with what its executable has built in.
+  const { execArgv } = JSON.parse(readFileSync(join(dirname(executable), 'sea.json'), 'utf8')) as { execArgv: string[] }
   const profiling = ['--cpu-prof', `--cpu-prof-dir=${profiles}`, '--cpu-prof-interval=250']
-  return { binary: process.execPath, first: [...RUNTIME_FLAGS, ...profiling, executable] }
+  return { binary: process.execPath, first: [...execArgv, ...profiling, executable] }
 }

@@ -2,9 +2,10 @@ import type { ChildProcess } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { createWriteStream, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '@csi-sidecars/emulator'
 import { Api } from './api.ts'
 import { type Cluster, type User, Users } from './cluster.ts'
-import { exitOf, freePort, start, stop, temporaryFolder } from './processes.ts'
+import { exitOf, start, stop, temporaryFolder } from './processes.ts'
 import { eventually } from './waiting.ts'
 
 export interface ControlPlaneOptions {

@@ -1,8 +1,9 @@
 import type { ChildProcess } from 'node:child_process'
 import { createWriteStream, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { freePort } from '@csi-sidecars/emulator'
 import { cacheFolder } from '../tools/binaries.ts'
-import { freePort, start } from './processes.ts'
+import { start } from './processes.ts'
 
 export interface ControllerManagerOptions {
   readonly kubeconfig: string

@@ -1,6 +1,5 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -82,27 +81,6 @@ export function temporaryFolder(prefix: string): string {
   folders.add(folder)
   reaper.stdin.write(`d ${folder}\n`)
   return folder
-}
-
-/** From here up to where Linux begins to choose ports for others: what is handed out is taken by nobody in between. */
-const PORTS = { first: 12_000, last: 32_000 }
-let nextPort = PORTS.first + Math.floor(Math.random() * (PORTS.last - PORTS.first))
-
-/** A port of loopback that nobody listens on, never the same one twice. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = nextPort
-    nextPort = port === PORTS.last ? PORTS.first : port + 1
-    if (await canListen(port)) return port
-  }
-}
-
-function canListen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-  })
 }
 
 function killGroup(child: ChildProcess): void {

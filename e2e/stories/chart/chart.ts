@@ -1,5 +1,6 @@
 import { deepStrictEqual as equal, match } from 'node:assert'
 import { join } from 'node:path'
+import { freePort } from '@csi-sidecars/emulator'
 import {
   CSI_NODES,
   LEASES,
@@ -21,7 +22,6 @@ import { type Manifest, podSpecs, sidecar } from '../../../charts/tests/manifest
 import { ApiFailure } from '../../harness/api.ts'
 import type { Driver } from '../../harness/driver.ts'
 import { attachment, csiNode, storageClass, volume } from '../../harness/objects.ts'
-import { freePort } from '../../harness/processes.ts'
 import { storiesOf } from '../../harness/story.ts'
 import type { App } from '../../harness/subject.ts'
 import type { RunningSidecar, World } from '../../harness/world.ts'

@@ -24,6 +24,8 @@ const ELECTION = [
   '--retry-interval-max=1s',
 ]
 const CALL = { attacher: 'ControllerPublishVolume', resizer: 'ControllerExpandVolume' }
+/** That the work is done. */
+const REPLY = { attacher: {}, resizer: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } }
 
 interface Replica {
   readonly driver: Driver
@@ -33,7 +35,7 @@ interface Replica {
 /** A replica with a driver of its own beside it, as pods have it. */
 async function replica(t: World, hostname: string, setup: SidecarSetup = {}): Promise<Replica> {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
-  driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } })
+  driver.on('ControllerExpandVolume', { reply: REPLY.resizer })
   const sidecar = await t.sidecar({ driver, hostname, ...setup, args: [...ELECTION, ...(setup.args ?? [])] })
   return { driver, sidecar }
 }
@@ -66,6 +68,15 @@ const isDone = (t: World, suffix: string, within = 20_000) =>
 const calls = (t: World, { driver }: Replica): readonly Call[] => driver.callsOf(CALL[t.app])
 const leads = ({ sidecar }: Replica, within = 15_000) => sidecar.line('became leader, starting', { within })
 
+/** Two replicas: one that leads, and one that waits for its lease. */
+async function leaderAndStandby(t: World): Promise<{ readonly first: Replica; readonly second: Replica }> {
+  const first = await replica(t, 'first')
+  await leads(first)
+  const second = await replica(t, 'second')
+  await second.sidecar.line('Attempting to acquire leader lease...')
+  return { first, second }
+}
+
 /** No call of one while the other works: the last of the first ends before the first of the second begins. */
 function noOverlap(first: readonly Call[], second: readonly Call[]): void {
   for (const a of first) {
@@ -84,15 +95,9 @@ for (const app of ['attacher', 'resizer'] as const) {
     { only: 'ours' },
     async (t) => {
       await ground(t)
-      const first = await replica(t, 'first')
-      await leads(first)
-      const second = await replica(t, 'second')
-      await second.sidecar.line('Attempting to acquire leader lease...')
+      const { first, second } = await leaderAndStandby(t)
       await pause(1500)
-      first.driver.on(CALL[app], {
-        reply: app === 'attacher' ? {} : { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false },
-        after: 5000,
-      })
+      first.driver.on(CALL[app], { reply: REPLY[app], after: 5000 })
       await work(t, '-long')
       await eventually('the call', () => calls(t, first).length > 0)
       first.sidecar.signal('SIGTERM')
@@ -111,12 +116,8 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   story('a standby whose watches have hung reads anew before it acts', async (t) => {
     await ground(t)
-    const first = await replica(t, 'first')
-    await leads(first)
-    const second = await replica(t, 'second')
-    await second.sidecar.line('Attempting to acquire leader lease...')
-    const reply = app === 'attacher' ? {} : { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false }
-    first.driver.on(CALL[app], { reply, after: 2000 })
+    const { first, second } = await leaderAndStandby(t)
+    first.driver.on(CALL[app], { reply: REPLY[app], after: 2000 })
     await work(t, '-a')
     await eventually('the call', () => calls(t, first).length > 0)
     await pause(1000)
@@ -136,10 +137,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   story('SIGKILL: the standby takes over when the lease has expired, and repeats what was under way', async (t) => {
     await ground(t)
-    const first = await replica(t, 'first')
-    await leads(first)
-    const second = await replica(t, 'second')
-    await second.sidecar.line('Attempting to acquire leader lease...')
+    const { first } = await leaderAndStandby(t)
     first.driver.on(CALL[app], 'hang')
     await work(t, '-a')
     await eventually('the call', () => calls(t, first).length > 0)
@@ -152,10 +150,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   story('frozen beyond its lease and woken: not one call more, and a standby again', { only: 'ours' }, async (t) => {
     await ground(t)
-    const first = await replica(t, 'first')
-    await leads(first)
-    const second = await replica(t, 'second')
-    await second.sidecar.line('Attempting to acquire leader lease...')
+    const { first, second } = await leaderAndStandby(t)
     // Work that never ends well keeps both busy.
     for (const { driver } of [first, second]) driver.on(CALL[app], { code: 13, message: 'no' })
     await work(t, '-a')
@@ -219,10 +214,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   story('SIGTERM ends a standby at once', { only: 'ours' }, async (t) => {
-    const first = await replica(t, 'first')
-    await leads(first)
-    const second = await replica(t, 'second')
-    await second.sidecar.line('Attempting to acquire leader lease...')
+    const { second } = await leaderAndStandby(t)
     second.sidecar.signal('SIGTERM')
     equal((await second.sidecar.end(3000)).code, 0)
   })

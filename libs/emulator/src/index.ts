@@ -36,3 +36,4 @@ export type {
 export type { Attachment, StoredVolume, Volumes } from './csi-driver/volumes.ts'
 export type { ActiveRule, Hold } from './fault-book.ts'
 export { FaultFileError, parseFaults, readFaultFile } from './fault-file.ts'
+export { freePort } from './free-port.ts'

@@ -6,6 +6,7 @@ import {
   type ApiServer,
   type CsiDriver,
   type DriverSettings,
+  freePort,
   startApiServer,
   startCsiDriver,
 } from '@csi-sidecars/emulator'
@@ -26,7 +27,7 @@ import { folderDisk, memoryDisk } from '../volume-manager/disk.ts'
 import { kubeletPaths } from '../volume-manager/paths.ts'
 import { Controllers } from './controllers.ts'
 import { ensureAccount, nodeIds, registerDriver, registerNode } from './register.ts'
-import { freePort, type Sidecar, startSidecar } from './sidecars.ts'
+import { type Sidecar, startSidecar } from './sidecars.ts'
 
 /** The parts of Kubernetes that this process can play; a real cluster may bring some of them itself. */
 export const CONTROLLERS = ['persistent-volume', 'provisioner', 'binder', 'attach-detach', 'volume-manager'] as const

@@ -1,0 +1,15 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { expect, test } from '@jest/globals'
+import { freePort } from './free-port.ts'
+
+test('a port that somebody listens on is passed over', async () => {
+  const before = await freePort()
+  const taken = createServer().listen(before + 1, '127.0.0.1')
+  await once(taken, 'listening')
+  try {
+    expect(await freePort()).toBe(before + 2)
+  } finally {
+    taken.close()
+  }
+})
