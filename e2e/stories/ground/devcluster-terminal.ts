@@ -7,7 +7,7 @@ import { exitOf, start, stop, temporaryFolder } from '../../harness/processes.ts
 import { check } from '../../harness/story.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { cacheFolder } from '../../tools/binaries.ts'
-import { play, runDevcluster, sidecarArgs, startTelling } from './devcluster-process.ts'
+import { play, runDevcluster, sidecarArgs, startTelling, type Told } from './devcluster-process.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 const COLOUR = '\u001b['
@@ -30,8 +30,7 @@ check(
   'embedded cluster: in a terminal it stays, says how to look, and ends with Ctrl-C',
   'emulator',
   async ({ folder, executables }) => {
-    const command = ['node', join(root, 'tools', 'start.mjs'), ...sidecarArgs(executables)].join(' ')
-    const { child, text } = startTelling(folder, 'script', ['--quiet', '--return', '--command', command, '/dev/null'])
+    const { child, text } = startInTerminal(folder, sidecarArgs(executables))
     await eventually('how to look', () => text().includes('Ctrl-C ends it') && text().includes('logs'), {
       within: 60_000,
     })
@@ -60,8 +59,7 @@ check(
   'emulator',
   async ({ folder, executables }) => {
     const args = [`--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
-    const command = ['node', join(root, 'tools', 'start.mjs'), ...args].join(' ')
-    const { child, text } = startTelling(folder, 'script', ['--quiet', '--return', '--command', command, '/dev/null'])
+    const { child, text } = startInTerminal(folder, args)
     await eventually('a step that waits', () => text().includes('VolumeAttachment csi-'), { within: 60_000 })
 
     child.stdin?.write(CTRL_C)
@@ -108,6 +106,13 @@ check('embedded cluster: a storm on three nodes ends', 'emulator', async ({ fold
   match(told, /A storm of 60 pods with a volume each on 3 nodes/)
   match(told, /all running after [\d.]+ s, all gone after [\d.]+ s more/)
 })
+
+/** `npm start` in a terminal of its own. Some shells end with 130 after Ctrl-C whatever their command did: exec. */
+function startInTerminal(folder: string, args: readonly string[]): Told {
+  const command = ['exec', 'node', join(root, 'tools', 'start.mjs'), ...args].join(' ')
+  const env = { ...process.env, SHELL: '/bin/sh' }
+  return startTelling(folder, 'script', ['--quiet', '--return', '--command', command, '/dev/null'], env)
+}
 
 async function kubectl(kubeconfig: string, ...args: readonly string[]): Promise<string> {
   const own = join(cacheFolder(root), 'kubectl')
