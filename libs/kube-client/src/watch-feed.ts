@@ -4,7 +4,7 @@ import { ApiError } from './api-error.ts'
 import type { EndFrame } from './client.ts'
 import { exchangeError } from './http/network-error.ts'
 import type { StreamSink } from './http/stream.ts'
-import { LineSplitter } from './line-splitter.ts'
+import { LineReader } from './line-reader.ts'
 
 /** The means to act on the connection behind a feed. */
 export interface FeedControl {
@@ -18,19 +18,17 @@ export interface FeedOptions {
   readonly onActivity: (() => void) | undefined
 }
 
-/** Lines not read yet, in characters, from which on the server has to wait. */
+/** Bytes not read yet from which on the server has to wait. */
 const HIGH_WATER = 512 * 1024
 
-/** Lines of a stream between the socket that brings them and the reader that asks for them one by one. */
+/** A stream between the socket that brings it and the reader that asks for its lines one by one. */
 export class WatchFeed implements StreamSink {
   readonly #options: FeedOptions
-  readonly #splitter = new LineSplitter((line) => this.#add(line))
+  readonly #lines = new LineReader()
   #control: FeedControl | undefined
-  #lines: string[] = []
-  #next = 0
-  #waiting = 0
   #paused = false
   #over: EndFrame | undefined
+  #disposed = false
   #wake: (() => void) | undefined
   #silenceMs: number
   #activeAt: number
@@ -45,16 +43,15 @@ export class WatchFeed implements StreamSink {
 
   /** The oldest line not read yet. */
   shift(): string | undefined {
-    const line = this.#lines[this.#next]
-    if (line === undefined) return undefined
-    this.#next += 1
-    this.#waiting -= line.length
-    if (this.#next === this.#lines.length) {
-      this.#lines = []
-      this.#next = 0
-      this.#resume()
+    if (this.#disposed) return undefined
+    try {
+      const line = this.#lines.next()
+      if (line === undefined) this.#resume()
+      return line
+    } catch (error) {
+      this.#finish('badFrame', toError(error))
+      return undefined
     }
-    return line
   }
 
   /** How the stream ended; lines that came before may still be unread. */
@@ -62,10 +59,10 @@ export class WatchFeed implements StreamSink {
     return this.#over
   }
 
-  /** Resolves when there may be something new to see. One reader at a time. */
+  /** Resolves when more has come, or the end. For a reader that has just seen the last line there is. */
   changed(): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#over !== undefined || this.#next < this.#lines.length) return resolve()
+      if (this.#over !== undefined) return resolve()
       this.#wake = resolve
     })
   }
@@ -86,16 +83,13 @@ export class WatchFeed implements StreamSink {
     if (this.#over !== undefined) return
     this.#activeAt = this.#options.clock.monotonic()
     this.#options.onActivity?.()
-    try {
-      this.#splitter.push(bytes)
-    } catch (error) {
-      this.#finish('badFrame', toError(error))
-    }
+    this.#lines.push(bytes)
+    if (this.#lines.waiting >= HIGH_WATER) this.#pause()
     this.#awake()
   }
 
   end(): void {
-    if (this.#splitter.partial) this.#finish('broken', new Error('unexpected EOF'))
+    if (this.#lines.partial) this.#finish('broken', new Error('unexpected EOF'))
     else this.#finish('closed')
   }
 
@@ -106,14 +100,11 @@ export class WatchFeed implements StreamSink {
   /** Nobody reads any more. */
   dispose(): void {
     this.#finish('closed')
-    this.#lines = []
-    this.#next = 0
+    this.#disposed = true
   }
 
-  #add(line: string): void {
-    this.#lines.push(line)
-    this.#waiting += line.length
-    if (this.#waiting < HIGH_WATER || this.#paused) return
+  #pause(): void {
+    if (this.#paused) return
     this.#paused = true
     this.#control?.pause()
   }

@@ -1,0 +1,45 @@
+import { expect, test } from '@jest/globals'
+import { LineReader } from './line-reader.ts'
+
+interface Read {
+  readonly lines: string[]
+  readonly partial: boolean
+  readonly waiting: number
+}
+
+/** What is read from a text that comes in pieces, with a look for lines after every `pause` of them. */
+function read(
+  text: string,
+  { size = 1, pause = 1, longest }: { size?: number; pause?: number; longest?: number },
+): Read {
+  const lines: string[] = []
+  const reader = new LineReader(longest)
+  const bytes = Buffer.from(text)
+  const look = (): void => {
+    for (let line = reader.next(); line !== undefined; line = reader.next()) lines.push(line)
+  }
+  for (let at = 0, piece = 1; at < bytes.length; at += size, piece += 1) {
+    reader.push(bytes.subarray(at, at + size))
+    if (piece % pause === 0) look()
+  }
+  look()
+  return { lines, partial: reader.partial, waiting: reader.waiting }
+}
+
+test('lines come out whole, however they are cut up, letters of several bytes included', () => {
+  const text = 'one\nzwei–äöü\n\n\r\n日本\nrest'
+  for (let size = 1; size < 40; size += 1) {
+    for (let pause = 1; pause < 5; pause += 1) {
+      const expected: Read = { lines: ['one', 'zwei–äöü', '日本'], partial: true, waiting: 4 }
+      expect(read(text, { size, pause })).toEqual(expected)
+    }
+  }
+})
+
+test('nothing is left after a last line break', () => {
+  expect(read('one\ntwo\n', { size: 3 })).toEqual({ lines: ['one', 'two'], partial: false, waiting: 0 })
+})
+
+test('a line that does not end is refused before it eats the memory', () => {
+  expect(() => read('x'.repeat(101), { size: 10, longest: 100 })).toThrow(RangeError)
+})
