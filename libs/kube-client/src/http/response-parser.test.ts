@@ -36,12 +36,16 @@ function parse(text: string, size = text.length): { responses: Seen[]; parser: R
 const CHUNKED =
   'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nTrailer: 1\r\n\r\n'
 
+const LONG = 'abcdefghij'.repeat(17).slice(0, 0xa5)
+const HEX_SIZES = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\na5\r\n${LONG}\r\n0A5 \r\n${LONG}\r\n00\r\n\r\n`
+
 describe('a response', () => {
   test.each([
     ['with a length', 'HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello', 201, 'hello'],
     ['without a body', 'HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\n', 204, ''],
     ['of length zero', 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', 200, ''],
     ['in chunks', CHUNKED, 200, 'hello world'],
+    ['in chunks of hexadecimal sizes', HEX_SIZES, 200, LONG + LONG],
     ['after 100 Continue', 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', 200, 'ok'],
     ['without a reason phrase', 'HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok', 200, 'ok'],
   ])('%s is read, however it is cut up', (_, text, status, body) => {
@@ -91,6 +95,9 @@ test.each([
   ['a bad length', 'HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n'],
   ['an unknown encoding', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n'],
   ['a bad chunk size', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n'],
+  ['a chunk size of no digits', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n;x=y\r\n'],
+  ['an endless chunk size', `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'0'.repeat(12)}1\r\n`],
+  ['an extension of another kind', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1 x\r\n'],
   ['a chunk longer than it says', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhello\r\n'],
   ['a chunk line without carriage return', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n'],
   ['a head without end', `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(20_000)}`],

@@ -17,7 +17,9 @@ export interface ResponseSink {
 }
 
 const HEAD_END = Buffer.from('\r\n\r\n')
+const CARRIAGE_RETURN = 13
 const LINE_FEED = 10
+const NOTHING: Buffer = Buffer.alloc(0)
 const LONGEST_HEAD = 64 * 1024
 const LONGEST_CHUNK_LINE = 1024
 
@@ -31,6 +33,10 @@ type State =
   | { readonly at: 'chunkEnd' }
   | { readonly at: 'trailers' }
 
+const CHUNK_SIZE: State = { at: 'chunkSize' }
+const CHUNK_END: State = { at: 'chunkEnd' }
+const TRAILERS: State = { at: 'trailers' }
+
 /**
  * Reads responses to GET, POST, PUT, PATCH and DELETE from the bytes of one connection, one after the other.
  * Strict: what HTTP/1.1 does not allow is a ProtocolError, never a guess.
@@ -38,6 +44,9 @@ type State =
 export class ResponseParser {
   #state: State = { at: 'idle' }
   #sink: ResponseSink | undefined
+  /** What was pushed last, and how far it is read. */
+  #bytes = NOTHING
+  #at = 0
   /** Bytes of a head or line that is not complete yet. Bodies are passed on as they come. */
   #partial: Buffer | undefined
   #keepAlive = true
@@ -55,12 +64,11 @@ export class ResponseParser {
 
   /** Takes what the connection gave. Throws ProtocolError; nothing more may be pushed then. */
   push(bytes: Buffer): void {
-    let rest: Buffer | undefined = bytes
-    if (this.#partial !== undefined) {
-      rest = Buffer.concat([this.#partial, bytes])
-      this.#partial = undefined
-    }
-    while (rest !== undefined && rest.length > 0) rest = this.#step(rest)
+    this.#bytes = this.#partial === undefined ? bytes : Buffer.concat([this.#partial, bytes])
+    this.#partial = undefined
+    this.#at = 0
+    while (this.#at < this.#bytes.length && this.#step()) {}
+    this.#bytes = NOTHING
   }
 
   /** The connection gave its last byte. Returns whether that ended the response in good order. */
@@ -71,81 +79,103 @@ export class ResponseParser {
     return true
   }
 
-  /** Consumes the front of `bytes` and returns what is left; undefined when more is needed. */
-  #step(bytes: Buffer): Buffer | undefined {
+  /** Moves on by one part of the response. False when that takes more bytes than there are; they are kept. */
+  #step(): boolean {
     const state = this.#state
     switch (state.at) {
       case 'idle':
         this.#keepAlive = false
         throw new ProtocolError('unsolicited response')
       case 'head':
-        return this.#readHead(bytes)
+        return this.#readHead()
       case 'body':
-        return this.#readCounted(bytes, state)
-      case 'bodyUntilClose':
-        this.#sink?.data(bytes)
-        return undefined
       case 'chunk':
-        return this.#readCounted(bytes, state)
+        return this.#readCounted(state)
+      case 'bodyUntilClose':
+        this.#sink?.data(this.#upTo(this.#bytes.length))
+        return true
       case 'chunkSize':
+        return this.#readChunkSize()
       case 'chunkEnd':
       case 'trailers':
-        return this.#readLine(bytes, state.at)
+        return this.#readLine(state.at)
     }
   }
 
-  #readHead(bytes: Buffer): Buffer | undefined {
-    const length = bytes.indexOf(HEAD_END)
-    if (length < 0) return this.#keep(bytes, LONGEST_HEAD)
-    const head = parseHead(bytes.toString('latin1', 0, length))
-    const rest = bytes.subarray(length + HEAD_END.length)
+  #readHead(): boolean {
+    const end = this.#bytes.indexOf(HEAD_END, this.#at)
+    if (end < 0) return this.#keep(LONGEST_HEAD)
+    const head = parseHead(this.#bytes.toString('latin1', this.#at, end))
+    this.#at = end + HEAD_END.length
     // 100 Continue and its like announce nothing that matters here.
-    if (head.status < 200) return rest
+    if (head.status < 200) return true
     this.#keepAlive = head.keepAlive
     this.#state = bodyState(head)
     this.#sink?.head(head)
-    if (this.#state.at === 'body' && this.#state.left === 0) this.#end(rest)
-    return rest
+    if (this.#state.at === 'body' && this.#state.left === 0) this.#end()
+    return true
   }
 
-  #readCounted(bytes: Buffer, state: State & { at: 'body' | 'chunk' }): Buffer {
-    const data = bytes.length <= state.left ? bytes : bytes.subarray(0, state.left)
-    const rest = bytes.subarray(data.length)
+  #readCounted(state: State & { at: 'body' | 'chunk' }): boolean {
+    const data = this.#upTo(Math.min(this.#at + state.left, this.#bytes.length))
     state.left -= data.length
     this.#sink?.data(data)
-    if (state.left === 0) {
-      if (state.at === 'body') this.#end(rest)
-      else this.#state = { at: 'chunkEnd' }
+    if (state.left > 0) return true
+    if (state.at === 'body') this.#end()
+    else this.#state = CHUNK_END
+    return true
+  }
+
+  /** A watch has one for each of its events, so no text is made of it. */
+  #readChunkSize(): boolean {
+    const bytes = this.#bytes
+    let size = 0
+    let at = this.#at
+    for (let digit = hexDigit(bytes[at]); digit >= 0; digit = hexDigit(bytes[at])) {
+      size = size * 16 + digit
+      at += 1
     }
-    return rest
+    const digits = at - this.#at
+    const end = bytes[at] === CARRIAGE_RETURN ? at + 1 : bytes.indexOf(LINE_FEED, at)
+    if (end < 0 || end >= bytes.length) return this.#keep(LONGEST_CHUNK_LINE)
+    const extension = bytes.toString('latin1', at, end + 1)
+    if (digits === 0 || digits > MOST_DIGITS || !CHUNK_EXTENSION.test(extension)) throw malformedChunks()
+    this.#at = end + 1
+    this.#state = size === 0 ? TRAILERS : { at: 'chunk', left: size }
+    return true
   }
 
-  #readLine(bytes: Buffer, at: 'chunkSize' | 'chunkEnd' | 'trailers'): Buffer | undefined {
-    const end = bytes.indexOf(LINE_FEED)
-    if (end < 0) return this.#keep(bytes, LONGEST_CHUNK_LINE)
-    if (bytes[end - 1] !== 13) throw new ProtocolError('malformed chunked encoding')
-    const line = bytes.toString('latin1', 0, end - 1)
-    const rest = bytes.subarray(end + 1)
-    if (at === 'chunkSize') {
-      const size = chunkSize(line)
-      this.#state = size === 0 ? { at: 'trailers' } : { at: 'chunk', left: size }
-    } else if (at === 'chunkEnd') {
-      if (line !== '') throw new ProtocolError('malformed chunked encoding')
-      this.#state = { at: 'chunkSize' }
-    } else if (line === '') {
-      this.#end(rest)
+  #readLine(at: 'chunkEnd' | 'trailers'): boolean {
+    const end = this.#bytes.indexOf(LINE_FEED, this.#at)
+    if (end < 0) return this.#keep(LONGEST_CHUNK_LINE)
+    const length = end - 1 - this.#at
+    if (length < 0 || this.#bytes[end - 1] !== CARRIAGE_RETURN) throw malformedChunks()
+    this.#at = end + 1
+    if (at === 'chunkEnd') {
+      if (length > 0) throw malformedChunks()
+      this.#state = CHUNK_SIZE
+    } else if (length === 0) {
+      this.#end()
     }
-    return rest
+    return true
   }
 
-  #keep(bytes: Buffer, longest: number): undefined {
-    if (bytes.length > longest) throw new ProtocolError('response header is too long')
-    this.#partial = bytes
-    return undefined
+  /** The bytes from here to `end`, which are read then. */
+  #upTo(end: number): Buffer {
+    const part = this.#bytes.subarray(this.#at, end)
+    this.#at = end
+    return part
   }
 
-  #end(rest?: Buffer): void {
-    if (rest !== undefined && rest.length > 0) this.#keepAlive = false
+  #keep(longest: number): false {
+    const rest = this.#bytes.subarray(this.#at)
+    if (rest.length > longest) throw new ProtocolError('response header is too long')
+    this.#partial = rest
+    return false
+  }
+
+  #end(): void {
+    if (this.#at < this.#bytes.length) this.#keepAlive = false
     this.#state = { at: 'idle' }
     const sink = this.#sink
     this.#sink = undefined
@@ -184,7 +214,7 @@ function bodyState(head: ParsedHead): State {
   const coding = head.header('transfer-encoding')
   if (coding !== undefined) {
     if (coding.toLowerCase() !== 'chunked') throw new ProtocolError(`unsupported transfer encoding "${coding}"`)
-    return { at: 'chunkSize' }
+    return CHUNK_SIZE
   }
   const length = head.header('content-length')
   if (length === undefined) return { at: 'bodyUntilClose' }
@@ -192,8 +222,17 @@ function bodyState(head: ParsedHead): State {
   return { at: 'body', left: Number(length) }
 }
 
-function chunkSize(line: string): number {
-  const match = /^([0-9a-fA-F]{1,12})[ \t]*(?:;.*)?$/.exec(line)
-  if (match === null) throw new ProtocolError('malformed chunked encoding')
-  return Number.parseInt(match[1] ?? '', 16)
+const MOST_DIGITS = 12
+const CHUNK_EXTENSION = /^[ \t]*(?:;[^\n]*)?\r\n$/
+
+/** The value of a hexadecimal digit, -1 for anything else. */
+function hexDigit(byte: number | undefined): number {
+  if (byte === undefined) return -1
+  if (byte >= 48 && byte <= 57) return byte - 48
+  const letter = byte | 32
+  return letter >= 97 && letter <= 102 ? letter - 87 : -1
+}
+
+function malformedChunks(): ProtocolError {
+  return new ProtocolError('malformed chunked encoding')
 }
