@@ -1,4 +1,5 @@
 // `npm start`: builds the two sidecars where that is needed and starts the embedded cluster with the given arguments.
+// package.json says `exec`: after Ctrl-C the shell in between would end with 130, whatever this ends with.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { constants } from 'node:os'

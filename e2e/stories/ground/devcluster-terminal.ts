@@ -1,6 +1,6 @@
 import { equal, match, ok } from 'node:assert'
 import { execFile } from 'node:child_process'
-import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { exitOf, start, stop, temporaryFolder } from '../../harness/processes.ts'
@@ -80,6 +80,7 @@ check(
     match(told, /Not true: a successful ControllerPublishVolume\n {2}in the chapter "Pod app-1 on node-1 uses it"/)
     const [, logs = ''] = /What was logged is in (\S+)/.exec(told) ?? []
     equal(readdirSync(logs).includes('csi-attacher.log'), true)
+    rmSync(logs, { recursive: true })
   },
 )
 
@@ -107,9 +108,10 @@ check('embedded cluster: a storm on three nodes ends', 'emulator', async ({ fold
   match(told, /all running after [\d.]+ s, all gone after [\d.]+ s more/)
 })
 
-/** `npm start` in a terminal of its own. Some shells end with 130 after Ctrl-C whatever their command did: exec. */
+/** `npm start` in a terminal of its own. */
 function startInTerminal(folder: string, args: readonly string[]): Told {
-  const command = ['exec', 'node', join(root, 'tools', 'start.mjs'), ...args].join(' ')
+  // Not every shell replaces itself by its last command, and one that stays ends with 130 whatever that ended with.
+  const command = ['exec', 'npm', '--prefix', root, 'start', '--silent', '--', ...args].join(' ')
   const env = { ...process.env, SHELL: '/bin/sh' }
   return startTelling(folder, 'script', ['--quiet', '--return', '--command', command, '/dev/null'], env)
 }
