@@ -26,6 +26,17 @@ withHelm('values that cannot work', () => {
     [{}, { attacher: { enabled: false }, resizer: { enabled: false } }, 'Nothing to install'],
     [{}, {}, 'driver.containers is empty'],
     [separate, { socketDir: { volume: { hostPath: null } } }, 'socketDir.volume needs a hostPath in mode separate'],
+    [separate, { driver: driver['driver'] }, 'driver.containers and driver.initContainers are for mode shared'],
+    [
+      separate,
+      { driver: { initContainers: [{ name: 'wait', image: 'wait:v1' }] } },
+      'driver.containers and driver.initContainers are for mode shared',
+    ],
+    ...['serviceMonitor', 'podMonitor', 'prometheusRule', 'dashboard'].map((part): [object, object, string] => [
+      driver,
+      { metrics: { [part]: { enabled: true } } },
+      `metrics.${part}.enabled needs metrics.enabled.`,
+    ]),
     [driver, { resizer: { metricsPort: 8081 } }, 'attacher.metricsPort and resizer.metricsPort are the same'],
     [driver, { logging: { vmodule: 'watch=5', format: 'json' } }, 'logging.vmodule is for the text format only'],
     [

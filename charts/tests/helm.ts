@@ -68,15 +68,18 @@ export interface RenderOptions {
   /** Comes last. */
   readonly values?: object
   readonly chart?: string
+  /** `demo` unless given. */
+  readonly release?: string
 }
 
 export type Rendered =
   | { readonly kind: 'rendered'; readonly objects: readonly Manifest[] }
   | { readonly kind: 'failed'; readonly error: string }
 
-/** `helm template` of release `demo` in namespace `storage`. */
+/** `helm template` of a release in namespace `storage`. */
 export function tryRender(options: RenderOptions): Rendered {
-  const { status, stdout, stderr } = runHelm(['template', 'demo', options.chart ?? CHART, '-n', 'storage'], options)
+  const { chart = CHART, release = 'demo' } = options
+  const { status, stdout, stderr } = runHelm(['template', release, chart, '-n', 'storage'], options)
   if (status !== 0) return { kind: 'failed', error: stderr }
   // An empty document parses as null.
   const objects = loadAll(stdout).filter((object) => object !== null && object !== undefined)

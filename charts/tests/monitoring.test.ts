@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { load } from 'js-yaml'
 import { CHART, exampleFile, render } from './helm.ts'
-import { type AlertRule, named, ofKind } from './manifest.ts'
+import { type AlertRule, type Manifest, named, ofKind } from './manifest.ts'
 import { metricFamilies } from './metric-table.ts'
-import { type Values, validator } from './values.ts'
+import { merged, readValues, type Values, validator } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 const read = (file: string): string => readFileSync(join(CHART, file), 'utf8')
@@ -53,6 +53,12 @@ describe('alerts', () => {
 
   it.each(ALERTS.map((rule) => [rule.alert, rule.expr]))('%s asks about this release only', (_, expr) => {
     expect(expr.match(/OWN/g)).toHaveLength(namesIn(expr).metrics.length)
+  })
+
+  it('tell slow calls by those that ended at their time-out, whatever it is', () => {
+    const slow = ALERTS.find(({ alert }) => alert === 'CSISidecarCallsAreSlow')?.expr ?? ''
+    expect(slow).toContain('grpc_status_code="DeadlineExceeded"')
+    expect(ALERTS.filter(({ expr }) => expr.includes('csi_sidecar_operations_seconds_bucket'))).toEqual([])
   })
 
   it('are told apart by their names', () => {
@@ -111,10 +117,54 @@ withHelm('rendered monitoring', () => {
       expect(metadata.labels).toMatchObject(selector ?? { no: 'selector' })
   })
 
+  const rulesOf = (rendered: readonly Manifest[]): readonly AlertRule[] =>
+    ofKind(rendered, 'PrometheusRule')[0]?.spec?.groups?.flatMap((group) => group.rules) ?? []
+
   it('has every alert, about the namespace of the release', () => {
-    const rules = ofKind(objects, 'PrometheusRule')[0]?.spec?.groups?.flatMap((group) => group.rules) ?? []
+    const rules = rulesOf(objects)
     expect(rules.map(({ alert }) => alert)).toEqual(ALERTS.map(({ alert }) => alert))
-    for (const { expr } of rules) expect(expr).toContain('namespace="storage",container=~"csi-(attacher|resizer)"')
+    for (const { expr } of rules) {
+      expect(expr).toMatch(/\{namespace="storage",pod=~"[^"]+",container=~"csi-\(attacher\|resizer\)"[,}]/)
+      expect(expr).not.toContain('OWN')
+    }
+  })
+
+  /** Whether every alert of a release asks about a pod of that name. */
+  const asksAbout = (rendered: readonly Manifest[], pod: string): boolean => {
+    const patterns = rulesOf(rendered).flatMap(({ expr }) => [...expr.matchAll(/pod=~("[^"]+")/g)])
+    const answers = new Set(patterns.map(([, text = '']) => new RegExp(`^(?:${JSON.parse(text)})$`).test(pod)))
+    if (answers.size !== 1) throw new Error(`${patterns.length} alerts do not agree about ${pod}`)
+    return answers.has(true)
+  }
+  /** As the controllers name the pods that they make. */
+  const podsOf = (rendered: readonly Manifest[]): readonly string[] =>
+    rendered.flatMap(({ kind, metadata: { name } }) => {
+      if (kind === 'StatefulSet') return [`${name}-0`]
+      // A ReplicaSet's name is cut where the whole would be too long.
+      return kind === 'Deployment' ? [`${`${name}-5d4f8c7b9f-`.slice(0, 58)}x2x9z`] : []
+    })
+
+  it.each([
+    ['shared', 'monitored', {}],
+    ['shared, under a long name', 'monitored', { fullnameOverride: 'a'.repeat(40) }],
+    ['shared, under a name with a dot', 'monitored', { fullnameOverride: 'storage.v1' }],
+    ['shared, as a StatefulSet', 'monitored', { controller: { kind: 'StatefulSet' } }],
+    ['separate', 'separate', { metrics: { enabled: true, prometheusRule: { enabled: true } } }],
+  ] as const)('has alerts about the pods of its own release and of no other in the namespace: mode %s', (...one) => {
+    const [, example, values] = one
+    const all = merged(readValues(exampleFile(example)), { ...values })
+    const own = render({ values: all })
+    expect(podsOf(own)).not.toEqual([])
+    for (const pod of podsOf(own)) expect([pod, asksAbout(own, pod)]).toEqual([pod, true])
+    const others = [
+      render({ values: merged(all, { fullnameOverride: '' }), release: 'another' }),
+      render({ values: merged(all, { fullnameOverride: 'demo-csi-sidecars-controller' }), release: 'another' }),
+      render({ values: merged(all, { fullnameOverride: 'storagexv1' }), release: 'another' }),
+    ]
+    for (const other of others) {
+      expect(podsOf(other)).not.toEqual([])
+      for (const pod of podsOf(other)) expect([pod, asksAbout(own, pod)]).toEqual([pod, false])
+    }
   })
 
   it('has the dashboard as it is in the chart', () => {

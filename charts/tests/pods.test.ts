@@ -111,6 +111,34 @@ withHelm('rendered pods', () => {
     }
   })
 
+  it("mount the driver's volumes in mode separate too", () => {
+    const values = merged(readValues(exampleFile('separate')), {
+      driver: { volumes: [{ name: 'extra', configMap: { name: '{{ .Release.Name }}-extra' } }] },
+      attacher: { volumeMounts: [{ name: 'extra', mountPath: '/extra' }] },
+    })
+    for (const { containers, volumes } of podSpecs(render({ values }))) {
+      const mounted = containers.flatMap(({ volumeMounts = [] }) => volumeMounts.map(({ name }) => name))
+      expect(volumes.map(({ name }) => name)).toEqual(expect.arrayContaining(mounted))
+      expect(volumes).toContainEqual({ name: 'extra', configMap: { name: 'demo-extra' } })
+    }
+  })
+
+  it('have each label once, whoever says it', () => {
+    const values = {
+      commonLabels: { team: 'storage', tier: '1', 'app.kubernetes.io/part-of': 'backend' },
+      controller: { podLabels: { team: 'pods' } },
+      metrics: { enabled: true, service: { labels: { team: 'metrics' } } },
+    }
+    const objects = withValues(values)
+    const [controller] = ofKind(objects, 'Deployment')
+    const shared = { tier: '1', 'app.kubernetes.io/part-of': 'backend', 'app.kubernetes.io/instance': 'demo' }
+    expect(controller?.metadata.labels).toMatchObject({ ...shared, team: 'storage' })
+    expect(controller?.spec?.template?.metadata.labels).toMatchObject({ ...shared, team: 'pods' })
+    for (const { metadata } of ofKind(objects, 'Service')) {
+      expect(metadata.labels).toMatchObject({ ...shared, team: 'metrics', 'app.kubernetes.io/component': 'metrics' })
+    }
+  })
+
   it.each(APPS)('are without the other sidecar when only the %s is enabled', (app) => {
     const other = app === 'attacher' ? 'resizer' : 'attacher'
     const names = pod(withValues({ [other]: { enabled: false } })).containers.map(({ name }) => name)

@@ -66,6 +66,7 @@ withHelm('rendered rules', () => {
   it.each([
     ['auto', true, RESIZER],
     ['auto', false, RESIZER.filter((one) => one !== PODS)],
+    ['auto', null, RESIZER],
     [true, false, RESIZER],
     [false, true, RESIZER.filter((one) => one !== PODS)],
   ])('with rbac.pods %p and the in-use check %p', (pods, handleVolumeInUseError, expected) => {
@@ -81,6 +82,21 @@ withHelm('rendered rules', () => {
     const role = named(objectsOf({ rbac: { secretNames } }), 'Role', 'demo-csi-sidecars-secrets')
     expect(role.metadata.namespace).toBe('backend')
     expect(role.rules).toEqual([{ ...SECRETS, resourceNames: ['login', 'key'] }])
+  })
+
+  it('open the secrets of a namespace by one Role, however often it is named', () => {
+    const secretNames = [
+      { namespace: 'backend', names: ['login', 'key'] },
+      { namespace: 'other', names: ['login'] },
+      { namespace: 'backend', names: ['key', 'token'] },
+    ]
+    const roles = ofKind(objectsOf({ rbac: { secretNames } }), 'Role').filter(({ metadata }) =>
+      metadata.name.endsWith('-secrets'),
+    )
+    expect(roles.map(({ metadata, rules }) => [metadata.namespace, rules])).toEqual([
+      ['backend', [{ ...SECRETS, resourceNames: ['login', 'key', 'token'] }]],
+      ['other', [{ ...SECRETS, resourceNames: ['login'] }]],
+    ])
   })
 
   it('have what the user adds', () => {

@@ -25,6 +25,14 @@
 {{- if and (eq .mode "separate") (not .socketDir.volume.hostPath) -}}
 {{- fail "socketDir.volume needs a hostPath in mode separate: it is how the sidecars find the driver's socket." -}}
 {{- end -}}
+{{- if and (eq .mode "separate") (or .driver.containers .driver.initContainers) -}}
+{{- fail "driver.containers and driver.initContainers are for mode shared: in mode separate your driver runs in pods of its own." -}}
+{{- end -}}
+{{- range $part := list "serviceMonitor" "podMonitor" "prometheusRule" "dashboard" -}}
+{{- if and (get $.values.metrics $part).enabled (not $.values.metrics.enabled) -}}
+{{- fail (printf "metrics.%s.enabled needs metrics.enabled." $part) -}}
+{{- end -}}
+{{- end -}}
 {{- if and .csiDriver.create (not .driver.name) -}}
 {{- fail "csiDriver.create needs driver.name." -}}
 {{- end -}}

@@ -55,19 +55,14 @@ app.kubernetes.io/instance: {{ .release.Name }}
 app.kubernetes.io/component: {{ .workload.component }}
 {{- end }}
 
-{{/* Without a component: the caller adds one where there is one. */}}
+{{/* What selectors ask for comes first, then what the user says, then the rest: each key once. */}}
 {{- define "csi-sidecars.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .chart.Name .chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/name: {{ include "csi-sidecars.name" . }}
-app.kubernetes.io/instance: {{ .release.Name }}
-app.kubernetes.io/version: {{ .chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .release.Service }}
-{{- with .values.driver.name }}
-app.kubernetes.io/part-of: {{ . }}
-{{- end }}
-{{- with .values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- $fixed := dict "app.kubernetes.io/name" (include "csi-sidecars.name" .) "app.kubernetes.io/instance" .release.Name -}}
+{{- with .component }}{{ $_ := set $fixed "app.kubernetes.io/component" . }}{{ end -}}
+{{- $usual := dict "app.kubernetes.io/version" .chart.AppVersion "app.kubernetes.io/managed-by" .release.Service -}}
+{{- $_ := set $usual "helm.sh/chart" (printf "%s-%s" .chart.Name .chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-") -}}
+{{- with .values.driver.name }}{{ $_ := set $usual "app.kubernetes.io/part-of" . }}{{ end -}}
+{{ toYaml (merge $fixed (.labels | default dict) (.values.commonLabels | default dict) $usual) }}
 {{- end }}
 
 {{/* The metadata of an object; `name` and `namespace` (empty: none) in the dict, `component` and `labels` may be. */}}
@@ -78,12 +73,6 @@ namespace: {{ . }}
 {{- end }}
 labels:
   {{- include "csi-sidecars.labels" . | nindent 2 }}
-  {{- with .component }}
-  app.kubernetes.io/component: {{ . }}
-  {{- end }}
-  {{- with .labels }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
 {{- with merge (dict) (.annotations | default dict) .values.commonAnnotations }}
 annotations:
   {{- toYaml . | nindent 2 }}

@@ -6,13 +6,7 @@ The pod template of a workload. `driver` holds the driver's containers, initCont
 {{- $selector := include "csi-sidecars.selectorLabels" . -}}
 metadata:
   labels:
-    {{- $selector | nindent 4 }}
-    {{- with .values.commonLabels }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
-    {{- with $controller.podLabels }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    {{- toYaml (merge (fromYaml $selector) ($controller.podLabels | default dict) (.values.commonLabels | default dict)) | nindent 4 }}
   {{- with merge (dict) $controller.podAnnotations .values.commonAnnotations }}
   annotations:
     {{- toYaml . | nindent 4 }}

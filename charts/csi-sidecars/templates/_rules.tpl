@@ -37,7 +37,8 @@
   resources: [persistentvolumeclaims/status]
   verbs: [patch]
 {{- $pods := .values.rbac.pods }}
-{{- if eq (toString $pods) "auto" }}{{ $pods = .values.resizer.handleVolumeInUseError }}{{ end }}
+{{- /* Without a value the program's own default stays, which is on. */}}
+{{- if eq (toString $pods) "auto" }}{{ $pods = ne (toString .values.resizer.handleVolumeInUseError) "false" }}{{ end }}
 {{- if $pods }}
 - apiGroups: [""]
   resources: [pods]

@@ -1,0 +1,62 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { CHART, exampleFile, render } from './helm.ts'
+import { named } from './manifest.ts'
+import { merged, readValues } from './values.ts'
+import { withHelm } from './with-helm.ts'
+
+withHelm('the notes after an installation', () => {
+  let folder: string
+
+  // `helm template` leaves the notes out, and `helm install` wants a cluster; so they become an object.
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'notes-'))
+    cpSync(CHART, folder, { recursive: true })
+    const file = join(folder, 'templates/NOTES.txt')
+    const object =
+      '{{ dict "apiVersion" "v1" "kind" "ConfigMap" "metadata" (dict "name" "notes") "data" (dict "text" (include "notes" .)) | toJson }}'
+    writeFileSync(
+      join(folder, 'templates/notes.yaml'),
+      `{{- define "notes" -}}${readFileSync(file, 'utf8')}{{- end -}}\n${object}\n`,
+    )
+  })
+
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  const notes = (example: 'driver' | 'hosted-control-plane' | 'separate', values: object = {}): string =>
+    named(
+      render({ chart: folder, values: merged(readValues(exampleFile(example)), { ...values }) }),
+      'ConfigMap',
+      'notes',
+    ).data?.['text'] ?? ''
+
+  it('name every controller, and where the lease is', () => {
+    expect(notes('driver')).toContain('rollout status deployment/demo-csi-sidecars-controller')
+    expect(notes('separate')).toContain('rollout status deployment/demo-csi-sidecars-resizer')
+    expect(notes('driver', { leaderElection: { namespace: 'leases' } })).toContain('kubectl -n leases get lease')
+  })
+
+  it('say how Secrets are opened where none is', () => {
+    expect(notes('driver')).toContain('The sidecars may get no Secret.')
+    expect(notes('driver', { rbac: { secrets: true } })).not.toContain('Secret')
+    expect(notes('driver', { rbac: { secretNames: [{ namespace: 'a', names: ['b'] }] } })).not.toContain('Secret')
+  })
+
+  it('do not speak of this cluster where the lease and the Secrets are in another', () => {
+    const text = notes('hosted-control-plane')
+    expect(text).toContain('The lease is in the cluster of the kubeconfig')
+    expect(text).toContain('kubectl --kubeconfig FILE -n kube-system get lease')
+    expect(text).not.toContain('The sidecars may get no Secret')
+    expect(text).toContain("The kubeconfig's user needs the rules in its own cluster")
+    expect(notes('hosted-control-plane', { rbac: { create: true } })).toContain('the roles were made in this cluster')
+  })
+
+  it('say that without roles of the chart nothing opens a Secret', () => {
+    const without = notes('driver', { rbac: { create: false, secretNames: [{ namespace: 'a', names: ['b'] }] } })
+    expect(without).toContain('rbac.secrets and rbac.secretNames do nothing')
+    expect(without).not.toContain('The sidecars may get no Secret')
+    expect(without).not.toContain('kubeconfig')
+  })
+})
