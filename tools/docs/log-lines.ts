@@ -9,7 +9,7 @@ export interface LogLine {
 const NOTHING = 'Nothing.'
 const REPORT = 'A fault in the sidecar: please report it with the line.'
 
-/** Error lines of a running sidecar, most pressing first. `source-texts.ts` finds them; a test compares. */
+/** Warnings and error lines of a running sidecar, most pressing first. `source-texts.ts` finds them; a test compares. */
 export const ERROR_LINES: readonly LogLine[] = [
   {
     message: 'Lost connection',
@@ -92,6 +92,13 @@ export const ERROR_LINES: readonly LogLine[] = [
     message: 'Pods may not be read: whether a volume is in use is left to the driver at each retry',
     means: 'The role lacks pods. Volumes that cannot be expanded in use are tried again and again.',
     action: 'Grant `list` and `watch` on pods, or set `--handle-volume-inuse-error=false`.',
+  },
+  {
+    message:
+      'external-resizer may be running with older version of kubernetes api-server, please upgrade to k8s version 1.32',
+    means:
+      'The PersistentVolume has the size already, but the status of its claim does not say how far the expansion is: an API server that does not know those fields leaves a claim like this.',
+    action: 'Upgrade the API server. The expansion goes on all the same.',
   },
   {
     message: 'Failed to list',

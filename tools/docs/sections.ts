@@ -1,5 +1,6 @@
 import { eventTable } from './event-table.ts'
 import { featureGates, genericGates, ownFlags, standardFlags } from './flag-tables.ts'
+import { headlineTable } from './headline-table.ts'
 import { ERROR_LINES, linesTable, START_LINES } from './log-lines.ts'
 import { alertTable, metricTable } from './monitoring-tables.ts'
 
@@ -15,10 +16,11 @@ export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> 
   'error-lines': () => linesTable(ERROR_LINES),
   'start-lines': () => linesTable(START_LINES),
   events: eventTable,
+  headline: () => headlineTable(),
 }
 
 /** Where they stand. */
-export const DOCUMENTS = ['docs/operations.md']
+export const DOCUMENTS = ['README.md', 'docs/operations.md']
 
 export async function sectionText(name: string): Promise<string> {
   const make = SECTIONS[name]

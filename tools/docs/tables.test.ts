@@ -26,7 +26,7 @@ describe('what is made from the code', () => {
 })
 
 describe('the documentation', () => {
-  it('explains every error line that the sidecars can write, and no other', () => {
+  it('explains every warning and error line that the sidecars can write, and no other', () => {
     const inCode = [...errorMessages(sources)]
     const told = ERROR_LINES.map(({ message }) => message)
     // A constant, not a literal at the call.

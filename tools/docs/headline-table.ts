@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { table } from './markdown.ts'
+import { ROOT } from './source-texts.ts'
+
+/** One line of the README's table: where bench/RESULTS.md has its two figures. */
+interface Headline {
+  readonly says: string
+  /** How the heading begins. */
+  readonly scene: string
+  readonly sidecar: 'attacher' | 'resizer'
+  readonly what: string
+}
+
+const line = (says: string, scene: string, sidecar: Headline['sidecar'], what: string): Headline => ({
+  says,
+  scene,
+  sidecar,
+  what,
+})
+
+const ATTACHMENTS = 'Attachments at once, no limits given'
+const MANY = 'With 20,000 objects of each kind'
+const IDLE = 'Idle, on an empty API'
+const OPENED = '1,000 attachments at once, limits opened'
+
+const FOR_US: readonly Headline[] = [
+  line('100 volumes to attach at once', ATTACHMENTS, 'attacher', '100: attached (s)'),
+  line('100 to detach', ATTACHMENTS, 'attacher', '100: detached (s)'),
+  line('100 claims to expand', 'Claims raised at once, no limits given', 'resizer', '100: resized (s)'),
+  line(
+    '20 attaches behind 40 detaches that hang in the back end',
+    '20 attachments behind detaches that hang',
+    'attacher',
+    '40 detaches: all attached at the driver (s)',
+  ),
+  line(
+    'SIGTERM to a leading attacher, until the next one works',
+    'Failover gap',
+    'attacher',
+    "SIGTERM to the next leader's first call (s)",
+  ),
+  line('memory of the attacher with 20,000 objects of each kind', MANY, 'attacher', 'RSS settled (MiB)'),
+  line('memory of the resizer with as many', MANY, 'resizer', 'RSS settled (MiB)'),
+]
+
+const FOR_THE_ORIGINALS: readonly Headline[] = [
+  line('memory of the attacher when idle', IDLE, 'attacher', 'RSS (MiB)'),
+  line('of it anonymous', IDLE, 'attacher', 'of it anonymous (MiB)'),
+  line('start of the attacher to its first watch', IDLE, 'attacher', 'exec to first watch (ms)'),
+  line('start to the first call with 20,000 objects of each kind', MANY, 'attacher', 'exec to first call (s)'),
+  line('1,000 volumes to attach, limits opened by flags', OPENED, 'attacher', 'attached (s)'),
+  line('CPU for the same', OPENED, 'attacher', 'CPU per 1,000 attaches (s)'),
+]
+
+/** Both columns are of one run: that of bench/RESULTS.md. */
+export function headlineTable(results = readFileSync(join(ROOT, 'bench/RESULTS.md'), 'utf8')): string {
+  const row = (one: Headline): string[] => [one.says, ...figuresOf(results, one)]
+  return table(
+    ['flags as they come', 'csi-sidecars', 'originals'],
+    [...FOR_US.map(row), ['**where the originals are ahead**', '', ''], ...FOR_THE_ORIGINALS.map(row)],
+  )
+}
+
+/** Ours and the original's median, with the unit. */
+export function figuresOf(results: string, { scene, sidecar, what }: Omit<Headline, 'says'>): [string, string] {
+  const section = results.split(/^### /m).find((text) => text.startsWith(scene)) ?? ''
+  const cells = section
+    .split('\n')
+    .map((text) => text.split('|').map((cell) => cell.trim()))
+    .find(([, first, second]) => first === sidecar && second === what)
+  const [, , , ours, theirs] = cells ?? []
+  if (ours === undefined || theirs === undefined) throw new Error(`bench/RESULTS.md has no ${what} in ${scene}`)
+  const unit = /\((\w+)\)$/.exec(what)?.[1] ?? ''
+  const figure = (cell: string): string => `${cell.replace(/ \(.*/, '')} ${unit}`
+  return [figure(ours), figure(theirs)]
+}
