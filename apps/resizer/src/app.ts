@@ -26,7 +26,7 @@ import { QueueMetrics } from '@csi-sidecars/workqueue'
 import { openCaches } from './caches/open.ts'
 import { type Greeted, greetDriver, openDriver } from './driver.ts'
 import { RESIZER_FLAGS, type ResizerBoot } from './flags.ts'
-import { leadResizer, type ResizerParts, type ResizerSettings } from './resizer.ts'
+import { leadResizer, queueName, type ResizerParts, type ResizerSettings } from './resizer.ts'
 import { toldInLog } from './told-events.ts'
 
 export const resizer: App<typeof RESIZER_FLAGS> = {
@@ -52,9 +52,7 @@ async function start(boot: ResizerBoot): Promise<Started> {
   const config = await loadClusterConfig({ kubeconfig, master, env: host.env, clock, log: boot.log }).catch(
     failing('Failed to create cluster config'),
   )
-  const client = await Promise.try(() => kubeClient(boot, config, resizer.name)).catch(
-    failing('Failed to create kube client'),
-  )
+  const client = await Promise.try(() => kubeClient(boot, config)).catch(failing('Failed to create kube client'))
   const gates = await gatesOfServer(boot, requested, client)
   const greeted = await greetDriver(boot)
   boot.log.v(2)?.info('CSI driver name', { driverName: greeted.name })
@@ -180,6 +178,7 @@ function controllersOf({
   const component = `external-resizer ${driver.name}`
   const recorder = toldInLog(createRecorder({ client, component, clock, log }), log)
   const queues = new QueueMetrics(metrics, clock)
+  if (expands !== undefined || modifies) queues.declare(queueName(driver.name))
   const parts: ResizerParts = { settings, expands, client, driver, ...informers, recorder, queues, clock, log }
   return { caches, recorder, lead: (lead) => leadResizer(parts, lead) }
 }

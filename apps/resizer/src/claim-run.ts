@@ -29,7 +29,7 @@ export interface ClaimDeps {
   readonly turns: ClaimTurns
   /** Told that a call for the claim is about to be made: the other controller is to look at the claim next. */
   readonly began: (key: string) => void
-  readonly recorder: Recorder
+  readonly recorder: Pick<Recorder, 'event'>
   readonly clock: Clock
   readonly log: Logger
 }

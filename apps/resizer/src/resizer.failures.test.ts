@@ -31,6 +31,17 @@ const failure = (code: string) => `rpc error: code = ${code} desc = it went wron
 const failedEvent = (code: string) =>
   `Warning VolumeResizeFailed: resize volume "pv-data" by resizer "csi.example.com" failed: ${failure(code)}`
 
+it('a process that leads no more tells nothing of what it still hears', async () => {
+  world.driver.expand = (call) => {
+    world.takeEvents()
+    world.loseLease()
+    return failing(CODES.Unavailable, 'it went wrong')(call)
+  }
+  await world.request('2Gi')
+  expect(world.driver.calls).toHaveLength(1)
+  expect(world.takeEvents()).toEqual([])
+})
+
 describe('an error of the driver', () => {
   it.each<CodeName>(['InvalidArgument', 'OutOfRange', 'NotFound'])('%s makes the size infeasible', async (code) => {
     world.driver.expand = failing(CODES[code], 'it went wrong')

@@ -200,9 +200,13 @@ describe('pods that may not be read', () => {
     await world.request('2Gi')
     await world.clock.advance(10_000)
     expect(world.driver.calls).toHaveLength(4)
-    const line =
-      'Pods may not be read: whether a volume is in use is left to the driver at each retry: pods is forbidden'
-    expect(world.errors.filter((each) => each.startsWith('Pods'))).toEqual([line])
+    const warnings = world.log.lines.filter(({ level }) => level === 'warning')
+    expect(warnings).toMatchObject([
+      {
+        message: 'Pods may not be read: whether a volume is in use is left to the driver at each retry',
+        pairs: { err: { message: 'pods is forbidden' } },
+      },
+    ])
   })
 
   it('may be listed though not watched: then each retry lists them', async () => {

@@ -71,7 +71,7 @@ export async function leadResizer(parts: ResizerParts, lead: Lead): Promise<void
     claims,
     volumes,
     turns: new ClaimTurns(),
-    recorder,
+    recorder: whileLeading(recorder, lead.assertLeading),
     clock,
     log,
   }
@@ -88,6 +88,20 @@ export async function leadResizer(parts: ResizerParts, lead: Lead): Promise<void
   }
   if (controllers.length === 0) await aborted(lead.stop)
   await Promise.all(controllers.map((controller) => work(parts, controller, lead)))
+}
+
+/** What a process has to tell that leads no more is for the next leader to find out and tell. */
+function whileLeading(recorder: Recorder, assertLeading: () => void): Pick<Recorder, 'event'> {
+  return {
+    event: (...occurrence) => {
+      try {
+        assertLeading()
+      } catch {
+        return
+      }
+      recorder.event(...occurrence)
+    },
+  }
 }
 
 async function work(parts: ResizerParts, controller: Controller, lead: Lead): Promise<void> {
@@ -171,7 +185,11 @@ function resizeController(parts: ResizerParts, { common, line, lead }: Own): Con
         inUse?.forget(event.object)
         queue.forget(event.object.key)
       }),
-      feed(claims, onClaimForResize, queue),
+      feed(
+        claims,
+        onClaimForResize((key) => queue.isInWork(key)),
+        queue,
+      ),
       () => inUse?.close(),
     ],
   }
@@ -216,10 +234,14 @@ function modifyController(
   }
 }
 
-/** Both queues have one name, so that their numbers add up in one series. */
+/** Of both queues, so that their numbers add up in one series. */
+export function queueName(driverName: string): string {
+  return `${driverName}-pvc`
+}
+
 function newQueue({ settings, queues, clock }: ResizerParts, line: Line): WorkQueue {
   const limiter = perKeyExponential({ baseMs: settings.retryStartMs, maxMs: settings.retryMaxMs })
-  return new WorkQueue({ clock, limiter, line, observer: queues.observe(`${settings.driverName}-pvc`) })
+  return new WorkQueue({ clock, limiter, line, observer: queues.observe(queueName(settings.driverName)) })
 }
 
 function expandClient({ driver, settings }: ResizerParts, assertLeading: () => void): ExpandClient {

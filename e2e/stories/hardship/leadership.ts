@@ -90,6 +90,13 @@ function noOverlap(first: readonly Call[], second: readonly Call[]): void {
 for (const app of ['attacher', 'resizer'] as const) {
   const story = storiesOf(app, 'leadership')
 
+  story('a standby shows its queues, which are empty', async (t) => {
+    const { second } = await leaderAndStandby(t)
+    const metrics = await second.sidecar.metrics()
+    const queues = app === 'attacher' ? ['csi-attacher-va', 'csi-attacher-pv'] : [`${t.driverName}-pvc`]
+    for (const name of queues) equal(metrics.value('workqueue_depth', { name }), 0, name)
+  })
+
   story(
     'SIGTERM during a long call: it ends, is saved, the lease is released, the standby goes on at once',
     { only: 'ours' },

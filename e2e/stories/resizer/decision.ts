@@ -121,6 +121,7 @@ story('row B5 warns of an old API server', async (t) => {
   await found(t, { row: 'b5', has: 2, asked: 2 })
   const resizer = await t.sidecar({ driver: at.driver })
   const line = await resizer.line('external-resizer may be running with older version of kubernetes api-server')
+  ok(line.startsWith('W'), line)
   ok(line.includes('please upgrade to k8s version 1.32'), line)
 })
 

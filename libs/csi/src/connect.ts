@@ -1,6 +1,7 @@
 import { Backoff, type Clock, DeadlineError, deadline } from '@csi-sidecars/base'
 import { Channel, type ChannelOptions, connectivityState } from '@grpc/grpc-js'
 import { grpcTargetOf, socketAddressOf } from './address.ts'
+import { keepOuterBlanks } from './blanks.ts'
 import { type CallReporting, type Connection, GrpcConnection } from './connection.ts'
 import { SocketCredentials } from './socket-credentials.ts'
 
@@ -39,6 +40,7 @@ const CHANNEL_OPTIONS: ChannelOptions = {
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { clock, log, timeoutMs = CONNECT_MS, signal } = options
   const address = socketAddressOf(options.address)
+  keepOuterBlanks()
   log.v(5)?.info('Connecting', { address })
   const stopTelling = tellEvery(clock, STILL_CONNECTING_MS, () => log.info('Still connecting', { address }))
   using limit = deadline(clock, timeoutMs, 'connecting to the CSI driver', signal)

@@ -1,3 +1,4 @@
+import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2'
 import { connect as connectTo, createServer, type Socket } from 'node:net'
 import { DeadlineError, FakeClock, isAbort, systemClock } from '@csi-sidecars/base'
 import { ControllerExpandVolume, type ControllerPublishVolumeRequest, GetPluginInfo } from '@csi-sidecars/csi-proto'
@@ -8,7 +9,7 @@ import { type ConnectOptions, connect } from './connect.ts'
 import { controllerClient } from './controller-client.ts'
 import { OperationMetrics } from './operation-metrics.ts'
 import { CODES, RpcError } from './rpc-error.ts'
-import { type ScriptedDriver, scriptedDriver, socketPath } from './testing/scripted-driver.ts'
+import { type Answer, type ScriptedDriver, scriptedDriver, socketPath } from './testing/scripted-driver.ts'
 import { until } from './testing/turns.ts'
 import { timeoutHeader } from './unary-call.ts'
 
@@ -97,6 +98,37 @@ test("a limit that passes ends the call in Go's words, and at the driver", async
   expect(error.message).toBe('rpc error: code = DeadlineExceeded desc = context deadline exceeded')
   expect(isAbort(error)).toBe(false)
   await until(() => driver.calls[0]?.cancelled === true, 'the driver hears of it')
+})
+
+test.each([
+  [14_998, 'context deadline exceeded'],
+  [14_000, 'the back end is slow'],
+])('a driver that ends the call itself after %d ms of 15 s', async (afterMs, words) => {
+  const clock = new FakeClock()
+  const answer = Promise.withResolvers<Answer>()
+  const { driver, controller } = await connected({ ControllerUnpublishVolume: () => answer.promise }, { clock })
+  const call = failureOf(controller.unpublish(UNPUBLISH, limits))
+  await until(() => driver.calls.length === 1, 'the call arrives')
+  await clock.advance(afterMs)
+  answer.resolve({ code: CODES.DeadlineExceeded, details: 'the back end is slow' })
+  expect((await call).message).toBe(`rpc error: code = DeadlineExceeded desc = ${words}`)
+})
+
+test.each(['bad ', ' bad', 'bad'])('the words %j come from the driver as they are', async (words) => {
+  const address = socketPath()
+  const server = createHttp2Server()
+  server.on('stream', (stream: ServerHttp2Stream) => {
+    const trailers = { 'grpc-status': '3', 'grpc-message': words }
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...trailers }, { endStream: true })
+  })
+  await new Promise<void>((resolve) => server.listen(address, resolve))
+  const connection = await connect({ address, clock: systemClock, log: silentLogger })
+  cleanups.push(
+    () => connection.close(),
+    () => server.close(),
+  )
+  const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
+  expect(error.message).toBe(`rpc error: code = InvalidArgument desc = ${words}`)
 })
 
 test.each([0, -1])('a limit of %d is over before the call is made', async (timeoutMs) => {

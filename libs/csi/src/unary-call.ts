@@ -11,6 +11,9 @@ export interface CallLimits {
   readonly signal?: AbortSignal | undefined
 }
 
+/** How much earlier a driver's clock may end a call than ours does, both rounding to milliseconds. */
+const CLOCKS_APART_MS = 2
+
 /** As `call.cancel()` of grpc-js words it; nobody sees it. */
 const CANCELLED_HERE = 'Cancelled on client'
 
@@ -42,6 +45,7 @@ export function unaryCall<Q, R>(
     }
     const onAbort = (): void => giveUp(givenUp(signal?.reason))
     const cancelTimer = clock.schedule(timeoutMs, () => giveUp(deadlineExceeded()))
+    const overdueAt = clock.monotonic() + timeoutMs - CLOCKS_APART_MS
     signal?.addEventListener('abort', onAbort, { once: true })
     let reply: Buffer | undefined
     call.start(headersOf(timeoutMs), {
@@ -51,7 +55,7 @@ export function unaryCall<Q, R>(
       },
       onReceiveStatus: (status) => {
         detach()
-        if (status.code !== CODES.OK) return reject(fromStatus(status))
+        if (status.code !== CODES.OK) return reject(fromStatus(status, clock.monotonic() >= overdueAt))
         try {
           resolve(decoded(method, reply))
         } catch (error) {
@@ -112,7 +116,9 @@ function decoded<Q, R>(method: UnaryMethod<Q, R>, reply: Buffer | undefined): R 
  */
 const MADE_UP = /^(Received RST_STREAM with code|Failed to start HTTP\/2 stream|Call cancelled$)/
 
-function fromStatus({ code, details, metadata }: StatusObject): RpcError {
+function fromStatus({ code, details, metadata }: StatusObject, overdue: boolean): RpcError {
+  // Some servers end a call by themselves when its time is over, in words of their own. It is our time.
+  if (code === CODES.DeadlineExceeded && overdue) return deadlineExceeded()
   if ((code === CODES.Internal || code === CODES.Canceled) && MADE_UP.test(details)) {
     return new RpcError(CODES.Unavailable, `call ended without an answer (${details})`)
   }

@@ -54,6 +54,13 @@ describe('a new event', () => {
     expect(names).toEqual([250_000n, 500_000n].map((offset) => `c.${(start + offset).toString(16)}`))
   })
 
+  it('has a name that the API takes, however long that of the object is', () => {
+    const long = `${'a'.repeat(235)}-b.${'c'.repeat(14)}`
+    const { name } = eventOf(tell('boom', { target: { ...target, name: long } })).metadata
+    expect(name).toBe(`${'a'.repeat(235)}.${(BigInt(NOW) * 1_000_000n).toString(16)}`)
+    expect(name?.length).toBeLessThanOrEqual(253)
+  })
+
   it('has all the fields of one', () => {
     expect(eventOf(tell('boom'))).toEqual({
       apiVersion: 'v1',

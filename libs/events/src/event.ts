@@ -33,6 +33,15 @@ export function namespaceOf({ namespace }: EventTarget): string {
   return namespace === undefined || namespace === '' ? DEFAULT_NAMESPACE : namespace
 }
 
+const LONGEST_NAME = 253
+
+/** The object's name and what makes the event's one of a kind; a name that leaves no room for that is cut. */
+function eventName(target: string, unique: string): string {
+  const name = `${target}.${unique}`
+  if (name.length <= LONGEST_NAME) return name
+  return `${target.slice(0, LONGEST_NAME - 1 - unique.length).replace(/[^a-z0-9]+$/, '')}.${unique}`
+}
+
 /** A new Event for the API. `nanoseconds` since 1970 make its name one of a kind. */
 export function newEvent(
   source: EventSource,
@@ -45,7 +54,7 @@ export function newEvent(
   return {
     apiVersion: 'v1',
     kind: 'Event',
-    metadata: { name: `${target.name}.${nanoseconds.toString(16)}`, namespace },
+    metadata: { name: eventName(target.name, nanoseconds.toString(16)), namespace },
     involvedObject: { ...target },
     reason,
     message,

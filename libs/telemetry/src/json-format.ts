@@ -15,11 +15,14 @@ export function jsonFormat(clock: Clock): Format {
     const place = `${caller.folder === '' ? '' : `${caller.folder}/`}${caller.file}:${caller.line}`
     return `{"ts":${time},"caller":${JSON.stringify(place)},"msg":${JSON.stringify(message)}`
   }
+  const info = (level: number, line: Line): string => {
+    const { pairs = {} } = line
+    return `${start(line)}${members(line.context, pairs)},"v":${level}${members(pairs)}}\n`
+  }
   return {
-    info: (level, line) => {
-      const { pairs = {} } = line
-      return `${start(line)}${members(line.context, pairs)},"v":${level}${members(pairs)}}\n`
-    },
+    info,
+    // This format has no letter for it.
+    warning: (line) => info(0, line),
     fatal: (line) => `${start(line)},"v":0}\n`,
     error: (error, line) => {
       const last = { err: error ?? null }

@@ -11,6 +11,7 @@ export interface Line {
 
 export interface Format {
   info(level: number, line: Line): string
+  warning(line: Line): string
   error(error: unknown, line: Line): string
   /** As klog's unstructured Fatal: the bare message, no pairs. */
   fatal(line: Line): string

@@ -26,6 +26,12 @@ describe('text', () => {
     expect(unnumbered(records)).toBe(`I1121 01:09:16.289000 ${PID} logger.test.ts:N] "Started" key="value" count=3\n`)
   })
 
+  test('a warning is told by its letter alone', () => {
+    const { log, records } = capture()
+    log.with({ driver: 'd' }).warn('Strange', { count: 3 })
+    expect(unnumbered(records)).toBe(`W1121 01:09:16.289000 ${PID} logger.test.ts:N] "Strange" driver="d" count=3\n`)
+  })
+
   test('an error line puts err first, then the context, then the pairs of the call', () => {
     const { log, records } = capture()
     log.with({ driver: 'd' }).error(new Error('no "socket"'), 'Failed', { address: '/csi' })
@@ -132,6 +138,14 @@ describe('JSON', () => {
     expect(unnumbered(records)).toBe(
       `{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"Attaching","driver":"d","v":2,` +
         '"volume":"a<b","pod":{"name":"p","namespace":"ns"}}\n',
+    )
+  })
+
+  test('a warning is a line at level 0', () => {
+    const { log, records } = capture(json)
+    log.with({ driver: 'd' }).warn('Strange', { count: 3 })
+    expect(unnumbered(records)).toBe(
+      `{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"Strange","driver":"d","v":0,"count":3}\n`,
     )
   })
 

@@ -14,6 +14,8 @@ export interface Verbose {
 export interface Logger extends Verbose {
   /** At level 0. */
   info(message: string, pairs?: Pairs): void
+  /** At level 0: nothing failed, but somebody should look. `err` is a pair like any other. */
+  warn(message: string, pairs?: Pairs): void
   /** `undefined` says that something is wrong though nothing was thrown. */
   error(error: unknown, message: string, pairs?: Pairs): void
   /** The last words before the process ends. Does not end it. */
@@ -51,6 +53,7 @@ export function createLogger(options: LoggerOptions): Logger {
 /** Writes nothing. */
 export const silentLogger: Logger = {
   info: () => undefined,
+  warn: () => undefined,
   error: () => undefined,
   fatal: () => undefined,
   v: () => undefined,
@@ -98,6 +101,12 @@ class ContextLogger implements Logger {
     const caller = callSite(ContextLogger.prototype.info)
     const { format, write } = this.#output
     write(format.info(0, { caller, message, context: this.#context, pairs }))
+  }
+
+  warn(message: string, pairs?: Pairs): void {
+    const caller = callSite(ContextLogger.prototype.warn)
+    const { format, write } = this.#output
+    write(format.warning({ caller, message, context: this.#context, pairs }))
   }
 
   error(error: unknown, message: string, pairs?: Pairs): void {

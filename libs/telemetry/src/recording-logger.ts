@@ -2,7 +2,7 @@ import type { Logger } from './logger.ts'
 import { mergePairs, type Pairs } from './pairs.ts'
 
 export interface RecordedLine {
-  readonly level: number | 'error' | 'fatal'
+  readonly level: number | 'warning' | 'error' | 'fatal'
   readonly message: string
   /** Those of the context first. */
   readonly pairs: Pairs
@@ -28,6 +28,9 @@ function recorder(lines: RecordedLine[], context: Pairs): RecordingLogger {
   return {
     lines,
     ...at(0),
+    warn: (message, pairs) => {
+      lines.push({ level: 'warning', message, pairs: mergePairs(context, pairs) })
+    },
     error: (error, message, pairs) => {
       lines.push({ level: 'error', message, pairs: mergePairs(context, pairs), error })
     },

@@ -15,6 +15,7 @@ export function textFormat(clock: Clock): Format {
     `${header(letter, caller)}${goQuote(message)}${pairsText(pairs)}\n`
   return {
     info: (_level, line) => record('I', line, mergePairs(line.context, line.pairs)),
+    warning: (line) => record('W', line, mergePairs(line.context, line.pairs)),
     fatal: ({ caller, message }) => `${header('F', caller)}${message}\n`,
     error: (error, line) => {
       const pairs = mergePairs(line.context, line.pairs)

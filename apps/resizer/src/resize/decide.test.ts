@@ -137,9 +137,13 @@ const rows: Record<string, Row> = {
     claim: { request: '10E' },
     steps: [refuse('10E is more than a CSI driver can be asked for')],
   },
-  'an expansion to nothing is refused': {
+  'what was begun to a size that is none gives way to the request': {
     claim: { ...raised, allocated: '0', sizeStatus: 'ControllerResizeInProgress' },
-    steps: [refuse('0 is no size to expand to')],
+    steps: [mark('2Gi', 'A3')],
+  },
+  'what was begun to more than a driver can be asked for gives way to the request': {
+    claim: { ...raised, allocated: '10E', sizeStatus: 'ControllerResizeInProgress' },
+    steps: [mark('2Gi', 'A3')],
   },
   "wrong sizes of another driver's claim are nobody's business": {
     claim: { request: '2Kk' },

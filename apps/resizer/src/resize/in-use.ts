@@ -211,7 +211,7 @@ export class InUse {
     if (!isForbidden(error)) log.v(2)?.info('Pods could not be read, the driver decides', { namespace, err: error })
     else if (!this.#warned) {
       this.#warned = true
-      log.error(error, 'Pods may not be read: whether a volume is in use is left to the driver at each retry')
+      log.warn('Pods may not be read: whether a volume is in use is left to the driver at each retry', { err: error })
     }
   }
 }

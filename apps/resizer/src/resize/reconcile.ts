@@ -167,7 +167,7 @@ function stillInUse(run: ResizeRun, claim: Claim): Outcome {
 }
 
 function warnOfOldServer({ log }: ResizeRun): void {
-  log.info(
+  log.warn(
     'external-resizer may be running with older version of kubernetes api-server, please upgrade to k8s version 1.32',
   )
 }

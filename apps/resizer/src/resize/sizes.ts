@@ -11,7 +11,7 @@ export interface Sizes {
   readonly capacity: Quantity
   /** What the volume has. */
   readonly volume: Quantity
-  /** What was last asked of the driver for this claim. */
+  /** What was last asked of the driver for this claim. A size that no driver can be asked for counts as missing. */
   readonly allocated: Quantity | undefined
 }
 
@@ -28,12 +28,17 @@ export function readSizes(claim: Claim, volume: Volume): ReadSizes {
       request: sizeOf(claim.request, 'spec.resources.requests.storage of the claim') ?? NOTHING,
       capacity: sizeOf(claim.capacity, 'status.capacity.storage of the claim') ?? NOTHING,
       volume: sizeOf(volume.capacity, `spec.capacity.storage of PersistentVolume ${volume.key}`) ?? NOTHING,
-      allocated: sizeOf(claim.allocated, 'status.allocatedResources.storage of the claim'),
+      allocated: fit(sizeOf(claim.allocated, 'status.allocatedResources.storage of the claim')),
     }
     return { ok: true, sizes }
   } catch (error) {
     return { ok: false, message: messageOf(error) }
   }
+}
+
+/** The Go original begins what no driver can be asked for, and says so in the claim; the user's next wish comes then. */
+function fit(size: Quantity | undefined): Quantity | undefined {
+  return size !== undefined && whyNoTarget(size) === undefined ? size : undefined
 }
 
 /** Why the driver cannot be asked for this much; undefined when it can. */

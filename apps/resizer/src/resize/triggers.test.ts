@@ -36,7 +36,9 @@ describe('the size of a claim is looked at', () => {
     ['when the node fails', updated({ sizeStatus: 'NodeResizePending' }, { sizeStatus: 'NodeResizeInfeasible' })],
     ['when somebody takes the status word away', updated({ sizeStatus: 'NodeResizeInfeasible' }, {})],
     ['when our own write shows a larger request', updated({}, { request: '2Gi' }, 'own')],
-  ])('%s', (_what, event) => expect(onClaim(event)).toEqual(['ns/data']))
+    ['when somebody else says that it began', updated({}, { sizeStatus: 'ControllerResizeInProgress' })],
+    ['when somebody else leaves it to the node', updated({}, { sizeStatus: 'NodeResizePending' })],
+  ])('%s', (_what, event) => expect(onClaim(() => false)(event)).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<Claim>]>([
     ['when it is gone', { type: 'deleted', object: known() }],
@@ -58,5 +60,5 @@ describe('the size of a claim is looked at', () => {
     ],
     ['when we call it infeasible', updated({}, { sizeStatus: 'ControllerResizeInfeasible' }, 'own')],
     ['when we leave it to the node', updated({}, { sizeStatus: 'NodeResizePending' }, 'own')],
-  ])('not %s', (_what, event) => expect(onClaim(event)).toEqual([]))
+  ])('not %s', (_what, event) => expect(onClaim(() => true)(event)).toEqual([]))
 })

@@ -6,20 +6,25 @@ import type { Claim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 
 /** Claims, whenever there may be something to do about their size. Whose they are shows only with their volume. */
-export const onClaim: Trigger<Claim> = (event) => {
-  switch (event.type) {
-    case 'added':
-      return [event.object.key]
-    case 'deleted':
-      return []
-    case 'updated':
-      return matters(event) ? [event.after.key] : []
-    default:
-      return unreachable(event)
+export function onClaim(isInWork: (key: string) => boolean): Trigger<Claim> {
+  return (event) => {
+    switch (event.type) {
+      case 'added':
+        return [event.object.key]
+      case 'deleted':
+        return []
+      case 'updated':
+        return matters(event, isInWork) ? [event.after.key] : []
+      default:
+        return unreachable(event)
+    }
   }
 }
 
-function matters({ before, after, cause }: InformerEvent<Claim> & { type: 'updated' }): boolean {
+function matters(
+  { before, after, cause }: InformerEvent<Claim> & { type: 'updated' },
+  isInWork: (key: string) => boolean,
+): boolean {
   return (
     cause === 'resync' ||
     !sameSize(before.request, after.request) ||
@@ -27,13 +32,14 @@ function matters({ before, after, cause }: InformerEvent<Claim> & { type: 'updat
     before.volumeName !== after.volumeName ||
     before.phase !== after.phase ||
     grew(before.capacity, after.capacity) ||
-    (before.sizeStatus !== after.sizeStatus && !OURS.has(after.sizeStatus))
+    (before.sizeStatus !== after.sizeStatus && !(OURS.has(after.sizeStatus) && isInWork(after.key)))
   )
 }
 
 /**
- * The words that we write ourselves. The run that wrote one knows of it: a retry that it caused would not wait for its
- * back-off. They cannot be told by how they come, since the watch may be faster than the answer to our patch.
+ * The words that we write ourselves. One that comes while the claim is in work is from that run: a retry that it caused
+ * would not wait for its back-off. Whether it is from the watch does not tell, for the watch may be faster than the
+ * answer to our patch.
  */
 const OURS: ReadonlySet<string | undefined> = new Set([
   SIZE_STATUS.controllerInProgress,

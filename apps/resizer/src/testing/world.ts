@@ -77,6 +77,11 @@ export class World {
     await this.clock.settle()
   }
 
+  /** The time to renew the lease is over, and nobody has said so yet. */
+  loseLease(): void {
+    this.#process?.loseLease()
+  }
+
   async restart(): Promise<void> {
     await this.kill()
     await this.start()
@@ -144,7 +149,11 @@ function newProcess({ clock, cluster, driver, log, events }: World, options: Wor
     clock,
     log,
   }
-  const assertLeading = (): void => stop.signal.throwIfAborted()
+  const lost = new AbortController()
+  const assertLeading = (): void => {
+    stop.signal.throwIfAborted()
+    lost.signal.throwIfAborted()
+  }
   const signals = { stop: stop.signal, cut: stop.signal }
   const done = leadResizer(parts, { ...signals, assertLeading, soleSince: clock.monotonic() })
   const kill = (): Promise<void> => {
@@ -152,5 +161,5 @@ function newProcess({ clock, cluster, driver, log, events }: World, options: Wor
     for (const cache of Object.values(caches)) cache.close()
     return done
   }
-  return { caches, kill }
+  return { caches, kill, loseLease: () => lost.abort(new CancelledError('the lease is lost')) }
 }
