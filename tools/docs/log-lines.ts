@@ -216,8 +216,10 @@ export const START_LINES: readonly LogLine[] = [
   { message: 'Failed to create cluster config', means: 'The same (resizer).', action: 'As above.' },
   {
     message: 'Failed to create a Clientset',
-    means: 'A burst of 0 with a rate (attacher).',
-    action: 'Set `--kube-api-burst`.',
+    means:
+      'A burst of 0 with a rate; a server that is no URL; authority or certificate data that cannot be read; ' +
+      'an authority together with insecure-skip-tls-verify (attacher).',
+    action: 'Set `--kube-api-burst`, or mend the kubeconfig: `err` says which.',
   },
   { message: 'Failed to create kube client', means: 'The same (resizer).', action: 'As above.' },
   {

@@ -27,6 +27,7 @@ import {
   type AttacherSettings,
   leadAttacher,
   leadTrivially,
+  listsPublishedNodes,
   PV_QUEUE,
   VA_QUEUE,
 } from './attacher.ts'
@@ -59,9 +60,7 @@ async function start(boot: AttacherBoot): Promise<Started> {
     failing('Failed to build a Kubernetes config'),
   )
   if (values['worker-threads'] === 0) throw new StartError('Option -worker-threads must be greater than zero')
-  const client = await Promise.try(() => kubeClient(boot, config, attacher.name)).catch(
-    failing('Failed to create a Clientset'),
-  )
+  const client = await Promise.try(() => kubeClient(boot, config)).catch(failing('Failed to create a Clientset'))
   const greeted = await greetDriver(boot)
   const context = { driver: greeted.name }
   const log = boot.log.with(context)
@@ -112,11 +111,17 @@ function chooseControllers({ boot, gates, client, driver, log }: Choice): Pick<S
     log: boot.log,
   }
   const trivial = whyTrivial(driver)
+  log.v(2)?.info(trivial ?? 'CSI driver supports ControllerPublishUnpublish, using real CSI handler')
+  if (listsPublishedNodes(driver)) {
+    log
+      .v(2)
+      ?.info(
+        'CSI driver supports list volumes published nodes. Using capability to reconcile volume attachment objects with actual backend state',
+      )
+  }
   if (trivial !== undefined) {
-    log.v(2)?.info(trivial)
     return { caches: [cacheOf('VolumeAttachments', attachments, clock)], lead: (lead) => leadTrivially(parts, lead) }
   }
-  log.v(2)?.info('CSI driver supports ControllerPublishUnpublish, using real CSI handler')
   const volumes = createInformer({ ...common, resource: PERSISTENT_VOLUMES, project: volumeProjection(driver.name) })
   const nodes = createInformer({ ...common, resource: CSI_NODES, project: nodeProjection(driver.name) })
   const caches: Cache[] = [

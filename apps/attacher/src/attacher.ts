@@ -75,7 +75,12 @@ export async function leadAttacher(parts: RealParts, lead: Lead): Promise<void> 
   }
   const { log } = parts
   const undo = [
-    attachments.subscribe((event) => event.type === 'deleted' && memory.forget(event.object.key)),
+    // The name may come back for another attachment, which owes nothing and has not failed yet.
+    attachments.subscribe((event) => {
+      if (event.type !== 'deleted') return
+      memory.forget(event.object.key)
+      vas.queue.forget(event.object.key)
+    }),
     feed(attachments, attachmentTrigger(vas.queue, finalizer, log), vas.queue),
     feed(attachments, onAttachmentGone, pvs.queue),
     feed(volumes, onVolume(settings), pvs.queue),
@@ -152,7 +157,8 @@ function attachmentController(parts: RealParts, own: AttachmentControllerParts):
       if (va === undefined || !va.ours) return undefined
       const volume = await readVolume(va, { volumes: volumes.store, api }, signal)
       const capabilities = publishCapabilities(parts.driver)
-      return { va, volume, node: nodeOf(va, nodes.store), forced, capabilities, settings }
+      const owesStatus = memory.owesStatus(key)
+      return { va, volume, node: nodeOf(va, nodes.store), forced, owesStatus, capabilities, settings }
     },
     tellErrorCode: settings.tellErrorCode,
     clock,
@@ -215,7 +221,11 @@ function publishClient({ driver, settings }: RealParts, assertLeading: () => voi
   }
 }
 
-/** Only a driver that lists volumes with the nodes they are published to can be compared with. */
+/** Only such a driver can be compared with. */
+export function listsPublishedNodes({ capabilities: { controller } }: Driver): boolean {
+  return controller.has(Rpc.LIST_VOLUMES) && controller.has(Rpc.LIST_VOLUMES_PUBLISHED_NODES)
+}
+
 function comparison(
   parts: RealParts,
   api: KubeClient,
@@ -223,8 +233,7 @@ function comparison(
   lead: Lead,
 ): readonly Promise<void>[] {
   const { driver, settings, attachments, volumes, nodes, clock, log } = parts
-  const { controller } = driver.capabilities
-  if (!controller.has(Rpc.LIST_VOLUMES) || !controller.has(Rpc.LIST_VOLUMES_PUBLISHED_NODES)) return []
+  if (!listsPublishedNodes(driver)) return []
   const calls = controllerClient(guardedDriver(driver, lead.assertLeading))
   const { timeoutMs, maxEntries } = settings
   const options = {

@@ -1,8 +1,10 @@
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { beforeEach, describe, expect, it } from '@jest/globals'
+import { NODE_ID_ANNOTATION } from './caches/names.ts'
 import { apiError } from './testing/api-error.ts'
 import { Scene } from './testing/model/scene.ts'
+import { FINALIZER } from './testing/views.ts'
 
 const CLAIM =
   '{"metadata":{"annotations":{"csi.alpha.kubernetes.io/node-id":"n1-id"},"finalizers":["external-attacher/csi-example-com"]}}'
@@ -91,6 +93,59 @@ describe('an attach and a detach', () => {
     await scene.quicken()
     expect(scene.callLog).toEqual(['unpublish vol-shared n1-id'])
     expect(scene.attachment('shared', 'n1')).toBeUndefined()
+  })
+})
+
+describe('what others change while a run is under way', () => {
+  const FOREIGN = 'example.com/other'
+  const no = new RpcError(CODES.Internal, 'no')
+
+  it('is kept by the claim', async () => {
+    await scene.create('own')
+    scene.api.edit(VOLUME_ATTACHMENTS, 'own.n1', { metadata: { finalizers: [FOREIGN] } })
+    await scene.tell()
+    await scene.answer('patch persistentvolumes/own')
+    await scene.answer('patch volumeattachments/own.n1')
+    expect(scene.attachment('own', 'n1')?.metadata.finalizers).toEqual([FOREIGN, FINALIZER])
+  })
+
+  it('makes a claim needless that somebody has stored already', async () => {
+    await scene.create('own')
+    scene.api.edit(VOLUME_ATTACHMENTS, 'own.n1', {
+      metadata: { finalizers: [FINALIZER], annotations: { [NODE_ID_ANNOTATION]: 'n1-id' } },
+    })
+    await scene.tell()
+    await scene.answer('patch persistentvolumes/own')
+    expect(scene.inFlight).toEqual(['call publish vol-own n1-id'])
+  })
+
+  it('does not come back when the claim is given up', async () => {
+    scene.createAttachment('own', 'n1', true)
+    await scene.tell()
+    await scene.answer('patch persistentvolumes/own')
+    await scene.answer('patch volumeattachments/own.n1')
+    await scene.answer('call publish vol-own n1-id')
+    await scene.answer('patch volumeattachments/own.n1/status')
+    await scene.remove('own')
+    scene.letGo('own', 'n1')
+    await scene.tell()
+    await scene.answer('call unpublish vol-own n1-id')
+    await scene.answer('patch volumeattachments/own.n1')
+    expect(scene.attachment('own', 'n1')).toBeUndefined()
+    expect(scene.callLog).toEqual(['publish vol-own n1-id', 'unpublish vol-own n1-id'])
+  })
+
+  it('counts when an error is told once more', async () => {
+    await scene.claim('own')
+    await scene.answer('call publish vol-own n1-id', no)
+    await scene.answer('patch volumeattachments/own.n1/status')
+    await scene.tell()
+    await scene.clock.advance(1_000)
+    scene.api.edit(VOLUME_ATTACHMENTS, 'own.n1', { status: { attachError: null } })
+    await scene.tell()
+    await scene.answer('call publish vol-own n1-id', no)
+    await scene.answer('patch volumeattachments/own.n1/status')
+    expect(scene.statusOf('own')?.attachError).toMatchObject({ message: no.message })
   })
 })
 

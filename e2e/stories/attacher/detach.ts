@@ -67,6 +67,18 @@ story('where another finalizer holds the VA, ours goes and the status says detac
   await never('a second unpublish', () => unpublishes(at).length > 1, 700)
 })
 
+story('a foreign finalizer that goes during the unpublish does not come back', { only: 'ours' }, async (t) => {
+  const at = await attachedScene(t, { va: { metadata: { finalizers: ['example.com/a'] } } })
+  at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 1000 })
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+  await eventually('the unpublish', () => unpublishes(at).length > 0)
+  await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { finalizers: [at.finalizer] } })
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+  const writes = (await at.attacher.gate.settledWrites()).slice(at.mark)
+  equal(outline(t, writes), ['PATCH volumeattachments 200'])
+  equal(unpublishes(at).length, 1)
+})
+
 story('the metadata of the attachment is cleared with the status', async (t) => {
   const at = await attachedScene(t, {
     va: { metadata: { finalizers: ['example.com/a'] } },

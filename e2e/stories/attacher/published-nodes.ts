@@ -50,6 +50,9 @@ story('not asked without the two capabilities', async (t) => {
 
 story('listed right after start, then a period after the end of the last', async (t) => {
   const { driver, attacher } = await comparing(t, { list: () => page({}) })
+  await attacher.line(
+    'CSI driver supports list volumes published nodes. Using capability to reconcile volume attachment objects with actual backend state',
+  )
   await eventually('five listings', () => driver.callsOf('ListVolumes').length >= 5)
   const lists = driver.callsOf('ListVolumes')
   ok((lists[0]?.start ?? 0) - attacher.started < 3000)

@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { storiesOf } from '../../harness/story.ts'
-import { eventually } from '../../harness/waiting.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
 import { WAYS_TO_FAIL } from '../../harness/ways-to-fail.ts'
 import { attach, attached, scene, volumeCalls } from './scene.ts'
 
@@ -43,3 +43,30 @@ for (const resource of ['persistentvolumes', 'volumeattachments', 'volumeattachm
     }
   })
 }
+
+story(
+  'the status of a detached VA that another finalizer holds, once: told at the next try, without a second unpublish',
+  async (t) => {
+    const at = await scene(t, { args: ['--retry-interval-start=200ms'] })
+    const { va } = await attach(t, at, { va: { metadata: { finalizers: ['example.com/a'] } } })
+    await attached(t)
+    if (!t.ours) await pause(500)
+    let failures = 1
+    at.attacher.gate.rules.push(({ method, resource, name }) => {
+      if (method !== 'PATCH' || resource !== 'volumeattachments/status' || name !== va || failures === 0)
+        return undefined
+      failures -= 1
+      return WAYS_TO_FAIL['broken']
+    })
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+    const told = /^could not mark as detached: .*etcdserver: request timed out$/
+    await t.api.until(VOLUME_ATTACHMENTS, { name: va }, ({ status }) => told.test(status?.detachError?.message ?? ''))
+    if (t.ours) {
+      const held = await t.api.until(VOLUME_ATTACHMENTS, { name: va }, ({ status }) => status?.attached === false)
+      equal([held.status, held.metadata?.finalizers], [{ attached: false }, ['example.com/a']])
+    }
+    const unpublishes = () => at.driver.callsOf('ControllerUnpublishVolume').length
+    await never('a second unpublish', () => unpublishes() > 1, 700)
+    equal(unpublishes(), 1)
+  },
+)

@@ -74,6 +74,8 @@ for (const app of ['attacher', 'resizer'] as const) {
       `lock="default/${leaseName(app, t.driverName)}"`,
     )
     says(sidecar.linesWith('Successfully acquired lease')[0], `lock="default/${leaseName(app, t.driverName)}"`)
+    const callers = sidecar.gate.requests.map(({ userAgent }) => userAgent)
+    equal(new Set(callers).size, 1, `${[...new Set(callers)]}`)
   })
 
   story('the namespace: the flag, else POD_NAMESPACE, else default', async (t) => {
@@ -172,6 +174,18 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
+  story('impossible timings are found only when it comes to leader election', async (t) => {
+    const args = ['--leader-election', '--leader-election-lease-duration=10s', '--kubeconfig=/nonexistent']
+    const asked = await t.exec([...args, '--version'])
+    equal(asked.code, 0)
+    ok(asked.stdout.length > 0)
+    const gate = await t.exec([...args, '--feature-gates=Nope=true'])
+    says(gate.lines.at(-1), 'unrecognized feature gate: Nope')
+    const config = await t.exec(args)
+    equal(config.code, 1)
+    says(config.lines.at(-1), 'stat /nonexistent: no such file or directory')
+  })
+
   story('the event that somebody leads: refused without rights, and life goes on', async (t) => {
     const sidecar = await replica(t)
     await leads(t, sidecar)
@@ -186,6 +200,8 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal([event.type, event.reason, event.message], ['Normal', 'LeaderElection', `${hostname()} became leader`])
     equal(event.source?.component, `external-resizer-${t.driverName.replaceAll('.', '-')}/${hostname()}`)
     equal([event.involvedObject.kind, event.involvedObject.apiVersion], ['Lease', 'coordination.k8s.io/v1'])
+    equal(event.involvedObject.uid, (await leaseOf(t)).metadata?.uid)
+    match(event.involvedObject.resourceVersion ?? '', /^\d+$/)
   })
 
   story('the lease cannot be renewed: the old way ends with 1', async (t) => {

@@ -42,6 +42,23 @@ for (const app of ['attacher', 'resizer'] as const) {
     await sidecar.line('"Probing CSI driver for readiness"', { within: 5000 })
   })
 
+  story('a signal while the driver is waited for ends it, with the gate off by that signal', async (t) => {
+    const driver = t.idleDriver()
+    const ends = async (signal: 'SIGTERM' | 'SIGINT', number: number): Promise<void> => {
+      const sidecar = await t.sidecar({ driver, args: ['--feature-gates=ReleaseLeaderElectionOnExit=false'] })
+      await sidecar.line('"Still connecting"', { within: 15_000 })
+      sidecar.signal(signal)
+      const exit = await sidecar.end(3000)
+      ok(exit.signal === signal || exit.code === number, JSON.stringify(exit))
+    }
+    await Promise.all([ends('SIGTERM', 143), ends('SIGINT', 130)])
+    if (!t.ours) return
+    const sidecar = await t.sidecar({ driver, args: ['--feature-gates=ReleaseLeaderElectionOnExit=true'] })
+    await sidecar.line('"Version"')
+    sidecar.signal('SIGTERM')
+    equal((await sidecar.end(3000)).code, 0)
+  })
+
   story('both spellings of a socket', async (t) => {
     const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
     const sidecar = await t.sidecar({ args: [`--csi-address=unix://${driver.socket}`] })

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { storiesOf } from '../../harness/story.ts'
 import type { App } from '../../harness/subject.ts'
-import type { Outcome, World } from '../../harness/world.ts'
+import { kubeconfigOf, type Outcome, type World } from '../../harness/world.ts'
 
 /** The one error line of a start that fails: what it says and its pairs, without time and place. */
 function lastWords({ lines }: Outcome): string {
@@ -22,6 +22,22 @@ const IN_CLUSTER =
   'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined'
 const DISABLED = 'Feature LoggingAlphaOptions is disabled'
 const BURST = 'burst is required to be greater than 0 when RateLimiter is not set and QPS is set to greater than 0'
+
+/** What is wrong with a configuration that can be read, but of which no client can be made. */
+const UNUSABLE: readonly (readonly [cluster: object, user: object, err: string])[] = [
+  [
+    { 'certificate-authority-data': 'eA==' },
+    {},
+    'unable to load root certificates: unable to parse bytes as PEM block',
+  ],
+  [
+    { 'insecure-skip-tls-verify': true },
+    {},
+    'specifying a root certificates file with the insecure flag is not allowed',
+  ],
+  [{}, { 'client-certificate-data': 'eA==', 'client-key-data': 'eA==' }, ''],
+  [{ server: '127.0.0.1:1/path' }, {}, 'host must be a URL or a host:port pair: \\"127.0.0.1:1/path\\"'],
+]
 
 const LOGGING: readonly (readonly [args: readonly string[], err: string])[] = [
   [['--logging-format=x'], 'format: Invalid value: \\"x\\": Unsupported log format'],
@@ -128,6 +144,23 @@ for (const app of ['attacher', 'resizer'] as const) {
       lastWords(outcome),
       `E "${CONFIG_TEXT[app]}" err="open /var/run/secrets/kubernetes.io/serviceaccount/token: no such file or directory"`,
     )
+  })
+
+  story('a configuration of which no client can be made: exit 1, at the step of the client', async (t) => {
+    for (const [cluster, user, err] of UNUSABLE) {
+      const document = kubeconfigOf('https://127.0.0.1:1', t.cluster.certificate.cert, { token: 'x', ...user }) as {
+        clusters: [{ cluster: object }]
+      }
+      Object.assign(document.clusters[0].cluster, cluster)
+      const file = join(t.folder, 'unusable.json')
+      writeFileSync(file, JSON.stringify(document))
+      const outcome = await t.exec([`--kubeconfig=${file}`])
+      equal(outcome.code, 1)
+      ok(lastWords(outcome).startsWith(`E "${CLIENT_TEXT[app]}" err="${err}`), outcome.stderr)
+      if (app === 'resizer') continue
+      const earlier = await t.exec([`--kubeconfig=${file}`, '--worker-threads=0'])
+      ok(lastWords(earlier).includes('Option -worker-threads must be greater than zero'), earlier.stderr)
+    }
   })
 
   story('a burst that lets nothing through: exit 1', async (t) => {

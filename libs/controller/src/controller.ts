@@ -15,7 +15,7 @@ export interface ControllerOptions {
  * Runs the workers until `stop` is aborted, then lets running keys end and resolves.
  * Running keys are cut short only by `cut`, which must come after `stop`.
  * Without workers nothing is worked on until then. Ends as well when the queue is shut down and empty.
- * The only caller of done, forget, addRateLimited and addAfter on its queue.
+ * The only caller of done, addRateLimited and addAfter on its queue.
  */
 export async function runController(options: ControllerOptions, stop: AbortSignal, cut: AbortSignal): Promise<void> {
   if (options.workers <= 0) await aborted(stop)

@@ -68,6 +68,19 @@ describe('a first list that fails', () => {
   }
 
   test.each([
+    [403, 0],
+    [503, 900_000],
+    [0, 900_000],
+  ])('by %d is silence of %d ms after a quarter of an hour', async (code, silentMs) => {
+    create({ client: refusing(new ApiError({ code, reason: '', message: 'no' }), []) })
+    await start()
+    await clock.advance(900_000)
+    const silentForMs = clock.monotonic() - informer.lastActivity
+    expect(silentForMs).toBeGreaterThanOrEqual(silentMs)
+    expect(silentForMs).toBeLessThanOrEqual(silentMs + 30_000)
+  })
+
+  test.each([
     { code: 500, gaps: [1200, 2400, 4800, 9600, 19_200, 38_400, 45_000, 45_000] },
     { code: 0, gaps: [1200, 2400, 4800, 5000, 5000, 5000, 5000, 5000] },
   ])('with $code is tried again for ever, ever more slowly: $gaps', async ({ code, gaps }) => {

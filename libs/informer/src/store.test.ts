@@ -150,6 +150,28 @@ describe('a list', () => {
     expect(versions()).toEqual({ a: '12', b: '9' })
   })
 
+  test('does not bring back what an own write has ended since it was asked for', () => {
+    replace(5, thing('a', 5), thing('b', 5), thing('c', 5))
+    const snapshot = writer.begin()
+    writer.remove(thing('a', 6))
+    writer.remove(thing('b', 6, 'first'))
+    writer.remove(thing('c', 6))
+    snapshot.set(thing('a', 6))
+    snapshot.set(thing('b', 6, 'second'))
+    snapshot.set(thing('c', 9))
+    expect(inWords(writer.replace(snapshot, '10'))).toEqual(['added b 6', 'added c 9'])
+    expect(versions()).toEqual({ b: '6', c: '9' })
+  })
+
+  test('of a server that was set back shows again what had ended before it was asked for', () => {
+    replace(5, thing('a', 5))
+    writer.begin()
+    writer.remove(thing('a', 6))
+    expect(inWords(replace(5, thing('a', 5)))).toEqual(['added a 5'])
+    writer.remove(thing('a', 6))
+    expect(inWords(replace(5, thing('a', 5)))).toEqual(['added a 5'])
+  })
+
   test('of a server that was set back counts, though all its versions are older', () => {
     replace(500, thing('a', 400), thing('b', 500))
     expect(inWords(replace(50, thing('a', 40)))).toEqual(['deleted b 500', 'a 400->40 watch'])

@@ -19,6 +19,8 @@ export class StoreWriter<T extends Cached> {
   #completeTo = ''
   /** Own results that came while a list is under way: it may have been read before them. */
   #learned: Set<string> | undefined
+  /** The ends that own writes have brought meanwhile: the list may still show what they ended. */
+  #ended: Identity[] = []
 
   constructor(indexes: Indexes<T>) {
     this.#indexes = indexes
@@ -50,6 +52,7 @@ export class StoreWriter<T extends Cached> {
     const before = this.#current.objects.get(gone.key)
     if (before !== undefined && before.uid !== gone.uid && !isNewer(gone, before)) return []
     this.#tombstones.bury(gone)
+    if (this.#learned !== undefined) this.#ended.push(gone)
     if (before === undefined) return []
     this.#current.delete(gone.key)
     return [{ type: 'deleted', object: before }]
@@ -63,6 +66,7 @@ export class StoreWriter<T extends Cached> {
   /** An empty snapshot for a list that is about to be asked for; `replace` makes it the current one. */
   begin(): Snapshot<T> {
     this.#learned = new Set()
+    this.#ended = []
     return new Snapshot(this.#indexes)
   }
 
@@ -72,11 +76,17 @@ export class StoreWriter<T extends Cached> {
    */
   replace(next: Snapshot<T>, resourceVersion: string): Iterable<InformerEvent<T>> {
     const old = this.#current.objects
+    // Only these ends, not all that are remembered: a server that was set back may hold again what once was gone.
+    for (const gone of this.#ended) {
+      const listed = next.objects.get(gone.key)
+      if (listed?.uid === gone.uid && !isNewer(listed, gone)) next.delete(gone.key)
+    }
     for (const key of this.#learned ?? []) {
       const learned = old.get(key)
       if (learned !== undefined && isNewer(learned, { resourceVersion })) next.set(learned)
     }
     this.#learned = undefined
+    this.#ended = []
     this.#completeTo = resourceVersion
     const vanished = [...old.values()].filter(({ key, uid }) => next.objects.get(key)?.uid !== uid)
     for (const { key, uid } of vanished) this.#tombstones.bury({ key, uid, resourceVersion })

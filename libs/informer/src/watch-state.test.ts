@@ -20,7 +20,14 @@ const listed: WatchReply = { kind: 'listed', resourceVersion: '9' }
 
 const stream = (failures = 0): WatchState => ({ at: 'streamList', failures })
 const pages = (paged = true, streamable = false): WatchState => ({ at: 'pageList', paged, streamable })
-const watch = (failures = 0, streamable = true): WatchState => ({ at: 'watch', from: '7', streamable, failures })
+const watch = (failures = 0, streamable = true, fresh = false): WatchState => ({
+  at: 'watch',
+  from: '7',
+  streamable,
+  failures,
+  fresh,
+})
+const fresh = (streamable = true): WatchState => ({ ...watch(0, streamable, true), from: '9' }) as WatchState
 
 const GO = false
 const WAIT = true
@@ -30,7 +37,7 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
     'a streaming list',
     stream(),
     [
-      ['that is complete is watched on', listed, { at: 'watch', from: '9', streamable: true, failures: 0 }, GO],
+      ['that is complete is watched on', listed, fresh(), GO],
       ['that the server does not know becomes pages', refused(invalid), pages(), GO],
       ['that is forbidden becomes pages, whose error says why', refused(forbidden), pages(), GO],
       ['that falls silent before its mark becomes pages', ended('unmarked'), pages(), GO],
@@ -54,7 +61,7 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
     'a list in pages',
     pages(),
     [
-      ['that is complete is watched from', listed, { at: 'watch', from: '9', streamable: false, failures: 0 }, GO],
+      ['that is complete is watched from', listed, fresh(false), GO],
       ['whose token expires is asked for in one piece', refused(expired), pages(false), GO],
       ['that is forbidden is tried for ever', refused(forbidden), pages(), WAIT],
       ['that nobody answers is tried for ever', refused(unreachable), pages(), WAIT],
@@ -91,6 +98,17 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
       ['that the server fails at is tried again, not for ever', refused(broken), watch(1), WAIT],
       ['that is forbidden lists, whose error says why', refused(forbidden), START, WAIT],
       ['that is ahead of the server lists', refused(ahead), START, WAIT],
+    ],
+  ],
+  [
+    'a watch that has brought nothing since its list',
+    fresh(),
+    [
+      ['and whose version has expired all the same lists after a pause', told(expired), START, WAIT],
+      ['and whose version had expired before it began lists after a pause', refused(expired), START, WAIT],
+      ['and then a bad frame lists after a pause', ended('badFrame'), START, WAIT],
+      ['that the server ends is opened again at once, and is no older for it', ended('closed'), fresh(), GO],
+      ['and then brings something is like any other', { kind: 'seen', resourceVersion: '7' }, watch(), GO],
     ],
   ],
   [

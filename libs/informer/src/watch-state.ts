@@ -7,8 +7,14 @@ export type WatchState =
   | { readonly at: 'streamList'; readonly failures: number }
   /** A list in pages, or in one piece once a page token has expired. */
   | { readonly at: 'pageList'; readonly paged: boolean; readonly streamable: boolean }
-  /** Changes after a version up to which the store is complete. */
-  | { readonly at: 'watch'; readonly from: string; readonly streamable: boolean; readonly failures: number }
+  /** Changes after a version up to which the store is complete. `fresh`: none has come since the list. */
+  | {
+      readonly at: 'watch'
+      readonly from: string
+      readonly streamable: boolean
+      readonly failures: number
+      readonly fresh: boolean
+    }
 
 /** What came of it. */
 export type WatchReply =
@@ -45,9 +51,9 @@ const MAX_FAILURES = 5
 export function next(state: WatchState, reply: WatchReply): WatchStep {
   switch (reply.kind) {
     case 'listed':
-      return go({ at: 'watch', from: reply.resourceVersion, streamable: isStreamable(state), failures: 0 })
+      return go({ at: 'watch', from: reply.resourceVersion, streamable: isStreamable(state), failures: 0, fresh: true })
     case 'seen':
-      return go(state.at === 'watch' ? { ...state, from: reply.resourceVersion, failures: 0 } : state)
+      return go(state.at === 'watch' ? { ...state, from: reply.resourceVersion, failures: 0, fresh: false } : state)
     case 'ended':
       return afterEnd(state, reply)
     case 'refused':
@@ -66,7 +72,7 @@ function afterEnd(state: WatchState, { why, error, brief }: WatchReply & { kind:
     case 'outdated':
       return go(list(state))
     case 'badFrame':
-      return state.at === 'watch' ? { state: list(state), wait: brief } : afterFailedList(state)
+      return state.at === 'watch' ? { state: list(state), wait: brief || state.fresh } : afterFailedList(state)
     case 'closed':
     case 'broken':
     case 'silent':
@@ -85,7 +91,8 @@ function afterRefusal(state: WatchState, error: unknown): WatchStep {
       // A token expires when the list takes longer than the server remembers: in one piece it cannot.
       return isGone(error) ? { state: { ...state, paged: false }, wait: !state.paged } : wait({ ...state, paged: true })
     case 'watch':
-      if (isGone(error)) return go(list(state))
+      // A list that could not even be watched from is no use without a pause.
+      if (isGone(error)) return { state: list(state), wait: state.fresh }
       if (!isPassing(error) || isAhead(error)) return wait(list(state))
       if (!isServersFault(error)) return wait(state)
       return state.failures === MAX_FAILURES ? wait(list(state)) : wait({ ...state, failures: state.failures + 1 })

@@ -82,6 +82,7 @@ export class Watcher<W> {
       signal.throwIfAborted()
       const reply = await this.#pass(signal)
       this.#report(reply)
+      if (isAnswered(reply)) this.#options.onActivity()
       const step = next(this.#state, reply)
       this.#state = step.state
       if (step.wait) await this.#wait(reply, signal)
@@ -259,6 +260,13 @@ class MarkGuard {
       this.#own.abort(new CancelledError('the streaming list fell silent'))
     }
   }
+}
+
+/** The server is there, and says that this is not for us: to hear that again and again is no silence. */
+function isAnswered(reply: WatchReply): boolean {
+  return (
+    reply.kind === 'refused' && reply.error instanceof ApiError && reply.error.code >= 400 && reply.error.code < 500
+  )
 }
 
 const OUTDATED: WatchReply = { kind: 'ended', why: 'outdated', error: undefined, brief: false }

@@ -43,11 +43,18 @@ export interface OwnedKubeClient extends KubeClient {
   close(): void
 }
 
+/** Throws what is wrong with the configuration. */
 export function createKubeClient(options: KubeClientOptions): OwnedKubeClient {
   const { config, clock } = options
-  const metrics = new RestMetrics(options.metrics, new URL(config.origin).host)
+  config.check?.()
+  const metrics = new RestMetrics(options.metrics, hostOf(config.origin))
   const transport = new Transport({ ...options, metrics, dial: configDialer(config, clock) })
   return new HttpKubeClient(transport, clock)
+}
+
+/** As it is written, as Go labels it: `10.0.0.1:443`. A URL would forget that port. */
+function hostOf(origin: string): string {
+  return origin.slice(origin.indexOf('//') + 2)
 }
 
 class HttpKubeClient implements OwnedKubeClient {

@@ -307,6 +307,21 @@ describe('a 401', () => {
     expect(seen.map(({ authorization }) => authorization)).toEqual(['old', 'new'])
   })
 
+  const hanging = new Promise<never>(() => undefined)
+  test.each<[string, Partial<Credentials>]>([
+    ['to credentials that never come', { authorization: () => hanging }],
+    ['to credentials that are never renewed', { refused: () => hanging }],
+  ])('or anything else does not hold a call whose signal is aborted, due %s', async (_, change) => {
+    answer = refuse(401)
+    const controller = new AbortController()
+    const client = connect(UNLIMITED, { ...renewing(['old', 'new']), ...change })
+    const result = patch(client, { signal: controller.signal }).catch((error: unknown) => error)
+    await quiet()
+    const reason = new Error('enough')
+    controller.abort(reason)
+    expect(await result).toBe(reason)
+  })
+
   test('for the second token too is the result', async () => {
     answer = refuse(401)
     await expect(patch(connect(UNLIMITED, renewing(['old', 'new', 'newer'])))).rejects.toMatchObject({ code: 401 })
@@ -394,6 +409,23 @@ describe('the rate', () => {
     await Promise.all([other, ...results])
     expect(seen.map(({ at }) => at)).toEqual([0, 0, 200])
   })
+})
+
+test('the server is called in texts and metrics as it was written, with a port that is its own', async () => {
+  const config = {
+    origin: 'https://10.0.0.1:443',
+    basePath: '/base',
+    tls: undefined,
+    credentials: fixedCredentials(undefined),
+    headers: [],
+    proxy: () => Promise.reject(new Error('no way')),
+  }
+  const client = createKubeClient({ config, flow: UNLIMITED, clock, log: silentLogger, metrics, userAgent: 'test' })
+  clients.push(client)
+  await expect(get(client)).rejects.toThrow('Get "https://10.0.0.1:443/base/api/v1/persistentvolumes/pv": no way')
+  expect(await metrics.text()).toContain(
+    'rest_client_requests_total{code="<error>",host="10.0.0.1:443",method="GET"} 1',
+  )
 })
 
 test('every attempt is counted', async () => {

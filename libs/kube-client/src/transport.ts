@@ -1,4 +1,4 @@
-import { CancelledError, type Clock, messageOf, toError } from '@csi-sidecars/base'
+import { abortable, CancelledError, type Clock, messageOf, toError } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { ApiError } from './api-error.ts'
 import type { ClusterConfig } from './config/cluster-config.ts'
@@ -122,7 +122,8 @@ export class Transport {
   async #authorize(call: Call): Promise<void> {
     try {
       const authorization = this.#options.config.credentials.authorization()
-      call.authorization = authorization instanceof Promise ? await authorization : authorization
+      call.authorization =
+        authorization instanceof Promise ? await abortable(authorization, call.signal) : authorization
     } catch (error) {
       throw this.#unreachable(call, error)
     }
@@ -211,7 +212,7 @@ export class Transport {
     call.reauthorized = true
     const { credentials } = this.#options.config
     try {
-      if (!(await credentials.refused(call.authorization))) return false
+      if (!(await abortable(credentials.refused(call.authorization), call.signal))) return false
     } catch (error) {
       throw this.#unreachable(call, error)
     }

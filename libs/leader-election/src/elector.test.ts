@@ -1,4 +1,6 @@
+import { getEventListeners } from 'node:events'
 import { FakeClock } from '@csi-sidecars/base'
+import type { Lease } from '@csi-sidecars/kube-types'
 import { Metrics, recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { Elector } from './elector.ts'
@@ -12,6 +14,7 @@ class Candidate {
   readonly log = recordingLogger()
   readonly metrics = new Metrics()
   readonly announced: string[] = []
+  readonly announcedOn: (Lease | undefined)[] = []
   readonly terms: Term[] = []
   readonly elector: Elector
   readonly #stop = new AbortController()
@@ -27,8 +30,16 @@ class Candidate {
       clock,
       log: this.log,
       metrics: this.metrics,
-      announce: (message) => this.announced.push(message),
+      announce: (message, lease) => {
+        this.announced.push(message)
+        this.announcedOn.push(lease)
+      },
     })
+  }
+
+  /** How many wait for it to be stopped. */
+  get waiting(): number {
+    return getEventListeners(this.#stop.signal, 'abort').length
   }
 
   get leads(): boolean {
@@ -137,6 +148,18 @@ describe('acquiring', () => {
     expect(b.leads).toBe(true)
   })
 
+  it('leaves nothing behind at each poll', async () => {
+    server.watchForbidden = true
+    server.hold('other', 1_000_000)
+    const b = new Candidate(server, clock, 'b')
+    void b.stand()
+    await clock.advance(timings.retryPeriodMs * 3)
+    const before = b.waiting
+    await clock.advance(timings.retryPeriodMs * 100)
+    expect(server.requests.length).toBeGreaterThan(40)
+    expect(b.waiting).toBe(before)
+  })
+
   it('takes its own lease over at once after a restart', async () => {
     server.hold('a', 15)
     const a = new Candidate(server, clock, 'a')
@@ -223,6 +246,33 @@ describe('leading', () => {
     server.hanging = true
     await clock.advance(10_000)
     expect(a.outcome).toBe('lost')
+  })
+
+  it('survives one renewal that hangs, by another within the same term', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.hanging = true
+    await clock.advance(5_000)
+    server.hanging = false
+    await clock.advance(5_000)
+    expect(a.leads).toBe(true)
+    expect(server.requests).toEqual(['get', 'create', 'replace', 'get', 'replace'])
+  })
+
+  it('is told of on the lease as it is', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    await clock.advance(5_000)
+    a.stop()
+    a.drained()
+    await clock.settle()
+    expect(a.announced).toEqual(['a became leader', 'a stopped leading'])
+    expect(a.announcedOn.map((lease) => lease?.metadata)).toEqual([
+      { name: 'lease', namespace: 'ns', uid: 'uid', resourceVersion: '1' },
+      { name: 'lease', namespace: 'ns', uid: 'uid', resourceVersion: '2' },
+    ])
   })
 
   it('is unhealthy only when it has led on without renewal for lease duration and 20 s', async () => {

@@ -1,6 +1,6 @@
 import { abortable, type Clock, isAbort, messageOf, scope } from '@csi-sidecars/base'
 import { isForbidden, type KubeClient } from '@csi-sidecars/kube-client'
-import { LEASES } from '@csi-sidecars/kube-types'
+import { LEASES, type Lease } from '@csi-sidecars/kube-types'
 import {
   LEADER_ELECTION_MASTER_STATUS,
   LEADER_ELECTION_SLOWPATH_TOTAL,
@@ -30,8 +30,8 @@ export interface ElectorOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
-  /** Tells the cluster, on the Lease: `<identity> became leader`. Must not fail. */
-  readonly announce: (message: string) => void
+  /** Tells the cluster, on the Lease as last seen: `<identity> became leader`. Must not fail. */
+  readonly announce: (message: string, lease: Lease | undefined) => void
 }
 
 export interface Candidacy {
@@ -119,7 +119,7 @@ export class Elector {
     this.#status.set({ name: '' }, 1)
     log.info('Successfully acquired lease', this.#describe)
     log.v(2)?.info('became leader, starting')
-    announce(`${identity} became leader`)
+    announce(`${identity} became leader`, this.#holder.lease)
     return term
   }
 
@@ -129,7 +129,7 @@ export class Elector {
     term.end('no longer leading')
     this.#term = undefined
     this.#status.set({ name: '' }, 0)
-    announce(`${identity} stopped leading`)
+    announce(`${identity} stopped leading`, this.#holder.lease)
     if (!stillOurs) return
     const limit = scope()
     const cancel = clock.schedule(timings.renewDeadlineMs, () => limit.abort(new Error('timed out')))
@@ -205,7 +205,8 @@ export class Elector {
       stop.throwIfAborted()
       if (!isAbort(error) && !pause.signal.aborted) throw error
     })
-    await Promise.race([slept, abortable(change, stop)])
+    // Not `stop` itself, which outlives all pauses and would remember each of them.
+    await Promise.race([slept, abortable(change, pause.signal)])
     pause.abort(new Error('the lease changed'))
     await slept
   }
@@ -238,7 +239,7 @@ export class Elector {
     for (;;) {
       try {
         await clock.sleep(timings.retryPeriodMs, either.signal)
-        const sentAt = await this.#renewOnce(either.signal)
+        const sentAt = await this.#renewOnce(term, either.signal)
         if (sentAt === undefined) term.end(`the lease is held by ${this.#holder.holder}`)
         else term.renewed(sentAt)
         failure = undefined
@@ -254,10 +255,12 @@ export class Elector {
   }
 
   /** A PUT over what we wrote last; when that fails, a look and a PUT over what is there. Undefined: somebody else has it. */
-  async #renewOnce(signal: AbortSignal): Promise<number | undefined> {
-    const { log } = this.#options
+  async #renewOnce(term: Term, signal: AbortSignal): Promise<number | undefined> {
+    const { log, clock } = this.#options
+    // One that hangs leaves as much time again for the other way, on another connection.
+    const timeoutMs = (term.heldUntil - clock.monotonic()) / 2
     try {
-      return await this.#holder.write(signal)
+      return await this.#holder.write(signal, timeoutMs)
     } catch (error) {
       signal.throwIfAborted()
       this.#slowPath.inc({ name: '' })

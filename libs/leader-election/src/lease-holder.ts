@@ -24,8 +24,9 @@ export class LeaseHolder {
     return this.#seen && recordOf(this.#seen.lease).holder
   }
 
-  get resourceVersion(): string | undefined {
-    return this.#seen?.lease.metadata?.resourceVersion
+  /** The lease as last seen. */
+  get lease(): Lease | undefined {
+    return this.#seen?.lease
   }
 
   /** Takes note of a state of the lease, by whatever way it came. */
@@ -57,16 +58,17 @@ export class LeaseHolder {
   }
 
   /** Writes us in, over the version last seen. Returns when the request was sent: from then on the lease is ours. */
-  async write(signal: AbortSignal): Promise<number> {
+  async write(signal: AbortSignal, timeoutMs = this.#timeoutMs): Promise<number> {
     const sentAt = this.#clock.monotonic()
     const now = this.#clock.now()
     const seen = this.#seen?.lease
-    const written = await this.#within(signal, (inner) => {
+    const request = (inner: AbortSignal): Promise<Lease> => {
       const options = { signal: inner, lane: 'lease' as const }
       return seen === undefined
         ? this.#client.create(LEASES, newLease(this.identity, now), options)
         : this.#client.replace(LEASES, heldLease(seen, this.identity, now), options)
-    })
+    }
+    const written = await this.#within(signal, request, timeoutMs)
     this.observe(written)
     return sentAt
   }
@@ -90,8 +92,12 @@ export class LeaseHolder {
   }
 
   /** One request that hangs must not use up the time of all tries. */
-  async #within<T>(signal: AbortSignal, request: (inner: AbortSignal) => Promise<T>): Promise<T> {
-    using limit = deadline(this.#clock, this.#timeoutMs, 'lease request', signal)
+  async #within<T>(
+    signal: AbortSignal,
+    request: (inner: AbortSignal) => Promise<T>,
+    timeoutMs = this.#timeoutMs,
+  ): Promise<T> {
+    using limit = deadline(this.#clock, timeoutMs, 'lease request', signal)
     return await request(limit.signal)
   }
 }

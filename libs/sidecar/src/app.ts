@@ -27,6 +27,8 @@ export type AppFlags<T extends FlagTable> = readonly [...typeof STANDARD_FLAGS, 
 
 /** What an app's start is given once its flags are read and its log is open. */
 export interface Boot<T extends FlagTable> {
+  /** The app's. */
+  readonly name: string
   readonly host: Host
   readonly flags: Flags<AppFlags<T>>
   readonly clock: Clock

@@ -1,11 +1,12 @@
 import { FakeClock } from '@csi-sidecars/base'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { App, Boot, Host } from './app.ts'
+import type { App, Boot, Host, Started } from './app.ts'
 import { ATTACHER_GATES } from './gate-tables.ts'
 import type { Flag } from './go-flags.ts'
 import { runApp } from './run-app.ts'
 import type { StopSignal } from './serve.ts'
 import { Answered, failing, StartError } from './start-error.ts'
+import { electorOf } from './steps.ts'
 
 const FLAGS = [{ name: 'own', type: 'int', default: 1, help: 'An own flag.' }] as const satisfies readonly Flag[]
 
@@ -115,6 +116,23 @@ describe('a start that fails', () => {
       })
     expect(await run([], start)).toEqual({ code: 0 })
     expect(lines()).toEqual([])
+    const gateOff = ['--feature-gates=ReleaseLeaderElectionOnExit=false']
+    expect(await run(gateOff, start)).toEqual({ bySignal: 'SIGTERM' })
+    expect(lines()).toEqual([])
+  })
+
+  it('is over when the process was asked to end in its last step, which did not wait', async () => {
+    const start = async ({ log }: Boot<typeof FLAGS>): Promise<Started> => {
+      signalled?.('SIGTERM')
+      const unused = (): never => {
+        throw new Error('it serves')
+      }
+      const service = { driver: {} as never, caches: [], elector: undefined, lead: unused, close: unused }
+      return { service, release: true, log }
+    }
+    expect(await run([], start)).toEqual({ code: 0 })
+    expect(await run(['--feature-gates=ReleaseLeaderElectionOnExit=false'], start)).toEqual({ bySignal: 'SIGTERM' })
+    expect(lines()).toEqual([])
   })
 })
 
@@ -144,19 +162,42 @@ describe('values that the parser takes but nobody can work with', () => {
       code: 1,
       line: 'E "LoggingConfiguration is invalid" err="vmodule: Forbidden: Only supported for text log format"',
     },
-    {
-      args: ['--leader-election', '--leader-election-lease-duration=1s'],
-      code: 2,
-      line: 'E "Leader election timings are impossible" err="leaseDuration must be greater than renewDeadline"',
-    },
   ])('$args: $code', async ({ args, code, line }) => {
     expect(await run(args)).toEqual({ code })
     expect(lines()).toEqual([line])
   })
 
-  it('impossible timings matter only with leader election', async () => {
-    await run(['--leader-election-lease-duration=1s'])
-    expect(lines()).toEqual(['E "It does not start"'])
+  describe('impossible timings', () => {
+    const names = { leasePrefix: 'p-', driverName: 'd', component: 'c' }
+    const config = {
+      origin: 'http://127.0.0.1:1',
+      basePath: '',
+      tls: undefined,
+      credentials: { authorization: () => undefined, refused: async () => false, certificate: () => undefined },
+      headers: [],
+      proxy: undefined,
+    }
+    const elect: App<typeof FLAGS>['start'] = async (boot) => {
+      const elector = await electorOf(boot, config, names)
+      throw new StartError(elector === undefined ? 'No elector' : 'An elector')
+    }
+
+    it('are told when it comes to leader election: 2', async () => {
+      const args = ['--leader-election', '--leader-election-lease-duration=1s']
+      expect(await run(args, elect)).toEqual({ code: 2 })
+      const line = 'E "Leader election timings are impossible" err="leaseDuration must be greater than renewDeadline"'
+      expect(lines()).toEqual([line])
+    })
+
+    it('do not matter to a start that ends before', async () => {
+      await run(['--leader-election', '--leader-election-lease-duration=1s'])
+      expect(lines()).toEqual(['E "It does not start"'])
+    })
+
+    it('matter only with leader election', async () => {
+      await run(['--leader-election-lease-duration=1s'], elect)
+      expect(lines()).toEqual(['E "No elector"'])
+    })
   })
 
   it('automaxprocs is accepted and said to do nothing', async () => {

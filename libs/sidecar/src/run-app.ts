@@ -1,11 +1,11 @@
 import { CancelledError, scope } from '@csi-sidecars/base'
 import { type Logger, type LogSink, Metrics, openLog, registerProcessMetrics } from '@csi-sidecars/telemetry'
 import type { App, Host } from './app.ts'
-import { knownGatesText } from './feature-gates.ts'
+import { knownGatesText, resolveGates } from './feature-gates.ts'
 import { type FlagTable, parseFlags } from './go-flags.ts'
 import { type Ending, type ServeSettings, serve } from './serve.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
-import { automaxprocsNotice, leaseTimingError, loggingError, type StandardFlags } from './start-checks.ts'
+import { automaxprocsNotice, loggingError, type StandardFlags } from './start-checks.ts'
 import { Answered, StartError } from './start-error.ts'
 import { usageText } from './usage.ts'
 
@@ -29,21 +29,29 @@ export async function runApp<const T extends FlagTable>(app: App<T>, host: Host,
   using asked = scope()
   using ends = new DisposableStack()
   const atEnd = (close: () => void): void => ends.defer(close)
-  const forgetSignals = host.onSignal((signal) => asked.abort(new CancelledError(`received ${signal}`)))
+  let askedFor: Ending | undefined
+  const forgetSignals = host.onSignal((signal) => {
+    // There is nothing yet to drain or to release.
+    askedFor ??= releasesOnExit(app, standard) ? { code: 0 } : { bySignal: signal }
+    asked.abort(new CancelledError(`received ${signal}`))
+  })
   try {
-    checkStandard(standard)
+    checkLogging(standard)
     const notice = automaxprocsNotice(standard.values)
     if (notice !== undefined) log.info(notice)
     const metrics = new Metrics()
     registerProcessMetrics(metrics)
     const { clock } = host
     const { signal } = asked
-    const started = await app.start({ host, flags: parsed.flags, clock, log, metrics, version, signal, atEnd })
+    const { name } = app
+    const started = await app.start({ name, host, flags: parsed.flags, clock, log, metrics, version, signal, atEnd })
+    // Steps that did not wait have not heard of it.
+    signal.throwIfAborted()
     forgetSignals()
     const settings = serveSettings(standard, started.release)
     return await serve({ ...host, ...started, settings, terminationMessage: lastWord(host, log) })
   } catch (error) {
-    return endOf(error, { host, log, asked: asked.signal })
+    return endOf(error, { host, log, askedFor })
   } finally {
     forgetSignals()
     await sink.flush(FLUSH_MS)
@@ -56,13 +64,15 @@ function openAppLog({ clock, stderr }: Host, { values }: StandardFlags): { log: 
   return openLog({ format, verbosity: values.v, vmodule: values.vmodule, clock, stream: stderr })
 }
 
-function checkStandard({ values }: StandardFlags): void {
+function checkLogging({ values }: StandardFlags): void {
   const logging = loggingError(values)
   if (logging !== undefined) throw new StartError('LoggingConfiguration is invalid', { cause: new Error(logging) })
-  const timing = values['leader-election'] ? leaseTimingError(values) : undefined
-  if (timing !== undefined) {
-    throw new StartError('Leader election timings are impossible', { cause: new Error(timing), exitCode: 2 })
-  }
+}
+
+/** As the start would find out. Gates that it would refuse leave the default. */
+function releasesOnExit({ gates }: Pick<App<FlagTable>, 'gates'>, { values }: StandardFlags): boolean {
+  const resolved = resolveGates(gates, values['feature-gates'])
+  return resolved.kind === 'refused' || resolved.gates.enabled('ReleaseLeaderElectionOnExit')
 }
 
 function serveSettings({ values }: StandardFlags, release: boolean): ServeSettings {
@@ -82,14 +92,20 @@ function lastWord(host: Host, log: Logger): (message: string) => Promise<void> {
       .catch((error: unknown) => log.error(error, 'The termination message could not be written'))
 }
 
+interface EndContext {
+  readonly host: Host
+  readonly log: Logger
+  /** Set when the process was asked to end before it had started. */
+  readonly askedFor: Ending | undefined
+}
+
 /** What the process ends with when its start, or serving, threw. */
-function endOf(error: unknown, { host, log, asked }: { host: Host; log: Logger; asked: AbortSignal }): Ending {
+function endOf(error: unknown, { host, log, askedFor }: EndContext): Ending {
   if (error instanceof Answered) {
     host.stdout.write(error.message)
     return { code: 0 }
   }
-  // Asked to end before there was anything to drain.
-  if (asked.aborted) return { code: 0 }
+  if (askedFor !== undefined) return askedFor
   if (error instanceof StartError) {
     if (error.exitCode === FATAL) log.fatal(error.message)
     else log.error(error.cause, error.message, error.pairs)

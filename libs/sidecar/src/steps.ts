@@ -9,7 +9,7 @@ import type { FlagTable } from './go-flags.ts'
 import { Health } from './health.ts'
 import { type HttpServer, startHttpServer } from './http-server.ts'
 import { leaseIdentity, leaseName, leaseNamespace } from './lease-name.ts'
-import type { StandardFlags } from './start-checks.ts'
+import { leaseTimingError, type StandardFlags } from './start-checks.ts'
 import { failing, StartError } from './start-error.ts'
 
 /** The standard flags among an app's, which the compiler does not see through the type parameter. */
@@ -29,15 +29,15 @@ export function featureGates<T extends FlagTable, N extends string>(
   return resolved.gates
 }
 
-/** A client whose requests are limited as the flags say. Each one made has limits of its own. */
-export function kubeClient<T extends FlagTable>(boot: Boot<T>, config: ClusterConfig, name: string): KubeClient {
+/** A client whose requests are limited as the flags say. Each one made has limits of its own; all call themselves the same. */
+export function kubeClient<T extends FlagTable>(boot: Boot<T>, config: ClusterConfig): KubeClient {
   const { values, given } = standardFlags(boot)
   const { clock, log, metrics } = boot
   const flow = flowOptions({
     qps: given.has('kube-api-qps') ? values['kube-api-qps'] : undefined,
     burst: given.has('kube-api-burst') ? values['kube-api-burst'] : undefined,
   })
-  const client = createKubeClient({ config, flow, clock, log, metrics, userAgent: `${name}/${boot.version}` })
+  const client = createKubeClient({ config, flow, clock, log, metrics, userAgent: `${boot.name}/${boot.version}` })
   boot.atEnd(() => client.close())
   return client
 }
@@ -96,8 +96,12 @@ export async function electorOf<T extends FlagTable>(
 ): Promise<Elector | undefined> {
   const { values } = standardFlags(boot)
   if (!values['leader-election']) return undefined
+  const timing = leaseTimingError(values)
+  if (timing !== undefined) {
+    throw new StartError('Leader election timings are impossible', { cause: new Error(timing), exitCode: 2 })
+  }
   const { clock, log, metrics, host } = boot
-  const client = kubeClient(boot, config, 'leader-election')
+  const client = kubeClient(boot, config)
   const namespace = await leaseNamespace({ flag: values['leader-election-namespace'], env: host.env })
   const name = leaseName(names.leasePrefix, names.driverName)
   const component = `${names.component}/${host.hostName}`
@@ -115,6 +119,9 @@ export async function electorOf<T extends FlagTable>(
     clock,
     log,
     metrics,
-    announce: (message) => recorder.event(target, 'Normal', 'LeaderElection', message),
+    announce: (message, lease) => {
+      const { uid, resourceVersion } = lease?.metadata ?? {}
+      recorder.event({ ...target, uid, resourceVersion }, 'Normal', 'LeaderElection', message)
+    },
   })
 }

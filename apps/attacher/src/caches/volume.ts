@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import { isPVMigratable } from '@csi-sidecars/csi-translation'
 import type { Cached } from '@csi-sidecars/informer'
 import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
@@ -18,6 +19,10 @@ export interface Volume extends Cached {
   readonly deleting: boolean
   readonly finalizers: readonly string[] | undefined
   readonly migratedTo: string | undefined
+  /** Of `foreign` only, instead of its handle: by this its calls keep out of each other's way. */
+  readonly handleDigest: number | undefined
+  /** Of `foreign` only: several nodes may use it. */
+  readonly manyNodes: boolean | undefined
   /** Of `own` only. */
   readonly spec: PersistentVolumeSpec | undefined
   /** Of `inTree` only. */
@@ -35,6 +40,8 @@ export function volumeProjection(driverName: string): (pv: PersistentVolume) => 
       deleting: pv.metadata?.deletionTimestamp != null,
       finalizers: texts(pv.metadata?.finalizers),
       migratedTo: text(pv.metadata?.annotations?.[MIGRATED_TO_ANNOTATION]),
+      handleDigest: kind === 'foreign' ? digestOf(text(pv.spec?.csi?.volumeHandle)) : undefined,
+      manyNodes: kind === 'foreign' ? forManyNodes(texts(pv.spec?.accessModes)) : undefined,
       spec: kind === 'own' ? callSpec(pv.spec) : undefined,
       inTree: kind === 'inTree' ? translatable(pv) : undefined,
     }
@@ -44,6 +51,15 @@ export function volumeProjection(driverName: string): (pv: PersistentVolume) => 
 function kindOf(pv: PersistentVolume, driverName: string): VolumeKind {
   if (pv.spec?.csi != null) return pv.spec.csi.driver === driverName ? 'own' : 'foreign'
   return isPVMigratable(pv) ? 'inTree' : 'other'
+}
+
+export function forManyNodes(accessModes: readonly string[] = []): boolean {
+  return accessModes.includes('ReadWriteMany') || accessModes.includes('ReadOnlyMany')
+}
+
+/** A number that V8 keeps in place, unlike the text. Two handles that share one only wait for each other. */
+function digestOf(handle = ''): number {
+  return crc32(handle) | 0
 }
 
 /** The part of a spec that publish and unpublish are made of, its CSI source if there is one. */

@@ -213,6 +213,20 @@ describe('compareForever', () => {
     expect(asked).toEqual(['', 'again'])
   })
 
+  it('does not go round for ever with a driver whose tokens lead back', async () => {
+    const pages = async (): Promise<ListVolumesResponse> => {
+      if (asked.length > 5) throw new Error('asked too often')
+      return page(asked.length % 2 === 0 ? 'a' : 'b')
+    }
+    void start({ pages })
+    await clock.settle()
+    expect(asked).toEqual(['', 'b', 'a'])
+    expect(log.lines.at(-1)).toMatchObject({
+      message: 'Failed to reconcile VolumeAttachment',
+      error: new Error('failed to ListVolumes: the driver answered token "b" with itself'),
+    })
+  })
+
   it('rests as long as a slow listing took, and never lists twice at a time', async () => {
     void start({ pages: () => clock.sleep(100_000).then(() => page('')) })
     await clock.advance(100_000)

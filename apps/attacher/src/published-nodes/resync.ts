@@ -114,6 +114,7 @@ function act(
 
 async function listAll({ listPage }: ComparisonOptions, signal: AbortSignal): Promise<Published> {
   const published = new Map<string, ReadonlySet<string>>()
+  const seen = new Set<string>()
   let token = ''
   do {
     const page = await listPage(token, signal).catch((cause: unknown) => {
@@ -122,10 +123,12 @@ async function listAll({ listPage }: ComparisonOptions, signal: AbortSignal): Pr
     for (const { volume, status } of page.entries) {
       if (volume !== undefined && status !== undefined) published.set(volume.volumeId, new Set(status.publishedNodeIds))
     }
-    if (page.nextToken !== '' && page.nextToken === token) {
+    seen.add(token)
+    token = page.nextToken
+    // A page that leads back to itself, or to an earlier one: following it would never end.
+    if (token !== '' && seen.has(token)) {
       throw new Error(`failed to ListVolumes: the driver answered token ${JSON.stringify(token)} with itself`)
     }
-    token = page.nextToken
   } while (token !== '')
   return published
 }

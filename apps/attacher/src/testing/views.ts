@@ -59,6 +59,7 @@ export function view(change: Partial<AttachmentView> = {}): AttachmentView {
     volume: { from: 'pv', name: 'pv1', pv: volume() },
     node: { known: 'id', nodeId: 'node1-id' },
     forced: false,
+    owesStatus: false,
     capabilities: { publishReadonly: false, singleNodeMultiWriter: false },
     settings: { driverName: DRIVER, finalizer: FINALIZER, defaultFsType: '' },
     ...change,

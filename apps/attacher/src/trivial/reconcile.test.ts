@@ -26,15 +26,20 @@ const va = (
   ...(change.status && { status: { attached: false, ...change.status } }),
 })
 
-function run(signal = new AbortController().signal): Promise<Outcome> {
+/** `since` is what the cache holds of it once the answer is there. */
+function run(
+  signal = new AbortController().signal,
+  since: (answer: VolumeAttachment) => VolumeAttachment | undefined = (answer) => answer,
+): Promise<Outcome> {
   const project = attachmentProjection(DRIVER)
   const get = (key: string): Attachment | undefined => {
     const stored = api.get(key)
     return stored && project(stored as unknown as VolumeAttachment)
   }
-  const learn = (object: VolumeAttachment): Attachment => {
+  const learn = (object: VolumeAttachment): Attachment | undefined => {
     learned.push(project(object))
-    return project(object)
+    const held = since(object)
+    return held && project(held)
   }
   const attachments = { learn, store: { get } as never }
   return reconcileTrivially('va1', { api: api.client as KubeClient, attachments, log }, signal)
@@ -66,6 +71,20 @@ it.each([
 
 it('has nothing to do for one that is gone', async () => {
   expect(await run()).toEqual({ kind: 'settled' })
+})
+
+it('tries again when somebody has set the status back meanwhile', async () => {
+  api.put(va())
+  const setBack = (object: VolumeAttachment): VolumeAttachment => ({ ...object, status: { attached: false } })
+  expect(await run(undefined, setBack)).toMatchObject({
+    kind: 'retry',
+    cause: new Error('somebody has set the status back'),
+  })
+})
+
+it('is through with one that went meanwhile', async () => {
+  api.put(va())
+  expect(await run(undefined, () => undefined)).toEqual({ kind: 'settled' })
 })
 
 it('tries again when the status cannot be stored', async () => {

@@ -20,15 +20,18 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, signal:
   const va = deps.attachments.store.get(key)
   if (va === undefined || !va.ours || va.attached === true) return SETTLED
   const log = deps.log.with({ VolumeAttachment: key })
+  let known: Attachment | undefined
   try {
     const options = { signal, subresource: 'status' }
     const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, triviallyAttachedPatch(va), options)
-    deps.attachments.learn(saved)
+    known = deps.attachments.learn(saved)
   } catch (error) {
     signal.throwIfAborted()
     log.error(error, 'Error saving VolumeAttachment as attached')
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Marked VolumeAttachment as attached')
-  return SETTLED
+  if (known === undefined || known.attached === true) return SETTLED
+  // The event of that came during this run, when a status that changes starts no other.
+  return { kind: 'retry', cause: new Error('somebody has set the status back') }
 }

@@ -46,11 +46,6 @@ describe('a source that nothing can be called with', () => {
   it.each(rows)('$name: $code', ({ volume: of, code, message }) => {
     expect(callSource(of)).toMatchObject({ ok: false, code, message })
   })
-
-  it('is waited for when it is only missing', () => {
-    expect(callSource(ofPv(undefined))).toMatchObject({ missingPv: 'pv1' })
-    expect(callSource({ from: 'nowhere' })).not.toHaveProperty('missingPv')
-  })
 })
 
 describe('a source', () => {

@@ -21,8 +21,6 @@ export interface SourceFailure {
   readonly code: SourceErrorCode | undefined
   /** What users see. */
   readonly message: string
-  /** The volume that is to come, when all that is wrong is that it does not exist yet. */
-  readonly missingPv?: string
 }
 
 /** The spec that a call is made of, or why there is none. */
@@ -48,7 +46,7 @@ export function callSource(volume: VolumeView): CallSource {
 }
 
 function pvSource({ name, pv }: VolumeView & { from: 'pv' }): CallSource {
-  if (pv === undefined) return { ...no('NIL_OBJECT', `persistentvolume "${name}" not found`), missingPv: name }
+  if (pv === undefined) return no('NIL_OBJECT', `persistentvolume "${name}" not found`)
   if (pv.inTree !== undefined) return translated(pv.inTree)
   return pvSpec(pv.spec, false)
 }

@@ -159,9 +159,25 @@ describe('decideAttach', () => {
 
   const waits: [string, Partial<AttachmentView>, unknown][] = [
     ['the volume', { volume: ofPv(undefined) }, { on: 'volume', name: 'pv1' }],
+    [
+      'a volume in the place of one that is being deleted',
+      { volume: ofPv(volume({}, { deletionTimestamp: '2026-01-01T00:00:00Z' })) },
+      { on: 'volume', name: 'pv1' },
+    ],
+    [
+      'a volume in the place of one that is not CSI',
+      { volume: ofPv(volume({ nfs: { server: 's', path: '/' } })) },
+      { on: 'volume', name: 'pv1' },
+    ],
+    [
+      'a volume in the place of one whose access modes make no sense',
+      { volume: ofPv(volume({ accessModes: [] })) },
+      { on: 'volume', name: 'pv1' },
+    ],
     ['the node', { node: { known: 'noNode' } }, { on: 'node', name: 'node1' }],
     ['the driver on the node', { node: { known: 'noDriver' } }, { on: 'node', name: 'node1' }],
     ['nothing that could come', { volume: { from: 'nowhere' } }, undefined],
+    ['nothing where the volume is inline', { volume: { from: 'inline', spec: {} } }, undefined],
   ]
   it.each(waits)('waits for %s', (_, change, waitsFor) => {
     expect(decideAttach(view(change)).at(-1)).toMatchObject({ do: 'fail', waitsFor })
@@ -175,15 +191,7 @@ describe('the steps of an attach', () => {
     expect(decideAttach(view({ volume: ofPv(pv) })).slice(0, 3)).toEqual([
       { do: 'holdVolume', name: 'pv1' },
       { do: 'loadSecret', ref: { name: 's', namespace: 'n' } },
-      {
-        do: 'claim',
-        patch: {
-          kind: 'merge',
-          body: {
-            metadata: { annotations: { 'csi.alpha.kubernetes.io/node-id': 'node1-id' }, finalizers: [FINALIZER] },
-          },
-        },
-      },
+      { do: 'claim', nodeId: 'node1-id', finalizer: FINALIZER },
     ])
   })
 

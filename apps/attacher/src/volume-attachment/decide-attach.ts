@@ -1,10 +1,10 @@
 import { messageOf } from '@csi-sidecars/base'
 import { volumeCapabilityOf } from '@csi-sidecars/csi'
 import type { ControllerPublishVolumeRequest, VolumeCapability } from '@csi-sidecars/csi-proto'
-import type { Patch, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
+import type { PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 import { type CallSource, callSource } from './call-source.ts'
 import type { Cause } from './memory.ts'
-import type { AttachmentView } from './observe.ts'
+import type { AttachmentView, VolumeView } from './observe.ts'
 import { claimPatch } from './patches.ts'
 
 export interface SecretRef {
@@ -19,7 +19,7 @@ export type AttachStep =
   | { readonly do: 'holdVolume'; readonly name: string }
   | { readonly do: 'loadSecret'; readonly ref: SecretRef }
   /** Store finalizer and node id: from here on only an unpublish lets the attachment go. */
-  | { readonly do: 'claim'; readonly patch: Patch }
+  | { readonly do: 'claim'; readonly nodeId: string; readonly finalizer: string }
   | { readonly do: 'publish'; readonly request: PublishRequest; readonly migrated: boolean }
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause | undefined }
 
@@ -29,23 +29,23 @@ export type AttachStep =
  */
 export function decideAttach(view: AttachmentView): readonly AttachStep[] {
   const { va, volume, forced, settings } = view
+  const { finalizer } = settings
   if (va.attached === true && !forced) return []
   const steps: AttachStep[] = []
   if (volume.from === 'pv' && volume.pv !== undefined) {
-    if (volume.pv.deleting) return [fail(`PersistentVolume "${volume.name}" is marked for deletion`)]
-    if (!volume.pv.finalizers?.includes(settings.finalizer)) steps.push({ do: 'holdVolume', name: volume.name })
+    if (volume.pv.deleting) return [fail(`PersistentVolume "${volume.name}" is marked for deletion`, anew(volume))]
+    if (!volume.pv.finalizers?.includes(finalizer)) steps.push({ do: 'holdVolume', name: volume.name })
   }
   const source = callSource(volume)
-  if (!source.ok) return [...steps, fail(source.message, missing(source.missingPv))]
+  if (!source.ok) return [...steps, fail(source.message, anew(volume))]
   const { csi, migrated } = source
   const capability = capabilityOf(view, source)
-  if (!capability.ok) return [...steps, fail(capability.message)]
+  if (!capability.ok) return [...steps, fail(capability.message, anew(volume))]
   const secret = secretOf(csi.controllerPublishSecretRef)
   if (secret !== undefined) steps.push({ do: 'loadSecret', ref: secret })
   if (view.node.known !== 'id') return [...steps, nodeFailure(view)]
   const { nodeId } = view.node
-  const claim = claimPatch(va, nodeId, settings.finalizer)
-  if (claim !== undefined) steps.push({ do: 'claim', patch: claim })
+  if (claimPatch(va, nodeId, finalizer) !== undefined) steps.push({ do: 'claim', nodeId, finalizer })
   const request: PublishRequest = {
     volumeId: csi.volumeHandle,
     nodeId,
@@ -60,9 +60,9 @@ export function fail(message: string, waitsFor?: Cause): AttachStep & { do: 'fai
   return { do: 'fail', message, waitsFor }
 }
 
-/** A volume that is not there yet is waited for. */
-export function missing(pvName: string | undefined): Cause | undefined {
-  return pvName === undefined ? undefined : { on: 'volume', name: pvName }
+/** A volume that is missing, or wrong, is waited for until one is made under its name. Its updates cure nothing. */
+export function anew(volume: VolumeView): Cause | undefined {
+  return volume.from === 'pv' ? { on: 'volume', name: volume.name } : undefined
 }
 
 /** The node's id is unknown: its CSINode is missing, or the driver does not run there. */

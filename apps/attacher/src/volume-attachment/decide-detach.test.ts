@@ -28,6 +28,16 @@ describe('decideDetach', () => {
       plan: ['unpublish'],
     },
     {
+      name: 'only tells the status of one whose claim is given up, while that is owed',
+      view: { va: attachment({ ...deleting, finalizers: ['foreign/x'] }), owesStatus: true },
+      plan: ['tellDetached'],
+    },
+    {
+      name: 'owes nothing beside a detach, which tells the status itself',
+      view: { va: claimed(deleting), owesStatus: true },
+      plan: DETACH,
+    },
+    {
       name: 'does not care that the volume is being deleted',
       view: { va: claimed(deleting), volume: ofPv(volume({}, { deletionTimestamp: '2026-01-01T00:00:00Z' })) },
       plan: DETACH,
@@ -135,6 +145,11 @@ describe('decideDetach', () => {
       { node: { known: 'noNode' }, va: claimed({ ...deleting, nodeId: undefined }) },
       { on: 'node', name: 'node1' },
     ],
+    [
+      'a volume in the place of one that is not CSI',
+      { volume: ofPv(volume({ nfs: { server: 's', path: '/' } })) },
+      { on: 'volume', name: 'pv1' },
+    ],
     ['nothing that could come', { volume: { from: 'nowhere' } }, undefined],
   ]
   it.each(waits)('waits for %s', (_, change, waitsFor) => {
@@ -150,9 +165,7 @@ describe('decideDetach', () => {
     })
   })
 
-  it('keeps foreign finalizers in their order', () => {
-    const va = claimed({ ...deleting, finalizers: ['b/b', FINALIZER, 'a/a'] })
-    const body = { metadata: { finalizers: ['b/b', 'a/a'] } }
-    expect(decideDetach(view({ va })).at(-1)).toEqual({ do: 'unclaim', patch: { kind: 'merge', body } })
+  it('names the finalizer that goes', () => {
+    expect(decideDetach(view({ va: claimed(deleting) })).at(-1)).toEqual({ do: 'unclaim', finalizer: FINALIZER })
   })
 })

@@ -1,3 +1,4 @@
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
@@ -57,9 +58,18 @@ describe('placeOf', () => {
     expect(place(attachment(), volume(source))).toMatchObject({ limits: [{ group, max: 1 }] })
   })
 
-  it("lets another driver's volume, whose modes the cache does not hold, have one call at a time", () => {
-    const foreign = volume({ accessModes: ['ReadWriteMany'], csi: csi({ driver: 'other' }) })
-    expect(place(attachment(), foreign)).toMatchObject({ limits: [{ group: 'volume of pv1', max: 1 }] })
+  it("goes by what stands for the handle of another driver's volume, and lets its many nodes use it", () => {
+    const groupOf = (name: string, spec: PersistentVolume['spec'], nodeName = 'node1'): string | undefined => {
+      const foreign = volume({ ...spec, csi: csi({ driver: 'other', ...spec?.csi }) }, { name })
+      return placeOf(attachment({ pvName: name, nodeName }), { maxInflightPerNode: 0 }, reader(foreign)).limits[0]
+        ?.group
+    }
+    const single = groupOf('pv1', {})
+    expect([groupOf('pv2', {}), groupOf('pv1', {}, 'node2')]).toEqual([single, single])
+    expect(groupOf('pv1', { csi: csi({ volumeHandle: 'handle-2' }) })).not.toBe(single)
+    const shared = { accessModes: ['ReadWriteMany'] }
+    expect(groupOf('pv1', shared)).not.toBe(groupOf('pv1', shared, 'node2'))
+    expect(groupOf('pv1', shared)).toBe(groupOf('pv2', shared))
   })
 
   it.each([

@@ -1,8 +1,7 @@
 import type { Reader } from '@csi-sidecars/informer'
-import type { PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 import { type GroupLimit, Lanes, type Placement } from '@csi-sidecars/workqueue'
 import type { Attachment } from '../caches/attachment.ts'
-import type { Volume } from '../caches/volume.ts'
+import { forManyNodes, type Volume } from '../caches/volume.ts'
 import { callSource } from './call-source.ts'
 import { volumeOf } from './observe.ts'
 
@@ -49,19 +48,16 @@ export function placeOf(
 }
 
 function volumeGroup(va: Attachment, volumes: Pick<Reader<Volume>, 'get'>): string {
-  const { handle, spec } = identityOf(va, volumes)
-  const modes = spec?.accessModes ?? []
-  const manyNodes = modes.includes('ReadWriteMany') || modes.includes('ReadOnlyMany')
+  const { handle, manyNodes } = identityOf(va, volumes)
   return manyNodes ? `volume ${handle} on ${va.nodeName}` : `volume ${handle}`
 }
 
 /** As the driver will be called, where that can be said; else the volume's name serves as well as its handle. */
-function identityOf(
-  va: Attachment,
-  volumes: Pick<Reader<Volume>, 'get'>,
-): { handle: string; spec: PersistentVolumeSpec | undefined } {
+function identityOf(va: Attachment, volumes: Pick<Reader<Volume>, 'get'>): { handle: string; manyNodes: boolean } {
   const volume = volumeOf(va, volumes)
   const source = callSource(volume)
-  if (source.ok) return { handle: source.csi.volumeHandle, spec: source.spec }
-  return { handle: volume.from === 'pv' ? `of ${volume.name}` : va.key, spec: undefined }
+  if (source.ok) return { handle: source.csi.volumeHandle, manyNodes: forManyNodes(source.spec.accessModes) }
+  if (volume.from !== 'pv') return { handle: va.key, manyNodes: false }
+  const { handleDigest, manyNodes = false } = volume.pv ?? {}
+  return { handle: handleDigest === undefined ? `of ${volume.name}` : `#${handleDigest}`, manyNodes }
 }

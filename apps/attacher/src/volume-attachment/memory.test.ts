@@ -20,6 +20,18 @@ describe('a force mark', () => {
   })
 })
 
+describe('a status that is owed', () => {
+  it.each([
+    ['is told', (key: string) => memory.stopOwing(key)],
+    ['has gone with its attachment', (key: string) => memory.forget(key)],
+  ])('is owed until it %s', (_, end) => {
+    memory.oweStatus('va1')
+    expect([memory.owesStatus('va1'), memory.owesStatus('va2')]).toEqual([true, false])
+    end('va1')
+    expect(memory.owesStatus('va1')).toBe(false)
+  })
+})
+
 describe('what is waited for', () => {
   const woken = (cause: Cause): string[] => [...memory.waitingFor(cause)]
 

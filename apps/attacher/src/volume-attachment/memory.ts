@@ -8,6 +8,7 @@ export type Cause =
 export class AttachmentMemory {
   readonly #forced = new Set<string>()
   readonly #waiting = new Map<string, Cause>()
+  readonly #owingStatus = new Set<string>()
 
   /** The next run acts though the status says that nothing is to be done. */
   force(key: string): void {
@@ -17,6 +18,20 @@ export class AttachmentMemory {
   /** Uses up the force mark. */
   takeForce(key: string): boolean {
     return this.#forced.delete(key)
+  }
+
+  /** The attachment's status must say that it is detached, and nothing in the API tells that it does not yet. */
+  oweStatus(key: string): void {
+    this.#owingStatus.add(key)
+  }
+
+  owesStatus(key: string): boolean {
+    return this.#owingStatus.has(key)
+  }
+
+  /** The status is as it should be. */
+  stopOwing(key: string): void {
+    this.#owingStatus.delete(key)
   }
 
   waitFor(key: string, cause: Cause): void {
@@ -31,6 +46,7 @@ export class AttachmentMemory {
   forget(key: string): void {
     this.#forced.delete(key)
     this.#waiting.delete(key)
+    this.#owingStatus.delete(key)
   }
 
   /** The keys that wait for what has just come. */

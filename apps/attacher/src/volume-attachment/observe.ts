@@ -37,6 +37,8 @@ export interface AttachmentView {
   readonly node: NodeView
   /** The driver's own listing disagrees with the status: act though the status says that all is well. */
   readonly forced: boolean
+  /** The claim was given up, and the status could not be told: it may still say attached. */
+  readonly owesStatus: boolean
   readonly capabilities: PublishCapabilities
   readonly settings: AttachSettings
 }

@@ -47,6 +47,11 @@ describe('claimPatch', () => {
 })
 
 describe('unclaimPatch', () => {
+  it('keeps foreign finalizers in their order', () => {
+    const va = claimed({ finalizers: ['b/b', FINALIZER, 'a/a'] })
+    expect(unclaimPatch(va, FINALIZER)).toEqual(merge({ metadata: { finalizers: ['b/b', 'a/a'] } }))
+  })
+
   it('removes the list with the last finalizer', () => {
     expect(unclaimPatch(claimed(), FINALIZER)).toEqual(merge({ metadata: { finalizers: null } }))
     expect(unclaimPatch(attachment(), FINALIZER)).toEqual(merge({ metadata: { finalizers: null } }))

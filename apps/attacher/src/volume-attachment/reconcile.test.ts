@@ -6,7 +6,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { attachmentProjection } from '../caches/attachment.ts'
+import { type Attachment, attachmentProjection } from '../caches/attachment.ts'
 import { volumeProjection } from '../caches/volume.ts'
 import type { VolumeHolder } from '../persistent-volume/hold.ts'
 import { apiError } from '../testing/api-error.ts'
@@ -66,6 +66,10 @@ function pv(source: object = {}): PersistentVolume & { metadata: { name: string 
 
 function run(change: Partial<AttachmentDeps> = {}): Promise<Outcome> {
   const project = attachmentProjection(DRIVER)
+  const stored = (key: string): Attachment | undefined => {
+    const object = api.get(key) as VolumeAttachment | undefined
+    return object && project(object)
+  }
   const deps: AttachmentDeps = {
     // The controller reads and patches, nothing else.
     api: api.client as KubeClient,
@@ -82,18 +86,20 @@ function run(change: Partial<AttachmentDeps> = {}): Promise<Outcome> {
         return lost
       },
     },
-    attachments: { learn: (object) => project(object) },
+    // The cache follows the server without delay.
+    attachments: { learn: (object) => project(object), store: { get: stored } as never },
     holder: { hold: async (name: string) => void api.requests.push(`hold ${name}`) } as unknown as VolumeHolder,
     memory,
     observe: async (key, forced) => {
-      const stored = api.get(key) as VolumeAttachment | undefined
+      const found = stored(key)
       const volume = api.get('pv1') as PersistentVolume | undefined
       return (
-        stored &&
+        found &&
         view({
-          va: project(stored),
+          va: found,
           volume: { from: 'pv', name: 'pv1', pv: volume && volumeProjection(DRIVER)(volume) },
           forced,
+          owesStatus: memory.owesStatus(key),
         })
       )
     },
@@ -272,6 +278,38 @@ describe('a detach', () => {
       'patch va1 {"metadata":{"finalizers":["a/b"]}}',
       'patch va1/status {"status":{"attached":false}}',
     ])
+  })
+
+  it('whose status cannot be told says so, and tells it later without another unpublish', async () => {
+    api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
+    api.fail('patch va1/status', apiError(500, 'InternalError', 'no'))
+    expect(await run()).toMatchObject({
+      kind: 'retry',
+      cause: new Error('failed to detach: could not mark as detached: no'),
+    })
+    expect(await run()).toEqual({ kind: 'settled' })
+    expect(await run()).toEqual({ kind: 'settled' })
+    expect(calls).toHaveLength(1)
+    expect(api.requests).toEqual([
+      'patch va1 {"metadata":{"finalizers":["a/b"]}}',
+      'patch va1/status {"status":{"attached":false}}',
+      `patch va1/status {"status":{"detachError":{"message":"could not mark as detached: no","time":"${TIME}"}}}`,
+      'patch va1/status {"status":{"attached":false,"detachError":null}}',
+    ])
+  })
+
+  it.each([
+    { name: 'an answer that it is gone', error: apiError(404, 'NotFound'), requests: 3 },
+    { name: 'its end', error: undefined, requests: 2 },
+  ])('owes no status after $name', async ({ error, requests }) => {
+    api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
+    api.fail('patch va1/status', apiError(429, 'TooManyRequests'))
+    await run()
+    if (error === undefined) api.objects.delete('va1')
+    else api.fail('patch va1/status', error)
+    expect(await run()).toEqual({ kind: 'settled' })
+    expect(memory.owesStatus('va1')).toBe(false)
+    expect(api.requests).toHaveLength(requests)
   })
 
   it('does not mind that the object went in between', async () => {

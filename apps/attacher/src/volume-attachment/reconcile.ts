@@ -13,7 +13,14 @@ import { type DetachStep, decideDetach } from './decide-detach.ts'
 import { during, type Failure, failureOf, OperationError } from './failure.ts'
 import type { AttachmentMemory } from './memory.ts'
 import type { AttachmentView } from './observe.ts'
-import { attachErrorPatch, attachedPatch, detachErrorPatch, detachedPatch } from './patches.ts'
+import {
+  attachErrorPatch,
+  attachedPatch,
+  claimPatch,
+  detachErrorPatch,
+  detachedPatch,
+  unclaimPatch,
+} from './patches.ts'
 
 export interface CallOptions {
   readonly migrated: boolean
@@ -34,7 +41,7 @@ export interface AttachmentDeps {
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly driver: PublishClient
-  readonly attachments: Pick<Informer<Attachment, VolumeAttachment>, 'learn'>
+  readonly attachments: Pick<Informer<Attachment, VolumeAttachment>, 'learn' | 'store'>
   readonly holder: VolumeHolder
   readonly memory: AttachmentMemory
   /** The attachment as it is now; undefined when it is gone or not ours. */
@@ -45,7 +52,7 @@ export interface AttachmentDeps {
   readonly log: Logger
 }
 
-/** One run over one attachment. `va` is the newest state of it known to this run: later patches are made against it. */
+/** One run over one attachment. `va` is what the run has learned of it; `newest` knows what others have done since. */
 interface Run {
   readonly key: string
   readonly deps: AttachmentDeps
@@ -59,6 +66,7 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, sig
   const view = await deps.observe(key, deps.memory.takeForce(key), signal)
   const log = deps.log.with({ VolumeAttachment: key })
   if (view === undefined) {
+    deps.memory.forget(key)
     log.v(3)?.info('VolumeAttachment was deleted, ignoring')
     return SETTLED
   }
@@ -66,7 +74,9 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, sig
   const run: Run = { key, deps, log, signal, va: view.va }
   const outcome = view.va.deleting ? await detach(run, view) : await attach(run, view)
   log.v(4)?.info('CSIHandler: finished processing', { outcome: outcome.kind })
-  return outcome
+  // Its failure says nothing of an attachment that was made anew under its name, so that one's back-off is its own.
+  const gone = deps.attachments.store.get(key)?.uid !== view.va.uid
+  return gone && outcome.kind === 'retry' ? { kind: 'retryAfter', ms: 0, cause: outcome.cause } : outcome
 }
 
 async function attach(run: Run, view: AttachmentView): Promise<Outcome> {
@@ -86,11 +96,15 @@ async function attach(run: Run, view: AttachmentView): Promise<Outcome> {
   run.log.v(2)?.info('Attached')
   run.log.v(4)?.info('Marking as attached')
   try {
-    await patchStatus(run, attachedPatch(run.va, context))
+    const change = (va: Attachment): Patch => attachedPatch(va, context)
+    await patchStatus(run, change)
     // The answer shows what the cache had not seen yet, such as an error that was stored though nobody heard of it.
-    if (run.va.attachError !== undefined) await patchStatus(run, attachedPatch(run.va, context))
+    if (run.va.attachError !== undefined) await patchStatus(run, change)
   } catch (error) {
-    return saveFailed(run, new OperationError(`failed to mark as attached: ${messageOf(error)}`, { cause: error }))
+    // The volume is where it should be, only the object does not say so: no error is told, the run is repeated.
+    run.signal.throwIfAborted()
+    const cause = new OperationError(`failed to mark as attached: ${messageOf(error)}`, { cause: error })
+    return { kind: 'retry', cause }
   }
   run.log.v(4)?.info('Fully attached')
   if (run.va.attached === true || run.va.deleting) return SETTLED
@@ -111,10 +125,13 @@ async function performAttach(run: Run, steps: readonly AttachStep[]): Promise<Re
       case 'loadSecret':
         secret = await loadSecret(run, step.ref)
         break
-      case 'claim':
-        await patch(run, step.patch).catch(during('could not save VolumeAttachment'))
-        log.v(4)?.info('VolumeAttachment finalizer and NodeID annotation saved', { nodeID: run.va.nodeId })
+      case 'claim': {
+        const claim = claimPatch(newest(run), step.nodeId, step.finalizer)
+        if (claim === undefined) break
+        await patch(run, claim).catch(during('could not save VolumeAttachment'))
+        log.v(4)?.info('VolumeAttachment finalizer and NodeID annotation saved', { nodeID: step.nodeId })
         break
+      }
       case 'publish':
         return await deps.driver.publish(
           { ...step.request, secrets: secretsFrom(secret) },
@@ -137,26 +154,14 @@ async function detach(run: Run, view: AttachmentView): Promise<Outcome> {
     return SETTLED
   }
   run.log.v(2)?.info('Detaching')
-  let told: boolean
   try {
-    told = await performDetach(run, steps)
+    const told = await performDetach(run, steps)
+    if (!told) await tellDetached(run)
   } catch (error) {
     return await failed(run, 'detach', error)
   }
-  if (told) {
-    run.log.v(4)?.info('Fully detached')
-    return SETTLED
-  }
-  run.log.v(4)?.info('Marking as detached')
-  try {
-    await patchStatus(run, detachedPatch(run.va))
-  } catch (error) {
-    if (!isNotFound(error))
-      return saveFailed(
-        run,
-        new OperationError(`failed to detach: could not mark as detached: ${messageOf(error)}`, { cause: error }),
-      )
-  }
+  run.deps.memory.stopOwing(run.key)
+  run.log.v(4)?.info('Fully detached')
   return SETTLED
 }
 
@@ -181,17 +186,32 @@ async function performDetach(run: Run, steps: readonly DetachStep[]): Promise<bo
         log.v(2)?.info('Detached')
         break
       case 'unclaim': {
-        const saved = await patch(run, step.patch).catch(during('could not mark as detached'))
+        const unclaim = unclaimPatch(newest(run), step.finalizer)
+        const saved = await patch(run, unclaim).catch(during('could not mark as detached'))
         log.v(4)?.info('Finalizer removed')
         return (saved.metadata?.finalizers ?? []).length === 0
       }
+      case 'tellDetached':
+        return false
       case 'fail':
         throw new OperationError(step.message)
       default:
         unreachable(step)
     }
   }
-  return run.va.attached !== true
+  return newest(run).attached !== true
+}
+
+/** Owed from now on until it is done: without our claim nothing else would bring another try. */
+async function tellDetached(run: Run): Promise<void> {
+  run.deps.memory.oweStatus(run.key)
+  run.log.v(4)?.info('Marking as detached')
+  try {
+    await patchStatus(run, detachedPatch)
+  } catch (error) {
+    // It went with its last finalizer.
+    if (!isNotFound(error)) during('could not mark as detached')(error)
+  }
 }
 
 /** From the decision on, not from the failure on: what is missing may come while the steps before the failure run. */
@@ -221,13 +241,12 @@ async function failed(run: Run, operation: 'attach' | 'detach', error: unknown):
 }
 
 async function tell(run: Run, operation: 'attach' | 'detach', failure: Failure): Promise<void> {
-  const { deps, va } = run
+  const { deps } = run
   const now = deps.clock.now()
   run.log.v(4)?.info(`Saving ${operation} error`)
   const code = deps.tellErrorCode ? failure.code : undefined
   try {
-    await patchStatus(
-      run,
+    await patchStatus(run, (va) =>
       operation === 'attach'
         ? attachErrorPatch(va, { message: failure.message, code }, now)
         : detachErrorPatch(va, failure, now),
@@ -239,12 +258,6 @@ async function tell(run: Run, operation: 'attach' | 'detach', failure: Failure):
   }
 }
 
-/** The volume is where it should be, only the object does not say so: no error is told, the run is repeated. */
-function saveFailed(run: Run, cause: OperationError): Outcome {
-  run.signal.throwIfAborted()
-  return { kind: 'retry', cause }
-}
-
 async function patch(run: Run, change: Patch, subresource?: string): Promise<VolumeAttachment> {
   const { deps, key, signal } = run
   const options = subresource === undefined ? { signal } : { signal, subresource }
@@ -253,6 +266,12 @@ async function patch(run: Run, change: Patch, subresource?: string): Promise<Vol
   return saved
 }
 
-function patchStatus(run: Run, change: Patch): Promise<VolumeAttachment> {
-  return patch(run, change, 'status')
+function patchStatus(run: Run, change: (va: Attachment) => Patch): Promise<VolumeAttachment> {
+  return patch(run, change(newest(run)), 'status')
+}
+
+/** What a patch is made from: a foreign finalizer, say, may have gone while a call was under way. */
+function newest({ deps, key, va }: Run): Attachment {
+  const known = deps.attachments.store.get(key)
+  return known?.uid === va.uid ? known : va
 }

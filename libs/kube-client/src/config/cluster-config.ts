@@ -6,7 +6,7 @@ import type { Credentials } from './credentials.ts'
 
 /** Where the API server is, how to trust it and who we are. */
 export interface ClusterConfig {
-  /** `https://10.0.0.1:443`, without a path. */
+  /** `https://10.0.0.1:443`, without a path. The port as somebody wrote it, or none. */
   readonly origin: string
   /** Put before every path: empty, or as `/k8s/clusters/c-1`. */
   readonly basePath: string
@@ -17,6 +17,8 @@ export interface ClusterConfig {
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** Opens streams through the proxy; undefined when there is none. */
   readonly proxy: OpenStream | undefined
+  /** Throws when it could be read and yet no client can be made of it; users see that at another step of the start. */
+  check?(): void
 }
 
 /** How the server's certificate is judged. */

@@ -1,45 +1,38 @@
+import { type SpawnOptions, spawn } from 'node:child_process'
 import { messageOf, systemCodeOf } from '@csi-sidecars/base'
-import { KubeConfig } from '@kubernetes/client-node/dist/config.js'
+import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js'
 import type { Authorization, Certificate, Credentials } from './credentials.ts'
 import { type Fields, mapping, text } from './kubeconfig-document.ts'
 
-interface HttpsOptions {
-  headers?: Record<string, string>
-  cert?: string
-  key?: string
+interface Answer {
+  readonly authorization: Authorization
+  readonly certificate: { readonly cert: string; readonly key: string } | undefined
 }
 
 const INFO_VARIABLE = 'KUBERNETES_EXEC_INFO'
 
-/**
- * What a plugin prints: a token, a client certificate or both. KubeConfig runs it and keeps its answer until that
- * expires; here the answer is also thrown away when the server refuses it.
- */
+/** What a plugin prints: a token, a client certificate or both. Asked again once that expires or the server refuses it. */
 export class ExecCredentials implements Credentials {
   readonly #exec: Fields
-  #config: KubeConfig
+  #plugin: Plugin
   #certificate: Certificate | undefined
 
   constructor(exec: Fields, cluster: Fields) {
     this.#exec = { ...exec, env: [...variables(exec), { name: INFO_VARIABLE, value: execInfo(exec, cluster) }] }
-    this.#config = freshConfig(this.#exec)
+    this.#plugin = new Plugin(this.#exec)
   }
 
   async authorization(): Promise<Authorization> {
-    const options: HttpsOptions = {}
-    try {
-      await this.#config.applyToHTTPSOptions(options)
-    } catch (error) {
-      throw new Error(`getting credentials: ${execMessage(error, text(this.#exec, 'command'))}`, { cause: error })
-    }
-    const { cert, key, headers } = options
-    this.#certificate = cert !== undefined && key !== undefined ? { cert, key } : undefined
-    return headers?.['Authorization']
+    const { authorization, certificate } = await this.#plugin.ask()
+    this.#certificate = certificate
+    return authorization
   }
 
   async refused(used: Authorization): Promise<boolean> {
     const certificate = this.#certificate?.cert
-    this.#config = freshConfig(this.#exec)
+    // Unless somebody else who was refused the same is asking, or has asked, already.
+    const { last } = this.#plugin
+    if (last !== undefined && last.authorization === used) this.#plugin = new Plugin(this.#exec)
     return (await this.authorization()) !== used || this.#certificate?.cert !== certificate
   }
 
@@ -48,14 +41,42 @@ export class ExecCredentials implements Credentials {
   }
 }
 
-/** Its authenticators remember answers for as long as they live, so a new one asks the plugin again. */
-function freshConfig(exec: Fields): KubeConfig {
-  const config = new KubeConfig()
-  config.loadFromClusterAndUser(
-    { name: 'cluster', server: 'https://unused', skipTLSVerify: false },
-    { name: 'user', exec },
-  )
-  return config
+/** Runs the plugin and keeps its answer until that expires. Who asks while it runs waits for the same run. */
+class Plugin {
+  readonly #exec: Fields
+  readonly #auth = new ExecAuth()
+  #running: Promise<Answer> | undefined
+  /** What it said last. */
+  last: Answer | undefined
+
+  constructor(exec: Fields) {
+    this.#exec = exec
+    // A plugin that asks a person for a password must find out that nobody is there.
+    const withoutInput = (command: string, args: readonly string[], options: SpawnOptions) =>
+      spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+    // The way client-node's own tests stand in for `spawn`; it has no other.
+    Object.assign(this.#auth, { execFn: withoutInput })
+  }
+
+  ask(): Promise<Answer> {
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  async #run(): Promise<Answer> {
+    const options: { headers?: Record<string, string>; cert?: string; key?: string } = {}
+    try {
+      await this.#auth.applyAuthentication({ name: 'user', exec: this.#exec }, options)
+    } catch (error) {
+      throw new Error(`getting credentials: ${execMessage(error, text(this.#exec, 'command'))}`, { cause: error })
+    }
+    const { cert, key, headers } = options
+    const certificate = cert !== undefined && key !== undefined ? { cert, key } : undefined
+    this.last = { authorization: headers?.['Authorization'], certificate }
+    return this.last
+  }
 }
 
 function variables(exec: Fields): unknown[] {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { FakeClock } from '@csi-sidecars/base'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { createKubeClient } from '../create-client.ts'
 import type { ClusterConfig } from './cluster-config.ts'
 import { loadClusterConfig } from './load.ts'
 
@@ -132,6 +133,31 @@ describe('an exec plugin', () => {
     expect(await credentials.authorization()).toBe('Bearer t2')
   })
 
+  test('runs once for all who ask at the same time, and once for all who were refused', async () => {
+    const count = join(folder, 'count')
+    script(`echo x >> ${count}; n=$(wc -l < ${count}); echo '${credential({ token: 'T' })}' | sed "s/T/t$((n))/"`)
+    const { credentials } = await load(exec({ command: './plugin' }))
+    const asked = [1, 2, 3].map(() => credentials.authorization())
+    expect(await Promise.all(asked)).toEqual(['Bearer t1', 'Bearer t1', 'Bearer t1'])
+    const refused = [1, 2, 3].map(() => credentials.refused('Bearer t1'))
+    expect(await Promise.all(refused)).toEqual([true, true, true])
+    expect(await credentials.refused('Bearer t1')).toBe(true)
+    expect(await credentials.authorization()).toBe('Bearer t2')
+  })
+
+  test('that says the same again was refused for good', async () => {
+    script(`echo '${credential({ token: 't' })}'`)
+    const { credentials } = await load(exec({ command: './plugin' }))
+    await credentials.authorization()
+    expect(await credentials.refused('Bearer t')).toBe(false)
+  })
+
+  test('that reads from a person finds nobody', async () => {
+    script(`read password; echo '${credential({ token: 't' })}'`)
+    const { credentials } = await load(exec({ command: './plugin' }))
+    expect(await credentials.authorization()).toBe('Bearer t')
+  })
+
   test('may answer with a certificate, and learns what it is asked for', async () => {
     const status = { clientCertificateData: 'CERT', clientKeyData: 'KEY' }
     script(`echo "$KUBERNETES_EXEC_INFO$OWN" > ${folder}/info; echo '${credential(status)}'`)
@@ -195,16 +221,6 @@ describe('what cannot work is one line that a person understands', () => {
       invalid('unable to read certificate-authority /gone.pem for c due to open /gone.pem: no such file or directory'),
     ],
     [
-      'an authority that is none',
-      { cluster: { server: SERVER, 'certificate-authority-data': 'eA==' } },
-      'unable to load root certificates: unable to parse bytes as PEM block',
-    ],
-    [
-      'an authority for a server that is not verified',
-      { cluster: { server: SERVER, 'certificate-authority-data': 'eA==', 'insecure-skip-tls-verify': true } },
-      'specifying a root certificates file with the insecure flag is not allowed',
-    ],
-    [
       'an odd proxy',
       { cluster: { server: SERVER, 'proxy-url': 'ftp://p' } },
       invalid(
@@ -238,5 +254,27 @@ describe('what cannot work is one line that a person understands', () => {
     ],
   ])('%s', async (_, parts, message) => {
     await expect(load(parts)).rejects.toHaveProperty('message', message)
+  })
+  test.each<[string, Parts, string]>([
+    [
+      'an authority that is none',
+      { cluster: { server: SERVER, 'certificate-authority-data': 'eA==' } },
+      'unable to load root certificates: unable to parse bytes as PEM block',
+    ],
+    [
+      'an authority for a server that is not verified',
+      { cluster: { server: SERVER, 'certificate-authority-data': 'eA==', 'insecure-skip-tls-verify': true } },
+      'specifying a root certificates file with the insecure flag is not allowed',
+    ],
+    [
+      'a certificate that is none',
+      { user: { 'client-certificate-data': 'eA==', 'client-key-data': 'eA==' } },
+      'unable to load client certificate: ',
+    ],
+    ['a server that is none', { cluster: { server: 'a b' } }, 'host must be a URL or a host:port pair: "a b"'],
+  ])('%s, which is told when a client is made of it', async (_, parts, message) => {
+    const config = await load(parts)
+    const options = { config, flow: { kind: 'adaptive' } as const, clock: new FakeClock(), log: silentLogger }
+    expect(() => createKubeClient({ ...options, userAgent: 'test' })).toThrow(message)
   })
 })

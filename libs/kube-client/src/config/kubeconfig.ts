@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { isError, messageOf } from '@csi-sidecars/base'
+import { goQuote } from '@csi-sidecars/telemetry'
 import type { ClusterConfig, ConfigSources, ServerTrust } from './cluster-config.ts'
 import { basic, bearer, type Certificate, type Credentials, fixedCredentials } from './credentials.ts'
 import { environmentProxy } from './environment-proxy.ts'
@@ -26,15 +27,39 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
   const document = loadDocument(options)
   validateKubeconfig(document)
   const { user, cluster = {} } = document
-  const { origin, basePath } = parseServer(text(cluster, 'server'), wantsTls(cluster, user))
+  const written = text(cluster, 'server')
+  const server = parseServer(written, wantsTls(cluster, user))
+  if (server === undefined) return unusable(`host must be a URL or a host:port pair: ${goQuote(written)}`)
+  const { origin, basePath } = server
+  const secure = origin.startsWith('https:')
   const proxyUrl = text(cluster, 'proxy-url')
   return {
     origin,
     basePath,
-    tls: origin.startsWith('https:') ? serverTrust(cluster, options.env) : undefined,
+    tls: secure ? serverTrust(cluster, options.env) : undefined,
     credentials: maySendCredentials(origin) ? await credentialsOf(user, cluster, options) : fixedCredentials(undefined),
     headers: impersonation(user),
     proxy: proxyUrl === '' ? await environmentProxy(origin, options.env) : await throughProxy(parseProxy(proxyUrl)),
+    check: () => {
+      if (!secure) return
+      checkAuthority(cluster)
+      checkCertificate(user)
+    },
+  }
+}
+
+/** Stands for a configuration without a server that could be asked. */
+function unusable(message: string): ClusterConfig {
+  return {
+    origin: '',
+    basePath: '',
+    tls: undefined,
+    credentials: fixedCredentials(undefined),
+    headers: [],
+    proxy: undefined,
+    check: () => {
+      throw new Error(message)
+    },
   }
 }
 
@@ -84,18 +109,21 @@ function wantsTls(cluster: Fields, user: Fields): boolean {
 }
 
 function serverTrust(cluster: Fields, env: NodeJS.ProcessEnv): ServerTrust {
-  const insecure = cluster['insecure-skip-tls-verify'] === true
+  return {
+    authorities: pemSource(cluster, 'certificate-authority') ?? (() => environmentRoots(env)),
+    serverName: text(cluster, 'tls-server-name') || undefined,
+    insecure: cluster['insecure-skip-tls-verify'] === true,
+  }
+}
+
+function checkAuthority(cluster: Fields): void {
   const own = pemSource(cluster, 'certificate-authority')
-  if (own !== undefined && insecure) {
+  if (own === undefined) return
+  if (cluster['insecure-skip-tls-verify'] === true) {
     throw new Error('specifying a root certificates file with the insecure flag is not allowed')
   }
-  if (own !== undefined && !own().includes('-----BEGIN CERTIFICATE-----')) {
+  if (!own().includes('-----BEGIN CERTIFICATE-----')) {
     throw new Error('unable to load root certificates: unable to parse bytes as PEM block')
-  }
-  return {
-    authorities: own ?? (() => environmentRoots(env)),
-    serverName: text(cluster, 'tls-server-name') || undefined,
-    insecure,
   }
 }
 
@@ -108,7 +136,6 @@ async function credentialsOf(user: Fields, cluster: Fields, sources: ConfigSourc
   const key = pemSource(user, 'client-key')
   if (cert === undefined || key === undefined) return headers
   const certificate = (): Certificate => ({ cert: cert(), key: key() })
-  checkCertificate(certificate())
   return { ...bound(headers), certificate }
 }
 
@@ -137,9 +164,14 @@ function pemSource(from: Fields, name: string): (() => string) | undefined {
   return file === '' ? undefined : () => readFileSync(file, 'utf8')
 }
 
-function checkCertificate(certificate: Certificate): void {
+/** What is written down does not get better. Files may, and are read for each connection. */
+function checkCertificate(user: Fields): void {
+  if (text(user, 'client-certificate-data') + text(user, 'client-key-data') === '') return
+  const cert = pemSource(user, 'client-certificate')
+  const key = pemSource(user, 'client-key')
+  if (cert === undefined || key === undefined) return
   try {
-    createSecureContext(certificate)
+    createSecureContext({ cert: cert(), key: key() })
   } catch (error) {
     throw new Error(`unable to load client certificate: ${messageOf(error)}`, { cause: error })
   }

@@ -3,6 +3,11 @@ import { maySendCredentials, parseServer } from './server-url.ts'
 
 test.each([
   ['https://10.0.0.1:6443', false, 'https://10.0.0.1:6443', ''],
+  ['https://10.0.0.1:443', false, 'https://10.0.0.1:443', ''],
+  ['https://[fd00::1]:443/base/', false, 'https://[fd00::1]:443', '/base'],
+  ['10.0.0.1:443', true, 'https://10.0.0.1:443', ''],
+  ['http://10.0.0.1:80', false, 'http://10.0.0.1:80', ''],
+  ['https://me:443@api.example.com', false, 'https://api.example.com', ''],
   ['https://api.example.com', false, 'https://api.example.com', ''],
   ['https://rancher.example.com/k8s/clusters/c-1/', false, 'https://rancher.example.com', '/k8s/clusters/c-1'],
   ['https://[fd00::1]:6443', false, 'https://[fd00::1]:6443', ''],
@@ -12,8 +17,8 @@ test.each([
   expect(parseServer(server, defaultTls)).toEqual({ origin, basePath })
 })
 
-test.each(['10.0.0.1:8080/path', 'ftp://10.0.0.1', 'https://', 'a b'])('%j is refused', (server) => {
-  expect(() => parseServer(server, false)).toThrow(`host must be a URL or a host:port pair: ${JSON.stringify(server)}`)
+test.each(['10.0.0.1:8080/path', 'ftp://10.0.0.1', 'https://', 'a b'])('%j is no server', (server) => {
+  expect(parseServer(server, false)).toBeUndefined()
 })
 
 test.each([

@@ -1,18 +1,27 @@
 import { isIP } from 'node:net'
 
 export interface Server {
+  /** With the port if one was written, also where it is the scheme's own: users know the server by it. */
   readonly origin: string
   readonly basePath: string
 }
 
-/** A server as kubeconfigs and --master write it: a URL, or `host:port` whose scheme follows from `defaultTls`. */
-export function parseServer(server: string, defaultTls: boolean): Server {
+/**
+ * A server as kubeconfigs and --master write it: a URL, or `host:port` whose scheme follows from `defaultTls`.
+ * Undefined when it is neither.
+ */
+export function parseServer(server: string, defaultTls: boolean): Server | undefined {
   const isUrl = server.includes('://')
-  const url = parse(isUrl ? server : `${defaultTls ? 'https' : 'http'}://${server}`)
-  if (url === undefined || (!isUrl && url.pathname !== '/')) {
-    throw new Error(`host must be a URL or a host:port pair: ${JSON.stringify(server)}`)
-  }
-  return { origin: url.origin, basePath: url.pathname.replace(/\/+$/, '') }
+  const text = isUrl ? server : `${defaultTls ? 'https' : 'http'}://${server}`
+  const url = parse(text)
+  if (url === undefined || (!isUrl && url.pathname !== '/')) return undefined
+  return { origin: originOf(url, text), basePath: url.pathname.replace(/\/+$/, '') }
+}
+
+/** A URL forgets a port that is its scheme's own. */
+function originOf(url: URL, text: string): string {
+  const written = /^[^/]*\/\/[^/?#]*:(\d+)(?:[/?#]|$)/.exec(text)?.[1]
+  return written === undefined ? url.origin : `${url.protocol}//${url.hostname}:${Number(written)}`
 }
 
 function parse(text: string): URL | undefined {

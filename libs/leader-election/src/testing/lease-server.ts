@@ -67,7 +67,7 @@ export class LeaseServer {
 
   #store(lease: Lease): Lease {
     this.#version += 1
-    this.lease = { ...lease, metadata: { ...lease.metadata, resourceVersion: String(this.#version) } }
+    this.lease = { ...lease, metadata: { ...lease.metadata, uid: 'uid', resourceVersion: String(this.#version) } }
     this.history.push(this.lease)
     for (const tell of this.#watchers) tell(this.lease)
     return this.lease
