@@ -248,6 +248,29 @@ describe('leading', () => {
     expect(a.outcome).toBe('lost')
   })
 
+  it('outlives a server that fails for a moment', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.failing = true
+    await clock.advance(7_000)
+    server.failing = false
+    server.slowly = () => clock.sleep(100)
+    await clock.advance(5_000)
+    expect(a.leads).toBe(true)
+    expect(a.announced).toEqual(['a became leader'])
+  })
+
+  it('waits for a renewal that is slow', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.slowly = () => clock.sleep(3_400)
+    await clock.advance(10_000)
+    expect(a.leads).toBe(true)
+    expect(server.requests).toEqual(['get', 'create', 'replace'])
+  })
+
   it('survives one renewal that hangs, by another within the same term', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.stand()

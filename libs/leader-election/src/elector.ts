@@ -51,6 +51,10 @@ interface Win {
 
 /** A try to acquire waits 1 to 2.2 retry periods, so that standbys do not try in step. */
 const ACQUIRE_JITTER = 1.2
+/** Enough for a new connection and two requests, where the server is well. */
+const OTHER_WAY_MS = 1500
+/** Between two renewals, however little time is left. */
+const SHORTEST_PAUSE_MS = 200
 /** How far renewal may lag behind expiry before the health check says so. */
 const UNHEALTHY_AFTER_EXPIRY_MS = 20_000
 
@@ -231,14 +235,19 @@ export class Elector {
     }
   }
 
-  /** Renews every retry period until leading ends or the term is over. */
+  /**
+   * Renews every retry period until leading ends or the term is over. After a failure it comes back sooner: the term has
+   * room for one retry period more or less, and a server that was away for a moment must not cost the lease.
+   */
   async #renew(term: Term, leading: AbortSignal): Promise<void> {
     const { clock, timings, log } = this.#options
     using either = scope(term.signal, leading)
     let failure: unknown
     for (;;) {
+      const soonMs = Math.max((term.heldUntil - clock.monotonic()) / 2, SHORTEST_PAUSE_MS)
+      const pauseMs = failure === undefined ? timings.retryPeriodMs : Math.min(soonMs, timings.retryPeriodMs)
       try {
-        await clock.sleep(timings.retryPeriodMs, either.signal)
+        await clock.sleep(pauseMs, either.signal)
         const sentAt = await this.#renewOnce(term, either.signal)
         if (sentAt === undefined) term.end(`the lease is held by ${this.#holder.holder}`)
         else term.renewed(sentAt)
@@ -257,8 +266,9 @@ export class Elector {
   /** A PUT over what we wrote last; when that fails, a look and a PUT over what is there. Undefined: somebody else has it. */
   async #renewOnce(term: Term, signal: AbortSignal): Promise<number | undefined> {
     const { log, clock } = this.#options
-    // One that hangs leaves as much time again for the other way, on another connection.
-    const timeoutMs = (term.heldUntil - clock.monotonic()) / 2
+    // A slow answer is waited for; one that never comes leaves time for the other way, on another connection.
+    const leftMs = term.heldUntil - clock.monotonic()
+    const timeoutMs = leftMs - Math.min(leftMs / 2, OTHER_WAY_MS)
     try {
       return await this.#holder.write(signal, timeoutMs)
     } catch (error) {

@@ -1,3 +1,4 @@
+import { abortable } from '@csi-sidecars/base'
 import { ApiError, type KubeClient, type WatchFrame } from '@csi-sidecars/kube-client'
 import type { Lease } from '@csi-sidecars/kube-types'
 
@@ -10,6 +11,8 @@ export class LeaseServer {
   readonly requests: string[] = []
   failing = false
   hanging = false
+  /** When set, each answer waits for it. */
+  slowly: (() => Promise<void>) | undefined
   watchForbidden = false
   #version = 0
   #watchers = new Set<(lease: Lease) => void>()
@@ -33,6 +36,9 @@ export class LeaseServer {
       }
       if (this.failing) return Promise.reject(refuse(500, 'InternalError'))
       // The verbs are generic over the resource; only Leases are served here.
+      if (this.slowly !== undefined) {
+        return abortable(this.slowly(), signal).then(answer) as Promise<unknown> as Promise<T>
+      }
       return Promise.try(answer) as Promise<unknown> as Promise<T>
     }
     const unsupported = (): never => {
