@@ -221,7 +221,7 @@ function publishClient({ driver, settings }: RealParts, assertLeading: () => voi
   }
 }
 
-/** Only such a driver can be compared with. */
+/** Only a driver that lists volumes with the nodes they are published to can be compared with. */
 export function listsPublishedNodes({ capabilities: { controller } }: Driver): boolean {
   return controller.has(Rpc.LIST_VOLUMES) && controller.has(Rpc.LIST_VOLUMES_PUBLISHED_NODES)
 }

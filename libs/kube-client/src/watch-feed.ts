@@ -24,11 +24,10 @@ const HIGH_WATER = 512 * 1024
 /** A stream between the socket that brings it and the reader that asks for its lines one by one. */
 export class WatchFeed implements StreamSink {
   readonly #options: FeedOptions
-  readonly #lines = new LineReader()
+  #lines = new LineReader()
   #control: FeedControl | undefined
   #paused = false
   #over: EndFrame | undefined
-  #disposed = false
   #wake: (() => void) | undefined
   #silenceMs: number
   #activeAt: number
@@ -43,7 +42,6 @@ export class WatchFeed implements StreamSink {
 
   /** The oldest line not read yet. */
   shift(): string | undefined {
-    if (this.#disposed) return undefined
     try {
       const line = this.#lines.next()
       if (line === undefined) this.#resume()
@@ -100,7 +98,7 @@ export class WatchFeed implements StreamSink {
   /** Nobody reads any more. */
   dispose(): void {
     this.#finish('closed')
-    this.#disposed = true
+    this.#lines = new LineReader()
   }
 
   #pause(): void {

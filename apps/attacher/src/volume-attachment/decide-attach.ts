@@ -56,7 +56,7 @@ export function decideAttach(view: AttachmentView): readonly AttachStep[] {
   return [...steps, { do: 'publish', request, migrated }]
 }
 
-export function fail(message: string, waitsFor?: Cause): AttachStep & { do: 'fail' } {
+export function fail(message: string, waitsFor: Cause | undefined): AttachStep & { do: 'fail' } {
   return { do: 'fail', message, waitsFor }
 }
 

@@ -1,30 +1,15 @@
-import { unreachable } from '@csi-sidecars/base'
 import type { Trigger } from '@csi-sidecars/controller'
-import type { InformerEvent } from '@csi-sidecars/informer'
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
+import { type ClaimUpdate, claimTrigger } from '../claim-trigger.ts'
 
-/** Claims, whenever there may be something to do about their size. Whose they are shows only with their volume. */
+/** Claims, whenever there may be something to do about their size. */
 export function onClaim(isInWork: (key: string) => boolean): Trigger<Claim> {
-  return (event) => {
-    switch (event.type) {
-      case 'added':
-        return [event.object.key]
-      case 'deleted':
-        return []
-      case 'updated':
-        return matters(event, isInWork) ? [event.after.key] : []
-      default:
-        return unreachable(event)
-    }
-  }
+  return claimTrigger((update) => matters(update, isInWork))
 }
 
-function matters(
-  { before, after, cause }: InformerEvent<Claim> & { type: 'updated' },
-  isInWork: (key: string) => boolean,
-): boolean {
+function matters({ before, after, cause }: ClaimUpdate, isInWork: (key: string) => boolean): boolean {
   return (
     cause === 'resync' ||
     !sameSize(before.request, after.request) ||
