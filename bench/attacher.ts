@@ -17,7 +17,7 @@ export async function benchAttacher(): Promise<void> {
   const objects = manyObjects(20_000)
   await benchLoaded({ app: 'attacher', objects }, '20,000 PVs and VAs, half of them foreign, 2,000 CSINodes')
   await storm('flags unset', [])
-  await storm('limits opened', OPENED)
+  await storm('with raised limits', OPENED)
   await starvation()
 }
 

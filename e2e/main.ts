@@ -1,7 +1,8 @@
-// The stories, against the built binaries: `npm run e2e -- [--target real] [--binaries originals] [--grep TEXT] ...`
+// The stories, against the built binaries: `npm run e2e -- [--target real] [--binaries originals|one] [--grep TEXT] ...`
 import { copyFileSync, existsSync, globSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { byApp, SIDECARS } from '@csi-sidecars/sidecars'
 import { provideHelm } from '../charts/tests/helm.ts'
 import type { Cluster } from './harness/cluster.ts'
 import { startControlPlane } from './harness/control-plane.ts'
@@ -10,8 +11,8 @@ import { temporaryFolder } from './harness/processes.ts'
 import { grant } from './harness/roles.ts'
 import { run, type Tally } from './harness/runner.ts'
 import { allChecks, allStories } from './harness/story.ts'
-import type { App, Binaries, Target } from './harness/subject.ts'
-import { build, controlPlaneBinaries, hasGo, originals } from './tools/binaries.ts'
+import type { Binaries, Executables, Target } from './harness/subject.ts'
+import { build, controlPlaneBinaries, executablesOf, hasGo, originals } from './tools/binaries.ts'
 
 const { values } = parseArgs({
   options: {
@@ -47,14 +48,14 @@ async function main(): Promise<number> {
     for (const { title } of checks) say(title)
     return 0
   }
-  const binaries = values.binaries === 'originals' ? 'originals' : 'ours'
-  const remedy = prepare(binaries, stories)
+  const binaries = whose()
+  const remedy = prepare(binaries)
   if (remedy !== undefined) {
     say(remedy)
     return 2
   }
   const reports = reportFolder()
-  const executables = copied(executablesOf(binaries))
+  const executables = copied(executablesOf(root, binaries))
   const total = { passed: 0, failed: 0 }
   for (const target of targets()) {
     const logs = join(reports, target)
@@ -78,6 +79,12 @@ async function main(): Promise<number> {
   return total.failed === 0 && total.passed > 0 ? 0 : 1
 }
 
+function whose(): Binaries {
+  const { binaries } = values
+  if (binaries === 'ours' || binaries === 'one' || binaries === 'originals') return binaries
+  throw new Error(`--binaries is ours, one or originals, not ${binaries}`)
+}
+
 function targets(): readonly Target[] {
   if (values.target === 'both') return ['emulator', 'real']
   if (values.target === 'real' || values.target === 'emulator') return [values.target]
@@ -96,14 +103,14 @@ async function open(target: Target, logs: string): Promise<{ cluster: Cluster } 
 }
 
 /** Builds what is missing; one line when that is not possible. */
-function prepare(binaries: Binaries, stories: readonly { readonly app: App }[]): string | undefined {
+function prepare(binaries: Binaries): string | undefined {
   if (targets().includes('real')) {
     const assets = controlPlaneBinaries(root)
     if ('remedy' in assets) return assets.remedy
   }
-  if (hasGo()) for (const name of ['csi-attacher', 'csi-resizer', 'csi-sanity']) build(root, name)
-  const executables = executablesOf(binaries)
-  const missing = stories.map(({ app }) => executables[app]).find((path) => !existsSync(path))
+  if (hasGo()) for (const name of [...SIDECARS.map(({ value }) => value.name), 'csi-sanity']) build(root, name)
+  const executables = executablesOf(root, binaries)
+  const missing = Object.values(executables).find((path) => !existsSync(path))
   if (missing !== undefined) return `${missing} is missing: npm run build`
   return undefined
 }
@@ -131,24 +138,12 @@ function wanted(title: string): boolean {
 }
 
 /** A build that is made meanwhile does not disturb the run. */
-function copied(executables: Record<App, string>): Record<App, string> {
+function copied(executables: Executables): Executables {
   const folder = temporaryFolder('executables')
   const copy = (from: string): string => {
     const to = join(folder, basename(from))
     if (existsSync(from)) copyFileSync(from, to)
     return to
   }
-  return { attacher: copy(executables.attacher), resizer: copy(executables.resizer) }
-}
-
-function executablesOf(binaries: Binaries): Record<App, string> {
-  const { E2E_ATTACHER, E2E_RESIZER } = process.env
-  const usual =
-    binaries === 'originals'
-      ? originals(root)
-      : {
-          attacher: join(root, 'apps/attacher/dist/csi-attacher'),
-          resizer: join(root, 'apps/resizer/dist/csi-resizer'),
-        }
-  return { attacher: E2E_ATTACHER ?? usual.attacher, resizer: E2E_RESIZER ?? usual.resizer }
+  return { ...byApp((app) => copy(executables[app])), both: copy(executables.both) }
 }

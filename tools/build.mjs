@@ -1,23 +1,20 @@
 // Bundles src/main.ts of the package in the working directory and makes it a single executable:
 //   node ../../tools/build.mjs <name> [--bundle-only]
+// Left in dist: <name>, the executable; <name>.cjs and <name>.cache, what it runs, for images and executables of other
+// places; <name>.mjs, the same in readable form, for profiles.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
-import { CALLER_TABLE_MARK, withCallerTable } from './caller-table.mjs'
+import { callSites } from './call-sites.mjs'
 import { leanModules } from './lean-modules.mjs'
 import { plainBuiltins } from './plain-builtins.mjs'
-
-/** Built into the executable: memory before speed. */
-const RUNTIME_FLAGS = ['--optimize-for-size', '--no-maglev', '--no-opt', '--disable-warning=ExperimentalWarning']
+import { START_FLAGS } from './start-flags.mjs'
 
 /** Packages whose presence in the bundle means that an import grew. */
 const FORBIDDEN = [
-  'undici',
-  'openid-client',
-  'jsonpath-plus',
-  'ws',
-  '@kubernetes/client-node/dist/gen',
+  '@kubernetes/client-node', // for its types alone
   'yargs',
   '@grpc/proto-loader',
 ]
@@ -28,35 +25,59 @@ if (name === undefined) throw new Error('usage: build.mjs <name> [--bundle-only]
 if (Number.parseInt(process.versions.node, 10) < 26)
   throw new Error(`Node 26 is needed, this is ${process.version}: start through npm run`)
 
+const COMMON = {
+  entryPoints: ['src/main.ts'],
+  bundle: true,
+  platform: 'node',
+  target: 'node26',
+  write: false,
+  minifySyntax: true,
+  legalComments: 'none',
+  charset: 'ascii',
+  plugins: [callSites, leanModules, plainBuiltins],
+  logLevel: 'warning',
+}
+
 rmSync('dist', { recursive: true, force: true })
 mkdirSync('dist')
 await bundle()
+await readableBundle()
+codeCache()
 if (!values['bundle-only']) makeExecutable()
 
+/** One-byte text and short: V8 keeps the source for as long as the process lives, and two bytes a character for others. */
 async function bundle() {
+  const file = `dist/${name}.cjs`
   const { metafile, outputFiles } = await build({
-    entryPoints: ['src/main.ts'],
-    outfile: `dist/${name}.mjs`,
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node26',
+    ...COMMON,
+    outfile: file,
+    format: 'cjs',
     metafile: true,
-    sourcemap: 'external', // for the caller table; not shipped
-    write: false,
-    define: { __CALLER_TABLE__: JSON.stringify(CALLER_TABLE_MARK), __VERSION__: JSON.stringify(version()) },
-    minifySyntax: true,
-    legalComments: 'none',
-    banner: { js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);" },
-    plugins: [leanModules, plainBuiltins],
-    logLevel: 'warning',
+    // Whoever loads the bundle starts it.
+    define: { __VERSION__: JSON.stringify(version()), 'import.meta.main': 'false' },
+    minifyWhitespace: true,
+    minifyIdentifiers: true,
+    lineLimit: 200, // Node prints the whole line of an exception that nobody caught
   })
-  const inputs = Object.keys(metafile.outputs[`dist/${name}.mjs`].inputs)
+  const inputs = Object.keys(metafile.outputs[file].inputs)
   const unwanted = FORBIDDEN.filter((part) => inputs.some((path) => path.includes(`node_modules/${part}/`)))
   if (unwanted.length > 0) throw new Error(`the bundle must not contain ${unwanted.join(', ')}`)
-  const [map, code] = ['.map', '.mjs'].map((end) => outputFiles.find(({ path }) => path.endsWith(end)).text)
-  writeFileSync(`dist/${name}.mjs`, withCallerTable(code, JSON.parse(map), 'dist'))
+  const [{ text }] = outputFiles
+  const strange = /[\u0080-\uffff]/.exec(text)
+  if (strange !== null) throw new Error(`the bundle is not ASCII: ${JSON.stringify(text.substr(strange.index, 40))}`)
+  writeFileSync(file, text)
   writeFileSync(`dist/${name}.meta.json`, JSON.stringify(metafile))
+}
+
+async function readableBundle() {
+  const { outputFiles } = await build({
+    ...COMMON,
+    outfile: `dist/${name}.mjs`,
+    format: 'esm',
+    define: { __VERSION__: JSON.stringify(version()) },
+    banner: { js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);" },
+  })
+  writeFileSync(`dist/${name}.mjs`, outputFiles[0].contents)
 }
 
 /** What --version says: that of the release being built, else the package's own. */
@@ -65,19 +86,28 @@ function version() {
   return process.env.RELEASE_VERSION || (own === undefined ? 'unknown' : `v${own}`)
 }
 
+/**
+ * A process of its own makes it, with the flags that the executable starts with. All of its surroundings are given: what
+ * it opens at its start, be it standard output, shifts the numbers by which V8 counts functions.
+ */
+function codeCache() {
+  const maker = join(import.meta.dirname, 'make-code-cache.cjs')
+  const args = [...START_FLAGS, '--hash-seed=1', maker, `dist/${name}.cjs`, `dist/${name}.cache`]
+  execFileSync(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: {} })
+}
+
 function makeExecutable() {
   copyFileSync(process.execPath, 'dist/node')
   if (process.platform === 'linux') strip('dist/node')
   writeFileSync(
     'dist/sea.json',
     JSON.stringify({
-      main: `dist/${name}.mjs`,
-      mainFormat: 'module',
+      main: join(import.meta.dirname, 'start-bundle.cjs'),
       executable: 'dist/node',
       output: `dist/${name}`,
       disableExperimentalSEAWarning: true,
-      useCodeCache: false, // gains nothing, and two builds of the same source would differ
-      execArgv: RUNTIME_FLAGS,
+      assets: { 'bundle.cjs': `dist/${name}.cjs`, 'bundle.cache': `dist/${name}.cache` },
+      execArgv: START_FLAGS,
       execArgvExtension: 'none', // NODE_OPTIONS of the surroundings has no effect
     }),
   )

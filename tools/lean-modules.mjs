@@ -1,27 +1,6 @@
-// esbuild plugin: KubeConfig, grpc-js and prom-client without what a sidecar never uses.
-// The proxy modules stay in the bundle, but run only when a proxy is configured.
+// esbuild plugin: grpc-js and prom-client without what a sidecar never uses.
 
-const absentClass = (name) =>
-  `export class ${name} { constructor() { throw new Error('${name} is not part of this build') } }`
 const absentFunction = (name) => `export function ${name}() { throw new Error('${name} is not part of this build') }`
-/** KubeConfig makes one of each provider when its module is loaded; this one recognises no user. */
-const absentProvider = (name) => `export class ${name} { isAuthProvider() { return false } }`
-/** `new X(...)` runs the real module at its first use. */
-const lazyClass = (specifier) => (name) =>
-  `export class ${name} { constructor(...args) { return new (require('${specifier}').${name})(...args) } }`
-
-/** Import specifiers in client-node's config.js. */
-const CONFIG_IMPORTS = {
-  undici: ['Agent', 'ProxyAgent'].map(absentClass),
-  socks: ['SocksClient'].map(absentClass),
-  './azure_auth.js': ['AzureAuth'].map(absentProvider),
-  './gcp_auth.js': ['GoogleCloudPlatformAuth'].map(absentProvider),
-  './oidc_auth.js': ['OpenIDConnectAuth'].map(absentProvider),
-  './gen/index.js': ['createConfiguration', 'ServerConfiguration'].map(absentClass),
-  './middleware.js': ['setHeaderMiddleware'].map(absentFunction),
-  'socks-proxy-agent': ['SocksProxyAgent'].map(lazyClass('socks-proxy-agent')),
-  hpagent: ['HttpProxyAgent', 'HttpsProxyAgent'].map(lazyClass('hpagent')),
-}
 /** grpc-js needs it only for its channelz and ORCA services. */
 const GRPC_IMPORTS = { '@grpc/proto-loader': ['loadSync'].map(absentFunction) }
 /** The parts of prom-client's index that load cluster, http and a row of collectors. */
@@ -33,7 +12,6 @@ const PROM_IMPORTS = {
 }
 
 const REPLACED_IN = [
-  [/[\\/]@kubernetes[\\/]client-node[\\/]dist[\\/]config\.js$/, CONFIG_IMPORTS],
   [/[\\/]@grpc[\\/]grpc-js[\\/]/, GRPC_IMPORTS],
   [/[\\/]prom-client[\\/]index\.js$/, PROM_IMPORTS],
 ]

@@ -15,6 +15,8 @@ const bin = (name) => join(root, 'node_modules', '.bin', name)
 const args = process.argv.slice(2)
 const node = nodeCommand()
 
+// Without a listener SIGUSR1 would open Node's debugger. A flag would do as well, but an old Node could not say so.
+process.on('SIGUSR1', () => undefined)
 await build()
 await cluster()
 
@@ -46,7 +48,8 @@ async function build() {
 /** The cluster gets the terminal's signals itself; here they only must not end the wait for it. */
 async function cluster() {
   const main = join(root, 'apps', 'devcluster', 'src', 'main.ts')
-  const child = spawn(node, ['--disable-warning=ExperimentalWarning', main, ...args], { stdio: 'inherit' })
+  const flags = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning']
+  const child = spawn(node, [...flags, main, ...args], { stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
       // Ctrl-C reaches every process of the terminal; anything else only this one.

@@ -1,9 +1,9 @@
-import type { App } from '../../e2e/harness/subject.ts'
+import type { Subject } from '../../e2e/harness/subject.ts'
 import type { Side } from './side.ts'
 
 /** One line of a table: the figures of each round, by side. */
 export interface Row {
-  readonly app: App
+  readonly app: Subject
   readonly what: string
   readonly ours: readonly number[]
   readonly original: readonly number[]
@@ -11,13 +11,13 @@ export interface Row {
 
 /** What the rounds of one scene have shown. Rows stand in the order in which they were first noted. */
 export class Figures {
-  readonly #rows = new Map<string, { app: App; what: string; ours: number[]; original: number[] }>()
+  readonly #rows = new Map<string, { app: Subject; what: string; ours: number[]; original: number[] }>()
 
   get rows(): readonly Row[] {
     return [...this.#rows.values()]
   }
 
-  note(app: App, side: Side, figures: Readonly<Record<string, number>>): void {
+  note(app: Subject, side: Side, figures: Readonly<Record<string, number>>): void {
     for (const [what, figure] of Object.entries(figures)) {
       const key = `${app}/${what}`
       const row = this.#rows.get(key) ?? { app, what, ours: [], original: [] }

@@ -6,10 +6,9 @@ import { type ControlPlane, startControlPlane } from '../../e2e/harness/control-
 import { Driver } from '../../e2e/harness/driver.ts'
 import { temporaryFolder } from '../../e2e/harness/processes.ts'
 import { grant } from '../../e2e/harness/roles.ts'
-import type { App } from '../../e2e/harness/subject.ts'
 import { AUDIT_POLICY } from './audit.ts'
 import { Observer } from './observer.ts'
-import type { Side } from './side.ts'
+import type { Executables } from './side.ts'
 import { Subject, type SubjectOptions } from './subject.ts'
 
 /** Requests at a time when objects are made or removed: what saturates the server on two cores. */
@@ -19,7 +18,7 @@ const GI = 1024n ** 3n
 export interface GroundOptions {
   /** Where etcd and kube-apiserver are. */
   readonly binaries: string
-  readonly executables: Readonly<Record<Side, Readonly<Record<App, string>>>>
+  readonly executables: Executables
   /** For the logs of everything that runs. */
   readonly logs: string
   /** When given, ours run as bundles under Node, and leave a CPU profile there. */
@@ -83,7 +82,7 @@ export class Ground implements AsyncDisposable {
     const subject = await Subject.start(options, {
       cluster: this.cluster,
       folder: this.#folder,
-      executable: executables[options.side][options.app],
+      executable: options.both === true ? executables.ours.both : executables[options.side][options.app],
       log: join(logs, `${this.#count}-${options.app}-${options.side}.log`),
       ...(profiles === undefined || options.side === 'original' ? {} : { profiles }),
     })

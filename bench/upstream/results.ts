@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { type Conditions, load } from './conditions.ts'
 import { markdown, type Row } from './figures.ts'
-import type { Scene } from './scene.ts'
+import type { BenchScene } from './scene.ts'
 
 export interface Outcome {
-  readonly scene: Scene
+  readonly scene: BenchScene
   readonly rows: readonly Row[]
   readonly seconds: number
   readonly failure: string | undefined

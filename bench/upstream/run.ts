@@ -1,24 +1,32 @@
 import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { byApp, SIDECARS } from '@csi-sidecars/sidecars'
 import { temporaryFolder } from '../../e2e/harness/processes.ts'
-import type { App } from '../../e2e/harness/subject.ts'
 import { errorText } from '../../e2e/harness/world.ts'
-import { build, cacheFolder, controlPlaneBinaries, hasGo, originals } from '../../e2e/tools/binaries.ts'
+import {
+  build,
+  cacheFolder,
+  controlPlaneBinaries,
+  controlPlaneFolder,
+  hasGo,
+  originals,
+} from '../../e2e/tools/binaries.ts'
 import { conditionsOf } from './conditions.ts'
 import { Figures } from './figures.ts'
 import { Ground } from './ground.ts'
 import { type Outcome, report, section, writeResults } from './results.ts'
-import type { Bench, Scene } from './scene.ts'
+import type { Bench, BenchScene } from './scene.ts'
 import { attachStorm, attachStormDefaults } from './scenes/attach-storm.ts'
 import { driverRestart } from './scenes/driver-restart.ts'
 import { failover } from './scenes/failover.ts'
 import { idle } from './scenes/idle.ts'
 import { loaded } from './scenes/loaded.ts'
+import { oneProcess } from './scenes/one-process.ts'
 import { resizeStorm, resizeStormDefaults } from './scenes/resize-storm.ts'
 import { starvation } from './scenes/starvation.ts'
-import type { Side } from './side.ts'
+import type { Executables, Side } from './side.ts'
 
-export const SCENES: readonly Scene[] = [
+export const SCENES: readonly BenchScene[] = [
   idle,
   loaded,
   attachStorm,
@@ -28,6 +36,7 @@ export const SCENES: readonly Scene[] = [
   resizeStormDefaults,
   failover,
   driverRestart,
+  oneProcess,
 ]
 
 export interface RunOptions {
@@ -41,8 +50,6 @@ export interface RunOptions {
   readonly profiles: string | undefined
   readonly say: (line: string) => void
 }
-
-type Executables = Readonly<Record<Side, Readonly<Record<App, string>>>>
 
 /** Runs the scenes one after another and resolves with the exit code. A whole run renews bench/RESULTS.md. */
 export async function benchAgainstUpstream(options: RunOptions): Promise<number> {
@@ -83,7 +90,7 @@ export async function benchAgainstUpstream(options: RunOptions): Promise<number>
   return failed.length === 0 ? 0 : 1
 }
 
-async function play(scene: Scene, bench: Omit<Bench, 'figures'>): Promise<Outcome> {
+async function play(scene: BenchScene, bench: Omit<Bench, 'figures'>): Promise<Outcome> {
   bench.say(`${scene.name}: ${scene.title}`)
   const figures = new Figures()
   const started = performance.now()
@@ -104,33 +111,32 @@ function prepare({
 }: RunOptions): { binaries: string; executables: Executables; measured: Executables } | { remedy: string } {
   const assets = controlPlaneBinaries(root)
   if ('remedy' in assets) return assets
-  if (hasGo()) for (const name of ['csi-attacher', 'csi-resizer']) build(root, name)
-  const dist = (app: App): string => join(root, 'apps', app, 'dist', `csi-${app}`)
+  if (hasGo()) for (const { value } of SIDECARS) build(root, value.name)
+  const dist = (app: string): string => join(root, 'apps', app, 'dist', `csi-${app}`)
   const found: Executables = {
-    ours: { attacher: dist('attacher'), resizer: dist('resizer') },
+    ours: { ...byApp(dist), both: dist('sidecars') },
     original: originals(root),
   }
-  const needed = Object.values(found).flatMap((apps) => Object.values(apps))
+  const needed: readonly string[] = [...Object.values(found.ours), ...Object.values(found.original)]
   const missing = needed.find((file) => !existsSync(file))
   if (missing !== undefined) {
-    const inCache = missing.startsWith(cacheFolder(root))
+    const inCache = [cacheFolder(root), controlPlaneFolder(root)].some((folder) => missing.startsWith(folder))
     return { remedy: `${missing} is missing: ${inCache ? 'install Go 1.26 (https://go.dev/dl)' : 'npm run build'}` }
   }
   const folder = temporaryFolder('executables')
-  const copy = (side: Side, app: App): string => {
-    const to = join(folder, side, basename(found[side][app]))
+  const copy = (side: Side, from: string): string => {
+    const to = join(folder, side, basename(from))
     mkdirSync(join(folder, side), { recursive: true })
-    copyFileSync(found[side][app], to)
+    copyFileSync(from, to)
     return to
   }
-  const copies = (side: Side): Record<App, string> => ({
-    attacher: copy(side, 'attacher'),
-    resizer: copy(side, 'resizer'),
-  })
-  const measured: Executables = { ours: copies('ours'), original: copies('original') }
+  const measured: Executables = {
+    ours: { ...byApp((app) => copy('ours', found.ours[app])), both: copy('ours', found.ours.both) },
+    original: byApp((app) => copy('original', found.original[app])),
+  }
   if (profiles === undefined) return { binaries: assets.folder, executables: measured, measured }
   mkdirSync(profiles, { recursive: true })
   // Where they are built: the profiles name them, and who reads those wants to see inside.
-  const bundles = { attacher: `${dist('attacher')}.mjs`, resizer: `${dist('resizer')}.mjs` }
+  const bundles = { ...byApp((app) => `${found.ours[app]}.mjs`), both: `${found.ours.both}.mjs` }
   return { binaries: assets.folder, executables: { ...measured, ours: bundles }, measured }
 }

@@ -13,7 +13,7 @@ export interface Bench {
   ground(): Promise<Ground>
 }
 
-export interface Scene {
+export interface BenchScene {
   /** For `--only`. */
   readonly name: string
   readonly title: string

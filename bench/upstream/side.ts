@@ -1,7 +1,13 @@
-import type { App } from '../../e2e/harness/subject.ts'
+import { APPS } from '@csi-sidecars/sidecars'
+import type { App, Executables as OfOurs } from '../../e2e/harness/subject.ts'
 
 /** Whose executable is measured. */
 export type Side = 'ours' | 'original'
 
 export const SIDES: readonly Side[] = ['ours', 'original']
-export const APPS: readonly App[] = ['attacher', 'resizer']
+export { APPS }
+
+export interface Executables {
+  readonly ours: OfOurs
+  readonly original: Readonly<Record<App, string>>
+}

@@ -15,6 +15,8 @@ import type { Side } from './side.ts'
 export interface SubjectOptions {
   readonly side: Side
   readonly app: App
+  /** Both controllers in one process, of which the figures of `app` are taken. Ours alone can. */
+  readonly both?: boolean
   readonly driver: Driver
   readonly args?: readonly string[]
   /** Replicas know each other by their host names. */
@@ -58,8 +60,8 @@ export class Subject {
   }
 
   static async start(options: SubjectOptions, at: Surroundings): Promise<Subject> {
-    const { side, app, driver, args = [], hostname, leaseNamespace = 'default' } = options
-    const user = at.cluster.user(app)
+    const { side, app, both = false, driver, args = [], hostname, leaseNamespace = 'default' } = options
+    const user = at.cluster.user(both ? 'both' : app)
     const kubeconfig = join(at.folder, `${user.name}.json`)
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(at.cluster.url, at.cluster.ca, { token: user.token })))
     const port = await freePort()

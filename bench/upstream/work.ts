@@ -1,4 +1,4 @@
-import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import type { Call, Driver } from '../../e2e/harness/driver.ts'
 import type { App } from '../../e2e/harness/subject.ts'
 import { pause } from '../../e2e/harness/waiting.ts'
@@ -52,10 +52,4 @@ export async function warmUp(ground: Ground, subject: Subject): Promise<void> {
     await subject.until('the end of the first piece of work', isGone)
   }
   await pause(BUCKET_FULL_MS)
-}
-
-/** Removes what work has left. For when no sidecar looks. */
-export async function clearWork(ground: Ground, app: App): Promise<void> {
-  if (app === 'attacher') await ground.clear(VOLUME_ATTACHMENTS, PERSISTENT_VOLUMES)
-  else await ground.clear(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES)
 }

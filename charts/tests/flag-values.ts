@@ -1,15 +1,15 @@
-import { ATTACHER_FLAGS } from '@csi-sidecars/attacher/src/flags.ts'
-import { RESIZER_FLAGS } from '@csi-sidecars/resizer/src/flags.ts'
-import { type FlagTable, STANDARD_FLAGS } from '@csi-sidecars/sidecar'
+import { type CombinedApp, type FlagTable, type GateTable, STANDARD_FLAGS } from '@csi-sidecars/sidecar'
+import { APPS, type AppName, SIDECARS } from '@csi-sidecars/sidecars'
 
-export type AppName = 'attacher' | 'resizer'
+export { APPS, type AppName }
 
-export const APPS: readonly AppName[] = ['attacher', 'resizer']
-
-export const FLAG_TABLES: Readonly<Record<AppName, FlagTable>> = {
-  attacher: [...STANDARD_FLAGS, ...ATTACHER_FLAGS],
-  resizer: [...STANDARD_FLAGS, ...RESIZER_FLAGS],
+function each<T>(of: (app: CombinedApp) => T): Readonly<Record<AppName, T>> {
+  return Object.fromEntries(SIDECARS.map(({ app, value }) => [app, of(value)])) as Record<AppName, T>
 }
+
+export const FLAG_TABLES: Readonly<Record<AppName, FlagTable>> = each(({ flags }) => [...STANDARD_FLAGS, ...flags])
+
+export const GATES: Readonly<Record<AppName, GateTable>> = each(({ gates }) => gates)
 
 /** Where the chart's values set a flag, and one value with what it is rendered as. */
 export interface FlagValue {

@@ -1,22 +1,21 @@
 import { readFileSync } from 'node:fs'
-import {
-  ATTACHER_GATES,
-  type GateTable,
-  leaseTimingError,
-  loggingError,
-  parseFlags,
-  RESIZER_GATES,
-  resolveGates,
-  type StandardFlags,
-} from '@csi-sidecars/sidecar'
+import { leaseTimingError, loggingError, parseFlags, resolveGates, type StandardFlags } from '@csi-sidecars/sidecar'
 import { describe, expect, it } from '@jest/globals'
-import { APPS, type AppName, FLAG_TABLES, FLAG_VALUES, type FlagValue, NOT_IN_VALUES, valueKey } from './flag-values.ts'
+import {
+  APPS,
+  type AppName,
+  FLAG_TABLES,
+  FLAG_VALUES,
+  type FlagValue,
+  GATES,
+  NOT_IN_VALUES,
+  valueKey,
+} from './flag-values.ts'
 import { EXAMPLES, exampleFile, render } from './helm.ts'
 import { podSpecs, sidecar } from './manifest.ts'
 import { at, get, merged, readValues, VALUES_FILE, type Values } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-const GATES: Readonly<Record<AppName, GateTable>> = { attacher: ATTACHER_GATES, resizer: RESIZER_GATES }
 const FLAGS = APPS.flatMap((app) => Object.entries(FLAG_VALUES[app]).map(([flag, value]) => ({ app, flag, value })))
 
 describe.each(APPS)('values of the %s', (app) => {

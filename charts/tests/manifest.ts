@@ -1,4 +1,5 @@
 import type { PolicyRule } from '@csi-sidecars/kube-types'
+import type { AppName } from '@csi-sidecars/sidecars'
 
 /** What the tests read of rendered objects. */
 export interface Manifest {
@@ -92,7 +93,7 @@ export function podSpecs(objects: readonly Manifest[]): readonly PodSpec[] {
 }
 
 /** The sidecar's container, wherever it runs. */
-export function sidecar(objects: readonly Manifest[], app: 'attacher' | 'resizer'): Container {
+export function sidecar(objects: readonly Manifest[], app: AppName | 'sidecars'): Container {
   const container = podSpecs(objects)
     .flatMap(({ containers }) => containers)
     .find(({ name }) => name === `csi-${app}`)

@@ -40,9 +40,12 @@ function typeOf({ name, buckets }: Spec): MetricFamily['type'] {
 async function measured(): Promise<MetricFamily[]> {
   const metrics = new telemetry.Metrics()
   telemetry.registerProcessMetrics(metrics)
-  const loop = telemetry.watchEventLoop(new FakeClock(), metrics)
+  const clock = new FakeClock()
+  using watches = new DisposableStack()
+  for (const { stop } of [telemetry.watchEventLoop(clock, metrics), telemetry.giveBackMemory({ clock, metrics })]) {
+    watches.defer(stop)
+  }
   const text = await metrics.text()
-  loop.stop()
   return [...text.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (counter|gauge)$/gm)].map(
     ([, name = '', help = '', type]) => ({
       name,

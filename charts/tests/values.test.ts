@@ -68,6 +68,7 @@ describe('values.schema.json', () => {
     ['an unknown format', 'logging.format', 'logfmt'],
     ['an unknown policy', 'image.pullPolicy', 'Sometimes'],
     ['an unknown mode', 'mode', 'sidecar'],
+    ['another number of processes', 'process', 'two'],
     ['an unknown controller', 'controller.kind', 'Job'],
     ['a digest that is none', 'attacher.image.digest', 'latest'],
     ['another selector', 'commonLabels', { 'app.kubernetes.io/name': 'mine' }],
@@ -104,6 +105,7 @@ describe('examples/every-value.yaml', () => {
     // What must stay for the rest to be rendered, or to be used at all.
     expect(kept).toEqual([
       'mode',
+      'process',
       'logging.format',
       'leaderElection.enabled',
       'attacher.enabled',
@@ -117,6 +119,10 @@ describe('examples/every-value.yaml', () => {
           (key) => `resizer.${probe}.${key}`,
         ),
       ),
+      'sidecars.image.digest',
+      'sidecars.singleLease',
+      'sidecars.livenessProbe.enabled',
+      'sidecars.readinessProbe.enabled',
       'rbac.create',
       'serviceAccount.create',
       'controller.podDisruptionBudget.enabled',

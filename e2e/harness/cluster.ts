@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { APPS } from '@csi-sidecars/sidecars'
 import type { Api } from './api.ts'
 import type { Certificate } from './certificate.ts'
+import type { Subject } from './subject.ts'
 
 /** What a sidecar may do is given to the group, so that each story can have a user and an audit trail of its own. */
-export type Role = 'attacher' | 'resizer' | 'nobody'
+export type Role = Subject | 'nobody'
 
 export interface User {
   readonly name: string
@@ -39,7 +41,7 @@ export class Users {
   readonly admin: User = { name: 'admin', token: randomUUID() }
   readonly alice: User = { name: 'alice', token: randomUUID() }
   readonly all: readonly (User & { readonly groups: readonly string[] })[]
-  readonly #free: Record<Role, User[]> = { attacher: [], resizer: [], nobody: [] }
+  readonly #free: Record<Role, User[]> = { attacher: [], resizer: [], both: [], nobody: [] }
 
   constructor() {
     const made: (User & { groups: string[] })[] = [{ ...this.alice, groups: [] }]
@@ -47,7 +49,8 @@ export class Users {
       for (let index = USERS_OF_EACH_ROLE; index > 0; index -= 1) {
         const user = { name: `${role}-${index}`, token: randomUUID() }
         free.push(user)
-        made.push({ ...user, groups: [`csi-${role}s`] })
+        const groups = (role === 'both' ? APPS : [role]).map((app) => `csi-${app}s`)
+        made.push({ ...user, groups })
       }
     }
     this.all = made

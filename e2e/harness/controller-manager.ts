@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { createWriteStream, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
-import { cacheFolder } from '../tools/binaries.ts'
+import { controlPlaneFolder } from '../tools/binaries.ts'
 import { start } from './processes.ts'
 
 export interface ControllerManagerOptions {
@@ -16,7 +16,7 @@ export interface ControllerManagerOptions {
 /** Some of the controllers of a real kube-controller-manager. */
 export async function startControllerManager(options: ControllerManagerOptions): Promise<ChildProcess> {
   const { kubeconfig, folder, controllers, args = [] } = options
-  const binary = join(cacheFolder(resolve(import.meta.dirname, '../..')), 'kube-controller-manager')
+  const binary = join(controlPlaneFolder(resolve(import.meta.dirname, '../..')), 'kube-controller-manager')
   if (!existsSync(binary)) throw new Error(`${binary} is missing: KUBEBUILDER_ASSETS has none; Go builds it`)
   const child = start(
     binary,

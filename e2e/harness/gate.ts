@@ -2,41 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Agent, createServer, request, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { eventually, pause } from './waiting.ts'
-
-/** One request of a sidecar as it went over the wire. */
-export interface WireRequest {
-  readonly seq: number
-  /** Wall time of its arrival. */
-  readonly time: number
-  readonly method: string
-  readonly path: string
-  readonly query: Readonly<Record<string, string>>
-  /** `volumeattachments`, or `volumeattachments/status` for a part of one; empty for what is no resource. */
-  readonly resource: string
-  readonly namespace: string | undefined
-  readonly name: string | undefined
-  readonly watch: boolean
-  readonly contentType: string | undefined
-  readonly userAgent: string | undefined
-  readonly authorization: string | undefined
-  readonly bytes: Buffer
-  /** Parsed when it is JSON. */
-  readonly body: unknown
-  /** 0 until it is answered, and for ever when it never was. */
-  code: number
-  /** Wall time when the answer had gone out. */
-  end: number | undefined
-}
-
-/** What happens to a request instead of, or before, its way to the server. */
-export type Fault =
-  | { readonly kind: 'answer'; readonly code: number; readonly body: object; readonly headers?: Record<string, string> }
-  | { readonly kind: 'cut' }
-  | { readonly kind: 'wait'; readonly for: Promise<void> }
-  /** The server does it, and nobody hears of it. */
-  | { readonly kind: 'loseAnswer' }
-
-export type FaultRule = (request: WireRequest) => Fault | undefined
+import type { Fault, FaultRule, WireRequest } from './wire.ts'
 
 export interface GateOptions {
   readonly upstream: string
@@ -64,6 +30,8 @@ export class Gate {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   readonly #watches = new Set<OpenWatch>()
+  readonly #secured = new Set<Socket>()
+  readonly #dead = new WeakSet<Socket>()
   #port = 0
 
   constructor({ upstream, ca, certificate }: GateOptions) {
@@ -76,6 +44,10 @@ export class Gate {
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
       socket.on('error', () => undefined)
+    })
+    this.#server.on('secureConnection', (socket: Socket) => {
+      this.#secured.add(socket)
+      socket.on('close', () => this.#secured.delete(socket))
     })
     this.#server.on('tlsClientError', () => undefined)
   }
@@ -120,6 +92,16 @@ export class Gate {
     for (const { answer, response } of this.#watches) answer?.unpipe(response)
   }
 
+  /**
+   * The connections of now stay open and what comes on them is acknowledged, but nobody ever answers again; new ones are
+   * well. Returns how many that are.
+   */
+  blackHole(): number {
+    this.muteWatches()
+    for (const socket of this.#secured) this.#dead.add(socket)
+    return this.#secured.size
+  }
+
   openWatches(plural: string): number {
     return [...this.#watches].filter(({ request, response }) => request.resource === plural && response.headersSent)
       .length
@@ -143,6 +125,7 @@ export class Gate {
 
   async #handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const entry = await this.#note(incoming)
+    if (this.#dead.has(incoming.socket)) return
     response.on('finish', () => {
       entry.end = Date.now()
     })
@@ -155,6 +138,13 @@ export class Gate {
       }
       if (fault.kind === 'cut') {
         incoming.socket.destroy()
+        return
+      }
+      if (fault.kind === 'raw') {
+        entry.code = fault.code
+        response.writeHead(fault.code, { 'content-type': 'application/json', ...fault.headers })
+        if (fault.ending === undefined || fault.ending === 'end') response.end(fault.bytes)
+        else response.write(fault.bytes, () => fault.ending === 'cut' && incoming.socket.destroy())
         return
       }
       if (fault.kind === 'answer') {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Cluster } from './cluster.ts'
 import { temporaryFolder } from './processes.ts'
 import type { Check, Ground, Story } from './story.ts'
-import type { App, Binaries, Target } from './subject.ts'
+import type { App, Binaries, Executables, Target } from './subject.ts'
 import { errorText, World } from './world.ts'
 
 export interface RunOptions {
@@ -11,7 +11,7 @@ export interface RunOptions {
   readonly checks: readonly Check[]
   readonly target: Target
   readonly binaries: Binaries
-  readonly executables: Readonly<Record<App, string>>
+  readonly executables: Executables
   readonly originals: Readonly<Record<App, string>>
   readonly cluster: Cluster
   readonly concurrency: number
@@ -56,14 +56,18 @@ export async function run(options: RunOptions): Promise<Tally> {
   }
   await Promise.all(Array.from({ length: options.concurrency }, teller))
   for (const story of fitting.filter(({ alone }) => alone === true)) await tell(story)
-  for (const check of options.checks.filter(({ target }) => target === options.target)) {
+  // Those about the ground start sidecars of their own.
+  const checks = options.binaries === 'one' ? [] : options.checks
+  for (const check of checks.filter(({ target }) => target === options.target)) {
     await count(check.title, checkOne(check, { ...options, folder: join(options.reports, slug(check.title)) }))
   }
   return tally
 }
 
 function fits(story: Story, { target, binaries }: RunOptions): boolean {
-  return (story.only ?? binaries) === binaries && (story.target ?? target) === target
+  const whose = binaries === 'one' ? 'ours' : binaries
+  const told = (story.only ?? whose) === whose && (story.target ?? target) === target
+  return told && !(binaries === 'one' && story.notOne === true)
 }
 
 async function tellOne(

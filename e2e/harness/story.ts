@@ -1,10 +1,12 @@
 import type { Cluster } from './cluster.ts'
-import type { App, Binaries, Target } from './subject.ts'
+import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
 import type { World } from './world.ts'
 
 export interface StoryOptions {
-  /** Told only for these; with the reason in the story's comment. */
-  readonly only?: Binaries
+  /** Told only for these (ours are the one process, too); with the reason in the story's comment. */
+  readonly only?: Exclude<Binaries, 'one'>
+  /** Not told for the one process: it is about the executable of a sidecar alone. */
+  readonly notOne?: boolean
   readonly target?: Target
   /** Nothing else runs meanwhile: the story counts time or touches what all share. */
   readonly alone?: boolean
@@ -19,14 +21,15 @@ export interface Story extends StoryOptions {
 
 const stories: Story[] = []
 
-/** A set of stories about one binary; each name is a sentence about it. */
-export function storiesOf(app: App, chapter: string) {
+/** A set of stories about one binary; each name is a sentence about it. Those about both start the one process themselves. */
+export function storiesOf(subject: Subject, chapter: string) {
   return (
     sentence: string,
     ...rest: [(world: World) => Promise<void>] | [StoryOptions, (world: World) => Promise<void>]
   ) => {
     const [options, tell] = rest.length === 1 ? [{}, rest[0]] : rest
-    stories.push({ ...options, app, title: `${app}, ${chapter}: ${sentence}`, tell })
+    const app = subject === 'both' ? 'attacher' : subject
+    stories.push({ ...options, app, title: `${subject}, ${chapter}: ${sentence}`, tell })
   }
 }
 
@@ -38,7 +41,7 @@ export interface Ground {
   readonly cluster: Cluster
   /** For what explains a failure. */
   readonly folder: string
-  readonly executables: Readonly<Record<App, string>>
+  readonly executables: Executables
 }
 
 /** Something about the ground itself: nothing else runs meanwhile. */

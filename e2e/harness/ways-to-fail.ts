@@ -1,4 +1,5 @@
-import { type Fault, refusal } from './gate.ts'
+import { refusal } from './gate.ts'
+import type { Fault } from './wire.ts'
 
 const CHANGED =
   'Operation cannot be fulfilled on it: the object has been modified; please apply your changes to the latest version and try again'

@@ -8,7 +8,7 @@ import { Driver, type DriverOptions } from './driver.ts'
 import { Gate } from './gate.ts'
 import { type Exit, stop } from './processes.ts'
 import { Sidecar } from './sidecar.ts'
-import type { App, Binaries, Target } from './subject.ts'
+import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
 import { eventually } from './waiting.ts'
 
 export interface WorldOptions {
@@ -16,7 +16,7 @@ export interface WorldOptions {
   readonly app: App
   readonly target: Target
   readonly binaries: Binaries
-  readonly executables: Readonly<Record<App, string>>
+  readonly executables: Executables
   readonly originals: Readonly<Record<App, string>>
   readonly cluster: Cluster
   /** For sockets, kubeconfigs and what else the story needs on disk. */
@@ -32,7 +32,7 @@ export interface SidecarSetup {
   readonly env?: NodeJS.ProcessEnv
   readonly role?: Role
   readonly user?: User
-  readonly app?: App
+  readonly app?: Subject
   readonly binary?: string
   readonly gate?: Gate
   readonly stdio?: 'pipe' | 'closed'
@@ -84,7 +84,7 @@ export class World {
     this.id = options.id
     this.app = options.app
     this.target = options.target
-    this.ours = options.binaries === 'ours'
+    this.ours = options.binaries !== 'originals'
     this.cluster = options.cluster
     this.api = options.cluster.api
     this.folder = options.folder
@@ -96,8 +96,13 @@ export class World {
     return `${this.id}-${what}`
   }
 
-  executable(app: App = this.app): string {
+  executable(app: Subject = this.app): string {
     return this.#options.executables[app]
+  }
+
+  /** What the executable must be told to be this sidecar. */
+  controllers(app: Subject = this.app): readonly string[] {
+    return this.#options.binaries === 'one' && app !== 'both' ? [`--controllers=${app}`] : []
   }
 
   /** The Go original of the binary under test. */
@@ -140,7 +145,10 @@ export class World {
     const sidecar = new RunningSidecar(
       {
         binary: setup.binary ?? this.executable(app),
-        args: setup.bareArgs ?? [...usual, ...(setup.args ?? [])],
+        args: [
+          ...(setup.binary === undefined ? this.controllers(app) : []),
+          ...(setup.bareArgs ?? [...usual, ...(setup.args ?? [])]),
+        ],
         port,
         cwd: this.folder,
         ...(setup.env === undefined ? {} : { env: setup.env }),
@@ -157,10 +165,15 @@ export class World {
   /** Runs the binary under test with just these arguments until it ends by itself. */
   async exec(
     args: readonly string[],
-    { env, within }: { env?: NodeJS.ProcessEnv; within?: number } = {},
+    { env, within, app = this.app }: { env?: NodeJS.ProcessEnv; within?: number; app?: Subject } = {},
   ): Promise<Outcome> {
-    const binary = this.executable()
-    const sidecar = new Sidecar({ binary, args, cwd: this.folder, ...(env === undefined ? {} : { env }) })
+    const binary = this.executable(app)
+    const sidecar = new Sidecar({
+      binary,
+      args: [...this.controllers(app), ...args],
+      cwd: this.folder,
+      ...(env === undefined ? {} : { env }),
+    })
     this.#others.push(sidecar)
     const { code, signal } = await sidecar.end(within)
     return { code, signal, stdout: sidecar.stdout, stderr: sidecar.stderr, lines: sidecar.lines, binary }

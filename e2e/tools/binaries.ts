@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { type AppName, byApp } from '@csi-sidecars/sidecars'
+import type { Binaries, Executables } from '../harness/subject.ts'
 
 /** The real control plane and the originals, as Go modules name them; built once into an ignored folder. */
 
@@ -11,17 +13,30 @@ interface Build {
   readonly ldflags: string
 }
 
-const KUBERNETES = '-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3'
+/** The real control planes that stories can run on, by the value of E2E_KUBERNETES; the first one unless it says otherwise. */
+const KUBERNETES: Readonly<Record<string, { readonly module: string; readonly version: string }>> = {
+  '1.36': { module: 'control-plane', version: 'v1.36.3' },
+  '1.37': { module: 'control-plane-1.37', version: 'v1.37.1' },
+}
+const DEFAULT_KUBERNETES = '1.36'
 
-const CONTROL_PLANE: Readonly<Record<string, Build>> = {
-  etcd: { module: 'control-plane', package: 'go.etcd.io/etcd/server/v3', ldflags: '-s -w' },
-  'kube-apiserver': { module: 'control-plane', package: 'k8s.io/kubernetes/cmd/kube-apiserver', ldflags: KUBERNETES },
-  'kube-controller-manager': {
-    module: 'control-plane',
-    package: 'k8s.io/kubernetes/cmd/kube-controller-manager',
-    ldflags: KUBERNETES,
-  },
-  kubectl: { module: 'control-plane', package: 'k8s.io/kubernetes/cmd/kubectl', ldflags: KUBERNETES },
+/** Undefined where the variable names none of them. */
+function kubernetes(): { readonly name: string; readonly module: string; readonly version: string } | undefined {
+  const name = process.env['E2E_KUBERNETES'] || DEFAULT_KUBERNETES
+  const found = Object.hasOwn(KUBERNETES, name) ? KUBERNETES[name] : undefined
+  return found && { name, ...found }
+}
+
+function controlPlane(): Readonly<Record<string, Build>> {
+  const { module = '', version = '' } = kubernetes() ?? {}
+  const ldflags = `-s -w -X k8s.io/component-base/version.gitVersion=${version}`
+  const part = (name: string): Build => ({ module, package: `k8s.io/kubernetes/cmd/${name}`, ldflags })
+  return {
+    etcd: { module, package: 'go.etcd.io/etcd/server/v3', ldflags: '-s -w' },
+    'kube-apiserver': part('kube-apiserver'),
+    'kube-controller-manager': part('kube-controller-manager'),
+    kubectl: part('kubectl'),
+  }
 }
 
 const ORIGINALS: Readonly<Record<string, Build>> = {
@@ -41,18 +56,32 @@ const SANITY: Readonly<Record<string, Build>> = {
   'csi-sanity': { module: 'sanity', package: 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity', ldflags: '' },
 }
 
-export const BUILDS: Readonly<Record<string, Build>> = { ...CONTROL_PLANE, ...ORIGINALS, ...SANITY }
-
 const REMEDY =
   'e2e needs kube-apiserver and etcd: install Go 1.26 (https://go.dev/dl), or run setup-envtest and set KUBEBUILDER_ASSETS'
 
+/** What does not depend on the version of Kubernetes: the originals, csi-sanity. */
 export function cacheFolder(root: string): string {
   return join(root, '.cache', 'control-plane', 'bin')
 }
 
-export function originals(root: string): { attacher: string; resizer: string } {
-  const folder = cacheFolder(root)
-  return { attacher: join(folder, 'csi-attacher'), resizer: join(folder, 'csi-resizer') }
+/** The control plane that is chosen. */
+export function controlPlaneFolder(root: string): string {
+  const { name = DEFAULT_KUBERNETES } = kubernetes() ?? {}
+  return name === DEFAULT_KUBERNETES ? cacheFolder(root) : join(root, '.cache', 'control-plane', name)
+}
+
+export function originals(root: string): Readonly<Record<AppName, string>> {
+  return byApp((app) => join(cacheFolder(root), `csi-${app}`))
+}
+
+/** What is put to the test, or what the environment names in its place. */
+export function executablesOf(root: string, binaries: Binaries): Executables {
+  const chosen = (app: string, usual: string): string => process.env[`E2E_${app.toUpperCase()}`] ?? usual
+  const dist = (app: string): string => join(root, 'apps', app, 'dist', `csi-${app}`)
+  const both = chosen('sidecars', dist('sidecars'))
+  if (binaries === 'one') return { ...byApp(() => both), both }
+  const go = originals(root)
+  return { ...byApp((app) => chosen(app, binaries === 'originals' ? go[app] : dist(app))), both }
 }
 
 /** Where etcd and kube-apiserver are, built now if need be; or one line on how to get them. */
@@ -65,8 +94,12 @@ export function controlPlaneBinaries(root: string): { folder: string } | { remed
       remedy: `KUBEBUILDER_ASSETS=${KUBEBUILDER_ASSETS} has no ${missing}: run setup-envtest again, or unset it`,
     }
   }
-  const folder = cacheFolder(root)
-  const missing = Object.keys(CONTROL_PLANE).filter((name) => !existsSync(join(folder, name)))
+  if (kubernetes() === undefined) {
+    const known = Object.keys(KUBERNETES).join(', ')
+    return { remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${known} are known` }
+  }
+  const folder = controlPlaneFolder(root)
+  const missing = Object.keys(controlPlane()).filter((name) => !existsSync(join(folder, name)))
   if (missing.length > 0 && !hasGo()) return { remedy: REMEDY }
   for (const name of missing) build(root, name)
   return { folder }
@@ -78,11 +111,13 @@ export function hasGo(): boolean {
 
 /** Builds one binary unless it is there. */
 export function build(root: string, name: string): string {
-  const what = BUILDS[name]
+  const ofKubernetes = controlPlane()[name]
+  const what = ofKubernetes ?? { ...ORIGINALS, ...SANITY }[name]
   if (what === undefined) throw new Error(`nobody knows how to build ${name}`)
-  const file = join(cacheFolder(root), name)
+  const folder = ofKubernetes === undefined ? cacheFolder(root) : controlPlaneFolder(root)
+  const file = join(folder, name)
   if (existsSync(file)) return file
-  mkdirSync(cacheFolder(root), { recursive: true })
+  mkdirSync(folder, { recursive: true })
   process.stdout.write(`building ${name}\n`)
   execFileSync('go', ['build', '-trimpath', '-ldflags', what.ldflags, '-o', file, what.package], {
     cwd: join(root, 'e2e', what.module),

@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { SIDECARS as SIDECAR_LIST } from '@csi-sidecars/sidecars'
 import { describe, expect, it } from '@jest/globals'
-import { type Bundle, type BundledPackage, packagesOf, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
-import { launcher } from './context.ts'
+import { type Bundle, type BundledPackage, packagesOf, ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
+import { startScript } from './context.ts'
 import { licencesIn, noticesOf } from './notices.ts'
 import { sbomOf } from './sbom.ts'
 
@@ -146,12 +148,57 @@ describe('a bill of materials', () => {
   })
 })
 
-describe('the launcher', () => {
-  it('starts Node once more with the flags of the build, and the arguments as they came', () => {
-    const text = launcher({ name: 'csi-resizer', flags: ['--no-opt'] })
-    expect(text).toMatch(/^#!\/bin\/node\n/)
-    expect(text).toContain(`process.execve('/bin/node', ["/bin/node","--no-opt"].concat(process.argv.slice(1)), env)`)
-    expect(text).toContain("await import('/lib/csi-resizer.mjs')")
+describe('the script that a manifest names', () => {
+  it('is started by Node with the flags of the build', () => {
+    const { flags } = readBundle('csi-resizer')
+    expect(startScript({ flags })).toMatch(/^#!\/bin\/node --disable-sigusr1\n/)
+  })
+
+  it('has room for one flag', () => {
+    expect(() => startScript({ flags: ['--a', '--b'] })).toThrow('takes one flag, not --a --b')
+  })
+})
+
+describe.each(SIDECARS)('the bundle of %s', (name) => {
+  const { file, cache, flags } = readBundle(name)
+
+  it('is ASCII, so that V8 keeps a byte for each character', () => {
+    expect(/[^\0-\x7f]/.test(readFileSync(file, 'latin1'))).toBe(false)
+  })
+
+  it.each([
+    ['taken by the Node that it ships with', [], false],
+    ['refused by one with other flags, which costs time only', ['--no-opt'], true],
+  ])('has a code cache that is %s', (_, others, rejected) => {
+    const code = `
+      const { readFileSync } = require('node:fs')
+      const { Script } = require('node:vm')
+      const text = readFileSync(${JSON.stringify(file)}, 'latin1')
+      const cachedData = readFileSync(${JSON.stringify(cache)})
+      const script = new Script('(function (exports, require, module) {' + text + '\\n})', { cachedData })
+      console.log(script.cachedDataRejected)`
+    const said = execFileSync(process.execPath, [...flags, ...others, '--eval', code], { encoding: 'utf8', env: {} })
+    expect(said).toBe(`${rejected}\n`)
+  })
+
+  it.each([
+    ['all', [], true],
+    ['none, with a flag that changes the hash of all flags', ['--no-opt'], false],
+  ])("starts with %s of Node's own modules from their cache", (_, others, cached) => {
+    const code = `
+      const { internalBinding } = require('internal/test/binding')
+      for (const name of ['http2', 'tls', 'https', 'zlib', 'dns', 'vm', 'v8', 'sea']) require('node:' + name)
+      const { compiledWithCache, compiledWithoutCache } = internalBinding('builtins').getCacheUsage()
+      console.log(compiledWithCache.size > compiledWithoutCache.size, compiledWithoutCache.size === 0)`
+    const args = [...flags, ...others, '--no-warnings', '--expose-internals', '--eval', code]
+    const said = execFileSync(process.execPath, args, { encoding: 'utf8', env: {} })
+    expect(said).toBe(`${cached} ${cached}\n`)
+  })
+
+  it('has the place of each log call written into it', () => {
+    const text = readFileSync(file, 'utf8')
+    expect(text).toMatch(/\.infoAt\("sidecar\/[\w-]+\.ts:\d+","/)
+    expect(text).toMatch(/\.vAt\("csi\/connection\.ts:\d+",5\)/)
   })
 })
 
@@ -159,3 +206,12 @@ it('the version is that of the release, else of the package', () => {
   expect(releaseVersion(undefined, { RELEASE_VERSION: 'v9.0.0' })).toBe('v9.0.0')
   expect(releaseVersion(undefined, {})).toMatch(/^v\d+\.\d+\.\d+$/)
 })
+
+it.each(SIDECAR_LIST.map(({ app, does }) => [app, does]))(
+  'the Dockerfile has a target %s that says: %s',
+  (app, does) => {
+    const text = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
+    expect(text).toContain(`FROM node AS ${app}\nCOPY csi-${app}/ /\n`)
+    expect(text).toContain(`description="csi-${app}: ${does}"`)
+  },
+)

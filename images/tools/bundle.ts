@@ -1,15 +1,19 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { APPS, type AppName } from '@csi-sidecars/sidecars'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
-export const SIDECARS = ['csi-attacher', 'csi-resizer'] as const
-export type Sidecar = (typeof SIDECARS)[number]
+export type Sidecar = `csi-${AppName}` | 'csi-sidecars'
+/** What is shipped: each sidecar, and all of them in one process. */
+export const SIDECARS: readonly Sidecar[] = [...APPS.map((app) => `csi-${app}` as const), 'csi-sidecars']
 
 /** What `npm run build` has left of a sidecar. */
 export interface Bundle {
   readonly name: Sidecar
   /** The bundle itself. */
   readonly file: string
+  /** Its code cache, for Node.js of this machine's architecture. */
+  readonly cache: string
   /** How Node is to be started for it. */
   readonly flags: readonly string[]
   readonly packages: readonly BundledPackage[]
@@ -27,6 +31,9 @@ export interface BundledPackage {
   readonly folder: string
 }
 
+/** What runs first, in an executable and in an image. */
+export const START = join(ROOT, 'tools/start-bundle.cjs')
+
 interface Lockfile {
   readonly packages: Readonly<Record<string, { version?: string; license?: string; integrity?: string }>>
 }
@@ -38,12 +45,18 @@ interface Metafile {
 /** Reads the build of a sidecar. Throws with what to do when there is none. */
 export function readBundle(name: Sidecar, root = ROOT): Bundle {
   const dist = join(root, 'apps', name.replace('csi-', ''), 'dist')
-  const file = join(dist, `${name}.mjs`)
+  const file = join(dist, `${name}.cjs`)
   if (!existsSync(file)) throw new Error(`${file} is missing: npm run build`)
   const metafile = readJson<Metafile>(join(dist, `${name}.meta.json`))
   const { execArgv } = readJson<{ execArgv: readonly string[] }>(join(dist, 'sea.json'))
   const lockfile = readJson<Lockfile>(join(root, 'package-lock.json'))
-  return { name, file, flags: execArgv, packages: packagesOf(metafile, lockfile, root) }
+  return {
+    name,
+    file,
+    cache: join(dist, `${name}.cache`),
+    flags: execArgv,
+    packages: packagesOf(metafile, lockfile, root),
+  }
 }
 
 /** The packages whose code is in the bundle, by name. What the build has left out, or replaced, does not count. */

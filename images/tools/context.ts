@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { rootCertificates } from 'node:tls'
-import { type Bundle, ROOT, readBundle, SIDECARS, type Sidecar } from './bundle.ts'
+import { type Bundle, ROOT, readBundle, SIDECARS, START } from './bundle.ts'
 import { type DebianPackage, distribution, type Library, librariesOf } from './libraries.ts'
 import { nodePackage, noticesOf } from './notices.ts'
 
@@ -69,26 +69,17 @@ Version: ${version}
 
 function makeSidecarRoot(folder: string, bundle: Bundle): void {
   const { name } = bundle
-  write(join(folder, name), launcher(bundle), 0o755)
-  copy(bundle.file, join(folder, 'lib', `${name}.mjs`))
+  write(join(folder, name), startScript(bundle), 0o755)
+  copy(bundle.file, join(folder, 'lib', `${name}.cjs`))
+  copy(bundle.cache, join(folder, 'lib', `${name}.cache`))
   write(join(folder, 'usr/share/licenses', name, 'THIRD-PARTY-NOTICES'), noticesOf(bundle.packages))
   copy(join(ROOT, 'LICENSE'), join(folder, 'usr/share/licenses', name, 'LICENSE'))
 }
 
-/**
- * The file that a manifest names as the command. V8's flags must be known before Node starts and may stand neither in
- * NODE_OPTIONS nor, more than one, after `#!`; so the process replaces itself once, keeping its id and arguments.
- */
-export function launcher({ name, flags }: { readonly name: Sidecar; readonly flags: readonly string[] }): string {
-  return `#!/bin/node
-import process from 'node:process'
-
-if (process.execArgv.length === 0) {
-  const { NODE_OPTIONS, ...env } = process.env
-  process.execve('/bin/node', ${JSON.stringify(['/bin/node', ...flags])}.concat(process.argv.slice(1)), env)
-}
-await import('/lib/${name}.mjs')
-`
+/** The file that a manifest names as the command. Its first line has room for one flag. */
+export function startScript({ flags }: Pick<Bundle, 'flags'>): string {
+  if (flags.length !== 1) throw new Error(`the first line of a script takes one flag, not ${flags.join(' ')}`)
+  return `#!/bin/node ${flags[0]}\n${readFileSync(START, 'utf8')}`
 }
 
 function copy(from: string, to: string): void {

@@ -68,7 +68,7 @@ onLinux('executables', () => {
     writeFileSync(text, 'no program')
     expect(faultOf(made, architecture, file)).toBeUndefined()
     expect(faultOf(made, other, file)).toBe(`it is for ${architecture}, not for ${other}`)
-    expect(faultOf(made, architecture, readBundle('csi-resizer').file)).toMatch(/^it does not hold .*csi-resizer\.mjs$/)
+    expect(faultOf(made, architecture, readBundle('csi-resizer').file)).toMatch(/^it does not hold .*csi-resizer\.cjs$/)
     expect(faultOf(process.execPath, architecture, file)).toBe('it is Node.js with nothing to run')
     expect(faultOf(text, architecture, file)).toBe('it is not an ELF file')
   })

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, dirname, join, resolve } from 'node:path'
-import { type Bundle, ROOT, readBundle, readJson, SIDECARS } from './bundle.ts'
+import { join, resolve } from 'node:path'
+import { type Bundle, ROOT, readBundle, readJson, SIDECARS, START } from './bundle.ts'
 import { faultOf } from './executable-check.ts'
 import { noticesOf } from './notices.ts'
 import { sbomOf } from './sbom.ts'
@@ -45,26 +45,31 @@ interface MakeOptions extends ExecutableOptions {
 }
 
 function makeExecutable(
-  { name, file, flags }: Bundle,
+  { name, file, cache, flags }: Bundle,
   { architecture, node, work, out, version }: MakeOptions,
 ): string {
   const made = `${name}-${version}-linux-${architecture}`
   const output = resolve(out, made)
   const config = join(work, `${made}.json`)
+  // Its name becomes part of the executable, so it is one that does not tell where it was built.
+  const main = 'start-bundle.cjs'
+  copyFileSync(START, join(work, main))
   const settings = {
-    // Its name becomes part of the executable, so it is one that does not tell where it was built.
-    main: basename(file),
-    mainFormat: 'module',
+    main,
     executable: node,
     output,
     disableExperimentalSEAWarning: true,
-    useCodeCache: false,
+    assets: {
+      'bundle.cjs': file,
+      // A cache is for the architecture on which it was made: an executable for another starts without.
+      ...(architecture === process.arch && { 'bundle.cache': cache }),
+    },
     execArgv: flags,
     execArgvExtension: 'none',
   }
   writeFileSync(config, JSON.stringify(settings))
   const stdio = ['ignore', 'ignore', 'inherit'] as const
-  execFileSync(process.execPath, ['--build-sea', config], { cwd: dirname(file), stdio: [...stdio] })
+  execFileSync(process.execPath, ['--build-sea', config], { cwd: work, stdio: [...stdio] })
   const fault = faultOf(output, architecture, file)
   if (fault !== undefined) throw new Error(`${output}: ${fault}`)
   chmodSync(output, 0o755)

@@ -67,11 +67,11 @@ withBuildah('an image', () => {
     expect(nonroot.rootfs).toEqual(plain.rootfs)
   })
 
-  it('shares all but one small layer with the other', () => {
-    const [attacher, resizer] = [config('attacher').rootfs.diff_ids, config('resizer').rootfs.diff_ids]
-    expect(attacher).toHaveLength(2)
-    expect(attacher[0]).toBe(resizer[0])
-    expect(attacher[1]).not.toBe(resizer[1])
+  it('shares all but one small layer with the others', () => {
+    const layers = SIDECARS.map((name) => config(name.replace('csi-', '')).rootfs.diff_ids)
+    expect(layers.map(({ length }) => length)).toEqual(SIDECARS.map(() => 2))
+    expect(new Set(layers.map(([node]) => node)).size).toBe(1)
+    expect(new Set(layers.map(([, own]) => own)).size).toBe(SIDECARS.length)
   })
 
   it(
@@ -122,13 +122,13 @@ withBuildah('an image', () => {
         // Options of the surroundings are not for this Node.
         env: { MALLOC_ARENA_MAX: '1', NODE_OPTIONS: '--stack-trace-limit=7' },
       })
-      await process.untilLine(name === 'csi-attacher' ? 'Starting CSI attacher' : 'Starting external resizer', {
+      await process.untilLine(name === 'csi-resizer' ? 'Starting external resizer' : 'Starting CSI attacher', {
         timeoutMs: MINUTES,
       })
       expect(await readiness(port)).toBe('ok')
       const child = childOf(process.pid)
       const commandLine = readFileSync(`/proc/${child}/cmdline`, 'utf8').split('\0')
-      expect(commandLine.slice(0, 2)).toEqual(['/bin/node', '--optimize-for-size'])
+      expect(commandLine.slice(0, 3)).toEqual(['/bin/node', '--disable-sigusr1', `/${name}`])
       expect(readFileSync(`/proc/${child}/environ`, 'utf8')).not.toContain('NODE_OPTIONS')
       execFileSync('kill', ['-TERM', child])
       expect(await process.exited).toEqual({ code: 0, signal: null })

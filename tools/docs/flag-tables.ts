@@ -1,14 +1,14 @@
 import {
-  ATTACHER_GATES,
   FLAG_TYPES,
   type Flag,
   type FlagType,
   type Gate,
   GENERIC_GATES,
   goDuration,
-  RESIZER_GATES,
+  processFlags,
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
+import { SIDECARS } from '@csi-sidecars/sidecars'
 import { type AppName, FLAG_TABLES, NOT_IN_VALUES, valueKey } from '../../charts/tests/flag-values.ts'
 import { code, table } from './markdown.ts'
 
@@ -19,6 +19,19 @@ export function standardFlags(): string {
   return table(
     ['flag', 'default', 'chart value', 'meaning'],
     STANDARD_FLAGS.map((flag: Flag) => row(flag, standardKey(flag.name))),
+  )
+}
+
+const PROCESS_KEYS: Readonly<Record<string, string>> = {
+  controllers: '`attacher.enabled`, `resizer.enabled`',
+  'single-lease': '`sidecars.singleLease`',
+}
+
+/** Flags of the process that runs several sidecars. */
+export function processFlagTable(): string {
+  return table(
+    ['flag', 'default', 'chart value', 'meaning'],
+    processFlags(SIDECARS.map(({ value }) => value)).map((flag) => row(flag, PROCESS_KEYS[flag.name] ?? '')),
   )
 }
 
@@ -65,7 +78,7 @@ const GATE_MEANINGS: Readonly<Record<string, string>> = {
   AnnotateFsResize: 'Note on the PersistentVolume the size before an expansion that the node has yet to finish.',
   MutableCSINodeAllocatableCount:
     'Write the code of a failed attach to `status.attachError.errorCode`, so that the scheduler learns of a full node.',
-  RecoverVolumeExpansionFailure: 'Always on.',
+  RecoverVolumeExpansionFailure: 'Always on; taken with either value.',
   ReleaseLeaderElectionOnExit:
     'On SIGTERM let running calls end, save their results and free the lease, instead of ending at once.',
   VolumeAttributesClass:
@@ -92,7 +105,7 @@ export function featureGates(): string {
   ]
   return table(
     ['gate', 'sidecar', 'stage', 'default', 'meaning'],
-    [...rows('attacher', ATTACHER_GATES), ...rows('resizer', RESIZER_GATES)],
+    SIDECARS.flatMap(({ app, value }) => rows(app, value.gates)),
   )
 }
 

@@ -33,13 +33,18 @@ export const ERROR_LINES: readonly LogLine[] = [
   },
   {
     message: 'CSI driver has changed',
-    means: 'Another driver, or one with other capabilities, answers on the socket. The sidecar ends, to start anew.',
+    means: 'Another driver, or one with other capabilities, answers on the socket. The sidecar ends and starts again.',
     action: 'Nothing after an upgrade of the driver; otherwise see who owns the socket.',
   },
   {
     message: 'Stopped leading',
     means: 'The lease was lost: it could not be renewed in time.',
     action: 'Look for slow or failing writes of Leases: API server, etcd, CPU limits of this container.',
+  },
+  {
+    message: 'No answer from the API server, closing the connections that are older than the request',
+    means: 'Something on the way swallows what is sent on old connections. They are opened again at once.',
+    action: 'If it repeats: load balancers, NAT tables and proxies between here and the API server.',
   },
   {
     message: 'Error retrieving or updating lease lock',
@@ -138,8 +143,18 @@ export const ERROR_LINES: readonly LogLine[] = [
   },
   {
     message: 'The termination message could not be written',
-    means: 'The last word did not reach the kubelet.',
+    means: 'The kubelet does not get the reason for the end of the process.',
     action: NOTHING,
+  },
+  {
+    message: 'Controller failed, it starts again after a pause',
+    means: 'A fault of ours in one of several controllers of a process; `sidecar` says which. The others go on.',
+    action: 'Nothing at once: it starts again after ten seconds. Report it with the line.',
+  },
+  {
+    message: 'A lease of another sidecar is held: two may act for the same volumes',
+    means: 'With `--single-lease`: a Go original or a single sidecar leads for the same driver.',
+    action: 'End the other one, or take `--single-lease` away.',
   },
   { message: 'Closing failed', means: 'Something did not end in time while the process was ending.', action: NOTHING },
   { message: 'HTTP request failed', means: 'An answer to a scraper or a probe could not be given.', action: NOTHING },
@@ -182,6 +197,11 @@ export const START_LINES: readonly LogLine[] = [
     means: 'GetPluginInfo failed or named nothing (attacher).',
     action: 'Look at the log of the driver.',
   },
+  {
+    message: 'Failed to get the capabilities of the CSI driver',
+    means: 'A capability call failed (both in one process).',
+    action: 'Look at the log of the driver.',
+  },
   { message: 'Get driver name failed', means: 'The same (resizer).', action: 'Look at the log of the driver.' },
   {
     message: 'Failed to check if the CSI Driver supports the CONTROLLER_SERVICE',
@@ -220,6 +240,11 @@ export const START_LINES: readonly LogLine[] = [
       'A burst of 0 with a rate; a server that is no URL; authority or certificate data that cannot be read; ' +
       'an authority together with insecure-skip-tls-verify (attacher).',
     action: 'Set `--kube-api-burst`, or mend the kubeconfig: `err` says which.',
+  },
+  {
+    message: 'Failed to create a Kubernetes client',
+    means: 'The same (both in one process).',
+    action: 'As above.',
   },
   { message: 'Failed to create kube client', means: 'The same (resizer).', action: 'As above.' },
   {

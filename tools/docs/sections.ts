@@ -1,5 +1,6 @@
+import { APPS } from '@csi-sidecars/sidecars'
 import { eventTable } from './event-table.ts'
-import { featureGates, genericGates, ownFlags, standardFlags } from './flag-tables.ts'
+import { featureGates, genericGates, ownFlags, processFlagTable, standardFlags } from './flag-tables.ts'
 import { headlineTable } from './headline-table.ts'
 import { ERROR_LINES, linesTable, START_LINES } from './log-lines.ts'
 import { alertTable, metricTable } from './monitoring-tables.ts'
@@ -7,8 +8,8 @@ import { alertTable, metricTable } from './monitoring-tables.ts'
 /** What documents may have made from the code, by the name in their marks. */
 export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> = {
   'standard-flags': standardFlags,
-  'attacher-flags': () => ownFlags('attacher'),
-  'resizer-flags': () => ownFlags('resizer'),
+  ...Object.fromEntries(APPS.map((app) => [`${app}-flags`, () => ownFlags(app)])),
+  'process-flags': processFlagTable,
   'feature-gates': featureGates,
   'generic-gates': genericGates,
   metrics: metricTable,

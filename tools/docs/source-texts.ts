@@ -1,10 +1,11 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { APPS } from '@csi-sidecars/sidecars'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
 
 /** Everything that runs in a sidecar; tests, fakes and the embedded cluster do not. */
-const RUNTIME = ['apps/attacher', 'apps/resizer', 'libs/{base,controller,csi,csi-translation,events,informer}']
+const RUNTIME = [`apps/{${[...APPS, 'sidecars'].join()}}`, 'libs/{base,controller,csi,csi-translation,events,informer}']
 const MORE = ['libs/{kube-client,kube-types,leader-election,sidecar,telemetry,workqueue}']
 
 /** The sources as one text. */
@@ -26,11 +27,15 @@ export function errorMessages(sources: string): ReadonlySet<string> {
 /** The messages that end the start. */
 export function startMessages(sources: string): ReadonlySet<string> {
   const calls = sources.matchAll(/(?:StartError|failing)\(\s*'([^']+)'/g)
-  return new Set([...calls].map(([, message = '']) => message))
+  // The tables of a start and of a handshake.
+  const rows = sources.matchAll(
+    /\b(?:gates|addresses|config|client|endpoint|message): '((?:Failed|failed|Only) [^']+)'/g,
+  )
+  return new Set([...calls, ...rows].map(([, message = '']) => message))
 }
 
 /** The reasons of events on claims. */
 export function eventReasons(sources: string): ReadonlySet<string> {
-  const calls = sources.matchAll(/\b(?:normal|warning)\(\s*run,\s*\w+,\s*'(\w+)'/g)
-  return new Set([...calls].map(([, reason = '']) => reason))
+  const rows = sources.matchAll(/type: '(?:Normal|Warning)',\s*reason: '(\w+)'/g)
+  return new Set([...rows].map(([, reason = '']) => reason))
 }

@@ -1,6 +1,6 @@
 import type { PersistentVolumeSpec, VolumeAttachment } from '@csi-sidecars/kube-types'
 import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { type Cluster, csiNode, DRIVER, pv, runScenario, type Step, secret, va } from '@csi-sidecars/testkit'
+import { ANY, type Cluster, csiNode, DRIVER, pv, runScenario, type Step, secret, va } from '@csi-sidecars/testkit'
 import { describe, it } from '@jest/globals'
 import { runAttacher } from './testing/run-attacher.ts'
 
@@ -104,7 +104,7 @@ describe('an in-tree volume', () => {
         request: { volumeId, volumeContext, secrets, nodeId: 'node-1-id' },
         reply: { publishContext: {} },
       },
-      { write: 'PATCH volumeattachments/va-1/status', body: { status: { attached: true } } },
+      { write: 'PATCH volumeattachments/va-1/status', body: { metadata: { uid: ANY }, status: { attached: true } } },
       { call: 'ControllerUnpublishVolume', request: { volumeId, secrets, nodeId: 'node-1-id' } },
       { write: 'PATCH volumeattachments/va-1' },
     ]
@@ -121,7 +121,7 @@ describe('an in-tree volume', () => {
     })
   })
 
-  it('that cannot be translated is told of, and stops nobody else', async () => {
+  it('that cannot be translated is reported, and stops nobody else', async () => {
     const kind = { azureDisk: { diskName: 'd', diskURI: 'u', kind: 'Shared' } }
     const good = pv('pv-2', { metadata: { finalizers: [FINALIZER] } })
     await runScenario({

@@ -1,17 +1,19 @@
 import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { type Cluster, csiNode, DRIVER, pv, runScenario, type Scenario, secret, va } from '@csi-sidecars/testkit'
+import { ANY, type Cluster, csiNode, DRIVER, pv, runScenario, type Scenario, secret, va } from '@csi-sidecars/testkit'
 import { describe, it } from '@jest/globals'
 import { runAttacher } from './testing/run-attacher.ts'
 
 const FINALIZER = 'external-attacher/csi-example-com'
-const HOLD = [
+const UID = { metadata: { uid: ANY } }
+const ADD_VOLUME_FINALIZER = [
+  { op: 'test', path: '/metadata/uid', value: ANY },
   { op: 'test', path: '/metadata/finalizers', value: null },
   { op: 'add', path: '/metadata/finalizers', value: [FINALIZER] },
 ]
-const CLAIM = {
-  metadata: { annotations: { 'csi.alpha.kubernetes.io/node-id': 'node-1-id' }, finalizers: [FINALIZER] },
+const ADD_FINALIZER = {
+  metadata: { uid: ANY, annotations: { 'csi.alpha.kubernetes.io/node-id': 'node-1-id' }, finalizers: [FINALIZER] },
 }
-const CLAIMED = {
+const FINALIZED = {
   finalizers: [FINALIZER],
   annotations: { 'csi.alpha.kubernetes.io/node-id': 'node-1-id' },
   deletionTimestamp: '2026-01-01T00:00:00Z',
@@ -26,13 +28,13 @@ const scenario = (story: Omit<Scenario, 'run'> & { flags?: readonly string[] }):
 }
 
 describe('on the wire', () => {
-  it('an attach is finalizer, claim, publish, status', async () => {
+  it('an attach is finalizers, publish, status', async () => {
     await scenario({
       given: { objects: [pv(), csiNode()] },
       when: (cluster) => cluster.add(va()),
       steps: [
-        { write: 'PATCH persistentvolumes/pv-1', body: HOLD },
-        { write: 'PATCH volumeattachments/va-1', body: CLAIM },
+        { write: 'PATCH persistentvolumes/pv-1', body: ADD_VOLUME_FINALIZER },
+        { write: 'PATCH volumeattachments/va-1', body: ADD_FINALIZER },
         {
           call: 'ControllerPublishVolume',
           request: { volumeId: 'vol-1', nodeId: 'node-1-id', readonly: false, secrets: {}, volumeContext: {} },
@@ -40,7 +42,7 @@ describe('on the wire', () => {
         },
         {
           write: 'PATCH volumeattachments/va-1/status',
-          body: { status: { attached: true, attachmentMetadata: { device: '/dev/x' } } },
+          body: { ...UID, status: { attached: true, attachmentMetadata: { device: '/dev/x' } } },
         },
       ],
     })
@@ -50,23 +52,27 @@ describe('on the wire', () => {
     const ref = { spec: { csi: { controllerPublishSecretRef: { name: 'creds', namespace: 'default' } } } }
     await scenario({
       given: {
-        objects: [pv('pv-1', { ...held, ...ref }), secret('creds', { user: 'me' }), va('va-1', { metadata: CLAIMED })],
+        objects: [
+          pv('pv-1', { ...held, ...ref }),
+          secret('creds', { user: 'me' }),
+          va('va-1', { metadata: FINALIZED }),
+        ],
       },
       steps: [
         {
           call: 'ControllerUnpublishVolume',
           request: { volumeId: 'vol-1', nodeId: 'node-1-id', secrets: { user: 'me' } },
         },
-        { write: 'PATCH volumeattachments/va-1', body: { metadata: { finalizers: null } } },
+        { write: 'PATCH volumeattachments/va-1', body: { metadata: { uid: ANY, finalizers: null } } },
       ],
     })
   })
 
   it('a driver that cannot attach is not called: the attachment is marked, one that is being deleted too', async () => {
-    const body = { status: { attached: true } }
+    const body = { ...UID, status: { attached: true } }
     await scenario({
       given: {
-        objects: [pv(), csiNode(), va('va-2', { metadata: CLAIMED })],
+        objects: [pv(), csiNode(), va('va-2', { metadata: FINALIZED })],
         driver: { controller: ['LIST_VOLUMES'] },
       },
       when: async (cluster) => {
@@ -86,14 +92,14 @@ describe('on the wire', () => {
     await scenario({
       given: { objects: [pv('pv-1', { metadata, spec }), csiNode(), va()] },
       steps: [
-        { write: 'PATCH persistentvolumes/pv-1', body: HOLD },
-        { write: 'PATCH volumeattachments/va-1', body: CLAIM },
+        { write: 'PATCH persistentvolumes/pv-1', body: ADD_VOLUME_FINALIZER },
+        { write: 'PATCH volumeattachments/va-1', body: ADD_FINALIZER },
         {
           call: 'ControllerPublishVolume',
           request: { volumeId: 'vol-7', volumeContext: { partition: '1' } },
           reply: { publishContext: {} },
         },
-        { write: 'PATCH volumeattachments/va-1/status', body: { status: { attached: true } } },
+        { write: 'PATCH volumeattachments/va-1/status', body: { ...UID, status: { attached: true } } },
       ],
     })
   })
@@ -105,9 +111,9 @@ describe('on the wire', () => {
         objects: [csiNode(), va('va-1', { spec: { source: { persistentVolumeName: null, inlineVolumeSpec } } })],
       },
       steps: [
-        { write: 'PATCH volumeattachments/va-1', body: CLAIM },
+        { write: 'PATCH volumeattachments/va-1', body: ADD_FINALIZER },
         { call: 'ControllerPublishVolume', request: { volumeId: 'inline-1' }, reply: { publishContext: {} } },
-        { write: 'PATCH volumeattachments/va-1/status', body: { status: { attached: true } } },
+        { write: 'PATCH volumeattachments/va-1/status', body: { ...UID, status: { attached: true } } },
       ],
     })
   })
@@ -117,11 +123,14 @@ describe('on the wire', () => {
       flags: ['--retry-interval-start=50ms'],
       given: { objects: [pv('pv-1', held), csiNode(), va()] },
       steps: [
-        { write: 'PATCH volumeattachments/va-1', body: CLAIM },
+        { write: 'PATCH volumeattachments/va-1', body: ADD_FINALIZER },
         { call: 'ControllerPublishVolume', fail: ['RESOURCE_EXHAUSTED', 'full'] },
         { write: 'PATCH volumeattachments/va-1/status' },
         { call: 'ControllerPublishVolume', reply: { publishContext: {} } },
-        { write: 'PATCH volumeattachments/va-1/status', body: { status: { attached: true, attachError: null } } },
+        {
+          write: 'PATCH volumeattachments/va-1/status',
+          body: { ...UID, status: { attached: true, attachError: null } },
+        },
       ],
       check: ({ api }) => {
         const stored = api.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.status

@@ -1,4 +1,4 @@
-import { type Boot, type Flag, WORKER_THREADS_FLAG } from '@csi-sidecars/sidecar'
+import type { Flag } from '@csi-sidecars/sidecar'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -55,8 +55,13 @@ export const ATTACHER_FLAGS = [
     default: 15 * SECOND,
     help: 'Longest wait for the driver: for each attach, detach, Probe and page of ListVolumes.',
   },
-  WORKER_THREADS_FLAG,
+  {
+    name: 'worker-threads',
+    aliases: ['workers'],
+    type: 'uint',
+    default: 10,
+    help:
+      'How many volumes are attached or detached at the same time. When detaches occupy all of these, attaches still ' +
+      'start: 40 % more at most, with 1 none.',
+  },
 ] as const satisfies readonly Flag[]
-
-/** What the attacher's start is given. */
-export type AttacherBoot = Boot<typeof ATTACHER_FLAGS>

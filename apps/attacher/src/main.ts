@@ -1,11 +1,7 @@
-import process from 'node:process'
-import { processHost, runApp, VERSION } from '@csi-sidecars/sidecar'
+import { main, programOf } from '@csi-sidecars/sidecar'
 import { attacher } from './app.ts'
 
-const ending = await runApp(attacher, processHost(process), VERSION)
-if ('bySignal' in ending) {
-  process.removeAllListeners(ending.bySignal)
-  process.kill(process.pid, ending.bySignal)
-}
-// The first process of a container outlives its own signal.
-process.exit('code' in ending ? ending.code : { SIGINT: 130, SIGTERM: 143 }[ending.bySignal])
+/** The whole life of the process. A bundle is started by whoever has loaded it. */
+export const start = (): Promise<void> => main(programOf(attacher))
+
+if (import.meta.main) void start()

@@ -1,11 +1,9 @@
-import { type Clock, scope } from '@csi-sidecars/base'
-import { type Outcome, runController } from '@csi-sidecars/controller'
+import type { Clock } from '@csi-sidecars/base'
+import { type Controller, type Enqueuer, type ReadCache, runTerm, type Source } from '@csi-sidecars/controller'
 import type { EventTarget, Recorder } from '@csi-sidecars/events'
-import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { apiVersionOf, type Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { perKeyExponential, WorkQueue } from '@csi-sidecars/workqueue'
 import type { Caches } from './caches/caches.ts'
 
 /** How long a controller lives: it takes no more keys after `stop`, and gives up those in work after `cut`. */
@@ -24,47 +22,57 @@ export interface ControllerParts {
 }
 
 /** Waits of a key that failed. The later ones are shorter than in a real cluster: here somebody is watching. */
-const RETRY = { baseMs: 100, maxMs: 10_000 }
+const BACKOFF = { baseMs: 100, maxMs: 10_000 }
 
-export function newQueue(clock: Clock, retry: { baseMs: number; maxMs: number } = RETRY): WorkQueue {
-  return new WorkQueue({ clock, limiter: perKeyExponential(retry) })
-}
-
-export interface WorkOptions {
-  readonly queue: WorkQueue
-  readonly workers: number
-  readonly reconcile: (key: string, signal: AbortSignal) => Promise<Outcome>
-  readonly log: Logger
-  /** What the keys are, for the log. */
-  readonly what: string
+/** One queue of a controller with its workers. `of` says what its keys are, for the log. */
+export interface Work extends Pick<Controller, 'workers' | 'sources' | 'reconcile'> {
+  readonly of: string
+  readonly backoff?: Controller['backoff']
+  /** It begins when these miss nothing. */
+  readonly caches?: readonly ReadCache[]
 }
 
 /**
- * Works on the queue's keys until the end of the controller's life; resolves when no key is in work any more. Each
- * queue has signals of its own: thousands of idle workers of many nodes on one would make each wait for a key dear.
+ * Works until the end of the controller's life. As a process that has just been started it has to find what an earlier
+ * life of it did last, and the caches, which outlive it here, may not have heard of that yet.
  */
-export async function work({ queue, workers, reconcile, log, what }: WorkOptions, life: Life): Promise<void> {
-  using stop = scope(life.stop)
-  using cut = scope(life.cut)
-  const onFailure = (key: string, cause: unknown): void => log.v(2)?.info('Will try again', { [what]: key, err: cause })
-  try {
-    await runController({ queue, workers, reconcile, onFailure }, stop.signal, cut.signal)
-  } finally {
-    queue.shutDown()
-  }
-}
-
-/**
- * As a process that has just been started the controller has to find what an earlier life of it did last, and the caches,
- * which outlive it here, may not have heard of that yet. Throws when the life ends first.
- */
-export async function startAfresh(
-  informers: readonly Pick<Informer<unknown, never>, 'caughtUp'>[],
-  clock: Clock,
-  { stop }: Life,
+export async function runWorks(
+  works: readonly Work[],
+  { clock, log }: Pick<ControllerParts, 'clock' | 'log'>,
+  life: Life,
 ): Promise<void> {
-  const now = clock.monotonic()
-  await Promise.all(informers.map((informer) => informer.caughtUp(now, stop)))
+  const lead = { ...life, assertLeading: () => undefined, soleSince: clock.monotonic() }
+  const controllers = works.map(
+    ({ of, backoff = BACKOFF, caches = [], ...work }): Controller => ({
+      ...work,
+      name: of,
+      backoff,
+      caches,
+      callsDriver: false,
+      onFailure: (key, cause) => log.v(2)?.info('Will try again', { [of]: key, err: cause }),
+    }),
+  )
+  await runTerm(lead, controllers, { clock })
+}
+
+/** Takes keys also before its queue has started. */
+export class KeyInbox {
+  readonly #early = new Set<string>()
+  #queue: Enqueuer | undefined
+
+  readonly source: Source = (queue) => {
+    this.#queue = queue
+    for (const key of this.#early) queue.add(key)
+    this.#early.clear()
+    return () => {
+      this.#queue = undefined
+    }
+  }
+
+  add(key: string): void {
+    if (this.#queue === undefined) this.#early.add(key)
+    else this.#queue.add(key)
+  }
 }
 
 /** The object that an event is about, by what a cache knows of it. */

@@ -143,7 +143,7 @@ async function live(cluster: Devcluster, options: Options, parts: LiveParts, sig
   } else {
     write(`\n${style.good('All of it came true')} in ${seconds} s.\n`)
   }
-  if (ending.is === 'true' && options.load !== undefined) await letStormLoose(cluster, options.load, parts, signal)
+  if (ending.is === 'true' && options.load !== undefined) await runLoad(cluster, options.load, parts, signal)
   if (stays) {
     await showHow(cluster, page, parts)
     await aborted(signal)
@@ -174,7 +174,7 @@ async function tellStory(
   )
 }
 
-async function letStormLoose(
+async function runLoad(
   cluster: Devcluster,
   { attach: pods }: Load,
   { terminal, clock }: LiveParts,

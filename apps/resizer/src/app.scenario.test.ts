@@ -23,8 +23,8 @@ const { claim, volume } = bound({
 })
 const given = { objects: [storageClass(), claim, volume, secret('creds', { user: 'me' })] }
 
-const scenario = (story: Omit<Scenario, 'run'> & { flags?: readonly string[] }): Promise<void> => {
-  const { flags = [], ...rest } = story
+const scenario = (model: Omit<Scenario, 'run'> & { flags?: readonly string[] }): Promise<void> => {
+  const { flags = [], ...rest } = model
   const run = ({ kubeconfig, driver }: Cluster, signal: AbortSignal): Promise<void> =>
     runResizer({ kubeconfig, socket: driver.socket, flags }, signal)
   return runScenario({ timeoutMs: 30_000, ...rest, run })
@@ -54,12 +54,16 @@ describe('on the wire', () => {
       steps: [
         { write: CLAIM, body: MARKED },
         { ...EXPAND, reply: { capacityBytes: 2n ** 31n, nodeExpansionRequired: false } },
-        { write: VOLUME, body: { spec: { capacity: { storage: '2Gi' } } } },
+        { write: VOLUME, body: { metadata: { uid: ANY }, spec: { capacity: { storage: '2Gi' } } } },
         {
           write: CLAIM,
           body: {
             metadata: { resourceVersion: ANY, annotations: { [NOT_REQUIRED]: 'true' } },
-            status: { capacity: { storage: '2Gi' }, allocatedResourceStatuses: null, conditions: null },
+            status: {
+              capacity: { storage: '2Gi' },
+              allocatedResourceStatuses: { storage: null },
+              conditions: [{ $patch: 'delete', type: 'Resizing' }],
+            },
           },
         },
       ],
@@ -75,7 +79,10 @@ describe('on the wire', () => {
         { ...EXPAND, reply: { capacityBytes: 2n ** 31n, nodeExpansionRequired: true } },
         {
           write: VOLUME,
-          body: { metadata: { annotations: { [PRE_RESIZE]: '1Gi' } }, spec: { capacity: { storage: '2Gi' } } },
+          body: {
+            metadata: { uid: ANY, annotations: { [PRE_RESIZE]: '1Gi' } },
+            spec: { capacity: { storage: '2Gi' } },
+          },
         },
         { write: CLAIM },
       ],
@@ -101,6 +108,7 @@ describe('on the wire', () => {
         {
           write: CLAIM,
           body: {
+            metadata: { uid: ANY },
             status: {
               allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' },
               '$setElementOrder/conditions': [{ type: 'Resizing' }, { type: 'ControllerResizeError' }],
@@ -156,10 +164,17 @@ describe('on the wire', () => {
           },
           reply: {},
         },
-        { write: VOLUME, body: { spec: { volumeAttributesClassName: 'gold' } } },
+        { write: VOLUME, body: { metadata: { uid: ANY }, spec: { volumeAttributesClassName: 'gold' } } },
         {
           write: CLAIM,
-          body: { status: { currentVolumeAttributesClassName: 'gold', modifyVolumeStatus: null, conditions: null } },
+          body: {
+            metadata: { uid: ANY },
+            status: {
+              currentVolumeAttributesClassName: 'gold',
+              modifyVolumeStatus: null,
+              conditions: [{ $patch: 'delete', type: 'ModifyingVolume' }],
+            },
+          },
         },
       ],
     })

@@ -1,6 +1,6 @@
 import { CancelledError, scope, systemClock } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import type { Ended } from '@csi-sidecars/sidecar'
+import type { Ended } from '@csi-sidecars/sidecar/testing'
 import { bound, type Cluster, type ClusterOptions, startCluster, storageClass, vac } from '@csi-sidecars/testkit'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { resizerToItsEnd, runResizer } from './testing/run-resizer.ts'

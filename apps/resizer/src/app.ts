@@ -4,106 +4,62 @@ import {
   NodeServiceCapability_RPC_Type as NodeRpc,
 } from '@csi-sidecars/csi-proto'
 import { createRecorder } from '@csi-sidecars/events'
-import { type ClusterConfig, isNotFound, type KubeClient, loadClusterConfig } from '@csi-sidecars/kube-client'
+import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import {
-  Answered,
   type App,
-  bothAddresses,
-  electorOf,
-  type FeatureGates,
-  failing,
-  featureGates,
-  kubeClient,
-  openEndpoint,
-  RESIZER_GATES,
-  type Service,
+  type AppControllers,
+  type AppParts,
   StartError,
-  type Started,
+  type StartTable,
   sanitizeName,
 } from '@csi-sidecars/sidecar'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { QueueMetrics } from '@csi-sidecars/workqueue'
 import { openCaches } from './caches/open.ts'
-import { type Greeted, greetDriver, openDriver } from './driver.ts'
-import { RESIZER_FLAGS, type ResizerBoot } from './flags.ts'
-import { leadResizer, queueName, type ResizerParts, type ResizerSettings } from './resizer.ts'
-import { toldInLog } from './told-events.ts'
+import { loggingRecorder } from './claim/log-events.ts'
+import { resizerControllers } from './controllers.ts'
+import { RESIZER_FLAGS } from './flags.ts'
+import { type GateName, RESIZER_GATES } from './gates.ts'
+import { handshakeOf } from './handshake.ts'
+import { queueName, type ResizerParts, type ResizerSettings } from './parts.ts'
 
-export const resizer: App<typeof RESIZER_FLAGS> = {
-  name: 'csi-resizer',
-  flags: RESIZER_FLAGS,
-  gates: RESIZER_GATES,
-  start,
-}
-
-type ResizerGates = FeatureGates<keyof (typeof RESIZER_GATES)['own']>
+type Parts = AppParts<typeof RESIZER_FLAGS, GateName>
 
 const LEASE_PREFIX = 'external-resizer-'
 
-/** The steps of the start, in the order that users see them fail. */
-async function start(boot: ResizerBoot): Promise<Started> {
-  const { host, version, clock } = boot
-  const { values } = boot.flags
-  if (values.version) throw new Answered(`${host.argv0} ${version}\n`)
-  boot.log.info('Version', { version })
-  if (bothAddresses(values)) throw new StartError('Only one of `--metrics-address` and `--http-endpoint` can be set.')
-  const requested = featureGates(boot, RESIZER_GATES, 'Failed to set feature gates')
-  const { kubeconfig, master } = values
-  const config = await loadClusterConfig({ kubeconfig, master, env: host.env, clock, log: boot.log }).catch(
-    failing('Failed to create cluster config'),
-  )
-  const client = await Promise.try(() => kubeClient(boot, config)).catch(failing('Failed to create kube client'))
-  const gates = await gatesOfServer(boot, requested, client)
-  const greeted = await greetDriver(boot)
-  boot.log.v(2)?.info('CSI driver name', { driverName: greeted.name })
-  try {
-    return await startControllers(boot, { config, client, gates, greeted })
-  } catch (error) {
-    greeted.connection.close()
-    throw error
-  }
+const START: StartTable = {
+  failures: {
+    gates: 'Failed to set feature gates',
+    addresses: 'Only one of `--metrics-address` and `--http-endpoint` can be set.',
+    config: 'Failed to create cluster config',
+    client: 'Failed to create kube client',
+    endpoint: 'Failed to start HTTP server',
+  },
+  gatesFirst: false,
+  endpointFirst: false,
+  namePairs: (driverName) => ({ driverName }),
+  context: () => ({}),
 }
 
-interface Prepared {
-  readonly config: ClusterConfig
-  readonly client: KubeClient
-  readonly gates: ResizerGates
-  readonly greeted: Greeted
-}
-
-async function startControllers(boot: ResizerBoot, { config, client, gates, greeted }: Prepared): Promise<Started> {
-  const { log } = boot
-  const settings = settingsOf(boot, gates, greeted.name)
-  const { resizeTimeoutMs, modifyTimeoutMs } = settings
-  const driver = await openDriver(boot, greeted, { log, resizeTimeoutMs, modifyTimeoutMs })
-  const choice = choose(driver, log)
-  const endpoint = await openEndpoint(boot, { failure: 'Failed to start HTTP server', log })
-  const component = `${LEASE_PREFIX}${sanitizeName(driver.name)}`
-  const elector = await electorOf(boot, config, { leasePrefix: LEASE_PREFIX, driverName: driver.name, component })
-  const modifies = choice.modifies && gates.enabled('VolumeAttributesClass')
-  const controllers = controllersOf({ boot, settings, client, driver, expands: choice.expands, modifies })
-  const service: Service = {
-    driver,
-    elector,
-    caches: controllers.caches,
-    lead: controllers.lead,
-    close: async (signal) => {
-      await controllers.recorder.flush(signal)
-      await endpoint.close()
-    },
-  }
-  endpoint.health.started(service)
-  return { service, release: gates.enabled('ReleaseLeaderElectionOnExit'), log }
+export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
+  name: 'csi-resizer',
+  prefix: 'resizer',
+  flags: RESIZER_FLAGS,
+  gates: RESIZER_GATES,
+  lease: { prefix: LEASE_PREFIX, component: (driverName) => `${LEASE_PREFIX}${sanitizeName(driverName)}` },
+  start: START,
+  master: ({ values }) => values.master,
+  gatesOfServer,
+  handshake: (flags) => handshakeOf({ probeMs: flags.values.timeout, ...limitsOf(flags) }),
+  controllers: chooseControllers,
 }
 
 const CLASS = 'VolumeAttributesClass'
 
 /** Where nobody has said whether volumes are modified, the server's knowledge of classes decides. */
 async function gatesOfServer(
-  { log, signal }: ResizerBoot,
-  gates: ResizerGates,
-  client: KubeClient,
-): Promise<ResizerGates> {
+  gates: Parts['gates'],
+  { client, log, signal }: { readonly client: KubeClient; readonly log: Logger; readonly signal: AbortSignal },
+): Promise<Parts['gates']> {
   if (gates.explicit(CLASS)) return gates
   try {
     if (await servesClasses(client, signal)) {
@@ -157,46 +113,42 @@ function choose({ capabilities: { controller, node } }: Driver, log: Logger): Ch
   return { expands, modifies }
 }
 
-interface Chosen extends Choice {
-  readonly boot: ResizerBoot
-  readonly settings: ResizerSettings
-  readonly client: KubeClient
-  readonly driver: Driver
+function chooseControllers({ flags, gates, client, driver, caches, clock, log }: Parts): AppControllers {
+  const choice = choose(driver, log)
+  const modifies = choice.modifies && gates.enabled(CLASS)
+  const { expands } = choice
+  const resyncMs = flags.values['resync-period']
+  const informers = openCaches({ client, caches, driverName: driver.name, modifies, resyncMs, clock })
+  const component = `external-resizer ${driver.name}`
+  const recorder = loggingRecorder(createRecorder({ client, component, clock, log }), log)
+  const settings = settingsOf(flags, gates, driver.name)
+  const parts: ResizerParts = { settings, expands, client, driver, ...informers, recorder, clock, log }
+  return {
+    queues: expands !== undefined || modifies ? [queueName(driver.name)] : [],
+    controllers: (lead) => resizerControllers(parts, lead),
+    close: (signal) => recorder.flush(signal),
+  }
 }
 
-function controllersOf({
-  boot,
-  settings,
-  client,
-  driver,
-  expands,
-  modifies,
-}: Chosen): Pick<Service, 'caches' | 'lead'> & Pick<ResizerParts, 'recorder'> {
-  const { clock, log, metrics, flags } = boot
-  const resyncMs = flags.values['resync-period']
-  const { informers, caches } = openCaches({ client, driverName: driver.name, modifies, resyncMs, clock, log })
-  const component = `external-resizer ${driver.name}`
-  const recorder = toldInLog(createRecorder({ client, component, clock, log }), log)
-  const queues = new QueueMetrics(metrics, clock)
-  if (expands !== undefined || modifies) queues.declare(queueName(driver.name))
-  const parts: ResizerParts = { settings, expands, client, driver, ...informers, recorder, queues, clock, log }
-  return { caches, recorder, lead: (lead) => leadResizer(parts, lead) }
-}
+type CallLimits = Pick<ResizerSettings, 'resizeTimeoutMs' | 'modifyTimeoutMs'>
 
 /** A --timeout on the command line is also the limit of the calls, even if it is the default. */
-function settingsOf(
-  { flags: { values, given } }: ResizerBoot,
-  gates: ResizerGates,
-  driverName: string,
-): ResizerSettings {
+function limitsOf({ values, given }: Parts['flags']): CallLimits {
   const forAll = given.has('timeout') ? values.timeout : undefined
   return {
+    resizeTimeoutMs: forAll ?? values['resize-timeout'],
+    modifyTimeoutMs: forAll ?? values['modify-timeout'],
+  }
+}
+
+function settingsOf(flags: Parts['flags'], gates: Parts['gates'], driverName: string): ResizerSettings {
+  const { values } = flags
+  return {
+    ...limitsOf(flags),
     driverName,
     workers: values.workers,
     retryStartMs: values['retry-interval-start'],
     retryMaxMs: values['retry-interval-max'],
-    resizeTimeoutMs: forAll ?? values['resize-timeout'],
-    modifyTimeoutMs: forAll ?? values['modify-timeout'],
     handleInUse: values['handle-volume-inuse-error'],
     annotateFsResize: gates.enabled('AnnotateFsResize'),
     extraMetadata: values['extra-modify-metadata'],

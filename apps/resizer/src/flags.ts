@@ -1,4 +1,4 @@
-import { type Boot, type Flag, WORKERS_FLAG } from '@csi-sidecars/sidecar'
+import type { Flag } from '@csi-sidecars/sidecar'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -17,7 +17,7 @@ export const RESIZER_FLAGS = [
     default: true,
     help:
       'Leave a volume alone that the driver has refused to expand while it is in use, until no pod uses its claim any ' +
-      'more. Pods are looked at only after such a refusal, in the namespace of the claim.',
+      'more. Pods are looked at only after such a refusal, in the namespaces of such claims, from 20 of them on in all.',
   },
   {
     name: 'master',
@@ -49,8 +49,11 @@ export const RESIZER_FLAGS = [
     default: 10 * SECOND,
     help: 'Longest wait for each Probe. Where it is given, also for each expansion and modification.',
   },
-  WORKERS_FLAG,
+  {
+    name: 'workers',
+    aliases: ['worker-threads'],
+    type: 'int',
+    default: 10,
+    help: 'How many claims are worked on at the same time, by each of the two controllers. 0: none.',
+  },
 ] as const satisfies readonly Flag[]
-
-/** What the resizer's start is given. */
-export type ResizerBoot = Boot<typeof RESIZER_FLAGS>

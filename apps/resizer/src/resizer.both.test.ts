@@ -3,80 +3,80 @@ import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { attributesClass, CLAIM_REF, claim, volume } from './testing/builders.ts'
 import { failing } from './testing/fake-driver.ts'
-import { World } from './testing/world.ts'
+import { ResizerFixture } from './testing/fixture.ts'
 
 const EXPAND = 'ControllerExpandVolume'
 const MODIFY = 'ControllerModifyVolume'
 const EDIT = { spec: { resources: { requests: { storage: '2Gi' } }, volumeAttributesClassName: 'gold' } }
 
-let world: World
+let fixture: ResizerFixture
 
 beforeEach(async () => {
-  world = new World()
-  world.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
-  world.cluster.put(PERSISTENT_VOLUMES, volume())
-  world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
-  await world.start()
+  fixture = new ResizerFixture()
+  fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  await fixture.start()
 })
 
 /** Lets each request take this long. */
 function slowServer(ms: number): void {
-  world.cluster.before = () => world.clock.sleep(ms)
+  fixture.cluster.before = () => fixture.clock.sleep(ms)
 }
 
 async function edit(change: object = EDIT): Promise<void> {
-  world.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, change)
-  await world.clock.settle()
+  fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, change)
+  await fixture.clock.settle()
 }
 
-const conflicts = (): readonly unknown[] => world.cluster.requests.filter(({ verb }) => verb === 'get')
+const conflicts = (): readonly unknown[] => fixture.cluster.requests.filter(({ verb }) => verb === 'get')
 const calledAt = (name: string): readonly number[] =>
-  world.driver.calls.flatMap(({ method, at }) => (method === name ? [at] : []))
+  fixture.driver.calls.flatMap(({ method, at }) => (method === name ? [at] : []))
 
 describe('an edit of size and class', () => {
   it('is done by three writes of each kind, without a conflict', async () => {
     slowServer(5)
     await edit()
-    await world.clock.advance(1_000)
-    expect(world.claim.status).toEqual({
+    await fixture.clock.advance(1_000)
+    expect(fixture.claim.status).toEqual({
       phase: 'Bound',
       capacity: { storage: '2Gi' },
       allocatedResources: { storage: '2Gi' },
       currentVolumeAttributesClassName: 'gold',
     })
-    expect(world.cluster.writes).toHaveLength(6)
+    expect(fixture.cluster.writes).toHaveLength(6)
     expect(conflicts()).toEqual([])
-    expect(world.errors).toEqual([])
+    expect(fixture.errors).toEqual([])
   })
 
   it('reaches the driver within one write of each other', async () => {
     slowServer(5)
     await edit()
-    await world.clock.advance(1_000)
+    await fixture.clock.advance(1_000)
     const [expanded, modified] = [calledAt(EXPAND)[0] ?? 0, calledAt(MODIFY)[0] ?? 0]
     expect(Math.abs(expanded - modified)).toBe(5)
   })
 
   it('reaches a slow driver with both calls at once', async () => {
-    world.driver.expand = async ({ request }) => {
-      await world.clock.sleep(9_000)
+    fixture.driver.expand = async ({ request }) => {
+      await fixture.clock.sleep(9_000)
       return { capacityBytes: (request as { capacityRange: { requiredBytes: bigint } }).capacityRange.requiredBytes }
     }
-    world.driver.modify = () => world.clock.sleep(5_000)
+    fixture.driver.modify = () => fixture.clock.sleep(5_000)
     await edit()
-    expect(world.driver.calls.map(({ method }) => method).sort()).toEqual([EXPAND, MODIFY])
-    await world.clock.advance(5_000)
-    expect(world.claim.status?.currentVolumeAttributesClassName).toBe('gold')
-    await world.clock.advance(4_000)
-    expect(world.claim.status?.capacity).toEqual({ storage: '2Gi' })
+    expect(fixture.driver.calls.map(({ method }) => method).sort()).toEqual([EXPAND, MODIFY])
+    await fixture.clock.advance(5_000)
+    expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
+    await fixture.clock.advance(4_000)
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
     expect(conflicts()).toEqual([])
   })
 
   it('keeps its two failures apart', async () => {
-    world.driver.expand = failing(CODES.Internal, 'no room')
-    world.driver.modify = failing(CODES.Aborted, 'busy')
+    fixture.driver.expand = failing(CODES.Internal, 'no room')
+    fixture.driver.modify = failing(CODES.Aborted, 'busy')
     await edit()
-    expect(world.claim.status?.conditions?.map(({ type }) => type).sort()).toEqual([
+    expect(fixture.claim.status?.conditions?.map(({ type }) => type).sort()).toEqual([
       'ControllerResizeError',
       'ModifyVolumeError',
       'ModifyingVolume',
@@ -86,12 +86,15 @@ describe('an edit of size and class', () => {
   })
 
   it('goes on though the cache hears of nothing', async () => {
-    world.driver.expand = ({ request }) => {
-      world.caches.claims.lagging = true
+    fixture.driver.expand = ({ request }) => {
+      fixture.caches.claims.lagging = true
       return { capacityBytes: (request as { capacityRange: { requiredBytes: bigint } }).capacityRange.requiredBytes }
     }
     await edit()
-    expect(world.claim.status).toMatchObject({ capacity: { storage: '2Gi' }, currentVolumeAttributesClassName: 'gold' })
+    expect(fixture.claim.status).toMatchObject({
+      capacity: { storage: '2Gi' },
+      currentVolumeAttributesClassName: 'gold',
+    })
     expect(conflicts()).toEqual([])
   })
 
@@ -99,17 +102,17 @@ describe('an edit of size and class', () => {
     slowServer(5)
     const names = Array.from({ length: 200 }, (_, index) => `c${index}`)
     for (const name of names) {
-      world.cluster.put(PERSISTENT_VOLUMES, volume({ name }))
-      world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name }))
+      fixture.cluster.put(PERSISTENT_VOLUMES, volume({ name }))
+      fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name }))
     }
     // Every other claim wants both, so that the two queues would drift apart.
     for (const [index, name] of names.entries()) {
       const change = index % 2 === 0 ? EDIT : { spec: { resources: { requests: { storage: '2Gi' } } } }
-      world.cluster.edit(PERSISTENT_VOLUME_CLAIMS, { ...CLAIM_REF, name }, change)
+      fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, { ...CLAIM_REF, name }, change)
     }
-    await world.clock.advance(10_000)
+    await fixture.clock.advance(10_000)
     const times = new Map<string, number[]>()
-    for (const { request, at } of world.driver.calls) {
+    for (const { request, at } of fixture.driver.calls) {
       const { volumeId } = request as { volumeId: string }
       times.set(volumeId, [...(times.get(volumeId) ?? []), at])
     }

@@ -4,27 +4,27 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { claim, VOLUME_REF, volume } from './testing/builders.ts'
 import { apiError, HANG } from './testing/fake-cluster.ts'
 import { failing, requiredGi, willing } from './testing/fake-driver.ts'
-import { World } from './testing/world.ts'
+import { ResizerFixture } from './testing/fixture.ts'
 
 const EXPAND = 'ControllerExpandVolume'
 const CLAIM = 'persistentvolumeclaims/status'
 const VOLUME = 'persistentvolumes'
 
-let world: World
+let fixture: ResizerFixture
 
 beforeEach(async () => {
-  world = new World()
-  world.cluster.put(PERSISTENT_VOLUMES, volume())
-  world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
-  await world.start()
+  fixture = new ResizerFixture()
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  await fixture.start()
 })
 
 /** The times, in seconds, at which the driver is called within `seconds`. */
 async function callsWithin(seconds: number): Promise<readonly number[]> {
-  const start = world.clock.monotonic()
-  world.driver.calls.splice(0)
-  await world.clock.advance(seconds * 1000)
-  return world.driver.calls.map(({ at }) => Math.round((at - start) / 1000))
+  const start = fixture.clock.monotonic()
+  fixture.driver.calls.splice(0)
+  await fixture.clock.advance(seconds * 1000)
+  return fixture.driver.calls.map(({ at }) => Math.round((at - start) / 1000))
 }
 
 const failure = (code: string) => `rpc error: code = ${code} desc = it went wrong`
@@ -32,23 +32,23 @@ const failedEvent = (code: string) =>
   `Warning VolumeResizeFailed: resize volume "pv-data" by resizer "csi.example.com" failed: ${failure(code)}`
 
 it('a process that leads no more tells nothing of what it still hears', async () => {
-  world.driver.expand = (call) => {
-    world.takeEvents()
-    world.loseLease()
+  fixture.driver.expand = (call) => {
+    fixture.takeEvents()
+    fixture.loseLease()
     return failing(CODES.Unavailable, 'it went wrong')(call)
   }
-  await world.request('2Gi')
-  expect(world.driver.calls).toHaveLength(1)
-  expect(world.takeEvents()).toEqual([])
+  await fixture.request('2Gi')
+  expect(fixture.driver.calls).toHaveLength(1)
+  expect(fixture.takeEvents()).toEqual([])
 })
 
 describe('an error of the driver', () => {
   it.each<CodeName>(['InvalidArgument', 'OutOfRange', 'NotFound'])('%s makes the size infeasible', async (code) => {
-    world.driver.expand = failing(CODES[code], 'it went wrong')
-    await world.request('2Gi')
-    expect(world.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
-    expect(world.wire).toEqual([])
-    expect(world.claim.status).toMatchObject({
+    fixture.driver.expand = failing(CODES[code], 'it went wrong')
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
+    expect(fixture.wire).toEqual([])
+    expect(fixture.claim.status).toMatchObject({
       allocatedResources: { storage: '2Gi' },
       allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' },
       conditions: [
@@ -56,7 +56,7 @@ describe('an error of the driver', () => {
         { type: 'ControllerResizeError', status: 'True', message: `failed to expand pvc with ${failure(code)}` },
       ],
     })
-    expect(world.takeEvents().at(-1)).toBe(failedEvent(code))
+    expect(fixture.takeEvents().at(-1)).toBe(failedEvent(code))
   })
 
   it.each<CodeName>([
@@ -68,65 +68,65 @@ describe('an error of the driver', () => {
     'DataLoss',
     'Unauthenticated',
   ])('%s is final, though the size is feasible', async (code) => {
-    world.driver.expand = failing(CODES[code], 'it went wrong')
-    await world.request('2Gi')
-    expect(world.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
-    expect(world.claim.status).toMatchObject({
+    fixture.driver.expand = failing(CODES[code], 'it went wrong')
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
+    expect(fixture.claim.status).toMatchObject({
       allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
       conditions: [{ type: 'Resizing' }, { type: 'ControllerResizeError' }],
     })
-    expect(world.takeEvents().at(-1)).toBe(failedEvent(code))
+    expect(fixture.takeEvents().at(-1)).toBe(failedEvent(code))
   })
 
   it.each<CodeName>(['Canceled', 'DeadlineExceeded', 'Unavailable', 'ResourceExhausted', 'Aborted'])(
     '%s leaves the claim as it is',
     async (code) => {
-      world.driver.expand = failing(CODES[code], 'it went wrong')
-      await world.request('2Gi')
-      expect(world.takeWire()).toEqual([CLAIM, EXPAND])
-      expect(world.takeEvents().at(-1)).toBe(failedEvent(code))
+      fixture.driver.expand = failing(CODES[code], 'it went wrong')
+      await fixture.request('2Gi')
+      expect(fixture.takeWire()).toEqual([CLAIM, EXPAND])
+      expect(fixture.takeEvents().at(-1)).toBe(failedEvent(code))
     },
   )
 
   it('is tried again after waits that double', async () => {
-    world.driver.expand = failing(CODES.Internal, 'it went wrong')
-    await world.request('2Gi')
+    fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
+    await fixture.request('2Gi')
     expect(await callsWithin(70)).toEqual([1, 3, 7, 15, 31, 63])
   })
 
   it('is tried again when the driver says', async () => {
-    world.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 3000)
-    await world.request('2Gi')
+    fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 3000)
+    await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
   it('is tried again when the driver says though the size is infeasible', async () => {
-    world.driver.expand = failing(CODES.OutOfRange, 'it went wrong', 3000)
-    await world.request('2Gi')
+    fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong', 3000)
+    await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
   it('that says to come back at once does not make a storm', async () => {
-    world.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 0)
-    await world.request('2Gi')
+    fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 0)
+    await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([1, 3, 7])
   })
 
   it('that is infeasible is repeated once, then slowly', async () => {
-    world.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
-    await world.request('2Gi')
+    fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
+    await fixture.request('2Gi')
     expect(await callsWithin(700)).toEqual([1, 301, 601])
   })
 
   it('does not hold another size up', async () => {
-    world.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
-    await world.request('5Gi')
-    await world.clock.advance(10_000)
-    world.driver.expand = willing
-    world.takeWire()
-    await world.request('2Gi')
-    expect(world.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
-    expect(world.claim.status).toEqual({
+    fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
+    await fixture.request('5Gi')
+    await fixture.clock.advance(10_000)
+    fixture.driver.expand = willing
+    fixture.takeWire()
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
+    expect(fixture.claim.status).toEqual({
       phase: 'Bound',
       capacity: { storage: '2Gi' },
       allocatedResources: { storage: '2Gi' },
@@ -134,39 +134,41 @@ describe('an error of the driver', () => {
   })
 
   it('that is not final keeps a smaller size waiting until the first one has ended', async () => {
-    world.driver.expand = failing(CODES.DeadlineExceeded, 'it went wrong')
-    await world.request('5Gi')
-    await world.request('2Gi')
-    expect(world.driver.calls.map(requiredGi)).toEqual(['5Gi', '5Gi'])
-    world.driver.expand = failing(CODES.Internal, 'it went wrong')
-    await world.clock.advance(10_000)
-    expect(world.driver.calls.slice(2).map(requiredGi)).toEqual(['5Gi', '2Gi'])
+    fixture.driver.expand = failing(CODES.DeadlineExceeded, 'it went wrong')
+    await fixture.request('5Gi')
+    await fixture.clock.advance(100_000)
+    fixture.driver.calls.splice(0)
+    await fixture.request('2Gi')
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['5Gi'])
+    fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
+    await fixture.clock.advance(1_000)
+    expect(fixture.driver.calls.slice(1).map(requiredGi)).toEqual(['5Gi', '2Gi'])
+    expect(await callsWithin(10)).toEqual([1, 3, 7])
   })
 
   it('does not hold a smaller size up either where the volume is already larger than that', async () => {
     // The volume has become 3Gi, but the process ended before the claim could say so.
-    world.cluster.before = ({ what }) => (what === CLAIM && world.driver.calls.length > 0 ? HANG : undefined)
-    await world.request('3Gi')
-    await world.kill()
-    world.cluster.before = () => undefined
-    await world.request('5Gi')
-    world.driver.expand = failing(CODES.Internal, 'it went wrong')
-    await world.start()
-    await world.clock.advance(1_000)
-    world.driver.calls.splice(0)
-    await world.request('2Gi')
-    expect(world.driver.calls.map(requiredGi)).toEqual(['2Gi'])
+    fixture.cluster.before = ({ what }) => (what === CLAIM && fixture.driver.calls.length > 0 ? HANG : undefined)
+    await fixture.request('3Gi')
+    await fixture.kill()
+    fixture.cluster.before = () => undefined
+    await fixture.request('5Gi')
+    fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
+    await fixture.start()
+    await fixture.clock.advance(1_000)
+    fixture.driver.calls.splice(0)
+    await fixture.request('2Gi')
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi'])
   })
 
-  it('is forgotten by a restart: the recorded size is tried once more', async () => {
-    world.driver.expand = failing(CODES.Internal, 'it went wrong')
-    await world.request('5Gi')
-    await world.kill()
-    await world.request('2Gi')
-    world.driver.calls.splice(0)
-    await world.start()
-    await world.clock.advance(1_000)
-    expect(world.driver.calls.map(requiredGi)).toEqual(['5Gi', '2Gi'])
+  it('is forgotten by a restart: the recorded size is tried once more, and the smaller one at once', async () => {
+    fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
+    await fixture.request('5Gi')
+    await fixture.kill()
+    await fixture.request('2Gi')
+    fixture.driver.calls.splice(0)
+    await fixture.start()
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['5Gi', '2Gi'])
   })
 })
 
@@ -177,18 +179,18 @@ describe('a driver that answers too little', () => {
     [2n ** 31n - 1n, '2147483647'],
     [-1n, '-1'],
   ])('%s bytes is a final failure that names both sizes', async (capacityBytes, text) => {
-    world.driver.expand = () => ({ capacityBytes, nodeExpansionRequired: false })
-    await world.request('2Gi')
-    expect(world.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
+    fixture.driver.expand = () => ({ capacityBytes, nodeExpansionRequired: false })
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
     const what = `the driver answered a size of ${text} where at least 2Gi was asked for`
-    expect(world.takeEvents().at(-1)).toBe(
+    expect(fixture.takeEvents().at(-1)).toBe(
       `Warning VolumeResizeFailed: resize volume "pv-data" by resizer "csi.example.com" failed: ${what}`,
     )
-    expect(world.claim.status?.conditions).toMatchObject([
+    expect(fixture.claim.status?.conditions).toMatchObject([
       { type: 'Resizing' },
       { type: 'ControllerResizeError', message: `failed to expand pvc with ${what}` },
     ])
-    expect(world.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '1Gi' })
+    expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '1Gi' })
     expect(await callsWithin(4)).toEqual([1, 3])
   })
 })
@@ -196,7 +198,7 @@ describe('a driver that answers too little', () => {
 describe('what cannot be saved', () => {
   const refuse = (what: string, error: Error, times = 1): void => {
     let left = times
-    world.cluster.before = (request) => {
+    fixture.cluster.before = (request) => {
       if (request.verb !== 'patch' || request.what !== what || left === 0) return
       left -= 1
       throw error
@@ -205,50 +207,50 @@ describe('what cannot be saved', () => {
 
   it('the beginning: the driver is not called and nothing is told', async () => {
     refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
-    await world.request('2Gi')
-    expect(world.takeWire()).toEqual([CLAIM])
-    expect(world.takeEvents()).toEqual([])
-    expect(world.errors).toEqual([
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM])
+    expect(fixture.takeEvents()).toEqual([])
+    expect(fixture.errors).toEqual([
       `Error syncing PVC: marking pvc "ns/data" as resizing failed: can't patch status of  PVC ns/data with etcd is away`,
     ])
-    await world.clock.advance(1_000)
-    expect(world.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
   })
 
   it('the size of the volume: told, and the driver is asked again', async () => {
     refuse(VOLUME, apiError(403, 'Forbidden', 'not you'))
-    await world.request('2Gi')
-    expect(world.takeWire()).toEqual([CLAIM, EXPAND, VOLUME])
-    expect(world.takeEvents().at(-1)).toBe(
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME])
+    expect(fixture.takeEvents().at(-1)).toBe(
       'Warning VolumeResizeFailed: error updating pv "pv-data" by resizer: ' +
         'updating capacity of PV "pv-data" to 2Gi failed: update capacity of PV pv-data failed: not you',
     )
-    await world.clock.advance(1_000)
-    expect(world.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
   })
 
   it.each([
     [false, 'resize finished'],
     [true, 'node expansion required'],
   ])('the result (node step: %s): told, and the driver is asked again', async (nodeExpansionRequired, what) => {
-    world.driver.expand = () => {
+    fixture.driver.expand = () => {
       refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
       return { capacityBytes: 2n ** 31n, nodeExpansionRequired }
     }
-    await world.request('2Gi')
-    expect(world.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
-    expect(world.takeEvents().at(-1)).toBe(
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
+    expect(fixture.takeEvents().at(-1)).toBe(
       `Warning VolumeResizeFailed: mark PVC "ns/data" as ${what} failed: can't patch status of  PVC ns/data with etcd is away`,
     )
   })
 
   it('the failure: told with what went wrong twice', async () => {
-    world.driver.expand = (call) => {
+    fixture.driver.expand = (call) => {
       refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
       return failing(CODES.Internal, 'it went wrong')(call)
     }
-    await world.request('2Gi')
-    expect(world.takeEvents().at(-1)).toBe(
+    await fixture.request('2Gi')
+    expect(fixture.takeEvents().at(-1)).toBe(
       `Warning VolumeResizeFailed: resizing failed in controller with ${failure('Internal')} but failed to update PVC ` +
         `ns/data with: mark PVC "ns/data" as controller expansion failed, errored with: ` +
         `can't patch status of  PVC ns/data with etcd is away`,
@@ -257,9 +259,9 @@ describe('what cannot be saved', () => {
 
   it.each([CLAIM, VOLUME])('a server that asks for patience (%s) is no failure of the volume', async (what) => {
     refuse(what, apiError(429, 'TooManyRequests', 'slow down'), 1)
-    await world.request('2Gi')
-    await world.clock.advance(1_000)
-    expect(world.takeEvents().filter((event) => event.startsWith('Warning'))).toEqual([])
-    expect(world.claim.status?.capacity).toEqual({ storage: '2Gi' })
+    await fixture.request('2Gi')
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeEvents().filter((event) => event.startsWith('Warning'))).toEqual([])
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 })

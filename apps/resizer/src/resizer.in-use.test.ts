@@ -4,21 +4,21 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { claim, NAMESPACE, pod, volume } from './testing/builders.ts'
 import { apiError } from './testing/fake-cluster.ts'
 import { failing, willing } from './testing/fake-driver.ts'
-import { World, type WorldOptions } from './testing/world.ts'
+import { type FixtureOptions, ResizerFixture } from './testing/fixture.ts'
 
 const IN_USE =
   'Warning VolumeResizeFailed: Unable to expand ns/data because CSI driver csi.example.com only supports offline ' +
   'expansion and volume is currently in-use'
 
-let world: World
+let fixture: ResizerFixture
 
-async function begin(options: WorldOptions = {}): Promise<void> {
-  world = new World(options)
-  world.cluster.put(PERSISTENT_VOLUMES, volume())
-  world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
-  world.cluster.put(PODS, pod('web', 'data'))
-  world.cluster.put(PODS, pod('other', 'another'))
-  await world.start()
+async function begin(options: FixtureOptions = {}): Promise<void> {
+  fixture = new ResizerFixture(options)
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  fixture.cluster.put(PODS, pod('web', 'data'))
+  fixture.cluster.put(PODS, pod('other', 'another'))
+  await fixture.start()
 }
 
 beforeEach(() => begin())
@@ -27,45 +27,48 @@ const refusing = failing(CODES.FailedPrecondition, 'the volume is in use')
 
 /** What was asked about pods since the last look. */
 function takePodRequests(): readonly string[] {
-  return world.cluster.requests
+  return fixture.cluster.requests
     .splice(0)
     .flatMap(({ verb, what, name }) => (what === 'pods' ? [`${verb} ${name}`] : []))
 }
 
+/** Watches of pods that are open. */
+const watches = (): number => fixture.cluster.watches('pods')
+
 async function changePod(change: Partial<Pod> | undefined, name = 'web'): Promise<void> {
-  if (change === undefined) world.cluster.delete(PODS, { namespace: NAMESPACE, name })
-  else world.cluster.edit(PODS, { namespace: NAMESPACE, name }, change)
-  await world.clock.settle()
+  if (change === undefined) fixture.cluster.delete(PODS, { namespace: NAMESPACE, name })
+  else fixture.cluster.edit(PODS, { namespace: NAMESPACE, name }, change)
+  await fixture.clock.settle()
 }
 
 describe('a driver that expands volumes in use', () => {
   it('has nobody ask about pods', async () => {
-    await world.request('2Gi')
-    expect(world.claim.status?.capacity).toEqual({ storage: '2Gi' })
+    await fixture.request('2Gi')
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
     expect(takePodRequests()).toEqual([])
   })
 })
 
 describe('a driver that refuses to expand a volume in use', () => {
   beforeEach(async () => {
-    world.driver.expand = refusing
-    await world.request('2Gi')
+    fixture.driver.expand = refusing
+    await fixture.request('2Gi')
   })
 
   it('has the pods of the namespace listed once, and watched while the claim waits', () => {
     expect(takePodRequests()).toEqual(['list ns', 'watch ns'])
-    expect(world.takeEvents().at(-1)).toContain('code = FailedPrecondition desc = the volume is in use')
+    expect(fixture.takeEvents().at(-1)).toContain('code = FailedPrecondition desc = the volume is in use')
   })
 
   it('is not called again as long as a pod uses the volume', async () => {
-    world.takeEvents()
+    fixture.takeEvents()
     takePodRequests()
-    world.driver.calls.splice(0)
-    await world.clock.advance(3_000)
-    expect(world.driver.calls).toEqual([])
-    expect(world.takeEvents()).toEqual([IN_USE, IN_USE])
-    expect(takePodRequests()).toEqual(['list ns', 'watch ns', 'list ns', 'watch ns'])
-    expect(world.errors.at(-1)).toBe(`Error syncing PVC: ${IN_USE.slice('Warning VolumeResizeFailed: '.length)}`)
+    fixture.driver.calls.splice(0)
+    await fixture.clock.advance(3_000)
+    expect(fixture.driver.calls).toEqual([])
+    expect(fixture.takeEvents()).toEqual([IN_USE, IN_USE])
+    expect(takePodRequests()).toEqual([])
+    expect(fixture.errors.at(-1)).toBe(`Error syncing PVC: ${IN_USE.slice('Warning VolumeResizeFailed: '.length)}`)
   })
 
   it.each<[what: string, change: Partial<Pod> | undefined]>([
@@ -73,78 +76,108 @@ describe('a driver that refuses to expand a volume in use', () => {
     ['has failed', { status: { phase: 'Failed' } }],
     ['is deleted', undefined],
   ])('is called at once when the last pod %s', async (_what, change) => {
-    await world.clock.advance(100_000)
-    world.driver.expand = willing
-    world.driver.calls.splice(0)
+    await fixture.clock.advance(100_000)
+    fixture.driver.expand = willing
+    fixture.driver.calls.splice(0)
     await changePod(change)
-    expect(world.driver.calls).toHaveLength(1)
-    expect(world.claim.status?.capacity).toEqual({ storage: '2Gi' })
+    expect(fixture.driver.calls).toHaveLength(1)
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
   it('has pods watched no more when the claim waits no more', async () => {
-    world.driver.expand = willing
+    fixture.driver.expand = willing
     await changePod(undefined)
     takePodRequests()
     await changePod({ metadata: { labels: { a: 'b' } } }, 'other')
-    await world.clock.advance(3_600_000)
+    await fixture.clock.advance(3_600_000)
     expect(takePodRequests()).toEqual([])
-    expect(world.clock.pending).toBe(0)
+    expect(watches()).toBe(0)
+    expect(fixture.clock.pending).toBe(0)
   })
 
   it('waits for the last of several pods', async () => {
-    world.cluster.put(PODS, pod('second', 'data'))
-    await world.clock.advance(1_000)
-    world.driver.calls.splice(0)
+    fixture.cluster.put(PODS, pod('second', 'data'))
+    await fixture.clock.advance(1_000)
+    fixture.driver.calls.splice(0)
     await changePod(undefined)
-    expect(world.driver.calls).toEqual([])
+    expect(fixture.driver.calls).toEqual([])
     await changePod({ status: { phase: 'Succeeded' } }, 'second')
-    expect(world.driver.calls).toHaveLength(1)
+    expect(fixture.driver.calls).toHaveLength(1)
   })
 
   it('notices a pod that ends between list and watch', async () => {
-    let ended = false
-    world.cluster.before = ({ what, verb }) => {
-      if (what !== 'pods' || verb !== 'watch' || ended) return
-      ended = true
-      world.cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
+    await begin()
+    fixture.driver.expand = refusing
+    fixture.cluster.before = ({ what, verb }) => {
+      if (what !== 'pods' || verb !== 'watch') return
+      fixture.driver.expand = willing
+      fixture.cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
     }
-    world.driver.expand = willing
-    await world.clock.advance(1_000)
-    expect(world.claim.status?.capacity).toEqual({ storage: '2Gi' })
+    await fixture.request('2Gi')
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
   it('notices a pod that ends while the watch is broken', async () => {
-    await world.clock.advance(100_000)
-    world.cluster.watchesBroken = true
+    await fixture.clock.advance(100_000)
+    fixture.cluster.watchesBroken = true
     await changePod({ metadata: { labels: { a: 'b' } } })
-    world.driver.expand = willing
+    fixture.driver.expand = willing
     await changePod(undefined)
-    await world.clock.advance(2_000)
-    expect(world.claim.status?.capacity).toEqual({ storage: '2Gi' })
+    await fixture.clock.advance(2_000)
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('is called again for a volume that no pod uses, whatever it had against it', async () => {
+  it('is called when the pod ends though a try in between failed before it', async () => {
+    await fixture.clock.advance(100_000)
+    fixture.driver.calls.splice(0)
+    fixture.cluster.before = ({ what, verb }) => {
+      if (what === 'persistentvolumeclaims/status' && verb === 'patch') throw apiError(500, 'InternalError', 'no')
+    }
+    await fixture.clock.advance(200_000)
+    fixture.cluster.before = () => undefined
+    expect(takePodRequests()).toEqual(['list ns', 'watch ns'])
+    fixture.driver.expand = willing
     await changePod(undefined)
-    world.driver.calls.splice(0)
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
+  })
+
+  it('is called again at once when another driver took its place, whatever pods there are', async () => {
+    await fixture.clock.advance(100_000)
+    fixture.driver.calls.splice(0)
+    fixture.driver.lose()
+    fixture.driver.expand = willing
+    fixture.driver.return()
+    await fixture.clock.settle()
+    expect(fixture.driver.calls).toHaveLength(1)
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
+  })
+
+  it('has pods watched no more when the claim wants nothing more', async () => {
     takePodRequests()
-    await world.clock.advance(2_000)
-    expect(world.driver.calls.length).toBeGreaterThan(0)
-    expect(takePodRequests().filter((request) => request.startsWith('watch'))).toEqual([])
+    fixture.cluster.edit(
+      PERSISTENT_VOLUME_CLAIMS,
+      { namespace: NAMESPACE, name: 'data' },
+      { status: { capacity: { storage: '2Gi' } } },
+    )
+    await fixture.clock.settle()
+    await fixture.clock.advance(3_600_000)
+    expect(fixture.clock.pending).toBe(0)
+    expect(watches()).toBe(0)
   })
 
   it('is called for another claim of the name', async () => {
     const another = claim({ uid: 'uid-2', request: '2Gi' })
-    world.cluster.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name: 'data' })
-    world.cluster.put(PERSISTENT_VOLUMES, volume({ uid: 'uid-2' }))
-    world.driver.calls.splice(0)
-    world.cluster.put(PERSISTENT_VOLUME_CLAIMS, another)
-    await world.clock.settle()
-    expect(world.driver.calls).toHaveLength(1)
+    fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name: 'data' })
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume({ uid: 'uid-2' }))
+    fixture.driver.calls.splice(0)
+    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, another)
+    await fixture.clock.settle()
+    expect(fixture.driver.calls).toHaveLength(1)
   })
 
   it('leaves nothing behind when the process ends', async () => {
-    await world.kill()
-    expect(world.clock.pending).toBe(0)
+    await fixture.kill()
+    expect(fixture.clock.pending).toBe(0)
     takePodRequests()
     await changePod(undefined)
     expect(takePodRequests()).toEqual([])
@@ -155,52 +188,52 @@ describe('a claim counts as used', () => {
   it('by a pod whose own volume it was made for', async () => {
     const ephemeral = { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: {} } } }
     const owner = { metadata: { namespace: NAMESPACE, name: 'job' }, spec: { containers: [], volumes: [ephemeral] } }
-    world.cluster.put(PODS, owner)
-    world.cluster.put(PERSISTENT_VOLUMES, volume({ name: 'job-scratch' }))
-    world.driver.expand = refusing
-    world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'job-scratch', request: '2Gi' }))
-    await world.clock.advance(1_000)
-    expect(world.takeEvents().at(-1)).toContain('Unable to expand ns/job-scratch')
-    world.driver.expand = willing
-    world.driver.calls.splice(0)
+    fixture.cluster.put(PODS, owner)
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume({ name: 'job-scratch' }))
+    fixture.driver.expand = refusing
+    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'job-scratch', request: '2Gi' }))
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeEvents().at(-1)).toContain('Unable to expand ns/job-scratch')
+    fixture.driver.expand = willing
+    fixture.driver.calls.splice(0)
     await changePod(undefined, 'job')
-    expect(world.driver.calls).toHaveLength(1)
+    expect(fixture.driver.calls).toHaveLength(1)
   })
 
   it('by a pod that waits for a node, not by one that has ended', async () => {
-    world.driver.expand = refusing
+    fixture.driver.expand = refusing
     await changePod({ status: { phase: 'Pending' } })
-    await world.request('2Gi')
-    await world.clock.advance(1_000)
-    expect(world.takeEvents().at(-1)).toBe(IN_USE)
+    await fixture.request('2Gi')
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeEvents().at(-1)).toBe(IN_USE)
   })
 
   it('together with others of its namespace, under one watch', async () => {
-    world.cluster.put(PODS, pod('third', 'more'))
-    world.cluster.put(PERSISTENT_VOLUMES, volume({ name: 'more' }))
-    world.driver.expand = refusing
-    world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'more', request: '2Gi' }))
-    await world.request('2Gi')
-    await world.clock.advance(60_000)
-    world.driver.expand = willing
+    fixture.cluster.put(PODS, pod('third', 'more'))
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume({ name: 'more' }))
+    fixture.driver.expand = refusing
+    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'more', request: '2Gi' }))
+    await fixture.request('2Gi')
+    await fixture.clock.advance(60_000)
+    fixture.driver.expand = willing
     await changePod(undefined)
-    expect(world.claim.status?.capacity).toEqual({ storage: '2Gi' })
-    world.driver.calls.splice(0)
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
+    fixture.driver.calls.splice(0)
     await changePod(undefined, 'third')
-    expect(world.driver.calls).toHaveLength(1)
+    expect(fixture.driver.calls).toHaveLength(1)
   })
 })
 
 describe('pods that may not be read', () => {
   it('leave it to the driver at each retry, with one line about it', async () => {
-    world.cluster.before = ({ what }) => {
+    fixture.cluster.before = ({ what }) => {
       if (what === 'pods') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
-    world.driver.expand = refusing
-    await world.request('2Gi')
-    await world.clock.advance(10_000)
-    expect(world.driver.calls).toHaveLength(4)
-    const warnings = world.log.lines.filter(({ level }) => level === 'warning')
+    fixture.driver.expand = refusing
+    await fixture.request('2Gi')
+    await fixture.clock.advance(10_000)
+    expect(fixture.driver.calls).toHaveLength(4)
+    const warnings = fixture.log.lines.filter(({ level }) => level === 'warning')
     expect(warnings).toMatchObject([
       {
         message: 'Pods may not be read: whether a volume is in use is left to the driver at each retry',
@@ -210,38 +243,57 @@ describe('pods that may not be read', () => {
   })
 
   it('may be listed though not watched: then each retry lists them', async () => {
-    world.cluster.before = ({ what, verb }) => {
+    fixture.cluster.before = ({ what, verb }) => {
       if (what === 'pods' && verb === 'watch') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
-    world.driver.expand = refusing
-    await world.request('2Gi')
-    await world.clock.advance(3_000)
-    expect(world.driver.calls).toHaveLength(1)
-    world.driver.expand = willing
+    fixture.driver.expand = refusing
+    await fixture.request('2Gi')
+    await fixture.clock.advance(3_000)
+    expect(fixture.driver.calls).toHaveLength(1)
+    fixture.driver.expand = willing
     await changePod(undefined)
-    await world.clock.advance(4_000)
-    expect(world.claim.status?.capacity).toEqual({ storage: '2Gi' })
+    await fixture.clock.advance(4_000)
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
   it('for now leave it to the driver too', async () => {
-    world.cluster.before = ({ what }) => {
+    fixture.cluster.before = ({ what }) => {
       if (what === 'pods') throw apiError(500, 'InternalError', 'etcd is away')
     }
-    world.driver.expand = refusing
-    await world.request('2Gi')
-    world.driver.expand = willing
-    await world.clock.advance(1_000)
-    expect(world.claim.status?.capacity).toEqual({ storage: '2Gi' })
+    fixture.driver.expand = refusing
+    await fixture.request('2Gi')
+    fixture.driver.expand = willing
+    await fixture.clock.advance(1_000)
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
+  })
+})
+
+describe('a thousand claims that wait among ten thousand pods', () => {
+  it('cost one list and one watch in an hour', async () => {
+    fixture = new ResizerFixture()
+    for (let index = 0; index < 1_000; index += 1) {
+      const name = `data-${index}`
+      fixture.cluster.put(PERSISTENT_VOLUMES, volume({ name }))
+      fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name, request: '2Gi' }))
+    }
+    for (let index = 0; index < 10_000; index += 1) fixture.cluster.put(PODS, pod(`web-${index}`, `data-${index}`))
+    fixture.driver.expand = refusing
+    await fixture.start()
+    expect(fixture.driver.calls).toHaveLength(1_000)
+    await fixture.clock.advance(3_600_000)
+    expect(fixture.driver.calls).toHaveLength(1_000)
+    expect(takePodRequests()).toEqual(['list ns', 'watch ns'])
+    await fixture.kill()
   })
 })
 
 describe('with --handle-volume-inuse-error=false', () => {
   it('a refusal is a final error like any other', async () => {
     await begin({ settings: { handleInUse: false } })
-    world.driver.expand = refusing
-    await world.request('2Gi')
-    await world.clock.advance(3_000)
-    expect(world.driver.calls).toHaveLength(3)
+    fixture.driver.expand = refusing
+    await fixture.request('2Gi')
+    await fixture.clock.advance(3_000)
+    expect(fixture.driver.calls).toHaveLength(3)
     expect(takePodRequests()).toEqual([])
   })
 })

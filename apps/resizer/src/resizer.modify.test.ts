@@ -6,30 +6,23 @@ import {
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { attributesClass, CLAIM_REF, type ClaimParts, claim, type VolumeParts, volume } from './testing/builders.ts'
+import { attributesClass, type ClaimParts, claim, type VolumeParts, volume } from './testing/builders.ts'
 import { failing } from './testing/fake-driver.ts'
-import { World, type WorldOptions } from './testing/world.ts'
+import { ResizerFixture } from './testing/fixture.ts'
+import { beginModify, wantClass } from './testing/modify.ts'
 
 const MODIFY = 'ControllerModifyVolume'
 const CLAIM = 'persistentvolumeclaims/status'
 const VOLUME = 'persistentvolumes'
 const NOW = '2026-01-01T00:00:00Z'
 
-let world: World
+let fixture: ResizerFixture
 
-async function begin(parts: ClaimParts = {}, volumeParts: VolumeParts = {}, options: WorldOptions = {}): Promise<void> {
-  world = new World(options)
-  world.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
-  world.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('silver'))
-  world.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
-  world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(parts))
-  await world.start()
+async function begin(...given: Parameters<typeof beginModify>): Promise<void> {
+  fixture = await beginModify(...given)
 }
 
-async function want(name: string | null): Promise<void> {
-  world.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { spec: { volumeAttributesClassName: name } })
-  await world.clock.settle()
-}
+const want = (name: string | null): Promise<void> => wantClass(fixture, name)
 
 const modifying = (status: string, target?: string) => ({
   status,
@@ -51,7 +44,7 @@ describe('a claim that wants a class', () => {
   })
 
   it('has the beginning stored, the driver called, volume and claim written', () => {
-    expect(world.wire).toEqual([
+    expect(fixture.wire).toEqual([
       {
         what: CLAIM,
         body: {
@@ -63,14 +56,15 @@ describe('a claim that wants a class', () => {
         },
       },
       { what: MODIFY, body: { volumeId: 'handle-data', secrets: {}, mutableParameters: { iops: 'gold' } } },
-      { what: VOLUME, body: { spec: { volumeAttributesClassName: 'gold' } } },
+      { what: VOLUME, body: { metadata: { uid: 'uid-pv-data' }, spec: { volumeAttributesClassName: 'gold' } } },
       {
         what: CLAIM,
         body: {
+          metadata: { uid: 'uid-data' },
           status: {
             currentVolumeAttributesClassName: 'gold',
             modifyVolumeStatus: null,
-            conditions: null,
+            conditions: [{ $patch: 'delete', type: 'ModifyingVolume' }],
           },
         },
       },
@@ -78,7 +72,7 @@ describe('a claim that wants a class', () => {
   })
 
   it('tells its beginning and its end', () => {
-    expect(world.takeEvents()).toEqual([
+    expect(fixture.takeEvents()).toEqual([
       'Normal VolumeModify: external resizer is modifying volume data with vac gold',
       'Normal VolumeModifySuccessful: external resizer modified volume data with vac gold successfully',
     ])
@@ -87,26 +81,26 @@ describe('a claim that wants a class', () => {
   it('gets another one the same way, and the one before by a call of its own', async () => {
     await want('silver')
     await want('gold')
-    const parameters = world.driver.calls.map(
+    const parameters = fixture.driver.calls.map(
       ({ request }) => (request as { mutableParameters: object }).mutableParameters,
     )
     expect(parameters).toEqual([{ iops: 'gold' }, { iops: 'silver' }, { iops: 'gold' }])
-    expect(world.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'gold' })
-    expect(world.claim.status?.modifyVolumeStatus).toBeUndefined()
-    expect(world.claim.status?.conditions).toBeUndefined()
+    expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'gold' })
+    expect(fixture.claim.status?.modifyVolumeStatus).toBeUndefined()
+    expect(fixture.claim.status?.conditions).toBeUndefined()
   })
 
   it('leaves nothing to do', async () => {
-    world.takeWire()
-    await world.clock.advance(3_600_000)
-    expect(world.takeWire()).toEqual([])
+    fixture.takeWire()
+    await fixture.clock.advance(3_600_000)
+    expect(fixture.takeWire()).toEqual([])
   })
 })
 
 describe('the request of a modification', () => {
   it('names claim and volume where the driver is to know them', async () => {
     await begin({ wantedClass: 'gold' }, {}, { settings: { extraMetadata: true } })
-    expect(world.driver.calls[0]?.request).toMatchObject({
+    expect(fixture.driver.calls[0]?.request).toMatchObject({
       mutableParameters: {
         iops: 'gold',
         'csi.storage.k8s.io/pvc/name': 'data',
@@ -140,26 +134,26 @@ describe('the request of a modification', () => {
     ],
     ['no secret without either', {}, {}],
   ])('has %s', async (_what, parts, secrets) => {
-    world = new World()
+    fixture = new ResizerFixture()
     for (const each of ['modify', 'expand']) {
       const data = { of: Buffer.from(each).toString('base64') }
-      world.cluster.put(SECRETS, { metadata: { name: each, namespace: 'vault' }, data })
+      fixture.cluster.put(SECRETS, { metadata: { name: each, namespace: 'vault' }, data })
     }
-    world.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
-    world.cluster.put(PERSISTENT_VOLUMES, volume(parts))
-    world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
-    await world.start()
-    expect(world.driver.calls[0]?.request).toMatchObject({ secrets })
+    fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume(parts))
+    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
+    await fixture.start()
+    expect(fixture.driver.calls[0]?.request).toMatchObject({ secrets })
   })
 
   it('that has no secret to be made of is told, though the claim says nothing of it', async () => {
     await begin({ wantedClass: 'gold' }, { spec: expandSecret })
-    expect(world.driver.calls).toEqual([])
-    expect(world.takeWire()).toEqual([CLAIM])
+    expect(fixture.driver.calls).toEqual([])
+    expect(fixture.takeWire()).toEqual([CLAIM])
     const why = 'error getting secret expand in namespace vault: secrets "expand" not found'
-    expect(world.takeEvents().at(-1)).toBe(`Warning VolumeModifyFailed: ${why}`)
-    expect(world.errors).toEqual([`Error syncing PVC: cannot get error status from modify volume err: ${why}`])
-    expect(world.claim.status?.modifyVolumeStatus).toEqual(modifying('InProgress', 'gold'))
+    expect(fixture.takeEvents().at(-1)).toBe(`Warning VolumeModifyFailed: ${why}`)
+    expect(fixture.errors).toEqual([`Error syncing PVC: cannot get error status from modify volume err: ${why}`])
+    expect(fixture.claim.status?.modifyVolumeStatus).toEqual(modifying('InProgress', 'gold'))
   })
 })
 
@@ -170,51 +164,51 @@ describe('a claim that is not ours to modify', () => {
     ['a claim that is not bound', { status: { phase: 'Pending' } }, {}],
   ])('%s is left alone', async (_what, parts, volumeParts) => {
     await begin({ wantedClass: 'gold', ...parts }, volumeParts)
-    expect(world.takeWire()).toEqual([])
-    expect(world.takeEvents()).toEqual([])
+    expect(fixture.takeWire()).toEqual([])
+    expect(fixture.takeEvents()).toEqual([])
   })
 
   it('a volume that is bound to another claim is modified all the same', async () => {
     await begin({ wantedClass: 'gold' }, { uid: 'another' })
-    expect(world.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
+    expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
   })
 })
 
 describe('a class that is not there', () => {
   it('leaves the claim pending, and is noticed when it comes', async () => {
     await begin({ wantedClass: 'bronze' })
-    expect(world.wire.splice(0)).toEqual([
+    expect(fixture.wire.splice(0)).toEqual([
       {
         what: CLAIM,
         body: { metadata: { resourceVersion: '104' }, status: { modifyVolumeStatus: { status: 'Pending' } } },
       },
     ])
-    expect(world.takeEvents()).toEqual(['Warning VolumeModifyFailed: VAC "bronze" does not exist.'])
-    await world.clock.advance(3_600_000)
-    expect(world.takeWire()).toEqual([])
-    world.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
-    await world.clock.settle()
-    expect(world.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
-    expect(world.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
+    expect(fixture.takeEvents()).toEqual(['Warning VolumeModifyFailed: VAC "bronze" does not exist.'])
+    await fixture.clock.advance(3_600_000)
+    expect(fixture.takeWire()).toEqual([])
+    fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
+    await fixture.clock.settle()
+    expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
+    expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
   })
 
   it('is noticed though it comes while the claim is being marked', async () => {
-    world = new World()
-    world.cluster.put(PERSISTENT_VOLUMES, volume())
-    world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'bronze' }))
-    world.cluster.before = ({ what }) => {
-      if (what === CLAIM) world.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
+    fixture = new ResizerFixture()
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'bronze' }))
+    fixture.cluster.before = ({ what }) => {
+      if (what === CLAIM) fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
     }
-    await world.start()
-    expect(world.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
+    await fixture.start()
+    expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
   })
 
   it('keeps what was begun before', async () => {
     await begin()
-    world.driver.modify = failing(CODES.Internal, 'it went wrong')
+    fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
     await want('gold')
     await want('bronze')
-    expect(world.claim.status?.modifyVolumeStatus).toEqual(modifying('Pending', 'gold'))
-    expect(world.claim.status?.conditions?.map(({ type }) => type)).toEqual(['ModifyingVolume', 'ModifyVolumeError'])
+    expect(fixture.claim.status?.modifyVolumeStatus).toEqual(modifying('Pending', 'gold'))
+    expect(fixture.claim.status?.conditions?.map(({ type }) => type)).toEqual(['ModifyingVolume', 'ModifyVolumeError'])
   })
 })

@@ -2,7 +2,7 @@ import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube
 import { describe, expect, it } from '@jest/globals'
 import { CLAIM_REF, type ClaimParts, claim, VOLUME_REF, type VolumeParts, volume } from './testing/builders.ts'
 import { grown, requiredGi } from './testing/fake-driver.ts'
-import { World, type WorldOptions } from './testing/world.ts'
+import { type FixtureOptions, ResizerFixture } from './testing/fixture.ts'
 
 const EXPAND = 'ControllerExpandVolume'
 const CLAIM = 'persistentvolumeclaims/status'
@@ -10,62 +10,66 @@ const VOLUME = 'persistentvolumes'
 const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 const NOT_REQUIRED = 'volume.kubernetes.io/node-expansion-not-required'
 
-let world: World
+let fixture: ResizerFixture
 
-async function begin(options: WorldOptions = {}, parts: ClaimParts = {}, volumeParts: VolumeParts = {}): Promise<void> {
-  world = new World(options)
-  world.driver.expand = ({ request }) => grown(request, true)
-  world.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
-  world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(parts))
-  await world.start()
+async function begin(
+  options: FixtureOptions = {},
+  parts: ClaimParts = {},
+  volumeParts: VolumeParts = {},
+): Promise<void> {
+  fixture = new ResizerFixture(options)
+  fixture.driver.expand = ({ request }) => grown(request, true)
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(parts))
+  await fixture.start()
 }
 
 /** What kubelet does when it has expanded what is on the volume. */
 async function nodeFinishes(size: string): Promise<void> {
   const status = { capacity: { storage: size }, allocatedResourceStatuses: null, conditions: null }
-  world.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { status })
-  await world.clock.settle()
+  fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { status })
+  await fixture.clock.settle()
 }
 
-const preResize = () => world.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations?.[PRE_RESIZE]
+const preResize = () => fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations?.[PRE_RESIZE]
 
 describe('an expansion with a node step', () => {
   it('goes on while kubelet is at it', async () => {
     await begin()
-    await world.request('2Gi')
-    world.takeWire()
-    world.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
+    await fixture.request('2Gi')
+    fixture.takeWire()
+    fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
       status: { allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } },
     })
-    await world.clock.advance(60_000)
-    expect(world.takeWire()).toEqual([])
+    await fixture.clock.advance(60_000)
+    expect(fixture.takeWire()).toEqual([])
   })
 
   it('ends with the old size taken off the volume', async () => {
     await begin()
-    await world.request('2Gi')
+    await fixture.request('2Gi')
     expect(preResize()).toBe('1Gi')
-    world.takeWire()
+    fixture.takeWire()
     await nodeFinishes('2Gi')
-    expect(world.takeWire()).toEqual([VOLUME])
+    expect(fixture.takeWire()).toEqual([VOLUME])
     expect(preResize()).toBeUndefined()
   })
 
   it('that a larger request has overtaken is followed by it, and remembers the old size no more', async () => {
     await begin()
-    await world.request('2Gi')
-    await world.request('3Gi')
-    expect(world.driver.calls.map(requiredGi)).toEqual(['2Gi'])
-    world.takeWire()
+    await fixture.request('2Gi')
+    await fixture.request('3Gi')
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi'])
+    fixture.takeWire()
     await nodeFinishes('2Gi')
-    expect(world.takeWire()).toEqual([VOLUME, CLAIM, EXPAND, VOLUME, CLAIM])
-    expect(world.driver.calls.map(requiredGi)).toEqual(['2Gi', '3Gi'])
+    expect(fixture.takeWire()).toEqual([VOLUME, CLAIM, EXPAND, VOLUME, CLAIM])
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi', '3Gi'])
     expect(preResize()).toBeUndefined()
   })
 
   it('remembers the size of the claim, not of the volume', async () => {
     await begin({}, { capacity: '1Gi' }, { capacity: '1536Mi' })
-    await world.request('2Gi')
+    await fixture.request('2Gi')
     expect(preResize()).toBe('1Gi')
   })
 
@@ -76,29 +80,29 @@ describe('an expansion with a node step', () => {
 
   it('remembers nothing with the gate off', async () => {
     await begin({ settings: { annotateFsResize: false } })
-    await world.request('2Gi')
+    await fixture.request('2Gi')
     expect(preResize()).toBeUndefined()
-    world.takeWire()
+    fixture.takeWire()
     await nodeFinishes('2Gi')
-    expect(world.takeWire()).toEqual([])
+    expect(fixture.takeWire()).toEqual([])
   })
 
   it('that the node cannot do is checked with the driver, and then left to kubelet once more', async () => {
     await begin()
-    await world.request('2Gi')
-    world.takeWire()
-    world.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
+    await fixture.request('2Gi')
+    fixture.takeWire()
+    fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
       status: { allocatedResourceStatuses: { storage: 'NodeResizeInfeasible' } },
     })
-    await world.clock.settle()
-    expect(world.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
-    expect(world.claim.status?.allocatedResourceStatuses).toEqual({ storage: 'NodeResizePending' })
+    await fixture.clock.settle()
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
+    expect(fixture.claim.status?.allocatedResourceStatuses).toEqual({ storage: 'NodeResizePending' })
   })
 
   it('takes back what it said of an earlier one', async () => {
     await begin({}, { annotations: { [NOT_REQUIRED]: 'true', mine: 'stays' } })
-    await world.request('2Gi')
-    expect(world.claim.metadata?.annotations).toEqual({ mine: 'stays' })
+    await fixture.request('2Gi')
+    expect(fixture.claim.metadata?.annotations).toEqual({ mine: 'stays' })
   })
 })
 
@@ -109,37 +113,65 @@ describe('the old size on a volume', () => {
       { request: '2Gi', capacity: '2Gi' },
       { driver: 'other', capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi', x: 'y' } },
     )
-    expect(world.takeWire()).toEqual([VOLUME])
-    expect(world.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations).toEqual({ x: 'y' })
+    expect(fixture.takeWire()).toEqual([VOLUME])
+    expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations).toEqual({ x: 'y' })
   })
 
   it('that cannot be taken off is tried again', async () => {
-    world = new World()
+    fixture = new ResizerFixture()
     let refusals = 1
-    world.cluster.before = () => {
+    fixture.cluster.before = () => {
       refusals -= 1
       if (refusals === 0) throw new Error('etcd is away')
     }
-    world.cluster.put(PERSISTENT_VOLUMES, volume({ capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }))
-    world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ request: '2Gi', capacity: '2Gi' }))
-    await world.start()
-    expect(world.errors).toEqual([
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume({ capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }))
+    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ request: '2Gi', capacity: '2Gi' }))
+    await fixture.start()
+    expect(fixture.errors).toEqual([
       'Error syncing PVC: failed removing annotation volume.alpha.kubernetes.io/pre-resize-capacity from pv "pv-data": ' +
         'update capacity of PV pv-data failed: etcd is away',
     ])
-    await world.clock.advance(1_000)
+    await fixture.clock.advance(1_000)
     expect(preResize()).toBeUndefined()
+  })
+})
+
+describe('the old size on a volume', () => {
+  it('does not stay where the cache hears of it after all else', async () => {
+    await begin()
+    fixture.caches.volumes.lagging = true
+    const parts = { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume(parts))
+    const change = { spec: { resources: { requests: { storage: '2Gi' } } }, status: { capacity: { storage: '2Gi' } } }
+    fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, change)
+    await fixture.clock.settle()
+    expect(preResize()).toBe('1Gi')
+    fixture.caches.volumes.lagging = false
+    fixture.caches.volumes.deliver()
+    await fixture.clock.settle()
+    expect(preResize()).toBeUndefined()
+  })
+
+  it('is not written for a claim that has got the size meanwhile: nothing would take it away', async () => {
+    await begin()
+    fixture.driver.expand = ({ request }) => {
+      const status = { capacity: { storage: '2Gi' } }
+      fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { status })
+      return grown(request, true)
+    }
+    await fixture.request('2Gi')
+    expect(fixture.cluster.requests.filter(({ body }) => JSON.stringify(body)?.includes(PRE_RESIZE))).toEqual([])
   })
 })
 
 describe('a driver that expands on nodes only', () => {
   it('is not called: the volume gets the size that was asked for, in its own words', async () => {
     await begin({ expands: 'node' })
-    await world.request('2G')
-    expect(world.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])
-    expect(world.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2G' })
-    expect(world.claim.status?.allocatedResourceStatuses).toEqual({ storage: 'NodeResizePending' })
-    expect(world.takeEvents()).toEqual([
+    await fixture.request('2G')
+    expect(fixture.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])
+    expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2G' })
+    expect(fixture.claim.status?.allocatedResourceStatuses).toEqual({ storage: 'NodeResizePending' })
+    expect(fixture.takeEvents()).toEqual([
       'Normal Resizing: External resizer is resizing volume pv-data',
       'Normal FileSystemResizeRequired: Require file system resize of volume on node',
     ])
@@ -148,13 +180,13 @@ describe('a driver that expands on nodes only', () => {
   it('may get a smaller size than before, where the node could not do the larger one', async () => {
     const parts = { request: '2Gi', allocated: '3Gi', sizeStatus: 'NodeResizeInfeasible' }
     await begin({ expands: 'node' }, parts, { capacity: '3Gi' })
-    expect(world.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2Gi' })
+    expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2Gi' })
   })
 
   it('works on while the driver is away', async () => {
     await begin({ expands: 'node' })
-    world.driver.lose()
-    await world.request('2Gi')
-    expect(world.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])
+    fixture.driver.lose()
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])
   })
 })

@@ -6,7 +6,7 @@ import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, SECRETS } from '@csi-side
 import { describe, expect, it } from '@jest/globals'
 import { type ClaimParts, claim, type VolumeParts, volume } from './testing/builders.ts'
 import { apiError } from './testing/fake-cluster.ts'
-import { World } from './testing/world.ts'
+import { ResizerFixture } from './testing/fixture.ts'
 
 const EBS = 'ebs.csi.aws.com'
 const RESIZER = 'volume.kubernetes.io/storage-resizer'
@@ -20,16 +20,21 @@ interface Given {
   readonly volume?: VolumeParts
   readonly claim?: ClaimParts
   readonly driverName?: string
-  readonly prepare?: (world: World) => void
+  readonly prepare?: (fixture: ResizerFixture) => void
 }
 
-async function expandWith({ volume: volumeParts, claim: claimParts, driverName, prepare }: Given): Promise<World> {
-  const world = new World(driverName === undefined ? {} : { driverName })
-  world.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
-  world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ request: '2Gi', ...claimParts }))
-  prepare?.(world)
-  await world.start()
-  return world
+async function expandWith({
+  volume: volumeParts,
+  claim: claimParts,
+  driverName,
+  prepare,
+}: Given): Promise<ResizerFixture> {
+  const fixture = new ResizerFixture(driverName === undefined ? {} : { driverName })
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ request: '2Gi', ...claimParts }))
+  prepare?.(fixture)
+  await fixture.start()
+  return fixture
 }
 
 describe('the request of an expansion', () => {
@@ -75,37 +80,43 @@ describe('the request of an expansion', () => {
       { volumeCapability: { accessType: mounted('', []), accessMode: { mode: Mode.SINGLE_NODE_MULTI_WRITER } } },
     ],
   ])('%s', async (_what, given, request) => {
-    const world = await expandWith(given)
-    expect(world.driver.calls[0]?.request).toMatchObject(request)
+    const fixture = await expandWith(given)
+    expect(fixture.driver.calls[0]?.request).toMatchObject(request)
   })
 
   it('has the secret of the volume, as text', async () => {
     const csi = { driver: 'csi.example.com', volumeHandle: 'h', controllerExpandSecretRef: secretRef }
-    const prepare = ({ cluster }: World) => void cluster.put(SECRETS, secret({ user: 'YWxpY2U=', empty: '' }))
-    const world = await expandWith({ volume: { spec: { csi } }, prepare })
-    expect(world.driver.calls[0]?.request).toMatchObject({ secrets: { user: 'alice', empty: '' } })
-    expect(world.cluster.requests.filter(({ what }) => what === 'secrets')).toHaveLength(1)
+    const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ user: 'YWxpY2U=', empty: '' }))
+    const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
+    expect(fixture.driver.calls[0]?.request).toMatchObject({ secrets: { user: 'alice', empty: '' } })
+    expect(fixture.cluster.requests.filter(({ what }) => what === 'secrets')).toHaveLength(1)
   })
 
   it('is made of the translation of an in-tree volume, of which nothing is stored', async () => {
-    const world = await expandWith({
+    const fixture = await expandWith({
       driverName: EBS,
       claim: { annotations: { [RESIZER]: EBS } },
       volume: {
         spec: { csi: undefined, awsElasticBlockStore: { volumeID: 'aws://us-west-2a/vol-1', fsType: 'ext4' } },
       },
     })
-    expect(world.driver.calls[0]).toMatchObject({ request: { volumeId: 'vol-1' }, options: { migrated: true } })
-    expect(world.wire[2]).toEqual({ what: 'persistentvolumes', body: { spec: { capacity: { storage: '2Gi' } } } })
+    expect(fixture.driver.calls[0]).toMatchObject({ request: { volumeId: 'vol-1' }, options: { migrated: true } })
+    expect(fixture.wire[2]).toEqual({
+      what: 'persistentvolumes',
+      body: { metadata: { uid: 'uid-pv-data' }, spec: { capacity: { storage: '2Gi' } } },
+    })
   })
 
   it("is made of another driver's volume as it is, where the claim of a migrated driver says it is its own", async () => {
-    const world = await expandWith({
+    const fixture = await expandWith({
       driverName: EBS,
       claim: { annotations: { [RESIZER]: EBS } },
       volume: { driver: 'odd' },
     })
-    expect(world.driver.calls[0]).toMatchObject({ request: { volumeId: 'handle-data' }, options: { migrated: false } })
+    expect(fixture.driver.calls[0]).toMatchObject({
+      request: { volumeId: 'handle-data' },
+      options: { migrated: false },
+    })
   })
 })
 
@@ -150,23 +161,23 @@ describe('an expansion that cannot be asked for', () => {
       'failed to translate persistent volume: could not find in-tree plugin translation logic for "pv-data"',
     ],
   ])('%s: told, not called, tried again', async (_what, given, why) => {
-    const world = await expandWith(given)
-    const { name } = world.driver
-    expect(world.driver.calls).toEqual([])
-    expect(world.takeWire()).toEqual(['persistentvolumeclaims/status'])
+    const fixture = await expandWith(given)
+    const { name } = fixture.driver
+    expect(fixture.driver.calls).toEqual([])
+    expect(fixture.takeWire()).toEqual(['persistentvolumeclaims/status'])
     const told = `resize volume "pv-data" by resizer "${name}" failed: ${why}`
-    expect(world.takeEvents().at(-1)).toBe(`Warning VolumeResizeFailed: ${told}`)
-    expect(world.errors).toEqual([`Error syncing PVC: ${told}`])
-    await world.clock.advance(1_000)
-    expect(world.takeWire()).toEqual(['persistentvolumeclaims/status'])
+    expect(fixture.takeEvents().at(-1)).toBe(`Warning VolumeResizeFailed: ${told}`)
+    expect(fixture.errors).toEqual([`Error syncing PVC: ${told}`])
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeWire()).toEqual(['persistentvolumeclaims/status'])
   })
 
   it('a secret that is no text fails as gRPC would', async () => {
-    const prepare = ({ cluster }: World) => void cluster.put(SECRETS, secret({ key: '//8=' }))
-    const world = await expandWith({ volume: { spec: { csi } }, prepare })
-    expect(world.driver.calls).toEqual([])
-    expect(world.takeEvents().at(-1)).toContain('rpc error: code = Internal desc = grpc: error while marshaling')
-    expect(world.claim.status?.conditions).toMatchObject([{ type: 'Resizing' }, { type: 'ControllerResizeError' }])
+    const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ key: '//8=' }))
+    const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
+    expect(fixture.driver.calls).toEqual([])
+    expect(fixture.takeEvents().at(-1)).toContain('rpc error: code = Internal desc = grpc: error while marshaling')
+    expect(fixture.claim.status?.conditions).toMatchObject([{ type: 'Resizing' }, { type: 'ControllerResizeError' }])
   })
 })
 
@@ -198,26 +209,28 @@ describe('bad input', () => {
       'the claim has no status',
     ],
   ])('%s: an event and a line name the cause, and other claims go on', async (_what, given, why) => {
-    const prepare = ({ cluster }: World): void => {
+    const prepare = ({ cluster }: ResizerFixture): void => {
       cluster.put(PERSISTENT_VOLUMES, volume({ name: 'fine' }))
       cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'fine', request: '2Gi' }))
     }
-    const world = await expandWith({ ...given, prepare })
+    const fixture = await expandWith({ ...given, prepare })
     const told = `resize volume "pv-data" by resizer "csi.example.com" failed: ${why}`
-    expect(world.takeEvents()).toContain(`Warning VolumeResizeFailed: ${told}`)
-    expect(world.errors).toEqual([`PVC cannot be resized: ${told}`])
-    expect(world.driver.calls.map(({ request }) => (request as { volumeId: string }).volumeId)).toEqual(['handle-fine'])
+    expect(fixture.takeEvents()).toContain(`Warning VolumeResizeFailed: ${told}`)
+    expect(fixture.errors).toEqual([`PVC cannot be resized: ${told}`])
+    expect(fixture.driver.calls.map(({ request }) => (request as { volumeId: string }).volumeId)).toEqual([
+      'handle-fine',
+    ])
   })
 
   it('is looked at again when the volume changes', async () => {
-    const world = await expandWith({ volume: { uid: 'x' } })
-    world.cluster.put(PERSISTENT_VOLUMES, volume())
-    await world.clock.settle()
-    expect(world.claim.status?.capacity).toEqual({ storage: '2Gi' })
+    const fixture = await expandWith({ volume: { uid: 'x' } })
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+    await fixture.clock.settle()
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
   it('a bound claim without a capacity is expanded', async () => {
-    const world = await expandWith({ claim: { capacity: null } })
-    expect(world.claim.status?.capacity).toEqual({ storage: '2Gi' })
+    const fixture = await expandWith({ claim: { capacity: null } })
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 })

@@ -2,26 +2,26 @@ import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { claim, VOLUME_REF, volume } from './testing/builders.ts'
 import { grown } from './testing/fake-driver.ts'
-import { World } from './testing/world.ts'
+import { ResizerFixture } from './testing/fixture.ts'
 
 const EXPAND = 'ControllerExpandVolume'
 const CLAIM = 'persistentvolumeclaims/status'
 const VOLUME = 'persistentvolumes'
 
-let world: World
+let fixture: ResizerFixture
 
 beforeEach(async () => {
-  world = new World()
-  world.cluster.put(PERSISTENT_VOLUMES, volume())
-  world.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
-  await world.start()
+  fixture = new ResizerFixture()
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  await fixture.start()
 })
 
 describe('an expansion without a node step', () => {
-  beforeEach(() => world.request('2Gi'))
+  beforeEach(() => fixture.request('2Gi'))
 
   it('marks, calls, and writes volume and claim', () => {
-    expect(world.wire).toEqual([
+    expect(fixture.wire).toEqual([
       {
         what: CLAIM,
         body: {
@@ -47,7 +47,7 @@ describe('an expansion without a node step', () => {
           },
         },
       },
-      { what: VOLUME, body: { spec: { capacity: { storage: '2Gi' } } } },
+      { what: VOLUME, body: { metadata: { uid: 'uid-pv-data' }, spec: { capacity: { storage: '2Gi' } } } },
       {
         what: CLAIM,
         body: {
@@ -57,8 +57,8 @@ describe('an expansion without a node step', () => {
           },
           status: {
             capacity: { storage: '2Gi' },
-            allocatedResourceStatuses: null,
-            conditions: null,
+            allocatedResourceStatuses: { storage: null },
+            conditions: [{ $patch: 'delete', type: 'Resizing' }],
           },
         },
       },
@@ -66,42 +66,42 @@ describe('an expansion without a node step', () => {
   })
 
   it('tells its beginning and its end', () => {
-    expect(world.takeEvents()).toEqual([
+    expect(fixture.takeEvents()).toEqual([
       'Normal Resizing: External resizer is resizing volume pv-data',
       'Normal VolumeResizeSuccessful: Resize volume succeeded',
     ])
   })
 
   it('leaves nothing to do', async () => {
-    expect(world.claim.status).toEqual({
+    expect(fixture.claim.status).toEqual({
       phase: 'Bound',
       capacity: { storage: '2Gi' },
       allocatedResources: { storage: '2Gi' },
     })
-    world.takeWire()
-    await world.clock.advance(3_600_000)
-    expect(world.takeWire()).toEqual([])
+    fixture.takeWire()
+    await fixture.clock.advance(3_600_000)
+    expect(fixture.takeWire()).toEqual([])
   })
 })
 
 describe('an expansion with a node step', () => {
   beforeEach(async () => {
-    world.driver.expand = ({ request }) => grown(request, true)
-    await world.request('2Gi')
+    fixture.driver.expand = ({ request }) => grown(request, true)
+    await fixture.request('2Gi')
   })
 
   it('leaves the rest to kubelet, and the old size on the volume', () => {
-    expect(world.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
-    expect(world.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)).toMatchObject({
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
+    expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)).toMatchObject({
       metadata: { annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' } },
       spec: { capacity: { storage: '2Gi' } },
     })
-    expect(world.claim.status).toMatchObject({
+    expect(fixture.claim.status).toMatchObject({
       capacity: { storage: '1Gi' },
       allocatedResourceStatuses: { storage: 'NodeResizePending' },
       conditions: [{ type: 'Resizing' }, { type: 'FileSystemResizePending', status: 'True' }],
     })
-    expect(world.takeEvents()).toContain(
+    expect(fixture.takeEvents()).toContain(
       'Normal FileSystemResizeRequired: Require file system resize of volume on node',
     )
   })

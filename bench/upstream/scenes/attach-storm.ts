@@ -1,15 +1,15 @@
 import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Ground } from '../ground.ts'
 import { attach, nodeOf, nodes, volumes } from '../objects.ts'
-import { type Bench, interleaved, type Scene } from '../scene.ts'
+import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import { warmUp, workCalls } from '../work.ts'
 import { OPENED, PER_OBJECT_MS, phase, type Storm, withoutLimits } from './storm.ts'
 
 const NODES = 50
 
-export const attachStorm: Scene = {
+export const attachStorm: BenchScene = {
   name: 'attach-storm',
-  title: '1,000 attachments at once, limits opened',
+  title: '1,000 attachments at once, with raised limits',
   conditions: `${OPENED.attacher.join(' ')}; a driver that answers at once; ${NODES} nodes.`,
   async run(bench) {
     await using ground = await bench.ground()
@@ -18,7 +18,7 @@ export const attachStorm: Scene = {
   },
 }
 
-export const attachStormDefaults: Scene = {
+export const attachStormDefaults: BenchScene = {
   name: 'attach-storm-defaults',
   title: 'Attachments at once, no limits given',
   conditions:

@@ -1,7 +1,7 @@
 import type { App } from '../../../e2e/harness/subject.ts'
 import { eventually, pause } from '../../../e2e/harness/waiting.ts'
 import type { Ground } from '../ground.ts'
-import { type Bench, interleaved, type Scene } from '../scene.ts'
+import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import { APPS, type Side } from '../side.ts'
 import type { Subject } from '../subject.ts'
 import { giveWork, prepareWork, warmUp, workCalls } from '../work.ts'
@@ -12,7 +12,7 @@ const AWAY_LONGER_MS = 300
 /** What the kubelet takes to start an ended container for the first time, and its back-off from then on. */
 const RESTART_MS = [1000, 10_000, 20_000, 40_000]
 
-export const driverRestart: Scene = {
+export const driverRestart: BenchScene = {
   name: 'driver-restart',
   title: `Driver away for ${AWAY_MS / 1000} s`,
   conditions:

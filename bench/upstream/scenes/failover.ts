@@ -1,7 +1,7 @@
 import type { App } from '../../../e2e/harness/subject.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import type { Ground } from '../ground.ts'
-import { type Bench, interleaved, type Scene } from '../scene.ts'
+import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import { APPS, type Side } from '../side.ts'
 import type { Subject } from '../subject.ts'
 import { giveWork, prepareWork, warmUp, workCalls } from '../work.ts'
@@ -11,7 +11,7 @@ const WORK_EVERY_MS = 250
 const WITHIN_MS = 60_000
 const SIGNALS = ['SIGTERM', 'SIGKILL'] as const
 
-export const failover: Scene = {
+export const failover: BenchScene = {
   name: 'failover',
   title: 'Failover gap',
   conditions:

@@ -2,7 +2,7 @@ import type { App } from '../../../e2e/harness/subject.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import type { NotedRequest } from '../audit.ts'
 import type { Ground } from '../ground.ts'
-import { type Bench, interleaved, type Scene } from '../scene.ts'
+import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import { APPS, SIDES, type Side } from '../side.ts'
 
 const START_MS = 3000
@@ -10,7 +10,7 @@ const QUIET_MS = 10_000
 const MINUTE_MS = 60_000
 
 /** Leaders with nothing to do: how they start, and what a minute costs. */
-export const idle: Scene = {
+export const idle: BenchScene = {
   name: 'idle',
   title: 'Idle, on an empty API',
   conditions: 'Starts are measured one by one; then all four run side by side for a minute that is counted.',

@@ -12,18 +12,18 @@ import { pause } from '../../../e2e/harness/waiting.ts'
 import { makeCopies, mustHold } from '../copies.ts'
 import type { Ground } from '../ground.ts'
 import { attached, bound, finalizerOf, growing, nodeOf, nodes } from '../objects.ts'
-import { type Bench, interleaved, type Scene } from '../scene.ts'
+import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import { APPS, type Side } from '../side.ts'
 import type { Subject } from '../subject.ts'
 import { giveWork, workCalls } from '../work.ts'
 
-const DRIVER = 'loaded.example.com'
+export const DRIVER = 'loaded.example.com'
 const FOREIGN = 'other.example.com'
 const SETTLED_MS = 25_000
 const DIGESTED_MS = 10_000
 
 /** Leaders whose caches hold a large cluster and that have nothing more to do. */
-export const loaded: Scene = {
+export const loaded: BenchScene = {
   name: 'loaded',
   title: 'With 20,000 objects of each kind',
   conditions:
@@ -48,7 +48,8 @@ export const loaded: Scene = {
   },
 }
 
-async function populate(bench: Bench, ground: Ground): Promise<void> {
+/** Twenty thousand objects of each kind, half of them of another driver. */
+export async function populate(bench: Bench, ground: Ground): Promise<void> {
   const [count, nodeCount] = [bench.sized(20_000), bench.sized(2000)]
   const from = performance.now()
   await nodes(ground, DRIVER)

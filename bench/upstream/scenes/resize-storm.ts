@@ -1,13 +1,13 @@
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Ground } from '../ground.ts'
 import { bound, growing, raise } from '../objects.ts'
-import { type Bench, interleaved, type Scene } from '../scene.ts'
+import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import { warmUp, workCalls } from '../work.ts'
 import { OPENED, PER_OBJECT_MS, phase, type Storm, withoutLimits } from './storm.ts'
 
-export const resizeStorm: Scene = {
+export const resizeStorm: BenchScene = {
   name: 'resize-storm',
-  title: '1,000 claims raised at once, limits opened',
+  title: '1,000 claims raised at once, with raised limits',
   conditions: `${OPENED.resizer.join(' ')}; a driver that answers at once and needs nothing of the node.`,
   async run(bench) {
     await using ground = await bench.ground()
@@ -16,7 +16,7 @@ export const resizeStorm: Scene = {
   },
 }
 
-export const resizeStormDefaults: Scene = {
+export const resizeStormDefaults: BenchScene = {
   name: 'resize-storm-defaults',
   title: 'Claims raised at once, no limits given',
   conditions: 'As with attachments: 100 for both; 1,000 for ours alone, for the original needs eleven minutes.',

@@ -2,7 +2,7 @@ import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars
 import { eventually, pause } from '../../../e2e/harness/waiting.ts'
 import type { Ground } from '../ground.ts'
 import { attach, attached, nodeOf, nodes, volumes } from '../objects.ts'
-import { type Bench, interleaved, type Scene } from '../scene.ts'
+import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import type { Side } from '../side.ts'
 
 const HANG_MS = 15_000
@@ -10,7 +10,7 @@ const ATTACH_MS = 100
 const ATTACHES = 20
 const WORKERS = 10
 
-export const starvation: Scene = {
+export const starvation: BenchScene = {
   name: 'starvation',
   title: `${ATTACHES} attachments behind detaches that hang ${HANG_MS / 1000} s`,
   conditions:

@@ -1,12 +1,12 @@
 {{/*
-One argument as an item of a YAML list; nothing when `value` is empty text or null, so that the program's own default
+One argument as an item of a YAML list, its name behind a prefix if there is one; nothing when `value` is empty text or null, so that the program's own default
 stays. Numbers come as floats, which would print as 1e+06.
 */}}
 {{- define "csi-sidecars.flag" -}}
 {{- $value := .value -}}
 {{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) -}}
 {{- if kindIs "float64" $value }}{{ if eq (floor $value) $value }}{{ $value = int64 $value }}{{ end }}{{ end -}}
-{{- printf "--%s=%v" .name $value | toJson | printf "- %s\n" -}}
+{{- printf "--%s%s=%v" (.prefix | default "") .name $value | toJson | printf "- %s\n" -}}
 {{- end -}}
 {{- end }}
 
@@ -28,7 +28,16 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- define "csi-sidecars.args" -}}
 {{- $app := get .values .app -}}
 {{- include "csi-sidecars.sharedFlags" . -}}
-{{- include (printf "csi-sidecars.%sFlags" .app) . -}}
+{{- if eq .app "sidecars" -}}
+{{- $enabled := include "csi-sidecars.enabled" . | fromJsonArray -}}
+{{- include "csi-sidecars.flag" (dict "name" "controllers" "value" (join "," $enabled)) -}}
+{{- include "csi-sidecars.flag" (dict "name" "single-lease" "value" $app.singleLease) -}}
+{{- range $enabled -}}
+{{- include "csi-sidecars.ownFlags" (dict "values" $.values "app" . "prefix" (printf "%s-" .)) -}}
+{{- end -}}
+{{- else -}}
+{{- include "csi-sidecars.ownFlags" (dict "values" .values "app" .app "prefix" "") -}}
+{{- end -}}
 {{- range $app.additionalArgs }}{{ . | toJson | printf "- %s\n" }}{{ end -}}
 {{- end }}
 
@@ -61,34 +70,41 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- end -}}
 {{- include "csi-sidecars.flag" (dict "name" "kube-api-qps" "value" $app.kubeAPIQPS) -}}
 {{- include "csi-sidecars.flag" (dict "name" "kube-api-burst" "value" $app.kubeAPIBurst) -}}
-{{- include "csi-sidecars.flag" (dict "name" "retry-interval-start" "value" $app.retryIntervalStart) -}}
-{{- include "csi-sidecars.flag" (dict "name" "retry-interval-max" "value" $app.retryIntervalMax) -}}
-{{- include "csi-sidecars.flag" (dict "name" "feature-gates" "value" (include "csi-sidecars.pairs" (dict "map" $app.featureGates "between" "="))) -}}
+{{- end }}
+
+{{/* What each sidecar may have otherwise, also in one process: there with a prefix. */}}
+{{- define "csi-sidecars.ownFlags" -}}
+{{- with get .values .app -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "retry-interval-start" "value" .retryIntervalStart) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "retry-interval-max" "value" .retryIntervalMax) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "feature-gates" "value" (include "csi-sidecars.pairs" (dict "map" .featureGates "between" "="))) -}}
+{{- end -}}
+{{- include (printf "csi-sidecars.%sFlags" .app) . -}}
 {{- end }}
 
 {{- define "csi-sidecars.attacherFlags" -}}
 {{- with .values.attacher -}}
-{{- include "csi-sidecars.flag" (dict "name" "timeout" "value" .timeout) -}}
-{{- include "csi-sidecars.flag" (dict "name" "worker-threads" "value" .workerThreads) -}}
-{{- include "csi-sidecars.flag" (dict "name" "max-inflight-per-node" "value" .maxInflightPerNode) -}}
-{{- include "csi-sidecars.flag" (dict "name" "default-fstype" "value" .defaultFsType) -}}
-{{- include "csi-sidecars.flag" (dict "name" "reconcile-sync" "value" .reconcileSync) -}}
-{{- include "csi-sidecars.flag" (dict "name" "reconcile-confirmations" "value" .reconcileConfirmations) -}}
-{{- include "csi-sidecars.flag" (dict "name" "max-entries" "value" .maxEntries) -}}
-{{- include "csi-sidecars.flag" (dict "name" "resync" "value" .resync) -}}
-{{- include "csi-sidecars.flag" (dict "name" "max-grpc-log-length" "value" .maxGrpcLogLength) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "timeout" "value" .timeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "worker-threads" "value" .workerThreads) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "max-inflight-per-node" "value" .maxInflightPerNode) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "default-fstype" "value" .defaultFsType) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "reconcile-sync" "value" .reconcileSync) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "reconcile-confirmations" "value" .reconcileConfirmations) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "max-entries" "value" .maxEntries) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "resync" "value" .resync) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "max-grpc-log-length" "value" .maxGrpcLogLength) -}}
 {{- end -}}
 {{- end }}
 
 {{- define "csi-sidecars.resizerFlags" -}}
 {{- with .values.resizer -}}
-{{- include "csi-sidecars.flag" (dict "name" "timeout" "value" .timeout) -}}
-{{- include "csi-sidecars.flag" (dict "name" "resize-timeout" "value" .resizeTimeout) -}}
-{{- include "csi-sidecars.flag" (dict "name" "modify-timeout" "value" .modifyTimeout) -}}
-{{- include "csi-sidecars.flag" (dict "name" "workers" "value" .workers) -}}
-{{- include "csi-sidecars.flag" (dict "name" "handle-volume-inuse-error" "value" .handleVolumeInUseError) -}}
-{{- include "csi-sidecars.flag" (dict "name" "extra-modify-metadata" "value" .extraModifyMetadata) -}}
-{{- include "csi-sidecars.flag" (dict "name" "resync-period" "value" .resyncPeriod) -}}
-{{- include "csi-sidecars.flag" (dict "name" "master" "value" .master) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "timeout" "value" .timeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "resize-timeout" "value" .resizeTimeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "modify-timeout" "value" .modifyTimeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "workers" "value" .workers) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "handle-volume-inuse-error" "value" .handleVolumeInUseError) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "extra-modify-metadata" "value" .extraModifyMetadata) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "resync-period" "value" .resyncPeriod) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "master" "value" .master) -}}
 {{- end -}}
 {{- end }}

@@ -7,6 +7,7 @@
 {{/* Everything that would only show as a pod that does not work. */}}
 {{- define "csi-sidecars.check" -}}
 {{- include "csi-sidecars.checkShape" . -}}
+{{- include "csi-sidecars.checkProcess" . -}}
 {{- include "csi-sidecars.checkLease" . -}}
 {{- range $app := include "csi-sidecars.apps" . | fromJsonArray -}}
 {{- include "csi-sidecars.checkDrain" (dict "values" $.values "app" $app) -}}
@@ -36,12 +37,30 @@
 {{- if and .csiDriver.create (not .driver.name) -}}
 {{- fail "csiDriver.create needs driver.name." -}}
 {{- end -}}
-{{- if and .attacher.enabled .resizer.enabled (or (eq .mode "shared") .controller.hostNetwork) (eq (int .attacher.metricsPort) (int .resizer.metricsPort)) -}}
+{{- if and (eq .process "each") .attacher.enabled .resizer.enabled (or (eq .mode "shared") .controller.hostNetwork) (eq (int .attacher.metricsPort) (int .resizer.metricsPort)) -}}
 {{- fail "attacher.metricsPort and resizer.metricsPort are the same, and so is the network of the two." -}}
 {{- end -}}
 {{- if and .logging.vmodule (eq .logging.format "json") -}}
 {{- fail "logging.vmodule is for the text format only, but logging.format is json." -}}
 {{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- define "csi-sidecars.checkProcess" -}}
+{{- if eq .values.process "one" -}}
+{{- range $app := list "attacher" "resizer" -}}
+{{- range $key := list "logLevel" "kubeAPIQPS" "kubeAPIBurst" "onLeaseLoss" "onDriverLoss" "driverGracePeriod" "drainTimeout" "additionalArgs" "env" "envFrom" "volumeMounts" -}}
+{{- $value := get (get $.values $app) $key -}}
+{{- if not (or (kindIs "invalid" $value) (has (toString $value) (list "" "[]"))) -}}
+{{- fail (printf "%s.%s is for a process of its own: with process one, sidecars.%s says it for both." $app $key $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- else if .values.sidecars.singleLease -}}
+{{- fail "sidecars.singleLease needs process one." -}}
+{{- end -}}
+{{- if and .values.sidecars.singleLease (not .values.leaderElection.enabled) -}}
+{{- fail "sidecars.singleLease needs leaderElection.enabled." -}}
 {{- end -}}
 {{- end }}
 

@@ -1,6 +1,6 @@
 {{/* Port names have at most 15 characters and must differ in a pod. */}}
 {{- define "csi-sidecars.portName" -}}
-{{ ternary "metrics-attach" "metrics-resizer" (eq .app "attacher") }}
+{{ get (dict "attacher" "metrics-attach" "resizer" "metrics-resizer" "sidecars" "metrics") .app }}
 {{- end }}
 
 {{/* A sidecar as a container. `app` says which. */}}

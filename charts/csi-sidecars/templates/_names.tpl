@@ -4,7 +4,7 @@ Every template of this chart takes one dict, so that another chart can include i
   values   the values of this chart, never those of a parent
   release  .Release
   chart    the .Chart of this chart
-  app      "attacher" or "resizer", where the template is about one sidecar
+  app      "attacher" or "resizer", where the template is about one sidecar; "sidecars" for both in one process
   workload what "csi-sidecars.workloads" lists, where it is about the pods of one controller
 
 A chart that has this one as a dependency finds its values and chart under .Subcharts (docs/drivers.md):
@@ -25,7 +25,7 @@ A chart that has this one as a dependency finds its values and chart under .Subc
 {{- end }}
 
 {{/* The enabled sidecars, as JSON. */}}
-{{- define "csi-sidecars.apps" -}}
+{{- define "csi-sidecars.enabled" -}}
 {{- $apps := list -}}
 {{- range $app := list "attacher" "resizer" -}}
 {{- if (get $.values $app).enabled }}{{ $apps = append $apps $app }}{{ end -}}
@@ -33,16 +33,23 @@ A chart that has this one as a dependency finds its values and chart under .Subc
 {{ $apps | toJson }}
 {{- end }}
 
-{{/* Which pods there are and which sidecars run in them, as JSON: [{name, component, apps}]. */}}
+{{/* The containers of the enabled sidecars, as JSON: each its own, or "sidecars" for all. */}}
+{{- define "csi-sidecars.apps" -}}
+{{- $enabled := include "csi-sidecars.enabled" . | fromJsonArray -}}
+{{- ternary (list "sidecars") $enabled (and (eq .values.process "one") (not (empty $enabled))) | toJson -}}
+{{- end }}
+
+{{/* Which pods there are, with their containers and the sidecars in those, as JSON: [{name, component, apps, sidecars}]. */}}
 {{- define "csi-sidecars.workloads" -}}
 {{- $fullname := include "csi-sidecars.fullname" . -}}
 {{- $apps := include "csi-sidecars.apps" . | fromJsonArray -}}
+{{- $enabled := include "csi-sidecars.enabled" . | fromJsonArray -}}
 {{- $workloads := list -}}
 {{- if and (eq .values.mode "shared") $apps -}}
-{{- $workloads = list (dict "name" (printf "%s-controller" $fullname) "component" "controller" "apps" $apps) -}}
+{{- $workloads = list (dict "name" (printf "%s-controller" $fullname) "component" "controller" "apps" $apps "sidecars" $enabled) -}}
 {{- else if eq .values.mode "separate" -}}
 {{- range $app := $apps -}}
-{{- $workloads = append $workloads (dict "name" (printf "%s-%s" $fullname $app) "component" $app "apps" (list $app)) -}}
+{{- $workloads = append $workloads (dict "name" (printf "%s-%s" $fullname $app) "component" $app "apps" (list $app) "sidecars" (ternary $enabled (list $app) (eq $app "sidecars"))) -}}
 {{- end -}}
 {{- end -}}
 {{ $workloads | toJson }}
@@ -79,7 +86,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* In mode separate each sidecar has its own account, so that neither gets the other's rights. */}}
+{{/* In mode separate each controller has its own account, so that neither gets the other's rights. */}}
 {{- define "csi-sidecars.serviceAccountName" -}}
 {{- $name := .values.serviceAccount.name -}}
 {{- if not .values.serviceAccount.create -}}

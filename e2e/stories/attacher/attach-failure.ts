@@ -12,19 +12,19 @@ import { says } from '../../harness/says.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually } from '../../harness/waiting.ts'
 import type { World } from '../../harness/world.ts'
-import { attach, attached, attachFailed, gapsOf, type Scene, scene, volumeCalls } from './scene.ts'
+import { type AttacherScene, attach, attached, attachFailed, changeOf, gapsOf, scene, volumeCalls } from './scene.ts'
 
 const story = storiesOf('attacher', 'attach fails')
 
 interface Row {
   readonly what: string
-  readonly arrange: (t: World, at: Scene) => Promise<unknown>
+  readonly arrange: (t: World, at: AttacherScene) => Promise<unknown>
   readonly text: (t: World) => string
 }
 
 const withVolume =
   (pv: (t: World) => VolumeParts) =>
-  (t: World, at: Scene): Promise<unknown> =>
+  (t: World, at: AttacherScene): Promise<unknown> =>
     attach(t, at, { pv: pv(t) })
 
 /** Everything that can fail before the driver is asked. None of it may leave our finalizer on the VA. */
@@ -89,8 +89,8 @@ for (const { what, arrange, text } of BEFORE_THE_CALL) {
     equal(write?.contentType, 'application/merge-patch+json')
     equal(Object.keys(partOf(write, 'status') as object), ['attachError'])
     match(String(partOf(write, 'status', 'attachError', 'time')), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
-    const line = await at.attacher.line('"Error processing"')
-    says(line, `err=${JSON.stringify(`failed to attach: ${text(t)}`)}`)
+    const line = await at.attacher.line(`err=${JSON.stringify(`failed to attach: ${text(t)}`)}`)
+    says(line, '"Error processing"')
     says(line, `VolumeAttachment="${t.name('va')}"`)
   })
 }
@@ -261,7 +261,7 @@ story('success clears attachError in the patch that says attached', async (t) =>
   if (t.ours) {
     equal(status, { attached: true, attachmentMetadata: { a: 'b' } })
     const last = at.attacher.gate.writes('volumeattachments/status').at(-1)
-    equal(last?.body, { status: { attached: true, attachmentMetadata: { a: 'b' }, attachError: null } })
+    equal(changeOf(t, last), { status: { attached: true, attachmentMetadata: { a: 'b' }, attachError: null } })
   }
 })
 

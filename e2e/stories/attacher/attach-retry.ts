@@ -4,7 +4,7 @@ import { attachment, csiNode, volume } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import type { World } from '../../harness/world.ts'
-import { attach, attached, attachFailed, gapsOf, type Scene, scene, volumeCalls } from './scene.ts'
+import { type AttacherScene, attach, attached, attachFailed, gapsOf, scene, volumeCalls } from './scene.ts'
 
 const story = storiesOf('attacher', 'attach again')
 
@@ -51,7 +51,7 @@ story('one that fails does not delay others', async (t) => {
 
 const SLOW_RETRY = { args: ['--retry-interval-start=60s'] }
 
-async function failedOnce(t: World): Promise<Scene & { va: string }> {
+async function failedOnce(t: World): Promise<AttacherScene & { va: string }> {
   const at = await scene(t, SLOW_RETRY)
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   const { va } = await attach(t, at)
@@ -120,7 +120,7 @@ story('a PV that appears wakes the VA at once', { only: 'ours' }, async (t) => {
 })
 
 story('RetryInfo of the driver sets the next try', { only: 'ours' }, async (t) => {
-  const at = await scene(t, SLOW_RETRY)
+  const at = await scene(t, { args: ['--retry-interval-start=200ms'] })
   at.driver.on('ControllerPublishVolume', (_, nth) =>
     nth === 0 ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } } : { reply: {} },
   )
@@ -145,17 +145,17 @@ story('a PV that comes back wakes the detach at once', { only: 'ours' }, async (
   ok(Date.now() - began < 2000, `woken after ${Date.now() - began} ms`)
 })
 
-story('RetryInfo sets the next detach, also past --retry-interval-max', { only: 'ours' }, async (t) => {
+story('RetryInfo sets the next detach, within --retry-interval-max', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=500ms'] })
   const { va } = await attach(t, at)
   await attached(t)
   at.driver.on('ControllerUnpublishVolume', (_, nth) =>
-    nth === 0 ? { code: 8, message: 'busy', retryInfo: { seconds: 2 } } : { reply: {} },
+    nth === 0 ? { code: 8, message: 'busy', retryInfo: { seconds: 3600 } } : { reply: {} },
   )
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
   await eventually('the end of the VA', async () => (await t.api.find(VOLUME_ATTACHMENTS, { name: va })) === undefined)
   const [gap = 0] = gapsOf(at.driver.callsOf('ControllerUnpublishVolume'))
-  ok(gap > 1800 && gap < 2700, `retried after ${gap} ms`)
+  ok(gap > 400 && gap < 1200, `retried after ${gap} ms`)
 })
 
 story('--resync=0 never tries ahead of the backoff', async (t) => {
@@ -166,4 +166,32 @@ story('--resync=0 never tries ahead of the backoff', async (t) => {
   await pause(700)
   const before = volumeCalls(at.driver).length
   await never('another try', () => volumeCalls(at.driver).length > before, 2500)
+})
+
+story('refused until the volume has left another node: tried when our detach is done', { only: 'ours' }, async (t) => {
+  const at = await scene(t, SLOW_RETRY)
+  const other = t.name('node-other')
+  await t.create(CSI_NODES, csiNode(other, { [t.driverName]: `${other}-id` }))
+  const { pv, va } = await attach(t, at)
+  await attached(t)
+  let elsewhere = true
+  at.driver.on('ControllerPublishVolume', () =>
+    elsewhere ? { code: 9, message: 'attached elsewhere' } : { reply: {} },
+  )
+  at.driver.on('ControllerUnpublishVolume', () => {
+    elsewhere = false
+    return { reply: {} }
+  })
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va-other'), t.driverName, { pv, node: other }))
+  await attachFailed(t, 'attached elsewhere', t.name('va-other'))
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await attached(t, t.name('va-other'), { within: 3000 })
+})
+
+story('access modes that were corrected bring a try at once', { only: 'ours' }, async (t) => {
+  const at = await scene(t, SLOW_RETRY)
+  const { pv } = await attach(t, at, { pv: { accessModes: ['ReadOnlyMany', 'ReadWriteOnce'] } })
+  await attachFailed(t, 'CSI does not support')
+  await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { spec: { accessModes: ['ReadWriteOnce'] } })
+  await attached(t, t.name('va'), { within: 3000 })
 })

@@ -1,10 +1,9 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { partOf } from '../../harness/gate.ts'
 import { attachment, volume } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually, never } from '../../harness/waiting.ts'
-import { attach, attached, NODE_ID_ANNOTATION, outline, scene, volumeCalls } from './scene.ts'
+import { attach, attached, changeOf, NODE_ID_ANNOTATION, outline, scene, volumeCalls } from './scene.ts'
 
 const story = storiesOf('attacher', 'attach')
 
@@ -21,16 +20,16 @@ story('PV finalizer, VA finalizer and annotation, publish, status: in this order
   ])
   const [pvPatch, vaPatch, statusPatch] = writes
   equal(pvPatch?.contentType, 'application/json-patch+json')
-  equal(pvPatch?.body, [
+  equal(changeOf(t, pvPatch), [
     { op: 'test', path: '/metadata/finalizers', value: null },
     { op: 'add', path: '/metadata/finalizers', value: [finalizer] },
   ])
   equal(vaPatch?.contentType, 'application/merge-patch+json')
-  equal(vaPatch?.body, {
+  equal(changeOf(t, vaPatch), {
     metadata: { annotations: { [NODE_ID_ANNOTATION]: `${node}-id` }, finalizers: [finalizer] },
   })
   equal(statusPatch?.contentType, 'application/merge-patch+json')
-  equal(statusPatch?.body, { status: { attached: true, attachmentMetadata: { device: '/dev/x' } } })
+  equal(changeOf(t, statusPatch), { status: { attached: true, attachmentMetadata: { device: '/dev/x' } } })
   equal(va.status, { attached: true, attachmentMetadata: { device: '/dev/x' } })
   equal(va.metadata?.finalizers, [finalizer])
   equal(va.metadata?.annotations, { [NODE_ID_ANNOTATION]: `${node}-id` })
@@ -71,10 +70,9 @@ story('finalizers of others stay where they are, ours comes last', async (t) => 
   )
   await attached(t)
   const [pvPatch, vaPatch] = await attacher.gate.settledWrites()
-  equal(pvPatch?.body, [{ op: 'add', path: '/metadata/finalizers/-', value: finalizer }])
-  equal(partOf(vaPatch, 'metadata'), {
-    annotations: { [NODE_ID_ANNOTATION]: `${node}-id` },
-    finalizers: [...others, finalizer],
+  equal(changeOf(t, pvPatch), [{ op: 'add', path: '/metadata/finalizers/-', value: finalizer }])
+  equal(changeOf(t, vaPatch), {
+    metadata: { annotations: { [NODE_ID_ANNOTATION]: `${node}-id` }, finalizers: [...others, finalizer] },
   })
   equal((await t.api.get(PERSISTENT_VOLUMES, { name: names.pv })).metadata?.finalizers, [...others, finalizer])
 })
@@ -106,7 +104,7 @@ story('a wrong node id in the annotation is overwritten, and only it is', async 
   await attach(t, { node }, { va: { metadata } })
   const va = await attached(t)
   const [, vaPatch] = await attacher.gate.settledWrites()
-  equal(vaPatch?.body, { metadata: { annotations: { [NODE_ID_ANNOTATION]: `${node}-id` } } })
+  equal(changeOf(t, vaPatch), { metadata: { annotations: { [NODE_ID_ANNOTATION]: `${node}-id` } } })
   equal(va.metadata?.annotations, { [NODE_ID_ANNOTATION]: `${node}-id`, other: 'kept' })
   equal(volumeCalls(driver)[0]?.request['node_id'], `${node}-id`)
 })

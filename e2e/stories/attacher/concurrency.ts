@@ -1,10 +1,11 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { CSI_NODES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import type { Call } from '../../harness/driver.ts'
-import { attachment, csiNode } from '../../harness/objects.ts'
+import { attachment, csiNode, volume } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { attach, attached, scene, volumeCalls } from './scene.ts'
+import type { World } from '../../harness/world.ts'
+import { type AttacherScene, attach, attached, scene, volumeCalls } from './scene.ts'
 
 const story = storiesOf('attacher', 'concurrency')
 
@@ -67,6 +68,117 @@ story('attaches are not starved by detaches that hang', { only: 'ours', within: 
   const last = Math.max(...starts.map(({ start }) => start)) - began
   ok(last < 2500, `the last attach reached the driver after ${last} ms`)
   at.driver.on('ControllerUnpublishVolume', { reply: {} })
+})
+
+story('detaches use all workers, and attaches come beyond them: at most 40 % more', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--kube-api-qps=1000', '--kube-api-burst=1000'] })
+  const first = suffixes(24)
+  await Promise.all(first.map((suffix) => attach(t, at, { suffix })))
+  for (const suffix of first) await attached(t, t.name(`va${suffix}`))
+  at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 2500 })
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 1200 })
+  const before = volumeCalls(at.driver).length
+  const later = suffixes(6).map((suffix) => `-later${suffix}`)
+  for (const suffix of later) await t.create(PERSISTENT_VOLUMES, volume(t.name(`pv${suffix}`), t.driverName))
+  await Promise.all(first.map((suffix) => t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })))
+  await eventually('detaches on all workers', () => at.driver.callsOf('ControllerUnpublishVolume').length === 10)
+  const began = Date.now()
+  const make = (suffix: string): Promise<unknown> => {
+    const options = { pv: t.name(`pv${suffix}`), node: at.node }
+    return t.create(VOLUME_ATTACHMENTS, attachment(t.name(`va${suffix}`), t.driverName, options))
+  }
+  await Promise.all(later.map(make))
+  const publishes = (): Call[] =>
+    volumeCalls(at.driver).filter(({ method, start }) => start >= began && method === 'ControllerPublishVolume')
+  await eventually('four attaches beyond the workers', () => publishes().length === 4, { within: 1000 })
+  for (const suffix of later) await attached(t, t.name(`va${suffix}`))
+  for (const suffix of first) await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
+  equal(mostAtOnce(volumeCalls(at.driver).slice(before)), 14)
+})
+
+story('--worker-threads=1: an attach waits for a detach', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--worker-threads=1'] })
+  for (const suffix of suffixes(3)) await attach(t, at, { suffix })
+  for (const suffix of suffixes(3)) await attached(t, t.name(`va${suffix}`))
+  at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 400 })
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 400 })
+  for (const suffix of suffixes(3)) await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
+  for (const suffix of suffixes(3)) await attach(t, at, { suffix: `-later${suffix}` })
+  for (const suffix of suffixes(3)) await attached(t, t.name(`va-later${suffix}`))
+  equal(mostAtOnce(volumeCalls(at.driver)), 1)
+})
+
+/** An attached volume that is to move to a second node, which has its CSINode. */
+async function moving(
+  t: World,
+  at: AttacherScene,
+  { pv = {} } = {},
+): Promise<{ pv: string; va: string; other: string }> {
+  const other = t.name('node-other')
+  await t.create(CSI_NODES, csiNode(other, { [t.driverName]: `${other}-id` }))
+  const names = await attach(t, at, { pv })
+  await attached(t)
+  return { ...names, other }
+}
+
+story('a detach passes a publish on another node that waits for it', async (t) => {
+  const at = await scene(t)
+  const { pv, va, other } = await moving(t, at)
+  const left = Promise.withResolvers<void>()
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: left.promise })
+  at.driver.on('ControllerUnpublishVolume', () => {
+    left.resolve()
+    return { reply: {} }
+  })
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va-other'), t.driverName, { pv, node: other }))
+  await eventually('the publish', () => at.driver.callsOf('ControllerPublishVolume').length >= 2)
+  const began = Date.now()
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await attached(t, t.name('va-other'))
+  ok(Date.now() - began < 2000, `attached after ${Date.now() - began} ms`)
+})
+
+story('a volume leaves a node before it comes to another, when both wait', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--worker-threads=1'] })
+  const { pv, va, other } = await moving(t, at)
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 700 })
+  await attach(t, at, { suffix: '-before' })
+  await eventually('a publish that occupies the worker', () => volumeCalls(at.driver).length === 2)
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va-other'), t.driverName, { pv, node: other }))
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await attached(t, t.name('va-other'))
+  const methods = volumeCalls(at.driver).map(({ method }) => method.replace(/Controller|Volume/g, ''))
+  equal(methods, ['Publish', 'Publish', 'Unpublish', 'Publish'])
+})
+
+story('two volumes of one handle, for one node and for many, obey the rule of the one', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 500 })
+  const csi = { volumeHandle: t.name('shared') }
+  const modes = [['ReadWriteOnce'], ['ReadWriteMany'], ['ReadWriteOnce'], ['ReadWriteMany']]
+  for (const [index, accessModes] of modes.entries()) {
+    const node = t.name(`node-${index}`)
+    await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
+    await t.create(PERSISTENT_VOLUMES, volume(t.name(`pv-${index}`), t.driverName, { accessModes, csi }))
+  }
+  await pause(300)
+  const indexes = [...modes.keys()]
+  await Promise.all(
+    indexes.map((index) => {
+      const options = { pv: t.name(`pv-${index}`), node: t.name(`node-${index}`) }
+      return t.create(VOLUME_ATTACHMENTS, attachment(t.name(`va-${index}`), t.driverName, options))
+    }),
+  )
+  for (const index of indexes) await attached(t, t.name(`va-${index}`))
+  const calls = volumeCalls(at.driver)
+  const alone = calls.filter(({ request }) =>
+    ['node-0-id', 'node-2-id'].includes(String(request['node_id']).replace(`${t.id}-`, '')),
+  )
+  equal([calls.length, alone.length], [4, 2])
+  for (const { start, end = Infinity } of alone) {
+    const beside = calls.filter((other) => other.start < end && (other.end ?? Infinity) > start)
+    equal(beside.length, 1)
+  }
 })
 
 story('never two calls for one single-node volume at once', { only: 'ours' }, async (t) => {

@@ -7,24 +7,28 @@ import { storiesOf } from '../../harness/story.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import type { World } from '../../harness/world.ts'
 import {
+  type AttacherScene,
+  type AttacherSceneSetup,
   attach,
   attached,
   attachFailed,
+  changeOf,
   gapsOf,
   NODE_ID_ANNOTATION,
   outline,
-  type Scene,
-  type SceneSetup,
   scene,
   volumeCalls,
 } from './scene.ts'
 
 const story = storiesOf('attacher', 'detach')
 
-type Attached = Scene & { readonly va: string; readonly pv: string; readonly mark: number }
+type Attached = AttacherScene & { readonly va: string; readonly pv: string; readonly mark: number }
 
 /** An attached volume; `mark` is how many writes it took. */
-async function attachedScene(t: World, setup: SceneSetup & { pv?: object; va?: object } = {}): Promise<Attached> {
+async function attachedScene(
+  t: World,
+  setup: AttacherSceneSetup & { pv?: object; va?: object } = {},
+): Promise<Attached> {
   const { pv, va, ...rest } = setup
   const at = await scene(t, rest)
   const names = await attach(t, at, { ...(pv === undefined ? {} : { pv }), ...(va === undefined ? {} : { va }) })
@@ -33,7 +37,7 @@ async function attachedScene(t: World, setup: SceneSetup & { pv?: object; va?: o
   return { ...at, ...names, mark: at.attacher.gate.writes().length }
 }
 
-const unpublishes = ({ driver }: Scene) => driver.callsOf('ControllerUnpublishVolume')
+const unpublishes = ({ driver }: AttacherScene) => driver.callsOf('ControllerUnpublishVolume')
 const detachFailed = (t: World, text = '') =>
   t.api.until(VOLUME_ATTACHMENTS, { name: t.name('va') }, ({ status }) => status?.detachError?.message?.includes(text))
 
@@ -50,7 +54,7 @@ story('unpublish, then the finalizer, and the VA is gone', async (t) => {
   const lastWrite = t.ours ? [] : ['PATCH volumeattachments/status 404']
   equal(outline(t, writes), ['PATCH volumeattachments 200', ...lastWrite])
   equal(writes[0]?.contentType, 'application/merge-patch+json')
-  equal(writes[0]?.body, { metadata: { finalizers: null } })
+  equal(changeOf(t, writes[0]), { metadata: { finalizers: null } })
   ok((writes[0]?.time ?? 0) >= (unpublish?.end ?? Infinity), 'the finalizer goes after the unpublish')
   equal((await t.api.get(PERSISTENT_VOLUMES, { name: at.pv })).metadata?.finalizers, [at.finalizer])
 })
@@ -62,8 +66,8 @@ story('where another finalizer holds the VA, ours goes and the status says detac
   equal(va.metadata?.finalizers, ['example.com/a'])
   const writes = (await at.attacher.gate.settledWrites()).slice(at.mark)
   equal(outline(t, writes), ['PATCH volumeattachments 200', 'PATCH volumeattachments/status 200'])
-  equal(writes[0]?.body, { metadata: { finalizers: ['example.com/a'] } })
-  equal(writes[1]?.body, { status: { attached: false } })
+  equal(changeOf(t, writes[0]), { metadata: { finalizers: ['example.com/a'] } })
+  equal(changeOf(t, writes[1]), { status: { attached: false } })
   await never('a second unpublish', () => unpublishes(at).length > 1, 700)
 })
 
@@ -87,7 +91,7 @@ story('the metadata of the attachment is cleared with the status', async (t) => 
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   const va = await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ status }) => status?.attached === false)
   equal(va.status, { attached: false })
-  equal(at.attacher.gate.writes().at(-1)?.body, { status: { attached: false, attachmentMetadata: null } })
+  equal(changeOf(t, at.attacher.gate.writes().at(-1)), { status: { attached: false, attachmentMetadata: null } })
 })
 
 story('the secret is sent to the unpublish too', async (t) => {

@@ -6,7 +6,16 @@ import { says } from '../../harness/says.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import type { World } from '../../harness/world.ts'
-import { attach, attached, attachFailed, type Scene, type SceneSetup, scene, volumeCalls } from './scene.ts'
+import {
+  type AttacherScene,
+  type AttacherSceneSetup,
+  attach,
+  attached,
+  attachFailed,
+  changeOf,
+  scene,
+  volumeCalls,
+} from './scene.ts'
 
 const story = storiesOf('attacher', 'published nodes')
 
@@ -23,7 +32,10 @@ function page(volumes: Readonly<Record<string, readonly string[]>>, nextToken = 
 }
 
 /** The comparison as upstream has it: a mismatch counts at once. */
-async function comparing(t: World, setup: SceneSetup & { list: (driver: Driver) => Answer }): Promise<Scene> {
+async function comparing(
+  t: World,
+  setup: AttacherSceneSetup & { list: (driver: Driver) => Answer },
+): Promise<AttacherScene> {
   const confirmations = t.ours ? ['--reconcile-confirmations=1'] : []
   const { list, prepare, ...rest } = setup
   return scene(t, {
@@ -128,7 +140,7 @@ story('a forced publish that changes nothing still writes an empty patch', async
   await attach(t, at)
   await attached(t)
   const empty = (): boolean =>
-    at.attacher.gate.writes('volumeattachments/status').some(({ body }) => JSON.stringify(body) === '{}')
+    at.attacher.gate.writes('volumeattachments/status').some((each) => JSON.stringify(changeOf(t, each)) === '{}')
   await eventually('an empty patch', empty)
 })
 

@@ -4,7 +4,7 @@ import { refusal } from '../../harness/gate.ts'
 import { attachment, volume } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { never, pause } from '../../harness/waiting.ts'
-import { attach, attached, finalizerOf, scene } from './scene.ts'
+import { attach, attached, changeOf, finalizerOf, scene } from './scene.ts'
 
 const story = storiesOf('attacher', 'PV finalizer')
 
@@ -22,7 +22,7 @@ story('a PV that is deleted is released with a test of its place', async (t) => 
   const writes = await at.attacher.gate.settledWrites()
   equal(writes.length, 1)
   equal(writes[0]?.contentType, 'application/json-patch+json')
-  equal(writes[0]?.body, [
+  equal(changeOf(t, writes[0]), [
     { op: 'test', path: '/metadata/finalizers/1', value: at.finalizer },
     { op: 'remove', path: '/metadata/finalizers/1' },
   ])
@@ -105,7 +105,7 @@ story('a finalizer that moved meanwhile is found again after a failed test', asy
   const writes = await at.attacher.gate.settledWrites()
   equal(writes[0]?.code, 422)
   equal(writes.at(-1)?.code, 200)
-  equal(writes.at(-1)?.body, [
+  equal(changeOf(t, writes.at(-1)), [
     { op: 'test', path: '/metadata/finalizers/0', value: at.finalizer },
     { op: 'remove', path: '/metadata/finalizers/0' },
   ])

@@ -1,28 +1,32 @@
+import { deepStrictEqual as equal } from 'node:assert'
 import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Call, Capabilities, Driver } from '../../harness/driver.ts'
-import type { WireRequest } from '../../harness/gate.ts'
 import { attachment, csiNode, volume } from '../../harness/objects.ts'
 import { type Patience, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
+import type { WireRequest } from '../../harness/wire.ts'
 import type { RunningSidecar, SidecarSetup, World } from '../../harness/world.ts'
 
 export const ATTACH: Capabilities['controller'] = ['PUBLISH_UNPUBLISH_VOLUME']
 export const NODE_ID_ANNOTATION = 'csi.alpha.kubernetes.io/node-id'
 
-export interface Scene {
+export interface AttacherScene {
   readonly driver: Driver
   readonly attacher: RunningSidecar
   readonly node: string
   readonly finalizer: string
 }
 
-export interface SceneSetup extends SidecarSetup {
+export interface AttacherSceneSetup extends SidecarSetup {
   readonly controller?: Capabilities['controller']
   /** Told to the driver before the attacher starts. */
   readonly prepare?: (driver: Driver) => void
 }
 
 /** A node with the driver, the driver, and the attacher watching. */
-export async function scene(t: World, { controller = ATTACH, prepare, ...setup }: SceneSetup = {}): Promise<Scene> {
+export async function scene(
+  t: World,
+  { controller = ATTACH, prepare, ...setup }: AttacherSceneSetup = {},
+): Promise<AttacherScene> {
   const driver = setup.driver ?? (await t.driver({ controller }))
   prepare?.(driver)
   const node = t.name('node')
@@ -40,7 +44,7 @@ export function finalizerOf(driverName: string): string {
 /** A volume and its attachment to the scene's node, under the names `pv` and `va`. */
 export async function attach(
   t: World,
-  { node }: Pick<Scene, 'node'>,
+  { node }: Pick<AttacherScene, 'node'>,
   { pv, va = {}, suffix = '' }: { pv?: Parameters<typeof volume>[2]; va?: object; suffix?: string } = {},
 ): Promise<{ pv: string; va: string }> {
   const names = { pv: t.name(`pv${suffix}`), va: t.name(`va${suffix}`) }
@@ -57,6 +61,24 @@ export function attached(t: World, va = t.name('va'), patience: Patience = {}): 
 export function attachFailed(t: World, text = '', va = t.name('va')): Promise<VolumeAttachment> {
   const holds = ({ status }: VolumeAttachment): boolean => status?.attachError?.message?.includes(text) === true
   return t.api.until(VOLUME_ATTACHMENTS, { name: va }, holds)
+}
+
+/**
+ * What a patch changes. Ours are for one very object, which the originals never say: the uid stands in each merge patch,
+ * and JSON patches test it.
+ */
+export function changeOf(t: World, request: WireRequest | undefined): unknown {
+  const body = request?.body
+  if (!t.ours) return body
+  if (Array.isArray(body)) {
+    const [test, ...operations] = body
+    equal([test?.op, test?.path, typeof test?.value], ['test', '/metadata/uid', 'string'])
+    return operations
+  }
+  const { metadata, ...change } = body as { metadata: { uid?: unknown } }
+  const { uid, ...others } = metadata
+  equal(typeof uid, 'string')
+  return Object.keys(others).length === 0 ? change : { metadata: others, ...change }
 }
 
 /** Calls that do something to a volume. */

@@ -6,6 +6,7 @@ import { codeBlocks } from '../../../tools/docs/documents.ts'
 import { attachment, volume } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { pause } from '../../harness/waiting.ts'
+import type { World } from '../../harness/world.ts'
 import { attached, scene } from '../attacher/scene.ts'
 
 /** The attach that docs/architecture.md follows, message by message. */
@@ -45,9 +46,21 @@ story('an attach is the messages that the documentation shows, and no other', { 
     rank: 1,
     text: `CSI    ${call.method}\n       ${JSON.stringify(call.request)}`,
   }))
+  const uids = [...(await uidsOf(t)).entries()]
   const inOrder = [...requests, ...calls].sort((a: Message, b: Message) => a.time - b.time || a.rank - b.rank)
   const event = `watch  ADDED va ${JSON.stringify(va.spec)}`
   const seen = [event, ...inOrder.map(({ text }) => text)].join('\n')
   const shown = codeBlocks(readFileSync(DOCUMENT, 'utf8')).find(({ language }) => language === 'text')
-  equal(seen.replaceAll(`${t.id}-`, '').replaceAll(`${t.id}.`, '').split('\n'), shown?.text.trimEnd().split('\n'))
+  const named = uids.reduce((text, [name, uid]) => text.replaceAll(uid, `uid of ${name}`), seen)
+  equal(named.replaceAll(`${t.id}-`, '').replaceAll(`${t.id}.`, '').split('\n'), shown?.text.trimEnd().split('\n'))
 })
+
+/** The uids that the patches name: the document shows whose they are. */
+async function uidsOf(t: World): Promise<ReadonlyMap<string, string>> {
+  const pv = await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv') })
+  const va = await t.api.get(VOLUME_ATTACHMENTS, { name: t.name('va') })
+  return new Map([
+    ['pv', pv.metadata?.uid ?? ''],
+    ['va', va.metadata?.uid ?? ''],
+  ])
+}

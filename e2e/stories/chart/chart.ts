@@ -23,7 +23,7 @@ import { ApiFailure } from '../../harness/api.ts'
 import type { Driver } from '../../harness/driver.ts'
 import { attachment, csiNode, storageClass, volume } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
-import type { App } from '../../harness/subject.ts'
+import type { Subject } from '../../harness/subject.ts'
 import type { RunningSidecar, World } from '../../harness/world.ts'
 import { ATTACH, attached, finalizerOf } from '../attacher/scene.ts'
 import { ask, bound, EXPAND, GI, resized } from '../resizer/scene.ts'
@@ -67,6 +67,7 @@ async function createAll(t: World, objects: readonly Manifest[], query = ''): Pr
 
 const story = helmPath() === undefined ? () => undefined : storiesOf('attacher', 'chart')
 const resizerStory = helmPath() === undefined ? () => undefined : storiesOf('resizer', 'chart')
+const bothStory = helmPath() === undefined ? () => undefined : storiesOf('both', 'chart')
 if (helmPath() === undefined) process.stdout.write('no stories about the chart: there is no Helm\n')
 
 for (const example of EXAMPLES) {
@@ -105,17 +106,18 @@ interface Installed {
 }
 
 /** The sidecar with exactly the arguments and the rights that the chart renders, as its own service account. */
-async function installed(t: World, app: App, driver: Driver): Promise<Installed> {
+async function installed(t: World, app: Subject, driver: Driver): Promise<Installed> {
   const namespace = t.name('storage')
   const metricsPort = await freePort()
   const kubeconfig = join(t.folder, 'account.json')
+  const section = app === 'both' ? 'sidecars' : app
   const off = app === 'attacher' ? 'resizer' : 'attacher'
   const values = {
     fullnameOverride: t.name('chart'),
     logging: { verbosity: 5 },
     socketDir: { mountPath: t.folder, fileName: driver.socket.slice(t.folder.length + 1) },
-    [app]: { metricsPort, additionalArgs: [`--kubeconfig=${kubeconfig}`] },
-    [off]: { enabled: false },
+    ...(app === 'both' ? { process: 'one' } : { [off]: { enabled: false } }),
+    [section]: { metricsPort, additionalArgs: [`--kubeconfig=${kubeconfig}`] },
   }
   const objects = await renderInto(t, { files: [exampleFile('driver')], values })
   await createAll(t, objects)
@@ -126,7 +128,7 @@ async function installed(t: World, app: App, driver: Driver): Promise<Installed>
   const name = `system:serviceaccount:${namespace}:${account}`
   const gate = await t.gate()
   const file = t.kubeconfig(gate.url, status.token)
-  const { args = [] } = sidecar(objects, app)
+  const { args = [] } = sidecar(objects, section)
   const running = await t.sidecar({
     app,
     gate,
@@ -174,4 +176,24 @@ resizerStory('the resizer works with the rendered arguments and rights, and lack
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: t.name('pvc') })
   equal(await readiness(), 'ok')
   equal(refusedOf(t, resizer), [])
+})
+
+bothStory('process one works with the rendered arguments and rights, and lacks none', DRIVERLESS, async (t) => {
+  const driver = await t.driver({ controller: [...ATTACH, ...EXPAND], node: [] })
+  driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } })
+  const node = t.name('node')
+  await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
+  await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
+  const { running, readiness } = await installed(t, 'both', driver)
+  await t.watching(running, 'volumeattachments', 'persistentvolumes', 'csinodes', 'persistentvolumeclaims')
+  await bound(t)
+  await ask(t, '2Gi')
+  await resized(t, '2Gi')
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv: t.name('pv'), node }))
+  await attached(t)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va') })
+  equal(await readiness(), 'ok')
+  equal((await t.api.list(LEASES, t.name('storage'))).length, 2)
+  equal(refusedOf(t, running), [])
 })

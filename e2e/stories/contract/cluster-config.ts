@@ -11,7 +11,7 @@ import { kubeconfigOf, type RunningSidecar, type SidecarSetup, type World } from
 async function reading(
   t: World,
   change: (config: { cluster: Record<string, unknown>; user: Record<string, unknown> }) => void,
-  setup: SidecarSetup = {},
+  { around = (text) => text, ...setup }: SidecarSetup & { around?: (text: string) => string } = {},
 ): Promise<RunningSidecar> {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
   const gate = await t.gate()
@@ -23,7 +23,7 @@ async function reading(
   const [cluster, first] = [config.clusters[0]?.cluster ?? {}, config.users[0]?.user ?? {}]
   change({ cluster, user: first })
   const file = join(t.folder, 'config.json')
-  writeFileSync(file, JSON.stringify(config))
+  writeFileSync(file, around(JSON.stringify(config)))
   return t.sidecar({ driver, gate, user, ...setup, args: [`--kubeconfig=${file}`, ...(setup.args ?? [])] })
 }
 
@@ -123,6 +123,25 @@ for (const app of ['attacher', 'resizer'] as const) {
     await works(t, sidecar)
   })
 
+  story('an exec plugin that prints its token alone is told of, its token is not', { only: 'ours' }, async (t) => {
+    const sidecar = await reading(t, ({ user }) => {
+      const plugin = join(t.folder, 'plugin.sh')
+      writeFileSync(plugin, `#!/bin/sh\necho hunter2-${user['token']}\n`)
+      chmodSync(plugin, 0o755)
+      delete user['token']
+      user['exec'] = { apiVersion: 'client.authentication.k8s.io/v1', command: './plugin.sh' }
+    })
+    await eventually('a line about the plugin', () => sidecar.lines.find((line) => line.includes('decoding stdout')))
+    ok(!sidecar.lines.some((line) => line.includes('hunter2')))
+  })
+
+  story('a kubeconfig of several documents: the first one counts, as kubectl has it', async (t) => {
+    const sidecar = await reading(t, () => undefined, {
+      around: (text) => `--- # made by hand\n${text}\n--- # another one\na: [\n`,
+    })
+    await works(t, sidecar)
+  })
+
   story('proxy-url', async (t) => {
     const { url, asked, server } = await tunnel()
     try {
@@ -175,6 +194,7 @@ for (const app of ['attacher', 'resizer'] as const) {
           '-c',
           shell,
           t.executable(),
+          ...t.controllers(),
           `--csi-address=${driver.socket}`,
           '--leader-election',
           '-v=5',

@@ -163,8 +163,10 @@ for (const app of ['attacher', 'resizer'] as const) {
   const story = storiesOf(app, 'command line')
   // No API server is asked.
   const once = { target: 'emulator' } as const
+  // The one process knows more flags, shows them in groups, and says whose a flag is that it refuses.
+  const alone = { ...once, notOne: true } as const
 
-  story('what does not parse: the error, the usage, exit 2', once, async (t) => {
+  story('what does not parse: the error, the usage, exit 2', alone, async (t) => {
     for (const [args, line] of [...REFUSED, ...REFUSED_BY[app]]) {
       const { code, stdout, stderr, binary } = await t.exec(args)
       const [first, second, ...usage] = stderr.split('\n')
@@ -184,7 +186,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  story('help: the usage on stderr, exit 0, every flag with its default', once, async (t) => {
+  story('help: the usage on stderr, exit 0, every flag with its default', alone, async (t) => {
     for (const args of [
       ['-h'],
       ['-help'],

@@ -1,6 +1,7 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { connect } from 'node:net'
 import { storiesOf } from '../../harness/story.ts'
-import { eventually } from '../../harness/waiting.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
 import type { RunningSidecar, World } from '../../harness/world.ts'
 
 const NOT_FOUND = '404 page not found\n'
@@ -93,6 +94,25 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('metrics', async () => (await fetch(`${at}/metrics`)).ok)
     equal((await fetch(`${at}/healthz/leader-election`)).status, 404)
     equal(sidecar.exit, undefined)
+  })
+
+  story('300 clients that keep it waiting starve no probe', { only: 'ours' }, async (t) => {
+    const sidecar = await serving(t)
+    const begun = ['', 'GET /metrics HTTP/1.1\r\nHost: x\r\n', 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n']
+    const clients = Array.from({ length: 300 }, (_, index) => {
+      const socket = connect(sidecar.port ?? 0, '127.0.0.1')
+      socket.on('error', () => undefined) // being closed is what they are for
+      socket.write(begun[index % begun.length] ?? '')
+      return socket
+    })
+    try {
+      for (let probe = 0; probe < 20; probe += 1) {
+        equal((await sidecar.http('/livez')).code, 200)
+        await pause(100)
+      }
+    } finally {
+      for (const client of clients) client.destroy()
+    }
   })
 
   story('nobody listens before the driver has answered', async (t) => {

@@ -1,4 +1,6 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { globSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { SECRETS } from '@csi-sidecars/kube-types'
 import { secret } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
@@ -6,6 +8,8 @@ import { eventually } from '../../harness/waiting.ts'
 import type { RunningSidecar, World } from '../../harness/world.ts'
 import { attach, attached, scene as attacherScene, attachFailed } from '../attacher/scene.ts'
 import { ask, bound, resized, scene as resizerScene } from '../resizer/scene.ts'
+
+const ROOT = resolve(import.meta.dirname, '../../..')
 
 const TEXT_LINE = /^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} [ \d]{7} [\w.-]+:\d+\] /
 
@@ -95,6 +99,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
     const version = sidecar.lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'Version')
     equal(version.v, 0)
+    if (t.ours) for (const line of sidecar.lines) standsThere(app, JSON.parse(line))
     const call = sidecar.lines.map((line) => JSON.parse(line)).find(({ method }) => method === CALL[app])
     equal([call.msg, call.v], ['GRPC call', 5])
     ok(typeof call.request === 'string')
@@ -146,3 +151,18 @@ attacher('a value with line breaks is indented between < and >', async (t) => {
     at.attacher.stderr,
   )
 })
+
+/** The place that a line names is that of a log call in our source; where that has the words in it, they are the line's. */
+function standsThere(app: string, { caller, msg }: { caller: string; msg: string }): void {
+  const [, folder = '', file = '', line = ''] = /^([^/]+)\/(.+):(\d+)$/.exec(caller) ?? []
+  // The app's own files and the libraries': another app may have a file of the same folder and name.
+  const owners = `{apps/${app},libs/*}`
+  const [path = ''] = [`{apps,libs}/${folder}/src/${file}`, `${owners}/src/**/${folder}/${file}`].flatMap((glob) =>
+    globSync(glob, { cwd: ROOT, exclude: ['node_modules'] }),
+  )
+  const source = readFileSync(join(ROOT, path), 'utf8').split('\n')
+  const call = source.slice(Number(line) - 1, Number(line) + 3)
+  match(call[0] ?? '', /\.(info|warn|error|fatal)\(/, caller)
+  const [, words = msg] = /\.(?:info|warn|fatal)\(\s*'([^']*)'|\.error\(\w+,\s*'([^']*)'/.exec(call.join('\n')) ?? []
+  equal(words, msg, caller)
+}

@@ -17,18 +17,23 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   story('no driver: Still connecting every 10 s, exit 1 after 30 s', async (t) => {
     const address = join(t.folder, 'no.sock')
+    const last = t.ours ? ' lastError="connect: no such file or directory"' : ''
     const began = Date.now()
     const outcome = await t.exec([config(t, t.cluster.url), `--csi-address=${address}`], { within: 40_000 })
     const seconds = (Date.now() - began) / 1000
     ok(seconds > 29 && seconds < 33, `ended after ${seconds} s`)
     const expected =
       app === 'attacher'
-        ? `E "Failed to connect to the CSI driver" err="context deadline exceeded" csiAddress="${address}"`
-        : 'E "Failed to create CSI client" err="failed to connect to CSI driver: context deadline exceeded"'
+        ? `E "Failed to connect to the CSI driver" err="context deadline exceeded" csiAddress="${address}"${last}`
+        : `E "Failed to create CSI client" err="failed to connect to CSI driver: context deadline exceeded"${last}`
     equal([outcome.code, lastWords(outcome)], [1, expected])
     const still = outcome.lines.filter((line) => line.includes('"Still connecting"'))
     ok(
       still.length >= 2 && still.length <= 3 && still.every((line) => line.startsWith('W') || line.startsWith('I')),
+      `${still}`,
+    )
+    ok(
+      still.every((line) => line.endsWith(last)),
       `${still}`,
     )
   })

@@ -2,8 +2,9 @@ import { ok } from 'node:assert'
 import type { ChildProcess } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { APPS } from '@csi-sidecars/sidecars'
 import { type Exit, exitOf, start } from '../../harness/processes.ts'
-import type { Ground } from '../../harness/story.ts'
+import type { App } from '../../harness/subject.ts'
 
 const MAIN = resolve(import.meta.dirname, '../../../apps/devcluster/src/main.ts')
 
@@ -47,6 +48,6 @@ export async function play(folder: string, args: readonly string[]): Promise<str
   return told
 }
 
-export function sidecarArgs({ attacher, resizer }: Ground['executables']): string[] {
-  return [`--attacher=${attacher}`, `--resizer=${resizer}`]
+export function sidecarArgs(executables: Readonly<Record<App, string>>): string[] {
+  return APPS.map((app) => `--${app}=${executables[app]}`)
 }

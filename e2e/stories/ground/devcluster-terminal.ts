@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { exitOf, start, stop, temporaryFolder } from '../../harness/processes.ts'
 import { check } from '../../harness/story.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { cacheFolder } from '../../tools/binaries.ts'
+import { controlPlaneFolder } from '../../tools/binaries.ts'
 import { play, runDevcluster, sidecarArgs, startTelling, type Told } from './devcluster-process.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -69,6 +69,18 @@ check(
   },
 )
 
+check('embedded cluster: SIGUSR1 opens no debugger in any of its processes', 'emulator', async (ground) => {
+  const args = [join(root, 'tools', 'start.mjs'), ...sidecarArgs(ground.executables)]
+  const { child, text } = startTelling(ground.folder, process.execPath, args)
+  await eventually('the cluster', () => text().includes('A cluster of'), { within: 60_000 })
+  const asked = familyOf(child.pid ?? -1)
+  ok(asked.length >= 4, `npm start, the cluster and two sidecars: ${asked}`)
+  for (const pid of asked) process.kill(pid, 'SIGUSR1')
+  const { code } = await exitOf(child)
+  equal(code, 0)
+  ok(!text().includes('Debugger listening'), text())
+})
+
 check(
   'embedded cluster: ends with 1 and the first step that did not come true',
   'emulator',
@@ -117,7 +129,7 @@ function startInTerminal(folder: string, args: readonly string[]): Told {
 }
 
 async function kubectl(kubeconfig: string, ...args: readonly string[]): Promise<string> {
-  const own = join(cacheFolder(root), 'kubectl')
+  const own = join(controlPlaneFolder(root), 'kubectl')
   const { stdout } = await promisify(execFile)(existsSync(own) ? own : 'kubectl', [
     `--kubeconfig=${kubeconfig}`,
     ...args,
@@ -131,6 +143,12 @@ function idle(folder: string): string {
   writeFileSync(file, '#!/bin/sh\nexec tail -f "$0"\n')
   chmodSync(file, 0o755)
   return file
+}
+
+/** A process and all that it has started. */
+function familyOf(pid: number): readonly number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+  return [pid, ...children.filter((text) => text !== '').flatMap((text) => familyOf(Number(text)))]
 }
 
 /** The command lines of running processes that name a path. */

@@ -1,21 +1,15 @@
 import { deepStrictEqual as equal, match } from 'node:assert'
 import { createWriteStream, existsSync, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import {
-  CONFORMANCE_STORIES,
-  type ConformanceServer,
-  compare,
-  runConformance,
-  startCsiDriver,
-  writeRecorded,
-} from '@csi-sidecars/emulator'
+import { compare, runConformance, type Server, STORIES, writeRecorded } from '@csi-sidecars/conformance'
+import { startCsiDriver } from '@csi-sidecars/emulator'
 import type { Cluster } from '../../harness/cluster.ts'
 import { startEmulated } from '../../harness/emulated.ts'
 import { exitOf, start, temporaryFolder } from '../../harness/processes.ts'
 import { type Check, check } from '../../harness/story.ts'
 import { cacheFolder } from '../../tools/binaries.ts'
 
-function serverOf({ url, adminToken, alice }: Cluster): ConformanceServer {
+function serverOf({ url, adminToken, alice }: Cluster): Server {
   return { url, tokens: { admin: adminToken, alice: alice.token } }
 }
 
@@ -25,8 +19,8 @@ check(
   async ({ cluster }) => {
     const emulated = await startEmulated()
     try {
-      const ours = await runConformance(serverOf(emulated), CONFORMANCE_STORIES)
-      const real = await runConformance(serverOf(cluster), CONFORMANCE_STORIES)
+      const ours = await runConformance(serverOf(emulated), STORIES)
+      const real = await runConformance(serverOf(cluster), STORIES)
       if (process.env['E2E_RECORD'] === 'true') writeRecorded(real)
       equal(compare(real, ours).join('\n'), '')
     } finally {

@@ -2,7 +2,14 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { attach, attached, scene as attacherScene, attachFailed, type Scene, volumeCalls } from '../attacher/scene.ts'
+import {
+  type AttacherScene,
+  attach,
+  attached,
+  scene as attacherScene,
+  attachFailed,
+  volumeCalls,
+} from '../attacher/scene.ts'
 import { ask, bound, conditionsOf, expands, resized, scene as resizerScene } from '../resizer/scene.ts'
 
 const story = storiesOf('attacher', 'API loss')
@@ -167,7 +174,7 @@ story('a watch that is too old begins anew, and nothing is missed', { target: 'e
 })
 
 story('attach errors written before an outage are cleared after it', { only: 'ours' }, async (t) => {
-  const at: Scene = await attacherScene(t, { args: QUICK })
+  const at: AttacherScene = await attacherScene(t, { args: QUICK })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attach(t, at)
   await attachFailed(t)

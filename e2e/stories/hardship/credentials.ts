@@ -1,37 +1,16 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  CLUSTER_ROLE_BINDINGS,
-  CLUSTER_ROLES,
-  type PolicyRule,
-  SECRETS,
-  VOLUME_ATTRIBUTES_CLASSES,
-} from '@csi-sidecars/kube-types'
-import type { User } from '../../harness/cluster.ts'
+import { CLUSTER_ROLES, type PolicyRule, SECRETS, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/gate.ts'
 import { attributesClass, secret } from '../../harness/objects.ts'
-import { clusterRole, RULES } from '../../harness/roles.ts'
+import { RULES } from '../../harness/roles.ts'
 import { storiesOf } from '../../harness/story.ts'
+import { userWith } from '../../harness/user.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import type { RunningSidecar, World } from '../../harness/world.ts'
 import { attach, attached, scene as attacherScene, attachFailed } from '../attacher/scene.ts'
 import { ask, bound, resized, scene as resizerScene, untilClaim, untilEvent } from '../resizer/scene.ts'
-
-/** A user who may do exactly this. */
-async function userWith(t: World, rules: readonly PolicyRule[]): Promise<User> {
-  const user = t.cluster.user('nobody')
-  const name = t.name('role')
-  await t.create(CLUSTER_ROLES, clusterRole(name, rules))
-  await t.create(CLUSTER_ROLE_BINDINGS, {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRoleBinding',
-    metadata: { name },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user.name }],
-  })
-  return user
-}
 
 /** What no driver's chart of today fails to grant. */
 const LEAST_LEASE_VERBS = ['get', 'create', 'update']

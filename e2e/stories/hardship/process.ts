@@ -1,11 +1,12 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { hold } from '../../harness/gate.ts'
 import { start } from '../../harness/processes.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import type { World } from '../../harness/world.ts'
-import { attach, attached, type Scene, scene, volumeCalls } from '../attacher/scene.ts'
+import { type AttacherScene, attach, attached, scene, volumeCalls } from '../attacher/scene.ts'
 import { ask, bound, expands, GI, resized, scene as resizerScene } from '../resizer/scene.ts'
 
 const story = storiesOf('attacher', 'process')
@@ -25,7 +26,12 @@ const MOMENTS: readonly Moment[] = [
 ]
 
 /** Holds the moment; returns how to let go, once it has come. */
-async function held(t: World, at: Scene, moment: Moment['at'], begin: () => Promise<unknown>): Promise<() => void> {
+async function held(
+  t: World,
+  at: AttacherScene,
+  moment: Moment['at'],
+  begin: () => Promise<unknown>,
+): Promise<() => void> {
   const { fault, release } = hold()
   if (moment === 'publish') {
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -135,7 +141,9 @@ async function withStderr(t: World, shell: string, options: { readonly read: boo
   at.attacher.signal('SIGKILL')
   await at.attacher.end()
   const args = [`--csi-address=${at.driver.socket}`, `--kubeconfig=${t.kubeconfig(gate.url, user.token)}`, '-v=10']
-  const child = start('sh', ['-c', shell, t.executable(), ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = start('sh', ['-c', shell, t.executable(), ...t.controllers(), ...args], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
   if (!options.read) child.stderr?.pause()
   for (let index = 0; index < 15; index += 1) await attach(t, at, { suffix: `-${index}` })
   for (let index = 0; index < 15; index += 1) await attached(t, t.name(`va-${index}`))
@@ -164,3 +172,50 @@ story('standard error’s reader goes away: it works', { only: 'ours' }, async (
   for (let index = 0; index < 5; index += 1) await attached(t, t.name(`va-${index}`))
   equal(second.exit, undefined)
 })
+
+/** The sockets that a process listens on for TCP, by inode. */
+function listening(pid: number): string[] {
+  const rows = ['tcp', 'tcp6'].flatMap((table) =>
+    readFileSync(`/proc/${pid}/net/${table}`, 'utf8').split('\n').slice(1),
+  )
+  const listeners = rows.map((row) => row.trim().split(/\s+/)).filter(([, , , state]) => state === '0A')
+  const inodes = new Set(listeners.map((columns) => `socket:[${columns[9]}]`))
+  return readdirSync(`/proc/${pid}/fd`)
+    .map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`))
+    .filter((target) => inodes.has(target))
+}
+
+for (const tellOf of [story, resizer]) {
+  tellOf('SIGUSR1 opens no debugger, and the work goes on', { only: 'ours' }, async (t) => {
+    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    const sidecar = await t.sidecar({ driver })
+    await t.watching(sidecar, 'persistentvolumes')
+    const before = listening(sidecar.pid)
+    equal(before.length, 1)
+    for (let times = 0; times < 3; times += 1) {
+      sidecar.signal('SIGUSR1')
+      await pause(300)
+    }
+    equal(listening(sidecar.pid), before)
+    equal(sidecar.linesWith('Debugger'), [])
+    equal((await sidecar.http('/readyz')).code, 200)
+  })
+}
+
+const IDLE_MIB = 16.5
+
+/** Memory of a process that is not backed by files, in MiB. */
+function anonymousMiB(pid: number): number {
+  return Number(/^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+for (const tellOf of [story, resizer]) {
+  tellOf('at rest it holds little memory of its own', { only: 'ours' }, async (t) => {
+    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    // As in an image.
+    const sidecar = await t.sidecar({ driver, env: { MALLOC_ARENA_MAX: '1' }, args: ['-v=0'] })
+    await t.watching(sidecar, 'persistentvolumes')
+    await eventually(`at most ${IDLE_MIB} MiB`, () => anonymousMiB(sidecar.pid) <= IDLE_MIB, { within: 30_000 })
+    equal((await sidecar.http('/readyz')).code, 200)
+  })
+}

@@ -4,7 +4,9 @@ import { storiesOf } from '../../harness/story.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import type { World } from '../../harness/world.ts'
 import {
+  aimed,
   ask,
+  bodyOf,
   bound,
   conditionsOf,
   expands,
@@ -194,7 +196,7 @@ story(
     equal(clean.metadata?.annotations, { other: 'kept' })
     const [patch] = await resizer.gate.settledWrites()
     equal(patch?.contentType, 'application/strategic-merge-patch+json')
-    equal(patch?.body, { metadata: { annotations: { [PRE_RESIZE]: null } } })
+    equal(patch?.body, bodyOf({ annotations: { [PRE_RESIZE]: null }, ...aimed(t, clean) }))
     await never('a second write', () => resizer.gate.writes().length > 1, 700)
   },
 )

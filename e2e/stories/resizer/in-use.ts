@@ -1,5 +1,6 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { PODS } from '@csi-sidecars/kube-types'
+import { NAMESPACES, PODS } from '@csi-sidecars/kube-types'
+import { refusal } from '../../harness/gate.ts'
 import { pod } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
@@ -133,4 +134,80 @@ story('where pods may not be listed the driver decides at each retry', { only: '
   await eventually('calls go on', () => expands(at).length >= 4)
   const warnings = at.resizer.lines.filter((line) => /^[WE]/.test(line) && line.includes('pods is forbidden'))
   equal(warnings.length, 1)
+})
+
+story('many claims of a namespace that wait cost one list and one watch', { only: 'ours' }, async (t) => {
+  const at = await refusedOnce(t)
+  const suffixes = Array.from({ length: 20 }, (_, index) => `-${index}`)
+  for (const suffix of suffixes) {
+    const { pvc } = await bound(t, { suffix })
+    await usedBy(t, t.name(`pod${suffix}`), [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }])
+    await ask(t, '2Gi', pvc)
+  }
+  for (const suffix of suffixes) await untilEvent(t, 'only supports offline expansion', t.name(`pvc${suffix}`))
+  await pause(3000)
+  const pods = at.resizer.gate.requests.filter(({ resource }) => resource === 'pods')
+  equal(pods.filter(({ watch }) => watch).length, 1)
+  equal(pods.filter(({ watch }) => !watch).length, 1)
+  equal(at.resizer.gate.openWatches('pods'), 1)
+  at.driver.on('ControllerExpandVolume', EXPANDED)
+  for (const suffix of suffixes) await t.api.delete(PODS, { namespace: 'default', name: t.name(`pod${suffix}`) })
+  for (const suffix of suffixes) await resized(t, '2Gi', t.name(`pvc${suffix}`))
+  await eventually('no watch of pods', () => at.resizer.gate.openWatches('pods') === 0)
+})
+
+story('claims that wait in twenty namespaces cost one watch of all', { only: 'ours' }, async (t) => {
+  const at = await refusedOnce(t)
+  const namespaces = Array.from({ length: 20 }, (_, index) => t.name(`ns-${index}`))
+  for (const namespace of namespaces) {
+    await t.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+    const { pvc } = await bound(t, { namespace, suffix: `-${namespace}` })
+    const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }]
+    await t.create(PODS, pod(namespace, t.name('pod'), volumes))
+    await ask(t, '2Gi', `${namespace}/${pvc}`)
+  }
+  const { gate } = at.resizer
+  const ofAll = () => gate.requests.filter(({ resource, namespace }) => resource === 'pods' && namespace === undefined)
+  await eventually('one watch', () => ofAll().length === 2 && gate.openWatches('pods') === 1)
+  await never('another request about pods', () => ofAll().length > 2 || gate.openWatches('pods') !== 1, 2000)
+})
+
+story(
+  'a volume that is still attached when its last pod has ended is expanded within seconds of its detach',
+  { only: 'ours' },
+  async (t) => {
+    const args = ['--retry-interval-start=1s', '--retry-interval-max=5m']
+    const at = await refusedOnce(t, { args })
+    await usedBy(t, t.name('pod'))
+    await ask(t, '2Gi')
+    // So often that the next try would come much later.
+    await eventually('some tries', async () => at.resizer.linesWith('only supports offline expansion').length >= 4)
+    await t.api.delete(PODS, { namespace: 'default', name: t.name('pod') })
+    const ended = expands(at).length
+    await eventually('calls while it is attached', () => expands(at).length >= ended + 3, { within: 8000 })
+    at.driver.on('ControllerExpandVolume', EXPANDED)
+    const detached = Date.now()
+    await resized(t, '2Gi')
+    ok(Date.now() - detached < 10_000, `${Date.now() - detached} ms`)
+  },
+)
+
+story('a claim goes on waiting for its pod when a try in between fails', { only: 'ours' }, async (t) => {
+  const at = await refusedOnce(t, { args: ['--retry-interval-start=1s', '--retry-interval-max=5m'] })
+  await usedBy(t, t.name('pod'))
+  await ask(t, '2Gi')
+  await untilEvent(t, 'only supports offline expansion')
+  let failing = true
+  at.resizer.gate.rules.push(({ method, resource }) =>
+    failing && method === 'PATCH' && resource === 'persistentvolumeclaims/status'
+      ? refusal(500, 'InternalError', 'etcd is away')
+      : undefined,
+  )
+  await eventually('a try that fails', () => at.resizer.linesWith('etcd is away').length > 0)
+  failing = false
+  at.driver.on('ControllerExpandVolume', EXPANDED)
+  const ended = Date.now()
+  await t.api.delete(PODS, { namespace: 'default', name: t.name('pod') })
+  await resized(t, '2Gi')
+  ok(Date.now() - ended < 3000, `${Date.now() - ended} ms`)
 })

@@ -5,7 +5,20 @@ import { attributesClass, secret } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually, never } from '../../harness/waiting.ts'
 import { modified, modifies, modifying, untilState, want } from './modify-scene.ts'
-import { ask, bound, conditionsOf, eventsOf, GI, getVolume, outline, scene, untilClaim, untilEvent } from './scene.ts'
+import {
+  aimed,
+  ask,
+  bodyOf,
+  bound,
+  conditionsOf,
+  eventsOf,
+  GI,
+  getVolume,
+  outline,
+  scene,
+  untilClaim,
+  untilEvent,
+} from './scene.ts'
 
 const story = storiesOf('resizer', 'modify')
 
@@ -29,7 +42,7 @@ story('writes, bodies, call, events, in order', async (t) => {
   const { lastProbeTime, lastTransitionTime, ...rest } = inProgress ?? {}
   ok(typeof lastProbeTime === 'string' && typeof lastTransitionTime === 'string')
   equal(rest, { message: `Modifying volume to "${gold}" is in progress.`, status: 'True', type: 'ModifyingVolume' })
-  equal(volume?.body, { spec: { volumeAttributesClassName: gold } })
+  equal(volume?.body, bodyOf(aimed(t, await getVolume(t)), { spec: { volumeAttributesClassName: gold } }))
   equal(partOf(finish, 'metadata', 'resourceVersion'), undefined)
   equal(partOf(finish, 'status', 'currentVolumeAttributesClassName'), gold)
   equal(partOf(finish, 'status', 'modifyVolumeStatus'), null)

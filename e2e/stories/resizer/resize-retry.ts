@@ -156,7 +156,7 @@ story('an unrelated change while it is slow brings no call', async (t) => {
 })
 
 story('RetryInfo of the driver sets the next try', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=60s'] })
+  const at = await scene(t, { args: ['--retry-interval-start=200ms'] })
   at.driver.on('ControllerExpandVolume', (_, nth) =>
     nth === 0
       ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } }

@@ -5,7 +5,9 @@ import { storiesOf } from '../../harness/story.ts'
 import { never, pause } from '../../harness/waiting.ts'
 import type { World } from '../../harness/world.ts'
 import {
+  aimed,
   ask,
+  bodyOf,
   bound,
   conditionsOf,
   eventsOf,
@@ -22,6 +24,7 @@ import {
   statusWord,
   untilClaim,
   untilEvent,
+  withoutKey,
 } from './scene.ts'
 
 const story = storiesOf('resizer', 'resize')
@@ -61,15 +64,15 @@ story('without a node step: writes, bodies, call, events, in order', async (t) =
       conditions: [{ lastProbeTime: null, lastTransitionTime: 'TIME', status: 'True', type: 'Resizing' }],
     },
   })
-  equal(volume?.body, { spec: { capacity: { storage: '2Gi' } } })
+  equal(volume?.body, bodyOf(aimed(t, await getVolume(t)), { spec: { capacity: { storage: '2Gi' } } }))
   const lastVersion = partOf(finish, 'metadata', 'resourceVersion')
   ok(typeof lastVersion === 'string')
   equal(timeless(finish?.body), {
     metadata: { annotations: { [NO_NODE_STEP]: 'true' }, resourceVersion: lastVersion },
     status: {
-      allocatedResourceStatuses: null,
+      allocatedResourceStatuses: withoutKey(t, 'storage'),
       capacity: { storage: '2Gi' },
-      conditions: null,
+      conditions: t.ours ? [{ $patch: 'delete', type: 'Resizing' }] : null,
     },
   })
   const [call] = expands(at)
@@ -104,7 +107,8 @@ story('with a node step: the rest is kubelet’s', async (t) => {
     'PATCH persistentvolumes 200',
     'PATCH persistentvolumeclaims/status 200',
   ])
-  equal(writes[1]?.body, { metadata: { annotations: { [PRE_RESIZE]: '1Gi' } }, spec: { capacity: { storage: '2Gi' } } })
+  const annotated = { annotations: { [PRE_RESIZE]: '1Gi' }, ...aimed(t, await getVolume(t)) }
+  equal(writes[1]?.body, bodyOf(annotated, { spec: { capacity: { storage: '2Gi' } } }))
   const message = 'Waiting for user to (re-)start a pod to finish file system resize of volume on node.'
   const lastVersion = partOf(writes[2], 'metadata', 'resourceVersion')
   ok(typeof lastVersion === 'string')
@@ -151,7 +155,7 @@ story('after kubelet’s step the annotation of the PV goes', { alone: true }, a
   await pause(300)
   const writes = await at.resizer.gate.settledWrites()
   equal(outline(t, writes).slice(3), ['PATCH persistentvolumes 200'])
-  equal(writes[3]?.body, { metadata: { annotations: null } })
+  equal(writes[3]?.body, bodyOf({ annotations: withoutKey(t, PRE_RESIZE), ...aimed(t, await getVolume(t)) }))
   equal(expands(at).length, 1)
 })
 

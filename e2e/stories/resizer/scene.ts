@@ -8,9 +8,9 @@ import {
   STORAGE_CLASSES,
 } from '@csi-sidecars/kube-types'
 import type { Call, Capabilities, Driver } from '../../harness/driver.ts'
-import type { WireRequest } from '../../harness/gate.ts'
 import { claim, storageClass, type VolumeParts, volume } from '../../harness/objects.ts'
 import { eventually, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
+import type { WireRequest } from '../../harness/wire.ts'
 import type { RunningSidecar, SidecarSetup, World } from '../../harness/world.ts'
 
 export const GI = 1024 ** 3
@@ -59,6 +59,7 @@ export interface BoundParts {
   readonly claim?: Partial<Parameters<typeof claim>[2]>
   readonly status?: object
   readonly suffix?: string
+  readonly namespace?: string
 }
 
 export interface Bound {
@@ -68,12 +69,12 @@ export interface Bound {
 
 /** A claim bound to a volume, as the volume controller leaves them. */
 export async function bound(t: World, parts: BoundParts = {}): Promise<Bound> {
-  const { size = '1Gi', volumeSize = size, suffix = '' } = parts
+  const { size = '1Gi', volumeSize = size, suffix = '', namespace = t.namespace } = parts
   const names = { pvc: t.name(`pvc${suffix}`), pv: t.name(`pv${suffix}`) }
   const storageClassName = t.name('class')
   const made = await t.create(
     PERSISTENT_VOLUME_CLAIMS,
-    claim(t.namespace, names.pvc, { storageClassName, volumeName: names.pv, size, ...parts.claim }),
+    claim(namespace, names.pvc, { storageClassName, volumeName: names.pv, size, ...parts.claim }),
   )
   await t.create(
     PERSISTENT_VOLUMES,
@@ -83,7 +84,7 @@ export async function bound(t: World, parts: BoundParts = {}): Promise<Bound> {
       claimRef: {
         apiVersion: 'v1',
         kind: 'PersistentVolumeClaim',
-        namespace: t.namespace,
+        namespace,
         name: names.pvc,
         uid: made.metadata?.uid,
       },
@@ -93,17 +94,24 @@ export async function bound(t: World, parts: BoundParts = {}): Promise<Bound> {
   await t.api.merge(PERSISTENT_VOLUMES, { name: names.pv, subresource: 'status' }, { status: { phase: 'Bound' } })
   await pause(WATCHES_DIFFER_MS)
   const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: size }, ...parts.status }
-  await patchStatus(t, names.pvc, { status })
+  await patchStatus(t, names.pvc, { status }, namespace)
   return names
 }
 
-export function patchStatus(t: World, pvc: string, body: object): Promise<PersistentVolumeClaim> {
-  return t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc, subresource: 'status' }, body)
+export function patchStatus(
+  t: World,
+  pvc: string,
+  body: object,
+  namespace: string = t.namespace,
+): Promise<PersistentVolumeClaim> {
+  return t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace, name: pvc, subresource: 'status' }, body)
 }
 
+/** Asks for a size; `pvc` may name the namespace too, where it is another one: `ns/name`. */
 export async function ask(t: World, size: string, pvc = t.name('pvc')): Promise<void> {
+  const [name = '', namespace = t.namespace] = pvc.split('/').reverse()
   const body = { spec: { resources: { requests: { storage: size } } } }
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc }, body)
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, body)
 }
 
 export function getClaim(t: World, pvc = t.name('pvc')): Promise<PersistentVolumeClaim> {
@@ -124,6 +132,21 @@ export function untilClaim(
 
 export function resized(t: World, size: string, pvc = t.name('pvc')): Promise<PersistentVolumeClaim> {
   return untilClaim(t, ({ status }) => status?.capacity?.['storage'] === size, pvc)
+}
+
+/** What a patch's metadata has beside the rest: ours names the object that it is meant for, the originals do not. */
+export function aimed(t: World, { metadata }: PersistentVolume | PersistentVolumeClaim): { readonly uid?: string } {
+  return t.ours ? { uid: metadata?.uid ?? '' } : {}
+}
+
+/** How a patch removes the last known key of a map. The originals remove the map, and with it what others have added. */
+export function withoutKey(t: World, key: string): object | null {
+  return t.ours ? { [key]: null } : null
+}
+
+/** A patch's body of which `metadata` may have nothing to say. */
+export function bodyOf(metadata: object, rest: object = {}): object {
+  return Object.keys(metadata).length > 0 ? { metadata, ...rest } : rest
 }
 
 /** `Resizing=True`, in the order in which they stand there. */

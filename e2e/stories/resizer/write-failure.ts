@@ -1,8 +1,8 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import type { WireRequest } from '../../harness/gate.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { pause } from '../../harness/waiting.ts'
 import { WAYS_TO_FAIL } from '../../harness/ways-to-fail.ts'
+import type { WireRequest } from '../../harness/wire.ts'
 import { ask, bound, conditionsOf, expands, getVolume, resized, scene, statusWord } from './scene.ts'
 
 const story = storiesOf('resizer', 'writes that fail')

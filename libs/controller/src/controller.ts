@@ -1,76 +1,53 @@
-import { aborted, isAbort, unreachable } from '@csi-sidecars/base'
-import type { WorkQueue } from '@csi-sidecars/workqueue'
-import { type Outcome, STOPPED } from './outcome.ts'
+import type { Line } from '@csi-sidecars/workqueue'
+import type { ReadCache } from './lead.ts'
+import type { Outcome } from './outcome.ts'
+import type { Enqueuer, Source } from './sources.ts'
+import type { Cause } from './waiting.ts'
 
-export interface ControllerOptions {
-  readonly queue: WorkQueue
-  readonly workers: number
-  /** Works on one key. Must settle soon after the signal is aborted. */
-  readonly reconcile: (key: string, signal: AbortSignal) => Promise<Outcome>
-  /** Told of every failed run, before the key is planned again. */
-  readonly onFailure?: (key: string, cause: unknown) => void
+/** What a run is busy with, for those who ask what a key is doing. */
+export type Phase = 'deciding' | 'calling' | 'writing'
+
+/** One run over one key. */
+export interface Run {
+  /** Aborted when the run must end now. */
+  readonly signal: AbortSignal
+  /**
+   * What the key waits for from now on; nothing, when called with none. A run that never says so and fails leaves it as
+   * it was, so that a cause is not lost by a failure on the way to the decision. To be called with the decision, not
+   * with the failure: what is missing may come while the steps before the failure run.
+   */
+  waitFor(...causes: readonly Cause[]): void
+  /** Says what the run is busy with from now on. */
+  enter(phase: Phase): void
 }
 
 /**
- * Runs the workers until `stop` is aborted, then lets running keys end and resolves.
- * Running keys are cut short only by `cut`, which must come after `stop`.
- * Without workers nothing is worked on until then. Ends as well when the queue is shut down and empty.
- * The only caller of done, addRateLimited and addAfter on its queue.
+ * A controller as a value. `runTerm` owns its queue: what feeds it, what wakes it, what pauses it, and what becomes of a
+ * key after each run.
  */
-export async function runController(options: ControllerOptions, stop: AbortSignal, cut: AbortSignal): Promise<void> {
-  if (options.workers <= 0) await aborted(stop)
-  const workers = Array.from({ length: options.workers }, () => work(options, stop, cut))
-  await Promise.all(workers)
-}
-
-async function work(options: ControllerOptions, stop: AbortSignal, cut: AbortSignal): Promise<void> {
-  for (;;) {
-    const key = await nextKey(options.queue, stop)
-    if (key === undefined) return
-    const outcome = await attempt(options, key, cut)
-    settle(options, key, outcome)
-    options.queue.done(key)
-  }
-}
-
-async function nextKey(queue: WorkQueue, stop: AbortSignal): Promise<string | undefined> {
-  if (stop.aborted) return undefined
-  try {
-    return await queue.get(stop)
-  } catch (reason) {
-    if (stop.aborted) return undefined
-    throw reason
-  }
-}
-
-/** Whatever reconcile throws is a failed run of this key and of no other. */
-async function attempt(options: ControllerOptions, key: string, cut: AbortSignal): Promise<Outcome> {
-  try {
-    return await options.reconcile(key, cut)
-  } catch (cause) {
-    return cut.aborted && isAbort(cause) ? STOPPED : { kind: 'retry', cause }
-  }
-}
-
-function settle({ queue, onFailure }: ControllerOptions, key: string, outcome: Outcome): void {
-  switch (outcome.kind) {
-    case 'settled':
-      queue.forget(key)
-      return
-    case 'again':
-      queue.add(key)
-      return
-    case 'retry':
-      onFailure?.(key, outcome.cause)
-      queue.addRateLimited(key)
-      return
-    case 'retryAfter':
-      if (outcome.cause !== undefined) onFailure?.(key, outcome.cause)
-      queue.addAfter(key, outcome.ms)
-      return
-    case 'stopped':
-      return
-    default:
-      unreachable(outcome)
-  }
+export interface Controller {
+  /** The name of its queue in metrics. Queues of one name add up. */
+  readonly name: string
+  /** How many keys are in work at the same time. None, or less: it runs and works on nothing. */
+  readonly workers: number
+  readonly backoff: { readonly baseMs: number; readonly maxMs: number }
+  /** The order in which keys are worked on. Left out: as they came. */
+  readonly line?: Line
+  /** What its decisions read: it starts when they miss nothing that an earlier leader has done. */
+  readonly caches: readonly ReadCache[]
+  /** What puts keys to work, begun in this order. */
+  readonly sources: readonly Source[]
+  /** Works on one key. Must settle soon after the signal is aborted. Whatever it throws is a failed run of this key. */
+  readonly reconcile: (key: string, run: Run) => Promise<Outcome>
+  /** Told of every failed run, before the key is planned again. */
+  readonly onFailure?: (key: string, cause: unknown) => void
+  /** Whether its runs call the driver: no key is started while the driver is away. */
+  readonly callsDriver: boolean
+  /** The driver is back, and may be another one: forget what the old one has said. */
+  readonly onDriverReturn?: () => void
+  /** Told when its caches are ready and it begins, and when it has ended after that. */
+  readonly onStart?: () => void
+  readonly onEnd?: () => void
+  /** Runs beside the workers until the signal ends it. */
+  readonly alongside?: (queue: Enqueuer, stop: AbortSignal) => Promise<void>
 }

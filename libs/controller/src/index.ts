@@ -1,3 +1,16 @@
-export { type ControllerOptions, runController } from './controller.ts'
-export { AGAIN, type Outcome, SETTLED, STOPPED } from './outcome.ts'
-export { feed, type KeySink, type Trigger } from './trigger.ts'
+export type { Controller, Phase, Run } from './controller.ts'
+export { caughtUp, type Lead, type ReadCache } from './lead.ts'
+export { AGAIN, type Outcome, SETTLED } from './outcome.ts'
+export type { FollowedDriver, KeyState } from './runner.ts'
+export {
+  causesOf,
+  type Enqueuer,
+  keysOf,
+  objectsOf,
+  type QueueTrigger,
+  resetsOf,
+  type Source,
+  type Trigger,
+} from './sources.ts'
+export { runTerm, type TermOptions } from './term.ts'
+export type { Cause } from './waiting.ts'

@@ -1,14 +1,20 @@
-/** What a reconcile came to. Only the controller turns it into a queue operation. */
+/** What a run over a key came to. Only the controller turns it into a queue operation. */
 export type Outcome =
   /** Nothing more to do until something changes; earlier failures are forgotten. */
   | { readonly kind: 'settled' }
-  /** Failed; try again after the key's back-off. */
-  | { readonly kind: 'retry'; readonly cause: unknown }
-  /** Come back after `ms`, whatever the back-off says. With a cause the run has failed. */
-  | { readonly kind: 'retryAfter'; readonly ms: number; readonly cause?: unknown }
-  /** The world moved on while this run wrote: look again at once. */
-  | { readonly kind: 'again' }
-  /** Stopped on purpose, by shutdown or a lost lease; whoever leads next starts afresh. */
+  /**
+   * Failed; try again after the key's back-off. With `afterMs` somebody else has said when: that wait is taken in its
+   * place, but never less than the first back-off nor more than the longest, and the back-off stays as it is.
+   */
+  | { readonly kind: 'retry'; readonly cause: unknown; readonly afterMs?: number | undefined }
+  /** Not now: come back after `ms`, whatever the back-off says. */
+  | { readonly kind: 'postponed'; readonly ms: number }
+  /**
+   * The world moved on while this run wrote: look again at once. With a cause the run has failed, for an object that is
+   * gone; what bears its name now starts without failures.
+   */
+  | { readonly kind: 'again'; readonly cause?: unknown }
+  /** Stopped on purpose, by shutdown or a lost lease; whoever leads next starts from the beginning. */
   | { readonly kind: 'stopped' }
 
 export const SETTLED: Outcome = { kind: 'settled' }

@@ -59,6 +59,27 @@ test('a capability that this version does not know arrives as its number', () =>
   })
 })
 
+test('every key of a map comes through, whatever it means in JavaScript', () => {
+  const entries = [
+    ['__proto__', 'a'],
+    ['constructor', 'b'],
+    ['', 'c'],
+  ] as const
+  const method = proto.ControllerPublishVolume
+  const sent = { publishContext: Object.fromEntries(entries) }
+  const { publishContext } = method.responseDeserialize(method.responseSerialize(sent))
+  expect(Object.entries(publishContext)).toEqual(entries)
+})
+
+test.each([
+  ['a value of a map', proto.ControllerPublishVolume.responseDeserialize, '0a060a01611201ff'],
+  ['a key of a map', proto.ControllerPublishVolume.responseDeserialize, '0a070a02c328120161'],
+  ['a name', proto.GetPluginInfo.responseDeserialize, '0a0361fe62'],
+  ['an id in a list', proto.ListVolumes.responseDeserialize, '0a0512030a01ff'],
+])('%s that is no UTF-8 is refused', (_, read, hex) => {
+  expect(() => read(Buffer.from(hex, 'hex'))).toThrow('string field contains invalid UTF-8')
+})
+
 test('a field that this version does not know is passed over', () => {
   const bytes = Buffer.from('0a0812060a016e12010801', 'hex') // an older driver's volume_condition beside the node id
   expect(proto.ListVolumes.responseDeserialize(bytes.subarray(0, 10))).toEqual({

@@ -1,6 +1,7 @@
 import type { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire'
 import type { handleServerStreamingCall, handleUnaryCall, MethodDefinition } from '@grpc/grpc-js'
 import type { Shape } from './shape.ts'
+import { strictReader } from './wire.ts'
 
 /** One RPC as grpc-js wants it, for clients and servers, and the shapes of what travels. */
 export interface Method<Q, R> extends MethodDefinition<Q, R> {
@@ -54,9 +55,9 @@ function definition<Q, R>(path: string, { request, response, requestShape, respo
     path,
     requestStream: false as const,
     requestSerialize: (message: Q) => bytesOf(request, message),
-    requestDeserialize: (bytes: Buffer) => request.decode(bytes),
+    requestDeserialize: (bytes: Buffer) => request.decode(strictReader(bytes)),
     responseSerialize: (message: R) => bytesOf(response, message),
-    responseDeserialize: (bytes: Buffer) => response.decode(bytes),
+    responseDeserialize: (bytes: Buffer) => response.decode(strictReader(bytes)),
     requestShape,
     responseShape,
   }

@@ -5,6 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 const FILE = 'csi/v1/csi.proto'
 const SECRET = '[csi.v1.csi_secret]'
 const OUT = new URL('../src/gen/services.ts', import.meta.url)
+const MESSAGES = new URL('../src/gen/csi/v1/csi.ts', import.meta.url)
 /** ts-proto writes it because the proto declares options; nothing imports it. */
 const UNUSED = new URL('../src/gen/google/protobuf/descriptor.ts', import.meta.url)
 
@@ -101,3 +102,12 @@ writeFileSync(
   ].join('\n'),
 )
 rmSync(UNUSED)
+keepEveryKey()
+
+/** ts-proto assigns the entries of maps, and JavaScript does not take every key by assignment. */
+function keepEveryKey() {
+  const code = readFileSync(MESSAGES, 'utf8')
+  const changed = code.replace(/(message\.\w+)\[(entry\d+)\.key\] = \2\.value;/g, 'putEntry($1, $2);')
+  if (changed === code) throw new Error('ts-proto writes the entries of maps in another way now')
+  writeFileSync(MESSAGES, `import { putEntry } from '../../../wire.ts';\n${changed}`)
+}

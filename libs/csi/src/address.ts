@@ -16,7 +16,7 @@ export function socketAddressOf(address: string): string {
   throw new AddressError()
 }
 
-/** What grpc-js connects to. Leading slashes become one: it would take the first part of `//a/b` for a host. */
-export function grpcTargetOf(socketAddress: string): string {
-  return `unix:${socketAddress.slice(UNIX.length).replace(/^\/+/, '/')}`
+/** Where the socket is. Leading slashes become one: grpc-js would take the first part of `//a/b` for a host. */
+export function pathOf(socketAddress: string): string {
+  return socketAddress.slice(UNIX.length).replace(/^\/+/, '/')
 }

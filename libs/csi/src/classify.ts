@@ -44,9 +44,11 @@ const VERDICTS: Readonly<Record<CodeName, Verdict>> = {
 
 const BY_CODE: readonly Verdict[] = Object.keys(CODES).map((name) => VERDICTS[name as CodeName])
 const OTHER_CODE = failed('the driver answered with a code that gRPC does not define')
+const NO_ANSWER = uncertain('the answer could not be read; the driver may have done anything')
 const NO_STATUS = uncertain('the call failed without a gRPC status; it may have reached the driver')
 
 /** What a failed call says about the operation it asked for. Looks at the error itself, not at its causes. */
 export function classify(error: unknown): Verdict {
-  return error instanceof RpcError ? (BY_CODE[error.code] ?? OTHER_CODE) : NO_STATUS
+  if (!(error instanceof RpcError)) return NO_STATUS
+  return error.origin === 'driver' ? (BY_CODE[error.code] ?? OTHER_CODE) : NO_ANSWER
 }

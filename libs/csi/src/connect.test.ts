@@ -1,9 +1,10 @@
 import { createConnection, createServer, type Socket } from 'node:net'
 import { FakeClock, systemClock } from '@csi-sidecars/base'
 import { recordingLogger, silentLogger } from '@csi-sidecars/telemetry'
-import { afterEach, expect, test } from '@jest/globals'
+import { afterEach, describe, expect, test } from '@jest/globals'
 import { AddressError, socketAddressOf } from './address.ts'
 import { connect } from './connect.ts'
+import { whyUnreachable } from './connect-error.ts'
 import { scriptedDriver, socketPath } from './testing/scripted-driver.ts'
 import { pass, until } from './testing/turns.ts'
 
@@ -49,11 +50,31 @@ test('without a driver it says every ten seconds that it is still connecting, an
   const address = socketPath()
   const failed = connect({ address, clock, log }).catch((error: unknown) => error)
   await pass(clock, 29_900)
-  const still = { level: 0, message: 'Still connecting', pairs: { address: `unix://${address}` } }
+  const lastError = 'connect: no such file or directory'
+  const still = { level: 0, message: 'Still connecting', pairs: { address: `unix://${address}`, lastError } }
   expect(log.lines.filter(({ level }) => level === 0)).toEqual([still, still])
   await pass(clock, 100)
-  expect(await failed).toEqual(new Error('context deadline exceeded'))
+  expect(await failed).toMatchObject({ message: 'context deadline exceeded', pairs: { lastError } })
   expect(clock.pending).toBe(0)
+})
+
+describe('why a socket cannot be connected to', () => {
+  const listening = async (): Promise<string> => {
+    const path = socketPath()
+    const server = createServer()
+    await new Promise<void>((resolve) => server.listen(path, resolve))
+    cleanups.push(() => server.close())
+    return path
+  }
+
+  test.each<[string, () => string | Promise<string>]>([
+    ['connect: no such file or directory', socketPath],
+    ['connect: not a directory', () => `${import.meta.filename}/csi.sock`],
+    ['connect: connection refused', () => import.meta.filename],
+    ['connected, but the other side does not speak gRPC', listening],
+  ])('%s', async (text, path) => {
+    expect(await whyUnreachable(await path())).toBe(text)
+  })
 })
 
 test('a driver that comes late is connected to within a second', async () => {

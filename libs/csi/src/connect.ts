@@ -1,8 +1,10 @@
 import { Backoff, type Clock, DeadlineError, deadline } from '@csi-sidecars/base'
 import { Channel, type ChannelOptions, connectivityState } from '@grpc/grpc-js'
-import { grpcTargetOf, socketAddressOf } from './address.ts'
-import { keepOuterBlanks } from './blanks.ts'
+import { pathOf, socketAddressOf } from './address.ts'
+import { ConnectError, whyUnreachable } from './connect-error.ts'
 import { type CallReporting, type Connection, GrpcConnection } from './connection.ts'
+import { logGrpcBy } from './grpc-log.ts'
+import { keepDriversWords } from './headers.ts'
 import { SocketCredentials } from './socket-credentials.ts'
 
 export interface ConnectOptions extends CallReporting {
@@ -34,21 +36,26 @@ const CHANNEL_OPTIONS: ChannelOptions = {
 
 /**
  * Connects to the driver's unix socket, trying again for as long as it takes up to the limit.
- * Throws AddressError for anything but a unix socket, an error with Go's text when the limit is over, and the signal's
+ * Throws AddressError for anything but a unix socket, ConnectError when the limit is over, and the signal's
  * reason when that is aborted.
  */
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { clock, log, timeoutMs = CONNECT_MS, signal } = options
   const address = socketAddressOf(options.address)
-  keepOuterBlanks()
+  keepDriversWords()
+  logGrpcBy(log)
   log.v(5)?.info('Connecting', { address })
-  const stopTelling = tellEvery(clock, STILL_CONNECTING_MS, () => log.info('Still connecting', { address }))
+  const path = pathOf(address)
+  const stopTelling = tellEvery(clock, STILL_CONNECTING_MS, async (stopped) => {
+    const lastError = await whyUnreachable(path)
+    if (!stopped()) log.info('Still connecting', { address, lastError })
+  })
   using limit = deadline(clock, timeoutMs, 'connecting to the CSI driver', signal)
   try {
-    const channel = await firstChannel(grpcTargetOf(address), clock, limit.signal)
+    const channel = await firstChannel(`unix:${path}`, clock, limit.signal)
     return new GrpcConnection(address, channel, options)
   } catch (error) {
-    if (error instanceof DeadlineError) throw new Error('context deadline exceeded', { cause: error })
+    if (error instanceof DeadlineError) throw new ConnectError(await whyUnreachable(path), error)
     throw error
   } finally {
     stopTelling()
@@ -93,14 +100,18 @@ function becomesReady(channel: Channel, clock: Clock, signal: AbortSignal): Prom
   })
 }
 
-function tellEvery(clock: Clock, ms: number, tell: () => void): () => void {
+function tellEvery(clock: Clock, ms: number, tell: (stopped: () => boolean) => Promise<void>): () => void {
+  let stopped = false
   let cancel = (): void => undefined
   const arm = (): void => {
     cancel = clock.schedule(ms, () => {
-      tell()
+      void tell(() => stopped)
       arm()
     })
   }
   arm()
-  return () => cancel()
+  return () => {
+    stopped = true
+    cancel()
+  }
 }

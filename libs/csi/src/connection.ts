@@ -12,6 +12,8 @@ export interface CallOptions extends CallLimits {
   readonly migrated?: boolean
   /** Whose work the call is part of: its pairs tell the calls of parallel work apart in the log. */
   readonly log?: Logger | undefined
+  /** Run right before the request is sent; what it throws ends the call. */
+  readonly guard?: (() => void) | undefined
 }
 
 /** Whoever can be asked: a connection, or a driver that changes connections. */
@@ -40,6 +42,8 @@ export interface CallReporting {
 
 /** How often grpc-js is told that the connection is in use; it would drop an unused one after 24 days. */
 const KEEP_MS = 24 * 60 * 60 * 1000
+/** grpc-js ends the calls of a session that breaks a moment before it says that the connection is gone. */
+const LOSS_MS = 100
 
 export class GrpcConnection implements Connection {
   readonly address: string
@@ -47,6 +51,8 @@ export class GrpcConnection implements Connection {
   readonly #reporting: CallReporting
   readonly #lost = new AbortController()
   #closed = false
+  /** Why it is about to be lost, where a call has said so. */
+  #brokenBy: RpcError | undefined
   #cancelKeep = (): void => undefined
 
   /** Takes over a channel that is connected. */
@@ -82,6 +88,7 @@ export class GrpcConnection implements Connection {
       this.#reporting.operations?.observe(method.path, { code, seconds, migrated: options.migrated ?? false })
     }
     try {
+      options.guard?.()
       const response = await unaryCall(this.#channel, method, request, { ...options, clock })
       report('OK')
       verbose?.info('GRPC response', { response: this.#responseText(method, response), err: null })
@@ -89,8 +96,20 @@ export class GrpcConnection implements Connection {
     } catch (error) {
       report(error instanceof RpcError ? error.codeName : NOT_GRPC)
       verbose?.info('GRPC response', { response: '{}', err: error })
+      if (error instanceof RpcError && error.origin === 'session') await this.#breaks(error)
       throw error
     }
+  }
+
+  /** Whoever hears of the call's end is to know that the driver is lost. */
+  async #breaks(error: RpcError): Promise<void> {
+    if (this.#closed) return
+    this.#brokenBy ??= error
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const cancel = this.#reporting.clock.schedule(LOSS_MS, resolve)
+    this.lost.addEventListener('abort', () => resolve(), { once: true })
+    await promise
+    cancel()
   }
 
   #responseText<Q, R>(method: UnaryMethod<Q, R>, response: R): string {
@@ -102,7 +121,7 @@ export class GrpcConnection implements Connection {
 
   #lose(): void {
     if (this.#closed) return
-    this.#reporting.log.error(undefined, 'Lost connection', { address: this.address })
+    this.#reporting.log.error(this.#brokenBy, 'Lost connection', { address: this.address })
     // Closing keeps grpc-js from reconnecting by itself; calls that were not sent yet end with it.
     queueMicrotask(() => this.#channel.close())
     this.#closed = true

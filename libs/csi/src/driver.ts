@@ -4,6 +4,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { DriverCapabilities } from './capabilities.ts'
 import type { Caller, CallOptions, Connection } from './connection.ts'
 import { type Decisive, type DriverIdentity, whyUnfit } from './identity.ts'
+import { Isolation } from './isolation.ts'
 import { unavailable } from './rpc-error.ts'
 
 /** What upstream logs, and writes to the termination log, before it ends the process because of a lost driver. */
@@ -69,11 +70,13 @@ class ReconnectingDriver implements Driver {
   readonly #options: DriverOptions
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   readonly #life = scope()
+  readonly #isolation: Isolation
   readonly #fail: (error: Error) => void
   #state: State
 
   constructor(options: DriverOptions) {
     this.#options = options
+    this.#isolation = new Isolation({ clock: options.clock, open: (signal) => options.reconnect(signal) })
     const { promise, resolve } = Promise.withResolvers<Error>()
     this.failure = promise
     this.#fail = resolve
@@ -102,7 +105,7 @@ class ReconnectingDriver implements Driver {
     const state = this.#state
     switch (state.kind) {
       case 'ready':
-        return state.connection.call(method, request, options)
+        return this.#isolation.call(state.connection, method, request, options)
       case 'lost':
         throw unavailable('connection to the CSI driver lost')
       case 'failed':
@@ -203,7 +206,7 @@ class ReconnectingDriver implements Driver {
   }
 }
 
-/** The same driver, with `guard` run right before each call; what it throws ends the call before anything is sent. */
+/** The same driver, with `guard` run before each call and right before it is sent; what it throws ends the call. */
 export function guardedDriver(driver: Driver, guard: () => void): Driver {
   return {
     get name() {
@@ -221,7 +224,7 @@ export function guardedDriver(driver: Driver, guard: () => void): Driver {
     failure: driver.failure,
     call: async (method, request, options) => {
       guard()
-      return driver.call(method, request, options)
+      return driver.call(method, request, { ...options, guard })
     },
     subscribe: (listener) => driver.subscribe(listener),
     close: () => driver.close(),

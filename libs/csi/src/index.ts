@@ -1,5 +1,4 @@
-export { AccessModeError, accessModeOf } from './access-mode.ts'
-export { AddressError, socketAddressOf } from './address.ts'
+export { AccessModeError } from './access-mode.ts'
 export {
   type DriverCapabilities,
   driverCapabilities,
@@ -25,7 +24,6 @@ export type { Decisive, DriverIdentity } from './identity.ts'
 export { connectMigrated, type MigratedOptions } from './migrated.ts'
 export { OperationMetrics } from './operation-metrics.ts'
 export { type ProbeOptions, probe } from './probe.ts'
-export { CODES, type CodeName, codeNameOf, RpcError } from './rpc-error.ts'
-export { strippedJson } from './sanitize.ts'
+export { CODES, type CodeName, RpcError } from './rpc-error.ts'
 export { secretsFrom } from './secrets.ts'
 export { type VolumeUse, volumeCapabilityOf } from './volume-capability.ts'

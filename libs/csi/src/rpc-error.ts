@@ -28,8 +28,16 @@ export function codeNameOf(code: number): string {
   return NAMES[code] ?? `Code(${code})`
 }
 
+/**
+ * Who made the status. `driver`: it has answered, or must count as if it had. `client`: the answer could not be read,
+ * so nothing is known about the operation, whatever the code says. `session`: an answer broke the connection of all
+ * calls, possibly that to another call.
+ */
+export type Origin = 'driver' | 'client' | 'session'
+
 export interface RpcErrorOptions {
   readonly retryAfterMs?: number | undefined
+  readonly origin?: Origin
   readonly cause?: unknown
 }
 
@@ -42,13 +50,15 @@ export class RpcError extends Error {
   readonly details: string
   /** When the driver wants to be asked again (google.rpc.RetryInfo). */
   readonly retryAfterMs?: number
+  readonly origin: Origin
 
-  constructor(code: number, details: string, { retryAfterMs, cause }: RpcErrorOptions = {}) {
+  constructor(code: number, details: string, { retryAfterMs, cause, origin = 'driver' }: RpcErrorOptions = {}) {
     const codeName = codeNameOf(code)
     super(`rpc error: code = ${codeName} desc = ${details}`, cause === undefined ? undefined : { cause })
     this.code = code
     this.codeName = codeName
     this.details = details
+    this.origin = origin
     if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs
   }
 }

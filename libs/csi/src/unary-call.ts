@@ -55,6 +55,7 @@ export function unaryCall<Q, R>(
       },
       onReceiveStatus: (status) => {
         detach()
+        if (typeof status.code !== 'number') return reject(withoutCode())
         if (status.code !== CODES.OK) return reject(fromStatus(status, clock.monotonic() >= overdueAt))
         try {
           resolve(decoded(method, reply))
@@ -115,14 +116,32 @@ function decoded<Q, R>(method: UnaryMethod<Q, R>, reply: Buffer | undefined): R 
  * says that the operation failed; but nothing is known about it.
  */
 const MADE_UP = /^(Received RST_STREAM with code|Failed to start HTTP\/2 stream|Call cancelled$)/
+/** Of these the whole session has died: something that the driver sent is no HTTP/2, or more of it than is taken. */
+const SESSION_BROKEN = /triggered by internal client error: (.*)$/
+/** The driver has sent something that grpc-js could not read, and it says so in a code of its own choice. */
+const UNREADABLE =
+  /^(Failed to decompress |Received message (that decompresses to a size )?larger than |Received HTTP status code |No status information received$)/
 
 function fromStatus({ code, details, metadata }: StatusObject, overdue: boolean): RpcError {
   // Some servers end a call by themselves when its time is over, in words of their own. It is our time.
   if (code === CODES.DeadlineExceeded && overdue) return deadlineExceeded()
+  const broken = SESSION_BROKEN.exec(details)?.[1]
+  if (broken !== undefined) return sessionBroken(broken)
   if ((code === CODES.Internal || code === CODES.Canceled) && MADE_UP.test(details)) {
     return new RpcError(CODES.Unavailable, `call ended without an answer (${details})`)
   }
   const [status] = metadata.get('grpc-status-details-bin')
   const retryAfterMs = status instanceof Buffer ? retryDelayMs(status) : undefined
-  return new RpcError(code, details, { retryAfterMs })
+  return new RpcError(code, details, { retryAfterMs, origin: UNREADABLE.test(details) ? 'client' : 'driver' })
+}
+
+/** Node does not say which answer it was; one that fits HTTP/2 can only have been too long. */
+function sessionBroken(why: string): RpcError {
+  const text = `the connection broke while the call ran: ${why}; an error text of more than 64 KiB does that`
+  return new RpcError(CODES.Unavailable, text, { origin: 'session' })
+}
+
+/** All that grpc-js says of an answer that is compressed though it names no compression, or one that it does not know. */
+function withoutCode(): RpcError {
+  return new RpcError(CODES.Internal, 'the answer is compressed in a way that is not supported', { origin: 'client' })
 }

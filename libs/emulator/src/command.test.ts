@@ -71,3 +71,11 @@ test('files that cannot be used are named', async () => {
   await expect(startCommand(options({ faults: file }), parts)).rejects.toThrow(file)
   await expect(startCommand(options({ data: file }), parts)).rejects.toThrow(file)
 })
+
+test('data that cannot be kept, or a socket that cannot be had, is an error at the start', async () => {
+  const missing = join(directory, 'none', 'data.json')
+  await expect(startCommand(options({ data: missing }), parts)).rejects.toThrow(`${missing} cannot be written`)
+  const file = join(directory, 'file')
+  await writeFile(file, 'kept')
+  await expect(startCommand(options({ csiSocket: file }), parts)).rejects.toThrow('is no socket')
+})

@@ -4,7 +4,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import yargs from 'yargs'
 import { type ApiServer, startApiServer } from './apiserver/server.ts'
 import { type CsiDriver, startCsiDriver } from './csi-driver/server.ts'
-import { readFaultFile } from './fault-file.ts'
+import { readFaultFile } from './faults/fault-file.ts'
 
 export interface CommandOptions {
   readonly kubeconfigOut: string
@@ -24,7 +24,7 @@ export async function readCommandLine(args: readonly string[]): Promise<CommandO
       port: { type: 'number', default: 0, describe: 'port of the API server on 127.0.0.1; 0: any free one' },
       'csi-socket': { type: 'string', describe: 'serve a CSI driver on this unix socket' },
       faults: { type: 'string', describe: 'JSON file of faults' },
-      data: { type: 'string', describe: 'file that keeps the objects across runs' },
+      data: { type: 'string', describe: 'file that keeps the objects across runs, saved within a second of a change' },
     })
     .strict()
     .help(false)
@@ -43,7 +43,7 @@ export async function readCommandLine(args: readonly string[]): Promise<CommandO
   return { kubeconfigOut, port, csiSocket: read['csi-socket'], faults, data }
 }
 
-export interface Running {
+interface Running {
   readonly api: ApiServer
   readonly driver: CsiDriver | undefined
   stop(): Promise<void>
@@ -66,10 +66,15 @@ export async function startCommand(
   })
   await writeFile(options.kubeconfigOut, api.kubeconfig(), { mode: 0o600 })
   const { csiSocket: socket } = options
-  const driver =
-    socket === undefined
-      ? undefined
-      : await startCsiDriver({ socket, clock, faults: faults.driver, onCrash, unknownVolumes: 'adopt' })
+  let driver: CsiDriver | undefined
+  if (socket !== undefined) {
+    try {
+      driver = await startCsiDriver({ socket, clock, faults: faults.driver, onCrash, unknownVolumes: 'adopt' })
+    } catch (error) {
+      await api.stop()
+      throw error
+    }
+  }
   const stop = async (): Promise<void> => {
     await Promise.all([driver?.stop(), api.stop()])
   }

@@ -2,7 +2,7 @@ import { messageOf, systemClock } from '@csi-sidecars/base'
 import { createLogger } from '@csi-sidecars/telemetry'
 import { readCommandLine, startCommand } from './command.ts'
 
-/** Prints where it listens, and stays until it is told to end. Resolves with the exit code. */
+/** Prints where it listens, and stays until a signal ends it. Resolves with the exit code. */
 async function main(): Promise<number> {
   const options = await readCommandLine(process.argv.slice(2))
   if ('help' in options) {
@@ -15,14 +15,14 @@ async function main(): Promise<number> {
   const log = createLogger({ format: 'text', verbosity: 0, clock: systemClock, write })
   const crashed = Promise.withResolvers<number>()
   // Listened for before anything is announced: whoever reads an announcement may end it at once.
-  const told = new Promise<number>((resolve) => {
+  const signalled = new Promise<number>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => resolve(0))
   })
   // A driver that crashes takes its process along, as a real one does.
   const running = await startCommand(options, { clock: systemClock, log, onCrash: () => crashed.resolve(1) })
   process.stdout.write(`API server: ${running.api.url}\nkubeconfig: ${options.kubeconfigOut}\n`)
   if (running.driver !== undefined) process.stdout.write(`CSI driver: ${running.driver.address}\n`)
-  const code = await Promise.race([told, crashed.promise])
+  const code = await Promise.race([signalled, crashed.promise])
   await running.stop()
   return code
 }

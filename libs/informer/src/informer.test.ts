@@ -1,5 +1,5 @@
 import { FakeClock } from '@csi-sidecars/base'
-import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
+import { ApiError, type KubeClient, type RereadListener, type WatchOptions } from '@csi-sidecars/kube-client'
 import type { Resource } from '@csi-sidecars/kube-types'
 import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
@@ -293,6 +293,103 @@ test('a list whose end is not marked is fetched in pages instead', async () => {
   expect(informer.store.synced).toBe(false)
   await clock.advance(1)
   expect(keys()).toEqual(['a'])
+})
+
+test('a list whose end is never marked is fetched in pages after a minute, whatever comes meanwhile', async () => {
+  const { list } = server.client
+  const object = server.put('a')
+  const watch = (_: unknown, { signal, onActivity }: WatchOptions) => ({
+    [Symbol.asyncIterator]: () => ({
+      next: async () => {
+        await clock.sleep(9000, signal)
+        onActivity?.()
+        return { value: { type: 'ADDED', object }, done: false }
+      },
+    }),
+  })
+  create({ client: { list, watch } as unknown as KubeClient })
+  await start()
+  await clock.advance(59_999)
+  expect(informer.store.synced).toBe(false)
+  await clock.advance(1)
+  expect(keys()).toEqual(['a'])
+})
+
+test('no server stops the cache for longer than half a minute, whatever it asks for', async () => {
+  const asked: number[] = []
+  const retryAfterMs = 3_600_000
+  const error = new ApiError({ code: 429, reason: 'TooManyRequests', message: 'slow down', retryAfterMs })
+  const watch = () => ({
+    [Symbol.asyncIterator]: () => ({
+      next: async () => {
+        asked.push(clock.monotonic())
+        return { value: { type: 'END', why: 'error', error }, done: false }
+      },
+    }),
+  })
+  create({ client: { watch } as unknown as KubeClient })
+  await start()
+  await clock.advance(90_000)
+  expect(asked).toEqual([0, 30_000, 60_000, 90_000])
+})
+
+describe('an object that was read again after a write without an answer', () => {
+  let tell: RereadListener<Thing>
+  let listeners: number
+  beforeEach(() => {
+    listeners = 0
+    const onReread = (_: unknown, listener: RereadListener<Thing>) => {
+      tell = listener
+      listeners += 1
+      return () => {
+        listeners -= 1
+      }
+    }
+    Object.assign(server.client, { onReread })
+    create()
+  })
+  const tellOf = (object: Thing): boolean => tell({ name: object.metadata.name }, object)
+
+  test('is news as from the watch where the write was carried out, and none where it was not', async () => {
+    const before = server.put('a')
+    await start()
+    server.mute = true
+    expect(tellOf(before)).toBe(false)
+    const after = server.put('a')
+    expect(tellOf(after)).toBe(true)
+    expect(informer.store.get('a')).toEqual(project(after))
+    await clock.advance(0)
+    expect(heard).toEqual(['added a', 'watch a'])
+    // The event that comes later says nothing new.
+    server.mute = false
+    server.put('b')
+    await clock.advance(0)
+    expect(heard).toEqual(['added a', 'watch a', 'added b'])
+  })
+
+  test('and is not there leaves the cache', async () => {
+    server.put('a')
+    await start()
+    server.mute = true
+    server.delete('a')
+    expect(tell({ name: 'a' }, undefined)).toBe(true)
+    expect(tell({ name: 'a' }, undefined)).toBe(false)
+    expect(keys()).toEqual([])
+  })
+
+  test('is listened for while the cache runs', async () => {
+    await start()
+    expect(listeners).toBe(1)
+    stop.abort(new Error('enough'))
+    await done
+    expect(listeners).toBe(0)
+  })
+
+  test('is of no interest to a cache of a part', async () => {
+    create({ fieldSelector: 'metadata.name=x' })
+    await start()
+    expect(listeners).toBe(0)
+  })
 })
 
 test('one that was stopped can be started again, and tells what happened in between', async () => {

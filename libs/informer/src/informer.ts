@@ -1,11 +1,12 @@
 import { type Cancel, type Clock, invariant } from '@csi-sidecars/base'
 import type { ChangeFrame, KubeClient } from '@csi-sidecars/kube-client'
-import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
+import type { KubeObject, ObjectRef, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Cached, IndexFunction, InformerEvent, Reader } from './cached.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { interner } from './interner.ts'
 import { Projector } from './projector.ts'
+import type { Feed, SharedWatch } from './shared-watch.ts'
 import type { Snapshot } from './snapshot.ts'
 import { StoreWriter } from './store.ts'
 import { type Replica, Watcher } from './watcher.ts'
@@ -33,7 +34,7 @@ export interface Informer<T, W = unknown> {
   readonly lastActivity: number
 }
 
-export interface InformerOptions<W, T extends Cached> {
+export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly client: KubeClient
   readonly resource: Resource<W>
   /**
@@ -47,6 +48,8 @@ export interface InformerOptions<W, T extends Cached> {
   /** 0: never. */
   readonly resyncMs: number
   readonly pageSize?: number | undefined
+  /** A list and a watch that fill other caches of the kind too. Left out: one of its own. */
+  readonly watch?: SharedWatch<W> | undefined
   readonly clock: Clock
   readonly log: Logger
 }
@@ -60,7 +63,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
   readonly #writer: StoreWriter<T>
   readonly #projector: Projector<W, T>
   readonly #dispatcher: Dispatcher<InformerEvent<T>>
-  readonly #watcher: Watcher<W>
+  readonly #watcher: Feed
   #collecting: Snapshot<T> | undefined
   lastActivity: number
 
@@ -76,7 +79,8 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     const onActivity = (): void => {
       this.lastActivity = clock.monotonic()
     }
-    this.#watcher = new Watcher({ ...options, replica: this, onActivity })
+    this.#watcher =
+      options.watch?.subscribe({ replica: this, onActivity }) ?? new Watcher({ ...options, replica: this, onActivity })
     this.lastActivity = clock.monotonic()
   }
 
@@ -90,11 +94,13 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
 
   async run(signal: AbortSignal): Promise<void> {
     const stopResync = this.#resyncForEver()
+    const stopListening = this.#listenForRereads()
     try {
       await this.#watcher.run(signal)
     } catch (error) {
       if (!signal.aborted) throw error
     } finally {
+      stopListening()
       stopResync()
     }
   }
@@ -113,6 +119,31 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     if (projected === undefined) return undefined
     void this.#emit(this.#writer.put(projected, 'own'))
     return this.store.get(projected.key)
+  }
+
+  /** What a write without an answer has come to is news like any other: its writer could not learn it. */
+  #listenForRereads(): () => void {
+    const { client, resource, namespace, fieldSelector } = this.#options
+    const all = fieldSelector === undefined
+    const listen = all ? client.onReread?.bind(client) : undefined
+    if (listen === undefined) return () => undefined
+    return listen<W>(resource, (ref, object) => {
+      if (namespace !== undefined && ref.namespace !== namespace) return false
+      return this.#reread(ref, object)
+    })
+  }
+
+  #reread({ namespace, name }: ObjectRef, object: W | undefined): boolean {
+    const before = this.store.get(namespace === undefined ? name : `${namespace}/${name}`)
+    if (object === undefined) {
+      if (before !== undefined) void this.#emit(this.#writer.remove(before))
+      return before !== undefined
+    }
+    const identity = this.#projector.identify(object)
+    if (identity === undefined) return false
+    const projected = this.#projector.project(object)
+    void this.#emit(projected === undefined ? this.#writer.remove(identity) : this.#writer.put(projected, 'read'))
+    return this.store.get(identity.key) !== before
   }
 
   resync(): void {

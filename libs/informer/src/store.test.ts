@@ -138,6 +138,15 @@ describe('a list', () => {
     expect(inWords(events)).toEqual(['deleted a 1', 'added b 6'])
   })
 
+  test('keeps what was read of one object meanwhile, if that is newer', () => {
+    replace(5, thing('a', 5))
+    const snapshot = writer.begin()
+    expect(inWords(writer.put(thing('a', 12), 'read'))).toEqual(['a 5->12 watch'])
+    snapshot.set(thing('a', 7))
+    expect(inWords(writer.replace(snapshot, '10'))).toEqual([])
+    expect(versions()).toEqual({ a: '12' })
+  })
+
   test('keeps an own result that is newer than itself, and no other', () => {
     replace(5, thing('a', 5), thing('b', 5), thing('gone', 5))
     const snapshot = writer.begin()

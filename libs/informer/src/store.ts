@@ -17,7 +17,7 @@ export class StoreWriter<T extends Cached> {
   #current: Snapshot<T>
   /** Everything up to this version is in the store, or gone. */
   #completeTo = ''
-  /** Own results that came while a list is under way: it may have been read before them. */
+  /** Own results, and what was read alone, that came while a list is under way: it may have been read before them. */
   #learned: Set<string> | undefined
   /** The ends that own writes have brought meanwhile: the list may still show what they ended. */
   #ended: Identity[] = []
@@ -28,17 +28,20 @@ export class StoreWriter<T extends Cached> {
     this.reader = this.#createReader()
   }
 
-  /** Takes in a state of an object. Returns what changed: nothing when a newer state is known already. */
-  put(after: T, cause: 'watch' | 'own'): readonly InformerEvent<T>[] {
+  /**
+   * Takes in a state of an object: what the watch brings, the result of an own write, or what was read of it alone.
+   * Returns what changed: nothing when a newer state is known already.
+   */
+  put(after: T, cause: 'watch' | 'own' | 'read'): readonly InformerEvent<T>[] {
     if (this.#tombstones.covers(after)) return []
     const before = this.#current.objects.get(after.key)
     // The answer to an own write may come after the object's whole life has passed, unseen between two lists.
-    if (before === undefined && cause === 'own' && !isNewer(after, { resourceVersion: this.#completeTo })) return []
+    if (before === undefined && cause !== 'watch' && !isNewer(after, { resourceVersion: this.#completeTo })) return []
     if (before !== undefined && !isNewer(after, before)) return []
     this.#current.set(after)
-    if (cause === 'own') this.#learned?.add(after.key)
+    if (cause !== 'watch') this.#learned?.add(after.key)
     if (before === undefined) return [{ type: 'added', object: after }]
-    if (before.uid === after.uid) return [{ type: 'updated', before, after, cause }]
+    if (before.uid === after.uid) return [{ type: 'updated', before, after, cause: cause === 'own' ? 'own' : 'watch' }]
     // Deleted and made again under the same name: two objects.
     this.#tombstones.bury(before)
     return [

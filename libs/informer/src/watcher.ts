@@ -42,6 +42,8 @@ export interface WatcherOptions<W> {
 const BRIEF_MS = 1000
 /** A server that streams a list sends without pause and says when it is through; one that falls silent does not. */
 const UNMARKED_MS = 10_000
+/** Nor does a list take so long, whatever comes meanwhile: as many objects as a cluster can have are streamed sooner. */
+const LONGEST_LIST_MS = 60_000
 const FIRST_WAIT_MS = 800
 const LONGEST_WAIT_MS = 30_000
 /** A server that nobody can reach is not burdened by being asked, and everybody waits for its return. */
@@ -205,7 +207,9 @@ export class Watcher<W> {
     const longest = isUnreachable(error) ? LONGEST_WAIT_UNREACHABLE_MS : Number.POSITIVE_INFINITY
     using pause = scope(signal)
     this.#interrupt = pause
-    const ms = Math.max(error?.retryAfterMs ?? 0, Math.min(this.#backoff.next(), longest))
+    // No answer of a server may stop a cache for an hour.
+    const askedMs = Math.min(error?.retryAfterMs ?? 0, LONGEST_WAIT_MS)
+    const ms = Math.max(askedMs, Math.min(this.#backoff.next(), longest))
     await clock.sleep(ms, pause.signal).catch((reason: unknown) => {
       if (!this.#outdated) throw reason
     })
@@ -227,10 +231,11 @@ export class Watcher<W> {
   }
 }
 
-/** Ends a streaming list that falls silent before its end is told. */
+/** Ends a streaming list that falls silent before its end is told, or whose end is not told in good time. */
 class MarkGuard {
   readonly #clock: Clock
   readonly #own: Scope
+  readonly #beganAt: number
   #heardAt: number
   #cancel: () => void
   missed = false
@@ -238,7 +243,8 @@ class MarkGuard {
   constructor(clock: Clock, own: Scope) {
     this.#clock = clock
     this.#own = own
-    this.#heardAt = clock.monotonic()
+    this.#beganAt = clock.monotonic()
+    this.#heardAt = this.#beganAt
     this.#cancel = clock.schedule(UNMARKED_MS, () => this.#check())
   }
 
@@ -252,12 +258,13 @@ class MarkGuard {
   }
 
   #check(): void {
-    const left = this.#heardAt + UNMARKED_MS - this.#clock.monotonic()
+    const until = Math.min(this.#heardAt + UNMARKED_MS, this.#beganAt + LONGEST_LIST_MS)
+    const left = until - this.#clock.monotonic()
     if (left > 0) {
       this.#cancel = this.#clock.schedule(left, () => this.#check())
     } else {
       this.missed = true
-      this.#own.abort(new CancelledError('the streaming list fell silent'))
+      this.#own.abort(new CancelledError('the end of the streaming list was not told'))
     }
   }
 }

@@ -6,6 +6,7 @@ export interface ApiErrorFields {
   readonly message: string
   readonly details?: StatusDetails | undefined
   readonly retryAfterMs?: number | undefined
+  readonly outcomeUnknown?: boolean | undefined
   readonly cause?: unknown
 }
 
@@ -17,7 +18,10 @@ export class ApiError extends Error {
   /** The Status' reason, as `NotFound`; empty when the server gave none. */
   readonly reason: string
   readonly details: StatusDetails | undefined
+  /** How long the server asks to wait; longer than the client itself waits, where it comes to a caller of a 429. */
   readonly retryAfterMs: number | undefined
+  /** A write that may have been carried out all the same: whoever wants to write again reads first. */
+  readonly outcomeUnknown: boolean
 
   constructor(fields: ApiErrorFields) {
     super(fields.message, fields.cause === undefined ? undefined : { cause: fields.cause })
@@ -25,18 +29,23 @@ export class ApiError extends Error {
     this.reason = fields.reason
     this.details = fields.details
     this.retryAfterMs = fields.retryAfterMs
+    this.outcomeUnknown = fields.outcomeUnknown ?? false
   }
 }
 
 /** The error that a Status tells of, also as the object of a watch's ERROR frame. */
-export function apiErrorOf(status: Status, retryAfterMs?: number): ApiError {
+export function apiErrorOf(
+  status: Status,
+  more: Pick<ApiErrorFields, 'retryAfterMs' | 'outcomeUnknown'> = {},
+): ApiError {
   const seconds = status.details?.retryAfterSeconds
   return new ApiError({
     code: status.code ?? 500,
     reason: status.reason ?? '',
     message: status.message ?? 'unknown',
     details: status.details,
-    retryAfterMs: retryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000),
+    retryAfterMs: more.retryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000),
+    outcomeUnknown: more.outcomeUnknown,
   })
 }
 
@@ -62,10 +71,6 @@ export function isForbidden(thrown: unknown): boolean {
   return has(thrown, 403, 'Forbidden')
 }
 
-export function isUnauthorized(thrown: unknown): boolean {
-  return has(thrown, 401, 'Unauthorized')
-}
-
 export function isTooManyRequests(thrown: unknown): boolean {
   return has(thrown, 429, 'TooManyRequests')
 }
@@ -74,9 +79,28 @@ export function isInvalid(thrown: unknown): boolean {
   return has(thrown, 422, 'Invalid')
 }
 
-/** No answer came: the request may or may not have been carried out. */
+/** The write named a uid, and the object that has the name now has another: the one that was meant is gone. */
+export function isUidMismatch(thrown: unknown): boolean {
+  return isInvalid(thrown) && thrown instanceof ApiError && namesUid(thrown.details)
+}
+
+/** What a write was meant for is not there: it is gone, or an object that was made later bears its name. */
+export function isMissing(thrown: unknown): boolean {
+  return isNotFound(thrown) || isUidMismatch(thrown)
+}
+
+function namesUid(details: StatusDetails | undefined): boolean {
+  return details?.causes?.some(({ field }) => field === 'metadata.uid') === true
+}
+
+/** No answer came. Whether a write may have been carried out is for `isOutcomeUnknown` to say. */
 export function isUnreachable(thrown: unknown): boolean {
   return thrown instanceof ApiError && thrown.code === 0
+}
+
+/** A write that was sent, and nobody knows what came of it. */
+export function isOutcomeUnknown(thrown: unknown): boolean {
+  return thrown instanceof ApiError && thrown.outcomeUnknown
 }
 
 /** The reason decides where the server gave one, else the code: one code stands for several reasons. */

@@ -13,7 +13,6 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createKubeClient, type OwnedKubeClient } from './create-client.ts'
 import {
   flowOptions,
-  hasResource,
   isAlreadyExists,
   isConflict,
   isGone,
@@ -159,13 +158,4 @@ describe('a list', () => {
     cluster.api.faults.add({ match: { verb: 'list' }, skip: 1, times: 1, action })
     expect(isGone(await failure(names(3)))).toBe(true)
   })
-})
-
-test('a kind is served or it is not', async () => {
-  expect(await hasResource(client, 'storage.k8s.io/v1', 'VolumeAttributesClass')).toBe(true)
-  expect(await hasResource(client, 'storage.k8s.io/v1', 'Nonsense')).toBe(false)
-  expect(await hasResource(client, 'v1', 'Pod')).toBe(true)
-  expect(await hasResource(client, 'nobody.example.com/v1', 'Pod')).toBe(false)
-  client.close()
-  await expect(hasResource(client, 'v1', 'Pod')).rejects.toThrow('the client is closed')
 })

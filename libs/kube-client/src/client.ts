@@ -9,6 +9,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
   /** Default: `work`. */
   readonly lane?: Lane | undefined
+  /** Not on a kept connection, which may be dead without anybody having noticed. */
+  readonly newConnection?: boolean | undefined
   /** Limit of one attempt, from its first byte sent. Default: one minute, as the API server's own. */
   readonly timeoutMs?: number | undefined
   /**
@@ -92,9 +94,17 @@ export interface KubeClient {
   list<T, P>(resource: Resource<T>, options: ListOptions & Projecting<T, P>): AsyncIterable<ListPage<P>>
   /** The last frame is END, and there is always one unless the signal or the reader ends it. A refused request throws. */
   watch<T>(resource: Resource<T>, options: WatchOptions): AsyncIterable<WatchFrame<T>>
+  /**
+   * After a write without an answer its object is read again, and each listener for the resource gets what is there.
+   * Returns the undo. Absent in a client whose writes always have an answer.
+   */
+  onReread?<T>(resource: Resource<T>, listener: RereadListener<T>): () => void
   /** GET of a raw path, as `/apis/storage.k8s.io/v1`. */
   discover(path: string, options?: CallOptions): Promise<unknown>
 }
+
+/** `object` is undefined when there is none of that name. Returns whether that was news. */
+export type RereadListener<T> = (ref: ObjectRef, object: T | undefined) => boolean
 
 export interface GracePeriodOption {
   /** How long a pod may take to end; 0 removes it at once. Absent: as the object itself says. */

@@ -15,6 +15,7 @@ import type {
   ListOptions,
   ListPage,
   Projecting,
+  RereadListener,
   SubresourceOption,
   WatchFrame,
   WatchOptions,
@@ -27,6 +28,7 @@ import { listPages } from './list.ts'
 import { type ApiRequest, query } from './request.ts'
 import { RestMetrics } from './rest-metrics.ts'
 import { Transport } from './transport.ts'
+import { UnknownOutcomes } from './unknown-outcomes.ts'
 import { watchFrames } from './watch.ts'
 
 export interface KubeClientOptions {
@@ -37,6 +39,9 @@ export interface KubeClientOptions {
   readonly metrics?: Metrics | undefined
   readonly userAgent: string
 }
+
+/** Of an object whose last write had no answer. */
+const REREAD_MS = 10_000
 
 /** A client that holds connections; `close` ends them and what runs on them. */
 export interface OwnedKubeClient extends KubeClient {
@@ -60,10 +65,13 @@ function hostOf(origin: string): string {
 class HttpKubeClient implements OwnedKubeClient {
   readonly #transport: Transport
   readonly #clock: Clock
+  readonly #unknown: UnknownOutcomes
 
   constructor(transport: Transport, clock: Clock) {
     this.#transport = transport
     this.#clock = clock
+    const options = { newConnection: true, timeoutMs: REREAD_MS }
+    this.#unknown = new UnknownOutcomes((resource, ref) => this.get(resource, ref, options))
   }
 
   get<T>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T> {
@@ -72,26 +80,30 @@ class HttpKubeClient implements OwnedKubeClient {
   }
 
   create<T>(resource: Resource<T>, object: T, options?: CallOptions): Promise<T> {
-    const path = resourcePath(resource, { namespace: metadataOf(object)?.namespace })
-    return this.#send({ method: 'POST', path, body: json(object), resource, options })
+    const { namespace, name = '' } = metadataOf(object) ?? {}
+    const path = resourcePath(resource, { namespace })
+    const request = { method: 'POST', path, body: json(object), resource, options } as const
+    return name === '' ? this.#send(request) : this.#write(resource, { namespace, name }, request)
   }
 
   replace<T>(resource: Resource<T>, object: T, options?: CallOptions & SubresourceOption): Promise<T> {
     const { namespace, name = '' } = metadataOf(object) ?? {}
     const path = resourcePath(resource, { namespace, name, subresource: options?.subresource })
-    return this.#send({ method: 'PUT', path, body: json(object), resource, name, options })
+    const request = { method: 'PUT', path, body: json(object), resource, name, options } as const
+    return this.#write(resource, { namespace, name }, request)
   }
 
   patch<T>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options?: CallOptions & SubresourceOption): Promise<T> {
     const { namespace, name } = ref
     const path = resourcePath(resource, { namespace, name, subresource: options?.subresource })
     const body = { type: PATCH_CONTENT_TYPES[patch.kind], text: JSON.stringify(patch.body) }
-    return this.#send({ method: 'PATCH', path, body, resource, name, options })
+    return this.#write(resource, ref, { method: 'PATCH', path, body, resource, name, options })
   }
 
   async delete<T>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions & GracePeriodOption): Promise<void> {
     const path = resourcePath(resource, ref) + query({ gracePeriodSeconds: options?.gracePeriodSeconds })
-    await this.#transport.send({ method: 'DELETE', path, resource, name: ref.name, options })
+    const request = { method: 'DELETE', path, resource, name: ref.name, options } as const
+    await this.#write(resource, ref, request, () => this.#transport.send(request))
   }
 
   list<T, P>(resource: Resource<T>, options: ListOptions & Projecting<T, P>): AsyncIterable<ListPage<P>> {
@@ -106,12 +118,26 @@ class HttpKubeClient implements OwnedKubeClient {
     return this.#send({ method: 'GET', path, options })
   }
 
+  onReread<T>(resource: Resource<T>, listener: RereadListener<T>): () => void {
+    return this.#unknown.listen(resource, (ref, object) => listener(ref, object as T | undefined))
+  }
+
   close(): void {
     this.#transport.close()
   }
 
+  #write<T>(
+    resource: Resource<unknown>,
+    ref: ObjectRef,
+    request: ApiRequest,
+    once: () => Promise<T> = () => this.#send<T>(request),
+  ): Promise<T> {
+    const object = { resource, ref, path: resourcePath(resource, ref) }
+    return this.#unknown.write(object, { signal: request.options?.signal, once })
+  }
+
   async #send<T>(request: ApiRequest): Promise<T> {
-    return parseAnswer<T>(await this.#transport.send(request), request.path)
+    return parseAnswer<T>(await this.#transport.send(request), request)
   }
 }
 

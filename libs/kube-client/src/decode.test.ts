@@ -1,5 +1,5 @@
+import { LEASES } from '@csi-sidecars/kube-types'
 import { describe, expect, test } from '@jest/globals'
-import { ApiError } from './api-error.ts'
 import { parseAnswer, parseJson, withoutManagedFields } from './decode.ts'
 
 const MANAGERS = [
@@ -42,8 +42,33 @@ describe('managedFields', () => {
   })
 })
 
-test('an answer that is no JSON is an ApiError that shows how it begins', () => {
-  const attempt = (): unknown => parseAnswer('<html>Bad gateway</html>', '/api/v1/pods')
-  expect(attempt).toThrow(ApiError)
-  expect(attempt).toThrow(/^couldn't decode the answer to \/api\/v1\/pods: .*: "<html>Bad gateway<\/html>"$/)
+test.each([
+  ['{"data":{"password":"aHVudGVyMg=="', '34 characters that are no JSON'],
+  ['hunter2', '7 characters that are no JSON'],
+  ['', '0 characters that are no JSON'],
+  ['<html>Bad gateway</html>', '24 characters of HTML, not JSON'],
+])('the answer %j is an ApiError without a word of it', (text, what) => {
+  const request = { path: '/api/v1/namespaces/ns/secrets/s', method: 'GET' } as const
+  let thrown: unknown
+  try {
+    parseAnswer(text, request)
+  } catch (error) {
+    thrown = error
+  }
+  const message = `couldn't decode the answer to /api/v1/namespaces/ns/secrets/s: ${what}`
+  expect(thrown).toMatchObject({ code: 0, message, outcomeUnknown: false })
+  // Loggers print causes too.
+  expect(thrown).not.toHaveProperty('cause')
 })
+
+test.each(['null', '[]', '7', '"x"', '{}', '{"metadata":null}', '{"metadata":{}}', '{"kind":"Status","metadata":{}}'])(
+  'the answer %s to a request for an object is none, and after a write nothing is known',
+  (text) => {
+    const request = { path: '/p', resource: LEASES }
+    const message = "couldn't decode the answer to /p: JSON that is no object of the API"
+    const failure = (method: 'GET' | 'PUT') => expect(() => parseAnswer(text, { ...request, method }))
+    failure('GET').toThrow(expect.objectContaining({ message, outcomeUnknown: false }))
+    failure('PUT').toThrow(expect.objectContaining({ message, outcomeUnknown: true }))
+    expect(() => parseAnswer(text, { path: '/version', method: 'GET' })).not.toThrow()
+  },
+)

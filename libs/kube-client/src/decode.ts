@@ -1,5 +1,5 @@
-import { messageOf } from '@csi-sidecars/base'
 import { ApiError } from './api-error.ts'
+import type { ApiRequest } from './request.ts'
 
 const KEY = ',"managedFields":[{'
 /** The end of the list of managers, told by what follows: the metadata's next member, or that of the object around. */
@@ -42,13 +42,41 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Throws ApiError: an answer that is no JSON comes from something that is no API server. */
-export function parseAnswer<T>(text: string, path: string): T {
+/**
+ * Throws ApiError: an answer that is no JSON, or of a resource and no object of it, comes from something that is no API
+ * server. Nothing is known then about what was asked for.
+ */
+export function parseAnswer<T>(
+  text: string,
+  { path, method, resource }: Pick<ApiRequest, 'path' | 'method' | 'resource'>,
+): T {
+  let answer: unknown
   try {
-    return parseJson(text) as T
-  } catch (error) {
-    const start = JSON.stringify(text.slice(0, 80))
-    const message = `couldn't decode the answer to ${path}: ${messageOf(error)}: ${start}`
-    throw new ApiError({ code: 0, reason: '', message, cause: error })
+    answer = parseJson(text)
+  } catch {
+    throw undecodable(notJson(text))
   }
+  if (resource !== undefined && !hasName(answer)) throw undecodable('JSON that is no object of the API')
+  return answer as T
+
+  function undecodable(what: string): ApiError {
+    const message = `couldn't decode the answer to ${path}: ${what}`
+    return new ApiError({ code: 0, reason: '', message, outcomeUnknown: method !== 'GET' })
+  }
+}
+
+function hasName(answer: unknown): boolean {
+  if (typeof answer !== 'object' || answer === null || !('metadata' in answer)) return false
+  const { metadata } = answer
+  return typeof metadata === 'object' && metadata !== null && 'name' in metadata && typeof metadata.name === 'string'
+}
+
+/**
+ * What a text is that is no JSON. Nothing of the text itself, and not V8's error, which quotes it: it may hold a secret,
+ * and what is said here ends up in logs and in objects that many may read.
+ */
+export function notJson(text: string): string {
+  return /^\s*</.test(text)
+    ? `${text.length} characters of HTML, not JSON`
+    : `${text.length} characters that are no JSON`
 }

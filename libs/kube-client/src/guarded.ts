@@ -16,6 +16,7 @@ export function guarded(client: KubeClient, guard: () => void): KubeClient {
     get: (resource, ref, options) => client.get(resource, ref, options),
     list: (resource, options) => client.list(resource, options),
     watch: (resource, options) => client.watch(resource, options),
+    ...(client.onReread && { onReread: client.onReread.bind(client) }),
     discover: (path, options) => client.discover(path, options),
     create: (resource, object, options) => client.create(resource, object, withGuard(options)),
     replace: (resource, object, options) => client.replace(resource, object, withGuard(options)),

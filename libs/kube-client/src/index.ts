@@ -7,9 +7,10 @@ export {
   isForbidden,
   isGone,
   isInvalid,
+  isMissing,
   isNotFound,
   isTooManyRequests,
-  isUnauthorized,
+  isUidMismatch,
   isUnreachable,
 } from './api-error.ts'
 export type {
@@ -23,6 +24,7 @@ export type {
   ListOptions,
   ListPage,
   Projecting,
+  RereadListener,
   Selection,
   SubresourceOption,
   WatchFrame,
@@ -32,6 +34,5 @@ export type { ClusterConfig, ServerTrust } from './config/cluster-config.ts'
 export type { Authorization, Certificate, Credentials } from './config/credentials.ts'
 export { type LoadConfigOptions, loadClusterConfig } from './config/load.ts'
 export { createKubeClient, type KubeClientOptions, type OwnedKubeClient } from './create-client.ts'
-export { hasResource } from './discovery.ts'
 export { type FlowOptions, flowOptions } from './flow/flow-options.ts'
 export { guarded } from './guarded.ts'

@@ -11,6 +11,8 @@ export interface LaneOptions {
   readonly clock: Clock
   readonly dial: Dial
   readonly maxConnections: number
+  /** However long the server asks to wait. */
+  readonly longestPauseMs: number
   policy(): FlowPolicy
   readonly perGroup: boolean
 }
@@ -25,6 +27,10 @@ export class RequestLane {
   constructor(options: LaneOptions) {
     this.#options = options
     this.pool = new ConnectionPool(options)
+  }
+
+  get longestPauseMs(): number {
+    return this.#options.longestPauseMs
   }
 
   /** Permission to send one request about an API group. */
@@ -67,6 +73,10 @@ export class RequestLane {
 const WORK_CONNECTIONS = 100
 /** A renewal may still hang when the next one is due. */
 const LEASE_CONNECTIONS = 4
+/** One answer must not stop everything for an hour: after so long somebody tries again. */
+const WORK_PAUSE_MS = 30_000
+/** The lease has deadlines of its own, and its holder knows better when to try again. */
+const LEASE_PAUSE_MS = 1000
 
 export interface Lanes {
   readonly work: RequestLane
@@ -84,7 +94,17 @@ export function createLanes(flow: FlowOptions, options: { clock: Clock; dial: Di
   const perGroup = flow.kind === 'bucket' && flow.perGroup
   const shared = { clock, dial, perGroup }
   return {
-    work: new RequestLane({ ...shared, policy: policies.work, maxConnections: WORK_CONNECTIONS }),
-    lease: new RequestLane({ ...shared, policy: policies.lease, maxConnections: LEASE_CONNECTIONS }),
+    work: new RequestLane({
+      ...shared,
+      policy: policies.work,
+      maxConnections: WORK_CONNECTIONS,
+      longestPauseMs: WORK_PAUSE_MS,
+    }),
+    lease: new RequestLane({
+      ...shared,
+      policy: policies.lease,
+      maxConnections: LEASE_CONNECTIONS,
+      longestPauseMs: LEASE_PAUSE_MS,
+    }),
   }
 }

@@ -1,5 +1,4 @@
-import { messageOf } from '@csi-sidecars/base'
-import { parseJson } from './decode.ts'
+import { notJson, parseJson } from './decode.ts'
 
 /** A text that is no list, or not even JSON. */
 export class NoListError extends Error {
@@ -47,8 +46,8 @@ function decodeWhole(text: string): DecodedList {
 function parsed(text: string): unknown {
   try {
     return parseJson(text)
-  } catch (error) {
-    throw new NoListError(messageOf(error), { cause: error })
+  } catch {
+    throw new NoListError(notJson(text))
   }
 }
 

@@ -54,10 +54,10 @@ async function pageOf<T, P>(body: string, options: PageOptions<T, P>): Promise<L
     }
   } catch (error) {
     if (!(error instanceof NoListError)) throw error
-    throw noList(path, `${messageOf(error)}: ${JSON.stringify(body.slice(0, 80))}`)
+    throw noList(path, messageOf(error))
   }
   // A proxy's own JSON must not pass for an empty cluster.
-  if (head.resourceVersion === undefined) throw noList(path, JSON.stringify(body.slice(0, 80)))
+  if (head.resourceVersion === undefined) throw noList(path, 'there is no resourceVersion')
   return { items, resourceVersion: head.resourceVersion, continue: head.continue }
 }
 

@@ -17,14 +17,20 @@ export interface AskedFor {
 
 /** The error of a reply that is not a success: the server's own Status, or client-go's words for its code. */
 export function errorOfReply(reply: RefusedReply, asked: AskedFor): ApiError {
+  const { retryAfterMs } = reply
+  // The server has given up waiting for its own storage, which may go on.
+  const outcomeUnknown = reply.status === 504 && asked.method !== 'GET'
   const status = parseStatus(reply.body)
-  if (status !== undefined) return apiErrorOf({ ...status, code: status.code ?? reply.status }, reply.retryAfterMs)
+  if (status !== undefined) {
+    return apiErrorOf({ ...status, code: status.code ?? reply.status }, { retryAfterMs, outcomeUnknown })
+  }
   const { reason, message } = genericWords(reply, asked.method)
   return new ApiError({
     code: reply.status,
     reason,
     message: `${message}${about(asked)}`,
-    retryAfterMs: reply.retryAfterMs,
+    retryAfterMs,
+    outcomeUnknown,
   })
 }
 

@@ -1,19 +1,17 @@
-import { abortable, CancelledError, type Clock, messageOf, toError } from '@csi-sidecars/base'
+import { abortable, CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { ApiError } from './api-error.ts'
+import { type Answer, Call } from './call.ts'
 import type { ClusterConfig } from './config/cluster-config.ts'
-import type { Authorization } from './config/credentials.ts'
+import { Exchanges } from './exchanges.ts'
 import type { FlowOptions } from './flow/flow-options.ts'
 import type { FlowOutcome } from './flow/policy.ts'
-import { Connection } from './http/connection.ts'
+import type { Connection } from './http/connection.ts'
 import type { Dial } from './http/dial.ts'
-import { ExchangeError, exchange } from './http/exchange.ts'
-import { exchangeError } from './http/network-error.ts'
-import { openStream, type StreamSink } from './http/stream.ts'
-import { createLanes, type Lanes, type RequestLane } from './lane.ts'
+import type { StreamSink } from './http/stream.ts'
+import { createLanes, type Lanes } from './lane.ts'
+import { PathCheck, type PathUser } from './path-check.ts'
 import { errorOfReply } from './reply-error.ts'
 import type { ApiRequest } from './request.ts'
-import { RequestWriter } from './request-text.ts'
 import type { RestMetrics } from './rest-metrics.ts'
 
 export interface TransportOptions {
@@ -26,60 +24,45 @@ export interface TransportOptions {
   readonly userAgent: string
 }
 
-/** The API server's own limit for a request that is no watch. */
-const TIMEOUT_MS = 60_000
-/** A watch answers with its head at once; some proxies hold it back until the first event or bookmark. */
-const STREAM_HEAD_MS = 90_000
 /** How often one call is sent again because the server asked for patience. */
 const MAX_THROTTLED = 10
-/** For a 429 that does not say how long. */
-const DEFAULT_RETRY_AFTER_MS = 1000
-
-/** What the server said, whether it is a success or not. */
-interface Answer {
-  readonly status: number
-  readonly body: string
-  readonly contentType: string | undefined
-  readonly retryAfterMs: number | undefined
-}
-
-/** One call, and what it has been through. */
-class Call {
-  readonly request: ApiRequest
-  readonly lane: RequestLane
-  authorization: Authorization
-  attempts = 0
-  throttled = 0
-  reconnected = false
-  reauthorized = false
-
-  constructor(request: ApiRequest, lane: RequestLane) {
-    this.request = request
-    this.lane = lane
-  }
-
-  get signal(): AbortSignal | undefined {
-    return this.request.options?.signal
-  }
-}
+/** From here on a person who wonders why nothing happens is to find the reason in the log. */
+const LONG_WAIT_MS = 10_000
 
 /**
- * Sends requests: credentials, flow control, connection, time limit, and the retries that the server asks for.
+ * Sends requests: credentials, flow control, connection, and the retries that the server asks for.
  * Everything that goes wrong comes out as ApiError, except a call that its signal, its guard or `close` ended.
  */
 export class Transport {
   readonly #options: TransportOptions
-  readonly #origin: string
+  readonly #exchanges: Exchanges
   readonly #lanes: Lanes
-  readonly #writer: RequestWriter
   readonly #streams = new Set<Connection>()
+  readonly #path: PathCheck
+  readonly #user: PathUser
   #closed: CancelledError | undefined
 
   constructor(options: TransportOptions) {
     this.#options = options
-    this.#origin = options.config.origin + options.config.basePath
     this.#lanes = createLanes(options.flow, options)
-    this.#writer = new RequestWriter(options.config, options.userAgent)
+    this.#exchanges = new Exchanges({
+      ...options,
+      onAnswered: (call) => {
+        if (call.lane === this.#lanes.lease) this.#path.leaseAnswered()
+      },
+      onUnanswered: (call, sentAt) => {
+        if (call.lane === this.#lanes.lease) this.#path.unanswered(sentAt)
+      },
+    })
+    // One for all clients of a process: the lease may be renewed by another than the one that watches.
+    this.#path = options.config.path ?? new PathCheck(options)
+    this.#user = {
+      streams: this.#streams,
+      connections: () => this.#connections(),
+      open: (signal, onLost) => this.#exchanges.dial(signal, onLost),
+      read: (connection, signal) => this.#smallRead(connection, signal),
+    }
+    this.#path.join(this.#user)
   }
 
   /** Resolves with the body of a success. */
@@ -103,11 +86,12 @@ export class Transport {
     for (;;) {
       await this.#authorize(call)
       await call.lane.unpaused(call.signal)
-      const opened = await this.#openOnce(call, sink)
-      if (opened instanceof Connection) return opened
+      const connection = await this.#streamConnection(call)
+      const opened = await this.#exchanges.open(call, connection, sink)
+      if (opened === 'streaming') return connection
       if (await this.#reauthorized(call, opened)) continue
-      if (opened.retryAfterMs !== undefined) call.lane.pause(opened.retryAfterMs)
-      throw this.#refusal(call, opened)
+      if (opened.retryAfterMs !== undefined) this.#pause(call, opened.retryAfterMs)
+      throw errorOfReply(opened, call.request)
     }
   }
 
@@ -117,6 +101,7 @@ export class Transport {
     this.#lanes.work.pool.close()
     this.#lanes.lease.pool.close()
     for (const connection of this.#streams) connection.destroy(this.#closed)
+    this.#path.leave(this.#user, this.#closed)
   }
 
   async #authorize(call: Call): Promise<void> {
@@ -125,7 +110,7 @@ export class Transport {
       call.authorization =
         authorization instanceof Promise ? await abortable(authorization, call.signal) : authorization
     } catch (error) {
-      throw this.#unreachable(call, error)
+      throw this.#exchanges.unsent(call, error)
     }
     call.signal?.throwIfAborted()
   }
@@ -136,75 +121,55 @@ export class Transport {
     const permit = entered instanceof Promise ? await entered : entered
     this.#options.metrics.waited(call.request.method, permit.waitedMs)
     let outcome: FlowOutcome = 'done'
+    let connection: Connection | undefined
     try {
-      const connection = await this.#connection(call)
-      const answer = await this.#exchange(call, connection)
+      connection = await this.#connection(call)
+      const answer = await this.#exchanges.send(call, connection)
       if (answer?.status === 429) outcome = 'throttled'
       return answer
     } finally {
+      if (connection !== undefined) call.lane.pool.release(connection)
       permit.end(outcome)
     }
   }
 
   /** A connection, at a moment when the lane is not paused: the wait for one may have been long. */
   async #connection(call: Call): Promise<Connection> {
+    const { pool } = call.lane
     for (;;) {
       let connection: Connection
       try {
-        const acquired = call.lane.pool.acquire(call.signal)
+        const acquired = call.request.options?.newConnection ? pool.open(call.signal) : pool.acquire(call.signal)
         connection = acquired instanceof Promise ? await acquired : acquired
       } catch (error) {
-        this.#count(call, '<error>')
-        throw this.#unreachable(call, error)
+        throw this.#exchanges.unconnected(call, error)
       }
       if (!call.lane.paused) return connection
-      call.lane.pool.release(connection)
+      pool.release(connection)
       await call.lane.unpaused(call.signal)
     }
-  }
-
-  async #exchange(call: Call, connection: Connection): Promise<Answer | undefined> {
-    const { clock, metrics } = this.#options
-    const { method, options } = call.request
-    const reused = connection.exchanges > 0
-    const startedAt = clock.monotonic()
-    try {
-      const text = this.#ready(call)
-      const limits = { clock, timeoutMs: options?.timeoutMs ?? TIMEOUT_MS, signal: call.signal }
-      const { head, body, bytes } = await exchange(connection, text, limits)
-      metrics.exchanged(method, clock.monotonic() - startedAt, { sent: sizeOf(call.request), received: bytes })
-      this.#count(call, head.status)
-      return answerOf(head, body)
-    } catch (error) {
-      if (!(error instanceof ExchangeError)) throw error
-      metrics.exchanged(method, clock.monotonic() - startedAt, { sent: sizeOf(call.request), received: undefined })
-      this.#count(call, '<error>')
-      // A read may be repeated. A write that met a closed connection may have been carried out before it closed.
-      if (!reused || error.answered || method !== 'GET' || call.reconnected) throw this.#unreachable(call, error.cause)
-      call.reconnected = true
-      return undefined
-    } finally {
-      call.lane.pool.release(connection)
-    }
-  }
-
-  /** The request's bytes, after the last word of whoever may forbid it. Nothing waits between this and the socket. */
-  #ready(call: Call): string {
-    const text = this.#writer.write(call.request, call.authorization)
-    call.signal?.throwIfAborted()
-    call.request.options?.beforeSend?.()
-    return text
   }
 
   /** Prepares another attempt after a refusal that allows for one; throws the refusal otherwise. */
   async #recover(call: Call, answer: Answer): Promise<void> {
     if (await this.#reauthorized(call, answer)) return
-    if (answer.retryAfterMs === undefined || call.throttled === MAX_THROTTLED) throw this.#refusal(call, answer)
+    const { retryAfterMs } = answer
+    if (retryAfterMs === undefined || call.throttled === MAX_THROTTLED) throw errorOfReply(answer, call.request)
     call.throttled += 1
-    const { path } = call.request
-    const delay = `${answer.retryAfterMs / 1000}s`
-    this.#options.log.v(4)?.info('Got a Retry-After response', { delay, attempt: call.throttled, url: path })
-    call.lane.pause(answer.retryAfterMs)
+    this.#pause(call, retryAfterMs)
+    // Whoever has to wait for longer than everybody else knows best what to do meanwhile.
+    if (retryAfterMs > call.lane.longestPauseMs) throw errorOfReply(answer, call.request)
+  }
+
+  #pause({ request, lane, throttled }: Call, askedMs: number): void {
+    const { log } = this.#options
+    const delay = `${askedMs / 1000}s`
+    log.v(4)?.info('Got a Retry-After response', { delay, attempt: throttled, url: request.path })
+    const pauseMs = Math.min(askedMs, lane.longestPauseMs)
+    if (askedMs >= LONG_WAIT_MS && !lane.paused) {
+      log.info('The API server asks to wait', { retryAfter: delay, pause: `${pauseMs / 1000}s`, url: request.path })
+    }
+    lane.pause(pauseMs)
   }
 
   async #reauthorized(call: Call, answer: Answer): Promise<boolean> {
@@ -214,79 +179,37 @@ export class Transport {
     try {
       if (!(await abortable(credentials.refused(call.authorization), call.signal))) return false
     } catch (error) {
-      throw this.#unreachable(call, error)
+      throw this.#exchanges.unsent(call, error)
     }
     if (credentials.certificate() !== undefined) call.lane.pool.renew()
     return true
   }
 
-  async #openOnce(call: Call, sink: StreamSink): Promise<Connection | Answer> {
-    const { clock, dial } = this.#options
-    const connection = await this.#streamConnection(call, dial)
-    try {
-      const limits = { clock, timeoutMs: STREAM_HEAD_MS, signal: call.signal }
-      const opened = await openStream(connection, this.#ready(call), sink, limits)
-      this.#count(call, opened.head.status)
-      if (opened.kind === 'streaming') return connection
-      connection.destroy(new CancelledError('the stream was refused'))
-      return answerOf(opened.head, opened.body)
-    } catch (error) {
-      connection.destroy(new CancelledError('the stream was not opened'))
-      if (!(error instanceof ExchangeError)) throw error
-      this.#count(call, '<error>')
-      throw this.#unreachable(call, error.cause)
-    }
-  }
-
-  async #streamConnection(call: Call, dial: Dial): Promise<Connection> {
+  async #streamConnection(call: Call): Promise<Connection> {
     try {
       if (this.#closed !== undefined) throw this.#closed
-      const connection = new Connection(await dial(call.signal), (lost) => this.#streams.delete(lost))
+      const connection = await this.#exchanges.dial(call.signal, (lost) => {
+        this.#streams.delete(lost)
+        this.#path.streamClosed()
+      })
       this.#streams.add(connection)
+      this.#path.streamOpened()
       return connection
     } catch (error) {
-      this.#count(call, '<error>')
-      throw this.#unreachable(call, error)
+      throw this.#exchanges.unconnected(call, error)
     }
   }
 
-  #count(call: Call, result: number | '<error>'): void {
-    this.#options.metrics.attempted(call.request.method, result, call.attempts)
-    call.attempts += 1
+  /** What any server answers with a few bytes, whoever asks. */
+  async #smallRead(connection: Connection, signal: AbortSignal): Promise<boolean> {
+    const call = new Call({ method: 'GET', path: '/version', options: { signal } }, this.#lanes.work)
+    await this.#authorize(call)
+    return (await this.#exchanges.send(call, connection)) !== undefined
   }
 
-  #refusal(call: Call, answer: Answer): ApiError {
-    return errorOfReply(answer, call.request)
+  *#connections(): Generator<Connection> {
+    yield* this.#streams
+    yield* this.#lanes.work.pool.connections
+    yield* this.#lanes.lease.pool.connections
   }
-
-  /** `Get "https://10.0.0.1:443/api/v1/pods": dial tcp 10.0.0.1:443: connect: connection refused`. */
-  #unreachable({ request, signal }: Call, thrown: unknown): unknown {
-    if (signal?.aborted) return signal.reason
-    if (thrown instanceof CancelledError) return thrown
-    const verb = request.method.charAt(0) + request.method.slice(1).toLowerCase()
-    const cause = exchangeError(toError(thrown))
-    const message = `${verb} "${this.#origin}${request.path}": ${messageOf(cause)}`
-    return new ApiError({ code: 0, reason: '', message, cause })
-  }
-}
-
-function answerOf(head: { status: number; header(name: string): string | undefined }, body: string): Answer {
-  return {
-    status: head.status,
-    body,
-    contentType: head.status < 300 ? undefined : head.header('content-type'),
-    retryAfterMs: retryAfterMs(head.status, () => head.header('retry-after')),
-  }
-}
-
-/** How long the server wants to be left alone; undefined where trying again is not for the transport to decide. */
-function retryAfterMs(status: number, header: () => string | undefined): number | undefined {
-  if (status !== 429 && status < 500) return undefined
-  const seconds = header()
-  if (seconds !== undefined && /^\d{1,9}$/.test(seconds)) return Number(seconds) * 1000
-  return status === 429 ? DEFAULT_RETRY_AFTER_MS : undefined
-}
-
-function sizeOf(request: ApiRequest): number {
-  return request.body === undefined ? 0 : Buffer.byteLength(request.body.text)
 }

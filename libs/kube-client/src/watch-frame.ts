@@ -1,8 +1,7 @@
-import { messageOf } from '@csi-sidecars/base'
 import { isStatus, type KubeObject } from '@csi-sidecars/kube-types'
 import { ApiError, apiErrorOf } from './api-error.ts'
 import type { EndFrame, WatchFrame } from './client.ts'
-import { parseJson } from './decode.ts'
+import { notJson, parseJson } from './decode.ts'
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
@@ -11,10 +10,10 @@ export function frameOf<T>(line: string): WatchFrame<T> {
   let value: unknown
   try {
     value = parseJson(line)
-  } catch (error) {
-    return badFrame(`${messageOf(error)}: ${JSON.stringify(line.slice(0, 80))}`)
+  } catch {
+    return badFrame(`no watch event: ${notJson(line)}`)
   }
-  if (!isEvent(value)) return badFrame(`no watch event: ${JSON.stringify(line.slice(0, 80))}`)
+  if (!isEvent(value)) return badFrame('no watch event: there is no type or no object')
   switch (value.type) {
     case 'ADDED':
     case 'MODIFIED':
@@ -25,7 +24,7 @@ export function frameOf<T>(line: string): WatchFrame<T> {
     case 'ERROR':
       return errorFrame(value.object)
     default:
-      return badFrame(`unknown type of watch event: ${JSON.stringify(value.type)}`)
+      return badFrame(`unknown type of watch event: ${JSON.stringify(value.type.slice(0, 20))}`)
   }
 }
 
@@ -48,7 +47,11 @@ function bookmark(object: KubeObject): WatchFrame<never> {
 
 function errorFrame(object: object): EndFrame {
   const error = isStatus(object) ? apiErrorOf(object) : undefined
-  return { type: 'END', why: 'error', error: error ?? apiErrorOf({ kind: 'Status', message: JSON.stringify(object) }) }
+  return {
+    type: 'END',
+    why: 'error',
+    error: error ?? apiErrorOf({ kind: 'Status', message: 'an ERROR without a Status' }),
+  }
 }
 
 function badFrame(message: string): EndFrame {

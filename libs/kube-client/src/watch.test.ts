@@ -19,6 +19,8 @@ beforeEach(async () => {
   clock = new FakeClock({ random: () => 0.5 })
   urls = []
   server = createServer((request, response) => {
+    // Asked now and then whether the server is still there.
+    if (request.url === '/version') return void response.end('{}')
     urls.push(request.url ?? '')
     open = response
     serve(response)
@@ -84,15 +86,11 @@ describe('a stream', () => {
       'broken: unexpected EOF',
     ],
     ['that ends within a frame', (r) => r.end('{"type":"ADD'), 'broken: unexpected EOF'],
-    [
-      'of something else',
-      (r) => r.end('<html>\n'),
-      `badFrame: Unexpected token '<', "<html>" is not valid JSON: "<html>"`,
-    ],
+    ['of something else', (r) => r.end('<html>\n'), 'badFrame: no watch event: 6 characters of HTML, not JSON'],
     [
       'of JSON that is no event',
       (r) => r.end('{"kind":"Pod"}\n'),
-      'badFrame: no watch event: "{\\"kind\\":\\"Pod\\"}"',
+      'badFrame: no watch event: there is no type or no object',
     ],
     [
       'of an unknown event',
@@ -104,6 +102,11 @@ describe('a stream', () => {
       'with an ERROR',
       (r) => r.end(line('ERROR', { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' })),
       'error: too old',
+    ],
+    [
+      'with an ERROR that is no Status',
+      (r) => r.end(line('ERROR', { secret: 'x' })),
+      'error: an ERROR without a Status',
     ],
     ['that ends in good order', (r) => r.end(), 'closed'],
   ])('%s ends in its own way', async (_, how, end) => {

@@ -42,3 +42,13 @@ describe('removeFinalizerPatch', () => {
     expect(removeFinalizerPatch(finalizers, MINE)).toBeUndefined()
   })
 })
+
+it.each([
+  ['adding to no list', addFinalizerPatch(undefined, MINE, 'u'), addFinalizerPatch(undefined, MINE)],
+  ['adding to an empty list', addFinalizerPatch([], MINE, 'u'), addFinalizerPatch([], MINE)],
+  ["adding to others' entries", addFinalizerPatch(['a'], MINE, 'u'), addFinalizerPatch(['a'], MINE)],
+  ['removing', removeFinalizerPatch([MINE], MINE, 'u'), removeFinalizerPatch([MINE], MINE)],
+])('%s is refused by another object of the name, when the uid is given', (_what, guarded, plain) => {
+  const rest = plain?.body as object[]
+  expect(guarded).toStrictEqual({ kind: 'json', body: [{ op: 'test', path: '/metadata/uid', value: 'u' }, ...rest] })
+})

@@ -90,8 +90,11 @@ describe('claimStatusPatch', () => {
         metadata: { annotations: { 'volume.kubernetes.io/node-expansion-not-required': 'true' } },
         status: {
           capacity: { storage: '2Gi' },
-          allocatedResourceStatuses: null,
-          conditions: null,
+          allocatedResourceStatuses: { storage: null },
+          conditions: [
+            { $patch: 'delete', type: 'Resizing' },
+            { $patch: 'delete', type: 'ControllerResizeError' },
+          ],
         },
       },
     ],
@@ -105,7 +108,7 @@ describe('claimStatusPatch', () => {
       'the last annotation removed',
       { metadata: { annotations: { a: '1' } } },
       { metadata: {} },
-      { metadata: { annotations: null } },
+      { metadata: { annotations: { a: null } } },
     ],
     [
       'the end of a modification',
@@ -127,6 +130,11 @@ describe('claimStatusPatch', () => {
   it('carries the version that it is based on', () => {
     const body = { metadata: { resourceVersion: '42' }, status: { phase: 'Bound' } }
     expect(claimStatusPatch({}, { status: { phase: 'Bound' } }, { resourceVersion: '42' }).body).toStrictEqual(body)
+  })
+
+  it('carries the uid of the claim that it is meant for', () => {
+    const body = { metadata: { uid: 'u1' }, status: { phase: 'Bound' } }
+    expect(claimStatusPatch({}, { status: { phase: 'Bound' } }, { uid: 'u1' }).body).toStrictEqual(body)
   })
 
   it('leaves alone what is neither annotation nor status', () => {
@@ -165,5 +173,10 @@ describe('volumePatch', () => {
     ['nothing', { spec: { capacity: { storage: '1Gi' } } }, { spec: { capacity: { storage: '1Gi' } } }, {}],
   ])('%s', (_what, before, after, body) => {
     expect(volumePatch(before, after)).toStrictEqual({ kind: 'strategic', body })
+  })
+
+  it('carries the uid of the volume that it is meant for', () => {
+    const body = { metadata: { uid: 'u1' }, spec: { capacity: { storage: '2Gi' } } }
+    expect(volumePatch({}, { spec: { capacity: { storage: '2Gi' } } }, { uid: 'u1' }).body).toStrictEqual(body)
   })
 })

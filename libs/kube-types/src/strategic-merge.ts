@@ -17,45 +17,61 @@ export interface VolumeParts {
   readonly spec?: Pick<PersistentVolumeSpec, 'capacity' | 'volumeAttributesClassName'> | undefined
 }
 
+/** Which object a patch is meant for: the server refuses it for any other. */
+export interface PatchGuard {
+  /** One that is of another uid was made again under the same name. */
+  readonly uid?: string | undefined
+  /** One that has changed since it had this version. */
+  readonly resourceVersion?: string | undefined
+}
+
 /**
  * Turns `before` into `after`: annotations and status, by the API's rules for the kind.
- * Conditions merge by type, so that others' stay whatever happened to them meanwhile; a map or list that ends up empty
- * is removed. With a resourceVersion the server refuses the patch once the claim has changed.
+ * Keys leave maps one by one and conditions leave by their type, never with the whole map or list: others may have added
+ * theirs since `before` was read.
  */
-export function claimStatusPatch(
-  before: ClaimParts,
-  after: ClaimParts,
-  options: { readonly resourceVersion?: string | undefined } = {},
-): Patch {
-  const metadata = {
-    ...(options.resourceVersion !== undefined && { resourceVersion: options.resourceVersion }),
-    ...annotationChanges(before, after),
-  }
+export function claimStatusPatch(before: ClaimParts, after: ClaimParts, guard: PatchGuard = {}): Patch {
+  const metadata = { ...guardFields(guard), ...annotationChanges(before, after) }
   const { conditions: had = [], ...statusBefore } = before.status ?? {}
   const { conditions: wanted = [], ...statusAfter } = after.status ?? {}
   const status = {
-    ...mergePatchOf(withoutEmpty(statusBefore), withoutEmpty(statusAfter)),
+    ...mergePatchOf(withMaps(statusBefore), withMaps(statusAfter)),
     ...conditionChanges(had, wanted),
   }
   return { kind: 'strategic', body: withoutEmpty({ metadata, status }) }
 }
 
 /** Turns `before` into `after`: annotations, capacity and class, nothing else. */
-export function volumePatch(before: VolumeParts, after: VolumeParts): Patch {
-  const metadata = annotationChanges(before, after)
+export function volumePatch(before: VolumeParts, after: VolumeParts, guard: PatchGuard = {}): Patch {
+  const metadata = { ...guardFields(guard), ...annotationChanges(before, after) }
   const spec = mergePatchOf(changeable(before), changeable(after))
   return { kind: 'strategic', body: withoutEmpty({ metadata, spec }) }
 }
 
+function guardFields({ uid, resourceVersion }: PatchGuard): JsonObject {
+  return withoutEmpty({ uid, resourceVersion })
+}
+
 function changeable({ spec }: VolumeParts): JsonObject {
   const { capacity, volumeAttributesClassName } = spec ?? {}
-  return withoutEmpty({ capacity, volumeAttributesClassName })
+  return { capacity: capacity ?? {}, volumeAttributesClassName }
+}
+
+/** A map that is absent counts as empty: what leaves it leaves key by key. */
+function withMaps(status: Omit<PersistentVolumeClaimStatus, 'conditions'>): JsonObject {
+  const { capacity, allocatedResources, allocatedResourceStatuses, ...others } = status
+  return {
+    ...others,
+    capacity: capacity ?? {},
+    allocatedResources: allocatedResources ?? {},
+    allocatedResourceStatuses: allocatedResourceStatuses ?? {},
+  }
 }
 
 function annotationChanges(before: Pick<ClaimParts, 'metadata'>, after: Pick<ClaimParts, 'metadata'>): JsonObject {
   return mergePatchOf(
-    withoutEmpty({ annotations: before.metadata?.annotations }),
-    withoutEmpty({ annotations: after.metadata?.annotations }),
+    { annotations: before.metadata?.annotations ?? {} },
+    { annotations: after.metadata?.annotations ?? {} },
   )
 }
 
@@ -64,7 +80,6 @@ function conditionChanges(
   after: readonly PersistentVolumeClaimCondition[],
 ): JsonObject {
   if (before.length === 0) return after.length === 0 ? {} : { conditions: after }
-  if (after.length === 0) return { conditions: null }
   const had = new Map(before.map((condition) => [condition.type, condition]))
   const wanted = new Set(after.map(({ type }) => type))
   const changed = after.flatMap((condition) => conditionChange(had.get(condition.type), condition))
@@ -73,7 +88,7 @@ function conditionChanges(
   const conditions = [...changed, ...removed]
   if (conditions.length === 0 && sameOrder) return {}
   return {
-    '$setElementOrder/conditions': after.map(({ type }) => ({ type })),
+    ...(after.length > 0 && { '$setElementOrder/conditions': after.map(({ type }) => ({ type })) }),
     ...(conditions.length > 0 && { conditions }),
   }
 }
@@ -87,7 +102,7 @@ function conditionChange(
   return Object.keys(change).length > 0 ? [{ type: after.type, ...change }] : []
 }
 
-/** Without the fields that the API drops as well: absent ones and empty maps. */
+/** Without absent fields and empty maps. */
 function withoutEmpty(object: object): JsonObject {
   return Object.fromEntries(
     Object.entries(object).filter(

@@ -266,9 +266,72 @@ describe('leading', () => {
     void a.stand()
     await clock.settle()
     server.slowly = () => clock.sleep(3_400)
-    await clock.advance(10_000)
+    await clock.advance(9_999)
     expect(a.leads).toBe(true)
     expect(server.requests).toEqual(['get', 'create', 'replace'])
+  })
+
+  it('keeps the lease for as long as every request takes 4.5 s', async () => {
+    const a = new Candidate(server, clock, 'a')
+    server.slowly = () => clock.sleep(4_500)
+    void a.stand()
+    await clock.advance(300_000)
+    expect(a.outcome).toBeUndefined()
+    expect(a.leads).toBe(true)
+    expect(a.announced).toEqual(['a became leader'])
+  })
+
+  it('counts the pause between two renewals from the sending', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.slowly = () => clock.sleep(3_000)
+    const sent: number[] = []
+    server.onRequest = () => sent.push(clock.monotonic())
+    await clock.advance(20_000)
+    expect(sent).toEqual([5_000, 10_000, 15_000, 20_000])
+  })
+
+  it('takes the answer of the first PUT where that comes while the lease is looked at', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.slowly = () => clock.sleep(4_900)
+    await clock.advance(9_900)
+    expect(a.terms[0]?.renewedAt).toBe(5_000)
+    expect(server.requests).toEqual(['get', 'create', 'replace', 'get on a new connection'])
+  })
+
+  it('ends at the renew deadline, to the millisecond, when no answer comes', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    await clock.advance(5_000)
+    server.hanging = true
+    await clock.advance(9_999)
+    expect(a.leads).toBe(true)
+    await clock.advance(1)
+    expect(a.leads).toBe(false)
+    expect(() => a.terms[0]?.assertHeld()).toThrow('the lease was not renewed in time')
+    expect(a.outcome).toBe('lost')
+  })
+
+  it.each([
+    { asked: 4_000, next: [5_000, 5_000, 8_500] },
+    { asked: 3_600_000, next: [5_000, 5_000, 8_500, 8_500, 9_250, 9_250] },
+  ])('waits $asked ms longer because the server asks for it, as far as the term allows', async ({ asked, next }) => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.failing = true
+    server.retryAfterMs = asked
+    const sent: number[] = []
+    server.onRequest = () => sent.push(clock.monotonic())
+    await clock.advance(8_500)
+    if (asked < 10_000) server.failing = false
+    await clock.advance(1_000)
+    expect(sent.slice(0, next.length)).toEqual(next)
+    expect(a.leads).toBe(true)
   })
 
   it('survives one renewal that hangs, by another within the same term', async () => {
@@ -280,7 +343,7 @@ describe('leading', () => {
     server.hanging = false
     await clock.advance(5_000)
     expect(a.leads).toBe(true)
-    expect(server.requests).toEqual(['get', 'create', 'replace', 'get', 'replace'])
+    expect(server.requests).toEqual(['get', 'create', 'replace', 'get on a new connection', 'replace'])
   })
 
   it('is told of on the lease as it is', async () => {
@@ -325,6 +388,29 @@ describe('handing over', () => {
     expect(b.leads).toBe(true)
     expect(server.history.map(({ spec }) => spec?.holderIdentity)).toContain('')
   })
+
+  it.each([
+    { throttledMs: 3_000, holder: '' },
+    { throttledMs: 60_000, holder: 'a' },
+  ])(
+    'releases as soon as a server that throttles for $throttledMs ms lets it, within the renew deadline',
+    async (row) => {
+      const a = new Candidate(server, clock, 'a')
+      void a.stand()
+      await clock.settle()
+      server.throttling = true
+      server.retryAfterMs = 3_600_000
+      a.stop()
+      a.drained()
+      await clock.advance(row.throttledMs)
+      server.throttling = false
+      await clock.advance(1000)
+      expect(a.outcome).toBe('stopped')
+      expect(server.lease?.spec?.holderIdentity).toBe(row.holder)
+      const failures = a.log.lines.filter(({ message }) => message === 'Failed to release lease')
+      expect(failures).toHaveLength(row.holder === '' ? 0 : 1)
+    },
+  )
 
   it('never has two leaders, whatever is frozen for however long', async () => {
     const a = new Candidate(server, clock, 'a')

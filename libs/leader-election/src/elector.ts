@@ -9,6 +9,7 @@ import {
 } from '@csi-sidecars/telemetry'
 import type { LeaseIdentity } from './lease.ts'
 import { LeaseHolder } from './lease-holder.ts'
+import { renewWhileLeading } from './renewal.ts'
 import { Term } from './term.ts'
 
 export interface LeaseTimings {
@@ -30,6 +31,8 @@ export interface ElectorOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
+  /** The lease in metrics, where a process has several. Left out: empty, as the Go originals have it. */
+  readonly metricName?: string
   /** Tells the cluster, on the Lease as last seen: `<identity> became leader`. Must not fail. */
   readonly announce: (message: string, lease: Lease | undefined) => void
 }
@@ -51,10 +54,6 @@ interface Win {
 
 /** A try to acquire waits 1 to 2.2 retry periods, so that standbys do not try in step. */
 const ACQUIRE_JITTER = 1.2
-/** Enough for a new connection and two requests, where the server is well. */
-const OTHER_WAY_MS = 1500
-/** Between two renewals, however little time is left. */
-const SHORTEST_PAUSE_MS = 200
 /** How far renewal may lag behind expiry before the health check says so. */
 const UNHEALTHY_AFTER_EXPIRY_MS = 20_000
 
@@ -66,6 +65,7 @@ export class Elector {
   readonly #options: ElectorOptions
   readonly #holder: LeaseHolder
   readonly #describe: { readonly lock: string }
+  readonly #labels: { readonly name: string }
   readonly #status
   readonly #slowPath
   readonly #looked = Promise.withResolvers<void>()
@@ -79,9 +79,10 @@ export class Elector {
     const timeoutMs = Math.max(timings.renewDeadlineMs / 2, 1)
     this.#holder = new LeaseHolder({ client: options.client, identity, clock: options.clock, timeoutMs })
     this.#describe = { lock: `${lease.namespace}/${lease.name}` }
+    this.#labels = { name: options.metricName ?? '' }
     this.#status = metrics.gauge(LEADER_ELECTION_MASTER_STATUS)
     this.#slowPath = metrics.counter(LEADER_ELECTION_SLOWPATH_TOTAL)
-    this.#status.set({ name: '' }, 0)
+    this.#status.set(this.#labels, 0)
   }
 
   /** Resolves when the lease has been looked at for the first time, whatever came of it. */
@@ -120,7 +121,7 @@ export class Elector {
     const { clock, timings, log, announce, identity } = this.#options
     const term = new Term({ clock, renewDeadlineMs: timings.renewDeadlineMs, ...won })
     this.#term = term
-    this.#status.set({ name: '' }, 1)
+    this.#status.set(this.#labels, 1)
     log.info('Successfully acquired lease', this.#describe)
     log.v(2)?.info('became leader, starting')
     announce(`${identity} became leader`, this.#holder.lease)
@@ -132,7 +133,7 @@ export class Elector {
     const stillOurs = term.held()
     term.end('no longer leading')
     this.#term = undefined
-    this.#status.set({ name: '' }, 0)
+    this.#status.set(this.#labels, 0)
     announce(`${identity} stopped leading`, this.#holder.lease)
     if (!stillOurs) return
     const limit = scope()
@@ -235,52 +236,21 @@ export class Elector {
     }
   }
 
-  /**
-   * Renews every retry period until leading ends or the term is over. After a failure it comes back sooner: the term has
-   * room for one retry period more or less, and a server that was away for a moment must not cost the lease.
-   */
+  /** Renews until leading ends or the term is over. */
   async #renew(term: Term, leading: AbortSignal): Promise<void> {
     const { clock, timings, log } = this.#options
-    using either = scope(term.signal, leading)
-    let failure: unknown
-    for (;;) {
-      const soonMs = Math.max((term.heldUntil - clock.monotonic()) / 2, SHORTEST_PAUSE_MS)
-      const pauseMs = failure === undefined ? timings.retryPeriodMs : Math.min(soonMs, timings.retryPeriodMs)
-      try {
-        await clock.sleep(pauseMs, either.signal)
-        const sentAt = await this.#renewOnce(term, either.signal)
-        if (sentAt === undefined) term.end(`the lease is held by ${this.#holder.holder}`)
-        else term.renewed(sentAt)
-        failure = undefined
-      } catch (error) {
-        if (!either.signal.aborted) failure = error
-      }
-      if (leading.aborted) return
-      if (term.signal.aborted) {
-        const err = messageOf(failure ?? term.signal.reason)
-        return log.info('Failed to renew lease', { ...this.#describe, err })
-      }
-    }
-  }
-
-  /** A PUT over what we wrote last; when that fails, a look and a PUT over what is there. Undefined: somebody else has it. */
-  async #renewOnce(term: Term, signal: AbortSignal): Promise<number | undefined> {
-    const { log, clock } = this.#options
-    // A slow answer is waited for; one that never comes leaves time for the other way, on another connection.
-    const leftMs = term.heldUntil - clock.monotonic()
-    const timeoutMs = leftMs - Math.min(leftMs / 2, OTHER_WAY_MS)
-    try {
-      return await this.#holder.write(signal, timeoutMs)
-    } catch (error) {
-      signal.throwIfAborted()
-      this.#slowPath.inc({ name: '' })
-      const pairs = { ...this.#describe, err: messageOf(error) }
-      log.v(2)?.info('Failed to update lease optimistically, falling back to slow path', pairs)
-    }
-    await this.#holder.look(signal)
-    this.#noteHolder()
-    if (this.#holder.decide().do === 'wait') return undefined
-    return await this.#holder.write(signal)
+    const why = await renewWhileLeading(term, leading, {
+      holder: this.#holder,
+      clock,
+      retryPeriodMs: timings.retryPeriodMs,
+      onLook: () => this.#noteHolder(),
+      onSlowPath: (err) => {
+        this.#slowPath.inc(this.#labels)
+        const pairs = { ...this.#describe, err }
+        log.v(2)?.info('Failed to update lease optimistically, falling back to slow path', pairs)
+      },
+    })
+    if (why !== undefined) log.info('Failed to renew lease', { ...this.#describe, err: messageOf(why) })
   }
 
   #noteHolder(): void {

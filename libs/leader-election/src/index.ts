@@ -1,3 +1,4 @@
-export { decideLease, type LeaseDecision, type LeaseRecord, type LeaseView } from './decide-lease.ts'
+export type { LeaseDecision, LeaseRecord, LeaseView } from './decide-lease.ts'
 export { type Candidacy, Elector, type ElectorOptions, type LeaseTimings } from './elector.ts'
+export { LeaseHolder } from './lease-holder.ts'
 export { Term } from './term.ts'

@@ -1,8 +1,17 @@
 import { type Clock, deadline } from '@csi-sidecars/base'
-import { isConflict, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
+import { isConflict, isNotFound, isTooManyRequests, type KubeClient } from '@csi-sidecars/kube-client'
 import { LEASES, type Lease } from '@csi-sidecars/kube-types'
 import { decideLease, type LeaseDecision } from './decide-lease.ts'
 import { heldLease, type LeaseIdentity, newLease, recordOf, releasedLease, sameRecord } from './lease.ts'
+
+/** The lease as a write of ours has left it, and when that write was sent. */
+export interface Put {
+  readonly lease: Lease
+  readonly sentAt: number
+}
+
+/** However long the server asks to wait: everybody else waits for the lease. */
+const RELEASE_PAUSE_MS = 1000
 
 /** Reads and writes the one Lease, and remembers since when it has looked as it does. */
 export class LeaseHolder {
@@ -45,20 +54,26 @@ export class LeaseHolder {
     })
   }
 
-  /** Reads the lease. */
-  async look(signal: AbortSignal): Promise<void> {
+  /** Reads the lease. A kept connection may be dead without anybody having noticed; a new one is not. */
+  async look(signal: AbortSignal, options: { newConnection?: boolean } = {}): Promise<void> {
     const ref = { namespace: this.identity.namespace, name: this.identity.name }
     const lease = await this.#within(signal, (inner) =>
-      this.#client.get(LEASES, ref, { signal: inner, lane: 'lease' }).catch((error: unknown) => {
+      this.#client.get(LEASES, ref, { ...options, signal: inner, lane: 'lease' }).catch((error: unknown) => {
         if (isNotFound(error)) return undefined
         throw error
       }),
     )
+    signal.throwIfAborted()
     this.observe(lease)
   }
 
   /** Writes us in, over the version last seen. Returns when the request was sent: from then on the lease is ours. */
-  async write(signal: AbortSignal, timeoutMs = this.#timeoutMs): Promise<number> {
+  async write(signal: AbortSignal): Promise<number> {
+    return this.written(await this.put(signal))
+  }
+
+  /** As `write`, for a caller who sends two and takes note of the one that was through first. */
+  async put(signal: AbortSignal, timeoutMs = this.#timeoutMs): Promise<Put> {
     const sentAt = this.#clock.monotonic()
     const now = this.#clock.now()
     const seen = this.#seen?.lease
@@ -68,25 +83,30 @@ export class LeaseHolder {
         ? this.#client.create(LEASES, newLease(this.identity, now), options)
         : this.#client.replace(LEASES, heldLease(seen, this.identity, now), options)
     }
-    const written = await this.#within(signal, request, timeoutMs)
-    this.observe(written)
+    return { lease: await this.#within(signal, request, timeoutMs), sentAt }
+  }
+
+  /** Takes note of what `put` came to. */
+  written({ lease, sentAt }: Put): number {
+    this.observe(lease)
     return sentAt
   }
 
-  /** Frees the lease for anybody, if it is still ours. A conflict is another look and another try. */
+  /** Frees the lease for anybody, if it is still ours. A conflict is another look and another try, as is a 429. */
   async release(signal: AbortSignal): Promise<void> {
     for (;;) {
-      await this.look(signal)
-      if (this.#seen === undefined || this.holder !== this.identity.holder) return
-      const lease = releasedLease(this.#seen.lease, this.identity, this.#clock.now())
       try {
+        await this.look(signal)
+        if (this.#seen === undefined || this.holder !== this.identity.holder) return
+        const lease = releasedLease(this.#seen.lease, this.identity, this.#clock.now())
         const written = await this.#within(signal, (inner) =>
           this.#client.replace(LEASES, lease, { signal: inner, lane: 'lease' }),
         )
         this.observe(written)
         return
       } catch (error) {
-        if (!isConflict(error)) throw error
+        if (isTooManyRequests(error)) await this.#clock.sleep(RELEASE_PAUSE_MS, signal)
+        else if (!isConflict(error)) throw error
       }
     }
   }

@@ -1,6 +1,6 @@
 import type { Lease } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
-import { heldLease, type LeaseIdentity, newLease, releasedLease, sameRecord } from './lease.ts'
+import { heldLease, type LeaseIdentity, newLease, recordOf, releasedLease, sameRecord } from './lease.ts'
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const TIME = '2026-01-02T03:04:05.678000Z'
@@ -35,6 +35,18 @@ describe('heldLease', () => {
   it.each(['other', ''])('counts a transition when it was held by "%s"', (holderIdentity) => {
     const { spec } = heldLease(stored({ ...before, holderIdentity, leaseTransitions: 3 }), identity, NOW)
     expect(spec).toMatchObject({ holderIdentity: 'me', acquireTime: TIME, renewTime: TIME, leaseTransitions: 4 })
+  })
+
+  it('takes over a lease whose spec is null as one that is empty', () => {
+    const lease: Lease = { ...stored(undefined), ...JSON.parse('{"spec":null}') }
+    expect(recordOf(lease)).toEqual({ holder: '', durationMs: 0 })
+    expect(heldLease(lease, identity, NOW).spec).toEqual({
+      holderIdentity: 'me',
+      leaseDurationSeconds: 15,
+      acquireTime: TIME,
+      renewTime: TIME,
+      leaseTransitions: 1,
+    })
   })
 
   it('adds its labels, keeps foreign ones and the version that guards the write', () => {

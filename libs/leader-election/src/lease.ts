@@ -37,7 +37,8 @@ export function newLease(identity: LeaseIdentity, now: number): Lease {
 
 /** The lease with us as holder. Going on with our own keeps its acquire time and its count of transitions. */
 export function heldLease(lease: Lease, identity: LeaseIdentity, now: number): Lease {
-  const { spec = {} } = lease
+  // A Lease that somebody wrote by hand may say `spec: null`.
+  const spec = lease.spec ?? {}
   const goesOn = spec.holderIdentity === identity.holder
   const transitions = spec.leaseTransitions
   return {

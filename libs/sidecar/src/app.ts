@@ -1,9 +1,14 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { Logger, LogStream, Metrics } from '@csi-sidecars/telemetry'
+import type { Controller, Lead } from '@csi-sidecars/controller'
+import type { Driver } from '@csi-sidecars/csi'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { Logger, LogStream, Metrics, Pairs } from '@csi-sidecars/telemetry'
+import type { CacheRegistry } from './caches.ts'
+import type { FeatureGates } from './feature-gates.ts'
 import type { GateTable } from './gate-tables.ts'
 import type { Flags, FlagTable } from './go-flags.ts'
+import type { HandshakeTable } from './handshake.ts'
 import type { StopSignal } from './serve.ts'
-import type { Service } from './service.ts'
 import type { STANDARD_FLAGS } from './standard-flags.ts'
 
 /** The process around an app, as far as an app may know it. Tests give another one. */
@@ -25,37 +30,78 @@ export interface Host {
 /** The standard flags and an app's own. */
 export type AppFlags<T extends FlagTable> = readonly [...typeof STANDARD_FLAGS, ...T]
 
-/** What an app's start is given once its flags are read and its log is open. */
-export interface Boot<T extends FlagTable> {
-  /** The app's. */
-  readonly name: string
-  readonly host: Host
-  readonly flags: Flags<AppFlags<T>>
-  readonly clock: Clock
-  readonly log: Logger
-  readonly metrics: Metrics
-  readonly version: string
-  /** Aborted when the process is asked to end before it has started. */
-  readonly signal: AbortSignal
-  /** Has something closed when all is over, also after a start that failed; the last one first. */
-  readonly atEnd: (close: () => void) => void
+/** What users see of a start: what its lines say, and in which order the steps come where sidecars differ. */
+export interface StartTable {
+  /** The message of the line that ends the start, by its step. */
+  readonly failures: {
+    readonly gates: string
+    readonly addresses: string
+    readonly config: string
+    readonly client: string
+    readonly endpoint: string
+  }
+  /** The gates are looked at before --version and the addresses, or after them. */
+  readonly gatesFirst: boolean
+  /** The HTTP server is opened before the driver is asked for its capabilities, or after that. */
+  readonly endpointFirst: boolean
+  /** Pairs of the line that names the driver. */
+  readonly namePairs: (driverName: string) => Pairs
+  /** Pairs of the lines about the start from then on. */
+  readonly context: (driverName: string) => Pairs
 }
 
-/** One sidecar: a name, a flag table, and the way from flags to a running service. */
-export interface App<T extends FlagTable> {
+/** The Lease that an app stands for, as its Go original names it. */
+export interface LeaseNames {
+  /** Put before the driver's name: `external-attacher-leader-`. */
+  readonly prefix: string
+  /** Source of the Lease's events, before the host's name. */
+  readonly component: (driverName: string) => string
+}
+
+/** What an app's controllers are made of. All but the first two is shared with the other apps of the process. */
+export interface AppParts<T extends FlagTable, N extends string> {
+  readonly flags: Flags<AppFlags<T>>
+  readonly gates: FeatureGates<N>
+  readonly client: KubeClient
+  readonly driver: Driver
+  readonly caches: CacheRegistry
+  readonly clock: Clock
+  readonly metrics: Metrics
+  readonly log: Logger
+  /** For what is said of the start. */
+  readonly startLog: Logger
+}
+
+/** What an app runs. */
+export interface AppControllers {
+  /** The names of its queues, whose metrics a standby shows too. */
+  readonly queues: readonly string[]
+  /** Its controllers for one term. */
+  readonly controllers: (lead: Lead) => readonly Controller[]
+  /** Saves what is still to be reported when all is over. Bounded by its signal. */
+  readonly close?: (signal: AbortSignal) => Promise<void>
+}
+
+/** One sidecar as a value: what users see of it, and the way from shared parts to its controllers. */
+export interface App<T extends FlagTable, N extends string = string> {
   readonly name: string
+  /** Stands for it among several in one process, in --controllers and before its flags. */
+  readonly prefix: string
   /** Beside the standard ones. */
   readonly flags: T
-  /** The feature gates that its usage names. */
-  readonly gates: GateTable
-  /** The steps of the start in the order of the contract. Throws StartError or Answered. */
-  readonly start: (boot: Boot<T>) => Promise<Started>
-}
-
-export interface Started {
-  readonly service: Service
-  /** Gate ReleaseLeaderElectionOnExit. */
-  readonly release: boolean
-  /** The log with what the start has added to its context. */
-  readonly log: Logger
+  readonly gates: GateTable<N>
+  readonly lease: LeaseNames
+  readonly start: StartTable
+  /** URL of the API server that takes the place of the kubeconfig's; empty for none. */
+  readonly master?: (flags: Flags<AppFlags<T>>) => string
+  /** Looks at flags that cannot be wrong by themselves. Throws StartError. */
+  readonly checkFlags?: (flags: Flags<AppFlags<T>>) => void
+  /** The gates as they stand once the server's own knowledge is taken into account. */
+  readonly gatesOfServer?: (
+    gates: FeatureGates<N>,
+    server: { readonly client: KubeClient; readonly log: Logger; readonly signal: AbortSignal },
+  ) => Promise<FeatureGates<N>>
+  readonly handshake: (flags: Flags<AppFlags<T>>) => HandshakeTable
+  /** Chooses by what the driver can do. Throws StartError when there is nothing to do for it. */
+  readonly controllers: (parts: AppParts<T, N>) => AppControllers
 }

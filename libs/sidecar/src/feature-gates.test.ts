@@ -1,6 +1,23 @@
 import { describe, expect, test } from '@jest/globals'
 import { knownGatesText, resolveGates } from './feature-gates.ts'
-import { ATTACHER_GATES, type GateTable, GENERIC_GATES, RESIZER_GATES } from './gate-tables.ts'
+import { type GateTable, GENERIC_GATES, RELEASE_ON_EXIT } from './gate-tables.ts'
+
+/** Tables as apps have them: one with a gate that is permanent now, one without. */
+const ATTACHER_GATES = {
+  own: {
+    MutableCSINodeAllocatableCount: { stage: 'ga', default: true },
+    ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
+  },
+  permanent: {},
+} as const satisfies GateTable
+const RESIZER_GATES = {
+  own: {
+    AnnotateFsResize: { stage: 'beta', default: true },
+    ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
+    VolumeAttributesClass: { stage: 'ga', default: true },
+  },
+  permanent: { RecoverVolumeExpansionFailure: true },
+} as const satisfies GateTable
 
 const asked = (text: string): Map<string, boolean> =>
   new Map(
@@ -27,11 +44,6 @@ describe('refused', () => {
     [RESIZER_GATES, 'LoggingAlphaOptions=true', 'unrecognized feature gate: LoggingAlphaOptions'],
     [RESIZER_GATES, 'ContextualLogging=true', 'unrecognized feature gate: ContextualLogging'],
     [RESIZER_GATES, 'toString=true', 'unrecognized feature gate: toString'],
-    [
-      RESIZER_GATES,
-      'RecoverVolumeExpansionFailure=false',
-      'cannot set feature gate RecoverVolumeExpansionFailure to false, feature is locked to true',
-    ],
     [
       ATTACHER_GATES,
       'DeclarativeValidation=false',
@@ -65,6 +77,11 @@ describe('accepted', () => {
     [RESIZER_GATES, 'VolumeAttributesClass=true', [GA]],
     [RESIZER_GATES, 'AnnotateFsResize=false', []],
     [RESIZER_GATES, 'RecoverVolumeExpansionFailure=true', ['Ignoring feature gate that is always on']],
+    [
+      RESIZER_GATES,
+      'RecoverVolumeExpansionFailure=false',
+      ['Warning: turning off this feature gate has no effect, it is always on'],
+    ],
     [RESIZER_GATES, 'KMSv1=true', [DEPRECATED]],
     [RESIZER_GATES, 'AggregatedDiscoveryRemoveBetaType=true', [DEPRECATED]],
     [ATTACHER_GATES, 'AllAlpha=true,WatchList=false', []],

@@ -43,16 +43,20 @@ type Verdict =
 
 function judge(table: GateTable, name: string, value: boolean): Verdict {
   const permanent = own(table.permanent, name)
-  if (permanent === value) return { kind: 'accepted', notice: 'Ignoring feature gate that is always on' }
+  if (permanent !== undefined) return { kind: 'accepted', notice: permanent === value ? IGNORED : OVERRULED }
   const gate = own(table.own, name) ?? own(GENERIC_GATES, name)
-  const locked = permanent ?? (gate?.locked === true ? gate.default : value)
-  if (locked !== value) {
-    return { kind: 'refused', error: `cannot set feature gate ${name} to ${value}, feature is locked to ${locked}` }
+  if (gate?.locked === true && gate.default !== value) {
+    const error = `cannot set feature gate ${name} to ${value}, feature is locked to ${gate.default}`
+    return { kind: 'refused', error }
   }
   if (gate === undefined) return { kind: 'refused', error: `unrecognized feature gate: ${name}` }
   const notice = NOTICES[gate.stage]
   return notice === undefined ? { kind: 'accepted' } : { kind: 'accepted', notice }
 }
+
+const IGNORED = 'Ignoring feature gate that is always on'
+/** Manifests in the field still say so; their sidecars would end where upstream's of that time did not. */
+const OVERRULED = 'Warning: turning off this feature gate has no effect, it is always on'
 
 const NOTICES: Readonly<Partial<Record<GateStage, string>>> = {
   ga: 'Warning: setting GA feature gate. It will be removed in a future release.',

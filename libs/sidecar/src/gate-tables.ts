@@ -11,29 +11,12 @@ export interface Gate {
 /** The gates of one binary. */
 export interface GateTable<N extends string = string> {
   readonly own: Readonly<Record<N, Gate>>
-  /** Gates that once were, with the value that is permanent now: accepted when set to it. */
-  readonly permanent: Readonly<Record<string, boolean>>
+  /** Gates that upstream made permanent and then removed, with the value that they have for ever. Taken with either. */
+  readonly permanent: Readonly<Record<string, true>>
 }
 
-/** Beta and on, other than in the Go originals, where it is alpha and off: a lease is worth handing over. */
-const RELEASE_ON_EXIT: Gate = { stage: 'beta', default: true }
-
-export const ATTACHER_GATES = {
-  own: {
-    MutableCSINodeAllocatableCount: { stage: 'ga', default: true },
-    ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
-  },
-  permanent: {},
-} as const satisfies GateTable
-
-export const RESIZER_GATES = {
-  own: {
-    AnnotateFsResize: { stage: 'beta', default: true },
-    ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
-    VolumeAttributesClass: { stage: 'ga', default: true },
-  },
-  permanent: { RecoverVolumeExpansionFailure: true },
-} as const satisfies GateTable
+/** Of every sidecar. Beta and on, other than in the Go originals, where it is alpha and off: a lease is worth handing over. */
+export const RELEASE_ON_EXIT: Gate = { stage: 'beta', default: true }
 
 const ALPHA: Gate = { stage: 'alpha', default: false }
 const BETA: Gate = { stage: 'beta', default: true }

@@ -52,8 +52,12 @@ export class Health {
   }
 
   #notElected(): string[] {
-    const sickness = this.#service?.elector?.sickness
-    return sickness === undefined ? [] : [sickness]
+    const roles = this.#service?.roles ?? []
+    // The text of one alone is that of the Go originals.
+    return roles.flatMap(({ name, elector }) => {
+      const sickness = elector?.sickness
+      return sickness === undefined ? [] : [roles.length > 1 ? `${name}: ${sickness}` : sickness]
+    })
   }
 }
 

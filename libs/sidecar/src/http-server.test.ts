@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { Metrics, recordingLogger } from '@csi-sidecars/telemetry'
 import { afterEach, describe, expect, test } from '@jest/globals'
@@ -171,6 +171,75 @@ describe('clients that misbehave', () => {
     await start()
     expect(await raw('hello\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
   })
+
+  describe('and come in great numbers', () => {
+    const KINDS: readonly (readonly [string, string])[] = [
+      ['say nothing', ''],
+      ['never end their request', 'GET /metrics HTTP/1.1\r\nHost: x\r\n'],
+      ['keep what was answered open', 'GET /none HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ]
+
+    test.each(KINDS)('keep nobody from being answered: 300 that %s', async (_, bytes) => {
+      await start({ health: { live: () => [] } })
+      await using clients = await crowd(300, bytes)
+      for (let probe = 0; probe < 20; probe += 1) expect(text(await get('/livez'))).toBe('200 ok')
+      expect(clients.open).toBeLessThanOrEqual(64)
+    })
+
+    test('leave alone who is being answered, however old', async () => {
+      const metrics = new Metrics()
+      const gate = Promise.withResolvers<void>()
+      let asked = false
+      metrics.onCollect(() => {
+        asked = true
+        return gate.promise
+      })
+      await start({ metrics, health: { live: () => [] } })
+      const scrape = get('/metrics')
+      while (!asked) await get('/none')
+      await using _ = await crowd(100, '')
+      expect(text(await get('/livez'))).toBe('200 ok')
+      gate.resolve()
+      expect((await scrape).status).toBe(200)
+    })
+
+    test('with requests whose answers take for ever are the only ones that suffer', async () => {
+      const metrics = new Metrics()
+      metrics.onCollect(() => new Promise(() => undefined))
+      await start({ metrics, health: { live: () => [] } })
+      await using _ = await crowd(100, 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')
+      expect(text(await get('/livez'))).toBe('200 ok')
+    })
+  })
+
+  interface Crowd extends AsyncDisposable {
+    /** Of their connections; what the server has closed is known a moment later. */
+    readonly open: number
+  }
+
+  /** Clients that connect one after the other, say these bytes and then nothing more. */
+  async function crowd(count: number, bytes: string): Promise<Crowd> {
+    const sockets: Socket[] = []
+    const closed: Promise<void>[] = []
+    for (let number = 0; number < count; number += 1) {
+      const socket = connect(server?.port ?? 0, '127.0.0.1')
+      socket.on('error', () => undefined)
+      socket.resume()
+      sockets.push(socket)
+      closed.push(new Promise((resolve) => socket.once('close', () => resolve())))
+      await once(socket, 'connect')
+      if (bytes !== '') await new Promise((resolve) => socket.write(bytes, resolve))
+    }
+    return {
+      get open() {
+        return sockets.filter(({ closed }) => !closed).length
+      },
+      [Symbol.asyncDispose]: async () => {
+        for (const socket of sockets) socket.destroy()
+        await Promise.all(closed)
+      },
+    }
+  }
 
   test('one that keeps its connection open does not hold up the close', async () => {
     const { port, close } = await start()

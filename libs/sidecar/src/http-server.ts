@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { systemCodeOf, toError } from '@csi-sidecars/base'
 import { type Logger, METRICS_CONTENT_TYPE, type Metrics, processStartSeconds } from '@csi-sidecars/telemetry'
+import { limitConnections } from './connection-limit.ts'
 import { ListenError, listenError, parseListenAddress } from './listen-address.ts'
 
 /** Says what is wrong, one reason for each thing; nothing when all is well. Asked at each request. */
@@ -63,7 +64,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     })
   })
   server.timeout = IDLE_SOCKET_MS
-  server.maxConnections = MAX_CONNECTIONS
+  limitConnections(server, MAX_CONNECTIONS)
   try {
     const opened = once(server, 'listening')
     server.listen({ port, host })

@@ -1,14 +1,14 @@
 import { FakeClock } from '@csi-sidecars/base'
+import type { KubeClient } from '@csi-sidecars/kube-client'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { App, Boot, Host, Started } from './app.ts'
-import { ATTACHER_GATES } from './gate-tables.ts'
-import type { Flag } from './go-flags.ts'
-import { runApp } from './run-app.ts'
-import type { StopSignal } from './serve.ts'
+import type { Host } from './app.ts'
+import type { Boot } from './boot.ts'
+import { type Program, programOf, runProgram } from './run-app.ts'
+import type { Ending, StopSignal } from './serve.ts'
+import type { Started } from './start.ts'
 import { Answered, failing, StartError } from './start-error.ts'
-import { electorOf } from './steps.ts'
-
-const FLAGS = [{ name: 'own', type: 'int', default: 1, help: 'An own flag.' }] as const satisfies readonly Flag[]
+import { electorOf, kubeClient } from './steps.ts'
+import { testSidecar } from './testing/test-sidecar.ts'
 
 let stdout: string
 let stderr: string
@@ -49,8 +49,14 @@ function host(args: readonly string[]): Host {
   }
 }
 
-const run = (args: readonly string[], start: App<typeof FLAGS>['start'] = unstartable): ReturnType<typeof runApp> =>
-  runApp({ name: 'csi-test', flags: FLAGS, gates: ATTACHER_GATES, start }, host(args), 'v1.2.3')
+/** A program that reads its flags as an app does, and starts as the test says. */
+const run = (args: readonly string[], start: (boot: Boot) => Promise<Started> = unstartable): Promise<Ending> => {
+  const parse: Program['parse'] = (asked) => {
+    const command = programOf(testSidecar).parse(asked)
+    return command.kind === 'start' ? { ...command, start } : command
+  }
+  return runProgram({ name: 'csi-test', parse }, host(args), 'v1.2.3')
+}
 
 const unstartable = async (): Promise<never> => {
   throw new StartError('It does not start')
@@ -67,7 +73,7 @@ describe('the command line', () => {
   it('is refused with the error, the usage and 2', async () => {
     expect(await run(['--nope'])).toEqual({ code: 2 })
     expect(stderr).toMatch(/^flag provided but not defined: -nope\nUsage of \/csi-test:\n/)
-    expect(stderr).toContain('  -own int\n    \tAn own flag. (default 1)\n')
+    expect(stderr).toContain('  -label string\n    \tLabel to set. (default "seen")\n')
   })
 
   it.each(['-h', '--help'])('%s shows the usage on standard error and ends with 0', async (flag) => {
@@ -78,14 +84,13 @@ describe('the command line', () => {
   })
 
   it('reaches the start, own flags and standard ones', async () => {
-    let seen: Boot<typeof FLAGS> | undefined
-    await run(['--own=7', '-v=3', '--csi-address', '/s'], async (boot) => {
+    let seen: Boot | undefined
+    await run(['--label=7', '-v=3', '--csi-address', '/s'], async (boot) => {
       seen = boot
       throw new StartError('enough')
     })
-    expect(seen?.flags.values.own).toBe(7)
-    expect(seen?.flags.values['csi-address']).toBe('/s')
-    expect(seen?.flags.given).toEqual(new Set(['own', 'v', 'csi-address']))
+    expect(seen?.standard.values['csi-address']).toBe('/s')
+    expect(seen?.standard.given).toEqual(new Set(['label', 'v', 'csi-address']))
     expect(seen?.version).toBe('v1.2.3')
   })
 })
@@ -109,7 +114,7 @@ describe('a start that fails', () => {
   })
 
   it('is no failure when the process was asked to end meanwhile', async () => {
-    const start = ({ signal }: Boot<typeof FLAGS>): Promise<never> =>
+    const start = ({ signal }: Boot): Promise<never> =>
       new Promise((_, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason))
         signalled?.('SIGTERM')
@@ -122,13 +127,13 @@ describe('a start that fails', () => {
   })
 
   it('is over when the process was asked to end in its last step, which did not wait', async () => {
-    const start = async ({ log }: Boot<typeof FLAGS>): Promise<Started> => {
+    const start = async ({ log }: Boot): Promise<Started> => {
       signalled?.('SIGTERM')
       const unused = (): never => {
         throw new Error('it serves')
       }
-      const service = { driver: {} as never, caches: [], elector: undefined, lead: unused, close: unused }
-      return { service, release: true, log }
+      const service = { driver: {} as never, caches: [], roles: [], close: unused }
+      return { service, log }
     }
     expect(await run([], start)).toEqual({ code: 0 })
     expect(await run(['--feature-gates=ReleaseLeaderElectionOnExit=false'], start)).toEqual({ bySignal: 'SIGTERM' })
@@ -168,7 +173,6 @@ describe('values that the parser takes but nobody can work with', () => {
   })
 
   describe('impossible timings', () => {
-    const names = { leasePrefix: 'p-', driverName: 'd', component: 'c' }
     const config = {
       origin: 'http://127.0.0.1:1',
       basePath: '',
@@ -177,8 +181,11 @@ describe('values that the parser takes but nobody can work with', () => {
       headers: [],
       proxy: undefined,
     }
-    const elect: App<typeof FLAGS>['start'] = async (boot) => {
-      const elector = await electorOf(boot, config, names)
+    const elect = async (boot: Boot): Promise<never> => {
+      const { standard } = boot
+      const client = (): KubeClient => kubeClient(boot, config)
+      const options = { client, standard, name: 'p-d', component: 'c', log: boot.log }
+      const elector = await electorOf(boot, options)
       throw new StartError(elector === undefined ? 'No elector' : 'An elector')
     }
 

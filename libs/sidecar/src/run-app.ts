@@ -1,30 +1,74 @@
 import { CancelledError, scope } from '@csi-sidecars/base'
 import { type Logger, type LogSink, Metrics, openLog, registerProcessMetrics } from '@csi-sidecars/telemetry'
 import type { App, Host } from './app.ts'
+import type { Boot } from './boot.ts'
 import { knownGatesText, resolveGates } from './feature-gates.ts'
 import { type FlagTable, parseFlags } from './go-flags.ts'
+import { memberOf } from './member.ts'
+import type { Plan } from './plan.ts'
 import { type Ending, type ServeSettings, serve } from './serve.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
+import { type Started, start } from './start.ts'
 import { automaxprocsNotice, loggingError, type StandardFlags } from './start-checks.ts'
 import { Answered, StartError } from './start-error.ts'
 import { usageText } from './usage.ts'
 
 /** The exit code that goes with a fatal log line. */
 const FATAL = 255
+const RELEASE = 'ReleaseLeaderElectionOnExit'
 /** How long the last log lines may take to leave the process. */
 const FLUSH_MS = 1000
 
-/** Runs an app from its command line to its end. Every failure of the start is one line that says what is wrong. */
-export async function runApp<const T extends FlagTable>(app: App<T>, host: Host, version: string): Promise<Ending> {
+/** What a command line asks for. */
+export type Command =
+  | { readonly kind: 'help'; readonly usage: string }
+  | { readonly kind: 'refused'; readonly error: string; readonly usage: string }
+  | {
+      readonly kind: 'start'
+      /** The standard flags as far as they concern the process. */
+      readonly standard: StandardFlags
+      /** Whether a signal drains and releases the lease, or ends the process at once. */
+      readonly release: boolean
+      /** Throws StartError or Answered. */
+      readonly start: (boot: Boot) => Promise<Started>
+    }
+
+/** What can be run from a command line. */
+export interface Program {
+  readonly name: string
+  readonly parse: (host: Pick<Host, 'argv0' | 'args'>) => Command
+}
+
+/** The program that is one app. */
+export function programOf<const T extends FlagTable, N extends string>(app: App<T, N>): Program {
   const table = [...STANDARD_FLAGS, ...app.flags] as const
-  const parsed = parseFlags(table, host.args)
-  if (parsed.kind !== 'flags') {
-    const usage = usageText(host.argv0, table, { 'feature-gates': knownGatesText(app.gates) })
-    host.stderr.write(parsed.kind === 'help' ? usage : `${parsed.error}\n${usage}`)
-    return { code: parsed.kind === 'help' ? 0 : 2 }
+  return {
+    name: app.name,
+    parse({ argv0, args }) {
+      const parsed = parseFlags(table, args)
+      if (parsed.kind !== 'flags') {
+        return { ...parsed, usage: usageText(argv0, table, { 'feature-gates': knownGatesText(app.gates) }) }
+      }
+      const member = memberOf(app, parsed.flags)
+      const plan: Plan = { members: [member], table: app.start, handshake: member.handshake }
+      return startOf(plan, member.standard)
+    },
   }
-  // The table begins with the standard flags, which the compiler does not see through the type parameter.
-  const standard = parsed.flags as unknown as StandardFlags
+}
+
+/** The command to carry out a plan. */
+export function startOf(plan: Plan, standard: StandardFlags): Command {
+  return { kind: 'start', standard, release: releasesOnExit(plan), start: (boot) => start(boot, plan) }
+}
+
+/** Runs a program from its command line to its end. Every failure of the start is one line that says what is wrong. */
+export async function runProgram(program: Program, host: Host, version: string): Promise<Ending> {
+  const command = program.parse(host)
+  if (command.kind !== 'start') {
+    host.stderr.write(command.kind === 'help' ? command.usage : `${command.error}\n${command.usage}`)
+    return { code: command.kind === 'help' ? 0 : 2 }
+  }
+  const { standard, release } = command
   const { log, sink } = openAppLog(host, standard)
   using asked = scope()
   using ends = new DisposableStack()
@@ -32,7 +76,7 @@ export async function runApp<const T extends FlagTable>(app: App<T>, host: Host,
   let askedFor: Ending | undefined
   const forgetSignals = host.onSignal((signal) => {
     // There is nothing yet to drain or to release.
-    askedFor ??= releasesOnExit(app, standard) ? { code: 0 } : { bySignal: signal }
+    askedFor ??= release ? { code: 0 } : { bySignal: signal }
     asked.abort(new CancelledError(`received ${signal}`))
   })
   try {
@@ -43,13 +87,13 @@ export async function runApp<const T extends FlagTable>(app: App<T>, host: Host,
     registerProcessMetrics(metrics)
     const { clock } = host
     const { signal } = asked
-    const { name } = app
-    const started = await app.start({ name, host, flags: parsed.flags, clock, log, metrics, version, signal, atEnd })
+    const boot = { name: program.name, host, standard, clock, log, metrics, version, signal, atEnd }
+    const started = await command.start(boot)
     // Steps that did not wait have not heard of it.
     signal.throwIfAborted()
     forgetSignals()
-    const settings = serveSettings(standard, started.release)
-    return await serve({ ...host, ...started, settings, terminationMessage: lastWord(host, log) })
+    const settings = serveSettings(standard, release)
+    return await serve({ ...host, ...started, settings, terminationMessage: terminationMessage(host, log) })
   } catch (error) {
     return endOf(error, { host, log, askedFor })
   } finally {
@@ -69,10 +113,13 @@ function checkLogging({ values }: StandardFlags): void {
   if (logging !== undefined) throw new StartError('LoggingConfiguration is invalid', { cause: new Error(logging) })
 }
 
-/** As the start would find out. Gates that it would refuse leave the default. */
-function releasesOnExit({ gates }: Pick<App<FlagTable>, 'gates'>, { values }: StandardFlags): boolean {
-  const resolved = resolveGates(gates, values['feature-gates'])
-  return resolved.kind === 'refused' || resolved.gates.enabled('ReleaseLeaderElectionOnExit')
+/** Whether every app that has the gate wants its lease released. Gates that the start will refuse leave the default. */
+function releasesOnExit({ members }: Plan): boolean {
+  return members.every(({ gates, standard }) => {
+    if (!Object.hasOwn(gates.own, RELEASE)) return true
+    const resolved = resolveGates(gates, standard.values['feature-gates'])
+    return resolved.kind === 'refused' || resolved.gates.enabled(RELEASE)
+  })
 }
 
 function serveSettings({ values }: StandardFlags, release: boolean): ServeSettings {
@@ -85,7 +132,7 @@ function serveSettings({ values }: StandardFlags, release: boolean): ServeSettin
   }
 }
 
-function lastWord(host: Host, log: Logger): (message: string) => Promise<void> {
+function terminationMessage(host: Host, log: Logger): (message: string) => Promise<void> {
   return (message) =>
     host
       .writeTerminationMessage(message)

@@ -1,11 +1,11 @@
 import { aborted, FakeClock } from '@csi-sidecars/base'
-import { type Driver, type DriverEvent, driverCapabilities } from '@csi-sidecars/csi'
-import type { Candidacy, Elector } from '@csi-sidecars/leader-election'
-import { Term } from '@csi-sidecars/leader-election'
+import type { Lead } from '@csi-sidecars/controller'
+import type { Elector } from '@csi-sidecars/leader-election'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { type Ending, type ServeSettings, type StopSignal, serve } from './serve.ts'
-import type { Lead, Service } from './service.ts'
+import type { Service } from './service.ts'
+import { ScriptedDriver, ScriptedElector } from './testing/scripted.ts'
 
 const SETTINGS: ServeSettings = {
   onLeaseLoss: 'standby',
@@ -13,62 +13,6 @@ const SETTINGS: ServeSettings = {
   driverGraceMs: 30_000,
   drainMs: 25_000,
   release: true,
-}
-
-/** A driver that comes and goes as the test says. */
-class ScriptedDriver implements Driver {
-  readonly name = 'csi.example.com'
-  readonly capabilities = driverCapabilities({ services: new Set(), volumeExpansion: new Set() })
-  readonly failure = new Promise<Error>(() => {})
-  readonly #listeners = new Set<(event: DriverEvent) => void>()
-  state: Driver['state'] = 'ready'
-  lostForMs = 0
-
-  call(): Promise<never> {
-    return Promise.reject(new Error('not served'))
-  }
-
-  subscribe(listener: (event: DriverEvent) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
-  become(event: DriverEvent): void {
-    this.state = event.type
-    for (const listener of this.#listeners) listener(event)
-  }
-
-  close(): void {
-    this.state = 'closed'
-  }
-}
-
-/** An elector that gives the lease at once, as long as the test wants. */
-class ScriptedElector {
-  readonly clock: FakeClock
-  readonly look = Promise.withResolvers<void>()
-  readonly looked = this.look.promise
-  term: Term | undefined
-  terms = 0
-
-  constructor(clock: FakeClock) {
-    this.clock = clock
-  }
-
-  async run({ lead, eligible, stop }: Candidacy): Promise<'stopped' | 'lost'> {
-    for (;;) {
-      await eligible(stop).catch(() => {})
-      if (stop.aborted) return 'stopped'
-      const now = this.clock.monotonic()
-      const term = new Term({ clock: this.clock, renewDeadlineMs: 1e9, sentAt: now, soleSince: now })
-      this.term = term
-      this.terms += 1
-      await lead(term)
-      if (term.signal.aborted) return 'lost'
-      term.end('released')
-      if (stop.aborted) return 'stopped'
-    }
-  }
 }
 
 let clock: FakeClock
@@ -104,13 +48,18 @@ function start(settings: Partial<ServeSettings> = {}, withElection = true): void
   const service: Service = {
     driver,
     caches: [{ name: 'Things', synced: false, silentForMs: 0, run }],
-    // Only `run` and `looked` are used here.
-    elector: withElection ? (elector as unknown as Elector) : undefined,
-    lead: async (lead) => {
-      leads.push(lead)
-      await aborted(lead.stop)
-      await Promise.race([drained.promise, aborted(lead.cut)])
-    },
+    roles: [
+      {
+        name: 'csi-test',
+        // Only `run` and `looked` are used here.
+        elector: withElection ? (elector as unknown as Elector) : undefined,
+        lead: async (lead) => {
+          leads.push(lead)
+          await aborted(lead.stop)
+          await Promise.race([drained.promise, aborted(lead.cut)])
+        },
+      },
+    ],
     close: async () => {
       closed = true
     },

@@ -2,7 +2,9 @@ import { abortable, CancelledError, type Clock, deadline, isAbort, scope } from 
 import { type Driver, type DriverEvent, LOST_CONNECTION_EXITING } from '@csi-sidecars/csi'
 import type { Elector, Term } from '@csi-sidecars/leader-election'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Cache, Service } from './service.ts'
+import type { Cache } from './caches.ts'
+import { restarting } from './restart.ts'
+import type { Role, Service } from './service.ts'
 
 export type StopSignal = 'SIGTERM' | 'SIGINT'
 
@@ -59,7 +61,12 @@ export async function serve(options: ServeOptions): Promise<Ending> {
   }
   const caches = service.caches.map(follow)
   try {
-    const working = work(options, stop.signal).then(ending.resolve, ending.reject)
+    const working = Promise.all(
+      service.roles.map(async (role) => {
+        if ((await work(role, options, stop.signal)) === 'lost') ending.resolve({ code: 1 })
+      }),
+    )
+    working.then(() => ending.resolve({ code: 0 }), ending.reject)
     const end = await ending.promise
     stop.abort(new CancelledError('the process is ending'))
     using patience = deadline(clock, CLOSE_MS, 'stopping', atOnce.signal)
@@ -80,9 +87,9 @@ export async function serve(options: ServeOptions): Promise<Ending> {
 }
 
 /** Caches that are filled once the lease was seen to be free need not be filled again for the first term. */
-async function timeToFill({ elector, driver }: Service): Promise<void> {
+async function timeToFill({ roles, driver }: Service): Promise<void> {
   // Without its driver this process does not stand for election, and never looks.
-  if (driver.state === 'ready') await elector?.looked
+  if (driver.state === 'ready') await Promise.all(roles.map(({ elector }) => elector?.looked))
 }
 
 /** The first signal drains, where that is wanted; any other ends the process without waiting. */
@@ -115,36 +122,65 @@ function watchDriver(
   return { dispose }
 }
 
-async function work(options: ServeOptions, stop: AbortSignal): Promise<Ending> {
-  const { service, settings } = options
-  if (service.elector === undefined) {
-    await leadAlone(options, stop)
-    return { code: 0 }
+/**
+ * Until stopped, or until a term is lost where that ends the process. One role among several that fails starts again
+ * after a pause, and ends nothing of the others; one alone ends the process.
+ */
+async function work(role: Role, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
+  const { service, clock, log } = options
+  const run = (): Promise<'stopped' | 'lost'> => workOnce(role, options, stop)
+  if (service.roles.length === 1) return await run()
+  return (await restarting(run, { name: role.name, clock, log, stop })) ?? 'stopped'
+}
+
+async function workOnce(role: Role, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
+  if (role.elector === undefined) {
+    await leadAlone(role, options, stop)
+    return 'stopped'
   }
   for (;;) {
-    const outcome = await stand(options, service.elector, stop)
-    if (outcome === 'stopped') return { code: 0 }
-    if (settings.onLeaseLoss === 'exit') return { code: 1 }
+    const outcome = await stand(role, role.elector, options, stop)
+    if (outcome === 'stopped' || options.settings.onLeaseLoss === 'exit') return outcome
   }
 }
 
 /** Without leader election nobody else can act, so nothing but the time to drain cuts work short. */
-async function leadAlone({ service, settings, clock }: ServeOptions, stop: AbortSignal): Promise<void> {
+async function leadAlone(role: Role, { settings, clock }: ServeOptions, stop: AbortSignal): Promise<void> {
   using cut = drainLimit(clock, settings.drainMs, stop)
-  await service.lead({ stop, cut: cut.signal, assertLeading: () => {}, soleSince: Number.NEGATIVE_INFINITY })
+  await role.lead({ stop, cut: cut.signal, assertLeading: () => {}, soleSince: Number.NEGATIVE_INFINITY })
 }
 
-/** One candidacy: until stopped, or until a term is lost. A driver that stays away costs the lease, not the candidacy. */
-function stand(options: ServeOptions, elector: Elector, stop: AbortSignal): Promise<'stopped' | 'lost'> {
+/**
+ * One candidacy: until stopped, or until a term is lost. A driver that stays away costs the lease, not the candidacy.
+ * Work that fails gives the lease back, so that another process may take it, and is then thrown.
+ */
+async function stand(
+  role: Role,
+  elector: Elector,
+  options: ServeOptions,
+  stop: AbortSignal,
+): Promise<'stopped' | 'lost'> {
   const { service, settings, clock } = options
+  using candidacy = scope(stop)
+  const failures: unknown[] = []
   const lead = async (term: Term): Promise<void> => {
     using driverGone = graceOf(service.driver, settings.driverGraceMs, options)
     using halt = scope(stop, term.signal, driverGone.signal)
     using cut = drainLimit(clock, settings.drainMs, halt.signal, term.signal)
     const { soleSince } = term
-    await service.lead({ stop: halt.signal, cut: cut.signal, assertLeading: () => term.assertHeld(), soleSince })
+    const mine = { stop: halt.signal, cut: cut.signal, assertLeading: () => term.assertHeld(), soleSince }
+    await role.lead(mine).catch((error: unknown) => {
+      failures.push(error)
+      candidacy.abort(new CancelledError('the controller failed'))
+    })
   }
-  return elector.run({ lead, stop, eligible: (signal) => whenReady(service.driver, signal) })
+  const eligible = async (signal: AbortSignal): Promise<void> => {
+    await whenReady(service.driver, signal)
+    await role.eligible?.(signal)
+  }
+  const outcome = await elector.run({ lead, stop: candidacy.signal, eligible })
+  if (failures.length > 0) throw failures[0]
+  return outcome
 }
 
 /** Aborted when `ms` have passed since `stop`, or with any of the others. */

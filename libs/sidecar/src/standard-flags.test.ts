@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { type FlagTable, parseFlags } from './go-flags.ts'
-import { STANDARD_FLAGS, WORKER_THREADS_FLAG, WORKERS_FLAG } from './standard-flags.ts'
+import { STANDARD_FLAGS } from './standard-flags.ts'
 import {
   automaxprocsNotice,
   bothAddresses,
@@ -75,7 +75,7 @@ describe('what vendors really pass', () => {
   ])('%s', (line) => {
     const table: FlagTable = [
       ...STANDARD_FLAGS,
-      WORKER_THREADS_FLAG,
+      { name: 'worker-threads', type: 'uint', default: 10, help: '' },
       { name: 'timeout', type: 'duration', default: 15_000, help: '' },
     ]
     expect(parseFlags(table, line.split(' ')).kind).toBe('flags')
@@ -91,16 +91,6 @@ describe('what vendors really pass', () => {
       })
     },
   )
-})
-
-test.each([
-  [WORKER_THREADS_FLAG, '--workers=3 --worker-threads=4', 4],
-  [WORKER_THREADS_FLAG, '--worker-threads=4 --workers=3', 3],
-  [WORKERS_FLAG, '--worker-threads=4', 4],
-  [WORKERS_FLAG, '--workers=-1', -1],
-])('%o given %s is %i', (flag, line, expected) => {
-  const parsed = parseFlags([flag], line.split(' '))
-  expect(parsed.kind === 'flags' && Object.values(parsed.flags.values)).toEqual([expected])
 })
 
 describe('the logging configuration', () => {

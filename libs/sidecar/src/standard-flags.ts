@@ -4,7 +4,7 @@ import type { Flag } from './go-flags.ts'
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const NOTHING = Quantity.parse('0')
-const REFUSED = 'Accepted for its name only: any value but the default ends the start with an error.'
+const REFUSED = 'Without effect: any value but the default ends the start with an error.'
 
 /** The flags that both sidecars have, standard error as usage shows them; names, types and defaults never change. */
 export const STANDARD_FLAGS = [
@@ -143,7 +143,7 @@ export const STANDARD_FLAGS = [
     default: 'reconnect',
     help:
       'What to do when the connection to the CSI driver is lost. reconnect: hold work until the driver is back and has ' +
-      'been asked anew who it is. exit: write the termination log and exit with code 1.',
+      'been asked again who it is. exit: write the termination log and exit with code 1.',
   },
   {
     name: 'on-lease-loss',
@@ -180,21 +180,3 @@ export const STANDARD_FLAGS = [
     help: 'Other verbosities for single source files: pattern=N,... For the text format only.',
   },
 ] as const satisfies readonly Flag[]
-
-/** Parallel VolumeAttachments, and as many PersistentVolumes. Zero is refused at the start. */
-export const WORKER_THREADS_FLAG = {
-  name: 'worker-threads',
-  aliases: ['workers'],
-  type: 'uint',
-  default: 10,
-  help: 'How many volumes are attached or detached at the same time.',
-} as const satisfies Flag
-
-/** Workers of each controller. Zero or less is accepted: the process runs and works on nothing. */
-export const WORKERS_FLAG = {
-  name: 'workers',
-  aliases: ['worker-threads'],
-  type: 'int',
-  default: 10,
-  help: 'How many claims are worked on at the same time, by each of the two controllers. 0: none.',
-} as const satisfies Flag

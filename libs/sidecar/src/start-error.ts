@@ -13,11 +13,20 @@ export class StartError extends Error {
   }
 }
 
-/** Names the step that failed: `await connect(...).catch(failing('Failed to connect to the CSI driver'))`. */
+/**
+ * Names the step that failed: `await connect(...).catch(failing('Failed to connect to the CSI driver'))`. What the cause
+ * has to add to the line comes after the given pairs.
+ */
 export function failing(message: string, pairs: Pairs = {}): (cause: unknown) => never {
   return (cause) => {
-    throw new StartError(message, { cause, pairs })
+    throw new StartError(message, { cause, pairs: { ...pairs, ...pairsOf(cause) } })
   }
+}
+
+/** Of the error or, where it has none, of what caused it. */
+function pairsOf(error: unknown): Pairs {
+  if (!(error instanceof Error)) return {}
+  return 'pairs' in error && typeof error.pairs === 'object' ? { ...error.pairs } : pairsOf(error.cause)
 }
 
 /** The command line asked for something that needs no start: the text goes to standard output. */

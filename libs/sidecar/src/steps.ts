@@ -2,36 +2,16 @@ import { createRecorder } from '@csi-sidecars/events'
 import { type ClusterConfig, createKubeClient, flowOptions, type KubeClient } from '@csi-sidecars/kube-client'
 import { Elector } from '@csi-sidecars/leader-election'
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
-import type { Boot } from './app.ts'
-import { type FeatureGates, resolveGates } from './feature-gates.ts'
-import type { GateTable } from './gate-tables.ts'
-import type { FlagTable } from './go-flags.ts'
+import type { Boot } from './boot.ts'
 import { Health } from './health.ts'
 import { type HttpServer, startHttpServer } from './http-server.ts'
-import { leaseIdentity, leaseName, leaseNamespace } from './lease-name.ts'
+import { leaseIdentity, leaseNamespace } from './lease-name.ts'
 import { leaseTimingError, type StandardFlags } from './start-checks.ts'
 import { failing, StartError } from './start-error.ts'
 
-/** The standard flags among an app's, which the compiler does not see through the type parameter. */
-export function standardFlags<T extends FlagTable>(boot: Boot<T>): StandardFlags {
-  return boot.flags as unknown as StandardFlags
-}
-
-/** The gates as the flags set them. `failure` is what the log says when they cannot be set so. */
-export function featureGates<T extends FlagTable, N extends string>(
-  boot: Boot<T>,
-  table: GateTable<N>,
-  failure: string,
-): FeatureGates<N> {
-  const resolved = resolveGates(table, standardFlags(boot).values['feature-gates'])
-  if (resolved.kind === 'refused') throw new StartError(failure, { cause: new Error(resolved.error) })
-  for (const { message, pairs } of resolved.notices) boot.log.info(message, pairs)
-  return resolved.gates
-}
-
 /** A client whose requests are limited as the flags say. Each one made has limits of its own; all call themselves the same. */
-export function kubeClient<T extends FlagTable>(boot: Boot<T>, config: ClusterConfig): KubeClient {
-  const { values, given } = standardFlags(boot)
+export function kubeClient(boot: Boot, config: ClusterConfig): KubeClient {
+  const { values, given } = boot.standard
   const { clock, log, metrics } = boot
   const flow = flowOptions({
     qps: given.has('kube-api-qps') ? values['kube-api-qps'] : undefined,
@@ -58,12 +38,9 @@ export interface EndpointOptions {
 }
 
 /** Starts the HTTP server, if flags ask for one. */
-export async function openEndpoint<T extends FlagTable>(
-  boot: Boot<T>,
-  { failure, context = {}, log }: EndpointOptions,
-): Promise<Endpoint> {
-  const { values } = standardFlags(boot)
-  const { clock, metrics } = boot
+export async function openEndpoint(boot: Boot, { failure, context = {}, log }: EndpointOptions): Promise<Endpoint> {
+  const { clock, metrics, standard } = boot
+  const { values } = standard
   const health = new Health(clock, metrics)
   const address = values['http-endpoint'] || values['metrics-address']
   if (address === '') return { health, server: undefined, close: async () => health.stop() }
@@ -80,31 +57,33 @@ export async function openEndpoint<T extends FlagTable>(
   return { health, server, close }
 }
 
-export interface ElectionNames {
-  /** Put before the driver's name: `external-attacher-leader-`. */
-  readonly leasePrefix: string
-  readonly driverName: string
-  /** Source of the Lease's events, before the host's name. */
+export interface ElectionOptions {
+  /** A client apart from that of the work; made when it is needed. */
+  readonly client: () => KubeClient
+  /** The standard flags as the app takes them. */
+  readonly standard: StandardFlags
+  /** The Lease's name. */
+  readonly name: string
+  /** Source of its events, before the host's name. */
   readonly component: string
+  /** Whether it has its name in metrics, too. */
+  readonly named?: boolean
+  readonly log: Logger
 }
 
-/** The elector, if flags ask for leader election. It has a client of its own. */
-export async function electorOf<T extends FlagTable>(
-  boot: Boot<T>,
-  config: ClusterConfig,
-  names: ElectionNames,
-): Promise<Elector | undefined> {
-  const { values } = standardFlags(boot)
+/** The elector for one Lease, if flags ask for leader election. */
+export async function electorOf(boot: Boot, options: ElectionOptions): Promise<Elector | undefined> {
+  const { name, log } = options
+  const { values } = options.standard
   if (!values['leader-election']) return undefined
   const timing = leaseTimingError(values)
   if (timing !== undefined) {
     throw new StartError('Leader election timings are impossible', { cause: new Error(timing), exitCode: 2 })
   }
-  const { clock, log, metrics, host } = boot
-  const client = kubeClient(boot, config)
+  const { clock, metrics, host } = boot
+  const client = options.client()
   const namespace = await leaseNamespace({ flag: values['leader-election-namespace'], env: host.env })
-  const name = leaseName(names.leasePrefix, names.driverName)
-  const component = `${names.component}/${host.hostName}`
+  const component = `${options.component}/${host.hostName}`
   const recorder = createRecorder({ client, component, clock, log })
   const target = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', name, namespace }
   return new Elector({
@@ -119,8 +98,9 @@ export async function electorOf<T extends FlagTable>(
     clock,
     log,
     metrics,
-    announce: (message, lease) => {
-      const { uid, resourceVersion } = lease?.metadata ?? {}
+    ...(options.named === true && { metricName: name }),
+    announce: (message, held) => {
+      const { uid, resourceVersion } = held?.metadata ?? {}
       recorder.event({ ...target, uid, resourceVersion }, 'Normal', 'LeaderElection', message)
     },
   })

@@ -1,6 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 import { jsonValue } from './json-value.ts'
-import type { Format, Line } from './line.ts'
+import type { Format, LogLine } from './line.ts'
 import { mergePairs, type Pairs } from './pairs.ts'
 import { preciseTime } from './precise-time.ts'
 
@@ -10,12 +10,12 @@ import { preciseTime } from './precise-time.ts'
  */
 export function jsonFormat(clock: Clock): Format {
   const now = preciseTime(clock)
-  const start = ({ caller, message }: Line): string => {
+  const start = ({ caller, message }: LogLine): string => {
     const time = Math.round(now() * 1000) / 1000
     const place = `${caller.folder === '' ? '' : `${caller.folder}/`}${caller.file}:${caller.line}`
     return `{"ts":${time},"caller":${JSON.stringify(place)},"msg":${JSON.stringify(message)}`
   }
-  const info = (level: number, line: Line): string => {
+  const info = (level: number, line: LogLine): string => {
     const { pairs = {} } = line
     return `${start(line)}${members(line.context, pairs)},"v":${level}${members(pairs)}}\n`
   }

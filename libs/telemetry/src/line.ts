@@ -2,7 +2,7 @@ import type { CallSite } from './caller.ts'
 import type { Pairs } from './pairs.ts'
 
 /** What a log line is made of, apart from its time and level. */
-export interface Line {
+export interface LogLine {
   readonly caller: CallSite
   readonly message: string
   readonly context: Pairs
@@ -10,9 +10,9 @@ export interface Line {
 }
 
 export interface Format {
-  info(level: number, line: Line): string
-  warning(line: Line): string
-  error(error: unknown, line: Line): string
+  info(level: number, line: LogLine): string
+  warning(line: LogLine): string
+  error(error: unknown, line: LogLine): string
   /** As klog's unstructured Fatal: the bare message, no pairs. */
-  fatal(line: Line): string
+  fatal(line: LogLine): string
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
-import { callSite } from './caller.ts'
+import { type CallSite, callSite, writtenSite } from './caller.ts'
 import { jsonFormat } from './json-format.ts'
-import type { Format } from './line.ts'
+import type { Format, LogLine } from './line.ts'
 import { mergePairs, type Pairs } from './pairs.ts'
 import { textFormat } from './text-format.ts'
 import { type VmoduleRule, vmoduleLevels } from './vmodule.ts'
@@ -37,6 +37,20 @@ export interface LoggerOptions {
   write(record: string): void
 }
 
+/**
+ * What the build makes of the calls above, so that no line costs a stack trace: each with the place of the call before
+ * its arguments, `log.infoAt('csi/connect.ts:45', ...)` for `log.info(...)`.
+ */
+interface VerboseAt {
+  infoAt(site: string, message: string, pairs?: Pairs): void
+}
+interface LoggerAt extends VerboseAt {
+  warnAt(site: string, message: string, pairs?: Pairs): void
+  errorAt(site: string, error: unknown, message: string, pairs?: Pairs): void
+  fatalAt(site: string, message: string): void
+  vAt(site: string, level: number): Verbose | undefined
+}
+
 /** A logger whose lines are those of klog (`text`) or of Kubernetes' JSON format. */
 export function createLogger(options: LoggerOptions): Logger {
   const { verbosity, vmodule = [] } = options
@@ -51,12 +65,17 @@ export function createLogger(options: LoggerOptions): Logger {
 }
 
 /** Writes nothing. */
-export const silentLogger: Logger = {
+export const silentLogger: Logger & LoggerAt = {
   info: () => undefined,
   warn: () => undefined,
   error: () => undefined,
   fatal: () => undefined,
   v: () => undefined,
+  infoAt: () => undefined,
+  warnAt: () => undefined,
+  errorAt: () => undefined,
+  fatalAt: () => undefined,
+  vAt: () => undefined,
   with: () => silentLogger,
 }
 
@@ -68,7 +87,7 @@ interface Output {
   write(record: string): void
 }
 
-class LevelLogger implements Verbose {
+class LevelLogger implements Verbose, VerboseAt {
   readonly #output: Output
   readonly #context: Pairs
   readonly #level: number
@@ -80,13 +99,20 @@ class LevelLogger implements Verbose {
   }
 
   info(message: string, pairs?: Pairs): void {
-    const caller = callSite(LevelLogger.prototype.info)
+    this.#write({ caller: callSite(LevelLogger.prototype.info), message, context: this.#context, pairs })
+  }
+
+  infoAt(site: string, message: string, pairs?: Pairs): void {
+    this.#write({ caller: writtenSite(site), message, context: this.#context, pairs })
+  }
+
+  #write(line: LogLine): void {
     const { format, write } = this.#output
-    write(format.info(this.#level, { caller, message, context: this.#context, pairs }))
+    write(format.info(this.#level, line))
   }
 }
 
-class ContextLogger implements Logger {
+class ContextLogger implements Logger, LoggerAt {
   readonly #output: Output
   readonly #context: Pairs
   /** One for each level in use: asking for a level allocates nothing after the first time. */
@@ -98,40 +124,76 @@ class ContextLogger implements Logger {
   }
 
   info(message: string, pairs?: Pairs): void {
-    const caller = callSite(ContextLogger.prototype.info)
-    const { format, write } = this.#output
-    write(format.info(0, { caller, message, context: this.#context, pairs }))
+    this.#info(callSite(ContextLogger.prototype.info), message, pairs)
+  }
+
+  infoAt(site: string, message: string, pairs?: Pairs): void {
+    this.#info(writtenSite(site), message, pairs)
   }
 
   warn(message: string, pairs?: Pairs): void {
-    const caller = callSite(ContextLogger.prototype.warn)
-    const { format, write } = this.#output
-    write(format.warning({ caller, message, context: this.#context, pairs }))
+    this.#warn(callSite(ContextLogger.prototype.warn), message, pairs)
+  }
+
+  warnAt(site: string, message: string, pairs?: Pairs): void {
+    this.#warn(writtenSite(site), message, pairs)
   }
 
   error(error: unknown, message: string, pairs?: Pairs): void {
-    const caller = callSite(ContextLogger.prototype.error)
-    const { format, write } = this.#output
-    write(format.error(error, { caller, message, context: this.#context, pairs }))
+    this.#error(error, { caller: callSite(ContextLogger.prototype.error), message, context: this.#context, pairs })
+  }
+
+  errorAt(site: string, ...[error, message, pairs]: Parameters<Logger['error']>): void {
+    this.#error(error, { caller: writtenSite(site), message, context: this.#context, pairs })
   }
 
   fatal(message: string): void {
-    const caller = callSite(ContextLogger.prototype.fatal)
-    const { format, write } = this.#output
-    write(format.fatal({ caller, message, context: this.#context, pairs: undefined }))
+    this.#fatal(callSite(ContextLogger.prototype.fatal), message)
+  }
+
+  fatalAt(site: string, message: string): void {
+    this.#fatal(writtenSite(site), message)
   }
 
   v(level: number): Verbose | undefined {
-    const { verbosity, levels } = this.#output
-    if (level > verbosity) {
-      if (levels === undefined) return undefined
-      if (level > levels(callSite(ContextLogger.prototype.v).file)) return undefined
-    }
-    this.#levels[level] ??= new LevelLogger(this.#output, this.#context, level)
-    return this.#levels[level]
+    return this.#at(level, () => callSite(ContextLogger.prototype.v))
+  }
+
+  vAt(site: string, level: number): Verbose | undefined {
+    return this.#at(level, () => writtenSite(site))
   }
 
   with(pairs: Pairs): Logger {
     return new ContextLogger(this.#output, mergePairs(this.#context, pairs))
+  }
+
+  #info(caller: CallSite, message: string, pairs: Pairs | undefined): void {
+    const { format, write } = this.#output
+    write(format.info(0, { caller, message, context: this.#context, pairs }))
+  }
+
+  #warn(caller: CallSite, message: string, pairs: Pairs | undefined): void {
+    const { format, write } = this.#output
+    write(format.warning({ caller, message, context: this.#context, pairs }))
+  }
+
+  #error(error: unknown, line: LogLine): void {
+    const { format, write } = this.#output
+    write(format.error(error, line))
+  }
+
+  #fatal(caller: CallSite, message: string): void {
+    const { format, write } = this.#output
+    write(format.fatal({ caller, message, context: this.#context, pairs: undefined }))
+  }
+
+  #at(level: number, site: () => CallSite): LevelLogger | undefined {
+    const { verbosity, levels } = this.#output
+    if (level > verbosity) {
+      if (levels === undefined) return undefined
+      if (level > levels(site().file)) return undefined
+    }
+    this.#levels[level] ??= new LevelLogger(this.#output, this.#context, level)
+    return this.#levels[level]
   }
 }

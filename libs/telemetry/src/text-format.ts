@@ -3,7 +3,7 @@ import { type Clock, isError, messageOf } from '@csi-sidecars/base'
 import type { CallSite } from './caller.ts'
 import { goQuote, goQuoteBytes } from './go-text.ts'
 import { jsonValue } from './json-value.ts'
-import type { Format, Line } from './line.ts'
+import type { Format, LogLine } from './line.ts'
 import { ObjectRef } from './object-ref.ts'
 import { mergePairs, type Pairs } from './pairs.ts'
 import { preciseTime } from './precise-time.ts'
@@ -11,7 +11,7 @@ import { preciseTime } from './precise-time.ts'
 /** klog's text: `I1121 01:09:16.289925   28158 main.go:153] "Message" key="value" count=3`. */
 export function textFormat(clock: Clock): Format {
   const header = headerFormat(clock)
-  const record = (letter: string, { caller, message }: Line, pairs: Pairs): string =>
+  const record = (letter: string, { caller, message }: LogLine, pairs: Pairs): string =>
     `${header(letter, caller)}${goQuote(message)}${pairsText(pairs)}\n`
   return {
     info: (_level, line) => record('I', line, mergePairs(line.context, line.pairs)),

@@ -1,16 +1,12 @@
 import {
   applyMergePatch,
   type ConfigMap,
-  type CSIDriver,
   type CSINode,
   type Lease,
-  type Namespace,
-  type Node,
   type PersistentVolume,
   type PersistentVolumeClaim,
   type Pod,
   type Secret,
-  type ServiceAccount,
   type StorageClass,
   type VolumeAttachment,
   type VolumeAttributesClass,
@@ -79,10 +75,6 @@ export function csiNode(name = 'node-1', change?: Change<CSINode>): Made<CSINode
   return made<CSINode>({ apiVersion: STORAGE, kind: 'CSINode', metadata: { name }, spec }, change)
 }
 
-export function csiDriver(name = DRIVER, change?: Change<CSIDriver>): Made<CSIDriver> {
-  return made<CSIDriver>({ apiVersion: STORAGE, kind: 'CSIDriver', metadata: { name }, spec: {} }, change)
-}
-
 /** A class that allows expansion. */
 export function storageClass(name = 'sc-1', change?: Change<StorageClass>): Made<StorageClass> {
   const metadata = { name }
@@ -108,10 +100,6 @@ export function vac(name = 'vac-1', change?: Change<VolumeAttributesClass>): Mad
   return made<VolumeAttributesClass>(shortest, change)
 }
 
-export function node(name = 'node-1', change?: Change<Node>): Made<Node> {
-  return made<Node>({ apiVersion: 'v1', kind: 'Node', metadata: { name } }, change)
-}
-
 /** A pod on node-1 that uses pvc-1. */
 export function pod(name = 'pod-1', change?: Change<Pod>): Made<Pod> {
   const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'pvc-1' } }]
@@ -130,17 +118,6 @@ export function secret(name = 'secret-1', values: Readonly<Record<string, string
 
 export function configMap(name = 'config-1', change?: Change<ConfigMap>): Made<ConfigMap> {
   return made<ConfigMap>({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } }, change)
-}
-
-export function serviceAccount(name = 'account-1', change?: Change<ServiceAccount>): Made<ServiceAccount> {
-  return made<ServiceAccount>(
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'default' } },
-    change,
-  )
-}
-
-export function namespace(name = 'space-1', change?: Change<Namespace>): Made<Namespace> {
-  return made<Namespace>({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }, change)
 }
 
 /** A lease that nobody holds. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { expect, test } from '@jest/globals'
-import { bound, csiDriver, csiNode, lease, pod, pv, pvc, secret, storageClass, va, vac } from './builders.ts'
+import { bound, csiNode, lease, pod, pv, pvc, secret, storageClass, va, vac } from './builders.ts'
 import { startCluster } from './cluster.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
@@ -17,7 +17,6 @@ test('every builder makes an object that the server takes', async () => {
     ['/api/v1/namespaces/default/secrets', secret()],
     [`${storage}/volumeattachments`, va()],
     [`${storage}/csinodes`, csiNode()],
-    [`${storage}/csidrivers`, csiDriver()],
     [`${storage}/storageclasses`, storageClass()],
     [`${storage}/volumeattributesclasses`, vac()],
     ['/apis/coordination.k8s.io/v1/namespaces/default/leases', lease()],

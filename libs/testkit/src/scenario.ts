@@ -106,10 +106,12 @@ class Script {
     this.#ignored = new Set([...DISCOVERY, ...(scenario.ignoreCalls ?? [])])
     // Rejections are also seen by throwIfBroken, so nobody has to be waiting at the time.
     this.#finished.promise.catch(() => undefined)
-    const counts = (request: LoggedRequest): boolean =>
+    const counts = (request: LoggedRequest, ended: boolean): boolean =>
+      ended &&
+      request.code !== 0 &&
       ['POST', 'PUT', 'PATCH', 'DELETE'].includes(request.method) &&
       (scenario.allWrites === true || !['leases', 'events'].includes(request.resource))
-    this.#leave.push(cluster.api.requests.subscribe((request) => counts(request) && this.#wrote(request)))
+    this.#leave.push(cluster.api.requests.subscribe((request, ended) => counts(request, ended) && this.#wrote(request)))
     this.#leave.push(cluster.driver.log.subscribe((call) => this.#called(cluster, call)))
     if (this.#steps.length === 0) this.#finished.resolve()
   }

@@ -27,6 +27,10 @@ export class Delays {
     return this.#heap.size
   }
 
+  keys(): Iterable<string> {
+    return this.#byKey.keys()
+  }
+
   add(key: string, ms: number): void {
     const due = this.#clock.monotonic() + ms
     const waiting = this.#byKey.get(key)

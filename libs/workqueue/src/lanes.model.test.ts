@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { Lanes, type Placement } from './lanes.ts'
+import { Lanes } from './lanes.ts'
+import type { Placement } from './placement.ts'
 
 const LIMITS = [
   { group: 'volume-1', max: 1 },
@@ -8,6 +9,13 @@ const LIMITS = [
   { group: 'node-1', max: 2 },
   { group: 'node-2', max: 3 },
 ]
+/** One that keys need alone or share, and that others precede. */
+const SHARED = [
+  { group: 'shared', max: 1 },
+  { group: 'shared', max: Number.POSITIVE_INFINITY },
+]
+
+const NOWHERE: Placement = { lane: 0, limits: [] }
 
 /** What Lanes promises, written down plainly: look at every waiting key, start the earliest that may. */
 class PlainLanes {
@@ -15,7 +23,7 @@ class PlainLanes {
   readonly #reserved: readonly number[]
   readonly #placements: ReadonlyMap<string, Placement>
   /** In the order in which they came into their lane. */
-  waiting: { key: string; lane: number }[] = []
+  waiting: { key: string; lane: number; precedes: string | undefined }[] = []
   readonly working = new Map<string, Placement>()
   #picks = 0
 
@@ -26,16 +34,19 @@ class PlainLanes {
   }
 
   placeOf(key: string): Placement {
-    return this.#placements.get(key) ?? { lane: 0, limits: [] }
+    return this.#placements.get(key) ?? NOWHERE
   }
 
   push(key: string): void {
-    this.waiting.push({ key, lane: this.placeOf(key).lane })
+    const { lane, precedes } = this.placeOf(key)
+    this.waiting.push({ key, lane, precedes })
   }
 
   touch(key: string): void {
     const entry = this.waiting.find((each) => each.key === key)
-    if (entry === undefined || entry.lane === this.placeOf(key).lane) return
+    if (entry === undefined) return
+    entry.precedes = this.placeOf(key).precedes
+    if (entry.lane === this.placeOf(key).lane) return
     this.waiting = this.waiting.filter((each) => each !== entry)
     this.push(key)
   }
@@ -44,22 +55,32 @@ class PlainLanes {
     return [...this.working.values()].filter((placement) => placement.lane === lane).length
   }
 
-  inGroup(group: string): number {
-    return [...this.working.values()].filter(({ limits }) => limits.some((limit) => limit.group === group)).length
+  /** What each key that counts in the group allows. */
+  counted(group: string): number[] {
+    const working = [...this.working.values()]
+    const preceding = [...working, ...this.waiting].filter(({ precedes }) => precedes === group)
+    const limits = working.flatMap(({ limits }) => limits.filter((limit) => limit.group === group))
+    return [...limits.map(({ max }) => max), ...preceding.map(() => Number.POSITIVE_INFINITY)]
+  }
+
+  mayStart(key: string): boolean {
+    return this.placeOf(key).limits.every(({ group, max }) => {
+      const counted = this.counted(group)
+      return counted.length < Math.min(max, ...counted)
+    })
   }
 
   take(): string | undefined {
     const lanes = [...this.#reserved.keys()]
-    const order = this.#picks % 4 === 3 ? [...lanes.slice(1), ...lanes.slice(0, 1)] : lanes
-    for (const lane of order) {
-      const kept = lanes
-        .filter((other) => other !== lane)
-        .reduce((sum, other) => sum + Math.max(0, (this.#reserved[other] ?? 0) - this.inWork(other)), 0)
-      if (this.#workers - this.working.size <= kept) continue
-      const entry = this.waiting.find(
-        ({ key, lane: at }) =>
-          at === lane && this.placeOf(key).limits.every(({ group, max }) => this.inGroup(group) < max),
-      )
+    const all = this.#reserved.reduce((sum, each) => sum + each, 0)
+    const reservedOf = (lane: number): number => this.#reserved[lane] ?? 0
+    const turn = this.#picks % 4 === 3 ? lanes.slice(1) : []
+    const first = turn.filter((lane) => this.inWork(lane) < this.#workers - (all - reservedOf(lane)))
+    for (const lane of [...first, ...lanes.filter((each) => !first.includes(each))]) {
+      const inWork = this.working.size
+      const extra = this.inWork(lane) < reservedOf(lane) && inWork < this.#workers + all
+      if (inWork >= this.#workers && !extra) continue
+      const entry = this.waiting.find(({ key, lane: at }) => at === lane && this.mayStart(key))
       if (entry === undefined) continue
       this.waiting = this.waiting.filter((each) => each !== entry)
       this.working.set(entry.key, this.placeOf(entry.key))
@@ -71,7 +92,14 @@ class PlainLanes {
 }
 
 const key = fc.nat(11).map((number) => `key-${number}`)
-const placement = fc.record({ lane: fc.nat(2), limits: fc.subarray(LIMITS) })
+const placement = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ lane: fc.nat(2), limits: fc.subarray(LIMITS) }) },
+  { weight: 1, arbitrary: fc.record({ lane: fc.nat(2), limits: fc.constantFrom(...SHARED).map((limit) => [limit]) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ lane: fc.nat(2), limits: fc.subarray(LIMITS), precedes: fc.constant('shared') }),
+  },
+)
 const step = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('add' as const), key }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('place' as const), key, placement }) },
@@ -79,25 +107,24 @@ const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('release' as const), pick: fc.nat() }) },
 )
 const reserved = fc.tuple(fc.nat(2), fc.nat(2), fc.nat(2))
-const world = fc.record({
+const sequence = fc.record({
   reserved,
-  /** Workers beyond those that any lane could find reserved for the others. */
-  more: fc.integer({ min: 1, max: 3 }),
+  workers: fc.integer({ min: 1, max: 7 }),
   placements: fc.dictionary(key, placement),
   steps: fc.array(step, { maxLength: 120 }),
 })
 
-function build(drawn: typeof world extends fc.Arbitrary<infer World> ? World : never): {
+function build(drawn: typeof sequence extends fc.Arbitrary<infer Drawn> ? Drawn : never): {
   workers: number
   placements: Map<string, Placement>
   lanes: Lanes
 } {
-  const workers = drawn.reserved.reduce((sum, each) => sum + each, 0) + drawn.more
+  const { workers } = drawn
   const placements = new Map(Object.entries(drawn.placements))
   const lanes = new Lanes({
     workers,
     lanes: drawn.reserved.map((each) => ({ reserved: each })),
-    place: (each) => placements.get(each) ?? { lane: 0, limits: [] },
+    place: (each) => placements.get(each) ?? NOWHERE,
   })
   return { workers, placements, lanes }
 }
@@ -105,7 +132,7 @@ function build(drawn: typeof world extends fc.Arbitrary<infer World> ? World : n
 describe('lanes', () => {
   test('start the very keys that a plain search would start', () => {
     fc.assert(
-      fc.property(world, (drawn) => {
+      fc.property(sequence, (drawn) => {
         const { workers, placements, lanes } = build(drawn)
         const plain = new PlainLanes(workers, drawn.reserved, placements)
         const release = (each: string): void => {
@@ -130,11 +157,8 @@ describe('lanes', () => {
             if (picked !== undefined) release(picked)
           }
           expect(lanes.length).toBe(plain.waiting.length)
-          for (const { group, max } of LIMITS) expect(plain.inGroup(group)).toBeLessThanOrEqual(max)
-          for (const [lane, own] of drawn.reserved.entries()) {
-            const others = plain.working.size - plain.inWork(lane)
-            expect(others).toBeLessThanOrEqual(workers - own)
-          }
+          for (const { group, max } of LIMITS) expect(plain.counted(group).length).toBeLessThanOrEqual(max)
+          expect(plain.working.size).toBeLessThanOrEqual(lanes.capacity)
         }
         while (plain.waiting.length > 0) {
           for (let next = plain.take(); next !== undefined; next = plain.take()) expect(lanes.take()).toBe(next)
@@ -149,8 +173,8 @@ describe('lanes', () => {
 
   test('lose no key and let none wait for ever, even when nobody tells them that a place has changed', () => {
     fc.assert(
-      fc.property(world, (drawn) => {
-        const { workers, placements, lanes } = build(drawn)
+      fc.property(sequence, (drawn) => {
+        const { placements, lanes } = build(drawn)
         const waiting = new Set<string>()
         const working = new Set<string>()
         const take = (): string | undefined => {
@@ -158,7 +182,7 @@ describe('lanes', () => {
           if (taken === undefined) return undefined
           expect(waiting.delete(taken)).toBe(true)
           working.add(taken)
-          expect(working.size).toBeLessThanOrEqual(workers)
+          expect(working.size).toBeLessThanOrEqual(lanes.capacity)
           return taken
         }
         const release = (each: string): void => {

@@ -1,6 +1,7 @@
 import { InvariantError } from '@csi-sidecars/base'
 import { describe, expect, test } from '@jest/globals'
-import { type GroupLimit, Lanes, type Placement } from './lanes.ts'
+import { Lanes } from './lanes.ts'
+import type { GroupLimit, Placement } from './placement.ts'
 
 const ATTACH = 0
 const DETACH = 1
@@ -9,6 +10,8 @@ interface Setup {
   readonly lanes: Lanes
   /** Says where a key belongs from now on. A key that was never placed is found by its first letter, in no group. */
   place(key: string, lane: number, ...limits: readonly GroupLimit[]): void
+  /** As a key of the lane of its first letter, without limits. */
+  precede(key: string, group: string): void
   push(...keys: readonly string[]): void
   /** Starts as many keys as may be started. */
   takeAll(): string[]
@@ -26,6 +29,7 @@ function make(workers: number, reserved: readonly number[]): Setup {
   return {
     lanes,
     place: (key, lane, ...limits) => void placements.set(key, { lane, limits }),
+    precede: (key, precedes) => void placements.set(key, { ...byLetter(key), precedes }),
     push(...keys) {
       for (const key of keys) lanes.push(key)
     },
@@ -44,31 +48,50 @@ const numbered = (letter: string, count: number): string[] => Array.from({ lengt
 const one = (group: string): GroupLimit => ({ group, max: 1 })
 
 describe('a lane', () => {
-  test('may use every worker that the others have not reserved', () => {
-    const { lanes, push, takeAll } = make(10, [3, 1])
+  test('may use every worker while no other waits', () => {
+    const { lanes, push, takeAll } = make(10, [4, 0])
     push(...numbered('d', 20))
-    expect(takeAll()).toEqual(numbered('d', 7))
-    expect(lanes.length).toBe(13)
-    push(...numbered('a', 20))
-    expect(takeAll()).toEqual(numbered('a', 3))
+    expect(takeAll()).toEqual(numbered('d', 10))
+    expect(lanes.length).toBe(10)
   })
 
-  test('gives back what it borrowed before it starts anything new', () => {
-    const { push, takeAll, release } = make(4, [2, 0])
-    push('d0', 'd1', 'd2', 'd3')
-    expect(takeAll()).toEqual(['d0', 'd1'])
-    push('a0')
-    expect(takeAll()).toEqual(['a0'])
-    release('d0')
-    expect(takeAll()).toEqual(['d2'])
-    release('a0')
+  test('starts as many as it has reserved though others occupy all workers, and no more', () => {
+    const { lanes, push, takeAll, release } = make(10, [4, 0])
+    push(...numbered('d', 20))
+    takeAll()
+    push(...numbered('a', 20))
+    expect(takeAll()).toEqual(['a0', 'a1', 'a2', 'a3'])
+    expect(lanes.capacity).toBe(14)
+    release('a1')
+    expect(takeAll()).toEqual(['a4'])
+    release('d0', 'd1', 'd2', 'd3')
     expect(takeAll()).toEqual([])
+    release('d4')
+    expect(takeAll()).toHaveLength(1)
+  })
+
+  test('alone never uses what it has reserved beyond the workers', () => {
+    const { push, takeAll } = make(10, [4, 0])
+    push(...numbered('a', 20))
+    expect(takeAll()).toEqual(numbered('a', 10))
+  })
+
+  test('leaves to another what that has reserved, as long as that one waits', () => {
+    const { push, takeAll, release } = make(4, [2, 0])
+    push('d0', 'd1', 'd2', 'a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8')
+    expect(takeAll()).toEqual(['a0', 'a1', 'a2', 'd0'])
+    release('a0', 'a1', 'a2')
+    expect(takeAll()).toEqual(['a3', 'a4', 'a5'])
+    release('a3', 'a4', 'a5')
+    expect(takeAll()).toEqual(['d1', 'a6', 'a7'])
+    release('a6', 'a7')
+    expect(takeAll()).toEqual(['a8', 'd2'])
   })
 
   test('that hangs does not starve the preferred one: twenty attaches pass a thousand detaches', () => {
     const { push, lanes, takeAll, release } = make(10, [3, 0])
     push(...numbered('d', 1000))
-    expect(takeAll()).toHaveLength(7)
+    expect(takeAll()).toHaveLength(10)
     const attached: string[] = []
     for (const key of numbered('a', 20)) {
       push(key)
@@ -76,7 +99,7 @@ describe('a lane', () => {
       release(key)
     }
     expect(attached).toEqual(numbered('a', 20))
-    expect(lanes.length).toBe(993)
+    expect(lanes.length).toBe(990)
   })
 
   test('that is not preferred gets every fourth pick while both wait', () => {
@@ -103,17 +126,9 @@ describe('a lane', () => {
       for (const key of numbered(letter, 9)) place(key, lane)
     }
     push(...numbered('x', 9))
-    expect(takeAll()).toEqual(['x0', 'x1', 'x2'])
+    expect(takeAll()).toEqual(['x0', 'x1', 'x2', 'x3', 'x4'])
     push(...numbered('d', 9), ...numbered('a', 9))
-    expect(takeAll()).toEqual(['d0', 'a0'])
-  })
-
-  test.each([
-    [1, [1, 0]],
-    [4, [2, 2, 0]],
-    [2, [0, 2]],
-  ])('of %d workers with %j reserved would never get one, which is refused', (workers, reserved) => {
-    expect(() => make(workers, reserved)).toThrow(InvariantError)
+    expect(takeAll().sort()).toEqual(['a0', 'd0'])
   })
 
   test('without any worker is never worked on', () => {
@@ -171,10 +186,12 @@ describe('a group', () => {
   })
 
   test('lets a key of the preferred lane pass one of a lane that has no worker', () => {
-    const { place, push, takeAll, release } = make(3, [1, 0])
+    const { place, push, takeAll, release } = make(2, [1, 0])
     for (const key of ['a0', 'd2', 'a1']) place(key, key === 'd2' ? DETACH : ATTACH, one('volume'))
-    push('d0', 'd1', 'a0')
-    expect(takeAll().sort()).toEqual(['a0', 'd0', 'd1'])
+    push('d0', 'd1')
+    expect(takeAll()).toEqual(['d0', 'd1'])
+    push('a0')
+    expect(takeAll()).toEqual(['a0'])
     push('d2', 'a1')
     expect(takeAll()).toEqual([])
     release('a0')
@@ -247,15 +264,116 @@ describe('a key whose place changes', () => {
     expect(takeAll()).toEqual(['a1', 'a2'])
   })
 
+  test.each<[string, Placement, boolean]>([
+    ['nothing', { lane: ATTACH, limits: [one('volume')], precedes: undefined }, true],
+    ['its lane', { lane: DETACH, limits: [one('volume')] }, false],
+    ['its group', { lane: ATTACH, limits: [one('other')] }, false],
+    ['its limit', { lane: ATTACH, limits: [{ group: 'volume', max: 2 }] }, false],
+    ['the number of its groups', { lane: ATTACH, limits: [] }, false],
+    ['the group that it precedes', { lane: ATTACH, limits: [one('volume')], precedes: 'other' }, false],
+  ])('is found out while it is in work: %s', (_, placement, placed) => {
+    let now: Placement = { lane: ATTACH, limits: [one('volume')] }
+    const lanes = new Lanes({ workers: 1, lanes: [{ reserved: 0 }, { reserved: 0 }], place: () => now })
+    expect(lanes.isPlaced('a0')).toBe(false)
+    lanes.push('a0')
+    expect(lanes.isPlaced('a0')).toBe(false)
+    lanes.take()
+    now = placement
+    expect(lanes.isPlaced('a0')).toBe(placed)
+  })
+
   test('counts where it was started until it is released', () => {
-    const { place, push, lanes, takeAll, release } = make(4, [2, 0])
-    push('d0', 'd1', 'd2')
-    expect(takeAll()).toEqual(['d0', 'd1'])
+    const { place, push, lanes, takeAll, release } = make(1, [1, 0])
+    push('d0')
+    expect(takeAll()).toEqual(['d0'])
     place('d0', ATTACH)
     lanes.touch('d0')
+    push('a0', 'a1')
+    expect(takeAll()).toEqual(['a0'])
+    release('a0')
+    expect(takeAll()).toEqual(['a1'])
+    release('d0')
+    expect(takeAll()).toEqual([])
+  })
+})
+
+describe('limits of one group', () => {
+  const alone = (group: string): GroupLimit => ({ group, max: 1 })
+  const shared = (group: string): GroupLimit => ({ group, max: Number.POSITIVE_INFINITY })
+
+  test('may differ: who needs it alone waits for all that share it, and they for that one', () => {
+    const { place, push, takeAll, release } = make(10, [0, 0])
+    for (const key of ['a0', 'a1', 'a3']) place(key, ATTACH, shared('volume'))
+    place('a2', ATTACH, alone('volume'))
+    push('a0', 'a1', 'a2')
+    expect(takeAll()).toEqual(['a0', 'a1'])
+    release('a0')
+    expect(takeAll()).toEqual([])
+    release('a1')
+    expect(takeAll()).toEqual(['a2'])
+    push('a3')
+    expect(takeAll()).toEqual([])
+    release('a2')
+    expect(takeAll()).toEqual(['a3'])
+  })
+})
+
+describe('a key that precedes others of a group', () => {
+  /** d0 precedes those who need the volume alone. */
+  const setup = (workers = 10): Setup => {
+    const made = make(workers, [0, 0])
+    for (const key of ['a0', 'a1']) made.place(key, ATTACH, one('volume'))
+    made.precede('d0', 'volume')
+    return made
+  }
+
+  test('goes first, though the other lane is preferred and came before it', () => {
+    const { push, takeAll, release } = setup(1)
+    push('a0', 'd0')
+    expect(takeAll()).toEqual(['d0'])
+    release('d0')
+    expect(takeAll()).toEqual(['a0'])
+  })
+
+  test('keeps them waiting until its work has ended', () => {
+    const { push, takeAll, release } = setup()
+    push('d0')
+    expect(takeAll()).toEqual(['d0'])
+    push('a0')
     expect(takeAll()).toEqual([])
     release('d0')
-    expect(takeAll()).toEqual(['d2'])
+    expect(takeAll()).toEqual(['a0'])
+  })
+
+  test('is not held up by one that is in work, nor by those that wait for that one', () => {
+    const { push, takeAll, release } = setup()
+    push('a0')
+    expect(takeAll()).toEqual(['a0'])
+    push('a1', 'd0')
+    expect(takeAll()).toEqual(['d0'])
+    release('a0')
+    expect(takeAll()).toEqual([])
+    release('d0')
+    expect(takeAll()).toEqual(['a1'])
+  })
+
+  test('precedes nobody any more when its place has changed', () => {
+    const { push, precede, lanes, takeAll } = setup(1)
+    push('a0', 'd0')
+    precede('d0', 'other')
+    lanes.touch('d0')
+    expect(takeAll()).toEqual(['a0'])
+  })
+
+  test('precedes nobody any more when it has changed its lane for one where it does not', () => {
+    const { push, place, takeAll, release, lanes } = setup(1)
+    place('a2', ATTACH)
+    push('a2', 'a0', 'd0')
+    expect(takeAll()).toEqual(['a2'])
+    place('d0', ATTACH)
+    lanes.touch('d0')
+    release('a2')
+    expect(takeAll()).toEqual(['a0'])
   })
 })
 

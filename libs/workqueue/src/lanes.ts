@@ -1,24 +1,6 @@
 import { Heap, type HeapItem, invariant, NOT_IN_HEAP } from '@csi-sidecars/base'
 import type { Line } from './line.ts'
-
-/** At most `max` keys of a group are in work at once. All keys of a group name the same `max`, 1 or more. */
-export interface GroupLimit {
-  readonly group: string
-  readonly max: number
-}
-
-/** Where a key belongs at this moment. */
-export interface Placement {
-  /** Index into the lanes; a lower one is preferred. */
-  readonly lane: number
-  /** The groups that the key is in, each once. */
-  readonly limits: readonly GroupLimit[]
-}
-
-export interface LaneOptions {
-  /** Workers that keys of other lanes may not occupy. */
-  readonly reserved: number
-}
+import type { GroupLimit, LaneOptions, Placement } from './placement.ts'
 
 interface Entry extends HeapItem {
   readonly key: string
@@ -31,18 +13,27 @@ interface Entry extends HeapItem {
   group: string | undefined
   /** What it counts against while it is in work. */
   limits: readonly GroupLimit[]
+  /** The group in which it counts now, waiting or in work. */
+  precedes: string | undefined
+}
+
+/** Keys of one lane that wait for one group with the same limit. */
+interface WaitingLine {
+  readonly lane: Lane
+  readonly max: number
+  readonly entries: Heap<Entry>
 }
 
 /**
- * Exists while a key of it is in work or waits for it.
- * While it has room, the earliest of its waiting keys of each lane stands in that lane;
+ * Exists while a key counts in it or waits for it.
+ * While it has room for the keys of a line, the earliest of them stands in its lane;
  * when that one leaves, for whatever reason, the next one follows.
  */
 interface Group {
   readonly name: string
-  readonly max: number
-  inWork: number
-  readonly waiting: Map<Lane, Heap<Entry>>
+  /** What each key that counts in it allows: few, as many as are in work or precede others. */
+  readonly counted: number[]
+  readonly waiting: WaitingLine[]
 }
 
 interface Lane {
@@ -59,12 +50,16 @@ const SHARE_OF_OTHERS = 4
 
 /**
  * Several lanes in one queue of `workers` workers.
- * - A lane never occupies the workers that others have reserved, so it cannot starve them, however long its work hangs.
- * - Workers that nobody has reserved go to the preferred lane; every fourth pick goes to another that waits.
+ * - No worker is idle while a key could start: a lane may occupy all of them.
+ * - When others occupy them, a lane still starts as many keys as it has reserved, beyond the number of workers. So no
+ *   lane can starve another, however long its work hangs, and never more than `capacity` keys are in work.
+ * - The preferred lane comes first; every fourth pick goes to another that waits, unless it would occupy what is reserved.
  * - Of a group never more than its limit is in work; a full group holds up nobody else.
  * Within a lane keys leave in the order in which they came, but for those whose group is full.
  */
 export class Lanes implements Line {
+  /** The most keys that can be in work at once: the workers, and what is reserved. */
+  readonly capacity: number
   readonly #workers: number
   readonly #lanes: readonly Lane[]
   readonly #place: (key: string) => Placement
@@ -80,11 +75,8 @@ export class Lanes implements Line {
    */
   constructor(options: { workers: number; lanes: readonly LaneOptions[]; place: (key: string) => Placement }) {
     const { workers, lanes, place } = options
-    const allReserved = lanes.reduce((sum, { reserved }) => sum + reserved, 0)
-    for (const { reserved } of lanes) {
-      invariant(workers <= 0 || allReserved - reserved < workers, 'a lane for which the others leave no worker')
-    }
     this.#workers = workers
+    this.capacity = workers <= 0 ? 0 : lanes.reduce((sum, { reserved }) => sum + reserved, workers)
     this.#place = place
     this.#lanes = lanes.map(({ reserved }) => ({ reserved, inWork: 0, ready: byRank() }))
   }
@@ -94,7 +86,7 @@ export class Lanes implements Line {
   }
 
   push(key: string): void {
-    this.#enqueue(key, this.#place(key).lane)
+    this.#enqueue(key, this.#place(key))
   }
 
   /**
@@ -104,10 +96,12 @@ export class Lanes implements Line {
   touch(key: string): void {
     const entry = this.#entries.get(key)
     if (entry?.line === undefined) return
-    const { lane, limits } = this.#place(key)
+    const placement = this.#place(key)
+    const { lane, limits } = placement
+    this.#precede(entry, placement.precedes)
     if (this.#lane(lane) !== entry.lane) {
       this.#leaveLine(entry)
-      this.#enqueue(key, lane)
+      this.#enqueue(key, placement)
     } else if (entry.line !== entry.lane.ready && !limits.some(({ group }) => group === entry.group)) {
       this.#leaveLine(entry)
       join(entry, entry.lane.ready, undefined)
@@ -117,11 +111,25 @@ export class Lanes implements Line {
   take(): string | undefined {
     const lastRank = this.#rank
     for (const lane of this.#order()) {
-      const entry = this.#mayStart(lane) ? this.#next(lane) : undefined
+      const entry = this.#hasRoom(lane) ? this.#next(lane) : undefined
       if (entry !== undefined) return this.#start(entry)
     }
     // A key may have turned out to belong to a lane that was already passed by.
     return this.#rank === lastRank ? undefined : this.take()
+  }
+
+  /** Whether the key, which is in work, would start now where it was started: what it depends on may have changed. */
+  isPlaced(key: string): boolean {
+    const entry = this.#entries.get(key)
+    if (entry === undefined || entry.line !== undefined) return false
+    const { lane, limits, precedes } = this.#place(key)
+    const same = limits.every(({ group, max }, index) => {
+      const started = entry.limits[index]
+      return started?.group === group && started.max === max
+    })
+    return (
+      same && limits.length === entry.limits.length && this.#lane(lane) === entry.lane && precedes === entry.precedes
+    )
   }
 
   release(key: string): void {
@@ -130,12 +138,8 @@ export class Lanes implements Line {
     this.#entries.delete(key)
     this.#inWork -= 1
     entry.lane.inWork -= 1
-    for (const { group: name } of entry.limits) {
-      const group = this.#groups.get(name)
-      invariant(group !== undefined, `no group ${name}, though ${key} was in it`)
-      group.inWork -= 1
-      for (const lane of this.#lanes) this.#letOn(group, lane)
-    }
+    for (const { group, max } of entry.limits) this.#uncount(group, max)
+    this.#precede(entry, undefined)
   }
 
   #lane(index: number): Lane {
@@ -144,59 +148,92 @@ export class Lanes implements Line {
     return lane
   }
 
-  #enqueue(key: string, laneIndex: number): void {
+  #enqueue(key: string, { lane: laneIndex, precedes }: Placement): void {
     const lane = this.#lane(laneIndex)
     this.#rank += 1
-    const rank = this.#rank
-    const entry = { key, rank, lane, line: undefined, group: undefined, limits: NO_LIMITS, heapIndex: NOT_IN_HEAP }
+    const known = this.#entries.get(key)
+    const entry: Entry = {
+      key,
+      rank: this.#rank,
+      lane,
+      line: undefined,
+      group: undefined,
+      limits: NO_LIMITS,
+      precedes: known?.precedes,
+      heapIndex: NOT_IN_HEAP,
+    }
     this.#entries.set(key, entry)
+    this.#precede(entry, precedes)
     join(entry, lane.ready, undefined)
+  }
+
+  #precede(entry: Entry, group: string | undefined): void {
+    const before = entry.precedes
+    if (before === group) return
+    entry.precedes = group
+    if (group !== undefined) this.#count(group, Number.POSITIVE_INFINITY)
+    if (before !== undefined) this.#uncount(before, Number.POSITIVE_INFINITY)
+  }
+
+  #count(name: string, max: number): void {
+    const group = this.#groups.get(name) ?? { name, counted: [], waiting: [] }
+    this.#groups.set(name, group)
+    group.counted.push(max)
+  }
+
+  #uncount(name: string, max: number): void {
+    const group = this.#groups.get(name)
+    const index = group?.counted.indexOf(max) ?? -1
+    invariant(group !== undefined && index >= 0, `no key of ${max} counts in group ${name}`)
+    group.counted.splice(index, 1)
+    this.#letOn(group)
   }
 
   /** The preferred lane first, but for every fourth pick. */
   #order(): readonly Lane[] {
     if (this.#picks % SHARE_OF_OTHERS !== SHARE_OF_OTHERS - 1) return this.#lanes
-    return [...this.#lanes.slice(1), ...this.#lanes.slice(0, 1)]
+    const first = this.#lanes.slice(1).filter((lane) => lane.inWork < this.#workers - this.#reservedBesides(lane))
+    return [...first, ...this.#lanes.filter((lane) => !first.includes(lane))]
   }
 
-  #mayStart(lane: Lane): boolean {
-    let kept = 0
-    for (const other of this.#lanes) if (other !== lane) kept += Math.max(0, other.reserved - other.inWork)
-    return this.#workers - this.#inWork > kept
+  #reservedBesides(lane: Lane): number {
+    return this.capacity - this.#workers - lane.reserved
+  }
+
+  #hasRoom(lane: Lane): boolean {
+    return this.#inWork < this.#workers || (lane.inWork < lane.reserved && this.#inWork < this.capacity)
   }
 
   /** The first key of the lane whose groups all have room. Those before it go behind their groups. */
   #next(lane: Lane): Entry | undefined {
     for (let entry = lane.ready.peek(); entry !== undefined; entry = lane.ready.peek()) {
-      const { lane: laneNow, limits } = this.#place(entry.key)
+      const placement = this.#place(entry.key)
+      const { lane: laneNow, limits } = placement
+      this.#precede(entry, placement.precedes)
       if (this.#lane(laneNow) !== lane) {
         this.#leaveLine(entry)
-        this.#enqueue(entry.key, laneNow)
+        this.#enqueue(entry.key, placement)
         continue
       }
       entry.limits = limits
       const full = this.#fullGroup(limits)
       if (full === undefined) return entry
       this.#leaveLine(entry)
-      join(entry, lineBehind(full, lane), full.name)
+      join(entry, lineBehind(full.group, lane, full.max), full.group.name)
     }
     return undefined
   }
 
-  #fullGroup(limits: readonly GroupLimit[]): Group | undefined {
-    for (const { group: name } of limits) {
+  #fullGroup(limits: readonly GroupLimit[]): { group: Group; max: number } | undefined {
+    for (const { group: name, max } of limits) {
       const group = this.#groups.get(name)
-      if (group !== undefined && group.inWork >= group.max) return group
+      if (group !== undefined && isFull(group, max)) return { group, max }
     }
     return undefined
   }
 
   #start(entry: Entry): string {
-    for (const { group: name, max } of entry.limits) {
-      const group = this.#groups.get(name) ?? { name, max, inWork: 0, waiting: new Map() }
-      this.#groups.set(name, group)
-      group.inWork += 1
-    }
+    for (const { group, max } of entry.limits) this.#count(group, max)
     this.#leaveLine(entry)
     entry.lane.inWork += 1
     this.#inWork += 1
@@ -209,28 +246,36 @@ export class Lanes implements Line {
     entry.line = undefined
     const group = entry.group === undefined ? undefined : this.#groups.get(entry.group)
     entry.group = undefined
-    if (group !== undefined) this.#letOn(group, entry.lane)
+    if (group !== undefined) this.#letOn(group)
   }
 
-  /** Lets the next waiting key back into its lane if the group has room; forgets a group without keys. */
-  #letOn(group: Group, lane: Lane): void {
-    if (group.inWork >= group.max) return
-    const entry = group.waiting.get(lane)?.pop()
-    if (entry !== undefined) join(entry, lane.ready, group.name)
-    if (group.inWork === 0 && [...group.waiting.values()].every((line) => line.size === 0)) {
+  /** Lets the next waiting keys back into their lanes if the group has room for them; forgets a group without keys. */
+  #letOn(group: Group): void {
+    for (const { lane, max, entries } of group.waiting) {
+      if (entries.size === 0 || isFull(group, max)) continue
+      const entry = entries.pop()
+      if (entry !== undefined) join(entry, lane.ready, group.name)
+    }
+    if (group.counted.length === 0 && group.waiting.every(({ entries }) => entries.size === 0)) {
       this.#groups.delete(group.name)
     }
   }
+}
+
+function isFull({ counted }: Group, max: number): boolean {
+  return counted.length >= Math.min(max, ...counted)
 }
 
 function byRank(): Heap<Entry> {
   return new Heap((a, b) => a.rank < b.rank)
 }
 
-function lineBehind(group: Group, lane: Lane): Heap<Entry> {
-  const line = group.waiting.get(lane) ?? byRank()
-  group.waiting.set(lane, line)
-  return line
+function lineBehind(group: Group, lane: Lane, max: number): Heap<Entry> {
+  const known = group.waiting.find((line) => line.lane === lane && line.max === max)
+  if (known !== undefined) return known.entries
+  const entries = byRank()
+  group.waiting.push({ lane, max, entries })
+  return entries
 }
 
 function join(entry: Entry, line: Heap<Entry>, group: string | undefined): void {

@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { describe, expect, test } from '@jest/globals'
 import { QueueMetrics } from './metrics.ts'
-import { perKeyExponential } from './rate-limiters.ts'
+import { perKeyExponential } from './rate-limiter.ts'
 import { WorkQueue } from './work-queue.ts'
 
 const NAME = 'csi-attacher-va'

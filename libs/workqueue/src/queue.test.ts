@@ -213,56 +213,6 @@ describe('shutdown', () => {
     queue.done('a')
     expect(await takeAll(queue)).toEqual(['a', undefined])
   })
-
-  test('with drain ends when no key waits and none is in work', async () => {
-    const queue = new Queue()
-    queue.add('a')
-    queue.add('b')
-    await queue.get()
-    let drained = false
-    const drain = queue.shutDownWithDrain().then(() => {
-      drained = true
-    })
-    queue.done('a')
-    await settle()
-    expect(drained).toBe(false)
-    expect(await takeAll(queue)).toEqual(['b', undefined])
-    await settle()
-    expect(drained).toBe(false)
-    queue.done('b')
-    await drain
-    expect(drained).toBe(true)
-  })
-
-  test('with drain waits for the second run of a key as well', async () => {
-    const queue = new Queue()
-    queue.add('a')
-    await takeAll(queue)
-    queue.add('a')
-    const drain = queue.shutDownWithDrain()
-    queue.done('a')
-    expect(await takeAll(queue)).toEqual(['a', undefined])
-    queue.done('a')
-    await expect(drain).resolves.toBeUndefined()
-  })
-
-  test('with drain ends at once when there is nothing to do, and every time it is asked for', async () => {
-    const queue = new Queue()
-    await Promise.all([queue.shutDownWithDrain(), queue.shutDownWithDrain()])
-    expect(await takeAll(queue)).toEqual([undefined])
-  })
-
-  test('with drain need not be waited for', async () => {
-    const queue = new Queue()
-    queue.add('a')
-    await takeAll(queue)
-    const controller = new AbortController()
-    const drain = queue.shutDownWithDrain(controller.signal)
-    controller.abort(reason)
-    await expect(drain).rejects.toBe(reason)
-    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
-    queue.done('a')
-  })
 })
 
 test('whatever the order of adds, gets and ends: no key is in two workers and every add is followed by a run', async () => {

@@ -1,4 +1,4 @@
-import { abortable, invariant } from '@csi-sidecars/base'
+import { invariant } from '@csi-sidecars/base'
 import { FifoLine, type Line } from './line.ts'
 import { type QueueObserver, unobserved } from './metrics.ts'
 
@@ -22,7 +22,6 @@ export class Queue {
   readonly #line: Line
   readonly #observer: QueueObserver
   readonly #waiters = new Set<Waiter>()
-  readonly #onDrained: (() => void)[] = []
   #state: 'open' | 'paused' | 'shut' = 'open'
 
   constructor(options: { line?: Line; observer?: QueueObserver } = {}) {
@@ -41,6 +40,16 @@ export class Queue {
 
   isInWork(key: string): boolean {
     return this.#processing.has(key)
+  }
+
+  /** Keys that are to be worked on, those included that were added again while they are in work. */
+  queued(): Iterable<string> {
+    return this.#dirty
+  }
+
+  /** Whether the key is in work or to be worked on. */
+  isPending(key: string): boolean {
+    return this.#processing.has(key) || this.#dirty.has(key)
   }
 
   /** No key is taken any more: from `shutDown` on. */
@@ -88,7 +97,6 @@ export class Queue {
     this.#observer.ended(key)
     if (this.#dirty.has(key)) this.#line.push(key)
     this.#handOut()
-    if (this.#drained()) for (const resolve of this.#onDrained.splice(0)) resolve()
     this.#retireWhenIdle()
   }
 
@@ -110,19 +118,8 @@ export class Queue {
     this.#retireWhenIdle()
   }
 
-  /** As `shutDown`, and resolves when no key waits and none is in work. The signal ends only the wait. */
-  shutDownWithDrain(signal?: AbortSignal): Promise<void> {
-    this.shutDown()
-    if (this.#drained()) return Promise.resolve()
-    return abortable(new Promise((resolve) => this.#onDrained.push(resolve)), signal)
-  }
-
   #retireWhenIdle(): void {
     if (this.#state === 'shut' && this.#processing.size === 0) this.#observer.retired()
-  }
-
-  #drained(): boolean {
-    return this.#processing.size === 0 && this.#line.length === 0
   }
 
   #ended(): boolean {

@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base'
 import { describe, expect, test } from '@jest/globals'
 import { type QueueObserver, unobserved } from './metrics.ts'
-import { perKeyExponential } from './rate-limiters.ts'
+import { perKeyExponential } from './rate-limiter.ts'
 import { WorkQueue } from './work-queue.ts'
 
 const reason = new Error('shutting down')
@@ -113,21 +113,18 @@ describe('a work queue', () => {
     expect([await queue.get(), clock.pending, queue.length]).toEqual([undefined, 0, 0])
   })
 
-  test('drains at shutdown what waits and what is in work', async () => {
-    const { clock, queue } = make()
-    queue.add('a')
-    queue.addAfter('later', 100)
-    const drained = queue.shutDownWithDrain()
-    expect(clock.pending).toBe(0)
-    expect(await fail(queue)).toBe('a')
-    await expect(drained).resolves.toBeUndefined()
-    expect(clock.pending).toBe(0)
-  })
-
-  test('need not be waited for while it drains', async () => {
+  test('knows what is to be worked on, what is planned and what has failed', async () => {
     const { queue } = make()
-    queue.add('a')
-    await expect(queue.shutDownWithDrain(AbortSignal.abort(reason))).rejects.toBe(reason)
+    queue.add('failing')
+    await fail(queue)
+    queue.add('queued')
+    queue.addAfter('later', 50)
+    expect([[...queue.queued()], [...queue.planned()], [...queue.failed()]]).toEqual([
+      ['queued'],
+      ['failing', 'later'],
+      ['failing'],
+    ])
+    expect(['queued', 'later'].map((key) => queue.isPending(key))).toEqual([true, false])
   })
 
   test('tells its observer what happens, every planned run as a retry', async () => {

@@ -3,7 +3,7 @@ import { Delays } from './delays.ts'
 import type { Line } from './line.ts'
 import type { QueueObserver } from './metrics.ts'
 import { Queue } from './queue.ts'
-import type { RateLimiter } from './rate-limiters.ts'
+import type { RateLimiter } from './rate-limiter.ts'
 
 /**
  * A queue whose keys can also be added later, or after the wait that their failures have earned.
@@ -33,6 +33,26 @@ export class WorkQueue {
 
   isInWork(key: string): boolean {
     return this.#queue.isInWork(key)
+  }
+
+  /** Whether the key is in work or to be worked on. */
+  isPending(key: string): boolean {
+    return this.#queue.isPending(key)
+  }
+
+  /** Keys that are to be worked on. */
+  queued(): Iterable<string> {
+    return this.#queue.queued()
+  }
+
+  /** Keys that are to be added later. */
+  planned(): Iterable<string> {
+    return this.#delays.keys()
+  }
+
+  /** Keys that have failed since they were fine. */
+  failed(): Iterable<string> {
+    return this.#limiter.failed()
   }
 
   add(key: string): void {
@@ -88,11 +108,5 @@ export class WorkQueue {
   shutDown(): void {
     this.#delays.clear()
     this.#queue.shutDown()
-  }
-
-  /** As `shutDown`, and resolves when no key waits and none is in work. The signal ends only the wait. */
-  shutDownWithDrain(signal?: AbortSignal): Promise<void> {
-    this.#delays.clear()
-    return this.#queue.shutDownWithDrain(signal)
   }
 }

@@ -1,5 +1,6 @@
 import { ControllerPublishVolume, ControllerUnpublishVolume } from '@csi-sidecars/csi-proto'
 import type { CSINode, PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-types'
+import { recordingLogger } from '@csi-sidecars/telemetry'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { concernsUs, decideRelease } from '../persistent-volume/decide.ts'
@@ -9,6 +10,7 @@ import { decideAttach } from '../volume-attachment/decide-attach.ts'
 import { decideDetach } from '../volume-attachment/decide-detach.ts'
 import { placeOf } from '../volume-attachment/lanes.ts'
 import { nodeOf, readVolume } from '../volume-attachment/observe.ts'
+import { PublishedVolumes } from '../volume-attachment/published.ts'
 import { onAttachment } from '../volume-attachment/triggers.ts'
 import { type Attachment, attachmentProjection } from './attachment.ts'
 import { NODE_ID_ANNOTATION } from './names.ts'
@@ -104,16 +106,20 @@ describe('whatever the API holds', () => {
         if (step.do === 'unpublish') ControllerUnpublishVolume.requestSerialize({ ...step.request, secrets: {} })
       }
       compare(whole, new Map(), DRIVER)
-      placeOf(va, { maxInflightPerNode: 1 }, volumes)
+      placeOf(
+        va.key,
+        { maxInflightPerNode: 1 },
+        { attachments: { get: () => va }, volumes, published: new PublishedVolumes() },
+      )
     })
     await fc.assert(property, runs)
   })
 
   it('passes the triggers', () => {
-    const options = { finalizer: FINALIZER, isInWork: () => false, ignored: () => {} }
+    const trigger = onAttachment(FINALIZER, recordingLogger())
     const property = fc.property(anyVa, anyVa, anyPv, (before, after, pv) => {
       for (const cause of ['watch', 'own', 'resync'] as const) {
-        onAttachment(options)({ type: 'updated', before, after, cause })
+        trigger({ type: 'updated', before, after, cause }, { isInWork: () => false })
       }
       const volume = volumeProjection(DRIVER)(pv)
       concernsUs(volume, { driverName: DRIVER, finalizer: FINALIZER })

@@ -21,8 +21,8 @@ export interface Volume extends Cached {
   readonly migratedTo: string | undefined
   /** Of `foreign` only, instead of its handle: by this its calls keep out of each other's way. */
   readonly handleDigest: number | undefined
-  /** Of `foreign` only: several nodes may use it. */
-  readonly manyNodes: boolean | undefined
+  /** The access modes as a number, one bit each. */
+  readonly modes: number
   /** Of `own` only. */
   readonly spec: PersistentVolumeSpec | undefined
   /** Of `inTree` only. */
@@ -41,7 +41,7 @@ export function volumeProjection(driverName: string): (pv: PersistentVolume) => 
       finalizers: texts(pv.metadata?.finalizers),
       migratedTo: text(pv.metadata?.annotations?.[MIGRATED_TO_ANNOTATION]),
       handleDigest: kind === 'foreign' ? digestOf(text(pv.spec?.csi?.volumeHandle)) : undefined,
-      manyNodes: kind === 'foreign' ? forManyNodes(texts(pv.spec?.accessModes)) : undefined,
+      modes: modesOf(texts(pv.spec?.accessModes)),
       spec: kind === 'own' ? callSpec(pv.spec) : undefined,
       inTree: kind === 'inTree' ? translatable(pv) : undefined,
     }
@@ -53,8 +53,18 @@ function kindOf(pv: PersistentVolume, driverName: string): VolumeKind {
   return isPVMigratable(pv) ? 'inTree' : 'other'
 }
 
-export function forManyNodes(accessModes: readonly string[] = []): boolean {
-  return accessModes.includes('ReadWriteMany') || accessModes.includes('ReadOnlyMany')
+const MODES = ['ReadWriteMany', 'ReadOnlyMany', 'ReadWriteOnce', 'ReadWriteOncePod']
+const FOR_MANY_NODES = modesOf(['ReadWriteMany', 'ReadOnlyMany'])
+
+/** One bit for each known access mode, and one for all others together. */
+export function modesOf(accessModes: readonly string[] = []): number {
+  let bits = 0
+  for (const mode of accessModes) bits |= 1 << (MODES.indexOf(mode) + 1)
+  return bits
+}
+
+export function forManyNodes(modes: number): boolean {
+  return (modes & FOR_MANY_NODES) !== 0
 }
 
 /** A number that V8 keeps in place, unlike the text. Two handles that share one only wait for each other. */

@@ -7,9 +7,11 @@ const settings = { driverName: DRIVER, finalizer: FINALIZER }
 const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' }
 const inTree = (annotations?: Record<string, string>): Volume =>
   volume({ awsElasticBlockStore: { volumeID: 'vol-1' } }, annotations && { annotations })
+const UID = { op: 'test', path: '/metadata/uid', value: 'pv1-uid' }
 const REMOVE = {
   kind: 'json',
   body: [
+    UID,
     { op: 'test', path: '/metadata/finalizers/0', value: FINALIZER },
     { op: 'remove', path: '/metadata/finalizers/0' },
   ],
@@ -41,6 +43,7 @@ describe('releasing a volume', () => {
   it('takes off only ours, wherever it stands', () => {
     const patch = decideRelease(volume({}, { ...DELETED, finalizers: ['a/b', FINALIZER, 'c/d'] }), [], settings)
     expect(patch?.body).toEqual([
+      UID,
       { op: 'test', path: '/metadata/finalizers/1', value: FINALIZER },
       { op: 'remove', path: '/metadata/finalizers/1' },
     ])

@@ -23,5 +23,5 @@ export function decideRelease(
   settings: VolumeSettings,
 ): Patch | undefined {
   if (!mayBeReleased(pv, settings) || attachments.length > 0) return undefined
-  return removeFinalizerPatch(pv.finalizers, settings.finalizer)
+  return removeFinalizerPatch(pv.finalizers, settings.finalizer, pv.uid)
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Attachment } from '../caches/attachment.ts'
-import { attachment, claimed, csi, DRIVER, ofPv, volume } from '../testing/views.ts'
+import { attachment, csi, DRIVER, ofPv, volume, withFinalizer } from '../testing/views.ts'
 import type { NodeView, VolumeView } from '../volume-attachment/observe.ts'
 import { compare, listedHandle, type Verdict } from './diff.ts'
 
-const attached = claimed({ attached: true })
+const attached = withFinalizer({ attached: true })
 const inline = (driver: string, volumeHandle: string): VolumeView => ({
   from: 'inline',
   spec: { csi: { driver, volumeHandle } },

@@ -3,8 +3,9 @@ import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Attachment } from '../caches/attachment.ts'
-import { claimed, DRIVER, ofPv, volume } from '../testing/views.ts'
+import { DRIVER, ofPv, volume, withFinalizer } from '../testing/views.ts'
 import { type ComparisonOptions, compareForever } from './resync.ts'
+import { WorkLog } from './work-log.ts'
 
 const page = (nextToken: string, ...volumes: [handle: string, ...nodes: string[]][]): ListVolumesResponse => ({
   nextToken,
@@ -19,6 +20,7 @@ let stop: AbortController
 let forced: string[]
 let asked: string[]
 let vas: Map<string, Attachment>
+let work: WorkLog
 let log: ReturnType<typeof recordingLogger>
 beforeEach(() => {
   clock = new FakeClock()
@@ -26,6 +28,7 @@ beforeEach(() => {
   forced = []
   asked = []
   vas = new Map()
+  work = new WorkLog()
   log = recordingLogger()
 })
 
@@ -47,6 +50,7 @@ function start(change: Partial<ComparisonOptions> & { pages?: () => Promise<List
       },
       view: async (va) => ({ va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' } }),
       reprocess: (key, mark) => forced.push(mark ? key : `${key} as usual`),
+      workSince: () => work.since(),
       driverName: DRIVER,
       periodMs: 60_000,
       confirmations: 2,
@@ -60,9 +64,14 @@ function start(change: Partial<ComparisonOptions> & { pages?: () => Promise<List
 
 const has = (va: Attachment): void => void vas.set(va.key, va)
 
+/** Many turns of promises, and none of time. */
+async function until(holds: () => boolean): Promise<void> {
+  for (let turns = 0; turns < 1000 && !holds(); turns += 1) await clock.settle()
+}
+
 describe('compareForever', () => {
   it('acts when two listings in a row miss an attached volume, and again with each that does', async () => {
-    has(claimed({ attached: true }))
+    has(withFinalizer({ attached: true }))
     void start({})
     await clock.settle()
     expect(forced).toEqual([])
@@ -73,7 +82,7 @@ describe('compareForever', () => {
   })
 
   it('acts at once with one confirmation', async () => {
-    has(claimed({ attached: true }))
+    has(withFinalizer({ attached: true }))
     void start({ confirmations: 1 })
     await clock.settle()
     expect(forced).toEqual(['va1'])
@@ -91,14 +100,83 @@ describe('compareForever', () => {
     { name: 'not attached, listed', va: { attached: false }, nodes: ['node1-id'], done: ['va1 as usual'] },
     { name: 'detached, listed', va: { attached: false, deleting: true }, nodes: ['node1-id'], done: ['va1'] },
   ])('$name: $done', async ({ va, nodes, done }) => {
-    has(claimed(va))
+    has(withFinalizer(va))
     void start({ confirmations: 1, pages: async () => page('', ['handle-1', ...nodes]) })
     await clock.settle()
     expect(forced).toEqual(done)
   })
 
+  describe('says nothing of an attachment that is worked on', () => {
+    /** Work that goes on until it is told to end. */
+    const begin = (key: string): (() => Promise<void>) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const ended = work.run(key, () => promise)
+      return () => {
+        resolve()
+        return ended
+      }
+    }
+
+    it('since before the listing', async () => {
+      has(withFinalizer({ attached: true }))
+      begin('va1')
+      void start({ confirmations: 1 })
+      await clock.settle()
+      expect(forced).toEqual([])
+    })
+
+    it('and ended while the driver was listing, whichever of the two began first', async () => {
+      has(withFinalizer({ attached: true }))
+      const earlier = begin('va1')
+      const gate = Promise.withResolvers<ListVolumesResponse>()
+      void start({ confirmations: 1, pages: () => gate.promise })
+      await clock.settle()
+      await earlier()
+      await begin('va1')()
+      gate.resolve(page(''))
+      await clock.settle()
+      expect(forced).toEqual([])
+    })
+
+    it('but of the others, and of this one when its work is over', async () => {
+      has(withFinalizer({ attached: true }))
+      has({ ...withFinalizer({ attached: true }), key: 'va2' })
+      const end = begin('va1')
+      void start({ confirmations: 1 })
+      await clock.settle()
+      expect(forced).toEqual(['va2'])
+      await end()
+      await clock.advance(60_000)
+      expect(forced).toEqual(['va2', 'va1', 'va2'])
+    })
+  })
+
+  it.each([
+    [
+      'without a volume',
+      () => page(String(asked.length)),
+      'failed to ListVolumes: the driver goes on after 1000 pages without a volume',
+    ],
+    [
+      'with ever the same volumes',
+      () => {
+        const [entry] = page('', ['handle-1']).entries
+        return { nextToken: String(asked.length), entries: Array(50_000).fill(entry) }
+      },
+      'failed to ListVolumes: the driver goes on after 1050000 volumes',
+    ],
+  ])('gives up a listing that goes on for ever %s, with a line', async (_, next, text) => {
+    has(withFinalizer({ attached: true }))
+    void start({ confirmations: 1, pages: async () => next() })
+    await until(() => log.lines.length > 0)
+    expect(log.lines.map(({ message, error }) => [message, (error as Error).message])).toEqual([
+      ['Failed to reconcile VolumeAttachment', text],
+    ])
+    expect(forced).toEqual([])
+  })
+
   it('forgets a suspicion that the next listing does not share', async () => {
-    has(claimed({ attached: true }))
+    has(withFinalizer({ attached: true }))
     const listings = [page(''), page('', ['handle-1', 'node1-id']), page('')]
     void start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })
     await clock.advance(180_000)
@@ -106,10 +184,10 @@ describe('compareForever', () => {
   })
 
   it('does not hold against an attachment what was wrong with an earlier one of its name', async () => {
-    has(claimed({ attached: true, uid: 'earlier' }))
+    has(withFinalizer({ attached: true, uid: 'earlier' }))
     void start({})
     await clock.settle()
-    has(claimed({ attached: true, uid: 'later' }))
+    has(withFinalizer({ attached: true, uid: 'later' }))
     await clock.advance(60_000)
     expect(forced).toEqual([])
     await clock.advance(60_000)
@@ -117,11 +195,11 @@ describe('compareForever', () => {
   })
 
   it('leaves alone what changed while the driver was listing', async () => {
-    has(claimed({ attached: true }))
+    has(withFinalizer({ attached: true }))
     void start({
       confirmations: 1,
       pages: async () => {
-        has(claimed({ attached: true, resourceVersion: '2' }))
+        has(withFinalizer({ attached: true, resourceVersion: '2' }))
         return page('')
       },
     })
@@ -130,11 +208,11 @@ describe('compareForever', () => {
   })
 
   it('leaves alone what changed while its volume was read', async () => {
-    has(claimed({ attached: true }))
+    has(withFinalizer({ attached: true }))
     void start({
       confirmations: 1,
       view: async (va) => {
-        has(claimed({ attached: true, resourceVersion: '2' }))
+        has(withFinalizer({ attached: true, resourceVersion: '2' }))
         return { va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' } }
       },
     })
@@ -143,8 +221,8 @@ describe('compareForever', () => {
   })
 
   it('tells of an attachment that cannot be compared, and goes on with the others', async () => {
-    has(claimed({ key: 'bad', attached: true }))
-    has(claimed({ attached: true }))
+    has(withFinalizer({ key: 'bad', attached: true }))
+    has(withFinalizer({ attached: true }))
     void start({
       confirmations: 1,
       view: async (va) => {
@@ -163,20 +241,20 @@ describe('compareForever', () => {
   })
 
   it('needs as many listings in a row as it was told, of the same kind', async () => {
-    has(claimed({ attached: true }))
+    has(withFinalizer({ attached: true }))
     void start({ confirmations: 3, pages: async () => page('') })
     await clock.advance(60_000)
-    has(claimed({ attached: true, resourceVersion: '2' }))
+    has(withFinalizer({ attached: true, resourceVersion: '2' }))
     await clock.advance(60_000)
     expect(forced).toEqual(['va1'])
   })
 
   it('counts anew when what is different has changed', async () => {
-    has(claimed({ attached: true }))
+    has(withFinalizer({ attached: true }))
     const listings = [page(''), page('', ['handle-1', 'node1-id'])]
     void start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })
     await clock.settle()
-    has(claimed({ attached: false }))
+    has(withFinalizer({ attached: false }))
     await clock.advance(60_000)
     expect(forced).toEqual([])
     await clock.advance(60_000)
@@ -184,14 +262,14 @@ describe('compareForever', () => {
   })
 
   it("ignores other attachers' attachments", async () => {
-    has(claimed({ attached: true, ours: false }))
+    has(withFinalizer({ attached: true, ours: false }))
     void start({ confirmations: 1 })
     await clock.settle()
     expect(forced).toEqual([])
   })
 
   it('follows the pages, and tells what it cannot list', async () => {
-    has(claimed({ attached: true }))
+    has(withFinalizer({ attached: true }))
     const pages = [page('t1', ['other', 'n']), page('', ['handle-1', 'node1-id'])]
     void start({
       confirmations: 1,

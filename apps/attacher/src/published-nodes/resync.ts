@@ -4,6 +4,7 @@ import type { Reader } from '@csi-sidecars/informer'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
 import { type Compared, compare, type Published, type Verdict } from './diff.ts'
+import type { WorkSince } from './work-log.ts'
 
 export interface ComparisonOptions {
   /** One page of ListVolumes; each has a deadline of its own, so that a long listing can end. */
@@ -12,6 +13,8 @@ export interface ComparisonOptions {
   readonly view: (va: Attachment, signal: AbortSignal) => Promise<Compared>
   /** Has the attachment worked on; `forced`: though by what is stored there would be nothing to do. */
   readonly reprocess: (key: string, forced: boolean) => void
+  /** Begins to note what is worked on: a listing says nothing sure about a call that ran beside it. */
+  readonly workSince: () => WorkSince
   readonly driverName: string
   readonly periodMs: number
   /** Listings in a row that must disagree in the same way before anything is done. */
@@ -19,6 +22,10 @@ export interface ComparisonOptions {
   readonly clock: Clock
   readonly log: Logger
 }
+
+/** Drivers may answer pages without a volume, and back ends are large; beyond this a listing will not end by itself. */
+const MOST_EMPTY_PAGES = 1_000
+const MOST_VOLUMES = 1_000_000
 
 /** How often in a row an attachment was seen to differ, and how. Another one of the same name begins anew. */
 interface Suspicion {
@@ -52,13 +59,14 @@ async function compareOnce(
   suspicions: Map<string, Suspicion>,
   signal: AbortSignal,
 ): Promise<void> {
+  using worked = options.workSince()
   const before = [...options.attachments.values()].filter((va) => va.ours)
   const published = await listAll(options, signal)
   const seen = new Set<string>()
   for (const va of before) {
     const verdict = await verdictOf(options, va, published, signal)
     // It changed while the driver was listing: nobody can say which of the two states the listing shows.
-    if (options.attachments.get(va.key) !== va) continue
+    if (options.attachments.get(va.key) !== va || worked.has(va.key)) continue
     if (verdict.is === 'different') seen.add(va.key)
     act(options, suspicions, va, verdict)
   }
@@ -116,6 +124,8 @@ async function listAll({ listPage }: ComparisonOptions, signal: AbortSignal): Pr
   const published = new Map<string, ReadonlySet<string>>()
   const seen = new Set<string>()
   let token = ''
+  let volumes = 0
+  let emptyPages = 0
   do {
     const page = await listPage(token, signal).catch((cause: unknown) => {
       throw new Error(`failed to ListVolumes: failed to list volumes: ${messageOf(cause)}`, { cause })
@@ -123,11 +133,17 @@ async function listAll({ listPage }: ComparisonOptions, signal: AbortSignal): Pr
     for (const { volume, status } of page.entries) {
       if (volume !== undefined && status !== undefined) published.set(volume.volumeId, new Set(status.publishedNodeIds))
     }
+    volumes += page.entries.length
+    emptyPages = page.entries.length === 0 ? emptyPages + 1 : 0
     seen.add(token)
     token = page.nextToken
     // A page that leads back to itself, or to an earlier one: following it would never end.
     if (token !== '' && seen.has(token)) {
       throw new Error(`failed to ListVolumes: the driver answered token ${JSON.stringify(token)} with itself`)
+    }
+    if (token !== '' && (volumes > MOST_VOLUMES || emptyPages >= MOST_EMPTY_PAGES)) {
+      const after = emptyPages > 0 ? `${emptyPages} pages without a volume` : `${volumes} volumes`
+      throw new Error(`failed to ListVolumes: the driver goes on after ${after}`)
     }
   } while (token !== '')
   return published

@@ -1,10 +1,10 @@
 import type { CallOptions, KubeClient, SubresourceOption } from '@csi-sidecars/kube-client'
 import { applyMergePatch, type ObjectRef, type Patch, type Resource } from '@csi-sidecars/kube-types'
-import { apiError } from './api-error.ts'
+import { apiError, uidMismatch } from './api-error.ts'
 import { patchedFinalizers } from './json-patch.ts'
 
 interface Stored {
-  metadata: { name: string; resourceVersion?: string; finalizers?: string[] }
+  metadata: { name: string; uid?: string; resourceVersion?: string; finalizers?: string[] }
 }
 
 /** An API server of a few objects that takes patches and writes down each request. */
@@ -67,7 +67,11 @@ export class FakeApi {
 }
 
 function patched(object: Stored, patch: Patch): Stored {
-  if (patch.kind === 'merge') return applyMergePatch(object, patch.body) as Stored
-  const finalizers = patchedFinalizers(object.metadata.finalizers, patch.body as [])
+  if (patch.kind === 'merge') {
+    const { uid } = (patch.body as Partial<Stored>).metadata ?? {}
+    if (uid !== undefined && uid !== object.metadata.uid) throw uidMismatch(uid)
+    return applyMergePatch(object, patch.body) as Stored
+  }
+  const finalizers = patchedFinalizers(object.metadata, patch.body as [])
   return { ...object, metadata: { ...object.metadata, ...(finalizers && { finalizers: [...finalizers] }) } }
 }

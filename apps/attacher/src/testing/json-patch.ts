@@ -6,13 +6,17 @@ interface Operation {
   readonly value?: unknown
 }
 
-/** The JSON patches that the attacher makes: all of them are about the list of finalizers. */
+/** The JSON patches that the attacher makes: all of them are about the list of finalizers, of one very object. */
 export function patchedFinalizers(
-  before: readonly string[] | undefined,
+  { finalizers: before, uid }: { finalizers?: readonly string[]; uid?: string },
   operations: readonly Operation[],
 ): readonly string[] | undefined {
   let finalizers = before
   for (const { op, path, value } of operations) {
+    if (path === '/metadata/uid') {
+      if (op !== 'test' || value !== uid) throw refused()
+      continue
+    }
     const part = path.replace('/metadata/finalizers', '').slice(1)
     const list = [...(finalizers ?? [])]
     const index = Number(part)

@@ -1,4 +1,5 @@
-import { runInProcess } from '@csi-sidecars/sidecar'
+import { programOf } from '@csi-sidecars/sidecar'
+import { runInProcess } from '@csi-sidecars/sidecar/testing'
 import { attacher } from '../app.ts'
 
 /** The whole attacher in this process, from its command line on, until the signal asks it to end. */
@@ -7,6 +8,6 @@ export async function runAttacher(
   signal: AbortSignal,
 ): Promise<void> {
   const args = [`--kubeconfig=${kubeconfig}`, `--csi-address=${socket}`, '--v=5', ...flags]
-  const { ending, log } = await runInProcess(attacher, args, signal)
+  const { ending, log } = await runInProcess(programOf(attacher), args, signal)
   if (!signal.aborted) throw new Error(`csi-attacher ended with ${JSON.stringify(ending)}:\n${log}`)
 }

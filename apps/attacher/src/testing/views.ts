@@ -30,7 +30,7 @@ export function attachment(change: Partial<Attachment> = {}): Attachment {
 }
 
 /** The same with finalizer and node id stored. */
-export function claimed(change: Partial<Attachment> = {}): Attachment {
+export function withFinalizer(change: Partial<Attachment> = {}): Attachment {
   return attachment({ finalizers: [FINALIZER], nodeId: 'node1-id', ...change })
 }
 
@@ -59,7 +59,8 @@ export function view(change: Partial<AttachmentView> = {}): AttachmentView {
     volume: { from: 'pv', name: 'pv1', pv: volume() },
     node: { known: 'id', nodeId: 'node1-id' },
     forced: false,
-    owesStatus: false,
+    statusPending: false,
+    published: [],
     capabilities: { publishReadonly: false, singleNodeMultiWriter: false },
     settings: { driverName: DRIVER, finalizer: FINALIZER, defaultFsType: '' },
     ...change,

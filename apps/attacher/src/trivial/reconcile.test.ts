@@ -4,7 +4,7 @@ import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, expect, it } from '@jest/globals'
 import { type Attachment, attachmentProjection } from '../caches/attachment.ts'
-import { apiError } from '../testing/api-error.ts'
+import { apiError, uidMismatch } from '../testing/api-error.ts'
 import { FakeApi } from '../testing/fake-api.ts'
 import { DRIVER, FINALIZER } from '../testing/views.ts'
 import { reconcileTrivially } from './reconcile.ts'
@@ -21,7 +21,7 @@ beforeEach(() => {
 const va = (
   change: { attacher?: string; metadata?: object; status?: object } = {},
 ): VolumeAttachment & { metadata: { name: string } } => ({
-  metadata: { name: 'va1', ...change.metadata },
+  metadata: { name: 'va1', uid: 'u', ...change.metadata },
   spec: { attacher: change.attacher ?? DRIVER, nodeName: 'node1', source: { persistentVolumeName: 'pv1' } },
   ...(change.status && { status: { attached: false, ...change.status } }),
 })
@@ -45,7 +45,7 @@ function run(
   return reconcileTrivially('va1', { api: api.client as KubeClient, attachments, log }, signal)
 }
 
-const ATTACHED = 'patch va1/status {"status":{"attached":true}}'
+const ATTACHED = 'patch va1/status {"metadata":{"uid":"u"},"status":{"attached":true}}'
 const error = { message: 'x', time: 't' }
 
 it.each([
@@ -58,7 +58,9 @@ it.each([
   {
     name: 'one with what another handler has left',
     object: va({ status: { attachError: error, detachError: error, attachmentMetadata: { a: 'b' } } }),
-    requests: ['patch va1/status {"status":{"attached":true,"attachmentMetadata":null,"attachError":null}}'],
+    requests: [
+      'patch va1/status {"metadata":{"uid":"u"},"status":{"attached":true,"attachmentMetadata":null,"attachError":null}}',
+    ],
   },
   { name: 'one that is attached', object: va({ status: { attached: true } }), requests: [] },
   { name: "another attacher's", object: va({ attacher: 'other' }), requests: [] },
@@ -98,6 +100,13 @@ it('tries again when the status cannot be stored', async () => {
     error: refused,
     pairs: { VolumeAttachment: 'va1' },
   })
+})
+
+it('leaves alone the one that was made again under its name meanwhile', async () => {
+  api.put(va())
+  api.fail('patch', uidMismatch('u'))
+  expect(await run()).toMatchObject({ kind: 'retry' })
+  expect(log.lines).toEqual([])
 })
 
 it('ends without a word when it is called off', async () => {

@@ -1,6 +1,6 @@
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import type { Informer } from '@csi-sidecars/informer'
-import type { KubeClient } from '@csi-sidecars/kube-client'
+import { isUidMismatch, type KubeClient } from '@csi-sidecars/kube-client'
 import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
@@ -27,7 +27,8 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, signal:
     known = deps.attachments.learn(saved)
   } catch (error) {
     signal.throwIfAborted()
-    log.error(error, 'Error saving VolumeAttachment as attached')
+    // Another one has its name; the cache is about to see that.
+    if (!isUidMismatch(error)) log.error(error, 'Error saving VolumeAttachment as attached')
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Marked VolumeAttachment as attached')

@@ -1,6 +1,6 @@
 import { VolumeCapability_AccessMode_Mode as Mode } from '@csi-sidecars/csi-proto'
 import { describe, expect, it } from '@jest/globals'
-import { attachment, claimed, csi, DRIVER, FINALIZER, ofPv, view, volume } from '../testing/views.ts'
+import { attachment, csi, DRIVER, FINALIZER, ofPv, view, volume, withFinalizer } from '../testing/views.ts'
 import { type AttachStep, decideAttach } from './decide-attach.ts'
 import type { AttachmentView } from './observe.ts'
 
@@ -8,11 +8,11 @@ import type { AttachmentView } from './observe.ts'
 const summary = (steps: readonly AttachStep[]): string[] =>
   steps.map((step) => (step.do === 'fail' ? `fail: ${step.message}` : step.do))
 
-const PUBLISH = ['claim', 'publish']
+const PUBLISH = ['addFinalizer', 'publish']
 
 describe('decideAttach', () => {
   const rows: { name: string; view: Partial<AttachmentView>; plan: string[] }[] = [
-    { name: 'does nothing for an attached one', view: { va: claimed({ attached: true }) }, plan: [] },
+    { name: 'does nothing for an attached one', view: { va: withFinalizer({ attached: true }) }, plan: [] },
     {
       name: 'leaves an attached one without our finalizer alone',
       view: { va: attachment({ attached: true }) },
@@ -20,24 +20,24 @@ describe('decideAttach', () => {
     },
     {
       name: 'publishes an attached one again when forced',
-      view: { va: claimed({ attached: true }), forced: true },
+      view: { va: withFinalizer({ attached: true }), forced: true },
       plan: ['publish'],
     },
-    { name: 'claims, then publishes', view: {}, plan: PUBLISH },
-    { name: 'publishes a claimed one', view: { va: claimed() }, plan: ['publish'] },
-    { name: 'claims again when the node id differs', view: { va: claimed({ nodeId: 'old' }) }, plan: PUBLISH },
+    { name: 'adds the finalizer, then publishes', view: {}, plan: PUBLISH },
+    { name: 'publishes one that has it', view: { va: withFinalizer() }, plan: ['publish'] },
+    { name: 'adds it again when the node id differs', view: { va: withFinalizer({ nodeId: 'old' }) }, plan: PUBLISH },
     {
-      name: 'claims again when the finalizer is gone',
-      view: { va: claimed({ finalizers: ['foreign/x'] }) },
+      name: 'adds it again when the finalizer is gone',
+      view: { va: withFinalizer({ finalizers: ['foreign/x'] }) },
       plan: PUBLISH,
     },
     {
       name: 'holds the volume first',
       view: { volume: ofPv(volume({}, { finalizers: ['kubernetes.io/pv-protection'] })) },
-      plan: ['holdVolume', ...PUBLISH],
+      plan: ['addVolumeFinalizer', ...PUBLISH],
     },
     {
-      name: 'loads the secret before it claims',
+      name: 'loads the secret before it adds the finalizer',
       view: { volume: ofPv(volume({ csi: csi({ controllerPublishSecretRef: { name: 's', namespace: 'n' } }) })) },
       plan: ['loadSecret', ...PUBLISH],
     },
@@ -64,7 +64,7 @@ describe('decideAttach', () => {
     {
       name: 'holds a volume before it finds that it is not CSI',
       view: { volume: ofPv(volume({ nfs: { server: 's', path: '/' } }, { finalizers: ['a/b'] })) },
-      plan: ['holdVolume', 'fail: pv spec contained non-csi source that was not migrated'],
+      plan: ['addVolumeFinalizer', 'fail: pv spec contained non-csi source that was not migrated'],
     },
     {
       name: 'holds an in-tree volume before it finds that it cannot be translated',
@@ -72,7 +72,7 @@ describe('decideAttach', () => {
         volume: ofPv(volume({ awsElasticBlockStore: { volumeID: 'aws://zone/bad' } }, { finalizers: ['a/b'] })),
       },
       plan: [
-        'holdVolume',
+        'addVolumeFinalizer',
         'fail: failed to translate in tree pv to CSI: failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume (aws://zone/bad)',
       ],
     },
@@ -98,7 +98,7 @@ describe('decideAttach', () => {
     },
     {
       name: 'fails without the driver on the node, whatever the annotation says',
-      view: { node: { known: 'noDriver' }, va: claimed() },
+      view: { node: { known: 'noDriver' }, va: withFinalizer() },
       plan: [`fail: CSINode node1 does not contain driver ${DRIVER}`],
     },
     {
@@ -112,13 +112,13 @@ describe('decideAttach', () => {
       plan: ['fail: inline volume spec contains nil CSI source'],
     },
     {
-      name: 'claims an attached one without our finalizer when forced',
+      name: 'adds it to an attached one when forced',
       view: { va: attachment({ attached: true }), forced: true },
       plan: PUBLISH,
     },
     {
       name: 'publishes one without a status',
-      view: { va: claimed({ attached: undefined }) },
+      view: { va: withFinalizer({ attached: undefined }) },
       plan: ['publish'],
     },
     {
@@ -129,7 +129,7 @@ describe('decideAttach', () => {
     {
       name: 'holds a volume whose list of finalizers is empty, and one without a list',
       view: { volume: ofPv(volume({}, { finalizers: undefined })) },
-      plan: ['holdVolume', ...PUBLISH],
+      plan: ['addVolumeFinalizer', ...PUBLISH],
     },
     {
       name: 'asks for the secret of an inline volume',
@@ -185,13 +185,13 @@ describe('decideAttach', () => {
 })
 
 describe('the steps of an attach', () => {
-  it('name the volume to hold, the secret and the claim', () => {
+  it('name the volume, the secret and the finalizer', () => {
     const ref = { controllerPublishSecretRef: { name: 's', namespace: 'n' } }
     const pv = volume({ csi: csi(ref) }, { finalizers: [] })
     expect(decideAttach(view({ volume: ofPv(pv) })).slice(0, 3)).toEqual([
-      { do: 'holdVolume', name: 'pv1' },
+      { do: 'addVolumeFinalizer', name: 'pv1' },
       { do: 'loadSecret', ref: { name: 's', namespace: 'n' } },
-      { do: 'claim', nodeId: 'node1-id', finalizer: FINALIZER },
+      { do: 'addFinalizer', nodeId: 'node1-id', finalizer: FINALIZER },
     ])
   })
 

@@ -1,31 +1,25 @@
 import { messageOf } from '@csi-sidecars/base'
+import type { Cause } from '@csi-sidecars/controller'
 import { volumeCapabilityOf } from '@csi-sidecars/csi'
-import type { ControllerPublishVolumeRequest, VolumeCapability } from '@csi-sidecars/csi-proto'
+import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 import { type CallSource, callSource } from './call-source.ts'
-import type { Cause } from './memory.ts'
 import type { AttachmentView, VolumeView } from './observe.ts'
-import { claimPatch } from './patches.ts'
-
-export interface SecretRef {
-  readonly name: string
-  readonly namespace: string
-}
-
-export type PublishRequest = Omit<ControllerPublishVolumeRequest, 'secrets'>
+import { addFinalizerPatch } from './patches.ts'
+import type { PublishRequest, SecretRef } from './requests.ts'
 
 export type AttachStep =
-  /** See to it that the volume cannot be deleted while it is attached. */
-  | { readonly do: 'holdVolume'; readonly name: string }
+  /** The volume must not be deleted while it is attached. After this step the rest is decided again. */
+  | { readonly do: 'addVolumeFinalizer'; readonly name: string }
   | { readonly do: 'loadSecret'; readonly ref: SecretRef }
   /** Store finalizer and node id: from here on only an unpublish lets the attachment go. */
-  | { readonly do: 'claim'; readonly nodeId: string; readonly finalizer: string }
+  | { readonly do: 'addFinalizer'; readonly nodeId: string; readonly finalizer: string }
   | { readonly do: 'publish'; readonly request: PublishRequest; readonly migrated: boolean }
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause | undefined }
 
 /**
  * The steps of an attach in the order in which they go over the wire; none when there is nothing to do.
- * All that can fail without the driver comes before the claim, which blocks the deletion of the attachment.
+ * All that can fail without the driver comes before our finalizer, which blocks the deletion of the attachment.
  */
 export function decideAttach(view: AttachmentView): readonly AttachStep[] {
   const { va, volume, forced, settings } = view
@@ -33,19 +27,20 @@ export function decideAttach(view: AttachmentView): readonly AttachStep[] {
   if (va.attached === true && !forced) return []
   const steps: AttachStep[] = []
   if (volume.from === 'pv' && volume.pv !== undefined) {
-    if (volume.pv.deleting) return [fail(`PersistentVolume "${volume.name}" is marked for deletion`, anew(volume))]
-    if (!volume.pv.finalizers?.includes(finalizer)) steps.push({ do: 'holdVolume', name: volume.name })
+    if (volume.pv.deleting)
+      return [fail(`PersistentVolume "${volume.name}" is marked for deletion`, retryWhenRecreated(volume))]
+    if (!volume.pv.finalizers?.includes(finalizer)) steps.push({ do: 'addVolumeFinalizer', name: volume.name })
   }
   const source = callSource(volume)
-  if (!source.ok) return [...steps, fail(source.message, anew(volume))]
+  if (!source.ok) return [...steps, fail(source.message, retryWhenRecreated(volume))]
   const { csi, migrated } = source
   const capability = capabilityOf(view, source)
-  if (!capability.ok) return [...steps, fail(capability.message, anew(volume))]
+  if (!capability.ok) return [...steps, fail(capability.message, retryWhenRecreated(volume))]
   const secret = secretOf(csi.controllerPublishSecretRef)
   if (secret !== undefined) steps.push({ do: 'loadSecret', ref: secret })
   if (view.node.known !== 'id') return [...steps, nodeFailure(view)]
   const { nodeId } = view.node
-  if (claimPatch(va, nodeId, finalizer) !== undefined) steps.push({ do: 'claim', nodeId, finalizer })
+  if (addFinalizerPatch(va, nodeId, finalizer) !== undefined) steps.push({ do: 'addFinalizer', nodeId, finalizer })
   const request: PublishRequest = {
     volumeId: csi.volumeHandle,
     nodeId,
@@ -60,8 +55,8 @@ export function fail(message: string, waitsFor: Cause | undefined): AttachStep &
   return { do: 'fail', message, waitsFor }
 }
 
-/** A volume that is missing, or wrong, is waited for until one is made under its name. Its updates cure nothing. */
-export function anew(volume: VolumeView): Cause | undefined {
+/** A volume that is missing, or wrong, is waited for until one is made under its name, or its access modes change. */
+export function retryWhenRecreated(volume: VolumeView): Cause | undefined {
   return volume.from === 'pv' ? { on: 'volume', name: volume.name } : undefined
 }
 

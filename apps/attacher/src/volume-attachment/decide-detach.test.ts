@@ -1,20 +1,21 @@
 import { describe, expect, it } from '@jest/globals'
-import { attachment, claimed, csi, DRIVER, FINALIZER, ofPv, view, volume } from '../testing/views.ts'
+import { attachment, csi, DRIVER, FINALIZER, ofPv, view, volume, withFinalizer } from '../testing/views.ts'
 import { type DetachStep, decideDetach } from './decide-detach.ts'
 import type { AttachmentView } from './observe.ts'
+import type { Publication } from './published.ts'
 
 const summary = (steps: readonly DetachStep[]): string[] =>
   steps.map((step) => (step.do === 'fail' ? `fail: ${step.message}` : step.do))
 
 const deleting = { deleting: true, attached: true }
-const DETACH = ['unpublish', 'unclaim']
+const DETACH = ['unpublish', 'removeFinalizer']
 
 describe('decideDetach', () => {
   const rows: { name: string; view: Partial<AttachmentView>; plan: string[] }[] = [
-    { name: 'unpublishes, then gives up the claim', view: { va: claimed(deleting) }, plan: DETACH },
+    { name: 'unpublishes, then removes the finalizer', view: { va: withFinalizer(deleting) }, plan: DETACH },
     {
       name: 'unpublishes one that was never marked as attached',
-      view: { va: claimed({ deleting: true, attached: false }) },
+      view: { va: withFinalizer({ deleting: true, attached: false }) },
       plan: DETACH,
     },
     {
@@ -23,61 +24,61 @@ describe('decideDetach', () => {
       plan: [],
     },
     {
-      name: 'unpublishes one without our finalizer when forced, and has no claim to give up',
+      name: 'unpublishes one without our finalizer when forced, and has none to remove',
       view: { va: attachment({ ...deleting, nodeId: 'node1-id' }), forced: true },
       plan: ['unpublish'],
     },
     {
-      name: 'only tells the status of one whose claim is given up, while that is owed',
-      view: { va: attachment({ ...deleting, finalizers: ['foreign/x'] }), owesStatus: true },
-      plan: ['tellDetached'],
+      name: 'only writes the status of one without our finalizer, while that is pending',
+      view: { va: attachment({ ...deleting, finalizers: ['foreign/x'] }), statusPending: true },
+      plan: ['markDetached'],
     },
     {
-      name: 'owes nothing beside a detach, which tells the status itself',
-      view: { va: claimed(deleting), owesStatus: true },
+      name: 'has no pending status beside a detach, which writes it itself',
+      view: { va: withFinalizer(deleting), statusPending: true },
       plan: DETACH,
     },
     {
       name: 'does not care that the volume is being deleted',
-      view: { va: claimed(deleting), volume: ofPv(volume({}, { deletionTimestamp: '2026-01-01T00:00:00Z' })) },
+      view: { va: withFinalizer(deleting), volume: ofPv(volume({}, { deletionTimestamp: '2026-01-01T00:00:00Z' })) },
       plan: DETACH,
     },
     {
       name: 'cannot do without the volume',
-      view: { va: claimed(deleting), volume: ofPv(undefined) },
+      view: { va: withFinalizer(deleting), volume: ofPv(undefined) },
       plan: ['fail: persistentvolume "pv1" not found'],
     },
     {
       name: 'loads the secret first',
       view: {
-        va: claimed(deleting),
+        va: withFinalizer(deleting),
         volume: ofPv(volume({ csi: csi({ controllerPublishSecretRef: { name: 's', namespace: 'n' } }) })),
       },
       plan: ['loadSecret', ...DETACH],
     },
     {
       name: 'knows a node that is gone by the annotation',
-      view: { va: claimed(deleting), node: { known: 'noNode' } },
+      view: { va: withFinalizer(deleting), node: { known: 'noNode' } },
       plan: DETACH,
     },
     {
       name: 'knows a node that is shut down by the annotation',
-      view: { va: claimed(deleting), node: { known: 'noDriver' } },
+      view: { va: withFinalizer(deleting), node: { known: 'noDriver' } },
       plan: DETACH,
     },
     {
       name: 'fails without node and annotation',
-      view: { va: claimed({ ...deleting, nodeId: undefined }), node: { known: 'noNode' } },
+      view: { va: withFinalizer({ ...deleting, nodeId: undefined }), node: { known: 'noNode' } },
       plan: ['fail: csinode.storage.k8s.io "node1" not found'],
     },
     {
       name: 'fails without driver on the node and annotation',
-      view: { va: claimed({ ...deleting, nodeId: undefined }), node: { known: 'noDriver' } },
+      view: { va: withFinalizer({ ...deleting, nodeId: undefined }), node: { known: 'noDriver' } },
       plan: [`fail: CSINode node1 does not contain driver ${DRIVER}`],
     },
     {
-      name: 'gives up the claim of a forced one too',
-      view: { va: claimed(deleting), forced: true },
+      name: 'removes the finalizer of a forced one too',
+      view: { va: withFinalizer(deleting), forced: true },
       plan: DETACH,
     },
     {
@@ -87,28 +88,28 @@ describe('decideDetach', () => {
     },
     {
       name: 'does not care that the volume is not held, nor that no access mode of it makes sense',
-      view: { va: claimed(deleting), volume: ofPv(volume({ accessModes: [] }, { finalizers: [] })) },
+      view: { va: withFinalizer(deleting), volume: ofPv(volume({ accessModes: [] }, { finalizers: [] })) },
       plan: DETACH,
     },
     {
       name: 'needs no PersistentVolume for an inline volume',
-      view: { va: claimed(deleting), volume: { from: 'inline', spec: { csi: csi() } } },
+      view: { va: withFinalizer(deleting), volume: { from: 'inline', spec: { csi: csi() } } },
       plan: DETACH,
     },
     {
       name: 'fails on an inline volume that is not CSI',
-      view: { va: claimed(deleting), volume: { from: 'inline', spec: {} } },
+      view: { va: withFinalizer(deleting), volume: { from: 'inline', spec: {} } },
       plan: ['fail: inline volume spec contains nil CSI source'],
     },
     {
       name: 'fails on a volume that is neither CSI nor translatable',
-      view: { va: claimed(deleting), volume: ofPv(volume({ nfs: { server: 's', path: '/' } })) },
+      view: { va: withFinalizer(deleting), volume: ofPv(volume({ nfs: { server: 's', path: '/' } })) },
       plan: ['fail: pv spec contained non-csi source that was not migrated'],
     },
     {
       name: 'fails without the node, after the secret',
       view: {
-        va: claimed({ ...deleting, nodeId: undefined }),
+        va: withFinalizer({ ...deleting, nodeId: undefined }),
         node: { known: 'noNode' },
         volume: ofPv(volume({ csi: csi({ controllerPublishSecretRef: { name: 's', namespace: 'n' } }) })),
       },
@@ -116,12 +117,12 @@ describe('decideDetach', () => {
     },
     {
       name: 'fails with both sources',
-      view: { va: claimed(deleting), volume: { from: 'both' } },
+      view: { va: withFinalizer(deleting), volume: { from: 'both' } },
       plan: ['fail: both InlineCSIVolumeSource and PersistentVolumeName specified in VA source'],
     },
     {
       name: 'fails without any source',
-      view: { va: claimed(deleting), volume: { from: 'nowhere' } },
+      view: { va: withFinalizer(deleting), volume: { from: 'nowhere' } },
       plan: ['fail: neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source'],
     },
   ]
@@ -130,7 +131,7 @@ describe('decideDetach', () => {
   })
 
   it('prefers the id of the node to the annotation', () => {
-    const steps = decideDetach(view({ va: claimed({ ...deleting, nodeId: 'old' }) }))
+    const steps = decideDetach(view({ va: withFinalizer({ ...deleting, nodeId: 'old' }) }))
     expect(steps[0]).toEqual({
       do: 'unpublish',
       request: { volumeId: 'handle-1', nodeId: 'node1-id' },
@@ -142,7 +143,7 @@ describe('decideDetach', () => {
     ['the volume', { volume: ofPv(undefined) }, { on: 'volume', name: 'pv1' }],
     [
       'the node',
-      { node: { known: 'noNode' }, va: claimed({ ...deleting, nodeId: undefined }) },
+      { node: { known: 'noNode' }, va: withFinalizer({ ...deleting, nodeId: undefined }) },
       { on: 'node', name: 'node1' },
     ],
     [
@@ -153,12 +154,15 @@ describe('decideDetach', () => {
     ['nothing that could come', { volume: { from: 'nowhere' } }, undefined],
   ]
   it.each(waits)('waits for %s', (_, change, waitsFor) => {
-    expect(decideDetach(view({ va: claimed(deleting), ...change })).at(-1)).toMatchObject({ do: 'fail', waitsFor })
+    expect(decideDetach(view({ va: withFinalizer(deleting), ...change })).at(-1)).toMatchObject({
+      do: 'fail',
+      waitsFor,
+    })
   })
 
   it('names a translated volume as the publish did, and says that it is migrated', () => {
     const inTree = volume({ gcePersistentDisk: { pdName: 'd' } })
-    expect(decideDetach(view({ va: claimed(deleting), volume: ofPv(inTree) }))[0]).toEqual({
+    expect(decideDetach(view({ va: withFinalizer(deleting), volume: ofPv(inTree) }))[0]).toEqual({
       do: 'unpublish',
       request: { volumeId: 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d', nodeId: 'node1-id' },
       migrated: true,
@@ -166,6 +170,55 @@ describe('decideDetach', () => {
   })
 
   it('names the finalizer that goes', () => {
-    expect(decideDetach(view({ va: claimed(deleting) })).at(-1)).toEqual({ do: 'unclaim', finalizer: FINALIZER })
+    expect(decideDetach(view({ va: withFinalizer(deleting) })).at(-1)).toEqual({
+      do: 'removeFinalizer',
+      finalizer: FINALIZER,
+    })
+  })
+})
+
+describe('the node id of a detach', () => {
+  const published = (nodeId: string, volumeId = 'handle-1'): Publication => ({
+    uid: 'va1-uid',
+    volume: volumeId,
+    nodeName: 'node1',
+    request: { volumeId, nodeId },
+    secret: undefined,
+    migrated: false,
+  })
+  const rows: { name: string; view: Partial<AttachmentView>; nodeId: string }[] = [
+    { name: 'is what the node says', view: {}, nodeId: 'node1-id' },
+    {
+      name: 'is what the node said, when it says nothing any more',
+      view: { node: { known: 'noDriver' } },
+      nodeId: 'old',
+    },
+    { name: 'is the one under which it was published here', view: { published: [published('here')] }, nodeId: 'here' },
+    {
+      name: 'is that one too when the node says nothing any more',
+      view: { published: [published('here')], node: { known: 'noNode' } },
+      nodeId: 'here',
+    },
+    {
+      name: 'is the last one under which it was published here',
+      view: { published: [published('first'), published('last')] },
+      nodeId: 'last',
+    },
+    {
+      name: 'is not that of another handle',
+      view: { published: [published('here', 'handle-2')] },
+      nodeId: 'node1-id',
+    },
+  ]
+
+  it('is needed all the same where neither the node nor the attachment says one', () => {
+    const va = withFinalizer({ ...deleting, nodeId: undefined })
+    const steps = decideDetach(view({ va, node: { known: 'noNode' }, published: [published('here')] }))
+    expect(steps).toMatchObject([{ do: 'fail' }])
+  })
+
+  it.each(rows)('$name', ({ view: change, nodeId }) => {
+    const steps = decideDetach(view({ va: withFinalizer({ ...deleting, nodeId: 'old' }), ...change }))
+    expect(steps[0]).toMatchObject({ do: 'unpublish', request: { volumeId: 'handle-1', nodeId } })
   })
 })

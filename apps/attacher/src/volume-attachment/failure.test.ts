@@ -13,49 +13,49 @@ const thrownBy = (fail: () => never): unknown => {
 }
 
 describe('failureOf', () => {
-  const told = { tell: true, code: undefined, awaitsDriver: false, retryAfterMs: undefined }
+  const recorded = { record: true, code: undefined, retryAfterMs: undefined }
   const rows: { name: string; error: unknown; lost?: boolean; is: Partial<Failure> }[] = [
-    { name: 'a step that cannot be taken', error: new OperationError('no'), is: { ...told, message: 'no' } },
+    { name: 'a step that cannot be taken', error: new OperationError('no'), is: { ...recorded, message: 'no' } },
     {
       name: 'a refusal of the API server, in front of it what was being done',
       error: thrownBy(() => during('could not save')(apiError(500, 'InternalError', 'no'))),
-      is: { ...told, message: 'could not save: no' },
+      is: { ...recorded, message: 'could not save: no' },
     },
     {
       name: 'an API server that asks for patience',
       error: thrownBy(() => during('could not save')(busy)),
-      is: { ...told, tell: false },
+      is: { ...recorded, record: false },
     },
-    { name: 'the same, of which nobody says what was being done', error: busy, is: { ...told, tell: false } },
+    { name: 'the same, of which nobody says what was being done', error: busy, is: { ...recorded, record: false } },
     {
       name: 'a refusal of the driver, with its code',
       error: new RpcError(CODES.NotFound, 'gone'),
-      is: { ...told, code: 5, message: 'rpc error: code = NotFound desc = gone' },
+      is: { ...recorded, code: 5, message: 'rpc error: code = NotFound desc = gone' },
     },
     {
       name: 'a driver that says when to come back',
       error: new RpcError(CODES.Unavailable, 'busy', { retryAfterMs: 3_000 }),
-      is: { ...told, code: 14, retryAfterMs: 3_000 },
+      is: { ...recorded, code: 14, retryAfterMs: 3_000 },
     },
     {
       name: 'a driver that says to come back at once, which it does not get',
       error: new RpcError(CODES.Unavailable, 'busy', { retryAfterMs: 0 }),
-      is: { ...told, code: 14 },
+      is: { ...recorded, code: 14 },
     },
     {
-      name: 'a driver that went away in mid-call, which is awaited and not told of',
+      name: 'a driver that went away in mid-call, which is awaited and not recorded',
       error: new RpcError(CODES.Unavailable, 'lost'),
       lost: true,
-      is: { tell: false, awaitsDriver: true, retryAfterMs: undefined },
+      is: { record: false, retryAfterMs: undefined },
     },
     {
       name: 'a trouble with the API while the driver is away',
       error: new OperationError('no'),
       lost: true,
-      is: { ...told, message: 'no' },
+      is: { ...recorded, message: 'no' },
     },
-    { name: 'a mistake of our own', error: new TypeError('x is not a function'), is: { ...told } },
-    { name: 'something that is no error', error: 'what', is: { ...told, message: 'what' } },
+    { name: 'a mistake of our own', error: new TypeError('x is not a function'), is: { ...recorded } },
+    { name: 'something that is no error', error: 'what', is: { ...recorded, message: 'what' } },
   ]
   it.each(rows)('$name', ({ error, lost = false, is }) => {
     expect(failureOf(error, lost)).toMatchObject(is)

@@ -7,9 +7,15 @@ export class OperationError extends Error {
   override readonly name = 'OperationError'
 }
 
+/** The attachment is gone; what has its name now, if anything, is another one. Nobody is to see that. */
+export class AttachmentGoneError extends Error {
+  override readonly name = 'AttachmentGoneError'
+}
+
 /** Puts what was being done in front of why it failed. */
 export function during(what: string): (cause: unknown) => never {
   return (cause) => {
+    if (cause instanceof AttachmentGoneError) throw cause
     throw new OperationError(`${what}: ${messageOf(cause)}`, { cause })
   }
 }
@@ -19,16 +25,14 @@ export interface Failure {
   readonly message: string
   /** The gRPC status, when the driver itself has answered with one. */
   readonly code: number | undefined
-  /** Whether users are told in the object's status. */
-  readonly tell: boolean
-  /** Whether it went away in mid-call: it is tried again when it is back. */
-  readonly awaitsDriver: boolean
+  /** Whether users see it in the status of the object. */
+  readonly record: boolean
   /** When the driver has said to come back. */
   readonly retryAfterMs: number | undefined
 }
 
 /**
- * Users are told of every failure but two that only delay the work and say nothing about the volume:
+ * Users see every failure but two that only delay the work and say nothing about the volume:
  * an API server that asks for patience, and a driver that went away in mid-call and is awaited.
  */
 export function failureOf(error: unknown, driverLost: boolean): Failure {
@@ -36,8 +40,8 @@ export function failureOf(error: unknown, driverLost: boolean): Failure {
   if (error instanceof RpcError) {
     // One that asks for no wait at all gets the usual one: it would be called without a pause.
     const retryAfterMs = error.retryAfterMs || undefined
-    return { message, code: error.code, tell: !driverLost, awaitsDriver: driverLost, retryAfterMs }
+    return { message, code: error.code, record: !driverLost, retryAfterMs }
   }
   const busy = isTooManyRequests(error instanceof OperationError ? error.cause : error)
-  return { message, code: undefined, tell: !busy, awaitsDriver: false, retryAfterMs: undefined }
+  return { message, code: undefined, record: !busy, retryAfterMs: undefined }
 }

@@ -1,75 +1,95 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import type { GroupLimit, Placement } from '@csi-sidecars/workqueue'
 import { describe, expect, it } from '@jest/globals'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
 import { attachment, csi, volume } from '../testing/views.ts'
-import { attachmentLanes, placeOf } from './lanes.ts'
+import { attachmentLanes, placeOf, volumeName } from './lanes.ts'
+import { PublishedVolumes } from './published.ts'
 
 const reader = <T extends { key: string }>(...objects: T[]): { get(key: string): T | undefined } => {
   const byKey = new Map(objects.map((object) => [object.key, object]))
   return { get: (key) => byKey.get(key) }
 }
 
+const none = new PublishedVolumes()
+
 describe('placeOf', () => {
-  const place = (va: Attachment | undefined, pv?: Volume, maxInflightPerNode = 0): unknown =>
-    placeOf(va, { maxInflightPerNode }, reader(...(pv ? [pv] : [])))
+  const place = (va: Attachment | undefined, pv?: Volume, maxInflightPerNode = 0): Placement => {
+    const attachments = reader(...(va ? [va] : []))
+    const volumes = reader(...(pv ? [pv] : []))
+    return placeOf('va1', { maxInflightPerNode }, { attachments, volumes, published: none })
+  }
+  const groups = (...args: Parameters<typeof place>): string[] => place(...args).limits.map(({ group }) => group)
+  const deleting = attachment({ deleting: true })
 
   it.each([
-    { name: 'an attach', va: attachment(), lane: 0 },
-    { name: 'a detach', va: attachment({ deleting: true }), lane: 1 },
-  ])('$name is in lane $lane', ({ va, lane }) => {
-    expect(place(va, volume())).toMatchObject({ lane })
+    { name: 'an attach', va: attachment(), lane: 0, precedes: undefined },
+    { name: 'a detach', va: deleting, lane: 1, precedes: 'volume handle-1' },
+  ])('$name is in lane $lane, and precedes "$precedes"', ({ va, lane, precedes }) => {
+    const { lane: found, precedes: whom } = place(va, volume())
+    expect([found, whom]).toEqual([lane, precedes])
   })
 
   it.each([
-    { modes: ['ReadWriteOnce'], group: 'volume handle-1' },
-    { modes: ['ReadWriteOncePod'], group: 'volume handle-1' },
-    { modes: ['ReadWriteMany'], group: 'volume handle-1 on node1' },
-    { modes: ['ReadOnlyMany'], group: 'volume handle-1 on node1' },
-    { modes: ['ReadWriteOnce', 'ReadWriteMany'], group: 'volume handle-1 on node1' },
-    { modes: ['New'], group: 'volume handle-1' },
-    { modes: [], group: 'volume handle-1' },
-    { modes: undefined, group: 'volume handle-1' },
-  ])('$modes: one call at a time for "$group"', ({ modes, group }) => {
-    expect(place(attachment(), volume({ accessModes: modes }))).toMatchObject({ limits: [{ group, max: 1 }] })
+    { modes: ['ReadWriteOnce'], max: 1 },
+    { modes: ['ReadWriteOncePod'], max: 1 },
+    { modes: ['ReadWriteMany'], max: Number.POSITIVE_INFINITY },
+    { modes: ['ReadOnlyMany'], max: Number.POSITIVE_INFINITY },
+    { modes: ['ReadWriteOnce', 'ReadWriteMany'], max: Number.POSITIVE_INFINITY },
+    { modes: ['New'], max: 1 },
+    { modes: [], max: 1 },
+    { modes: undefined, max: 1 },
+  ])('$modes: one call at a time for a node, $max publishes of the volume', ({ modes, max }) => {
+    const onNode = { group: 'volume handle-1 on node1', max: 1 }
+    const pv = volume({ accessModes: modes })
+    expect(place(attachment(), pv).limits).toEqual([{ group: 'volume handle-1', max }, onNode])
+    expect(place(deleting, pv).limits).toEqual([onNode])
   })
 
   it('goes by the name of a volume whose handle cannot be said', () => {
-    const limits = [{ group: 'volume of pv1', max: 1 }]
-    expect(place(attachment())).toMatchObject({ limits })
-    expect(place(attachment(), volume({ nfs: { server: 's', path: '/' } }))).toMatchObject({ limits })
-    const broken = volume({ awsElasticBlockStore: { volumeID: 'aws://' } })
-    expect(place(attachment(), broken)).toMatchObject({ limits })
+    const names = ['volume of pv1', 'volume of pv1 on node1']
+    expect(groups(attachment())).toEqual(names)
+    expect(groups(attachment(), volume({ nfs: { server: 's', path: '/' } }))).toEqual(names)
+    expect(groups(attachment(), volume({ awsElasticBlockStore: { volumeID: 'aws://' } }))).toEqual(names)
   })
 
   it.each([
-    { name: 'the handle', source: { awsElasticBlockStore: { volumeID: 'aws://zone/vol-1' } }, group: 'volume vol-1' },
+    {
+      name: 'the handle',
+      source: { awsElasticBlockStore: { volumeID: 'aws://zone/vol-1' } },
+      limit: { group: 'volume vol-1', max: 1 },
+    },
     {
       name: 'its many nodes',
       source: { accessModes: ['ReadWriteMany'], cinder: { volumeID: 'v' } },
-      group: 'volume v on node1',
+      limit: { group: 'volume v', max: Number.POSITIVE_INFINITY },
     },
     {
       name: 'the single node of a disk whose modes translation narrows',
       source: { accessModes: ['ReadWriteMany'], gcePersistentDisk: { pdName: 'd' } },
-      group: 'volume projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d',
+      limit: { group: 'volume projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d', max: 1 },
     },
-  ])('counts an in-tree volume as translation makes it: $name', ({ source, group }) => {
-    expect(place(attachment(), volume(source))).toMatchObject({ limits: [{ group, max: 1 }] })
+  ])('counts an in-tree volume as translation makes it: $name', ({ source, limit }) => {
+    expect(place(attachment(), volume(source)).limits[0]).toEqual(limit)
   })
 
   it("goes by what stands for the handle of another driver's volume, and lets its many nodes use it", () => {
-    const groupOf = (name: string, spec: PersistentVolume['spec'], nodeName = 'node1'): string | undefined => {
-      const foreign = volume({ ...spec, csi: csi({ driver: 'other', ...spec?.csi }) }, { name })
-      return placeOf(attachment({ pvName: name, nodeName }), { maxInflightPerNode: 0 }, reader(foreign)).limits[0]
-        ?.group
-    }
-    const single = groupOf('pv1', {})
-    expect([groupOf('pv2', {}), groupOf('pv1', {}, 'node2')]).toEqual([single, single])
-    expect(groupOf('pv1', { csi: csi({ volumeHandle: 'handle-2' }) })).not.toBe(single)
-    const shared = { accessModes: ['ReadWriteMany'] }
-    expect(groupOf('pv1', shared)).not.toBe(groupOf('pv1', shared, 'node2'))
-    expect(groupOf('pv1', shared)).toBe(groupOf('pv2', shared))
+    const limitOf = (name: string, spec: PersistentVolume['spec']): GroupLimit | undefined =>
+      place(attachment({ pvName: name }), volume({ ...spec, csi: csi({ driver: 'other', ...spec?.csi }) }, { name }))
+        .limits[0]
+    const single = limitOf('pv1', {})
+    expect(single?.max).toBe(1)
+    expect(limitOf('pv2', {})).toEqual(single)
+    expect(limitOf('pv1', { csi: csi({ volumeHandle: 'handle-2' }) })?.group).not.toBe(single?.group)
+    expect(limitOf('pv1', { accessModes: ['ReadWriteMany'] })).toEqual({ ...single, max: Number.POSITIVE_INFINITY })
+  })
+
+  it("goes by the same whether another driver's source was read or not", () => {
+    const foreign = volume({ csi: csi({ driver: 'other' }) })
+    const read: Volume = { ...foreign, spec: { accessModes: [], csi: csi({ driver: 'other' }) } }
+    const nameOf = (pv: Volume): string => volumeName(attachment(), { from: 'pv', name: 'pv1', pv })
+    expect(nameOf(read)).toBe(nameOf(foreign))
   })
 
   it.each([
@@ -77,16 +97,34 @@ describe('placeOf', () => {
     { name: 'both sources', va: attachment({ inlineSpec: { csi: csi() } }) },
     { name: 'an inline spec that is not CSI', va: attachment({ pvName: undefined, inlineSpec: {} }) },
   ])('counts one with $name by itself', ({ va }) => {
-    expect(place(va, volume())).toMatchObject({ limits: [{ group: 'volume va1', max: 1 }] })
+    expect(place(va, volume()).limits[0]).toEqual({ group: 'volume va1', max: 1 })
   })
 
   it('goes by the handle of an inline volume', () => {
     const va = attachment({ pvName: undefined, inlineSpec: { accessModes: ['ReadWriteOnce'], csi: csi() } })
-    expect(place(va)).toMatchObject({ limits: [{ group: 'volume handle-1', max: 1 }] })
+    expect(place(va).limits[0]).toEqual({ group: 'volume handle-1', max: 1 })
+  })
+
+  it('has what was left behind wait as the detach that it is', () => {
+    const published = new PublishedVolumes()
+    const request = { volumeId: 'handle-1', nodeId: 'id' }
+    published.publishing({
+      uid: 'u',
+      volume: 'handle-1',
+      nodeName: 'node1',
+      request,
+      secret: undefined,
+      migrated: false,
+    })
+    const [key = ''] = published.attachmentGone('u')
+    const sources = { attachments: reader(deleting), volumes: reader(volume()), published }
+    expect(placeOf(key, { maxInflightPerNode: 3 }, sources)).toEqual(place(deleting, volume(), 3))
   })
 
   it('limits a node where the flag says so', () => {
-    expect(place(attachment(), volume(), 3)).toMatchObject({ limits: [{}, { group: 'node node1', max: 3 }] })
+    for (const va of [attachment(), deleting]) {
+      expect(place(va, volume(), 3).limits.at(-1)).toEqual({ group: 'node node1', max: 3 })
+    }
   })
 
   it('limits nothing for one that is gone', () => {
@@ -99,30 +137,66 @@ describe('attachmentLanes', () => {
     Array.from({ length: count }, (_, i) =>
       attachment({ key: `${deleting ? 'd' : 'a'}${i}`, pvName: `pv${i}${deleting}`, deleting }),
     )
-  const started = (workers: number, vas: Attachment[]): string[] => {
-    const lanes = attachmentLanes({ workers, maxInflightPerNode: 0 }, reader(...vas), reader<Volume>())
-    for (const { key } of vas) lanes.push(key)
+  const started = (workers: number, ...waves: Attachment[][]): string[] => {
+    const sources = { attachments: reader(...waves.flat()), volumes: reader<Volume>(), published: none }
+    const lanes = attachmentLanes({ workers, maxInflightPerNode: 0 }, sources)
     const taken: string[] = []
-    for (let key = lanes.take(); key !== undefined; key = lanes.take()) taken.push(key)
+    for (const wave of waves) {
+      for (const { key } of wave) lanes.push(key)
+      for (let key = lanes.take(); key !== undefined; key = lanes.take()) taken.push(key)
+    }
     return taken
   }
 
+  it.each([1, 2, 10, 100])('detaches alone take all of %d workers, and attaches alone too', (workers) => {
+    expect(started(workers, attachments(200, true))).toHaveLength(workers)
+    expect(started(workers, attachments(200, false))).toHaveLength(workers)
+  })
+
   it.each([
-    { workers: 1, detaches: 1 },
-    { workers: 2, detaches: 1 },
-    { workers: 10, detaches: 6 },
-    { workers: 100, detaches: 60 },
-  ])('detaches alone take $detaches of $workers workers', ({ workers, detaches }) => {
-    expect(started(workers, attachments(200, true))).toHaveLength(detaches)
+    { workers: 1, more: 0 },
+    { workers: 2, more: 1 },
+    { workers: 10, more: 4 },
+    { workers: 100, more: 40 },
+  ])('$more attaches start though detaches occupy all of $workers workers', ({ workers, more }) => {
+    const taken = started(workers, attachments(200, true), attachments(100, false))
+    expect(taken.slice(workers)).toEqual(attachments(more, false).map(({ key }) => key))
   })
 
-  it('attaches alone take all workers', () => {
-    expect(started(10, attachments(20, false))).toHaveLength(10)
-  })
-
-  it('attaches behind a storm of detaches start at once', () => {
+  it('attaches that wait with detaches start before these occupy more than their share', () => {
     const taken = started(10, [...attachments(100, true), ...attachments(20, false)])
-    expect(taken.filter((key) => key.startsWith('a')).length).toBeGreaterThanOrEqual(4)
     expect(taken).toHaveLength(10)
+    expect(taken.filter((key) => key.startsWith('d'))).toEqual(['d0', 'd1'])
+  })
+
+  it('a volume leaves one node before it comes to another, and two volumes of one handle count as one', () => {
+    const shared = { csi: csi() }
+    const volumes = reader(
+      volume({ ...shared, accessModes: ['ReadWriteOnce'] }, { name: 'rwo' }),
+      volume({ ...shared, accessModes: ['ReadWriteMany'] }, { name: 'rwx' }),
+    )
+    const vas = [
+      attachment({ key: 'rwo on n2', pvName: 'rwo', nodeName: 'n2' }),
+      attachment({ key: 'rwx on n3', pvName: 'rwx', nodeName: 'n3' }),
+      attachment({ key: 'rwx on n2', pvName: 'rwx', nodeName: 'n2' }),
+      attachment({ key: 'rwo off n1', pvName: 'rwo', nodeName: 'n1', deleting: true }),
+    ]
+    const sources = { attachments: reader(...vas), volumes, published: none }
+    const lanes = attachmentLanes({ workers: 10, maxInflightPerNode: 0 }, sources)
+    const take = (): string[] => {
+      const taken: string[] = []
+      for (let key = lanes.take(); key !== undefined; key = lanes.take()) taken.push(key)
+      return taken
+    }
+    for (const { key } of vas) lanes.push(key)
+    expect(take()).toEqual(['rwx on n3', 'rwx on n2', 'rwo off n1'])
+    lanes.release('rwx on n3')
+    lanes.release('rwo off n1')
+    expect(take()).toEqual([])
+    lanes.release('rwx on n2')
+    expect(take()).toEqual(['rwo on n2'])
+    lanes.push('rwx on n3')
+    lanes.push('rwo off n1')
+    expect(take()).toEqual(['rwo off n1'])
   })
 })

@@ -1,15 +1,16 @@
 import type { Reader } from '@csi-sidecars/informer'
 import { type GroupLimit, Lanes, type Placement } from '@csi-sidecars/workqueue'
 import type { Attachment } from '../caches/attachment.ts'
-import { forManyNodes, type Volume } from '../caches/volume.ts'
+import { forManyNodes, modesOf, type Volume } from '../caches/volume.ts'
 import { callSource } from './call-source.ts'
-import { volumeOf } from './observe.ts'
+import { type VolumeView, volumeOf } from './observe.ts'
+import type { PublishedVolumes } from './published.ts'
 
 const ATTACH = 0
 const DETACH = 1
 
-/** Of the workers, how many detaches leave to attaches. With one worker there is nothing to share. */
-const KEPT_FOR_ATTACH = 0.4
+/** Of the workers, how many attaches start beyond them while detaches occupy all. With one worker nothing overlaps. */
+const RESERVED_FOR_ATTACH = 0.4
 
 export interface LaneSettings {
   readonly workers: number
@@ -17,47 +18,69 @@ export interface LaneSettings {
   readonly maxInflightPerNode: number
 }
 
-/**
- * Attaches and detaches as two lanes: detaches that hang cannot keep an attach from the driver.
- * A volume that one node may use has one call at a time, any other has one for each node.
- */
-export function attachmentLanes(
-  settings: LaneSettings,
-  attachments: Pick<Reader<Attachment>, 'get'>,
-  volumes: Pick<Reader<Volume>, 'get'>,
-): Lanes {
+/** What the place of a key depends on. */
+export interface LaneSources {
+  readonly attachments: Pick<Reader<Attachment>, 'get'>
+  readonly volumes: Pick<Reader<Volume>, 'get'>
+  readonly published: Pick<PublishedVolumes, 'leftBehind'>
+}
+
+/** Attaches and detaches as two lanes: detaches that hang cannot keep an attach from the driver. */
+export function attachmentLanes(settings: LaneSettings, sources: LaneSources): Lanes {
   const { workers } = settings
-  const reserved = workers < 2 ? 0 : Math.max(1, Math.floor(workers * KEPT_FOR_ATTACH))
+  const reserved = workers < 2 ? 0 : Math.max(1, Math.floor(workers * RESERVED_FOR_ATTACH))
   return new Lanes({
     workers,
     lanes: [{ reserved }, { reserved: 0 }],
-    place: (key) => placeOf(attachments.get(key), settings, volumes),
+    place: (key) => placeOf(key, settings, sources),
   })
 }
 
-export function placeOf(
-  va: Attachment | undefined,
-  { maxInflightPerNode }: Pick<LaneSettings, 'maxInflightPerNode'>,
-  volumes: Pick<Reader<Volume>, 'get'>,
-): Placement {
+type NodeLimit = Pick<LaneSettings, 'maxInflightPerNode'>
+
+/**
+ * - Of one volume and node there is one call at a time.
+ * - A volume that one node may use is published for one attachment at a time, whichever PersistentVolumes name it.
+ * - It leaves a node before it comes to another: a detach waits for no attach elsewhere, and an attach for every detach,
+ *   also for one that still waits for a worker.
+ */
+export function placeOf(key: string, limit: NodeLimit, { attachments, volumes, published }: LaneSources): Placement {
+  const leftBehind = published.leftBehind(key)
+  if (leftBehind !== undefined) return detachPlace(leftBehind.volume, leftBehind.nodeName, limit)
+  const va = attachments.get(key)
   // Gone while it was queued: there is nothing to call, so it fits anywhere.
   if (va === undefined) return { lane: ATTACH, limits: [] }
-  const limits: GroupLimit[] = [{ group: volumeGroup(va, volumes), max: 1 }]
-  if (maxInflightPerNode > 0) limits.push({ group: `node ${va.nodeName}`, max: maxInflightPerNode })
-  return { lane: va.deleting ? DETACH : ATTACH, limits }
+  const { name, manyNodes } = identityOf(va, volumeOf(va, volumes))
+  if (va.deleting) return detachPlace(name, va.nodeName, limit)
+  const max = manyNodes ? Number.POSITIVE_INFINITY : 1
+  return { lane: ATTACH, limits: [{ group: everywhere(name), max }, ...limitsOf(name, va.nodeName, limit)] }
 }
 
-function volumeGroup(va: Attachment, volumes: Pick<Reader<Volume>, 'get'>): string {
-  const { handle, manyNodes } = identityOf(va, volumes)
-  return manyNodes ? `volume ${handle} on ${va.nodeName}` : `volume ${handle}`
+function detachPlace(volume: string, nodeName: string, limit: NodeLimit): Placement {
+  return { lane: DETACH, limits: limitsOf(volume, nodeName, limit), precedes: everywhere(volume) }
+}
+
+function limitsOf(volume: string, nodeName: string, { maxInflightPerNode }: NodeLimit): readonly GroupLimit[] {
+  const call = { group: `volume ${volume} on ${nodeName}`, max: 1 }
+  return maxInflightPerNode > 0 ? [call, { group: `node ${nodeName}`, max: maxInflightPerNode }] : [call]
+}
+
+function everywhere(volume: string): string {
+  return `volume ${volume}`
+}
+
+/** By what the calls for a volume keep out of each other's way. */
+export function volumeName(va: Attachment, volume: VolumeView): string {
+  return identityOf(va, volume).name
 }
 
 /** As the driver will be called, where that can be said; else the volume's name serves as well as its handle. */
-function identityOf(va: Attachment, volumes: Pick<Reader<Volume>, 'get'>): { handle: string; manyNodes: boolean } {
-  const volume = volumeOf(va, volumes)
+function identityOf(va: Attachment, volume: VolumeView): { name: string; manyNodes: boolean } {
+  const pv = volume.from === 'pv' ? volume.pv : undefined
+  // The source of another driver's is in no cache, so it must not matter here whether it was read.
+  if (pv?.handleDigest !== undefined) return { name: `#${pv.handleDigest}`, manyNodes: forManyNodes(pv.modes) }
   const source = callSource(volume)
-  if (source.ok) return { handle: source.csi.volumeHandle, manyNodes: forManyNodes(source.spec.accessModes) }
-  if (volume.from !== 'pv') return { handle: va.key, manyNodes: false }
-  const { handleDigest, manyNodes = false } = volume.pv ?? {}
-  return { handle: handleDigest === undefined ? `of ${volume.name}` : `#${handleDigest}`, manyNodes }
+  // Translation can narrow the access modes of an in-tree volume.
+  if (source.ok) return { name: source.csi.volumeHandle, manyNodes: forManyNodes(modesOf(source.spec.accessModes)) }
+  return { name: volume.from === 'pv' ? `of ${volume.name}` : va.key, manyNodes: false }
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { AttachmentMemory, type Cause } from './memory.ts'
+import { AttachmentMemory } from './memory.ts'
 
 let memory: AttachmentMemory
 beforeEach(() => {
@@ -20,45 +20,32 @@ describe('a force mark', () => {
   })
 })
 
-describe('a status that is owed', () => {
+describe('a pending status', () => {
   it.each([
-    ['is told', (key: string) => memory.stopOwing(key)],
+    ['is written', (key: string) => memory.clearStatusPending(key)],
     ['has gone with its attachment', (key: string) => memory.forget(key)],
-  ])('is owed until it %s', (_, end) => {
-    memory.oweStatus('va1')
-    expect([memory.owesStatus('va1'), memory.owesStatus('va2')]).toEqual([true, false])
+  ])('is so until it %s', (_, end) => {
+    memory.markStatusPending('va1')
+    expect([memory.statusPending('va1'), memory.statusPending('va2')]).toEqual([true, false])
     end('va1')
-    expect(memory.owesStatus('va1')).toBe(false)
+    expect(memory.statusPending('va1')).toBe(false)
   })
 })
 
-describe('what is waited for', () => {
-  const woken = (cause: Cause): string[] => [...memory.waitingFor(cause)]
+describe('an attachment that the server says is gone', () => {
+  const va = { key: 'va1', uid: 'u' }
 
-  beforeEach(() => {
-    memory.waitFor('driver', { on: 'driver' })
-    memory.waitFor('node-1', { on: 'node', name: '1' })
-    memory.waitFor('node-2', { on: 'node', name: '2' })
-    memory.waitFor('volume-1', { on: 'volume', name: '1' })
-    memory.waitFor('volume-1-too', { on: 'volume', name: '1' })
-  })
-
-  it.each<[Cause, string[]]>([
-    [{ on: 'driver' }, ['driver']],
-    [{ on: 'node', name: '1' }, ['node-1']],
-    [{ on: 'node', name: '3' }, []],
-    [{ on: 'volume', name: '1' }, ['volume-1', 'volume-1-too']],
-    [{ on: 'volume', name: '2' }, []],
-  ])('%j wakes %j', (cause, keys) => {
-    expect(woken(cause)).toEqual(keys)
-  })
-
-  it('is the latest thing, until the attachment is worked on or gone', () => {
-    memory.waitFor('node-1', { on: 'volume', name: '7' })
-    memory.stopWaiting('volume-1')
-    memory.forget('volume-1-too')
-    expect(woken({ on: 'node', name: '1' })).toEqual([])
-    expect(woken({ on: 'volume', name: '7' })).toEqual(['node-1'])
-    expect(woken({ on: 'volume', name: '1' })).toEqual([])
+  it.each([
+    ['the server holds it after all', () => memory.clearGone('va1')],
+    ['the cache has seen it go', () => memory.forget('va1')],
+  ])('is known as such until %s', (_, end) => {
+    memory.markGone(va)
+    expect([va, { ...va, uid: 'later' }, { ...va, key: 'va2' }].map((each) => memory.isGone(each))).toEqual([
+      true,
+      false,
+      false,
+    ])
+    end()
+    expect(memory.isGone(va)).toBe(false)
   })
 })

@@ -1,14 +1,12 @@
-/** What a failed attachment waits for: when it comes, the attachment is tried at once instead of at the end of its back-off. */
-export type Cause =
-  | { readonly on: 'volume'; readonly name: string }
-  | { readonly on: 'node'; readonly name: string }
-  | { readonly on: 'driver' }
+import { PublishedVolumes } from './published.ts'
 
 /** What the API cannot hold. Lost with the process and with leadership, without harm. */
 export class AttachmentMemory {
+  readonly published = new PublishedVolumes()
   readonly #forced = new Set<string>()
-  readonly #waiting = new Map<string, Cause>()
-  readonly #owingStatus = new Set<string>()
+  readonly #statusPending = new Set<string>()
+  /** By name, the uid that the API server has said to be gone before the watch has. */
+  readonly #gone = new Map<string, string>()
 
   /** The next run acts though the status says that nothing is to be done. */
   force(key: string): void {
@@ -20,42 +18,37 @@ export class AttachmentMemory {
     return this.#forced.delete(key)
   }
 
-  /** The attachment's status must say that it is detached, and nothing in the API tells that it does not yet. */
-  oweStatus(key: string): void {
-    this.#owingStatus.add(key)
+  /** The attachment's status must say that it is detached, and nothing in the API shows that it does not yet. */
+  markStatusPending(key: string): void {
+    this.#statusPending.add(key)
   }
 
-  owesStatus(key: string): boolean {
-    return this.#owingStatus.has(key)
+  statusPending(key: string): boolean {
+    return this.#statusPending.has(key)
   }
 
   /** The status is as it should be. */
-  stopOwing(key: string): void {
-    this.#owingStatus.delete(key)
+  clearStatusPending(key: string): void {
+    this.#statusPending.delete(key)
   }
 
-  waitFor(key: string, cause: Cause): void {
-    this.#waiting.set(key, cause)
+  /** The attachment is gone, though the cache still holds it. */
+  markGone({ key, uid }: { key: string; uid: string }): void {
+    this.#gone.set(key, uid)
   }
 
-  /** The key is being worked on, or gone: it waits for nothing. */
-  stopWaiting(key: string): void {
-    this.#waiting.delete(key)
+  isGone({ key, uid }: { key: string; uid: string }): boolean {
+    return this.#gone.get(key) === uid
+  }
+
+  /** The API server holds it after all. */
+  clearGone(key: string): void {
+    this.#gone.delete(key)
   }
 
   forget(key: string): void {
     this.#forced.delete(key)
-    this.#waiting.delete(key)
-    this.#owingStatus.delete(key)
+    this.#statusPending.delete(key)
+    this.#gone.delete(key)
   }
-
-  /** The keys that wait for what has just come. */
-  *waitingFor(cause: Cause): Generator<string> {
-    for (const [key, awaited] of this.#waiting) if (matches(awaited, cause)) yield key
-  }
-}
-
-function matches(awaited: Cause, come: Cause): boolean {
-  if (awaited.on === 'driver' || come.on === 'driver') return awaited.on === come.on
-  return awaited.on === come.on && awaited.name === come.name
 }

@@ -58,13 +58,21 @@ describe('readVolume', () => {
 
   it("reads the source of another driver's volume", async () => {
     const spec = { accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, csi: csi({ driver: 'other' }) }
-    const view = await read(foreign, { spec })
+    const view = await read(foreign, { metadata: { uid: 'pv1-uid' }, spec })
     expect(view).toMatchObject({
       from: 'pv',
       pv: { kind: 'foreign', spec: { accessModes: ['ReadWriteOnce'], csi: csi({ driver: 'other' }) } },
     })
     expect(view).not.toHaveProperty('pv.spec.capacity')
     expect(reads).toEqual(['pv1'])
+  })
+
+  it.each([
+    { name: 'another volume', metadata: { uid: 'later' }, accessModes: ['ReadWriteOnce'] },
+    { name: 'other access modes', metadata: { uid: 'pv1-uid' }, accessModes: ['ReadWriteMany'] },
+  ])('fails when it is $name by now, and waits for the cache', async ({ metadata, accessModes }) => {
+    const spec = { accessModes, csi: csi({ driver: 'other' }) }
+    await expect(read(foreign, { metadata, spec })).rejects.toThrow('"pv1" has changed since it was cached')
   })
 
   it('finds it missing before the cache does', async () => {

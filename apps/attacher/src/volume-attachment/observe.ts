@@ -1,9 +1,13 @@
+import type { Driver } from '@csi-sidecars/csi'
+import { ControllerServiceCapability_RPC_Type as Rpc } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
-import { callSpec, type Volume } from '../caches/volume.ts'
+import { callSpec, modesOf, type Volume } from '../caches/volume.ts'
+import type { AttachmentMemory } from './memory.ts'
+import type { Publication } from './published.ts'
 
 /** What the driver can do, as far as a publish depends on it. */
 export interface PublishCapabilities {
@@ -37,16 +41,12 @@ export interface AttachmentView {
   readonly node: NodeView
   /** The driver's own listing disagrees with the status: act though the status says that all is well. */
   readonly forced: boolean
-  /** The claim was given up, and the status could not be told: it may still say attached. */
-  readonly owesStatus: boolean
+  /** Our finalizer is off, and the status could not be written: it may still say attached. */
+  readonly statusPending: boolean
+  /** What this process has published for it, the last one last. */
+  readonly published: readonly Publication[]
   readonly capabilities: PublishCapabilities
   readonly settings: AttachSettings
-}
-
-export interface Caches {
-  readonly attachments: Reader<Attachment>
-  readonly volumes: Reader<Volume>
-  readonly nodes: Reader<DriverNode>
 }
 
 export function volumeOf(va: Attachment, volumes: Pick<Reader<Volume>, 'get'>): VolumeView {
@@ -62,7 +62,10 @@ export function nodeOf(va: Attachment, nodes: Pick<Reader<DriverNode>, 'get'>): 
   return node.nodeId === undefined ? { known: 'noDriver' } : { known: 'id', nodeId: node.nodeId }
 }
 
-/** The attachment's volume; the source of one that belongs to another driver is read now, since no cache holds it. */
+/**
+ * The attachment's volume; the source of one that belongs to another driver is read now, since no cache holds it.
+ * Throws when the cache is behind what was read: the work was begun in the line of the volume that it holds.
+ */
 export async function readVolume(
   va: Attachment,
   { volumes, api }: { volumes: Pick<Reader<Volume>, 'get'>; api: Pick<KubeClient, 'get'> },
@@ -71,11 +74,48 @@ export async function readVolume(
   const volume = volumeOf(va, volumes)
   if (volume.from !== 'pv' || volume.pv?.kind !== 'foreign') return volume
   try {
-    const { spec } = await api.get(PERSISTENT_VOLUMES, { name: volume.name }, { signal })
-    return { ...volume, pv: { ...volume.pv, spec: callSpec(spec) } }
+    const { metadata, spec: source } = await api.get(PERSISTENT_VOLUMES, { name: volume.name }, { signal })
+    const spec = callSpec(source)
+    if ((metadata?.uid ?? '') !== volume.pv.uid || modesOf(spec.accessModes) !== volume.pv.modes) {
+      throw new Error(`persistentvolume "${volume.name}" has changed since it was cached`)
+    }
+    return { ...volume, pv: { ...volume.pv, spec } }
   } catch (error) {
     // The cache has not heard of its end yet.
     if (isNotFound(error)) return { ...volume, pv: undefined }
     throw error
+  }
+}
+
+export interface ObserveDeps {
+  readonly attachments: { readonly store: Pick<Reader<Attachment>, 'get'> }
+  readonly volumes: { readonly store: Pick<Reader<Volume>, 'get'> }
+  readonly nodes: { readonly store: Pick<Reader<DriverNode>, 'get'> }
+  readonly api: Pick<KubeClient, 'get'>
+  readonly driver: Pick<Driver, 'capabilities'>
+  readonly memory: Pick<AttachmentMemory, 'statusPending' | 'published'>
+  readonly settings: AttachSettings
+}
+
+/** The attachment as it is now; undefined when it is gone or not ours. */
+export type Observe = (key: string, forced: boolean, signal: AbortSignal) => Promise<AttachmentView | undefined>
+
+export function observeAttachment(deps: ObserveDeps): Observe {
+  const { attachments, volumes, nodes, api, driver, memory, settings } = deps
+  return async (key, forced, signal) => {
+    const va = attachments.store.get(key)
+    if (va === undefined || !va.ours) return undefined
+    const volume = await readVolume(va, { volumes: volumes.store, api }, signal)
+    const capabilities = publishCapabilities(driver)
+    const statusPending = memory.statusPending(key)
+    const published = memory.published.ofAttachment(va.uid)
+    return { va, volume, node: nodeOf(va, nodes.store), forced, statusPending, published, capabilities, settings }
+  }
+}
+
+function publishCapabilities({ capabilities: { controller } }: ObserveDeps['driver']): PublishCapabilities {
+  return {
+    publishReadonly: controller.has(Rpc.PUBLISH_READONLY),
+    singleNodeMultiWriter: controller.has(Rpc.SINGLE_NODE_MULTI_WRITER),
   }
 }

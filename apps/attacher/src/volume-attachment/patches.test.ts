@@ -1,26 +1,30 @@
 import type { Patch } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
-import { attachment, claimed, FINALIZER } from '../testing/views.ts'
+import { attachment, FINALIZER, withFinalizer } from '../testing/views.ts'
 import {
+  addFinalizerPatch,
   attachErrorPatch,
   attachedPatch,
-  claimPatch,
   detachErrorPatch,
   detachedPatch,
+  removeFinalizerPatch,
   triviallyAttachedPatch,
-  unclaimPatch,
 } from './patches.ts'
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const TIME = '2026-01-02T03:04:05Z'
-const merge = (body: object): Patch => ({ kind: 'merge', body })
+/** Every patch is of the very attachment that the fixtures are. */
+const merge = ({ metadata, ...change }: { metadata?: object; status?: object }): Patch => ({
+  kind: 'merge',
+  body: { metadata: { uid: 'va1-uid', ...metadata }, ...change },
+})
 const error = (message: string, errorCode?: number): { message: string; time: string; errorCode?: number } => ({
   message,
   time: TIME,
   ...(errorCode !== undefined && { errorCode }),
 })
 
-describe('claimPatch', () => {
+describe('addFinalizerPatch', () => {
   it.each([
     {
       name: 'adds both',
@@ -34,54 +38,54 @@ describe('claimPatch', () => {
     },
     {
       name: 'overwrites a wrong node id',
-      va: claimed({ nodeId: 'wrong' }),
+      va: withFinalizer({ nodeId: 'wrong' }),
       body: { metadata: { annotations: { 'csi.alpha.kubernetes.io/node-id': 'n' } } },
     },
   ])('$name', ({ va, body }) => {
-    expect(claimPatch(va, 'n', FINALIZER)).toEqual(merge(body))
+    expect(addFinalizerPatch(va, 'n', FINALIZER)).toEqual(merge(body))
   })
 
   it('is none when both are there', () => {
-    expect(claimPatch(claimed(), 'node1-id', FINALIZER)).toBeUndefined()
+    expect(addFinalizerPatch(withFinalizer(), 'node1-id', FINALIZER)).toBeUndefined()
   })
 })
 
-describe('unclaimPatch', () => {
+describe('removeFinalizerPatch', () => {
   it('keeps foreign finalizers in their order', () => {
-    const va = claimed({ finalizers: ['b/b', FINALIZER, 'a/a'] })
-    expect(unclaimPatch(va, FINALIZER)).toEqual(merge({ metadata: { finalizers: ['b/b', 'a/a'] } }))
+    const va = withFinalizer({ finalizers: ['b/b', FINALIZER, 'a/a'] })
+    expect(removeFinalizerPatch(va, FINALIZER)).toEqual(merge({ metadata: { finalizers: ['b/b', 'a/a'] } }))
   })
 
   it('removes the list with the last finalizer', () => {
-    expect(unclaimPatch(claimed(), FINALIZER)).toEqual(merge({ metadata: { finalizers: null } }))
-    expect(unclaimPatch(attachment(), FINALIZER)).toEqual(merge({ metadata: { finalizers: null } }))
+    expect(removeFinalizerPatch(withFinalizer(), FINALIZER)).toEqual(merge({ metadata: { finalizers: null } }))
+    expect(removeFinalizerPatch(attachment(), FINALIZER)).toEqual(merge({ metadata: { finalizers: null } }))
   })
 })
 
 describe('attachedPatch', () => {
   it.each([
-    { name: 'sets attached alone', va: claimed(), context: {}, status: { attached: true } },
+    { name: 'sets attached alone', va: withFinalizer(), context: {}, status: { attached: true } },
     {
       name: 'stores the publish context',
-      va: claimed(),
+      va: withFinalizer(),
       context: { a: '1' },
       status: { attached: true, attachmentMetadata: { a: '1' } },
     },
     {
       name: 'clears the error of an earlier try',
-      va: claimed({ attachError: error('x') }),
+      va: withFinalizer({ attachError: error('x') }),
       context: {},
       status: { attached: true, attachError: null },
     },
     {
       name: 'replaces an older context, removed keys included',
-      va: claimed({ attached: true, metadata: { a: '1', b: '2' } }),
+      va: withFinalizer({ attached: true, metadata: { a: '1', b: '2' } }),
       context: { b: '3' },
       status: { attachmentMetadata: { a: null, b: '3' } },
     },
     {
       name: 'removes an older context for an empty one',
-      va: claimed({ attached: true, metadata: { a: '1' } }),
+      va: withFinalizer({ attached: true, metadata: { a: '1' } }),
       context: {},
       status: { attachmentMetadata: null },
     },
@@ -89,19 +93,19 @@ describe('attachedPatch', () => {
     expect(attachedPatch(va, context)).toEqual(merge({ status }))
   })
 
-  it('is empty, but a patch, when nothing changes', () => {
-    expect(attachedPatch(claimed({ attached: true }), {})).toEqual(merge({}))
+  it('names only the object, but is a patch, when nothing changes', () => {
+    expect(attachedPatch(withFinalizer({ attached: true }), {})).toEqual(merge({}))
   })
 
   it('leaves a detach error alone', () => {
-    const va = claimed({ detachError: error('x') })
+    const va = withFinalizer({ detachError: error('x') })
     expect(attachedPatch(va, {})).toEqual(merge({ status: { attached: true } }))
   })
 })
 
 describe('detachedPatch', () => {
   it('clears context and detach error, not the attach error', () => {
-    const va = claimed({ attached: true, metadata: { a: '1' }, detachError: error('x'), attachError: error('y') })
+    const va = withFinalizer({ attached: true, metadata: { a: '1' }, detachError: error('x'), attachError: error('y') })
     expect(detachedPatch(va)).toEqual(
       merge({ status: { attached: false, attachmentMetadata: null, detachError: null } }),
     )
@@ -118,7 +122,7 @@ describe('triviallyAttachedPatch', () => {
 })
 
 describe('attachErrorPatch', () => {
-  const patchOf = (va = claimed(), message = 'boom', code: number | undefined = 13): Patch =>
+  const patchOf = (va = withFinalizer(), message = 'boom', code: number | undefined = 13): Patch =>
     attachErrorPatch(va, { message, code }, NOW)
 
   it('says what, when and with which code', () => {
@@ -126,12 +130,12 @@ describe('attachErrorPatch', () => {
   })
 
   it('tells only the time when the same error comes again', () => {
-    const va = claimed({ attachError: { ...error('boom', 13), time: '2026-01-01T00:00:00Z' } })
+    const va = withFinalizer({ attachError: { ...error('boom', 13), time: '2026-01-01T00:00:00Z' } })
     expect(patchOf(va)).toEqual(merge({ status: { attachError: { time: TIME } } }))
   })
 
   it('removes the code of an earlier error that had one', () => {
-    const va = claimed({ attachError: error('older', 13) })
+    const va = withFinalizer({ attachError: error('older', 13) })
     expect(attachErrorPatch(va, { message: 'boom', code: undefined }, NOW)).toEqual(
       merge({ status: { attachError: { message: 'boom', errorCode: null } } }),
     )
@@ -144,13 +148,13 @@ describe('attachErrorPatch', () => {
     [`${'a'.repeat(1022)}€`, 'a'.repeat(1022)],
     [`${'a'.repeat(1022)}é`, `${'a'.repeat(1022)}é`],
   ])('is cut at 1024 bytes, never within a character (%#)', (message, stored) => {
-    expect(patchOf(claimed(), message)).toMatchObject({ body: { status: { attachError: { message: stored } } } })
+    expect(patchOf(withFinalizer(), message)).toMatchObject({ body: { status: { attachError: { message: stored } } } })
   })
 })
 
 describe('detachErrorPatch', () => {
   it('never has a code', () => {
-    expect(detachErrorPatch(claimed(), { message: 'boom' }, NOW)).toEqual(
+    expect(detachErrorPatch(withFinalizer(), { message: 'boom' }, NOW)).toEqual(
       merge({ status: { detachError: { message: 'boom', time: TIME } } }),
     )
   })

@@ -5,19 +5,19 @@ import { NODE_ID_ANNOTATION } from '../caches/names.ts'
 /** The API server refuses a VolumeError whose message is longer. */
 const LONGEST_MESSAGE_BYTES = 1024
 
-/** Our claim on the attachment: finalizer and node id, stored before anything is published. Undefined when both are there. */
-export function claimPatch(va: Attachment, nodeId: string, finalizer: string): Patch | undefined {
+/** Finalizer and node id, stored before anything is published. Undefined when both are there. */
+export function addFinalizerPatch(va: Attachment, nodeId: string, finalizer: string): Patch | undefined {
   const finalizers = va.finalizers ?? []
   const metadata: Record<string, unknown> = {}
   if (va.nodeId !== nodeId) metadata['annotations'] = { [NODE_ID_ANNOTATION]: nodeId }
   if (!finalizers.includes(finalizer)) metadata['finalizers'] = [...finalizers, finalizer]
-  return Object.keys(metadata).length === 0 ? undefined : { kind: 'merge', body: { metadata } }
+  return Object.keys(metadata).length === 0 ? undefined : patchOf(va, { metadata })
 }
 
-/** Gives up our claim. Foreign finalizers keep their order; an empty list is removed. */
-export function unclaimPatch(va: Attachment, finalizer: string): Patch {
+/** Removes our finalizer. Foreign finalizers keep their order; an empty list is removed. */
+export function removeFinalizerPatch(va: Attachment, finalizer: string): Patch {
   const others = (va.finalizers ?? []).filter((name) => name !== finalizer)
-  return { kind: 'merge', body: { metadata: { finalizers: others.length > 0 ? others : null } } }
+  return patchOf(va, { metadata: { finalizers: others.length > 0 ? others : null } })
 }
 
 /** Attached with this publish context, which replaces an older one. An error of the past is cleared. */
@@ -60,7 +60,12 @@ interface StatusChange {
 function statusPatch(va: Attachment, change: StatusChange): Patch {
   const { attached, metadata: attachmentMetadata, attachError, detachError } = va
   const before = { attached, attachmentMetadata, attachError, detachError }
-  return { kind: 'merge', body: mergePatchOf({ status: before }, { status: { ...before, ...change } }) }
+  return patchOf(va, mergePatchOf({ status: before }, { status: { ...before, ...change } }))
+}
+
+/** For this very object: one that was made again under its name refuses it, so it never gets the other one's result. */
+function patchOf({ uid }: Attachment, { metadata, ...change }: { readonly metadata?: object }): Patch {
+  return { kind: 'merge', body: { metadata: { uid, ...metadata }, ...change } }
 }
 
 function volumeError(message: string, now: number): VolumeError {

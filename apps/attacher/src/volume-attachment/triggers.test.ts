@@ -1,14 +1,19 @@
+import type { Trigger } from '@csi-sidecars/controller'
+import type { InformerEvent } from '@csi-sidecars/informer'
+import { recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Attachment } from '../caches/attachment.ts'
-import { attachment, claimed, FINALIZER, volume } from '../testing/views.ts'
-import { causeOfNode, causeOfVolume, onAttachment } from './triggers.ts'
+import { attachment, FINALIZER, volume, withFinalizer } from '../testing/views.ts'
+import { causesOfNode, causesOfVolume, onAttachment, onAttachmentEnd } from './triggers.ts'
 
 const error = { message: 'boom', time: '2026-01-01T00:00:00Z' }
 const later = { message: 'boom', time: '2026-01-01T00:01:00Z' }
 let inWork = false
-const trigger = onAttachment({ finalizer: FINALIZER, isInWork: () => inWork, ignored: () => {} })
+let log: ReturnType<typeof recordingLogger>
+const trigger: Trigger<Attachment> = (event) => onAttachment(FINALIZER, log)(event, { isInWork: () => inWork })
 beforeEach(() => {
   inWork = false
+  log = recordingLogger()
 })
 const ours = attachment()
 const foreign = attachment({ ours: false })
@@ -21,14 +26,14 @@ describe('onAttachment', () => {
   })
 
   it('says which change of ours it leaves alone', () => {
-    const ignored: string[] = []
-    const watched = onAttachment({ finalizer: FINALIZER, isInWork: () => false, ignored: (key) => ignored.push(key) })
     const failed = attachment({ attachError: error })
     const again = attachment({ attachError: later })
-    expect([...watched({ type: 'updated', before: failed, after: again, cause: 'watch' })]).toEqual([])
-    expect([...watched({ type: 'updated', before: foreign, after: foreign, cause: 'watch' })]).toEqual([])
-    expect([...watched({ type: 'updated', before: ours, after: ours, cause: 'watch' })]).toEqual(['va1'])
-    expect(ignored).toEqual(['va1'])
+    expect([...trigger({ type: 'updated', before: failed, after: again, cause: 'watch' })]).toEqual([])
+    expect([...trigger({ type: 'updated', before: foreign, after: foreign, cause: 'watch' })]).toEqual([])
+    expect([...trigger({ type: 'updated', before: ours, after: ours, cause: 'watch' })]).toEqual(['va1'])
+    expect(log.lines.map(({ message, pairs }) => [message, pairs])).toEqual([
+      ['Ignoring VolumeAttachment change', { VolumeAttachment: 'va1' }],
+    ])
   })
 
   it('has nothing to do for one that is gone', () => {
@@ -41,94 +46,100 @@ describe('onAttachment', () => {
       { name: 'a resync', before: ours, after: ours, cause: 'resync', runs: true },
       {
         name: 'a resync of one with an error',
-        before: claimed({ attachError: error }),
-        after: claimed({ attachError: error }),
+        before: withFinalizer({ attachError: error }),
+        after: withFinalizer({ attachError: error }),
         cause: 'resync',
         runs: true,
       },
-      { name: 'any change while there is no error', before: ours, after: claimed(), cause: 'watch', runs: true },
-      { name: 'a new error', before: claimed(), after: claimed({ attachError: error }), cause: 'watch', runs: false },
+      { name: 'any change while there is no error', before: ours, after: withFinalizer(), cause: 'watch', runs: true },
+      {
+        name: 'a new error',
+        before: withFinalizer(),
+        after: withFinalizer({ attachError: error }),
+        cause: 'watch',
+        runs: false,
+      },
       {
         name: 'the same error at another time',
-        before: claimed({ attachError: error }),
-        after: claimed({ attachError: later }),
+        before: withFinalizer({ attachError: error }),
+        after: withFinalizer({ attachError: later }),
         cause: 'watch',
         runs: false,
       },
       {
         name: 'the error of a forced attach at another time',
-        before: claimed({ attached: true, attachError: error }),
-        after: claimed({ attached: true, attachError: later }),
+        before: withFinalizer({ attached: true, attachError: error }),
+        after: withFinalizer({ attached: true, attachError: later }),
         cause: 'watch',
         runs: false,
       },
       {
         name: 'an error that is gone',
-        before: claimed({ detachError: error }),
-        after: claimed(),
+        before: withFinalizer({ detachError: error }),
+        after: withFinalizer(),
         cause: 'watch',
         runs: false,
       },
       {
         name: 'a label changed during the back-off',
-        before: claimed({ attachError: error }),
-        after: claimed({ attachError: error, rest: '[[["a","b"]],[],[]]' }),
+        before: withFinalizer({ attachError: error }),
+        after: withFinalizer({ attachError: error, rest: '[[["a","b"]],[],[]]' }),
         cause: 'watch',
         runs: true,
       },
       {
         name: 'a deletion during the back-off',
-        before: claimed({ attachError: error }),
-        after: claimed({ attachError: error, deleting: true }),
+        before: withFinalizer({ attachError: error }),
+        after: withFinalizer({ attachError: error, deleting: true }),
         cause: 'watch',
         runs: true,
       },
       {
         name: 'a finalizer that somebody added during the back-off',
-        before: claimed({ attachError: error }),
-        after: claimed({ attachError: error, finalizers: [FINALIZER, 'a/b'] }),
+        before: withFinalizer({ attachError: error }),
+        after: withFinalizer({ attachError: error, finalizers: [FINALIZER, 'a/b'] }),
         cause: 'watch',
         runs: true,
       },
       {
         name: 'attached set back by somebody',
-        before: claimed({ attached: true, attachError: error }),
-        after: claimed({ attached: false, attachError: error }),
+        before: withFinalizer({ attached: true, attachError: error }),
+        after: withFinalizer({ attached: false, attachError: error }),
         cause: 'watch',
         runs: true,
       },
       {
         name: 'a node id that somebody changed during the back-off',
-        before: claimed({ attachError: error }),
-        after: claimed({ attachError: error, nodeId: 'other' }),
+        before: withFinalizer({ attachError: error }),
+        after: withFinalizer({ attachError: error, nodeId: 'other' }),
         cause: 'watch',
         runs: true,
       },
       {
         name: 'a context that somebody changed beside the error',
-        before: claimed({ attachError: error }),
-        after: claimed({ attachError: error, metadata: { a: 'b' } }),
+        before: withFinalizer({ attachError: error }),
+        after: withFinalizer({ attachError: error, metadata: { a: 'b' } }),
         cause: 'watch',
         runs: true,
       },
       {
         name: 'an absent context that became an empty one, and an absent attached that became false',
-        before: claimed({ attachError: error, attached: undefined }),
-        after: claimed({ attachError: later, metadata: {} }),
+        before: withFinalizer({ attachError: error, attached: undefined }),
+        after: withFinalizer({ attachError: later, metadata: {} }),
         cause: 'watch',
         runs: false,
       },
       {
         name: 'a finalizer of ours that somebody took away beside the error',
-        before: claimed({ attachError: error }),
-        after: claimed({ attachError: error, finalizers: [] }),
+        before: withFinalizer({ attachError: error }),
+        after: withFinalizer({ attachError: error, finalizers: [] }),
         cause: 'watch',
         runs: true,
       },
       {
         name: 'attached set back while a run is under way, which sees it in the end',
-        before: claimed({ attached: true }),
-        after: claimed({ attached: false }),
+        before: withFinalizer({ attached: true }),
+        after: withFinalizer({ attached: false }),
         cause: 'watch',
         inWork: true,
         runs: false,
@@ -140,41 +151,41 @@ describe('onAttachment', () => {
         cause: 'watch',
         runs: false,
       },
-      { name: 'our own claim', before: ours, after: claimed(), cause: 'own', runs: false },
+      { name: 'our own finalizer', before: ours, after: withFinalizer(), cause: 'own', runs: false },
       {
-        name: 'our own claim that the watch brings before its answer',
+        name: 'our own finalizer that the watch brings before its answer',
         before: ours,
-        after: claimed(),
+        after: withFinalizer(),
         cause: 'watch',
         inWork: true,
         runs: false,
       },
       {
         name: 'a deletion while a run is under way',
-        before: claimed(),
-        after: claimed({ deleting: true }),
+        before: withFinalizer(),
+        after: withFinalizer({ deleting: true }),
         cause: 'watch',
         inWork: true,
         runs: true,
       },
       {
         name: 'our own success',
-        before: claimed(),
-        after: claimed({ attached: true, metadata: { a: 'b' } }),
+        before: withFinalizer(),
+        after: withFinalizer({ attached: true, metadata: { a: 'b' } }),
         cause: 'own',
         runs: false,
       },
       {
         name: 'our own write whose answer shows a deletion',
         before: ours,
-        after: claimed({ deleting: true }),
+        after: withFinalizer({ deleting: true }),
         cause: 'own',
         runs: true,
       },
       {
         name: "our own write whose answer shows somebody's finalizer",
         before: ours,
-        after: claimed({ finalizers: ['a/b', FINALIZER] }),
+        after: withFinalizer({ finalizers: ['a/b', FINALIZER] }),
         cause: 'own',
         runs: true,
       },
@@ -182,6 +193,25 @@ describe('onAttachment', () => {
   it.each(rows)('$name: $runs', ({ before, after, cause, runs, ...row }) => {
     inWork = row.inWork === true
     expect([...trigger({ type: 'updated', before, after, cause })]).toEqual(runs ? ['va1'] : [])
+  })
+})
+
+describe('what was left behind on a node', () => {
+  const leftBehindOn = (nodeName: string): string[] => [`left on ${nodeName}`]
+  const trigger = onAttachmentEnd({ leftBehindOn })
+  const before = attachment()
+
+  it.each<[string, InformerEvent<Attachment>, string[]]>([
+    ['an attachment of that node ends', { type: 'deleted', object: before }, ['left on node1']],
+    [
+      'one is to go',
+      { type: 'updated', before, after: attachment({ deleting: true }), cause: 'watch' },
+      ['left on node1'],
+    ],
+    ['one comes', { type: 'added', object: before }, []],
+    ['one changes', { type: 'updated', before, after: withFinalizer(), cause: 'watch' }, []],
+  ])('is looked at when %s', (_, event, keys) => {
+    expect([...trigger(event)]).toEqual(keys)
   })
 })
 
@@ -195,11 +225,15 @@ describe('causes', () => {
     nodeId,
   })
 
-  it('a volume that appears is one', () => {
-    expect(causeOfVolume({ type: 'added', object: volume() })).toEqual({ on: 'volume', name: 'pv1' })
-    expect(causeOfVolume({ type: 'deleted', object: volume() })).toBeUndefined()
-    expect(causeOfVolume({ type: 'updated', before: volume(), after: volume(), cause: 'watch' })).toBeUndefined()
-    expect(causeOfNode({ type: 'deleted', object: node('id') })).toBeUndefined()
+  it('a volume that appears is one, and access modes that change', () => {
+    expect(causesOfVolume({ type: 'added', object: volume() })).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(causesOfVolume({ type: 'deleted', object: volume() })).toEqual([])
+    expect(causesOfVolume({ type: 'updated', before: volume(), after: volume(), cause: 'watch' })).toEqual([])
+    const corrected = volume({ accessModes: ['ReadWriteMany'] })
+    expect(causesOfVolume({ type: 'updated', before: volume(), after: corrected, cause: 'watch' })).toEqual([
+      { on: 'volume', name: 'pv1' },
+    ])
+    expect(causesOfNode({ type: 'deleted', object: node('id') })).toEqual([])
   })
 
   it.each([
@@ -211,10 +245,10 @@ describe('causes', () => {
     { name: 'a driver that leaves', before: node('id'), nodeId: undefined, is: false },
   ])('$name: $is', ({ before, nodeId, is }) => {
     const after = node(nodeId)
-    const cause =
+    const causes =
       before === undefined
-        ? causeOfNode({ type: 'added', object: after })
-        : causeOfNode({ type: 'updated', before, after, cause: 'watch' })
-    expect(cause).toEqual(is ? { on: 'node', name: 'node1' } : undefined)
+        ? causesOfNode({ type: 'added', object: after })
+        : causesOfNode({ type: 'updated', before, after, cause: 'watch' })
+    expect(causes).toEqual(is ? [{ on: 'node', name: 'node1' }] : [])
   })
 })

@@ -1,21 +1,15 @@
 import { unreachable } from '@csi-sidecars/base'
-import type { Trigger } from '@csi-sidecars/controller'
+import type { Cause, QueueTrigger, Trigger } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
+import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { Cause } from './memory.ts'
-
-export interface AttachmentTriggerOptions {
-  readonly finalizer: string
-  /** Whether a run over the key is under way: what it writes may come back through the watch before it is answered. */
-  readonly isInWork: (key: string) => boolean
-  readonly ignored: (key: string) => void
-}
+import type { PublishedVolumes } from './published.ts'
 
 /** Our attachments, whenever there may be something to do for them. Others' are never queued. */
-export function onAttachment({ finalizer, isInWork, ignored }: AttachmentTriggerOptions): Trigger<Attachment> {
-  return (event) => {
+export function onAttachment(finalizer: string, log: Logger): QueueTrigger<Attachment> {
+  return (event, queue) => {
     switch (event.type) {
       case 'added':
         return event.object.ours ? [event.object.key] : []
@@ -23,8 +17,8 @@ export function onAttachment({ finalizer, isInWork, ignored }: AttachmentTrigger
         return []
       case 'updated':
         if (!event.after.ours) return []
-        if (matters(event, finalizer, isInWork(event.after.key))) return [event.after.key]
-        ignored(event.after.key)
+        if (matters(event, finalizer, queue.isInWork(event.after.key))) return [event.after.key]
+        log.v(3)?.info('Ignoring VolumeAttachment change', { VolumeAttachment: event.after.key })
         return []
       default:
         return unreachable(event)
@@ -72,15 +66,29 @@ function statusChanged(before: Attachment, after: Attachment): boolean {
   )
 }
 
-/** A volume has come that attachments may be waiting for. */
-export function causeOfVolume(event: InformerEvent<Volume>): Cause | undefined {
-  return event.type === 'added' ? { on: 'volume', name: event.object.key } : undefined
+/**
+ * What was left behind on a node where an attachment ends: nothing may answer for it any more.
+ * Only a living attachment of the same volume and node does.
+ */
+export function onAttachmentEnd(published: Pick<PublishedVolumes, 'leftBehindOn'>): Trigger<Attachment> {
+  return (event) => {
+    if (event.type === 'added') return []
+    const va = event.type === 'deleted' ? event.object : event.after
+    return event.type === 'deleted' || va.deleting ? published.leftBehindOn(va.nodeName) : []
+  }
+}
+
+/** A volume has come, or its access modes were corrected: attachments may be waiting for that. */
+export function causesOfVolume(event: InformerEvent<Volume>): readonly Cause[] {
+  if (event.type === 'added') return [{ on: 'volume', name: event.object.key }]
+  if (event.type === 'deleted' || event.before.modes === event.after.modes) return []
+  return [{ on: 'volume', name: event.after.key }]
 }
 
 /** The driver has come to a node that attachments may be waiting for. */
-export function causeOfNode(event: InformerEvent<DriverNode>): Cause | undefined {
-  if (event.type === 'deleted') return undefined
+export function causesOfNode(event: InformerEvent<DriverNode>): readonly Cause[] {
+  if (event.type === 'deleted') return []
   const node = event.type === 'added' ? event.object : event.after
   const before = event.type === 'updated' ? event.before.nodeId : undefined
-  return node.nodeId !== undefined && node.nodeId !== before ? { on: 'node', name: node.key } : undefined
+  return node.nodeId !== undefined && node.nodeId !== before ? [{ on: 'node', name: node.key }] : []
 }

@@ -1,3 +1,4 @@
+import type { Outcome, Run, Source } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import type { Attachment } from '../caches/attachment.ts'
 import { PODS_BY_CLAIM } from '../caches/caches.ts'
@@ -6,10 +7,10 @@ import type { CachedNode } from '../caches/node.ts'
 import { isOutOfService } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
-import { type ControllerParts, type Life, newQueue, startAfresh, work } from '../control.ts'
+import { type ControllerParts, KeyInbox, type Life, runWorks } from '../control.ts'
 import { attachedList } from './node-status.ts'
 import { reconcileVolume } from './reconcile.ts'
-import { World } from './world.ts'
+import { AttachDetachState } from './state.ts'
 
 export interface AttachDetachOptions {
   /** How long an unhealthy node may keep a volume from being detached; undefined: for ever. */
@@ -27,47 +28,58 @@ export async function runAttachDetachController(
   life: Life,
   options: AttachDetachOptions = {},
 ): Promise<void> {
-  const { caches, clock, log, client } = parts
+  const { caches, clock, client } = parts
   const { populateMs = POPULATE_MS } = options
   const maxWaitForUnmountMs = 'maxWaitForUnmountMs' in options ? options.maxWaitForUnmountMs : MAX_WAIT_FOR_UNMOUNT_MS
-  const world = new World(caches, { maxWaitForUnmountMs })
-  const queue = newQueue(clock)
+  const world = new AttachDetachState(caches, { maxWaitForUnmountMs })
+  const queue = new KeyInbox()
   const look = (volumeNames: Iterable<string>): void => {
     for (const volumeName of volumeNames) queue.add(volumeName)
   }
   const podsOfClaim = (key: string): void => {
     for (const pod of caches.pods.store.byIndex(PODS_BY_CLAIM, key)) look(world.syncPod(pod))
   }
-  await startAfresh([caches.attachments, caches.nodes, caches.pods, caches.claims, caches.volumes], clock, life)
-  world.rebuild()
-  look(world.volumeNames())
-  const undo = [
-    caches.pods.subscribe((event) => look(onPod(event, world))),
-    caches.nodes.subscribe((event) => look(onNode(event, world))),
-    caches.attachments.subscribe((event) => look(onAttachment(event, world))),
-    caches.claims.subscribe((event) => event.type !== 'deleted' && podsOfClaim(latest(event).key)),
-    caches.volumes.subscribe((event) => onVolume(event, podsOfClaim)),
-    caches.drivers.subscribe(() => look(world.populate())),
-    periodically(clock, populateMs, () => look(world.populate())),
-  ]
+  const begin: Source = () => {
+    world.rebuild()
+    look(world.volumeNames())
+    const undo = [
+      caches.pods.subscribe((event) => look(onPod(event, world))),
+      caches.nodes.subscribe((event) => look(onNode(event, world))),
+      caches.attachments.subscribe((event) => look(onAttachment(event, world))),
+      caches.claims.subscribe((event) => event.type !== 'deleted' && podsOfClaim(latest(event).key)),
+      caches.volumes.subscribe((event) => onVolume(event, podsOfClaim)),
+      caches.drivers.subscribe(() => look(world.populate())),
+      periodically(clock, populateMs, () => look(world.populate())),
+    ]
+    return () => {
+      for (const each of undo) each()
+    }
+  }
   const { write: writeStatus } = attachedList({ client, nodes: caches.nodes }, (node) => world.actual.reportedOn(node))
   const own = { ...parts, world, writeStatus, look }
-  try {
-    await work(
-      { queue, workers: WORKERS, reconcile: (key, cut) => reconcileVolume(key, own, cut), log, what: 'volume' },
-      life,
-    )
-  } finally {
-    for (const each of undo) each()
-  }
+  const reconcile = (key: string, { signal }: Run): Promise<Outcome> => reconcileVolume(key, own, signal)
+  const { attachments, nodes, pods, claims, volumes } = caches
+  await runWorks(
+    [
+      {
+        of: 'volume',
+        workers: WORKERS,
+        caches: [attachments, nodes, pods, claims, volumes],
+        sources: [queue.source, begin],
+        reconcile,
+      },
+    ],
+    parts,
+    life,
+  )
 }
 
-function onPod(event: InformerEvent<CachedPod>, world: World): readonly string[] {
+function onPod(event: InformerEvent<CachedPod>, world: AttachDetachState): readonly string[] {
   return event.type === 'deleted' ? world.desired.deletePod(event.object.uid) : world.syncPod(latest(event))
 }
 
 /** What a node uses, whether it is well, and whether it exists at all, each decides about detaches. */
-function onNode(event: InformerEvent<CachedNode>, world: World): readonly string[] {
+function onNode(event: InformerEvent<CachedNode>, world: AttachDetachState): readonly string[] {
   const node = latest(event)
   if (event.type === 'deleted') {
     world.desired.deleteNode(node.key)
@@ -82,7 +94,7 @@ function hasTurned(before: CachedNode, after: CachedNode): boolean {
   return before.ready !== after.ready || isOutOfService(before) !== isOutOfService(after)
 }
 
-function onAttachment(event: InformerEvent<Attachment>, world: World): readonly string[] {
+function onAttachment(event: InformerEvent<Attachment>, world: AttachDetachState): readonly string[] {
   const attachment = latest(event)
   const volumeName = world.volumeNameOf(attachment)
   world.attachmentSettled(attachment.key)

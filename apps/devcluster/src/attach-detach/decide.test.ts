@@ -80,7 +80,7 @@ describe('an attach', () => {
       steps: ['tellFailure node-1'],
     },
     {
-      name: 'is asked for anew when somebody deleted the attachment',
+      name: 'is asked for again when somebody deleted the attachment',
       nodes: [holds({ attachment: 'none' })],
       steps: ['markDetached node-1', 'attach node-1'],
     },

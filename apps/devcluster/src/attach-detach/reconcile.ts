@@ -8,10 +8,10 @@ import { attachmentName, csiVolumeOf } from '../volume-names.ts'
 import { decideVolume, type Force, type Step } from './decide.ts'
 import type { PodRef } from './desired-state.ts'
 import type { StatusList } from './node-status.ts'
-import type { World } from './world.ts'
+import type { AttachDetachState } from './state.ts'
 
 export interface AttachDetachParts extends ControllerParts {
-  readonly world: World
+  readonly world: AttachDetachState
   readonly writeStatus: StatusList['write']
   /** Something is news about these volumes. */
   readonly look: (volumeNames: Iterable<string>) => void
@@ -43,7 +43,7 @@ export async function reconcileVolume(
     return { kind: 'retry', cause: error }
   }
   if (run.again) return AGAIN
-  return run.wakeMs === undefined ? SETTLED : { kind: 'retryAfter', ms: run.wakeMs }
+  return run.wakeMs === undefined ? SETTLED : { kind: 'postponed', ms: run.wakeMs }
 }
 
 async function perform(step: Step, run: Run): Promise<void> {

@@ -1,5 +1,5 @@
 import { unreachable } from '@csi-sidecars/base'
-import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
@@ -8,7 +8,7 @@ import { SELECTED_NODE } from '../caches/annotations.ts'
 import { type Caches, PODS_BY_CLAIM, PODS_BY_NODE, volumesFor } from '../caches/caches.ts'
 import { type CachedPod, claimKeysOf, isTerminated } from '../caches/pod.ts'
 import type { Volume } from '../caches/volume.ts'
-import { type ControllerParts, type Life, newQueue, refOf, targetOf, work } from '../control.ts'
+import { type ControllerParts, KeyInbox, type Life, refOf, runWorks, targetOf } from '../control.ts'
 import { bindVolumePatch } from '../persistent-volume/patches.ts'
 import { type ClaimToPlace, decidePlace, type NodeOption, type PlaceStep, type PlaceView } from './decide.ts'
 import { placePod } from './place.ts'
@@ -26,8 +26,8 @@ const WORKERS = 1
 
 /** Places pods by what their volumes allow, and has delayed claims provisioned for the nodes that it chooses. */
 export async function runBinder(parts: Omit<BinderParts, 'placed'>, life: Life): Promise<void> {
-  const { caches, clock, log } = parts
-  const queue = newQueue(clock)
+  const { caches } = parts
+  const queue = new KeyInbox()
   const own: BinderParts = { ...parts, placed: new Map() }
   const waiting = (): void => {
     for (const pod of caches.pods.store.byIndex(PODS_BY_NODE, '')) if (isOurs(pod)) queue.add(pod.key)
@@ -43,9 +43,9 @@ export async function runBinder(parts: Omit<BinderParts, 'placed'>, life: Life):
     caches.volumes.subscribe((event) => isFree(event) && waiting()),
   ]
   waiting()
-  const reconcile = (key: string, cut: AbortSignal): Promise<Outcome> => reconcilePlace(key, own, cut)
+  const reconcile = (key: string, { signal }: Run): Promise<Outcome> => reconcilePlace(key, own, signal)
   try {
-    await work({ queue, workers: WORKERS, reconcile, log, what: 'pod' }, life)
+    await runWorks([{ of: 'pod', workers: WORKERS, sources: [queue.source], reconcile }], parts, life)
   } finally {
     for (const each of undo) each()
   }
@@ -141,7 +141,7 @@ async function perform(step: PlaceStep, pod: CachedPod, parts: BinderParts, sign
       await placePod(client, pod, step.node, signal)
       placed.set(pod.uid, step.node)
       return recorder.event(target, 'Normal', 'Scheduled', `Successfully assigned ${pod.key} to ${step.node}`)
-    case 'tell':
+    case 'report':
       return recorder.event(target, 'Warning', 'FailedScheduling', step.message)
     default:
       unreachable(step)

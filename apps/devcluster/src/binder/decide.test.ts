@@ -43,7 +43,7 @@ function inShort(step: PlaceStep): string {
       return `reserve ${step.volume.key} for ${step.claim.name}`
     case 'selectNode':
       return `provision ${step.claim.name} for ${step.node}`
-    case 'tell':
+    case 'report':
       return step.message
   }
 }

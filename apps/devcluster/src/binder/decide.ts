@@ -40,13 +40,13 @@ export type PlaceStep =
   /** A volume is to be made where the node can reach it. */
   | { readonly do: 'selectNode'; readonly claim: Claim; readonly node: string }
   | { readonly do: 'bind'; readonly node: string }
-  | { readonly do: 'tell'; readonly message: string }
+  | { readonly do: 'report'; readonly message: string }
 
 /** Where the pod goes. While a claim of it still waits for its volume, what that needs is done first. */
 export function decidePlace(view: PlaceView): readonly PlaceStep[] {
   const { claims } = view
   const obstacle = claims.map(whyNot).find((why) => why !== undefined)
-  if (obstacle !== undefined) return [{ do: 'tell', message: obstacle }]
+  if (obstacle !== undefined) return [{ do: 'report', message: obstacle }]
   const refusals = new Map<string, number>()
   const choices: Choice[] = []
   for (const option of view.nodes) {
@@ -55,7 +55,7 @@ export function decidePlace(view: PlaceView): readonly PlaceStep[] {
     else refusals.set(choice, (refusals.get(choice) ?? 0) + 1)
   }
   const chosen = best(choices, selectedNode(claims))
-  if (chosen === undefined) return [{ do: 'tell', message: unavailable(view.nodes.length, refusals) }]
+  if (chosen === undefined) return [{ do: 'report', message: unavailable(view.nodes.length, refusals) }]
   const isBound = claims.every(({ volume }) => volume !== undefined)
   return isBound ? [{ do: 'bind', node: chosen.node }] : stepsFor(chosen)
 }

@@ -73,8 +73,8 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
     await Promise.all(repairs)
     api.faults.clear()
     await target.driver.restart()
-    const missing = await comesRight(target, expected, options.calmMs, signal)
-    const left = missing.length > 0 ? [] : await goesAway(target, expected, options.calmMs, signal)
+    const missing = await waitConverged(target, expected, options.calmMs, signal)
+    const left = missing.length > 0 ? [] : await waitGone(target, expected, options.calmMs, signal)
     return { actions: plan.length, violations: [...monitor.violations, ...missing, ...left] }
   } finally {
     leave()
@@ -189,7 +189,7 @@ async function restartController(controllers: Controllers, which: number): Promi
 }
 
 /** Everything that was asked for and not taken back has to be there in the end. Returns what is not. */
-async function comesRight(
+async function waitConverged(
   { api, clock }: ChaosTarget,
   { claims, pods }: Expected,
   calmMs: number,
@@ -227,7 +227,7 @@ function isRunning(api: ApiServer, pod: string): boolean {
 }
 
 /** When all pods and claims are deleted nothing may be left, neither in the API nor at the driver. */
-async function goesAway(
+async function waitGone(
   { api, driver, clock }: ChaosTarget,
   { claims, pods }: Expected,
   calmMs: number,

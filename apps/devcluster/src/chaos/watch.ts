@@ -26,7 +26,7 @@ export function watchAll(watched: Watched, tell: (sighting: Sighting) => void): 
     }),
     api.onChange(PERSISTENT_VOLUME_CLAIMS, ({ type, object }) => {
       const size = object.status?.capacity?.['storage']
-      // Of a claim that was made anew under an old name the uid differs.
+      // Of a claim that was made again under an old name the uid differs.
       const of = `claim ${object.metadata?.name} ${object.metadata?.uid}`
       if (type !== 'DELETED' && size !== undefined) tell({ is: 'size', of, size })
     }),

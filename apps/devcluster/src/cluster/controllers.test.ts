@@ -19,7 +19,7 @@ const untilCut = ({ cut }: Life): Promise<void> =>
   new Promise((resolve) => cut.addEventListener('abort', () => resolve()))
 
 describe('controllers', () => {
-  it('end when they are stopped and begin anew on request', async () => {
+  it('end when they are stopped and begin again on request', async () => {
     let lives = 0
     controllers.start('a', (life) => {
       lives += 1

@@ -10,7 +10,7 @@ interface Running {
   readonly ended: Promise<void>
 }
 
-/** Runs controllers by name, each with a life of its own, so that one can be ended and begun anew while others go on. */
+/** Runs controllers by name, each with a life of its own, so that one can be ended and started again while others go on. */
 export class Controllers {
   readonly #clock: Clock
   readonly #fail: (name: string, error: Error) => void

@@ -87,7 +87,7 @@ describe('a volume in a cluster', () => {
     expect(test.driver.volumes.all[0]?.mounted.size).toBe(0)
   })
 
-  it('ends and begins anew with its controllers without a call too many', async () => {
+  it('ends and begins again with its controllers without a call too many', async () => {
     await using test = await startTestCluster()
     const { client, controllers } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))

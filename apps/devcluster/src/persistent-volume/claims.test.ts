@@ -15,14 +15,14 @@ const view = (change: Partial<ClaimView> = {}): ClaimView => ({
 /** A plan in short: what is written, and what is told. */
 const summary = (steps: readonly ClaimStep[]): string[] =>
   steps.map((step) => {
-    if (step.do === 'tell') return `${step.event.reason}: ${step.event.message}`
+    if (step.do === 'report') return `${step.event.reason}: ${step.event.message}`
     if (step.do === 'fail') return `fail: ${step.message}`
     return `${step.do} ${JSON.stringify(step.patch.body)}`
   })
 
 const BIND = ['patchVolume', 'patchVolumeStatus', 'patchClaim', 'patchClaimStatus']
 const whatIsDone = (steps: readonly ClaimStep[]): string[] =>
-  steps.map((step) => (step.do === 'tell' ? step.event.reason : step.do))
+  steps.map((step) => (step.do === 'report' ? step.event.reason : step.do))
 
 describe('a claim that was never bound', () => {
   const rows: { name: string; view: Partial<ClaimView>; done: string[] }[] = [

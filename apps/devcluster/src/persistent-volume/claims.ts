@@ -33,7 +33,7 @@ export interface ClaimView {
   readonly waitingPods: readonly string[]
 }
 
-export interface Telling {
+export interface EventToRecord {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
   readonly message: string
@@ -44,7 +44,7 @@ export type ClaimStep =
   | { readonly do: 'patchVolumeStatus'; readonly volume: string; readonly patch: Patch }
   | { readonly do: 'patchClaim'; readonly patch: Patch }
   | { readonly do: 'patchClaimStatus'; readonly patch: Patch }
-  | { readonly do: 'tell'; readonly event: Telling }
+  | { readonly do: 'report'; readonly event: EventToRecord }
   | { readonly do: 'fail'; readonly message: string }
 
 /** The claim worker's plan. A claim whose binding was completed once is never bound to anything else. */
@@ -137,7 +137,7 @@ function askForVolume({ claim, storageClass }: ClaimView): readonly ClaimStep[] 
 /** Volume first: until the claim's half stands too, the volume keeps the pair together. */
 function bind(claim: Claim, volume: Volume): readonly ClaimStep[] {
   const steps: ClaimStep[] = []
-  const add = (does: Exclude<ClaimStep['do'], 'tell' | 'fail'>, patch: Patch | undefined): void => {
+  const add = (does: Exclude<ClaimStep['do'], 'report' | 'fail'>, patch: Patch | undefined): void => {
     if (patch === undefined) return
     if (does === 'patchVolume' || does === 'patchVolumeStatus') steps.push({ do: does, volume: volume.key, patch })
     else steps.push({ do: does, patch })
@@ -163,6 +163,6 @@ function lost(claim: Claim, reason: string, message: string): readonly ClaimStep
   ]
 }
 
-function tell(type: Telling['type'], reason: string, message: string): ClaimStep {
-  return { do: 'tell', event: { type, reason, message } }
+function tell(type: EventToRecord['type'], reason: string, message: string): ClaimStep {
+  return { do: 'report', event: { type, reason, message } }
 }

@@ -1,4 +1,4 @@
-import { feed } from '@csi-sidecars/controller'
+import { keysOf, type Run } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { type Caches, VOLUMES_BY_CLAIM } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
@@ -6,7 +6,7 @@ import type { CachedPod } from '../caches/pod.ts'
 import { claimKeysOf } from '../caches/pod.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
-import { type ControllerParts, type Life, newQueue, work } from '../control.ts'
+import { type ControllerParts, KeyInbox, type Life, runWorks } from '../control.ts'
 import { runProtection } from './protect.ts'
 import { claimsWaitingFor, reconcileClaim, reconcileVolume } from './reconcile.ts'
 
@@ -15,45 +15,30 @@ const WORKERS = 1
 
 /** Binds claims to volumes, keeps their phases, and protects what is in use. */
 export async function runPersistentVolumeController(parts: ControllerParts, life: Life): Promise<void> {
-  const { caches, clock, log } = parts
-  const claims = newQueue(clock)
-  const volumes = newQueue(clock)
-  const undo = [
-    feed(caches.claims, claimKeys, claims),
-    feed(caches.claims, (event) => volumesOfClaim(event, caches), volumes),
-    feed(caches.volumes, volumeKeys, volumes),
-    feed(caches.volumes, (event) => claimsOfVolume(event, (name) => claimsWaitingFor(name, caches)), claims),
-    feed(caches.classes, (event) => claimsOfClass(event, (name) => claimsWaitingFor(name, caches)), claims),
-    feed(caches.pods, claimsOfNewPod, claims),
-  ]
+  const { caches } = parts
+  const claims = new KeyInbox()
   const lookAtClaim = (key: string): void => claims.add(key)
-  try {
-    await Promise.all([
-      work(
-        {
-          queue: claims,
-          workers: WORKERS,
-          reconcile: (key, cut) => reconcileClaim(key, parts, cut),
-          log,
-          what: 'PersistentVolumeClaim',
-        },
-        life,
-      ),
-      work(
-        {
-          queue: volumes,
-          workers: WORKERS,
-          reconcile: (key, cut) => reconcileVolume(key, { ...parts, lookAtClaim }, cut),
-          log,
-          what: 'PersistentVolume',
-        },
-        life,
-      ),
-      runProtection(parts, life),
-    ])
-  } finally {
-    for (const each of undo) each()
-  }
+  const works = [
+    {
+      of: 'PersistentVolumeClaim',
+      workers: WORKERS,
+      sources: [
+        claims.source,
+        keysOf(caches.claims, claimKeys),
+        keysOf(caches.volumes, (event) => claimsOfVolume(event, (name) => claimsWaitingFor(name, caches))),
+        keysOf(caches.classes, (event) => claimsOfClass(event, (name) => claimsWaitingFor(name, caches))),
+        keysOf(caches.pods, claimsOfNewPod),
+      ],
+      reconcile: (key: string, { signal }: Run) => reconcileClaim(key, parts, signal),
+    },
+    {
+      of: 'PersistentVolume',
+      workers: WORKERS,
+      sources: [keysOf(caches.claims, (event) => volumesOfClaim(event, caches)), keysOf(caches.volumes, volumeKeys)],
+      reconcile: (key: string, { signal }: Run) => reconcileVolume(key, { ...parts, lookAtClaim }, signal),
+    },
+  ]
+  await Promise.all([runWorks(works, parts, life), runProtection(parts, life)])
 }
 
 function claimKeys(event: InformerEvent<Claim>): string[] {

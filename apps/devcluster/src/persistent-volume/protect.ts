@@ -1,4 +1,4 @@
-import { feed, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { keysOf, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { isInvalid, isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
@@ -6,7 +6,7 @@ import { PODS_BY_CLAIM } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import { type CachedPod, claimKeysOf } from '../caches/pod.ts'
 import type { Volume } from '../caches/volume.ts'
-import { type ControllerParts, type Life, newQueue, refOf, work } from '../control.ts'
+import { type ControllerParts, type Life, refOf, runWorks } from '../control.ts'
 import { type LiveUse, liveUse } from './live-use.ts'
 import { decideClaimProtection, decideVolumeProtection } from './protection.ts'
 
@@ -16,41 +16,23 @@ const VOLUME_WORKERS = 4
 
 /** Keeps the finalizers that stand between a deletion and those who still use the object. */
 export async function runProtection(parts: ControllerParts, life: Life): Promise<void> {
-  const { caches, clock, log } = parts
-  const claims = newQueue(clock)
-  const volumes = newQueue(clock)
-  const undo = [
-    feed(caches.claims, keyOf<Claim>, claims),
-    feed(caches.pods, claimsOfPod, claims),
-    feed(caches.volumes, keyOf<Volume>, volumes),
-  ]
+  const { caches } = parts
   const claimParts = { ...parts, live: liveUse(parts.client) }
-  try {
-    await Promise.all([
-      work(
-        {
-          queue: claims,
-          workers: CLAIM_WORKERS,
-          reconcile: (key, cut) => protectClaim(key, claimParts, cut),
-          log,
-          what: 'claim',
-        },
-        life,
-      ),
-      work(
-        {
-          queue: volumes,
-          workers: VOLUME_WORKERS,
-          reconcile: (key, cut) => protectVolume(key, parts, cut),
-          log,
-          what: 'volume',
-        },
-        life,
-      ),
-    ])
-  } finally {
-    for (const each of undo) each()
-  }
+  const works = [
+    {
+      of: 'claim',
+      workers: CLAIM_WORKERS,
+      sources: [keysOf(caches.claims, keyOf<Claim>), keysOf(caches.pods, claimsOfPod)],
+      reconcile: (key: string, { signal }: Run) => protectClaim(key, claimParts, signal),
+    },
+    {
+      of: 'volume',
+      workers: VOLUME_WORKERS,
+      sources: [keysOf(caches.volumes, keyOf<Volume>)],
+      reconcile: (key: string, { signal }: Run) => protectVolume(key, parts, signal),
+    },
+  ]
+  await runWorks(works, parts, life)
 }
 
 function keyOf<T extends { readonly key: string }>(event: InformerEvent<T>): string[] {

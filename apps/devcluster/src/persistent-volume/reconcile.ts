@@ -71,7 +71,7 @@ async function performForClaim(
       return await patchClaim(claim.key, step.patch, parts, { signal })
     case 'patchClaimStatus':
       return await patchClaim(claim.key, step.patch, parts, { signal, ...STATUS })
-    case 'tell': {
+    case 'report': {
       const { type, reason, message } = step.event
       return parts.recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), type, reason, message)
     }

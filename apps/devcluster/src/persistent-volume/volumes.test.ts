@@ -57,7 +57,7 @@ describe('decideVolume', () => {
       done: [phase('Released')],
     },
     {
-      name: 'releases one whose claim was made anew under its name',
+      name: 'releases one whose claim was made again under its name',
       volume: { phase: 'Bound', claimRef: { ...refTo(own), uid: 'uid-of-old' } },
       claim: own,
       done: [phase('Released')],

@@ -2,7 +2,7 @@ import type { Patch } from '@csi-sidecars/kube-types'
 import { PROVISIONED_BY } from '../caches/annotations.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { Volume, VolumePhase } from '../caches/volume.ts'
-import type { Telling } from './claims.ts'
+import type { EventToRecord } from './claims.ts'
 import { unbindVolumePatch, volumePhasePatch } from './patches.ts'
 
 /** A volume and the claim that it is for, at one moment. */
@@ -15,8 +15,8 @@ export interface VolumeView {
 export type VolumeStep =
   | { readonly do: 'patchVolume'; readonly patch: Patch }
   | { readonly do: 'patchVolumeStatus'; readonly patch: Patch }
-  | { readonly do: 'tellVolume'; readonly event: Telling }
-  | { readonly do: 'tellClaim'; readonly claim: Claim; readonly event: Telling }
+  | { readonly do: 'tellVolume'; readonly event: EventToRecord }
+  | { readonly do: 'tellClaim'; readonly claim: Claim; readonly event: EventToRecord }
   /** The other half of the binding is the claim worker's. */
   | { readonly do: 'lookAtClaim'; readonly key: string }
 
@@ -55,7 +55,7 @@ function boundElsewhere(volume: Volume): readonly VolumeStep[] {
 }
 
 function modesDiffer(volume: Volume, claim: Claim): readonly VolumeStep[] {
-  const event = (message: string): Telling => ({ type: 'Warning', reason: 'VolumeMismatch', message })
+  const event = (message: string): EventToRecord => ({ type: 'Warning', reason: 'VolumeMismatch', message })
   const toVolume = `Cannot bind PersistentVolume to requested PersistentVolumeClaim "${claim.name}" due to incompatible volumeMode.`
   const toClaim = `Cannot bind PersistentVolume "${volume.key}" to requested PersistentVolumeClaim due to incompatible volumeMode.`
   return [

@@ -1,4 +1,4 @@
-import { feed } from '@csi-sidecars/controller'
+import { keysOf, type Run } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import type { Attachment } from '../caches/attachment.ts'
@@ -6,7 +6,7 @@ import { CLAIMS_BY_CLASS } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import type { Volume } from '../caches/volume.ts'
-import { type ControllerParts, type Life, newQueue, work } from '../control.ts'
+import { type ControllerParts, type Life, runWorks } from '../control.ts'
 import { type ProvisionerParts, reconcileProvision, reconcileReclaim } from './reconcile.ts'
 
 const WORKERS = 20
@@ -16,31 +16,23 @@ const WORKERS = 20
  * controller and its provisioner talk to each other. So it serves a real one as well.
  */
 export async function runProvisioner(parts: ControllerParts & { readonly driver: Driver }, life: Life): Promise<void> {
-  const { caches, clock, log, driver } = parts
+  const { caches, clock, driver } = parts
   const own: ProvisionerParts = { ...parts, uncertain: new Map(), identity: `${clock.now()}-${driver.name}` }
-  const claims = newQueue(clock)
-  const volumes = newQueue(clock)
-  const undo = [
-    feed(caches.claims, claimKey, claims),
-    feed(caches.classes, (event) => claimsOf(event, parts), claims),
-    feed(caches.volumes, volumeKey, volumes),
-    feed(caches.attachments, volumeOfGone, volumes),
+  const works = [
+    {
+      of: 'claim',
+      workers: WORKERS,
+      sources: [keysOf(caches.claims, claimKey), keysOf(caches.classes, (event) => claimsOf(event, parts))],
+      reconcile: (key: string, { signal }: Run) => reconcileProvision(key, own, signal),
+    },
+    {
+      of: 'volume',
+      workers: WORKERS,
+      sources: [keysOf(caches.volumes, volumeKey), keysOf(caches.attachments, volumeOfGone)],
+      reconcile: (key: string, { signal }: Run) => reconcileReclaim(key, own, signal),
+    },
   ]
-  const common = { workers: WORKERS, log }
-  try {
-    await Promise.all([
-      work(
-        { ...common, queue: claims, reconcile: (key, cut) => reconcileProvision(key, own, cut), what: 'claim' },
-        life,
-      ),
-      work(
-        { ...common, queue: volumes, reconcile: (key, cut) => reconcileReclaim(key, own, cut), what: 'volume' },
-        life,
-      ),
-    ])
-  } finally {
-    for (const each of undo) each()
-  }
+  await runWorks(works, parts, life)
 }
 
 /** Also of one that is gone: the driver may have been making its volume. */

@@ -1,9 +1,7 @@
-import type { Driver } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   NodeServiceCapability_RPC_Type as NodeRpc,
 } from '@csi-sidecars/csi-proto'
-import type { KubeClient } from '@csi-sidecars/kube-client'
 import {
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
@@ -12,7 +10,6 @@ import {
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
 import type { Attachment } from '../caches/attachment.ts'
-import type { Caches } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import type { Volume } from '../caches/volume.ts'
@@ -23,22 +20,8 @@ import { uniqueVolumeName } from '../volume-names.ts'
 import type { Expectation } from './expectation.ts'
 import * as expect from './expectation.ts'
 import { CLAIM, claimObject, classObject, goldObject, NAMES, podObject } from './objects.ts'
+import type { Placed, StoryParts } from './parts.ts'
 import type { Chapter } from './play.ts'
-
-/** Where the story is set. */
-export interface Scene {
-  readonly client: KubeClient
-  readonly caches: Pick<Caches, 'claims' | 'volumes'>
-  readonly driver: Driver
-  /** What the sidecars ask of a person's own driver is not seen, only what comes of it. */
-  readonly seesSidecarCalls: boolean
-}
-
-/** A pod of the story and where it runs. */
-export interface Placed {
-  readonly pod: string
-  readonly node: string
-}
 
 const ATTACHER = 'csi-attacher'
 const RESIZER = 'csi-resizer'
@@ -49,7 +32,7 @@ const YOU = 'you'
 const FIRST_SIZE = '1Gi'
 const SECOND_SIZE = '2Gi'
 
-export function provisioned(scene: Scene): Chapter {
+export function provisioned(scene: StoryParts): Chapter {
   const { client, driver } = scene
   return {
     title: `A claim asks for ${FIRST_SIZE} and gets a volume`,
@@ -83,7 +66,7 @@ function madeText({ key, capacity }: Volume): string {
   return `PersistentVolume ${short(key)} of ${capacity} made`
 }
 
-export function used(scene: Scene, placed: Placed): Chapter {
+export function used(scene: StoryParts, placed: Placed): Chapter {
   return {
     title: `Pod ${placed.pod} on ${placed.node} uses it`,
     act: async (signal) => {
@@ -94,7 +77,7 @@ export function used(scene: Scene, placed: Placed): Chapter {
 }
 
 /** A volume comes to a node and into a pod. */
-function arrives(scene: Scene, { pod, node }: Placed): readonly Expectation[] {
+function arrives(scene: StoryParts, { pod, node }: Placed): readonly Expectation[] {
   const attaches = scene.driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
   const is = (each: Attachment): boolean => isOnNode(scene, each, node)
   return [
@@ -109,7 +92,7 @@ function arrives(scene: Scene, { pod, node }: Placed): readonly Expectation[] {
   ]
 }
 
-function attachesTo(scene: Scene, node: string, is: (each: Attachment) => boolean): readonly Expectation[] {
+function attachesTo(scene: StoryParts, node: string, is: (each: Attachment) => boolean): readonly Expectation[] {
   return [
     expect.attachment({
       who: ATTACH_DETACH,
@@ -135,7 +118,7 @@ function attachesTo(scene: Scene, node: string, is: (each: Attachment) => boolea
   ]
 }
 
-export function expanded(scene: Scene, { node }: Placed): Chapter {
+export function expanded(scene: StoryParts, { node }: Placed): Chapter {
   const expands = nodeCan(scene.driver, NodeRpc.EXPAND_VOLUME)
   const isGrown = (size: string | undefined): boolean =>
     size !== undefined && Quantity.parse(size).compare(Quantity.parse(SECOND_SIZE)) >= 0
@@ -173,7 +156,7 @@ export function expanded(scene: Scene, { node }: Placed): Chapter {
   }
 }
 
-export function modified(scene: Scene): Chapter {
+export function modified(scene: StoryParts): Chapter {
   return {
     title: 'Its class becomes gold',
     act: (signal) => patchClaim(scene, { volumeAttributesClassName: NAMES.gold }, signal),
@@ -193,7 +176,7 @@ export function modified(scene: Scene): Chapter {
   }
 }
 
-export function moved(scene: Scene, from: Placed, to: Placed): Chapter {
+export function moved(scene: StoryParts, from: Placed, to: Placed): Chapter {
   return {
     title: `The pod moves to ${to.node}`,
     act: async (signal) => {
@@ -204,7 +187,7 @@ export function moved(scene: Scene, from: Placed, to: Placed): Chapter {
   }
 }
 
-export function removed(scene: Scene, placed: Placed): Chapter {
+export function removed(scene: StoryParts, placed: Placed): Chapter {
   return {
     title: 'Pod and claim are deleted, and the volume with them',
     act: async (signal) => {
@@ -226,7 +209,7 @@ export function removed(scene: Scene, placed: Placed): Chapter {
 }
 
 /** A volume goes out of a pod and off its node. */
-function leaves(scene: Scene, { pod, node }: Placed): readonly Expectation[] {
+function leaves(scene: StoryParts, { pod, node }: Placed): readonly Expectation[] {
   const attaches = scene.driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
   return [
     nodeCall('NodeUnpublishVolume', node),
@@ -236,7 +219,7 @@ function leaves(scene: Scene, { pod, node }: Placed): readonly Expectation[] {
   ]
 }
 
-function detachesFrom(scene: Scene, node: string): readonly Expectation[] {
+function detachesFrom(scene: StoryParts, node: string): readonly Expectation[] {
   const is = (each: Attachment): boolean => isOnNode(scene, each, node)
   return [
     expect.attachment({
@@ -281,18 +264,18 @@ function isOurs({ claimRef }: Volume): boolean {
   return claimRef?.namespace === NAMES.namespace && claimRef.name === NAMES.claim
 }
 
-function isOnNode({ caches }: Scene, { pvName, nodeName }: Attachment, node: string): boolean {
+function isOnNode({ caches }: StoryParts, { pvName, nodeName }: Attachment, node: string): boolean {
   const pv = pvName === undefined ? undefined : caches.volumes.store.get(pvName)
   return nodeName === node && pv !== undefined && isOurs(pv)
 }
 
-function volumeNameOf({ caches }: Scene): string | undefined {
+function volumeNameOf({ caches }: StoryParts): string | undefined {
   const pvName = caches.claims.store.get(CLAIM)?.volumeName
   const csi = pvName === undefined ? undefined : caches.volumes.store.get(pvName)?.csi
   return csi && uniqueVolumeName(csi)
 }
 
-async function patchClaim({ client }: Scene, spec: object, signal: AbortSignal): Promise<void> {
+async function patchClaim({ client }: StoryParts, spec: object, signal: AbortSignal): Promise<void> {
   const ref = { namespace: NAMES.namespace, name: NAMES.claim }
   await client.patch(PERSISTENT_VOLUME_CLAIMS, ref, { kind: 'merge', body: { spec } }, { signal })
 }

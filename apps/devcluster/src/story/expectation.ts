@@ -7,7 +7,7 @@ import type { SeenCall } from '../calls/seen.ts'
 import type { Happening } from './happening.ts'
 
 /** One line of the story: who did it, and what. */
-export interface Line {
+export interface StoryLine {
   readonly who: string
   readonly text: string
 }
@@ -17,7 +17,7 @@ export interface Expectation {
   /** What is missing when it has not. */
   readonly what: string
   /** The line for the happening that fulfils it; undefined for any other. */
-  see(happening: Happening): Line | undefined
+  see(happening: Happening): StoryLine | undefined
 }
 
 interface Turns<T> {

@@ -1,5 +1,5 @@
 import { abortable, type Clock, DeadlineError, deadline } from '@csi-sidecars/base'
-import type { Expectation, Line } from './expectation.ts'
+import type { Expectation, StoryLine } from './expectation.ts'
 import type { Happening } from './happening.ts'
 
 /** Something is done, and then a number of things have to happen. */
@@ -13,7 +13,7 @@ export interface Chapter {
 export interface Teller {
   chapter(number: number, title: string): void
   /** `afterMs`: since the chapter began. */
-  line(line: Line, afterMs: number): void
+  line(line: StoryLine, afterMs: number): void
 }
 
 export type Ending =

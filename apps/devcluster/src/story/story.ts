@@ -1,6 +1,7 @@
 import type { Driver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
-import { expanded, modified, moved, provisioned, removed, type Scene, used } from './chapters.ts'
+import { expanded, modified, moved, provisioned, removed, used } from './chapters.ts'
+import type { StoryParts } from './parts.ts'
 import type { Chapter } from './play.ts'
 
 /** A chapter that the driver, or a single node, cannot have. */
@@ -11,7 +12,7 @@ export interface LeftOut {
 
 /** A volume's whole life, as far as this driver and these nodes can show it. */
 export function storyOf(
-  scene: Scene,
+  scene: StoryParts,
   nodes: readonly string[],
 ): { readonly chapters: readonly Chapter[]; readonly leftOut: readonly LeftOut[] } {
   const chapters: Chapter[] = []

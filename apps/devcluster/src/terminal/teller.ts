@@ -1,4 +1,4 @@
-import type { Line } from '../story/expectation.ts'
+import type { StoryLine } from '../story/expectation.ts'
 import type { Teller } from '../story/play.ts'
 import type { Style } from './style.ts'
 
@@ -19,7 +19,7 @@ function time(afterMs: number): string {
   return `+${Math.round(afterMs)} ms`.padStart(TIME_WIDTH)
 }
 
-function said({ who, text }: Line, style: Style): string {
+function said({ who, text }: StoryLine, style: Style): string {
   const name = fit(who, WHO_WIDTH - 1).padEnd(WHO_WIDTH)
   const told = fit(text, WIDTH - TIME_WIDTH - 2 - WHO_WIDTH)
   return `  ${style.good(name)}${told}`

@@ -1,4 +1,4 @@
-import { feed, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { keysOf, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { controllerClient, type Driver, volumeCapabilityOf } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import {
@@ -10,7 +10,7 @@ import {
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
-import { type ControllerParts, type Life, newQueue, refOf, work } from '../control.ts'
+import { type ControllerParts, type Life, refOf, runWorks } from '../control.ts'
 
 /** What stands in for the sidecars where a test is about the controllers around them. */
 export type StandInParts = Omit<ControllerParts, 'recorder'> & { readonly driver: Driver }
@@ -20,12 +20,9 @@ const LIMITS = { timeoutMs: 10_000 }
 
 /** Attaches and detaches, in the shortest way that keeps to the contract of a VolumeAttachment. */
 export async function runStandInAttacher(parts: StandInParts, life: Life): Promise<void> {
-  const { caches, clock, log } = parts
-  const queue = newQueue(clock)
-  const stop = feed(caches.attachments, (event) => (event.type === 'deleted' ? [] : [keyOf(event)]), queue)
-  const reconcile = (key: string, signal: AbortSignal): Promise<Outcome> => attachOrDetach(key, parts, signal)
-  await work({ queue, workers: 20, reconcile, log, what: 'attachment' }, life)
-  stop()
+  const sources = [keysOf(parts.caches.attachments, (event) => (event.type === 'deleted' ? [] : [keyOf(event)]))]
+  const reconcile = (key: string, { signal }: Run): Promise<Outcome> => attachOrDetach(key, parts, signal)
+  await runWorks([{ of: 'attachment', workers: 20, sources, reconcile }], parts, life)
 }
 
 function keyOf(
@@ -76,11 +73,9 @@ async function attachOrDetach(name: string, parts: StandInParts, signal: AbortSi
 
 /** Expands volumes as far as the controller goes, and leaves to the node what the driver says is the node's. */
 export async function runStandInResizer(parts: StandInParts, life: Life): Promise<void> {
-  const { caches, clock, log } = parts
-  const queue = newQueue(clock)
-  const stop = feed(caches.claims, (event) => (event.type === 'deleted' ? [] : [keyOf(event)]), queue)
-  await work({ queue, workers: 20, reconcile: (key, signal) => resize(key, parts, signal), log, what: 'claim' }, life)
-  stop()
+  const sources = [keysOf(parts.caches.claims, (event) => (event.type === 'deleted' ? [] : [keyOf(event)]))]
+  const reconcile = (key: string, { signal }: Run): Promise<Outcome> => resize(key, parts, signal)
+  await runWorks([{ of: 'claim', workers: 20, sources, reconcile }], parts, life)
 }
 
 async function resize(key: string, parts: StandInParts, signal: AbortSignal): Promise<Outcome> {

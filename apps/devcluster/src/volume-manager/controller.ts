@@ -1,12 +1,12 @@
+import { caughtUp, type Run } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { InformerEvent } from '@csi-sidecars/informer'
-import type { WorkQueue } from '@csi-sidecars/workqueue'
 import { inUseList } from '../attach-detach/node-status.ts'
 import { PODS_BY_CLAIM, PODS_BY_NODE } from '../caches/caches.ts'
 import type { CachedNode } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import { claimKeyOf } from '../caches/volume.ts'
-import { type ControllerParts, type Life, newQueue, startAfresh, work } from '../control.ts'
+import { type ControllerParts, KeyInbox, type Life, runWorks } from '../control.ts'
 import { ActualStateOfWorld } from './actual-state.ts'
 import { DesiredStateOfWorld } from './desired-state.ts'
 import type { Disk } from './disk.ts'
@@ -31,8 +31,8 @@ const POD_WORKERS = 4
 class VolumeManager {
   readonly #node: string
   readonly #parts: NodeParts
-  readonly #volumes: WorkQueue
-  readonly #pods: WorkQueue
+  readonly #volumes = new KeyInbox()
+  readonly #pods = new KeyInbox()
   /** The keys of the pods that are or were here; a pod that is gone is known by its uid only. */
   readonly #podKeys = new Map<string, string>()
   readonly #removed = new Set<string>()
@@ -42,15 +42,13 @@ class VolumeManager {
     const desired = new DesiredStateOfWorld()
     const actual = new ActualStateOfWorld()
     for (const record of disk.records()) actual.restore(record)
-    const { client, caches, clock } = parts
+    const { client, caches } = parts
     const inUse = inUseList({ client, nodes: caches.nodes }, () => usedVolumes(desired, actual))
     this.#parts = { ...parts, node, disk, paths, desired, actual, inUse }
-    this.#volumes = newQueue(clock)
-    this.#pods = newQueue(clock)
   }
 
   async run(life: Life): Promise<void> {
-    const { log, caches, actual } = this.#parts
+    const { caches, actual } = this.#parts
     const podParts: PodParts = {
       ...this.#parts,
       lookAtVolume: (name) => this.#volumes.add(name),
@@ -63,28 +61,21 @@ class VolumeManager {
     }
     for (const volumeName of [...actual.volumeNames(), ...this.#reported()]) this.#volumes.add(volumeName)
     const mountParts: MountParts = { ...this.#parts, lookAtPod: (uid) => this.#lookAtPod(uid) }
-    await Promise.all([
-      work(
-        {
-          queue: this.#pods,
-          workers: POD_WORKERS,
-          reconcile: (key, cut) => reconcilePod(key, podParts, cut),
-          log,
-          what: 'pod',
-        },
-        life,
-      ),
-      work(
-        {
-          queue: this.#volumes,
-          workers: VOLUME_WORKERS,
-          reconcile: (key, cut) => reconcileMount(key, mountParts, cut),
-          log,
-          what: 'volume',
-        },
-        life,
-      ),
-    ])
+    const works = [
+      {
+        of: 'pod',
+        workers: POD_WORKERS,
+        sources: [this.#pods.source],
+        reconcile: (key: string, { signal }: Run) => reconcilePod(key, podParts, signal),
+      },
+      {
+        of: 'volume',
+        workers: VOLUME_WORKERS,
+        sources: [this.#volumes.source],
+        reconcile: (key: string, { signal }: Run) => reconcileMount(key, mountParts, signal),
+      },
+    ]
+    await runWorks(works, { clock: this.#parts.clock, log: this.#parts.log }, life)
   }
 
   /** What the node's status calls in use: some of it may be left over from an earlier life. */
@@ -142,7 +133,8 @@ export async function runVolumeManagers(
   life: Life,
 ): Promise<void> {
   const { caches, clock } = parts
-  await startAfresh([caches.pods, caches.nodes], clock, life)
+  const lead = { ...life, assertLeading: () => undefined, soleSince: clock.monotonic() }
+  if (!(await caughtUp([caches.pods, caches.nodes], lead))) return
   const managers = new Map(nodes.map((options) => [options.node, new VolumeManager(parts, options)]))
   const podsOfClaim = (claimKey: string): void => {
     for (const pod of caches.pods.store.byIndex(PODS_BY_CLAIM, claimKey)) managers.get(pod.nodeName)?.lookAt(pod)

@@ -127,7 +127,7 @@ describe('what the node writes into the claim', () => {
         metadata: { resourceVersion: '7' },
         status: {
           capacity: { storage: '2Gi' },
-          allocatedResourceStatuses: null,
+          allocatedResourceStatuses: { storage: null },
           '$setElementOrder/conditions': [{ type: 'Other' }],
           conditions: [{ $patch: 'delete', type: 'FileSystemResizePending' }],
         },

@@ -41,7 +41,7 @@ export function endedPatch({ containers, uid }: CachedPod, nowMs: number): Patch
   return statusPatch(uid, { phase: 'Succeeded', conditions, containerStatuses })
 }
 
-/** The uid keeps it from a pod that was made anew under the name. */
+/** The uid keeps it from a pod that was made again under the name. */
 function statusPatch(uid: string, status: object): Patch {
   return { kind: 'merge', body: { metadata: { uid }, status } }
 }

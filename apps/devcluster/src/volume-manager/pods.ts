@@ -85,7 +85,7 @@ function isMounted(resolved: Resolved, { uid }: CachedPod, { actual }: NodeParts
 async function perform(step: PodStep, pod: CachedPod, parts: PodParts, signal: AbortSignal): Promise<void> {
   const { client, clock } = parts
   if (step.do === 'remove') {
-    // One that was made anew under the name is another pod.
+    // One that was made again under the name is another pod.
     const present = await client.get(PODS, refOf(pod.key), { signal })
     if (present.metadata?.uid !== pod.uid) return
     // What a kubelet says at the end of a pod: the grace is over.

@@ -380,7 +380,7 @@ describe('a kubelet and a volume that grows', () => {
   })
 })
 
-describe('a kubelet and a pod that was made anew under an old name', () => {
+describe('a kubelet and a pod that was made again under an old name', () => {
   it('neither ends nor removes it in place of the old one', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)

@@ -41,12 +41,23 @@ describe('what is kept of a claim', () => {
         conditions: [{ type: 'Resizing', status: 'True' }],
         resizer: EBS,
         noNodeExpansion: 'true',
-        otherAnnotations: true,
         wantedClass: 'gold',
         currentClass: 'silver',
         modifying: { status: 'InProgress', target: 'gold' },
       },
     )
+  })
+
+  it("is of others' conditions only that they are there, whatever they say", () => {
+    const unused = { type: 'Unused', status: 'True', reason: 'NoPod', message: 'long', lastTransitionTime: 'then' }
+    const kept = projectClaim({
+      ...full,
+      status: { ...full.status, conditions: [unused, { type: 'Resizing', status: 'True' }] },
+    })
+    expect(kept.conditions).toEqual([
+      { type: 'Unused', status: '' },
+      { type: 'Resizing', status: 'True' },
+    ])
   })
 
   it('has the same fields for every claim, and nothing in them without a volume', () => {
@@ -108,7 +119,6 @@ describe('what is kept of a volume', () => {
       kind: 'own',
       capacity: '1Gi',
       preResize: '1Gi',
-      otherAnnotations: true,
       claimNamespace: 'ns',
       claimName: 'data',
       claimUid: 'uid-data',

@@ -1,7 +1,7 @@
 import type { EventTarget } from '@csi-sidecars/events'
 import type { Cached } from '@csi-sidecars/informer'
 import type { PersistentVolumeClaim, PersistentVolumeClaimCondition } from '@csi-sidecars/kube-types'
-import { NO_NODE_EXPANSION_ANNOTATION, RESIZER_ANNOTATION } from './names.ts'
+import { CONDITION, NO_NODE_EXPANSION_ANNOTATION, RESIZER_ANNOTATION } from './names.ts'
 
 /**
  * What is kept of a claim; of one without a volume nothing but that it exists.
@@ -22,12 +22,11 @@ export interface Claim extends Cached {
   readonly sizeStatus: string | undefined
   /** What others keep beside it; undefined when there is nothing. */
   readonly otherStatuses: Readonly<Record<string, string>> | undefined
+  /** Ours as they are. Of any other only the type, for its place among them: tens of thousands flip without a meaning here. */
   readonly conditions: readonly PersistentVolumeClaimCondition[] | undefined
   /** The annotations that name the resizer and say that kubelet has nothing to expand. */
   readonly resizer: string | undefined
   readonly noNodeExpansion: string | undefined
-  /** Whether there are annotations beside that one. */
-  readonly otherAnnotations: boolean
   /** Classes: the one asked for and the one that the volume has. Empty for none. */
   readonly wantedClass: string
   readonly currentClass: string
@@ -52,11 +51,12 @@ const NO_VOLUME = {
   conditions: undefined,
   resizer: undefined,
   noNodeExpansion: undefined,
-  otherAnnotations: false,
   wantedClass: '',
   currentClass: '',
   modifying: undefined,
 } satisfies Omit<Claim, keyof Cached>
+
+const OUR_CONDITIONS: ReadonlySet<string> = new Set(Object.values(CONDITION))
 
 /** `intern` is for the texts that many claims share. */
 export function projectClaim(pvc: PersistentVolumeClaim, intern: (text: string) => string = asItIs): Claim {
@@ -74,10 +74,9 @@ export function projectClaim(pvc: PersistentVolumeClaim, intern: (text: string) 
     allocated: sizeText(status?.allocatedResources?.['storage'], intern),
     sizeStatus: shared(sizeStatus, intern),
     otherStatuses: Object.keys(otherStatuses).length > 0 ? otherStatuses : undefined,
-    conditions: status?.conditions?.length ? status.conditions : undefined,
+    conditions: status?.conditions?.length ? status.conditions.map((each) => conditionKept(each, intern)) : undefined,
     resizer: shared(metadata?.annotations?.[RESIZER_ANNOTATION], intern),
     noNodeExpansion: shared(metadata?.annotations?.[NO_NODE_EXPANSION_ANNOTATION], intern),
-    otherAnnotations: hasOthers(metadata?.annotations, NO_NODE_EXPANSION_ANNOTATION),
     wantedClass: intern(spec.volumeAttributesClassName ?? ''),
     currentClass: intern(status?.currentVolumeAttributesClassName ?? ''),
     modifying: modifyingOf(status?.modifyVolumeStatus),
@@ -93,12 +92,14 @@ export function shared(text: string | null | undefined, intern: (text: string) =
   return text == null ? undefined : intern(text)
 }
 
-/** Whether a map has anything but this key. */
-export function hasOthers(map: Readonly<Record<string, string>> | undefined, key: string): boolean {
-  return Object.keys(map ?? {}).some((each) => each !== key)
-}
-
 export const asItIs = (text: string): string => text
+
+function conditionKept(
+  condition: PersistentVolumeClaimCondition,
+  intern: (text: string) => string,
+): PersistentVolumeClaimCondition {
+  return OUR_CONDITIONS.has(condition.type) ? condition : { type: intern(condition.type), status: '' }
+}
 
 type ModifyVolumeStatus = NonNullable<PersistentVolumeClaim['status']>['modifyVolumeStatus']
 

@@ -19,3 +19,13 @@ export const SIZE_STATUS = {
 
 /** `status.modifyVolumeStatus.status`. */
 export const MODIFY_STATUS = { pending: 'Pending', inProgress: 'InProgress', infeasible: 'Infeasible' } as const
+
+/** Conditions of claims that are written here; kubelet writes `nodeError` too. */
+export const CONDITION = {
+  resizing: 'Resizing',
+  nodeStepPending: 'FileSystemResizePending',
+  controllerError: 'ControllerResizeError',
+  nodeError: 'NodeResizeError',
+  modifying: 'ModifyingVolume',
+  modifyError: 'ModifyVolumeError',
+} as const

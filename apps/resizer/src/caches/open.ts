@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { createInformer, type Informer } from '@csi-sidecars/informer'
+import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import {
   PERSISTENT_VOLUME_CLAIMS,
@@ -9,8 +9,7 @@ import {
   VOLUME_ATTRIBUTES_CLASSES,
   type VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
-import { type Cache, cacheOf } from '@csi-sidecars/sidecar'
-import type { Logger } from '@csi-sidecars/telemetry'
+import { type Cache, type CacheRegistry, cacheOf } from '@csi-sidecars/sidecar'
 import { type AttributesClass, projectClass } from './attributes-class.ts'
 import { runAwaited } from './awaited.ts'
 import { type Claim, projectClaim } from './claim.ts'
@@ -25,27 +24,29 @@ export interface Informers {
 
 export interface CacheOptions {
   readonly client: KubeClient
+  readonly caches: CacheRegistry
   readonly driverName: string
   readonly modifies: boolean
   readonly resyncMs: number
   readonly clock: Clock
-  readonly log: Logger
 }
 
-/** What the resizer keeps of the cluster, and what has to run for it. */
-export function openCaches({ driverName, modifies, ...common }: CacheOptions): {
-  readonly informers: Informers
-  readonly caches: readonly Cache[]
-} {
-  const { client, clock } = common
-  const claims = createInformer({ ...common, resource: PERSISTENT_VOLUME_CLAIMS, project: projectClaim })
-  const project = volumeProjection(driverName)
-  const volumes = createInformer({ ...common, resource: PERSISTENT_VOLUMES, project })
-  const caches = [cacheOf('PersistentVolumes', volumes, clock), cacheOf('PersistentVolumeClaims', claims, clock)]
-  if (!modifies) return { informers: { claims, volumes, classes: undefined }, caches }
-  const classes = createInformer({ ...common, resource: VOLUME_ATTRIBUTES_CLASSES, project: projectClass })
-  caches.push(classesCache(classes, { client, claims, clock }))
-  return { informers: { claims, volumes, classes }, caches }
+/** What the resizer keeps of the cluster. */
+export function openCaches({ client, caches, driverName, modifies, resyncMs, clock }: CacheOptions): Informers {
+  const volumes = caches.open('PersistentVolumes', {
+    resource: PERSISTENT_VOLUMES,
+    project: volumeProjection(driverName),
+    resyncMs,
+  })
+  const claims = caches.open('PersistentVolumeClaims', {
+    resource: PERSISTENT_VOLUME_CLAIMS,
+    project: projectClaim,
+    resyncMs,
+  })
+  if (!modifies) return { claims, volumes, classes: undefined }
+  const classes = caches.create({ resource: VOLUME_ATTRIBUTES_CLASSES, project: projectClass, resyncMs })
+  caches.add(classesCache(classes, { client, claims, clock }))
+  return { claims, volumes, classes }
 }
 
 /** Roles made for older sidecars do not allow to read classes; once a claim wants one, that may change at any time. */

@@ -1,7 +1,7 @@
 import { isMigratedCSIDriverByName, isPVMigratable } from '@csi-sidecars/csi-translation'
 import type { Cached } from '@csi-sidecars/informer'
 import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
-import { asItIs, hasOthers, shared, sizeText } from './claim.ts'
+import { asItIs, shared, sizeText } from './claim.ts'
 import { MODIFY_SECRET_NAME_ANNOTATION, MODIFY_SECRET_NAMESPACE_ANNOTATION, PRE_RESIZE_ANNOTATION } from './names.ts'
 
 /**
@@ -20,8 +20,6 @@ export interface Volume extends Cached {
   readonly capacity: string | undefined
   /** The annotation with the size before the expansion. */
   readonly preResize: string | undefined
-  /** Whether there are annotations beside that one. */
-  readonly otherAnnotations: boolean
   /** The claim it is bound to. Not of `other`. */
   readonly claimNamespace: string | undefined
   readonly claimName: string | undefined
@@ -66,7 +64,6 @@ function projectVolume(pv: PersistentVolume, kind: VolumeKind, intern: (text: st
     kind,
     capacity: sizeText(spec?.capacity?.['storage'], intern),
     preResize: metadata?.annotations?.[PRE_RESIZE_ANNOTATION],
-    otherAnnotations: hasOthers(metadata?.annotations, PRE_RESIZE_ANNOTATION),
     claimNamespace: shared(claim?.namespace, intern),
     claimName: claim?.name,
     claimUid: claim?.uid,

@@ -1,9 +1,9 @@
 import { rfc3339 } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
-import { type Condition, withCondition, withoutConditions } from '../claim-patch.ts'
+import { CONDITION } from '../caches/names.ts'
+import { type Condition, withCondition, withoutConditions } from '../claim/patch.ts'
 
-const MODIFYING = 'ModifyingVolume'
-const MODIFY_ERROR = 'ModifyVolumeError'
+const { modifying: MODIFYING, modifyError: MODIFY_ERROR } = CONDITION
 
 type Conditions = readonly Condition[]
 

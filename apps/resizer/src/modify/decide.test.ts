@@ -3,7 +3,8 @@ import { projectClass } from '../caches/attributes-class.ts'
 import { projectClaim } from '../caches/claim.ts'
 import { volumeProjection } from '../caches/volume.ts'
 import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
-import { decideModify, type ModifyStep, type ModifyView } from './decide.ts'
+import { decideModify, type ModifyStep } from './decide.ts'
+import type { ModifyView } from './observe.ts'
 
 interface Row {
   readonly want?: string

@@ -1,25 +1,12 @@
+import type { Cause } from '@csi-sidecars/controller'
 import type { Patch } from '@csi-sidecars/kube-types'
 import type { AttributesClass } from '../caches/attributes-class.ts'
 import type { Claim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { Cause } from '../waiting.ts'
 import { isModifying } from './conditions.ts'
+import type { ModifyView } from './observe.ts'
 import { cancelPatch, pendingPatch, startPatch } from './patches.ts'
-
-/** One claim and all that its next step depends on, at one moment. */
-export interface ModifyView {
-  readonly claim: Claim
-  /** Undefined when the cache does not have it. */
-  readonly volume: Volume | undefined
-  readonly classOf: (name: string) => AttributesClass | undefined
-  /** A modification of the claim may be running. */
-  readonly uncertain: boolean
-  /** The claim's modification was called infeasible, not long ago. */
-  readonly slow: boolean
-  /** Wall time, for what is written. */
-  readonly now: number
-}
 
 export type ModifyStep =
   /** The driver called the same request infeasible not long ago. */

@@ -1,7 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import { classify, RpcError } from '@csi-sidecars/csi'
-import { retryAfterOf } from '../retry-after.ts'
-import { SecretError } from '../secret.ts'
+import { retryAfterOf } from '../claim/retry-after.ts'
+import { SecretError } from '../claim/secret.ts'
 import type { ModifyError } from './patches.ts'
 
 /** What a failed modification means for the claim, its memory and the retry. */
@@ -13,8 +13,8 @@ export interface Failure {
   readonly uncertain: boolean
   /** The driver went away in mid-call and is awaited. */
   readonly driverLost: boolean
-  /** Whether users are told though the claim says nothing. */
-  readonly tell: boolean
+  /** Whether an event is recorded though the claim says nothing. */
+  readonly report: boolean
   /** When the driver has said to come back. */
   readonly retryAfterMs: number | undefined
 }
@@ -23,15 +23,15 @@ export interface Failure {
 export function failureOf(error: unknown, driverLost: boolean): Failure {
   const message = messageOf(error)
   if (!(error instanceof RpcError)) {
-    const tell = !(error instanceof SecretError && error.busy)
-    return { message, mark: undefined, uncertain: false, driverLost: false, tell, retryAfterMs: undefined }
+    const report = !(error instanceof SecretError && error.busy)
+    return { message, mark: undefined, uncertain: false, driverLost: false, report, retryAfterMs: undefined }
   }
   const { final, infeasible } = classify(error)
   if (!final && driverLost) {
-    return { message, mark: undefined, uncertain: true, driverLost, tell: false, retryAfterMs: undefined }
+    return { message, mark: undefined, uncertain: true, driverLost, report: false, retryAfterMs: undefined }
   }
   const kind = infeasible.modify ? 'infeasible' : final ? 'final' : 'uncertain'
   const mark = { kind, reason: error.codeName, message: error.details } as const
   const retryAfterMs = retryAfterOf(error)
-  return { message, mark, uncertain: !final, driverLost: false, tell: true, retryAfterMs }
+  return { message, mark, uncertain: !final, driverLost: false, report: true, retryAfterMs }
 }

@@ -136,6 +136,7 @@ describe('the end of a modification', () => {
   it('says which class the volume has, and takes all else away that is ours, whatever version the claim has', () => {
     const claimed = known({ ...begun, conditions: [modifyingThen, foreign, errorThen] })
     expect(modifiedPatch(claimed, 'gold').body).toEqual({
+      metadata: { uid: 'uid-data' },
       status: {
         currentVolumeAttributesClassName: 'gold',
         modifyVolumeStatus: null,
@@ -150,11 +151,15 @@ describe('the end of a modification', () => {
 
   it('is no change of the class where the claim says so already', () => {
     const claimed = known({ ...begun, currentVolumeAttributesClassName: 'gold' })
-    expect(modifiedPatch(claimed, 'gold').body).toEqual({ status: { modifyVolumeStatus: null } })
+    expect(modifiedPatch(claimed, 'gold').body).toEqual({
+      metadata: { uid: 'uid-data' },
+      status: { modifyVolumeStatus: null },
+    })
   })
 
   it('that is withdrawn takes away the condition alone', () => {
     expect(cancelPatch(known({ ...begun, conditions: [modifyingThen, errorThen] })).body).toEqual({
+      metadata: { uid: 'uid-data' },
       status: {
         '$setElementOrder/conditions': [{ type: 'ModifyVolumeError' }],
         conditions: [{ $patch: 'delete', type: 'ModifyingVolume' }],
@@ -164,8 +169,10 @@ describe('the end of a modification', () => {
 
   it('is written to the volume, unless it says so already', () => {
     const pv = (spec: object) => volumeProjection(DRIVER)(volume({ spec }), (text) => text)
-    expect(classPatch(pv({}), 'gold')?.body).toEqual({ spec: { volumeAttributesClassName: 'gold' } })
+    const metadata = { uid: 'uid-pv-data' }
+    expect(classPatch(pv({}), 'gold')?.body).toEqual({ metadata, spec: { volumeAttributesClassName: 'gold' } })
     expect(classPatch(pv({ volumeAttributesClassName: 'silver' }), 'gold')?.body).toEqual({
+      metadata,
       spec: { volumeAttributesClassName: 'gold' },
     })
     expect(classPatch(pv({ volumeAttributesClassName: 'gold' }), 'gold')).toBeUndefined()

@@ -2,7 +2,7 @@ import { type Patch, volumePatch } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
-import { claimPatch } from '../claim-patch.ts'
+import { claimPatch } from '../claim/patch.ts'
 import { type DriverWords, modified, modifyFailed, modifying, notModifying } from './conditions.ts'
 
 /** A modification begins: what is stored before the driver hears of it. */
@@ -50,5 +50,6 @@ export function classPatch(volume: Volume, target: string): Patch | undefined {
   return volumePatch(
     { spec: { volumeAttributesClassName: volume.className } },
     { spec: { volumeAttributesClassName: target } },
+    { uid: volume.uid },
   )
 }

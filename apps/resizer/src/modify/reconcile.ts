@@ -1,9 +1,11 @@
 import { unreachable } from '@csi-sidecars/base'
-import { type Outcome, SETTLED } from '@csi-sidecars/controller'
-import { isConflict, isNotFound } from '@csi-sidecars/kube-client'
-import { type Claim, claimRef } from '../caches/claim.ts'
-import { CONFLICT_TRIES, newRun, normal, patchClaim, readClaim, warning } from '../claim-run.ts'
-import { decideModify, type ModifyStep, type ModifyView } from './decide.ts'
+import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { isConflict, isMissing } from '@csi-sidecars/kube-client'
+import { claimRef } from '../caches/claim.ts'
+import { CONFLICT_TRIES, isKnown, newRun, patchClaim, readClaim, recordEvent } from '../claim/run.ts'
+import { decideModify, type ModifyStep } from './decide.ts'
+import { MODIFY_EVENTS } from './events.ts'
+import { type ModifyView, observeModify } from './observe.ts'
 import { cannotMark, recordFailure, recordSuccess } from './record.ts'
 import { modifyRequest } from './request.ts'
 import type { Modification, ModifyDeps, ModifyRun } from './run.ts'
@@ -11,25 +13,24 @@ import type { Modification, ModifyDeps, ModifyRun } from './run.ts'
 type Beginning = { readonly modification: Modification } | { readonly end: Outcome }
 
 /** One run over one claim, in the same three parts as a resize: mark the beginning, call the driver, record the result. */
-export async function reconcileModify(key: string, deps: ModifyDeps, signal: AbortSignal): Promise<Outcome> {
-  const run: ModifyRun = newRun(key, deps, signal)
+export async function reconcileModify(key: string, deps: ModifyDeps, own: Run): Promise<Outcome> {
+  const run: ModifyRun = newRun(key, deps, own)
   run.log.v(4)?.info('Started PVC processing for modify controller')
-  deps.memory.waiting.stop(key)
-  const beginning = await deps.turns.take(key, signal, () => begin(run))
+  const beginning = await deps.mutex.run(key, own.signal, () => begin(run))
   if ('end' in beginning) return beginning.end
   try {
     return await modify(run, beginning.modification)
   } finally {
     // Whatever the run has learned about a claim that went away meanwhile must not count for a later one of its name.
-    if (deps.claims.store.get(key) === undefined) deps.memory.forget(key)
+    if (!isKnown(run, beginning.modification.claim)) deps.memory.forget(key)
   }
 }
 
-/** Looks at the claim anew as long as others change it between our look and our write. */
+/** Looks at the claim again as long as others change it between our look and our write. */
 async function begin(run: ModifyRun): Promise<Beginning> {
   const { key, signal } = run
   for (let left = CONFLICT_TRIES; ; left -= 1) {
-    const view = observe(run)
+    const view = observeModify(key, run.deps)
     if (view === undefined) {
       run.log.v(3)?.info('PVC is deleted or does not exist')
       return { end: SETTLED }
@@ -38,24 +39,10 @@ async function begin(run: ModifyRun): Promise<Beginning> {
       return await performBeginning(run, view, decideModify(view))
     } catch (error) {
       signal.throwIfAborted()
-      if (isNotFound(error)) return { end: SETTLED }
+      if (isMissing(error) && !isKnown(run, view.claim)) return { end: SETTLED }
       if (isConflict(error) && left > 1) await readClaim(run)
       else return { end: { kind: 'retry', cause: cannotMark(key, error) } }
     }
-  }
-}
-
-function observe({ key, deps }: ModifyRun): ModifyView | undefined {
-  const { claims, volumes, classes, memory, clock } = deps
-  const claim = claims.store.get(key)
-  if (claim === undefined) return undefined
-  return {
-    claim,
-    volume: volumes.store.get(claim.volumeName),
-    classOf: (name) => classes.get(name),
-    uncertain: memory.uncertain.has(key),
-    slow: memory.slow.leftMs(key) !== undefined,
-    now: clock.now(),
   }
 }
 
@@ -76,17 +63,17 @@ async function performBeginning(run: ModifyRun, view: ModifyView, steps: readonl
         log.v(4)?.info(step.why)
         return { end: SETTLED }
       case 'cancel':
-        normal(run, claim, 'VolumeModifyCanceled', 'Cancelled modify.')
+        recordEvent(run, claim, MODIFY_EVENTS.cancelled())
         await patchClaim(run, step.patch)
         return { end: SETTLED }
       case 'stall':
-        deps.memory.waiting.wait(key, step.waitsFor)
-        noSuchClass(run, claim, step.className)
+        run.waitFor(step.waitsFor)
+        recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         return { end: { kind: 'retry', cause: new Error(step.message) } }
       case 'pend':
         // Before the patch: the class may come while it is under way.
-        deps.memory.waiting.wait(key, step.waitsFor)
-        noSuchClass(run, claim, step.className)
+        run.waitFor(step.waitsFor)
+        recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         if (step.patch !== undefined) await patchClaim(run, step.patch)
         return { end: SETTLED }
       case 'start': {
@@ -94,14 +81,13 @@ async function performBeginning(run: ModifyRun, view: ModifyView, steps: readonl
         if (away !== undefined) return away
         deps.began(key)
         claim = await patchClaim(run, step.patch)
-        const message = `external resizer is modifying volume ${claimRef(claim).name} with vac ${step.className}`
-        normal(run, claim, 'VolumeModify', message)
+        recordEvent(run, claim, MODIFY_EVENTS.started(claimRef(claim).name, step.className))
         break
       }
       case 'modify':
         return whileAway(run) ?? { modification: { claim, volume: step.volume, target: step.target } }
       case 'fail':
-        deps.memory.waiting.wait(key, step.waitsFor)
+        run.waitFor(step.waitsFor)
         return { end: { kind: 'retry', cause: new Error(step.message) } }
       default:
         unreachable(step)
@@ -111,14 +97,10 @@ async function performBeginning(run: ModifyRun, view: ModifyView, steps: readonl
 }
 
 /** A modification that cannot be called now is not begun either. */
-function whileAway({ deps, key }: ModifyRun): Beginning | undefined {
-  if (!deps.driver.lost) return undefined
-  deps.memory.waiting.wait(key, { on: 'driver' })
+function whileAway(run: ModifyRun): Beginning | undefined {
+  run.waitFor()
+  if (!run.deps.driver.lost) return undefined
   return { end: { kind: 'retry', cause: new Error('the CSI driver is away') } }
-}
-
-function noSuchClass(run: ModifyRun, claim: Claim, className: string): void {
-  warning(run, claim, 'VolumeModifyFailed', `VAC ${JSON.stringify(className)} does not exist.`)
 }
 
 async function modify(run: ModifyRun, modification: Modification): Promise<Outcome> {

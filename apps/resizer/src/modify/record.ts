@@ -1,10 +1,11 @@
 import { messageOf } from '@csi-sidecars/base'
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
-import { isConflict, isNotFound } from '@csi-sidecars/kube-client'
-import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { isConflict, isMissing } from '@csi-sidecars/kube-client'
 import { type Claim, claimRef } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
-import { CONFLICT_TRIES, cannotPatch, normal, patchClaim, readClaim, warning } from '../claim-run.ts'
+import { CONFLICT_TRIES, cannotPatch, isKnown, patchClaim, readClaim, recordEvent } from '../claim/run.ts'
+import { patchVolume, refuseReplaced, replacedOutcome } from '../claim/volume.ts'
+import { MODIFY_EVENTS } from './events.ts'
 import { type Failure, failureOf } from './failure.ts'
 import { classPatch, failedPatch, type ModifyError, modifiedPatch } from './patches.ts'
 import type { Modification, ModifyRun } from './run.ts'
@@ -17,34 +18,29 @@ export async function recordSuccess(run: ModifyRun, modification: Modification):
   deps.memory.slow.remove(key)
   try {
     await saveClass(run, modification)
-    await deps.turns.take(key, signal, async () => {
+    await deps.mutex.run(key, signal, async () => {
       const newest = deps.claims.store.get(key)
+      refuseReplaced(run, modification.volume)
       if (newest?.uid === claim.uid) await patchClaim(run, modifiedPatch(newest, target.key)).catch(notCompleted(key))
     })
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof Error && isNotFound(error.cause)) return SETTLED
-    return { kind: 'retry', cause: notSaved(claim, error) }
+    const cause = notSaved(claim, error)
+    const replaced = replacedOutcome(run, modification.volume, cause)
+    if (replaced !== undefined) return replaced
+    return isKnown(run, claim) ? { kind: 'retry', cause } : SETTLED
   }
   run.log.v(4)?.info('Update volumeAttributesClass of PV succeeded', { PV: modification.volume.key })
   const { name } = claimRef(claim)
-  normal(
-    run,
-    claim,
-    'VolumeModifySuccessful',
-    `external resizer modified volume ${name} with vac ${target.key} successfully`,
-  )
+  recordEvent(run, claim, MODIFY_EVENTS.succeeded(name, target.key))
   return SETTLED
 }
 
-async function saveClass({ deps, signal }: ModifyRun, { claim, volume, target }: Modification): Promise<void> {
-  const name = volume.key
-  const patch = classPatch(deps.volumes.store.get(name) ?? volume, target.key)
-  if (patch === undefined) return
+async function saveClass(run: ModifyRun, { claim, volume, target }: Modification): Promise<void> {
   try {
-    deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
+    await patchVolume(run, volume, (known) => classPatch(known, target.key))
   } catch (cause) {
-    const why = `update capacity of PV ${name} failed: ${messageOf(cause)}`
+    const why = `update capacity of PV ${volume.key} failed: ${messageOf(cause)}`
     const what = `update pv.Spec.VolumeAttributesClassName for PVC "${claimRef(claim).name}" failed`
     throw new Error(`${what}, errored with: ${why}`, { cause })
   }
@@ -71,7 +67,6 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   const { deps, key } = run
   const { claim, target } = modification
   const failure = failureOf(error, deps.driver.lost)
-  if (failure.driverLost) deps.memory.waiting.wait(key, { on: 'driver' })
   if (failure.uncertain) deps.memory.uncertain.add(key)
   if (failure.mark === undefined) return withoutMark(run, claim, failure, error)
   if (!failure.uncertain) deps.memory.uncertain.delete(key)
@@ -80,18 +75,27 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   // A driver that names a time is taken at its word.
   if (failure.mark.kind === 'infeasible' && failure.retryAfterMs === undefined) deps.memory.slow.add(key)
   else deps.memory.slow.remove(key)
-  const more = failure.uncertain ? `. Still modifying to VAC ${target.key}` : ''
-  warning(run, claim, 'VolumeModifyFailed', `${failure.message}${more}`)
+  const { message, uncertain } = failure
+  const text = uncertain ? MODIFY_EVENTS.stillModifying(message, target.key) : MODIFY_EVENTS.failed(message)
+  recordEvent(run, claim, text)
+  if (!uncertain && isOtherWanted(run, modification)) {
+    deps.memory.slow.remove(key)
+    return { kind: 'again', cause: error }
+  }
   const { retryAfterMs } = failure
-  return retryAfterMs === undefined
-    ? { kind: 'retry', cause: error }
-    : { kind: 'retryAfter', ms: retryAfterMs, cause: error }
+  return { kind: 'retry', cause: error, afterMs: retryAfterMs }
+}
+
+/** This class has failed for good, and another one is wanted by now: that one has not failed yet. */
+function isOtherWanted({ deps, key }: ModifyRun, { claim, target }: Modification): boolean {
+  const newest = deps.claims.store.get(key)
+  return newest?.uid === claim.uid && newest.wantedClass !== '' && newest.wantedClass !== target.key
 }
 
 /** The driver has said nothing about the volume, so the claim says nothing new either. */
-function withoutMark(run: ModifyRun, claim: Claim, { message, driverLost, tell }: Failure, cause: unknown): Outcome {
+function withoutMark(run: ModifyRun, claim: Claim, { message, driverLost, report }: Failure, cause: unknown): Outcome {
   if (driverLost) return { kind: 'retry', cause }
-  if (tell) warning(run, claim, 'VolumeModifyFailed', message)
+  if (report) recordEvent(run, claim, MODIFY_EVENTS.failed(message))
   return { kind: 'retry', cause: new Error(`cannot get error status from modify volume err: ${message}`, { cause }) }
 }
 
@@ -104,7 +108,7 @@ async function saveFailure(
   const { deps, key, signal } = run
   for (let left = CONFLICT_TRIES; ; left -= 1) {
     try {
-      await deps.turns.take(key, signal, async () => {
+      await deps.mutex.run(key, signal, async () => {
         const newest = deps.claims.store.get(key)
         if (newest === undefined || newest.uid !== claim.uid || !isStill(newest, target.key)) return
         const patch = failedPatch(newest, target.key, error, deps.clock.now())
@@ -116,7 +120,7 @@ async function saveFailure(
       return undefined
     } catch (cause) {
       signal.throwIfAborted()
-      if (isNotFound(cause)) return undefined
+      if (isMissing(cause)) return undefined
       if (!isConflict(cause) || left <= 1) return cannotMark(key, cause)
     }
   }

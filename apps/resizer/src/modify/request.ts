@@ -1,7 +1,7 @@
 import type { ControllerModifyVolumeRequest } from '@csi-sidecars/csi-proto'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { claimRef } from '../caches/claim.ts'
-import { loadSecret, secretRefOf } from '../secret.ts'
+import { loadSecret, secretRefOf } from '../claim/secret.ts'
 import type { Modification } from './run.ts'
 
 const CLAIM_NAME = 'csi.storage.k8s.io/pvc/name'

@@ -3,7 +3,7 @@ import type { Reader } from '@csi-sidecars/informer'
 import type { AttributesClass } from '../caches/attributes-class.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { ClaimDeps, ClaimRun } from '../claim-run.ts'
+import type { ClaimDeps, ClaimRun } from '../claim/run.ts'
 import type { ModifyMemory } from './memory.ts'
 
 /** The driver's part in modifications, with the deadline of --modify-timeout. */

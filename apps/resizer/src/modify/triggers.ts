@@ -1,7 +1,13 @@
-import { type ClaimUpdate, claimTrigger } from '../claim-trigger.ts'
+import type { Trigger } from '@csi-sidecars/controller'
+import type { Claim } from '../caches/claim.ts'
+import { type ClaimUpdate, claimTrigger } from '../claim/trigger.ts'
 
 /** Claims, whenever another class may be due. */
 export const onClaim = claimTrigger(matters)
+
+/** Another class is wanted than the one that may have failed. */
+export const classChanged: Trigger<Claim> = (event) =>
+  event.type === 'updated' && event.before.wantedClass !== event.after.wantedClass ? [event.after.key] : []
 
 /**
  * A claim that wants another class than before, or that has just come to the end of a modification and wants yet

@@ -1,14 +1,12 @@
 import { rfc3339 } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
-import { type Condition, withCondition, withoutConditions } from '../claim-patch.ts'
+import { CONDITION } from '../caches/names.ts'
+import { type Condition, withCondition, withoutConditions } from '../claim/patch.ts'
 
-const RESIZING = 'Resizing'
-const NODE_STEP_PENDING = 'FileSystemResizePending'
-const CONTROLLER_ERROR = 'ControllerResizeError'
-const NODE_ERROR = 'NodeResizeError'
+const { resizing: RESIZING, nodeStepPending: NODE_STEP_PENDING, controllerError: CONTROLLER_ERROR } = CONDITION
 
-const OF_RESIZE: ReadonlySet<string> = new Set([RESIZING, NODE_STEP_PENDING, CONTROLLER_ERROR, NODE_ERROR])
-const OF_EARLIER_RESIZE: ReadonlySet<string> = new Set([NODE_STEP_PENDING, CONTROLLER_ERROR, NODE_ERROR])
+const OF_EARLIER_RESIZE: ReadonlySet<string> = new Set([NODE_STEP_PENDING, CONTROLLER_ERROR, CONDITION.nodeError])
+const OF_RESIZE: ReadonlySet<string> = new Set([RESIZING, ...OF_EARLIER_RESIZE])
 
 type Conditions = readonly Condition[]
 

@@ -1,8 +1,8 @@
+import type { Cause } from '@csi-sidecars/controller'
 import type { Patch, Quantity } from '@csi-sidecars/kube-types'
 import { type Claim, claimRef } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { Cause } from '../waiting.ts'
 import { isNodeStepPending } from './conditions.ts'
 import type { ResizeView } from './observe.ts'
 import { dropPreResizePatch, markPatch } from './patches.ts'
@@ -41,6 +41,12 @@ export function decideResize(view: ResizeView): readonly ResizeStep[] {
   const wrong = read.ok ? whyNotBound(claim, volume) : read.message
   if (wrong !== undefined || !read.ok) return [...steps, refuse(volume, wrong ?? '')]
   return [...steps, ...expand(view, volume, read.sizes)]
+}
+
+/** The size that the claim is to be expanded to now; undefined when it is not. */
+export function dueSize(view: ResizeView): Quantity | undefined {
+  const last = decideResize(view).at(-1)
+  return last?.do === 'mark' ? last.target : undefined
 }
 
 /** Looks at neither driver nor claimRef nor phase: what is left on others' volumes goes too. */

@@ -8,7 +8,7 @@ import type {
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type PersistentVolumeSpec, Quantity } from '@csi-sidecars/kube-types'
 import type { Volume } from '../caches/volume.ts'
-import { loadSecret, secretRefOf } from '../secret.ts'
+import { loadSecret, secretRefOf } from '../claim/secret.ts'
 import { AnswerError } from './failure.ts'
 import { expandSource } from './source.ts'
 

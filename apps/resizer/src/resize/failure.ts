@@ -1,9 +1,8 @@
 import { messageOf } from '@csi-sidecars/base'
 import { classify, RpcError } from '@csi-sidecars/csi'
 import type { Quantity } from '@csi-sidecars/kube-types'
-import { retryAfterOf } from '../retry-after.ts'
-import { SecretError } from '../secret.ts'
-import type { Cause } from '../waiting.ts'
+import { retryAfterOf } from '../claim/retry-after.ts'
+import { SecretError } from '../claim/secret.ts'
 
 /** A driver that answers a success which is none. It has done its work and does not go on: as final as an error. */
 export class AnswerError extends Error {
@@ -24,16 +23,15 @@ export interface Failure {
   readonly kind: 'infeasible' | 'final' | 'uncertain'
   /** The driver does not expand volumes that are in use. */
   readonly inUse: boolean
-  /** Whether users are told. */
-  readonly tell: boolean
-  readonly waitsFor: Cause | undefined
+  /** Whether an event is recorded. */
+  readonly report: boolean
   /** When the driver has said to come back. */
   readonly retryAfterMs: number | undefined
 }
 
 /**
- * What a failure means for the claim, its memory and the retry; decided here only. Users are told of every failure but
- * two that say nothing about the volume: a driver that went away in mid-call and is awaited, and an API server that asks
+ * What a failure means for the claim, its memory and the retry; decided here only. An event is recorded of every failure
+ * but two that say nothing about the volume: a driver that went away in mid-call and is awaited, and an API server that asks
  * for patience.
  */
 export function failureOf(error: unknown, driverLost: boolean): Failure {
@@ -42,15 +40,14 @@ export function failureOf(error: unknown, driverLost: boolean): Failure {
     message,
     kind: 'uncertain',
     inUse: false,
-    tell: true,
-    waitsFor: undefined,
+    report: true,
     retryAfterMs: undefined,
   }
   if (error instanceof AnswerError) return { ...base, kind: 'final' }
-  if (error instanceof SecretError) return { ...base, tell: !error.busy }
+  if (error instanceof SecretError) return { ...base, report: !error.busy }
   if (!(error instanceof RpcError)) return base
   const { final, infeasible, inUse } = classify(error)
-  if (!final && driverLost) return { ...base, tell: false, waitsFor: { on: 'driver' } }
+  if (!final && driverLost) return { ...base, report: false }
   const kind = infeasible.expand ? 'infeasible' : final ? 'final' : 'uncertain'
   return { ...base, kind, inUse, retryAfterMs: retryAfterOf(error) }
 }

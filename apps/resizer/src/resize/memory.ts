@@ -1,13 +1,11 @@
 import type { Clock } from '@csi-sidecars/base'
-import { SlowSet } from '../slow-set.ts'
-import { Waiting } from '../waiting.ts'
+import { SlowSet } from '../claim/slow-set.ts'
 
-/** What the driver has told and the API cannot hold. Lost with the process and with leadership, without harm. */
+/** What the driver has answered and the API cannot hold. Lost with the process and with leadership, without harm. */
 export class ResizeMemory {
   /** Claims whose last expansion has failed for good: no earlier one can still be running. */
   readonly finallyFailed = new Set<string>()
   readonly slow: SlowSet
-  readonly waiting = new Waiting()
 
   constructor(clock: Clock, slowMs: number) {
     this.slow = new SlowSet(clock, slowMs)
@@ -17,6 +15,5 @@ export class ResizeMemory {
   forget(key: string): void {
     this.finallyFailed.delete(key)
     this.slow.remove(key)
-    this.waiting.stop(key)
   }
 }

@@ -29,7 +29,7 @@ export interface ResizeView {
   readonly now: number
 }
 
-export interface ResizeSight {
+export interface ObserveDeps {
   readonly api: Pick<KubeClient, 'get'>
   readonly claims: Pick<Reader<Claim>, 'get'>
   readonly volumes: Pick<Reader<Volume>, 'get'>
@@ -41,7 +41,7 @@ export interface ResizeSight {
 /** Undefined when the claim is gone. */
 export async function observeResize(
   key: string,
-  { api, claims, volumes, memory, settings, now }: ResizeSight,
+  { api, claims, volumes, memory, settings, now }: ObserveDeps,
   signal: AbortSignal,
 ): Promise<ResizeView | undefined> {
   const claim = claims.get(key)
@@ -61,7 +61,7 @@ export async function observeResize(
 async function volumeOf(
   claim: Claim,
   volume: Volume | undefined,
-  { api, settings, signal }: Pick<ResizeSight, 'api' | 'settings'> & { signal: AbortSignal },
+  { api, settings, signal }: Pick<ObserveDeps, 'api' | 'settings'> & { signal: AbortSignal },
 ): Promise<Volume | undefined> {
   if (volume?.kind !== 'other' || !isOurs(claim, volume, settings.driverName)) return volume
   return wholeVolume(await api.get(PERSISTENT_VOLUMES, { name: volume.key }, { signal }))

@@ -102,6 +102,7 @@ describe('the mark of a failure', () => {
   it('adds its condition, whatever version the claim has', () => {
     const claimed = known({ sizeStatus: 'ControllerResizeInProgress', conditions: [old('Resizing')] })
     expect(failedPatch(claimed, error, now).body).toEqual({
+      metadata: { uid: 'uid-data' },
       status: {
         '$setElementOrder/conditions': [{ type: 'Resizing' }, { type: 'ControllerResizeError' }],
         conditions: [{ ...fresh('ControllerResizeError'), message }],
@@ -119,6 +120,7 @@ describe('the mark of a failure', () => {
   it('replaces an older failure', () => {
     const conditions = [{ ...old('ControllerResizeError'), message: 'older' }]
     expect(failedPatch(known({ conditions }), error, now).body).toEqual({
+      metadata: { uid: 'uid-data' },
       status: {
         '$setElementOrder/conditions': [{ type: 'ControllerResizeError' }],
         conditions: [{ type: 'ControllerResizeError', lastTransitionTime: NOW, message }],
@@ -136,7 +138,7 @@ describe('the result on the claim', () => {
       conditions,
     })
     expect(nodeStepPatch(claimed, now).body).toEqual({
-      metadata: { resourceVersion: '42', annotations: null },
+      metadata: { resourceVersion: '42', annotations: { [NOT_REQUIRED]: null } },
       status: {
         allocatedResourceStatuses: { storage: 'NodeResizePending' },
         '$setElementOrder/conditions': [
@@ -161,7 +163,7 @@ describe('the result on the claim', () => {
       metadata: { resourceVersion: '42', annotations: { [NOT_REQUIRED]: 'true' } },
       status: {
         capacity: { storage: '2Gi' },
-        allocatedResourceStatuses: null,
+        allocatedResourceStatuses: { storage: null },
         '$setElementOrder/conditions': [{ type: 'example.com/Backup' }],
         conditions: [
           { $patch: 'delete', type: 'Resizing' },
@@ -197,17 +199,17 @@ describe('the patch of a volume', () => {
   ])('has %s as %s', (_what, bytes, text) => {
     expect(capacityPatch(pv('1Gi'), Quantity.ofBytes(bytes), undefined)).toEqual({
       kind: 'strategic',
-      body: { spec: { capacity: { storage: text } } },
+      body: { metadata: { uid: 'uid-pv-data' }, spec: { capacity: { storage: text } } },
     })
   })
 
   it('remembers the size from before', () => {
     expect(capacityPatch(pv('1Gi'), Quantity.parse('2G'), '1Gi')?.body).toEqual({
-      metadata: { annotations: { [PRE_RESIZE]: '1Gi' } },
+      metadata: { uid: 'uid-pv-data', annotations: { [PRE_RESIZE]: '1Gi' } },
       spec: { capacity: { storage: '2G' } },
     })
     expect(capacityPatch(pv('2G'), Quantity.parse('2G'), '1Gi')?.body).toEqual({
-      metadata: { annotations: { [PRE_RESIZE]: '1Gi' } },
+      metadata: { uid: 'uid-pv-data', annotations: { [PRE_RESIZE]: '1Gi' } },
     })
   })
 
@@ -215,12 +217,12 @@ describe('the patch of a volume', () => {
     expect(capacityPatch(pv('2Gi'), Quantity.parse('2Gi'), undefined)).toBeUndefined()
   })
 
-  it('takes the old size away, and the map with it when there is nothing else', () => {
+  it('takes the old size away and leaves the map, to which others may have added', () => {
     const annotated = (annotations: Record<string, string>) =>
       volumeProjection(DRIVER)(volume({ annotations }), (text) => text)
-    const others = annotated({ [PRE_RESIZE]: '1Gi', mine: 'stays' })
-    expect(dropPreResizePatch(others).body).toEqual({ metadata: { annotations: { [PRE_RESIZE]: null } } })
-    expect(dropPreResizePatch(annotated({ [PRE_RESIZE]: '1Gi' })).body).toEqual({ metadata: { annotations: null } })
+    const body = { metadata: { uid: 'uid-pv-data', annotations: { [PRE_RESIZE]: null } } }
+    expect(dropPreResizePatch(annotated({ [PRE_RESIZE]: '1Gi', mine: 'stays' })).body).toEqual(body)
+    expect(dropPreResizePatch(annotated({ [PRE_RESIZE]: '1Gi' })).body).toEqual(body)
   })
 
   it.each([

@@ -2,7 +2,7 @@ import { type Patch, type PersistentVolume, Quantity, volumePatch } from '@csi-s
 import type { Claim } from '../caches/claim.ts'
 import { PRE_RESIZE_ANNOTATION, SIZE_STATUS } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
-import { annotationsWith, claimPatch } from '../claim-patch.ts'
+import { claimPatch, textMap } from '../claim/patch.ts'
 import { failed, finished, nodeStepPending, resizing } from './conditions.ts'
 
 /** An expansion begins: what is stored before the driver hears of it. The status word stays when the size was tried before. */
@@ -48,17 +48,19 @@ export function finishedPatch(claim: Claim, size: Quantity): Patch {
 export function capacityPatch(volume: Volume, size: Quantity, preResize: string | undefined): Patch | undefined {
   const capacity = size.toString()
   if (volume.capacity === capacity && preResize === undefined) return undefined
-  return volumePatch(partsOf(volume), partsOf({ ...volume, capacity, preResize: preResize ?? volume.preResize }))
+  return volumePatch(partsOf(volume), partsOf({ ...volume, capacity, preResize: preResize ?? volume.preResize }), {
+    uid: volume.uid,
+  })
 }
 
 export function dropPreResizePatch(volume: Volume): Patch {
-  return volumePatch(partsOf(volume), partsOf({ ...volume, preResize: undefined }))
+  return volumePatch(partsOf(volume), partsOf({ ...volume, preResize: undefined }), { uid: volume.uid })
 }
 
-function partsOf({ capacity, preResize, otherAnnotations }: Volume): Pick<PersistentVolume, 'metadata' | 'spec'> {
+function partsOf({ capacity, preResize }: Volume): Pick<PersistentVolume, 'metadata' | 'spec'> {
   return {
-    metadata: { annotations: annotationsWith(PRE_RESIZE_ANNOTATION, preResize, otherAnnotations) },
-    spec: { capacity: capacity === undefined ? {} : { storage: capacity } },
+    metadata: { annotations: textMap(PRE_RESIZE_ANNOTATION, preResize) },
+    spec: { capacity: textMap('storage', capacity) },
   }
 }
 

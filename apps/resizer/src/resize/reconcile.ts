@@ -1,11 +1,13 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
-import { type Outcome, SETTLED } from '@csi-sidecars/controller'
-import { isConflict, isNotFound } from '@csi-sidecars/kube-client'
+import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { isConflict, isMissing } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
-import { CONFLICT_TRIES, cannotPatch, newRun, normal, patchClaim, readClaim, warning } from '../claim-run.ts'
+import { CONFLICT_TRIES, cannotPatch, isKnown, newRun, patchClaim, readClaim, recordEvent } from '../claim/run.ts'
 import { decideResize, type ResizeStep } from './decide.ts'
-import { expandVolume } from './expand.ts'
+import { RESIZE_EVENTS } from './events.ts'
+import { type Expanded, expandVolume } from './expand.ts'
+import type { InUse } from './in-use.ts'
 import { observeResize, type ResizeView } from './observe.ts'
 import { type Expansion, recordFailure, recordSuccess } from './record.ts'
 import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
@@ -14,29 +16,31 @@ import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
 type Beginning = { readonly expansion: Expansion } | { readonly end: Outcome }
 
 /**
- * One run over one claim: mark the beginning, call the driver, record the result. Reading and writing the claim happens
- * in its turns; the call does not, so that a modification of the same volume can be called meanwhile.
+ * One run over one claim: mark the beginning, call the driver, record the result. The claim is read and written under
+ * its mutex; the call is made without, so that a modification of the same volume can be called meanwhile.
  */
-export async function reconcileResize(key: string, deps: ResizeDeps, signal: AbortSignal): Promise<Outcome> {
-  const run: ResizeRun = newRun(key, deps, signal)
+export async function reconcileResize(key: string, deps: ResizeDeps, own: Run): Promise<Outcome> {
+  const run: ResizeRun = newRun(key, deps, own)
   run.log.v(4)?.info('Started PVC processing for resize controller')
-  deps.memory.waiting.stop(key)
-  deps.inUse?.stopWaiting(key)
-  const beginning = await deps.turns.take(key, signal, () => begin(run))
+  const beginning = await deps.mutex.run(key, own.signal, () => begin(run))
   if ('end' in beginning) return beginning.end
   try {
     return await expand(run, beginning.expansion)
   } finally {
+    const { claim } = beginning.expansion
     // Whatever the run has learned about a claim that went away meanwhile must not count for a later one of its name.
-    if (deps.claims.store.get(key) === undefined) deps.memory.forget(key)
+    if (!isKnown(run, claim)) {
+      deps.memory.forget(key)
+      deps.inUse?.forget(claim)
+    }
   }
 }
 
-/** Looks at the claim anew as long as others change it between our look and our write. */
+/** Looks at the claim again as long as others change it between our look and our write. */
 async function begin(run: ResizeRun): Promise<Beginning> {
   const { deps, key, signal } = run
   const { api, memory, settings, clock } = deps
-  const sight = {
+  const observed = {
     api,
     claims: deps.claims.store,
     volumes: deps.volumes.store,
@@ -45,7 +49,7 @@ async function begin(run: ResizeRun): Promise<Beginning> {
     now: () => clock.now(),
   }
   for (let left = CONFLICT_TRIES; ; left -= 1) {
-    const view = await observeResize(key, sight, signal)
+    const view = await observeResize(key, observed, signal)
     if (view === undefined) {
       run.log.v(3)?.info('PVC is deleted or does not exist')
       return { end: SETTLED }
@@ -54,7 +58,7 @@ async function begin(run: ResizeRun): Promise<Beginning> {
       return await performBeginning(run, view, decideResize(view))
     } catch (error) {
       signal.throwIfAborted()
-      if (isNotFound(error)) return { end: SETTLED }
+      if (isMissing(error) && !isKnown(run, view.claim)) return { end: SETTLED }
       if (isConflict(error) && left > 1) await readClaim(run)
       else {
         const cause = new Error(`marking pvc "${key}" as resizing failed: ${cannotPatch(key, error)}`, { cause: error })
@@ -79,18 +83,20 @@ async function performBeginning(run: ResizeRun, view: ResizeView, steps: readonl
       case 'mark':
         return await mark(run, view, step)
       case 'rest':
+        deps.inUse?.stopWaiting(view.claim)
         if (step.row === 'B5') warnOfOldServer(run)
         log.v(4)?.info(step.why)
         return { end: SETTLED }
       case 'postpone':
+        deps.inUse?.stopWaiting(view.claim)
         log
           .v(4)
           ?.info(`skipping volume expansion for pvc ${key}, because expansion previously failed with infeasible error`)
-        return { end: { kind: 'retryAfter', ms: step.ms } }
+        return { end: { kind: 'postponed', ms: step.ms } }
       case 'refuse':
         return { end: refuse(run, view, step) }
       case 'fail':
-        deps.memory.waiting.wait(key, step.waitsFor)
+        run.waitFor(step.waitsFor)
         return { end: { kind: 'retry', cause: new Error(step.message) } }
       default:
         unreachable(step)
@@ -103,10 +109,8 @@ async function mark(run: ResizeRun, view: ResizeView, step: ResizeStep & { do: '
   const { deps, key } = run
   const { volume } = view
   if (volume === undefined) throw new Error(`an expansion of ${key} without its volume`)
-  if (deps.driver?.lost === true) {
-    deps.memory.waiting.wait(key, { on: 'driver' })
-    return { end: { kind: 'retry', cause: new Error('the CSI driver is away') } }
-  }
+  run.waitFor()
+  if (deps.driver?.lost === true) return { end: { kind: 'retry', cause: new Error('the CSI driver is away') } }
   if (step.row === 'B5') warnOfOldServer(run)
   deps.began(key)
   const claim = await patchClaim(run, step.patch)
@@ -129,41 +133,61 @@ async function dropPreResize(run: ResizeRun, { volume }: ResizeView, patch: Patc
 }
 
 function refuse(run: ResizeRun, { claim }: ResizeView, { message, waitsFor }: ResizeStep & { do: 'refuse' }): Outcome {
-  const { deps, key, log } = run
-  deps.memory.waiting.wait(key, waitsFor)
-  const told = resizeFailed(run, claim.volumeName, message)
-  log.error(new Error(told), 'PVC cannot be resized')
-  warning(run, claim, 'VolumeResizeFailed', told)
+  run.waitFor(waitsFor)
+  const text = resizeFailed(run, claim.volumeName, message)
+  run.log.error(new Error(text), 'PVC cannot be resized')
+  recordEvent(run, claim, RESIZE_EVENTS.failed(text))
   return SETTLED
 }
 
 async function expand(run: ResizeRun, expansion: Expansion): Promise<Outcome> {
   const { deps, signal } = run
-  const { claim, volume, target } = expansion
-  const marked = deps.inUse?.isMarked(claim) === true
-  if (marked && (await deps.inUse?.isUsed(claim, signal)) === true) return stillInUse(run, claim)
-  normal(run, claim, 'Resizing', `External resizer is resizing volume ${volume.key}`)
-  deps.inUse?.unmark(claim)
-  const { api, driver, settings } = deps
-  let expanded: Awaited<ReturnType<typeof expandVolume>>
-  try {
-    expanded = await expandVolume(volume, target, { api, driver, driverName: settings.driverName }, signal)
-  } catch (error) {
-    const outcome = await recordFailure(run, expansion, error)
-    // Marked just now. The pods are listed once in a run, so after a list from before the call the back-off has to do.
-    if (!marked && deps.inUse?.isMarked(claim) === true) await deps.inUse.isUsed(claim, signal)
-    return outcome
+  const { inUse } = deps
+  const { claim, volume } = expansion
+  if (inUse?.isMarked(claim) === true && (await inUse.isUsed(claim, signal))) return stillInUse(run, claim)
+  recordEvent(run, claim, RESIZE_EVENTS.started(volume.key))
+  inUse?.unmark(claim)
+  const expanded = await callDriver(run, expansion)
+  if ('error' in expanded) {
+    const outcome = await recordFailure(run, expansion, expanded.error)
+    return inUse === undefined ? outcome : await whileInUse(run, inUse, { claim, outcome })
   }
+  inUse?.forget(claim)
   run.log.v(4)?.info("Resize volume succeeded, start to update PV's capacity", { PV: volume.key })
   return await recordSuccess(run, expansion, expanded)
 }
 
+async function callDriver(
+  { deps, signal }: ResizeRun,
+  { volume, target }: Expansion,
+): Promise<Expanded | { readonly error: unknown }> {
+  const { api, driver, settings } = deps
+  try {
+    return await expandVolume(volume, target, { api, driver, driverName: settings.driverName }, signal)
+  } catch (error) {
+    return { error }
+  }
+}
+
+/** A volume that is only still attached is tried again sooner than its failures say. */
+async function whileInUse(
+  run: ResizeRun,
+  inUse: InUse,
+  { claim, outcome }: { readonly claim: Claim; readonly outcome: Outcome },
+): Promise<Outcome> {
+  if (!inUse.isMarked(claim) || !isKnown(run, claim)) {
+    inUse.stopWaiting(claim)
+    return outcome
+  }
+  const afterMs = await inUse.refusedFor(claim, run.signal)
+  return outcome.kind === 'retry' && outcome.afterMs === undefined ? { ...outcome, afterMs } : outcome
+}
+
 function stillInUse(run: ResizeRun, claim: Claim): Outcome {
   const { key, deps } = run
-  const { driverName } = deps.settings
-  const message = `Unable to expand ${key} because CSI driver ${driverName} only supports offline expansion and volume is currently in-use`
-  warning(run, claim, 'VolumeResizeFailed', message)
-  return { kind: 'retry', cause: new Error(message) }
+  const text = RESIZE_EVENTS.inUse(key, deps.settings.driverName)
+  recordEvent(run, claim, text)
+  return { kind: 'retry', cause: new Error(text.message) }
 }
 
 function warnOfOldServer({ log }: ResizeRun): void {

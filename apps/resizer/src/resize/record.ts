@@ -1,10 +1,13 @@
 import { messageOf } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
-import { isConflict, isNotFound, isTooManyRequests } from '@csi-sidecars/kube-client'
-import { PERSISTENT_VOLUMES, type Quantity } from '@csi-sidecars/kube-types'
+import { isConflict, isMissing, isTooManyRequests } from '@csi-sidecars/kube-client'
+import { Quantity } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
 import type { Volume } from '../caches/volume.ts'
-import { CONFLICT_TRIES, cannotPatch, normal, patchClaim, readClaim, warning } from '../claim-run.ts'
+import { CONFLICT_TRIES, cannotPatch, isKnown, patchClaim, readClaim, recordEvent } from '../claim/run.ts'
+import { isVolumeReplaced, patchVolume, replacedOutcome } from '../claim/volume.ts'
+import { dueSize } from './decide.ts'
+import { RESIZE_EVENTS } from './events.ts'
 import type { Expanded } from './expand.ts'
 import { type Failure, failureOf } from './failure.ts'
 import { capacityPatch, failedPatch, finishedPatch, nodeStepPatch, preResizeText } from './patches.ts'
@@ -29,26 +32,27 @@ export async function recordSuccess(run: ResizeRun, expansion: Expansion, expand
   try {
     await saveCapacity(run, expansion, expanded)
   } catch (error) {
-    return notSaved(run, expansion, error)
+    return replacedOutcome(run, expansion.volume, error) ?? notSaved(run, expansion, error)
   }
   const { claim } = expansion
   for (let left = CONFLICT_TRIES; ; left -= 1) {
     try {
-      const saved = await deps.turns.take(key, signal, () => saveClaim(run, expansion, expanded))
+      const saved = await deps.mutex.run(key, signal, () => saveClaim(run, expansion, expanded))
       if (saved !== 'saved') return saved
       break
     } catch (error) {
       signal.throwIfAborted()
-      if (isNotFound(error)) return SETTLED
+      if (isMissing(error))
+        return isKnown(run, claim) ? { kind: 'retry', cause: afterCall(claim, expanded, error) } : SETTLED
       if (!isConflict(error) || left <= 1) return notSaved(run, expansion, afterCall(claim, expanded, error))
     }
   }
   if (expanded.nodeStep) {
     run.log.v(4)?.info('Mark PVC as file system resize required')
-    normal(run, claim, 'FileSystemResizeRequired', 'Require file system resize of volume on node')
+    recordEvent(run, claim, RESIZE_EVENTS.nodeStepRequired())
   } else {
     run.log.v(4)?.info('Resize PVC finished')
-    normal(run, claim, 'VolumeResizeSuccessful', 'Resize volume succeeded')
+    recordEvent(run, claim, RESIZE_EVENTS.succeeded())
   }
   return SETTLED
 }
@@ -58,19 +62,24 @@ async function saveCapacity(
   { before, volume }: Expansion,
   { size, nodeStep }: Expanded,
 ): Promise<void> {
-  const { deps, signal } = run
-  // An annotation that this very run has taken away is not written anew: the run began with a volume that had it.
-  const remember = nodeStep && deps.settings.annotateFsResize && volume.preResize === undefined
-  const known = deps.volumes.store.get(volume.key) ?? volume
-  const patch = capacityPatch(known, size, remember ? preResizeText(before) : undefined)
-  if (patch === undefined) return
+  const { settings } = run.deps
+  // An annotation that this very run has taken away is not written again: the run began with a volume that had it.
+  const remember = nodeStep && settings.annotateFsResize && volume.preResize === undefined && !hasSize(run, size)
+  const preResize = remember ? preResizeText(before) : undefined
   try {
-    deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
+    const done = await patchVolume(run, volume, (known) => capacityPatch(known, size, preResize))
+    if (done === 'same') return
   } catch (cause) {
     const what = `updating capacity of PV "${volume.key}" to ${size} failed: update capacity of PV ${volume.key} failed`
     throw new Error(`error updating pv "${volume.key}" by resizer: ${what}: ${messageOf(cause)}`, { cause })
   }
   run.log.v(4)?.info('Update capacity of PV succeeded', { PV: volume.key, capacity: size.toString() })
+}
+
+/** Whether the claim has got the size meanwhile. What its volume remembers is taken away when it gets it. */
+function hasSize({ deps, key }: ResizeRun, size: Quantity): boolean {
+  const capacity = Quantity.tryParse(deps.claims.store.get(key)?.capacity ?? '0')
+  return capacity !== undefined && capacity.compare(size) >= 0
 }
 
 /**
@@ -85,6 +94,7 @@ async function saveClaim(
   const { deps, key } = run
   const claim = deps.claims.store.get(key)
   if (claim === undefined || claim.uid !== expansion.claim.uid) return SETTLED
+  if (isVolumeReplaced(run, expansion.volume)) return AGAIN
   const { allocated, sizeStatus } = expansion.claim
   if (claim.allocated !== allocated || claim.sizeStatus !== sizeStatus) return AGAIN
   try {
@@ -106,7 +116,7 @@ function notSaved(run: ResizeRun, { claim }: Expansion, error: unknown): Outcome
   run.signal.throwIfAborted()
   const cause = error instanceof Error ? error.cause : undefined
   if (!isConflict(cause) && !isTooManyRequests(cause)) {
-    warning(run, claim, 'VolumeResizeFailed', messageOf(error))
+    recordEvent(run, claim, RESIZE_EVENTS.failed(messageOf(error)))
   }
   return { kind: 'retry', cause: error }
 }
@@ -119,8 +129,8 @@ export async function recordFailure(run: ResizeRun, expansion: Expansion, error:
   const { claim, volume } = expansion
   const failure = failureOf(error, deps.driver?.lost === true)
   remember(run, claim, failure)
-  const told = resizeFailed(run, volume.key, failure.message)
-  let cause = new Error(told, { cause: error })
+  const message = resizeFailed(run, volume.key, failure.message)
+  let cause = new Error(message, { cause: error })
   if (failure.kind !== 'uncertain') {
     const unsaved = await saveFailure(run, claim, failure)
     if (unsaved !== undefined) {
@@ -128,14 +138,31 @@ export async function recordFailure(run: ResizeRun, expansion: Expansion, error:
       cause = new Error(`${text}${unsaved}`, { cause: error })
     }
   }
-  if (failure.tell) warning(run, claim, 'VolumeResizeFailed', cause.message)
+  if (failure.report) recordEvent(run, claim, RESIZE_EVENTS.failed(cause.message))
   const { retryAfterMs } = failure
-  return retryAfterMs === undefined ? { kind: 'retry', cause } : { kind: 'retryAfter', ms: retryAfterMs, cause }
+  return otherSizeDue(run, expansion, failure)
+    ? { kind: 'again', cause }
+    : { kind: 'retry', cause, afterMs: retryAfterMs }
+}
+
+/** This size has failed for good, and another one is wanted by now: that one has not failed yet. */
+function otherSizeDue({ deps, key }: ResizeRun, { claim, volume, target }: Expansion, { kind }: Failure): boolean {
+  const newest = deps.claims.store.get(key)
+  if (kind === 'uncertain' || newest?.uid !== claim.uid) return false
+  const { settings, clock } = deps
+  const due = dueSize({
+    claim: newest,
+    volume,
+    finallyFailed: true,
+    slowForMs: undefined,
+    settings,
+    now: clock.now(),
+  })
+  return due !== undefined && !due.equals(target)
 }
 
 function remember({ deps, key }: ResizeRun, claim: Claim, failure: Failure): void {
   const { memory, inUse } = deps
-  if (failure.waitsFor !== undefined) memory.waiting.wait(key, failure.waitsFor)
   if (failure.inUse) inUse?.mark(claim)
   if (failure.kind === 'uncertain') memory.finallyFailed.delete(key)
   else memory.finallyFailed.add(key)
@@ -148,14 +175,14 @@ async function saveFailure(run: ResizeRun, begun: Claim, failure: Failure): Prom
   const { deps, key, signal } = run
   const error = { message: failure.message, infeasible: failure.kind === 'infeasible' }
   try {
-    await deps.turns.take(key, signal, async () => {
+    await deps.mutex.run(key, signal, async () => {
       const claim = deps.claims.store.get(key)
       if (claim?.uid === begun.uid) await patchClaim(run, failedPatch(claim, error, deps.clock.now()))
     })
     return undefined
   } catch (cause) {
     signal.throwIfAborted()
-    if (isNotFound(cause) || isTooManyRequests(cause)) return undefined
+    if (isMissing(cause) || isTooManyRequests(cause)) return undefined
     return `mark PVC "${key}" as controller expansion failed, errored with: ${cannotPatch(key, cause)}`
   }
 }

@@ -1,4 +1,4 @@
-import type { ClaimDeps, ClaimRun } from '../claim-run.ts'
+import type { ClaimDeps, ClaimRun } from '../claim/run.ts'
 import type { ExpandClient } from './expand.ts'
 import type { InUse } from './in-use.ts'
 import type { ResizeMemory } from './memory.ts'

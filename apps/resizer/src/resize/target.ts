@@ -20,7 +20,7 @@ export type Target =
   /** Nothing to do now: no call, no write. */
   | { readonly row: Row; readonly size: undefined }
 
-type Row = 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'B1' | 'B2' | 'B3' | 'B4' | 'B5'
+type Row = 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'B1' | 'B2' | 'B3' | 'B3a' | 'B4' | 'B5'
 
 /**
  * The size to expand to. While an earlier expansion may still be running, its size comes before a newer request;
@@ -32,17 +32,18 @@ export function targetOf(sizes: Sizes, progress: Progress): Target {
 
 function volumeTooSmall({ request, volume, allocated }: Sizes, { status, finallyFailed }: Progress): Target {
   const begun = allocated ?? request
+  const first = finallyFailed ? request : begun
   switch (status) {
     case SIZE_STATUS.controllerInfeasible:
       return { row: 'A2', size: request }
     case SIZE_STATUS.controllerInProgress:
-      return { row: 'A3', size: finallyFailed ? request : begun }
+      return { row: 'A3', size: first }
     case SIZE_STATUS.nodePending:
     case SIZE_STATUS.nodeInProgress:
       // The driver has done its part of that expansion: it is kubelet's turn.
-      return { row: 'A4', size: volume.compare(begun) >= 0 ? undefined : begun }
+      return { row: 'A4', size: volume.compare(begun) >= 0 ? undefined : first }
     case SIZE_STATUS.nodeInfeasible:
-      return { row: 'A5', size: begun }
+      return { row: 'A5', size: first }
     default:
       return { row: 'A1', size: request }
   }
@@ -50,19 +51,23 @@ function volumeTooSmall({ request, volume, allocated }: Sizes, { status, finally
 
 /**
  * The driver has expanded the volume, but the claim does not say so: the result was not saved, or kubelet has failed.
- * B3 differs from the Go original, which goes on asking for a size that was refused for good after the user took it back.
+ * B3 and B3a differ from the Go original, which goes on asking for a size that was refused for good after the user took
+ * it back.
  */
-function volumeLargeEnough({ request, allocated }: Sizes, progress: Progress): Target {
-  const begun = allocated ?? request
+function volumeLargeEnough({ request, volume, allocated }: Sizes, progress: Progress): Target {
+  const first = progress.finallyFailed ? request : (allocated ?? request)
   switch (progress.status) {
     case SIZE_STATUS.nodePending:
     case SIZE_STATUS.nodeInProgress:
       return { row: 'B1', size: undefined }
     case SIZE_STATUS.nodeInfeasible:
-      return { row: 'B2', size: progress.driverExpands ? begun : request }
-    case SIZE_STATUS.controllerInProgress:
+      return { row: 'B2', size: progress.driverExpands ? first : request }
     case SIZE_STATUS.controllerInfeasible:
-      return { row: 'B3', size: progress.finallyFailed ? request : begun }
+      // The size that was refused for good is larger than the volume, and nobody wants it any more.
+      if (allocated !== undefined && allocated.compare(volume) > 0) return { row: 'B3a', size: request }
+      return { row: 'B3', size: first }
+    case SIZE_STATUS.controllerInProgress:
+      return { row: 'B3', size: first }
     default:
       if (progress.status === undefined && allocated !== undefined) return { row: 'B4', size: allocated }
       // Only an API server that knows nothing of these fields leaves a claim like this.

@@ -1,8 +1,9 @@
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { describe, expect, it } from '@jest/globals'
 import { type Claim, projectClaim } from '../caches/claim.ts'
-import { type ClaimParts, claim } from '../testing/builders.ts'
-import { onClaim } from './triggers.ts'
+import { type Volume, volumeProjection } from '../caches/volume.ts'
+import { type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
+import { onClaim, onVolume, requestChanged } from './triggers.ts'
 
 const known = (parts: ClaimParts = {}): Claim => projectClaim(claim(parts))
 
@@ -38,7 +39,7 @@ describe('the size of a claim is looked at', () => {
     ['when our own write shows a larger request', updated({}, { request: '2Gi' }, 'own')],
     ['when somebody else says that it began', updated({}, { sizeStatus: 'ControllerResizeInProgress' })],
     ['when somebody else leaves it to the node', updated({}, { sizeStatus: 'NodeResizePending' })],
-  ])('%s', (_what, event) => expect(onClaim(() => false)(event)).toEqual(['ns/data']))
+  ])('%s', (_what, event) => expect(onClaim(event, { isInWork: () => false })).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<Claim>]>([
     ['when it is gone', { type: 'deleted', object: known() }],
@@ -60,5 +61,50 @@ describe('the size of a claim is looked at', () => {
     ],
     ['when we call it infeasible', updated({}, { sizeStatus: 'ControllerResizeInfeasible' }, 'own')],
     ['when we leave it to the node', updated({}, { sizeStatus: 'NodeResizePending' }, 'own')],
-  ])('not %s', (_what, event) => expect(onClaim(() => true)(event)).toEqual([]))
+  ])('not %s', (_what, event) => expect(onClaim(event, { isInWork: () => true })).toEqual([]))
+})
+
+describe('failures of a claim count no more', () => {
+  it.each<[what: string, event: InformerEvent<Claim>, keys: readonly string[]]>([
+    ['when the request grows', updated({}, { request: '2Gi' }), ['ns/data']],
+    ['when the request shrinks', updated({ request: '2Gi' }, { request: '1536Mi' }), ['ns/data']],
+    ['not when the request is written in other words', updated({ request: '1Gi' }, { request: '1024Mi' }), []],
+    ['not when something else changes', updated({}, { capacity: '2Gi', wantedClass: 'gold' }), []],
+    ['not at a resync', updated({}, {}, 'resync'), []],
+    ['not when it is seen first', { type: 'added', object: known() }, []],
+  ])('%s', (_what, event, keys) => expect(requestChanged(event)).toEqual(keys))
+})
+
+describe('the size of the claim of a volume is looked at', () => {
+  const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
+  const pv = (parts: VolumeParts = {}): Volume => volumeProjection(DRIVER)(volume(parts), (text) => text)
+  const old = pv({ annotations: { [PRE_RESIZE]: '1Gi' } })
+  const changed = (before: Volume, after: Volume): InformerEvent<Volume> => ({
+    type: 'updated',
+    before,
+    after,
+    cause: 'watch',
+  })
+
+  it.each<[what: string, event: InformerEvent<Volume>, inWork: boolean, keys: readonly string[]]>([
+    ['when the volume is seen with its old size', { type: 'added', object: old }, false, ['ns/data']],
+    ['when the volume gets its old size', changed(pv(), old), false, ['ns/data']],
+    [
+      'when the volume gets another old size',
+      changed(pv({ annotations: { [PRE_RESIZE]: '2Gi' } }), old),
+      false,
+      ['ns/data'],
+    ],
+    ['not when the run that wrote it is still at work', changed(pv(), old), true, []],
+    ['not when the volume has had it', changed(old, old), false, []],
+    ['not when the volume loses it', changed(old, pv()), false, []],
+    ['not when the volume has none', { type: 'added', object: pv() }, false, []],
+    ['not when the volume is gone', { type: 'deleted', object: old }, false, []],
+    [
+      "not when it is another driver's",
+      { type: 'added', object: pv({ driver: 'other', annotations: { [PRE_RESIZE]: '1Gi' } }) },
+      false,
+      [],
+    ],
+  ])('%s', (_what, event, inWork, keys) => expect([...onVolume(event, { isInWork: () => inWork })]).toEqual(keys))
 })

@@ -1,12 +1,29 @@
-import type { Trigger } from '@csi-sidecars/controller'
+import type { QueueTrigger, Trigger } from '@csi-sidecars/controller'
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
-import { type ClaimUpdate, claimTrigger } from '../claim-trigger.ts'
+import type { Volume } from '../caches/volume.ts'
+import { type ClaimUpdate, claimTrigger } from '../claim/trigger.ts'
 
 /** Claims, whenever there may be something to do about their size. */
-export function onClaim(isInWork: (key: string) => boolean): Trigger<Claim> {
-  return claimTrigger((update) => matters(update, isInWork))
+export const onClaim: QueueTrigger<Claim> = (event, queue) =>
+  claimTrigger((update) => matters(update, (key) => queue.isInWork(key)))(event)
+
+/** Another size is wanted than the one that may have failed. */
+export const requestChanged: Trigger<Claim> = (event) =>
+  event.type === 'updated' && !sameSize(event.before.request, event.after.request) ? [event.after.key] : []
+
+/**
+ * The claim of a volume that is seen to have the size from before its expansion. While the claim is in work that news is
+ * its own run's; later than that kubelet may have been faster than the news, and nothing else would take the size away.
+ */
+export const onVolume: QueueTrigger<Volume> = (event, queue) => {
+  if (event.type === 'deleted') return []
+  const [before, after] = event.type === 'added' ? [undefined, event.object] : [event.before, event.after]
+  const { preResize, claimNamespace, claimName } = after
+  if (preResize === undefined || before?.preResize === preResize || claimNamespace === undefined) return []
+  const key = `${claimNamespace}/${claimName ?? ''}`
+  return queue.isInWork(key) ? [] : [key]
 }
 
 function matters({ before, after, cause }: ClaimUpdate, isInWork: (key: string) => boolean): boolean {

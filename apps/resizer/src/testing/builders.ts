@@ -50,21 +50,25 @@ export interface VolumeParts {
   readonly driver?: string
   readonly annotations?: Record<string, string>
   readonly spec?: PersistentVolume['spec']
+  /** The claim that it is bound to. */
   readonly uid?: string
+  readonly ownUid?: string
+  readonly handle?: string
 }
 
 /** A volume of our driver, bound to the claim of its name. */
 export function volume(parts: VolumeParts = {}): PersistentVolume {
   const { name = 'data', capacity = '1Gi', driver = DRIVER, annotations } = parts
+  const { ownUid = `uid-pv-${name}`, handle = `handle-${name}` } = parts
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolume',
-    metadata: { name: `pv-${name}`, uid: `uid-pv-${name}`, ...(annotations && { annotations }) },
+    metadata: { name: `pv-${name}`, uid: ownUid, ...(annotations && { annotations }) },
     spec: {
       capacity: { storage: capacity },
       accessModes: ['ReadWriteOnce'],
       claimRef: { namespace: NAMESPACE, name, uid: parts.uid ?? `uid-${name}` },
-      csi: { driver, volumeHandle: `handle-${name}` },
+      csi: { driver, volumeHandle: handle },
       ...parts.spec,
     },
   }

@@ -55,6 +55,7 @@ export class FakeCluster {
   watchesBroken = false
   readonly #objects = new Map<string, KubeObject>()
   readonly #listeners = new Set<Listener>()
+  readonly #openWatches: string[] = []
   readonly #history: ClusterChange[] = []
   #version = 100
 
@@ -106,6 +107,11 @@ export class FakeCluster {
     return () => this.#listeners.delete(listener)
   }
 
+  /** How many watches of these are open. */
+  watches(plural: string): number {
+    return this.#openWatches.filter((each) => each === plural).length
+  }
+
   /** What was written, in order, without events. */
   get writes(): readonly SeenRequest[] {
     return this.requests.filter(({ verb }) => verb === 'patch')
@@ -135,8 +141,11 @@ export class FakeCluster {
     const perform = (): T => {
       if (kind !== 'strategic') throw new Error(`unexpected ${kind} patch`)
       const object = this.#read(resource, ref) as KubeObject
-      const expected = (body as KubeObject).metadata?.resourceVersion
-      if (expected !== undefined && expected !== object.metadata?.resourceVersion) throw conflict(resource, ref)
+      const { resourceVersion, uid } = (body as KubeObject).metadata ?? {}
+      if (resourceVersion !== undefined && resourceVersion !== object.metadata?.resourceVersion) {
+        throw conflict(resource, ref)
+      }
+      if (uid !== undefined && uid !== object.metadata?.uid) throw anotherUid(resource, ref, uid)
       const patched = applyStrategicMerge(object, body) as KubeObject
       // A patch that changes nothing is no change.
       if (JSON.stringify(patched) === JSON.stringify(object)) return object as T
@@ -163,6 +172,7 @@ export class FakeCluster {
       compareResourceVersions(change.object.metadata?.resourceVersion ?? '', resourceVersion) > 0
     await this.#request({ verb: 'watch', ...seen(resource, { name: namespace ?? '' }) }, () => undefined)
     const frames = this.#history.filter(concerns)
+    this.#openWatches.push(resource.plural)
     let wake = (): void => undefined
     const forget = this.onChange((change) => {
       if (concerns(change)) frames.push(change)
@@ -184,6 +194,7 @@ export class FakeCluster {
       }
     } finally {
       forget()
+      this.#openWatches.splice(this.#openWatches.indexOf(resource.plural), 1)
       signal?.removeEventListener('abort', onAbort)
     }
   }
@@ -226,6 +237,18 @@ export function apiError(code: number, reason: string, message: string): ApiErro
 function conflict(resource: Resource<unknown>, { name }: ObjectRef): ApiError {
   const why = 'the object has been modified; please apply your changes to the latest version and try again'
   return apiError(409, 'Conflict', `Operation cannot be fulfilled on ${resource.plural} "${name}": ${why}`)
+}
+
+/** The patch is meant for an object that was there before this one of its name. */
+function anotherUid({ plural, kind }: Resource<unknown>, { name }: ObjectRef, uid: string): ApiError {
+  const field = 'metadata.uid'
+  const why = `Invalid value: "${uid}": field is immutable`
+  return new ApiError({
+    code: 422,
+    reason: 'Invalid',
+    message: `${kind} "${name}" is invalid: ${field}: ${why}`,
+    details: { name, kind: plural, causes: [{ reason: 'FieldValueInvalid', message: why, field }] },
+  })
 }
 
 function seen(

@@ -11,6 +11,8 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
   readonly #project: (object: W) => T | undefined
   readonly #objects = new Map<string, T>()
   readonly #handlers = new Set<(event: InformerEvent<T>) => void>()
+  /** When an object of a key was last seen to go: nothing older comes back. */
+  readonly #gone = new Map<string, string>()
   readonly #late: ClusterChange[] = []
   readonly #forget: () => void
 
@@ -74,14 +76,24 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
     const after = this.#project(object)
     if (after === undefined) return
     const before = this.#objects.get(after.key)
-    if (before !== undefined && compareResourceVersions(after.resourceVersion, before.resourceVersion) <= 0) return
+    const newest = before?.resourceVersion ?? this.#gone.get(after.key)
+    if (newest !== undefined && compareResourceVersions(after.resourceVersion, newest) <= 0) return
     this.#objects.set(after.key, after)
+    // Deleted and made again under the same name: two objects.
+    if (before !== undefined && before.uid !== after.uid) {
+      this.#emit({ type: 'deleted', object: before })
+      return this.#emit({ type: 'added', object: after })
+    }
     this.#emit(before === undefined ? { type: 'added', object: after } : { type: 'updated', before, after, cause })
   }
 
   #remove(object: W): void {
     const gone = this.#project(object)
-    if (gone === undefined || !this.#objects.delete(gone.key)) return
+    const known = gone && this.#objects.get(gone.key)
+    if (gone === undefined || known === undefined) return
+    if (known.uid !== gone.uid && compareResourceVersions(gone.resourceVersion, known.resourceVersion) <= 0) return
+    this.#objects.delete(gone.key)
+    this.#gone.set(gone.key, gone.resourceVersion)
     this.#emit({ type: 'deleted', object: gone })
   }
 

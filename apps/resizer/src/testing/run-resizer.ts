@@ -1,4 +1,5 @@
-import { type Ended, runInProcess } from '@csi-sidecars/sidecar'
+import { programOf } from '@csi-sidecars/sidecar'
+import { type Ended, runInProcess } from '@csi-sidecars/sidecar/testing'
 import { resizer } from '../app.ts'
 
 export interface RunOptions {
@@ -9,7 +10,11 @@ export interface RunOptions {
 
 /** The whole resizer in this process, from its command line to its end, for which the signal may ask. */
 export function resizerToItsEnd({ kubeconfig, socket, flags = [] }: RunOptions, signal?: AbortSignal): Promise<Ended> {
-  return runInProcess(resizer, [`--kubeconfig=${kubeconfig}`, `--csi-address=${socket}`, '--v=5', ...flags], signal)
+  return runInProcess(
+    programOf(resizer),
+    [`--kubeconfig=${kubeconfig}`, `--csi-address=${socket}`, '--v=5', ...flags],
+    signal,
+  )
 }
 
 /** Until the signal asks it to end; to end before that is a failure. */

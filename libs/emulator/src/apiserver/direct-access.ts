@@ -1,17 +1,17 @@
 import { abortable, deadline } from '@csi-sidecars/base'
 import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
-import { alreadyExists } from './api-failure.ts'
-import { ensureNamespace } from './bootstrap.ts'
-import { birth } from './creation.ts'
-import { remove } from './deletion.ts'
-import { type KubeObject, withMeta } from './json.ts'
-import { groupVersionOf, type Kind, kindNamed } from './kinds.ts'
-import { commit, completed, existing, keyOf, type Registry, type Target } from './registry.ts'
+import { alreadyExists } from './http/api-failure.ts'
+import { type KubeObject, withMeta } from './schema/json.ts'
+import { groupVersionOf, type Kind, kindNamed } from './schema/kinds.ts'
+import { completed } from './schema/typed.ts'
+import { ensureNamespace } from './storage/bootstrap.ts'
+import { commit, existing, keyOf, type Registry, systemFields, type Target } from './storage/registry.ts'
 import { strategyOf } from './strategies/index.ts'
-import { isFinished } from './updating.ts'
+import { remove } from './verbs/deletion.ts'
+import { isFinished } from './verbs/updating.ts'
 
 /** One change as listeners inside the process see it. */
-export interface Observed<T> {
+interface ObjectChange<T> {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly object: T
 }
@@ -50,7 +50,7 @@ export class DirectAccess {
     const target: Target = { kind, namespace, name: given.metadata.name ?? '', status: false }
     if (this.#registry.store.of(kind).get(keyOf(target)) !== undefined) throw alreadyExists(kind, target.name)
     const typed = { ...plain(given), apiVersion: groupVersionOf(kind), kind: kind.kind }
-    const { uid, creationTimestamp } = birth(this.#registry)
+    const { uid, creationTimestamp } = systemFields(this.#registry)
     const { metadata } = typed
     const complete = withMeta(typed, {
       ...(namespace === undefined ? {} : { namespace }),
@@ -77,7 +77,7 @@ export class DirectAccess {
     remove(this.#registry, targetOf(resource, ref), { dryRun: false })
   }
 
-  onChange<T>(resource: Resource<T>, listener: (change: Observed<T>) => void): () => void {
+  onChange<T>(resource: Resource<T>, listener: (change: ObjectChange<T>) => void): () => void {
     return this.#registry.store
       .of(kindNamed(resource))
       .subscribe(({ type, entry }) => listener({ type, object: entry.object as unknown as T }))
@@ -118,7 +118,7 @@ export class DirectAccess {
   }
 }
 
-export interface Wait {
+interface Wait {
   readonly timeoutMs?: number
 }
 

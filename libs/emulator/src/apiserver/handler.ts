@@ -1,20 +1,22 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { messageOf } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { ApiFailure, badRequest } from './api-failure.ts'
-import { authorize } from './authorization.ts'
-import { objectIn } from './decode.ts'
-import { documentAt } from './discovery.ts'
-import { injected, refuse, send } from './exchange.ts'
-import type { FaultAction, FaultSubject, Faults, Strike } from './faults.ts'
-import { mediaType, readBody } from './http-body.ts'
-import type { Json } from './json.ts'
-import { PROTOBUF } from './protobuf/decode.ts'
-import { PLAIN, type Rendering, shapeOf } from './representation.ts'
-import { type RequestInfo, type ResourceInfo, requestInfo, served } from './request-info.ts'
-import type { Note, RequestLog } from './request-log.ts'
-import { answer, type Call, type Parts } from './verbs.ts'
-import type { Watches } from './watches.ts'
+import type { OpenExchange } from '../exchange-log.ts'
+import type { FaultAction, FaultResponse, FaultSubject, Faults } from '../faults/request-faults.ts'
+import type { User } from './access/authentication.ts'
+import { authorize } from './access/authorization.ts'
+import { objectIn } from './codec/decode.ts'
+import { PROTOBUF } from './codec/protobuf/decode.ts'
+import { PLAIN, type Rendering, shapeOf } from './codec/representation.ts'
+import { ApiFailure, badRequest } from './http/api-failure.ts'
+import type { HttpRequest, HttpResponse } from './http/exchange.ts'
+import { mediaType, readBody } from './http/read-body.ts'
+import { injected, refuse, send } from './http/reply.ts'
+import { type RequestInfo, type ResourceInfo, requestInfo, served } from './http/request-info.ts'
+import { documentAt } from './openapi/discovery.ts'
+import type { LoggedRequest, RequestLog } from './request-log.ts'
+import type { Json } from './schema/json.ts'
+import { answer, type Call, type Parts } from './verbs/answer.ts'
+import type { Watches } from './watch/watches.ts'
 
 export interface HandlerParts extends Parts {
   readonly watches: Watches
@@ -26,34 +28,38 @@ export interface HandlerParts extends Parts {
 /** One request on its way, with what is known of it so far. */
 interface Exchange {
   readonly parts: HandlerParts
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: HttpRequest
+  readonly response: HttpResponse
   readonly url: URL
   readonly info: RequestInfo
-  readonly note: Note
+  readonly user: User
+  readonly logged: OpenExchange<LoggedRequest>
 }
 
 /** Serves one request from its first line to the end of its answer: who, what, may they, what goes wrong, the answer. */
-export async function handle(parts: HandlerParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  let note: Note | undefined
+export async function handle(parts: HandlerParts, request: HttpRequest, response: HttpResponse): Promise<void> {
+  let logged: OpenExchange<LoggedRequest> | undefined
   try {
     const url = new URL(`http://server${request.url?.startsWith('/') === true ? request.url : '/'}`)
     const info = requestInfo(request.method ?? 'GET', url)
-    note = parts.requests.add(factsOf(parts, request, url, info))
+    const open = parts.requests.add(factsOf(parts, request, url, info))
+    logged = open
+    // One that is never answered ends with its connection.
+    response.once('close', () => open.end({}))
     const user = parts.authentication.userOf(request.headers.authorization)
-    note.user(user.name)
+    open.note({ user: user.name })
     authorize(parts.registry.store, user, info, url.searchParams)
     const body = await readBody(request)
-    note.body(loggedBody(info, request.headers['content-type'], body), body.length)
+    open.note({ body: loggedBody(info, request.headers['content-type'], body) }, body.length)
     const subject = { ...subjectOf(info, request), user: user.name }
-    await parts.faults.pass(subject)
-    const fault = parts.faults.meet(subject)
-    await serve({ parts, request, response, url, info, note }, body, fault)
+    await parts.faults.awaitHold(subject)
+    const fault = parts.faults.match(subject)
+    await serve({ parts, request, response, url, info, user, logged }, body, fault)
   } catch (error) {
     const failure = asFailure(error)
     if (failure.code === 500 && failure !== error)
       parts.log.error(error, 'Request failed', { method: request.method, path: request.url })
-    note?.answered(failure.code)
+    logged?.end({ code: failure.code })
     refuse(response, failure)
   }
 }
@@ -64,27 +70,27 @@ function asFailure(error: unknown): ApiFailure {
 }
 
 async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | undefined): Promise<void> {
-  const { parts, request, response, info, note } = exchange
+  const { parts, request, response, info, logged } = exchange
   if (fault?.do === 'delay') await parts.registry.clock.sleep(fault.ms)
-  else if (fault !== undefined && fault.do !== 'endWatch') return strike(exchange, body, fault)
+  else if (fault !== undefined && fault.do !== 'endWatch') return respond(exchange, body, fault)
   if (info.type === 'path') {
     const document = documentAt(info.path, request.headers.accept)
-    note.answered(document.code)
+    logged.end({ code: document.code })
     return send(response, document)
   }
   if (info.verb === 'watch') return watch(exchange, info, fault)
   const reply = answer(parts, callOf(exchange, info, body))
-  note.answered(reply.code)
+  logged.end({ code: reply.code })
   send(response, reply)
 }
 
 async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction | undefined): Promise<void> {
-  const { parts, response, url, note } = exchange
+  const { parts, response, url, logged } = exchange
   const { kind, namespace, name } = served(info)
   const rendering = renderingOf(exchange)
   const query = url.searchParams
   const asked = parts.watches.requestOf(kind, { namespace, name, query, shape: rendering.shape }, fault)
-  note.answered(200)
+  logged.end({ code: 200 })
   response.writeHead(200, { 'content-type': 'application/json' })
   response.flushHeaders()
   await parts.watches.serve(response, kind, asked)
@@ -94,9 +100,11 @@ function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): Call {
   const contentType = exchange.request.headers['content-type']
   return {
     request: served(info),
+    user: exchange.user,
     query: exchange.url.searchParams,
     contentType,
     body,
+    writer: exchange.request.headers['user-agent']?.split('/')[0] ?? '',
     rendering: renderingOf(exchange),
   }
 }
@@ -108,8 +116,8 @@ function renderingOf({ parts, request, url, info }: Exchange): Rendering {
   return { shape: reads ? shape : PLAIN, now: parts.registry.clock.now() }
 }
 
-function strike(exchange: Exchange, body: Buffer, fault: Strike): void {
-  const { parts, response, info, note } = exchange
+function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
+  const { parts, response, info, logged } = exchange
   if (fault.applied === true && info.type === 'resource' && info.verb !== 'watch') {
     applyAnyway(parts, () => callOf(exchange, info, body))
   }
@@ -120,7 +128,7 @@ function strike(exchange: Exchange, body: Buffer, fault: Strike): void {
       response.destroy()
       return
     case 'answer':
-      note.answered(fault.code)
+      logged.end({ code: fault.code })
       refuse(response, injected(fault))
   }
 }
@@ -134,12 +142,7 @@ function applyAnyway(parts: Parts, call: () => Call): void {
   }
 }
 
-function factsOf(
-  { registry }: HandlerParts,
-  request: IncomingMessage,
-  url: URL,
-  info: RequestInfo,
-): Parameters<RequestLog['add']>[0] {
+function factsOf({ registry }: HandlerParts, request: HttpRequest, url: URL, info: RequestInfo): LoggedRequest {
   return {
     ...subjectOf(info, request),
     time: registry.clock.now(),
@@ -147,6 +150,7 @@ function factsOf(
     query: Object.fromEntries(url.searchParams),
     contentType: request.headers['content-type'],
     body: undefined,
+    code: 0,
   }
 }
 
@@ -163,7 +167,7 @@ function loggedBody(info: RequestInfo, contentType: string | undefined, body: Bu
   }
 }
 
-function subjectOf(info: RequestInfo, request: IncomingMessage): FaultSubject {
+function subjectOf(info: RequestInfo, request: HttpRequest): FaultSubject {
   const { method = 'GET', headers } = request
   const by = { method, user: undefined, userAgent: headers['user-agent'] }
   if (info.type === 'path') return { ...by, verb: undefined, resource: '', namespace: undefined, name: undefined }

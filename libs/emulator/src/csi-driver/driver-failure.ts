@@ -1,6 +1,6 @@
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
-
-export type CodeName = keyof typeof status
+import type { CodeName } from '../faults/call-faults.ts'
+import { bytesField, varintField } from '../protobuf-write.ts'
 
 /** A call that ends with a gRPC code other than OK. */
 export class DriverFailure extends Error {
@@ -14,7 +14,7 @@ export class DriverFailure extends Error {
     this.retryAfterMs = options.retryAfterMs
   }
 
-  /** As grpc-js wants to be told. A retry delay travels as google.rpc.RetryInfo. */
+  /** As grpc-js wants it. A retry delay travels as google.rpc.RetryInfo. */
   toServiceError(): ServiceError {
     const metadata = new Metadata()
     if (this.retryAfterMs !== undefined) {
@@ -38,19 +38,4 @@ function statusDetails(code: number, message: string, retryAfterMs: number): Buf
     bytesField(2, retryInfo),
   ])
   return Buffer.concat([varintField(1, code), bytesField(2, Buffer.from(message)), bytesField(3, any)])
-}
-
-function varintField(number: number, value: number): Buffer {
-  return Buffer.from([number << 3, ...varint(value)])
-}
-
-function bytesField(number: number, value: Buffer): Buffer {
-  return Buffer.concat([Buffer.from([(number << 3) | 2, ...varint(value.length)]), value])
-}
-
-function varint(value: number): readonly number[] {
-  const bytes: number[] = []
-  let rest = value
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80)
-  return [...bytes, rest]
 }

@@ -1,5 +1,6 @@
-import { rm } from 'node:fs/promises'
-import { createServer, type Socket } from 'node:net'
+import { lstat, rm } from 'node:fs/promises'
+import { connect, createServer, type Socket } from 'node:net'
+import { systemCodeOf } from '@csi-sidecars/base'
 import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js'
 
 export interface Service {
@@ -13,7 +14,7 @@ export interface Listener {
   kill(): Promise<void>
 }
 
-/** Takes the place of a socket that a killed process has left behind. */
+/** Takes the place of a socket that a killed process has left behind, and of nothing else. */
 export async function listen(path: string, services: readonly Service[]): Promise<Listener> {
   const grpc = new Server()
   for (const { definition, handlers } of services) grpc.addService(definition, handlers)
@@ -24,7 +25,7 @@ export async function listen(path: string, services: readonly Service[]): Promis
     connection.on('close', () => connections.delete(connection))
     injector.injectConnection(connection)
   })
-  await rm(path, { force: true })
+  await removeLeftover(path)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(path, resolve)
@@ -38,4 +39,27 @@ export async function listen(path: string, services: readonly Service[]): Promis
         grpc.forceShutdown()
       }),
   }
+}
+
+async function removeLeftover(path: string): Promise<void> {
+  const found = await lstat(path).catch((error: unknown) => {
+    if (systemCodeOf(error) === 'ENOENT') return undefined
+    throw error
+  })
+  if (found === undefined) return
+  if (!found.isSocket()) throw new Error(`${path} exists and is no socket`)
+  if (await isServed(path)) throw new Error(`${path} is the socket of another process`)
+  await rm(path, { force: true })
+}
+
+function isServed(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = connect(path)
+    const end = (served: boolean): void => {
+      probe.destroy()
+      resolve(served)
+    }
+    probe.once('connect', () => end(true))
+    probe.once('error', () => end(false))
+  })
 }

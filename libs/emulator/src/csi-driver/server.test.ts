@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
@@ -85,6 +85,13 @@ test('a call that hangs ends with its deadline', async () => {
   await driver.log.until({ code: status.CANCELLED })
 })
 
+test('two that start it again at once get one server', async () => {
+  await driver.crash()
+  await Promise.all([driver.restart(), driver.restart()])
+  await driver.crash()
+  await expect(driver.restart()).resolves.toBeUndefined()
+})
+
 test('a crash after the effect breaks the call, and the volume is still attached after the restart', async () => {
   driver.faults.add({ match: { volumeId: 'v1' }, times: 1, action: { do: 'crash', applied: true } })
   expect(await call(ControllerPublishVolume, publication('n1')).catch(code)).toBe(status.UNAVAILABLE)
@@ -108,4 +115,13 @@ test('a method can be scripted, and a capability taken away', async () => {
   expect(await call(ControllerExpandVolume, request)).toEqual({ capacityBytes: 20n, nodeExpansionRequired: true })
   driver.settings.controller = []
   expect(await call(ControllerExpandVolume, request).catch(code)).toBe(status.UNIMPLEMENTED)
+})
+
+test('what stands at the path of the socket and is not its own stays', async () => {
+  const file = join(directory, 'notes')
+  writeFileSync(file, 'kept')
+  await expect(startCsiDriver({ socket: file })).rejects.toThrow(`${file} exists and is no socket`)
+  expect(readFileSync(file, 'utf8')).toBe('kept')
+  await expect(startCsiDriver({ socket: driver.socket })).rejects.toThrow('is the socket of another process')
+  expect((await call(ListVolumes, { maxEntries: 0, startingToken: '' })).entries).toHaveLength(1)
 })

@@ -1,16 +1,16 @@
 import { type Clock, systemClock } from '@csi-sidecars/base'
 import { ControllerService, IdentityService, NodeService } from '@csi-sidecars/csi-proto'
 import { type ServerUnaryCall, type ServiceDefinition, type sendUnaryData, status } from '@grpc/grpc-js'
-import { CallLog, type DriverCall } from './call-log.ts'
-import { Controller } from './controller.ts'
-import { DriverFailure } from './driver-failure.ts'
 import {
   createDriverFaults,
   type DriverFaults,
+  type DriverResponse,
   type DriverRule,
-  type DriverStrike,
   type DriverSubject,
-} from './driver-faults.ts'
+} from '../faults/call-faults.ts'
+import { type CallLog, createCallLog, type DriverCall } from './call-log.ts'
+import { Controller } from './controller.ts'
+import { DriverFailure } from './driver-failure.ts'
 import { Identity } from './identity.ts'
 import { type Listener, listen, type Service } from './listener.ts'
 import { Node } from './node.ts'
@@ -54,14 +54,14 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
   const { socket, clock = systemClock, faults: rules, onCrash, ...given } = options
   const settings: DriverSettings = { ...DEFAULT_SETTINGS, ...given }
   const volumes = new Volumes(settings)
-  const log = new CallLog(clock)
+  const log = createCallLog(clock)
   const faults = createDriverFaults(clock, rules)
   const scripts = new Map<string, Answer>()
   const services = [new Identity(settings), new Controller(settings, volumes), new Node(settings, volumes)]
   const end = async (): Promise<void> => {
     const ending = running
     running = undefined
-    await ending?.kill()
+    await (await ending)?.kill()
   }
   const crash = async (): Promise<void> => {
     onCrash?.()
@@ -73,7 +73,9 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
       socket,
       SERVICES.map((definition) => dispatcher.serviceOf(definition)),
     )
-  let running: Listener | undefined = await start()
+  /** The server from the moment on in which it begins to listen: two that ask for it at once get one. */
+  let running: Promise<Listener> | undefined = start()
+  await running
   return {
     socket,
     address: `unix://${socket}`,
@@ -90,7 +92,8 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
     },
     crash,
     async restart() {
-      running ??= await start()
+      running ??= start()
+      await running
     },
     stop: end,
     [Symbol.asyncDispose]: end,
@@ -129,17 +132,26 @@ class Dispatcher {
   }
 
   #serve(method: string, call: Call, reply: sendUnaryData<object>): void {
-    const note = this.#parts.log.add(method, call.request, deadlineMsOf(call, this.#parts.clock))
-    call.on('cancelled', () => note(status.CANCELLED))
+    const { log, clock } = this.#parts
+    const open = log.add({
+      method,
+      request: { ...call.request },
+      start: clock.monotonic(),
+      end: undefined,
+      deadlineMs: deadlineMsOf(call, clock),
+      code: undefined,
+    })
+    const end = (code: number): void => open.end({ end: clock.monotonic(), code })
+    call.on('cancelled', () => end(status.CANCELLED))
     this.#run(method, call).then(
       (response) => {
         if (response === undefined) return
-        note(status.OK)
+        end(status.OK)
         reply(null, response)
       },
       (error: unknown) => {
         const failure = error instanceof DriverFailure ? error : new DriverFailure('INTERNAL', String(error))
-        note(failure.code)
+        end(failure.code)
         reply(failure.toServiceError())
       },
     )
@@ -149,15 +161,15 @@ class Dispatcher {
   async #run(method: string, call: Call): Promise<object | undefined> {
     const { faults, clock } = this.#parts
     const subject = subjectOf(method, call.request)
-    await faults.pass(subject)
-    const fault = faults.meet(subject)
+    await faults.awaitHold(subject)
+    const fault = faults.match(subject)
     if (fault?.do === 'delay') await clock.sleep(fault.ms)
     if (fault === undefined || fault.do === 'delay') return this.#answer(method, call.request)
     if (fault.applied === true) await this.#answer(method, call.request)
-    return await this.#strike(fault)
+    return await this.#respond(fault)
   }
 
-  async #strike(fault: DriverStrike): Promise<undefined> {
+  async #respond(fault: DriverResponse): Promise<undefined> {
     switch (fault.do) {
       case 'fail':
         throw new DriverFailure(fault.code, fault.message ?? `injected ${fault.code}`, fault)

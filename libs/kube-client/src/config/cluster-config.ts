@@ -2,6 +2,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { OpenStream } from '../http/dial.ts'
+import type { PathCheck } from '../path-check.ts'
 import type { Credentials } from './credentials.ts'
 
 /** Where the API server is, how to trust it and who we are. */
@@ -17,6 +18,8 @@ export interface ClusterConfig {
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** Opens streams through the proxy; undefined when there is none. */
   readonly proxy: OpenStream | undefined
+  /** Watches over the way to the server for all clients of this configuration; absent: each client for itself. */
+  readonly path?: PathCheck | undefined
   /** Throws when it could be read and yet no client can be made of it; users see that at another step of the start. */
   check?(): void
 }

@@ -3,7 +3,7 @@ import { bypassesProxy } from './no-proxy.ts'
 import { parseProxy, throughProxy } from './proxy.ts'
 
 /** The proxy that the environment wants for a server, by the rules of Go's programs; undefined for none. */
-export async function environmentProxy(origin: string, env: NodeJS.ProcessEnv): Promise<OpenStream | undefined> {
+export function environmentProxy(origin: string, env: NodeJS.ProcessEnv): OpenStream | undefined {
   const url = new URL(origin)
   const secure = url.protocol === 'https:'
   const value = secure ? variable(env, 'HTTPS_PROXY') : variable(env, 'HTTP_PROXY')

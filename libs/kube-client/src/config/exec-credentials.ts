@@ -1,86 +1,69 @@
-import { type SpawnOptions, spawn } from 'node:child_process'
-import { messageOf, systemCodeOf } from '@csi-sidecars/base'
-import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js'
-import type { Authorization, Certificate, Credentials } from './credentials.ts'
+import type { ConfigSources } from './cluster-config.ts'
+import { type Authorization, bearer, type Certificate, type Credentials } from './credentials.ts'
+import { type PluginAnswer, runPlugin } from './exec-plugin.ts'
 import { type Fields, mapping, text } from './kubeconfig-document.ts'
-
-interface Answer {
-  readonly authorization: Authorization
-  readonly certificate: { readonly cert: string; readonly key: string } | undefined
-}
-
-const INFO_VARIABLE = 'KUBERNETES_EXEC_INFO'
 
 /** What a plugin prints: a token, a client certificate or both. Asked again once that expires or the server refuses it. */
 export class ExecCredentials implements Credentials {
   readonly #exec: Fields
-  #plugin: Plugin
-  #certificate: Certificate | undefined
+  readonly #info: string
+  readonly #sources: ConfigSources
+  /** The last one, also when it is good for nothing any more: connections may still be made with its certificate. */
+  #answer: PluginAnswer | undefined
+  #refused = false
+  #running: Promise<PluginAnswer> | undefined
 
-  constructor(exec: Fields, cluster: Fields) {
-    this.#exec = { ...exec, env: [...variables(exec), { name: INFO_VARIABLE, value: execInfo(exec, cluster) }] }
-    this.#plugin = new Plugin(this.#exec)
+  constructor(exec: Fields, cluster: Fields, sources: ConfigSources) {
+    this.#exec = exec
+    this.#info = execInfo(exec, cluster)
+    this.#sources = sources
   }
 
   async authorization(): Promise<Authorization> {
-    const { authorization, certificate } = await this.#plugin.ask()
-    this.#certificate = certificate
-    return authorization
+    return authorizationOf(await this.#valid())
   }
 
   async refused(used: Authorization): Promise<boolean> {
-    const certificate = this.#certificate?.cert
+    const before = this.#answer
     // Unless somebody else who was refused the same is asking, or has asked, already.
-    const { last } = this.#plugin
-    if (last !== undefined && last.authorization === used) this.#plugin = new Plugin(this.#exec)
-    return (await this.authorization()) !== used || this.#certificate?.cert !== certificate
+    if (before !== undefined && authorizationOf(before) === used) this.#refused = true
+    const after = await this.#valid()
+    return authorizationOf(after) !== used || after.certificate?.cert !== before?.certificate?.cert
   }
 
   certificate(): Certificate | undefined {
-    return this.#certificate
-  }
-}
-
-/** Runs the plugin and keeps its answer until that expires. Who asks while it runs waits for the same run. */
-class Plugin {
-  readonly #exec: Fields
-  readonly #auth = new ExecAuth()
-  #running: Promise<Answer> | undefined
-  /** What it said last. */
-  last: Answer | undefined
-
-  constructor(exec: Fields) {
-    this.#exec = exec
-    // A plugin that asks a person for a password must find out that nobody is there.
-    const withoutInput = (command: string, args: readonly string[], options: SpawnOptions) =>
-      spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
-    // The way client-node's own tests stand in for `spawn`; it has no other.
-    Object.assign(this.#auth, { execFn: withoutInput })
+    return this.#answer?.certificate
   }
 
-  ask(): Promise<Answer> {
-    this.#running ??= this.#run().finally(() => {
-      this.#running = undefined
-    })
+  #valid(): PluginAnswer | Promise<PluginAnswer> {
+    const answer = this.#answer
+    if (answer === undefined || this.#refused) return this.#ask()
+    const { expiresAt = Number.POSITIVE_INFINITY } = answer
+    return this.#sources.clock.now() < expiresAt ? answer : this.#ask()
+  }
+
+  /** Who asks while the plugin runs waits for the same run. */
+  #ask(): Promise<PluginAnswer> {
+    this.#running ??= runPlugin(this.#exec, this.#info, this.#sources.env)
+      .then(
+        (answer) => {
+          this.#answer = answer
+          this.#refused = false
+          return answer
+        },
+        (error: Error) => {
+          throw new Error(`getting credentials: ${error.message}`)
+        },
+      )
+      .finally(() => {
+        this.#running = undefined
+      })
     return this.#running
   }
-
-  async #run(): Promise<Answer> {
-    const options: { headers?: Record<string, string>; cert?: string; key?: string } = {}
-    try {
-      await this.#auth.applyAuthentication({ name: 'user', exec: this.#exec }, options)
-    } catch (error) {
-      throw new Error(`getting credentials: ${execMessage(error, text(this.#exec, 'command'))}`, { cause: error })
-    }
-    const { cert, key, headers } = options
-    const certificate = cert !== undefined && key !== undefined ? { cert, key } : undefined
-    this.last = { authorization: headers?.['Authorization'], certificate }
-    return this.last
-  }
 }
 
-function variables(exec: Fields): unknown[] {
-  return Array.isArray(exec['env']) ? exec['env'] : []
+function authorizationOf({ token }: PluginAnswer): Authorization {
+  return token === '' ? undefined : bearer(token)
 }
 
 /** Plugins learn from it which version to answer in, and where they ask for it, about the cluster. */
@@ -105,10 +88,4 @@ function clusterExtension(cluster: Fields): unknown {
   if (!Array.isArray(all)) return undefined
   const found = all.find((each) => text(each, 'name') === 'client.authentication.k8s.io/exec')
   return found === undefined ? undefined : mapping(found, 'extension')
-}
-
-function execMessage(error: unknown, command: string): string {
-  if (systemCodeOf(error) === 'ENOENT') return `exec: executable ${command} not found`
-  const [first = ''] = messageOf(error).trim().split('\n', 1)
-  return `exec: executable ${command} failed: ${first}`
 }

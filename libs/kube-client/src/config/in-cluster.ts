@@ -33,7 +33,7 @@ export async function inClusterConfig(sources: ConfigSources & { folder?: string
     tls: serviceAccountTrust(`${folder}/ca.crt`, sources),
     credentials: await TokenFile.open(tokenFile, { clock, log }),
     headers: [],
-    proxy: await environmentProxy(origin, env),
+    proxy: environmentProxy(origin, env),
   }
 }
 

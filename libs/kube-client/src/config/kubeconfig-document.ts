@@ -1,5 +1,4 @@
-import { messageOf } from '@csi-sidecars/base'
-import { KubeConfig } from '@kubernetes/client-node/dist/config.js'
+import { boolYaml11Tag, CORE_SCHEMA, loadAll, mergeTag, YAMLException } from 'js-yaml'
 
 /** The parts of a kubeconfig that its current context names. Absent parts are empty, as clientcmd has them. */
 export interface KubeconfigDocument {
@@ -61,30 +60,33 @@ function entry(root: Fields, list: string, kind: string, name: string): Fields |
   return found && mapping(found, kind)
 }
 
-/** Lines that the wrapper below puts before the document. */
-const WRAPPER_LINES = 4
+/** What Go's programs take for truth in YAML, and its merged mappings; beyond that, YAML as it is today. */
+const SCHEMA = CORE_SCHEMA.withTags(boolYaml11Tag, mergeTag)
 
-/**
- * The document as it stands. KubeConfig drops the fields it does not know, `tokenFile` among them, except below a
- * user's `exec`, which it keeps whole: so the document is handed to it there.
- */
+/** Of two equal keys the last one counts, as in Go. */
 function yamlValue(content: string): unknown {
-  const preamble = /^\uFEFF?(?:[ \t]*(?:#.*|---[ \t]*)?\r?\n)*/.exec(content)?.[0] ?? ''
-  const indented = content.slice(preamble.length).replaceAll(/^(?=.)/gm, '      ')
-  const config = new KubeConfig()
   try {
-    config.loadFromString(`users:\n- name: document\n  user:\n    exec:\n${indented}\n`)
+    return loadAll(firstDocument(content), { schema: SCHEMA, json: true })[0]
   } catch (error) {
-    // Without its cause, which carries the whole document, secrets included.
-    throw new Error(yamlMessage(messageOf(error), preamble.split('\n').length - 1))
+    if (!(error instanceof YAMLException)) throw error
+    // Its message goes on with an excerpt of the file, secrets included.
+    const { reason, mark } = error
+    throw new Error(mark === undefined ? `yaml: ${reason}` : `yaml: line ${mark.line + 1}: ${reason}`)
   }
-  return config.users[0]?.exec
 }
 
-/** `duplicated mapping key (6:7)` and an excerpt below it become one line, with the line number of the user's file. */
-function yamlMessage(message: string, skippedLines: number): string {
-  const [first = ''] = message.split('\n', 1)
-  const at = / \((\d+):\d+\)$/.exec(first)
-  if (at === null) return `yaml: ${first}`
-  return `yaml: line ${Number(at[1]) - WRAPPER_LINES + skippedLines}: ${first.slice(0, at.index)}`
+/**
+ * The lines up to the end of the first document: Go's programs read no further, and what comes there may be anything.
+ * A line that begins so is a mark wherever it stands, within texts as well.
+ */
+function firstDocument(content: string): string {
+  const lines = content.replace(/^\uFEFF/, '').split(/(?<=\n)/)
+  let begun = false
+  const end = lines.findIndex((line) => {
+    const starts = /^---(?:\s|$)/.test(line)
+    if (begun && (starts || /^\.\.\.(?:\s|$)/.test(line))) return true
+    begun ||= starts || !/^(?:\s*(?:#.*)?|%.*)$/.test(line.trimEnd())
+    return false
+  })
+  return end < 0 ? lines.join('') : lines.slice(0, end).join('')
 }

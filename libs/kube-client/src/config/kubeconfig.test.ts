@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FakeClock } from '@csi-sidecars/base'
@@ -26,7 +26,11 @@ interface Parts {
 }
 
 /** Writes a kubeconfig (JSON is YAML) and loads it. */
-function load({ cluster = { server: SERVER }, user = {}, top = {} }: Parts, master?: string): Promise<ClusterConfig> {
+function load(
+  { cluster = { server: SERVER }, user = {}, top = {} }: Parts,
+  master?: string,
+  clock?: FakeClock,
+): Promise<ClusterConfig> {
   const document = {
     apiVersion: 'v1',
     kind: 'Config',
@@ -37,11 +41,11 @@ function load({ cluster = { server: SERVER }, user = {}, top = {} }: Parts, mast
     ...top,
   }
   writeFileSync(path, JSON.stringify(document, undefined, 2))
-  return loadFile(master)
+  return loadFile(master, clock)
 }
 
-const loadFile = (master?: string): Promise<ClusterConfig> =>
-  loadClusterConfig({ kubeconfig: path, master, env: {}, log: silentLogger, clock: new FakeClock() })
+const loadFile = (master?: string, clock = new FakeClock()): Promise<ClusterConfig> =>
+  loadClusterConfig({ kubeconfig: path, master, env: {}, log: silentLogger, clock })
 
 const script = (text: string): string => {
   const file = join(folder, 'plugin')
@@ -83,6 +87,49 @@ describe('the server', () => {
   test('may be reached through a proxy', async () => {
     expect((await load({ cluster: { server: SERVER, 'proxy-url': 'http://proxy:3128' } })).proxy).toBeDefined()
     expect((await load({ cluster: { server: SERVER, 'proxy-url': 'socks5://proxy:1080' } })).proxy).toBeDefined()
+  })
+})
+
+/** What the same lines give in client-go, which reads YAML 1.1 and the first document alone. */
+describe('a file whose first document is a kubeconfig starts, whatever stands around it', () => {
+  const DOCUMENT = `current-context: here
+contexts: [{name: here, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: '${SERVER}'}}]
+users: [{name: u, user: {token: secret}}]
+`
+  test.each([
+    ['nothing', DOCUMENT],
+    ['a mark with a comment', `--- # made by hand\n${DOCUMENT}`],
+    ['comments, empty lines and a mark', `# one\n\n  # two\n---\n${DOCUMENT}`],
+    ['a directive', `%YAML 1.1\n---\n${DOCUMENT}`],
+    ['a byte order mark', `\uFEFF${DOCUMENT}`],
+    ['a mark at the end', `${DOCUMENT}---\n`],
+    ['a mark without a line break at the end', `${DOCUMENT}---`],
+    ['a second document', `${DOCUMENT}--- # other\ncurrent-context: there\n`],
+    ['a second document that is broken', `${DOCUMENT}---\na: [\n\t`],
+    ['an end', `${DOCUMENT}...\n`],
+    ['an end and something else', `${DOCUMENT}... \nb: [`],
+    ['line ends of Windows', `---\r\n${DOCUMENT.replaceAll('\n', '\r\n')}---\r\n`],
+    ['a key that is written twice', `current-context: there\n${DOCUMENT}`],
+  ])('%s', async (_, text) => {
+    writeFileSync(path, text)
+    const { origin, credentials } = await loadFile()
+    expect({ origin, authorization: await credentials.authorization() }).toEqual({
+      origin: SERVER,
+      authorization: 'Bearer secret',
+    })
+  })
+
+  test('truth is written as in YAML 1.1, and mappings may be merged', async () => {
+    writeFileSync(
+      path,
+      `current-context: here
+contexts: [{name: here, context: {cluster: c}}]
+x: &shared {server: '${SERVER}', insecure-skip-tls-verify: yes}
+clusters: [{name: c, cluster: {<<: *shared, tls-server-name: other}}]
+`,
+    )
+    expect(await loadFile()).toMatchObject({ origin: SERVER, tls: { insecure: true, serverName: 'other' } })
   })
 })
 
@@ -145,6 +192,35 @@ describe('an exec plugin', () => {
     expect(await credentials.authorization()).toBe('Bearer t2')
   })
 
+  test('is asked again once what it said has expired', async () => {
+    const clock = new FakeClock()
+    const expirationTimestamp = new Date(clock.now() + 60_000).toISOString()
+    const count = join(folder, 'count')
+    script(`echo x >> ${count}; echo '${credential({ token: 't', expirationTimestamp })}'`)
+    const { credentials } = await load(exec({ command: './plugin' }), undefined, clock)
+    const runs = async (): Promise<number> => {
+      await credentials.authorization()
+      return readFileSync(count, 'utf8').split('\n').length - 1
+    }
+    expect(await runs()).toBe(1)
+    await clock.advance(59_999)
+    expect(await runs()).toBe(1)
+    await clock.advance(1)
+    expect(await runs()).toBe(2)
+    // What it says now has expired already.
+    expect(await runs()).toBe(3)
+  })
+
+  test('that fails after a refusal leaves the certificate that connections are made with', async () => {
+    const status = { clientCertificateData: 'CERT', clientKeyData: 'KEY' }
+    script(`test -f ${folder}/gone && exit 1; echo '${credential(status)}'`)
+    const { credentials } = await load(exec({ command: './plugin' }))
+    await credentials.authorization()
+    writeFileSync(join(folder, 'gone'), '')
+    await expect(credentials.refused(undefined)).rejects.toThrow('failed: exit code 1')
+    expect(credentials.certificate()).toEqual({ cert: 'CERT', key: 'KEY' })
+  })
+
   test('that says the same again was refused for good', async () => {
     script(`echo '${credential({ token: 't' })}'`)
     const { credentials } = await load(exec({ command: './plugin' }))
@@ -165,7 +241,6 @@ describe('an exec plugin', () => {
     const { credentials } = await load(exec({ command: './plugin', env, provideClusterInfo: true }))
     expect(await credentials.authorization()).toBeUndefined()
     expect(credentials.certificate()).toEqual({ cert: 'CERT', key: 'KEY' })
-    const { readFileSync } = await import('node:fs')
     expect(readFileSync(`${folder}/info`, 'utf8').trim()).toBe(
       `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"interactive":false,"cluster":{"server":"${SERVER}"}}} own`,
     )
@@ -173,6 +248,25 @@ describe('an exec plugin', () => {
 
   test.each([
     ['does not exist', () => 'no-such-plugin', 'exec: executable no-such-plugin not found'],
+    ['fails without a word', () => script('echo hunter2; exit 3'), 'exec: executable PLUGIN failed: exit code 3'],
+    ['prints its token alone', () => script('echo hunter2'), 'decoding stdout: 8 bytes that are no JSON'],
+    ['prints something else', () => script(`echo '{"t":"hunter2"}'`), 'decoding stdout: it is no ExecCredential'],
+    [
+      'answers in another version',
+      () => script(`echo '${credential({ token: 'hunter2' }).replace('/v1"', '/v1beta1"')}'`),
+      'exec plugin is configured to use API version client.authentication.k8s.io/v1, plugin returned version client.authentication.k8s.io/v1beta1',
+    ],
+    [
+      'has no status',
+      () => script(`echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1"}'`),
+      "exec plugin didn't return a status field",
+    ],
+    ['gives nothing', () => script(`echo '${credential({})}'`), "exec plugin didn't return a token or cert/key pair"],
+    [
+      'gives half of a certificate',
+      () => script(`echo '${credential({ clientKeyData: 'hunter2' })}'`),
+      'exec plugin returned only certificate or key, not both',
+    ],
     ['fails', () => script('echo first >&2; echo second >&2; exit 3'), 'exec: executable PLUGIN failed: first'],
   ])('that %s is told by name', async (_, command, message) => {
     const { credentials } = await load(exec({ command: command() }))
@@ -198,8 +292,12 @@ describe('what cannot work is one line that a person understands', () => {
 
   test.each([
     ['', invalid(NOTHING)],
-    ['a: [', 'error loading config file "PATH": yaml: line 2: deficient indentation'],
-    ['# first\n---\na: 1\na: 2\n', 'error loading config file "PATH": yaml: line 4: duplicated mapping key'],
+    ['a: [', 'error loading config file "PATH": yaml: line 1: unexpected end of the stream within a flow collection'],
+    [
+      '# first\n---\na: 1\nb: c: d\n',
+      'error loading config file "PATH": yaml: line 4: bad indentation of a mapping entry',
+    ],
+    ['---\n---\na: [\n', invalid(NOTHING)],
     ['- a', 'error loading config file "PATH": yaml: the document is not a mapping'],
   ])('the file %j', async (text, message) => {
     writeFileSync(path, text)

@@ -39,7 +39,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
     tls: secure ? serverTrust(cluster, options.env) : undefined,
     credentials: maySendCredentials(origin) ? await credentialsOf(user, cluster, options) : fixedCredentials(undefined),
     headers: impersonation(user),
-    proxy: proxyUrl === '' ? await environmentProxy(origin, options.env) : await throughProxy(parseProxy(proxyUrl)),
+    proxy: proxyUrl === '' ? environmentProxy(origin, options.env) : throughProxy(parseProxy(proxyUrl)),
     check: () => {
       if (!secure) return
       checkAuthority(cluster)
@@ -130,7 +130,7 @@ function checkAuthority(cluster: Fields): void {
 /** By clientcmd's precedence: exec plugin, token file, token, user and password; a certificate goes with any. */
 async function credentialsOf(user: Fields, cluster: Fields, sources: ConfigSources): Promise<Credentials> {
   const exec = mapping(user, 'exec')
-  if (text(exec, 'command') !== '') return new ExecCredentials(exec, cluster)
+  if (text(exec, 'command') !== '') return new ExecCredentials(exec, cluster, sources)
   const headers = await headerCredentials(user, sources)
   const cert = pemSource(user, 'client-certificate')
   const key = pemSource(user, 'client-key')

@@ -1,3 +1,4 @@
+import { PathCheck } from '../path-check.ts'
 import type { ClusterConfig, ConfigSources } from './cluster-config.ts'
 import { inClusterConfig } from './in-cluster.ts'
 
@@ -10,9 +11,14 @@ export interface LoadConfigOptions extends ConfigSources {
 
 /** Finds out how to reach the API server. Throws one line that says what is missing or wrong. */
 export async function loadClusterConfig(options: LoadConfigOptions): Promise<ClusterConfig> {
+  const { clock, log } = options
+  return { ...(await readConfig(options)), path: new PathCheck({ clock, log }) }
+}
+
+async function readConfig(options: LoadConfigOptions): Promise<ClusterConfig> {
   const { kubeconfig = '', master = '', ...sources } = options
   if (kubeconfig === '' && master === '') return inClusterConfig(sources)
-  // Loaded here only: a pod has no kubeconfig, and client-node's module for it is not free.
+  // Loaded here only: a pod has no kubeconfig, and the reader of YAML is not free.
   const { kubeconfigConfig } = await import('./kubeconfig.ts')
   return kubeconfigConfig({ path: kubeconfig, master, ...sources })
 }

@@ -1,5 +1,6 @@
 import { throughHttpProxy } from '../http/connect-proxy.ts'
 import type { OpenStream } from '../http/dial.ts'
+import { throughSocksProxy } from '../http/socks-proxy.ts'
 
 /** Throws for what is no proxy's address, in clientcmd's words. */
 export function parseProxy(text: string): URL {
@@ -11,9 +12,6 @@ export function parseProxy(text: string): URL {
   return url
 }
 
-/** Streams through a proxy. Code for SOCKS is loaded only when such a proxy is configured. */
-export async function throughProxy(proxy: URL): Promise<OpenStream> {
-  if (proxy.protocol.startsWith('http')) return throughHttpProxy(proxy)
-  const { throughSocksProxy } = await import('./socks-proxy.ts')
-  return throughSocksProxy(proxy)
+export function throughProxy(proxy: URL): OpenStream {
+  return proxy.protocol.startsWith('http') ? throughHttpProxy(proxy) : throughSocksProxy(proxy)
 }

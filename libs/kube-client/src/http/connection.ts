@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { toError } from '@csi-sidecars/base'
+import { type Clock, toError } from '@csi-sidecars/base'
 import { type ResponseHead, ResponseParser, type ResponseSink } from './response-parser.ts'
 
 /** Where one exchange goes: a whole response, or its failure at any point. Its methods must not throw. */
@@ -21,7 +21,12 @@ export class EndOfStreamError extends Error {
 export class Connection implements ResponseSink {
   readonly #socket: Socket
   readonly #parser = new ResponseParser()
+  readonly #clock: Clock
   readonly #onLost: (connection: Connection) => void
+  /** In monotonic time, as `heardAt`. */
+  readonly openedAt: number
+  /** When the peer last sent something; at first when the connection was opened. */
+  heardAt: number
   #sink: ExchangeSink | undefined
   #answered = false
   #lost = false
@@ -29,9 +34,12 @@ export class Connection implements ResponseSink {
   exchanges = 0
 
   /** `onLost` is called once, when the connection can carry nothing more. */
-  constructor(socket: Socket, onLost: (connection: Connection) => void) {
+  constructor(socket: Socket, { clock, onLost }: { clock: Clock; onLost: (connection: Connection) => void }) {
     this.#socket = socket
+    this.#clock = clock
     this.#onLost = onLost
+    this.openedAt = clock.monotonic()
+    this.heardAt = this.openedAt
     socket.on('data', (bytes: Buffer) => this.#receive(bytes))
     socket.on('end', () => this.#lose(undefined))
     socket.on('error', (error) => this.#lose(error))
@@ -41,6 +49,11 @@ export class Connection implements ResponseSink {
   /** Whether another exchange may begin. */
   get usable(): boolean {
     return !this.#lost && this.#sink === undefined && (this.exchanges === 0 || this.#parser.keepAlive)
+  }
+
+  /** Whether anything has come of the exchange that was begun last. */
+  get answered(): boolean {
+    return this.#answered
   }
 
   /** Hands the request's bytes to the socket at once. What comes of it goes to `sink`, ending with `end` or `fail`. */
@@ -84,6 +97,7 @@ export class Connection implements ResponseSink {
   #receive(bytes: Buffer): void {
     if (this.#lost) return
     this.#answered = true
+    this.heardAt = this.#clock.monotonic()
     try {
       this.#parser.push(bytes)
     } catch (thrown) {

@@ -1,4 +1,5 @@
 import type { Cancel, Clock } from '@csi-sidecars/base'
+import { Body } from './body.ts'
 import type { Connection, ExchangeSink } from './connection.ts'
 import { NetworkError } from './network-error.ts'
 import type { ResponseHead } from './response-parser.ts'
@@ -44,7 +45,7 @@ class Collector implements ExchangeSink {
   readonly #onAbort: () => void
   readonly #resolve: (reply: Reply) => void
   readonly #reject: (error: unknown) => void
-  readonly #chunks: Buffer[] = []
+  readonly #body: Body
   #head: ResponseHead | undefined
 
   constructor(
@@ -53,6 +54,7 @@ class Collector implements ExchangeSink {
     resolve: (reply: Reply) => void,
     reject: (error: unknown) => void,
   ) {
+    this.#body = new Body(connection)
     this.#resolve = resolve
     this.#reject = reject
     this.#signal = signal
@@ -65,19 +67,17 @@ class Collector implements ExchangeSink {
 
   head(head: ResponseHead): void {
     this.#head = head
+    this.#body.announced(head)
   }
 
   data(bytes: Buffer): void {
-    this.#chunks.push(bytes)
+    this.#body.push(bytes)
   }
 
   end(): void {
     this.#leave()
-    const chunks = this.#chunks
-    const [first] = chunks
-    const all = first === undefined || chunks.length > 1 ? Buffer.concat(chunks) : first
     if (this.#head === undefined) this.#reject(new ExchangeError(new NetworkError('EOF'), false))
-    else this.#resolve({ head: this.#head, body: all.toString('utf8'), bytes: all.length })
+    else this.#resolve({ head: this.#head, body: this.#body.text(), bytes: this.#body.length })
   }
 
   fail(error: Error, answered: boolean): void {

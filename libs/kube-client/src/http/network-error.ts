@@ -1,4 +1,4 @@
-import { causesOf, isError, messageOf, systemCodeOf } from '@csi-sidecars/base'
+import { isError, messageOf, systemCodeOf } from '@csi-sidecars/base'
 
 /** Node's codes in the words that Go programs use for the same, which is what people search for. */
 const SYSTEM_WORDS: Readonly<Record<string, string>> = {
@@ -79,15 +79,6 @@ export function exchangeError(thrown: unknown): NetworkError {
   if (words === undefined) return of(oneLine(messageOf(thrown)), thrown)
   const syscall = syscallIn(thrown)
   return of(`${syscall} tcp: ${syscall}: ${words}`, thrown)
-}
-
-/** Whether a handshake failed over certificates: those on disk may have been renewed since they were read. */
-export function isCertificateError(thrown: unknown): boolean {
-  for (const cause of causesOf(thrown)) {
-    const code = systemCodeOf(cause) ?? ''
-    if (code in CERTIFICATE_WORDS || code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS')) return true
-  }
-  return false
 }
 
 function of(message: string, cause: unknown): NetworkError {

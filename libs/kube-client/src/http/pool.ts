@@ -1,4 +1,5 @@
-import { type Cancel, CancelledError, type Clock } from '@csi-sidecars/base'
+import type { Socket } from 'node:net'
+import { type Cancel, CancelledError, type Clock, scope } from '@csi-sidecars/base'
 import { Connection } from './connection.ts'
 import type { Dial } from './dial.ts'
 
@@ -50,6 +51,17 @@ export class ConnectionPool {
     return this.#wait(signal)
   }
 
+  /** A connection that has carried nothing yet; also beyond the limit, for whoever cannot trust those that are there. */
+  async open(signal?: AbortSignal): Promise<Connection> {
+    using either = scope(this.#closing.signal, signal)
+    return this.#add(await this.#options.dial(either.signal))
+  }
+
+  /** All that are open, idle or not. */
+  get connections(): Iterable<Connection> {
+    return this.#open
+  }
+
   /** Gives a connection back, whatever its state. */
   release(connection: Connection): void {
     if (!connection.usable || this.#closing.signal.aborted) {
@@ -79,6 +91,13 @@ export class ConnectionPool {
   /** Ends the connections that carry nothing now, so that the next ones are made with new credentials. */
   renew(): void {
     for (const { connection } of this.#idle.splice(0)) connection.destroy(new CancelledError('credentials changed'))
+  }
+
+  #add(socket: Socket): Connection {
+    const { clock } = this.#options
+    const connection = new Connection(socket, { clock, onLost: (lost) => this.#forget(lost) })
+    this.#open.add(connection)
+    return connection
   }
 
   #wait(signal: AbortSignal | undefined): Promise<Connection> {
@@ -119,9 +138,7 @@ export class ConnectionPool {
     this.#options.dial(this.#closing.signal).then(
       (socket) => {
         this.#dialing -= 1
-        const connection = new Connection(socket, (lost) => this.#forget(lost))
-        this.#open.add(connection)
-        this.release(connection)
+        this.release(this.#add(socket))
       },
       (error: unknown) => {
         // Each dial answers for its share of the waiters: one refusal among several dials does not fail them all,

@@ -191,7 +191,8 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d{2})(?: [^\r\n]*)?(?=\r\n|$)/
 
 function parseHead(text: string): ParsedHead {
   const match = STATUS_LINE.exec(text)
-  if (match === null) throw new ProtocolError(`malformed HTTP response ${JSON.stringify(text.slice(0, 80))}`)
+  // Not a word of it: what came instead of a head may be a body, and hold a secret.
+  if (match === null) throw new ProtocolError('malformed HTTP response')
   const header = (name: string): string | undefined => headerIn(text, name)
   const connection = header('connection')?.toLowerCase()
   const keepAlive = match[1] === '1' ? connection !== 'close' : connection === 'keep-alive'

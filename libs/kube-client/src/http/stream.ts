@@ -1,3 +1,4 @@
+import { Body } from './body.ts'
 import type { Connection, ExchangeSink } from './connection.ts'
 import type { ExchangeLimits } from './exchange.ts'
 import { ExchangeError } from './exchange.ts'
@@ -42,11 +43,12 @@ class Opener implements ExchangeSink {
   readonly #signal: AbortSignal | undefined
   readonly #settle: Settle
   readonly #leave: () => void
-  readonly #refusal: Buffer[] = []
+  readonly #refusal: Body
   #head: ResponseHead | undefined
 
   constructor(connection: Connection, sink: StreamSink, limits: ExchangeLimits, settle: Settle) {
     this.#sink = sink
+    this.#refusal = new Body(connection)
     this.#signal = limits.signal
     this.#settle = settle
     const onAbort = (): void => connection.destroy(new NetworkError('context canceled'))
@@ -66,7 +68,10 @@ class Opener implements ExchangeSink {
 
   head(head: ResponseHead): void {
     this.#head = head
-    if (!this.#streaming) return
+    if (!this.#streaming) {
+      this.#refusal.announced(head)
+      return
+    }
     this.#leave()
     this.#settle.resolve({ kind: 'streaming', head })
   }
@@ -82,8 +87,8 @@ class Opener implements ExchangeSink {
       return
     }
     this.#leave()
-    const body = Buffer.concat(this.#refusal).toString('utf8')
-    if (this.#head !== undefined) this.#settle.resolve({ kind: 'refused', head: this.#head, body })
+    if (this.#head === undefined) return
+    this.#settle.resolve({ kind: 'refused', head: this.#head, body: this.#refusal.text() })
   }
 
   fail(error: Error, answered: boolean): void {

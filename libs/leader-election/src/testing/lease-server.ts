@@ -2,7 +2,8 @@ import { abortable } from '@csi-sidecars/base'
 import { ApiError, type KubeClient, type WatchFrame } from '@csi-sidecars/kube-client'
 import type { Lease } from '@csi-sidecars/kube-types'
 
-const refuse = (code: number, reason: string): ApiError => new ApiError({ code, reason, message: reason })
+const refuse = (code: number, reason: string, retryAfterMs?: number): ApiError =>
+  new ApiError({ code, reason, message: reason, retryAfterMs })
 
 /** The part of an API server that serves one Lease. */
 export class LeaseServer {
@@ -10,10 +11,13 @@ export class LeaseServer {
   readonly history: Lease[] = []
   readonly requests: string[] = []
   failing = false
+  throttling = false
+  retryAfterMs: number | undefined
   hanging = false
   /** When set, each answer waits for it. */
   slowly: (() => Promise<void>) | undefined
   watchForbidden = false
+  onRequest: (() => void) | undefined
   #version = 0
   #watchers = new Set<(lease: Lease) => void>()
 
@@ -31,10 +35,12 @@ export class LeaseServer {
   get client(): KubeClient {
     const serve = <T>(verb: string, signal: AbortSignal | undefined, answer: () => Lease): Promise<T> => {
       this.requests.push(verb)
+      this.onRequest?.()
       if (this.hanging) {
         return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
       }
-      if (this.failing) return Promise.reject(refuse(500, 'InternalError'))
+      if (this.throttling) return Promise.reject(refuse(429, 'TooManyRequests', this.retryAfterMs))
+      if (this.failing) return Promise.reject(refuse(500, 'InternalError', this.retryAfterMs))
       // The verbs are generic over the resource; only Leases are served here.
       if (this.slowly !== undefined) {
         return abortable(this.slowly(), signal).then(answer) as Promise<unknown> as Promise<T>
@@ -45,7 +51,8 @@ export class LeaseServer {
       throw new Error('not served')
     }
     return {
-      get: (_, __, options) => serve('get', options?.signal, () => this.#found()),
+      get: (_, __, options) =>
+        serve(options?.newConnection ? 'get on a new connection' : 'get', options?.signal, () => this.#found()),
       create: (_, object, options) => serve('create', options?.signal, () => this.#create(object as Lease)),
       replace: (_, object, options) => serve('replace', options?.signal, () => this.#replace(object as Lease)),
       patch: unsupported,

@@ -1,7 +1,6 @@
 import { systemClock } from '@csi-sidecars/base'
-import type { App, Host } from '../app.ts'
-import type { FlagTable } from '../go-flags.ts'
-import { runApp } from '../run-app.ts'
+import type { Host } from '../app.ts'
+import { type Program, runProgram } from '../run-app.ts'
 import type { Ending } from '../serve.ts'
 
 /** What is left of a sidecar that has ended. */
@@ -12,15 +11,11 @@ export interface Ended {
 }
 
 /** A whole sidecar in this process, from its command line to its end, for which the signal may ask. For tests. */
-export async function runInProcess<const T extends FlagTable>(
-  app: App<T>,
-  args: readonly string[],
-  signal?: AbortSignal,
-): Promise<Ended> {
+export async function runInProcess(program: Program, args: readonly string[], signal?: AbortSignal): Promise<Ended> {
   let log = ''
   let stdout = ''
   const host: Host = {
-    argv0: app.name,
+    argv0: program.name,
     args,
     env: {},
     hostName: 'host',
@@ -46,6 +41,6 @@ export async function runInProcess<const T extends FlagTable>(
     },
     writeTerminationMessage: async () => {},
   }
-  const ending = await runApp(app, host, 'v0.0.0')
+  const ending = await runProgram(program, host, 'v0.0.0')
   return { ending, stdout, log }
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { applyMergePatch, type KubeObject, type Patch, type Resource } from '@csi-sidecars/kube-types'
-import { apiError } from '../api-error.ts'
+import { apiError, uidMismatch } from '../api-error.ts'
 import { patchedFinalizers } from '../json-patch.ts'
 
 export interface Stored extends KubeObject {
@@ -97,7 +97,7 @@ export class ModelApi {
     }
     if (isDeepStrictEqual(old, next)) return old
     if (deletionTimestamp === undefined || !isFree(next)) return this.#put(kind, next)
-    // Watchers are told what was stored last; the writer gets back what it wrote, with the version of what it changed.
+    // Watchers see what was stored last; the writer gets back what it wrote, with the version of what it changed.
     this.#remove(kind, old)
     return next
   }
@@ -105,13 +105,13 @@ export class ModelApi {
   #put(kind: Kind, object: Stored, type: 'ADDED' | 'MODIFIED' = 'MODIFIED'): Stored {
     const stored = this.#versioned(object)
     this.#objects.set(`${kind.plural}/${object.metadata.name}`, stored)
-    this.#tell(kind, type, stored)
+    this.#report(kind, type, stored)
     return stored
   }
 
   #remove(kind: Kind, object: Stored): void {
     this.#objects.delete(`${kind.plural}/${object.metadata.name}`)
-    this.#tell(kind, 'DELETED', this.#versioned(object))
+    this.#report(kind, 'DELETED', this.#versioned(object))
   }
 
   #versioned(object: Stored): Stored {
@@ -119,7 +119,7 @@ export class ModelApi {
     return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } }
   }
 
-  #tell({ plural }: Kind, type: Change['type'], object: Stored): void {
+  #report({ plural }: Kind, type: Change['type'], object: Stored): void {
     this.log.push({ version: this.#version, plural, type, object })
     for (const listener of this.#listeners) listener()
   }
@@ -134,8 +134,12 @@ function withStatus({ status: _, ...object }: Stored, status: unknown): Stored {
 }
 
 function patched(object: Stored, patch: Patch): Stored {
-  if (patch.kind === 'merge') return applyMergePatch(object, patch.body) as Stored
-  const { finalizers: before, ...metadata } = object.metadata
-  const finalizers = patchedFinalizers(before, patch.body as [])
+  if (patch.kind === 'merge') {
+    const { uid } = (patch.body as Partial<Stored>).metadata ?? {}
+    if (uid !== undefined && uid !== object.metadata.uid) throw uidMismatch(uid)
+    return applyMergePatch(object, patch.body) as Stored
+  }
+  const { finalizers: _, ...metadata } = object.metadata
+  const finalizers = patchedFinalizers(object.metadata, patch.body as [])
   return { ...object, metadata: { ...metadata, ...(finalizers?.length && { finalizers }) } }
 }

@@ -2,63 +2,77 @@ import { invariant } from '@csi-sidecars/base'
 import { CSI_NODES, type CSINode, PERSISTENT_VOLUMES, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import { FINALIZER } from '../views.ts'
 import type { Stored } from './api.ts'
-import { handleOf, isClaimed, nodeIdOf, pairs, vaName, type World } from './world.ts'
+import { type AttacherModel, hasFinalizer, pairs, vaName } from './attacher-model.ts'
 
 /** Several back-offs at their longest, and more listings than confirmations. */
 const LONG_MS = 10 * 60_000
 
-/** Faults are over: everything passes, everything is told, and time goes by. */
-export async function calmDown(world: World): Promise<void> {
-  world.start()
-  const { process } = world
+/** Faults are over: everything passes, everything is delivered, and time goes by. */
+export async function calmDown(model: AttacherModel): Promise<void> {
+  model.start()
+  const { process } = model
   invariant(process !== undefined, 'a process runs')
-  const leave = world.api.onChange(() => process.deliver())
+  const leave = model.api.onChange(() => process.deliver())
   process.gate.open()
   process.driver.comeBack()
-  process.deliver()
-  await world.clock.advance(LONG_MS)
-  process.deliver()
-  await world.clock.settle()
+  // A watch that was ended opens again after a pause, and has to be brought what it has missed.
+  for (let turn = 0; turn < 3; turn += 1) {
+    process.deliver()
+    await model.clock.advance(LONG_MS)
+  }
   leave()
 }
 
 /** What must have come of everything in the end. */
-export function checkConverged(world: World): void {
-  for (const { volume, node } of pairs()) checkAttachment(world, volume, node)
-  for (const pv of world.api.list(PERSISTENT_VOLUMES)) checkVolume(world, pv)
+export function checkConverged(model: AttacherModel): void {
+  for (const { volume, node } of pairs()) checkAttachment(model, volume, node)
+  for (const pv of model.api.list(PERSISTENT_VOLUMES)) checkVolume(model, pv)
 }
 
-function checkAttachment(world: World, volume: string, node: string): void {
+function checkAttachment(model: AttacherModel, volume: string, node: string): void {
   const name = vaName(volume, node)
-  const va = world.attachment(volume, node)
-  const isAttached = world.storage.has({ volumeId: handleOf(volume), nodeId: nodeIdOf(node) })
+  const va = model.attachment(volume, node)
+  const places = model.attachedFor(volume, node).filter((place) => !model.isLost(place))
+  const where = places.map(({ volumeId, nodeId }) => `${volumeId} on ${nodeId}`).join(', ') || 'nowhere'
   if (va === undefined) {
-    invariant(!isAttached, `${name} is gone and attached`)
+    invariant(places.length === 0, `${name} is gone and attached: ${where}`)
     return
   }
   const { attached = false, attachError, detachError } = va.status ?? {}
   const error = attachError?.message ?? detachError?.message ?? 'no error'
-  const told = `${name}: attached ${attached}, at the driver ${isAttached}, ${error}`
-  const obstacle = obstacleOf(world, volume, node)
+  const state = `${name}: attached ${attached}, at the driver ${where}, ${error}`
+  const obstacle = obstacleOf(model, volume, node)
   if (va.metadata.deletionTimestamp !== undefined) {
-    invariant(!isClaimed(va), `still claimed: ${told}`)
-    invariant(!isAttached, `never detached: ${told}`)
-    // A status that could not be told with the end of the claim is set right by a comparison, which leaves out inline.
-    invariant(!attached || volume === 'inline', `detached, and the status does not say so: ${told}`)
+    // A volume that went though it was attached blocks the detach for ever, and the error says so.
+    if (model.remadeVolumes.has(volume) && detachError?.message === `persistentvolume "${volume}" not found`) return
+    invariant(!hasFinalizer(va), `still with our finalizer: ${state}`)
+    invariant(places.length === 0, `never detached: ${state}`)
+    // A status that could not be stored after the end of our finalizer is set right by a comparison, which leaves out inline.
+    invariant(!attached || volume === 'inline', `detached, and the status does not say so: ${state}`)
   } else if (attached) {
-    invariant(isClaimed(va), `attached without a claim: ${told}`)
+    invariant(hasFinalizer(va), `attached without our finalizer: ${state}`)
     // What somebody took away behind our back comes back unless something is in the way.
-    invariant(isAttached || obstacle !== undefined, `marked as attached: ${told}`)
+    invariant(isWhereItShould(model, volume, node) || obstacle !== undefined, `marked as attached: ${state}`)
     // The error of one more attach stays when the volume turns out to be attached after all.
-    invariant(attachError == null || world.blurred.has(name), `attached with an error: ${told}`)
+    invariant(
+      attachError == null || model.blurred.has(name) || model.remade.has(name),
+      `attached with an error: ${state}`,
+    )
   } else {
-    invariant(obstacle !== undefined, `not attached: ${told}`)
-    invariant(attachError?.message === obstacle, `tells something else than "${obstacle}": ${told}`)
+    invariant(obstacle !== undefined, `not attached: ${state}`)
+    invariant(attachError?.message === obstacle, `stores something else than "${obstacle}": ${state}`)
   }
 }
 
+/** No comparison finds out that the node of an inline volume has another id. */
+function isWhereItShould(model: AttacherModel, volume: string, node: string): boolean {
+  if (volume === 'inline') return model.attachedFor(volume, node).length > 0
+  const [volumeId, nodeId] = [model.handleNow(volume), model.nodeIdNow(node)]
+  return volumeId !== undefined && nodeId !== undefined && model.storage.has({ volumeId, nodeId })
+}
+
 /** Why an attach cannot succeed; undefined when it can. */
-function obstacleOf({ api }: World, volume: string, node: string): string | undefined {
+function obstacleOf({ api }: AttacherModel, volume: string, node: string): string | undefined {
   if (volume !== 'inline') {
     const pv = api.get(PERSISTENT_VOLUMES, volume)
     if (pv === undefined) return `persistentvolume "${volume}" not found`
@@ -69,16 +83,17 @@ function obstacleOf({ api }: World, volume: string, node: string): string | unde
   return csiNode.spec.drivers == null ? `CSINode ${node} does not contain driver csi.example.com` : undefined
 }
 
-function checkVolume(world: World, pv: Stored): void {
+function checkVolume(model: AttacherModel, pv: Stored): void {
   const { name, deletionTimestamp, finalizers = [], annotations } = pv.metadata
   const ours = finalizers.filter((each) => each === FINALIZER).length
   invariant(ours <= 1, `${name} has our finalizer ${ours} times`)
   // One that was given back can be taken again while its release is under way; nobody does that to it in earnest.
   const givenBack = name === 'inTree' && annotations === undefined
-  const inUse = pairs().filter(({ volume, node }) => volume === name && world.attachment(volume, node) !== undefined)
+  const inUse = pairs().filter(({ volume, node }) => volume === name && model.attachment(volume, node) !== undefined)
   for (const { volume, node } of inUse) {
-    const va: VolumeAttachment | undefined = world.attachment(volume, node)
-    if (va?.status?.attached === true && !givenBack) invariant(ours === 1, `${name} is attached and not held`)
+    const va: VolumeAttachment | undefined = model.attachment(volume, node)
+    if (va?.status?.attached === true && !givenBack && !model.remadeVolumes.has(name))
+      invariant(ours === 1, `${name} is attached and not held`)
   }
   if ((deletionTimestamp !== undefined || givenBack) && inUse.length === 0)
     invariant(ours === 0, `${name} could go, and is still held`)

@@ -27,6 +27,11 @@ export class ModelStorage {
     return this.attached.get(volumeId)?.has(nodeId) === true
   }
 
+  /** All that is attached. */
+  pairs(): Omit<Call, 'method'>[] {
+    return [...this.attached].flatMap(([volumeId, nodes]) => [...nodes].map((nodeId) => ({ volumeId, nodeId })))
+  }
+
   perform({ method, volumeId, nodeId }: Call): void {
     const nodes = this.attached.get(volumeId) ?? new Set()
     if (method === 'publish') nodes.add(nodeId)
@@ -63,7 +68,7 @@ export class ModelDriver {
   lose(): void {
     if (this.#lost) return
     this.#lost = true
-    this.#tell({ type: 'lost' })
+    this.#report({ type: 'lost' })
     for (const each of [...this.#gate.inFlight]) {
       if (each.label.startsWith('call ')) each.answer(new RpcError(CODES.Unavailable, 'connection lost'))
     }
@@ -72,7 +77,7 @@ export class ModelDriver {
   comeBack(): void {
     if (!this.#lost) return
     this.#lost = false
-    this.#tell({ type: 'ready', lostForMs: 1 })
+    this.#report({ type: 'ready', lostForMs: 1 })
   }
 
   get driver(): Driver {
@@ -130,7 +135,7 @@ export class ModelDriver {
     return { entries, nextToken: '' } as unknown as ListVolumesResponse
   }
 
-  #tell(event: DriverEvent): void {
+  #report(event: DriverEvent): void {
     for (const listener of this.#listeners) listener(event)
   }
 }

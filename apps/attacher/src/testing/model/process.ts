@@ -1,4 +1,5 @@
 import { CancelledError, type Clock } from '@csi-sidecars/base'
+import { runTerm } from '@csi-sidecars/controller'
 import { createInformer } from '@csi-sidecars/informer'
 import {
   CSI_NODES,
@@ -9,10 +10,11 @@ import {
 } from '@csi-sidecars/kube-types'
 import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
-import { type AttacherSettings, leadAttacher } from '../../attacher.ts'
 import { attachmentProjection } from '../../caches/attachment.ts'
 import { nodeProjection } from '../../caches/node.ts'
 import { volumeProjection } from '../../caches/volume.ts'
+import { attacherControllers } from '../../controllers.ts'
+import type { AttacherSettings } from '../../parts.ts'
 import { BY_VOLUME } from '../../persistent-volume/reconcile.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 import type { ModelApi } from './api.ts'
@@ -84,22 +86,22 @@ export class Process {
       client,
       driver: this.driver.driver,
       attachments,
-      volumes,
-      nodes,
-      queues: new QueueMetrics(new Metrics(), clock),
+      attaching: { volumes, nodes },
       clock,
       log,
     }
     const signals = { stop: this.#stop.signal, cut: this.#cut.signal }
-    const lead = leadAttacher(parts, { ...signals, assertLeading, soleSince: clock.monotonic() })
+    const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
+    const queues = new QueueMetrics(new Metrics(), clock)
+    const term = runTerm(lead, attacherControllers(parts, lead), { clock, driver: parts.driver, queues })
     const caches = informers.map((informer) => informer.run(this.#caches.signal))
-    this.ended = lead.then(async () => {
+    this.ended = term.then(async () => {
       this.#caches.abort(new CancelledError('the process ends'))
       await Promise.all(caches)
     })
   }
 
-  /** Tells the next changes of one resource, or of all. */
+  /** Delivers the next changes of one resource, or of all. */
   deliver(resource?: Resource<KubeObject>, count?: number): void {
     for (const stream of this.#client.streams) {
       if (resource === undefined || stream.plural === resource.plural) stream.deliver(count)
@@ -112,7 +114,7 @@ export class Process {
 
   /** Takes no more work; what runs comes to its end. */
   stop(): void {
-    this.#stop.abort(new CancelledError('told to stop'))
+    this.#stop.abort(new CancelledError('asked to stop'))
   }
 
   /** The lease is lost: whatever runs must give up now, and nothing more may leave. */

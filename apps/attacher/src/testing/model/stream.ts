@@ -1,7 +1,7 @@
 import type { WatchFrame } from '@csi-sidecars/kube-client'
 import type { Change, ModelApi, Stored } from './api.ts'
 
-/** One watch. Begins with what there is or goes on from a version; what happens later is told when somebody says so. */
+/** One watch. Begins with what there is or goes on from a version; what happens later comes when somebody says so. */
 export class Stream {
   readonly plural: string
   readonly #api: ModelApi
@@ -23,7 +23,7 @@ export class Stream {
     this.#push({ type: 'BOOKMARK', resourceVersion: String(api.version), initialEventsEnd: true })
   }
 
-  /** Tells the next changes. */
+  /** Delivers the next changes. */
   deliver(count = Number.POSITIVE_INFINITY): void {
     for (let left = count; left > 0 && this.#position < this.#api.log.length; this.#position += 1) {
       const change: Change | undefined = this.#api.log[this.#position]

@@ -1,8 +1,9 @@
 import { abortable } from '@csi-sidecars/base'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import type { ControllerExpandVolumeRequest, ControllerModifyVolumeRequest } from '@csi-sidecars/csi-proto'
+import { KEY } from '../builders.ts'
 import type { SeenCall } from '../fake-driver.ts'
-import type { World } from '../world.ts'
+import type { ResizerFixture } from '../fixture.ts'
 
 /** How the back end answers a call. */
 export type Behaviour =
@@ -17,13 +18,20 @@ export type Behaviour =
   | 'away'
   | 'hang'
 
+interface BackendVolume {
+  size: number
+  className: string | undefined
+}
+
 const GI = 2n ** 30n
 
 /** The storage and what is true about it. Knows nothing of the resizer. */
 export class Backend {
-  readonly world: World
-  size = 1
-  className: string | undefined
+  readonly fixture: ResizerFixture
+  /** By handle; those whose PersistentVolume is gone stay. */
+  readonly #volumes = new Map<string, BackendVolume>([['handle-data', { size: 1, className: undefined }]])
+  /** Of the volume that the PersistentVolume stands for now. */
+  handle = 'handle-data'
   largestRequest = 1
   expandsLike: Behaviour = 'done'
   modifiesLike: Behaviour = 'done'
@@ -40,10 +48,39 @@ export class Backend {
   #growing: number | undefined
   #changing: string | undefined
 
-  constructor(world: World) {
-    this.world = world
-    world.driver.expand = (call) => this.#expand(call)
-    world.driver.modify = (call) => this.#modify(call)
+  constructor(fixture: ResizerFixture) {
+    this.fixture = fixture
+    fixture.driver.expand = (call) => this.#expand(call)
+    fixture.driver.modify = (call) => this.#modify(call)
+  }
+
+  get size(): number {
+    return this.volumeOf(this.handle).size
+  }
+
+  get className(): string | undefined {
+    return this.volumeOf(this.handle).className
+  }
+
+  volumeOf(handle: string): BackendVolume {
+    const volume = this.#volumes.get(handle)
+    if (volume === undefined) throw new Error(`there is no volume ${handle}`)
+    return volume
+  }
+
+  /** Another volume is what the PersistentVolume stands for from now on. */
+  newVolume(volume: BackendVolume): string {
+    this.handle = `handle-${this.#volumes.size}`
+    this.#volumes.set(this.handle, volume)
+    this.forget()
+    return this.handle
+  }
+
+  /** Claim or volume are others than before: what was said about those that are gone binds nobody. */
+  forget(): void {
+    this.#refused = undefined
+    this.#growing = undefined
+    this.#changing = undefined
   }
 
   /** What hung in the old one is given up. */
@@ -53,19 +90,30 @@ export class Backend {
   }
 
   #expand({ request, options }: SeenCall): unknown {
-    const asked = Number(((request as ControllerExpandVolumeRequest).capacityRange?.requiredBytes ?? 0n) / GI)
-    this.#judge(asked)
+    const { capacityRange, volumeId } = request as ControllerExpandVolumeRequest
+    const asked = Number((capacityRange?.requiredBytes ?? 0n) / GI)
+    const volume = this.volumeOf(volumeId)
     const behaviour = this.expandsLike
+    if (!this.#binds(volumeId)) return this.#answerFor(behaviour, options.signal, { volume, asked })
+    this.#judge(asked)
     this.#refused = REFUSALS.has(behaviour) ? asked : undefined
-    const begun = this.world.claim.status?.allocatedResourceStatuses?.['storage'] === 'ControllerResizeInProgress'
+    const begun = this.fixture.claim.status?.allocatedResourceStatuses?.['storage'] === 'ControllerResizeInProgress'
     this.#growing = begun && UNCERTAIN.has(behaviour) ? asked : undefined
     this.inExpand()
     this.inExpand = () => undefined
-    return this.#answer(behaviour, options.signal, {
+    return this.#answerFor(behaviour, options.signal, { volume, asked })
+  }
+
+  #answerFor(
+    behaviour: Behaviour,
+    signal: AbortSignal | undefined,
+    { volume, asked }: { readonly volume: BackendVolume; readonly asked: number },
+  ): unknown {
+    return this.#answer(behaviour, signal, {
       carryOut: () => {
-        this.size = Math.max(this.size, asked)
+        volume.size = Math.max(volume.size, asked)
       },
-      result: (nodeExpansionRequired) => ({ capacityBytes: BigInt(this.size) * GI, nodeExpansionRequired }),
+      result: (nodeExpansionRequired) => ({ capacityBytes: BigInt(volume.size) * GI, nodeExpansionRequired }),
     })
   }
 
@@ -80,18 +128,27 @@ export class Backend {
     }
   }
 
+  /** Whether the call is for the claim and the volume that there are, not for those that bore their names before. */
+  #binds(handle: string): boolean {
+    const { claim, caches } = this.fixture
+    return handle === this.handle && caches.claims.store.get(KEY)?.uid === claim.metadata?.uid
+  }
+
   #modify({ request, options }: SeenCall): unknown {
-    const { iops = '' } = (request as ControllerModifyVolumeRequest).mutableParameters
-    if (this.#changing !== undefined && iops !== this.#changing) {
+    const { mutableParameters, volumeId } = request as ControllerModifyVolumeRequest
+    const { iops = '' } = mutableParameters
+    const volume = this.volumeOf(volumeId)
+    const binds = this.#binds(volumeId)
+    if (binds && this.#changing !== undefined && iops !== this.#changing) {
       this.violations.push(`${iops} was asked for while ${this.#changing} may be on its way`)
     }
     const behaviour = ofModify(this.modifiesLike)
-    this.#changing = UNCERTAIN.has(behaviour) ? iops : undefined
+    if (binds) this.#changing = UNCERTAIN.has(behaviour) ? iops : undefined
     this.inModify()
     this.inModify = () => undefined
     return this.#answer(behaviour, options.signal, {
       carryOut: () => {
-        this.className = iops
+        volume.className = iops
       },
       result: () => ({}),
     })
@@ -99,7 +156,7 @@ export class Backend {
 
   /** What this process knows the user to ask for. */
   #knownRequest(): number {
-    return giOf(this.world.caches.claims.store.get('ns/data')?.request)
+    return giOf(this.fixture.caches.claims.store.get(KEY)?.request)
   }
 
   #answer(
@@ -128,7 +185,7 @@ export class Backend {
       case 'noEffect':
         throw new RpcError(CODES.ResourceExhausted, 'busy')
       case 'away':
-        this.world.driver.lose()
+        this.fixture.driver.lose()
         throw new RpcError(CODES.Unavailable, 'lost')
       case 'hang':
         this.hanging += 1
@@ -143,7 +200,7 @@ const UNCERTAIN: ReadonlySet<Behaviour> = new Set(['lateSuccess', 'noEffect', 'a
 /** A modification has no size that could be too small. */
 const ofModify = (behaviour: Behaviour): Behaviour => (behaviour === 'tooSmall' ? 'final' : behaviour)
 
-/** A size of the story, all of which are whole. */
+/** A size of a run, all of which are whole. */
 export function giOf(text: string | undefined): number {
   return Number((text ?? '0').replace('Gi', ''))
 }

@@ -1,9 +1,12 @@
-import type { JsonObject } from '../json.ts'
-import { KINDS } from '../kinds.ts'
+import type { JsonObject } from '../schema/json.ts'
+import { KINDS } from '../schema/kinds.ts'
 import { type Field, type FieldType, SCHEMAS, type Scalar, type Schema, schemaOf } from '../schema/schema.ts'
 
-/** Where definitions refer to each other: the two versions of OpenAPI have different places. */
-export type RefTo = (name: string) => JsonObject
+/** How a version of OpenAPI says that a type is another one, and that a value has one of some types. */
+interface Dialect {
+  readonly refTo: (name: string) => JsonObject
+  readonly oneOf: (...types: readonly string[]) => JsonObject
+}
 
 const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity'
 const TIME = 'io.k8s.apimachinery.pkg.apis.meta.v1.Time'
@@ -29,13 +32,14 @@ function definitionName(schema: Schema): string {
 }
 
 /** Every type, by its name in OpenAPI. */
-export function definitions(refTo: RefTo): JsonObject {
+export function definitions(dialect: Dialect): JsonObject {
+  const { refTo, oneOf } = dialect
   const listMeta = refTo('io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta')
   const made: Record<string, JsonObject> = {
-    [QUANTITY]: { oneOf: [{ type: 'string' }, { type: 'number' }] },
+    [QUANTITY]: oneOf('string', 'number'),
     [TIME]: { type: 'string', format: 'date-time' },
     [MICRO_TIME]: { type: 'string', format: 'date-time' },
-    [INT_OR_STRING]: { format: 'int-or-string', oneOf: [{ type: 'integer' }, { type: 'string' }] },
+    [INT_OR_STRING]: { format: 'int-or-string', ...oneOf('integer', 'string') },
     [FIELDS_V1]: { type: 'object' },
     'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta': {
       type: 'object',
@@ -63,13 +67,13 @@ export function definitions(refTo: RefTo): JsonObject {
 
 const TYPE_META: JsonObject = { apiVersion: { type: 'string' }, kind: { type: 'string' } }
 
-function definition(schema: Schema, refTo: RefTo): JsonObject {
+function definition(schema: Schema, refTo: Dialect['refTo']): JsonObject {
   const required = schema.fields.filter((field) => field.always).map((field) => field.name)
   const properties = Object.fromEntries(schema.fields.map((field) => [field.name, property(field, refTo)]))
   return { type: 'object', properties, ...(required.length > 0 ? { required } : {}) }
 }
 
-function property({ type, merge }: Field, refTo: RefTo): JsonObject {
+function property({ type, merge }: Field, refTo: Dialect['refTo']): JsonObject {
   const shape = shapeOf(type, refTo)
   if (merge === undefined) return type.is === 'list' ? { ...shape, 'x-kubernetes-list-type': 'atomic' } : shape
   const key = merge.key === undefined ? {} : { 'x-kubernetes-patch-merge-key': merge.key }
@@ -83,7 +87,7 @@ function property({ type, merge }: Field, refTo: RefTo): JsonObject {
   }
 }
 
-function shapeOf(type: FieldType, refTo: RefTo): JsonObject {
+function shapeOf(type: FieldType, refTo: Dialect['refTo']): JsonObject {
   switch (type.is) {
     case 'object':
       return refTo(definitionName(type.schema))

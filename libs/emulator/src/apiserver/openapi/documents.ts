@@ -1,23 +1,26 @@
-import type { JsonObject } from '../json.ts'
-import { groupVersionOf, KINDS } from '../kinds.ts'
+import type { JsonObject } from '../schema/json.ts'
+import { groupVersionOf, KINDS } from '../schema/kinds.ts'
 import { definitions } from './definitions.ts'
 import { pathsOf } from './paths.ts'
+import { openApiProtobuf } from './protobuf.ts'
 
 const INFO = { title: 'Kubernetes', version: 'v1.36.3' }
 
 /** The OpenAPI documents by their paths; undefined for other paths. They are made when first asked for. */
 export function openApiPath(path: string): object | undefined {
-  if (path === '/openapi/v2') return once(path, versionTwo)
   if (path === '/openapi/v3') return once(path, index)
   const root = roots().find((each) => path === `/openapi/v3/${each}`)
   return root === undefined ? undefined : once(path, () => versionThree(root))
 }
 
+export const openApiVersionTwo = (): JsonObject => once('v2', versionTwo)
+export const openApiVersionTwoProtobuf = (): Buffer => once('v2 protobuf', () => openApiProtobuf(openApiVersionTwo()))
+
 const MADE = new Map<string, object>()
 
-function once(path: string, make: () => object): object {
-  const made = MADE.get(path) ?? make()
-  MADE.set(path, made)
+function once<T extends object>(name: string, make: () => T): T {
+  const made = (MADE.get(name) as T | undefined) ?? make()
+  MADE.set(name, made)
   return made
 }
 
@@ -42,13 +45,20 @@ function versionThree(root: string): object {
     schema: { type, uniqueItems: true },
   })
   const paths = Object.assign({}, ...kinds.map((kind) => pathsOf(kind, parameter))) as JsonObject
-  const schemas = definitions((name) => ({ allOf: [{ $ref: `#/components/schemas/${name}` }] }))
+  const schemas = definitions({
+    refTo: (name) => ({ allOf: [{ $ref: `#/components/schemas/${name}` }] }),
+    oneOf: (...types) => ({ oneOf: types.map((type) => ({ type })) }),
+  })
   return { openapi: '3.0.0', info: INFO, paths, components: { schemas } }
 }
 
-function versionTwo(): object {
+function versionTwo(): JsonObject {
   const parameter = (name: string, type: string): JsonObject => ({ name, in: 'query', type, uniqueItems: true })
   const paths = Object.assign({}, ...KINDS.map((kind) => pathsOf(kind, parameter))) as JsonObject
-  const types = definitions((name) => ({ $ref: `#/definitions/${name}` }))
+  // Version 2 knows no choice; its readers take a number for a text.
+  const types = definitions({
+    refTo: (name) => ({ $ref: `#/definitions/${name}` }),
+    oneOf: () => ({ type: 'string' }),
+  })
   return { swagger: '2.0', info: INFO, paths, definitions: types }
 }

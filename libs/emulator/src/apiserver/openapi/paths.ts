@@ -1,8 +1,8 @@
-import type { JsonObject } from '../json.ts'
-import type { Kind } from '../kinds.ts'
+import type { JsonObject } from '../schema/json.ts'
+import type { Kind } from '../schema/kinds.ts'
 
 /** How one version of OpenAPI writes parameters. */
-export type ParameterStyle = (name: string, type: string) => JsonObject
+type ParameterStyle = (name: string, type: string) => JsonObject
 
 const READ = ['fieldSelector', 'labelSelector', 'limit', 'continue', 'resourceVersion', 'resourceVersionMatch', 'watch']
 const WRITE = ['dryRun', 'fieldManager', 'fieldValidation']

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import type { Json } from '../json.ts'
+import type { Json } from '../schema/json.ts'
 import { applyJsonPatch } from './json-patch.ts'
 import { applyMergePatch } from './merge-patch.ts'
 

@@ -1,5 +1,5 @@
-import { badRequest, unprocessable } from '../api-failure.ts'
-import { isList, isObject, type Json, type JsonObject, sameJson, setOwn } from '../json.ts'
+import { badRequest, unprocessable } from '../http/api-failure.ts'
+import { isList, isObject, type Json, type JsonObject, sameJson, setOwn } from '../schema/json.ts'
 
 /** As many as the real server takes in one request. */
 const MOST_OPERATIONS = 10_000

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject, setOwn } from '../json.ts'
+import { isObject, type Json, type JsonObject, setOwn } from '../schema/json.ts'
 
 /** RFC 7396. Shares what does not change with the target. */
 export function applyMergePatch(target: Json | undefined, patch: Json): Json {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import type { Json } from '../json.ts'
+import type { Json } from '../schema/json.ts'
 import { applyStrategicMerge, type ListRules } from './strategic-merge.ts'
 
 const rules: ListRules = ([name]) => {

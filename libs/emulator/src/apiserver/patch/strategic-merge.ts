@@ -1,5 +1,5 @@
-import { ApiFailure, badRequest } from '../api-failure.ts'
-import { isList, isObject, type Json, type JsonObject, sameJson, setOwn } from '../json.ts'
+import { ApiFailure, badRequest } from '../http/api-failure.ts'
+import { isList, isObject, type Json, type JsonObject, sameJson, setOwn } from '../schema/json.ts'
 
 /** How a list of a type merges: by a key of its items, as a set, or not at all. */
 export type ListMerge =
@@ -15,18 +15,28 @@ const ORDER = '$setElementOrder/'
 
 /** Kubernetes' strategic merge: maps merge, lists merge as the type says, `$patch`, `$retainKeys` and the like direct it. */
 export function applyStrategicMerge(target: Json | undefined, patch: Json, rules: ListRules): Json {
-  return mergeValue(target, patch, [], rules)
+  return mergeValue(target, patch, { path: [], rules })
 }
 
-function mergeValue(target: Json | undefined, patch: Json, path: readonly string[], rules: ListRules): Json {
+/** Where in the object a merge is, and how lists merge there. */
+interface Place {
+  readonly path: readonly string[]
+  readonly rules: ListRules
+}
+
+function inside({ path, rules }: Place, key: string): Place {
+  return { path: [...path, key], rules }
+}
+
+function mergeValue(target: Json | undefined, patch: Json, place: Place): Json {
   if (!isObject(patch)) return patch
-  if (isObject(target)) return mergeMap(target, patch, path, rules)
+  if (isObject(target)) return mergeMap(target, patch, place)
   // What is new takes the patch as it is, whatever directive it carries.
   const { $patch: _directive, ...fields } = patch
-  return mergeMap({}, fields, path, rules)
+  return mergeMap({}, fields, place)
 }
 
-function mergeMap(target: JsonObject, patch: JsonObject, path: readonly string[], rules: ListRules): JsonObject {
+function mergeMap(target: JsonObject, patch: JsonObject, place: Place): JsonObject {
   const directive = patch['$patch']
   if (directive === 'replace') return withoutDirectives(patch)
   if (directive === 'delete') return {}
@@ -43,23 +53,17 @@ function mergeMap(target: JsonObject, patch: JsonObject, path: readonly string[]
     } else if (value === null) {
       delete result[key]
     } else {
-      setOwn(result, key, mergeField(target, patch, key, [...path, key], rules))
+      setOwn(result, key, mergeField(target, patch, key, inside(place, key)))
     }
   }
-  return ordered(result, target, patch, path, rules)
+  return ordered(result, { target, patch }, place)
 }
 
-function mergeField(
-  target: JsonObject,
-  patch: JsonObject,
-  key: string,
-  path: readonly string[],
-  rules: ListRules,
-): Json {
+function mergeField(target: JsonObject, patch: JsonObject, key: string, place: Place): Json {
   const value = patch[key] as Json
   const current = target[key]
-  if (!isList(value)) return mergeValue(current, value, path, rules)
-  const how = rules(path)
+  if (!isList(value)) return mergeValue(current, value, place)
+  const how = place.rules(place.path)
   const items = isList(current) ? current : []
   switch (how.by) {
     case 'replace':
@@ -69,7 +73,7 @@ function mergeField(
       return inOrder(merged, { order: value, before: items, how })
     }
     case 'key':
-      return mergeByKey(items, value, how, path, rules)
+      return mergeByKey(items, value, how, place)
   }
 }
 
@@ -77,8 +81,7 @@ function mergeByKey(
   items: readonly Json[],
   changes: readonly Json[],
   how: { readonly by: 'key'; readonly key: string },
-  path: readonly string[],
-  rules: ListRules,
+  place: Place,
 ): readonly Json[] {
   if (changes.some((change) => isObject(change) && change['$patch'] === 'replace')) {
     return changes.filter((change) => !(isObject(change) && '$patch' in change))
@@ -87,7 +90,7 @@ function mergeByKey(
   let result = [...items]
   const kept: Json[] = []
   for (const change of changes) {
-    if (!isObject(change)) throw badRequest(`expected a map in the list at ${path.join('.')}`)
+    if (!isObject(change)) throw badRequest(`expected a map in the list at ${place.path.join('.')}`)
     if (change[key] === undefined) {
       throw new ApiFailure(500, '', `map: ${goText(change)} does not contain declared merge key: ${key}`)
     }
@@ -98,7 +101,7 @@ function mergeByKey(
     }
     kept.push(change)
     const index = result.findIndex(same)
-    const merged = mergeMap((index < 0 ? {} : result[index]) as JsonObject, change, path, rules)
+    const merged = mergeMap((index < 0 ? {} : result[index]) as JsonObject, change, place)
     if (index < 0) result.push(merged)
     else result[index] = merged
   }
@@ -123,10 +126,8 @@ function retained(target: JsonObject, patch: JsonObject): Record<string, Json | 
 /** `$setElementOrder/list` gives the order of the items that the patch knows. */
 function ordered(
   result: Record<string, Json | undefined>,
-  target: JsonObject,
-  patch: JsonObject,
-  path: readonly string[],
-  rules: ListRules,
+  { target, patch }: { readonly target: JsonObject; readonly patch: JsonObject },
+  place: Place,
 ): JsonObject {
   for (const [directive, order] of Object.entries(patch)) {
     if (!directive.startsWith(ORDER) || !isList(order)) continue
@@ -134,7 +135,7 @@ function ordered(
     const list = result[name]
     if (!isList(list)) continue
     const before = isList(target[name]) ? target[name] : []
-    result[name] = inOrder(list, { order, before, how: rules([...path, name]) })
+    result[name] = inOrder(list, { order, before, how: place.rules([...place.path, name]) })
   }
   return result
 }

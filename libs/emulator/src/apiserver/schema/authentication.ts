@@ -1,5 +1,9 @@
 /** The group authentication.k8s.io. The notation is that of schema.ts. */
 export const AUTHENTICATION = `
+SelfSubjectReview
+  metadata:1 ObjectMeta, status:2 SelfSubjectReviewStatus
+SelfSubjectReviewStatus
+  userInfo:1 UserInfo
 TokenReview
   metadata:1 ObjectMeta, spec:2 TokenReviewSpec, status:3 TokenReviewStatus
 TokenReviewSpec

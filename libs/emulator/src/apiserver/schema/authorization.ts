@@ -9,6 +9,10 @@ NonResourceAttributes
 ResourceAttributes
   fieldSelector:8? FieldSelectorAttributes, group:3, labelSelector:9? LabelSelectorAttributes, name:7, namespace:1,
   resource:5, subresource:6, verb:2, version:4
+SelfSubjectAccessReview
+  metadata:1 ObjectMeta, spec:2! SelfSubjectAccessReviewSpec, status:3 SubjectAccessReviewStatus
+SelfSubjectAccessReviewSpec
+  nonResourceAttributes:2? NonResourceAttributes, resourceAttributes:1? ResourceAttributes
 SubjectAccessReview
   metadata:1 ObjectMeta, spec:2 SubjectAccessReviewSpec, status:3 SubjectAccessReviewStatus
 SubjectAccessReviewSpec

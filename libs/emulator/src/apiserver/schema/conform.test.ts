@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
-import type { JsonObject } from '../json.ts'
-import { KINDS } from '../kinds.ts'
 import { conform } from './conform.ts'
+import type { JsonObject } from './json.ts'
+import { KINDS } from './kinds.ts'
 import { SCHEMAS, schemaNamed, schemaOf } from './schema.ts'
 
 const shown = (type: string, value: JsonObject): unknown => conform(schemaNamed(type), value).value

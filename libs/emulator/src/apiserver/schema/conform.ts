@@ -1,5 +1,5 @@
 import { Quantity, QuantityError } from '@csi-sidecars/kube-types'
-import { isList, isObject, type Json, type JsonObject, setOwn } from '../json.ts'
+import { isList, isObject, type Json, type JsonObject, setOwn } from './json.ts'
 import type { Field, FieldType, Scalar, Schema } from './schema.ts'
 
 /** A value that cannot be what its field is; the message is the decoder's. */
@@ -7,7 +7,7 @@ export class DecodeError extends Error {
   override readonly name = 'DecodeError'
 }
 
-export interface Conformed {
+interface Conformed {
   readonly value: JsonObject
   /** Paths of fields that the type does not have; they are dropped. */
   readonly unknown: readonly string[]

@@ -1,5 +1,7 @@
 /** What all objects have in common. The notation is that of schema.ts. */
 export const META = `
+Condition
+  lastTransitionTime:4! time, message:6!, observedGeneration:3 long, reason:5!, status:2!, type:1!
 DeleteOptions
   dryRun:5 [string], gracePeriodSeconds:1? long, orphanDependents:3? bool, preconditions:2? Preconditions,
   propagationPolicy:4?

@@ -1,5 +1,5 @@
 import { invariant } from '@csi-sidecars/base'
-import type { Kind } from '../kinds.ts'
+import { APPS, POD_TEMPLATE, POLICY } from './apps.ts'
 import { AUTHENTICATION } from './authentication.ts'
 import { AUTHORIZATION } from './authorization.ts'
 import { COORDINATION } from './coordination.ts'
@@ -8,6 +8,7 @@ import { CORE_OTHER } from './core-other.ts'
 import { CORE_POD_VOLUMES } from './core-pod-volumes.ts'
 import { CORE_PODS } from './core-pods.ts'
 import { CORE_VOLUMES } from './core-volumes.ts'
+import type { Kind } from './kinds.ts'
 import { META } from './meta.ts'
 import { RBAC } from './rbac.ts'
 import { STORAGE } from './storage.ts'
@@ -55,7 +56,7 @@ export interface Field {
 }
 
 /** How a list merges; without a key by the values themselves. */
-export interface Merge {
+interface Merge {
   readonly key: string | undefined
   readonly retainKeys: boolean
 }
@@ -70,7 +71,9 @@ export interface Schema {
 
 const PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['io.k8s.apimachinery.pkg.apis.meta.v1', [META]],
-  ['io.k8s.api.core.v1', [CORE_VOLUMES, CORE_NODES, CORE_PODS, CORE_POD_VOLUMES, CORE_OTHER]],
+  ['io.k8s.api.core.v1', [CORE_VOLUMES, CORE_NODES, CORE_PODS, CORE_POD_VOLUMES, CORE_OTHER, POD_TEMPLATE]],
+  ['io.k8s.api.apps.v1', [APPS]],
+  ['io.k8s.api.policy.v1', [POLICY]],
   ['io.k8s.api.storage.v1', [STORAGE]],
   ['io.k8s.api.coordination.v1', [COORDINATION]],
   ['io.k8s.api.rbac.v1', [RBAC]],

@@ -7,6 +7,9 @@ CSIDriverSpec
   preventPodSchedulingIfMissing:11? bool, requiresRepublish:7? bool, seLinuxMount:8? bool,
   serviceAccountTokenInSecrets:10? bool, storageCapacity:4? bool, tokenRequests:6 [TokenRequest],
   volumeLifecycleModes:3 [string]
+CSIStorageCapacity
+  capacity:4? quantity, maximumVolumeSize:5? quantity, metadata:1 ObjectMeta, nodeTopology:2? LabelSelector,
+  storageClassName:3!
 CSINode
   metadata:1 ObjectMeta, spec:2 CSINodeSpec
 CSINodeDriver

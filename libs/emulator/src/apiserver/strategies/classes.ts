@@ -1,6 +1,6 @@
-import { at, type KubeObject, objectAt, sameJson, textAt } from '../json.ts'
-import { qualifiedName } from '../names.ts'
-import type { Problems } from '../problems.ts'
+import type { FieldErrors } from '../http/field-errors.ts'
+import { at, type KubeObject, objectAt, sameJson, textAt } from '../schema/json.ts'
+import { qualifiedName } from './names.ts'
 import type { Strategy } from './strategy.ts'
 
 const MOST_PARAMETERS = 512
@@ -12,17 +12,17 @@ export const storageClassStrategy: Strategy = {
     reclaimPolicy: object['reclaimPolicy'] ?? 'Delete',
     volumeBindingMode: object['volumeBindingMode'] ?? 'Immediate',
   }),
-  validate(problems, object) {
-    checkProvisioner(problems, 'provisioner', textAt(object, 'provisioner') ?? '')
-    checkParameters(problems, object)
+  validate(errors, object) {
+    checkProvisioner(errors, 'provisioner', textAt(object, 'provisioner') ?? '')
+    checkParameters(errors, object)
     const policy = textAt(object, 'reclaimPolicy') ?? ''
-    if (policy !== '' && !POLICIES.includes(policy)) problems.unsupported('reclaimPolicy', policy, POLICIES)
+    if (policy !== '' && !POLICIES.includes(policy)) errors.unsupported('reclaimPolicy', policy, POLICIES)
     const mode = textAt(object, 'volumeBindingMode') ?? ''
-    if (!BINDING_MODES.includes(mode)) problems.unsupported('volumeBindingMode', mode, BINDING_MODES)
+    if (!BINDING_MODES.includes(mode)) errors.unsupported('volumeBindingMode', mode, BINDING_MODES)
   },
-  validateUpdate(problems, object, old) {
+  validateUpdate(errors, object, old) {
     for (const field of ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode']) {
-      if (!sameJson(object[field], old[field])) problems.invalid(field, object[field], 'field is immutable')
+      if (!sameJson(object[field], old[field])) errors.invalid(field, object[field], 'field is immutable')
     }
   },
 }
@@ -31,38 +31,38 @@ const POLICIES = ['Delete', 'Retain']
 const BINDING_MODES = ['Immediate', 'WaitForFirstConsumer']
 
 export const volumeAttributesClassStrategy: Strategy = {
-  validate(problems, object) {
-    checkProvisioner(problems, 'driverName', textAt(object, 'driverName') ?? '')
-    checkParameters(problems, object)
+  validate(errors, object) {
+    checkProvisioner(errors, 'driverName', textAt(object, 'driverName') ?? '')
+    checkParameters(errors, object)
     if (Object.keys(objectAt(object, 'parameters') ?? {}).length === 0) {
-      problems.required('parameters', 'must contain at least one key/value pair')
+      errors.required('parameters', 'must contain at least one key/value pair')
     }
   },
-  validateUpdate(problems, object, old) {
+  validateUpdate(errors, object, old) {
     if (at(object, 'driverName') !== at(old, 'driverName')) {
-      problems.forbidden('driverName', 'updates to driverName are forbidden.')
+      errors.forbidden('driverName', 'updates to driverName are forbidden.')
     }
     if (!sameJson(object['parameters'], old['parameters'])) {
-      problems.forbidden('parameters', 'updates to parameters are forbidden.')
+      errors.forbidden('parameters', 'updates to parameters are forbidden.')
     }
   },
 }
 
-function checkProvisioner(problems: Problems, field: string, name: string): void {
-  if (name === '') problems.required(field)
-  else for (const each of qualifiedName(name.toLowerCase())) problems.invalid(field, name.toLowerCase(), each)
+function checkProvisioner(errors: FieldErrors, field: string, name: string): void {
+  if (name === '') errors.required(field)
+  else for (const each of qualifiedName(name.toLowerCase())) errors.invalid(field, name.toLowerCase(), each)
 }
 
-function checkParameters(problems: Problems, object: KubeObject): void {
+function checkParameters(errors: FieldErrors, object: KubeObject): void {
   const parameters = Object.entries(objectAt(object, 'parameters') ?? {})
   if (parameters.length > MOST_PARAMETERS) {
-    problems.tooLong('parameters', MOST_PARAMETERS)
+    errors.tooLong('parameters', MOST_PARAMETERS)
     return
   }
   let bytes = 0
   for (const [key, value] of parameters) {
-    if (key === '') problems.invalid('parameters', key, 'field can not be empty.')
+    if (key === '') errors.invalid('parameters', key, 'field can not be empty.')
     bytes += Buffer.byteLength(key) + Buffer.byteLength(String(value))
   }
-  if (bytes > MOST_PARAMETER_BYTES) problems.tooLong('parameters', MOST_PARAMETER_BYTES)
+  if (bytes > MOST_PARAMETER_BYTES) errors.tooLong('parameters', MOST_PARAMETER_BYTES)
 }

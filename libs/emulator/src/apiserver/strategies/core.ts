@@ -1,3 +1,4 @@
+import type { FieldErrors } from '../http/field-errors.ts'
 import {
   at,
   isObject,
@@ -9,9 +10,8 @@ import {
   textAt,
   withField,
   withMeta,
-} from '../json.ts'
-import { checkName, configMapKey, label, qualifiedName, subdomain } from '../names.ts'
-import type { Problems } from '../problems.ts'
+} from '../schema/json.ts'
+import { checkName, configMapKey, label, qualifiedName, subdomain } from './names.ts'
 import type { Strategy } from './strategy.ts'
 
 const MOST_DATA_BYTES = 1024 * 1024
@@ -45,20 +45,20 @@ export const nodeStrategy: Strategy = {
     if (taints.some((taint) => textAt(taint, 'key') === key)) return object
     return { ...object, spec: { ...objectAt(object, 'spec'), taints: [...taints, { key, effect: 'NoSchedule' }] } }
   },
-  validateUpdate(problems, object, old) {
+  validateUpdate(errors, object, old) {
     const provider = textAt(old, 'spec', 'providerID') ?? ''
     if (provider !== '' && provider !== textAt(object, 'spec', 'providerID')) {
-      problems.forbidden('spec.providerID', 'node updates may not change providerID except from "" to valid')
+      errors.forbidden('spec.providerID', 'node updates may not change providerID except from "" to valid')
     }
   },
 }
 
 export const secretStrategy: Strategy = {
   defaults: (object) => withStringData({ ...object, type: object['type'] ?? 'Opaque' }),
-  validate: (problems, object) => checkData(problems, object, ['data'], 'data'),
-  validateUpdate(problems, object, old) {
-    if (at(object, 'type') !== at(old, 'type')) problems.invalid('type', at(object, 'type'), 'field is immutable')
-    checkImmutable(problems, object, old, ['data'])
+  validate: (errors, object) => checkData(errors, object, ['data'], 'data'),
+  validateUpdate(errors, object, old) {
+    if (at(object, 'type') !== at(old, 'type')) errors.invalid('type', at(object, 'type'), 'field is immutable')
+    checkImmutable(errors, object, old, ['data'])
   },
 }
 
@@ -72,46 +72,46 @@ function withStringData(object: KubeObject): KubeObject {
 }
 
 export const configMapStrategy: Strategy = {
-  validate: (problems, object) => checkData(problems, object, ['data', 'binaryData'], ''),
-  validateUpdate: (problems, object, old) => checkImmutable(problems, object, old, ['data', 'binaryData']),
+  validate: (errors, object) => checkData(errors, object, ['data', 'binaryData'], ''),
+  validateUpdate: (errors, object, old) => checkImmutable(errors, object, old, ['data', 'binaryData']),
 }
 
-function checkData(problems: Problems, object: KubeObject, fields: readonly string[], whole: string): void {
+function checkData(errors: FieldErrors, object: KubeObject, fields: readonly string[], whole: string): void {
   let bytes = 0
   const seen = new Set<string>()
   for (const field of fields) {
     for (const [key, value] of Object.entries(objectAt(object, field) ?? {})) {
-      checkName(problems, `${field}[${key}]`, key, configMapKey)
-      if (seen.has(key)) problems.invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')
+      checkName(errors, `${field}[${key}]`, key, configMapKey)
+      if (seen.has(key)) errors.invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')
       seen.add(key)
       const text = String(value)
       bytes += field === 'data' && whole === '' ? Buffer.byteLength(text) : Buffer.byteLength(text, 'base64')
     }
   }
-  if (bytes > MOST_DATA_BYTES) problems.tooLong(whole, MOST_DATA_BYTES)
+  if (bytes > MOST_DATA_BYTES) errors.tooLong(whole, MOST_DATA_BYTES)
 }
 
-function checkImmutable(problems: Problems, object: KubeObject, old: KubeObject, fields: readonly string[]): void {
+function checkImmutable(errors: FieldErrors, object: KubeObject, old: KubeObject, fields: readonly string[]): void {
   if (at(old, 'immutable') !== true) return
   const changed = ['immutable', ...fields].filter((field) => !sameJson(object[field], old[field]))
-  for (const field of changed) problems.forbidden(field, 'field is immutable when `immutable` is set')
+  for (const field of changed) errors.forbidden(field, 'field is immutable when `immutable` is set')
 }
 
 export const eventStrategy: Strategy = {
   name: subdomain,
   anyFinalizer: true,
-  validate(problems, object) {
+  validate(errors, object) {
     const namespace = object.metadata.namespace ?? ''
     const involved = textAt(object, 'involvedObject', 'namespace') ?? ''
     const why = 'does not match event.namespace'
     const isNew = (at(object, 'eventTime') ?? null) !== null
     if (isNew) {
       if (involved === '' && namespace !== 'default' && namespace !== 'kube-system') {
-        problems.invalid('involvedObject.namespace', involved, why)
+        errors.invalid('involvedObject.namespace', involved, why)
       }
-      checkNewEvent(problems, object)
+      checkNewEvent(errors, object)
     } else if (involved === '' ? namespace !== 'default' : namespace !== involved) {
-      problems.invalid('involvedObject.namespace', involved, why)
+      errors.invalid('involvedObject.namespace', involved, why)
     }
   },
 }
@@ -123,15 +123,15 @@ const EVENT_LIMITS: readonly (readonly [string, number])[] = [
 ]
 
 /** Events with an eventTime are held to more than those of old clients. */
-function checkNewEvent(problems: Problems, object: KubeObject): void {
+function checkNewEvent(errors: FieldErrors, object: KubeObject): void {
   const component = textAt(object, 'reportingComponent') ?? ''
-  if (component === '') problems.required('reportingComponent')
-  checkName(problems, 'reportingComponent', component, qualifiedName)
+  if (component === '') errors.required('reportingComponent')
+  checkName(errors, 'reportingComponent', component, qualifiedName)
   for (const [field, most] of EVENT_LIMITS) {
     const value = textAt(object, field) ?? ''
-    if (value === '') problems.required(field)
-    if (value.length > most) problems.invalid(field, '', `can have at most ${most} characters`)
+    if (value === '') errors.required(field)
+    if (value.length > most) errors.invalid(field, '', `can have at most ${most} characters`)
   }
   const message: Json | undefined = at(object, 'message')
-  if (String(message ?? '').length > 1024) problems.invalid('message', '', 'can have at most 1024 characters')
+  if (String(message ?? '').length > 1024) errors.invalid('message', '', 'can have at most 1024 characters')
 }

@@ -1,6 +1,17 @@
-import { at, isObject, type Json, type KubeObject, listAt, objectAt, sameJson, textAt, withField } from '../json.ts'
-import { checkName, qualifiedName } from '../names.ts'
-import type { Problems } from '../problems.ts'
+import { Quantity } from '@csi-sidecars/kube-types'
+import type { FieldErrors } from '../http/field-errors.ts'
+import {
+  at,
+  isObject,
+  type Json,
+  type KubeObject,
+  listAt,
+  objectAt,
+  sameJson,
+  textAt,
+  withField,
+} from '../schema/json.ts'
+import { checkName, qualifiedName, subdomain } from './names.ts'
 import { checkDriverName } from './persistent-volume.ts'
 import type { Strategy } from './strategy.ts'
 
@@ -39,7 +50,7 @@ export const csiDriverStrategy: Strategy = {
     const decided = at(object, 'spec', 'serviceAccountTokenInSecrets') !== undefined
     return requests.length === 0 || same || decided ? [] : [TOKENS_WARNING]
   },
-  validateUpdate(problems, object, old) {
+  validateUpdate(errors, object, old) {
     // The first name is the real server's own, it says `attached`.
     const fixed: readonly (readonly [string, string])[] = [
       ['attachRequired', 'attachedRequired'],
@@ -47,52 +58,69 @@ export const csiDriverStrategy: Strategy = {
     ]
     for (const [field, said] of fixed) {
       const value = at(object, 'spec', field)
-      if (!sameJson(value, at(old, 'spec', field))) problems.invalid(`spec.${said}`, value, 'field is immutable')
+      if (!sameJson(value, at(old, 'spec', field))) errors.invalid(`spec.${said}`, value, 'field is immutable')
     }
   },
 }
 
-function checkDriver(problems: Problems, object: KubeObject): void {
+function checkDriver(errors: FieldErrors, object: KubeObject): void {
   const policy = textAt(object, 'spec', 'fsGroupPolicy')
   if (policy !== undefined && !GROUP_POLICIES.includes(policy)) {
-    problems.unsupported('spec.fsGroupPolicy', policy, ['ReadWriteOnceWithFSType', 'File', 'None'].sort())
+    errors.unsupported('spec.fsGroupPolicy', policy, ['ReadWriteOnceWithFSType', 'File', 'None'].sort())
   }
   const audiences = new Set<Json | undefined>()
   listAt(object, 'spec', 'tokenRequests').forEach((request, index) => {
     const path = `spec.tokenRequests[${index}]`
     const audience = at(request, 'audience')
-    if (audiences.has(audience)) problems.duplicate(`${path}.audience`, audience ?? '')
+    if (audiences.has(audience)) errors.duplicate(`${path}.audience`, audience ?? '')
     audiences.add(audience)
     const seconds = at(request, 'expirationSeconds')
     if (typeof seconds === 'number' && seconds < SHORTEST_TOKEN_SECONDS) {
-      problems.invalid(`${path}.expirationSeconds`, seconds, 'may not specify a duration less than 10 minutes')
+      errors.invalid(`${path}.expirationSeconds`, seconds, 'may not specify a duration less than 10 minutes')
     }
   })
   for (const mode of listAt(object, 'spec', 'volumeLifecycleModes')) {
     if (!LIFECYCLE_MODES.includes(String(mode))) {
-      problems.unsupported('spec.volumeLifecycleModes', mode, LIFECYCLE_MODES)
+      errors.unsupported('spec.volumeLifecycleModes', mode, LIFECYCLE_MODES)
     }
   }
   const period = at(object, 'spec', 'nodeAllocatableUpdatePeriodSeconds')
   if (typeof period === 'number' && period < SHORTEST_PERIOD_SECONDS) {
     const why = 'must be greater than or equal to 10 seconds'
-    problems.invalid('spec.nodeAllocatableUpdatePeriodSeconds', period, why)
+    errors.invalid('spec.nodeAllocatableUpdatePeriodSeconds', period, why)
   }
 }
 
 export const csiNodeStrategy: Strategy = {
-  validate(problems, object) {
+  validate(errors, object) {
     const names = new Set<string>()
     listAt(object, 'spec', 'drivers').forEach((driver, index) => {
-      checkNodeDriver(problems, `spec.drivers[${index}]`, driver, names)
+      checkNodeDriver(errors, `spec.drivers[${index}]`, driver, names)
     })
   },
-  validateUpdate(problems, object, old) {
+  validateUpdate(errors, object, old) {
     for (const before of listAt(old, 'spec', 'drivers')) {
       const name = textAt(before, 'name')
       const now = listAt(object, 'spec', 'drivers').find((driver) => textAt(driver, 'name') === name)
       if (now === undefined || sameJson(withoutAllocatable(now), withoutAllocatable(before))) continue
-      problems.invalid('spec.drivers', withoutAllocatable(now), 'field is immutable')
+      errors.invalid('spec.drivers', withoutAllocatable(now), 'field is immutable')
+    }
+  },
+}
+
+export const csiStorageCapacityStrategy: Strategy = {
+  validate(errors, object) {
+    checkName(errors, 'storageClassName', textAt(object, 'storageClassName') ?? '', subdomain)
+    for (const field of ['capacity', 'maximumVolumeSize']) {
+      const amount = at(object, field)
+      if ((Quantity.tryParse(String(amount))?.sign() ?? 0) < 0) {
+        errors.invalid(field, amount, 'must be greater than or equal to 0')
+      }
+    }
+  },
+  validateUpdate(errors, object, old) {
+    for (const field of ['nodeTopology', 'storageClassName']) {
+      if (!sameJson(object[field], old[field])) errors.invalid(field, object[field], 'field is immutable')
     }
   },
 }
@@ -102,25 +130,25 @@ function withoutAllocatable(driver: Json): Json {
   return isObject(driver) ? withField(driver, 'allocatable', undefined) : driver
 }
 
-function checkNodeDriver(problems: Problems, path: string, driver: Json, names: Set<string>): void {
+function checkNodeDriver(errors: FieldErrors, path: string, driver: Json, names: Set<string>): void {
   const name = textAt(driver, 'name') ?? ''
-  checkDriverName(problems, `${path}.name`, name)
+  checkDriverName(errors, `${path}.name`, name)
   const nodeId = textAt(driver, 'nodeID') ?? ''
-  if (nodeId === '') problems.required(`${path}.nodeID`)
+  if (nodeId === '') errors.required(`${path}.nodeID`)
   if (nodeId.length > LONGEST_NODE_ID) {
-    problems.invalid(`${path}.nodeID`, nodeId, `must be ${LONGEST_NODE_ID} characters or less`)
+    errors.invalid(`${path}.nodeID`, nodeId, `must be ${LONGEST_NODE_ID} characters or less`)
   }
   const count = at(driver, 'allocatable', 'count')
   if (typeof count === 'number' && count < 0) {
-    problems.invalid(`${path}.allocatable.count`, count, 'must be greater than or equal to 0')
+    errors.invalid(`${path}.allocatable.count`, count, 'must be greater than or equal to 0')
   }
-  if (names.has(name)) problems.duplicate(`${path}.name`, name)
+  if (names.has(name)) errors.duplicate(`${path}.name`, name)
   names.add(name)
   const keys = new Set<string>()
   for (const key of listAt(driver, 'topologyKeys').map(String)) {
-    if (key === '') problems.required(path)
-    if (keys.has(key)) problems.duplicate(path, key)
+    if (key === '') errors.required(path)
+    if (keys.has(key)) errors.duplicate(path, key)
     keys.add(key)
-    checkName(problems, path, key, qualifiedName)
+    checkName(errors, path, key, qualifiedName)
   }
 }

@@ -4,6 +4,8 @@ import {
   CONFIG_MAP,
   CSI_DRIVER,
   CSI_NODE,
+  CSI_STORAGE_CAPACITY,
+  DEPLOYMENT,
   EVENT,
   type Kind,
   LEASE,
@@ -12,16 +14,18 @@ import {
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
+  POD_DISRUPTION_BUDGET,
   ROLE,
   ROLE_BINDING,
   SECRET,
   STORAGE_CLASS,
   VOLUME_ATTACHMENT,
   VOLUME_ATTRIBUTES_CLASS,
-} from '../kinds.ts'
+} from '../schema/kinds.ts'
+import { deploymentStrategy, podDisruptionBudgetStrategy } from './apps.ts'
 import { storageClassStrategy, volumeAttributesClassStrategy } from './classes.ts'
 import { configMapStrategy, eventStrategy, namespaceStrategy, nodeStrategy, secretStrategy } from './core.ts'
-import { csiDriverStrategy, csiNodeStrategy } from './csi.ts'
+import { csiDriverStrategy, csiNodeStrategy, csiStorageCapacityStrategy } from './csi.ts'
 import { leaseStrategy } from './lease.ts'
 import { persistentVolumeStrategy } from './persistent-volume.ts'
 import { persistentVolumeClaimStrategy } from './persistent-volume-claim.ts'
@@ -36,6 +40,8 @@ const STRATEGIES = new Map<Kind, Strategy>([
   [CONFIG_MAP, configMapStrategy],
   [CSI_DRIVER, csiDriverStrategy],
   [CSI_NODE, csiNodeStrategy],
+  [CSI_STORAGE_CAPACITY, csiStorageCapacityStrategy],
+  [DEPLOYMENT, deploymentStrategy],
   [EVENT, eventStrategy],
   [LEASE, leaseStrategy],
   [NAMESPACE, namespaceStrategy],
@@ -43,6 +49,7 @@ const STRATEGIES = new Map<Kind, Strategy>([
   [PERSISTENT_VOLUME, persistentVolumeStrategy],
   [PERSISTENT_VOLUME_CLAIM, persistentVolumeClaimStrategy],
   [POD, podStrategy],
+  [POD_DISRUPTION_BUDGET, podDisruptionBudgetStrategy],
   [ROLE, roleStrategy],
   [ROLE_BINDING, roleBindingStrategy],
   [SECRET, secretStrategy],

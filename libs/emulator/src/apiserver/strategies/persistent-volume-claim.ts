@@ -1,5 +1,6 @@
 import { Quantity } from '@csi-sidecars/kube-types'
-import { forbidden } from '../api-failure.ts'
+import { forbidden } from '../http/api-failure.ts'
+import type { FieldErrors } from '../http/field-errors.ts'
 import {
   at,
   isObject,
@@ -11,11 +12,10 @@ import {
   sameJson,
   textAt,
   withField,
-} from '../json.ts'
-import { PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS } from '../kinds.ts'
-import { checkName, qualifiedName, subdomain } from '../names.ts'
-import type { Problems } from '../problems.ts'
-import type { Store } from '../store.ts'
+} from '../schema/json.ts'
+import { PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS } from '../schema/kinds.ts'
+import type { Store } from '../storage/store.ts'
+import { checkName, qualifiedName, subdomain } from './names.ts'
 import { checkAccessModes, checkNotNegative, VOLUME_MODES } from './persistent-volume.ts'
 import type { Strategy } from './strategy.ts'
 
@@ -66,29 +66,29 @@ function fractionalSizes(object: KubeObject): readonly string[] {
     })
 }
 
-function checkClaim(problems: Problems, object: KubeObject): void {
+function checkClaim(errors: FieldErrors, object: KubeObject): void {
   const spec = object['spec']
-  checkAccessModes(problems, 'spec', listAt(spec, 'accessModes'), 'at least 1 access mode is required')
+  checkAccessModes(errors, 'spec', listAt(spec, 'accessModes'), 'at least 1 access mode is required')
   const request = at(spec, 'resources', 'requests', 'storage')
-  if (request === undefined) problems.required('spec.resources[storage]')
+  if (request === undefined) errors.required('spec.resources[storage]')
   else if ((quantityOf(request)?.sign() ?? 1) <= 0) {
-    problems.invalid('spec.resources[storage]', request, 'must be greater than zero')
+    errors.invalid('spec.resources[storage]', request, 'must be greater than zero')
   }
   const storageClass = textAt(spec, 'storageClassName') ?? ''
-  if (storageClass !== '') checkName(problems, 'spec.storageClassName', storageClass, subdomain)
+  if (storageClass !== '') checkName(errors, 'spec.storageClassName', storageClass, subdomain)
   const mode = textAt(spec, 'volumeMode')
-  if (mode !== undefined && !VOLUME_MODES.includes(mode)) problems.unsupported('spec.volumeMode', mode, VOLUME_MODES)
-  checkDataSource(problems, spec)
+  if (mode !== undefined && !VOLUME_MODES.includes(mode)) errors.unsupported('spec.volumeMode', mode, VOLUME_MODES)
+  checkDataSource(errors, spec)
   const attributesClass = textAt(spec, 'volumeAttributesClassName') ?? ''
-  if (attributesClass !== '') checkName(problems, 'spec.volumeAttributesClassName', attributesClass, subdomain)
+  if (attributesClass !== '') checkName(errors, 'spec.volumeAttributesClassName', attributesClass, subdomain)
 }
 
-function checkDataSource(problems: Problems, spec: Json | undefined): void {
+function checkDataSource(errors: FieldErrors, spec: Json | undefined): void {
   for (const field of ['dataSource', 'dataSourceRef']) {
     const source = objectAt(spec, field)
     if (source === undefined) continue
     for (const part of ['name', 'kind']) {
-      if ((textAt(source, part) ?? '') === '') problems.required(`spec.${field}.${part}`)
+      if ((textAt(source, part) ?? '') === '') errors.required(`spec.${field}.${part}`)
     }
   }
 }
@@ -106,9 +106,9 @@ function withDataSources(object: KubeObject): KubeObject {
   return object
 }
 
-function checkClaimUpdate(problems: Problems, object: KubeObject, old: KubeObject): void {
+function checkClaimUpdate(errors: FieldErrors, object: KubeObject, old: KubeObject): void {
   if (!sameJson(comparedSpec(object, old), comparedSpec(old, old))) {
-    problems.forbidden(
+    errors.forbidden(
       'spec',
       'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
     )
@@ -117,12 +117,12 @@ function checkClaimUpdate(problems: Problems, object: KubeObject, old: KubeObjec
   const before = quantityOf(at(old, 'spec', 'resources', 'requests', 'storage'))
   const capacity = quantityOf(at(old, 'status', 'capacity', 'storage')) ?? ZERO
   if (asked !== undefined && before !== undefined && asked.compare(before) < 0 && asked.compare(capacity) <= 0) {
-    problems.forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity')
+    errors.forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity')
   }
   if (at(object, 'spec', 'volumeMode') !== at(old, 'spec', 'volumeMode')) {
-    problems.invalid('volumeMode', at(object, 'spec', 'volumeMode'), 'field is immutable')
+    errors.invalid('volumeMode', at(object, 'spec', 'volumeMode'), 'field is immutable')
   }
-  checkAttributesClassUpdate(problems, object, old)
+  checkAttributesClassUpdate(errors, object, old)
 }
 
 const ZERO = Quantity.parse('0')
@@ -139,37 +139,37 @@ function comparedSpec(object: KubeObject, old: KubeObject): JsonObject {
   return { ...fixed, ...named, ...classed, resources: { ...objectAt(rest, 'resources'), requests } }
 }
 
-function checkAttributesClassUpdate(problems: Problems, object: KubeObject, old: KubeObject): void {
+function checkAttributesClassUpdate(errors: FieldErrors, object: KubeObject, old: KubeObject): void {
   const wanted = at(object, 'spec', 'volumeAttributesClassName')
   if (wanted === at(old, 'spec', 'volumeAttributesClassName')) return
   if (at(old, 'status', 'currentVolumeAttributesClassName') === undefined) return
   const field = 'spec.volumeAttributesClassName'
   const why = 'is forbidden when status.currentVolumeAttributesClassName is not nil'
-  if (wanted === undefined) problems.forbidden(field, `update to nil ${why}`)
-  else if (wanted === '') problems.forbidden(field, `update to empty string ${why}`)
+  if (wanted === undefined) errors.forbidden(field, `update to nil ${why}`)
+  else if (wanted === '') errors.forbidden(field, `update to empty string ${why}`)
 }
 
-function checkClaimStatus(problems: Problems, object: KubeObject): void {
+function checkClaimStatus(errors: FieldErrors, object: KubeObject): void {
   for (const [name, amount] of Object.entries(objectAt(object, 'status', 'capacity') ?? {})) {
-    checkNotNegative(problems, `status.capacity[${name}]`, amount)
+    checkNotNegative(errors, `status.capacity[${name}]`, amount)
   }
   const words = 'status.allocatedResourceStatuses'
   for (const [name, word] of Object.entries(objectAt(object, 'status', 'allocatedResourceStatuses') ?? {})) {
-    checkResourceName(problems, words, name)
-    if (!RESIZE_WORDS.includes(String(word))) problems.unsupported(words, name, RESIZE_WORDS)
+    checkResourceName(errors, words, name)
+    if (!RESIZE_WORDS.includes(String(word))) errors.unsupported(words, name, RESIZE_WORDS)
   }
   for (const [name, amount] of Object.entries(objectAt(object, 'status', 'allocatedResources') ?? {})) {
-    checkResourceName(problems, 'status.allocatedResources', name)
-    checkNotNegative(problems, `status.allocatedResources[${name}]`, amount)
+    checkResourceName(errors, 'status.allocatedResources', name)
+    checkNotNegative(errors, `status.allocatedResources[${name}]`, amount)
   }
 }
 
 /** Of Kubernetes' own resources a volume has only `storage`; others carry a domain. */
-function checkResourceName(problems: Problems, field: string, name: string): void {
-  checkName(problems, field, name, qualifiedName)
+function checkResourceName(errors: FieldErrors, field: string, name: string): void {
+  checkName(errors, field, name, qualifiedName)
   if (qualifiedName(name).length > 0) return
   const native = !name.includes('/') || name.split('/')[0]?.endsWith('kubernetes.io') === true
-  if (native && name !== 'storage') problems.unsupported(field, name, ['storage'])
+  if (native && name !== 'storage') errors.unsupported(field, name, ['storage'])
 }
 
 /** The admission of larger requests: only bound, dynamically provisioned claims whose class allows it. */

@@ -1,7 +1,7 @@
 import { Quantity } from '@csi-sidecars/kube-types'
-import { at, type Json, type JsonObject, listAt, objectAt, sameJson, textAt } from '../json.ts'
-import { checkName, subdomain } from '../names.ts'
-import type { Problems } from '../problems.ts'
+import type { FieldErrors } from '../http/field-errors.ts'
+import { at, type Json, type JsonObject, listAt, objectAt, sameJson, textAt } from '../schema/json.ts'
+import { checkName, subdomain } from './names.ts'
 import type { Strategy } from './strategy.ts'
 import { checkSources, sourceOf, sourceWarnings, withSourceDefaults } from './volume-sources.ts'
 
@@ -22,109 +22,109 @@ export const persistentVolumeStrategy: Strategy = {
     return { ...object, status: { ...objectAt(object, 'status'), lastPhaseTransitionTime: now } }
   },
   warnings: (object) => sourceWarnings(object['spec']),
-  validate: (problems, object) => checkVolumeSpec(problems, 'spec', object['spec'], false),
-  validateUpdate(problems, object, old) {
+  validate: (errors, object) => checkVolumeSpec(errors, 'spec', object['spec'], false),
+  validateUpdate(errors, object, old) {
     if (!sameJson(sourceOf(object['spec'], old['spec']), sourceOf(old['spec'], old['spec']))) {
-      problems.forbidden('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation')
+      errors.forbidden('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation')
     }
     if (at(object, 'spec', 'volumeMode') !== at(old, 'spec', 'volumeMode')) {
-      problems.invalid('volumeMode', at(object, 'spec', 'volumeMode'), 'field is immutable')
+      errors.invalid('volumeMode', at(object, 'spec', 'volumeMode'), 'field is immutable')
     }
     const before = at(old, 'spec', 'volumeAttributesClassName')
     if (before !== undefined && at(object, 'spec', 'volumeAttributesClassName') === undefined) {
-      problems.forbidden('spec.volumeAttributesClassName', 'update from non-nil value to nil is forbidden')
+      errors.forbidden('spec.volumeAttributesClassName', 'update from non-nil value to nil is forbidden')
     }
   },
 }
 
 /** The rules of a volume's spec; an inline one, as VolumeAttachments carry, may hold less. */
-export function checkVolumeSpec(problems: Problems, path: string, spec: Json | undefined, inline: boolean): void {
-  if (inline) checkInlineSpec(problems, path, spec)
-  checkAccessModes(problems, path, listAt(spec, 'accessModes'), '')
+export function checkVolumeSpec(errors: FieldErrors, path: string, spec: Json | undefined, inline: boolean): void {
+  if (inline) checkInlineSpec(errors, path, spec)
+  checkAccessModes(errors, path, listAt(spec, 'accessModes'), '')
   if (!inline) {
-    checkCapacity(problems, `${path}.capacity`, objectAt(spec, 'capacity'))
-    checkPolicy(problems, path, spec)
+    checkCapacity(errors, `${path}.capacity`, objectAt(spec, 'capacity'))
+    checkPolicy(errors, path, spec)
   }
-  checkSources(problems, path, spec)
-  checkCsi(problems, path, spec)
+  checkSources(errors, path, spec)
+  checkCsi(errors, path, spec)
   const attributesClass = at(spec, 'volumeAttributesClassName')
-  if (attributesClass === '') problems.required(`${path}.volumeAttributesClassName`, 'an empty string is disallowed')
+  if (attributesClass === '') errors.required(`${path}.volumeAttributesClassName`, 'an empty string is disallowed')
   else if (typeof attributesClass === 'string') {
-    checkName(problems, `${path}.volumeAttributesClassName`, attributesClass, subdomain)
+    checkName(errors, `${path}.volumeAttributesClassName`, attributesClass, subdomain)
   }
 }
 
-function checkInlineSpec(problems: Problems, path: string, spec: Json | undefined): void {
+function checkInlineSpec(errors: FieldErrors, path: string, spec: Json | undefined): void {
   for (const field of ['claimRef', 'capacity', 'nodeAffinity', 'storageClassName']) {
     const value = at(spec, field)
     if (value === undefined || value === '' || sameJson(value, {})) continue
-    problems.forbidden(`${path}.${field}`, 'may not be specified in the context of inline volumes')
+    errors.forbidden(`${path}.${field}`, 'may not be specified in the context of inline volumes')
   }
   if (at(spec, 'csi') === undefined) {
-    problems.required(`${path}.csi`, 'has to be specified in the context of inline volumes')
+    errors.required(`${path}.csi`, 'has to be specified in the context of inline volumes')
   }
   const policy = at(spec, 'persistentVolumeReclaimPolicy')
   if (policy !== undefined && policy !== 'Retain') {
-    problems.forbidden(`${path}.persistentVolumeReclaimPolicy`, 'may only be Retain in the context of inline volumes')
+    errors.forbidden(`${path}.persistentVolumeReclaimPolicy`, 'may only be Retain in the context of inline volumes')
   }
   const mode = at(spec, 'volumeMode')
   if (mode !== undefined && mode !== 'Filesystem') {
     const why = 'may not specify volumeMode other than Filesystem in the context of inline volumes'
-    problems.forbidden(`${path}.volumeMode`, why)
+    errors.forbidden(`${path}.volumeMode`, why)
   }
 }
 
-export function checkAccessModes(problems: Problems, path: string, modes: readonly Json[], whenEmpty: string): void {
+export function checkAccessModes(errors: FieldErrors, path: string, modes: readonly Json[], whenEmpty: string): void {
   const field = `${path}.accessModes`
-  if (modes.length === 0) problems.required(field, whenEmpty)
+  if (modes.length === 0) errors.required(field, whenEmpty)
   for (const mode of modes) {
-    if (!ACCESS_MODES.includes(String(mode))) problems.unsupported(field, mode, ACCESS_MODES)
+    if (!ACCESS_MODES.includes(String(mode))) errors.unsupported(field, mode, ACCESS_MODES)
   }
   const others = modes.some((mode) => mode !== 'ReadWriteOncePod' && ACCESS_MODES.includes(String(mode)))
   if (others && modes.includes('ReadWriteOncePod')) {
-    problems.forbidden(field, 'may not use ReadWriteOncePod with other access modes')
+    errors.forbidden(field, 'may not use ReadWriteOncePod with other access modes')
   }
 }
 
-function checkCapacity(problems: Problems, path: string, capacity: JsonObject | undefined): void {
+function checkCapacity(errors: FieldErrors, path: string, capacity: JsonObject | undefined): void {
   const amounts = Object.entries(capacity ?? {})
-  if (amounts.length === 0) problems.required(path)
-  if (capacity?.['storage'] === undefined || amounts.length > 1) problems.unsupported(path, capacity, ['storage'])
+  if (amounts.length === 0) errors.required(path)
+  if (capacity?.['storage'] === undefined || amounts.length > 1) errors.unsupported(path, capacity, ['storage'])
   for (const [name, amount] of amounts) {
-    checkNotNegative(problems, `${path}[${name}]`, amount)
+    checkNotNegative(errors, `${path}[${name}]`, amount)
     const quantity = Quantity.tryParse(String(amount))
     if (quantity === undefined || quantity.sign() > 0) continue
-    problems.invalid(`${path}[${name}]`, String(amount), 'must be greater than zero')
+    errors.invalid(`${path}[${name}]`, String(amount), 'must be greater than zero')
   }
 }
 
-export function checkNotNegative(problems: Problems, field: string, amount: Json | undefined): void {
+export function checkNotNegative(errors: FieldErrors, field: string, amount: Json | undefined): void {
   const quantity = Quantity.tryParse(String(amount))
   if (quantity === undefined || quantity.sign() >= 0) return
-  problems.invalid(field, Number(quantity.bytes()), 'must be a valid resource quantity')
+  errors.invalid(field, Number(quantity.bytes()), 'must be a valid resource quantity')
 }
 
-function checkPolicy(problems: Problems, path: string, spec: Json | undefined): void {
+function checkPolicy(errors: FieldErrors, path: string, spec: Json | undefined): void {
   const policy = textAt(spec, 'persistentVolumeReclaimPolicy') ?? ''
   if (policy !== '' && !RECLAIM_POLICIES.includes(policy)) {
-    problems.unsupported(`${path}.persistentVolumeReclaimPolicy`, policy, RECLAIM_POLICIES)
+    errors.unsupported(`${path}.persistentVolumeReclaimPolicy`, policy, RECLAIM_POLICIES)
   }
   const storageClass = textAt(spec, 'storageClassName') ?? ''
-  if (storageClass !== '') checkName(problems, `${path}.storageClassName`, storageClass, subdomain)
+  if (storageClass !== '') checkName(errors, `${path}.storageClassName`, storageClass, subdomain)
   const mode = textAt(spec, 'volumeMode')
-  if (mode !== undefined && !VOLUME_MODES.includes(mode)) problems.unsupported(`${path}.volumeMode`, mode, VOLUME_MODES)
+  if (mode !== undefined && !VOLUME_MODES.includes(mode)) errors.unsupported(`${path}.volumeMode`, mode, VOLUME_MODES)
 }
 
-function checkCsi(problems: Problems, path: string, spec: Json | undefined): void {
+function checkCsi(errors: FieldErrors, path: string, spec: Json | undefined): void {
   const csi = objectAt(spec, 'csi')
   if (csi === undefined) return
-  checkDriverName(problems, `${path}.csi.driver`, textAt(csi, 'driver') ?? '')
-  if ((textAt(csi, 'volumeHandle') ?? '') === '') problems.required(`${path}.csi.volumeHandle`)
+  checkDriverName(errors, `${path}.csi.driver`, textAt(csi, 'driver') ?? '')
+  if ((textAt(csi, 'volumeHandle') ?? '') === '') errors.required(`${path}.csi.volumeHandle`)
   for (const reference of SECRET_REFERENCES) {
     const secret = objectAt(csi, reference)
     if (secret === undefined) continue
     for (const field of ['name', 'namespace']) {
-      if ((textAt(secret, field) ?? '') === '') problems.required(`${path}.csi.${reference}.${field}`)
+      if ((textAt(secret, field) ?? '') === '') errors.required(`${path}.csi.${reference}.${field}`)
     }
   }
 }
@@ -137,8 +137,8 @@ const SECRET_REFERENCES = [
 ]
 
 /** A driver's name: a DNS name of at most 63 characters, compared without case. */
-export function checkDriverName(problems: Problems, field: string, name: string): void {
-  if (name === '') problems.required(field)
-  if (name.length > 63) problems.tooLong(field, 63)
-  if (name !== '') checkName(problems, field, name.toLowerCase(), subdomain)
+export function checkDriverName(errors: FieldErrors, field: string, name: string): void {
+  if (name === '') errors.required(field)
+  if (name.length > 63) errors.tooLong(field, 63)
+  if (name !== '') checkName(errors, field, name.toLowerCase(), subdomain)
 }

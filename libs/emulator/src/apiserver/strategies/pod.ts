@@ -1,3 +1,4 @@
+import type { FieldErrors } from '../http/field-errors.ts'
 import {
   at,
   isObject,
@@ -9,9 +10,8 @@ import {
   sameJson,
   textAt,
   withField,
-} from '../json.ts'
-import { checkName, label } from '../names.ts'
-import type { Problems } from '../problems.ts'
+} from '../schema/json.ts'
+import { checkName, label } from './names.ts'
 import type { Strategy } from './strategy.ts'
 
 const READ_ONLY_BY_OTHERS = 0o644
@@ -23,7 +23,7 @@ const UPDATABLE =
 export const podStrategy: Strategy = {
   defaults(object) {
     const spec = objectAt(object, 'spec') ?? {}
-    return { ...object, spec: withSpecDefaults(spec) }
+    return { ...object, spec: { enableServiceLinks: true, ...withAllRequests(withSpecDefaults(spec)) } }
   },
   prepareCreate(object) {
     const spec = objectAt(object, 'spec') ?? {}
@@ -34,23 +34,26 @@ export const podStrategy: Strategy = {
     }
   },
   validate: checkPod,
-  validateUpdate(problems, object, old) {
+  validateUpdate(errors, object, old) {
     if (!sameJson(fixedSpec(object, old), objectAt(old, 'spec'))) {
-      problems.forbidden('spec', `pod updates may not change fields other than ${UPDATABLE}`)
+      errors.forbidden('spec', `pod updates may not change fields other than ${UPDATABLE}`)
     }
   },
 }
 
-function withSpecDefaults(spec: JsonObject): JsonObject {
+/** What the spec of a pod has when its writer says nothing else. */
+export function withSpecDefaults(spec: JsonObject): JsonObject {
+  // The older of its two names says the same.
+  const account = spec['serviceAccountName'] ?? spec['serviceAccount']
   const containers = (field: string): Json[] => listAt(spec, field).map((each) => withContainerDefaults(each))
   return {
     dnsPolicy: 'ClusterFirst',
-    enableServiceLinks: true,
     restartPolicy: 'Always',
     schedulerName: 'default-scheduler',
     securityContext: {},
     terminationGracePeriodSeconds: 30,
     ...spec,
+    ...(account === undefined ? {} : { serviceAccount: account }),
     containers: containers('containers'),
     ...(spec['initContainers'] === undefined ? {} : { initContainers: containers('initContainers') }),
     ...(spec['volumes'] === undefined ? {} : { volumes: listAt(spec, 'volumes').map(withVolumeDefaults) }),
@@ -60,22 +63,28 @@ function withSpecDefaults(spec: JsonObject): JsonObject {
 function withContainerDefaults(container: Json): Json {
   if (!isObject(container)) return container
   const image = textAt(container, 'image') ?? ''
+  const ports = listAt(container, 'ports')
   const tag = /:([^/@:]+)(?:@|$)/.exec(image)?.[1] ?? (image.includes('@') ? 'pinned' : 'latest')
   return {
     imagePullPolicy: tag === 'latest' ? 'Always' : 'IfNotPresent',
     terminationMessagePath: '/dev/termination-log',
     terminationMessagePolicy: 'File',
     ...container,
-    resources: withRequests(objectAt(container, 'resources') ?? {}),
+    ...(ports.length === 0 ? {} : { ports: ports.map((port) => ({ protocol: 'TCP', ...Object(port) })) }),
   }
 }
 
-/** What is limited is requested, unless the request says less. */
-function withRequests(resources: JsonObject): JsonObject {
-  const limits = objectAt(resources, 'limits')
-  return limits === undefined
-    ? resources
-    : { ...resources, requests: { ...limits, ...objectAt(resources, 'requests') } }
+/** What a pod limits it requests, unless it requests less. */
+function withAllRequests(spec: JsonObject): JsonObject {
+  const fields = ['containers', 'initContainers'].filter((field) => spec[field] !== undefined)
+  return { ...spec, ...Object.fromEntries(fields.map((field) => [field, listAt(spec, field).map(withRequests)])) }
+}
+
+function withRequests(container: Json): Json {
+  const limits = objectAt(container, 'resources', 'limits')
+  if (limits === undefined || !isObject(container)) return container
+  const resources = objectAt(container, 'resources')
+  return { ...container, resources: { ...resources, requests: { ...limits, ...objectAt(resources, 'requests') } } }
 }
 
 function withVolumeDefaults(volume: Json): Json {
@@ -119,45 +128,55 @@ function qualityOf(spec: JsonObject): string {
   return guaranteed ? 'Guaranteed' : 'Burstable'
 }
 
-function checkPod(problems: Problems, object: KubeObject): void {
-  const containers = listAt(object, 'spec', 'containers')
-  if (containers.length === 0) problems.required('spec.containers')
-  const names = new Set<string>()
-  containers.forEach((container, index) => {
-    const path = `spec.containers[${index}]`
-    const name = textAt(container, 'name') ?? ''
-    if (name === '') problems.required(`${path}.name`)
-    else checkName(problems, `${path}.name`, name, label)
-    if (names.has(name)) problems.duplicate(`${path}.name`, name)
-    names.add(name)
-    if ((textAt(container, 'image') ?? '') === '') problems.required(`${path}.image`)
-  })
-  checkVolumes(problems, object, containers)
+function checkPod(errors: FieldErrors, object: KubeObject): void {
+  checkContainers(errors, object, ['spec'])
   const policy = textAt(object, 'spec', 'restartPolicy') ?? ''
   const policies = ['Always', 'OnFailure', 'Never']
-  if (!policies.includes(policy)) problems.unsupported('spec.restartPolicy', policy, policies)
+  if (!policies.includes(policy)) errors.unsupported('spec.restartPolicy', policy, policies)
 }
 
-function checkVolumes(problems: Problems, object: KubeObject, containers: readonly Json[]): void {
+/** Containers and volumes of the spec of a pod, which stands at `place` in an object. */
+export function checkContainers(errors: FieldErrors, object: KubeObject, place: readonly string[]): void {
+  const containers = listAt(object, ...place, 'containers')
+  const root = place.join('.')
+  if (containers.length === 0) errors.required(`${root}.containers`)
   const names = new Set<string>()
-  listAt(object, 'spec', 'volumes').forEach((volume, index) => {
+  containers.forEach((container, index) => {
+    const path = `${root}.containers[${index}]`
+    const name = textAt(container, 'name') ?? ''
+    if (name === '') errors.required(`${path}.name`)
+    else checkName(errors, `${path}.name`, name, label)
+    if (names.has(name)) errors.duplicate(`${path}.name`, name)
+    names.add(name)
+    if ((textAt(container, 'image') ?? '') === '') errors.required(`${path}.image`)
+  })
+  checkVolumes(errors, root, { volumes: listAt(object, ...place, 'volumes'), containers })
+}
+
+function checkVolumes(
+  errors: FieldErrors,
+  root: string,
+  { volumes, containers }: { readonly volumes: readonly Json[]; readonly containers: readonly Json[] },
+): void {
+  const names = new Set<string>()
+  volumes.forEach((volume, index) => {
     const name = textAt(volume, 'name') ?? ''
-    const path = `spec.volumes[${index}]`
-    if (name === '') problems.required(`${path}.name`)
-    else checkName(problems, `${path}.name`, name, label)
-    if (names.has(name)) problems.duplicate(`${path}.name`, name)
+    const path = `${root}.volumes[${index}]`
+    if (name === '') errors.required(`${path}.name`)
+    else checkName(errors, `${path}.name`, name, label)
+    if (names.has(name)) errors.duplicate(`${path}.name`, name)
     names.add(name)
     if (textAt(volume, 'persistentVolumeClaim', 'claimName') === '') {
-      problems.required(`${path}.persistentVolumeClaim.claimName`)
+      errors.required(`${path}.persistentVolumeClaim.claimName`)
     }
   })
   containers.forEach((container, at) => {
     listAt(container, 'volumeMounts').forEach((mount, index) => {
-      const path = `spec.containers[${at}].volumeMounts[${index}]`
+      const path = `${root}.containers[${at}].volumeMounts[${index}]`
       const name = textAt(mount, 'name') ?? ''
-      if (name === '') problems.required(`${path}.name`)
-      else if (!names.has(name)) problems.notFound(`${path}.name`, name)
-      if ((textAt(mount, 'mountPath') ?? '') === '') problems.required(`${path}.mountPath`)
+      if (name === '') errors.required(`${path}.name`)
+      else if (!names.has(name)) errors.notFound(`${path}.name`, name)
+      if ((textAt(mount, 'mountPath') ?? '') === '') errors.required(`${path}.mountPath`)
     })
   })
 }

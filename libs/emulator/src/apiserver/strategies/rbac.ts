@@ -1,6 +1,6 @@
-import { at, isObject, type Json, type KubeObject, listAt, sameJson, textAt } from '../json.ts'
-import { checkName, pathSegment, subdomain } from '../names.ts'
-import type { Problems } from '../problems.ts'
+import type { FieldErrors } from '../http/field-errors.ts'
+import { at, isObject, type Json, type KubeObject, listAt, sameJson, textAt } from '../schema/json.ts'
+import { checkName, pathSegment, subdomain } from './names.ts'
 import type { Strategy } from './strategy.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
@@ -13,32 +13,32 @@ export const clusterRoleBindingStrategy: Strategy = bindings({ namespaced: false
 function roles({ namespaced }: { namespaced: boolean }): Strategy {
   return {
     name: pathSegment,
-    validate(problems, object) {
+    validate(errors, object) {
       listAt(object, 'rules').forEach((rule, index) => {
-        checkRule(problems, `rules[${index}]`, rule, namespaced)
+        checkRule(errors, `rules[${index}]`, rule, namespaced)
       })
     },
   }
 }
 
-function checkRule(problems: Problems, path: string, rule: Json, namespaced: boolean): void {
+function checkRule(errors: FieldErrors, path: string, rule: Json, namespaced: boolean): void {
   if (listAt(rule, 'verbs').length === 0) {
-    problems.required(`${path}.verbs`, 'verbs must contain at least one value')
+    errors.required(`${path}.verbs`, 'verbs must contain at least one value')
   }
   const urls = listAt(rule, 'nonResourceURLs')
   if (urls.length > 0) {
     const field = `${path}.nonResourceURLs`
-    if (namespaced) problems.invalid(field, urls, 'namespaced rules cannot apply to non-resource URLs')
+    if (namespaced) errors.invalid(field, urls, 'namespaced rules cannot apply to non-resource URLs')
     if (['apiGroups', 'resources', 'resourceNames'].some((part) => listAt(rule, part).length > 0)) {
-      problems.invalid(field, urls, 'rules cannot apply to both regular resources and non-resource URLs')
+      errors.invalid(field, urls, 'rules cannot apply to both regular resources and non-resource URLs')
     }
     return
   }
   if (listAt(rule, 'apiGroups').length === 0) {
-    problems.required(`${path}.apiGroups`, 'resource rules must supply at least one api group')
+    errors.required(`${path}.apiGroups`, 'resource rules must supply at least one api group')
   }
   if (listAt(rule, 'resources').length === 0) {
-    problems.required(`${path}.resources`, 'resource rules must supply at least one resource')
+    errors.required(`${path}.resources`, 'resource rules must supply at least one resource')
   }
 }
 
@@ -46,22 +46,22 @@ function bindings({ namespaced }: { namespaced: boolean }): Strategy {
   return {
     name: pathSegment,
     defaults: withGroups,
-    validate(problems, object) {
+    validate(errors, object) {
       const group = textAt(object, 'roleRef', 'apiGroup') ?? ''
-      if (group !== GROUP) problems.unsupported('roleRef.apiGroup', group, [GROUP])
+      if (group !== GROUP) errors.unsupported('roleRef.apiGroup', group, [GROUP])
       const kinds = namespaced ? ['Role', 'ClusterRole'] : ['ClusterRole']
       const kind = textAt(object, 'roleRef', 'kind') ?? ''
-      if (!kinds.includes(kind)) problems.unsupported('roleRef.kind', kind, kinds)
+      if (!kinds.includes(kind)) errors.unsupported('roleRef.kind', kind, kinds)
       const name = textAt(object, 'roleRef', 'name') ?? ''
-      if (name === '') problems.required('roleRef.name')
-      else checkName(problems, 'roleRef.name', name, pathSegment)
+      if (name === '') errors.required('roleRef.name')
+      else checkName(errors, 'roleRef.name', name, pathSegment)
       listAt(object, 'subjects').forEach((subject, index) => {
-        checkSubject(problems, `subjects[${index}]`, subject, namespaced)
+        checkSubject(errors, `subjects[${index}]`, subject, namespaced)
       })
     },
-    validateUpdate(problems, object, old) {
+    validateUpdate(errors, object, old) {
       if (!sameJson(object['roleRef'], old['roleRef'])) {
-        problems.invalid('roleRef', object['roleRef'], 'cannot change roleRef')
+        errors.invalid('roleRef', object['roleRef'], 'cannot change roleRef')
       }
     },
   }
@@ -81,22 +81,22 @@ function withGroup(subject: Json): Json {
   return kind === 'User' || kind === 'Group' ? { ...subject, apiGroup: GROUP } : subject
 }
 
-function checkSubject(problems: Problems, path: string, subject: Json, namespaced: boolean): void {
+function checkSubject(errors: FieldErrors, path: string, subject: Json, namespaced: boolean): void {
   const name = textAt(subject, 'name') ?? ''
   const group = textAt(subject, 'apiGroup') ?? ''
   const kind = textAt(subject, 'kind') ?? ''
-  if (name === '') problems.required(`${path}.name`)
+  if (name === '') errors.required(`${path}.name`)
   switch (kind) {
     case 'ServiceAccount':
-      if (name !== '') checkName(problems, `${path}.name`, name, subdomain)
-      if (group !== '') problems.unsupported(`${path}.apiGroup`, group, [''])
-      if (!namespaced && (textAt(subject, 'namespace') ?? '') === '') problems.required(`${path}.namespace`)
+      if (name !== '') checkName(errors, `${path}.name`, name, subdomain)
+      if (group !== '') errors.unsupported(`${path}.apiGroup`, group, [''])
+      if (!namespaced && (textAt(subject, 'namespace') ?? '') === '') errors.required(`${path}.namespace`)
       return
     case 'User':
     case 'Group':
-      if (group !== GROUP) problems.unsupported(`${path}.apiGroup`, group, [GROUP])
+      if (group !== GROUP) errors.unsupported(`${path}.apiGroup`, group, [GROUP])
       return
     default:
-      problems.unsupported(`${path}.kind`, kind, ['ServiceAccount', 'User', 'Group'])
+      errors.unsupported(`${path}.kind`, kind, ['ServiceAccount', 'User', 'Group'])
   }
 }

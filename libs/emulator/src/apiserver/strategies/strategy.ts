@@ -1,7 +1,7 @@
-import type { KubeObject } from '../json.ts'
-import type { NameRule } from '../names.ts'
-import type { Problems } from '../problems.ts'
-import type { Store } from '../store.ts'
+import type { FieldErrors } from '../http/field-errors.ts'
+import type { KubeObject } from '../schema/json.ts'
+import type { Store } from '../storage/store.ts'
+import type { NameRule } from './names.ts'
 
 /** What is particular to one kind. Each function is given frozen objects and answers new ones. */
 export interface Strategy {
@@ -17,9 +17,9 @@ export interface Strategy {
   readonly prepareUpdate?: (object: KubeObject, old: KubeObject) => KubeObject
   readonly prepareStatus?: (object: KubeObject, old: KubeObject, now: string) => KubeObject
   /** Runs on creation and on every update of the whole object. */
-  readonly validate?: (problems: Problems, object: KubeObject) => void
-  readonly validateUpdate?: (problems: Problems, object: KubeObject, old: KubeObject) => void
-  readonly validateStatus?: (problems: Problems, object: KubeObject, old: KubeObject) => void
+  readonly validate?: (errors: FieldErrors, object: KubeObject) => void
+  readonly validateUpdate?: (errors: FieldErrors, object: KubeObject, old: KubeObject) => void
+  readonly validateStatus?: (errors: FieldErrors, object: KubeObject, old: KubeObject) => void
   /** What a writer is told without being refused. */
   readonly warnings?: (object: KubeObject, old: KubeObject | undefined) => readonly string[]
   /** Completes a new object by what others say, as admission plugins do. */

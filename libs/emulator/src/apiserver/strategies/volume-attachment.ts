@@ -1,7 +1,7 @@
-import { at, isObject, type KubeObject, objectAt, sameJson, textAt } from '../json.ts'
-import { checkName, subdomain } from '../names.ts'
-import { META_KEPT_BY_STATUS } from '../object-meta.ts'
-import type { Problems } from '../problems.ts'
+import type { FieldErrors } from '../http/field-errors.ts'
+import { at, isObject, type KubeObject, objectAt, sameJson, textAt } from '../schema/json.ts'
+import { checkName, subdomain } from './names.ts'
+import { META_KEPT_BY_STATUS } from './object-meta.ts'
 import { checkDriverName, checkVolumeSpec } from './persistent-volume.ts'
 import type { Strategy } from './strategy.ts'
 
@@ -19,51 +19,51 @@ export const volumeAttachmentStrategy: Strategy = {
     }
     return { ...object, metadata }
   },
-  validate(problems, object) {
-    checkDriverName(problems, 'spec.attacher', textAt(object, 'spec', 'attacher') ?? '')
-    checkSource(problems, object)
-    checkName(problems, 'spec.nodeName', textAt(object, 'spec', 'nodeName') ?? '', subdomain)
-    checkStatus(problems, object)
+  validate(errors, object) {
+    checkDriverName(errors, 'spec.attacher', textAt(object, 'spec', 'attacher') ?? '')
+    checkSource(errors, object)
+    checkName(errors, 'spec.nodeName', textAt(object, 'spec', 'nodeName') ?? '', subdomain)
+    checkStatus(errors, object)
   },
   validateUpdate: checkSpecStays,
-  validateStatus(problems, object, old) {
-    checkStatus(problems, object)
-    checkSpecStays(problems, object, old)
+  validateStatus(errors, object, old) {
+    checkStatus(errors, object)
+    checkSpecStays(errors, object, old)
   },
 }
 
-function checkSpecStays(problems: Problems, object: KubeObject, old: KubeObject): void {
-  if (!sameJson(object['spec'], old['spec'])) problems.invalid('spec', object['spec'], 'field is immutable')
+function checkSpecStays(errors: FieldErrors, object: KubeObject, old: KubeObject): void {
+  if (!sameJson(object['spec'], old['spec'])) errors.invalid('spec', object['spec'], 'field is immutable')
 }
 
-function checkSource(problems: Problems, object: KubeObject): void {
+function checkSource(errors: FieldErrors, object: KubeObject): void {
   const volume = at(object, 'spec', 'source', 'persistentVolumeName')
   const inline = at(object, 'spec', 'source', 'inlineVolumeSpec')
   const rule = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName'
-  if (volume === undefined && inline === undefined) problems.required('spec.source', rule)
-  else if (volume !== undefined && inline !== undefined) problems.forbidden('spec.source', rule)
+  if (volume === undefined && inline === undefined) errors.required('spec.source', rule)
+  else if (volume !== undefined && inline !== undefined) errors.forbidden('spec.source', rule)
   else if (volume === '') {
-    problems.required('spec.source.persistentVolumeName', 'must specify non empty persistentVolumeName')
-  } else if (inline !== undefined) checkVolumeSpec(problems, 'spec.source.inlineVolumeSpec', inline, true)
-  if (typeof volume === 'string') checkName(problems, 'spec.source.persistentVolumeName', volume, subdomain)
+    errors.required('spec.source.persistentVolumeName', 'must specify non empty persistentVolumeName')
+  } else if (inline !== undefined) checkVolumeSpec(errors, 'spec.source.inlineVolumeSpec', inline, true)
+  if (typeof volume === 'string') checkName(errors, 'spec.source.persistentVolumeName', volume, subdomain)
 }
 
-function checkStatus(problems: Problems, object: KubeObject): void {
+function checkStatus(errors: FieldErrors, object: KubeObject): void {
   const metadata = objectAt(object, 'status', 'attachmentMetadata') ?? {}
   let bytes = 0
   for (const [key, value] of Object.entries(metadata))
     bytes += Buffer.byteLength(key) + Buffer.byteLength(String(value))
-  if (bytes > MOST_METADATA_BYTES) problems.tooLong('status.attachmentMetadata', MOST_METADATA_BYTES)
+  if (bytes > MOST_METADATA_BYTES) errors.tooLong('status.attachmentMetadata', MOST_METADATA_BYTES)
   for (const field of ['attachError', 'detachError']) {
     const error = at(object, 'status', field)
     if (!isObject(error)) continue
     if (Buffer.byteLength(textAt(error, 'message') ?? '') > MOST_MESSAGE_BYTES) {
       // The limit that the message names is the one of the metadata; so says the real server.
-      problems.tooLong(`status.${field}.message`, MOST_METADATA_BYTES)
+      errors.tooLong(`status.${field}.message`, MOST_METADATA_BYTES)
     }
     const code = error['errorCode']
     if (typeof code === 'number' && code < 0) {
-      problems.invalid(`status.${field}.errorCode`, code, 'must be between 0 and 2147483647, inclusive')
+      errors.invalid(`status.${field}.errorCode`, code, 'must be between 0 and 2147483647, inclusive')
     }
   }
 }

@@ -1,11 +1,11 @@
-import { at, type Json, type JsonObject, objectAt, textAt } from '../json.ts'
-import type { Problems } from '../problems.ts'
+import type { FieldErrors } from '../http/field-errors.ts'
+import { at, type Json, type JsonObject, objectAt, textAt } from '../schema/json.ts'
 
 /** What is known of one kind of source. */
 interface SourceRule {
   /** Its field in the spec. */
   readonly name: string
-  /** The name under which its problems are reported, where that is another. */
+  /** The name under which its errors are reported, where that is another. */
   readonly said?: string
   /** Texts that must not be empty. */
   readonly needs?: readonly string[]
@@ -58,29 +58,28 @@ const AZURE_MANAGED = '/subscriptions/{sub-id}/resourcegroups/{group-name}/provi
 const AZURE_BLOB = 'https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd'
 
 /** Exactly one source, and what it needs. */
-export function checkSources(problems: Problems, path: string, spec: Json | undefined): void {
+export function checkSources(errors: FieldErrors, path: string, spec: Json | undefined): void {
   const given = SOURCES.filter(({ name }) => at(spec, name) !== undefined)
-  if (given.length === 0) problems.required(path, 'must specify a volume type')
+  if (given.length === 0) errors.required(path, 'must specify a volume type')
   given.forEach((rule, index) => {
-    if (index > 0) problems.forbidden(`${path}.${rule.name}`, 'may not specify more than 1 volume type')
-    else checkSource(problems, path, rule, objectAt(spec, rule.name))
+    if (index > 0) errors.forbidden(`${path}.${rule.name}`, 'may not specify more than 1 volume type')
+    else checkSource(errors, path, rule, objectAt(spec, rule.name))
   })
 }
 
-function checkSource(problems: Problems, path: string, rule: SourceRule, source: JsonObject | undefined): void {
+function checkSource(errors: FieldErrors, path: string, rule: SourceRule, source: JsonObject | undefined): void {
   const field = `${path}.${rule.said ?? rule.name}`
   for (const needed of rule.needs ?? []) {
-    if ((textAt(source, needed) ?? '') === '') problems.required(`${field}.${needed}`)
+    if ((textAt(source, needed) ?? '') === '') errors.required(`${field}.${needed}`)
   }
   if (rule.name === 'nfs' && textAt(source, 'path')?.startsWith('/') !== true) {
-    problems.invalid(`${field}.path`, textAt(source, 'path') ?? '', 'must be an absolute path')
+    errors.invalid(`${field}.path`, textAt(source, 'path') ?? '', 'must be an absolute path')
   }
-  if (rule.name === 'azureFile' && textAt(source, 'secretNamespace') === '')
-    problems.required(`${field}.secretNamespace`)
+  if (rule.name === 'azureFile' && textAt(source, 'secretNamespace') === '') errors.required(`${field}.secretNamespace`)
   if (rule.name !== 'azureDisk') return
   const uri = textAt(source, 'diskURI') ?? ''
   const [start, form] = at(source, 'kind') === 'Managed' ? ['/subscriptions/', AZURE_MANAGED] : ['https://', AZURE_BLOB]
-  if (!uri.startsWith(start)) problems.unsupported(`${field}.diskURI`, uri, [form])
+  if (!uri.startsWith(start)) errors.unsupported(`${field}.diskURI`, uri, [form])
 }
 
 /** The source alone. A controllerExpandSecretRef may be added to a CSI source that has none. */

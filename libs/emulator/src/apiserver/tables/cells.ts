@@ -1,4 +1,4 @@
-import { at, type Json, type KubeObject, listAt, objectAt, textAt } from '../json.ts'
+import { at, type Json, type KubeObject, listAt, objectAt, textAt } from '../schema/json.ts'
 import { ageOf } from './age.ts'
 
 export interface Column {

@@ -1,10 +1,12 @@
-import { at, listAt, objectAt, textAt } from '../json.ts'
+import { at, listAt, objectAt, textAt } from '../schema/json.ts'
 import {
   CLUSTER_ROLE,
   CLUSTER_ROLE_BINDING,
   CONFIG_MAP,
   CSI_DRIVER,
   CSI_NODE,
+  CSI_STORAGE_CAPACITY,
+  DEPLOYMENT,
   EVENT,
   type Kind,
   LEASE,
@@ -13,6 +15,7 @@ import {
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
+  POD_DISRUPTION_BUDGET,
   ROLE,
   ROLE_BINDING,
   SECRET,
@@ -20,7 +23,8 @@ import {
   STORAGE_CLASS,
   VOLUME_ATTACHMENT,
   VOLUME_ATTRIBUTES_CLASS,
-} from '../kinds.ts'
+} from '../schema/kinds.ts'
+import { BUDGET_COLUMNS, DEPLOYMENT_COLUMNS } from './app-columns.ts'
 import {
   AGE,
   audiences,
@@ -177,6 +181,9 @@ export const COLUMNS: ReadonlyMap<Kind, readonly Column[]> = new Map<Kind, reado
       AGE,
     ],
   ],
+  [CSI_STORAGE_CAPACITY, [NAME, CREATED]],
+  [DEPLOYMENT, DEPLOYMENT_COLUMNS],
+  [POD_DISRUPTION_BUDGET, BUDGET_COLUMNS],
   [LEASE, [NAME, column('Holder', text('spec.holderIdentity')), AGE]],
   [ROLE, [NAME, CREATED]],
   [CLUSTER_ROLE, [NAME, CREATED]],

@@ -1,4 +1,4 @@
-import { at, isObject, type Json, type KubeObject, listAt, objectAt, textAt } from '../json.ts'
+import { at, isObject, type Json, type KubeObject, listAt, objectAt, textAt } from '../schema/json.ts'
 
 /** Containers that are ready, of all. */
 export function podReadiness(pod: KubeObject): string {

@@ -1,6 +1,6 @@
-import type { Entry } from '../collection.ts'
-import { type JsonObject, type KubeObject, withMeta } from '../json.ts'
-import type { Kind } from '../kinds.ts'
+import { type JsonObject, type KubeObject, withMeta } from '../schema/json.ts'
+import type { Kind } from '../schema/kinds.ts'
+import type { Entry } from '../storage/collection.ts'
 import type { Column } from './cells.ts'
 import { COLUMNS } from './columns.ts'
 

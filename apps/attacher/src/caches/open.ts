@@ -1,0 +1,39 @@
+import type { Informer } from '@csi-sidecars/informer'
+import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { CacheRegistry } from '@csi-sidecars/sidecar'
+import type { AttachingCaches } from '../parts.ts'
+import { BY_VOLUME } from '../persistent-volume/reconcile.ts'
+import { type Attachment, attachmentProjection } from './attachment.ts'
+import { nodeProjection } from './node.ts'
+import { volumeProjection } from './volume.ts'
+
+export interface CacheOptions {
+  readonly caches: CacheRegistry
+  readonly driverName: string
+  readonly resyncMs: number
+}
+
+export function openAttachments({
+  caches,
+  driverName,
+  resyncMs,
+}: CacheOptions): Informer<Attachment, VolumeAttachment> {
+  return caches.open('VolumeAttachments', {
+    resource: VOLUME_ATTACHMENTS,
+    project: attachmentProjection(driverName),
+    indexes: { [BY_VOLUME]: (va) => (va.pvName === undefined ? [] : [va.pvName]) },
+    resyncMs,
+  })
+}
+
+/** What attaching reads beside the attachments. */
+export function openAttachingCaches({ caches, driverName, resyncMs }: CacheOptions): AttachingCaches {
+  return {
+    volumes: caches.open('PersistentVolumes', {
+      resource: PERSISTENT_VOLUMES,
+      project: volumeProjection(driverName),
+      resyncMs,
+    }),
+    nodes: caches.open('CSINodes', { resource: CSI_NODES, project: nodeProjection(driverName), resyncMs }),
+  }
+}

@@ -1,0 +1,14 @@
+import type { Controller, Lead } from '@csi-sidecars/controller'
+import { guarded } from '@csi-sidecars/kube-client'
+import type { AttacherParts, TermParts } from './parts.ts'
+import { volumeController } from './persistent-volume/controller.ts'
+import { trivialController } from './trivial/controller.ts'
+import { attachmentController } from './volume-attachment/controller.ts'
+
+/** The attacher's controllers for as long as this process leads. */
+export function attacherControllers(parts: AttacherParts, { assertLeading }: Lead): readonly Controller[] {
+  const api = guarded(parts.client, assertLeading)
+  if (parts.attaching === undefined) return [trivialController({ ...parts, api })]
+  const term: TermParts = { ...parts, ...parts.attaching, api, assertLeading }
+  return [attachmentController(term), volumeController(term)]
+}

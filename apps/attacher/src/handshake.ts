@@ -1,0 +1,53 @@
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  PluginCapability_Service_Type as PluginService,
+} from '@csi-sidecars/csi-proto'
+import type { HandshakeTable } from '@csi-sidecars/sidecar'
+
+const SECOND = 1000
+
+/** How the attacher gets to know its driver. A plugin without a controller service is not asked what its controller can do. */
+export function handshakeOf(values: {
+  readonly timeout: number
+  readonly 'csi-address': string
+  readonly 'max-grpc-log-length': number
+}): HandshakeTable {
+  const csiAddress = values['csi-address']
+  return {
+    limits: { probeMs: values.timeout, nameMs: SECOND, questionsMs: SECOND },
+    failures: {
+      first: {
+        connect: { message: 'Failed to connect to the CSI driver', pairs: { csiAddress } },
+        probe: { message: 'Failed to probe the CSI driver' },
+      },
+      migrated: (driver) => ({
+        connect: { message: 'Failed to connect to the CSI driver', pairs: { driver, csiAddress, migrated: true } },
+        probe: { message: 'Failed to probe the CSI driver', pairs: { driver, migrated: true } },
+      }),
+      name: { message: 'Failed to get the CSI driver name' },
+    },
+    questions: (driver) => [
+      {
+        about: 'plugin',
+        limitMs: SECOND,
+        failure: { message: 'Failed to check if the CSI Driver supports the CONTROLLER_SERVICE', pairs: { driver } },
+      },
+      {
+        about: 'controller',
+        when: ({ controllerService }) => controllerService,
+        limitMs: SECOND,
+        failure: { message: 'Failed to controller capability check', pairs: { driver } },
+      },
+    ],
+    decisive: {
+      plugin: [PluginService.CONTROLLER_SERVICE],
+      controller: [
+        ControllerRpc.PUBLISH_UNPUBLISH_VOLUME,
+        ControllerRpc.LIST_VOLUMES,
+        ControllerRpc.LIST_VOLUMES_PUBLISHED_NODES,
+      ],
+    },
+    namedFrom: 'name',
+    maxLogLength: values['max-grpc-log-length'],
+  }
+}

@@ -1,0 +1,63 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Controller } from '@csi-sidecars/controller'
+import type { Driver } from '@csi-sidecars/csi'
+import { ControllerServiceCapability_RPC_Type as Rpc } from '@csi-sidecars/csi-proto'
+import type { Informer } from '@csi-sidecars/informer'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Attachment } from './caches/attachment.ts'
+import type { DriverNode } from './caches/node.ts'
+import type { Volume } from './caches/volume.ts'
+import type { AttachSettings } from './volume-attachment/observe.ts'
+
+export interface AttacherSettings extends AttachSettings {
+  readonly workers: number
+  readonly maxInflightPerNode: number
+  readonly retryStartMs: number
+  readonly retryMaxMs: number
+  /** Limit of one publish, unpublish or page of ListVolumes. */
+  readonly timeoutMs: number
+  readonly maxEntries: number
+  readonly comparisonPeriodMs: number
+  readonly confirmations: number
+  readonly tellErrorCode: boolean
+}
+
+export interface AttacherParts {
+  readonly settings: AttacherSettings
+  readonly client: KubeClient
+  readonly driver: Driver
+  readonly attachments: Informer<Attachment, VolumeAttachment>
+  /** Undefined for a driver that has no attach: its attachments are only marked as attached. */
+  readonly attaching: AttachingCaches | undefined
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** What attaching reads beside the attachments. */
+export interface AttachingCaches {
+  readonly volumes: Informer<Volume, PersistentVolume>
+  readonly nodes: Informer<DriverNode>
+}
+
+/** What the controllers of one term are made of. Nothing is written, and no driver called, without the lead. */
+export interface TermParts extends AttacherParts, AttachingCaches {
+  /** Refuses writes once this process no longer leads. */
+  readonly api: KubeClient
+  readonly assertLeading: () => void
+}
+
+/** What both kinds of attachment controllers say of themselves. */
+export function announced(log: Logger): Pick<Controller, 'onStart' | 'onEnd'> {
+  return { onStart: () => log.info('Starting CSI attacher'), onEnd: () => log.info('Shutting CSI attacher') }
+}
+
+export function backoffOf({ retryStartMs, retryMaxMs }: AttacherSettings): Controller['backoff'] {
+  return { baseMs: retryStartMs, maxMs: retryMaxMs }
+}
+
+/** Only a driver that lists volumes with the nodes they are published to can be compared with. */
+export function listsPublishedNodes({ capabilities: { controller } }: Pick<Driver, 'capabilities'>): boolean {
+  return controller.has(Rpc.LIST_VOLUMES) && controller.has(Rpc.LIST_VOLUMES_PUBLISHED_NODES)
+}

@@ -1,0 +1,143 @@
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { type Volume, volumeProjection } from '../caches/volume.ts'
+import { apiError } from '../testing/api-error.ts'
+import { FakeApi } from '../testing/fake-api.ts'
+import { csi, DRIVER, FINALIZER } from '../testing/views.ts'
+import { VolumeFinalizers } from './add-finalizer.ts'
+import { reconcileVolume } from './reconcile.ts'
+
+const UID = '{"op":"test","path":"/metadata/uid","value":"u"}'
+const ADD_FIRST = `patch pv1 [${UID},{"op":"test","path":"/metadata/finalizers","value":null},{"op":"add","path":"/metadata/finalizers","value":["${FINALIZER}"]}]`
+const ADD = `patch pv1 [${UID},{"op":"add","path":"/metadata/finalizers/-","value":"${FINALIZER}"}]`
+
+const pv = (metadata: object = {}): PersistentVolume & { metadata: { name: string } } => ({
+  metadata: { name: 'pv1', uid: 'u', ...metadata },
+  spec: { accessModes: ['ReadWriteOnce'], csi: csi() },
+})
+
+let api: FakeApi
+let cached: Volume | undefined
+const project = volumeProjection(DRIVER)
+const signal = new AbortController().signal
+const volumes = {
+  learn: (object: PersistentVolume) => {
+    cached = project(object)
+    return cached
+  },
+  store: { get: () => cached } as never,
+}
+
+beforeEach(() => {
+  api = new FakeApi()
+  cached = project(pv())
+  api.put(pv())
+})
+
+// Both only read and patch.
+const client = (): KubeClient => api.client as KubeClient
+const finalizers = (): VolumeFinalizers => new VolumeFinalizers({ api: client(), volumes, finalizer: FINALIZER })
+
+describe('VolumeFinalizers', () => {
+  it('adds our finalizer to a volume that has none', async () => {
+    await finalizers().add('pv1', signal)
+    expect(api.requests).toEqual([ADD_FIRST])
+    expect(cached?.finalizers).toEqual([FINALIZER])
+  })
+
+  it('adds it behind foreign ones', async () => {
+    cached = project(pv({ finalizers: ['a/b'] }))
+    api.put(pv({ finalizers: ['a/b'] }))
+    await finalizers().add('pv1', signal)
+    expect(api.requests).toEqual([ADD])
+  })
+
+  it('writes once for attachments that need it at the same time, and not at all for later ones', async () => {
+    const shared = finalizers()
+    await Promise.all([shared.add('pv1', signal), shared.add('pv1', signal)])
+    await shared.add('pv1', signal)
+    expect(api.requests).toEqual([ADD_FIRST])
+  })
+
+  it('reads the volume again when its finalizers are no longer those of the cache', async () => {
+    api.put(pv({ finalizers: ['a/b'] }))
+    await finalizers().add('pv1', signal)
+    expect(api.requests).toEqual([ADD_FIRST, 'get pv1', ADD])
+  })
+
+  it('is done when the fresh read shows that somebody has added it', async () => {
+    api.put(pv({ finalizers: [FINALIZER] }))
+    await finalizers().add('pv1', signal)
+    expect(api.requests).toEqual([ADD_FIRST, 'get pv1'])
+  })
+
+  it('answers with the volume that carries it: the one that was made again, when the cache has not seen that', async () => {
+    api.put({ ...pv({ uid: 'v' }), spec: { csi: csi({ volumeHandle: 'handle-2' }) } } as never)
+    const added = await finalizers().add('pv1', signal)
+    expect(api.requests).toEqual([ADD_FIRST, 'get pv1', ADD_FIRST.replace('"u"', '"v"')])
+    expect([added?.uid, added?.finalizers, added?.spec?.csi?.volumeHandle]).toEqual(['v', [FINALIZER], 'handle-2'])
+  })
+
+  it('gives up after a few refusals, and at once on any other error', async () => {
+    api.fail('patch pv1', apiError(422, 'Invalid', 'no'), 3)
+    await expect(finalizers().add('pv1', signal)).rejects.toThrow('no')
+    expect(api.requests.filter((request) => request.startsWith('patch'))).toHaveLength(3)
+    api.fail('patch pv1', apiError(403, 'Forbidden', 'not you'))
+    await expect(finalizers().add('pv1', signal)).rejects.toThrow('not you')
+    expect(api.requests.filter((request) => request.startsWith('patch'))).toHaveLength(4)
+  })
+})
+
+describe('reconcileVolume', () => {
+  const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b', FINALIZER] }
+  const REMOVE = (index: number): string =>
+    `patch pv1 [${UID},{"op":"test","path":"/metadata/finalizers/${index}","value":"${FINALIZER}"},{"op":"remove","path":"/metadata/finalizers/${index}"}]`
+  const run = (attachments: unknown[] = []): ReturnType<typeof reconcileVolume> =>
+    reconcileVolume(
+      'pv1',
+      {
+        api: client(),
+        volumes,
+        attachments: { byIndex: () => attachments } as never,
+        settings: { driverName: DRIVER, finalizer: FINALIZER },
+        log: silentLogger,
+      },
+      signal,
+    )
+
+  beforeEach(() => {
+    cached = project(pv(deleted))
+    api.put(pv(deleted))
+  })
+
+  it('releases a volume that is being deleted and attached nowhere', async () => {
+    expect(await run()).toEqual({ kind: 'settled' })
+    expect(api.requests).toEqual([REMOVE(1)])
+  })
+
+  it('keeps one that any attachment names', async () => {
+    await run([{}])
+    expect(api.requests).toEqual([])
+  })
+
+  it('starts the next try from a fresh read when the list has changed', async () => {
+    api.put(pv({ ...deleted, finalizers: [FINALIZER] }))
+    expect(await run()).toMatchObject({ kind: 'retry' })
+    expect(await run()).toEqual({ kind: 'settled' })
+    expect(api.requests).toEqual([REMOVE(1), 'get pv1', REMOVE(0)])
+  })
+
+  it('leaves alone the volume that was made again under the name', async () => {
+    api.put(pv({ ...deleted, uid: 'v' }))
+    expect(await run()).toMatchObject({ kind: 'retry' })
+    expect(api.get('pv1')?.metadata.finalizers).toEqual(deleted.finalizers)
+    expect(cached?.uid).toBe('v')
+  })
+
+  it('is content with a volume that is gone', async () => {
+    api.objects.clear()
+    expect(await run()).toEqual({ kind: 'settled' })
+  })
+})

@@ -1,0 +1,86 @@
+import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { AttacherModel, VOLUMES } from './attacher-model.ts'
+import type { InFlight } from './gate.ts'
+import type { Process } from './process.ts'
+
+/** The model step by step: what is asked of the API and the driver is answered when the test says so. */
+export class AttacherScenario extends AttacherModel {
+  /** With every volume and two nodes there, and an attacher that has read them. */
+  static async begin(options: ConstructorParameters<typeof AttacherModel>[0] = {}): Promise<AttacherScenario> {
+    const scenario = new AttacherScenario({ lists: false, ...options })
+    for (const each of VOLUMES) scenario.createVolume(each)
+    for (const each of ['n1', 'n2']) scenario.createNode(each, true)
+    scenario.start()
+    await scenario.settle()
+    return scenario
+  }
+
+  get running(): Process {
+    if (this.process === undefined) throw new Error('nothing runs')
+    return this.process
+  }
+
+  /** Requests and calls that wait for their answers. */
+  get inFlight(): string[] {
+    return this.running.gate.inFlight.map(({ label }) => label)
+  }
+
+  get callLog(): string[] {
+    return this.calls.map(({ method, volumeId, nodeId }) => `${method} ${volumeId} ${nodeId}`)
+  }
+
+  /** The patches since it was asked last, with `ID` for the uid that each one names. */
+  takePatches(): string[] {
+    return this.api.patches.splice(0).map((each) => each.replace(/"uid-\d+"/g, '"ID"'))
+  }
+
+  settle(): Promise<void> {
+    return this.clock.settle()
+  }
+
+  /** The watches bring everything that has happened. */
+  async deliver(): Promise<void> {
+    await this.settle()
+    this.running.deliver()
+    await this.settle()
+  }
+
+  flight(label: string): InFlight {
+    const found = this.running.gate.inFlight.find((each) => each.label === label)
+    if (found === undefined) throw new Error(`no ${label} among ${this.inFlight.join(', ')}`)
+    return found
+  }
+
+  async answer(label: string, failure?: Error): Promise<void> {
+    this.flight(label).answer(failure)
+    await this.settle()
+  }
+
+  /** The steps before a publish, for an attachment that was just created. */
+  async addFinalizers(volume: string, node = 'n1'): Promise<void> {
+    await this.create(volume, node)
+    await this.answer(`patch persistentvolumes/${volume}`)
+    await this.answer(`patch volumeattachments/${volume}.${node}`)
+  }
+
+  /** From now on every request is answered, and every event delivered, at once. */
+  async answerAtOnce(): Promise<void> {
+    this.api.onChange(() => this.process?.deliver())
+    this.running.gate.open()
+    await this.deliver()
+  }
+
+  async create(volume: string, node = 'n1'): Promise<void> {
+    this.createAttachment(volume, node, false)
+    await this.deliver()
+  }
+
+  async remove(volume: string, node = 'n1'): Promise<void> {
+    this.api.delete(VOLUME_ATTACHMENTS, `${volume}.${node}`)
+    await this.deliver()
+  }
+
+  statusOf(volume: string, node = 'n1'): { attached?: boolean; attachError?: { message?: string } } | undefined {
+    return this.attachment(volume, node)?.status as ReturnType<AttacherScenario['statusOf']>
+  }
+}

@@ -1,0 +1,154 @@
+import { messageOf, unreachable } from '@csi-sidecars/base'
+import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { secretsFrom } from '@csi-sidecars/csi'
+import { isNotFound } from '@csi-sidecars/kube-client'
+import type { Patch } from '@csi-sidecars/kube-types'
+import type { Attachment } from '../caches/attachment.ts'
+import type { Volume } from '../caches/volume.ts'
+import { type AttachStep, decideAttach } from './decide-attach.ts'
+import { AttachmentGoneError, during, OperationError } from './failure.ts'
+import { volumeName } from './lanes.ts'
+import type { AttachmentView } from './observe.ts'
+import { addFinalizerPatch, attachedPatch } from './patches.ts'
+import { failed, waitForCause } from './record-failure.ts'
+import type { SecretRef } from './requests.ts'
+import { type AttachmentRun, loadSecret, newest, patch, patchStatus } from './run.ts'
+
+type Context = Readonly<Record<string, string>>
+
+/** What a publish is sent for, and the steps up to it. */
+interface Plan {
+  readonly view: AttachmentView
+  readonly steps: readonly AttachStep[]
+}
+
+export async function attach(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
+  const plan = planOf(run, view)
+  if (plan.steps.length === 0) {
+    run.log.v(4)?.info('VolumeAttachment is already attached')
+    return SETTLED
+  }
+  run.log.v(2)?.info('Attaching')
+  let context: Context
+  try {
+    const held = await withVolumeFinalizer(run, plan)
+    if (held === undefined) return AGAIN
+    context = await performAttach(run, held)
+  } catch (error) {
+    return await failed(run, 'attach', error)
+  }
+  run.log.v(2)?.info('Attached')
+  return await markAttached(run, context)
+}
+
+function planOf(run: AttachmentRun, view: AttachmentView): Plan {
+  const steps = decideAttach(view)
+  waitForCause(run, steps)
+  return { view, steps }
+}
+
+/**
+ * Where the plan begins with our finalizer on the volume, the rest of it is decided again from what the write returned:
+ * the cache may have been behind. Undefined: it is another volume by now, whose calls wait in another line.
+ */
+async function withVolumeFinalizer(run: AttachmentRun, plan: Plan): Promise<Plan | undefined> {
+  const { view } = plan
+  const [first] = plan.steps
+  if (first?.do !== 'addVolumeFinalizer' || view.volume.from !== 'pv') return plan
+  const before = view.volume.pv
+  const pv = await addVolumeFinalizer(run, first.name)
+  if (pv === undefined || pv.uid !== before?.uid || pv.modes !== before.modes) return undefined
+  // The source of another driver's volume never changes, and only what was read has it.
+  return planOf(run, { ...view, volume: { ...view.volume, pv: { ...pv, spec: pv.spec ?? before.spec } } })
+}
+
+async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<Volume | undefined> {
+  const { deps, signal, log } = run
+  log.v(4)?.info('Adding finalizer to PersistentVolume', { PersistentVolume: name })
+  const pv = await deps.finalizers.add(name, signal).catch((error: unknown) => {
+    if (isNotFound(error)) run.waitFor({ on: 'volume', name })
+    return during('could not add PersistentVolume finalizer')(error)
+  })
+  log.v(4)?.info('PersistentVolume finalizer added', { PersistentVolume: name })
+  return pv
+}
+
+async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise<Context> {
+  const { deps, signal, log } = run
+  let secretRef: SecretRef | undefined
+  let secret: Readonly<Record<string, string>> = {}
+  log.v(4)?.info('Starting attach operation')
+  for (const step of steps) {
+    switch (step.do) {
+      case 'addVolumeFinalizer':
+        // Somebody has removed it from the volume that had it a moment ago.
+        await addVolumeFinalizer(run, step.name)
+        break
+      case 'loadSecret':
+        secretRef = step.ref
+        secret = await loadSecret(deps, step.ref, signal)
+        break
+      case 'addFinalizer': {
+        const change = addFinalizerPatch(newest(run), step.nodeId, step.finalizer)
+        if (change === undefined) break
+        await patch(run, change).catch(during('could not save VolumeAttachment'))
+        log.v(4)?.info('VolumeAttachment finalizer and NodeID annotation saved', { nodeID: step.nodeId })
+        break
+      }
+      case 'publish':
+        return await publish(run, view, { step, secret, secretRef })
+      case 'fail':
+        throw new OperationError(step.message)
+      default:
+        unreachable(step)
+    }
+  }
+  throw new OperationError('the plan of an attach ended without a publish')
+}
+
+interface Publish {
+  readonly step: AttachStep & { do: 'publish' }
+  readonly secret: Readonly<Record<string, string>>
+  readonly secretRef: SecretRef | undefined
+}
+
+/** Whatever the driver answers, from here on only an unpublish makes sure that the volume is not there. */
+async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call }: Publish): Promise<Context> {
+  const { key, deps, signal, log, va } = run
+  const { request, migrated } = step
+  const { volumeId, nodeId } = request
+  const secrets = secretsFrom(call.secret)
+  if (deps.attachments.store.get(key)?.uid !== va.uid) throw new AttachmentGoneError(key)
+  deps.memory.published.publishing({
+    uid: va.uid,
+    volume: volumeName(va, view.volume),
+    nodeName: va.nodeName,
+    request: { volumeId, nodeId },
+    secret: call.secretRef,
+    migrated,
+  })
+  // What the driver refuses because the volume is elsewhere may be granted as soon as it has left that node.
+  run.waitFor({ on: 'unpublish', name: volumeId })
+  const context = await deps.driver.publish({ ...request, secrets }, { migrated, signal, log })
+  run.waitFor()
+  return context
+}
+
+async function markAttached(run: AttachmentRun, context: Context): Promise<Outcome> {
+  run.log.v(4)?.info('Marking as attached')
+  try {
+    const change = (va: Attachment): Patch => attachedPatch(va, context)
+    await patchStatus(run, change)
+    // The answer shows what the cache had not seen yet, such as an error that was stored though nobody heard of it.
+    if (run.va.attachError !== undefined) await patchStatus(run, change)
+  } catch (error) {
+    // The volume is where it should be, only the object does not say so: no error is recorded, the run is repeated.
+    run.signal.throwIfAborted()
+    if (error instanceof AttachmentGoneError) throw error
+    const cause = new OperationError(`failed to mark as attached: ${messageOf(error)}`, { cause: error })
+    return { kind: 'retry', cause }
+  }
+  run.log.v(4)?.info('Fully attached')
+  if (run.va.attached === true || run.va.deleting) return SETTLED
+  return { kind: 'retry', cause: new OperationError('somebody has set the status back') }
+}

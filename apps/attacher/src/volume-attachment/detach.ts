@@ -1,0 +1,75 @@
+import { unreachable } from '@csi-sidecars/base'
+import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { secretsFrom } from '@csi-sidecars/csi'
+import { type DetachStep, decideDetach } from './decide-detach.ts'
+import { during, OperationError } from './failure.ts'
+import type { AttachmentView } from './observe.ts'
+import { detachedPatch, removeFinalizerPatch } from './patches.ts'
+import { failed, waitForCause } from './record-failure.ts'
+import { type AttachmentRun, leaveBehind, loadSecret, newest, patch, patchStatus } from './run.ts'
+
+export async function detach(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
+  const steps = decideDetach(view)
+  waitForCause(run, steps)
+  if (steps.length === 0) {
+    run.log.v(4)?.info('VolumeAttachment is already detached')
+    return SETTLED
+  }
+  run.log.v(2)?.info('Detaching')
+  try {
+    const written = await performDetach(run, steps)
+    if (!written) await markDetached(run)
+  } catch (error) {
+    return await failed(run, 'detach', error)
+  }
+  run.deps.memory.clearStatusPending(run.key)
+  // Under another handle or node id, which it had before.
+  leaveBehind(run)
+  run.log.v(4)?.info('Fully detached')
+  return SETTLED
+}
+
+/**
+ * Whether the status need not be written: an attachment that only our finalizer held is gone with it, and one without
+ * our finalizer may say that it is detached already.
+ */
+async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): Promise<boolean> {
+  const { deps, signal, log } = run
+  let secret: Readonly<Record<string, string>> = {}
+  log.v(4)?.info('Starting detach operation')
+  for (const step of steps) {
+    switch (step.do) {
+      case 'loadSecret':
+        secret = await loadSecret(deps, step.ref, signal)
+        break
+      case 'unpublish': {
+        const { request, migrated } = step
+        await deps.driver.unpublish({ ...request, secrets: secretsFrom(secret) }, { migrated, signal, log })
+        log.v(2)?.info('Detached')
+        deps.memory.published.unpublished(request)
+        deps.wake({ on: 'unpublish', name: request.volumeId })
+        break
+      }
+      case 'removeFinalizer': {
+        const change = removeFinalizerPatch(newest(run), step.finalizer)
+        const saved = await patch(run, change).catch(during('could not mark as detached'))
+        log.v(4)?.info('Finalizer removed')
+        return (saved.metadata?.finalizers ?? []).length === 0
+      }
+      case 'markDetached':
+        return false
+      case 'fail':
+        throw new OperationError(step.message)
+      default:
+        unreachable(step)
+    }
+  }
+  return newest(run).attached !== true
+}
+
+/** Pending from now on until it is written: without our finalizer nothing else would bring another try. */
+async function markDetached(run: AttachmentRun): Promise<void> {
+  run.deps.memory.markStatusPending(run.key)
+  run.log.v(4)?.info('Marking as detached')
+  await patchStatus(run, detachedPatch).catch(during('could not mark as detached'))
+}

@@ -1,0 +1,60 @@
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { type Publication, PublishedVolumes } from './published.ts'
+
+let published: PublishedVolumes
+beforeEach(() => {
+  published = new PublishedVolumes()
+})
+
+function publish(uid: string, nodeId = 'id', volumeId = 'h'): Publication {
+  const request = { volumeId, nodeId }
+  const publication = { uid, volume: volumeId, nodeName: 'node1', request, secret: undefined, migrated: false }
+  published.publishing(publication)
+  return publication
+}
+
+describe('what was published', () => {
+  it('is known by its attachment, the last one last, until it is unpublished', () => {
+    const [first, second] = [publish('u', 'a'), publish('u', 'b')]
+    expect(published.ofAttachment('u')).toEqual([first, second])
+    const again = publish('u', 'a')
+    expect(published.ofAttachment('u')).toEqual([second, again])
+    published.unpublished(second.request)
+    expect(published.ofAttachment('u')).toEqual([again])
+    published.unpublished(again.request)
+    expect(published.ofAttachment('u')).toEqual([])
+  })
+
+  it('is the business of the attachment for which it was published last', () => {
+    publish('early')
+    const late = publish('late')
+    expect([published.ofAttachment('early'), published.ofAttachment('late')]).toEqual([[], [late]])
+    expect(published.attachmentGone('early')).toEqual([])
+  })
+
+  it('is told apart by volume and node id', () => {
+    const [one, other] = [publish('u', 'id', 'h'), publish('u', 'id', 'i')]
+    published.unpublished({ volumeId: 'h', nodeId: 'other' })
+    published.unpublished({ volumeId: 'x', nodeId: 'id' })
+    expect(published.ofAttachment('u')).toEqual([one, other])
+  })
+})
+
+describe('what is left behind', () => {
+  it('is what was published for an attachment that is gone, until it is unpublished', () => {
+    const publication = publish('u')
+    expect([published.leftBehindOn('node1'), published.leftBehind('h on id')]).toEqual([[], undefined])
+    expect(published.attachmentGone('u')).toEqual(['h on id'])
+    expect([published.leftBehindOn('node1'), published.leftBehindOn('node2')]).toEqual([['h on id'], []])
+    expect(published.leftBehind('h on id')).toBe(publication)
+    published.unpublished(publication.request)
+    expect([published.leftBehindOn('node1'), published.leftBehind('h on id')]).toEqual([[], undefined])
+  })
+
+  it('is so no more when it is published for another attachment', () => {
+    publish('u')
+    published.attachmentGone('u')
+    publish('later')
+    expect([published.leftBehindOn('node1'), published.leftBehind('h on id')]).toEqual([[], undefined])
+  })
+})

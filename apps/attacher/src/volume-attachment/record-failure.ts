@@ -1,0 +1,46 @@
+import { messageOf } from '@csi-sidecars/base'
+import type { Outcome } from '@csi-sidecars/controller'
+import type { AttachStep } from './decide-attach.ts'
+import type { DetachStep } from './decide-detach.ts'
+import { AttachmentGoneError, type Failure, failureOf, OperationError } from './failure.ts'
+import { attachErrorPatch, detachErrorPatch } from './patches.ts'
+import { type AttachmentRun, patchStatus } from './run.ts'
+
+type Operation = 'attach' | 'detach'
+
+/** From the decision on, not from the failure on: what is missing may come while the steps before the failure run. */
+export function waitForCause(run: AttachmentRun, steps: readonly (AttachStep | DetachStep)[]): void {
+  const last = steps.at(-1)
+  if (last?.do === 'fail' && last.waitsFor !== undefined) run.waitFor(last.waitsFor)
+  else run.waitFor()
+}
+
+/** Shows users what has failed, and has it tried again. */
+export async function failed(run: AttachmentRun, operation: Operation, error: unknown): Promise<Outcome> {
+  // Called off by shutdown or a lost lease: that is no failure of the volume, and whoever leads next tries again.
+  run.signal.throwIfAborted()
+  if (error instanceof AttachmentGoneError) throw error
+  const failure = failureOf(error, run.deps.driver.lost)
+  if (failure.record) await recordError(run, operation, failure)
+  const cause = new OperationError(`failed to ${operation}: ${failure.message}`, { cause: error })
+  return { kind: 'retry', cause, afterMs: failure.retryAfterMs }
+}
+
+async function recordError(run: AttachmentRun, operation: Operation, failure: Failure): Promise<void> {
+  const { deps } = run
+  const now = deps.clock.now()
+  run.log.v(4)?.info(`Saving ${operation} error`)
+  const code = deps.recordErrorCode ? failure.code : undefined
+  try {
+    await patchStatus(run, (va) =>
+      operation === 'attach'
+        ? attachErrorPatch(va, { message: failure.message, code }, now)
+        : detachErrorPatch(va, failure, now),
+    )
+    run.log.v(4)?.info(`Saved ${operation} error`)
+  } catch (error) {
+    run.signal.throwIfAborted()
+    run.log.v(2)?.info(`Failed to save ${operation} error to VolumeAttachment`, { err: messageOf(error) })
+    if (error instanceof AttachmentGoneError) throw error
+  }
+}

@@ -1,0 +1,122 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Cause, Run } from '@csi-sidecars/controller'
+import type { ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest } from '@csi-sidecars/csi-proto'
+import type { Informer, Reader } from '@csi-sidecars/informer'
+import { isMissing, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
+import { type Patch, SECRETS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Attachment } from '../caches/attachment.ts'
+import type { Volume } from '../caches/volume.ts'
+import type { VolumeFinalizers } from '../persistent-volume/add-finalizer.ts'
+import { AttachmentGoneError, during } from './failure.ts'
+import type { AttachmentMemory } from './memory.ts'
+import type { Observe } from './observe.ts'
+import type { SecretRef } from './requests.ts'
+
+export interface CallOptions {
+  readonly migrated: boolean
+  readonly signal: AbortSignal
+  /** Names the attachment in the lines about the call. */
+  readonly log: Logger
+}
+
+/** The two calls of this controller, with the deadline of --timeout. */
+export interface PublishClient {
+  publish(request: ControllerPublishVolumeRequest, options: CallOptions): Promise<Readonly<Record<string, string>>>
+  unpublish(request: ControllerUnpublishVolumeRequest, options: CallOptions): Promise<void>
+  /** Whether the driver is away at the moment. */
+  readonly lost: boolean
+}
+
+export interface AttachmentDeps {
+  /** Refuses writes once this process no longer leads. */
+  readonly api: KubeClient
+  readonly driver: PublishClient
+  readonly attachments: Pick<Informer<Attachment, VolumeAttachment>, 'learn' | 'store'>
+  readonly volumes: Pick<Reader<Volume>, 'get'>
+  readonly finalizers: VolumeFinalizers
+  readonly finalizer: string
+  readonly memory: AttachmentMemory
+  readonly observe: Observe
+  /** Whether the key would be taken now in the line in which it was taken. */
+  readonly isPlaced: (key: string) => boolean
+  /** Something has come that keys may be waiting for. */
+  readonly wake: (cause: Cause) => void
+  /** Puts a key to work. */
+  readonly enqueue: (key: string) => void
+  /** Gate MutableCSINodeAllocatableCount. */
+  readonly recordErrorCode: boolean
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** One run over one attachment. `va` is what the run has learned of it; `newest` knows what others have done since. */
+export interface AttachmentRun extends Run {
+  readonly key: string
+  readonly deps: AttachmentDeps
+  readonly log: Logger
+  va: Attachment
+}
+
+/** Throws AttachmentGoneError when the attachment for which it is meant is gone. */
+export async function patch(run: AttachmentRun, change: Patch, subresource?: string): Promise<VolumeAttachment> {
+  const { deps, key, signal } = run
+  const options = subresource === undefined ? { signal } : { signal, subresource }
+  try {
+    const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, change, options)
+    const known = deps.attachments.learn(saved)
+    // Another one may have its name by now.
+    if (known?.uid === run.va.uid) run.va = known
+    return saved
+  } catch (error) {
+    if (isMissing(error) && (await isGone(run.va, deps, signal))) throw new AttachmentGoneError(key, { cause: error })
+    throw error
+  }
+}
+
+export function patchStatus(run: AttachmentRun, change: (va: Attachment) => Patch): Promise<VolumeAttachment> {
+  return patch(run, change(newest(run)), 'status')
+}
+
+/** What a patch is made from: a foreign finalizer, say, may have gone while a call was under way. */
+export function newest({ deps, key, va }: AttachmentRun): Attachment {
+  const known = deps.attachments.store.get(key)
+  return known?.uid === va.uid ? known : va
+}
+
+/**
+ * Whether an attachment of which one answer has said so is gone. While the cache holds it the server is asked once more:
+ * what follows from its end, a detach among it, cannot be taken back.
+ */
+export async function isGone(
+  { key, uid }: Attachment,
+  { attachments, api }: AttachmentDeps,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (attachments.store.get(key)?.uid !== uid) return true
+  try {
+    const now = await api.get(VOLUME_ATTACHMENTS, { name: key }, { signal })
+    attachments.learn(now)
+    return now.metadata?.uid !== uid
+  } catch (error) {
+    signal.throwIfAborted()
+    return isNotFound(error)
+  }
+}
+
+/** The attachment answers no more for what was published for it, and is still published. */
+export function leaveBehind({ deps, va }: AttachmentRun): void {
+  for (const key of deps.memory.published.attachmentGone(va.uid)) deps.enqueue(key)
+}
+
+/** The Secret's encoded data: read for each call, never kept, decoded only for the call. */
+export async function loadSecret(
+  { api }: AttachmentDeps,
+  ref: SecretRef,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, string>>> {
+  const secret = await api
+    .get(SECRETS, ref, { signal })
+    .catch(during(`failed to load secret "${ref.namespace}/${ref.name}"`))
+  return secret.data ?? {}
+}

@@ -1,0 +1,194 @@
+import type { Attachment } from '../caches/attachment.ts'
+import { type Caches, handleKey, PODS_BY_NODE, VOLUMES_BY_HANDLE } from '../caches/caches.ts'
+import { isOutOfService } from '../caches/node.ts'
+import type { CachedPod } from '../caches/pod.ts'
+import { attachmentName, csiVolumeOf, uniqueVolumeName } from '../volume-names.ts'
+import { ActualStateOfWorld } from './actual-state.ts'
+import type { NodeView, VolumeView } from './decide.ts'
+import { DesiredStateOfWorld, type PodRef } from './desired-state.ts'
+import { mayAttachTwice, resolveVolumes, wantsVolumes } from './resolve.ts'
+
+export interface WorldOptions {
+  readonly maxWaitForUnmountMs: number | undefined
+}
+
+/** The two states of the world, and what leads from the API's objects to them. */
+export class AttachDetachState {
+  readonly desired = new DesiredStateOfWorld()
+  readonly actual = new ActualStateOfWorld()
+  /** Attachments whose deletion the API has accepted; their news may be on its way. */
+  readonly #deleted = new Set<string>()
+  /** Attachments that were asked for and of which the cache does not know yet, by their names. */
+  readonly #askedFor = new Set<string>()
+  /** The last error told for an attachment. */
+  readonly #told = new Map<string, string>()
+  readonly #caches: Caches
+  readonly #options: WorldOptions
+
+  constructor(caches: Caches, options: WorldOptions) {
+    this.#caches = caches
+    this.#options = options
+  }
+
+  /**
+   * Both states as a controller finds them that has just been started. What node statuses call attached is, until its
+   * attachment says otherwise; an attachment that no status tells of may have been made a moment before the last one ended.
+   */
+  rebuild(): void {
+    const { nodes, attachments, pods } = this.#caches
+    for (const node of nodes.store.values()) {
+      if (node.managed) this.desired.addNode(node.key)
+      for (const { name } of node.volumesAttached) {
+        if (csiVolumeOf(name) !== undefined) this.actual.markAttached(name, node.key)
+      }
+      this.actual.setInUse(node.key, node.volumesInUse)
+    }
+    for (const attachment of attachments.store.values()) {
+      const volumeName = this.volumeNameOf(attachment)
+      if (volumeName === undefined || this.actual.on(volumeName, attachment.nodeName) !== undefined) continue
+      this.actual.markUncertain(volumeName, attachment.nodeName)
+    }
+    for (const pod of pods.store.values()) this.syncPod(pod)
+  }
+
+  /** Everything that may need a look: after a rebuild, that is. */
+  volumeNames(): ReadonlySet<string> {
+    const names = new Set(this.actual.volumes())
+    for (const { volumes } of this.desired.pods()) for (const name of volumes) names.add(name)
+    return names
+  }
+
+  /** Takes in what a pod wants. Returns the volumes that need a look. */
+  syncPod(pod: CachedPod): readonly string[] {
+    if (!wantsVolumes(pod)) return this.desired.deletePod(pod.uid)
+    const changed: string[] = []
+    for (const resolved of resolveVolumes(pod, this.#caches)) {
+      if (resolved.is === 'attachable') {
+        if (this.desired.addPod(refOf(pod), pod.nodeName, resolved.spec)) changed.push(resolved.spec.volumeName)
+      } else if (resolved.is === 'notAttachable' && resolved.volumeName !== undefined) {
+        this.desired.deleteVolumeOfPod(pod.uid, resolved.volumeName)
+        changed.push(resolved.volumeName)
+      }
+      // What is unknown now stays as it was: a volume is not detached because a cache is late.
+    }
+    return changed
+  }
+
+  /** What events may have missed. Returns the volumes that need a look. */
+  populate(): readonly string[] {
+    const { pods } = this.#caches
+    const changed: string[] = []
+    for (const { ref } of this.desired.pods()) {
+      if (pods.store.get(ref.key)?.uid !== ref.uid) changed.push(...this.desired.deletePod(ref.uid))
+    }
+    for (const pod of pods.store.values()) changed.push(...this.syncPod(pod))
+    return changed
+  }
+
+  /** A node that came or changed. Returns the volumes that need a look. */
+  syncNode(node: string): readonly string[] {
+    const cached = this.#caches.nodes.store.get(node)
+    if (cached === undefined) return []
+    const isNew = cached.managed && !this.desired.hasNode(node)
+    if (isNew) this.desired.addNode(node)
+    const changed = [...this.actual.setInUse(node, cached.volumesInUse)]
+    if (isNew) {
+      for (const pod of this.#caches.pods.store.byIndex(PODS_BY_NODE, node)) changed.push(...this.syncPod(pod))
+    }
+    return changed
+  }
+
+  volumeNameOf({ pvName, key, nodeName }: Attachment): string | undefined {
+    const csi = pvName === undefined ? undefined : this.#caches.volumes.store.get(pvName)?.csi
+    if (csi !== undefined) return uniqueVolumeName(csi)
+    // Its PersistentVolume is gone: only what is known already can tell.
+    for (const volumeName of this.actual.volumesOn(nodeName)) {
+      const volume = csiVolumeOf(volumeName)
+      if (volume !== undefined && attachmentName(volume, nodeName) === key) return volumeName
+    }
+    return undefined
+  }
+
+  observe(volumeName: string, now: number): VolumeView {
+    const { desired, actual } = this
+    const nodes = new Set([...desired.nodesOf(volumeName), ...actual.nodesOf(volumeName)])
+    return {
+      multiAttach: desired.specOf(volumeName)?.multiAttach ?? this.#mayAttachTwice(volumeName),
+      nodes: [...nodes].sort().map((node) => this.#observeNode(volumeName, node)),
+      now,
+      maxWaitForUnmountMs: this.#options.maxWaitForUnmountMs,
+    }
+  }
+
+  /** The node's attachment of a volume, as the cache knows it. */
+  attachmentOf(volumeName: string, node: string): Attachment | undefined {
+    const volume = csiVolumeOf(volumeName)
+    return volume && this.#caches.attachments.store.get(attachmentName(volume, node))
+  }
+
+  #observeNode(volumeName: string, node: string): NodeView {
+    const { desired, actual } = this
+    const attachment = this.attachmentOf(volumeName, node)
+    const cached = this.#caches.nodes.store.get(node)
+    return {
+      node,
+      pods: desired.podsOn(volumeName, node),
+      actual: actual.on(volumeName, node),
+      attachment: attachment === undefined ? this.#absence(volumeName, node) : this.#stateOf(attachment),
+      newError: attachment && this.#untold(attachment),
+      isReported: actual.isReported(volumeName, node),
+      inUse: actual.inUseOn(node).has(volumeName),
+      health: cached === undefined ? 'gone' : cached.ready ? 'healthy' : 'unhealthy',
+      outOfService: cached !== undefined && isOutOfService(cached),
+      multiAttachTold: desired.wasMultiAttachTold(volumeName, node),
+    }
+  }
+
+  #absence(volumeName: string, node: string): NodeView['attachment'] {
+    const volume = csiVolumeOf(volumeName)
+    return volume !== undefined && this.#askedFor.has(attachmentName(volume, node)) ? 'unknown' : 'none'
+  }
+
+  #stateOf(attachment: Attachment): NodeView['attachment'] {
+    if (attachment.deleting || this.#deleted.has(attachment.uid)) return 'deleting'
+    return attachment.attached ? 'attached' : 'waiting'
+  }
+
+  #untold({ uid, attachError }: Attachment): string | undefined {
+    return attachError === undefined || this.#told.get(uid) === attachError ? undefined : attachError
+  }
+
+  errorTold({ uid, attachError }: Attachment): void {
+    if (attachError !== undefined) this.#told.set(uid, attachError)
+  }
+
+  /** Until it is settled the cache's ignorance of the attachment means nothing. */
+  attachmentAskedFor(name: string): void {
+    this.#askedFor.add(name)
+  }
+
+  /** The cache knows the attachment, or the API has said that there is none. */
+  attachmentSettled(name: string): void {
+    this.#askedFor.delete(name)
+  }
+
+  deletionSent({ uid }: Attachment): void {
+    this.#deleted.add(uid)
+  }
+
+  attachmentGone({ uid }: Attachment): void {
+    this.#deleted.delete(uid)
+    this.#told.delete(uid)
+  }
+
+  /** Of a volume that nobody wants any more. */
+  #mayAttachTwice(volumeName: string): boolean {
+    const volume = csiVolumeOf(volumeName)
+    const [pv] = volume === undefined ? [] : this.#caches.volumes.store.byIndex(VOLUMES_BY_HANDLE, handleKey(volume))
+    return pv === undefined || mayAttachTwice(pv)
+  }
+}
+
+function refOf({ key, uid, resourceVersion }: CachedPod): PodRef {
+  return { key, uid, resourceVersion }
+}

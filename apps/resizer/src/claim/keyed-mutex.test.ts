@@ -1,0 +1,67 @@
+import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { expect, it } from '@jest/globals'
+import { KeyedMutex } from './keyed-mutex.ts'
+
+const never = new AbortController().signal
+
+it('work on one key runs one after the other, in the order in which they were asked for', async () => {
+  const clock = new FakeClock()
+  const mutex = new KeyedMutex()
+  const seen: string[] = []
+  const work = (name: string) =>
+    mutex.run('a', never, async () => {
+      seen.push(`${name} begins`)
+      await clock.sleep(10)
+      seen.push(`${name} ends`)
+    })
+  const all = Promise.all([work('first'), work('second'), work('third')])
+  await clock.advance(30)
+  await all
+  expect(seen).toEqual(['first begins', 'first ends', 'second begins', 'second ends', 'third begins', 'third ends'])
+  expect(mutex.size).toBe(0)
+})
+
+it('work on different keys does not wait for each other', async () => {
+  const mutex = new KeyedMutex()
+  const held = Promise.withResolvers<void>()
+  const first = mutex.run('a', never, () => held.promise)
+  expect(await mutex.run('b', never, async () => 'done')).toBe('done')
+  held.resolve()
+  await first
+})
+
+it('work that fails lets the next one begin, and its failure through', async () => {
+  const mutex = new KeyedMutex()
+  const first = mutex.run('a', never, async () => {
+    throw new Error('broken')
+  })
+  const second = mutex.run('a', never, async () => 'done')
+  await expect(first).rejects.toThrow('broken')
+  expect(await second).toBe('done')
+})
+
+it('one that gives up is not run, and nobody overtakes the ones before it', async () => {
+  const clock = new FakeClock()
+  const mutex = new KeyedMutex()
+  const held = Promise.withResolvers<void>()
+  const seen: string[] = []
+  const given = new AbortController()
+  const first = mutex.run('a', never, () => held.promise)
+  const second = mutex.run('a', given.signal, async () => seen.push('second'))
+  const third = mutex.run('a', never, async () => seen.push('third'))
+  given.abort(new CancelledError('enough'))
+  await expect(second).rejects.toThrow('enough')
+  await clock.settle()
+  expect(seen).toEqual([])
+  held.resolve()
+  await Promise.all([first, third])
+  expect(seen).toEqual(['third'])
+  expect(mutex.size).toBe(0)
+})
+
+it('one that is given up before it begins is not run', async () => {
+  const mutex = new KeyedMutex()
+  const given = AbortSignal.abort(new CancelledError('enough'))
+  await expect(mutex.run('a', given, async () => 'done')).rejects.toThrow('enough')
+  expect(mutex.size).toBe(0)
+})

@@ -1,0 +1,74 @@
+import {
+  claimStatusPatch,
+  type Patch,
+  type PersistentVolumeClaim,
+  type PersistentVolumeClaimCondition,
+} from '@csi-sidecars/kube-types'
+import type { Claim } from '../caches/claim.ts'
+import { NO_NODE_EXPANSION_ANNOTATION } from '../caches/names.ts'
+
+export type Condition = PersistentVolumeClaimCondition
+
+/** The fields of a claim that this program writes. One that is left out stays, one that is undefined goes. */
+export type ClaimChange = {
+  readonly [Field in
+    | 'capacity'
+    | 'allocated'
+    | 'sizeStatus'
+    | 'conditions'
+    | 'noNodeExpansion'
+    | 'currentClass'
+    | 'modifying']?: Claim[Field]
+}
+
+/**
+ * The patch of a claim's status, made from what is kept of the claim. A guarded one carries the resourceVersion: the
+ * server refuses it once anybody has changed the claim. Any other carries the uid: it is not meant for a claim that was
+ * made again under the same name.
+ */
+export function claimPatch(claim: Claim, change: ClaimChange, { guarded }: { guarded: boolean }): Patch {
+  const { resourceVersion, uid } = claim
+  return claimStatusPatch(partsOf(claim), partsOf({ ...claim, ...change }), guarded ? { resourceVersion } : { uid })
+}
+
+function partsOf(claim: Claim): Pick<PersistentVolumeClaim, 'metadata' | 'status'> {
+  const annotations = textMap(NO_NODE_EXPANSION_ANNOTATION, claim.noNodeExpansion)
+  return { metadata: { annotations }, status: statusOf(claim) }
+}
+
+function statusOf(claim: Claim): NonNullable<PersistentVolumeClaim['status']> {
+  const { sizeStatus, otherStatuses, modifying, currentClass } = claim
+  return {
+    capacity: textMap('storage', claim.capacity),
+    allocatedResources: textMap('storage', claim.allocated),
+    allocatedResourceStatuses: { ...otherStatuses, ...textMap('storage', sizeStatus) },
+    conditions: claim.conditions,
+    currentVolumeAttributesClassName: currentClass || undefined,
+    modifyVolumeStatus: modifying && {
+      status: modifying.status,
+      targetVolumeAttributesClassName: modifying.target || undefined,
+    },
+  }
+}
+
+/** A map as far as we write it: of one key. */
+export function textMap(key: string, value: string | undefined): Record<string, string> {
+  return value === undefined ? {} : { [key]: value }
+}
+
+/** The list with this condition in the place of the one of its type, or at the end. */
+export function withCondition(
+  conditions: readonly Condition[] | undefined,
+  condition: Condition,
+): readonly Condition[] {
+  const list = conditions ?? []
+  if (!list.some(({ type }) => type === condition.type)) return [...list, condition]
+  return list.map((each) => (each.type === condition.type ? condition : each))
+}
+
+export function withoutConditions(
+  conditions: readonly Condition[] | undefined,
+  types: ReadonlySet<string>,
+): readonly Condition[] {
+  return (conditions ?? []).filter(({ type }) => !types.has(type))
+}

@@ -1,0 +1,87 @@
+import { type Clock, messageOf } from '@csi-sidecars/base'
+import type { Run } from '@csi-sidecars/controller'
+import type { Recorder } from '@csi-sidecars/events'
+import type { Informer } from '@csi-sidecars/informer'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import {
+  type Patch,
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+} from '@csi-sidecars/kube-types'
+import { type Logger, objectRef } from '@csi-sidecars/telemetry'
+import { type Claim, claimRef, eventTarget, projectClaim } from '../caches/claim.ts'
+import type { Volume } from '../caches/volume.ts'
+import type { KeyedMutex } from './keyed-mutex.ts'
+
+/** How often a patch is made again in one run because others have changed the claim. */
+export const CONFLICT_TRIES = 5
+
+/** What the cache of one kind is to a controller. */
+export type Known<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
+
+/** What both controllers of claims work with. */
+export interface ClaimDeps {
+  /** Refuses writes once this process no longer leads. */
+  readonly api: KubeClient
+  readonly claims: Known<Claim, PersistentVolumeClaim>
+  readonly volumes: Known<Volume, PersistentVolume>
+  /** Shared by both. */
+  readonly mutex: KeyedMutex
+  /** Told that a call for the claim is about to be made: the other controller is to look at the claim next. */
+  readonly began: (key: string) => void
+  readonly recorder: Pick<Recorder, 'event'>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** One run over one claim. */
+export interface ClaimRun<D extends ClaimDeps> extends Run {
+  readonly key: string
+  readonly deps: D
+  readonly log: Logger
+}
+
+export function newRun<D extends ClaimDeps>(key: string, deps: D, own: Run): ClaimRun<D> {
+  return { ...own, key, deps, log: deps.log.with({ PVC: objectRef(claimRef({ key })) }) }
+}
+
+/** Changes the claim's status. The claim as the server answers it, which the cache knows from here on. */
+export async function patchClaim({ key, deps, signal }: ClaimRun<ClaimDeps>, patch: Patch): Promise<Claim> {
+  const options = { signal, subresource: 'status' }
+  const saved = await deps.api.patch(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), patch, options)
+  deps.claims.learn(saved)
+  return projectClaim(saved)
+}
+
+/** Whether the cache still holds this very claim, so that nothing else will put its key to work. */
+export function isKnown({ key, deps }: ClaimRun<ClaimDeps>, { uid }: Pick<Claim, 'uid'>): boolean {
+  return deps.claims.store.get(key)?.uid === uid
+}
+
+/** The cache was behind: the next patch starts from what the claim is now. */
+export async function readClaim({ key, deps, log, signal }: ClaimRun<ClaimDeps>): Promise<void> {
+  try {
+    deps.claims.learn(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), { signal }))
+  } catch (error) {
+    signal.throwIfAborted()
+    // The next patch will show what is the matter.
+    log.v(4)?.info('The claim could not be read again', { err: error })
+  }
+}
+
+/** One row of a controller's table of events. */
+export interface EventText {
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly message: string
+}
+
+export function recordEvent({ deps }: ClaimRun<ClaimDeps>, claim: Claim, { type, reason, message }: EventText): void {
+  deps.recorder.event(eventTarget(claim), type, reason, message)
+}
+
+/** Two blanks, as users know it. */
+export function cannotPatch(key: string, cause: unknown): string {
+  return `can't patch status of  PVC ${key} with ${messageOf(cause)}`
+}

@@ -1,0 +1,42 @@
+import type { Controller, Lead } from '@csi-sidecars/controller'
+import type { Recorder } from '@csi-sidecars/events'
+import { guarded } from '@csi-sidecars/kube-client'
+import { KeyedMutex } from './claim/keyed-mutex.ts'
+import { PreferenceLine } from './claim/preference-line.ts'
+import { modifyController } from './modify/controller.ts'
+import type { ResizerParts, TermParts } from './parts.ts'
+import { resizeController } from './resize/controller.ts'
+
+/** The resizer's controllers for as long as this process leads. */
+export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead): readonly Controller[] {
+  const { client, claims, volumes, classes, recorder, expands, clock, log } = parts
+  const common = {
+    api: guarded(client, assertLeading),
+    claims,
+    volumes,
+    mutex: new KeyedMutex(),
+    recorder: whileLeading(recorder, assertLeading),
+    clock,
+    log,
+  }
+  const lines = { resize: new PreferenceLine(), modify: new PreferenceLine() }
+  const term: TermParts = { ...parts, assertLeading, common, lines }
+  return [
+    ...(expands === undefined ? [] : [resizeController(term)]),
+    ...(classes === undefined ? [] : [modifyController({ ...term, classes })]),
+  ]
+}
+
+/** What a process would report that leads no more is for the next leader to find out and report. */
+function whileLeading(recorder: Recorder, assertLeading: () => void): Pick<Recorder, 'event'> {
+  return {
+    event: (...occurrence) => {
+      try {
+        assertLeading()
+      } catch {
+        return
+      }
+      recorder.event(...occurrence)
+    },
+  }
+}

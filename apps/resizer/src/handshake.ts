@@ -1,0 +1,86 @@
+import type { DriverCapabilities } from '@csi-sidecars/csi'
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  NodeServiceCapability_RPC_Type as NodeRpc,
+  PluginCapability_Service_Type as PluginService,
+} from '@csi-sidecars/csi-proto'
+import type { ConnectionFailures, HandshakeTable, Question } from '@csi-sidecars/sidecar'
+
+export interface HandshakeLimits {
+  readonly probeMs: number
+  /** Of the calls of either controller, and of the questions whether the driver has them. */
+  readonly resizeTimeoutMs: number
+  readonly modifyTimeoutMs: number
+}
+
+/** How the resizer gets to know its driver. */
+export function handshakeOf(limits: HandshakeLimits): HandshakeTable {
+  return {
+    limits: { probeMs: limits.probeMs, nameMs: limits.probeMs },
+    failures: {
+      first: connectionFailures('Failed to create CSI client'),
+      migrated: () => connectionFailures('Failed to create MigratedCSI client'),
+      name: { message: 'Get driver name failed' },
+    },
+    questions: () => questions(limits),
+    decisive: {
+      plugin: [PluginService.CONTROLLER_SERVICE],
+      controller: [ControllerRpc.EXPAND_VOLUME, ControllerRpc.MODIFY_VOLUME],
+      node: [NodeRpc.EXPAND_VOLUME],
+    },
+    namedFrom: 'capabilities',
+  }
+}
+
+function connectionFailures(message: string): ConnectionFailures {
+  return {
+    connect: { message, during: 'failed to connect to CSI driver' },
+    probe: { message, during: 'failed probing CSI driver' },
+  }
+}
+
+/**
+ * Resize and modify ask for themselves, each with its own limit: whoever watches the calls of a start or greps for the
+ * step that failed finds them as they have always been. The node is asked only where the controller cannot expand.
+ */
+function questions({ resizeTimeoutMs, modifyTimeoutMs }: HandshakeLimits): readonly Question[] {
+  const resize = 'Failed to create CSI resizer'
+  const check = (what: string, about = 'controller'): string =>
+    `failed to check if plugin supports ${what}: error getting ${about} capabilities`
+  return [
+    {
+      about: 'plugin',
+      limitMs: resizeTimeoutMs,
+      failure: { message: resize, during: check('controller service') },
+      unfit: ({ controllerService }) =>
+        controllerService ? undefined : 'CSI driver does not support controller service',
+    },
+    {
+      about: 'controller',
+      when: ({ controllerService }) => controllerService,
+      limitMs: resizeTimeoutMs,
+      failure: { message: resize, during: check('controller resize') },
+    },
+    {
+      about: 'controller',
+      when: expands,
+      limitMs: resizeTimeoutMs,
+      failure: { message: resize, during: check('the SINGLE_NODE_MULTI_WRITER capability') },
+    },
+    {
+      about: 'node',
+      when: (known) => known.controllerService && !expands(known),
+      limitMs: resizeTimeoutMs,
+      failure: { message: resize, during: check('node resize', 'node') },
+    },
+    {
+      about: 'controller',
+      limitMs: modifyTimeoutMs,
+      failure: { message: 'Failed to create CSI modifier', during: check('controller modify') },
+    },
+  ]
+}
+
+function expands({ controller }: DriverCapabilities): boolean {
+  return controller.has(ControllerRpc.EXPAND_VOLUME)
+}

@@ -1,0 +1,61 @@
+import { type Controller, causesOf, keysOf, objectsOf, resetsOf, type Source } from '@csi-sidecars/controller'
+import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
+import { MODIFY_STATUS } from '../caches/names.ts'
+import type { Informers } from '../caches/open.ts'
+import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
+import { ModifyMemory } from './memory.ts'
+import { reconcileModify } from './reconcile.ts'
+import type { ModifyClient } from './run.ts'
+import { classChanged, onClaim } from './triggers.ts'
+
+/** Modifies volumes by the class that their claims want. */
+export function modifyController(
+  parts: TermParts & { readonly classes: NonNullable<Informers['classes']> },
+): Controller {
+  const { settings, claims, volumes, classes, common, lines, clock, log } = parts
+  const { extraMetadata, retryMaxMs } = settings
+  const memory = new ModifyMemory(clock, retryMaxMs)
+  const deps = {
+    ...common,
+    began: (key: string) => lines.resize.prefer(key),
+    driver: modifyClient(parts),
+    classes: classes.store,
+    memory,
+    extraMetadata,
+  }
+  /** Whoever began these modifications may have ended in the middle of a call. */
+  const begunBefore: Source = () => {
+    for (const { key, modifying } of claims.store.values()) {
+      if (modifying?.status === MODIFY_STATUS.inProgress) memory.uncertain.add(key)
+    }
+    return () => undefined
+  }
+  return {
+    ...claimController(parts),
+    onStart: () => log.info('Starting external resizer for modify volume', { controller: settings.driverName }),
+    line: lines.modify,
+    caches: [claims, volumes, classes],
+    sources: [
+      begunBefore,
+      objectsOf(claims, ({ key }) => memory.forget(key)),
+      causesOf(classes, (event) => (event.type === 'added' ? [{ on: 'class', name: event.object.key }] : [])),
+      resetsOf(claims, classChanged),
+      keysOf(claims, onClaim),
+      causesOfVolumes(parts),
+    ],
+    reconcile: (key, run) => reconcileModify(key, deps, run),
+    callsDriver: true,
+    onDriverReturn: () => memory.slow.clear(),
+  }
+}
+
+function modifyClient({ driver, settings, assertLeading }: TermParts): ModifyClient {
+  const calls = controllerClient(guardedDriver(driver, assertLeading))
+  const timeoutMs = settings.modifyTimeoutMs
+  return {
+    modify: (request, options) => calls.modify(request, { ...options, timeoutMs }),
+    get lost() {
+      return driver.state === 'lost'
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Reader } from '@csi-sidecars/informer'
+import type { AttributesClass } from '../caches/attributes-class.ts'
+import type { Claim } from '../caches/claim.ts'
+import type { Volume } from '../caches/volume.ts'
+import type { ModifyMemory } from './memory.ts'
+
+/** One claim and all that its next step depends on, at one moment. */
+export interface ModifyView {
+  readonly claim: Claim
+  /** Undefined when the cache does not have it. */
+  readonly volume: Volume | undefined
+  readonly classOf: (name: string) => AttributesClass | undefined
+  /** A modification of the claim may be running. */
+  readonly uncertain: boolean
+  /** The claim's modification was called infeasible, not long ago. */
+  readonly slow: boolean
+  /** Wall time, for what is written. */
+  readonly now: number
+}
+
+export interface ObserveDeps {
+  readonly claims: { readonly store: Pick<Reader<Claim>, 'get'> }
+  readonly volumes: { readonly store: Pick<Reader<Volume>, 'get'> }
+  readonly classes: Pick<Reader<AttributesClass>, 'get'>
+  readonly memory: ModifyMemory
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** Undefined when the claim is gone. */
+export function observeModify(
+  key: string,
+  { claims, volumes, classes, memory, clock }: ObserveDeps,
+): ModifyView | undefined {
+  const claim = claims.store.get(key)
+  if (claim === undefined) return undefined
+  return {
+    claim,
+    volume: volumes.store.get(claim.volumeName),
+    classOf: (name) => classes.get(name),
+    uncertain: memory.uncertain.has(key),
+    slow: memory.slow.leftMs(key) !== undefined,
+    now: clock.now(),
+  }
+}

@@ -1,0 +1,72 @@
+import type { Clock } from '@csi-sidecars/base'
+import { type Controller, causesOf, type Source } from '@csi-sidecars/controller'
+import type { Driver } from '@csi-sidecars/csi'
+import type { Recorder } from '@csi-sidecars/events'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import { type Logger, objectRef } from '@csi-sidecars/telemetry'
+import { claimRef } from './caches/claim.ts'
+import type { Informers } from './caches/open.ts'
+import type { PreferenceLine } from './claim/preference-line.ts'
+import type { ClaimDeps } from './claim/run.ts'
+
+export interface ResizerSettings {
+  readonly driverName: string
+  readonly workers: number
+  readonly retryStartMs: number
+  readonly retryMaxMs: number
+  /** Limits of one expansion and of one modification. */
+  readonly resizeTimeoutMs: number
+  readonly modifyTimeoutMs: number
+  readonly handleInUse: boolean
+  readonly annotateFsResize: boolean
+  readonly extraMetadata: boolean
+}
+
+export interface ResizerParts extends Informers {
+  readonly settings: ResizerSettings
+  /** Who expands volumes; undefined: nobody. */
+  readonly expands: 'driver' | 'node' | undefined
+  readonly client: KubeClient
+  readonly driver: Driver
+  readonly recorder: Recorder
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** What the controllers of one term are made of. Nothing is written, and no driver called, without the lead. */
+export interface TermParts extends ResizerParts {
+  readonly assertLeading: () => void
+  /** What both work with. */
+  readonly common: Omit<ClaimDeps, 'began'>
+  /** In which order either works on its claims. */
+  readonly lines: { readonly resize: PreferenceLine; readonly modify: PreferenceLine }
+}
+
+/** Of both queues, so that their numbers add up in one series. */
+export function queueName(driverName: string): string {
+  return `${driverName}-pvc`
+}
+
+/** What both controllers of claims have in common. */
+export function claimController({
+  settings,
+  log,
+}: TermParts): Pick<Controller, 'name' | 'workers' | 'backoff' | 'onFailure' | 'onEnd'> {
+  const { driverName, workers, retryStartMs, retryMaxMs } = settings
+  return {
+    name: queueName(driverName),
+    workers,
+    backoff: { baseMs: retryStartMs, maxMs: retryMaxMs },
+    onFailure: (key, cause) => log.error(cause, 'Error syncing PVC', { PVC: objectRef(claimRef({ key })) }),
+    onEnd: () => log.info('Shutting down external resizer', { controller: driverName }),
+  }
+}
+
+/** A volume that appears or changes may be what its claim waits for. */
+export function causesOfVolumes({ volumes }: Pick<Informers, 'volumes'>): Source {
+  return causesOf(volumes, (event) => {
+    if (event.type === 'deleted') return []
+    const { key: name } = event.type === 'added' ? event.object : event.after
+    return [{ on: 'volume', name }]
+  })
+}

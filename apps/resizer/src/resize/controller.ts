@@ -1,0 +1,72 @@
+import { type Controller, type Enqueuer, keysOf, objectsOf, resetsOf, type Source } from '@csi-sidecars/controller'
+import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
+import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
+import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
+import type { ExpandClient } from './expand.ts'
+import { InUse } from './in-use.ts'
+import { ResizeMemory } from './memory.ts'
+import { reconcileResize } from './reconcile.ts'
+import { onClaim, onVolume, requestChanged } from './triggers.ts'
+
+/** Expands volumes. */
+export function resizeController(parts: TermParts): Controller {
+  const { settings, claims, volumes, expands, common, lines, clock, log } = parts
+  const { driverName, annotateFsResize, retryStartMs, retryMaxMs } = settings
+  const memory = new ResizeMemory(clock, retryMaxMs)
+  const inUse = settings.handleInUse
+    ? new InUse({ api: common.api, backoff: { baseMs: retryStartMs, maxMs: retryMaxMs }, clock, log })
+    : undefined
+  const driverExpands = expands === 'driver'
+  const deps = {
+    ...common,
+    began: (key: string) => lines.modify.prefer(key),
+    driver: driverExpands ? expandClient(parts) : undefined,
+    memory,
+    inUse,
+    settings: { driverName, annotateFsResize, driverExpands },
+  }
+  const podsEnded: Source[] = inUse === undefined ? [] : [(queue) => inUse.open((key) => wake(queue, key))]
+  return {
+    ...claimController(parts),
+    onStart: () => log.info('Starting external resizer', { controller: driverName }),
+    line: lines.resize,
+    caches: [claims, volumes],
+    sources: [
+      ...podsEnded,
+      objectsOf(claims, (claim) => {
+        memory.forget(claim.key)
+        inUse?.forget(claim)
+      }),
+      resetsOf(claims, requestChanged),
+      keysOf(claims, onClaim),
+      keysOf(volumes, onVolume),
+      causesOfVolumes(parts),
+    ],
+    reconcile: (key, run) => reconcileResize(key, deps, run),
+    callsDriver: driverExpands,
+    onDriverReturn: () => {
+      memory.slow.clear()
+      inUse?.onDriverReturn()
+    },
+  }
+}
+
+/** What it waited for has come: its failures say nothing any more. */
+function wake(queue: Enqueuer, key: string): void {
+  queue.resetBackoff(key)
+  queue.add(key)
+}
+
+function expandClient({ driver, settings, assertLeading }: TermParts): ExpandClient {
+  const calls = controllerClient(guardedDriver(driver, assertLeading))
+  const timeoutMs = settings.resizeTimeoutMs
+  return {
+    expand: (request, options) => calls.expand(request, { ...options, timeoutMs }),
+    get singleNodeMultiWriter() {
+      return driver.capabilities.controller.has(ControllerRpc.SINGLE_NODE_MULTI_WRITER)
+    },
+    get lost() {
+      return driver.state === 'lost'
+    },
+  }
+}

@@ -1,0 +1,29 @@
+import type { EventText } from '../claim/run.ts'
+
+/** What users read about expansions in the events of a claim. Texts are those of the Go original. */
+export const RESIZE_EVENTS = {
+  started: (volumeName: string): EventText => ({
+    type: 'Normal',
+    reason: 'Resizing',
+    message: `External resizer is resizing volume ${volumeName}`,
+  }),
+  nodeStepRequired: (): EventText => ({
+    type: 'Normal',
+    reason: 'FileSystemResizeRequired',
+    message: 'Require file system resize of volume on node',
+  }),
+  succeeded: (): EventText => ({
+    type: 'Normal',
+    reason: 'VolumeResizeSuccessful',
+    message: 'Resize volume succeeded',
+  }),
+  inUse: (key: string, driverName: string): EventText =>
+    failed(
+      `Unable to expand ${key} because CSI driver ${driverName} only supports offline expansion and volume is currently in-use`,
+    ),
+  failed,
+} as const
+
+function failed(message: string): EventText {
+  return { type: 'Warning', reason: 'VolumeResizeFailed', message }
+}

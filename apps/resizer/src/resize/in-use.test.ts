@@ -1,0 +1,169 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { PODS } from '@csi-sidecars/kube-types'
+import { recordingLogger } from '@csi-sidecars/telemetry'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { projectClaim } from '../caches/claim.ts'
+import { claim, NAMESPACE, pod } from '../testing/builders.ts'
+import { apiError, FakeCluster } from '../testing/fake-cluster.ts'
+import { InUse } from './in-use.ts'
+
+const never = new AbortController().signal
+const data = projectClaim(claim())
+const other = projectClaim(claim({ uid: 'uid-2' }))
+
+let cluster: FakeCluster
+let clock: FakeClock
+let woken: string[]
+let inUse: InUse
+let close: () => void
+
+function begin(backoff = { baseMs: 1_000, maxMs: 300_000 }): void {
+  cluster = new FakeCluster()
+  clock = new FakeClock({ now: 5_000 })
+  woken = []
+  inUse = new InUse({ api: cluster.client, backoff, clock, log: recordingLogger() })
+  close = inUse.open((key) => void woken.push(key))
+}
+
+beforeEach(() => begin())
+
+const run = (name = 'web'): unknown => cluster.put(PODS, pod(name, 'data'))
+
+function end(name = 'web'): Promise<void> {
+  cluster.delete(PODS, { namespace: NAMESPACE, name })
+  return clock.settle()
+}
+
+const refused = (): Promise<number | undefined> => inUse.refusedFor(data, never)
+
+/** Waits that so many refusals in a row lead to, each of which is kept to. */
+async function waits(count: number): Promise<readonly (number | undefined)[]> {
+  const seen: (number | undefined)[] = []
+  for (let index = 0; index < count; index += 1) {
+    const ms = await refused()
+    seen.push(ms)
+    await clock.advance(ms ?? 0)
+  }
+  return seen
+}
+
+describe('the mark of a claim', () => {
+  it('is of its uid, and stays until it is taken away', () => {
+    expect(inUse.isMarked(data)).toBe(false)
+    inUse.mark(data)
+    expect([inUse.isMarked(data), inUse.isMarked(other)]).toEqual([true, false])
+    inUse.unmark(data)
+    expect(inUse.isMarked(data)).toBe(false)
+  })
+
+  it('goes with the claim, and with the driver', () => {
+    inUse.mark(data)
+    inUse.forget(data)
+    expect(inUse.isMarked(data)).toBe(false)
+    inUse.mark(data)
+    inUse.onDriverReturn()
+    expect(inUse.isMarked(data)).toBe(false)
+  })
+})
+
+describe('a claim that a pod uses', () => {
+  it('has no time of its own for the next try, and is woken once when the pod has ended', async () => {
+    run()
+    expect(await inUse.isUsed(data, never)).toBe(true)
+    expect(await refused()).toBeUndefined()
+    await end()
+    expect(woken).toEqual(['ns/data'])
+    run()
+    await end()
+    expect(woken).toEqual(['ns/data'])
+  })
+
+  it.each<[what: string, stop: () => void]>([
+    ['waits for nothing more', () => inUse.stopWaiting(data)],
+    ['is gone', () => inUse.forget(data)],
+    ['has another driver', () => inUse.onDriverReturn()],
+    ['is no longer ours to expand', () => close()],
+  ])('is not woken when it %s, and nothing is watched', async (_what, stop) => {
+    run()
+    await inUse.isUsed(data, never)
+    stop()
+    await end()
+    expect(woken).toEqual([])
+    expect(cluster.watches('pods')).toBe(0)
+    expect(clock.pending).toBe(0)
+  })
+
+  it('is neither forgotten nor woken twice when its pod ends while it is looked at', async () => {
+    run()
+    await inUse.isUsed(data, never)
+    const looking = inUse.isUsed(data, never)
+    cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
+    const used = await looking
+    await clock.settle()
+    // Either the run itself has seen that it is over, or it is woken afterwards.
+    expect(woken).toEqual(used ? ['ns/data'] : [])
+  })
+})
+
+describe('a claim whose pods have ended', () => {
+  it('is tried after waits that double up to eight seconds, for six minutes', async () => {
+    expect(await waits(5)).toEqual([1_000, 2_000, 4_000, 8_000, 8_000])
+    await clock.advance(360_000 - 23_000 - 1)
+    expect(cluster.watches('pods')).toBe(1)
+    expect(await refused()).toBe(8_000)
+    await clock.advance(1)
+    expect(await refused()).toBe(64_000)
+    await clock.settle()
+    expect(cluster.watches('pods')).toBe(0)
+    expect(await waits(4)).toEqual([128_000, 256_000, 300_000, 300_000])
+  })
+
+  it('is never left alone for longer than the longest back-off', async () => {
+    begin({ baseMs: 500, maxMs: 3_000 })
+    expect(await waits(5)).toEqual([500, 1_000, 2_000, 3_000, 3_000])
+  })
+
+  it('begins with the end of the last pod, not with the refusal after it', async () => {
+    run()
+    await inUse.isUsed(data, never)
+    await end()
+    await clock.advance(360_000)
+    expect(await refused()).toBe(1_000)
+    expect(await waits(5)).toEqual([2_000, 4_000, 8_000, 16_000, 32_000])
+  })
+
+  it.each<[what: string, forget: () => unknown]>([
+    [
+      'a pod uses it again',
+      async () => {
+        run('next')
+        await clock.settle()
+        await inUse.isUsed(data, never)
+        await end('next')
+      },
+    ],
+    ['it was expanded', () => inUse.forget(data)],
+    ['another driver has come', () => inUse.onDriverReturn()],
+  ])('starts over when %s', async (_what, forget) => {
+    await waits(3)
+    await forget()
+    expect(await refused()).toBe(1_000)
+  })
+
+  it('is another one than the next of its name', async () => {
+    await waits(3)
+    expect(await inUse.refusedFor(other, never)).toBe(1_000)
+  })
+})
+
+describe('pods that cannot be read', () => {
+  it('leave it to the ordinary back-off', async () => {
+    cluster.before = () => {
+      throw apiError(403, 'Forbidden', 'pods is forbidden')
+    }
+    expect(await inUse.isUsed(data, never)).toBe(false)
+    expect(await refused()).toBeUndefined()
+    cluster.before = () => undefined
+    expect(await refused()).toBe(1_000)
+  })
+})

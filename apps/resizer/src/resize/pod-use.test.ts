@@ -1,0 +1,254 @@
+import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { PODS } from '@csi-sidecars/kube-types'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { pod } from '../testing/builders.ts'
+import { apiError, FakeCluster } from '../testing/fake-cluster.ts'
+import { PodUse } from './pod-use.ts'
+
+const never = new AbortController().signal
+
+let cluster: FakeCluster
+let clock: FakeClock
+let unused: string[]
+let use: PodUse
+let log: RecordingLogger
+
+beforeEach(() => {
+  cluster = new FakeCluster()
+  clock = new FakeClock()
+  unused = []
+  log = recordingLogger()
+  use = new PodUse({ api: cluster.client, onUnused: (claim) => void unused.push(claim), clock, log })
+})
+
+function run(namespace: string, name: string, claimName = 'data'): void {
+  const made = pod(name, claimName)
+  cluster.put(PODS, { ...made, metadata: { ...made.metadata, namespace } })
+}
+
+function end(namespace: string, name: string): Promise<void> {
+  cluster.delete(PODS, { namespace, name })
+  return clock.settle()
+}
+
+const uses = async (claim: string): Promise<boolean | undefined> => (await use.podsOf(claim, never))?.uses(claim)
+
+/** What was asked of the server since the last look. */
+const takeRequests = (): readonly string[] =>
+  cluster.requests.splice(0).map(({ verb, name }) => `${verb} ${name || 'all'}`)
+
+/** Asks about one claim in each of so many namespaces, all of which are used. */
+async function askAbout(count: number): Promise<void> {
+  for (let index = 0; index < count; index += 1) {
+    run(`ns-${index}`, 'web')
+    expect(await uses(`ns-${index}/data`)).toBe(true)
+  }
+  await clock.settle()
+}
+
+describe('the pods of one namespace', () => {
+  it('are listed once and watched once, however many claims are asked about and however often', async () => {
+    for (let index = 0; index < 50; index += 1) run('ns', `web-${index}`, `data-${index}`)
+    const claims = Array.from({ length: 60 }, (_, index) => `ns/data-${index}`)
+    const answers = await Promise.all(claims.map(uses))
+    expect(answers.filter((answer) => answer === true)).toHaveLength(50)
+    for (const claim of claims) await uses(claim)
+    expect(takeRequests()).toEqual(['list ns', 'watch ns'])
+  })
+
+  it('are watched until nobody asks about a claim there', async () => {
+    run('ns', 'web')
+    await uses('ns/data')
+    await uses('ns/other')
+    use.release('ns/data')
+    expect(cluster.watches('pods')).toBe(1)
+    use.release('ns/other')
+    await clock.settle()
+    expect(cluster.watches('pods')).toBe(0)
+    expect(clock.pending).toBe(0)
+  })
+
+  it('are heard of when the last of those that use a claim ends', async () => {
+    run('ns', 'a')
+    run('ns', 'b')
+    await uses('ns/data')
+    await end('ns', 'a')
+    expect(unused).toEqual([])
+    await end('ns', 'b')
+    expect(unused).toEqual(['ns/data'])
+  })
+
+  it('may hand a claim over from one to the next', async () => {
+    run('ns', 'a')
+    await uses('ns/data')
+    run('ns', 'b')
+    await end('ns', 'a')
+    expect(unused).toEqual([])
+    run('ns', 'b', 'other')
+    await clock.settle()
+    expect(unused).toEqual(['ns/data'])
+  })
+
+  it('are followed further after a broken stream, without a list', async () => {
+    run('ns', 'a')
+    await uses('ns/data')
+    await clock.settle()
+    cluster.watchesBroken = true
+    run('ns', 'b')
+    await clock.settle()
+    await end('ns', 'a')
+    cluster.watchesBroken = false
+    await end('ns', 'b')
+    await clock.advance(2_000)
+    expect(unused).toEqual(['ns/data'])
+    expect(takeRequests().filter((request) => request.startsWith('list'))).toEqual(['list ns'])
+  })
+
+  it('are listed again where the server has forgotten the version, and what has ended meanwhile is heard of', async () => {
+    run('ns', 'a')
+    await uses('ns/data')
+    await clock.settle()
+    cluster.watchesBroken = true
+    let refused = false
+    cluster.before = ({ verb }) => {
+      if (verb !== 'watch' || refused) return
+      refused = true
+      throw apiError(410, 'Expired', 'too old resource version')
+    }
+    run('ns', 'b')
+    await end('ns', 'a')
+    cluster.watchesBroken = false
+    await end('ns', 'b')
+    await clock.advance(10_000)
+    expect(unused).toEqual(['ns/data'])
+    expect(takeRequests().filter((request) => request.startsWith('list'))).toEqual(['list ns', 'list ns'])
+  })
+
+  it('are unknown when they cannot be listed, and are asked for again', async () => {
+    cluster.before = () => {
+      throw apiError(500, 'InternalError', 'etcd is away')
+    }
+    expect(await Promise.all([uses('ns/data'), uses('ns/other')])).toEqual([undefined, undefined])
+    cluster.before = () => undefined
+    run('ns', 'web')
+    expect(await uses('ns/data')).toBe(true)
+    expect(takeRequests()).toEqual(['list ns', 'list ns', 'watch ns'])
+  })
+
+  it('are not waited for by one that gives up', async () => {
+    const given = AbortSignal.abort(new CancelledError('enough'))
+    await expect(use.podsOf('ns/data', given)).rejects.toThrow('enough')
+  })
+})
+
+describe('the pods of many namespaces', () => {
+  it('are watched one by one up to the nineteenth', async () => {
+    await askAbout(19)
+    expect(cluster.watches('pods')).toBe(19)
+    expect(takeRequests().filter((request) => request.endsWith('all'))).toEqual([])
+  })
+
+  it('are one list and one watch of all from the twentieth on', async () => {
+    await askAbout(19)
+    takeRequests()
+    await askAbout(40)
+    expect(takeRequests()).toEqual(['list all', 'watch all'])
+    expect(cluster.watches('pods')).toBe(1)
+    await end('ns-3', 'web')
+    expect(unused).toEqual(['ns-3/data'])
+  })
+
+  it('are heard of though they ended between the two', async () => {
+    await askAbout(19)
+    cluster.before = ({ verb, name }) => {
+      if (verb === 'list' && name === '') cluster.delete(PODS, { namespace: 'ns-3', name: 'web' })
+    }
+    run('ns-x', 'web')
+    // Nobody hears of it from the old watch, for that is the one which breaks.
+    cluster.watchesBroken = true
+    await uses('ns-x/data')
+    await clock.settle()
+    expect(unused).toContain('ns-3/data')
+  })
+
+  it('are watched one by one where not all may be read', async () => {
+    cluster.before = ({ name }) => {
+      if (name === '') throw apiError(403, 'Forbidden', 'pods is forbidden')
+    }
+    await askAbout(25)
+    expect(cluster.watches('pods')).toBe(25)
+    expect(takeRequests().filter((request) => request.endsWith('all'))).toEqual(['list all'])
+  })
+
+  it('are watched no more when nobody asks, and one by one after that', async () => {
+    await askAbout(25)
+    for (let index = 0; index < 25; index += 1) use.release(`ns-${index}/data`)
+    await clock.settle()
+    expect(cluster.watches('pods')).toBe(0)
+    takeRequests()
+    expect(await uses('ns-1/data')).toBe(true)
+    expect(takeRequests()).toEqual(['list ns-1', 'watch ns-1'])
+  })
+
+  it('are let go of all at once', async () => {
+    await askAbout(5)
+    use.close()
+    await clock.settle()
+    expect(cluster.watches('pods')).toBe(0)
+    expect(clock.pending).toBe(0)
+  })
+})
+
+describe('pods that may not be read', () => {
+  const forbidden = (which: string) => {
+    cluster.before = ({ verb }) => {
+      if (verb === which) throw apiError(403, 'Forbidden', 'pods is forbidden')
+    }
+  }
+  const warnings = () => log.lines.filter(({ level }) => level === 'warning')
+
+  it('are unknown, with one warning however often they are asked for', async () => {
+    forbidden('list')
+    for (const claim of ['ns/data', 'ns/data', 'other/data']) expect(await uses(claim)).toBeUndefined()
+    expect(warnings()).toMatchObject([
+      {
+        message: 'Pods may not be read: whether a volume is in use is left to the driver at each retry',
+        pairs: { err: { message: 'pods is forbidden' } },
+      },
+    ])
+    await clock.settle()
+    expect(clock.pending).toBe(0)
+  })
+
+  it('are listed each time where they may be listed though not watched', async () => {
+    forbidden('watch')
+    run('ns', 'web')
+    expect(await uses('ns/data')).toBe(true)
+    await clock.settle()
+    cluster.delete(PODS, { namespace: 'ns', name: 'web' })
+    expect(await uses('ns/data')).toBe(false)
+    await clock.settle()
+    expect(warnings()).toHaveLength(1)
+  })
+
+  it('for another reason are no matter for a warning', async () => {
+    cluster.before = () => {
+      throw apiError(500, 'InternalError', 'etcd is away')
+    }
+    await uses('ns/data')
+    expect(warnings()).toEqual([])
+  })
+
+  it('of all namespaces for now are asked for again', async () => {
+    let away = true
+    cluster.before = ({ name }) => {
+      if (name === '' && away) throw apiError(500, 'InternalError', 'etcd is away')
+    }
+    await askAbout(20)
+    expect(cluster.watches('pods')).toBe(20)
+    away = false
+    await askAbout(21)
+    expect(cluster.watches('pods')).toBe(1)
+  })
+})

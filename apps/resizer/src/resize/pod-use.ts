@@ -1,0 +1,147 @@
+import { abortable, type Clock } from '@csi-sidecars/base'
+import { isForbidden, type KubeClient } from '@csi-sidecars/kube-client'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { PodWatch } from './pod-watch.ts'
+
+export interface PodUseOptions {
+  readonly api: Pick<KubeClient, 'list' | 'watch'>
+  /** No pod uses the claim any more, where one did before. */
+  readonly onUnused: (claim: string) => void
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** From so many namespaces on, one watch of all costs less than one for each. */
+const MANY_NAMESPACES = 20
+
+/**
+ * Whether pods use claims. Nothing is read until somebody asks about a claim; then the pods of its namespace are listed
+ * once and watched for as long as somebody asks about a claim there, so that whoever asks next is answered at once.
+ */
+export class PodUse {
+  readonly #options: PodUseOptions
+  /** The claims that are asked about, by namespace. */
+  readonly #asked = new Map<string, Set<string>>()
+  readonly #watches = new Map<string, PodWatch>()
+  #all: PodWatch | undefined
+  /** The pods of all namespaces have been listed: this watch answers for each. */
+  #allListed = false
+  #allRefused = false
+  #warned = false
+
+  constructor(options: PodUseOptions) {
+    this.#options = options
+  }
+
+  /**
+   * The pods among which the claim's are; undefined when they cannot be read. They are watched until `release`, and an
+   * answer of theirs is as new as what has been heard when it is given.
+   */
+  async podsOf(claim: string, signal: AbortSignal): Promise<Pick<PodWatch, 'uses'> | undefined> {
+    const namespace = namespaceOf(claim)
+    const asked = this.#asked.get(namespace) ?? new Set()
+    this.#asked.set(namespace, asked.add(claim))
+    try {
+      return await this.#listed(namespace, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      this.#report(error, namespace)
+      this.release(claim)
+      return undefined
+    }
+  }
+
+  /** Nobody asks about the claim any more. */
+  release(claim: string): void {
+    const namespace = namespaceOf(claim)
+    const asked = this.#asked.get(namespace)
+    if (asked?.delete(claim) !== true || asked.size > 0) return
+    this.#asked.delete(namespace)
+    this.#close(namespace)
+    if (this.#asked.size === 0) this.#closeAll()
+  }
+
+  /** Nobody asks any more. */
+  close(): void {
+    for (const claims of [...this.#asked.values()]) for (const claim of [...claims]) this.release(claim)
+  }
+
+  /** The watch that answers for the namespace, once it can. */
+  async #listed(namespace: string, signal: AbortSignal): Promise<PodWatch> {
+    if (this.#all === undefined && !this.#allRefused && this.#asked.size >= MANY_NAMESPACES) this.#openAll()
+    const own = this.#watches.get(namespace)
+    if (this.#all !== undefined && (this.#allListed || own === undefined)) {
+      const all = this.#all
+      try {
+        await abortable(all.listed, signal)
+        return all
+      } catch {
+        signal.throwIfAborted()
+        // Not for all: then for this one.
+      }
+    }
+    const watch = this.#watches.get(namespace) ?? this.#open(namespace)
+    await abortable(watch.listed, signal)
+    return watch
+  }
+
+  #open(namespace: string): PodWatch {
+    const closed = (): void => {
+      if (this.#watches.get(namespace) === watch) this.#close(namespace)
+    }
+    const onRefused = (error: unknown): void => {
+      closed()
+      this.#report(error, namespace)
+    }
+    const watch = new PodWatch({ ...this.#options, namespace, onRefused })
+    this.#watches.set(namespace, watch)
+    watch.listed.then(() => this.#reportUnused(watch, this.#asked.get(namespace)), closed)
+    return watch
+  }
+
+  #openAll(): void {
+    const refused = (error: unknown): void => {
+      this.#allRefused ||= isForbidden(error)
+      if (this.#all === all) this.#closeAll()
+    }
+    const listed = (): void => {
+      if (this.#all !== all) return
+      this.#allListed = true
+      for (const namespace of [...this.#watches.keys()]) this.#close(namespace)
+      for (const claims of this.#asked.values()) this.#reportUnused(all, claims)
+    }
+    const all = new PodWatch({ ...this.#options, namespace: undefined, onRefused: refused })
+    this.#all = all
+    all.listed.then(listed, refused)
+  }
+
+  /** Pods may have ended before the first list of a watch that takes the place of another. */
+  #reportUnused(watch: PodWatch, claims: Iterable<string> = []): void {
+    for (const claim of [...claims]) if (!watch.uses(claim)) this.#options.onUnused(claim)
+  }
+
+  #close(namespace: string): void {
+    this.#watches.get(namespace)?.close()
+    this.#watches.delete(namespace)
+  }
+
+  #closeAll(): void {
+    this.#all?.close()
+    this.#all = undefined
+    this.#allListed = false
+  }
+
+  /** The driver knows best anyway: it is asked again. */
+  #report(error: unknown, namespace: string): void {
+    const { log } = this.#options
+    if (!isForbidden(error)) log.v(2)?.info('Pods could not be read, the driver decides', { namespace, err: error })
+    else if (!this.#warned) {
+      this.#warned = true
+      log.warn('Pods may not be read: whether a volume is in use is left to the driver at each retry', { err: error })
+    }
+  }
+}
+
+function namespaceOf(claim: string): string {
+  return claim.slice(0, claim.indexOf('/'))
+}

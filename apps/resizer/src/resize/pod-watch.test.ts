@@ -1,0 +1,184 @@
+import { FakeClock } from '@csi-sidecars/base'
+import type { EndFrame, KubeClient, WatchFrame, WatchOptions } from '@csi-sidecars/kube-client'
+import type { Pod } from '@csi-sidecars/kube-types'
+import { recordingLogger } from '@csi-sidecars/telemetry'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { pod } from '../testing/builders.ts'
+import { apiError } from '../testing/fake-cluster.ts'
+import { PodWatch } from './pod-watch.ts'
+
+type Frames = readonly WatchFrame<Pod>[] | Error
+
+let clock: FakeClock
+let listed: readonly Pod[]
+/** What each stream brings; the last one stays open. */
+let streams: Frames[]
+let versions: (string | undefined)[]
+let lists: number
+let unused: string[]
+let refusals: unknown[]
+
+beforeEach(() => {
+  clock = new FakeClock()
+  listed = []
+  streams = []
+  versions = []
+  lists = 0
+  unused = []
+  refusals = []
+})
+
+const api: Pick<KubeClient, 'list' | 'watch'> = {
+  async *list(_resource, { project }) {
+    lists += 1
+    const items = listed.flatMap((each) => project(each as never) ?? [])
+    yield { items, resourceVersion: String(lists * 100), continue: undefined }
+  },
+  async *watch(_resource, { resourceVersion, signal }: WatchOptions) {
+    versions.push(resourceVersion)
+    const frames = streams.shift()
+    if (frames instanceof Error) throw frames
+    for (const frame of frames ?? []) yield frame as never
+    if (frames === undefined)
+      await new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+  },
+}
+
+async function open(namespace?: string): Promise<PodWatch> {
+  const watch = new PodWatch({
+    api,
+    namespace,
+    onUnused: (claim) => void unused.push(claim),
+    onRefused: (error) => void refusals.push(error),
+    clock,
+    log: recordingLogger(),
+  })
+  await watch.listed
+  await clock.settle()
+  return watch
+}
+
+const over = (why: EndFrame['why']): WatchFrame<Pod> => ({ type: 'END', why })
+const changed = (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Pod, version: string): WatchFrame<Pod> => ({
+  type,
+  object: { ...object, metadata: { ...object.metadata, resourceVersion: version } },
+})
+
+describe('the claims that a pod uses', () => {
+  const ephemeral: Pod = {
+    metadata: { namespace: 'ns', name: 'job' },
+    spec: {
+      containers: [],
+      volumes: [
+        { name: 'scratch', ephemeral: {} },
+        { name: 'config', configMap: { name: 'c' } },
+      ],
+    },
+  }
+
+  it.each<[what: string, pod: Pod, claims: readonly string[]]>([
+    ['are those of its volumes', pod('web', 'data'), ['ns/data']],
+    ['are those made for it', ephemeral, ['ns/job-scratch']],
+    ['are there while it waits for a node', pod('web', 'data', 'Pending'), ['ns/data']],
+    ['are none when it has ended', pod('web', 'data', 'Succeeded'), []],
+    ['are none when it has failed', pod('web', 'data', 'Failed'), []],
+    ['are none without volumes', { metadata: { namespace: 'ns', name: 'web' }, spec: { containers: [] } }, []],
+  ])('%s', async (_what, each, claims) => {
+    listed = [each]
+    const watch = await open()
+    expect(['ns/data', 'ns/job-scratch', 'ns/job-config', 'ns/'].filter((claim) => watch.uses(claim))).toEqual(claims)
+    watch.close()
+  })
+
+  it('are let go of when it ends, not when it is only changed', async () => {
+    listed = [pod('web', 'data')]
+    streams = [
+      [changed('MODIFIED', pod('web', 'data', 'Running'), '101'), over('closed')],
+      [changed('MODIFIED', pod('web', 'data', 'Failed'), '102')],
+    ]
+    const watch = await open()
+    expect([watch.uses('ns/data'), unused]).toEqual([true, []])
+    await clock.advance(1_000)
+    expect([watch.uses('ns/data'), unused]).toEqual([false, ['ns/data']])
+    watch.close()
+  })
+})
+
+describe('a stream that is over', () => {
+  it.each<[EndFrame['why'], version: string | undefined, lists: number]>([
+    ['closed', '105', 1],
+    ['broken', '105', 1],
+    ['silent', '105', 1],
+    ['badFrame', '200', 2],
+    ['error', '200', 2],
+  ])('in the way of %s goes on from %s', async (why, version, times) => {
+    streams = [[{ type: 'BOOKMARK', resourceVersion: '105', initialEventsEnd: false }, over(why)]]
+    const watch = await open()
+    await clock.advance(1_000)
+    expect([versions, lists]).toEqual([['100', version], times])
+    watch.close()
+  })
+
+  it.each<[what: string, error: Error, versions: readonly string[]]>([
+    ['goes on from where it was after an error', apiError(500, 'InternalError', 'no'), ['100', '100']],
+    ['begins with a list where its version is forgotten', apiError(410, 'Expired', 'too old'), ['100', '200']],
+  ])('%s', async (_what, error, expected) => {
+    streams = [error]
+    const watch = await open()
+    await clock.advance(1_000)
+    expect(versions).toEqual(expected)
+    expect(refusals).toEqual([])
+    watch.close()
+  })
+
+  it('is followed by pauses that grow until something comes', async () => {
+    const empty: Frames = [over('closed')]
+    streams = [empty, empty, [changed('ADDED', pod('web', 'data'), '101'), over('closed')], empty]
+    const watch = await open()
+    const opened: number[] = []
+    for (const seconds of [1, 2, 1, 2]) {
+      await clock.advance(seconds * 1_000 - 1)
+      opened.push(versions.length)
+      await clock.advance(1)
+      opened.push(versions.length)
+    }
+    expect(opened).toEqual([1, 2, 2, 3, 3, 4, 4, 5])
+    watch.close()
+  })
+
+  it('is the last one where pods may not be watched, and its owner is told', async () => {
+    const forbidden = apiError(403, 'Forbidden', 'pods is forbidden')
+    streams = [forbidden]
+    await open()
+    await clock.advance(60_000)
+    expect(refusals).toEqual([forbidden])
+    expect(versions).toEqual(['100'])
+    expect(clock.pending).toBe(0)
+  })
+})
+
+describe('a watch that is closed', () => {
+  it('neither asks nor reports any more', async () => {
+    listed = [pod('web', 'data')]
+    const watch = await open()
+    watch.close()
+    await clock.advance(60_000)
+    expect([versions, refusals, unused]).toEqual([['100'], [], []])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('does not begin when it is closed before its list has come', async () => {
+    const early = new PodWatch({
+      api,
+      namespace: 'ns',
+      onUnused: () => undefined,
+      onRefused: (error) => void refusals.push(error),
+      clock,
+      log: recordingLogger(),
+    })
+    early.close()
+    await early.listed.catch(() => undefined)
+    await clock.advance(1_000)
+    expect([versions, refusals]).toEqual([[], []])
+  })
+})

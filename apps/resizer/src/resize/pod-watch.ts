@@ -1,0 +1,150 @@
+import { Backoff, CancelledError, type Clock, scope } from '@csi-sidecars/base'
+import { type ChangeFrame, type EndFrame, isForbidden, isGone, type KubeClient } from '@csi-sidecars/kube-client'
+import { PODS, type Pod } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+
+export interface PodWatchOptions {
+  readonly api: Pick<KubeClient, 'list' | 'watch'>
+  /** Undefined: all namespaces. */
+  readonly namespace: string | undefined
+  /** No pod uses the claim any more, where one did before. */
+  readonly onUnused: (claim: string) => void
+  /** Pods may not be watched: nothing more will be heard. */
+  readonly onRefused: (error: unknown) => void
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** The claims that a pod uses, by its key; of a pod that has ended, or uses none, there is nothing. */
+interface PodClaims {
+  readonly pod: string
+  readonly claims: readonly string[]
+}
+
+const FIRST_PAUSE_MS = 1_000
+const LONGEST_PAUSE_MS = 30_000
+
+/** Which claims the pods of one namespace use, or those of all: one list, and one watch that goes on from there. */
+export class PodWatch {
+  /** Settles with the first list. */
+  readonly listed: Promise<void>
+  readonly #options: PodWatchOptions
+  readonly #scope = scope()
+  #pods = new Map<string, readonly string[]>()
+  /** How many pods use each claim. */
+  readonly #users = new Map<string, number>()
+
+  constructor(options: PodWatchOptions) {
+    this.#options = options
+    this.listed = this.#list(this.#scope.signal).then((version) => this.#follow(version))
+  }
+
+  /** Whether a pod uses the claim, as far as has been heard. */
+  uses(claim: string): boolean {
+    return this.#users.has(claim)
+  }
+
+  close(): void {
+    this.#scope.abort(new CancelledError('no claim waits for a pod'))
+  }
+
+  /** The version to watch from. */
+  async #list(signal: AbortSignal): Promise<string> {
+    const { api, namespace } = this.#options
+    const pods = new Map<string, readonly string[]>()
+    let version = ''
+    for await (const page of api.list(PODS, { namespace, project: claimsOf, signal })) {
+      for (const { pod, claims } of page.items) pods.set(pod, claims)
+      version = page.resourceVersion
+    }
+    const before = this.#pods
+    this.#pods = pods
+    // First those that are there, so that a claim which one pod hands over to the next is never taken for unused.
+    for (const claims of pods.values()) this.#count(claims, 1)
+    for (const claims of before.values()) this.#count(claims, -1)
+    return version
+  }
+
+  #follow(version: string): void {
+    const { signal } = this.#scope
+    if (signal.aborted) return
+    void this.#watch(version, signal).catch((error: unknown) => {
+      if (!signal.aborted) this.#options.onRefused(error)
+    })
+  }
+
+  /** Until aborted, or refused. Goes on from the last version that it has heard of; lists again where that is too old. */
+  async #watch(from: string, signal: AbortSignal): Promise<void> {
+    const { clock, log, namespace } = this.#options
+    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
+    for (let version: string | undefined = from; ; ) {
+      try {
+        version ??= await this.#list(signal)
+        version = await this.#stream(version, signal, () => pauses.reset())
+      } catch (error) {
+        signal.throwIfAborted()
+        if (isForbidden(error)) throw error
+        if (isGone(error)) version = undefined
+        log.v(2)?.info('Watching pods failed', { namespace, err: error })
+      }
+      await clock.sleep(pauses.next(), signal)
+    }
+  }
+
+  /** One stream to its end: the version to go on from, undefined when that is too old. */
+  async #stream(from: string, signal: AbortSignal, onFrame: () => void): Promise<string | undefined> {
+    const { api, namespace } = this.#options
+    let version = from
+    for await (const frame of api.watch(PODS, { namespace, resourceVersion: from, signal })) {
+      if (frame.type === 'END') return isLost(frame) ? undefined : version
+      onFrame()
+      version = frame.type === 'BOOKMARK' ? frame.resourceVersion : this.#take(frame)
+    }
+    return version
+  }
+
+  /** The version that the change brings. */
+  #take({ type, object }: ChangeFrame<Pod>): string {
+    const { resourceVersion = '' } = object.metadata ?? {}
+    const now = type === 'DELETED' ? undefined : claimsOf(object)
+    const pod = podKey(object)
+    const before = this.#pods.get(pod)
+    if (now === undefined) this.#pods.delete(pod)
+    else this.#pods.set(pod, now.claims)
+    if (now !== undefined) this.#count(now.claims, 1)
+    if (before !== undefined) this.#count(before, -1)
+    return resourceVersion
+  }
+
+  #count(claims: readonly string[], by: 1 | -1): void {
+    for (const claim of claims) {
+      const users = (this.#users.get(claim) ?? 0) + by
+      if (users > 0) this.#users.set(claim, users)
+      else {
+        this.#users.delete(claim)
+        this.#options.onUnused(claim)
+      }
+    }
+  }
+}
+
+/** The server has said something that cannot be gone on from. */
+function isLost({ why }: EndFrame): boolean {
+  return why === 'error' || why === 'badFrame'
+}
+
+function podKey({ metadata }: Pod): string {
+  return `${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`
+}
+
+/** Undefined for a pod without claims, and for one that has ended: its containers are gone for good. */
+function claimsOf(pod: Pod): PodClaims | undefined {
+  const { metadata, spec, status } = pod
+  if (status?.phase === 'Succeeded' || status?.phase === 'Failed') return undefined
+  const claims = (spec?.volumes ?? []).flatMap((volume) => {
+    // A generic ephemeral volume has a claim of its own.
+    const name = volume.ephemeral == null ? volume.persistentVolumeClaim?.claimName : `${metadata?.name}-${volume.name}`
+    return name ? `${metadata?.namespace ?? ''}/${name}` : []
+  })
+  return claims.length > 0 ? { pod: podKey(pod), claims } : undefined
+}

@@ -1,0 +1,168 @@
+import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { runTerm } from '@csi-sidecars/controller'
+import type { EventTarget, Recorder } from '@csi-sidecars/events'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolumeClaim,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
+import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { QueueMetrics } from '@csi-sidecars/workqueue'
+import { projectClass } from '../caches/attributes-class.ts'
+import { projectClaim } from '../caches/claim.ts'
+import { volumeProjection } from '../caches/volume.ts'
+import { resizerControllers } from '../controllers.ts'
+import type { ResizerParts, ResizerSettings } from '../parts.ts'
+import { CLAIM_REF, DRIVER } from './builders.ts'
+import { FakeCluster } from './fake-cluster.ts'
+import { FakeDriver } from './fake-driver.ts'
+import { FakeInformer } from './fake-informer.ts'
+
+export interface FixtureOptions {
+  readonly driverName?: string
+  readonly settings?: Partial<ResizerSettings>
+  readonly expands?: ResizerParts['expands']
+  readonly modifies?: boolean
+}
+
+export interface SeenEvent {
+  readonly target: EventTarget
+  readonly type: string
+  readonly reason: string
+  readonly message: string
+}
+
+const SETTINGS: Omit<ResizerSettings, 'driverName'> = {
+  workers: 10,
+  retryStartMs: 1_000,
+  retryMaxMs: 300_000,
+  resizeTimeoutMs: 10_000,
+  modifyTimeoutMs: 10_000,
+  handleInUse: true,
+  annotateFsResize: true,
+  extraMetadata: false,
+}
+
+/** A cluster, a driver and one resizer between them, in which nothing happens but what the test lets happen. */
+export class ResizerFixture {
+  readonly clock = new FakeClock({ now: Date.UTC(2026, 0, 1) })
+  readonly cluster = new FakeCluster()
+  readonly driver: FakeDriver
+  readonly log: RecordingLogger = recordingLogger()
+  readonly events: SeenEvent[] = []
+  /** Writes of objects and calls of the driver, in the order in which they went over the wire. */
+  readonly wire: { readonly what: string; readonly body: unknown }[] = []
+  readonly #options: FixtureOptions
+  #process: Process | undefined
+
+  constructor(options: FixtureOptions = {}) {
+    this.#options = options
+    this.driver = new FakeDriver(options.driverName ?? DRIVER, () => this.clock.monotonic())
+    const { driver, wire, cluster } = this
+    cluster.onRequest = ({ verb, what, body }) => {
+      if (verb === 'patch') wire.push({ what, body })
+    }
+    driver.onCall = ({ method, request }) => void wire.push({ what: method, body: request })
+  }
+
+  /** Starts the process, with caches that know the cluster as it is. */
+  async start(): Promise<void> {
+    this.#process = newProcess(this, this.#options)
+    await this.clock.settle()
+  }
+
+  /** Ends the process at once: what was under way is lost. */
+  async kill(): Promise<void> {
+    await this.#process?.kill()
+    this.#process = undefined
+    await this.clock.settle()
+  }
+
+  /** The time to renew the lease is over, and nobody has said so yet. */
+  loseLease(): void {
+    this.#process?.loseLease()
+  }
+
+  async restart(): Promise<void> {
+    await this.kill()
+    await this.start()
+  }
+
+  get caches(): Process['caches'] {
+    if (this.#process === undefined) throw new Error('the process is not running')
+    return this.#process.caches
+  }
+
+  get claim(): PersistentVolumeClaim {
+    const claim = this.cluster.find(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
+    if (claim === undefined) throw new Error('the claim is gone')
+    return claim
+  }
+
+  /** Raises or lowers the request of the builders' claim. */
+  async request(size: string): Promise<void> {
+    const change = { spec: { resources: { requests: { storage: size } } } }
+    this.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, change)
+    await this.clock.settle()
+  }
+
+  /** What went over the wire since the last look: writes and calls by name, in order. */
+  takeWire(): readonly string[] {
+    return this.wire.splice(0).map(({ what }) => what)
+  }
+
+  /** Events since the last look, as `Warning VolumeResizeFailed: message`. */
+  takeEvents(): readonly string[] {
+    return this.events.splice(0).map(({ type, reason, message }) => `${type} ${reason}: ${message}`)
+  }
+
+  /** Error lines since the start. */
+  get errors(): readonly string[] {
+    const lines = this.log.lines.filter(({ level }) => level === 'error')
+    return lines.map(({ message, error }) => `${message}: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+type Process = ReturnType<typeof newProcess>
+
+function newProcess({ clock, cluster, driver, log, events }: ResizerFixture, options: FixtureOptions) {
+  const { settings, expands = 'driver', modifies = true } = options
+  const project = volumeProjection(driver.name)
+  const caches = {
+    claims: new FakeInformer(cluster, PERSISTENT_VOLUME_CLAIMS, (pvc) => projectClaim(pvc)),
+    volumes: new FakeInformer(cluster, PERSISTENT_VOLUMES, (pv) => project(pv, (text) => text)),
+    classes: new FakeInformer(cluster, VOLUME_ATTRIBUTES_CLASSES, projectClass),
+  }
+  const recorder: Recorder = {
+    event: (target, type, reason, message) => void events.push({ target, type, reason, message }),
+    flush: async () => undefined,
+  }
+  const stop = new AbortController()
+  const parts: ResizerParts = {
+    settings: { ...SETTINGS, driverName: driver.name, ...settings },
+    expands,
+    client: cluster.client,
+    driver,
+    ...caches,
+    classes: modifies ? caches.classes : undefined,
+    recorder,
+    clock,
+    log,
+  }
+  const lost = new AbortController()
+  const assertLeading = (): void => {
+    stop.signal.throwIfAborted()
+    lost.signal.throwIfAborted()
+  }
+  const signals = { stop: stop.signal, cut: stop.signal }
+  const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
+  const queues = new QueueMetrics(new Metrics(), clock)
+  const done = runTerm(lead, resizerControllers(parts, lead), { clock, driver, queues })
+  const kill = (): Promise<void> => {
+    stop.abort(new CancelledError('killed'))
+    for (const cache of Object.values(caches)) cache.close()
+    return done
+  }
+  return { caches, kill, loseLease: () => lost.abort(new CancelledError('the lease is lost')) }
+}

@@ -1,0 +1,300 @@
+import {
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  PODS,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
+import { attributesClass, CLAIM_REF, claim, NAMESPACE, pod, VOLUME_REF, volume } from '../builders.ts'
+import { HANG } from '../fake-cluster.ts'
+import { ResizerFixture } from '../fixture.ts'
+import { Backend, type Behaviour, giOf } from './backend.ts'
+
+/** What users, nodes and fate may do. */
+export type Action =
+  | { readonly do: 'request'; readonly gi: number }
+  | { readonly do: 'want'; readonly name: string | null }
+  | { readonly do: 'requestInCall'; readonly gi: number }
+  | { readonly do: 'wantInCall'; readonly name: string }
+  | { readonly do: 'expandsLike'; readonly behaviour: Behaviour }
+  | { readonly do: 'modifiesLike'; readonly behaviour: Behaviour }
+  | { readonly do: 'node'; readonly succeeds: boolean }
+  | { readonly do: 'crashAtWrite'; readonly writes: number; readonly applied: boolean }
+  | { readonly do: 'restart' | 'label' | 'createClass' | 'podBegins' | 'podEnds' | 'driverReturns' }
+  | { readonly do: 'replace'; readonly what: Replaced; readonly when: 'now' | 'inExpand' | 'inModify' }
+  | { readonly do: 'lag'; readonly on: boolean }
+  | { readonly do: 'pass'; readonly seconds: number }
+
+export type Replaced = 'claim' | 'volume' | 'driver'
+
+/** Everybody around the resizer. */
+export class ModelRun {
+  readonly fixture = new ResizerFixture()
+  readonly backend = new Backend(this.fixture)
+  #lagging = false
+  #crashed = false
+  #writesLeft: number | undefined
+  /** The class that the PersistentVolume had when it was last written. */
+  #saidClass: string | undefined
+  /** Objects made again under the name of another one. */
+  #replaced = 0
+  #claimReplaced = false
+
+  async begin(): Promise<void> {
+    const { cluster } = this.fixture
+    for (const name of ['gold', 'silver']) cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass(name))
+    cluster.put(PERSISTENT_VOLUMES, volume())
+    cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+    cluster.onChange(({ type, object }) => {
+      if (type === 'MODIFIED') this.#check(object)
+    })
+    await this.#start()
+  }
+
+  async #start(): Promise<void> {
+    this.backend.processBegins()
+    await this.fixture.start()
+    this.#follow(this.#lagging)
+  }
+
+  #follow(lagging: boolean): void {
+    this.#lagging = lagging
+    for (const cache of [this.fixture.caches.claims, this.fixture.caches.volumes]) {
+      cache.lagging = lagging
+      if (!lagging) cache.deliver()
+    }
+  }
+
+  /** A process whose write was to be its last one is replaced by the next. */
+  async settle(): Promise<void> {
+    await this.fixture.clock.settle()
+    if (!this.#crashed) return
+    this.#crashed = false
+    this.fixture.cluster.before = () => undefined
+    this.fixture.cluster.after = () => undefined
+    await this.restart()
+  }
+
+  async restart(): Promise<void> {
+    await this.fixture.kill()
+    await this.#start()
+  }
+
+  /** No object ever says more than what is true of the volume that it is about. */
+  #check(object: KubeObject): void {
+    const { kind, spec, status } = object as PersistentVolume & PersistentVolumeClaim
+    const { backend } = this
+    const { size, className } = backend
+    const storage = kind === 'PersistentVolume' ? spec?.capacity?.['storage'] : status?.capacity?.['storage']
+    if (giOf(storage) > size) backend.violations.push(`${kind} says ${storage} where there are ${size}`)
+    if (kind !== 'PersistentVolume') return
+    const said = spec?.volumeAttributesClassName
+    if (said !== this.#saidClass && said !== className) {
+      backend.violations.push(`${kind} says ${said} where the class is ${className}`)
+    }
+    this.#saidClass = said
+  }
+
+  /** Deleted and made again under its name, with the volume that there is. */
+  #replaceClaim(): void {
+    const { cluster } = this.fixture
+    const { spec } = this.#volume
+    this.#replaced += 1
+    this.#claimReplaced = true
+    const uid = `uid-${this.#replaced}`
+    const capacity = spec?.capacity?.['storage'] ?? ''
+    const wantedClass = spec?.volumeAttributesClassName ?? undefined
+    const status = wantedClass === undefined ? {} : { currentVolumeAttributesClassName: wantedClass }
+    this.backend.forget()
+    cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
+    cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { claimRef: { uid } } })
+    cluster.put(
+      PERSISTENT_VOLUME_CLAIMS,
+      claim({ uid, request: capacity, capacity, status, ...(wantedClass !== undefined && { wantedClass }) }),
+    )
+  }
+
+  /** Deleted and made again under its name, for another volume that is as the claim has known it. */
+  #replaceVolume(): void {
+    const { cluster, claim: owner } = this.fixture
+    const { capacity, currentVolumeAttributesClassName: className } = owner.status ?? {}
+    this.#replaced += 1
+    const handle = this.backend.newVolume({ size: giOf(capacity?.['storage']), className })
+    const spec = className === undefined ? {} : { volumeAttributesClassName: className }
+    const made = volume({
+      ownUid: `uid-pv-${this.#replaced}`,
+      uid: owner.metadata?.uid ?? '',
+      handle,
+      capacity: capacity?.['storage'] ?? '',
+    })
+    this.#saidClass = className
+    cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)
+    cluster.put(PERSISTENT_VOLUMES, { ...made, spec: { ...made.spec, ...spec } })
+  }
+
+  replace(what: Replaced): void {
+    if (what === 'claim') this.#replaceClaim()
+    else if (what === 'volume') this.#replaceVolume()
+    else {
+      this.fixture.driver.lose()
+      this.fixture.driver.return()
+    }
+  }
+
+  /** In a call. Between the writes of the other controller to a volume and to its claim nobody could know of it. */
+  #replaceInCall(what: Replaced): void {
+    const { status } = this.fixture.claim
+    const { spec } = this.#volume
+    const saved =
+      spec?.capacity?.['storage'] === status?.capacity?.['storage'] &&
+      spec?.volumeAttributesClassName === status?.currentVolumeAttributesClassName
+    if (what !== 'volume' || saved) this.replace(what)
+  }
+
+  get #volume(): PersistentVolume {
+    return this.fixture.cluster.all(PERSISTENT_VOLUMES)[0] as PersistentVolume
+  }
+
+  #editClaim(change: object): void {
+    this.fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, change)
+  }
+
+  /** The server lets a request shrink only to more than the claim has. */
+  request(gi: number): void {
+    const { spec, status } = this.fixture.claim
+    const now = giOf(spec?.resources?.requests?.['storage'])
+    if (gi < now && gi <= giOf(status?.capacity?.['storage'])) return
+    this.backend.largestRequest = Math.max(this.backend.largestRequest, gi)
+    this.#editClaim({ spec: { resources: { requests: { storage: `${gi}Gi` } } } })
+  }
+
+  /** The server lets a wish be withdrawn only while the claim has no class. */
+  want(name: string | null): void {
+    if (name === null && this.fixture.claim.status?.currentVolumeAttributesClassName !== undefined) return
+    this.#editClaim({ spec: { volumeAttributesClassName: name } })
+  }
+
+  /** Kubelet's part: it begins only when it is its turn. */
+  node(succeeds: boolean): void {
+    const { status } = this.fixture.claim
+    if (status?.allocatedResourceStatuses?.['storage'] !== 'NodeResizePending') return
+    const capacity = this.fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity
+    const ofResize = new Set(['Resizing', 'FileSystemResizePending', 'ControllerResizeError', 'NodeResizeError'])
+    const conditions = (status.conditions ?? []).filter(({ type }) => !ofResize.has(type))
+    const failed = { allocatedResourceStatuses: { storage: 'NodeResizeInfeasible' } }
+    const done = { capacity, allocatedResourceStatuses: null, conditions: conditions.length > 0 ? conditions : null }
+    this.#editClaim({ status: succeeds ? done : failed })
+  }
+
+  crashAtWrite(writes: number, applied: boolean): void {
+    this.#writesLeft = writes
+    const fault = ({ verb }: { verb: string }): unknown => {
+      if (this.#crashed) return HANG
+      if (verb !== 'patch' || this.#writesLeft === undefined) return undefined
+      if (this.#writesLeft > 0) {
+        this.#writesLeft -= 1
+        return undefined
+      }
+      this.#writesLeft = undefined
+      this.#crashed = true
+      return HANG
+    }
+    if (applied) this.fixture.cluster.after = fault
+    else this.fixture.cluster.before = fault
+  }
+
+  async perform(action: Action): Promise<void> {
+    const { fixture, backend } = this
+    const replaced = this.#replaced
+    switch (action.do) {
+      case 'request':
+        this.request(action.gi)
+        break
+      case 'want':
+        this.want(action.name)
+        break
+      case 'requestInCall':
+        backend.inExpand = () => this.request(action.gi)
+        break
+      case 'wantInCall':
+        backend.inModify = () => this.want(action.name)
+        break
+      case 'expandsLike':
+        backend.expandsLike = action.behaviour
+        break
+      case 'modifiesLike':
+        backend.modifiesLike = action.behaviour
+        break
+      case 'node':
+        this.node(action.succeeds)
+        break
+      case 'crashAtWrite':
+        this.crashAtWrite(action.writes, action.applied)
+        break
+      case 'restart':
+        await this.restart()
+        break
+      case 'label':
+        this.#editClaim({ metadata: { labels: { at: String(fixture.clock.now()) } } })
+        break
+      case 'createClass':
+        fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
+        break
+      case 'podBegins':
+        fixture.cluster.put(PODS, pod('web', 'data'))
+        break
+      case 'podEnds':
+        fixture.cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
+        break
+      case 'driverReturns':
+        fixture.driver.return()
+        break
+      case 'replace':
+        if (action.when === 'now') this.replace(action.what)
+        else backend[action.when] = () => this.#replaceInCall(action.what)
+        break
+      case 'lag':
+        this.#follow(action.on)
+        break
+      case 'pass':
+        await fixture.clock.advance(action.seconds * 1000)
+        break
+    }
+    await this.settle()
+    // A call for the one that is gone may have been on its way.
+    if (this.#replaced !== replaced) backend.forget()
+  }
+
+  /** All come to their senses, and time passes. */
+  async end(): Promise<void> {
+    const { fixture, backend } = this
+    backend.expandsLike = 'done'
+    backend.modifiesLike = 'done'
+    backend.inExpand = () => undefined
+    backend.inModify = () => undefined
+    fixture.cluster.before = () => undefined
+    fixture.cluster.after = () => undefined
+    await this.settle()
+    // What hangs in the back end ends with its process. Whatever else there is must come to its end in this one.
+    if (backend.hanging > 0) await this.restart()
+    this.#follow(false)
+    if (fixture.claim.spec?.volumeAttributesClassName === undefined) this.want('gold')
+    for (const last of ['createClass', 'podEnds', 'driverReturns'] as const) await this.perform({ do: last })
+    await this.#passNodes()
+    if (!this.#claimReplaced) return
+    // Of what was under way for a claim that is gone only its user knows.
+    if (giOf(fixture.claim.status?.capacity?.['storage']) < backend.size) this.request(backend.size)
+    if (backend.className !== undefined) this.want(backend.className)
+    await this.#passNodes()
+  }
+
+  /** Time in which nodes do their part. */
+  async #passNodes(): Promise<void> {
+    for (let round = 0; round < 4; round += 1) {
+      this.node(true)
+      await this.perform({ do: 'pass', seconds: 700 })
+    }
+  }
+}

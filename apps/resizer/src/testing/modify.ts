@@ -1,0 +1,24 @@
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import { attributesClass, CLAIM_REF, type ClaimParts, claim, type VolumeParts, volume } from './builders.ts'
+import { type FixtureOptions, ResizerFixture } from './fixture.ts'
+
+/** A resizer with a claim, its volume and the classes gold and silver. */
+export async function beginModify(
+  parts: ClaimParts = {},
+  volumeParts: VolumeParts = {},
+  options: FixtureOptions = {},
+): Promise<ResizerFixture> {
+  const fixture = new ResizerFixture(options)
+  fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+  fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('silver'))
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(parts))
+  await fixture.start()
+  return fixture
+}
+
+/** The user wants another class for the claim. */
+export async function wantClass({ cluster, clock }: ResizerFixture, name: string | null): Promise<void> {
+  cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { spec: { volumeAttributesClassName: name } })
+  await clock.settle()
+}

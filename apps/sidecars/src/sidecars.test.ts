@@ -1,0 +1,77 @@
+import { CONFIG_MAPS, LEASES, PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { combinable, combine } from '@csi-sidecars/sidecar'
+import { runInProcess, testSidecar } from '@csi-sidecars/sidecar/testing'
+import { bound, type Cluster, csiNode, startCluster, va } from '@csi-sidecars/testkit'
+import { describe, expect, it } from '@jest/globals'
+import { SIDECARS, sidecars } from './sidecars.ts'
+
+const ELECTION = ['--leader-election', '--leader-election-namespace=default']
+const LEASES_OF = ['external-attacher-leader-csi-example-com', 'external-resizer-csi-example-com']
+
+function run(
+  cluster: Cluster,
+  signal: AbortSignal,
+  flags: readonly string[],
+  program = sidecars,
+): ReturnType<typeof runInProcess> {
+  const where = [`--kubeconfig=${cluster.kubeconfig}`, `--csi-address=${cluster.driver.socket}`]
+  return runInProcess(program, [...where, ...flags], signal)
+}
+
+describe('one process', () => {
+  it('attaches and expands, each app on its own lease, with one watch of volumes and one probe', async () => {
+    const { claim, volume } = bound()
+    await using cluster = await startCluster({ objects: [claim, volume, csiNode(), va()] })
+    const { api, driver } = cluster
+    const stop = new AbortController()
+    const ended = run(cluster, stop.signal, [...ELECTION, '-v=2'])
+    await api.until(VOLUME_ATTACHMENTS, { name: 'va-1' }, (object) => object?.status?.attached === true)
+    const ref = { namespace: 'default', name: 'pvc-1' }
+    api.update(PERSISTENT_VOLUME_CLAIMS, ref, (object) => ({
+      ...object,
+      spec: { ...object.spec, resources: { requests: { storage: '2Gi' } } },
+    }))
+    await api.until(
+      PERSISTENT_VOLUME_CLAIMS,
+      ref,
+      (object) => object?.status?.allocatedResources?.['storage'] === '2Gi',
+    )
+    const holders = LEASES_OF.map((name) => api.get(LEASES, { namespace: 'default', name })?.spec?.holderIdentity)
+    expect(holders).toEqual([expect.stringMatching(/^host/), expect.stringMatching(/^host/)])
+    stop.abort()
+    const { ending, log } = await ended
+    expect(ending).toEqual({ code: 0 })
+    expect(log).toMatch(/"Attached" sidecar="csi-attacher"/)
+    expect(log).toMatch(/"Starting external resizer" sidecar="csi-resizer"/)
+    expect(driver.calls.filter(({ method }) => method === 'Probe')).toHaveLength(1)
+  })
+
+  it('takes a third app as it takes the two, on a lease of its own', async () => {
+    const label = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } } as const
+    await using cluster = await startCluster({ objects: [...Object.values(bound()), csiNode(), va(), label] })
+    const { api } = cluster
+    const stop = new AbortController()
+    const three = combine('csi-three', [...SIDECARS.map(({ value }) => value), combinable(testSidecar)])
+    const ended = run(cluster, stop.signal, [...ELECTION, '--test-label=third'], three)
+    await api.until(VOLUME_ATTACHMENTS, { name: 'va-1' }, (object) => object?.status?.attached === true)
+    await api.until(
+      CONFIG_MAPS,
+      { namespace: 'default', name: 'a' },
+      (map) => map?.metadata?.labels?.['third'] === 'true',
+    )
+    const lease = api.get(LEASES, { namespace: 'default', name: 'external-test-csi-example-com' })
+    expect(lease?.spec?.holderIdentity).toMatch(/^host/)
+    stop.abort()
+    expect((await ended).ending).toEqual({ code: 0 })
+  })
+
+  it('refuses what is for an app that does not run', async () => {
+    await using cluster = await startCluster()
+    const { ending, log } = await run(cluster, new AbortController().signal, [
+      '--controllers=attacher',
+      '--resizer-workers=3',
+    ])
+    expect(ending).toEqual({ code: 2 })
+    expect(log).toMatch(/^flag -resizer-workers is for controller resizer, which --controllers leaves out\n/)
+  })
+})

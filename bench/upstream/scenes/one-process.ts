@@ -1,0 +1,129 @@
+import type { Call } from '../../../e2e/harness/driver.ts'
+import { pause } from '../../../e2e/harness/waiting.ts'
+import type { Ground } from '../ground.ts'
+import { attach, bound, growing, nodeOf, nodes, raise, volumes } from '../objects.ts'
+import { type Bench, type BenchScene, interleaved } from '../scene.ts'
+import { APPS } from '../side.ts'
+import type { Subject } from '../subject.ts'
+import { DRIVER, populate } from './loaded.ts'
+
+const QUIET_MS = 10_000
+const SETTLED_MS = 25_000
+const ATTACHES = 300
+const BETWEEN_ATTACHES_MS = 200
+const BAD_CLAIMS = 10_000
+const RAISED_CLAIMS = 1000
+const ANSWERED_MS = 60_000
+
+/** How the same work is run: both controllers in one process, two of ours, or the two originals. */
+type Layout = 'one' | 'two' | 'original'
+
+/** Both controllers in one process, beside the same work in two processes. */
+export const oneProcess: BenchScene = {
+  name: 'one-process',
+  title: 'Both in one process',
+  conditions:
+    'Memory is the sum of the processes; that of two processes of ours stands in rows of their own. Attaches are asked ' +
+    `for every ${BETWEEN_ATTACHES_MS} ms, ${ATTACHES} in all; their time is that until ControllerPublishVolume, beside ` +
+    'the attacher alone, ours each time. A claim that fails is refused by the driver at once.',
+  async run(bench) {
+    bench.say('  memory, idle')
+    await memory(bench, { label: 'RSS idle (MiB)', driver: 'idle.example.com', settledMs: QUIET_MS })
+    bench.say('  memory, with many objects')
+    const many = { label: 'RSS with 20,000 objects of each kind (MiB)', driver: DRIVER, settledMs: SETTLED_MS }
+    await memory(bench, { ...many, prepare: (ground) => populate(bench, ground) })
+    bench.say('  attaches')
+    await latency(bench)
+  },
+}
+
+interface Memory {
+  readonly label: string
+  readonly driver: string
+  readonly settledMs: number
+  readonly prepare?: (ground: Ground) => Promise<void>
+}
+
+async function memory(bench: Bench, { label, driver, settledMs, prepare }: Memory): Promise<void> {
+  await using ground = await bench.ground()
+  await prepare?.(ground)
+  await interleaved(bench, async (side, round) => {
+    const layouts: readonly Layout[] = side === 'ours' ? ['one', 'two'] : ['original']
+    for (const layout of layouts) {
+      // Leases of their own: those before them let go of theirs late or not at all.
+      const leaseNamespace = `${layout}-${round}`
+      await ground.namespace(leaseNamespace)
+      const subjects = await start(ground, layout, { driver, leaseNamespace })
+      await pause(settledMs)
+      const sum = subjects.reduce((total, subject) => total + subject.cost().rss, 0)
+      const what = layout === 'two' ? `${label}, two processes` : label
+      bench.figures.note('both', side, { [what]: sum })
+      for (const subject of subjects) await subject.stop()
+    }
+  })
+}
+
+async function start(
+  ground: Ground,
+  layout: Layout,
+  { driver: name, leaseNamespace }: { driver: string; leaseNamespace: string },
+): Promise<readonly Subject[]> {
+  const driver = await ground.driver(name)
+  const common = { driver, leaseNamespace, side: layout === 'original' ? 'original' : 'ours' } as const
+  if (layout === 'one') return [await ground.start({ ...common, app: 'attacher', both: true })]
+  const subjects: Subject[] = []
+  for (const app of APPS) subjects.push(await ground.start({ ...common, app }))
+  return subjects
+}
+
+/** What the resizer does meanwhile. */
+interface Beside {
+  readonly label: string
+  readonly claims: number
+  readonly refused: boolean
+}
+
+async function latency(bench: Bench): Promise<void> {
+  const cases: readonly Beside[] = [
+    { label: 'claims that fail', claims: bench.sized(BAD_CLAIMS), refused: true },
+    { label: 'claims that are raised', claims: bench.sized(RAISED_CLAIMS), refused: false },
+  ]
+  for (const beside of cases) {
+    for (const both of [false, true]) await attaches(bench, beside, both)
+  }
+}
+
+async function attaches(bench: Bench, { label, claims, refused }: Beside, both: boolean): Promise<void> {
+  await using ground = await bench.ground()
+  const driver = await ground.driver('work.example.com')
+  if (refused) driver.on('ControllerExpandVolume', { code: 3, message: 'never' })
+  const count = bench.sized(ATTACHES)
+  await nodes(ground, driver.name)
+  await growing(ground, driver.name)
+  await volumes(ground, driver.name, { count, prefix: 'attached' })
+  await ground.each(claims, (index) => bound(ground, driver.name, { name: `claim-${index}` }))
+  const subject = await ground.start({ side: 'ours', app: 'attacher', driver, both })
+  await pause(QUIET_MS)
+  const raising = ground.each(claims, (index) => raise(ground, `claim-${index}`))
+  // Claims that fail are to fail all the time, those that are raised to be raised meanwhile.
+  if (refused) await raising
+  const asked: number[] = []
+  for (let index = 0; index < count; index += 1) {
+    asked.push(Date.now())
+    await attach(ground, driver.name, { name: `attached-${index}`, node: nodeOf(driver.name) })
+    await pause(BETWEEN_ATTACHES_MS)
+  }
+  await raising
+  const calls = (): readonly Call[] => driver.callsOf('ControllerPublishVolume')
+  await subject.until('all attaches', async () => calls().length >= count, ANSWERED_MS)
+  const times = asked.map((from, index) => callOf(calls(), index).start - from).toSorted((a, b) => a - b)
+  const p99 = times[Math.ceil(times.length * 0.99) - 1] ?? Number.NaN
+  bench.figures.note(both ? 'both' : 'attacher', 'ours', { [`beside ${claims} ${label}: attach, p99 (ms)`]: p99 })
+  await subject.stop()
+}
+
+function callOf(calls: readonly Call[], index: number): Call {
+  const call = calls.find(({ request }) => request['volume_id'] === `attached-${index}-handle`)
+  if (call === undefined) throw new Error(`attached-${index} was never attached`)
+  return call
+}

@@ -1,0 +1,120 @@
+import { sidecars } from '@csi-sidecars/sidecars'
+import { describe, expect, it } from '@jest/globals'
+import { APPS, type AppName, FLAG_VALUES } from './flag-values.ts'
+import { exampleFile, render, tryRender } from './helm.ts'
+import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
+import { restrictedViolations } from './pod-security.ts'
+import { at, merged, readValues, type Values } from './values.ts'
+import { withHelm } from './with-helm.ts'
+
+const ONE = merged(readValues(exampleFile('driver')), { process: 'one' })
+const withValues = (values: object): readonly Manifest[] => render({ values: merged(ONE, { ...values }) })
+const argsOf = (objects: readonly Manifest[]): readonly string[] => sidecar(objects, 'sidecars').args ?? []
+
+/** Flags that the one process takes for each of its sidecars; those of the process are in section `sidecars`. */
+const OF_EACH = ['feature-gates', 'retry-interval-max', 'retry-interval-start']
+const STANDARD = new Set(Object.keys(FLAG_VALUES.attacher).filter((flag) => flag in FLAG_VALUES.resizer))
+STANDARD.delete('timeout')
+
+function ownFlags(app: AppName): readonly (readonly [flag: string, key: string, value: unknown, text: string])[] {
+  return Object.entries(FLAG_VALUES[app])
+    .filter(([flag]) => !STANDARD.has(flag) || OF_EACH.includes(flag))
+    .filter(([flag]) => !(app === 'resizer' && flag === 'timeout'))
+    .map(([flag, { key, value, text }]) => [`--${app}-${flag}`, key.replace('APP', app), value, text])
+}
+
+withHelm('process one', () => {
+  const defaults = render({ values: ONE })
+
+  it('is one container beside the driver, with one port', () => {
+    const [pod] = podSpecs(defaults)
+    expect(pod?.containers.map(({ name }) => name)).toEqual(['driver', 'csi-sidecars'])
+    const { image, ports, livenessProbe, readinessProbe } = sidecar(defaults, 'sidecars')
+    expect(image).toMatch(/csi-sidecars:v\d/)
+    expect(ports).toEqual([{ name: 'metrics', containerPort: 8081, protocol: 'TCP' }])
+    expect([livenessProbe?.httpGet.port, readinessProbe?.httpGet.port]).toEqual(['metrics', 'metrics'])
+  })
+
+  it('has the rights of both, in the roles that each would have', () => {
+    const each = render({ values: merged(ONE, { process: 'each' }) })
+    for (const kind of ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding', 'ServiceAccount']) {
+      expect(ofKind(defaults, kind)).toEqual(ofKind(each, kind))
+    }
+  })
+
+  it('runs what is enabled', () => {
+    expect(argsOf(defaults)).toContain('--controllers=attacher,resizer')
+    const alone = withValues({ resizer: { enabled: false } })
+    expect(argsOf(alone)).toContain('--controllers=attacher')
+    expect(argsOf(alone).filter((argument) => argument.startsWith('--resizer-'))).toEqual([])
+    expect(ofKind(alone, 'ClusterRole')).toHaveLength(1)
+  })
+
+  describe('with every flag of both', () => {
+    const flags = APPS.flatMap(ownFlags)
+    const every = flags.reduce<Values>((values, [, key, value]) => merged(values, at(key, value)), {})
+    const args = argsOf(withValues(every))
+
+    it.each(flags)('passes %s', (flag, _key, _value, text) => {
+      expect(args.filter((argument) => argument.startsWith(`${flag}=`))).toEqual([`${flag}=${text}`])
+    })
+
+    it('is started by them', () => {
+      expect(sidecars.parse({ argv0: 'csi-sidecars', args })).toMatchObject({ kind: 'start' })
+    })
+  })
+
+  it('is started by what is rendered without any value', () => {
+    expect(sidecars.parse({ argv0: 'csi-sidecars', args: argsOf(defaults) })).toMatchObject({ kind: 'start' })
+  })
+
+  it('passes what is said of the process once, without a prefix', () => {
+    const process = { onLeaseLoss: 'exit', drainTimeout: '31s', kubeAPIQPS: 12.5, logLevel: 6, singleLease: 'both' }
+    const args = argsOf(withValues({ sidecars: { ...process, additionalArgs: ['--resizer-v=9'] } }))
+    expect(args).toEqual(
+      expect.arrayContaining([
+        '--on-lease-loss=exit',
+        '--drain-timeout=31s',
+        '--kube-api-qps=12.5',
+        '--v=6',
+        '--single-lease=both',
+      ]),
+    )
+    expect(args.at(-1)).toBe('--resizer-v=9')
+  })
+
+  it.each([
+    [{ attacher: { onLeaseLoss: 'exit' } }, 'attacher.onLeaseLoss is for a process of its own'],
+    [{ resizer: { logLevel: 0 } }, 'resizer.logLevel is for a process of its own'],
+    [{ resizer: { additionalArgs: ['--v=9'] } }, 'sidecars.additionalArgs says it for both'],
+    [{ process: 'each', sidecars: { singleLease: 'both' } }, 'sidecars.singleLease needs process one'],
+    [{ sidecars: { drainTimeout: '2m' } }, 'sidecars.drainTimeout (default 25s) must be shorter'],
+    [
+      { sidecars: { singleLease: 'x' }, leaderElection: { enabled: false }, controller: { replicaCount: 1 } },
+      'needs leaderElection.enabled',
+    ],
+  ])('refuses %j', (values, sentence) => {
+    const rendered = tryRender({ values: merged(ONE, { ...values }) })
+    expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)
+  })
+
+  it('is one Deployment in mode separate, with one account', () => {
+    const objects = render({ values: merged(readValues(exampleFile('separate')), { process: 'one' }) })
+    const { template } = named(objects, 'Deployment', 'demo-csi-sidecars-sidecars').spec ?? {}
+    expect(template?.spec.containers.map(({ name }) => name)).toEqual(['csi-sidecars'])
+    expect(ofKind(objects, 'Deployment')).toHaveLength(1)
+    const accounts = ofKind(objects, 'ClusterRoleBinding').flatMap(({ subjects = [] }) => subjects.map((s) => s.name))
+    expect(new Set(accounts)).toEqual(new Set([template?.spec.serviceAccountName]))
+  })
+
+  it('is scraped at one place', () => {
+    const values = merged(readValues(exampleFile('monitored')), { process: 'one' })
+    const services = ofKind(render({ values }), 'Service')
+    expect(services.map(({ spec }) => spec?.ports?.map(({ name }) => name))).toEqual([['metrics']])
+  })
+
+  it('passes the Pod Security level restricted', () => {
+    const [pod] = podSpecs(render({ values: merged(readValues(exampleFile('restricted')), { process: 'one' }) }))
+    expect(pod === undefined ? ['no pod'] : restrictedViolations(pod)).toEqual([])
+  })
+})

@@ -1,0 +1,121 @@
+import { refusal } from '../harness/gate.ts'
+import type { App } from '../harness/subject.ts'
+import { pause } from '../harness/waiting.ts'
+import type { Fault } from '../harness/wire.ts'
+import { begin, CAPABILITIES, type Chance, done, type FaultCase, QUICK, sound, touch } from './case.ts'
+import { startedScene } from './start.ts'
+
+/** A request that the sidecar makes for its work. */
+interface Asked {
+  readonly what: string
+  readonly method: 'GET' | 'PATCH' | 'POST'
+  readonly resource: string
+}
+
+const read = (resource: string): Asked => ({ what: `reading ${resource}`, method: 'GET', resource })
+const patch = (resource: string): Asked => ({ what: `patching ${resource}`, method: 'PATCH', resource })
+
+const REQUESTS: Readonly<Record<App, readonly Asked[]>> = {
+  attacher: [
+    ...['volumeattachments', 'persistentvolumes', 'csinodes', 'secrets'].map(read),
+    ...['persistentvolumes', 'volumeattachments', 'volumeattachments/status'].map(patch),
+  ],
+  resizer: [
+    ...['persistentvolumeclaims', 'persistentvolumes', 'secrets'].map(read),
+    ...['persistentvolumes', 'persistentvolumeclaims/status'].map(patch),
+    { what: 'writing events', method: 'POST', resource: 'events' },
+  ],
+}
+
+interface AnswerFault {
+  readonly what: string
+  readonly fault: () => Fault
+  /** The answer says that there is nothing to be done any more; only a change of the object says otherwise. */
+  readonly ends?: boolean
+  /** The answer costs the longest pause that there is, so once is enough. */
+  readonly once?: boolean
+}
+
+const raw = (code: number, bytes: string, headers?: Record<string, string>): Fault => ({
+  kind: 'raw',
+  code,
+  bytes,
+  ...(headers && { headers }),
+})
+const status = (code: number, reason: string, ends = false): AnswerFault => ({
+  what: `${code} ${reason}`,
+  fault: () => refusal(code, reason, 'told to fail'),
+  ends,
+})
+const patience = (after: string): AnswerFault => ({
+  what: `429 with Retry-After: ${after}`,
+  fault: () => ({ ...refusal(429, 'TooManyRequests', 'too many'), headers: { 'retry-after': after } }) as Fault,
+  once: true,
+})
+
+const ANSWERS: readonly AnswerFault[] = [
+  status(400, 'BadRequest'),
+  status(401, 'Unauthorized'),
+  status(403, 'Forbidden'),
+  status(404, 'NotFound', true),
+  status(409, 'Conflict'),
+  status(410, 'Expired'),
+  status(422, 'Invalid', true),
+  status(429, 'TooManyRequests'),
+  status(500, 'InternalError'),
+  status(503, 'ServiceUnavailable'),
+  status(504, 'Timeout'),
+  ...['1', '3600', '-5', 'soon', '1e9'].map(patience),
+  { what: '502 in HTML', fault: () => raw(502, '<html>Bad Gateway</html>', { 'content-type': 'text/html' }) },
+  { what: '500 without a body', fault: () => raw(500, '') },
+  { what: '302 to another place', fault: () => raw(302, '', { location: 'https://127.0.0.1:1/' }) },
+  { what: '200 that is no JSON', fault: () => raw(200, 'password: hunter2') },
+  { what: '200 with {}', fault: () => raw(200, '{}') },
+  { what: '200 with null', fault: () => raw(200, 'null') },
+  { what: '200 with a list', fault: () => raw(200, '[{}]') },
+  { what: '200 without a body', fault: () => raw(200, '') },
+  { what: '200 with a Status', fault: () => raw(200, '{"kind":"Status","apiVersion":"v1","status":"Success"}') },
+  { what: '200 that ends in the middle', fault: () => ({ ...raw(200, '{"kind":"X","meta'), ending: 'cut' }) as Fault },
+  { what: '200 that says it is zipped', fault: () => raw(200, 'no gzip', { 'content-encoding': 'gzip' }) },
+  { what: 'a connection that is cut', fault: () => ({ kind: 'cut' }) },
+  { what: 'an answer that is lost', fault: () => ({ kind: 'loseAnswer' }) },
+  { what: 'an answer that takes a second', fault: () => ({ kind: 'wait', for: pause(1000) }) },
+]
+
+export const answerCases: readonly FaultCase[] = (['attacher', 'resizer'] as const).flatMap((app) =>
+  REQUESTS[app].flatMap((asked) =>
+    ANSWERS.map((answer) => ({
+      app,
+      kind: 'answers',
+      what: `${asked.what}: ${answer.what}`,
+      tell: (t, chance) => answered(t, asked, answer, chance),
+    })),
+  ),
+)
+
+async function answered(
+  t: Parameters<FaultCase['tell']>[0],
+  { method, resource }: Asked,
+  { fault, ends = false, once = false }: AnswerFault,
+  chance: Chance,
+): Promise<void> {
+  const gate = await t.gate()
+  let left = once ? 1 : chance.upTo(3)
+  let struck = 0
+  gate.rules.push((request) => {
+    if (request.method !== method || request.resource !== resource || left === 0) return undefined
+    left -= 1
+    struck += 1
+    return fault()
+  })
+  const { sidecar, node } = await startedScene(t, { gate, args: QUICK, controller: [...CAPABILITIES] })
+  await begin(t, node)
+  if (ends) {
+    await pause(1500)
+    left = 0
+    await touch(t)
+  }
+  await done(t)
+  if (struck === 0) throw new Error('the fault never struck')
+  await sound(sidecar)
+}

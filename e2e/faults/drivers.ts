@@ -1,0 +1,115 @@
+import { ok } from 'node:assert'
+import { constants, type ServerHttp2Stream } from 'node:http2'
+import { join } from 'node:path'
+import { ControllerExpandVolume } from '@csi-sidecars/csi-proto'
+import { framed, GRPC_HEADERS, RawDriver, refuse, reply } from '../harness/raw-driver.ts'
+import type { App } from '../harness/subject.ts'
+import type { World } from '../harness/world.ts'
+import { begin, type Chance, done, type FaultCase, QUICK, sound } from './case.ts'
+import { surroundings } from './start.ts'
+
+/** What the driver does in place of its answer. */
+type Misdeed = (stream: ServerHttp2Stream, driver: RawDriver) => void
+
+const latin = (text: string): string => Buffer.from(text).toString('latin1')
+const respond =
+  (headers: Record<string, string | number>, bytes?: Buffer): Misdeed =>
+  (stream) => {
+    stream.respond({ ...GRPC_HEADERS, ...headers }, { waitForTrailers: true })
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
+    stream.end(bytes)
+  }
+const failing =
+  (code: string, message: string, headers: Record<string, string> = {}): Misdeed =>
+  (stream) =>
+    stream.respond({ ...GRPC_HEADERS, 'grpc-status': code, 'grpc-message': message, ...headers }, { endStream: true })
+
+const MISDEEDS: Readonly<Record<string, Misdeed>> = {
+  ...Object.fromEntries(
+    Array.from({ length: 16 }, (_, index) => [`error ${index + 1}`, failing(String(index + 1), 'told to fail')]),
+  ),
+  'error 17': failing('17', 'unknown to gRPC'),
+  'error -1': failing('-1', 'below all'),
+  'a status that is no number': failing('broken', 'no number'),
+  'a success without a message': (stream) => refuse(stream, { code: 0, message: '' }),
+  'words of 60 KB': failing('13', 'x'.repeat(60_000)),
+  'words of 200 KB': failing('13', 'x'.repeat(200_000)),
+  'words that are no ASCII': failing('13', latin('kein Gerät: 東京')),
+  'words that are no UTF-8': failing('13', '\u00ff\u00fe'),
+  'words with line breaks': failing('13', 'a%0Ab%0A%0Dc'),
+  'words with broken escapes': failing('13', '100% %zz %'),
+  'words that look like a log line': failing('13', 'E0101 00:00:00.000000       1 x.go:1] "x" err="y"'),
+  'details that are no protobuf': failing('8', 'busy', { 'grpc-status-details-bin': 'AAAAAAAA//8' }),
+  'a header that cannot be read': failing('8', 'busy', { 'x-trace': latin('ü') }),
+  'an answer without a status': (stream) => {
+    stream.respond(GRPC_HEADERS)
+    stream.end(framed(Buffer.alloc(0)))
+  },
+  'no protobuf': (stream) => reply(stream, Buffer.from('ffffffffffffff', 'hex')),
+  'text that is no UTF-8': (stream) => reply(stream, Buffer.from('0a060a01611201ff', 'hex')),
+  'half a message': respond({}, Buffer.from([0, 0, 0, 0, 9, 1])),
+  'no frame': respond({}),
+  'a length of 2 GB': respond({}, Buffer.from([0, 0x7f, 0xff, 0xff, 0xff])),
+  'two messages': respond({}, Buffer.concat([framed(Buffer.alloc(0)), framed(Buffer.alloc(0))])),
+  'compressed, says it is not': respond({}, framed(Buffer.from([0x0a, 0]), 1)),
+  'compressed in an unknown way': respond({ 'grpc-encoding': 'snappy' }, framed(Buffer.from([0x0a, 0]), 1)),
+  'no gzip': respond({ 'grpc-encoding': 'gzip' }, framed(Buffer.from([0x0a, 0]), 1)),
+  'HTTP 503 in HTML': (stream) => {
+    stream.respond({ ':status': 503, 'content-type': 'text/html' })
+    stream.end('<html>')
+  },
+  'HTTP 404': (stream) => stream.respond({ ':status': 404 }, { endStream: true }),
+  'another content type': respond({ 'content-type': 'text/plain' }, Buffer.from('hello')),
+  ...Object.fromEntries(
+    ['NO_ERROR', 'PROTOCOL_ERROR', 'INTERNAL_ERROR', 'REFUSED_STREAM', 'CANCEL', 'ENHANCE_YOUR_CALM'].map((name) => [
+      `reset with ${name}`,
+      (stream: ServerHttp2Stream) => stream.close(Reflect.get(constants, `NGHTTP2_${name}`)),
+    ]),
+  ),
+  'GOAWAY without an answer': (stream) => stream.session?.goaway(constants.NGHTTP2_NO_ERROR),
+  'a session that breaks': (stream) => stream.session?.destroy(),
+  'a driver that dies and comes back': (_, driver) => {
+    driver.kill()
+    void driver.start()
+  },
+  silence: () => undefined,
+}
+
+const CALLS: Readonly<Record<App, string>> = { attacher: 'ControllerPublishVolume', resizer: 'ControllerExpandVolume' }
+
+export const driverCases: readonly FaultCase[] = (['attacher', 'resizer'] as const).flatMap((app) =>
+  Object.entries(MISDEEDS).map(([what, misdeed]) => ({
+    app,
+    kind: 'drivers',
+    what,
+    tell: (t, chance) => misdone(t, misdeed, chance),
+  })),
+)
+
+async function misdone(t: World, misdeed: Misdeed, chance: Chance): Promise<void> {
+  const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
+  await driver.start()
+  let left = chance.upTo(2)
+  const method = CALLS[t.app]
+  driver.answers[method] = (stream) => {
+    if (left > 0) {
+      left -= 1
+      misdeed(stream, driver)
+    } else if (t.app === 'attacher') reply(stream, Buffer.alloc(0))
+    else
+      reply(
+        stream,
+        ControllerExpandVolume.responseSerialize({ capacityBytes: 2n ** 31n, nodeExpansionRequired: false }),
+      )
+  }
+  try {
+    const node = await surroundings(t)
+    const sidecar = await t.sidecar({ args: [...QUICK, `--csi-address=${driver.socket}`] })
+    await begin(t, node)
+    await done(t)
+    ok(left === 0, 'the fault never struck')
+    await sound(sidecar)
+  } finally {
+    driver.kill()
+  }
+}

@@ -1,0 +1,121 @@
+import { ok } from 'node:assert'
+import { LEASES, type Lease } from '@csi-sidecars/kube-types'
+import { refusal } from '../harness/gate.ts'
+import type { App } from '../harness/subject.ts'
+import { pause } from '../harness/waiting.ts'
+import type { Fault } from '../harness/wire.ts'
+import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound } from './case.ts'
+import { startedScene } from './start.ts'
+
+const TIMES = [
+  '--leader-election-lease-duration=4s',
+  '--leader-election-renew-deadline=3s',
+  '--leader-election-retry-period=500ms',
+]
+const NAMES: Readonly<Record<App, (driver: string) => string>> = {
+  attacher: (driver) => `external-attacher-leader-${driver.replace(/[^a-zA-Z0-9-]/g, '-')}`,
+  resizer: (driver) => `external-resizer-${driver.replace(/[^a-zA-Z0-9-]/g, '-')}`,
+}
+
+/** What somebody has left in the place of the lease; each is free, or becomes so. */
+const LEFT: Readonly<Record<string, Lease['spec']>> = {
+  'an empty spec': {},
+  'a holder who never renewed': { holderIdentity: 'other', leaseDurationSeconds: 1 },
+  'a holder of long ago': spec({ renewTime: '2001-01-01T00:00:00.000000Z' }),
+  'a holder of the future': spec({ renewTime: '2101-01-01T00:00:00.000000Z' }),
+  'no duration': { holderIdentity: 'other', renewTime: '2001-01-01T00:00:00.000000Z' },
+  'an empty holder': spec({ holderIdentity: '' }),
+  'a million terms': spec({ leaseTransitions: 1_000_000 }),
+  'a strange name': spec({ holderIdentity: '\u202e"\n<x>' }),
+}
+
+function spec(change: NonNullable<Lease['spec']>): Lease['spec'] {
+  return { holderIdentity: 'other', leaseDurationSeconds: 1, renewTime: '2001-01-01T00:00:00.000000Z', ...change }
+}
+
+const raw = (code: number, bytes: string): Fault => ({ kind: 'raw', code, bytes })
+
+/** How requests for the lease go wrong, each a few times. */
+const ANSWERS: Readonly<Record<string, () => Fault>> = {
+  'refused with 403': () => refusal(403, 'Forbidden', 'no'),
+  'refused with 404': () => refusal(404, 'NotFound', 'no'),
+  'refused with 409': () => refusal(409, 'Conflict', 'no'),
+  'refused with 429': () => refusal(429, 'TooManyRequests', 'no'),
+  'refused with 429 for an hour': () => refusal(429, 'TooManyRequests', 'no', 3600),
+  'refused with 500': () => refusal(500, 'InternalError', 'no'),
+  'answered with nothing': () => raw(200, ''),
+  'answered with {}': () => raw(200, '{}'),
+  'answered with null': () => raw(200, 'null'),
+  'answered with a spec that is null': () => raw(200, '{"kind":"Lease","metadata":{"name":"x"},"spec":null}'),
+  'answered with times that are none': () =>
+    raw(200, '{"metadata":{"name":"x","resourceVersion":"1"},"spec":{"holderIdentity":"y","renewTime":"soon"}}'),
+  'answered in HTML': () => raw(502, '<html>'),
+  cut: () => ({ kind: 'cut' }),
+  'done, and the answer lost': () => ({ kind: 'loseAnswer' }),
+  'answered late': () => ({ kind: 'wait', for: pause(1500) }),
+}
+
+const apps = ['attacher', 'resizer'] as const
+
+export const leaseCases: readonly FaultCase[] = apps.flatMap((app) => [
+  ...Object.entries(LEFT).map(
+    ([what, left]): FaultCase => ({
+      app,
+      kind: 'leases',
+      what: `there is one with ${what}`,
+      tell: async (t) => {
+        const name = NAMES[app](t.driverName)
+        await t.create(LEASES, {
+          apiVersion: 'coordination.k8s.io/v1',
+          kind: 'Lease',
+          metadata: { name, namespace: 'default' },
+          spec: left,
+        })
+        await leads(t, [])
+      },
+    }),
+  ),
+  ...Object.entries(ANSWERS).flatMap(([what, fault]) =>
+    (['GET', 'PUT'] as const).map(
+      (method): FaultCase => ({
+        app,
+        kind: 'leases',
+        what: `${method} is ${what}`,
+        tell: async (t, chance) => {
+          let left = chance.upTo(3)
+          await leads(t, [
+            (request) => {
+              if (request.resource !== 'leases' || request.method !== method || left === 0) return undefined
+              left -= 1
+              return fault()
+            },
+          ])
+        },
+      }),
+    ),
+  ),
+])
+
+/** It comes to lead and does the work; nothing of it is called or written before. */
+async function leads(
+  t: Parameters<FaultCase['tell']>[0],
+  rules: readonly Parameters<Awaited<ReturnType<typeof t.gate>>['rules']['push']>[0][],
+): Promise<void> {
+  const gate = await t.gate()
+  gate.rules.push(...rules)
+  const args = [...QUICK, '--leader-election', '--leader-election-namespace=default', ...TIMES]
+  const { sidecar, driver, node } = await startedScene(t, { gate, args, controller: [...CAPABILITIES] })
+  await begin(t, node)
+  await done(t)
+  const taken = gate.requests.find(
+    ({ resource, method, code }) => resource === 'leases' && method !== 'GET' && code < 300,
+  )
+  ok(taken !== undefined, 'it never took the lease')
+  const early = driver.calls.filter(({ method, start }) => /^Controller(P|E)/.test(method) && start < taken.time)
+  ok(early.length === 0, `calls without the lease: ${JSON.stringify(early)}`)
+  ok(
+    gate.writes().every(({ time }) => time >= taken.time),
+    'writes without the lease',
+  )
+  await sound(sidecar)
+}

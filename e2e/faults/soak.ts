@@ -1,0 +1,186 @@
+// `npm run soak -- --hours N [--seed N]`: the attacher under a steady load, with a fault every few seconds. Watched are
+// memory, descriptors, the delay of the event loop, and that no work is lost. One line a minute, and a verdict.
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { startEmulated } from '../harness/emulated.ts'
+import { refusal } from '../harness/gate.ts'
+import { temporaryFolder } from '../harness/processes.ts'
+import { grant } from '../harness/roles.ts'
+import { eventually, pause } from '../harness/waiting.ts'
+import { World } from '../harness/world.ts'
+import { type AttacherScene, attach, attached, scene } from '../stories/attacher/scene.ts'
+import { chanceOf, copied } from './seeded.ts'
+
+const { values } = parseArgs({
+  options: { hours: { type: 'string', default: '1' }, seed: { type: 'string', default: '1' } },
+})
+
+/** Volumes on their way at one time. */
+const AT_WORK = 8
+const FAULT_EVERY_MS = 5_000
+const SAMPLE_EVERY_MS = 60_000
+/** A volume that is not attached, or not let go, by then is lost work. */
+const PATIENCE_MS = 90_000
+/** How much more of anything the last quarter may hold than the second one. */
+const GROWTH = 1.15
+
+interface Sample {
+  readonly anonymousMiB: number
+  readonly descriptors: number
+  readonly delaySeconds: number
+}
+
+const root = resolve(import.meta.dirname, '../..')
+const executables = copied(root)
+const cluster = await startEmulated()
+await grant(cluster.api)
+const world = new World({
+  id: 'soak',
+  app: 'attacher',
+  target: 'emulator',
+  binaries: 'ours',
+  executables,
+  originals: executables,
+  cluster,
+  folder: temporaryFolder('soak'),
+})
+try {
+  process.exitCode = await soak(Number(values.hours) * 3_600_000)
+} finally {
+  world.report(join(root, '.cache', 'e2e', 'soak'), undefined)
+  await world.close()
+  await cluster.stop()
+}
+
+async function soak(ms: number): Promise<number> {
+  const at = await scene(world, { args: ['--retry-interval-start=100ms', '--retry-interval-max=2s', '-v=0'] })
+  const end = Date.now() + ms
+  const tally = { done: 0, lost: [] as string[], faults: 0 }
+  const samples: Sample[] = []
+  const going = (): boolean => Date.now() < end && at.attacher.exit === undefined
+  const workers = Array.from({ length: AT_WORK }, (_, worker) => work(at, worker, going, tally))
+  await Promise.all([...workers, disturb(at, going, tally), watch(at, going, tally, samples)])
+  const quarter = Math.floor(samples.length / 4)
+  // Of less than four samples nothing can be said.
+  const grown = (['anonymousMiB', 'descriptors'] as const).filter(
+    (what) =>
+      quarter > 0 && median(samples.slice(-quarter), what) > GROWTH * median(samples.slice(quarter, 2 * quarter), what),
+  )
+  const { exit } = at.attacher
+  say(
+    `${tally.done} volumes attached and let go, ${tally.lost.length} lost, ${tally.faults} faults, seed ${values.seed}`,
+  )
+  for (const name of tally.lost) say(`lost: ${name}`)
+  if (grown.length > 0) say(`grown: ${grown.join(', ')}`)
+  if (exit !== undefined) say(`it ended: ${JSON.stringify(exit)}`)
+  return tally.done > 0 && tally.lost.length + grown.length === 0 && exit === undefined ? 0 : 1
+}
+
+type Counts = { done: number; lost: string[]; faults: number }
+
+/** Attaches a volume and lets it go, one after the other. */
+async function work(at: AttacherScene, worker: number, going: () => boolean, tally: Counts): Promise<void> {
+  for (let nth = 0; going(); nth += 1) {
+    const { pv, va } = await attach(world, at, { suffix: `-${worker}-${nth}` })
+    try {
+      await attached(world, va, { within: PATIENCE_MS })
+      await world.api.delete(VOLUME_ATTACHMENTS, { name: va })
+      const gone = async (): Promise<boolean> => (await world.api.find(VOLUME_ATTACHMENTS, { name: va })) === undefined
+      await eventually(`the end of ${va}`, gone, { within: PATIENCE_MS })
+      tally.done += 1
+    } catch (error) {
+      tally.lost.push(`${va}: ${String(error).slice(0, 300)}`)
+    }
+    await world.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  }
+}
+
+/** One fault after the other, as the seed has it. */
+async function disturb({ attacher, driver }: AttacherScene, going: () => boolean, tally: Counts): Promise<void> {
+  const { gate } = attacher
+  const chance = chanceOf(Number(values.seed), 'soak')
+  const strike = (fault: ReturnType<typeof refusal> | { kind: 'cut' } | { kind: 'loseAnswer' }): void => {
+    let left = chance.upTo(20)
+    gate.rules.push(({ watch }) => {
+      if (left === 0 || watch) return undefined
+      left -= 1
+      return fault
+    })
+  }
+  const faults: readonly (() => Promise<void> | void)[] = [
+    () => gate.dropWatches(),
+    () => strike(refusal(500, 'InternalError', 'told to fail')),
+    () => strike(refusal(409, 'Conflict', 'told to fail')),
+    () => strike(refusal(429, 'TooManyRequests', 'told to wait', 1)),
+    () => strike({ kind: 'cut' }),
+    () => strike({ kind: 'loseAnswer' }),
+    () => cluster.compact(),
+    () =>
+      driver.on('ControllerPublishVolume', (_, nth) =>
+        nth < 5 ? { code: 13, message: 'told to fail' } : { reply: {} },
+      ),
+    () => driver.on('ControllerUnpublishVolume', (_, nth) => (nth < 2 ? 'hang' : { reply: {} })),
+    async () => {
+      driver.kill()
+      await pause(chance.upTo(2000))
+      await driver.start()
+    },
+    async () => {
+      await gate.close()
+      await pause(chance.upTo(3000))
+      await gate.open()
+    },
+    async () => {
+      attacher.signal('SIGSTOP')
+      await pause(chance.upTo(2000))
+      attacher.signal('SIGCONT')
+    },
+  ]
+  while (going()) {
+    await pause(FAULT_EVERY_MS)
+    gate.rules.length = 0
+    await faults[chance.upTo(faults.length) - 1]?.()
+    tally.faults += 1
+    // What has been seen is not needed any more; hours of it would fill this process.
+    gate.requests.length = 0
+    driver.calls.length = 0
+  }
+  gate.rules.length = 0
+}
+
+async function watch(
+  { attacher }: AttacherScene,
+  going: () => boolean,
+  tally: Counts,
+  samples: Sample[],
+): Promise<void> {
+  const began = Date.now()
+  for (let next = began + SAMPLE_EVERY_MS; going(); next += SAMPLE_EVERY_MS) {
+    while (Date.now() < next && going()) await pause(500)
+    if (attacher.exit !== undefined) return
+    const metrics = await eventually('metrics', () => attacher.metrics())
+    const sample = {
+      anonymousMiB: Number(/^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${attacher.pid}/status`, 'utf8'))?.[1]) / 1024,
+      descriptors: metrics.value('process_open_fds') ?? Number.NaN,
+      delaySeconds: metrics.value('nodejs_eventloop_lag_max_seconds') ?? Number.NaN,
+    }
+    samples.push(sample)
+    const { anonymousMiB, descriptors, delaySeconds } = sample
+    const minutes = Math.round((Date.now() - began) / 60_000)
+    say(
+      `${minutes} min: ${tally.done} volumes, ${tally.lost.length} lost, ${tally.faults} faults; ` +
+        `${anonymousMiB.toFixed(1)} MiB, ${descriptors} descriptors, delay ${delaySeconds.toFixed(3)} s`,
+    )
+  }
+}
+
+function median(samples: readonly Sample[], what: keyof Sample): number {
+  const sorted = samples.map((sample) => sample[what]).toSorted((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? 0
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

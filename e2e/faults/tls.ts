@@ -1,0 +1,99 @@
+import { connect, createServer, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import { selfSigned } from '../harness/certificate.ts'
+import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound } from './case.ts'
+import { startedScene } from './start.ts'
+
+/** What a place between sidecar and server does to a connection. */
+type Meddler = (socket: Socket, upstream: number) => void
+
+const answer =
+  (text: string | Buffer): Meddler =>
+  (socket) =>
+    socket.end(text)
+const through = (socket: Socket, upstream: number): Socket => {
+  const far = connect(upstream, '127.0.0.1')
+  far.on('error', () => socket.destroy())
+  socket.on('error', () => far.destroy())
+  return far
+}
+const stranger = createTlsServer({ ...selfSigned() })
+stranger.on('tlsClientError', () => undefined)
+
+const MEDDLERS: Readonly<Record<string, Meddler>> = {
+  'closes at once': (socket) => socket.end(),
+  'resets at once': (socket) => socket.resetAndDestroy(),
+  'answers in plain HTTP': answer('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'),
+  'answers with noise': answer(Buffer.alloc(2000, 0x17)),
+  'answers with an alert': answer(Buffer.from('15030300020228', 'hex')),
+  'answers with a record that is too long': answer(Buffer.from('160303ffff', 'hex')),
+  'shows another certificate': (socket) => stranger.emit('connection', socket),
+  'cuts in the handshake': (socket, upstream) => {
+    const far = through(socket, upstream)
+    socket.pipe(far)
+    far.once('data', (chunk: Buffer) => socket.end(chunk.subarray(0, 40)))
+  },
+  'cuts after some bytes': (socket, upstream) => {
+    const far = through(socket, upstream)
+    socket.pipe(far)
+    let passed = 0
+    far.on('data', (chunk: Buffer) => {
+      passed += chunk.length
+      if (passed > 3000) socket.destroy()
+      else socket.write(chunk)
+    })
+  },
+  'changes a byte': (socket, upstream) => {
+    const far = through(socket, upstream)
+    socket.pipe(far)
+    let passed = 0
+    far.on('data', (chunk: Buffer) => {
+      const at = 2500 - passed
+      passed += chunk.length
+      if (at >= 0 && at < chunk.length) chunk.writeUInt8(chunk.readUInt8(at) ^ 1, at)
+      socket.write(chunk)
+    })
+  },
+  'gives a byte at a time': (socket, upstream) => {
+    const far = through(socket, upstream)
+    socket.pipe(far)
+    far.on('data', (chunk: Buffer) => {
+      for (const byte of chunk.subarray(0, 200)) socket.write(Buffer.of(byte))
+      socket.write(chunk.subarray(200))
+    })
+  },
+}
+
+export const tlsCases: readonly FaultCase[] = (['attacher', 'resizer'] as const).flatMap((app) =>
+  Object.entries(MEDDLERS).map(([what, meddle]) => ({
+    app,
+    kind: 'TLS',
+    what: `somebody between ${what}`,
+    tell: async (t, chance) => {
+      const gate = await t.gate()
+      const upstream = Number(new URL(gate.url).port)
+      let left = 2 + chance.upTo(6)
+      const between = createServer((socket) => {
+        socket.on('error', () => undefined)
+        left -= 1
+        if (left >= 0) return meddle(socket, upstream)
+        const far = through(socket, upstream)
+        socket.pipe(far).pipe(socket)
+      })
+      await new Promise<void>((resolve) => between.listen(0, '127.0.0.1', () => resolve()))
+      const address = between.address()
+      const port = typeof address === 'object' && address !== null ? address.port : 0
+      try {
+        const user = t.cluster.user(app)
+        const kubeconfig = t.kubeconfig(`https://127.0.0.1:${port}`, user.token)
+        const args = [...QUICK, `--kubeconfig=${kubeconfig}`]
+        const { sidecar, node } = await startedScene(t, { gate, user, args, controller: [...CAPABILITIES] })
+        await begin(t, node)
+        await done(t)
+        await sound(sidecar)
+      } finally {
+        between.close()
+      }
+    },
+  })),
+)

@@ -1,0 +1,167 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { Call } from '../../harness/driver.ts'
+import { attachment, csiNode, volume } from '../../harness/objects.ts'
+import { storiesOf } from '../../harness/story.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import type { World } from '../../harness/world.ts'
+import { type AttacherScene, attach, attached, scene, volumeCalls } from './scene.ts'
+
+/** Objects that are made again under their name while something is under way for the former one. */
+
+const story = storiesOf('attacher', 'identity')
+
+const CALL_MS = 1000
+
+/** The calls as `publish <handle> <node id>`, without the story's own name. */
+const outlineOf = (t: World, { driver }: AttacherScene): string[] =>
+  volumeCalls(driver).map(({ method, request }: Call) => {
+    const short = method === 'ControllerPublishVolume' ? 'publish' : 'unpublish'
+    return `${short} ${request['volume_id']} ${request['node_id']}`.replaceAll(`${t.id}-`, '')
+  })
+
+/** Somebody removes all finalizers by hand, and the attachment goes. */
+async function strip(t: World, name: string): Promise<void> {
+  await t.api.merge(VOLUME_ATTACHMENTS, { name }, { metadata: { finalizers: null } })
+  if ((await t.api.find(VOLUME_ATTACHMENTS, { name })) !== undefined) {
+    await t.api.delete(VOLUME_ATTACHMENTS, { name })
+  }
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name })
+}
+
+async function madeAgain(
+  t: World,
+  { node }: AttacherScene,
+  { pv, va }: { pv: string; va: string },
+): Promise<VolumeAttachment> {
+  await strip(t, va)
+  await t.create(VOLUME_ATTACHMENTS, attachment(va, t.driverName, { pv, node }))
+  return await t.api.get(VOLUME_ATTACHMENTS, { name: va })
+}
+
+/** Ends with this very attachment attached as any other, and detached like one. */
+async function checkAttached(t: World, at: AttacherScene, made: VolumeAttachment): Promise<void> {
+  const { name = '', uid } = made.metadata ?? {}
+  const { metadata } = await attached(t, name)
+  equal([metadata?.uid, metadata?.finalizers], [uid, [at.finalizer]])
+  await t.api.delete(VOLUME_ATTACHMENTS, { name })
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name })
+  equal(outlineOf(t, at).at(-1), 'unpublish pv-handle node-id')
+}
+
+story('made again while its publish runs: the result is not stored in the new one', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? CALL_MS : 0 }))
+  const names = await attach(t, at)
+  await eventually('a publish', () => volumeCalls(at.driver).length === 1)
+  const made = await madeAgain(t, at, names)
+  const bare = ({ status, metadata }: VolumeAttachment): boolean =>
+    status?.attached === true && metadata?.finalizers === undefined
+  await never(
+    'an attached one without finalizer',
+    async () => bare(await t.api.get(VOLUME_ATTACHMENTS, { name: names.va })),
+    CALL_MS,
+  )
+  await checkAttached(t, at, made)
+  equal(outlineOf(t, at).filter((call) => call.startsWith('publish')).length, 2)
+})
+
+story('made again while its unpublish runs: attached again after it', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerUnpublishVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? CALL_MS : 0 }))
+  const names = await attach(t, at)
+  await attached(t)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: names.va })
+  await eventually('an unpublish', () => volumeCalls(at.driver).length === 2)
+  const made = await madeAgain(t, at, names)
+  await checkAttached(t, at, made)
+  const calls = outlineOf(t, at)
+  equal(calls, Array.from({ length: 2 }, () => ['publish pv-handle node-id', 'unpublish pv-handle node-id']).flat())
+  const [, unpublish, publish] = volumeCalls(at.driver)
+  ok((unpublish?.end ?? Infinity) <= (publish?.start ?? 0), 'a publish while the unpublish runs')
+})
+
+story('gone for good while its publish runs: unpublished after it', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: CALL_MS })
+  const { va } = await attach(t, at)
+  await eventually('a publish', () => volumeCalls(at.driver).length === 1)
+  await strip(t, va)
+  await eventually('an unpublish', () => volumeCalls(at.driver).length === 2)
+  await never('another call', () => volumeCalls(at.driver).length > 2, CALL_MS)
+  equal(outlineOf(t, at), ['publish pv-handle node-id', 'unpublish pv-handle node-id'])
+})
+
+story('gone for good while its publish runs, which then fails: unpublished too', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no', after: CALL_MS })
+  const { va } = await attach(t, at)
+  await eventually('a publish', () => volumeCalls(at.driver).length === 1)
+  await strip(t, va)
+  await eventually('an unpublish', () => volumeCalls(at.driver).length === 2)
+  equal(outlineOf(t, at), ['publish pv-handle node-id', 'unpublish pv-handle node-id'])
+})
+
+story('gone for good when it is attached: unpublished', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  const { va } = await attach(t, at)
+  await attached(t)
+  await strip(t, va)
+  await eventually('an unpublish', () => volumeCalls(at.driver).length === 2)
+  equal(outlineOf(t, at), ['publish pv-handle node-id', 'unpublish pv-handle node-id'])
+})
+
+story('gone while another attachment names the same volume and node: left to that one', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  const { pv, va } = await attach(t, at)
+  await attached(t)
+  const other = t.name('va-other')
+  await t.create(VOLUME_ATTACHMENTS, attachment(other, t.driverName, { pv, node: at.node }))
+  await attached(t, other)
+  await strip(t, va)
+  await never('an unpublish', () => at.driver.callsOf('ControllerUnpublishVolume').length > 0, CALL_MS)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: other })
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: other })
+  await never('a second unpublish', () => at.driver.callsOf('ControllerUnpublishVolume').length > 1, CALL_MS)
+})
+
+story('a volume made again before it is held: the new handle is published', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  const held = Promise.withResolvers<void>()
+  at.attacher.gate.rules.push(({ method, resource }) =>
+    method === 'PATCH' && resource === 'persistentvolumes' ? { kind: 'wait', for: held.promise } : undefined,
+  )
+  const { pv } = await attach(t, at)
+  const patched = (): boolean => at.attacher.gate.requests.some((each) => each.method === 'PATCH')
+  await eventually('a patch under way', patched)
+  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
+  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName, { csi: { volumeHandle: t.name('later') } }))
+  held.resolve()
+  await attached(t)
+  equal(outlineOf(t, at), ['publish later node-id'])
+})
+
+story(
+  'a node with another id: detached where it was published, after a restart where the node is',
+  { only: 'ours' },
+  async (t) => {
+    const at = await scene(t)
+    const first = await attach(t, at, { suffix: '-first' })
+    const second = await attach(t, at, { suffix: '-second' })
+    for (const { va } of [first, second]) await attached(t, va)
+    await t.api.delete(CSI_NODES, { name: at.node })
+    await t.create(CSI_NODES, csiNode(at.node, { [t.driverName]: `${at.node}-later` }))
+    await pause(300)
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: first.va })
+    await t.api.untilGone(VOLUME_ATTACHMENTS, { name: first.va })
+    equal(outlineOf(t, at).at(-1), 'unpublish pv-first-handle node-id')
+    at.attacher.signal('SIGTERM')
+    await at.attacher.end()
+    const { driver } = at
+    await t.sidecar({ driver })
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: second.va })
+    await t.api.untilGone(VOLUME_ATTACHMENTS, { name: second.va })
+    equal(outlineOf(t, at).at(-1), 'unpublish pv-second-handle node-later')
+  },
+)

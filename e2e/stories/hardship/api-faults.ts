@@ -1,0 +1,138 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { LEASES, SECRETS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { hold, refusal, slow } from '../../harness/gate.ts'
+import { secret } from '../../harness/objects.ts'
+import { storiesOf } from '../../harness/story.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import type { WireRequest } from '../../harness/wire.ts'
+import { attach, attached, attachFailed, scene } from '../attacher/scene.ts'
+
+const story = storiesOf('attacher', 'API faults')
+
+const QUICK = ['--retry-interval-start=200ms', '--retry-interval-max=1s']
+const isLease = ({ resource, watch }: WireRequest): boolean => resource === 'leases' && !watch
+const isSmallRead = ({ path }: WireRequest): boolean => path === '/version'
+const CLOSING = 'No answer from the API server, closing the connections that are older than the request'
+
+story('every request about the lease takes 4.5 s: it is kept', { only: 'ours', within: 120_000 }, async (t) => {
+  const gate = await t.gate()
+  gate.rules.push((request) => (isLease(request) ? slow(4500) : undefined))
+  const at = await scene(t, { gate, args: [...QUICK, '--leader-election'] })
+  await at.attacher.line('became leader, starting', { within: 20_000 })
+  await pause(45_000)
+  equal(at.attacher.linesWith('Stopped leading'), [])
+  equal(at.attacher.linesWith('became leader, starting').length, 1)
+  ok(gate.writes('leases').length >= 9, `${gate.writes('leases').length} renewals`)
+  await attach(t, at)
+  await attached(t)
+})
+
+story('a Retry-After of an hour stops work for half a minute, and a line says so', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: QUICK })
+  let once = true
+  at.attacher.gate.rules.push(({ method, resource }) => {
+    if (method !== 'PATCH' || resource !== 'persistentvolumes' || !once) return undefined
+    once = false
+    return refusal(429, 'TooManyRequests', 'slow down', 3600)
+  })
+  await attach(t, at)
+  await at.attacher.line('The API server asks to wait')
+  await attached(t, t.name('va'), { within: 45_000 })
+})
+
+story('a Retry-After of an hour for the lease costs no lease', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: [...QUICK, '--leader-election'] })
+  await at.attacher.line('became leader, starting')
+  let once = true
+  at.attacher.gate.rules.push((request) => {
+    if (!isLease(request) || request.method !== 'PUT' || !once) return undefined
+    once = false
+    return refusal(429, 'TooManyRequests', 'slow down', 3600)
+  })
+  await eventually('the refusal', () => !once)
+  await pause(12_000)
+  equal(at.attacher.linesWith('Stopped leading'), [])
+  await attach(t, at)
+  await attached(t)
+})
+
+story('a Lease whose spec is null is taken over like an empty one', { only: 'ours' }, async (t) => {
+  const name = `external-attacher-leader-${t.driverName.replaceAll('.', '-')}`
+  const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace: 'default' } }
+  await t.create(LEASES, { ...lease, ...JSON.parse('{"spec":null}') })
+  const at = await scene(t, { args: ['--leader-election'] })
+  await at.attacher.line('became leader, starting')
+})
+
+for (const election of [true, false]) {
+  const how = election ? 'with' : 'without'
+  story(
+    `old connections are dead though nobody has closed them, ${how} leader election: noticed within 45 s`,
+    { only: 'ours', within: 150_000 },
+    async (t) => {
+      const at = await scene(t, { args: [...QUICK, ...(election ? ['--leader-election'] : [])] })
+      if (election) await at.attacher.line('became leader, starting')
+      await attach(t, at, { suffix: '-a' })
+      await attached(t, t.name('va-a'))
+      await pause(5000)
+      const { gate } = at.attacher
+      ok(gate.blackHole() > 0)
+      const began = Date.now()
+      await attach(t, at, { suffix: '-b' })
+      await attached(t, t.name('va-b'), { within: 50_000 })
+      ok(Date.now() - began < 45_000, `${Date.now() - began} ms`)
+      ok(at.attacher.linesWith(CLOSING).length > 0)
+      equal(at.attacher.linesWith('Stopped leading'), [])
+      const reads = gate.requests.filter(isSmallRead)
+      if (election) equal(reads, [])
+      else ok(reads.length > 0 && reads.length <= 4, `${reads.length} small reads`)
+    },
+  )
+}
+
+story(
+  'a write that is never answered: read again before it is written again',
+  { only: 'ours', within: 120_000 },
+  async (t) => {
+    const at = await scene(t, { args: QUICK })
+    const { gate } = at.attacher
+    const held = hold()
+    let unanswered: WireRequest | undefined
+    gate.rules.push((request) => {
+      if (request.method !== 'PATCH' || request.resource !== 'volumeattachments/status' || unanswered !== undefined) {
+        return undefined
+      }
+      unanswered = request
+      return held.fault
+    })
+    await attach(t, at)
+    await eventually('the write', () => unanswered !== undefined)
+    await attached(t, t.name('va'), { within: 50_000 })
+    held.release()
+    const later = gate.requests.filter(
+      ({ name, seq, watch }) => name === t.name('va') && !watch && seq > (unanswered?.seq ?? 0),
+    )
+    equal(
+      later.map(({ method, resource }) => `${method} ${resource}`),
+      ['GET volumeattachments', 'PATCH volumeattachments/status'],
+    )
+    const waited = (later[0]?.time ?? 0) - (unanswered?.time ?? 0)
+    ok(waited > 30_000 && waited < 38_000, `given up after ${waited} ms`)
+    equal((await t.api.get(VOLUME_ATTACHMENTS, { name: t.name('va') })).status?.attachError, undefined)
+  },
+)
+
+story('nothing of a broken answer that may hold a secret is told', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: [...QUICK, '-v=9'] })
+  const name = t.name('credentials')
+  await t.create(SECRETS, secret('default', name, { password: 'hunter2' }))
+  at.attacher.gate.rules.push(({ resource }) =>
+    resource === 'secrets' ? { kind: 'raw', code: 200, bytes: '{"data":{"password":"aHVudGVyMg=="' } : undefined,
+  )
+  const controllerPublishSecretRef = { name, namespace: 'default' }
+  await attach(t, at, { pv: { csi: { controllerPublishSecretRef } } })
+  const va = await attachFailed(t, 'no JSON')
+  const message = va.status?.attachError?.message ?? ''
+  ok(!/aHVud|password/.test(message), message)
+  await never('a secret in the log', () => at.attacher.lines.find((line) => line.includes('aHVud')), 500)
+})

@@ -1,0 +1,207 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { CLUSTER_ROLES, LEASES } from '@csi-sidecars/kube-types'
+
+import { SIDECARS } from '@csi-sidecars/sidecars'
+import { RULES } from '../../harness/roles.ts'
+import { storiesOf } from '../../harness/story.ts'
+import { userWith } from '../../harness/user.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import type { World } from '../../harness/world.ts'
+import { attach, attached } from '../attacher/scene.ts'
+import { ask, bound, resized, untilEvent } from '../resizer/scene.ts'
+import { connectionsTo, ELECTION, fullDriver, KINDS, leasesOf, type OneProcess, scene } from './one-process-scene.ts'
+
+const story = storiesOf('both', 'one process')
+const OURS = { only: 'ours' } as const
+
+/** An attach and an expansion, both to their end. */
+async function workOfBoth(t: World, at: { readonly node: string }, suffix = ''): Promise<void> {
+  await attach(t, at, { suffix: `${suffix}-a` })
+  await bound(t, { suffix: `${suffix}-r` })
+  await ask(t, '2Gi', t.name(`pvc${suffix}-r`))
+  await attached(t, t.name(`va${suffix}-a`))
+  await resized(t, '2Gi', t.name(`pvc${suffix}-r`))
+}
+
+story('one list and watch of each kind, one connection to the driver, two leases', OURS, async (t) => {
+  const at = await scene(t, { args: ELECTION })
+  await workOfBoth(t, at)
+  const reads = at.sidecar.gate.requests
+    .filter(({ method, name, resource }) => method === 'GET' && name === undefined && resource !== '')
+    .map(({ resource }) => resource)
+  // A list comes with the watch, in one request.
+  equal(reads.filter((resource) => resource !== 'leases').sort(), [...KINDS].sort())
+  equal(connectionsTo(at.driver), 1)
+  for (const method of ['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities']) {
+    equal([method, at.driver.callsOf(method).length], [method, 1])
+  }
+  await pause(2500)
+  const renewed = at.sidecar.gate.writes('leases').map(({ method, name }) => `${method} ${name}`)
+  equal([...new Set(renewed.filter((line) => line.startsWith('PUT')))].sort(), [
+    `PUT ${leasesOf(t).attacher}`,
+    `PUT ${leasesOf(t).resizer}`,
+  ])
+  const metrics = await at.sidecar.metrics()
+  for (const name of Object.values(leasesOf(t))) equal(metrics.value('leader_election_master_status', { name }), 1)
+  at.sidecar.signal('SIGTERM')
+  equal((await at.sidecar.end()).code, 0)
+  if (t.target === 'real') await eventually('one read of volumes in the audit log', () => noted(t, at) === 1)
+})
+
+/** Lists and watches of PersistentVolumes as the server has noted them; a watch is noted when it ends. */
+function noted(t: World, { sidecar }: OneProcess): number {
+  const lines = t.cluster.auditOf([sidecar.user])
+  return lines.filter((line) => /"verb":"(?:list|watch)".*"resource":"persistentvolumes"/.test(line)).length
+}
+
+story('a resizer that may not read claims delays no attach, /readyz says so, and it heals', OURS, async (t) => {
+  const rules = [...RULES.attacher, ...RULES.resizer]
+  const user = await userWith(
+    t,
+    rules.filter(({ resources }) => !resources?.includes('persistentvolumeclaims')),
+  )
+  const at = await scene(t, { user, watches: ['volumeattachments', 'csinodes', 'persistentvolumes'] })
+  await attach(t, at)
+  await attached(t, t.name('va'), { within: 5000 })
+  const { code, text } = await at.sidecar.http('/readyz')
+  equal(code, 503)
+  match(text, /cache of PersistentVolumeClaims of csi-resizer is not filled yet/)
+  ok(!text.includes('csi-attacher'), text)
+  await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules })
+  await bound(t, { suffix: '-later' })
+  await ask(t, '2Gi', t.name('pvc-later'))
+  await resized(t, '2Gi', t.name('pvc-later'))
+})
+
+const BAD = 200
+
+story(
+  `${BAD} claims that fail again and again delay no attach`,
+  { ...OURS, alone: true, within: 240_000 },
+  async (t) => {
+    const at = await scene(t, {
+      args: ['--resizer-retry-interval-start=50ms', '--resizer-retry-interval-max=1s', '-v=2'],
+    })
+    at.driver.on('ControllerExpandVolume', { code: 3, message: 'never' })
+    const suffixes = Array.from({ length: BAD }, (_, index) => `-bad-${index}`)
+    const worker = async (): Promise<void> => {
+      for (let suffix = suffixes.shift(); suffix !== undefined; suffix = suffixes.shift()) {
+        await bound(t, { suffix })
+        await ask(t, '2Gi', t.name(`pvc${suffix}`))
+      }
+    }
+    await Promise.all(Array.from({ length: 12 }, worker))
+    await untilEvent(t, 'never', t.name('pvc-bad-0'))
+    const failing = at.driver.callsOf('ControllerExpandVolume').length
+    for (let index = 0; index < 10; index += 1) {
+      await attach(t, at, { suffix: `-${index}` })
+      await attached(t, t.name(`va-${index}`), { within: 3000 })
+    }
+    ok(at.driver.callsOf('ControllerExpandVolume').length > failing, 'claims went on failing meanwhile')
+  },
+)
+
+story(
+  'a lost lease ends the term of its controller, and nothing of the other',
+  { ...OURS, within: 180_000 },
+  async (t) => {
+    const at = await scene(t, { args: ELECTION })
+    await workOfBoth(t, at)
+    const name = leasesOf(t).resizer
+    const ref = { namespace: 'default', name }
+    const renewTime = new Date().toISOString().replace('Z', '000Z')
+    await t.api.merge(LEASES, ref, { spec: { holderIdentity: 'somebody', renewTime } })
+    const lost = await at.sidecar.line('Stopped leading')
+    match(lost, /sidecar="csi-resizer"/)
+    await attach(t, at, { suffix: '-meanwhile' })
+    await attached(t, t.name('va-meanwhile'), { within: 3000 })
+    const status = async (lease: string): Promise<number | undefined> =>
+      (await at.sidecar.metrics()).value('leader_election_master_status', { name: lease })
+    equal(await status(leasesOf(t).attacher), 1)
+    await eventually('the resizer leads again', async () => (await status(name)) === 1, { within: 20_000 })
+    await workOfBoth(t, at, '-after')
+    equal(at.sidecar.linesWith('Stopped leading').length, 1)
+    equal(at.sidecar.exit, undefined)
+  },
+)
+
+story(
+  'a single lease waits for the old ones, and says when one is taken later',
+  { ...OURS, within: 200_000 },
+  async (t) => {
+    const old = leasesOf(t).attacher
+    const now = (): string => new Date().toISOString().replace('Z', '000Z')
+    const held = { holderIdentity: 'go-one', leaseDurationSeconds: 600, acquireTime: now(), renewTime: now() }
+    await t.create(LEASES, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { namespace: 'default', name: old },
+      spec: held,
+    })
+    const at = await scene(t, { args: [...ELECTION, `--single-lease=${t.name('both')}`], watches: [] })
+    match(await at.sidecar.line('Waiting for a lease of another sidecar'), new RegExp(`lease="${old} \\(go-one\\)"`))
+    await attach(t, at)
+    await never('an attach', () => at.driver.callsOf('ControllerPublishVolume').length > 0, 2000)
+    equal(at.sidecar.gate.writes('leases'), [])
+    const ref = { namespace: 'default', name: old }
+    await t.api.merge(LEASES, ref, { spec: { holderIdentity: '' } })
+    await attached(t)
+    await workOfBoth(t, at)
+    await pause(1500)
+    equal([...new Set(at.sidecar.gate.writes('leases').map(({ body }) => nameOf(body)))], [t.name('both')])
+    await t.api.merge(LEASES, ref, { spec: { holderIdentity: 'go-two', renewTime: now() } })
+    const line = await at.sidecar.line('A lease of another sidecar is held', { within: 70_000 })
+    match(line, new RegExp(`lease="${old} \\(go-two\\)"`))
+  },
+)
+
+function nameOf(body: unknown): unknown {
+  return (body as { metadata?: { name?: string } }).metadata?.name
+}
+
+const ONCE = { ...OURS, target: 'emulator' } as const
+
+story('every flag of both is there, in groups, and taken with its prefix', ONCE, async (t) => {
+  const help = await t.exec(['--help'], { app: 'both' })
+  equal([help.code, help.stdout], [0, ''])
+  const [shared = '', ...groups] = help.stderr.split(/^(?=Flags of the )/m)
+  for (const name of ['controllers', 'single-lease', 'csi-address', 'leader-election', 'v']) {
+    ok(shared.includes(`\n  -${name}`), name)
+  }
+  equal(groups.length, SIDECARS.length)
+  for (const [index, { app, value }] of SIDECARS.entries()) {
+    const names = [...(groups[index] ?? '').matchAll(/^ {2}-(\S+)/gm)].map(([, name]) => name)
+    for (const { name } of value.flags) ok(names.includes(`${app}-${name}`), `${app}-${name}`)
+  }
+  const args = ['--attacher-timeout=1m', '--resizer-timeout=2m', '--worker-threads=3', '--workers=4', '--version']
+  equal((await t.exec(args, { app: 'both' })).code, 0)
+})
+
+const REFUSED: readonly (readonly [args: readonly string[], line: string])[] = [
+  [['--controllers=driver'], 'invalid value "driver" for flag -controllers: "driver" is none of attacher, resizer'],
+  [
+    ['--controllers=attacher', '--resizer-workers=3'],
+    'flag -resizer-workers is for controller resizer, which --controllers leaves out',
+  ],
+  [['--controllers=resizer', '--resync=1m'], 'flag -resync is for controller attacher, which --controllers leaves out'],
+  [['--single-lease=x'], 'flag -single-lease needs -leader-election'],
+  [['--attacher-csi-address=x'], 'flag provided but not defined: -attacher-csi-address'],
+]
+
+story('what cannot be is refused in one line before the usage', ONCE, async (t) => {
+  for (const [args, line] of REFUSED) {
+    const { code, stderr } = await t.exec(args, { app: 'both' })
+    equal({ args, code, line: stderr.split('\n')[0] }, { args, code: 2, line })
+  }
+  const gate = await t.exec(['--feature-gates=Nobodys=true'], { app: 'both' })
+  equal(gate.code, 1)
+  match(gate.lines.at(-1) ?? '', /"Failed to set feature gates" err=.*Nobodys/)
+})
+
+story('a driver that neither expands nor modifies: 255, and how to start without the resizer', OURS, async (t) => {
+  const driver = await fullDriver(t)
+  driver.capabilities.controller = ['PUBLISH_UNPUBLISH_VOLUME']
+  const sidecar = await t.sidecar({ app: 'both', driver })
+  equal((await sidecar.end()).code, 255)
+  match(sidecar.lines.at(-1) ?? '', /CSI driver does not support resize nor modify: use --controllers=attacher/)
+})

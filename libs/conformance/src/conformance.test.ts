@@ -1,0 +1,34 @@
+import { startApiServer } from '@csi-sidecars/emulator'
+import { expect, test } from '@jest/globals'
+import { compare } from './compare.ts'
+import { DIFFERENCES } from './differences.ts'
+import { readRecorded } from './recorded.ts'
+import { runConformance } from './run.ts'
+import { STORIES } from './stories.ts'
+
+test('this server answers every request as kube-apiserver did', async () => {
+  const tokens = [{ token: 'alice', user: 'alice', uid: 'alice-uid' }]
+  await using api = await startApiServer({ tls: true, adminToken: 'admin', tokens })
+  const answers = await runConformance({ url: api.url, tokens: { admin: 'admin', alice: 'alice' } }, STORIES)
+  expect(compare(readRecorded(), answers).join('\n')).toBe('')
+}, 60_000)
+
+test('there are at least 150 requests, and they use every patch type', () => {
+  const steps = STORIES.flatMap((story) => story.steps)
+  expect(steps.length).toBeGreaterThanOrEqual(150)
+  for (const kind of ['merge', 'strategic', 'json'] as const) {
+    expect(steps.some((step) => step[kind] !== undefined)).toBe(true)
+  }
+})
+
+test('at most ten differences are allowed, each for a reason', () => {
+  expect(DIFFERENCES.length).toBeLessThanOrEqual(10)
+  expect(DIFFERENCES.filter(({ why }) => why === '')).toEqual([])
+})
+
+test('an answer that differs is shown with its place', () => {
+  const recorded = { story: 's', asked: 'GET /x', answer: { code: 200, body: { a: [1, 2] } } }
+  const other = { ...recorded, answer: { code: 200, body: { a: [1, 3] } } }
+  expect(compare([recorded], [recorded])).toEqual([])
+  expect(compare([recorded], [other])).toEqual(['s: GET /x\n  .answer.body.a.1\n    expected 2\n    actual   3'])
+})

@@ -1,0 +1,58 @@
+import { DIFFERENCES } from './differences.ts'
+import type { Answer, Step } from './story.ts'
+
+const PATTERNS: readonly (readonly [RegExp, string])[] = [
+  [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uid>'],
+  [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, '<time>'],
+  [/(generated-)[a-z0-9]{5}\b/gi, '$1<letters>'],
+  [/(?<=resource version: |ResourceVersion in record \()\d+( \(\d+\))?/gi, '<versions>'],
+]
+const AGE = /^(\d+[ydhms]){1,2}$/
+const LONGEST_TEXT = 400
+
+/** Takes out of an answer what no two runs have in common, and what the list of differences allows. */
+export function normalised(answer: Answer, { only, managers }: Pick<Step, 'only' | 'managers'>): Answer {
+  const body = plain(answer.body, '')
+  const owned = managers === true ? { managers: managersOf(answer.body) } : {}
+  if (only === undefined) return { ...answer, body, ...owned }
+  return { ...answer, ...owned, body: Object.fromEntries(only.map((path) => [path, partAt(body, path)])) }
+}
+
+/** In the order that they have when all have acted within one second: a server sorts them by time first. */
+function managersOf(body: unknown): unknown {
+  const managers = plain(partAt(body, 'metadata.managedFields'), '')
+  if (!Array.isArray(managers)) return managers
+  const keyOf = (entry: unknown): string =>
+    ['operation', 'manager', 'apiVersion', 'subresource'].map((name) => partAt(entry, name) ?? '').join('\n')
+  return managers.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+}
+
+function plain(given: unknown, key: string): unknown {
+  if (key === 'resourceVersion' && given !== '') return '<version>'
+  if (key === 'continue') return '<token>'
+  const value = DIFFERENCES.reduce((rest, { hide }) => hide?.(key, rest) ?? rest, given)
+  if (typeof value === 'string') return plainText(value, key)
+  // What is in a list is looked at under the list's name: the cells of a table may be ages.
+  if (Array.isArray(value)) return value.map((item) => plain(item, key === 'cells' ? 'cell' : ''))
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(fields.map(([name, inner]) => [name, plain(inner, name)]))
+}
+
+function plainText(text: string, key: string): string {
+  if (key === 'cell' && AGE.test(text)) return '<age>'
+  const known = PATTERNS.reduce((rest, [pattern, name]) => rest.replace(pattern, name), text)
+  return known.length > LONGEST_TEXT ? `${known.slice(0, LONGEST_TEXT)}<${known.length} characters>` : known
+}
+
+/** Follows a path; `name=x` finds the item of a list with that field, `~` stands for a dot in a key. */
+function partAt(value: unknown, path: string): unknown {
+  let here = value
+  for (const step of path.split('.').map((each) => each.replaceAll('~', '.'))) {
+    if (typeof here !== 'object' || here === null) return undefined
+    const [, field, wanted] = /^(\w+)=(.*)$/.exec(step) ?? []
+    if (field === undefined || !Array.isArray(here)) here = Reflect.get(here, step)
+    else here = here.find((item: unknown) => String(Reflect.get(Object(item), field)) === wanted)
+  }
+  return here
+}

@@ -1,0 +1,15 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import type { RecordedAnswer } from './story.ts'
+
+const FILE = new URL('recorded.jsonl', import.meta.url)
+
+/** What kube-apiserver v1.36.3 has answered to the stories, one answer a line. */
+export function readRecorded(): readonly RecordedAnswer[] {
+  const lines = readFileSync(FILE, 'utf8').split('\n')
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as RecordedAnswer)
+}
+
+/** Replaces what is recorded. */
+export function writeRecorded(answers: readonly RecordedAnswer[]): void {
+  writeFileSync(FILE, answers.map((each) => `${JSON.stringify(each)}\n`).join(''))
+}

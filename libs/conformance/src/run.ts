@@ -1,0 +1,137 @@
+import { Agent, type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps, Agent as SecureAgent } from 'node:https'
+import { systemClock } from '@csi-sidecars/base'
+import { normalised } from './normalise.ts'
+import type { Answer, RecordedAnswer, Step, Story } from './story.ts'
+
+/** A server to ask. Both users exist there; `alice` may do nothing. */
+export interface Server {
+  readonly url: string
+  readonly tokens: { readonly admin: string; readonly alice: string }
+}
+
+/** Asks a server everything that the stories ask, and returns its answers in order. */
+export async function runConformance(server: Server, stories: readonly Story[]): Promise<readonly RecordedAnswer[]> {
+  const answers: RecordedAnswer[] = []
+  for (const story of stories) {
+    const runner = new StoryRunner(server)
+    for (const step of story.steps) {
+      const answer = await runner.ask(step)
+      answers.push({ story: story.name, asked: step.ask, answer: normalised(answer, step) })
+    }
+    await runner.clean()
+  }
+  return answers
+}
+
+const AGENT = new Agent({ keepAlive: true })
+/** The servers of tests sign for themselves. */
+const SECURE_AGENT = new SecureAgent({ keepAlive: true, rejectUnauthorized: false })
+
+const BODY_TYPES = {
+  body: 'application/json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+  apply: 'application/apply-patch+yaml',
+} as const
+
+const GRANT_TRIES = 50
+const GRANT_PAUSE_MS = 100
+
+class StoryRunner {
+  readonly #server: Server
+  readonly #kept = new Map<string, unknown>()
+  readonly #created: string[] = []
+
+  constructor(server: Server) {
+    this.#server = server
+  }
+
+  async ask(step: Step): Promise<Answer> {
+    const [method = 'GET', path = '/'] = this.#filled(step.ask).split(' ')
+    const question = { ...step, method, path, ...this.#bodyOf(step) }
+    let answer = await send(this.#server, question)
+    for (let tries = 0; step.granted && answer.code === 403 && tries < GRANT_TRIES; tries += 1) {
+      await systemClock.sleep(GRANT_PAUSE_MS)
+      answer = await send(this.#server, question)
+    }
+    if (step.keep !== undefined) this.#kept.set(step.keep, answer.body)
+    const name: unknown = Reflect.get(Object(Reflect.get(Object(answer.body), 'metadata')), 'name')
+    if (answer.code === 201 && method === 'POST' && typeof name === 'string') {
+      this.#created.push(`${path.split('?')[0]}/${name}`)
+    }
+    if (answer.code === 201 && (method === 'PUT' || method === 'PATCH')) this.#created.push(String(path.split('?')[0]))
+    return answer
+  }
+
+  /** Removes what the story made, newest first. */
+  async clean(): Promise<void> {
+    for (const path of this.#created.reverse()) {
+      const finalizers = { text: '{"metadata":{"finalizers":null}}', contentType: BODY_TYPES.merge }
+      await send(this.#server, { ask: '', method: 'PATCH', path, ...finalizers })
+      await send(this.#server, { ask: '', method: 'DELETE', path: `${path}?gracePeriodSeconds=0` })
+    }
+  }
+
+  #bodyOf(step: Step): { text?: string; contentType?: string } {
+    if (step.text !== undefined) return { text: step.text, contentType: step.type ?? BODY_TYPES.body }
+    for (const kind of ['body', 'merge', 'strategic', 'json', 'apply'] as const) {
+      if (step[kind] === undefined) continue
+      return { text: this.#filled(JSON.stringify(step[kind])), contentType: step.type ?? BODY_TYPES[kind] }
+    }
+    return step.type === undefined ? {} : { contentType: step.type }
+  }
+
+  #filled(text: string): string {
+    return text.replace(/@(\w+)((?:\.\w+)+)/g, (whole, name: string, path: string) => {
+      let here = this.#kept.get(name)
+      if (here === undefined) return whole
+      for (const key of path.slice(1).split('.')) here = Reflect.get(Object(here), key)
+      return String(here)
+    })
+  }
+}
+
+interface Question extends Step {
+  readonly method: string
+  readonly path: string
+  readonly contentType?: string
+}
+
+function send(server: Server, question: Question): Promise<Answer> {
+  const { method, path, text, contentType, accept = 'application/json', as, frames } = question
+  const tokens = { ...server.tokens, nobody: 'a-wrong-token' }
+  const headers: Record<string, string | number> = { accept }
+  if (as !== 'anonymous') headers['authorization'] = `Bearer ${tokens[as ?? 'admin']}`
+  if (contentType !== undefined) headers['content-type'] = contentType
+  if (text !== undefined) headers['content-length'] = Buffer.byteLength(text)
+  return new Promise((resolve, reject) => {
+    const secure = server.url.startsWith('https:')
+    const open = secure ? requestHttps : requestHttp
+    const request = open(server.url + path, { method, headers, agent: secure ? SECURE_AGENT : AGENT })
+    request.on('error', reject)
+    request.on('response', (response) => {
+      read(response, frames)
+        .then(resolve, reject)
+        // A watch is left in the middle; other connections serve the next request.
+        .finally(() => (frames === undefined ? undefined : request.destroy()))
+    })
+    request.end(text)
+  })
+}
+
+async function read(response: IncomingMessage, frames: number | undefined): Promise<Answer> {
+  let text = ''
+  for await (const chunk of response) {
+    text += String(chunk)
+    if (frames !== undefined && text.split('\n').length > frames) break
+  }
+  const { statusCode: code = 0, headers } = response
+  const warnings = headers['warning'] === undefined ? {} : { warnings: [String(headers['warning'])] }
+  const type = headers['content-type'] ?? ''
+  if (!type.startsWith('application/json')) return { code, body: text, ...warnings }
+  if (frames === undefined || code !== 200) return { code, body: JSON.parse(text) as unknown, ...warnings }
+  const lines = text.split('\n').slice(0, frames)
+  return { code, body: lines.map((line) => JSON.parse(line) as unknown), ...warnings }
+}

@@ -1,0 +1,101 @@
+import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
+import { beforeEach, expect, test } from '@jest/globals'
+import { causesOf, type Enqueuer, keysOf, objectsOf, resetsOf, type Source } from './sources.ts'
+
+interface Claim extends Cached {
+  readonly volume: string
+}
+
+const claim = (key: string, volume: string): Claim => ({ key, volume, uid: `uid-${key}`, resourceVersion: '1' })
+
+/** As much of an informer as a source sees: what the store holds, and whoever listens. */
+class ScriptedInformer {
+  readonly listeners = new Set<(event: InformerEvent<Claim>) => void>()
+  readonly store: Pick<Informer<Claim>['store'], 'values'>
+
+  constructor(...stored: readonly Claim[]) {
+    this.store = { values: () => stored.values() }
+  }
+
+  subscribe(listener: (event: InformerEvent<Claim>) => void): () => void {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  emit(event: InformerEvent<Claim>): void {
+    for (const listener of this.listeners) listener(event)
+  }
+
+  get asInformer(): Informer<Claim> {
+    return this as unknown as Informer<Claim>
+  }
+}
+
+const EVENTS: readonly InformerEvent<Claim>[] = [
+  { type: 'added', object: claim('c', 'pv-5') },
+  { type: 'updated', before: claim('a', 'pv-1'), after: claim('a', 'pv-3'), cause: 'watch' },
+  { type: 'deleted', object: claim('b', 'pv-2') },
+]
+
+const volumesOf = (event: InformerEvent<Claim>): string[] =>
+  event.type === 'updated' ? [event.before.volume, event.after.volume] : [`${event.type} ${event.object.volume}`]
+
+let done: string[]
+const queue: Enqueuer = {
+  add: (key) => done.push(`add ${key}`),
+  resetBackoff: (key) => done.push(`reset ${key}`),
+  wake: ({ on, name }) => done.push(`wake ${on} ${name}`),
+  forget: (key) => done.push(`forget ${key}`),
+  isInWork: (key) => key === 'a',
+}
+beforeEach(() => {
+  done = []
+})
+
+function run(informer: ScriptedInformer, source: Source): readonly string[] {
+  const end = source(queue)
+  for (const event of EVENTS) informer.emit(event)
+  end()
+  for (const event of EVENTS) informer.emit(event)
+  return done
+}
+
+test('keys come from what the store holds, then from every event, until it is ended', () => {
+  const informer = new ScriptedInformer(claim('a', 'pv-1'), claim('b', 'pv-2'))
+  expect(run(informer, keysOf(informer.asInformer, volumesOf))).toEqual(
+    ['added pv-1', 'added pv-2', 'added pv-5', 'pv-1', 'pv-3', 'deleted pv-2'].map((key) => `add ${key}`),
+  )
+})
+
+test('a trigger can ask what is in work', () => {
+  const informer = new ScriptedInformer()
+  const idle = keysOf(informer.asInformer, (event, { isInWork }) => {
+    const { key } = event.type === 'updated' ? event.after : event.object
+    return isInWork(key) ? [] : [key]
+  })
+  expect(run(informer, idle)).toEqual(['add c', 'add b'])
+})
+
+test('back-offs are reset by events only', () => {
+  const informer = new ScriptedInformer(claim('a', 'pv-1'))
+  const updated = resetsOf(informer.asInformer, (event) => (event.type === 'updated' ? [event.after.key] : []))
+  expect(run(informer, updated)).toEqual(['reset a'])
+})
+
+test('causes come from events only', () => {
+  const informer = new ScriptedInformer(claim('a', 'pv-1'))
+  const added = causesOf(informer.asInformer, (event) =>
+    event.type === 'added' ? [{ on: 'volume', name: event.object.volume }] : [],
+  )
+  expect(run(informer, added)).toEqual(['wake volume pv-5'])
+})
+
+test('objects that are gone are forgotten, by the queue first', () => {
+  const informer = new ScriptedInformer(claim('a', 'pv-1'))
+  expect(
+    run(
+      informer,
+      objectsOf(informer.asInformer, ({ uid }) => done.push(`gone ${uid}`)),
+    ),
+  ).toEqual(['forget b', 'gone uid-b'])
+})

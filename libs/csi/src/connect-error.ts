@@ -1,0 +1,40 @@
+import { connect } from 'node:net'
+import { messageOf, systemCodeOf } from '@csi-sidecars/base'
+
+/** No connection within the time for it; the text is Go's. */
+export class ConnectError extends Error {
+  override readonly name = 'ConnectError'
+  /** For the log line that tells of it. */
+  readonly pairs: { readonly lastError: string }
+
+  constructor(lastError: string, cause: unknown) {
+    super('context deadline exceeded', { cause })
+    this.pairs = { lastError }
+  }
+}
+
+/** What Go says instead of Node's code. */
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or directory',
+  EACCES: 'permission denied',
+  ECONNREFUSED: 'connection refused',
+  ENOTDIR: 'not a directory',
+  EPROTOTYPE: 'protocol wrong type for socket',
+  ENAMETOOLONG: 'file name too long',
+  EAGAIN: 'resource temporarily unavailable',
+}
+
+/** Why the socket at a path cannot be connected to. grpc-js knows, but keeps it to itself; so it is tried once more. */
+export function whyUnreachable(path: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(path)
+    socket.once('error', (error) => {
+      const code = systemCodeOf(error)
+      resolve(`connect: ${(code !== undefined && REASONS[code]) || (code ?? messageOf(error))}`)
+    })
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve('connected, but the other side does not speak gRPC')
+    })
+  })
+}

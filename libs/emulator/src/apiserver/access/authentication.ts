@@ -1,0 +1,79 @@
+import type { Clock } from '@csi-sidecars/base'
+import { unauthorized } from '../http/api-failure.ts'
+import { newUid } from '../storage/uid.ts'
+
+export interface User {
+  readonly name: string
+  readonly uid?: string
+  readonly groups: readonly string[]
+}
+
+/** A token, and for whom it stands. */
+export interface TokenGrant {
+  readonly token: string
+  readonly user: string
+  readonly uid?: string
+  readonly groups?: readonly string[]
+}
+
+interface Issued {
+  readonly user: User
+  /** Wall time; undefined: never. */
+  readonly expires: number | undefined
+}
+
+const ADMIN: User = { name: 'admin', groups: ['system:masters', 'system:authenticated'] }
+const ANONYMOUS: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
+
+/** Who is behind a request: bearer tokens, given at the start or issued to service accounts. */
+export class Authentication {
+  readonly #clock: Clock
+  readonly #tokens = new Map<string, Issued>()
+  readonly #withoutToken: User
+
+  /** `open` makes requests without a token the administrator's. */
+  constructor(options: { clock: Clock; adminToken: string; grants?: readonly TokenGrant[]; open: boolean }) {
+    this.#clock = options.clock
+    this.#withoutToken = options.open ? ADMIN : ANONYMOUS
+    this.#tokens.set(options.adminToken, { user: ADMIN, expires: undefined })
+    for (const { token, user, uid, groups = [] } of options.grants ?? []) {
+      const known = uid === undefined ? {} : { uid }
+      this.#tokens.set(token, {
+        user: { name: user, ...known, groups: [...groups, 'system:authenticated'] },
+        expires: undefined,
+      })
+    }
+  }
+
+  /** The user behind an Authorization header. Throws 401 for a token that is not known. */
+  userOf(header: string | undefined): User {
+    const [, token] = /^bearer +(.+)$/i.exec(header ?? '') ?? []
+    if (token === undefined) return this.#withoutToken
+    const user = this.userOfToken(token)
+    if (user === undefined) throw unauthorized()
+    return user
+  }
+
+  userOfToken(token: string): User | undefined {
+    const issued = this.#tokens.get(token)
+    if (issued?.expires !== undefined && issued.expires <= this.#clock.now()) {
+      this.#tokens.delete(token)
+      return undefined
+    }
+    return issued?.user
+  }
+
+  /** A new token for a service account. */
+  issue(
+    account: { namespace: string; name: string; uid: string },
+    seconds: number,
+  ): { token: string; expires: number } {
+    const { namespace, name, uid } = account
+    const token = `emulator.${newUid(this.#clock, this.#tokens.size)}`
+    const expires = this.#clock.now() + seconds * 1000
+    const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated']
+    const user = { name: `system:serviceaccount:${namespace}:${name}`, uid, groups }
+    this.#tokens.set(token, { user, expires })
+    return { token, expires }
+  }
+}

@@ -1,0 +1,131 @@
+import { ApiFailure, forbidden } from '../http/api-failure.ts'
+import type { RequestInfo } from '../http/request-info.ts'
+import { type Json, type KubeObject, listAt, textAt } from '../schema/json.ts'
+import { CLUSTER_ROLE, CLUSTER_ROLE_BINDING, type Kind, ROLE, ROLE_BINDING } from '../schema/kinds.ts'
+import type { Store } from '../storage/store.ts'
+import type { User } from './authentication.ts'
+
+/** What somebody wants to do. */
+export type Access =
+  | {
+      readonly type: 'resource'
+      readonly verb: string
+      readonly group: string
+      /** With `/subresource`. */
+      readonly resource: string
+      readonly namespace: string | undefined
+      readonly name: string | undefined
+    }
+  | { readonly type: 'path'; readonly verb: string; readonly path: string }
+
+interface Decision {
+  readonly allowed: boolean
+  /** Which binding allows it. */
+  readonly reason?: string
+}
+
+const MASTERS = 'system:masters'
+
+/** RBAC: what the roles allow that are bound to a user or a group. */
+export function decide(store: Store, user: User, access: Access): Decision {
+  if (user.groups.includes(MASTERS)) return { allowed: true }
+  for (const { object } of store.of(CLUSTER_ROLE_BINDING).entries()) {
+    const decision = byBinding(store, object, user, access)
+    if (decision !== undefined) return decision
+  }
+  const namespace = access.type === 'resource' ? access.namespace : undefined
+  if (namespace === undefined) return { allowed: false }
+  for (const { object } of store.of(ROLE_BINDING).entries()) {
+    if (object.metadata.namespace !== namespace) continue
+    const decision = byBinding(store, object, user, access)
+    if (decision !== undefined) return decision
+  }
+  return { allowed: false }
+}
+
+function byBinding(store: Store, binding: KubeObject, user: User, access: Access): Decision | undefined {
+  const subject = listAt(binding, 'subjects').find((each) => isSubject(each, user, binding.metadata.namespace))
+  if (subject === undefined) return undefined
+  const kind = textAt(binding, 'roleRef', 'kind') ?? ''
+  const name = textAt(binding, 'roleRef', 'name') ?? ''
+  const { namespace } = binding.metadata
+  const role = roleOf(store, kind === 'Role' ? ROLE : CLUSTER_ROLE, kind === 'Role' ? `${namespace}/${name}` : name)
+  if (!listAt(role, 'rules').some((rule) => allows(rule, access))) return undefined
+  const bindingKind = namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding'
+  const full = namespace === undefined ? binding.metadata.name : `${binding.metadata.name}/${namespace}`
+  const who = `${textAt(subject, 'kind')} ${JSON.stringify(subjectName(subject))}`
+  return {
+    allowed: true,
+    reason: `RBAC: allowed by ${bindingKind} ${JSON.stringify(full)} of ${kind} ${JSON.stringify(name)} to ${who}`,
+  }
+}
+
+function roleOf(store: Store, kind: Kind, key: string): KubeObject | undefined {
+  return store.of(kind).get(key)?.object
+}
+
+function subjectName(subject: Json): string {
+  const name = textAt(subject, 'name') ?? ''
+  return textAt(subject, 'kind') === 'ServiceAccount' ? `${name}/${textAt(subject, 'namespace') ?? ''}` : name
+}
+
+function isSubject(subject: Json, user: User, bindingNamespace: string | undefined): boolean {
+  const name = textAt(subject, 'name') ?? ''
+  switch (textAt(subject, 'kind')) {
+    case 'User':
+      return user.name === name
+    case 'Group':
+      return user.groups.includes(name)
+    case 'ServiceAccount': {
+      const namespace = textAt(subject, 'namespace') ?? bindingNamespace ?? ''
+      return user.name === `system:serviceaccount:${namespace}:${name}`
+    }
+    default:
+      return false
+  }
+}
+
+function allows(rule: Json, access: Access): boolean {
+  const names = (field: string): readonly Json[] => listAt(rule, field)
+  const has = (field: string, value: string): boolean => names(field).includes('*') || names(field).includes(value)
+  if (!has('verbs', access.verb)) return false
+  if (access.type === 'path') return names('nonResourceURLs').some((pattern) => covers(String(pattern), access.path))
+  const [, subresource] = access.resource.split('/')
+  const byResource = has('resources', access.resource) || names('resources').includes(`*/${subresource ?? ''}`)
+  const only = names('resourceNames')
+  return has('apiGroups', access.group) && byResource && (only.length === 0 || only.includes(access.name ?? ''))
+}
+
+function covers(pattern: string, path: string): boolean {
+  return pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : pattern === path
+}
+
+/** What a request wants to do. */
+function accessOf(info: RequestInfo, query: URLSearchParams): Access {
+  if (info.type === 'path') return { type: 'path', verb: info.verb, path: info.path }
+  const { verb, group, plural, subresource } = info
+  // A namespace is itself in the namespace of its name.
+  const namespace = group === '' && plural === 'namespaces' ? info.name : info.namespace
+  const resource = subresource === undefined ? plural : `${plural}/${subresource}`
+  return { type: 'resource', verb, group, resource, namespace, name: info.name ?? selectedName(query) }
+}
+
+/** A selection by name alone is a right to that name. */
+function selectedName(query: URLSearchParams): string | undefined {
+  return /^metadata\.name=([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1]
+}
+
+/** Throws 403 in the words of the real server. */
+export function authorize(store: Store, user: User, info: RequestInfo, query: URLSearchParams): void {
+  const access = accessOf(info, query)
+  if (decide(store, user, access).allowed) return
+  const who = `User ${JSON.stringify(user.name)} cannot ${access.verb}`
+  if (info.type === 'path' || access.type === 'path') {
+    const path = info.type === 'path' ? info.path : ''
+    throw new ApiFailure(403, 'Forbidden', `forbidden: ${who} path ${JSON.stringify(path)}`, { details: {} })
+  }
+  const { namespace } = access
+  const place = namespace === undefined ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`
+  const what = `resource ${JSON.stringify(access.resource)} in API group ${JSON.stringify(info.group)} ${place}`
+  throw forbidden({ group: info.group, plural: info.plural }, access.name ?? '', `${who} ${what}`)
+}

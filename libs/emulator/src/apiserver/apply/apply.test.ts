@@ -1,0 +1,63 @@
+import { expect, test } from '@jest/globals'
+import { at, type KubeObject } from '../schema/json.ts'
+import { CONFIG_MAP } from '../schema/kinds.ts'
+import { appliedTo, tracked } from './apply.ts'
+
+const by = (manager: string, now = '2026-01-01T00:00:00Z') => ({
+  kind: CONFIG_MAP,
+  manager,
+  subresource: '',
+  now,
+  force: false,
+})
+const map = (data: Readonly<Record<string, string>>): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'a' },
+  data,
+})
+const owners = (object: KubeObject): unknown =>
+  (object.metadata['managedFields'] as KubeObject[]).map((entry) => [
+    `${at(entry, 'manager')} ${at(entry, 'operation')} ${at(entry, 'time')}`,
+    Object.keys(Object(at(entry, 'fieldsV1', 'f:data'))).join(' '),
+  ])
+
+test('what a manager says no more goes, unless another says it too', () => {
+  const first = appliedTo(undefined, map({ a: '1', b: '2', c: '3' }), by('one'))
+  const both = appliedTo(first, map({ b: '2' }), by('two'))
+  expect(appliedTo(both, map({ a: '1' }), by('one'))['data']).toEqual({ a: '1', b: '2' })
+})
+
+test('the same said again changes nothing, not even the time', () => {
+  const first = appliedTo(undefined, map({ a: '1' }), by('one'))
+  expect(appliedTo(first, map({ a: '1' }), by('one', '2027-01-01T00:00:00Z'))).toEqual(first)
+})
+
+test('another value of what somebody else owns is refused, and taken by force', () => {
+  const first = appliedTo(undefined, map({ a: '1' }), by('one'))
+  const change = map({ a: '2' })
+  expect(() => appliedTo(first, change, by('two'))).toThrow(
+    'Apply failed with 1 conflict: conflict with "one": .data.a',
+  )
+  expect(owners(appliedTo(first, change, { ...by('two'), force: true }))).toEqual([
+    ['two Apply 2026-01-01T00:00:00Z', 'f:a'],
+  ])
+})
+
+test('an ordinary write owns what it changes; an object that nobody applied has no managers', () => {
+  const first = appliedTo(undefined, map({ a: '1', b: '2' }), by('one'))
+  const written = { ...first, data: { a: '9', b: '2' } }
+  expect(owners(tracked(first, written, by('editor', '2027-01-01T00:00:00Z')))).toEqual([
+    ['one Apply 2026-01-01T00:00:00Z', 'f:b'],
+    ['editor Update 2027-01-01T00:00:00Z', 'f:a'],
+  ])
+  const plain = map({ a: '1' })
+  expect(tracked(plain, map({ a: '2' }), by('editor')).metadata['managedFields']).toBeUndefined()
+})
+
+test('a writer that knows nothing of managers does not take them away; one that empties them does', () => {
+  const first = appliedTo(undefined, map({ a: '1' }), by('one'))
+  expect(owners(tracked(first, map({ a: '1' }), by('editor')))).toEqual(owners(first))
+  const emptied = { ...first, metadata: { ...first.metadata, managedFields: [] } }
+  expect(tracked(first, emptied, by('editor')).metadata['managedFields']).toBeUndefined()
+})

@@ -1,0 +1,28 @@
+import { badRequest, unsupportedMediaType } from '../http/api-failure.ts'
+import { mediaType, parseObject } from '../http/read-body.ts'
+import type { JsonObject } from '../schema/json.ts'
+import type { Schema } from '../schema/schema.ts'
+import { decodeMessage, openEnvelope, PROTOBUF } from './protobuf/decode.ts'
+import { WireError } from './protobuf/wire.ts'
+
+const READABLE = ['application/json', PROTOBUF]
+
+/** What a body should be. */
+interface Wanted {
+  readonly name: string
+  readonly schema: Schema
+}
+
+/** A body in one of the forms in which clients write. */
+export function bodyOf(contentType: string | undefined, body: Buffer, wanted: Wanted): JsonObject {
+  const type = mediaType(contentType)
+  if (type === '' || type === 'application/json') return parseObject(body)
+  if (type !== PROTOBUF) throw unsupportedMediaType(READABLE)
+  try {
+    const { apiVersion, kind, message } = openEnvelope(body)
+    return { apiVersion, kind, ...(kind === wanted.name || kind === '' ? decodeMessage(wanted.schema, message) : {}) }
+  } catch (error) {
+    if (!(error instanceof WireError)) throw error
+    throw badRequest(`the object provided is unrecognized (must be of type ${wanted.name}): ${error.message}`)
+  }
+}

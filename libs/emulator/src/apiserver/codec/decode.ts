@@ -1,0 +1,77 @@
+import { type ApiFailure, badRequest, invalid } from '../http/api-failure.ts'
+import { FieldErrors } from '../http/field-errors.ts'
+import { conform, DecodeError } from '../schema/conform.ts'
+import { isObject, type Json, type KubeObject, textAt } from '../schema/json.ts'
+import { groupVersionOf, KINDS, type Kind } from '../schema/kinds.ts'
+import { schemaOf } from '../schema/schema.ts'
+import { typed } from '../schema/typed.ts'
+import { bodyOf } from './decode-body.ts'
+import type { FieldValidation } from './query-options.ts'
+
+/** The object in the body of a POST or PUT, of the kind that the path says. */
+export function objectIn(kind: Kind, contentType: string | undefined, body: Buffer): KubeObject {
+  const object = bodyOf(contentType, body, { name: kind.kind, schema: schemaOf(kind) })
+  const mismatch = kindMismatch(kind, object)
+  if (mismatch !== undefined) {
+    const said = textAt(object, 'kind') || kind.kind
+    const version = textAt(object, 'apiVersion') ?? ''
+    const short = version.includes('/') || version === '' ? kind.version : version
+    throw badRequest(`${said} in version ${JSON.stringify(short)} cannot be handled as a ${kind.kind}: ${mismatch}`)
+  }
+  return asObject(object)
+}
+
+/** Why an object that says its own kind is not of this one; undefined when it is, or says nothing. */
+export function kindMismatch(kind: Kind, object: Json): string | undefined {
+  const version = textAt(object, 'apiVersion') || groupVersionOf(kind)
+  const said = textAt(object, 'kind') || kind.kind
+  if (version === groupVersionOf(kind) && said === kind.kind) return undefined
+  const known = KINDS.some((each) => groupVersionOf(each) === version && each.kind === said)
+  if (!known)
+    return `no kind ${JSON.stringify(said)} is registered for version ${JSON.stringify(version)} in scheme "pkg/runtime/scheme.go:111"`
+  const internal = kind.group === '' ? 'core' : kind.group.split('.')[0]
+  return `converting (v1.${said}) to (${internal}.${kind.kind}): unknown conversion`
+}
+
+export function asObject(value: unknown): KubeObject {
+  if (!isObject(value)) throw badRequest('json: cannot unmarshal into Go value of type map[string]interface {}')
+  const { metadata } = value
+  if (metadata !== undefined && metadata !== null && !isObject(metadata)) {
+    throw badRequest('json: cannot unmarshal metadata into Go struct field ObjectMeta')
+  }
+  return { ...value, metadata: metadata ?? {} }
+}
+
+/** An object as the server keeps it, and what its writer is told about fields that it does not have. */
+export function decoded(
+  kind: Kind,
+  given: KubeObject,
+  { fieldValidation, patched = false }: { fieldValidation: FieldValidation; patched?: boolean },
+): { object: KubeObject; warnings: readonly string[] } {
+  const { apiVersion: _version, kind: _kind, ...fields } = given
+  const refused = (why: string): ApiFailure => (patched ? wrongResult(given, why) : unreadable(kind, why))
+  try {
+    const { value, unknown } = conform(schemaOf(kind), fields)
+    const warnings = unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
+    if (warnings.length > 0 && fieldValidation === 'Strict') {
+      throw refused(`strict decoding error: ${warnings.join(', ')}`)
+    }
+    return { object: typed(kind, value), warnings: fieldValidation === 'Warn' ? warnings : [] }
+  } catch (error) {
+    if (error instanceof DecodeError) throw refused(error.message)
+    throw error
+  }
+}
+
+/** 422 about what a patch has made of an object. It is not of the writer's making, so it is shown. */
+export function wrongResult(result: KubeObject, why: string): ReturnType<typeof invalid> {
+  const errors = new FieldErrors()
+  errors.invalid('patch', JSON.stringify(result), why)
+  return invalid({ group: '', plural: '', kind: '' }, '', errors.causes)
+}
+
+function unreadable(kind: Kind, why: string): ApiFailure {
+  return badRequest(
+    `${kind.kind} in version ${JSON.stringify(kind.version)} cannot be handled as a ${kind.kind}: ${why}`,
+  )
+}

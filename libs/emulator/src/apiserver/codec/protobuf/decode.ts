@@ -1,0 +1,176 @@
+import { type Json, type JsonObject, setOwn } from '../../schema/json.ts'
+import type { Field, FieldType, Scalar, Schema } from '../../schema/schema.ts'
+import { fieldsOf, WireError } from './wire.ts'
+
+export const PROTOBUF = 'application/vnd.kubernetes.protobuf'
+
+const PREFIX = Buffer.from('k8s\0')
+
+/** A body as it stands on the wire: what it says it is, and the message itself. */
+interface Envelope {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly message: Buffer
+}
+
+/** Opens a protobuf body. Throws a WireError for what is none. */
+export function openEnvelope(body: Buffer): Envelope {
+  if (!body.subarray(0, PREFIX.length).equals(PREFIX)) {
+    const start = body.subarray(0, PREFIX.length).toString('hex')
+    throw new WireError(
+      `provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (${start})`,
+    )
+  }
+  let typeMeta: readonly string[] = []
+  let message: Buffer = Buffer.alloc(0)
+  for (const { number, value } of fieldsOf(body.subarray(PREFIX.length))) {
+    if (number === 1) typeMeta = textsOf(asBytes(value))
+    if (number === 2) message = asBytes(value)
+  }
+  return { apiVersion: typeMeta[1] ?? '', kind: typeMeta[2] ?? '', message }
+}
+
+/** The texts of a message that has nothing else, by their numbers. */
+function textsOf(bytes: Buffer): readonly string[] {
+  const texts: string[] = []
+  for (const { number, value } of fieldsOf(bytes)) texts[number] = asBytes(value).toString('utf8')
+  return texts
+}
+
+/** A message of a type, as JSON would have it. */
+export function decodeMessage(schema: Schema, bytes: Buffer): JsonObject {
+  const result: Record<string, Json | undefined> = {}
+  readInto(result, placesOf(schema), bytes)
+  return result
+}
+
+/** What stands behind a number: a field, or a message whose fields belong to the object around it. */
+type Place = { readonly field: Field } | { readonly inline: Places }
+type Places = Map<number, Place>
+
+const PLACES = new WeakMap<Schema, Places>()
+
+function placesOf(schema: Schema): Places {
+  const known = PLACES.get(schema)
+  if (known !== undefined) return known
+  const places: Places = new Map()
+  for (const field of schema.fields) enter(places, field, field.numbers)
+  PLACES.set(schema, places)
+  return places
+}
+
+function enter(places: Places, field: Field, [number = 0, ...inner]: readonly number[]): void {
+  if (inner.length === 0) {
+    places.set(number, { field })
+    return
+  }
+  const there = places.get(number)
+  const inline: Places = there !== undefined && 'inline' in there ? there.inline : new Map()
+  places.set(number, { inline })
+  enter(inline, field, inner)
+}
+
+function readInto(result: Record<string, Json | undefined>, places: Places, bytes: Buffer): void {
+  for (const { number, value } of fieldsOf(bytes)) {
+    const place = places.get(number)
+    if (place === undefined) continue
+    if ('inline' in place) readInto(result, place.inline, asBytes(value))
+    else add(result, place.field, value)
+  }
+}
+
+function add(result: Record<string, Json | undefined>, { name, type }: Field, value: bigint | Buffer): void {
+  switch (type.is) {
+    case 'list':
+      result[name] = [...((result[name] ?? []) as readonly Json[]), valueOfType(type.of, value)]
+      return
+    case 'map':
+      result[name] = withEntry((result[name] ?? {}) as JsonObject, type.of, asBytes(value))
+      return
+    default:
+      result[name] = valueOfType(type, value)
+  }
+}
+
+function withEntry(map: JsonObject, type: FieldType, bytes: Buffer): JsonObject {
+  let key = ''
+  let item: Json = type.is === 'scalar' && type.scalar === 'string' ? '' : null
+  for (const { number, value } of fieldsOf(bytes)) {
+    if (number === 1) key = asBytes(value).toString('utf8')
+    if (number === 2) item = valueOfType(type, value)
+  }
+  const copy: Record<string, Json | undefined> = { ...map }
+  setOwn(copy, key, item)
+  return copy
+}
+
+function valueOfType(type: FieldType, value: bigint | Buffer): Json {
+  switch (type.is) {
+    case 'object':
+      return decodeMessage(type.schema, asBytes(value))
+    case 'list':
+      // A list inside a map is a message with the items as its only field.
+      return [...fieldsOf(asBytes(value))].map((item) => valueOfType(type.of, item.value))
+    case 'map':
+      return withEntry({}, type.of, asBytes(value))
+    case 'scalar':
+      return scalarOf(type.scalar, value)
+  }
+}
+
+function scalarOf(scalar: Scalar, value: bigint | Buffer): Json {
+  switch (scalar) {
+    case 'string':
+      return asBytes(value).toString('utf8')
+    case 'bytes':
+      return asBytes(value).toString('base64')
+    case 'bool':
+      return asNumber(value) !== 0n
+    case 'int':
+    case 'long':
+      return Number(BigInt.asIntN(64, asNumber(value)))
+    case 'quantity':
+      return textsOf(asBytes(value))[1] ?? '0'
+    case 'intOrString':
+      return intOrString(asBytes(value))
+    case 'time':
+    case 'microtime':
+      return instantOf(asBytes(value), scalar === 'microtime')
+    case 'any':
+      return JSON.parse(textsOf(asBytes(value))[1] ?? 'null') as Json
+  }
+}
+
+function intOrString(bytes: Buffer): Json {
+  const parts = [...fieldsOf(bytes)]
+  const text = parts.find(({ number }) => number === 3)
+  if (parts.some(({ number, value }) => number === 1 && value === 1n))
+    return asBytes(text?.value ?? Buffer.alloc(0)).toString()
+  const int = parts.find(({ number }) => number === 2)
+  return Number(BigInt.asIntN(64, asNumber(int?.value ?? 0n)))
+}
+
+/** Seconds and nanoseconds; nothing at all is a time that is not set. */
+function instantOf(bytes: Buffer, micro: boolean): string | null {
+  if (bytes.length === 0) return null
+  let seconds = 0
+  let nanos = 0
+  for (const { number, value } of fieldsOf(bytes)) {
+    if (number === 1) seconds = Number(BigInt.asIntN(64, asNumber(value)))
+    if (number === 2) nanos = Number(asNumber(value))
+  }
+  const ms = seconds * 1000
+  if (Number.isNaN(new Date(ms).getTime())) throw new WireError('proto: time out of range')
+  const whole = new Date(ms).toISOString().slice(0, 19)
+  return micro ? `${whole}.${String(Math.floor(nanos / 1000)).padStart(6, '0')}Z` : `${whole}Z`
+}
+
+function asBytes(value: bigint | Buffer): Buffer {
+  if (typeof value === 'bigint') throw new WireError('proto: wrong wireType = 0')
+  return value
+}
+
+function asNumber(value: bigint | Buffer): bigint {
+  if (typeof value !== 'bigint') throw new WireError('proto: wrong wireType = 2')
+  return value
+}

@@ -1,0 +1,114 @@
+import { invalid } from '../http/api-failure.ts'
+import { FieldErrors } from '../http/field-errors.ts'
+import { isList, type Json, type JsonObject, textAt } from '../schema/json.ts'
+import { schemaNamed } from '../schema/schema.ts'
+import { bodyOf } from './decode-body.ts'
+
+/** What is done about fields that the type does not have. They are dropped in any case. */
+export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
+
+export interface WriteOptions {
+  readonly dryRun: boolean
+  readonly fieldValidation: FieldValidation
+  /** In whose name the fields of an applied object are owned. */
+  readonly fieldManager: string
+}
+
+export interface DeleteOptions {
+  readonly dryRun: boolean
+  readonly gracePeriodSeconds?: number | undefined
+  readonly propagationPolicy?: string | undefined
+  readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined }
+}
+
+type OptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'DeleteOptions' | 'ListOptions'
+
+/** Throws 422 about a request's options, if there is anything wrong with them. */
+export function refuseOptions(kind: OptionsKind, errors: FieldErrors): void {
+  if (errors.none) return
+  throw invalid({ group: 'meta.k8s.io', plural: kind, kind }, '', errors.causes)
+}
+
+const FIELD_VALIDATIONS: readonly string[] = ['', 'Ignore', 'Strict', 'Warn']
+
+interface Writing {
+  /** The name of a client that gives none to its fields. */
+  readonly writer: string
+  readonly apply?: boolean
+}
+
+export function writeOptionsOf(kind: OptionsKind, query: URLSearchParams, writing: Writing): WriteOptions {
+  const errors = new FieldErrors()
+  const dryRun = dryRunOf(errors, query.getAll('dryRun'))
+  const fieldValidation = query.get('fieldValidation') ?? ''
+  if (kind === 'PatchOptions' && writing.apply !== true && query.get('force') !== null) {
+    errors.forbidden('force', 'may not be specified for non-apply patch')
+  }
+  if (!FIELD_VALIDATIONS.includes(fieldValidation)) {
+    errors.unsupported('fieldValidation', fieldValidation, FIELD_VALIDATIONS)
+  }
+  refuseOptions(kind, errors)
+  const fieldManager = query.get('fieldManager') || writing.writer
+  return { dryRun, fieldValidation: (fieldValidation || 'Warn') as FieldValidation, fieldManager }
+}
+
+function dryRunOf(errors: FieldErrors, asked: readonly Json[]): boolean {
+  const named = asked.filter((each) => each !== '')
+  if (named.some((each) => each !== 'All')) errors.unsupported('dryRun', named, ['All'])
+  return named.length > 0
+}
+
+/** The options of an apply patch: it must say in whose name, and may be forced. */
+export function applyOptionsOf(query: URLSearchParams): WriteOptions & { readonly force: boolean } {
+  const errors = new FieldErrors()
+  if ((query.get('fieldManager') ?? '') === '') errors.required('fieldManager', 'is required for apply patch')
+  refuseOptions('PatchOptions', errors)
+  return { ...writeOptionsOf('PatchOptions', query, { writer: '', apply: true }), force: query.get('force') === 'true' }
+}
+
+const DELETE_OPTIONS = { name: 'DeleteOptions', schema: schemaNamed('DeleteOptions') }
+const PROPAGATIONS: readonly string[] = ['Foreground', 'Background', 'Orphan', 'nil']
+
+/** The options of a DELETE, from its body or else its query. */
+export function deleteOptionsOf(query: URLSearchParams, text: Buffer, contentType: string | undefined): DeleteOptions {
+  const body: JsonObject = text.length === 0 ? {} : bodyOf(contentType, text, DELETE_OPTIONS)
+  const errors = new FieldErrors()
+  const fromBody = isList(body['dryRun']) ? body['dryRun'] : []
+  const dryRun = dryRunOf(errors, [...fromBody, ...query.getAll('dryRun')])
+  const propagationPolicy = textAt(body, 'propagationPolicy') ?? query.get('propagationPolicy') ?? undefined
+  if (propagationPolicy !== undefined && !PROPAGATIONS.includes(propagationPolicy)) {
+    errors.unsupported('propagationPolicy', propagationPolicy, PROPAGATIONS)
+  }
+  refuseOptions('DeleteOptions', errors)
+  const grace = body['gracePeriodSeconds'] ?? query.get('gracePeriodSeconds')
+  return {
+    dryRun,
+    gracePeriodSeconds: grace === null || grace === undefined ? undefined : Number(grace),
+    propagationPolicy,
+    preconditions: {
+      uid: textAt(body, 'preconditions', 'uid'),
+      resourceVersion: textAt(body, 'preconditions', 'resourceVersion'),
+    },
+  }
+}
+
+const MATCHES: readonly string[] = ['Exact', 'NotOlderThan', '']
+
+/** What a list may ask of versions. */
+export function checkListOptions(query: URLSearchParams): void {
+  const errors = new FieldErrors()
+  const match = query.get('resourceVersionMatch') ?? ''
+  const version = query.get('resourceVersion') ?? ''
+  const field = 'resourceVersionMatch'
+  if (!MATCHES.includes(match)) errors.unsupported(field, match, MATCHES)
+  else if (match !== '') {
+    if (version === '') errors.forbidden(field, 'resourceVersionMatch is forbidden unless resourceVersion is provided')
+    if ((query.get('continue') ?? '') !== '') {
+      errors.forbidden(field, 'resourceVersionMatch is forbidden when continue is provided')
+    }
+    if (match === 'Exact' && version === '0') {
+      errors.forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+    }
+  }
+  refuseOptions('ListOptions', errors)
+}

@@ -1,0 +1,106 @@
+import { ApiFailure } from '../http/api-failure.ts'
+import type { JsonObject } from '../schema/json.ts'
+import { groupVersionOf, type Kind } from '../schema/kinds.ts'
+import type { Entry } from '../storage/collection.ts'
+import type { Listing } from '../storage/list-page.ts'
+import { partial, type RowObject, type TableOptions, tableOf } from '../tables/table.ts'
+
+/** In which form a client wants objects. */
+export type Shape =
+  | { readonly as: 'object' }
+  | { readonly as: 'partial' }
+  | { readonly as: 'table'; readonly rows: RowObject }
+
+export const PLAIN: Shape = { as: 'object' }
+
+const AVAILABLE =
+  'application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, ' +
+  'application/vnd.kubernetes.protobuf;stream=watch'
+
+/** Reads the Accept header: of its forms the first that there is, those of a higher weight before others. */
+export function shapeOf(accept: string | undefined, query: URLSearchParams): Shape {
+  if (accept === undefined || accept === '') return PLAIN
+  for (const { type, as, version } of formsIn(accept)) {
+    if (as === undefined && ['application/json', 'application/*', '*/*'].includes(type)) return PLAIN
+    if (type !== 'application/json' || version !== 'v1') continue
+    if (as === 'Table') return { as: 'table', rows: rowsOf(query) }
+    if (as?.startsWith('PartialObjectMetadata') === true) return { as: 'partial' }
+  }
+  const message = `406: Not Acceptable\n\nAvailable representations: ${AVAILABLE}`
+  throw new ApiFailure(406, 'NotAcceptable', message, { details: {} })
+}
+
+interface Form {
+  readonly type: string
+  readonly as: string | undefined
+  readonly version: string | undefined
+}
+
+function formsIn(accept: string): readonly Form[] {
+  const forms = accept.split(',').map((part) => {
+    const [type = '', ...given] = part.split(';').map((each) => each.trim())
+    const parameters = new Map(given.map((each) => each.split('=', 2) as [string, string]))
+    const weight = Number(parameters.get('q') ?? 1)
+    // Of two that weigh the same, the one that leaves less open comes first.
+    const open = type === '*/*' ? 2 : type.endsWith('/*') ? 1 : 0
+    return { type, as: parameters.get('as'), version: parameters.get('v'), weight, open }
+  })
+  return forms.sort((a, b) => b.weight - a.weight || a.open - b.open)
+}
+
+function rowsOf(query: URLSearchParams): RowObject {
+  const asked = query.get('includeObject')
+  return asked === 'None' || asked === 'Object' ? asked : 'Metadata'
+}
+
+/** The JSON of one object, with its kind in front. */
+export function objectText(kind: Kind, entry: Pick<Entry, 'text'>): string {
+  return `{"kind":"${kind.kind}","apiVersion":"${groupVersionOf(kind)}",${entry.text.slice(1)}`
+}
+
+export interface Rendering {
+  readonly shape: Shape
+  readonly now: number
+}
+
+/** One object in the form that was asked for. */
+export function renderObject(
+  kind: Kind,
+  entry: Pick<Entry, 'object' | 'text'>,
+  rendering: Rendering,
+  header = true,
+): string {
+  const { shape, now } = rendering
+  switch (shape.as) {
+    case 'object':
+      return objectText(kind, entry)
+    case 'partial':
+      return JSON.stringify(partial(entry.object))
+    case 'table': {
+      const { resourceVersion = '' } = entry.object.metadata
+      const options: TableOptions = { rows: shape.rows, now, header }
+      return JSON.stringify(tableOf(kind, [entry], { resourceVersion }, options))
+    }
+  }
+}
+
+/** A list in the form that was asked for; as objects it is put together from their kept texts. */
+export function renderList(kind: Kind, listing: Listing, { shape, now }: Rendering): string {
+  const metadata: JsonObject = {
+    resourceVersion: String(listing.revision),
+    continue: listing.next,
+    remainingItemCount: listing.remaining,
+  }
+  switch (shape.as) {
+    case 'object': {
+      const head = JSON.stringify({ kind: `${kind.kind}List`, apiVersion: groupVersionOf(kind), metadata })
+      return `${head.slice(0, -1)},"items":[${listing.entries.map((entry) => entry.text).join(',')}]}`
+    }
+    case 'partial': {
+      const items = listing.entries.map((entry) => partial(entry.object))
+      return JSON.stringify({ kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1', metadata, items })
+    }
+    case 'table':
+      return JSON.stringify(tableOf(kind, listing.entries, metadata, { rows: shape.rows, now, header: true }))
+  }
+}

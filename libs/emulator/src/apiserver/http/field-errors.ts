@@ -1,0 +1,55 @@
+import { isObject, type Json } from '../schema/json.ts'
+import type { Cause } from './api-failure.ts'
+
+/** Gathers what is wrong with an object, in the words in which the real server says it. */
+export class FieldErrors {
+  readonly #causes: Cause[] = []
+
+  get causes(): readonly Cause[] {
+    return this.#causes
+  }
+
+  get none(): boolean {
+    return this.#causes.length === 0
+  }
+
+  required(field: string, why = ''): void {
+    this.#add(field, 'FieldValueRequired', why === '' ? 'Required value' : `Required value: ${why}`)
+  }
+
+  invalid(field: string, value: Json | undefined, why: string): void {
+    this.#add(field, 'FieldValueInvalid', `Invalid value: ${quoted(value)}: ${why}`)
+  }
+
+  forbidden(field: string, why: string): void {
+    this.#add(field, 'FieldValueForbidden', `Forbidden: ${why}`)
+  }
+
+  unsupported(field: string, value: Json | undefined, supported: readonly string[]): void {
+    const choices = supported.map((each) => JSON.stringify(each)).join(', ')
+    this.#add(field, 'FieldValueNotSupported', `Unsupported value: ${quoted(value)}: supported values: ${choices}`)
+  }
+
+  duplicate(field: string, value: Json): void {
+    this.#add(field, 'FieldValueDuplicate', `Duplicate value: ${quoted(value)}`)
+  }
+
+  notFound(field: string, value: Json): void {
+    this.#add(field, 'FieldValueNotFound', `Not found: ${quoted(value)}`)
+  }
+
+  tooLong(field: string, limitBytes: number): void {
+    this.#add(field, 'FieldValueTooLong', `Too long: may not be more than ${limitBytes} bytes`)
+  }
+
+  #add(field: string, reason: string, message: string): void {
+    this.#causes.push({ reason, message, field })
+  }
+}
+
+/** A value as messages show it: absent as null, a map as JSON with its keys in order. */
+function quoted(value: Json | undefined): string {
+  if (value === undefined) return 'null'
+  if (!isObject(value)) return JSON.stringify(value)
+  return JSON.stringify(Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))))
+}

@@ -1,0 +1,44 @@
+import { isObject, type Json, type JsonObject } from '../schema/json.ts'
+import { badRequest, bodyTooLarge } from './api-failure.ts'
+import type { HttpRequest } from './exchange.ts'
+
+/** What the real server takes at most. */
+const MOST_BODY_BYTES = 3 * 1024 * 1024
+
+/** Reads the body. Stops reading, and keeps nothing, as soon as it is too long. */
+export async function readBody(request: HttpRequest, limit = MOST_BODY_BYTES): Promise<Buffer> {
+  const announced = Number(request.headers['content-length'] ?? 0)
+  if (announced > limit) throw bodyTooLarge(limit)
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of request) {
+    length += (chunk as Buffer).length
+    if (length > limit) throw bodyTooLarge(limit)
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks)
+}
+
+export function parseJson(body: Buffer): Json {
+  try {
+    return JSON.parse(body.toString('utf8')) as Json
+  } catch (cause) {
+    const failure = badRequest(`couldn't get version/kind; json parse error: ${(cause as Error).message}`)
+    throw Object.assign(failure, { cause })
+  }
+}
+
+export function parseObject(body: Buffer): JsonObject {
+  const value = parseJson(body)
+  if (isObject(value)) return value
+  throw badRequest(`couldn't get version/kind; json parse error: json: cannot unmarshal ${typeOf(value)} into Go value`)
+}
+
+function typeOf(value: Json): string {
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+/** The media type without its parameters. */
+export function mediaType(header: string | undefined): string {
+  return (header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+}

@@ -1,0 +1,63 @@
+import { ApiFailure } from './api-failure.ts'
+import type { HttpResponse } from './exchange.ts'
+
+/** An answer, ready to be sent. */
+export interface Reply {
+  readonly code: number
+  readonly text: string | Uint8Array
+  readonly contentType?: string
+  readonly warnings?: readonly string[]
+}
+
+export function send(response: HttpResponse, reply: Reply): void {
+  const { code, text, contentType = 'application/json', warnings = [] } = reply
+  if (warnings.length > 0) {
+    response.setHeader(
+      'warning',
+      warnings.map((each) => `299 - ${JSON.stringify(each)}`),
+    )
+  }
+  // As text it goes out together with the head, in one write.
+  response.writeHead(code, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) })
+  response.end(text)
+}
+
+/** Ends an exchange with a Status. When the answer has begun already, the connection is all that can be ended. */
+export function refuse(response: HttpResponse, failure: ApiFailure): void {
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  const { retryAfterSeconds } = failure.details ?? {}
+  if (retryAfterSeconds !== undefined) response.setHeader('retry-after', String(retryAfterSeconds))
+  // The rest of a body that is too long is not read, so the connection cannot serve another request.
+  if (failure.code === 413) response.setHeader('connection', 'close')
+  send(response, { code: failure.code, text: JSON.stringify(failure.status()) })
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  409: 'Conflict',
+  410: 'Expired',
+  422: 'Invalid',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+  503: 'ServiceUnavailable',
+  504: 'Timeout',
+}
+
+/** The failure that a fault answers with. */
+export function injected(fault: {
+  readonly code: number
+  readonly reason?: string
+  readonly message?: string
+  readonly retryAfterSeconds?: number
+}): ApiFailure {
+  const { code, retryAfterSeconds } = fault
+  const reason = fault.reason ?? REASONS[code] ?? 'InternalError'
+  const details = retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } }
+  return new ApiFailure(code, reason, fault.message ?? `injected ${reason}`, details)
+}

@@ -1,0 +1,131 @@
+import { type Clock, messageOf, systemClock } from '@csi-sidecars/base'
+import { type Logger, silentLogger } from '@csi-sidecars/telemetry'
+import { createFaults, type FaultRule, type Faults } from '../faults/request-faults.ts'
+import { Authentication, type TokenGrant } from './access/authentication.ts'
+import { DirectAccess } from './direct-access.ts'
+import { type HandlerParts, handle } from './handler.ts'
+import type { HttpRequest, HttpResponse } from './http/exchange.ts'
+import { type LocalReader, LocalResponse } from './http/local-response.ts'
+import { RequestLog } from './request-log.ts'
+import { bootstrap } from './storage/bootstrap.ts'
+import type { HistoryLimits } from './storage/collection.ts'
+import { Store } from './storage/store.ts'
+import { newUid } from './storage/uid.ts'
+import { runNamespaceController } from './verbs/namespace-controller.ts'
+import { Watches } from './watch/watches.ts'
+
+export interface InProcessServerOptions {
+  readonly clock?: Clock
+  readonly log?: Logger
+  readonly adminToken?: string
+  /** Tokens of others; what they may do is up to roles and their bindings. */
+  readonly tokens?: readonly TokenGrant[]
+  readonly faults?: readonly FaultRule[]
+  /** How much of the past is kept for watches and list pages, for each kind. */
+  readonly history?: HistoryLimits
+  readonly bookmarkMs?: number
+}
+
+/** A request that comes over no socket; without a token it is the administrator's. */
+export interface LocalRequest {
+  readonly method: string
+  /** With its query. */
+  readonly path: string
+  readonly body?: { readonly type: string; readonly text: string } | undefined
+  readonly userAgent?: string | undefined
+  readonly token?: string | undefined
+}
+
+const BOOKMARK_MS = 60_000
+const STALL_MS = 30_000
+
+/** An API server without sockets, and the way to look into it without requests. */
+export class InProcessServer extends DirectAccess {
+  readonly requests: RequestLog
+  readonly faults: Faults
+  readonly #parts: HandlerParts
+  readonly #stopNamespaceController: () => void
+
+  constructor(parts: HandlerParts) {
+    super(parts.registry)
+    this.#parts = parts
+    this.requests = parts.requests
+    this.faults = parts.faults
+    this.#stopNamespaceController = runNamespaceController(parts.registry)
+  }
+
+  /** Of the newest write. */
+  get resourceVersion(): string {
+    return String(this.#parts.registry.store.revision)
+  }
+
+  get openWatches(): number {
+    return this.#parts.watches.size
+  }
+
+  /** Ends all open watches, or those of one kind, as a restart of the server does. */
+  dropWatches({
+    resource,
+    how = 'close',
+  }: {
+    resource?: { group: string; plural: string }
+    how?: 'close' | 'cut'
+  } = {}): void {
+    this.#parts.watches.drop(how, resource && this.kindOf(resource))
+  }
+
+  /** Forgets the past: watches and list pages from before get 410. */
+  compact(): void {
+    this.#parts.registry.store.compact()
+  }
+
+  /** Serves one request of this process. The returned function is the client going away. */
+  exchange(request: LocalRequest, reader: LocalReader): () => void {
+    const { method, path, body, userAgent, token } = request
+    const headers = {
+      authorization: token === undefined ? undefined : `Bearer ${token}`,
+      'content-type': body?.type,
+      'user-agent': userAgent,
+    }
+    const response = new LocalResponse(reader)
+    this.serve({ method, url: path, headers, [Symbol.asyncIterator]: () => bytesOf(body?.text) }, response)
+    return () => response.destroy()
+  }
+
+  serve(request: HttpRequest, response: HttpResponse): void {
+    handle(this.#parts, request, response).catch((error: unknown) => {
+      this.#parts.log.error(error, 'Connection broke', { path: request.url, reason: messageOf(error) })
+      response.destroy()
+    })
+  }
+
+  /** Ends all watches and lets no timer run on. */
+  async stop(): Promise<void> {
+    this.#stopNamespaceController()
+    this.#parts.watches.drop('cut')
+  }
+}
+
+async function* bytesOf(text = ''): AsyncGenerator<Uint8Array> {
+  if (text !== '') yield Buffer.from(text)
+}
+
+export function createInProcessServer(options: InProcessServerOptions = {}): InProcessServer {
+  const store = new Store(options.history === undefined ? {} : { history: options.history })
+  return new InProcessServer(handlerParts(store, { ...options, open: true }))
+}
+
+/** `open` makes requests without a token the administrator's. */
+export function handlerParts(store: Store, options: InProcessServerOptions & { readonly open: boolean }): HandlerParts {
+  const { clock = systemClock, log = silentLogger, adminToken = newUid(clock), tokens: grants = [], open } = options
+  const registry = { store, clock }
+  bootstrap(registry)
+  return {
+    registry,
+    authentication: new Authentication({ clock, adminToken, grants, open }),
+    watches: new Watches(store, clock, { bookmarkMs: options.bookmarkMs ?? BOOKMARK_MS, stallMs: STALL_MS }),
+    requests: new RequestLog(clock),
+    faults: createFaults(clock, options.faults),
+    log,
+  }
+}

@@ -1,0 +1,88 @@
+import { type KubeObject, withMeta } from '../schema/json.ts'
+import { CLUSTER_ROLE, CLUSTER_ROLE_BINDING, groupVersionOf, type Kind, NAMESPACE } from '../schema/kinds.ts'
+import { completed } from '../schema/typed.ts'
+import { type Registry, systemFields } from './registry.ts'
+
+const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
+const DISCOVERY = [
+  '/api',
+  '/api/*',
+  '/apis',
+  '/apis/*',
+  '/healthz',
+  '/livez',
+  '/openapi',
+  '/openapi/*',
+  '/readyz',
+  '/version',
+  '/version/',
+]
+const EVERYTHING = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+]
+
+/** A role that the server brings, and the groups that have it. */
+interface Granted {
+  readonly name: string
+  readonly rules: KubeObject['rules']
+  readonly groups: readonly string[]
+}
+
+/** Of the real server's roles those that concern everybody. */
+const ROLES: readonly Granted[] = [
+  { name: 'cluster-admin', rules: EVERYTHING, groups: ['system:masters'] },
+  {
+    name: 'system:basic-user',
+    rules: [
+      {
+        verbs: ['create'],
+        apiGroups: ['authorization.k8s.io'],
+        resources: ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'],
+      },
+      { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['selfsubjectreviews'] },
+    ],
+    groups: ['system:authenticated'],
+  },
+  {
+    name: 'system:discovery',
+    rules: [{ verbs: ['get'], nonResourceURLs: DISCOVERY }],
+    groups: ['system:authenticated'],
+  },
+  {
+    name: 'system:public-info-viewer',
+    rules: [{ verbs: ['get'], nonResourceURLs: ['/healthz', '/livez', '/readyz', '/version', '/version/'] }],
+    groups: ['system:authenticated', 'system:unauthenticated'],
+  },
+]
+
+/** Stores what a fresh server has; leaves alone what is there. */
+export function bootstrap(registry: Registry): void {
+  for (const name of NAMESPACES) ensureNamespace(registry, name)
+  for (const { name, rules, groups } of ROLES) {
+    const subjects = groups.map((group) => ({ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: group }))
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name }
+    ensure(registry, CLUSTER_ROLE, { metadata: bootstrapped(name), rules })
+    ensure(registry, CLUSTER_ROLE_BINDING, { metadata: bootstrapped(name), subjects, roleRef })
+  }
+}
+
+export function ensureNamespace(registry: Registry, name: string): void {
+  const metadata = { name, labels: { 'kubernetes.io/metadata.name': name } }
+  ensure(registry, NAMESPACE, { metadata, spec: { finalizers: ['kubernetes'] }, status: { phase: 'Active' } })
+}
+
+function bootstrapped(name: string): KubeObject['metadata'] {
+  return {
+    name,
+    labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults' },
+    annotations: { 'rbac.authorization.kubernetes.io/autoupdate': 'true' },
+  }
+}
+
+function ensure(registry: Registry, kind: Kind, object: KubeObject): void {
+  const name = object.metadata.name ?? ''
+  if (registry.store.of(kind).get(name) !== undefined) return
+  const typed = { apiVersion: groupVersionOf(kind), kind: kind.kind, ...object }
+  registry.store.put(kind, name, completed(kind, withMeta(typed, systemFields(registry))))
+}

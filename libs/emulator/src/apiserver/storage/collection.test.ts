@@ -1,0 +1,69 @@
+import { expect, test } from '@jest/globals'
+import type { KubeObject } from '../schema/json.ts'
+import { CONFIG_MAP } from '../schema/kinds.ts'
+import { Collection, type HistoryLimits } from './collection.ts'
+
+const object = (name: string, data = ''): KubeObject => ({ metadata: { name, namespace: 'n' }, data: { data } })
+
+function collection(limits: Partial<HistoryLimits> = {}): Collection {
+  return new Collection(CONFIG_MAP, 10, { changes: 100, bytes: 1_000_000, ...limits })
+}
+
+test('keys are in order, however they came and went', () => {
+  const it = collection()
+  for (const name of ['c', 'a', 'd', 'b']) it.put(`n/${name}`, object(name), 11)
+  it.remove('n/c', object('c'), 12)
+  expect([...it.keysAfter(undefined)]).toEqual(['n/a', 'n/b', 'n/d'])
+  expect([...it.keysAfter('n/a')]).toEqual(['n/b', 'n/d'])
+  expect([...it.keysAfter('n/bb')]).toEqual(['n/d'])
+})
+
+test('an object carries its revision, is frozen, and its text has no kind', () => {
+  const entry = collection().put('n/a', { apiVersion: 'v1', kind: 'ConfigMap', ...object('a') }, 11)
+  expect(entry.object.metadata.resourceVersion).toBe('11')
+  expect(Object.isFrozen(entry.object['data'])).toBe(true)
+  expect(entry.text).toBe('{"metadata":{"name":"a","namespace":"n","resourceVersion":"11"},"data":{"data":""}}')
+})
+
+test('changes since a revision are remembered, with what was before', () => {
+  const it = collection()
+  it.put('n/a', object('a', '1'), 11)
+  it.put('n/a', object('a', '2'), 13)
+  it.remove('n/a', object('a', '2'), 15)
+  const shown = it.since(11).map(({ type, revision, before }) => [type, revision, before?.revision])
+  expect(shown).toEqual([
+    ['MODIFIED', 13, 11],
+    ['DELETED', 15, 13],
+  ])
+  expect(it.since(15)).toEqual([])
+})
+
+test('the state at a revision is told as what differs from now', () => {
+  const it = collection()
+  it.put('n/a', object('a', '1'), 11)
+  it.put('n/a', object('a', '2'), 12)
+  it.put('n/b', object('b'), 13)
+  const then = it.differencesAt(11)
+  expect([...then.keys()]).toEqual(['n/a', 'n/b'])
+  expect(then.get('n/a')?.revision).toBe(11)
+  expect(then.get('n/b')).toBeUndefined()
+})
+
+test.each<[string, Partial<HistoryLimits>]>([
+  ['count', { changes: 3 }],
+  ['size', { bytes: 250 }],
+])('the history is bounded by its %s, and older revisions are 410', (_what, limits) => {
+  const it = collection(limits)
+  for (let revision = 11; revision <= 200; revision += 1) it.put('n/a', object('a'), revision)
+  expect(it.since(199)).toHaveLength(1)
+  expect(it.compactedRevision).toBeGreaterThanOrEqual(196)
+  expect(() => it.since(190)).toThrow('too old resource version: 190')
+})
+
+test('compaction forgets up to a revision and not beyond', () => {
+  const it = collection()
+  for (const revision of [11, 12, 13]) it.put('n/a', object('a'), revision)
+  it.compact(12)
+  expect(() => it.since(11)).toThrow('too old')
+  expect(it.since(12)).toHaveLength(1)
+})

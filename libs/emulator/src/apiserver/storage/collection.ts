@@ -1,0 +1,185 @@
+import { expired } from '../http/api-failure.ts'
+import type { KubeObject } from '../schema/json.ts'
+import { freezeJson } from '../schema/json.ts'
+import type { Kind } from '../schema/kinds.ts'
+
+/** One stored version of an object. */
+export interface Entry {
+  /** `name`, or `namespace/name`. */
+  readonly key: string
+  readonly object: KubeObject
+  /** Its JSON without apiVersion and kind: the form of list items, which carry neither. */
+  readonly text: string
+  readonly revision: number
+}
+
+export interface Change {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
+  readonly revision: number
+  /** What it is now; for DELETED the last state, under the revision of the deletion. */
+  readonly entry: Entry
+  readonly before: Entry | undefined
+}
+
+export interface HistoryLimits {
+  readonly changes: number
+  readonly bytes: number
+}
+
+type ChangeListener = (change: Change) => void
+
+/** All objects of one kind, in the order of their keys, and the changes that led to them as far back as the limits reach. */
+export class Collection {
+  readonly kind: Kind
+  readonly #limits: HistoryLimits
+  readonly #entries = new Map<string, Entry>()
+  readonly #keys: string[] = []
+  readonly #listeners = new Set<ChangeListener>()
+  #history: Change[] = []
+  #forgotten = 0
+  #historyBytes = 0
+  /** Changes up to and including this revision are not remembered. */
+  #compacted: number
+
+  constructor(kind: Kind, startsAt: number, limits: HistoryLimits) {
+    this.kind = kind
+    this.#compacted = startsAt
+    this.#limits = limits
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  get compactedRevision(): number {
+    return this.#compacted
+  }
+
+  get(key: string): Entry | undefined {
+    return this.#entries.get(key)
+  }
+
+  /** Keys in order, from the first that is greater than `after`. */
+  *keysAfter(after: string | undefined): Generator<string> {
+    const start = after === undefined ? 0 : this.#position(after, true)
+    for (let index = start; index < this.#keys.length; index += 1) yield this.#keys[index] as string
+  }
+
+  *entries(): Generator<Entry> {
+    for (const key of this.#keys) {
+      const entry = this.#entries.get(key)
+      if (entry !== undefined) yield entry
+    }
+  }
+
+  subscribe(listener: ChangeListener): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  put(key: string, object: KubeObject, revision: number): Entry {
+    const before = this.#entries.get(key)
+    const entry = entryOf(key, object, revision)
+    this.#entries.set(key, entry)
+    if (before === undefined) this.#keys.splice(this.#position(key, false), 0, key)
+    this.#remember({ type: before === undefined ? 'ADDED' : 'MODIFIED', revision, entry, before })
+    return entry
+  }
+
+  remove(key: string, last: KubeObject, revision: number): Entry {
+    const before = this.#entries.get(key)
+    const entry = entryOf(key, last, revision)
+    this.#entries.delete(key)
+    this.#keys.splice(this.#position(key, false), 1)
+    this.#remember({ type: 'DELETED', revision, entry, before })
+    return entry
+  }
+
+  /** What has happened since a revision, oldest first. 410 when that is not remembered any more. */
+  since(revision: number): readonly Change[] {
+    if (revision < this.#compacted) {
+      throw expired(`too old resource version: ${revision} (${this.#compacted})`)
+    }
+    return this.#history.slice(this.#indexAfter(revision))
+  }
+
+  /** The entries that differed at a revision, by key; undefined for what did not exist then. */
+  differencesAt(revision: number): ReadonlyMap<string, Entry | undefined> {
+    const then = new Map<string, Entry | undefined>()
+    for (const change of this.since(revision)) {
+      if (!then.has(change.entry.key)) then.set(change.entry.key, change.before)
+    }
+    return then
+  }
+
+  /** Forgets the history up to a revision, as etcd's compaction does. */
+  compact(revision: number): void {
+    while (this.#forgotten < this.#history.length && (this.#oldest?.revision ?? Infinity) <= revision) this.#forget()
+    this.#compacted = Math.max(this.#compacted, revision)
+    this.#tidy()
+  }
+
+  get #oldest(): Change | undefined {
+    return this.#history[this.#forgotten]
+  }
+
+  #remember(change: Change): void {
+    this.#history.push(change)
+    this.#historyBytes += change.entry.text.length
+    while (
+      this.#history.length - this.#forgotten > this.#limits.changes ||
+      (this.#historyBytes > this.#limits.bytes && this.#history.length - this.#forgotten > 1)
+    ) {
+      this.#forget()
+    }
+    this.#tidy()
+    for (const listener of [...this.#listeners]) listener(change)
+  }
+
+  #forget(): void {
+    const oldest = this.#oldest
+    if (oldest === undefined) return
+    this.#compacted = oldest.revision
+    this.#historyBytes -= oldest.entry.text.length
+    this.#forgotten += 1
+  }
+
+  /** Moves the list together once half of it is forgotten, so that forgetting stays cheap. */
+  #tidy(): void {
+    if (this.#forgotten < 64 || this.#forgotten * 2 < this.#history.length) return
+    this.#history = this.#history.slice(this.#forgotten)
+    this.#forgotten = 0
+  }
+
+  /** Where a key stands or would stand; with `after`, the place behind it. */
+  #position(key: string, after: boolean): number {
+    let low = 0
+    let high = this.#keys.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      const here = this.#keys[middle] as string
+      if (here < key || (after && here === key)) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  #indexAfter(revision: number): number {
+    let low = this.#forgotten
+    let high = this.#history.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#history[middle] as Change).revision <= revision) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+/** A version of an object, complete with its revision. */
+export function entryOf(key: string, object: KubeObject, revision: number): Entry {
+  const metadata = { ...object.metadata, resourceVersion: String(revision) }
+  const { apiVersion: _version, kind: _kind, metadata: _metadata, ...rest } = object
+  const text = JSON.stringify({ metadata, ...rest })
+  return { key, object: freezeJson({ ...object, metadata }), text, revision }
+}

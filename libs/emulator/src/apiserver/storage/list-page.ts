@@ -1,0 +1,157 @@
+import { ApiFailure, badRequest, expired } from '../http/api-failure.ts'
+import { numberIn, revisionIn } from '../http/query.ts'
+import { objectAt } from '../schema/json.ts'
+import type { Kind } from '../schema/kinds.ts'
+import type { Collection, Entry } from './collection.ts'
+import { fieldSelector, labelSelector, type Predicate } from './selectors.ts'
+
+/** Which objects of a kind a request is about. */
+export interface Scope {
+  readonly matches: Predicate
+  /** Set when at most one object can match. */
+  readonly key: string | undefined
+  /** Keys of the scope start with it. */
+  readonly prefix: string
+  /** Some objects are left out by labels or fields: what remains of a list is not counted then. */
+  readonly selective: boolean
+}
+
+export function scopeOf(kind: Kind, namespace: string | undefined, query: URLSearchParams): Scope {
+  const labels = labelSelector(query.get('labelSelector') ?? '')
+  const fields = fieldSelector(kind, query.get('fieldSelector') ?? '')
+  const prefix = namespace === undefined ? '' : `${namespace}/`
+  const matches: Predicate = (object) =>
+    (namespace === undefined || object.metadata.namespace === namespace) &&
+    fields.matches(object) &&
+    labels((objectAt(object, 'metadata', 'labels') as Record<string, string> | undefined) ?? {})
+  const single = fields.name !== undefined && (!kind.namespaced || namespace !== undefined)
+  const selective = (query.get('labelSelector') ?? '') !== '' || (query.get('fieldSelector') ?? '') !== ''
+  return { matches, prefix, selective, key: single ? prefix + fields.name : undefined }
+}
+
+/** Where a list goes on: the last key that was given, and the revision all of its pages show. */
+interface Continue {
+  readonly revision: number
+  readonly after: string
+}
+
+const EXPIRED_TOKEN =
+  'The provided continue parameter is too old to display a consistent list result. ' +
+  'You can start a new list without the continue parameter, or use the continue token in this response to retrieve the ' +
+  'remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, ' +
+  'modified, or deleted between the time the first chunk was returned and now may show up in the list.'
+
+export interface Listing {
+  readonly entries: readonly Pick<Entry, 'object' | 'text'>[]
+  readonly revision: number
+  readonly next: string | undefined
+  readonly remaining: number | undefined
+}
+
+/** The entries of a list request: all of them, or one page of a list that stays as it was when its first page was asked. */
+export function listPage(collection: Collection, scope: Scope, revision: number, query: URLSearchParams): Listing {
+  const limit = numberIn(query, 'limit') ?? 0
+  const token = query.get('continue') ?? ''
+  const asked = query.get('resourceVersion') ?? ''
+  if (token !== '') {
+    if (asked !== '' && asked !== '0') {
+      throw badRequest('specifying resource version is not allowed when using continue')
+    }
+    const from = readContinue(token, revision)
+    return page(collection, scope, { ...from, limit })
+  }
+  checkReadVersion(revision, query)
+  const exact = query.get('resourceVersionMatch') === 'Exact' ? revisionIn(asked) : undefined
+  return page(collection, scope, { revision: exact ?? revision, after: undefined, limit, inexact: exact === undefined })
+}
+
+/** A read may ask for a version at least; one that is still to come is waited for in vain. */
+export function checkReadVersion(current: number, query: URLSearchParams): void {
+  const asked = query.get('resourceVersion') ?? ''
+  if (asked === '' || revisionIn(asked) <= current) return
+  throw new ApiFailure(504, 'Timeout', `Too large resource version: ${asked}, current: ${current}`, {
+    details: {
+      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+      retryAfterSeconds: 1,
+    },
+  })
+}
+
+interface PageRequest {
+  readonly revision: number
+  readonly after: string | undefined
+  readonly limit: number
+  /** The list shows the present, so nothing has to be reconstructed. */
+  readonly inexact?: boolean
+}
+
+function page(collection: Collection, scope: Scope, request: PageRequest): Listing {
+  const then = request.inexact === true ? NOTHING : differences(collection, request)
+  const entries: Entry[] = []
+  let remaining = 0
+  for (const key of keysOf(collection, scope, then, request.after)) {
+    const entry = then.has(key) ? then.get(key) : collection.get(key)
+    if (entry === undefined || !scope.matches(entry.object)) continue
+    if (request.limit === 0 || entries.length < request.limit) entries.push(entry)
+    else remaining += 1
+  }
+  const last = entries.at(-1)
+  if (remaining === 0 || last === undefined) {
+    return { entries, revision: request.revision, next: undefined, remaining: undefined }
+  }
+  const next = writeContinue({ revision: request.revision, after: last.key })
+  return { entries, revision: request.revision, next, remaining: scope.selective ? undefined : remaining }
+}
+
+const NOTHING: ReadonlyMap<string, Entry | undefined> = new Map()
+
+function differences(collection: Collection, request: PageRequest): ReadonlyMap<string, Entry | undefined> {
+  if (request.revision < collection.compactedRevision) {
+    if (request.after === undefined) {
+      throw expired(`The provided resource version is too old to display a consistent list result.`)
+    }
+    throw expired(EXPIRED_TOKEN, { continue: writeContinue({ revision: -1, after: request.after }) })
+  }
+  return collection.differencesAt(request.revision)
+}
+
+function* keysOf(
+  collection: Collection,
+  scope: Scope,
+  then: ReadonlyMap<string, Entry | undefined>,
+  after: string | undefined,
+): Generator<string> {
+  if (scope.key !== undefined) {
+    if (after === undefined || after < scope.key) yield scope.key
+    return
+  }
+  const start = after === undefined || after < scope.prefix ? scope.prefix : after
+  const gone = [...then.keys()].filter((key) => collection.get(key) === undefined && key > start).sort()
+  let next = 0
+  for (const key of collection.keysAfter(start)) {
+    if (!key.startsWith(scope.prefix)) break
+    for (; next < gone.length && (gone[next] as string) < key; next += 1) yield gone[next] as string
+    yield key
+  }
+  yield* gone.slice(next)
+}
+
+function writeContinue(from: Continue): string {
+  return Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: from.revision, start: from.after })).toString(
+    'base64url',
+  )
+}
+
+/** A revision of -1 asks for the rest as it is now, which is what the token of a 410 says. */
+function readContinue(token: string, now: number): Continue {
+  try {
+    const read: unknown = JSON.parse(Buffer.from(token, 'base64url').toString())
+    const { v, rv, start } = read as Record<string, unknown>
+    if (v === 'meta.k8s.io/v1' && typeof rv === 'number' && typeof start === 'string') {
+      return { revision: rv === -1 ? now : rv, after: start }
+    }
+  } catch {
+    // fall through: any token that is not ours is refused alike
+  }
+  throw badRequest('continue key is not valid: invalid continue token')
+}

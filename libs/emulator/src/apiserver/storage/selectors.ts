@@ -1,0 +1,148 @@
+import { badRequest } from '../http/api-failure.ts'
+import { at, type Json, type JsonObject, type KubeObject, listAt, objectAt, textAt } from '../schema/json.ts'
+import { EVENT, type Kind, NAMESPACE, NODE, POD, SECRET } from '../schema/kinds.ts'
+
+type Labels = Readonly<Record<string, string>>
+export type Predicate = (object: KubeObject) => boolean
+
+const NAME = '[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?'
+const KEY = `(?:[a-z0-9.-]+/)?${NAME}`
+const IN_SET = new RegExp(`^(${KEY})\\s+(in|notin)\\s*\\(([^()]*)\\)$`)
+const COMPARED = new RegExp(`^(${KEY})\\s*(==|=|!=)\\s*(${NAME})?$`)
+const ORDERED = new RegExp(`^(${KEY})\\s*(>|<)\\s*(-?\\d+)$`)
+const EXISTS = new RegExp(`^(!?)\\s*(${KEY})$`)
+
+/** Reads a label selector: `a=b,c!=d,e in (f,g),h,!i,j>1`. An empty one matches everything. */
+export function labelSelector(text: string): (labels: Labels) => boolean {
+  if (text.trim() === '') return () => true
+  const tests = text.split(/,(?![^(]*\))/).map((part) => labelTest(part.trim()))
+  return (labels) => tests.every((test) => test(labels))
+}
+
+function labelTest(part: string): (labels: Labels) => boolean {
+  const [, setKey, setOperator, members] = IN_SET.exec(part) ?? []
+  if (setKey !== undefined) {
+    const set = new Set((members ?? '').split(',').map((member) => member.trim()))
+    if (setOperator === 'in') return (labels) => Object.hasOwn(labels, setKey) && set.has(labels[setKey] ?? '')
+    return (labels) => !Object.hasOwn(labels, setKey) || !set.has(labels[setKey] ?? '')
+  }
+  const [, key, operator, value = ''] = COMPARED.exec(part) ?? []
+  if (key !== undefined) {
+    if (operator === '!=') return (labels) => labels[key] !== value
+    return (labels) => labels[key] === value
+  }
+  const [, orderKey, order, bound] = ORDERED.exec(part) ?? []
+  if (orderKey !== undefined) {
+    const limit = Number(bound)
+    return (labels) => {
+      const here = Number.parseInt(labels[orderKey] ?? '', 10)
+      return order === '>' ? here > limit : here < limit
+    }
+  }
+  const [, not, existing] = EXISTS.exec(part) ?? []
+  if (existing !== undefined) return (labels) => Object.hasOwn(labels, existing) === (not === '')
+  throw badRequest(`unable to parse requirement: ${JSON.stringify(part)} is no label requirement`)
+}
+
+/** Fields by which a kind can be selected, beside the name and the namespace. */
+const FIELDS = new Map<Kind, readonly string[]>([
+  [
+    POD,
+    [
+      'spec.nodeName',
+      'spec.restartPolicy',
+      'spec.schedulerName',
+      'spec.serviceAccountName',
+      'spec.hostNetwork',
+      'status.phase',
+      'status.podIP',
+      'status.podIPs',
+      'status.nominatedNodeName',
+    ],
+  ],
+  [NODE, ['spec.unschedulable']],
+  [NAMESPACE, ['status.phase', 'name']],
+  [SECRET, ['type']],
+  [
+    EVENT,
+    [
+      'involvedObject.kind',
+      'involvedObject.namespace',
+      'involvedObject.name',
+      'involvedObject.uid',
+      'involvedObject.apiVersion',
+      'involvedObject.resourceVersion',
+      'involvedObject.fieldPath',
+      'reason',
+      'reportingComponent',
+      'source',
+      'type',
+    ],
+  ],
+])
+
+interface FieldSelector {
+  readonly matches: Predicate
+  /** The one name that it asks for, so that a look-up can replace the search. */
+  readonly name: string | undefined
+}
+
+/** Reads a field selector: `metadata.name=a,spec.nodeName!=b`. */
+export function fieldSelector(kind: Kind, text: string): FieldSelector {
+  const terms = text
+    .split(',')
+    .filter((part) => part !== '')
+    .map((part) => fieldTerm(kind, part))
+  const named = terms.find((term) => term.field === 'metadata.name' && term.equal)
+  return {
+    matches: (object) => terms.every((term) => (selectedValue(object, term.field) === term.value) === term.equal),
+    name: named?.value,
+  }
+}
+
+function fieldTerm(kind: Kind, part: string): { field: string; equal: boolean; value: string } {
+  const [, field, operator, value = ''] = /^([^=!]+)(!=|==|=)(.*)$/.exec(part) ?? []
+  if (field === undefined) throw badRequest(`invalid selector: '${part}'; can't understand '${part}'`)
+  const known = field === 'metadata.name' || (field === 'metadata.namespace' && kind.namespaced)
+  const own = FIELDS.get(kind)
+  if (!known && own?.includes(field) !== true) {
+    if (own !== undefined) throw badRequest(`field label not supported: ${field}`)
+    throw badRequest(`"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`)
+  }
+  return { field, equal: operator !== '!=', value }
+}
+
+/** Selectable fields are compared as text; one that is absent counts as empty, a flag as false. */
+function selectedValue(object: KubeObject, field: string): string {
+  if (field === 'source') return selectedValue(object, 'source.component')
+  const found = at(object, ...field.split('.'))
+  if (found === undefined || found === null) return FLAGS.has(field) ? 'false' : ''
+  return String(found)
+}
+
+const FLAGS: ReadonlySet<string> = new Set(['spec.unschedulable', 'spec.hostNetwork'])
+
+/** Whether a LabelSelector of an object picks something with these labels. An empty one picks everything, none nothing. */
+export function selects(selector: JsonObject | undefined, labels: Labels): boolean {
+  if (selector === undefined) return false
+  const equal = Object.entries(objectAt(selector, 'matchLabels') ?? {})
+  return (
+    equal.every(([key, value]) => labels[key] === value) &&
+    listAt(selector, 'matchExpressions').every((expression) => satisfies(expression, labels))
+  )
+}
+
+function satisfies(expression: Json, labels: Labels): boolean {
+  const key = textAt(expression, 'key') ?? ''
+  const listed = listAt(expression, 'values').includes(labels[key] ?? null)
+  switch (textAt(expression, 'operator')) {
+    case 'In':
+      return listed
+    case 'NotIn':
+      return !listed
+    case 'Exists':
+      return Object.hasOwn(labels, key)
+    default:
+      return !Object.hasOwn(labels, key)
+  }
+}

@@ -1,0 +1,112 @@
+import type { FieldErrors } from '../http/field-errors.ts'
+import { at, isList, isObject, type KubeObject, type Meta, sameJson, textAt } from '../schema/json.ts'
+import type { Kind } from '../schema/kinds.ts'
+import { checkName, label, labelValue, type NameRule, qualifiedName, subdomain } from './names.ts'
+
+const MOST_ANNOTATION_BYTES = 256 * 1024
+
+/** What holds for the metadata of every object. */
+export function checkMeta(
+  errors: FieldErrors,
+  kind: Kind,
+  object: KubeObject,
+  rules: { readonly name?: NameRule; readonly anyFinalizer?: boolean },
+): void {
+  const { name: nameRule = subdomain } = rules
+  const { metadata } = object
+  if (metadata.generateName !== undefined && metadata.generateName !== '') {
+    // A generated name continues the prefix, so the prefix may end in what a name may not end in.
+    for (const each of nameRule(`${metadata.generateName}a`)) {
+      errors.invalid('metadata.generateName', metadata.generateName, each)
+    }
+  }
+  if (metadata.name === undefined || metadata.name === '') {
+    errors.required('metadata.name', 'name or generateName is required')
+  } else checkName(errors, 'metadata.name', metadata.name, nameRule)
+  if (kind.namespaced) checkName(errors, 'metadata.namespace', metadata.namespace ?? '', label)
+  checkCommon(errors, metadata)
+  if (rules.anyFinalizer !== true) checkFinalizerDomains(errors, metadata)
+}
+
+/** What holds for every write, also for one of the status. */
+function checkCommon(errors: FieldErrors, metadata: Meta): void {
+  checkLabels(errors, metadata)
+  checkAnnotations(errors, metadata)
+  checkOwners(errors, metadata)
+  for (const finalizer of metadata.finalizers ?? []) {
+    checkName(errors, 'metadata.finalizers', finalizer, qualifiedName)
+  }
+}
+
+const STANDARD_FINALIZERS = ['foregroundDeletion', 'kubernetes', 'orphan']
+
+function checkFinalizerDomains(errors: FieldErrors, { finalizers = [] }: Meta): void {
+  finalizers.forEach((finalizer, index) => {
+    if (finalizer.includes('/') || STANDARD_FINALIZERS.includes(finalizer)) return
+    const why = 'name is neither a standard finalizer name nor is it fully qualified'
+    errors.invalid(`metadata.finalizers[${index}]`, finalizer, why)
+  })
+}
+
+function checkLabels(errors: FieldErrors, metadata: Meta): void {
+  for (const [key, value] of Object.entries(metadata.labels ?? {})) {
+    checkName(errors, 'metadata.labels', key, qualifiedName)
+    checkName(errors, 'metadata.labels', value, labelValue)
+  }
+}
+
+function checkAnnotations(errors: FieldErrors, metadata: Meta): void {
+  let bytes = 0
+  for (const [key, value] of Object.entries(metadata.annotations ?? {})) {
+    for (const each of qualifiedName(key.toLowerCase())) errors.invalid('metadata.annotations', key, each)
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value)
+  }
+  if (bytes > MOST_ANNOTATION_BYTES) errors.tooLong('metadata.annotations', MOST_ANNOTATION_BYTES)
+}
+
+function checkOwners(errors: FieldErrors, metadata: Meta): void {
+  const owners = at(metadata, 'ownerReferences')
+  if (!isList(owners)) return
+  for (const owner of owners) {
+    const path = 'metadata.ownerReferences'
+    if (!isObject(owner)) continue
+    if ((textAt(owner, 'apiVersion') ?? '') === '')
+      errors.invalid(`${path}.apiVersion`, '', 'version must not be empty')
+    for (const field of ['kind', 'name', 'uid']) {
+      if ((textAt(owner, field) ?? '') === '') errors.invalid(`${path}.${field}`, '', 'must not be empty')
+    }
+  }
+}
+
+/** What holds for the metadata of every update, in the order in which the real server looks at it. */
+export function checkMetaUpdate(
+  errors: FieldErrors,
+  { metadata }: KubeObject,
+  { old, anyFinalizer }: { readonly old: KubeObject; readonly anyFinalizer?: boolean },
+): void {
+  checkCommon(errors, metadata)
+  if (old.metadata.deletionTimestamp !== undefined) {
+    const had = new Set(old.metadata.finalizers)
+    const added = [...new Set(metadata.finalizers)].filter((each) => !had.has(each)).sort()
+    if (added.length > 0) {
+      const listed = `[]string{${added.map((each) => JSON.stringify(each)).join(', ')}}`
+      errors.forbidden(
+        'metadata.finalizers',
+        `no new finalizers can be added if the object is being deleted, found new finalizers ${listed}`,
+      )
+    }
+  }
+  for (const field of ['name', 'namespace', 'uid', 'deletionGracePeriodSeconds']) {
+    if (!sameJson(metadata[field], old.metadata[field])) {
+      errors.invalid(`metadata.${field}`, metadata[field], 'field is immutable')
+    }
+  }
+  const deletion = metadata.deletionTimestamp
+  if (deletion !== old.metadata.deletionTimestamp) {
+    errors.invalid('metadata.deletionTimestamp', deletion, 'field is immutable')
+  }
+  if (anyFinalizer !== true) checkFinalizerDomains(errors, metadata)
+}
+
+/** What a status write of most kinds leaves as it was: all that others own in the metadata. */
+export const META_KEPT_BY_STATUS = ['labels', 'annotations', 'finalizers', 'ownerReferences', 'managedFields'] as const

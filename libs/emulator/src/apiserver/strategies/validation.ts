@@ -1,0 +1,26 @@
+import { invalid } from '../http/api-failure.ts'
+import { FieldErrors } from '../http/field-errors.ts'
+import type { KubeObject } from '../schema/json.ts'
+import type { Kind } from '../schema/kinds.ts'
+import { strategyOf } from './index.ts'
+import { checkMeta, checkMetaUpdate } from './object-meta.ts'
+
+/** Checks a new object, or with `old` an update of it or of its status. Throws 422 with all that is wrong. */
+export function validate(
+  kind: Kind,
+  object: KubeObject,
+  update?: { readonly old: KubeObject; readonly status: boolean },
+): void {
+  const errors = new FieldErrors()
+  const strategy = strategyOf(kind)
+  if (update !== undefined) checkMetaUpdate(errors, object, { old: update.old, ...strategy })
+  if (update?.status !== true) {
+    checkMeta(errors, kind, object, strategy)
+    strategy.validate?.(errors, object)
+  }
+  if (update !== undefined) {
+    const check = update.status ? strategy.validateStatus : strategy.validateUpdate
+    check?.(errors, object, update.old)
+  }
+  if (!errors.none) throw invalid(kind, object.metadata.name ?? '', errors.causes)
+}

@@ -1,0 +1,173 @@
+import type { Authentication, User } from '../access/authentication.ts'
+import { decoded, objectIn } from '../codec/decode.ts'
+import { bodyOf } from '../codec/decode-body.ts'
+import { checkListOptions, deleteOptionsOf, writeOptionsOf } from '../codec/query-options.ts'
+import { objectText, type Rendering, renderList, renderObject } from '../codec/representation.ts'
+import { badRequest, methodNotAllowed } from '../http/api-failure.ts'
+import { mediaType } from '../http/read-body.ts'
+import type { Reply } from '../http/reply.ts'
+import type { ResourceRequest } from '../http/request-info.ts'
+import { BINDING, type Kind } from '../schema/kinds.ts'
+import { schemaNamed } from '../schema/schema.ts'
+import { checkReadVersion, listPage, scopeOf } from '../storage/list-page.ts'
+import { existing, keyOf, type Registry, type Target, type Written } from '../storage/registry.ts'
+import { apply } from './applying.ts'
+import { bind } from './binding.ts'
+import { create } from './creation.ts'
+import { remove } from './deletion.ts'
+import { evict } from './eviction.ts'
+import { patchOf } from './patching.ts'
+import { issueToken, review } from './reviews.ts'
+import { update } from './updating.ts'
+
+/** One request for a resource, read and admitted. */
+export interface Call {
+  readonly request: ResourceRequest
+  readonly user: User
+  readonly query: URLSearchParams
+  readonly contentType: string | undefined
+  readonly body: Buffer
+  /** The name of the client's program. */
+  readonly writer: string
+  readonly rendering: Rendering
+}
+
+/** What verbs need beside the objects. */
+export interface Parts {
+  readonly registry: Registry
+  readonly authentication: Authentication
+}
+
+/** Every verb but watch. Runs without waiting, so nothing comes between its read and its write. */
+export function answer({ registry, authentication }: Parts, call: Call): Reply {
+  const { request } = call
+  if (request.kind.reviewOnly) return reviewed(registry, authentication, call)
+  if (request.subresource === 'eviction') return evicted(registry, call)
+  if (request.subresource === 'token') return tokenFor(registry, authentication, call)
+  switch (request.verb) {
+    case 'get':
+      checkReadVersion(registry.store.revision, call.query)
+      return { code: 200, text: renderObject(request.kind, existing(registry, targetOf(request)), call.rendering) }
+    case 'list':
+      return list(registry, call)
+    case 'create':
+      return createFrom(registry, call)
+    case 'update':
+      return written(request.kind, replace(registry, call))
+    case 'patch':
+      return written(request.kind, patch(registry, call))
+    case 'delete':
+      return removeOne(registry, call)
+    case 'deletecollection':
+      return removeAll(registry, call)
+    default:
+      throw methodNotAllowed()
+  }
+}
+
+function targetOf(request: ResourceRequest): Target {
+  const { kind, namespace, name, subresource } = request
+  if (name === undefined) throw methodNotAllowed()
+  return { kind, namespace, name, status: subresource === 'status' }
+}
+
+function list(registry: Registry, { request, query, rendering }: Call): Reply {
+  const { kind, namespace } = request
+  checkListOptions(query)
+  const collection = registry.store.of(kind)
+  const listing = listPage(collection, scopeOf(kind, namespace, query), registry.store.revision, query)
+  return { code: 200, text: renderList(kind, listing, rendering) }
+}
+
+function createFrom(registry: Registry, { request, query, contentType, body, writer }: Call): Reply {
+  const { kind, namespace, name } = request
+  if (name !== undefined || (kind.namespaced && namespace === undefined)) throw methodNotAllowed()
+  const options = writeOptionsOf('CreateOptions', query, { writer })
+  return written(kind, create(registry, { kind, namespace }, objectIn(kind, contentType, body), options))
+}
+
+function replace(registry: Registry, { request, query, contentType, body, writer }: Call): Written {
+  const target = targetOf(request)
+  const options = writeOptionsOf('UpdateOptions', query, { writer })
+  const object = objectIn(target.kind, contentType, body)
+  const isNew = registry.store.of(target.kind).get(keyOf(target)) === undefined
+  if (!isNew || !target.kind.createOnUpdate || target.status) return update(registry, target, options, () => object)
+  const { name = '' } = object.metadata
+  if (name !== target.name) {
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${target.name})`)
+  }
+  return create(registry, target, object, options)
+}
+
+function patch(registry: Registry, { request, query, contentType, body, writer }: Call): Written {
+  const target = targetOf(request)
+  if (mediaType(contentType) === APPLY_PATCH) return apply(registry, target, { body, query })
+  const options = { ...writeOptionsOf('PatchOptions', query, { writer }), patched: true }
+  return update(registry, target, options, patchOf(target.kind, contentType, body))
+}
+
+const APPLY_PATCH = 'application/apply-patch+yaml'
+
+function reviewed(registry: Registry, authentication: Authentication, call: Call): Reply {
+  const { request, user, contentType, body } = call
+  const { kind, verb, name } = request
+  if (verb !== 'create' || name !== undefined) throw methodNotAllowed()
+  if (kind === BINDING) return boundBy(registry, call)
+  return written(kind, review({ registry, authentication, user }, kind, objectIn(kind, contentType, body)))
+}
+
+function boundBy(registry: Registry, { request, query, contentType, body, writer }: Call): Reply {
+  const { object } = decoded(BINDING, objectIn(BINDING, contentType, body), { fieldValidation: 'Warn' })
+  bind(registry, request.namespace, object, writeOptionsOf('CreateOptions', query, { writer }))
+  return { code: 201, text: JSON.stringify({ ...SUCCESS, code: 201 }) }
+}
+
+const SUCCESS = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
+
+const EVICTION = { name: 'Eviction', schema: schemaNamed('Eviction') }
+
+function evicted(registry: Registry, { request, query, contentType, body, writer }: Call): Reply {
+  if (request.verb !== 'create') throw methodNotAllowed()
+  evict(
+    registry,
+    targetOf(request),
+    bodyOf(contentType, body, EVICTION),
+    writeOptionsOf('CreateOptions', query, { writer }),
+  )
+  return { code: 201, text: JSON.stringify({ ...SUCCESS, code: 201 }) }
+}
+
+const TOKEN_REQUEST = { name: 'TokenRequest', schema: schemaNamed('AccountTokenRequest') }
+
+function tokenFor(registry: Registry, authentication: Authentication, { request, contentType, body }: Call): Reply {
+  if (request.verb !== 'create') throw methodNotAllowed()
+  const { object } = existing(registry, targetOf(request))
+  const issued = issueToken(registry, authentication, object, bodyOf(contentType, body, TOKEN_REQUEST))
+  return { code: 201, text: JSON.stringify(issued) }
+}
+
+function removeOne(registry: Registry, { request, query, contentType, body }: Call): Reply {
+  const target = targetOf(request)
+  const { kind, name } = target
+  const { entry, gone } = remove(registry, target, deleteOptionsOf(query, body, contentType))
+  if (kind.returnsDeleted || !gone) return { code: 200, text: objectText(kind, entry) }
+  const details = { name, group: kind.group || undefined, kind: kind.plural, uid: entry.object.metadata.uid }
+  return { code: 200, text: JSON.stringify({ ...SUCCESS, details }) }
+}
+
+function removeAll(registry: Registry, { request, query, contentType, body, rendering }: Call): Reply {
+  const { kind, namespace } = request
+  if (kind.namespaced && namespace === undefined) throw methodNotAllowed()
+  const options = deleteOptionsOf(query, body, contentType)
+  const collection = registry.store.of(kind)
+  const listing = listPage(collection, scopeOf(kind, namespace, query), registry.store.revision, query)
+  const entries = listing.entries.map(({ object }) => {
+    const target = { kind, namespace: object.metadata.namespace, name: object.metadata.name ?? '', status: false }
+    return remove(registry, target, options).entry
+  })
+  return { code: 200, text: renderList(kind, { ...listing, entries }, rendering) }
+}
+
+function written(kind: Kind, { entry, created, warnings }: Written): Reply {
+  return { code: created ? 201 : 200, text: objectText(kind, entry), warnings }
+}

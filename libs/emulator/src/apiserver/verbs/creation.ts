@@ -1,0 +1,84 @@
+import { decoded } from '../codec/decode.ts'
+import type { WriteOptions } from '../codec/query-options.ts'
+import { ApiFailure, alreadyExists, badRequest, forbidden, notFound } from '../http/api-failure.ts'
+import { type KubeObject, type MetaChange, withField, withMeta } from '../schema/json.ts'
+import { hasStatus, type Kind, NAMESPACE } from '../schema/kinds.ts'
+import { completed } from '../schema/typed.ts'
+import { commit, keyOf, type Registry, systemFields, timestamp, type Written } from '../storage/registry.ts'
+import { nameSuffix } from '../storage/uid.ts'
+import { strategyOf } from '../strategies/index.ts'
+import { validate } from '../strategies/validation.ts'
+
+/** POST. */
+export function create(
+  registry: Registry,
+  place: { readonly kind: Kind; readonly namespace: string | undefined },
+  input: KubeObject,
+  options: WriteOptions,
+): Written {
+  const { kind } = place
+  const { object: given, warnings } = decoded(kind, input, options)
+  const named = withName(registry, given)
+  const object = withMeta(named, { ...namespaceFor(place, named), ...systemFields(registry) })
+  checkNamespace(registry, kind, object)
+  if ((given.metadata.resourceVersion ?? '') !== '') {
+    throw new ApiFailure(500, '', 'resourceVersion should not be set on objects to be created')
+  }
+  const prepared = prepare(
+    kind,
+    strategyOf(kind).complete?.(registry.store, object) ?? object,
+    timestamp(registry.clock),
+  )
+  validate(kind, prepared)
+  strategyOf(kind).admit?.(registry.store, prepared, undefined)
+  const target = { kind, namespace: prepared.metadata.namespace, name: prepared.metadata.name ?? '', status: false }
+  const present = registry.store.of(kind).get(keyOf(target))
+  if (present !== undefined)
+    throw alreadyExists(kind, target.name, present.object.metadata.deletionTimestamp !== undefined)
+  return {
+    entry: commit(registry, target, prepared, options),
+    created: true,
+    warnings: [...warnings, ...(strategyOf(kind).warnings?.(prepared, undefined) ?? [])],
+  }
+}
+
+function prepare(kind: Kind, object: KubeObject, now: string): KubeObject {
+  const strategy = strategyOf(kind)
+  const born = withMeta(object, { generation: kind.firstGeneration })
+  const defaulted = strategy.defaults?.(born) ?? born
+  const started =
+    hasStatus(kind) && strategy.keepsStatus !== true ? withField(defaulted, 'status', undefined) : defaulted
+  return completed(kind, strategy.prepareCreate?.(started, now) ?? started)
+}
+
+const LONGEST_GENERATED = 63
+const SUFFIX_LENGTH = 5
+
+function withName(registry: Registry, object: KubeObject): KubeObject {
+  const { name = '', generateName = '' } = object.metadata
+  if (name !== '' || generateName === '') return object
+  const suffix = nameSuffix(registry.clock, registry.store.revision)
+  return withMeta(object, { name: generateName.slice(0, LONGEST_GENERATED - SUFFIX_LENGTH) + suffix })
+}
+
+function namespaceFor(
+  { kind, namespace: requested }: { kind: Kind; namespace: string | undefined },
+  object: KubeObject,
+): MetaChange {
+  const { namespace = '' } = object.metadata
+  if (namespace !== '' && namespace !== (requested ?? '')) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  }
+  return kind.namespaced && requested !== undefined ? { namespace: requested } : {}
+}
+
+/** Objects live in namespaces that exist and are not going away. */
+function checkNamespace(registry: Registry, kind: Kind, object: KubeObject): void {
+  const { namespace } = object.metadata
+  if (!kind.namespaced || namespace === undefined) return
+  const found = registry.store.of(NAMESPACE).get(namespace)
+  if (found === undefined) throw notFound(NAMESPACE, namespace)
+  if (found.object.metadata.deletionTimestamp === undefined) return
+  const why = `unable to create new content in namespace ${namespace} because it is being terminated`
+  throw forbidden(kind, object.metadata.name ?? '', why)
+}

@@ -1,0 +1,114 @@
+import type { DeleteOptions } from '../codec/query-options.ts'
+import { conflict, forbidden } from '../http/api-failure.ts'
+import { at, type KubeObject, objectAt, textAt, withMeta } from '../schema/json.ts'
+import { type Kind, NAMESPACE, POD } from '../schema/kinds.ts'
+import type { Entry } from '../storage/collection.ts'
+import { commit, existing, keyOf, type Registry, type Target, timestamp } from '../storage/registry.ts'
+
+interface Deleted {
+  /** Its last state, or its present one when something still holds it. */
+  readonly entry: Pick<Entry, 'object' | 'text'>
+  readonly gone: boolean
+}
+
+const PROPAGATION_FINALIZERS: Readonly<Record<string, string>> = { Foreground: 'foregroundDeletion', Orphan: 'orphan' }
+const DEFAULT_POD_GRACE = 30
+
+/** DELETE: removes the object, or marks it when finalizers or a grace period hold it. */
+export function remove(registry: Registry, target: Target, options: DeleteOptions): Deleted {
+  const entry = existing(registry, target)
+  const { object: old } = entry
+  checkPreconditions(target, old, options)
+  if (target.kind === NAMESPACE) return removeNamespace(registry, target, entry, options)
+  const finalizers = finalizersFor(old, options)
+  const grace = graceFor(target.kind, old, options)
+  const now = finalizers.length === 0 && grace === 0
+  if (now && target.kind !== POD) {
+    if (!options.dryRun) registry.store.remove(target.kind, keyOf(target), old)
+    return { entry, gone: true }
+  }
+  const marked = mark(registry, old, finalizers, grace)
+  const shown = marked === undefined ? entry : commit(registry, target, marked, options)
+  // A pod that goes at once is marked all the same.
+  if (now && !options.dryRun) registry.store.remove(target.kind, keyOf(target), shown.object)
+  return { entry: shown, gone: now }
+}
+
+const LASTING_NAMESPACES = ['default', 'kube-system', 'kube-public']
+
+/** A namespace only begins to end; it goes when it is empty. */
+function removeNamespace(registry: Registry, target: Target, entry: Entry, options: DeleteOptions): Deleted {
+  if (LASTING_NAMESPACES.includes(target.name)) {
+    throw forbidden(target.kind, target.name, 'this namespace may not be deleted')
+  }
+  const { object: old } = entry
+  if (old.metadata.deletionTimestamp !== undefined) return { entry, gone: false }
+  const ending = withMeta(old, { deletionTimestamp: timestamp(registry.clock) })
+  const status = { ...objectAt(old, 'status'), phase: 'Terminating' }
+  return { entry: commit(registry, target, { ...ending, status }, options), gone: false }
+}
+
+/** The object with its deletion noted; undefined when that is noted already. */
+function mark(
+  registry: Registry,
+  old: KubeObject,
+  finalizers: readonly string[],
+  grace: number,
+): KubeObject | undefined {
+  const { deletionTimestamp, deletionGracePeriodSeconds, generation } = old.metadata
+  const added = finalizers.length !== (old.metadata.finalizers ?? []).length
+  const held = finalizers.length > 0 ? { finalizers } : {}
+  if (deletionTimestamp !== undefined) {
+    const shorter = grace < (deletionGracePeriodSeconds ?? 0)
+    if (!added && !shorter) return undefined
+    return withMeta(old, { ...held, deletionGracePeriodSeconds: Math.min(grace, deletionGracePeriodSeconds ?? 0) })
+  }
+  const due = registry.clock.now() + grace * 1000
+  return withMeta(old, {
+    ...held,
+    ...(generation === undefined ? {} : { generation: generation + 1 }),
+    deletionTimestamp: timestamp({ now: () => due }),
+    deletionGracePeriodSeconds: grace,
+  })
+}
+
+function checkPreconditions(target: Target, old: KubeObject, options: DeleteOptions): void {
+  const { uid, resourceVersion } = options.preconditions ?? {}
+  // Named by its kind here, not by its plural: so does the real server.
+  const subject = { group: target.kind.group, plural: target.kind.kind }
+  if (uid !== undefined && uid !== old.metadata.uid) {
+    const why =
+      `the UID in the precondition (${uid}) does not match the UID in record (${String(old.metadata.uid)}). ` +
+      'The object might have been deleted and then recreated'
+    throw conflict(subject, target.name, why)
+  }
+  if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion) {
+    const why =
+      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record ` +
+      `(${String(old.metadata.resourceVersion)}). The object might have been modified`
+    throw conflict(subject, target.name, why)
+  }
+}
+
+function finalizersFor(old: KubeObject, options: DeleteOptions): readonly string[] {
+  const { finalizers = [] } = old.metadata
+  const propagation = options.propagationPolicy
+  if (propagation === undefined) return finalizers
+  const wanted = PROPAGATION_FINALIZERS[propagation]
+  const kept = finalizers.filter((each) => !Object.values(PROPAGATION_FINALIZERS).includes(each))
+  return wanted === undefined ? kept : [...kept, wanted]
+}
+
+/** Only pods have a grace period, and only when a kubelet has them. */
+function graceFor(kind: Kind, old: KubeObject, options: DeleteOptions): number {
+  if (kind !== POD) return 0
+  const { deletionTimestamp, deletionGracePeriodSeconds } = old.metadata
+  // What is ending already ends sooner only if somebody says so.
+  if (deletionTimestamp !== undefined && options.gracePeriodSeconds === undefined)
+    return deletionGracePeriodSeconds ?? 0
+  const phase = textAt(old, 'status', 'phase')
+  if ((textAt(old, 'spec', 'nodeName') ?? '') === '' || phase === 'Succeeded' || phase === 'Failed') return 0
+  if (options.gracePeriodSeconds !== undefined) return Math.max(options.gracePeriodSeconds, 0)
+  const own = at(old, 'spec', 'terminationGracePeriodSeconds')
+  return typeof own === 'number' ? own : DEFAULT_POD_GRACE
+}

@@ -1,0 +1,63 @@
+import type { Clock } from '@csi-sidecars/base'
+import { listAt, objectAt } from '../schema/json.ts'
+import { KINDS, NAMESPACE } from '../schema/kinds.ts'
+import type { Collection } from '../storage/collection.ts'
+import type { Registry } from '../storage/registry.ts'
+import { remove } from './deletion.ts'
+
+/**
+ * Empties and removes namespaces that are being deleted, which in a cluster is the controller manager's work.
+ * Does so a moment later, so that the writer and the watchers see the namespace end first.
+ */
+export function runNamespaceController(registry: Registry): () => void {
+  const { store, clock } = registry
+  const inside = KINDS.filter((kind) => kind.namespaced).map((kind) => store.of(kind))
+  const cancels = new Map<string, ReturnType<Clock['schedule']>>()
+  const look = (name: string): void => {
+    if (cancels.has(name)) return
+    cancels.set(
+      name,
+      clock.schedule(0, () => {
+        cancels.delete(name)
+        finish(registry, inside, name)
+      }),
+    )
+  }
+  const leave = [
+    store.of(NAMESPACE).subscribe(({ entry }) => {
+      if (entry.object.metadata.deletionTimestamp !== undefined) look(entry.key)
+    }),
+    ...inside.map((collection) =>
+      collection.subscribe(({ type, entry }) => {
+        const { namespace = '' } = entry.object.metadata
+        if (type === 'DELETED' && isEnding(registry, namespace)) look(namespace)
+      }),
+    ),
+  ]
+  return () => {
+    for (const each of [...leave, ...cancels.values()]) each()
+  }
+}
+
+function isEnding(registry: Registry, name: string): boolean {
+  return registry.store.of(NAMESPACE).get(name)?.object.metadata.deletionTimestamp !== undefined
+}
+
+function finish(registry: Registry, inside: readonly Collection[], name: string): void {
+  if (!isEnding(registry, name)) return
+  let left = 0
+  for (const collection of inside) {
+    const { kind } = collection
+    for (const key of [...collection.keysAfter(`${name}/`)]) {
+      if (!key.startsWith(`${name}/`)) break
+      const target = { kind, namespace: name, name: key.slice(name.length + 1), status: false }
+      const { gone } = remove(registry, target, { dryRun: false })
+      if (!gone) left += 1
+    }
+  }
+  const space = registry.store.of(NAMESPACE).get(name)?.object
+  if (left > 0 || space === undefined || (space.metadata.finalizers ?? []).length > 0) return
+  const finalizers = listAt(space, 'spec', 'finalizers').filter((each) => each !== 'kubernetes')
+  if (finalizers.length > 0) return
+  registry.store.remove(NAMESPACE, name, { ...space, spec: { ...objectAt(space, 'spec'), finalizers } })
+}

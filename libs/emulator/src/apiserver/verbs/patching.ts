@@ -1,0 +1,45 @@
+import { asObject, kindMismatch, wrongResult } from '../codec/decode.ts'
+import { badRequest, unsupportedMediaType } from '../http/api-failure.ts'
+import { mediaType, parseJson } from '../http/read-body.ts'
+import { applyJsonPatch } from '../patch/json-patch.ts'
+import { listRulesOf } from '../patch/list-rules.ts'
+import { applyMergePatch } from '../patch/merge-patch.ts'
+import { applyStrategicMerge } from '../patch/strategic-merge.ts'
+import { isList, isObject, type Json, type KubeObject } from '../schema/json.ts'
+import { type Kind, kindNamed } from '../schema/kinds.ts'
+
+const TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/strategic-merge-patch+json']
+
+/** What the body of a PATCH does to an object. The body is read only when there is an object. */
+export function patchOf(kind: Kind, contentType: string | undefined, body: Buffer): (old: KubeObject) => KubeObject {
+  const type = mediaType(contentType)
+  if (!TYPES.includes(type)) throw unsupportedMediaType(TYPES)
+  return (old) => {
+    const result = asObject(applied(kind, old, { type, patch: parseJson(body) }))
+    const mismatch = kindMismatch(kind, result)
+    if (mismatch !== undefined) throw wrongResult(result, mismatch)
+    return result
+  }
+}
+
+/** What a patch makes of an object, for fakes that keep objects of their own. Throws an ApiFailure. */
+export function patchedObject(
+  resource: { readonly group: string; readonly plural: string },
+  object: KubeObject,
+  { contentType, body }: { readonly contentType: string; readonly body: unknown },
+): KubeObject {
+  return patchOf(kindNamed(resource), contentType, Buffer.from(JSON.stringify(body)))(object)
+}
+
+function applied(kind: Kind, old: KubeObject, { type, patch }: { type: string; patch: Json }): Json {
+  if (type === 'application/json-patch+json') return applyJsonPatch(old, patch)
+  if (!isObject(patch)) {
+    if (patch === null) throw badRequest('Invalid JSON Patch')
+    const shape = isList(patch) ? 'array' : typeof patch
+    throw badRequest(
+      `error decoding patch: json: cannot unmarshal ${shape} into Go value of type map[string]interface {}`,
+    )
+  }
+  if (type === 'application/merge-patch+json') return applyMergePatch(old, patch)
+  return applyStrategicMerge(old, patch, listRulesOf(kind))
+}

@@ -1,0 +1,139 @@
+import { tracked } from '../apply/apply.ts'
+import { decoded } from '../codec/decode.ts'
+import type { WriteOptions } from '../codec/query-options.ts'
+import { badRequest, conflict, invalid, MODIFIED } from '../http/api-failure.ts'
+import { FieldErrors } from '../http/field-errors.ts'
+import { type KubeObject, type MetaChange, sameJson, withField, withMeta } from '../schema/json.ts'
+import { hasStatus, type Kind } from '../schema/kinds.ts'
+import {
+  commit,
+  existing,
+  keyOf,
+  type Registry,
+  type Target,
+  timestamp,
+  unstored,
+  type Written,
+} from '../storage/registry.ts'
+import { strategyOf } from '../strategies/index.ts'
+import { validate } from '../strategies/validation.ts'
+
+/** The write behind PUT and PATCH: `change` makes the new object of the stored one. */
+export function update(
+  registry: Registry,
+  target: Target,
+  options: WriteOptions & { readonly patched?: boolean; readonly applied?: boolean },
+  change: (old: KubeObject) => KubeObject,
+): Written {
+  const { kind } = target
+  const { object: old, text } = existing(registry, target)
+  const { object: asked, warnings: unknown } = decoded(kind, change(old), options)
+  checkAddress(target, asked)
+  const version = asked.metadata.resourceVersion ?? ''
+  if (version !== '' && version !== old.metadata.resourceVersion) throw conflict(kind, target.name, MODIFIED)
+  if (options.patched !== true) checkUid(target, asked, old)
+  const now = timestamp(registry.clock)
+  const whole = withMeta(asked, fixedMeta(asked, old))
+  const owned = options.applied === true ? whole : owning(target, whole, { old, now, manager: options.fieldManager })
+  const prepared = prepare(target, owned, { old, now })
+  if (version === '' && !kind.unconditionalUpdate) throw unconditional(target)
+  validate(kind, prepared, { old, status: target.status })
+  if (!target.status) strategyOf(kind).admit?.(registry.store, prepared, old)
+  const warnings = target.status ? unknown : [...unknown, ...(strategyOf(kind).warnings?.(prepared, old) ?? [])]
+  if (sameBesidesVersion(prepared, old)) return { entry: { object: old, text }, created: false, warnings }
+  if (!isFinished(prepared)) return { entry: commit(registry, target, prepared, options), created: false, warnings }
+  // Watchers are shown what was stored last, the writer what it wrote.
+  if (!options.dryRun) registry.store.remove(kind, keyOf(target), old)
+  return { entry: unstored(prepared), created: false, warnings }
+}
+
+/** A deleted object goes when its last finalizer does and no grace period runs. */
+export function isFinished(object: KubeObject): boolean {
+  const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata
+  return deletionTimestamp !== undefined && finalizers.length === 0 && deletionGracePeriodSeconds === 0
+}
+
+/** What a write cannot change and need not repeat. */
+function fixedMeta(asked: KubeObject, old: KubeObject): MetaChange {
+  const { uid, creationTimestamp, generation, deletionTimestamp, deletionGracePeriodSeconds } = old.metadata
+  return {
+    ...(old.metadata.namespace === undefined ? {} : { namespace: old.metadata.namespace }),
+    uid: asked.metadata.uid ?? uid,
+    creationTimestamp,
+    generation,
+    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    ...(asked.metadata.deletionGracePeriodSeconds === undefined ? { deletionGracePeriodSeconds } : {}),
+    selfLink: undefined,
+  }
+}
+
+/** The object with the managers of its fields, if it was ever applied. */
+function owning(
+  { kind, status }: Target,
+  object: KubeObject,
+  { old, now, manager }: { readonly old: KubeObject; readonly now: string; readonly manager: string },
+): KubeObject {
+  const none = old.metadata['managedFields'] === undefined && object.metadata['managedFields'] === undefined
+  if (none) return object
+  const defaulted = strategyOf(kind).defaults?.(object) ?? object
+  return tracked(old, defaulted, { kind, manager, now, subresource: status ? 'status' : '' })
+}
+
+function prepare(target: Target, object: KubeObject, { old, now }: { old: KubeObject; now: string }): KubeObject {
+  const { kind } = target
+  const strategy = strategyOf(kind)
+  const defaulted = strategy.defaults?.(object) ?? object
+  if (target.status) {
+    const onlyStatus = withField({ ...old, metadata: defaulted.metadata }, 'status', defaulted['status'])
+    return strategy.prepareStatus?.(onlyStatus, old, now) ?? onlyStatus
+  }
+  const kept = hasStatus(kind) ? withField(defaulted, 'status', old['status']) : defaulted
+  const prepared = strategy.prepareUpdate?.(kept, old) ?? kept
+  return generated(kind, prepared, old)
+}
+
+function generated(kind: Kind, object: KubeObject, old: KubeObject): KubeObject {
+  if (kind.firstGeneration === undefined || sameJson(object['spec'], old['spec'])) return object
+  return withMeta(object, { generation: (old.metadata.generation ?? 0) + 1 })
+}
+
+/** A PUT or PATCH must not say another name or namespace than its path. */
+function checkAddress(target: Target, object: KubeObject): void {
+  const { name = '', namespace = '' } = object.metadata
+  if (name === '') {
+    throw badRequest(`the name of the object (${target.name} based on URL) was undeterminable: name must be provided`)
+  }
+  if (name !== target.name) {
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${target.name})`)
+  }
+  if (namespace !== '' && namespace !== (target.namespace ?? '')) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  }
+}
+
+function checkUid(target: Target, object: KubeObject, old: KubeObject): void {
+  const { uid = '' } = object.metadata
+  if (uid === '' || uid === old.metadata.uid) return
+  const stored = `StorageError: invalid object, Code: 4, Key: ${storageKey(target)}, ResourceVersion: 0`
+  const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${String(old.metadata.uid)}`
+  throw conflict(target.kind, target.name, `${stored}, AdditionalErrorMsg: ${why}`)
+}
+
+/** Where etcd would have it, as messages say. */
+function storageKey(target: Target): string {
+  const { plural } = target.kind
+  return `/registry/${plural === 'nodes' ? 'minions' : plural}/${keyOf(target)}`
+}
+
+function unconditional(target: Target): ReturnType<typeof invalid> {
+  const errors = new FieldErrors()
+  errors.invalid('metadata.resourceVersion', 0, 'must be specified for an update')
+  // Named by its plural here, not by its kind: so does the real server.
+  return invalid({ ...target.kind, kind: target.kind.plural }, target.name, errors.causes)
+}
+
+function sameBesidesVersion(object: KubeObject, old: KubeObject): boolean {
+  return sameJson(withMeta(object, VERSIONLESS), withMeta(old, VERSIONLESS))
+}
+
+const VERSIONLESS: MetaChange = { resourceVersion: undefined }

@@ -1,0 +1,81 @@
+import { objectText } from '../codec/representation.ts'
+import type { Kind } from '../schema/kinds.ts'
+import { type Change, type Collection, type Entry, entryOf } from '../storage/collection.ts'
+import type { Predicate } from '../storage/selectors.ts'
+
+export type FrameType = 'ADDED' | 'MODIFIED' | 'DELETED'
+
+/** What a change means to one watch. */
+export interface WatchEvent {
+  readonly type: FrameType
+  readonly revision: number
+  /** The object to show. */
+  readonly entry: Entry
+  /** The frame with the plain object: made only when somebody asks, and shared by all who do. */
+  readonly frame: () => Buffer
+}
+
+type WatchListener = (event: WatchEvent) => void
+
+/** Hands each change of a collection to all its watches, and serialises it once for all of them. */
+export class WatchHub {
+  readonly #watches = new Set<{ readonly matches: Predicate; readonly listener: WatchListener }>()
+  readonly #kind: Kind
+
+  constructor(collection: Collection) {
+    this.#kind = collection.kind
+    collection.subscribe((change) => this.#publish(change))
+  }
+
+  add(matches: Predicate, listener: WatchListener): () => void {
+    const watch = { matches, listener }
+    this.#watches.add(watch)
+    return () => this.#watches.delete(watch)
+  }
+
+  /** Plays a change of the past to one watch. */
+  replay(change: Change, matches: Predicate, listener: WatchListener): void {
+    deliver(change, matches, listener, eventsOf(this.#kind, change))
+  }
+
+  #publish(change: Change): void {
+    if (this.#watches.size === 0) return
+    const events = eventsOf(this.#kind, change)
+    for (const { matches, listener } of [...this.#watches]) deliver(change, matches, listener, events)
+  }
+}
+
+type WatchEvents = (type: FrameType) => WatchEvent
+
+function eventsOf(kind: Kind, change: Change): WatchEvents {
+  const made: Partial<Record<FrameType, WatchEvent>> = {}
+  return (type) => {
+    made[type] ??= eventOf(kind, change, type)
+    return made[type]
+  }
+}
+
+function eventOf(kind: Kind, change: Change, type: FrameType): WatchEvent {
+  const { revision } = change
+  // What leaves a view is shown as it was last seen there, under the version of the change.
+  const left = type === 'DELETED' && change.type === 'MODIFIED' ? change.before : undefined
+  const entry = left === undefined ? change.entry : entryOf(left.key, left.object, revision)
+  let made: Buffer | undefined
+  const frame = (): Buffer => {
+    made ??= Buffer.from(frameText(type, objectText(kind, entry)))
+    return made
+  }
+  return { type, revision, entry, frame }
+}
+
+export function frameText(type: FrameType | 'BOOKMARK' | 'ERROR', object: string): string {
+  return `{"type":"${type}","object":${object}}\n`
+}
+
+/** One that leaves the view of a watch is deleted there, one that enters is added. */
+function deliver(change: Change, matches: Predicate, listener: WatchListener, events: WatchEvents): void {
+  const was = change.before !== undefined && matches(change.before.object)
+  const is = change.type !== 'DELETED' && matches(change.entry.object)
+  if (!was && !is) return
+  listener(events(was && is ? 'MODIFIED' : is ? 'ADDED' : 'DELETED'))
+}

@@ -1,0 +1,218 @@
+import { aborted, type Cancel, type Clock } from '@csi-sidecars/base'
+import type { WatchEnd } from '../../faults/request-faults.ts'
+import { renderObject, type Shape } from '../codec/representation.ts'
+import { ApiFailure } from '../http/api-failure.ts'
+import type { HttpResponse } from '../http/exchange.ts'
+import { completed } from '../schema/typed.ts'
+import type { Change, Collection, Entry } from '../storage/collection.ts'
+import { unstored } from '../storage/registry.ts'
+import type { Predicate } from '../storage/selectors.ts'
+import { type FrameType, frameText, type WatchEvent, type WatchHub } from './watch-hub.ts'
+
+export interface WatchRequest {
+  readonly matches: Predicate
+  /** Objects to show as ADDED before anything else; undefined when the watch goes on from a revision. */
+  readonly initial: readonly Pick<Entry, 'object' | 'text'>[] | undefined
+  /** What the watcher knows once the initial objects are sent. */
+  readonly from: number
+  readonly bookmarks: boolean
+  /** Marks the end of the initial objects by a bookmark. */
+  readonly markInitialEnd: boolean
+  readonly timeoutMs: number
+  readonly shape: Shape
+  readonly fault?: { readonly afterFrames?: number; readonly afterMs?: number; readonly how?: WatchEnd } | undefined
+}
+
+export interface WatchLimits {
+  readonly bookmarkMs: number
+  /** A reader that takes nothing for so long is cut off. */
+  readonly stallMs: number
+}
+
+/**
+ * One watch on the wire. While the reader keeps up it is handed each change as it happens; when the socket is full it
+ * goes on from the history, so a slow reader costs no memory beside its socket.
+ */
+export class WatchStream {
+  readonly #response: HttpResponse
+  readonly #collection: Collection
+  readonly #hub: WatchHub
+  readonly #request: WatchRequest
+  readonly #clock: Clock
+  readonly #limits: WatchLimits
+  readonly #revisionNow: () => number
+  readonly #cancels: Cancel[] = []
+  readonly #ended = new AbortController()
+  #cancelBookmark: Cancel = () => undefined
+  #position: number
+  #frames = 0
+  #silent = false
+  #live = false
+
+  constructor(parts: {
+    response: HttpResponse
+    collection: Collection
+    hub: WatchHub
+    request: WatchRequest
+    clock: Clock
+    limits: WatchLimits
+    revisionNow: () => number
+  }) {
+    this.#response = parts.response
+    this.#collection = parts.collection
+    this.#hub = parts.hub
+    this.#request = parts.request
+    this.#clock = parts.clock
+    this.#limits = parts.limits
+    this.#revisionNow = parts.revisionNow
+    this.#position = parts.request.from
+  }
+
+  /** Resolves when the watch is over, whoever ended it. */
+  async run(): Promise<void> {
+    const { timeoutMs, fault } = this.#request
+    this.#response.on('close', () => this.#finish())
+    this.#cancels.push(this.#clock.schedule(timeoutMs, () => this.end('close')))
+    if (fault?.afterMs !== undefined) this.#cancels.push(this.#clock.schedule(fault.afterMs, () => this.end(fault.how)))
+    if (fault?.afterFrames === 0) this.end(fault.how)
+    try {
+      await this.#showInitial()
+      this.#scheduleBookmark()
+      while (!this.#over) {
+        await this.#catchUp()
+        if (!this.#over) await this.#follow()
+      }
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) throw error
+      this.#write(Buffer.from(`${JSON.stringify({ type: 'ERROR', object: error.status() })}\n`))
+      this.end('close')
+    }
+  }
+
+  end(how: WatchEnd = 'close'): void {
+    if (this.#over) return
+    switch (how) {
+      case 'silent':
+        this.#silent = true
+        return
+      case 'cut':
+        this.#response.destroy()
+        break
+      case 'expired': {
+        const failure = new ApiFailure(410, 'Expired', 'too old resource version: 0 (1)')
+        this.#response.end(`${JSON.stringify({ type: 'ERROR', object: failure.status() })}\n`)
+        break
+      }
+      case 'garbage':
+        this.#response.end('{"type":"MODIFIED","object":{"meta\n')
+        break
+      case 'close':
+        this.#response.end()
+        break
+    }
+    this.#finish()
+  }
+
+  get #over(): boolean {
+    return this.#ended.signal.aborted
+  }
+
+  #finish(): void {
+    for (const cancel of this.#cancels.splice(0)) cancel()
+    this.#cancelBookmark()
+    this.#ended.abort()
+  }
+
+  async #showInitial(): Promise<void> {
+    const { initial, markInitialEnd } = this.#request
+    if (initial === undefined) return
+    for (const entry of initial) {
+      if (this.#over) return
+      if (!this.#write(this.#rendered('ADDED', entry))) await this.#drained()
+    }
+    if (markInitialEnd) this.#bookmark(this.#position, true)
+  }
+
+  /** Plays the history from the position on until the present is reached. */
+  async #catchUp(): Promise<void> {
+    for (let behind = this.#behind(); behind.length > 0 && !this.#over; behind = this.#behind()) {
+      for (const change of behind) {
+        if (this.#over) return
+        let flowing = true
+        this.#hub.replay(change, this.#request.matches, (event) => {
+          flowing = this.#show(event)
+        })
+        this.#position = change.revision
+        if (!flowing) await this.#drained()
+      }
+    }
+  }
+
+  #behind(): readonly Change[] {
+    return this.#collection.since(this.#position)
+  }
+
+  /** Hands on changes as they happen, until the socket is full or the watch over. */
+  async #follow(): Promise<void> {
+    const full = Promise.withResolvers<void>()
+    const leave = this.#hub.add(this.#request.matches, (event) => {
+      this.#position = event.revision
+      if (this.#show(event)) return
+      leave()
+      full.resolve()
+    })
+    this.#live = true
+    await Promise.race([full.promise, aborted(this.#ended.signal)])
+    this.#live = false
+    leave()
+    if (!this.#over) await this.#drained()
+  }
+
+  /** Plain objects share their frame with other watches. */
+  #show({ type, entry, frame }: WatchEvent): boolean {
+    return this.#write(this.#request.shape.as === 'object' ? frame() : this.#rendered(type, entry))
+  }
+
+  #rendered(type: FrameType | 'BOOKMARK', entry: Pick<Entry, 'object' | 'text'>): Buffer {
+    const rendering = { shape: this.#request.shape, now: this.#clock.now() }
+    return Buffer.from(frameText(type, renderObject(this.#collection.kind, entry, rendering, this.#frames === 0)))
+  }
+
+  /** Sends a frame. False when the socket takes no more for now. */
+  #write(frame: Buffer): boolean {
+    if (this.#over || this.#silent) return true
+    const flowing = this.#response.write(frame)
+    this.#frames += 1
+    const { fault } = this.#request
+    if (fault?.afterFrames !== undefined && this.#frames >= fault.afterFrames) this.end(fault.how)
+    return flowing
+  }
+
+  async #drained(): Promise<void> {
+    if (this.#over || !this.#response.writableNeedDrain) return
+    const drained = Promise.withResolvers<void>()
+    const onDrain = (): void => drained.resolve()
+    this.#response.once('drain', onDrain)
+    const cancel = this.#clock.schedule(this.#limits.stallMs, () => this.end('cut'))
+    await Promise.race([drained.promise, aborted(this.#ended.signal)])
+    this.#response.off('drain', onDrain)
+    cancel()
+  }
+
+  #scheduleBookmark(): void {
+    if (!this.#request.bookmarks || this.#over) return
+    this.#cancelBookmark = this.#clock.schedule(this.#limits.bookmarkMs, () => {
+      // While changes wait for the socket a bookmark would overtake them.
+      if (this.#live) this.#bookmark(this.#revisionNow(), false)
+      this.#scheduleBookmark()
+    })
+  }
+
+  #bookmark(revision: number, initialEnd: boolean): void {
+    const { kind } = this.#collection
+    const annotations = initialEnd ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}
+    const metadata = { resourceVersion: String(revision), ...annotations }
+    const object = completed(kind, { metadata })
+    this.#write(this.#rendered('BOOKMARK', unstored(object)))
+  }
+}

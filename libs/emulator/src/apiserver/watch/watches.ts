@@ -1,0 +1,128 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { FaultAction } from '../../faults/request-faults.ts'
+import { refuseOptions } from '../codec/query-options.ts'
+import type { Shape } from '../codec/representation.ts'
+import { ApiFailure } from '../http/api-failure.ts'
+import type { HttpResponse } from '../http/exchange.ts'
+import { FieldErrors } from '../http/field-errors.ts'
+import { numberIn, revisionIn } from '../http/query.ts'
+import type { Kind } from '../schema/kinds.ts'
+import { listPage, type Scope, scopeOf } from '../storage/list-page.ts'
+import type { Store } from '../storage/store.ts'
+import { WatchHub } from './watch-hub.ts'
+import { type WatchLimits, type WatchRequest, WatchStream } from './watch-stream.ts'
+
+/** Where a watch without timeoutSeconds ends: at a random time between once and twice this. */
+const MIN_TIMEOUT_MS = 30 * 60 * 1000
+
+/** All watches that are open. */
+export class Watches {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #limits: WatchLimits
+  readonly #hubs: ReadonlyMap<Kind, WatchHub>
+  readonly #streams = new Map<WatchStream, Kind>()
+
+  constructor(store: Store, clock: Clock, limits: WatchLimits) {
+    this.#store = store
+    this.#clock = clock
+    this.#limits = limits
+    this.#hubs = new Map([...store.collections].map((collection) => [collection.kind, new WatchHub(collection)]))
+  }
+
+  get size(): number {
+    return this.#streams.size
+  }
+
+  /** Serves one watch until it ends. */
+  async serve(response: HttpResponse, kind: Kind, request: WatchRequest): Promise<void> {
+    const hub = this.#hubs.get(kind)
+    if (hub === undefined) throw new RangeError(`no such kind: ${kind.kind}`)
+    const stream = new WatchStream({
+      response,
+      hub,
+      collection: this.#store.of(kind),
+      request,
+      clock: this.#clock,
+      limits: this.#limits,
+      revisionNow: () => this.#store.revision,
+    })
+    this.#streams.set(stream, kind)
+    try {
+      await stream.run()
+    } finally {
+      this.#streams.delete(stream)
+    }
+  }
+
+  /** Ends all watches, or those of one kind. */
+  drop(how: 'close' | 'cut', kind?: Kind): void {
+    for (const [stream, of] of [...this.#streams]) {
+      if (kind === undefined || kind === of) stream.end(how)
+    }
+  }
+
+  /** Reads what a watch asks for. Throws what the real server refuses before the stream begins. */
+  requestOf(
+    kind: Kind,
+    parts: { namespace: string | undefined; name: string | undefined; query: URLSearchParams; shape: Shape },
+    fault: FaultAction | undefined,
+  ): WatchRequest {
+    const query = withName(parts.query, parts.name)
+    const scope = scopeOf(kind, parts.namespace, query)
+    const asked = query.get('resourceVersion') ?? ''
+    const bookmarks = query.get('allowWatchBookmarks') === 'true'
+    const initialEvents = initialEventsOf(query)
+    const fresh = initialEvents ?? (asked === '' || asked === '0')
+    const from = fresh || asked === '' ? this.#store.revision : watchedFrom(asked)
+    const seconds = numberIn(query, 'timeoutSeconds') ?? 0
+    return {
+      matches: scope.matches,
+      initial: fresh ? this.#initial(kind, scope) : undefined,
+      from,
+      bookmarks,
+      markInitialEnd: bookmarks && initialEvents === true,
+      timeoutMs: seconds > 0 ? seconds * 1000 : MIN_TIMEOUT_MS * (1 + this.#clock.random()),
+      shape: parts.shape,
+      fault: fault?.do === 'endWatch' ? fault : undefined,
+    }
+  }
+
+  #initial(kind: Kind, scope: Scope): WatchRequest['initial'] {
+    const collection = this.#store.of(kind)
+    return listPage(collection, scope, this.#store.revision, new URLSearchParams()).entries
+  }
+}
+
+/** Unlike a list, a watch from a version that is no number is the server's mistake, says the real one. */
+function watchedFrom(asked: string): number {
+  try {
+    return revisionIn(asked)
+  } catch (cause) {
+    throw Object.assign(new ApiFailure(500, '', (cause as Error).message), { cause })
+  }
+}
+
+/** Watching one object by its path is watching with a selector for its name. */
+function withName(query: URLSearchParams, name: string | undefined): URLSearchParams {
+  if (name === undefined) return query
+  const copy = new URLSearchParams(query)
+  const given = copy.get('fieldSelector')
+  copy.set('fieldSelector', `${given === null || given === '' ? '' : `${given},`}metadata.name=${name}`)
+  return copy
+}
+
+function initialEventsOf(query: URLSearchParams): boolean | undefined {
+  const asked = query.get('sendInitialEvents') ?? ''
+  const match = query.get('resourceVersionMatch') ?? ''
+  const field = 'resourceVersionMatch'
+  const errors = new FieldErrors()
+  if (asked === '' && match !== '') {
+    errors.forbidden(field, 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')
+  }
+  if (asked !== '' && match !== 'NotOlderThan') {
+    errors.forbidden(field, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
+  }
+  refuseOptions('ListOptions', errors)
+  return asked === '' ? undefined : asked === 'true'
+}

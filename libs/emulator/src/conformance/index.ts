@@ -1,6 +1,0 @@
-export { compare } from './compare.ts'
-export { DIFFERENCES, type Difference } from './differences.ts'
-export { readRecorded, writeRecorded } from './recorded.ts'
-export { runConformance, type Server } from './run.ts'
-export { STORIES } from './stories.ts'
-export type { Answer, Step, Story, Told } from './story.ts'

@@ -1,0 +1,135 @@
+import { abortable, type Clock, deadline } from '@csi-sidecars/base'
+
+interface LogLimits {
+  readonly entries: number
+  /** Of all that was noted with a size. */
+  readonly bytes: number
+}
+
+const DEFAULT_LIMITS: LogLimits = { entries: 20_000, bytes: 64 * 1024 * 1024 }
+
+/** An exchange that is under way. */
+export interface OpenExchange<Entry> {
+  /** Adds what is known by now; `bytes` is what it costs to keep. */
+  note(facts: Partial<Entry>, bytes?: number): void
+  /** Notes its end, once. */
+  end(facts: Partial<Entry>): void
+}
+
+interface LogParts<Entry, Match> {
+  readonly clock: Clock
+  /** What an exchange is called in messages. */
+  readonly noun: string
+  readonly fits: (entry: Entry, match: Match) => boolean
+  /** Whether `until` may count it; without it every one counts from its beginning. */
+  readonly counts?: (entry: Entry) => boolean
+  readonly limits?: Partial<LogLimits>
+}
+
+/** What a server was asked, in the order in which it began. Keeps the newest entries, as many as its limits allow. */
+export class ExchangeLog<Entry extends object, Match extends object> {
+  readonly #parts: LogParts<Entry, Match>
+  readonly #limits: LogLimits
+  readonly #entries: Entry[] = []
+  readonly #listeners = new Set<(entry: Entry, ended: boolean) => void>()
+  readonly #sizes = new WeakMap<Entry, number>()
+  #bytes = 0
+  #total = 0
+  #inFlight = 0
+  #mostInFlight = 0
+
+  constructor(parts: LogParts<Entry, Match>) {
+    this.#parts = parts
+    this.#limits = { ...DEFAULT_LIMITS, ...parts.limits }
+  }
+
+  /** How many there were, also those that are not kept any more. */
+  get total(): number {
+    return this.#total
+  }
+
+  get entries(): readonly Entry[] {
+    return this.#entries
+  }
+
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  /** The most that were under way at one time. */
+  get mostInFlight(): number {
+    return this.#mostInFlight
+  }
+
+  matching(match: Match): readonly Entry[] {
+    return this.#entries.filter((entry) => this.#parts.fits(entry, match))
+  }
+
+  clear(): void {
+    this.#drop(this.#entries.length)
+  }
+
+  /** Resolves with the first `count` that fit, past ones included. */
+  async until(match: Match, options: { count?: number; timeoutMs?: number } = {}): Promise<readonly Entry[]> {
+    const { count = 1, timeoutMs = 10_000 } = options
+    const { clock, noun, counts = () => true } = this.#parts
+    using guard = deadline(clock, timeoutMs, `waiting for ${count} ${noun} like ${JSON.stringify(match)}`)
+    for (;;) {
+      const found = this.matching(match).filter(counts)
+      if (found.length >= count) return found.slice(0, count)
+      await this.#change(guard.signal)
+    }
+  }
+
+  /** Enters one as it begins. */
+  add(begun: Entry): OpenExchange<Entry> {
+    const entry = { ...begun }
+    let ended = false
+    this.#total += 1
+    this.#entries.push(entry)
+    // Not one by one: moving the list together costs as much as it is long.
+    if (this.#entries.length > this.#limits.entries * 1.25) this.#drop(this.#entries.length - this.#limits.entries)
+    this.#inFlight += 1
+    this.#mostInFlight = Math.max(this.#mostInFlight, this.#inFlight)
+    this.#changed(entry, false)
+    return {
+      note: (facts, bytes = 0) => {
+        Object.assign(entry, facts)
+        this.#sizes.set(entry, bytes + (this.#sizes.get(entry) ?? 0))
+        this.#bytes += bytes
+        if (this.#bytes > this.#limits.bytes) this.#drop(Math.ceil(this.#entries.length / 2))
+      },
+      end: (facts) => {
+        if (ended) return
+        ended = true
+        Object.assign(entry, facts)
+        this.#inFlight -= 1
+        this.#changed(entry, true)
+      },
+    }
+  }
+
+  /** Calls the listener when an exchange begins and when it ends. */
+  subscribe(listener: (entry: Entry, ended: boolean) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  #drop(count: number): void {
+    for (const entry of this.#entries.splice(0, count)) this.#bytes -= this.#sizes.get(entry) ?? 0
+  }
+
+  #changed(entry: Entry, ended: boolean): void {
+    for (const listener of [...this.#listeners]) listener(entry, ended)
+  }
+
+  async #change(signal: AbortSignal): Promise<void> {
+    const changed = Promise.withResolvers<void>()
+    const leave = this.subscribe(() => changed.resolve())
+    try {
+      await abortable(changed.promise, signal)
+    } finally {
+      leave()
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { status } from '@grpc/grpc-js'
+import { FaultRules, type Rule, sameFields } from './fault-rules.ts'
+
+/** The name of a gRPC code. */
+export type CodeName = keyof typeof status
+
+/** Which calls a rule is about. */
+export interface DriverMatch {
+  /** `ControllerPublishVolume`, ... */
+  readonly method?: string
+  readonly volumeId?: string
+  readonly nodeId?: string
+}
+
+/** With `applied` the call takes effect first, and only its answer is lost or replaced. */
+export type DriverResponse =
+  | {
+      readonly do: 'fail'
+      readonly code: CodeName
+      readonly message?: string
+      /** Sent along as google.rpc.RetryInfo. */
+      readonly retryAfterMs?: number
+      readonly applied?: boolean
+    }
+  /** Never answers. */
+  | { readonly do: 'hang'; readonly applied?: boolean }
+  /** The driver dies: this call and all others in flight break, and nothing listens until it is started again. */
+  | { readonly do: 'crash'; readonly applied?: boolean }
+
+export type DriverAction =
+  | DriverResponse
+  /** Answers as usual, but later. */
+  | { readonly do: 'delay'; readonly ms: number }
+
+export type DriverRule = Rule<DriverMatch, DriverAction>
+export type DriverFaults = FaultRules<DriverSubject, DriverMatch, DriverAction>
+
+/** What rules look at. */
+export interface DriverSubject {
+  readonly method: string
+  readonly volumeId: string | undefined
+  readonly nodeId: string | undefined
+}
+
+export function createDriverFaults(clock: Clock, rules: readonly DriverRule[] = []): DriverFaults {
+  return new FaultRules(clock, (subject, match) => sameFields<DriverSubject>(subject, match), rules)
+}

@@ -1,0 +1,69 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { expect, test } from '@jest/globals'
+import { FaultRules, type Rule, sameFields } from './fault-rules.ts'
+
+interface Subject {
+  readonly method: string
+  readonly name: string | undefined
+}
+
+function book(clock = new FakeClock()): FaultRules<Subject, Partial<Subject>, string> {
+  return new FaultRules(clock, (subject, match) => sameFields<Subject>(subject, match))
+}
+
+const get = { method: 'get', name: 'a' }
+const meetings = (faults: ReturnType<typeof book>, count: number): (string | undefined)[] =>
+  Array.from({ length: count }, () => faults.match(get))
+
+test.each<[string, Rule<Partial<Subject>, string>, (string | undefined)[]]>([
+  ['a rule without a match hits everything', { action: 'x' }, ['x', 'x', 'x']],
+  [
+    'all that is given must fit',
+    { match: { method: 'get', name: 'b' }, action: 'x' },
+    [undefined, undefined, undefined],
+  ],
+  [
+    'a field that is undefined fits anything',
+    { match: { method: 'get', name: undefined }, action: 'x' },
+    ['x', 'x', 'x'],
+  ],
+  ['times ends it', { times: 2, action: 'x' }, ['x', 'x', undefined]],
+  ['skip lets the first ones pass', { skip: 1, times: 1, action: 'x' }, [undefined, 'x', undefined]],
+])('%s', (_name, rule, expected) => {
+  const faults = book()
+  faults.add(rule)
+  expect(meetings(faults, 3)).toEqual(expected)
+})
+
+test('a share is drawn for each meeting', () => {
+  const draws = [0.1, 0.9, 0.4]
+  const faults = book(new FakeClock({ random: () => draws.shift() ?? 0 }))
+  const rule = faults.add({ share: 0.5, action: 'x' })
+  expect(meetings(faults, 3)).toEqual(['x', undefined, 'x'])
+  expect(rule.hits).toBe(2)
+})
+
+test('the first rule that applies decides, and a removed one does not', () => {
+  const faults = book()
+  const first = faults.add({ action: 'first' })
+  faults.add({ action: 'second' })
+  expect(faults.match(get)).toBe('first')
+  first.remove()
+  expect(faults.match(get)).toBe('second')
+  faults.clear()
+  expect(faults.match(get)).toBeUndefined()
+})
+
+test('a hold keeps what fits until it is released', async () => {
+  const faults = book()
+  const hold = faults.hold({ name: 'a' })
+  const passed: string[] = []
+  const held = faults.awaitHold(get).then(() => passed.push('a'))
+  await faults.awaitHold({ method: 'get', name: 'b' })
+  await hold.arrived
+  expect({ passed, waiting: hold.waiting }).toEqual({ passed: [], waiting: 1 })
+  hold.release()
+  await held
+  await faults.awaitHold(get)
+  expect({ passed, waiting: hold.waiting }).toEqual({ passed: ['a'], waiting: 0 })
+})

@@ -1,0 +1,125 @@
+import type { Clock } from '@csi-sidecars/base'
+
+/** Which requests fail, and how. */
+export interface Rule<Match, Action> {
+  readonly name?: string
+  /** All that is given must fit; without it everything does. */
+  readonly match?: Match
+  /** So many fitting requests pass before it applies. */
+  readonly skip?: number
+  /** How often it applies; without it for ever. */
+  readonly times?: number
+  /** The share of fitting requests that it hits, 0 to 1. */
+  readonly share?: number
+  readonly action: Action
+}
+
+export interface ActiveRule {
+  /** How often it has applied. */
+  readonly hits: number
+  remove(): void
+}
+
+/** Requests that fit wait before they take effect, until they are released. */
+export interface Hold {
+  /** Resolves when the first request has arrived. */
+  readonly arrived: Promise<void>
+  readonly waiting: number
+  /** Lets them and all later ones pass. */
+  release(): void
+}
+
+interface State<Match, Action> {
+  readonly rule: Rule<Match, Action>
+  seen: number
+  hits: number
+}
+
+/** The faults of one server. Rules are asked in the order in which they were added; the first that applies decides. */
+export class FaultRules<Subject extends object, Match extends object, Action> {
+  readonly #clock: Clock
+  readonly #fits: (subject: Subject, match: Match) => boolean
+  readonly #rules: State<Match, Action>[] = []
+  readonly #holds: { readonly match: Match; enter(): Promise<void> }[] = []
+
+  constructor(
+    clock: Clock,
+    fits: (subject: Subject, match: Match) => boolean,
+    rules: readonly Rule<Match, Action>[] = [],
+  ) {
+    this.#clock = clock
+    this.#fits = fits
+    for (const rule of rules) this.add(rule)
+  }
+
+  add(rule: Rule<Match, Action>): ActiveRule {
+    const state = { rule, seen: 0, hits: 0 }
+    this.#rules.push(state)
+    return {
+      get hits() {
+        return state.hits
+      },
+      remove: () => {
+        const index = this.#rules.indexOf(state)
+        if (index >= 0) this.#rules.splice(index, 1)
+      },
+    }
+  }
+
+  clear(): void {
+    this.#rules.length = 0
+  }
+
+  hold(match: Match): Hold {
+    const arrived = Promise.withResolvers<void>()
+    const open = Promise.withResolvers<void>()
+    let waiting = 0
+    const hold = {
+      match,
+      enter: async () => {
+        waiting += 1
+        arrived.resolve()
+        await open.promise
+        waiting -= 1
+      },
+    }
+    this.#holds.push(hold)
+    return {
+      arrived: arrived.promise,
+      get waiting() {
+        return waiting
+      },
+      release: () => {
+        const index = this.#holds.indexOf(hold)
+        if (index >= 0) this.#holds.splice(index, 1)
+        open.resolve()
+      },
+    }
+  }
+
+  /** Waits while the request is held. */
+  async awaitHold(subject: Subject): Promise<void> {
+    for (const hold of [...this.#holds]) {
+      if (this.#fits(subject, hold.match)) await hold.enter()
+    }
+  }
+
+  /** The action for this request. Each time a rule fits, it counts. */
+  match(subject: Subject): Action | undefined {
+    for (const state of this.#rules) {
+      const { match, skip = 0, times = Infinity, share = 1, action } = state.rule
+      if (match !== undefined && !this.#fits(subject, match)) continue
+      state.seen += 1
+      if (state.seen <= skip || state.hits >= times) continue
+      if (share < 1 && this.#clock.random() >= share) continue
+      state.hits += 1
+      return action
+    }
+    return undefined
+  }
+}
+
+/** Whether everything that is given in `match` is the same in `subject`. */
+export function sameFields<Subject extends object>(subject: Subject, match: Partial<Subject>): boolean {
+  return Object.entries(match).every(([key, value]) => value === undefined || subject[key as keyof Subject] === value)
+}

@@ -1,0 +1,68 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Verb } from '../verb.ts'
+import { FaultRules, type Rule, sameFields } from './fault-rules.ts'
+
+/** Which requests a rule is about. */
+export interface FaultMatch {
+  readonly verb?: Verb
+  readonly method?: string
+  /** The plural, `volumeattachments/status` for the subresource. */
+  readonly resource?: string
+  readonly namespace?: string
+  readonly name?: string
+  readonly user?: string
+  /** A part of the User-Agent header. */
+  readonly userAgent?: string
+}
+
+/**
+ * What happens instead of the ordinary answer. With `applied` the request takes effect first, and only its answer is
+ * lost or replaced.
+ */
+export type FaultResponse =
+  | {
+      readonly do: 'answer'
+      readonly code: number
+      readonly reason?: string
+      readonly message?: string
+      readonly retryAfterSeconds?: number
+      readonly applied?: boolean
+    }
+  /** Never answers; the connection stays open until the client gives up. */
+  | { readonly do: 'hang'; readonly applied?: boolean }
+  /** Closes the connection without a word. */
+  | { readonly do: 'cut'; readonly applied?: boolean }
+
+export type FaultAction =
+  | FaultResponse
+  /** Answers as usual, but later. */
+  | { readonly do: 'delay'; readonly ms: number }
+  /** Lets a watch begin, and ends it after so many frames or so long. */
+  | { readonly do: 'endWatch'; readonly afterFrames?: number; readonly afterMs?: number; readonly how?: WatchEnd }
+
+export type WatchEnd = 'close' | 'cut' | 'expired' | 'garbage' | 'silent'
+
+export type FaultRule = Rule<FaultMatch, FaultAction>
+
+/** The facts of a request that rules look at. */
+export interface FaultSubject {
+  readonly verb: Verb | undefined
+  readonly method: string
+  readonly resource: string
+  readonly namespace: string | undefined
+  readonly name: string | undefined
+  readonly user: string | undefined
+  readonly userAgent: string | undefined
+}
+
+export type Faults = FaultRules<FaultSubject, FaultMatch, FaultAction>
+
+export function createFaults(clock: Clock, rules: readonly FaultRule[] = []): Faults {
+  return new FaultRules(clock, fits, rules)
+}
+
+function fits(subject: FaultSubject, match: FaultMatch): boolean {
+  const { userAgent, ...exact } = match
+  if (userAgent !== undefined && subject.userAgent?.includes(userAgent) !== true) return false
+  return sameFields<FaultSubject>(subject, exact)
+}

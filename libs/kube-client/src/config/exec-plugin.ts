@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process'
+import { isError, messageOf, systemCodeOf } from '@csi-sidecars/base'
+import { type Fields, mapping, text, texts } from './kubeconfig-document.ts'
+
+/** What a plugin says of a user. */
+export interface PluginAnswer {
+  readonly token: string
+  readonly certificate: { readonly cert: string; readonly key: string } | undefined
+  /** In milliseconds since 1970; undefined where it lasts. */
+  readonly expiresAt: number | undefined
+}
+
+/** Runs the plugin of an `exec` once. Rejects with one line that says what is wrong, without a word of its output. */
+export async function runPlugin(exec: Fields, info: string, env: NodeJS.ProcessEnv): Promise<PluginAnswer> {
+  const command = text(exec, 'command')
+  let printed: string
+  try {
+    printed = await outputOf(command, texts(exec, 'args'), { ...env, ...variables(exec), [INFO]: info })
+  } catch (error) {
+    throw new Error(failureOf(error, command), { cause: error })
+  }
+  return answerIn(printed, text(exec, 'apiVersion'))
+}
+
+const INFO = 'KUBERNETES_EXEC_INFO'
+
+class ExitError extends Error {
+  override readonly name = 'ExitError'
+}
+
+/** A plugin that asks a person for a password must find out that nobody is there: it has no input. */
+function outputOf(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const plugin = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const out: Buffer[] = []
+    const err: Buffer[] = []
+    plugin.stdout.on('data', (bytes: Buffer) => out.push(bytes))
+    plugin.stderr.on('data', (bytes: Buffer) => err.push(bytes))
+    plugin.on('error', reject)
+    plugin.on('close', (code, signal) => {
+      if (code === 0) return resolve(Buffer.concat(out).toString('utf8'))
+      const [first = ''] = Buffer.concat(err).toString('utf8').trim().split('\n', 1)
+      reject(new ExitError(first === '' ? `exit code ${code ?? signal}` : first))
+    })
+  })
+}
+
+function failureOf(error: unknown, command: string): string {
+  if (systemCodeOf(error) === 'ENOENT') return `exec: executable ${command} not found`
+  return `exec: executable ${command} failed: ${isError(error) ? error.message : messageOf(error)}`
+}
+
+function variables(exec: Fields): Record<string, string> {
+  const all = exec['env']
+  if (!Array.isArray(all)) return {}
+  return Object.fromEntries(all.map((each) => [text(each, 'name'), text(each, 'value')]))
+}
+
+/** In the words of client-go, which quote nothing of the output either but the version. */
+function answerIn(printed: string, wanted: string): PluginAnswer {
+  const credential = parsed(printed)
+  const version = text(credential, 'apiVersion')
+  if (text(credential, 'kind') !== 'ExecCredential') throw new Error('decoding stdout: it is no ExecCredential')
+  if (version !== wanted) {
+    const returned = /^client\.authentication\.k8s\.io\/v\d\w*$/.test(version) ? version : 'another'
+    throw new Error(`exec plugin is configured to use API version ${wanted}, plugin returned version ${returned}`)
+  }
+  if (credential['status'] == null) throw new Error("exec plugin didn't return a status field")
+  const status = mapping(credential, 'status')
+  const token = text(status, 'token')
+  const cert = text(status, 'clientCertificateData')
+  const key = text(status, 'clientKeyData')
+  if (token === '' && cert === '' && key === '') throw new Error("exec plugin didn't return a token or cert/key pair")
+  if ((cert === '') !== (key === '')) throw new Error('exec plugin returned only certificate or key, not both')
+  const expiresAt = Date.parse(text(status, 'expirationTimestamp'))
+  return {
+    token,
+    certificate: cert === '' ? undefined : { cert, key },
+    expiresAt: Number.isNaN(expiresAt) ? undefined : expiresAt,
+  }
+}
+
+/** The output may be the token itself, and V8's error quotes what it cannot parse. */
+function parsed(printed: string): Fields {
+  try {
+    return mapping({ credential: JSON.parse(printed) }, 'credential')
+  } catch {
+    throw new Error(`decoding stdout: ${Buffer.byteLength(printed)} bytes that are no JSON`)
+  }
+}

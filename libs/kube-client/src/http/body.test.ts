@@ -1,0 +1,49 @@
+import { Socket } from 'node:net'
+import { FakeClock } from '@csi-sidecars/base'
+import { beforeEach, describe, expect, test } from '@jest/globals'
+import { Body } from './body.ts'
+import { Connection } from './connection.ts'
+
+let lost: number
+let connection: Connection
+beforeEach(() => {
+  lost = 0
+  connection = new Connection(new Socket(), {
+    clock: new FakeClock(),
+    onLost: () => {
+      lost += 1
+    },
+  })
+})
+
+describe('a body', () => {
+  test('is whole, however it came', () => {
+    const body = new Body(connection, 10)
+    for (const part of ['\u00e4b', 'c', '', 'defghi']) body.push(Buffer.from(part))
+    expect(body.text()).toBe('\u00e4bcdefghi')
+    expect(body.length).toBe(10)
+    expect(lost).toBe(0)
+  })
+
+  test('of nothing is empty', () => {
+    expect(new Body(connection).text()).toBe('')
+  })
+
+  test('that is longer than the ceiling ends the connection, and keeps nothing', () => {
+    const body = new Body(connection, 10)
+    body.push(Buffer.alloc(10))
+    expect(lost).toBe(0)
+    body.push(Buffer.alloc(1))
+    expect(lost).toBe(1)
+    expect(body.text()).toBe('')
+  })
+
+  test.each([
+    ['10', 0],
+    ['11', 1],
+    [undefined, 0],
+  ])('announced with %s bytes ends %d connections', (length, times) => {
+    new Body(connection, 10).announced({ status: 200, header: () => length })
+    expect(lost).toBe(times)
+  })
+})

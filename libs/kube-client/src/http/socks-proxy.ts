@@ -1,0 +1,138 @@
+import { isIP, isIPv4, type Socket } from 'node:net'
+import { messageOf } from '@csi-sidecars/base'
+import { type Address, type OpenStream, openTcp, ready } from './dial.ts'
+import { hostPort, NetworkError } from './network-error.ts'
+
+const VERSION = 5
+const NO_AUTHENTICATION = 0
+const USER_AND_PASSWORD = 2
+const CONNECT = 1
+const IPV4 = 1
+const NAME = 3
+const IPV6 = 4
+/** By kind: how many bytes the proxy's own address has in its reply. A name tells its length itself. */
+const ADDRESS_BYTES: Readonly<Record<number, number>> = { [IPV4]: 4, [IPV6]: 16 }
+
+/** RFC 1928's replies, in Go's words. */
+const REFUSALS: Readonly<Record<number, string>> = {
+  1: 'general SOCKS server failure',
+  2: 'connection not allowed by ruleset',
+  3: 'network unreachable',
+  4: 'host unreachable',
+  5: 'connection refused',
+  6: 'TTL expired',
+  7: 'command not supported',
+  8: 'address type not supported',
+}
+
+/** Streams through a SOCKS proxy, version 5. Names are for the proxy to look up, with `socks5:` as with `socks5h:`. */
+export function throughSocksProxy(proxy: URL): OpenStream {
+  const at: Address = {
+    host: proxy.hostname.replace(/^\[|\]$/g, ''),
+    port: proxy.port === '' ? 1080 : Number(proxy.port),
+  }
+  return async (target, signal) => {
+    const socket = await openTcp(at, signal)
+    try {
+      const replies = new Replies(socket, signal)
+      await negotiate(socket, replies, proxy)
+      await connect(socket, replies, target)
+      replies.giveBack()
+      return socket
+    } catch (error) {
+      socket.destroy()
+      if (signal.aborted) throw signal.reason
+      const proxyAt = hostPort(at.host, at.port)
+      const message = `socks connect tcp ${proxyAt}->${hostPort(target.host, target.port)}: ${messageOf(error)}`
+      throw new NetworkError(message, { cause: error })
+    }
+  }
+}
+
+async function negotiate(socket: Socket, replies: Replies, { username, password }: URL): Promise<void> {
+  const methods = username === '' ? [NO_AUTHENTICATION] : [NO_AUTHENTICATION, USER_AND_PASSWORD]
+  socket.write(Buffer.from([VERSION, methods.length, ...methods]))
+  const [version, method] = await replies.take(2)
+  expectVersion(version)
+  if (method === NO_AUTHENTICATION) return
+  if (method !== USER_AND_PASSWORD || username === '') throw new NetworkError('no acceptable authentication methods')
+  socket.write(Buffer.concat([Buffer.from([1]), short(decoded(username)), short(decoded(password))]))
+  const [, status] = await replies.take(2)
+  if (status !== 0) throw new NetworkError('username/password authentication failed')
+}
+
+async function connect(socket: Socket, replies: Replies, { host, port }: Address): Promise<void> {
+  socket.write(Buffer.concat([Buffer.from([VERSION, CONNECT, 0]), addressOf(host), portOf(port)]))
+  const [version, status = 0, , kind = 0] = await replies.take(4)
+  expectVersion(version)
+  if (status !== 0) throw new NetworkError(`unknown error ${REFUSALS[status] ?? `unknown code: ${status}`}`)
+  const length = kind === NAME ? (await replies.take(1))[0] : ADDRESS_BYTES[kind]
+  if (length === undefined) throw new NetworkError(`unknown address type ${kind}`)
+  await replies.take(length + 2)
+}
+
+function expectVersion(version: number | undefined): void {
+  if (version !== VERSION) throw new NetworkError(`unexpected protocol version ${version}`)
+}
+
+function addressOf(host: string): Buffer {
+  if (isIP(host) === 0) return Buffer.concat([Buffer.from([NAME]), short(Buffer.from(host))])
+  if (isIPv4(host)) return Buffer.from([IPV4, ...host.split('.').map(Number)])
+  return Buffer.concat([Buffer.from([IPV6]), ipv6Bytes(host)])
+}
+
+/** `URL` writes an address of version 6 without dots; what `::` leaves out is zero. */
+function ipv6Bytes(host: string): Buffer {
+  const [head = '', tail = ''] = new URL(`http://[${host}]`).hostname.slice(1, -1).split('::')
+  const before = wordsOf(head)
+  const after = wordsOf(tail)
+  const zeros = Array<number>(8 - before.length - after.length).fill(0)
+  return Buffer.from([...before, ...zeros, ...after].flatMap((word) => [word >> 8, word & 255]))
+}
+
+function wordsOf(text: string): number[] {
+  return text === '' ? [] : text.split(':').map((word) => Number.parseInt(word, 16))
+}
+
+function portOf(port: number): Buffer {
+  return Buffer.from([port >> 8, port & 255])
+}
+
+/** With its length in one byte before it. */
+function short(bytes: Buffer): Buffer {
+  if (bytes.length > 255) throw new NetworkError('FQDN, username or password too long')
+  return Buffer.concat([Buffer.from([bytes.length]), bytes])
+}
+
+function decoded(part: string): Buffer {
+  return Buffer.from(decodeURIComponent(part))
+}
+
+/** What the proxy says, in pieces of a known length. */
+class Replies {
+  readonly #socket: Socket
+  readonly #signal: AbortSignal
+  #bytes: Buffer = Buffer.alloc(0)
+
+  constructor(socket: Socket, signal: AbortSignal) {
+    this.#socket = socket
+    this.#signal = signal
+  }
+
+  /** The next bytes, exactly so many. */
+  async take(count: number): Promise<Buffer> {
+    while (this.#bytes.length < count) {
+      const more: Buffer | null = this.#socket.read()
+      if (more !== null) this.#bytes = Buffer.concat([this.#bytes, more])
+      else await ready(this.#socket, 'readable', this.#signal, (error) => new NetworkError(messageOf(error)))
+    }
+    const taken = this.#bytes.subarray(0, count)
+    this.#bytes = this.#bytes.subarray(count)
+    return taken
+  }
+
+  /** What came behind the last reply is the stream's. */
+  giveBack(): void {
+    if (this.#bytes.length > 0) this.#socket.unshift(this.#bytes)
+  }
+}

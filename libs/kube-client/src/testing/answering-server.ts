@@ -1,0 +1,107 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { FakeClock } from '@csi-sidecars/base'
+import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
+import { type Logger, Metrics, silentLogger } from '@csi-sidecars/telemetry'
+import type { CallOptions } from '../client.ts'
+import { type Credentials, fixedCredentials } from '../config/credentials.ts'
+import { createKubeClient, type OwnedKubeClient } from '../create-client.ts'
+import type { FlowOptions } from '../flow/flow-options.ts'
+
+export interface Seen {
+  readonly what: string
+  readonly authorization: string | undefined
+  readonly at: number
+  readonly socket: Socket
+}
+
+export const OBJECT = JSON.stringify({ metadata: { name: 'pv', resourceVersion: '1' } })
+export const UNLIMITED: FlowOptions = { kind: 'bucket', qps: -1, burst: 0, perGroup: false }
+
+export type Answering = (response: ServerResponse, request: IncomingMessage) => void
+
+export const ok: Answering = (response) => void response.end(OBJECT)
+export const refuse =
+  (code: number, headers: Record<string, string> = {}, body = ''): Answering =>
+  (response) =>
+    void response.writeHead(code, { 'Content-Type': 'text/plain', ...headers }).end(body)
+
+/** A real server on loopback that answers as it is told, and the clients of one test. */
+export class AnsweringServer {
+  readonly seen: Seen[] = []
+  readonly metrics = new Metrics()
+  answer: Answering = ok
+  readonly #clock: FakeClock
+  readonly #server: Server
+  readonly #clients: OwnedKubeClient[] = []
+
+  static async start(clock: FakeClock): Promise<AnsweringServer> {
+    const started = new AnsweringServer(clock)
+    await new Promise<void>((resolve) => started.#server.listen(0, '127.0.0.1', resolve))
+    return started
+  }
+
+  private constructor(clock: FakeClock) {
+    this.#clock = clock
+    this.#server = createServer((request, response) => {
+      const { method, url, headers, socket } = request
+      this.seen.push({ what: `${method} ${url}`, authorization: headers.authorization, at: clock.monotonic(), socket })
+      request.resume().on('end', () => this.answer(response, request))
+    })
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  connect(
+    flow: FlowOptions = UNLIMITED,
+    credentials: Credentials = fixedCredentials('Bearer t'),
+    log: Logger = silentLogger,
+  ): OwnedKubeClient {
+    const config = {
+      origin: `http://127.0.0.1:${this.port}`,
+      basePath: '',
+      tls: undefined,
+      credentials,
+      headers: [],
+      proxy: undefined,
+    }
+    const { metrics } = this
+    const client = createKubeClient({ config, flow, clock: this.#clock, log, metrics, userAgent: 'test' })
+    this.#clients.push(client)
+    return client
+  }
+
+  /** Nobody listens any more; connections stay. */
+  stopListening(): void {
+    this.#server.close()
+  }
+
+  /** Answers the first requests one way, all others well. */
+  first(count: number, how: Answering): Answering {
+    return (response, request) => (this.seen.length <= count ? how(response, request) : ok(response, request))
+  }
+
+  /** Lets real sockets do their work while the clock stands still. */
+  async until(condition: () => boolean): Promise<void> {
+    for (let turn = 0; turn < 5000 && !condition(); turn += 1) await this.#clock.settle()
+    if (!condition()) throw new Error(`never came true: ${condition}`)
+  }
+
+  /** Gives sockets the time in which something that must not happen would have happened. */
+  async quiet(): Promise<void> {
+    for (let turn = 0; turn < 30; turn += 1) await this.#clock.settle()
+  }
+
+  close(): void {
+    for (const client of this.#clients) client.close()
+    this.#server.closeAllConnections()
+    this.#server.close()
+  }
+}
+
+export const get = (client: Pick<OwnedKubeClient, 'get'>, options?: CallOptions): Promise<PersistentVolume> =>
+  client.get(PERSISTENT_VOLUMES, { name: 'pv' }, options)
+export const patch = (client: Pick<OwnedKubeClient, 'patch'>, options?: CallOptions): Promise<PersistentVolume> =>
+  client.patch(PERSISTENT_VOLUMES, { name: 'pv' }, { kind: 'merge', body: {} }, options)

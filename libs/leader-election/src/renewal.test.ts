@@ -1,0 +1,29 @@
+import { FakeClock, scope } from '@csi-sidecars/base'
+import { expect, it } from '@jest/globals'
+import type { LeaseHolder } from './lease-holder.ts'
+import { renewWhileLeading } from './renewal.ts'
+import { Term } from './term.ts'
+
+const tired = new Error('etcd is tired')
+
+/** A lease that cannot be written any more. */
+const holder = {
+  put: () => Promise.reject(tired),
+  look: () => Promise.reject(tired),
+} as unknown as LeaseHolder
+
+it('says why the term is over, though leading ends with it at once', async () => {
+  const clock = new FakeClock()
+  const term = new Term({ clock, renewDeadlineMs: 2_000, sentAt: 0, soleSince: 0 })
+  using leading = scope()
+  term.signal.addEventListener('abort', () => leading.abort(new Error('done leading')))
+  const why = renewWhileLeading(term, leading.signal, {
+    holder,
+    clock,
+    retryPeriodMs: 500,
+    onSlowPath: () => undefined,
+    onLook: () => undefined,
+  })
+  await clock.advance(2_000)
+  expect(await why).toBe(tired)
+})

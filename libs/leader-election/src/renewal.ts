@@ -1,0 +1,99 @@
+import { type Clock, messageOf, scope } from '@csi-sidecars/base'
+import { ApiError } from '@csi-sidecars/kube-client'
+import type { LeaseHolder, Put } from './lease-holder.ts'
+import type { Term } from './term.ts'
+
+export interface RenewalOptions {
+  readonly holder: LeaseHolder
+  readonly clock: Clock
+  readonly retryPeriodMs: number
+  /** A PUT had no answer, or a bad one: the lease is looked at now. */
+  onSlowPath(why: string): void
+  /** The lease was looked at. */
+  onLook(): void
+}
+
+/** Enough for a new connection and two requests, where the server is well. */
+const OTHER_WAY_MS = 1500
+/** Between two renewals, however little time is left. */
+const SHORTEST_PAUSE_MS = 200
+
+/**
+ * Renews until `leading` is aborted or the term is over, each retry period, counted from one sending to the next: an
+ * answer that takes long costs nothing of the term. Returns why the term is over, undefined when leading came to its end.
+ */
+export async function renewWhileLeading(
+  term: Term,
+  leading: AbortSignal,
+  options: RenewalOptions,
+): Promise<unknown | undefined> {
+  const { clock, holder, retryPeriodMs } = options
+  using either = scope(term.signal, leading)
+  let failure: unknown
+  let nextAt = term.renewedAt + retryPeriodMs
+  for (;;) {
+    try {
+      await clock.sleep(Math.max(nextAt - clock.monotonic(), SHORTEST_PAUSE_MS), either.signal)
+      const sentAt = await renewOnce(term, either.signal, options)
+      if (sentAt === undefined) {
+        term.end(`the lease is held by ${holder.holder}`)
+      } else {
+        term.renewed(sentAt)
+        nextAt = sentAt + retryPeriodMs
+      }
+      failure = undefined
+    } catch (error) {
+      if (!either.signal.aborted) failure = error
+      nextAt = clock.monotonic() + pauseAfter(failure, term.heldUntil - clock.monotonic(), retryPeriodMs)
+    }
+    // A term that is over ends leading at once; leading that is over leaves the term as it is.
+    if (term.signal.aborted) return failure ?? term.signal.reason
+    if (leading.aborted) return undefined
+  }
+}
+
+/**
+ * After a failure the next try comes sooner: the term has room for one retry period more or less, and a server that was
+ * away for a moment must not cost the lease. A server that asks for patience gets as much as the term can spare.
+ */
+function pauseAfter(failure: unknown, leftMs: number, retryPeriodMs: number): number {
+  const soonMs = Math.min(leftMs / 2, retryPeriodMs)
+  const askedMs = failure instanceof ApiError ? (failure.retryAfterMs ?? 0) : 0
+  return Math.max(soonMs, Math.min(askedMs, leftMs - OTHER_WAY_MS))
+}
+
+/**
+ * A PUT over what we wrote last; when that fails, a look and a PUT over what is there. A PUT that is merely slow goes on
+ * for as long as the term lasts while the lease is looked at on another connection, and whichever is through first
+ * counts. Undefined: somebody else has it.
+ */
+async function renewOnce(term: Term, signal: AbortSignal, options: RenewalOptions): Promise<number | undefined> {
+  const { clock, holder } = options
+  const leftMs = term.heldUntil - clock.monotonic()
+  const patienceMs = leftMs - Math.min(leftMs / 2, OTHER_WAY_MS)
+  using tries = scope(signal)
+  const first = holder.put(signal, leftMs)
+  try {
+    const patience = clock.sleep(patienceMs, tries.signal)
+    const answered = await Promise.race([first, patience])
+    if (answered !== undefined) return holder.written(answered)
+    options.onSlowPath(`no answer within ${patienceMs} ms`)
+  } catch (error) {
+    signal.throwIfAborted()
+    options.onSlowPath(messageOf(error))
+  }
+  const other = otherWay(tries.signal, options)
+  try {
+    const put = await Promise.any([first, other]).catch(() => other)
+    return put && holder.written(put)
+  } finally {
+    tries.abort(new Error('the lease was renewed by the other way'))
+  }
+}
+
+async function otherWay(signal: AbortSignal, { holder, onLook }: RenewalOptions): Promise<Put | undefined> {
+  await holder.look(signal, { newConnection: true })
+  onLook()
+  if (holder.decide().do === 'wait') return undefined
+  return await holder.put(signal)
+}

@@ -1,0 +1,21 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Logger, Metrics } from '@csi-sidecars/telemetry'
+import type { Host } from './app.ts'
+import type { StandardFlags } from './start-checks.ts'
+
+/** What a start is given once the flags are read and the log is open. */
+export interface Boot {
+  /** The program's. */
+  readonly name: string
+  readonly host: Host
+  /** The flags that concern the process. */
+  readonly standard: StandardFlags
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly version: string
+  /** Aborted when the process is asked to end before it has started. */
+  readonly signal: AbortSignal
+  /** Has something closed when all is over, also after a start that failed; the last one first. */
+  readonly atEnd: (close: () => void) => void
+}

@@ -1,0 +1,80 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Driver } from '@csi-sidecars/csi'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { Logger, Metrics } from '@csi-sidecars/telemetry'
+import type { App, AppControllers, AppFlags, LeaseNames } from './app.ts'
+import type { CacheRegistry } from './caches.ts'
+import { type FeatureGates, resolveGates } from './feature-gates.ts'
+import type { GateTable } from './gate-tables.ts'
+import type { Flags, FlagTable } from './go-flags.ts'
+import type { HandshakeTable } from './handshake.ts'
+import type { StandardFlags } from './start-checks.ts'
+import { StartError } from './start-error.ts'
+
+/** What all apps of a process share. */
+export interface SharedParts {
+  readonly client: KubeClient
+  readonly driver: Driver
+  readonly caches: CacheRegistry
+  readonly clock: Clock
+  readonly metrics: Metrics
+  readonly log: Logger
+  readonly startLog: Logger
+}
+
+/** One app of a process with its command line; its flags' types are its own business. */
+export interface Member {
+  readonly name: string
+  /** In --controllers: `attacher`. */
+  readonly prefix: string
+  readonly lease: LeaseNames
+  readonly gates: GateTable
+  /** The standard flags as this app takes them. */
+  readonly standard: StandardFlags
+  readonly master: string
+  readonly handshake: HandshakeTable
+  checkFlags(): void
+  /** Sets the gates as the command line asks for. `failure` is the line for what cannot be set. */
+  setGates(failure: string, log: Logger): void
+  askServerForGates(server: {
+    readonly client: KubeClient
+    readonly log: Logger
+    readonly signal: AbortSignal
+  }): Promise<void>
+  controllers(shared: SharedParts): AppControllers
+}
+
+export function memberOf<const T extends FlagTable, N extends string>(
+  app: App<T, N>,
+  flags: Flags<AppFlags<T>>,
+): Member {
+  // The table begins with the standard flags, which the compiler does not see through the type parameter.
+  const standard = flags as unknown as StandardFlags
+  let gates: FeatureGates<N> = defaultGates(app.gates)
+  return {
+    name: app.name,
+    prefix: app.prefix,
+    lease: app.lease,
+    gates: app.gates,
+    standard,
+    master: app.master?.(flags) ?? '',
+    handshake: app.handshake(flags),
+    checkFlags: () => app.checkFlags?.(flags),
+    setGates(failure, log) {
+      const resolved = resolveGates(app.gates, standard.values['feature-gates'])
+      if (resolved.kind === 'refused') throw new StartError(failure, { cause: new Error(resolved.error) })
+      for (const { message, pairs } of resolved.notices) log.info(message, pairs)
+      gates = resolved.gates
+    },
+    async askServerForGates(server) {
+      gates = (await app.gatesOfServer?.(gates, server)) ?? gates
+    },
+    controllers: (shared) => app.controllers({ ...shared, flags, gates }),
+  }
+}
+
+function defaultGates<N extends string>(table: GateTable<N>): FeatureGates<N> {
+  const resolved = resolveGates(table, new Map())
+  if (resolved.kind === 'refused') throw new Error(resolved.error)
+  return resolved.gates
+}

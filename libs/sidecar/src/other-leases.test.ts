@@ -1,0 +1,100 @@
+import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
+import type { Lease, ObjectRef } from '@csi-sidecars/kube-types'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { OtherLeases } from './other-leases.ts'
+
+const DURATION_S = 15
+
+let clock: FakeClock
+let log: RecordingLogger
+let stop: AbortController
+/** The holder of each Lease; one that is not here does not exist. */
+let holders: Map<string, string>
+let failing: boolean
+let others: OtherLeases
+
+function leaseOf(name: string): Lease {
+  const holderIdentity = holders.get(name)
+  if (failing) throw new ApiError({ code: 403, reason: 'Forbidden', message: 'not allowed' })
+  if (holderIdentity === undefined) throw new ApiError({ code: 404, reason: 'NotFound', message: 'not found' })
+  return {
+    metadata: { name, uid: name, resourceVersion: '1' },
+    spec: { holderIdentity, leaseDurationSeconds: DURATION_S },
+  } as Lease
+}
+
+beforeEach(() => {
+  clock = new FakeClock()
+  log = recordingLogger()
+  stop = new AbortController()
+  holders = new Map()
+  failing = false
+  others = new OtherLeases({
+    client: { get: async (_: unknown, { name }: ObjectRef) => leaseOf(name) } as unknown as KubeClient,
+    namespace: 'storage',
+    names: ['left', 'right'],
+    identity: 'me',
+    periodMs: 5_000,
+    leaseDurationMs: DURATION_S * 1000,
+    clock,
+    log,
+  })
+})
+
+const lines = (): unknown[] => log.lines.map(({ message, pairs }) => [message, pairs['lease']])
+
+describe('before the first term', () => {
+  let free: boolean
+  const wait = (): void => {
+    free = false
+    others.whenFree(stop.signal).then(
+      () => {
+        free = true
+      },
+      () => undefined,
+    )
+  }
+
+  it.each([
+    ['there are none', undefined],
+    ['they were released', ''],
+    ['this host held them', 'me'],
+  ])('waits for nothing where %s', async (_, holder) => {
+    if (holder !== undefined) holders.set('left', holder)
+    wait()
+    await clock.settle()
+    expect(free).toBe(true)
+  })
+
+  it('waits while one is held and says so once, until it was not renewed for its duration', async () => {
+    holders.set('right', 'original')
+    wait()
+    await clock.advance(14_000)
+    expect([free, lines()]).toEqual([false, [['Waiting for a lease of another sidecar', 'right (original)']]])
+    await clock.advance(2_000)
+    expect(free).toBe(true)
+  })
+
+  it('waits while one cannot be read, and ends when it is stopped', async () => {
+    failing = true
+    wait()
+    await clock.advance(60_000)
+    expect([free, lines()]).toEqual([false, [['Waiting for a lease of another sidecar', 'left (not allowed)']]])
+    stop.abort(new CancelledError('stop'))
+    await clock.settle()
+    expect(clock.pending).toBe(0)
+  })
+})
+
+it('says while it leads that one is held again, once a minute', async () => {
+  const watching = others.watch(stop.signal)
+  await clock.advance(60_000)
+  expect(lines()).toEqual([])
+  holders.set('left', 'original')
+  await clock.advance(60_000)
+  expect(lines()).toEqual([['A lease of another sidecar is held: two may act for the same volumes', 'left (original)']])
+  stop.abort(new CancelledError('stop'))
+  await watching
+})

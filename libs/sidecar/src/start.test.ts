@@ -1,0 +1,30 @@
+import { CONFIG_MAPS, LEASES } from '@csi-sidecars/kube-types'
+import { type Cluster, configMap, startCluster } from '@csi-sidecars/testkit'
+import { expect, it } from '@jest/globals'
+import { programOf } from './run-app.ts'
+import { runInProcess } from './testing/run-in-process.ts'
+import { testSidecar } from './testing/test-sidecar.ts'
+
+const LEASE = { namespace: 'default', name: 'external-test-csi-example-com' }
+
+function run(cluster: Cluster, signal: AbortSignal): ReturnType<typeof runInProcess> {
+  const args = ['--leader-election', '--leader-election-namespace=default', '--label=done']
+  const where = [`--kubeconfig=${cluster.kubeconfig}`, `--csi-address=${cluster.driver.socket}`]
+  return runInProcess(programOf(testSidecar), [...where, ...args], signal)
+}
+
+it('a sidecar that is a value starts, elects, reconciles and releases its lease', async () => {
+  await using cluster = await startCluster({ objects: [configMap()] })
+  const stop = new AbortController()
+  const ended = run(cluster, stop.signal)
+  const seen = await cluster.api.until(
+    CONFIG_MAPS,
+    { namespace: 'default', name: 'config-1' },
+    (object) => object?.metadata?.labels !== undefined,
+  )
+  expect(seen?.metadata?.labels).toEqual({ 'seen-by': 'csi.example.com', done: 'true' })
+  expect(cluster.api.get(LEASES, LEASE)?.spec?.holderIdentity).toMatch(/^host/)
+  stop.abort()
+  expect(await ended).toMatchObject({ ending: { code: 0 } })
+  expect(cluster.api.get(LEASES, LEASE)?.spec?.holderIdentity).toBe('')
+})

@@ -1,0 +1,119 @@
+import type { Driver } from '@csi-sidecars/csi'
+import { type ClusterConfig, type KubeClient, loadClusterConfig } from '@csi-sidecars/kube-client'
+import { giveBackMemory, type Logger } from '@csi-sidecars/telemetry'
+import { QueueMetrics } from '@csi-sidecars/workqueue'
+import type { Boot } from './boot.ts'
+import { CacheRegistry } from './caches.ts'
+import { identifyDriver, openDriver } from './handshake.ts'
+import type { Member, SharedParts } from './member.ts'
+import type { Chosen, Plan } from './plan.ts'
+import { rolesOf } from './roles.ts'
+import type { Service } from './service.ts'
+import { bothAddresses } from './start-checks.ts'
+import { Answered, failing, StartError } from './start-error.ts'
+import { type Endpoint, kubeClient, openEndpoint } from './steps.ts'
+
+export interface Started {
+  readonly service: Service
+  /** The log with what the start has added to its context. */
+  readonly log: Logger
+}
+
+/** The steps of a start, in the order in which users see them fail. Throws StartError or Answered. */
+export async function start(boot: Boot, plan: Plan): Promise<Started> {
+  const { members, table, handshake } = plan
+  const { failures } = table
+  const { values } = boot.standard
+  const setGates = (): void => {
+    for (const member of members) member.setGates(failures.gates, boot.log)
+  }
+  if (table.gatesFirst) setGates()
+  if (values.version) throw new Answered(`${boot.host.argv0} ${boot.version}\n`)
+  boot.log.info('Version', { version: boot.version })
+  if (bothAddresses(values)) throw new StartError(failures.addresses)
+  if (!table.gatesFirst) setGates()
+  const config = await clusterConfig(boot, plan)
+  for (const member of members) member.checkFlags()
+  const client = await Promise.try(() => kubeClient(boot, config)).catch(failing(failures.client))
+  for (const member of members) await member.askServerForGates({ client, log: boot.log, signal: boot.signal })
+
+  const driverBoot = { ...boot, address: values['csi-address'] }
+  const identified = await identifyDriver(driverBoot, handshake)
+  const context = table.context(identified.name)
+  const log = boot.log.with(context)
+  log.v(2)?.info('CSI driver name', table.namePairs(identified.name))
+  try {
+    const endpoint = (): Promise<Endpoint> => openEndpoint(boot, { failure: failures.endpoint, context, log })
+    const early = table.endpointFirst ? await endpoint() : undefined
+    const driver = await openDriver({ ...driverBoot, log }, handshake, identified)
+    const service = await assemble(boot, plan, { config, client, driver, startLog: log, early, endpoint })
+    return { service, log }
+  } catch (error) {
+    identified.connection.close()
+    throw error
+  }
+}
+
+async function clusterConfig({ host, standard, clock, log }: Boot, { members, table }: Plan): Promise<ClusterConfig> {
+  const { kubeconfig } = standard.values
+  const master = members.map((member) => member.master).find((url) => url !== '') ?? ''
+  return await loadClusterConfig({ kubeconfig, master, env: host.env, clock, log }).catch(
+    failing(table.failures.config),
+  )
+}
+
+interface Opened {
+  readonly config: ClusterConfig
+  readonly client: KubeClient
+  readonly driver: Driver
+  readonly startLog: Logger
+  /** The endpoint, where it was opened before. */
+  readonly early: Endpoint | undefined
+  readonly endpoint: () => Promise<Endpoint>
+}
+
+/** Chooses the controllers, then opens what is still to be opened. */
+async function assemble(boot: Boot, plan: Plan, opened: Opened): Promise<Service> {
+  const { clock, log } = boot
+  const { client, driver, early, endpoint: open } = opened
+  const caches = new CacheRegistry({ client, clock, log })
+  const chosen = plan.members.map((member) => choose(boot, plan, { ...opened, caches, member }))
+  const endpoint = early ?? (await open())
+  const queues = new QueueMetrics(boot.metrics, clock)
+  for (const each of chosen) queues.declare(...each.queues)
+  const roles = await rolesOf(boot, plan, { config: opened.config, driver, chosen, queues })
+  const service: Service = {
+    driver,
+    caches: caches.all,
+    roles,
+    close: async (signal) => {
+      await Promise.all(chosen.map(({ close }) => close?.(signal)))
+      await endpoint.close()
+    },
+  }
+  endpoint.health.started(service)
+  boot.atEnd(giveBackMemory(boot).stop)
+  return service
+}
+
+/** Where several apps run, each line says whose it is, and a failure how to start without that app. */
+function choose(
+  boot: Boot,
+  { members }: Plan,
+  { client, driver, caches, startLog, member }: Opened & { readonly caches: CacheRegistry; readonly member: Member },
+): Chosen {
+  const { clock, metrics } = boot
+  const several = members.length > 1
+  const mine = (log: Logger): Logger => (several ? log.with({ sidecar: member.name }) : log)
+  const log = mine(boot.log)
+  try {
+    const own = several ? caches.ownedBy(member.name) : caches
+    const shared: SharedParts = { client, driver, caches: own, clock, metrics, log, startLog: mine(startLog) }
+    return { member, log, ...member.controllers(shared) }
+  } catch (error) {
+    if (!several || !(error instanceof StartError)) throw error
+    const others = members.filter((each) => each !== member).map(({ prefix }) => prefix)
+    const { pairs, exitCode, cause } = error
+    throw new StartError(`${error.message}: use --controllers=${others.join(',')}`, { cause, pairs, exitCode })
+  }
+}

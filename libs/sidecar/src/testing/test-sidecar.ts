@@ -1,0 +1,107 @@
+import { type Controller, keysOf, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import type { Cached, Informer } from '@csi-sidecars/informer'
+import { guarded, type KubeClient } from '@csi-sidecars/kube-client'
+import { CONFIG_MAPS, type ConfigMap } from '@csi-sidecars/kube-types'
+import type { App, AppParts, StartTable } from '../app.ts'
+import type { GateTable } from '../gate-tables.ts'
+import type { Flag } from '../go-flags.ts'
+import type { HandshakeTable } from '../handshake.ts'
+
+/**
+ * A whole sidecar, as small as one can be: it labels every ConfigMap of the driver. It shows that the shape holds for
+ * more than the two sidecars, and is what tests of this package start.
+ */
+
+const FLAGS = [
+  { name: 'label', type: 'string', default: 'seen', help: 'Label to set.' },
+] as const satisfies readonly Flag[]
+
+const GATES = {
+  own: { ReleaseLeaderElectionOnExit: { stage: 'beta', default: true } },
+  permanent: {},
+} as const satisfies GateTable
+
+type Parts = AppParts<typeof FLAGS, keyof (typeof GATES)['own']>
+
+const START: StartTable = {
+  failures: {
+    gates: 'Failed to set feature gates',
+    addresses: 'Only one of `--metrics-address` and `--http-endpoint` can be set',
+    config: 'Failed to load the configuration',
+    client: 'Failed to create a client',
+    endpoint: 'Failed to start the HTTP server',
+  },
+  gatesFirst: false,
+  endpointFirst: false,
+  namePairs: (driver) => ({ driver }),
+  context: () => ({}),
+}
+
+const HANDSHAKE: HandshakeTable = {
+  limits: { probeMs: 1000, nameMs: 1000 },
+  failures: {
+    first: { connect: { message: 'Failed to connect' }, probe: { message: 'Failed to probe' } },
+    migrated: () => ({ connect: { message: 'Failed to connect again' }, probe: { message: 'Failed to probe again' } }),
+    name: { message: 'Failed to get the name' },
+  },
+  questions: () => [{ about: 'plugin', limitMs: 1000, failure: { message: 'Failed to get the capabilities' } }],
+  decisive: {},
+  namedFrom: 'name',
+}
+
+export const testSidecar: App<typeof FLAGS, keyof (typeof GATES)['own']> = {
+  name: 'csi-test',
+  prefix: 'test',
+  flags: FLAGS,
+  gates: GATES,
+  lease: { prefix: 'external-test-', component: (driver) => `external-test-${driver}` },
+  start: START,
+  handshake: () => HANDSHAKE,
+  controllers: ({ flags, client, driver, caches, log }: Parts) => {
+    const configMaps = caches.open('ConfigMaps', { resource: CONFIG_MAPS, project: projection, resyncMs: 0 })
+    return {
+      queues: ['config-maps'],
+      controllers: ({ assertLeading }) => {
+        const api = guarded(client, assertLeading)
+        const deps = { api, configMaps, label: flags.values.label, driverName: driver.name }
+        const controller: Controller = {
+          name: 'config-maps',
+          workers: 2,
+          backoff: { baseMs: 100, maxMs: 1000 },
+          caches: [configMaps],
+          sources: [keysOf(configMaps, (event) => (event.type === 'added' ? [event.object.key] : []))],
+          reconcile: (key, run) => reconcile(key, run, deps),
+          onFailure: (key, cause) => log.error(cause, 'ConfigMap was not labelled', { configMap: key }),
+          callsDriver: true,
+          onStart: () => log.info('Starting test sidecar'),
+        }
+        return [controller]
+      },
+    }
+  },
+}
+
+interface Seen extends Cached {
+  readonly labelled: string | undefined
+}
+
+function projection({ metadata }: ConfigMap): Seen {
+  const { namespace = '', name = '', uid = '', resourceVersion = '', labels } = metadata ?? {}
+  return { key: `${namespace}/${name}`, uid, resourceVersion, labelled: labels?.['seen-by'] }
+}
+
+interface Deps {
+  readonly api: KubeClient
+  readonly configMaps: Informer<Seen, ConfigMap>
+  readonly label: string
+  readonly driverName: string
+}
+
+async function reconcile(key: string, { signal }: Run, { api, configMaps, label, driverName }: Deps): Promise<Outcome> {
+  const known = configMaps.store.get(key)
+  if (known === undefined || known.labelled !== undefined) return SETTLED
+  const [namespace = '', name = ''] = key.split('/')
+  const body = { metadata: { labels: { 'seen-by': driverName, [label]: 'true' } } }
+  configMaps.learn(await api.patch(CONFIG_MAPS, { namespace, name }, { kind: 'merge', body }, { signal }))
+  return SETTLED
+}

@@ -1,0 +1,83 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { giveBackMemory } from './memory.ts'
+import { Metrics } from './metrics.ts'
+
+const NAME = 'nodejs_memory_giveback_seconds_total'
+let clock: FakeClock
+let metrics: Metrics
+let used: { busyMs: number; cpuMs: number }
+let collections: number[]
+let stop: () => void
+
+beforeEach(() => {
+  clock = new FakeClock()
+  metrics = new Metrics()
+  used = { busyMs: 300, cpuMs: 400 }
+  collections = []
+  const collect = (): void => void collections.push(clock.monotonic() - began)
+  const began = clock.monotonic()
+  const meter = { busyMs: () => used.busyMs, cpuMs: () => used.cpuMs }
+  stop = giveBackMemory({ clock, metrics, collect, meter }).stop
+})
+afterEach(() => stop())
+
+/** Works for so many milliseconds of processor time in the next seconds. */
+async function spend(ms: number, seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second += 1) {
+    used = { busyMs: used.busyMs + ms / seconds, cpuMs: used.cpuMs + ms / seconds }
+    await clock.advance(1_000)
+  }
+}
+
+test('memory is given back once, a second after the start', async () => {
+  await clock.advance(60_000)
+  expect(collections).toEqual([1_000])
+})
+
+test('a start that takes longer is waited for', async () => {
+  await spend(3_000, 9)
+  await clock.advance(60_000)
+  expect(collections).toEqual([16_000])
+})
+
+test('after a storm it is given back once more', async () => {
+  await clock.advance(60_000)
+  await spend(5_000, 20)
+  expect(collections).toEqual([1_000])
+  await clock.advance(60_000)
+  expect(collections).toEqual([1_000, 86_000])
+})
+
+test('a little work is not worth it', async () => {
+  await clock.advance(60_000)
+  await spend(900, 5)
+  await clock.advance(60_000)
+  expect(collections).toEqual([1_000])
+})
+
+test('work that never rests is never held up', async () => {
+  await spend(60_000, 600)
+  expect(collections).toEqual([])
+})
+
+test('nothing is done after the stop', async () => {
+  stop()
+  await clock.advance(60_000)
+  expect(collections).toEqual([])
+  expect(clock.pending).toBe(0)
+})
+
+test('the real collection gives back what nobody holds, and leaves code that works', async () => {
+  let held: WeakRef<object> | undefined = new WeakRef({})
+  const real = giveBackMemory({ clock, metrics: new Metrics(), meter: { busyMs: () => 0, cpuMs: () => 0 } })
+  await clock.advance(1_000)
+  await clock.settle()
+  expect(held.deref()).toBeUndefined()
+  held = undefined
+  real.stop()
+})
+
+test('the pauses are a metric', async () => {
+  expect(await metrics.text()).toContain(`# TYPE ${NAME} counter\n${NAME} 0\n`)
+})

@@ -1,0 +1,196 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { createInProcessServer, type InProcessServer } from '@csi-sidecars/emulator'
+import { PERSISTENT_VOLUMES, type PersistentVolume, type Status, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { pv, va } from '../builders.ts'
+import { InProcessClient } from './client.ts'
+import { crashAtEveryWrite } from './crash.ts'
+import { StepGate } from './gate.ts'
+
+class Refusal extends Error {
+  readonly code: number | undefined
+  constructor({ code, message = '' }: Status) {
+    super(message)
+    this.code = code
+  }
+}
+const errorOf = (status: Status): Refusal => new Refusal(status)
+const label = { kind: 'merge', body: { metadata: { labels: { a: 'b' } } } } as const
+
+let clock: FakeClock
+let server: InProcessServer
+let client: InProcessClient<Refusal>
+beforeEach(() => {
+  clock = new FakeClock()
+  server = createInProcessServer({ clock })
+  client = new InProcessClient(server, { errorOf })
+})
+afterEach(() => server.stop())
+
+async function settled<T>(promise: Promise<T>): Promise<PromiseSettledResult<T>> {
+  await clock.settle()
+  const [result] = await Promise.allSettled([Promise.race([promise, Promise.reject(new Error('still waits'))])])
+  return result
+}
+
+test('objects are made, read, changed and deleted as over HTTP', async () => {
+  const made = await client.create(PERSISTENT_VOLUMES, pv())
+  const patched = await client.patch(PERSISTENT_VOLUMES, { name: 'pv-1' }, label)
+  expect(patched.metadata).toMatchObject({ uid: made.metadata?.uid, labels: { a: 'b' } })
+  expect(await client.get(PERSISTENT_VOLUMES, { name: 'pv-1' })).toEqual(patched)
+  await client.delete(PERSISTENT_VOLUMES, { name: 'pv-1' })
+  await expect(client.get(PERSISTENT_VOLUMES, { name: 'pv-1' })).rejects.toMatchObject({
+    code: 404,
+    message: 'persistentvolumes "pv-1" not found',
+  })
+  expect(server.requests.matching({ method: 'PATCH' })).toHaveLength(1)
+})
+
+test('documents are read, and a path that nobody serves is refused in plain text', async () => {
+  expect(await client.discover('/healthz')).toBe('ok')
+  expect(await client.discover('/version')).toMatchObject({ major: '1' })
+  await expect(client.discover('/nothing')).rejects.toMatchObject({ code: 404, message: '404 page not found' })
+})
+
+test('a list comes page by page, through the projection', async () => {
+  for (const name of ['pv-1', 'pv-2', 'pv-3']) server.create(PERSISTENT_VOLUMES, pv(name))
+  const pages: unknown[] = []
+  const project = ({ metadata }: PersistentVolume) => (metadata?.name === 'pv-2' ? undefined : metadata?.name)
+  for await (const page of client.list(PERSISTENT_VOLUMES, { pageSize: 2, project })) pages.push(page.items)
+  expect(pages).toEqual([['pv-1'], ['pv-3']])
+})
+
+test('a watch that lags brings what exists, and news when it is told to; its end comes in any case', async () => {
+  client = new InProcessClient(server, { errorOf, watchesLag: true })
+  server.create(PERSISTENT_VOLUMES, pv('pv-1'))
+  const seen: string[] = []
+  const reading = (async () => {
+    for await (const frame of client.watch(PERSISTENT_VOLUMES, { sendInitialEvents: true })) {
+      seen.push(
+        frame.type === 'END'
+          ? frame.why
+          : frame.type === 'BOOKMARK'
+            ? 'BOOKMARK'
+            : `${frame.type} ${frame.object.metadata?.name}`,
+      )
+    }
+  })()
+  await clock.settle()
+  server.create(PERSISTENT_VOLUMES, pv('pv-2'))
+  server.create(PERSISTENT_VOLUMES, pv('pv-3'))
+  await clock.settle()
+  expect(seen).toEqual(['ADDED pv-1', 'BOOKMARK'])
+  client.deliver(VOLUME_ATTACHMENTS)
+  client.deliver(PERSISTENT_VOLUMES, 1)
+  await clock.settle()
+  expect(seen).toEqual(['ADDED pv-1', 'BOOKMARK', 'ADDED pv-2'])
+  server.dropWatches()
+  await reading
+  expect(seen).toEqual(['ADDED pv-1', 'BOOKMARK', 'ADDED pv-2', 'ADDED pv-3', 'closed'])
+  expect(client.watches.size).toBe(0)
+})
+
+test('a watch of the past is refused, one that is cut ends broken, a refused frame is an error', async () => {
+  server.compact()
+  const reading = client.watch(PERSISTENT_VOLUMES, { resourceVersion: '1' })
+  expect(await reading.next()).toMatchObject({ value: { type: 'END', why: 'error', error: { code: 410 } } })
+  const cut = client.watch(PERSISTENT_VOLUMES, {}).next()
+  await clock.settle()
+  server.dropWatches({ how: 'cut' })
+  expect(await cut).toMatchObject({ value: { type: 'END', why: 'broken' } })
+  const refused = client.watch(PERSISTENT_VOLUMES, { labelSelector: '!!' })
+  await expect(refused.next()).rejects.toMatchObject({ code: 400 })
+})
+
+test('rules fail, lose and hold requests', async () => {
+  server.create(PERSISTENT_VOLUMES, pv())
+  const patch = (): Promise<unknown> => client.patch(PERSISTENT_VOLUMES, { name: 'pv-1' }, label)
+  server.faults.add({ match: { verb: 'patch' }, times: 1, action: { do: 'answer', code: 409 } })
+  server.faults.add({ match: { verb: 'patch' }, times: 1, action: { do: 'cut', applied: true } })
+  await expect(patch()).rejects.toMatchObject({ code: 409 })
+  await expect(patch()).rejects.toMatchObject({ code: 0 })
+  expect(server.get(PERSISTENT_VOLUMES, { name: 'pv-1' })?.metadata?.labels).toEqual({ a: 'b' })
+  const hold = server.faults.hold({ verb: 'patch' })
+  const held = patch()
+  expect(await settled(held)).toMatchObject({ reason: { message: 'still waits' } })
+  hold.release()
+  expect(await settled(held)).toMatchObject({ status: 'fulfilled' })
+})
+
+test('a signal ends a request that is never answered, and what is not to be sent is not', async () => {
+  server.faults.add({ action: { do: 'hang' } })
+  const stop = new AbortController()
+  const waiting = client.get(PERSISTENT_VOLUMES, { name: 'pv-1' }, { signal: stop.signal })
+  stop.abort(new Error('enough'))
+  await expect(waiting).rejects.toThrow('enough')
+  const before = server.requests.total
+  const beforeSend = (): never => {
+    throw new Error('does not lead')
+  }
+  await expect(client.get(PERSISTENT_VOLUMES, { name: 'pv-1' }, { beforeSend })).rejects.toThrow('does not lead')
+  expect(server.requests.total).toBe(before)
+})
+
+test('at a gate requests wait; an answer may be lost after the effect or before it', async () => {
+  const gate = new StepGate()
+  client = new InProcessClient(server, { errorOf, gate })
+  server.create(PERSISTENT_VOLUMES, pv())
+  const labels = (): unknown => server.get(PERSISTENT_VOLUMES, { name: 'pv-1' })?.metadata?.labels
+  const lost = client.patch(PERSISTENT_VOLUMES, { name: 'pv-1' }, label)
+  await clock.settle()
+  expect(gate.inFlight.map((each) => [each.label, each.write])).toEqual([['patch persistentvolumes/pv-1', true]])
+  gate.inFlight[0]?.answer(new Error('lost'))
+  await expect(lost).rejects.toThrow('lost')
+  expect(labels()).toBeUndefined()
+  const done = client.patch(PERSISTENT_VOLUMES, { name: 'pv-1' }, label)
+  await clock.settle()
+  gate.inFlight[0]?.apply()
+  await clock.settle()
+  expect(labels()).toEqual({ a: 'b' })
+  gate.inFlight[0]?.answer(new Error('lost as well'))
+  await expect(done).rejects.toThrow('lost as well')
+})
+
+/** Two writes; what was not done before is done now. */
+async function program(api: InProcessClient<Refusal>): Promise<void> {
+  await api.create(VOLUME_ATTACHMENTS, va()).catch((error: Refusal) => {
+    if (error.code !== 409) throw error
+  })
+  await api.patch(VOLUME_ATTACHMENTS, { name: 'va-1' }, label)
+}
+
+test('a scenario runs for a crash before and after every write', async () => {
+  const ends: unknown[] = []
+  const writes = await crashAtEveryWrite(async (gate) => {
+    const world = createInProcessServer({ clock })
+    const first = program(new InProcessClient(world, { errorOf, gate }))
+    await Promise.race([first, gate.crashed])
+    ends.push([
+      world.list(VOLUME_ATTACHMENTS).length,
+      world.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.metadata?.labels,
+    ])
+    if (gate.dead) await program(new InProcessClient(world, { errorOf }))
+    expect(world.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.metadata?.labels).toEqual({ a: 'b' })
+    await world.stop()
+  })
+  expect(writes).toEqual(['create volumeattachments', 'patch volumeattachments/va-1'])
+  expect(ends).toEqual([
+    [1, { a: 'b' }],
+    [0, undefined],
+    [1, undefined],
+    [1, undefined],
+    [1, { a: 'b' }],
+  ])
+})
+
+test('a scenario that fails after a crash says which', async () => {
+  const failing = crashAtEveryWrite(async (gate) => {
+    const world = createInProcessServer({ clock })
+    world.create(VOLUME_ATTACHMENTS, va())
+    const first = new InProcessClient(world, { errorOf, gate }).patch(VOLUME_ATTACHMENTS, { name: 'va-1' }, label)
+    await Promise.race([first, gate.crashed])
+    await world.stop()
+    if (gate.dead) throw new Error('not converged')
+  })
+  await expect(failing).rejects.toThrow('a crash before write 1, patch volumeattachments/va-1')
+})

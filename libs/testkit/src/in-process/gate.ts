@@ -1,0 +1,94 @@
+import { invariant } from '@csi-sidecars/base'
+
+/** What wants to leave the process under test. */
+export interface Outgoing {
+  /** `patch volumeattachments/va-1/status`. */
+  readonly label: string
+  /** Whether it changes something. */
+  readonly write: boolean
+}
+
+export interface Passing {
+  readonly signal?: AbortSignal | undefined
+  /** What the sender hears when its signal ends the wait; without it the signal's reason. */
+  readonly onAbort?: ((reason: unknown) => unknown) | undefined
+}
+
+/** Everything that a process sends passes here, requests and calls alike, so that a test decides what comes of it. */
+export interface Gate {
+  pass<T>(outgoing: Outgoing, effect: () => Promise<T>, passing?: Passing): Promise<T>
+}
+
+export const OPEN_GATE: Gate = { pass: (_outgoing, effect) => effect() }
+
+/** Something that has been sent. Its effect and its answer come when somebody says so, or never. */
+export interface InFlight extends Outgoing {
+  readonly applied: boolean
+  /** It takes effect; the answer is still to come. */
+  apply(): void
+  /** The sender hears what came of it, or of the failure: then the effect, if there was none before, never comes. */
+  answer(failure?: Error): void
+}
+
+/** Everything stops here until the test lets it go on, one by one and in any order. */
+export class StepGate implements Gate {
+  readonly inFlight: InFlight[] = []
+  #open = false
+  #closed = false
+
+  /** From now on everything passes at once. */
+  open(): void {
+    this.#open = true
+    for (const each of [...this.inFlight]) each.answer()
+  }
+
+  get isClosed(): boolean {
+    return this.#closed
+  }
+
+  /** The sender is dead: nothing that it sends from now on leaves, and no answer reaches it. */
+  close(): void {
+    this.#closed = true
+    this.inFlight.length = 0
+  }
+
+  pass<T>(outgoing: Outgoing, effect: () => Promise<T>, passing: Passing = {}): Promise<T> {
+    const { signal, onAbort = (reason: unknown) => reason } = passing
+    if (signal?.aborted) return Promise.reject(onAbort(signal.reason))
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    if (this.#closed) return promise
+    let outcome: Promise<T> | undefined
+    const apply = (): Promise<T> => {
+      outcome ??= effect()
+      // Whoever sent it may never be told.
+      outcome.catch(() => undefined)
+      return outcome
+    }
+    const leave = (): void => {
+      signal?.removeEventListener('abort', abort)
+      const index = this.inFlight.indexOf(entry)
+      invariant(index >= 0, `${outgoing.label} was answered twice`)
+      this.inFlight.splice(index, 1)
+    }
+    const abort = (): void => {
+      leave()
+      reject(onAbort(signal?.reason))
+    }
+    const entry: InFlight = {
+      ...outgoing,
+      get applied() {
+        return outcome !== undefined
+      },
+      apply: () => void apply(),
+      answer: (failure) => {
+        leave()
+        if (failure !== undefined) reject(failure)
+        else apply().then(resolve, reject)
+      },
+    }
+    this.inFlight.push(entry)
+    signal?.addEventListener('abort', abort, { once: true })
+    if (this.#open) entry.answer()
+    return promise
+  }
+}

@@ -1,0 +1,38 @@
+import { describe, expect, test } from '@jest/globals'
+import { perKeyExponential } from './rate-limiter.ts'
+
+describe('the exponential limiter', () => {
+  test('doubles the wait of a key with each failure, up to its limit', () => {
+    const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
+    expect([1, 2, 3, 4, 5].map(() => limiter.when('a'))).toEqual([1000, 2000, 4000, 5000, 5000])
+    expect(limiter.failures('a')).toBe(5)
+  })
+
+  test('counts each key by itself', () => {
+    const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
+    limiter.when('a')
+    expect([limiter.when('b'), limiter.failures('a'), limiter.failures('c')]).toEqual([1000, 1, 0])
+  })
+
+  test('starts afresh once a key is fine', () => {
+    const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
+    limiter.when('a')
+    limiter.when('a')
+    limiter.forget('a')
+    limiter.forget('never seen')
+    expect([limiter.failures('a'), limiter.when('a')]).toEqual([0, 1000])
+  })
+
+  test('knows which keys have failed', () => {
+    const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
+    for (const key of ['a', 'b', 'a', 'c']) limiter.when(key)
+    limiter.forget('b')
+    expect([...limiter.failed()]).toEqual(['a', 'c'])
+  })
+
+  test('holds a key that fails for ever at its limit', () => {
+    const limiter = perKeyExponential({ baseMs: 1000, maxMs: 300_000 })
+    for (let failure = 0; failure < 3000; failure += 1) limiter.when('a')
+    expect(limiter.when('a')).toBe(300_000)
+  })
+})

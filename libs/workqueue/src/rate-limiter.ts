@@ -1,0 +1,28 @@
+import { exponential } from '@csi-sidecars/base'
+
+/** How long a key has to wait before it is tried again. */
+export interface RateLimiter {
+  /** The wait of the next try, in milliseconds. Counts as a failure of the key. */
+  when(key: string): number
+  /** The key is fine: its failures count no more. */
+  forget(key: string): void
+  /** Failures since the key was fine. */
+  failures(key: string): number
+  /** The keys that failed since they were fine. */
+  failed(): Iterable<string>
+}
+
+/** For each key base x 2^failures, at most max. Remembers only keys that failed. */
+export function perKeyExponential(options: { baseMs: number; maxMs: number }): RateLimiter {
+  const failures = new Map<string, number>()
+  return {
+    when(key) {
+      const count = failures.get(key) ?? 0
+      failures.set(key, count + 1)
+      return exponential(options.baseMs, options.maxMs, count)
+    },
+    forget: (key) => void failures.delete(key),
+    failures: (key) => failures.get(key) ?? 0,
+    failed: () => failures.keys(),
+  }
+}

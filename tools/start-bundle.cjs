@@ -1,0 +1,43 @@
+// What an executable runs first, and a sidecar's script in an image: loads the bundle with its code cache and starts it.
+'use strict'
+const { existsSync, readFileSync } = require('node:fs')
+const { createRequire } = require('node:module')
+const { basename } = require('node:path')
+const sea = require('node:sea')
+const { setFlagsFromString } = require('node:v8')
+const { Script } = require('node:vm')
+
+/** Memory before speed. */
+const FLAGS = ['--optimize-for-size', '--no-maglev', '--no-opt']
+const CACHE = 'bundle.cache'
+
+const { filename, text, cachedData } = sea.isSea() ? carried() : besides(__filename)
+const script = new Script(`(function (exports, require, module) {${text}\n})`, { filename, cachedData })
+const bundle = { exports: {} }
+script.runInThisContext()(bundle.exports, createRequire(__filename), bundle)
+for (const flag of FLAGS) setFlagsFromString(flag)
+bundle.exports.start()
+
+/** A cache that does not fit this Node, or none, costs time and nothing else. */
+function carried() {
+  const cached = sea.getAssetKeys().includes(CACHE)
+  return {
+    filename: `${basename(process.execPath)}.cjs`,
+    text: Buffer.from(sea.getRawAsset('bundle.cjs')).latin1Slice(),
+    cachedData: cached ? Buffer.from(sea.getRawAsset(CACHE)) : undefined,
+  }
+}
+
+/** The script `/name` has its bundle in `/lib`. Options that the surroundings have for some Node are not for this one. */
+function besides(file) {
+  const { NODE_OPTIONS, ...env } = process.env
+  if (NODE_OPTIONS !== undefined) {
+    process.execve(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], env)
+  }
+  const stem = `/lib/${basename(file)}`
+  return {
+    filename: `${stem}.cjs`,
+    text: readFileSync(`${stem}.cjs`, 'latin1'),
+    cachedData: existsSync(`${stem}.cache`) ? readFileSync(`${stem}.cache`) : undefined,
+  }
+}

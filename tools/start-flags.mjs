@@ -1,0 +1,7 @@
+/**
+ * What Node is started with for a sidecar. Nothing here may change V8's hash of its flags, by which it knows the code
+ * caches of Node's own modules and of our bundle: with another hash all of them are compiled from source at each start.
+ * The flags that do change it are set by start-bundle.cjs once the bundle is loaded. One flag is all that the first line
+ * of a script in an image has room for.
+ */
+export const START_FLAGS = ['--disable-sigusr1'] // whoever may send the signal would get a debugger
