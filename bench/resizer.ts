@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EVENTS, type KubeObject, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
-import { bound, pod, storageClass } from '@csi-sidecars/testkit'
+import { bound, type Cluster, pod, storageClass } from '@csi-sidecars/testkit'
 import { costOf } from './process-cost.ts'
 import { table } from './report.ts'
 import { atWork, benchIdle, benchLoaded, until, withSidecar } from './sidecar.ts'
@@ -10,6 +10,7 @@ export async function benchResizer(): Promise<void> {
   await benchIdle('resizer')
   await benchLoaded({ app: 'resizer', objects: manyObjects(20_000) }, '20,000 PVs, PVCs and pods')
   await storm()
+  await unusedFlips()
 }
 
 function manyObjects(count: number): KubeObject[] {
@@ -62,4 +63,56 @@ async function storm(count = 1000): Promise<void> {
       'peak (MiB)': after.peak,
     })
   })
+}
+
+/** Kubernetes 1.37 says of each claim whether a pod uses it, by a condition that is nobody's here. */
+async function unusedFlips(claims = 1000, rounds = 10): Promise<void> {
+  const objects = Array.from({ length: claims }, (_, number) => bound({ number })).flatMap(({ claim, volume }) => [
+    claim,
+    volume,
+  ])
+  await withSidecar({ app: 'resizer', objects: [storageClass(), ...objects] }, async (running) => {
+    const { cluster, sidecar } = running
+    const { api, driver } = cluster
+    await atWork('resizer', running)
+    await sleep(5000)
+    api.requests.clear()
+    const calls = driver.calls.length
+    const before = costOf(sidecar.pid)
+    for (let round = 0; round < rounds; round += 1) {
+      for (let i = 0; i < claims; i += 1) flipUnused(api, `pvc-${i}`, round % 2 === 0)
+      await sleep(1000)
+    }
+    await sleep(5000)
+    const after = costOf(sidecar.pid)
+    const kept = api
+      .list(PERSISTENT_VOLUME_CLAIMS)
+      .filter(({ status }) => status?.conditions?.some(({ type }) => type === 'Unused'))
+    table(`resizer, ${claims * rounds} flips of the condition Unused on ${claims} claims`, {
+      'driver calls': driver.calls.length - calls,
+      writes: api.requests.writes.filter(({ resource }) => resource !== 'leases').length,
+      'conditions lost': claims - kept.length,
+      'CPU (s)': after.cpuSeconds - before.cpuSeconds,
+      'RSS before (MiB)': before.rss,
+      'RSS after (MiB)': after.rss,
+      'peak (MiB)': after.peak,
+    })
+  })
+}
+
+function flipUnused(api: Cluster['api'], name: string, unused: boolean): void {
+  api.update(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name }, (claim) => ({
+    ...claim,
+    status: {
+      ...claim.status,
+      conditions: [
+        {
+          type: 'Unused',
+          status: unused ? 'True' : 'False',
+          reason: unused ? 'NoPodsUsingPVC' : 'PodUsingPVC',
+          lastTransitionTime: new Date().toISOString(),
+        },
+      ],
+    },
+  }))
 }

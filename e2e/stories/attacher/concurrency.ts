@@ -141,11 +141,15 @@ story('a detach passes a publish on another node that waits for it', async (t) =
 story('a volume leaves a node before it comes to another, when both wait', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--worker-threads=1'] })
   const { pv, va, other } = await moving(t, at)
-  at.driver.on('ControllerPublishVolume', { reply: {}, after: 700 })
+  const bothWait = Promise.withResolvers<void>()
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: bothWait.promise })
   await attach(t, at, { suffix: '-before' })
   await eventually('a publish that occupies the worker', () => volumeCalls(at.driver).length === 2)
   await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va-other'), t.driverName, { pv, node: other }))
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  // For the watch to bring both.
+  await pause(700)
+  bothWait.resolve()
   await attached(t, t.name('va-other'))
   const methods = volumeCalls(at.driver).map(({ method }) => method.replace(/Controller|Volume/g, ''))
   equal(methods, ['Publish', 'Publish', 'Unpublish', 'Publish'])

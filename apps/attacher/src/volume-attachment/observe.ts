@@ -108,7 +108,7 @@ export function observeAttachment(deps: ObserveDeps): Observe {
     const volume = await readVolume(va, { volumes: volumes.store, api }, signal)
     const capabilities = publishCapabilities(driver)
     const statusPending = memory.statusPending(key)
-    const published = memory.published.ofAttachment(va.uid)
+    const published = [...memory.published.ofAttachment(va.uid)]
     return { va, volume, node: nodeOf(va, nodes.store), forced, statusPending, published, capabilities, settings }
   }
 }

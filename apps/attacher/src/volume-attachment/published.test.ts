@@ -13,22 +13,25 @@ function publish(uid: string, nodeId = 'id', volumeId = 'h'): Publication {
   return publication
 }
 
+/** What was published for an attachment. */
+const of = (uid: string): Publication[] => [...published.ofAttachment(uid)]
+
 describe('what was published', () => {
   it('is known by its attachment, the last one last, until it is unpublished', () => {
     const [first, second] = [publish('u', 'a'), publish('u', 'b')]
-    expect(published.ofAttachment('u')).toEqual([first, second])
+    expect(of('u')).toEqual([first, second])
     const again = publish('u', 'a')
-    expect(published.ofAttachment('u')).toEqual([second, again])
+    expect(of('u')).toEqual([second, again])
     published.unpublished(second.request)
-    expect(published.ofAttachment('u')).toEqual([again])
+    expect(of('u')).toEqual([again])
     published.unpublished(again.request)
-    expect(published.ofAttachment('u')).toEqual([])
+    expect(of('u')).toEqual([])
   })
 
   it('is the business of the attachment for which it was published last', () => {
     publish('early')
     const late = publish('late')
-    expect([published.ofAttachment('early'), published.ofAttachment('late')]).toEqual([[], [late]])
+    expect([of('early'), of('late')]).toEqual([[], [late]])
     expect(published.attachmentGone('early')).toEqual([])
   })
 
@@ -36,7 +39,7 @@ describe('what was published', () => {
     const [one, other] = [publish('u', 'id', 'h'), publish('u', 'id', 'i')]
     published.unpublished({ volumeId: 'h', nodeId: 'other' })
     published.unpublished({ volumeId: 'x', nodeId: 'id' })
-    expect(published.ofAttachment('u')).toEqual([one, other])
+    expect(of('u')).toEqual([one, other])
   })
 })
 

@@ -18,16 +18,15 @@ export interface Publication {
  */
 export class PublishedVolumes {
   readonly #publications = new Map<string, Publication>()
-  /** By the attachment's uid; what was sent last stands last. */
-  readonly #keys = new Map<string, readonly string[]>()
-  readonly #leftBehind = new Set<string>()
+  readonly #leftBehind = new Map<string, Publication>()
+  /** By the attachment's uid; what was sent last stands last. Who has none is not in it. */
+  readonly #byAttachment = new Map<string, ReadonlySet<Publication>>()
 
   /** The publish is about to be sent. From now on this attachment, and no earlier one, answers for it. */
   publishing(publication: Publication): void {
     this.unpublished(publication.request)
-    const key = keyOf(publication.request)
-    this.#publications.set(key, publication)
-    this.#keys.set(publication.uid, [...(this.#keys.get(publication.uid) ?? []), key])
+    this.#publications.set(keyOf(publication.request), publication)
+    this.#byAttachment.set(publication.uid, this.ofAttachment(publication.uid).union(new Set([publication])))
   }
 
   unpublished(request: UnpublishRequest): void {
@@ -36,31 +35,30 @@ export class PublishedVolumes {
     if (known === undefined) return
     this.#publications.delete(key)
     this.#leftBehind.delete(key)
-    const others = (this.#keys.get(known.uid) ?? []).filter((each) => each !== key)
-    if (others.length === 0) this.#keys.delete(known.uid)
-    else this.#keys.set(known.uid, others)
+    const others = this.ofAttachment(known.uid).difference(new Set([known]))
+    if (others.size === 0) this.#byAttachment.delete(known.uid)
+    else this.#byAttachment.set(known.uid, others)
   }
 
   /** What was published for the attachment, in that order. */
-  ofAttachment(uid: string): readonly Publication[] {
-    return (this.#keys.get(uid) ?? []).flatMap((key) => this.#publications.get(key) ?? [])
+  ofAttachment(uid: string): ReadonlySet<Publication> {
+    return this.#byAttachment.get(uid) ?? new Set()
   }
 
   /** The attachment is gone, and what was published for it is left behind. Returns the keys under which it is found. */
   attachmentGone(uid: string): readonly string[] {
-    const keys = this.#keys.get(uid) ?? []
-    for (const key of keys) this.#leftBehind.add(key)
-    return keys
+    for (const publication of this.ofAttachment(uid)) this.#leftBehind.set(keyOf(publication.request), publication)
+    return Array.from(this.ofAttachment(uid), ({ request }) => keyOf(request))
   }
 
   /** What was left behind under the key, if it still is. The key is no name that an attachment can have. */
   leftBehind(key: string): Publication | undefined {
-    return this.#leftBehind.has(key) ? this.#publications.get(key) : undefined
+    return this.#leftBehind.get(key)
   }
 
   /** The keys of what was left behind on a node. */
   leftBehindOn(nodeName: string): readonly string[] {
-    return [...this.#leftBehind].filter((key) => this.#publications.get(key)?.nodeName === nodeName)
+    return [...this.#leftBehind].flatMap(([key, publication]) => (publication.nodeName === nodeName ? [key] : []))
   }
 }
 

@@ -134,7 +134,7 @@ function run(change: Partial<AttachmentDeps> = {}, key = 'va1'): Promise<Outcome
           volume: { from: 'pv', name: 'pv1', pv: storedVolume() },
           forced,
           statusPending: memory.statusPending(name),
-          published: memory.published.ofAttachment(found.uid),
+          published: [...memory.published.ofAttachment(found.uid)],
         })
       )
     },
@@ -661,9 +661,9 @@ it('a detach goes to the node id under which the volume was published here', asy
       view({
         va: project(deleting()),
         node: { known: 'id', nodeId: 'new' },
-        published: memory.published.ofAttachment('va1-uid'),
+        published: [...memory.published.ofAttachment('va1-uid')],
       }),
   })
   expect(calls.at(-1)).toBe('unpublish handle-1 node1-id {}')
-  expect(memory.published.ofAttachment('va1-uid')).toEqual([])
+  expect([...memory.published.ofAttachment('va1-uid')]).toEqual([])
 })

@@ -2,7 +2,7 @@ import type { InformerEvent } from '@csi-sidecars/informer'
 import { describe, expect, it } from '@jest/globals'
 import { type Claim, projectClaim } from '../caches/claim.ts'
 import { type ClaimParts, claim } from '../testing/builders.ts'
-import { onClaim } from './triggers.ts'
+import { classChanged, onClaim } from './triggers.ts'
 
 const known = (parts: ClaimParts = {}): Claim => projectClaim(claim(parts))
 const updated = (
@@ -57,4 +57,14 @@ describe('the class of a claim is looked at', () => {
       updated({ wantedClass: 'gold', status: inProgress }, { wantedClass: 'gold', status: inProgress }, 'resync'),
     ],
   ])('not %s', (_what, event) => expect(onClaim(event)).toEqual([]))
+})
+
+describe('earlier failures of a claim are forgotten', () => {
+  it('when another class is wanted', () =>
+    expect(classChanged(updated({}, { wantedClass: 'gold' }))).toEqual(['ns/data']))
+
+  it.each<[what: string, event: InformerEvent<Claim>]>([
+    ['when the claim is seen first', { type: 'added', object: known({ wantedClass: 'gold' }) }],
+    ['when the same class is wanted', updated({ wantedClass: 'gold' }, { wantedClass: 'gold', request: '2Gi' })],
+  ])('not %s', (_what, event) => expect(classChanged(event)).toEqual([]))
 })

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { projectClaim } from '../caches/claim.ts'
 import { volumeProjection } from '../caches/volume.ts'
 import { type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
-import { decideResize, type ResizeStep } from './decide.ts'
+import { decideResize, dueSize, type ResizeStep } from './decide.ts'
 import type { ResizeSettings, ResizeView } from './observe.ts'
 
 interface Row {
@@ -237,6 +237,8 @@ const rows: Record<string, Row> = {
 describe('what is done about the size of a claim', () => {
   it.each(Object.entries(rows))('%s', (_name, row) => {
     expect(decideResize(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
+    const last: { do?: string; target?: string } = row.steps.at(-1) ?? {}
+    expect(dueSize(viewOf(row))?.toString()).toBe(last.do === 'mark' ? last.target : undefined)
   })
 
   it('a new size is marked as tried, one that was tried before is not', () => {

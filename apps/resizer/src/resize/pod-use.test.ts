@@ -62,6 +62,7 @@ describe('the pods of one namespace', () => {
     await uses('ns/data')
     await uses('ns/other')
     use.release('ns/data')
+    await clock.settle()
     expect(cluster.watches('pods')).toBe(1)
     use.release('ns/other')
     await clock.settle()
@@ -136,6 +137,18 @@ describe('the pods of one namespace', () => {
     expect(takeRequests()).toEqual(['list ns', 'list ns', 'watch ns'])
   })
 
+  it('are watched no more for a claim about which nothing could be learned', async () => {
+    cluster.before = () => {
+      throw apiError(500, 'InternalError', 'etcd is away')
+    }
+    await uses('ns/data')
+    cluster.before = () => undefined
+    await uses('ns/other')
+    use.release('ns/other')
+    await clock.settle()
+    expect(cluster.watches('pods')).toBe(0)
+  })
+
   it('are not waited for by one that gives up', async () => {
     const given = AbortSignal.abort(new CancelledError('enough'))
     await expect(use.podsOf('ns/data', given)).rejects.toThrow('enough')
@@ -161,15 +174,55 @@ describe('the pods of many namespaces', () => {
 
   it('are heard of though they ended between the two', async () => {
     await askAbout(19)
-    cluster.before = ({ verb, name }) => {
-      if (verb === 'list' && name === '') cluster.delete(PODS, { namespace: 'ns-3', name: 'web' })
-    }
-    run('ns-x', 'web')
-    // Nobody hears of it from the old watch, for that is the one which breaks.
+    // The old watch breaks off after this, and does not hear of it.
     cluster.watchesBroken = true
-    await uses('ns-x/data')
+    run('ns-3', 'other', 'other')
     await clock.settle()
-    expect(unused).toContain('ns-3/data')
+    await end('ns-3', 'web')
+    expect(unused).toEqual([])
+    run('ns-x', 'web')
+    expect(await uses('ns-x/data')).toBe(true)
+    await clock.settle()
+    expect(unused).toEqual(['ns-3/data'])
+  })
+
+  it('are known by their own watch until all are listed, and by that of all from then on', async () => {
+    await askAbout(19)
+    const listed = Promise.withResolvers<void>()
+    cluster.before = ({ verb, name }) => (verb === 'list' && name === '' ? listed.promise : undefined)
+    run('ns-x', 'web')
+    const asked = uses('ns-x/data')
+    expect(await uses('ns-3/data')).toBe(true)
+    const givenUp = new AbortController()
+    const refused = use.podsOf('ns-y/data', givenUp.signal)
+    givenUp.abort(new CancelledError('enough'))
+    await expect(refused).rejects.toThrow('enough')
+    expect(takeRequests().filter((request) => request.startsWith('list ns-x') || request === 'list ns-y')).toEqual([])
+    listed.resolve()
+    expect(await asked).toBe(true)
+    await clock.settle()
+    expect(cluster.watches('pods')).toBe(1)
+    takeRequests()
+    expect([await uses('ns-3/data'), await uses('ns-x/data')]).toEqual([true, true])
+    expect(takeRequests()).toEqual([])
+  })
+
+  it('are listed no further for all when nobody asks any more', async () => {
+    await askAbout(19)
+    const listed = Promise.withResolvers<void>()
+    cluster.before = ({ verb, name }) => (verb === 'list' && name === '' ? listed.promise : undefined)
+    run('ns-x', 'web')
+    const asked = uses('ns-x/data').catch(() => undefined)
+    await clock.settle()
+    use.close()
+    listed.resolve()
+    await asked
+    await clock.settle()
+    use.close()
+    await clock.settle()
+    takeRequests()
+    expect(await uses('ns-1/data')).toBe(true)
+    expect(takeRequests()).toEqual(['list ns-1', 'watch ns-1'])
   })
 
   it('are watched one by one where not all may be read', async () => {
@@ -183,7 +236,11 @@ describe('the pods of many namespaces', () => {
 
   it('are watched no more when nobody asks, and one by one after that', async () => {
     await askAbout(25)
-    for (let index = 0; index < 25; index += 1) use.release(`ns-${index}/data`)
+    for (let index = 1; index < 25; index += 1) use.release(`ns-${index}/data`)
+    use.release('ns-0/of nobody')
+    await clock.settle()
+    expect(cluster.watches('pods')).toBe(1)
+    use.release('ns-0/data')
     await clock.settle()
     expect(cluster.watches('pods')).toBe(0)
     takeRequests()
@@ -227,8 +284,10 @@ describe('pods that may not be read', () => {
     expect(await uses('ns/data')).toBe(true)
     await clock.settle()
     cluster.delete(PODS, { namespace: 'ns', name: 'web' })
-    expect(await uses('ns/data')).toBe(false)
+    expect(await uses('ns/other')).toBe(false)
     await clock.settle()
+    // The list made for one claim tells of the other, of which the refused watch could not.
+    expect(unused).toContain('ns/data')
     expect(warnings()).toHaveLength(1)
   })
 
@@ -238,6 +297,13 @@ describe('pods that may not be read', () => {
     }
     await uses('ns/data')
     expect(warnings()).toEqual([])
+    expect(log.lines).toMatchObject([
+      {
+        level: 2,
+        message: 'Pods could not be read, the driver decides',
+        pairs: { namespace: 'ns', err: { message: 'etcd is away' } },
+      },
+    ])
   })
 
   it('of all namespaces for now are asked for again', async () => {

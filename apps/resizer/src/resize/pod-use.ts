@@ -23,9 +23,8 @@ export class PodUse {
   /** The claims that are asked about, by namespace. */
   readonly #asked = new Map<string, Set<string>>()
   readonly #watches = new Map<string, PodWatch>()
+  /** Answers for each namespace that has none of its own; once its pods have been listed, that is for all. */
   #all: PodWatch | undefined
-  /** The pods of all namespaces have been listed: this watch answers for each. */
-  #allListed = false
   #allRefused = false
   #warned = false
 
@@ -69,8 +68,7 @@ export class PodUse {
   /** The watch that answers for the namespace, once it can. */
   async #listed(namespace: string, signal: AbortSignal): Promise<PodWatch> {
     if (this.#all === undefined && !this.#allRefused && this.#asked.size >= MANY_NAMESPACES) this.#openAll()
-    const own = this.#watches.get(namespace)
-    if (this.#all !== undefined && (this.#allListed || own === undefined)) {
+    if (this.#all !== undefined && !this.#watches.has(namespace)) {
       const all = this.#all
       try {
         await abortable(all.listed, signal)
@@ -106,7 +104,6 @@ export class PodUse {
     }
     const listed = (): void => {
       if (this.#all !== all) return
-      this.#allListed = true
       for (const namespace of [...this.#watches.keys()]) this.#close(namespace)
       for (const claims of this.#asked.values()) this.#reportUnused(all, claims)
     }
@@ -128,7 +125,6 @@ export class PodUse {
   #closeAll(): void {
     this.#all?.close()
     this.#all = undefined
-    this.#allListed = false
   }
 
   /** The driver knows best anyway: it is asked again. */

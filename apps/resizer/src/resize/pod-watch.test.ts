@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base'
 import type { EndFrame, KubeClient, WatchFrame, WatchOptions } from '@csi-sidecars/kube-client'
 import type { Pod } from '@csi-sidecars/kube-types'
-import { recordingLogger } from '@csi-sidecars/telemetry'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { pod } from '../testing/builders.ts'
 import { apiError } from '../testing/fake-cluster.ts'
@@ -17,6 +17,7 @@ let versions: (string | undefined)[]
 let lists: number
 let unused: string[]
 let refusals: unknown[]
+let log: RecordingLogger
 
 beforeEach(() => {
   clock = new FakeClock()
@@ -26,6 +27,7 @@ beforeEach(() => {
   lists = 0
   unused = []
   refusals = []
+  log = recordingLogger()
 })
 
 const api: Pick<KubeClient, 'list' | 'watch'> = {
@@ -51,7 +53,7 @@ async function open(namespace?: string): Promise<PodWatch> {
     onUnused: (claim) => void unused.push(claim),
     onRefused: (error) => void refusals.push(error),
     clock,
-    log: recordingLogger(),
+    log,
   })
   await watch.listed
   await clock.settle()
@@ -104,6 +106,31 @@ describe('the claims that a pod uses', () => {
   })
 })
 
+describe('a claim that several pods use', () => {
+  it('is let go of with the last of them, however they come and go', async () => {
+    listed = [pod('web', 'data')]
+    const frames = [
+      changed('ADDED', pod('job', 'data'), '101'),
+      changed('DELETED', pod('web', 'data'), '102'),
+      changed('ADDED', pod('web', 'data'), '103'),
+      changed('DELETED', pod('job', 'data'), '104'),
+      changed('DELETED', pod('none', ''), '105'),
+      changed('DELETED', pod('web', 'data'), '106'),
+    ]
+    streams = frames.map((frame) => [frame, over('closed')])
+    const watch = await open()
+    const known: (readonly [used: boolean, unused: number])[] = []
+    for (const _ of frames.slice(1)) {
+      known.push([watch.uses('ns/data'), unused.length])
+      await clock.advance(1_000)
+    }
+    expect(known).toEqual(frames.slice(1).map(() => [true, 0]))
+    expect([watch.uses('ns/data'), unused]).toEqual([false, ['ns/data']])
+    expect(versions).toEqual(['100', '101', '102', '103', '104', '105'])
+    watch.close()
+  })
+})
+
 describe('a stream that is over', () => {
   it.each<[EndFrame['why'], version: string | undefined, lists: number]>([
     ['closed', '105', 1],
@@ -124,10 +151,21 @@ describe('a stream that is over', () => {
     ['begins with a list where its version is forgotten', apiError(410, 'Expired', 'too old'), ['100', '200']],
   ])('%s', async (_what, error, expected) => {
     streams = [error]
-    const watch = await open()
+    const watch = await open('ns')
     await clock.advance(1_000)
     expect(versions).toEqual(expected)
+    expect(log.lines).toMatchObject([{ message: 'Watching pods failed', pairs: { namespace: 'ns', err: error } }])
     expect(refusals).toEqual([])
+    watch.close()
+  })
+
+  it('tells of what the new list has no more, and of nothing else', async () => {
+    listed = [pod('web', 'data'), pod('job', 'other')]
+    streams = [apiError(410, 'Expired', 'too old')]
+    const watch = await open()
+    listed = [pod('later', 'other')]
+    await clock.advance(1_000)
+    expect([unused, watch.uses('ns/data'), watch.uses('ns/other')]).toEqual([['ns/data'], false, true])
     watch.close()
   })
 
@@ -174,7 +212,7 @@ describe('a watch that is closed', () => {
       onUnused: () => undefined,
       onRefused: (error) => void refusals.push(error),
       clock,
-      log: recordingLogger(),
+      log,
     })
     early.close()
     await early.listed.catch(() => undefined)

@@ -105,7 +105,7 @@ export class PodWatch {
 
   /** The version that the change brings. */
   #take({ type, object }: ChangeFrame<Pod>): string {
-    const { resourceVersion = '' } = object.metadata ?? {}
+    const version = object.metadata?.resourceVersion ?? ''
     const now = type === 'DELETED' ? undefined : claimsOf(object)
     const pod = podKey(object)
     const before = this.#pods.get(pod)
@@ -113,7 +113,7 @@ export class PodWatch {
     else this.#pods.set(pod, now.claims)
     if (now !== undefined) this.#count(now.claims, 1)
     if (before !== undefined) this.#count(before, -1)
-    return resourceVersion
+    return version
   }
 
   #count(claims: readonly string[], by: 1 | -1): void {
@@ -133,18 +133,18 @@ function isLost({ why }: EndFrame): boolean {
   return why === 'error' || why === 'badFrame'
 }
 
-function podKey({ metadata }: Pod): string {
-  return `${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`
+function podKey({ metadata: { namespace, name } = {} }: Pod): string {
+  return `${namespace}/${name}`
 }
 
 /** Undefined for a pod without claims, and for one that has ended: its containers are gone for good. */
 function claimsOf(pod: Pod): PodClaims | undefined {
-  const { metadata, spec, status } = pod
+  const { metadata: { namespace } = {}, spec, status } = pod
   if (status?.phase === 'Succeeded' || status?.phase === 'Failed') return undefined
-  const claims = (spec?.volumes ?? []).flatMap((volume) => {
+  const claims = (spec?.volumes ?? []).flatMap(({ name, ephemeral, persistentVolumeClaim }) => {
     // A generic ephemeral volume has a claim of its own.
-    const name = volume.ephemeral == null ? volume.persistentVolumeClaim?.claimName : `${metadata?.name}-${volume.name}`
-    return name ? `${metadata?.namespace ?? ''}/${name}` : []
+    if (ephemeral != null) return `${podKey(pod)}-${name}`
+    return persistentVolumeClaim ? `${namespace}/${persistentVolumeClaim.claimName}` : []
   })
   return claims.length > 0 ? { pod: podKey(pod), claims } : undefined
 }
