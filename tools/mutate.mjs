@@ -40,7 +40,8 @@ const testMatch = [...besides, ...values.tests].map((glob) => `<rootDir>/${glob}
 const base = await import(join(copy, folder, 'jest.config.mjs'))
 const config = {
   testRunner: 'jest',
-  plugins: ['@stryker-mutator/jest-runner'],
+  plugins: ['@stryker-mutator/jest-runner', join(import.meta.dirname, 'mutate-ignore-logs.mjs')],
+  ignorers: ['logs'],
   jest: { projectType: 'custom', config: { ...base.default, testMatch } },
   coverageAnalysis: 'perTest',
   inPlace: true,
