@@ -1,15 +1,9 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { says } from '../../harness/says.ts'
+import { lastWords, says } from '../../harness/says.ts'
 import { storiesOf } from '../../harness/story.ts'
-import type { Outcome, World } from '../../harness/world.ts'
-
-/** The one error line of a start that fails: what it says and its pairs, without time and place. */
-function lastWords({ lines }: Outcome): string {
-  const line = lines.at(-1) ?? ''
-  return `${line.slice(0, 1)} ${line.slice(line.indexOf(']') + 2)}`
-}
+import type { World } from '../../harness/world.ts'
 
 for (const app of ['attacher', 'resizer'] as const) {
   const story = storiesOf(app, 'start-up')
@@ -176,18 +170,6 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const attacher = storiesOf('attacher', 'start-up')
 
-attacher('--worker-threads=0: exit 1, after the configuration', async (t) => {
-  const outcome = await t.exec([`--kubeconfig=${t.kubeconfig('https://127.0.0.1:1', 'x')}`, '--worker-threads=0'])
-  equal([outcome.code, lastWords(outcome)], [1, 'E "Option -worker-threads must be greater than zero"'])
-  const earlier = await t.exec(['--kubeconfig=/nonexistent', '--worker-threads=0'])
-  ok(lastWords(earlier).includes('Failed to build a Kubernetes config'))
-})
-
-attacher('gates are looked at before --version', async (t) => {
-  const outcome = await t.exec(['--feature-gates=Nope=true', '--version'])
-  equal([outcome.code, outcome.stdout], [1, ''])
-})
-
 attacher('GetPluginInfo and the capabilities have one second', async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const sidecar = await t.sidecar({ driver })
@@ -285,11 +267,6 @@ resizer('each side asks for its capabilities with the limit of its own calls', a
     ['ControllerGetCapabilities', 33],
     ['ControllerGetCapabilities', 44],
   ])
-})
-
-resizer('gates are looked at after --version', async (t) => {
-  const outcome = await t.exec(['--feature-gates=Nope=true', '--version'])
-  equal(outcome.code, 0)
 })
 
 resizer('Probe and GetPluginInfo have --timeout', async (t) => {

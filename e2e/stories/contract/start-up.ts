@@ -1,15 +1,10 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { lastWords } from '../../harness/says.ts'
 import { storiesOf } from '../../harness/story.ts'
 import type { App } from '../../harness/subject.ts'
-import { kubeconfigOf, type Outcome, type World } from '../../harness/world.ts'
-
-/** The one error line of a start that fails: what it says and its pairs, without time and place. */
-function lastWords({ lines }: Outcome): string {
-  const line = lines.at(-1) ?? ''
-  return `${line.slice(0, 1)} ${line.slice(line.indexOf(']') + 2)}`
-}
+import { kubeconfigOf, type World } from '../../harness/world.ts'
 
 const GATES_TEXT = { attacher: 'failed to store flag gates', resizer: 'Failed to set feature gates' }
 const CONFIG_TEXT = { attacher: 'Failed to build a Kubernetes config', resizer: 'Failed to create cluster config' }
@@ -184,3 +179,24 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 }
+
+const attacher = storiesOf('attacher', 'start-up')
+
+attacher('--worker-threads=0: exit 1, after the configuration', async (t) => {
+  const outcome = await t.exec([`--kubeconfig=${t.kubeconfig('https://127.0.0.1:1', 'x')}`, '--worker-threads=0'])
+  equal([outcome.code, lastWords(outcome)], [1, 'E "Option -worker-threads must be greater than zero"'])
+  const earlier = await t.exec(['--kubeconfig=/nonexistent', '--worker-threads=0'])
+  ok(lastWords(earlier).includes('Failed to build a Kubernetes config'))
+})
+
+attacher('gates are looked at before --version', async (t) => {
+  const outcome = await t.exec(['--feature-gates=Nope=true', '--version'])
+  equal([outcome.code, outcome.stdout], [1, ''])
+})
+
+const resizer = storiesOf('resizer', 'start-up')
+
+resizer('gates are looked at after --version', async (t) => {
+  const outcome = await t.exec(['--feature-gates=Nope=true', '--version'])
+  equal(outcome.code, 0)
+})

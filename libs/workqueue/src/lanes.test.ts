@@ -1,62 +1,18 @@
 import { InvariantError } from '@csi-sidecars/base'
 import { describe, expect, test } from '@jest/globals'
-import { Lanes } from './lanes.ts'
-import type { GroupLimit, Placement } from './placement.ts'
-
-const ATTACH = 0
-const DETACH = 1
-
-interface Setup {
-  readonly lanes: Lanes
-  /** Says where a key belongs from now on. A key that was never placed is found by its first letter, in no group. */
-  place(key: string, lane: number, ...limits: readonly GroupLimit[]): void
-  /** As a key of the lane of its first letter, without limits. */
-  precede(key: string, group: string): void
-  push(...keys: readonly string[]): void
-  /** Starts as many keys as may be started. */
-  takeAll(): string[]
-  release(...keys: readonly string[]): void
-}
-
-function make(workers: number, reserved: readonly number[]): Setup {
-  const placements = new Map<string, Placement>()
-  const byLetter = (key: string): Placement => ({ lane: key.startsWith('a') ? ATTACH : DETACH, limits: [] })
-  const lanes = new Lanes({
-    workers,
-    lanes: reserved.map((each) => ({ reserved: each })),
-    place: (key) => placements.get(key) ?? byLetter(key),
-  })
-  return {
-    lanes,
-    place: (key, lane, ...limits) => void placements.set(key, { lane, limits }),
-    precede: (key, precedes) => void placements.set(key, { ...byLetter(key), precedes }),
-    push(...keys) {
-      for (const key of keys) lanes.push(key)
-    },
-    takeAll() {
-      const taken: string[] = []
-      for (let key = lanes.take(); key !== undefined; key = lanes.take()) taken.push(key)
-      return taken
-    },
-    release(...keys) {
-      for (const key of keys) lanes.release(key)
-    },
-  }
-}
-
-const numbered = (letter: string, count: number): string[] => Array.from({ length: count }, (_, n) => `${letter}${n}`)
-const one = (group: string): GroupLimit => ({ group, max: 1 })
+import type { GroupLimit } from './placement.ts'
+import { ATTACH, DETACH, type LanesSetup, lanesOf, numbered, one } from './testing/lanes-setup.ts'
 
 describe('a lane', () => {
   test('may use every worker while no other waits', () => {
-    const { lanes, push, takeAll } = make(10, [4, 0])
+    const { lanes, push, takeAll } = lanesOf(10, [4, 0])
     push(...numbered('d', 20))
     expect(takeAll()).toEqual(numbered('d', 10))
     expect(lanes.length).toBe(10)
   })
 
   test('starts as many as it has reserved though others occupy all workers, and no more', () => {
-    const { lanes, push, takeAll, release } = make(10, [4, 0])
+    const { lanes, push, takeAll, release } = lanesOf(10, [4, 0])
     push(...numbered('d', 20))
     takeAll()
     push(...numbered('a', 20))
@@ -71,13 +27,13 @@ describe('a lane', () => {
   })
 
   test('alone never uses what it has reserved beyond the workers', () => {
-    const { push, takeAll } = make(10, [4, 0])
+    const { push, takeAll } = lanesOf(10, [4, 0])
     push(...numbered('a', 20))
     expect(takeAll()).toEqual(numbered('a', 10))
   })
 
   test('leaves to another what that has reserved, as long as that one waits', () => {
-    const { push, takeAll, release } = make(4, [2, 0])
+    const { push, takeAll, release } = lanesOf(4, [2, 0])
     push('d0', 'd1', 'd2', 'a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8')
     expect(takeAll()).toEqual(['a0', 'a1', 'a2', 'd0'])
     release('a0', 'a1', 'a2')
@@ -89,7 +45,7 @@ describe('a lane', () => {
   })
 
   test('that hangs does not starve the preferred one: twenty attaches pass a thousand detaches', () => {
-    const { push, lanes, takeAll, release } = make(10, [3, 0])
+    const { push, lanes, takeAll, release } = lanesOf(10, [3, 0])
     push(...numbered('d', 1000))
     expect(takeAll()).toHaveLength(10)
     const attached: string[] = []
@@ -103,7 +59,7 @@ describe('a lane', () => {
   })
 
   test('that is not preferred gets every fourth pick while both wait', () => {
-    const { push, lanes, release } = make(1, [0, 0])
+    const { push, lanes, release } = lanesOf(1, [0, 0])
     push(...numbered('d', 10), ...numbered('a', 10))
     const picks: string[] = []
     for (let pick = 0; pick < 12; pick += 1) {
@@ -115,13 +71,13 @@ describe('a lane', () => {
   })
 
   test('gets its own keys in the order in which they came', () => {
-    const { push, takeAll } = make(10, [0, 0])
+    const { push, takeAll } = lanesOf(10, [0, 0])
     push('d2', 'd0', 'd1')
     expect(takeAll()).toEqual(['d2', 'd0', 'd1'])
   })
 
   test('can have any number of others beside it', () => {
-    const { place, push, takeAll } = make(5, [1, 1, 1])
+    const { place, push, takeAll } = lanesOf(5, [1, 1, 1])
     for (const [lane, letter] of ['a', 'd', 'x'].entries()) {
       for (const key of numbered(letter, 9)) place(key, lane)
     }
@@ -132,7 +88,7 @@ describe('a lane', () => {
   })
 
   test('without any worker is never worked on', () => {
-    const { push, lanes, takeAll } = make(0, [1, 0])
+    const { push, lanes, takeAll } = lanesOf(0, [1, 0])
     push('a0', 'd0')
     expect([takeAll(), lanes.length]).toEqual([[], 2])
   })
@@ -140,7 +96,7 @@ describe('a lane', () => {
 
 describe('a group', () => {
   test('never has more keys in work than its limit, and holds up nobody else', () => {
-    const { place, push, takeAll, lanes } = make(10, [0, 0])
+    const { place, push, takeAll, lanes } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, { group: 'node-1', max: 2 })
     push('a0', 'a1', 'a2', 'a3', 'd0')
     expect(takeAll()).toEqual(['a0', 'a1', 'a3', 'd0'])
@@ -148,7 +104,7 @@ describe('a group', () => {
   })
 
   test('lets the keys that wait for it go on in the order in which they came, before fresh ones', () => {
-    const { place, push, takeAll, release, lanes } = make(2, [0, 0])
+    const { place, push, takeAll, release, lanes } = lanesOf(2, [0, 0])
     for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
     push('a0', 'a1', 'a2')
     expect(takeAll()).toEqual(['a0'])
@@ -161,7 +117,7 @@ describe('a group', () => {
   })
 
   test('is one of several that a key may be in: it waits until all have room', () => {
-    const { place, push, takeAll, release } = make(10, [0, 0])
+    const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     place('a0', ATTACH, one('volume'))
     place('a1', ATTACH, one('node'))
     place('a2', ATTACH, one('volume'), one('node'))
@@ -174,7 +130,7 @@ describe('a group', () => {
   })
 
   test('with room lets on the next key when the first has another reason to wait', () => {
-    const { place, push, takeAll, release } = make(10, [0, 0])
+    const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     place('a0', ATTACH, one('volume'))
     place('a1', ATTACH, one('node'))
     place('a2', ATTACH, one('volume'), one('node'))
@@ -186,7 +142,7 @@ describe('a group', () => {
   })
 
   test('lets a key of the preferred lane pass one of a lane that has no worker', () => {
-    const { place, push, takeAll, release } = make(2, [1, 0])
+    const { place, push, takeAll, release } = lanesOf(2, [1, 0])
     for (const key of ['a0', 'd2', 'a1']) place(key, key === 'd2' ? DETACH : ATTACH, one('volume'))
     push('d0', 'd1')
     expect(takeAll()).toEqual(['d0', 'd1'])
@@ -201,7 +157,7 @@ describe('a group', () => {
   })
 
   test('is forgotten when no key of it is left, its limit too', () => {
-    const { place, push, takeAll, release } = make(10, [0, 0])
+    const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1']) place(key, ATTACH, one('node'))
     push('a0', 'a1')
     expect(takeAll()).toEqual(['a0'])
@@ -214,95 +170,12 @@ describe('a group', () => {
   })
 })
 
-describe('a key whose place changes', () => {
-  test('goes to the end of its new lane when it is touched', () => {
-    const { place, push, lanes, takeAll } = make(10, [0, 0])
-    push('a0', 'a1', 'd0')
-    place('a0', DETACH)
-    lanes.touch('a0')
-    expect(lanes.length).toBe(3)
-    expect(takeAll()).toEqual(['a1', 'd0', 'a0'])
-  })
-
-  test('starts at once in a lane that was already passed by', () => {
-    const { place, push, takeAll } = make(4, [0, 0])
-    push('d0')
-    place('d0', ATTACH)
-    expect(takeAll()).toEqual(['d0'])
-  })
-
-  test('gives its place behind a group to the next one', () => {
-    const { place, push, lanes, takeAll, release } = make(10, [0, 0])
-    for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
-    push('a0', 'a1', 'a2')
-    takeAll()
-    place('a1', DETACH, one('volume'))
-    lanes.touch('a1')
-    release('a0')
-    expect(takeAll()).toEqual(['a2'])
-    release('a2')
-    expect(takeAll()).toEqual(['a1'])
-  })
-
-  test('starts at once when it has left the full group behind which it waited', () => {
-    const { place, push, lanes, takeAll } = make(10, [0, 0])
-    for (const key of ['a0', 'a1']) place(key, ATTACH, one('volume'))
-    push('a0', 'a1')
-    expect(takeAll()).toEqual(['a0'])
-    place('a1', ATTACH, one('another'))
-    lanes.touch('a1')
-    expect(takeAll()).toEqual(['a1'])
-  })
-
-  test('leaves the room in its former group to those that wait there', () => {
-    const { place, push, takeAll, release } = make(10, [0, 0])
-    for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
-    push('a0', 'a1', 'a2')
-    expect(takeAll()).toEqual(['a0'])
-    release('a0')
-    place('a1', ATTACH)
-    expect(takeAll()).toEqual(['a1', 'a2'])
-  })
-
-  test.each<[string, Placement, boolean]>([
-    ['nothing', { lane: ATTACH, limits: [one('volume')], precedes: undefined }, true],
-    ['its lane', { lane: DETACH, limits: [one('volume')] }, false],
-    ['its group', { lane: ATTACH, limits: [one('other')] }, false],
-    ['its limit', { lane: ATTACH, limits: [{ group: 'volume', max: 2 }] }, false],
-    ['the number of its groups', { lane: ATTACH, limits: [] }, false],
-    ['the group that it precedes', { lane: ATTACH, limits: [one('volume')], precedes: 'other' }, false],
-  ])('is found out while it is in work: %s', (_, placement, placed) => {
-    let now: Placement = { lane: ATTACH, limits: [one('volume')] }
-    const lanes = new Lanes({ workers: 1, lanes: [{ reserved: 0 }, { reserved: 0 }], place: () => now })
-    expect(lanes.isPlaced('a0')).toBe(false)
-    lanes.push('a0')
-    expect(lanes.isPlaced('a0')).toBe(false)
-    lanes.take()
-    now = placement
-    expect(lanes.isPlaced('a0')).toBe(placed)
-  })
-
-  test('counts where it was started until it is released', () => {
-    const { place, push, lanes, takeAll, release } = make(1, [1, 0])
-    push('d0')
-    expect(takeAll()).toEqual(['d0'])
-    place('d0', ATTACH)
-    lanes.touch('d0')
-    push('a0', 'a1')
-    expect(takeAll()).toEqual(['a0'])
-    release('a0')
-    expect(takeAll()).toEqual(['a1'])
-    release('d0')
-    expect(takeAll()).toEqual([])
-  })
-})
-
 describe('limits of one group', () => {
   const alone = (group: string): GroupLimit => ({ group, max: 1 })
   const shared = (group: string): GroupLimit => ({ group, max: Number.POSITIVE_INFINITY })
 
   test('may differ: who needs it alone waits for all that share it, and they for that one', () => {
-    const { place, push, takeAll, release } = make(10, [0, 0])
+    const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a3']) place(key, ATTACH, shared('volume'))
     place('a2', ATTACH, alone('volume'))
     push('a0', 'a1', 'a2')
@@ -320,8 +193,8 @@ describe('limits of one group', () => {
 
 describe('a key that precedes others of a group', () => {
   /** d0 precedes those who need the volume alone. */
-  const setup = (workers = 10): Setup => {
-    const made = make(workers, [0, 0])
+  const setup = (workers = 10): LanesSetup => {
+    const made = lanesOf(workers, [0, 0])
     for (const key of ['a0', 'a1']) made.place(key, ATTACH, one('volume'))
     made.precede('d0', 'volume')
     return made
@@ -378,7 +251,7 @@ describe('a key that precedes others of a group', () => {
 })
 
 test('keys that are not in work cannot be released, and unknown ones can be touched', () => {
-  const { lanes, push } = make(1, [0, 0])
+  const { lanes, push } = lanesOf(1, [0, 0])
   push('a0')
   lanes.touch('unknown')
   expect(() => lanes.release('a0')).toThrow(InvariantError)
@@ -387,7 +260,7 @@ test('keys that are not in work cannot be released, and unknown ones can be touc
 })
 
 test('a lane that does not exist is a mistake', () => {
-  const { lanes, place } = make(1, [0, 0])
+  const { lanes, place } = lanesOf(1, [0, 0])
   place('a0', 2)
   expect(() => lanes.push('a0')).toThrow(InvariantError)
 })

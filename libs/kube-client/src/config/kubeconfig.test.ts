@@ -1,92 +1,48 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FakeClock } from '@csi-sidecars/base'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createKubeClient } from '../create-client.ts'
-import type { ClusterConfig } from './cluster-config.ts'
+import { KubeconfigFile, type KubeconfigParts, SERVER } from '../testing/kubeconfig-file.ts'
 import { loadClusterConfig } from './load.ts'
 
 const PEM = '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n'
-const SERVER = 'https://10.0.0.1:6443'
 
-let folder: string
-let path: string
+let file: KubeconfigFile
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'))
-  path = join(folder, 'config')
+  file = new KubeconfigFile()
 })
-afterEach(() => rmSync(folder, { recursive: true }))
-
-interface Parts {
-  readonly cluster?: object
-  readonly user?: object
-  readonly top?: object
-}
-
-/** Writes a kubeconfig (JSON is YAML) and loads it. */
-function load(
-  { cluster = { server: SERVER }, user = {}, top = {} }: Parts,
-  master?: string,
-  clock?: FakeClock,
-): Promise<ClusterConfig> {
-  const document = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'here',
-    contexts: [{ name: 'here', context: { cluster: 'c', user: 'u' } }],
-    clusters: [{ name: 'c', cluster }, { name: 'broken, but unused' }],
-    users: [{ name: 'u', user }],
-    ...top,
-  }
-  writeFileSync(path, JSON.stringify(document, undefined, 2))
-  return loadFile(master, clock)
-}
-
-const loadFile = (master?: string, clock = new FakeClock()): Promise<ClusterConfig> =>
-  loadClusterConfig({ kubeconfig: path, master, env: {}, log: silentLogger, clock })
-
-const script = (text: string): string => {
-  const file = join(folder, 'plugin')
-  writeFileSync(file, `#!/bin/sh\n${text}\n`)
-  chmodSync(file, 0o755)
-  return file
-}
-const credential = (status: object): string =>
-  JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status })
-const exec = (fields: object): Parts => ({
-  user: { exec: { apiVersion: 'client.authentication.k8s.io/v1', ...fields } },
-})
+afterEach(() => file.remove())
 
 describe('the server', () => {
   test('is that of the current context', async () => {
-    expect(await load({})).toMatchObject({ origin: SERVER, basePath: '', tls: { insecure: false }, headers: [] })
+    expect(await file.load({})).toMatchObject({ origin: SERVER, basePath: '', tls: { insecure: false }, headers: [] })
   })
 
   test('is --master where that is given, also without a file', async () => {
-    expect(await load({}, 'https://10.9.9.9:1')).toMatchObject({ origin: 'https://10.9.9.9:1' })
+    expect(await file.load({}, 'https://10.9.9.9:1')).toMatchObject({ origin: 'https://10.9.9.9:1' })
     const options = { master: '10.9.9.9:8080', env: {}, log: silentLogger, clock: new FakeClock() }
     expect(await loadClusterConfig(options)).toMatchObject({ origin: 'http://10.9.9.9:8080', tls: undefined })
   })
 
   test('is trusted by the authority in the file or in the data, under another name, or blindly', async () => {
-    writeFileSync(join(folder, 'ca.pem'), PEM)
-    const byFile = await load({
+    writeFileSync(join(file.folder, 'ca.pem'), PEM)
+    const byFile = await file.load({
       cluster: { server: SERVER, 'certificate-authority': 'ca.pem', 'tls-server-name': 'n' },
     })
     expect(byFile.tls?.authorities()).toBe(PEM)
     expect(byFile.tls?.serverName).toBe('n')
     const data = Buffer.from(PEM).toString('base64')
-    const byData = await load({ cluster: { server: SERVER, 'certificate-authority-data': data } })
+    const byData = await file.load({ cluster: { server: SERVER, 'certificate-authority-data': data } })
     expect(byData.tls?.authorities()).toBe(PEM)
-    const blindly = await load({ cluster: { server: SERVER, 'insecure-skip-tls-verify': true } })
+    const blindly = await file.load({ cluster: { server: SERVER, 'insecure-skip-tls-verify': true } })
     expect(blindly.tls?.insecure).toBe(true)
   })
 
   test('may be reached through a proxy', async () => {
-    expect((await load({ cluster: { server: SERVER, 'proxy-url': 'http://proxy:3128' } })).proxy).toBeDefined()
-    expect((await load({ cluster: { server: SERVER, 'proxy-url': 'socks5://proxy:1080' } })).proxy).toBeDefined()
+    expect((await file.load({ cluster: { server: SERVER, 'proxy-url': 'http://proxy:3128' } })).proxy).toBeDefined()
+    expect((await file.load({ cluster: { server: SERVER, 'proxy-url': 'socks5://proxy:1080' } })).proxy).toBeDefined()
   })
 })
 
@@ -112,8 +68,8 @@ users: [{name: u, user: {token: secret}}]
     ['line ends of Windows', `---\r\n${DOCUMENT.replaceAll('\n', '\r\n')}---\r\n`],
     ['a key that is written twice', `current-context: there\n${DOCUMENT}`],
   ])('%s', async (_, text) => {
-    writeFileSync(path, text)
-    const { origin, credentials } = await loadFile()
+    writeFileSync(file.path, text)
+    const { origin, credentials } = await file.loadFile()
     expect({ origin, authorization: await credentials.authorization() }).toEqual({
       origin: SERVER,
       authorization: 'Bearer secret',
@@ -122,14 +78,14 @@ users: [{name: u, user: {token: secret}}]
 
   test('truth is written as in YAML 1.1, and mappings may be merged', async () => {
     writeFileSync(
-      path,
+      file.path,
       `current-context: here
 contexts: [{name: here, context: {cluster: c}}]
 x: &shared {server: '${SERVER}', insecure-skip-tls-verify: yes}
 clusters: [{name: c, cluster: {<<: *shared, tls-server-name: other}}]
 `,
     )
-    expect(await loadFile()).toMatchObject({ origin: SERVER, tls: { insecure: true, serverName: 'other' } })
+    expect(await file.loadFile()).toMatchObject({ origin: SERVER, tls: { insecure: true, serverName: 'other' } })
   })
 })
 
@@ -139,7 +95,7 @@ describe('the user', () => {
     ['with a password', { username: 'me', password: 'pass' }, `Basic ${Buffer.from('me:pass').toString('base64')}`],
     ['with nothing', {}, undefined],
   ])('%s', async (_, user, authorization) => {
-    expect(await (await load({ user })).credentials.authorization()).toBe(authorization)
+    expect(await (await file.load({ user })).credentials.authorization()).toBe(authorization)
   })
 
   test.each([
@@ -147,15 +103,15 @@ describe('the user', () => {
     ['tokenFile beside an older token', { tokenFile: 'token', token: 'old' }],
     ['auth-provider', { 'auth-provider': { name: 'tokenFile', config: { tokenFile: 'TOKEN' } } }],
   ])('with a token in a file, by %s', async (_, user) => {
-    const file = join(folder, 'token')
-    writeFileSync(file, 'from file\n')
-    const absolute = JSON.parse(JSON.stringify(user).replace('TOKEN', file))
-    expect(await (await load({ user: absolute })).credentials.authorization()).toBe('Bearer from file')
+    const token = join(file.folder, 'token')
+    writeFileSync(token, 'from file\n')
+    const absolute = JSON.parse(JSON.stringify(user).replace('TOKEN', token))
+    expect(await (await file.load({ user: absolute })).credentials.authorization()).toBe('Bearer from file')
   })
 
   test('who speaks for another says so', async () => {
     const user = { as: 'other', 'as-uid': '7', 'as-groups': ['a', 'b'], 'as-user-extra': { scopes: ['x'] } }
-    expect((await load({ user })).headers).toEqual([
+    expect((await file.load({ user })).headers).toEqual([
       ['Impersonate-User', 'other'],
       ['Impersonate-Uid', '7'],
       ['Impersonate-Group', 'a'],
@@ -165,115 +121,9 @@ describe('the user', () => {
   })
 
   test('keeps the token from a server that --master makes one without TLS', async () => {
-    expect(await (await load({ user: { token: 'x' } }, 'http://10.9.9.9')).credentials.authorization()).toBeUndefined()
-  })
-})
-
-describe('an exec plugin', () => {
-  test('is asked once for a token, and again when the server refuses it', async () => {
-    const count = join(folder, 'count')
-    script(`echo x >> ${count}; n=$(wc -l < ${count}); echo '${credential({ token: 'T' })}' | sed "s/T/t$((n))/"`)
-    const { credentials } = await load(exec({ command: './plugin' }))
-    expect(await credentials.authorization()).toBe('Bearer t1')
-    expect(await credentials.authorization()).toBe('Bearer t1')
-    expect(await credentials.refused('Bearer t1')).toBe(true)
-    expect(await credentials.authorization()).toBe('Bearer t2')
-  })
-
-  test('runs once for all who ask at the same time, and once for all who were refused', async () => {
-    const count = join(folder, 'count')
-    script(`echo x >> ${count}; n=$(wc -l < ${count}); echo '${credential({ token: 'T' })}' | sed "s/T/t$((n))/"`)
-    const { credentials } = await load(exec({ command: './plugin' }))
-    const asked = [1, 2, 3].map(() => credentials.authorization())
-    expect(await Promise.all(asked)).toEqual(['Bearer t1', 'Bearer t1', 'Bearer t1'])
-    const refused = [1, 2, 3].map(() => credentials.refused('Bearer t1'))
-    expect(await Promise.all(refused)).toEqual([true, true, true])
-    expect(await credentials.refused('Bearer t1')).toBe(true)
-    expect(await credentials.authorization()).toBe('Bearer t2')
-  })
-
-  test('is asked again once what it said has expired', async () => {
-    const clock = new FakeClock()
-    const expirationTimestamp = new Date(clock.now() + 60_000).toISOString()
-    const count = join(folder, 'count')
-    script(`echo x >> ${count}; echo '${credential({ token: 't', expirationTimestamp })}'`)
-    const { credentials } = await load(exec({ command: './plugin' }), undefined, clock)
-    const runs = async (): Promise<number> => {
-      await credentials.authorization()
-      return readFileSync(count, 'utf8').split('\n').length - 1
-    }
-    expect(await runs()).toBe(1)
-    await clock.advance(59_999)
-    expect(await runs()).toBe(1)
-    await clock.advance(1)
-    expect(await runs()).toBe(2)
-    // What it says now has expired already.
-    expect(await runs()).toBe(3)
-  })
-
-  test('that fails after a refusal leaves the certificate that connections are made with', async () => {
-    const status = { clientCertificateData: 'CERT', clientKeyData: 'KEY' }
-    script(`test -f ${folder}/gone && exit 1; echo '${credential(status)}'`)
-    const { credentials } = await load(exec({ command: './plugin' }))
-    await credentials.authorization()
-    writeFileSync(join(folder, 'gone'), '')
-    await expect(credentials.refused(undefined)).rejects.toThrow('failed: exit code 1')
-    expect(credentials.certificate()).toEqual({ cert: 'CERT', key: 'KEY' })
-  })
-
-  test('that says the same again was refused for good', async () => {
-    script(`echo '${credential({ token: 't' })}'`)
-    const { credentials } = await load(exec({ command: './plugin' }))
-    await credentials.authorization()
-    expect(await credentials.refused('Bearer t')).toBe(false)
-  })
-
-  test('that reads from a person finds nobody', async () => {
-    script(`read password; echo '${credential({ token: 't' })}'`)
-    const { credentials } = await load(exec({ command: './plugin' }))
-    expect(await credentials.authorization()).toBe('Bearer t')
-  })
-
-  test('may answer with a certificate, and learns what it is asked for', async () => {
-    const status = { clientCertificateData: 'CERT', clientKeyData: 'KEY' }
-    script(`echo "$KUBERNETES_EXEC_INFO$OWN" > ${folder}/info; echo '${credential(status)}'`)
-    const env = [{ name: 'OWN', value: ' own' }]
-    const { credentials } = await load(exec({ command: './plugin', env, provideClusterInfo: true }))
-    expect(await credentials.authorization()).toBeUndefined()
-    expect(credentials.certificate()).toEqual({ cert: 'CERT', key: 'KEY' })
-    expect(readFileSync(`${folder}/info`, 'utf8').trim()).toBe(
-      `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"interactive":false,"cluster":{"server":"${SERVER}"}}} own`,
-    )
-  })
-
-  test.each([
-    ['does not exist', () => 'no-such-plugin', 'exec: executable no-such-plugin not found'],
-    ['fails without a word', () => script('echo hunter2; exit 3'), 'exec: executable PLUGIN failed: exit code 3'],
-    ['prints its token alone', () => script('echo hunter2'), 'decoding stdout: 8 bytes that are no JSON'],
-    ['prints something else', () => script(`echo '{"t":"hunter2"}'`), 'decoding stdout: it is no ExecCredential'],
-    [
-      'answers in another version',
-      () => script(`echo '${credential({ token: 'hunter2' }).replace('/v1"', '/v1beta1"')}'`),
-      'exec plugin is configured to use API version client.authentication.k8s.io/v1, plugin returned version client.authentication.k8s.io/v1beta1',
-    ],
-    [
-      'has no status',
-      () => script(`echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1"}'`),
-      "exec plugin didn't return a status field",
-    ],
-    ['gives nothing', () => script(`echo '${credential({})}'`), "exec plugin didn't return a token or cert/key pair"],
-    [
-      'gives half of a certificate',
-      () => script(`echo '${credential({ clientKeyData: 'hunter2' })}'`),
-      'exec plugin returned only certificate or key, not both',
-    ],
-    ['fails', () => script('echo first >&2; echo second >&2; exit 3'), 'exec: executable PLUGIN failed: first'],
-  ])('that %s is told by name', async (_, command, message) => {
-    const { credentials } = await load(exec({ command: command() }))
-    await expect(credentials.authorization()).rejects.toHaveProperty(
-      'message',
-      `getting credentials: ${message.replace('PLUGIN', join(folder, 'plugin'))}`,
-    )
+    expect(
+      await (await file.load({ user: { token: 'x' } }, 'http://10.9.9.9')).credentials.authorization(),
+    ).toBeUndefined()
   })
 })
 
@@ -282,12 +132,14 @@ describe('what cannot work is one line that a person understands', () => {
   const NOTHING = 'no configuration has been provided, try setting KUBERNETES_MASTER environment variable'
 
   test('a file that is not there', async () => {
-    await expect(loadFile()).rejects.toHaveProperty('message', `stat ${path}: no such file or directory`)
+    await expect(file.loadFile()).rejects.toHaveProperty('message', `stat ${file.path}: no such file or directory`)
   })
 
   test('a file that is a folder', async () => {
-    mkdirSync(path)
-    await expect(loadFile()).rejects.toThrow(`error loading config file "${path}": read ${path}: is a directory`)
+    mkdirSync(file.path)
+    await expect(file.loadFile()).rejects.toThrow(
+      `error loading config file "${file.path}": read ${file.path}: is a directory`,
+    )
   })
 
   test.each([
@@ -300,11 +152,11 @@ describe('what cannot work is one line that a person understands', () => {
     ['---\n---\na: [\n', invalid(NOTHING)],
     ['- a', 'error loading config file "PATH": yaml: the document is not a mapping'],
   ])('the file %j', async (text, message) => {
-    writeFileSync(path, text)
-    await expect(loadFile()).rejects.toHaveProperty('message', message.replace('PATH', path))
+    writeFileSync(file.path, text)
+    await expect(file.loadFile()).rejects.toHaveProperty('message', message.replace('PATH', file.path))
   })
 
-  test.each<[string, Parts, string]>([
+  test.each<[string, KubeconfigParts, string]>([
     ['no context', { top: { 'current-context': undefined } }, invalid(NOTHING)],
     [
       'a context that is not there',
@@ -351,9 +203,9 @@ describe('what cannot work is one line that a person understands', () => {
       'failed to read token file "/gone": open /gone: no such file or directory',
     ],
   ])('%s', async (_, parts, message) => {
-    await expect(load(parts)).rejects.toHaveProperty('message', message)
+    await expect(file.load(parts)).rejects.toHaveProperty('message', message)
   })
-  test.each<[string, Parts, string]>([
+  test.each<[string, KubeconfigParts, string]>([
     [
       'an authority that is none',
       { cluster: { server: SERVER, 'certificate-authority-data': 'eA==' } },
@@ -371,7 +223,7 @@ describe('what cannot work is one line that a person understands', () => {
     ],
     ['a server that is none', { cluster: { server: 'a b' } }, 'host must be a URL or a host:port pair: "a b"'],
   ])('%s, which is told when a client is made of it', async (_, parts, message) => {
-    const config = await load(parts)
+    const config = await file.load(parts)
     const options = { config, flow: { kind: 'adaptive' } as const, clock: new FakeClock(), log: silentLogger }
     expect(() => createKubeClient({ ...options, userAgent: 'test' })).toThrow(message)
   })

@@ -1,0 +1,95 @@
+import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { ComparisonFixture, page } from '../testing/comparison-fixture.ts'
+import { withFinalizer } from '../testing/views.ts'
+
+let fixture: ComparisonFixture
+beforeEach(() => {
+  fixture = new ComparisonFixture()
+})
+
+/** Many turns of promises, and none of time. */
+async function until(holds: () => boolean): Promise<void> {
+  for (let turns = 0; turns < 1000 && !holds(); turns += 1) await fixture.clock.settle()
+}
+
+describe('compareForever', () => {
+  it.each([
+    [
+      'without a volume',
+      () => page(String(fixture.asked.length)),
+      'failed to ListVolumes: the driver goes on after 1000 pages without a volume',
+    ],
+    [
+      'with ever the same volumes',
+      () => {
+        const [entry] = page('', ['handle-1']).entries
+        return { nextToken: String(fixture.asked.length), entries: Array(50_000).fill(entry) }
+      },
+      'failed to ListVolumes: the driver goes on after 1050000 volumes',
+    ],
+  ])('gives up a listing that goes on for ever %s, with a line', async (_, next, text) => {
+    fixture.has(withFinalizer({ attached: true }))
+    void fixture.start({ confirmations: 1, pages: async () => next() })
+    await until(() => fixture.log.lines.length > 0)
+    expect(fixture.log.lines.map(({ message, error }) => [message, (error as Error).message])).toEqual([
+      ['Failed to reconcile VolumeAttachment', text],
+    ])
+    expect(fixture.forced).toEqual([])
+  })
+
+  it('follows the pages, and tells what it cannot list', async () => {
+    fixture.has(withFinalizer({ attached: true }))
+    const pages = [page('t1', ['other', 'n']), page('', ['handle-1', 'node1-id'])]
+    void fixture.start({
+      confirmations: 1,
+      pages: async () => pages.shift() ?? Promise.reject(new Error('rpc error: code = Internal desc = no')),
+    })
+    await fixture.clock.settle()
+    expect(fixture.asked).toEqual(['', 't1'])
+    expect(fixture.forced).toEqual([])
+    await fixture.clock.advance(60_000)
+    expect(fixture.log.lines.at(-1)).toMatchObject({
+      message: 'Failed to reconcile VolumeAttachment',
+      error: new Error('failed to ListVolumes: failed to list volumes: rpc error: code = Internal desc = no'),
+    })
+  })
+
+  it('does not go round for ever with a driver that repeats its token', async () => {
+    void fixture.start({ pages: async () => page('again') })
+    await fixture.clock.settle()
+    expect(fixture.asked).toEqual(['', 'again'])
+  })
+
+  it('does not go round for ever with a driver whose tokens lead back', async () => {
+    const pages = async (): Promise<ListVolumesResponse> => {
+      if (fixture.asked.length > 5) throw new Error('asked too often')
+      return page(fixture.asked.length % 2 === 0 ? 'a' : 'b')
+    }
+    void fixture.start({ pages })
+    await fixture.clock.settle()
+    expect(fixture.asked).toEqual(['', 'b', 'a'])
+    expect(fixture.log.lines.at(-1)).toMatchObject({
+      message: 'Failed to reconcile VolumeAttachment',
+      error: new Error('failed to ListVolumes: the driver answered token "b" with itself'),
+    })
+  })
+
+  it('rests as long as a slow listing took, and never lists twice at a time', async () => {
+    void fixture.start({ pages: () => fixture.clock.sleep(100_000).then(() => page('')) })
+    await fixture.clock.advance(100_000)
+    expect(fixture.asked).toHaveLength(1)
+    await fixture.clock.advance(99_999)
+    expect(fixture.asked).toHaveLength(1)
+    await fixture.clock.advance(1)
+    expect(fixture.asked).toHaveLength(2)
+  })
+
+  it('ends when told to, in the middle of a pause', async () => {
+    const ended = fixture.start({})
+    await fixture.clock.settle()
+    fixture.stop.abort(new Error('stop'))
+    await ended
+    expect(fixture.clock.pending).toBe(0)
+  })
+})

@@ -1,0 +1,63 @@
+import { FakeClock } from '@csi-sidecars/base'
+import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
+import { recordingLogger } from '@csi-sidecars/telemetry'
+import type { Attachment } from '../caches/attachment.ts'
+import { type ComparisonOptions, compareForever } from '../published-nodes/resync.ts'
+import { WorkLog } from '../published-nodes/work-log.ts'
+import { DRIVER, ofPv, volume } from './views.ts'
+
+export const page = (nextToken: string, ...volumes: [handle: string, ...nodes: string[]][]): ListVolumesResponse => ({
+  nextToken,
+  entries: volumes.map(([volumeId, ...publishedNodeIds]) => ({
+    volume: { volumeId, capacityBytes: 0n, volumeContext: {}, contentSource: undefined, accessibleTopology: [] },
+    status: { publishedNodeIds },
+  })),
+})
+
+/** Attachments in a cache, a driver that lists volumes, and the comparison of both. */
+export class ComparisonFixture {
+  readonly clock = new FakeClock()
+  readonly stop = new AbortController()
+  /** Keys that were put back to the queue; with `as usual` where without a force mark. */
+  readonly forced: string[] = []
+  /** The tokens with which the driver was asked for pages. */
+  readonly asked: string[] = []
+  readonly work = new WorkLog()
+  readonly log = recordingLogger()
+  readonly #attachments = new Map<string, Attachment>()
+
+  has(va: Attachment): void {
+    this.#attachments.set(va.key, va)
+  }
+
+  start(change: Partial<ComparisonOptions> & { pages?: () => Promise<ListVolumesResponse> }): Promise<void> {
+    const { pages = async () => page(''), ...options } = change
+    const attachments = this.#attachments
+    return compareForever(
+      {
+        listPage: (token) => {
+          this.asked.push(token)
+          return pages()
+        },
+        attachments: {
+          get: (key: string) => attachments.get(key),
+          values: () => attachments.values(),
+          size: attachments.size,
+          byIndex: () => [],
+          synced: true,
+          whenSynced: async () => {},
+        },
+        view: async (va) => ({ va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' } }),
+        reprocess: (key, mark) => this.forced.push(mark ? key : `${key} as usual`),
+        workSince: () => this.work.since(),
+        driverName: DRIVER,
+        periodMs: 60_000,
+        confirmations: 2,
+        clock: this.clock,
+        log: this.log,
+        ...options,
+      },
+      this.stop.signal,
+    )
+  }
+}

@@ -1,0 +1,124 @@
+import { CODES, RpcError } from '@csi-sidecars/csi'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { apiError } from '../testing/api-error.ts'
+import { deleting, project, ReconcileFixture, TIME, va } from '../testing/reconcile-fixture.ts'
+import { FINALIZER, view } from '../testing/views.ts'
+
+const REMOVE_FINALIZER = 'patch va1 {"metadata":{"uid":"va1-uid","finalizers":null}}'
+
+let fixture: ReconcileFixture
+beforeEach(() => {
+  fixture = new ReconcileFixture()
+})
+
+describe('a detach', () => {
+  beforeEach(() => fixture.api.put(deleting()))
+
+  it('unpublishes and removes the finalizer, in one write', async () => {
+    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {}'])
+    expect(fixture.api.requests).toEqual([REMOVE_FINALIZER])
+  })
+
+  it('writes the status where a foreign finalizer keeps the object', async () => {
+    fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
+    await fixture.run()
+    expect(fixture.api.requests).toEqual([
+      'patch va1 {"metadata":{"uid":"va1-uid","finalizers":["a/b"]}}',
+      'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":false}}',
+    ])
+  })
+
+  it('whose status cannot be written says so, and writes it later without another unpublish', async () => {
+    fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
+    fixture.api.fail('patch va1/status', apiError(500, 'InternalError', 'no'))
+    expect(await fixture.run()).toMatchObject({
+      kind: 'retry',
+      cause: new Error('failed to detach: could not mark as detached: no'),
+    })
+    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(fixture.calls).toHaveLength(1)
+    expect(fixture.api.requests).toEqual([
+      'patch va1 {"metadata":{"uid":"va1-uid","finalizers":["a/b"]}}',
+      'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":false}}',
+      `patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"detachError":{"message":"could not mark as detached: no","time":"${TIME}"}}}`,
+      'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":false,"detachError":null}}',
+    ])
+  })
+
+  it('has no pending status when it went meanwhile', async () => {
+    fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
+    fixture.api.fail('patch va1/status', apiError(429, 'TooManyRequests'))
+    await fixture.run()
+    expect(fixture.memory.statusPending('va1')).toBe(true)
+    fixture.api.objects.delete('va1')
+    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(fixture.memory.statusPending('va1')).toBe(false)
+    expect(fixture.api.requests).toHaveLength(2)
+  })
+
+  it('has no pending status after an answer that it is gone', async () => {
+    fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
+    fixture.unpublish = async () => {
+      fixture.late.set('va1', deleting({ finalizers: ['a/b', FINALIZER] }))
+    }
+    const gone = apiError(404, 'NotFound')
+    fixture.api.fail('patch va1/status', gone)
+    fixture.api.fail('get va1', gone)
+    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(fixture.memory.statusPending('va1')).toBe(false)
+  })
+
+  it('stores the error without a code and keeps the finalizer', async () => {
+    fixture.unpublish = () => Promise.reject(new RpcError(CODES.NotFound, 'no such volume'))
+    expect(await fixture.run()).toMatchObject({
+      kind: 'retry',
+      cause: new Error('failed to detach: rpc error: code = NotFound desc = no such volume'),
+    })
+    expect(fixture.api.requests).toEqual([
+      `patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"detachError":{"message":"rpc error: code = NotFound desc = no such volume","time":"${TIME}"}}}`,
+    ])
+  })
+
+  it('unpublishes again when the finalizer could not be removed', async () => {
+    fixture.api.fail('patch va1 ', apiError(500, 'InternalError', 'no'))
+    expect(await fixture.run()).toMatchObject({ kind: 'retry' })
+    expect(fixture.api.requests.at(-1)).toContain('could not mark as detached: no')
+    await fixture.run()
+    expect(fixture.calls).toHaveLength(2)
+    expect(fixture.api.requests.at(-1)).toBe(REMOVE_FINALIZER)
+  })
+
+  it('writes nothing for a forced one that has neither finalizer nor attached', async () => {
+    fixture.api.put(va({ metadata: { deletionTimestamp: TIME } }))
+    fixture.memory.force('va1')
+    await fixture.run()
+    expect(fixture.calls).toHaveLength(1)
+    expect(fixture.api.requests).toEqual([])
+  })
+
+  it('sets back the status of a forced one that only says attached', async () => {
+    fixture.api.put(va({ metadata: { deletionTimestamp: TIME }, status: { attached: true } }))
+    fixture.memory.force('va1')
+    await fixture.run()
+    expect(fixture.api.requests).toEqual([
+      'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":false}}',
+    ])
+  })
+})
+
+it('a detach goes to the node id under which the volume was published here', async () => {
+  await fixture.run()
+  fixture.api.put(deleting({ annotations: { 'csi.alpha.kubernetes.io/node-id': 'new' } }))
+  await fixture.run({
+    observe: async () =>
+      view({
+        va: project(deleting()),
+        node: { known: 'id', nodeId: 'new' },
+        published: [...fixture.memory.published.ofAttachment('va1-uid')],
+      }),
+  })
+  expect(fixture.calls.at(-1)).toBe('unpublish handle-1 node1-id {}')
+  expect([...fixture.memory.published.ofAttachment('va1-uid')]).toEqual([])
+})

@@ -1,0 +1,204 @@
+import { CODES, RpcError } from '@csi-sidecars/csi'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { apiError } from '../testing/api-error.ts'
+import { deleting, FINALIZED, pv, ReconcileFixture, TIME, va } from '../testing/reconcile-fixture.ts'
+import { DRIVER, FINALIZER } from '../testing/views.ts'
+
+let fixture: ReconcileFixture
+beforeEach(() => {
+  fixture = new ReconcileFixture()
+})
+
+describe('an attachment that goes while its run is under way', () => {
+  const again = (): ReturnType<typeof va> => va({ metadata: { uid: 'later' } })
+  const LEFT = 'handle-1 on node1-id'
+
+  /** Its finalizer is removed by hand, and another one takes its name. */
+  function replaced(): void {
+    fixture.api.put(again())
+  }
+
+  it('leaves its result to nobody: not to the one that has its name, and that one answers for the volume', async () => {
+    fixture.publish = async () => {
+      replaced()
+      return { device: '/dev/x' }
+    }
+    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(fixture.api.get('va1')).toMatchObject({ metadata: { uid: 'later' }, status: { attached: false } })
+    expect(fixture.enqueued).toContain(LEFT)
+    expect(await fixture.run({}, LEFT)).toEqual({ kind: 'settled' })
+    expect(fixture.calls).toHaveLength(1)
+  })
+
+  it.each([
+    { name: 'by the driver', error: undefined },
+    { name: 'and the driver refuses', error: new RpcError(CODES.Internal, 'no') },
+  ])('is unpublished when no other names the volume and the node: published $name', async ({ error }) => {
+    fixture.publish = async () => {
+      fixture.api.objects.delete('va1')
+      if (error !== undefined) throw error
+      return {}
+    }
+    expect(await fixture.run()).toMatchObject({ kind: 'settled' })
+    expect(fixture.enqueued).toContain(LEFT)
+    expect(await fixture.run({}, LEFT)).toEqual({ kind: 'settled' })
+    expect(fixture.calls.at(-1)).toBe('unpublish handle-1 node1-id {}')
+    expect(fixture.woken).toEqual([{ on: 'unpublish', name: 'handle-1' }])
+    expect(await fixture.run({}, LEFT)).toEqual({ kind: 'settled' })
+    expect(fixture.calls).toHaveLength(2)
+  })
+
+  it('is unpublished though the driver went away before it answered, once it is back', async () => {
+    fixture.publish = async () => {
+      fixture.api.objects.delete('va1')
+      fixture.lost = true
+      throw new RpcError(CODES.Unavailable, 'connection lost')
+    }
+    expect(await fixture.run()).toMatchObject({ kind: 'again' })
+    fixture.unpublish = async () => Promise.reject(new RpcError(CODES.Unavailable, 'connection lost'))
+    expect(await fixture.run({}, LEFT)).toMatchObject({ kind: 'retry' })
+    fixture.lost = false
+    fixture.unpublish = async () => {}
+    expect(await fixture.run({}, LEFT)).toEqual({ kind: 'settled' })
+    expect(fixture.memory.published.leftBehind(LEFT)).toBeUndefined()
+  })
+
+  it.each([
+    { name: 'on another node', object: { metadata: { uid: 'other' }, nodeName: 'node2' }, unpublished: true },
+    { name: 'of another attacher', object: { metadata: { uid: 'other' }, attacher: 'other' }, unpublished: true },
+    {
+      name: 'that goes too, without our finalizer',
+      object: { metadata: { uid: 'other', deletionTimestamp: TIME, finalizers: ['a/b'] } },
+      unpublished: true,
+    },
+    {
+      name: 'that goes too, with our finalizer',
+      object: { metadata: { uid: 'other', deletionTimestamp: TIME, finalizers: [FINALIZER] } },
+      unpublished: false,
+    },
+    { name: 'that stays', object: { metadata: { uid: 'other' } }, unpublished: false },
+  ])('beside another attachment $name: unpublished $unpublished', async ({ object, unpublished }) => {
+    const {
+      nodeName = 'node1',
+      attacher = DRIVER,
+      metadata,
+    } = object as { nodeName?: string; attacher?: string; metadata: object }
+    const other = va({ metadata: { ...metadata, name: 'va2' } })
+    fixture.api.put({ ...other, spec: { ...other.spec, nodeName, attacher } } as never)
+    fixture.publish = async () => {
+      fixture.api.objects.delete('va1')
+      return {}
+    }
+    await fixture.run()
+    await fixture.run({}, LEFT)
+    expect(fixture.calls.some((call) => call.startsWith('unpublish'))).toBe(unpublished)
+    expect(fixture.memory.published.leftBehind(LEFT) === undefined).toBe(unpublished)
+  })
+
+  it('takes the secret along for the unpublish', async () => {
+    fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
+    fixture.api.put({ metadata: { name: 'creds' }, data: { key: Buffer.from('word').toString('base64') } } as never)
+    fixture.publish = async () => {
+      fixture.api.objects.delete('va1')
+      return {}
+    }
+    await fixture.run()
+    await fixture.run({}, LEFT)
+    expect(fixture.calls.at(-1)).toBe('unpublish handle-1 node1-id {"key":"word"}')
+  })
+
+  it.each([
+    { code: 'NotFound', outcome: { kind: 'settled' } },
+    {
+      code: 'Internal',
+      outcome: { kind: 'retry', cause: new Error('failed to detach: rpc error: code = Internal desc = no') },
+    },
+  ] as const)('is detached once more after $code: $outcome.kind', async ({ code, outcome }) => {
+    fixture.publish = async () => {
+      fixture.api.objects.delete('va1')
+      return {}
+    }
+    await fixture.run()
+    fixture.unpublish = async () => Promise.reject(new RpcError(CODES[code], 'no'))
+    expect(await fixture.run({}, LEFT)).toMatchObject(outcome)
+    expect(fixture.memory.published.leftBehind(LEFT) === undefined).toBe(outcome.kind === 'settled')
+  })
+
+  it('is not published any more when its end is known before', async () => {
+    fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
+    fixture.api.put({ metadata: { name: 'creds' }, data: {} } as never)
+    fixture.api.put(va({ metadata: FINALIZED }))
+    const get = fixture.api.client.get
+    const slow = {
+      ...fixture.api.client,
+      get: async (...args: Parameters<typeof get>) => {
+        replaced()
+        return await get(...args)
+      },
+    } as KubeClient
+    expect(await fixture.run({ api: slow })).toEqual({ kind: 'settled' })
+    expect(fixture.calls).toEqual([])
+  })
+
+  it('is asked for once more while the cache holds it, and left alone until the cache has seen its end', async () => {
+    fixture.publish = async () => {
+      fixture.late.set('va1', va({ metadata: FINALIZED }))
+      fixture.api.objects.delete('va1')
+      return {}
+    }
+    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(fixture.api.requests.at(-1)).toBe('get va1')
+    expect(await fixture.run({}, LEFT)).toEqual({ kind: 'settled' })
+    expect(fixture.calls.at(-1)).toContain('unpublish')
+    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(fixture.calls).toHaveLength(2)
+    fixture.late.clear()
+    fixture.api.put(va())
+    fixture.memory.forget('va1')
+    await fixture.run()
+    expect(fixture.calls).toHaveLength(3)
+  })
+
+  it('is there after all when the server says so at the second look: the write has failed, and is repeated', async () => {
+    fixture.api.fail('patch va1/status', apiError(404, 'NotFound', 'no such path'))
+    expect(await fixture.run()).toMatchObject({
+      kind: 'retry',
+      cause: new Error('failed to mark as attached: no such path'),
+    })
+    expect(fixture.enqueued).toEqual([])
+  })
+
+  it('counts as there when the second look fails too', async () => {
+    fixture.api.fail('patch va1/status', apiError(404, 'NotFound', 'no such path'))
+    fixture.api.fail('get va1', apiError(500, 'InternalError', 'etcd is away'))
+    expect(await fixture.run()).toMatchObject({ kind: 'retry' })
+    expect(fixture.enqueued).toEqual([])
+  })
+
+  it('comes back for the one that was thought to be gone and is there', async () => {
+    fixture.api.put(va({ metadata: FINALIZED }))
+    fixture.memory.markGone({ key: 'va1', uid: 'va1-uid' })
+    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(fixture.calls).toHaveLength(1)
+  })
+
+  it('is detached when its unpublish has ended, and the one with its name gets nothing of that', async () => {
+    fixture.api.put(deleting())
+    fixture.unpublish = async () => replaced()
+    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(fixture.api.get('va1')).toMatchObject({ metadata: { uid: 'later' }, status: { attached: false } })
+    expect(fixture.calls).toHaveLength(1)
+  })
+
+  it('shows no error to the one with its name', async () => {
+    fixture.api.put(deleting())
+    fixture.unpublish = async () => {
+      replaced()
+      throw new RpcError(CODES.Internal, 'no')
+    }
+    await fixture.run()
+    expect(fixture.api.get('va1')).toMatchObject({ status: { attached: false } })
+    expect(fixture.api.get('va1')).not.toHaveProperty('status.detachError')
+  })
+})

@@ -1,0 +1,30 @@
+import { NODES, PODS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { addBoundVolume, attachmentOn, VOLUME_NAME } from './bound-volume.ts'
+import { inDefault, podOf, startTestCluster, type TestCluster } from './cluster.ts'
+
+export const ON_1 = attachmentOn('node-1')
+export const ON_2 = attachmentOn('node-2')
+
+/** The controller alone, with an attacher, a bound claim, and nobody who mounts anything. */
+export async function attachDetachOnly(modes = ['ReadWriteOnce']): Promise<TestCluster> {
+  const test = await startTestCluster({ controllers: ['attach-detach'], standIns: ['csi-attacher'] })
+  addBoundVolume(test, { modes })
+  return test
+}
+
+export const isAttached = (va: VolumeAttachment | undefined): boolean => va?.status?.attached === true
+
+/** Deletes a pod as a kubelet does at the end. */
+export async function removePod({ api, untilGone }: TestCluster, name: string): Promise<void> {
+  api.update(PODS, inDefault(name), (old) => ({ ...old, status: { ...old.status, phase: 'Succeeded' } }))
+  api.delete(PODS, inDefault(name))
+  await untilGone(PODS, inDefault(name))
+}
+
+export async function attachedTo1(test: TestCluster): Promise<void> {
+  test.api.create(PODS, podOf('app', 'node-1', 'data'))
+  await test.until(NODES, { name: 'node-1' }, (node) => node?.status?.volumesAttached?.[0]?.name === VOLUME_NAME)
+}
+
+export const deletes = ({ api }: TestCluster) =>
+  api.requests.matching({ verb: 'delete', resource: 'volumeattachments' })

@@ -1,0 +1,190 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { Candidate } from './testing/candidate.ts'
+import { LeaseServer } from './testing/lease-server.ts'
+
+let clock: FakeClock
+let server: LeaseServer
+beforeEach(() => {
+  clock = new FakeClock()
+  server = new LeaseServer()
+})
+
+describe('leading', () => {
+  it('renews every retry period by one PUT', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.requests.length = 0
+    await clock.advance(30_000)
+    expect(server.requests).toEqual(['replace', 'replace', 'replace', 'replace', 'replace', 'replace'])
+  })
+
+  it('survives failing renewals until the renew deadline, not beyond', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.failing = true
+    await clock.advance(9_999)
+    expect(a.leads).toBe(true)
+    await clock.advance(1)
+    expect(a.leads).toBe(false)
+    expect(a.outcome).toBe('lost')
+    expect(a.announced).toEqual(['a became leader', 'a stopped leading'])
+    expect(a.log.lines.map(({ message }) => message)).toEqual(
+      expect.arrayContaining(['Failed to renew lease', 'Stopped leading']),
+    )
+  })
+
+  it('is lost when another has the lease', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.hold('b', 15)
+    await clock.advance(5_000)
+    expect(a.outcome).toBe('lost')
+    expect(server.lease?.spec?.holderIdentity).toBe('b')
+  })
+
+  it('renews over a write of somebody else that left the holder alone, counting the slow path', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.touch()
+    await clock.advance(5_000)
+    expect(a.leads).toBe(true)
+    expect(await a.metrics.text()).toContain('leader_election_slowpath_total{name=""} 1')
+  })
+
+  it('ends in a request that hangs as in one that fails', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.hanging = true
+    await clock.advance(10_000)
+    expect(a.outcome).toBe('lost')
+  })
+
+  it('outlives a server that fails for a moment', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.failing = true
+    await clock.advance(7_000)
+    server.failing = false
+    server.slowly = () => clock.sleep(100)
+    await clock.advance(5_000)
+    expect(a.leads).toBe(true)
+    expect(a.announced).toEqual(['a became leader'])
+  })
+
+  it('waits for a renewal that is slow', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.slowly = () => clock.sleep(3_400)
+    await clock.advance(9_999)
+    expect(a.leads).toBe(true)
+    expect(server.requests).toEqual(['get', 'create', 'replace'])
+  })
+
+  it('keeps the lease for as long as every request takes 4.5 s', async () => {
+    const a = new Candidate(server, clock, 'a')
+    server.slowly = () => clock.sleep(4_500)
+    void a.stand()
+    await clock.advance(300_000)
+    expect(a.outcome).toBeUndefined()
+    expect(a.leads).toBe(true)
+    expect(a.announced).toEqual(['a became leader'])
+  })
+
+  it('counts the pause between two renewals from the sending', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.slowly = () => clock.sleep(3_000)
+    const sent: number[] = []
+    server.onRequest = () => sent.push(clock.monotonic())
+    await clock.advance(20_000)
+    expect(sent).toEqual([5_000, 10_000, 15_000, 20_000])
+  })
+
+  it('takes the answer of the first PUT where that comes while the lease is looked at', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.slowly = () => clock.sleep(4_900)
+    await clock.advance(9_900)
+    expect(a.terms[0]?.renewedAt).toBe(5_000)
+    expect(server.requests).toEqual(['get', 'create', 'replace', 'get on a new connection'])
+  })
+
+  it('ends at the renew deadline, to the millisecond, when no answer comes', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    await clock.advance(5_000)
+    server.hanging = true
+    await clock.advance(9_999)
+    expect(a.leads).toBe(true)
+    await clock.advance(1)
+    expect(a.leads).toBe(false)
+    expect(() => a.terms[0]?.assertHeld()).toThrow('the lease was not renewed in time')
+    expect(a.outcome).toBe('lost')
+  })
+
+  it.each([
+    { asked: 4_000, next: [5_000, 5_000, 8_500] },
+    { asked: 3_600_000, next: [5_000, 5_000, 8_500, 8_500, 9_250, 9_250] },
+  ])('waits $asked ms longer because the server asks for it, as far as the term allows', async ({ asked, next }) => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.failing = true
+    server.retryAfterMs = asked
+    const sent: number[] = []
+    server.onRequest = () => sent.push(clock.monotonic())
+    await clock.advance(8_500)
+    if (asked < 10_000) server.failing = false
+    await clock.advance(1_000)
+    expect(sent.slice(0, next.length)).toEqual(next)
+    expect(a.leads).toBe(true)
+  })
+
+  it('survives one renewal that hangs, by another within the same term', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    server.hanging = true
+    await clock.advance(5_000)
+    server.hanging = false
+    await clock.advance(5_000)
+    expect(a.leads).toBe(true)
+    expect(server.requests).toEqual(['get', 'create', 'replace', 'get on a new connection', 'replace'])
+  })
+
+  it('is told of on the lease as it is', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    await clock.advance(5_000)
+    a.stop()
+    a.drained()
+    await clock.settle()
+    expect(a.announced).toEqual(['a became leader', 'a stopped leading'])
+    expect(a.announcedOn.map((lease) => lease?.metadata)).toEqual([
+      { name: 'lease', namespace: 'ns', uid: 'uid', resourceVersion: '1' },
+      { name: 'lease', namespace: 'ns', uid: 'uid', resourceVersion: '2' },
+    ])
+  })
+
+  it('is unhealthy only when it has led on without renewal for lease duration and 20 s', async () => {
+    const a = new Candidate(server, clock, 'a')
+    void a.stand()
+    await clock.settle()
+    expect(a.elector.sickness).toBeUndefined()
+    const frozen = clock.freeze(35_001)
+    expect(a.elector.sickness).toBe('failed election to renew leadership on lease ')
+    await frozen
+  })
+})

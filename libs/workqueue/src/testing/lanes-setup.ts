@@ -1,0 +1,47 @@
+import { Lanes } from '../lanes.ts'
+import type { GroupLimit, Placement } from '../placement.ts'
+
+export const ATTACH = 0
+export const DETACH = 1
+
+export interface LanesSetup {
+  readonly lanes: Lanes
+  /** Says where a key belongs from now on. A key that was never placed is found by its first letter, in no group. */
+  place(key: string, lane: number, ...limits: readonly GroupLimit[]): void
+  /** As a key of the lane of its first letter, without limits. */
+  precede(key: string, group: string): void
+  push(...keys: readonly string[]): void
+  /** Starts as many keys as may be started. */
+  takeAll(): string[]
+  release(...keys: readonly string[]): void
+}
+
+export function lanesOf(workers: number, reserved: readonly number[]): LanesSetup {
+  const placements = new Map<string, Placement>()
+  const byLetter = (key: string): Placement => ({ lane: key.startsWith('a') ? ATTACH : DETACH, limits: [] })
+  const lanes = new Lanes({
+    workers,
+    lanes: reserved.map((each) => ({ reserved: each })),
+    place: (key) => placements.get(key) ?? byLetter(key),
+  })
+  return {
+    lanes,
+    place: (key, lane, ...limits) => void placements.set(key, { lane, limits }),
+    precede: (key, precedes) => void placements.set(key, { ...byLetter(key), precedes }),
+    push(...keys) {
+      for (const key of keys) lanes.push(key)
+    },
+    takeAll() {
+      const taken: string[] = []
+      for (let key = lanes.take(); key !== undefined; key = lanes.take()) taken.push(key)
+      return taken
+    },
+    release(...keys) {
+      for (const key of keys) lanes.release(key)
+    },
+  }
+}
+
+export const numbered = (letter: string, count: number): string[] =>
+  Array.from({ length: count }, (_, n) => `${letter}${n}`)
+export const one = (group: string): GroupLimit => ({ group, max: 1 })
