@@ -13,6 +13,15 @@ describe('a key whose place changes', () => {
     expect(takeAll()).toEqual(['a1', 'd0', 'a0'])
   })
 
+  test('goes before those that came into its new lane after it was touched', () => {
+    const { place, push, lanes, takeAll } = lanesOf(10, [0, 0])
+    push('a0', 'd0')
+    place('a0', DETACH)
+    lanes.touch('a0')
+    push('d1')
+    expect(takeAll()).toEqual(['d0', 'a0', 'd1'])
+  })
+
   test('starts at once in a lane that was already passed by', () => {
     const { place, push, takeAll } = lanesOf(4, [0, 0])
     push('d0')
