@@ -1,3 +1,4 @@
+import { messageOf } from '@csi-sidecars/base'
 import { CODES } from '@csi-sidecars/csi'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
@@ -96,6 +97,17 @@ describe('a driver that goes away in mid-call', () => {
       ({ request }) => (request as { mutableParameters: object }).mutableParameters,
     )
     expect(parameters).toEqual([{ iops: 'gold' }, { iops: 'silver' }])
+  })
+
+  it('is told in its own words, for it has not refused anything', async () => {
+    await begin()
+    fixture.driver.modify = (call) => {
+      fixture.driver.lose()
+      return failing(CODES.Unavailable, 'connection lost')(call)
+    }
+    await want('gold')
+    const told = fixture.log.lines.flatMap(({ error }) => (error === undefined ? [] : [messageOf(error)]))
+    expect(told).toEqual(['rpc error: code = Unavailable desc = connection lost'])
   })
 })
 

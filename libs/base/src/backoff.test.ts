@@ -13,20 +13,22 @@ describe('exponential', () => {
     [0, 300_000, 0, 0],
     [0, 300_000, 5000, 0],
   ])('of %d ms, at most %d, after %d failures is %d', (initialMs, maxMs, failures, expected) => {
-    expect(exponential(initialMs, maxMs, failures)).toBe(expected)
+    expect(exponential({ initialMs, maxMs }, failures)).toBe(expected)
   })
 
   test('grows by another factor than two', () => {
-    expect([0, 1, 2, 3].map((failures) => exponential(100, 1000, failures, 3))).toEqual([100, 300, 900, 1000])
+    expect([0, 1, 2, 3].map((failures) => exponential({ initialMs: 100, maxMs: 1000, factor: 3 }, failures))).toEqual([
+      100, 300, 900, 1000,
+    ])
   })
 
   test('never shrinks and never passes its limit', () => {
     fc.assert(
       fc.property(fc.nat(10_000), fc.nat(1_000_000), fc.nat(5000), (initialMs, maxMs, failures) => {
-        const wait = exponential(initialMs, maxMs, failures)
+        const wait = exponential({ initialMs, maxMs }, failures)
         expect(wait).toBeGreaterThanOrEqual(0)
         expect(wait).toBeLessThanOrEqual(maxMs)
-        expect(exponential(initialMs, maxMs, failures + 1)).toBeGreaterThanOrEqual(wait)
+        expect(exponential({ initialMs, maxMs }, failures + 1)).toBeGreaterThanOrEqual(wait)
       }),
     )
   })

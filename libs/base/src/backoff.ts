@@ -13,7 +13,7 @@ interface Jitter {
 export type BackoffOptions = Growth & (Jitter | Partial<Record<keyof Jitter, undefined>>)
 
 /** The wait after `failures` failures in a row: initial x factor^failures, at most max. Never overflows. */
-export function exponential(initialMs: number, maxMs: number, failures: number, factor = 2): number {
+export function exponential({ initialMs, maxMs, factor = 2 }: Growth, failures: number): number {
   // Zero times infinity is not a number.
   return initialMs === 0 ? 0 : Math.min(initialMs * factor ** failures, maxMs)
 }
@@ -33,8 +33,8 @@ export class Backoff {
 
   /** The wait before the next try. */
   next(): number {
-    const { initialMs, maxMs, factor = 2, jitter = 0, random = () => 0 } = this.#options
-    const wait = exponential(initialMs, maxMs, this.#failures, factor)
+    const { jitter = 0, random = () => 0 } = this.#options
+    const wait = exponential(this.#options, this.#failures)
     this.#failures += 1
     return wait * (1 + jitter * random())
   }

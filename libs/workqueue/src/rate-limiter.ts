@@ -13,13 +13,14 @@ export interface RateLimiter {
 }
 
 /** For each key base x 2^failures, at most max. Remembers only keys that failed. */
-export function perKeyExponential(options: { baseMs: number; maxMs: number }): RateLimiter {
+export function perKeyExponential({ baseMs, maxMs }: { baseMs: number; maxMs: number }): RateLimiter {
+  const growth = { initialMs: baseMs, maxMs }
   const failures = new Map<string, number>()
   return {
     when(key) {
       const count = failures.get(key) ?? 0
       failures.set(key, count + 1)
-      return exponential(options.baseMs, options.maxMs, count)
+      return exponential(growth, count)
     },
     forget: (key) => void failures.delete(key),
     failures: (key) => failures.get(key) ?? 0,

@@ -64,11 +64,11 @@ async function compareOnce(
   const published = await listAll(options, signal)
   const seen = new Set<string>()
   for (const va of before) {
-    const verdict = await verdictOf(options, va, published, signal)
+    const verdict = await verdictOf(options, { va, published }, signal)
     // It changed while the driver was listing: nobody can say which of the two states the listing shows.
     if (options.attachments.get(va.key) !== va || worked.has(va.key)) continue
     if (verdict.is === 'different') seen.add(va.key)
-    act(options, suspicions, va, verdict)
+    act(options, suspicions, { va, verdict })
   }
   for (const key of suspicions.keys()) if (!seen.has(key)) suspicions.delete(key)
 }
@@ -76,8 +76,7 @@ async function compareOnce(
 /** What is wrong with one attachment leaves the others to be compared. */
 async function verdictOf(
   { view, driverName }: ComparisonOptions,
-  va: Attachment,
-  published: Published,
+  { va, published }: { readonly va: Attachment; readonly published: Published },
   signal: AbortSignal,
 ): Promise<Verdict> {
   try {
@@ -91,8 +90,7 @@ async function verdictOf(
 function act(
   { confirmations, reprocess, log }: ComparisonOptions,
   suspicions: Map<string, Suspicion>,
-  va: Attachment,
-  verdict: Verdict,
+  { va, verdict }: { readonly va: Attachment; readonly verdict: Verdict },
 ): void {
   const VolumeAttachment = va.key
   if (verdict.is === 'unknown') {

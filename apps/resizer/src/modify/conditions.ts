@@ -22,10 +22,14 @@ export function modifying({ conditions }: Claim, now: number, message: string): 
 }
 
 /** A driver that says nothing leaves no message: the API does not keep empty ones. */
-export function modifyFailed(claim: Claim, now: number, message: string, error: DriverWords): Conditions {
-  const { reason, message: said } = error
-  const words = said === '' ? { reason } : { reason, message: said }
-  return put(modifying(claim, now, message), { type: MODIFY_ERROR, ...words }, now)
+export function modifyFailed(
+  claim: Claim,
+  now: number,
+  { state, error }: { readonly state: string; readonly error: DriverWords },
+): Conditions {
+  const { reason, message } = error
+  const words = message === '' ? { reason } : { reason, message }
+  return put(modifying(claim, now, state), { type: MODIFY_ERROR, ...words }, now)
 }
 
 export function notModifying({ conditions }: Claim): Conditions {

@@ -84,7 +84,11 @@ describe('a class that is not there', () => {
 
 describe('a failure', () => {
   const failed = (kind: 'infeasible' | 'final' | 'uncertain', reason = 'Internal') =>
-    failedPatch(known({ ...begun, conditions: [modifyingThen] }), 'gold', { kind, reason, message: 'broken' }, now).body
+    failedPatch(
+      known({ ...begun, conditions: [modifyingThen] }),
+      { target: 'gold', error: { kind, reason, message: 'broken' } },
+      now,
+    ).body
 
   const error = { ...errorThen, lastProbeTime: NOW, lastTransitionTime: NOW }
   const order = [{ type: 'ModifyingVolume' }, { type: 'ModifyVolumeError' }]
@@ -112,7 +116,7 @@ describe('a failure', () => {
     ['Aborted', { type: 'ModifyVolumeError', lastProbeTime: NOW, lastTransitionTime: NOW, reason: 'Aborted' }],
   ])('after an earlier one, by %s, moves its time only with its reason', (reason, changed) => {
     const claimed = known({ ...begun, conditions: [modifyingThen, errorThen] })
-    const { body } = failedPatch(claimed, 'gold', { kind: 'final', reason, message: 'broken' }, now)
+    const { body } = failedPatch(claimed, { target: 'gold', error: { kind: 'final', reason, message: 'broken' } }, now)
     expect((body as { status: { conditions: unknown[] } }).status.conditions[1]).toEqual(changed)
   })
 })
@@ -121,7 +125,7 @@ describe('a failure without words', () => {
   const silent = { kind: 'final', reason: 'NotFound', message: '' } as const
   const errorOf = (conditions: readonly object[]): unknown => {
     const claimed = known({ ...begun, conditions: [...conditions] as (typeof modifyingThen)[] })
-    const { body } = failedPatch(claimed, 'gold', silent, now)
+    const { body } = failedPatch(claimed, { target: 'gold', error: silent }, now)
     return (body as { status: { conditions: unknown[] } }).status.conditions[1]
   }
 

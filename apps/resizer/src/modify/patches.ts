@@ -27,13 +27,15 @@ export interface ModifyError extends DriverWords {
   readonly kind: 'infeasible' | 'final' | 'uncertain'
 }
 
-export function failedPatch(claim: Claim, target: string, error: ModifyError, now: number): Patch {
-  const { kind, reason, message } = error
-  const state = kind === 'uncertain' ? 'is still in progress.' : 'failed. Waiting for retry.'
-  const conditions = modifyFailed(claim, now, `Modifying volume to ${JSON.stringify(target)} ${state}`, {
-    reason,
-    message,
-  })
+export function failedPatch(
+  claim: Claim,
+  { target, error }: { readonly target: string; readonly error: ModifyError },
+  now: number,
+): Patch {
+  const { kind } = error
+  const outcome = kind === 'uncertain' ? 'is still in progress.' : 'failed. Waiting for retry.'
+  const state = `Modifying volume to ${JSON.stringify(target)} ${outcome}`
+  const conditions = modifyFailed(claim, now, { state, error })
   const status = kind === 'infeasible' ? MODIFY_STATUS.infeasible : MODIFY_STATUS.inProgress
   return claimPatch(claim, { modifying: { status, target }, conditions }, { guarded: true })
 }

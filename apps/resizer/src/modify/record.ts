@@ -68,7 +68,7 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   const { claim, target } = modification
   const failure = failureOf(error, deps.driver.lost)
   if (failure.uncertain) deps.memory.uncertain.add(key)
-  if (failure.mark === undefined) return withoutMark(run, claim, failure, error)
+  if (failure.mark === undefined) return withoutMark(run, claim, { failure, cause: error })
   if (!failure.uncertain) deps.memory.uncertain.delete(key)
   const unsaved = await saveFailure(run, modification, failure.mark)
   if (unsaved !== undefined) return { kind: 'retry', cause: unsaved }
@@ -93,7 +93,12 @@ function isOtherWanted({ deps, key }: ModifyRun, { claim, target }: Modification
 }
 
 /** The driver has said nothing about the volume, so the claim says nothing new either. */
-function withoutMark(run: ModifyRun, claim: Claim, { message, driverLost, report }: Failure, cause: unknown): Outcome {
+function withoutMark(
+  run: ModifyRun,
+  claim: Claim,
+  { failure, cause }: { readonly failure: Failure; readonly cause: unknown },
+): Outcome {
+  const { message, driverLost, report } = failure
   if (driverLost) return { kind: 'retry', cause }
   if (report) recordEvent(run, claim, MODIFY_EVENTS.failed(message))
   return { kind: 'retry', cause: new Error(`cannot get error status from modify volume err: ${message}`, { cause }) }
@@ -111,7 +116,7 @@ async function saveFailure(
       await deps.mutex.run(key, signal, async () => {
         const newest = deps.claims.store.get(key)
         if (newest === undefined || newest.uid !== claim.uid || !isStill(newest, target.key)) return
-        const patch = failedPatch(newest, target.key, error, deps.clock.now())
+        const patch = failedPatch(newest, { target: target.key, error }, deps.clock.now())
         await patchClaim(run, patch).catch(async (cause: unknown) => {
           if (isConflict(cause)) await readClaim(run)
           throw cause

@@ -69,7 +69,7 @@ function expand(view: ResizeView, volume: Volume, sizes: Sizes): ResizeStep[] {
   const slowDown: ResizeStep[] = claim.sizeStatus === SIZE_STATUS.controllerInfeasible ? [{ do: 'slowDown' }] : []
   const newSize = sizes.allocated === undefined || !sizes.allocated.equals(size)
   if (!newSize && slowForMs !== undefined) return [...slowDown, { do: 'postpone', ms: slowForMs }]
-  return [...slowDown, { do: 'mark', patch: markPatch(claim, size, now, { newSize }), target: size, row }]
+  return [...slowDown, { do: 'mark', patch: markPatch(claim, { target: size, newSize }, now), target: size, row }]
 }
 
 /** A claim that names a volume need not be the one that the volume is bound to. Undefined when all is well. */

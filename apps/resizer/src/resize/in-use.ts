@@ -77,7 +77,7 @@ export class InUse {
     this.#detaching.set(claim.uid, detaching)
     const recent = now - detaching.sinceMs < DETACHING_MS
     if (!recent) this.#pods.release(claim.key)
-    const pause = exponential(backoff.baseMs, backoff.maxMs, detaching.refusals)
+    const pause = exponential({ initialMs: backoff.baseMs, maxMs: backoff.maxMs }, detaching.refusals)
     detaching.refusals += 1
     return recent ? Math.min(pause, DETACHING_PAUSE_MS) : pause
   }

@@ -34,7 +34,7 @@ describe('the mark of a beginning', () => {
   const size = Quantity.parse('2Gi')
 
   it('sets size, status word and condition, over the version that was seen', () => {
-    expect(markPatch(known({ request: '2Gi' }), size, now, { newSize: true })).toEqual({
+    expect(markPatch(known({ request: '2Gi' }), { target: size, newSize: true }, now)).toEqual({
       kind: 'strategic',
       body: {
         metadata: { resourceVersion: '42' },
@@ -61,7 +61,7 @@ describe('the mark of a beginning', () => {
       annotations: { [NOT_REQUIRED]: 'true', mine: 'stays' },
       conditions,
     })
-    expect(markPatch(claimed, size, now, { newSize: true }).body).toEqual({
+    expect(markPatch(claimed, { target: size, newSize: true }, now).body).toEqual({
       metadata: { resourceVersion: '42', annotations: { [NOT_REQUIRED]: null } },
       status: {
         allocatedResources: { storage: '2Gi' },
@@ -80,7 +80,7 @@ describe('the mark of a beginning', () => {
   it('changes only the time when the same size is tried again', () => {
     const conditions = [old('Resizing'), old('ControllerResizeError')]
     const claimed = known({ allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible', conditions })
-    expect(markPatch(claimed, size, now, { newSize: false }).body).toEqual({
+    expect(markPatch(claimed, { target: size, newSize: false }, now).body).toEqual({
       metadata: { resourceVersion: '42' },
       status: {
         '$setElementOrder/conditions': [{ type: 'Resizing' }, { type: 'ControllerResizeError' }],
@@ -90,7 +90,7 @@ describe('the mark of a beginning', () => {
   })
 
   it('keeps the words of the request', () => {
-    const body = markPatch(known(), Quantity.parse('2G'), now, { newSize: true }).body
+    const body = markPatch(known(), { target: Quantity.parse('2G'), newSize: true }, now).body
     expect(body).toMatchObject({ status: { allocatedResources: { storage: '2G' } } })
   })
 })

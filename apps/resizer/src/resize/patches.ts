@@ -6,7 +6,11 @@ import { claimPatch, textMap } from '../claim/patch.ts'
 import { failed, finished, nodeStepPending, resizing } from './conditions.ts'
 
 /** An expansion begins: what is stored before the driver hears of it. The status word stays when the size was tried before. */
-export function markPatch(claim: Claim, target: Quantity, now: number, { newSize }: { newSize: boolean }): Patch {
+export function markPatch(
+  claim: Claim,
+  { target, newSize }: { readonly target: Quantity; readonly newSize: boolean },
+  now: number,
+): Patch {
   const change = {
     allocated: target.toString(),
     conditions: resizing(claim, now, { newSize }),

@@ -79,6 +79,11 @@ test.each<[string, JsonObject, string]>([
     'json: cannot unmarshal array into Go struct field PersistentVolumeSpec.csi of type v1.CSIPersistentVolumeSource',
   ],
   [
+    'PersistentVolume',
+    { spec: { csi: { driver: 5 } } },
+    'json: cannot unmarshal number into Go struct field CSIPersistentVolumeSource.spec.csi.driver of type string',
+  ],
+  [
     'SecretReference',
     { name: 5 },
     'json: cannot unmarshal number into Go struct field SecretReference.name of type string',

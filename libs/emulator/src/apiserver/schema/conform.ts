@@ -16,31 +16,36 @@ interface Conformed {
 /** Brings an object into the form in which the real server stores it: known fields, canonical values, no empty ones. */
 export function conform(schema: Schema, value: JsonObject): Conformed {
   const unknown: string[] = []
-  return { value: objectOf(schema, value, { path: '', unknown }), unknown }
+  return { value: objectOf(schema, value, { path: '', unknown, owner: schema.name }), unknown }
 }
 
 interface Place {
   /** Dotted, with indexes. */
   readonly path: string
   readonly unknown: string[]
+  /** The type whose field it is, as messages name it. */
+  readonly owner: string
 }
 
 function objectOf(schema: Schema, value: JsonObject, place: Place): JsonObject {
   const result: Record<string, Json | undefined> = {}
+  const { path, unknown } = place
   for (const field of schema.fields) {
     const given = Object.hasOwn(value, field.name) ? value[field.name] : undefined
-    const kept = given === undefined || given === null ? absent(field) : fieldOf(schema, field, given, place)
+    const kept =
+      given === undefined || given === null
+        ? absent(field)
+        : fieldOf(field, given, { path: join(path, field.name), unknown, owner: schema.name })
     if (kept !== undefined) result[field.name] = kept
   }
   for (const key of Object.keys(value)) {
-    if (!schema.byName.has(key) && value[key] !== undefined) place.unknown.push(join(place.path, key))
+    if (!schema.byName.has(key) && value[key] !== undefined) unknown.push(join(path, key))
   }
   return result
 }
 
-function fieldOf(schema: Schema, field: Field, given: Json, place: Place): Json | undefined {
-  const inner = { path: join(place.path, field.name), unknown: place.unknown }
-  const value = decoded(field.type, given, inner, schema.name)
+function fieldOf(field: Field, given: Json, place: Place): Json | undefined {
+  const value = decoded(field.type, given, place)
   if (field.pointer || field.always) return value
   if (field.type.is === 'object') return field.omitsZero && isEmpty(value) ? undefined : value
   return isZero(value) && !isStructure(field.type) ? undefined : value
@@ -89,51 +94,51 @@ const ZERO_OBJECTS = new WeakMap<Schema, JsonObject>()
 function zeroOf(schema: Schema): JsonObject {
   const known = ZERO_OBJECTS.get(schema)
   if (known !== undefined) return known
-  const made = Object.freeze(objectOf(schema, {}, { path: '', unknown: [] }))
+  const made = Object.freeze(objectOf(schema, {}, { path: '', unknown: [], owner: schema.name }))
   ZERO_OBJECTS.set(schema, made)
   return made
 }
 
-function decoded(type: FieldType, given: Json, place: Place, owner: string): Json {
+function decoded(type: FieldType, given: Json, place: Place): Json {
   switch (type.is) {
     case 'object':
-      if (!isObject(given)) throw mismatch(given, `v1.${type.schema.name}`, place, owner)
+      if (!isObject(given)) throw mismatch(given, `v1.${type.schema.name}`, place)
       return objectOf(type.schema, given, place)
     case 'list':
-      if (!isList(given)) throw mismatch(given, goType(type), place, owner)
-      return given.map((item, index) => itemOf(type.of, item, { ...place, path: `${place.path}[${index}]` }, owner))
+      if (!isList(given)) throw mismatch(given, goType(type), place)
+      return given.map((item, index) => itemOf(type.of, item, { ...place, path: `${place.path}[${index}]` }))
     case 'map': {
-      if (!isObject(given)) throw mismatch(given, goType(type), place, owner)
+      if (!isObject(given)) throw mismatch(given, goType(type), place)
       const result: Record<string, Json | undefined> = {}
       for (const [key, item] of Object.entries(given)) {
         if (item === undefined) continue
         // The decoder does not name the keys of maps.
-        setOwn(result, key, itemOf(type.of, item, place, owner))
+        setOwn(result, key, itemOf(type.of, item, place))
       }
       return result
     }
     case 'scalar':
-      return scalarOf(type.scalar, given, place, owner)
+      return scalarOf(type.scalar, given, place)
   }
 }
 
 /** In lists and maps null stands for the empty value. */
-function itemOf(type: FieldType, given: Json, place: Place, owner: string): Json {
-  if (given !== null) return decoded(type, given, place, owner)
+function itemOf(type: FieldType, given: Json, place: Place): Json {
+  if (given !== null) return decoded(type, given, place)
   return type.is === 'object' ? zeroOf(type.schema) : ZEROS[type.is === 'scalar' ? type.scalar : 'any']
 }
 
-function scalarOf(scalar: Scalar, given: Json, place: Place, owner: string): Json {
+function scalarOf(scalar: Scalar, given: Json, place: Place): Json {
   switch (scalar) {
     case 'any':
       return given
     case 'bool':
-      if (typeof given !== 'boolean') throw mismatch(given, 'bool', place, owner)
+      if (typeof given !== 'boolean') throw mismatch(given, 'bool', place)
       return given
     case 'int':
     case 'long':
       if (typeof given !== 'number' || !Number.isInteger(given) || outOfRange(scalar, given)) {
-        throw mismatch(given, scalar === 'int' ? 'int32' : 'int64', place, owner)
+        throw mismatch(given, scalar === 'int' ? 'int32' : 'int64', place)
       }
       return given
     case 'quantity':
@@ -141,16 +146,16 @@ function scalarOf(scalar: Scalar, given: Json, place: Place, owner: string): Jso
       return quantity(String(given))
     case 'intOrString':
       if (typeof given === 'string' || typeof given === 'number') return given
-      throw mismatch(given, 'intstr.IntOrString', place, owner)
+      throw mismatch(given, 'intstr.IntOrString', place)
     case 'time':
     case 'microtime':
-      if (typeof given !== 'string') throw mismatch(given, 'string', place, owner)
+      if (typeof given !== 'string') throw mismatch(given, 'string', place)
       return given === '' ? null : instant(given, scalar === 'microtime')
     case 'bytes':
-      if (typeof given !== 'string') throw mismatch(given, '[]uint8', place, owner)
+      if (typeof given !== 'string') throw mismatch(given, '[]uint8', place)
       return bytes(given)
     case 'string':
-      if (typeof given !== 'string') throw mismatch(given, 'string', place, owner)
+      if (typeof given !== 'string') throw mismatch(given, 'string', place)
       return given
   }
 }
@@ -200,10 +205,10 @@ function bytes(text: string): string {
   throw new DecodeError(`illegal base64 data at input byte ${Math.max(at, 0)}`)
 }
 
-function mismatch(given: Json, wanted: string, place: Place, owner: string): DecodeError {
+function mismatch(given: Json, wanted: string, place: Place): DecodeError {
   const path = place.path.replace(/\[\d+\]/g, '')
   return new DecodeError(
-    `json: cannot unmarshal ${shapeOf(given)} into Go struct field ${owner}.${path} of type ${wanted}`,
+    `json: cannot unmarshal ${shapeOf(given)} into Go struct field ${place.owner}.${path} of type ${wanted}`,
   )
 }
 
