@@ -1,0 +1,81 @@
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { apiError } from '../testing/api-error.ts'
+import { FINALIZED, pv, ReconcileFixture, va } from '../testing/reconcile-fixture.ts'
+
+let fixture: ReconcileFixture
+beforeEach(() => {
+  fixture = new ReconcileFixture()
+})
+
+describe('an attach', () => {
+  it('fails and waits for the volume that is missing, with its error in the status', async () => {
+    fixture.api.objects.delete('pv1')
+    expect(await fixture.run()).toMatchObject({
+      kind: 'retry',
+      cause: { message: expect.stringMatching(/^failed to attach: .*pv1/) },
+    })
+    expect(fixture.calls).toEqual([])
+    expect(fixture.own.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*attachError/)])
+  })
+
+  it('is called under the key of the run, and can be called off', async () => {
+    const options: unknown[] = []
+    const publish = async (_: object, given: object): Promise<object> => {
+      options.push(given)
+      return {}
+    }
+    await fixture.run({ driver: { publish, lost: false } as never })
+    expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
+  })
+
+  it('writes no finalizer that is there', async () => {
+    fixture.api.put(va({ metadata: FINALIZED }))
+    await fixture.run()
+    expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status /)])
+  })
+
+  it('clears an error that the cache had not seen', async () => {
+    const attachError = { message: 'full', time: '2023-11-14T22:13:20Z' }
+    fixture.api.put(va({ metadata: FINALIZED, status: { attachError } }))
+    fixture.late.set('va1', va({ metadata: FINALIZED }))
+    const { client } = fixture.api
+    // The answer of a write is known at once.
+    const patch: typeof client.patch = async (...call) => {
+      const saved = await client.patch(...call)
+      fixture.late.clear()
+      return saved
+    }
+    await fixture.run({ api: { ...client, patch } as never })
+    expect(fixture.api.get('va1')).toMatchObject({ status: { attached: true } })
+    expect(JSON.stringify(fixture.api.get('va1'))).not.toContain('attachError')
+  })
+
+  it('comes again when somebody has set the status back meanwhile', async () => {
+    fixture.api.put(va({ metadata: FINALIZED }))
+    const back = { ...va({ metadata: FINALIZED }), status: { attached: false } }
+    const patch = async (): Promise<object> => back
+    expect(await fixture.run({ api: { ...fixture.api.client, patch } as never })).toMatchObject({
+      kind: 'retry',
+      cause: { message: 'somebody has set the status back' },
+    })
+  })
+
+  it('waits for the volume where its finalizer finds none, and for nothing where it fails otherwise', async () => {
+    const { finalizers: _, ...metadata } = pv().metadata as { finalizers?: string[]; name: string; uid: string }
+    const held = { ...pv(), metadata }
+    for (const [error, causes] of [
+      [apiError(404, 'NotFound', 'gone'), [{ on: 'volume', name: 'pv1' }]],
+      [apiError(500, 'InternalError', 'no'), []],
+    ] as const) {
+      fixture.api.put(held)
+      fixture.held = () => {
+        throw error
+      }
+      expect(await fixture.run()).toMatchObject({
+        cause: { message: expect.stringContaining('could not add PersistentVolume finalizer') },
+      })
+      expect(fixture.own.causes).toEqual(causes)
+    }
+  })
+})
