@@ -26,6 +26,7 @@ const STANDARD: Readonly<Record<string, FlagValue>> = {
   'csi-address': shared('socketDir.fileName', 'other.sock', '/csi/other.sock'),
   'drain-timeout': own('drainTimeout', '31s'),
   'driver-grace-period': own('driverGracePeriod', '32s'),
+  'enable-otel-tracing': shared('tracing.enabled', true),
   'feature-gates': own(
     'featureGates',
     { ReleaseLeaderElectionOnExit: false, AllBeta: true },

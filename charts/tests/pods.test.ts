@@ -32,6 +32,29 @@ withHelm('rendered pods', () => {
     expect(pod(defaults).volumes).toEqual([{ name: 'socket-dir', emptyDir: {} }])
   })
 
+  it('say nothing of traces unless they are wanted, and then where they go', () => {
+    expect(sidecar(defaults, 'attacher').env?.map(({ name }) => name)).toEqual(['POD_NAMESPACE'])
+    const tracing = {
+      enabled: true,
+      endpoint: 'http://collector:4318',
+      sampler: 'traceidratio',
+      samplerArgument: 0.25,
+      resourceAttributes: { team: 'a b,c' },
+      headersSecret: { name: 'token' },
+    }
+    for (const app of APPS) {
+      const { env, args } = sidecar(withValues({ tracing }), app)
+      expect(args).toContain('--enable-otel-tracing=true')
+      expect(env?.slice(1)).toEqual([
+        { name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: 'http://collector:4318' },
+        { name: 'OTEL_RESOURCE_ATTRIBUTES', value: 'team=a%20b%2Cc' },
+        { name: 'OTEL_TRACES_SAMPLER', value: 'traceidratio' },
+        { name: 'OTEL_TRACES_SAMPLER_ARG', value: '0.25' },
+        { name: 'OTEL_EXPORTER_OTLP_HEADERS', valueFrom: { secretKeyRef: { name: 'token', key: 'headers' } } },
+      ])
+    }
+  })
+
   it('are two, and spread over nodes', () => {
     const controller = ofKind(defaults, 'Deployment')[0]
     expect(controller?.spec?.replicas).toBe(2)

@@ -209,6 +209,7 @@ export class Gate {
       contentType: headers['content-type'],
       userAgent: headers['user-agent'],
       authorization: headers.authorization,
+      traceparent: headers['traceparent']?.toString(),
       bytes: Buffer.alloc(0),
       body: undefined as unknown,
       code: 0,

@@ -14,6 +14,8 @@ export interface WireRequest {
   readonly contentType: string | undefined
   readonly userAgent: string | undefined
   readonly authorization: string | undefined
+  /** Where the server's part of a trace belongs. */
+  readonly traceparent: string | undefined
   readonly bytes: Buffer
   /** Parsed when it is JSON. */
   readonly body: unknown

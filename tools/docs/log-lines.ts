@@ -171,6 +171,16 @@ export const ERROR_LINES: readonly LogLine[] = [
     action: REPORT,
   },
   { message: 'Unexpected failure', means: 'The process ends with exit code 1.', action: REPORT },
+  {
+    message: 'Tracing is off',
+    means: 'With `--enable-otel-tracing`: the variable of the line `variable` cannot be followed, `err` says why.',
+    action: 'Correct it and start the sidecar anew. Work goes on without traces.',
+  },
+  {
+    message: 'Spans could not be exported',
+    means: 'The collector of traces is away, or refuses them. Told once a minute; work is not held up.',
+    action: 'Look at the collector; `csi_sidecar_spans_dropped_total` counts what is lost.',
+  },
 ]
 
 /** Lines of the start: each ends the process. The exit code is 1 unless the table says another. */

@@ -52,6 +52,9 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- include "csi-sidecars.flag" (dict "name" "v" "value" (ternary $logging.verbosity $app.logLevel (kindIs "invalid" $app.logLevel))) -}}
 {{- include "csi-sidecars.flag" (dict "name" "vmodule" "value" $logging.vmodule) -}}
 {{- include "csi-sidecars.flag" (dict "name" "logging-format" "value" $logging.format) -}}
+{{- if .values.tracing.enabled -}}
+{{- include "csi-sidecars.flag" (dict "name" "enable-otel-tracing" "value" true) -}}
+{{- end -}}
 {{- if $election.enabled -}}
 {{- include "csi-sidecars.flag" (dict "name" "leader-election" "value" true) -}}
 {{- include "csi-sidecars.flag" (dict "name" "leader-election-namespace" "value" $election.namespace) -}}

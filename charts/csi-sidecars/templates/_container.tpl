@@ -3,6 +3,32 @@
 {{ get (dict "attacher" "metrics-attach" "resizer" "metrics-resizer" "sidecars" "metrics") .app }}
 {{- end }}
 
+{{/* What the OTEL_* variables say of the collector; values are percent-encoded in lists. */}}
+{{- define "csi-sidecars.tracingEnv" -}}
+{{- $tracing := .values.tracing -}}
+{{- if $tracing.enabled -}}
+{{- $attributes := list -}}
+{{- range $key, $value := $tracing.resourceAttributes }}
+{{- $attributes = append $attributes (printf "%s=%s" $key (urlquery $value | replace "+" "%20")) -}}
+{{- end -}}
+{{- $argument := $tracing.samplerArgument -}}
+{{- $variables := dict "OTEL_EXPORTER_OTLP_ENDPOINT" $tracing.endpoint "OTEL_TRACES_SAMPLER" $tracing.sampler "OTEL_TRACES_SAMPLER_ARG" (toString $argument) "OTEL_RESOURCE_ATTRIBUTES" (join "," $attributes) -}}
+{{- range $name, $value := $variables }}
+{{- if $value }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end }}
+{{- with $tracing.headersSecret.name }}
+- name: OTEL_EXPORTER_OTLP_HEADERS
+  valueFrom:
+    secretKeyRef:
+      name: {{ . }}
+      key: {{ $tracing.headersSecret.key }}
+{{- end }}
+{{- end -}}
+{{- end }}
+
 {{/* A sidecar as a container. `app` says which. */}}
 {{- define "csi-sidecars.container" -}}
 {{- $app := get .values .app -}}
@@ -16,6 +42,9 @@ env:
     valueFrom:
       fieldRef:
         fieldPath: metadata.namespace
+  {{- with include "csi-sidecars.tracingEnv" . | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
   {{- with $app.env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

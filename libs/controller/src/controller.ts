@@ -21,6 +21,16 @@ export interface Run {
   enter(phase: Phase): void
 }
 
+/** What a trace of a run says of the key's object. */
+export interface TraceSubject {
+  /** What is done to it: `attach`. */
+  readonly operation: string
+  /** Names of the object and of others around it, by the attributes that they are known by in traces. */
+  readonly names: Readonly<Record<string, string>>
+  /** What somebody has written on the object, so that runs over it are a part of that trace. */
+  readonly traceparent: string | undefined
+}
+
 /**
  * A controller as a value. `runTerm` owns its queue: what feeds it, what wakes it, what pauses it, and what becomes of a
  * key after each run.
@@ -39,6 +49,10 @@ export interface Controller {
   readonly sources: readonly Source[]
   /** Works on one key. Must settle soon after the signal is aborted. Whatever it throws is a failed run of this key. */
   readonly reconcile: (key: string, run: Run) => Promise<Outcome>
+  /** Read at the beginning of a run, where runs are traced. */
+  readonly traceSubject?: (key: string) => TraceSubject
+  /** Put around each run and what follows from its outcome. Must give back that outcome. */
+  readonly around?: (key: string, run: () => Promise<Outcome>) => Promise<Outcome>
   /** Told of every failed run, before the key is planned again. */
   readonly onFailure?: (key: string, cause: unknown) => void
   /** Whether its runs call the driver: no key is started while the driver is away. */

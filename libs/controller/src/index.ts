@@ -1,4 +1,4 @@
-export type { Controller, Phase, Run } from './controller.ts'
+export type { Controller, Phase, Run, TraceSubject } from './controller.ts'
 export { caughtUp, type Lead, type ReadCache } from './lead.ts'
 export { AGAIN, type Outcome, SETTLED } from './outcome.ts'
 export type { FollowedDriver, KeyState } from './runner.ts'

@@ -104,12 +104,19 @@ export class Runner implements Enqueuer {
     for (;;) {
       const key = await this.#nextKey(stop)
       if (key === undefined) return
-      const run = this.#begin(key, cut)
-      const outcome = await this.#attempt(key, run, cut)
-      this.#active.delete(key)
-      this.#settle(key, run, outcome)
+      const { around } = this.#controller
+      if (around === undefined) await this.#run(key, cut)
+      else await around(key, () => this.#run(key, cut))
       this.#queue.done(key)
     }
+  }
+
+  async #run(key: string, cut: AbortSignal): Promise<Outcome> {
+    const run = this.#begin(key, cut)
+    const outcome = await this.#attempt(key, run, cut)
+    this.#active.delete(key)
+    this.#settle(key, run, outcome)
+    return outcome
   }
 
   async #nextKey(stop: AbortSignal): Promise<string | undefined> {

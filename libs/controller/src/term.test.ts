@@ -509,3 +509,37 @@ test('a part of a controller that throws cuts short what runs beside it, and is 
   await expect(term.ended).rejects.toBe(broken)
   expect([cut, term.driver.listeners, term.clock.pending]).toEqual([1, 0, 0])
 })
+
+describe('what is put around runs', () => {
+  test('surrounds each of them, its failure and its end, and learns the outcome', async () => {
+    const told: string[] = []
+    const around: Controller['around'] = async (key, run) => {
+      told.push(`begin ${key}`)
+      const { kind } = await run()
+      told.push(`end ${key}: ${kind}`)
+      return { kind: 'settled' }
+    }
+    const onFailure = (key: string): number => told.push(`failed ${key}`)
+    const term = await Term.begin(async () => Promise.reject(busy), { around, onFailure })
+    await term.add('a')
+    expect(told).toEqual(['begin a', 'failed a', 'end a: retry'])
+    await term.clock.advance(1000)
+    expect(term.takeRuns()).toEqual(['a@0', 'a@1000'])
+  })
+
+  test('is over before the key is given back', async () => {
+    const hold = Promise.withResolvers<void>()
+    const around: Controller['around'] = async (_, run) => {
+      const outcome = await run()
+      await hold.promise
+      return outcome
+    }
+    const term = await Term.begin([SETTLED], { around })
+    await term.add('a')
+    await term.add('a')
+    expect(term.takeRuns()).toEqual(['a@0'])
+    hold.resolve()
+    await term.clock.settle()
+    expect(term.takeRuns()).toEqual(['a@0'])
+  })
+})

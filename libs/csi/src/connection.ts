@@ -1,9 +1,9 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { UnaryMethod } from '@csi-sidecars/csi-proto'
-import type { Logger } from '@csi-sidecars/telemetry'
+import type { ActiveSpan, Logger, Tracer } from '@csi-sidecars/telemetry'
 import { type Channel, connectivityState } from '@grpc/grpc-js'
 import { NOT_GRPC, type OperationMetrics } from './operation-metrics.ts'
-import { RpcError, unavailable } from './rpc-error.ts'
+import { CODES, RpcError, unavailable } from './rpc-error.ts'
 import { strippedJson } from './sanitize.ts'
 import { type CallLimits, unaryCall } from './unary-call.ts'
 
@@ -38,6 +38,8 @@ export interface CallReporting {
   readonly operations?: OperationMetrics | undefined
   /** Longest response in a log line; zero and less: no limit. */
   readonly maxLogLength?: number | undefined
+  /** Records the calls of runs. */
+  readonly tracer?: Tracer | undefined
 }
 
 /** How often grpc-js is told that the connection is in use; it would drop an unused one after 24 days. */
@@ -82,6 +84,7 @@ export class GrpcConnection implements Connection {
     const { clock, log } = this.#reporting
     const verbose = (options.log ?? log).v(5)
     verbose?.info('GRPC call', { method: method.path, request: strippedJson(method.requestShape(), request as object) })
+    const span = beginSpan(this.#reporting.tracer, method.path, request)
     const start = clock.monotonic()
     const report = (code: string): void => {
       const seconds = (clock.monotonic() - start) / 1000
@@ -89,12 +92,20 @@ export class GrpcConnection implements Connection {
     }
     try {
       options.guard?.()
-      const response = await unaryCall(this.#channel, method, request, { ...options, clock })
+      const response = await unaryCall(this.#channel, method, request, {
+        ...options,
+        clock,
+        traceparent: span?.traceparent,
+      })
       report('OK')
+      span?.set({ [GRPC_CODE]: CODES.OK })
+      span?.end()
       verbose?.info('GRPC response', { response: this.#responseText(method, response), err: null })
       return response
     } catch (error) {
       report(error instanceof RpcError ? error.codeName : NOT_GRPC)
+      if (error instanceof RpcError) span?.set({ [GRPC_CODE]: error.code })
+      span?.end(error)
       verbose?.info('GRPC response', { response: '{}', err: error })
       if (error instanceof RpcError && error.origin === 'session') await this.#breaks(error)
       throw error
@@ -135,4 +146,20 @@ export class GrpcConnection implements Connection {
       this.#keep()
     })
   }
+}
+
+const GRPC_CODE = 'rpc.grpc.status_code'
+
+/** The volume and the node stand in it as the driver knows them, and nothing else of the request. */
+function beginSpan(tracer: Tracer | undefined, path: string, request: unknown): ActiveSpan | undefined {
+  if (tracer === undefined) return undefined
+  const [, service = '', method = ''] = path.split('/')
+  const { volumeId, nodeId } = request as { readonly volumeId?: string; readonly nodeId?: string }
+  return tracer.begin(`${service}/${method}`, {
+    'rpc.system': 'grpc',
+    'rpc.service': service,
+    'rpc.method': method,
+    ...(volumeId !== undefined && { 'csi.volume.id': volumeId }),
+    ...(nodeId !== undefined && { 'csi.node.id': nodeId }),
+  })
 }

@@ -27,7 +27,12 @@ export function unaryCall<Q, R>(
   channel: ChannelInterface,
   method: UnaryMethod<Q, R>,
   request: Q,
-  { timeoutMs, signal, clock }: CallLimits & { readonly clock: Clock },
+  {
+    timeoutMs,
+    signal,
+    clock,
+    traceparent,
+  }: CallLimits & { readonly clock: Clock; readonly traceparent?: string | undefined },
 ): Promise<R> {
   if (signal?.aborted) return Promise.reject(givenUp(signal.reason))
   if (timeoutMs <= 0) return Promise.reject(deadlineExceeded())
@@ -48,7 +53,7 @@ export function unaryCall<Q, R>(
     const overdueAt = clock.monotonic() + timeoutMs - CLOCKS_APART_MS
     signal?.addEventListener('abort', onAbort, { once: true })
     let reply: Buffer | undefined
-    call.start(headersOf(timeoutMs), {
+    call.start(headersOf(timeoutMs, traceparent), {
       onReceiveMetadata: () => undefined,
       onReceiveMessage: (message: Buffer) => {
         reply = message
@@ -74,9 +79,10 @@ export function unaryCall<Q, R>(
  * The time limit is kept here by the given clock and told to the driver by this header; grpc-js, asked to keep it,
  * would go by the wall clock.
  */
-function headersOf(timeoutMs: number): Metadata {
+function headersOf(timeoutMs: number, traceparent: string | undefined): Metadata {
   const metadata = new Metadata()
   metadata.set('grpc-timeout', timeoutHeader(timeoutMs))
+  if (traceparent !== undefined) metadata.set('traceparent', traceparent)
   return metadata
 }
 

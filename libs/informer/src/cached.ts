@@ -4,6 +4,8 @@ export interface Cached {
   readonly key: string
   readonly resourceVersion: string
   readonly uid: string
+  /** The annotation of that name. Kept where runs are traced and somebody has written it, absent otherwise. */
+  readonly traceparent?: string
 }
 
 /** All that is needed to tell one object, and one state of it, from others. */

@@ -15,6 +15,8 @@ export class Call {
   throttled = 0
   reconnected = false
   reauthorized = false
+  /** Where the server's own part of the trace belongs. */
+  traceparent: string | undefined
 
   constructor(request: ApiRequest, lane: RequestLane) {
     this.request = request

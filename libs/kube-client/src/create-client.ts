@@ -7,7 +7,7 @@ import {
   type Resource,
   resourcePath,
 } from '@csi-sidecars/kube-types'
-import type { Logger, Metrics } from '@csi-sidecars/telemetry'
+import type { Logger, Metrics, Tracer } from '@csi-sidecars/telemetry'
 import type {
   CallOptions,
   GracePeriodOption,
@@ -38,6 +38,8 @@ export interface KubeClientOptions {
   readonly log: Logger
   readonly metrics?: Metrics | undefined
   readonly userAgent: string
+  /** Records the requests of runs. */
+  readonly tracer?: Tracer | undefined
 }
 
 /** Of an object whose last write had no answer. */

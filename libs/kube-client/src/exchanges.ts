@@ -103,7 +103,7 @@ export class Exchanges {
 
   /** The request's bytes, after the last word of whoever may forbid it. Nothing waits between this and the socket. */
   #ready(call: Call): string {
-    const text = this.#writer.write(call.request, call.authorization)
+    const text = this.#writer.write(call.request, call)
     call.signal?.throwIfAborted()
     call.request.options?.beforeSend?.()
     return text

@@ -5,6 +5,12 @@ import type { ApiRequest } from './request.ts'
 const VISIBLE = /^[\x21-\x7e]+$/
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\uffff]*$/
 
+/** What differs from request to request beside the request itself. */
+export interface RequestHeaders {
+  readonly authorization: Authorization
+  readonly traceparent?: string | undefined
+}
+
 /** Writes requests as the bytes that go over the wire. What all of them share is put together once. */
 export class RequestWriter {
   readonly #basePath: string
@@ -22,9 +28,10 @@ export class RequestWriter {
     this.#headers = this.#common
   }
 
-  write({ method, path, body }: ApiRequest, authorization: Authorization): string {
+  write({ method, path, body }: ApiRequest, { authorization, traceparent }: RequestHeaders): string {
     if (!VISIBLE.test(path)) throw new Error(`invalid request path ${JSON.stringify(path)}`)
-    const start = `${method} ${this.#basePath}${path} HTTP/1.1\r\n${this.#headersWith(authorization)}`
+    const trace = traceparent === undefined ? '' : header('traceparent', traceparent)
+    const start = `${method} ${this.#basePath}${path} HTTP/1.1\r\n${this.#headersWith(authorization)}${trace}`
     if (body === undefined) return method === 'GET' ? `${start}\r\n` : `${start}Content-Length: 0\r\n\r\n`
     const length = Buffer.byteLength(body.text)
     return `${start}Content-Type: ${body.type}\r\nContent-Length: ${length}\r\n\r\n${body.text}`

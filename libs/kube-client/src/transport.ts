@@ -1,5 +1,5 @@
 import { abortable, CancelledError, type Clock } from '@csi-sidecars/base'
-import type { Logger } from '@csi-sidecars/telemetry'
+import type { Logger, Tracer } from '@csi-sidecars/telemetry'
 import { type Answer, Call } from './call.ts'
 import type { ClusterConfig } from './config/cluster-config.ts'
 import { Exchanges } from './exchanges.ts'
@@ -13,6 +13,7 @@ import { PathCheck, type PathUser } from './path-check.ts'
 import { errorOfReply } from './reply-error.ts'
 import type { ApiRequest } from './request.ts'
 import type { RestMetrics } from './rest-metrics.ts'
+import { traced } from './traced.ts'
 
 export interface TransportOptions {
   readonly config: ClusterConfig
@@ -22,6 +23,7 @@ export interface TransportOptions {
   readonly log: Logger
   readonly metrics: RestMetrics
   readonly userAgent: string
+  readonly tracer?: Tracer | undefined
 }
 
 /** How often one call is sent again because the server asked for patience. */
@@ -68,6 +70,11 @@ export class Transport {
   /** Resolves with the body of a success. */
   async send(request: ApiRequest): Promise<string> {
     const call = new Call(request, this.#lanes[request.options?.lane ?? 'work'])
+    const { tracer } = this.#options
+    return await (tracer === undefined ? this.#deliver(call) : traced(tracer, call, () => this.#deliver(call)))
+  }
+
+  async #deliver(call: Call): Promise<string> {
     for (;;) {
       await this.#authorize(call)
       const answer = await this.#attempt(call)

@@ -1,5 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { Logger, Metrics } from '@csi-sidecars/telemetry'
+import type { Logger, Metrics, RunContexts } from '@csi-sidecars/telemetry'
+import type { RunTracer } from '@csi-sidecars/telemetry/tracing'
 import type { Host } from './app.ts'
 import type { StandardFlags } from './start-checks.ts'
 
@@ -14,6 +15,10 @@ export interface Boot {
   readonly log: Logger
   readonly metrics: Metrics
   readonly version: string
+  /** Tells runs apart; undefined where neither lines nor traces do. */
+  readonly runs?: RunContexts | undefined
+  /** Undefined without tracing, and until it is opened. */
+  readonly tracer?: RunTracer | undefined
   /** Aborted when the process is asked to end before it has started. */
   readonly signal: AbortSignal
   /** Has something closed when all is over, also after a start that failed; the last one first. */

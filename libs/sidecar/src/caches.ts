@@ -38,6 +38,8 @@ interface Common {
   readonly client: KubeClient
   readonly clock: Clock
   readonly log: Logger
+  /** Whether annotations `traceparent` are kept. */
+  readonly traced?: boolean
 }
 
 interface Opened {
@@ -77,7 +79,8 @@ export class CacheRegistry {
 
   /** A cache that the caller adds in a form of its own. */
   create<W extends KubeObject, T extends Cached>(options: CacheOptions<W, T>): Informer<T, W> {
-    return createInformer({ ...this.#common, ...options })
+    const project = this.#common.traced === true ? withTraceparent(options.project) : options.project
+    return createInformer({ ...this.#common, ...options, project })
   }
 
   #watchOf<W extends KubeObject>(resource: Resource<W>): SharedWatch<W> {
@@ -91,5 +94,18 @@ export class CacheRegistry {
 
   add(cache: Cache): void {
     this.#opened.caches.push(cache)
+  }
+}
+
+const TRACEPARENT = 'traceparent'
+
+type Project<W, T> = (object: W, intern: (text: string) => string) => T | undefined
+
+/** Keeps the annotation beside what is kept otherwise; of an object without it nothing more. */
+function withTraceparent<W extends KubeObject, T extends Cached>(project: Project<W, T>): Project<W, T> {
+  return (object, intern) => {
+    const kept = project(object, intern)
+    const traceparent: unknown = object.metadata?.annotations?.[TRACEPARENT]
+    return kept === undefined || typeof traceparent !== 'string' ? kept : { ...kept, traceparent }
   }
 }

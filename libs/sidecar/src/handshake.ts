@@ -12,7 +12,7 @@ import {
   probe,
 } from '@csi-sidecars/csi'
 import { isMigratedCSIDriverByName } from '@csi-sidecars/csi-translation'
-import type { Logger, Metrics } from '@csi-sidecars/telemetry'
+import type { Logger, Metrics, Tracer } from '@csi-sidecars/telemetry'
 import { askAgain, askAtStart, type Question, type StepFailure, stepFailed } from './capability-questions.ts'
 
 /** What a handshake needs of a start. */
@@ -23,6 +23,7 @@ export interface DriverBoot {
   readonly log: Logger
   readonly metrics: Metrics
   readonly signal: AbortSignal
+  readonly tracer?: Tracer | undefined
 }
 
 /** A driver with an in-tree ancestor is connected to once more, now that its name is known. */
@@ -119,9 +120,9 @@ export async function openDriver(
 }
 
 function connectOptions(
-  { address, clock, log, signal }: DriverBoot,
+  { address, clock, log, signal, tracer }: DriverBoot,
   { maxLogLength }: HandshakeTable,
   operations: OperationMetrics,
 ): ConnectOptions {
-  return { address, clock, log, operations, signal, ...(maxLogLength !== undefined && { maxLogLength }) }
+  return { address, clock, log, operations, signal, tracer, ...(maxLogLength !== undefined && { maxLogLength }) }
 }

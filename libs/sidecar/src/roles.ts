@@ -7,6 +7,7 @@ import { leaseIdentity, leaseName, leaseNamespace } from './lease-name.ts'
 import { OtherLeases } from './other-leases.ts'
 import type { Chosen, Plan } from './plan.ts'
 import { restarting } from './restart.ts'
+import { identified } from './runs.ts'
 import type { Role } from './service.ts'
 import { electorOf, kubeClient } from './steps.ts'
 
@@ -35,7 +36,7 @@ export async function rolesOf(boot: Boot, { singleLease }: Plan, parts: RolePart
       return {
         name: member.name,
         elector: await electorOf(boot, { client, standard: member.standard, name, component, named: several, log }),
-        lead: (lead) => runTerm(lead, controllers(lead), { clock, driver, queues }),
+        lead: (lead) => runTerm(lead, identified(boot, driver, controllers(lead)), { clock, driver, queues }),
       }
     }),
   )
@@ -64,7 +65,8 @@ async function roleOfAll(boot: Boot, name: string, parts: RoleParts, client: () 
     lead: async (lead) => {
       const { stop } = lead
       const terms = chosen.map(({ member, log: own, controllers }) => {
-        const run = (): Promise<void> => runTerm(lead, controllers(lead), { clock, driver, queues })
+        const run = (): Promise<void> =>
+          runTerm(lead, identified(boot, driver, controllers(lead)), { clock, driver, queues })
         return restarting(run, { name: member.name, clock, log: own, stop })
       })
       await Promise.all([...terms, others.watch(stop)])

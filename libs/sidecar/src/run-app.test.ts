@@ -217,3 +217,36 @@ it('logs in JSON where that is asked for', async () => {
   await run(['--logging-format=json'])
   expect(JSON.parse(stderr)).toMatchObject({ msg: 'It does not start', err: null })
 })
+
+describe('the id of a run', () => {
+  const id = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const start = async ({ runs, log }: Boot): Promise<never> => {
+    const say = async (): Promise<void> => log.info('Attached')
+    await (runs === undefined ? say() : runs.run({ traceId: id }, say))
+    throw new Answered('enough')
+  }
+
+  it.each([
+    [['-v=3'], false],
+    [['--enable-otel-tracing'], false],
+    [['--vmodule=attach=3'], false],
+    [['-v=4'], true],
+    [['--vmodule=other=1,attach=4'], true],
+    [['--logging-format=json'], true],
+    [['--logging-format=json', '--enable-otel-tracing'], true],
+  ])('with %j stands in its lines: %p', async (flags, told) => {
+    await run(flags, start)
+    expect(stderr.includes(id)).toBe(told)
+  })
+
+  it('is there for traces where no line tells it', async () => {
+    const seen: boolean[] = []
+    for (const flags of [[], ['--enable-otel-tracing']]) {
+      await run(flags, async ({ runs }) => {
+        seen.push(runs !== undefined)
+        throw new Answered('enough')
+      })
+    }
+    expect(seen).toEqual([false, true])
+  })
+})

@@ -1,5 +1,12 @@
 import { CancelledError, scope } from '@csi-sidecars/base'
-import { type Logger, type LogSink, Metrics, openLog, registerProcessMetrics } from '@csi-sidecars/telemetry'
+import {
+  type Logger,
+  type LogSink,
+  Metrics,
+  openLog,
+  RunContexts,
+  registerProcessMetrics,
+} from '@csi-sidecars/telemetry'
 import type { App, Host } from './app.ts'
 import type { Boot } from './boot.ts'
 import { knownGatesText, resolveGates } from './feature-gates.ts'
@@ -69,7 +76,8 @@ export async function runProgram(program: Program, host: Host, version: string):
     return { code: command.kind === 'help' ? 0 : 2 }
   }
   const { standard, release } = command
-  const { log, sink } = openAppLog(host, standard)
+  const runs = tellsRuns(standard) || standard.values['enable-otel-tracing'] ? new RunContexts() : undefined
+  const { log, sink } = openAppLog(host, standard, runs)
   using asked = scope()
   using ends = new DisposableStack()
   const atEnd = (close: () => void): void => ends.defer(close)
@@ -87,7 +95,7 @@ export async function runProgram(program: Program, host: Host, version: string):
     registerProcessMetrics(metrics)
     const { clock } = host
     const { signal } = asked
-    const boot = { name: program.name, host, standard, clock, log, metrics, version, signal, atEnd }
+    const boot = { name: program.name, host, standard, clock, log, metrics, version, runs, signal, atEnd }
     const started = await command.start(boot)
     // Steps that did not wait have not heard of it.
     signal.throwIfAborted()
@@ -102,10 +110,28 @@ export async function runProgram(program: Program, host: Host, version: string):
   }
 }
 
-function openAppLog({ clock, stderr }: Host, { values }: StandardFlags): { log: Logger; sink: LogSink } {
+/** From here on the lines of a run name it: they tell steps, and many runs at once. */
+const STEPS = 4
+
+/**
+ * In JSON a line has one key more. In text below this verbosity lines stay as those of the originals, which many
+ * programs read.
+ */
+function tellsRuns({ values }: StandardFlags): boolean {
+  if (values['logging-format'] === 'json' || values.v >= STEPS) return true
+  return values.vmodule.some(({ level }) => level >= STEPS)
+}
+
+function openAppLog(
+  { clock, stderr }: Host,
+  standard: StandardFlags,
+  runs: RunContexts | undefined,
+): { log: Logger; sink: LogSink } {
+  const { values } = standard
   // A format that is refused, or comes with options that are, is refused in text.
   const format = values['logging-format'] === 'json' && loggingError(values) === undefined ? 'json' : 'text'
-  return openLog({ format, verbosity: values.v, vmodule: values.vmodule, clock, stream: stderr })
+  const traceId = runs !== undefined && tellsRuns(standard) ? () => runs.current?.traceId : undefined
+  return openLog({ format, verbosity: values.v, vmodule: values.vmodule, clock, stream: stderr, traceId })
 }
 
 function checkLogging({ values }: StandardFlags): void {

@@ -23,8 +23,8 @@ test('names and defaults are those that charts rely on', () => {
     .filter((line) => line.startsWith('  -'))
   expect(shown.map((line) => line.trim().split(' ')[0])).toEqual(
     [
-      'automaxprocs csi-address drain-timeout driver-grace-period feature-gates http-endpoint kube-api-burst',
-      'kube-api-qps kubeconfig leader-election leader-election-labels leader-election-lease-duration',
+      'automaxprocs csi-address drain-timeout driver-grace-period enable-otel-tracing feature-gates http-endpoint',
+      'kube-api-burst kube-api-qps kubeconfig leader-election leader-election-labels leader-election-lease-duration',
       'leader-election-namespace leader-election-renew-deadline leader-election-retry-period log-flush-frequency',
       'log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream logging-format',
       'metrics-address metrics-path on-driver-loss on-lease-loss retry-interval-max retry-interval-start v version vmodule',
@@ -40,6 +40,7 @@ test('names and defaults are those that charts rely on', () => {
     'csi-address': '/run/csi/socket',
     'drain-timeout': 25_000,
     'driver-grace-period': 30_000,
+    'enable-otel-tracing': false,
     'feature-gates': new Map(),
     'http-endpoint': '',
     'kube-api-burst': 10,

@@ -37,6 +37,14 @@ export const STANDARD_FLAGS = [
       'may be alive.',
   },
   {
+    name: 'enable-otel-tracing',
+    type: 'bool',
+    default: false,
+    help:
+      'Send a trace of each attach, detach, expansion and modification to an OpenTelemetry collector, as the OTEL_* ' +
+      'variables of the environment say, and tell driver and API server of it.',
+  },
+  {
     name: 'feature-gates',
     type: 'gates',
     default: new Map<string, boolean>(),

@@ -1,6 +1,7 @@
 import type { Driver } from '@csi-sidecars/csi'
 import { type ClusterConfig, type KubeClient, loadClusterConfig } from '@csi-sidecars/kube-client'
 import { giveBackMemory, type Logger } from '@csi-sidecars/telemetry'
+import type { Tracing } from '@csi-sidecars/telemetry/tracing'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
 import type { Boot } from './boot.ts'
 import { CacheRegistry } from './caches.ts'
@@ -11,7 +12,7 @@ import { rolesOf } from './roles.ts'
 import type { Service } from './service.ts'
 import { bothAddresses } from './start-checks.ts'
 import { Answered, failing, StartError } from './start-error.ts'
-import { type Endpoint, kubeClient, openEndpoint } from './steps.ts'
+import { type Endpoint, kubeClient, openEndpoint, tracingOf } from './steps.ts'
 
 export interface Started {
   readonly service: Service
@@ -20,18 +21,20 @@ export interface Started {
 }
 
 /** The steps of a start, in the order in which users see them fail. Throws StartError or Answered. */
-export async function start(boot: Boot, plan: Plan): Promise<Started> {
+export async function start(given: Boot, plan: Plan): Promise<Started> {
   const { members, table, handshake } = plan
   const { failures } = table
-  const { values } = boot.standard
+  const { values } = given.standard
   const setGates = (): void => {
-    for (const member of members) member.setGates(failures.gates, boot.log)
+    for (const member of members) member.setGates(failures.gates, given.log)
   }
   if (table.gatesFirst) setGates()
-  if (values.version) throw new Answered(`${boot.host.argv0} ${boot.version}\n`)
-  boot.log.info('Version', { version: boot.version })
+  if (values.version) throw new Answered(`${given.host.argv0} ${given.version}\n`)
+  given.log.info('Version', { version: given.version })
   if (bothAddresses(values)) throw new StartError(failures.addresses)
   if (!table.gatesFirst) setGates()
+  const tracing = await tracingOf(given)
+  const boot = { ...given, tracer: tracing?.tracer }
   const config = await clusterConfig(boot, plan)
   for (const member of members) member.checkFlags()
   const client = await Promise.try(() => kubeClient(boot, config)).catch(failing(failures.client))
@@ -46,7 +49,7 @@ export async function start(boot: Boot, plan: Plan): Promise<Started> {
     const endpoint = (): Promise<Endpoint> => openEndpoint(boot, { failure: failures.endpoint, context, log })
     const early = table.endpointFirst ? await endpoint() : undefined
     const driver = await openDriver({ ...driverBoot, log }, handshake, identified)
-    const service = await assemble(boot, plan, { config, client, driver, startLog: log, early, endpoint })
+    const service = await assemble(boot, plan, { config, client, driver, startLog: log, early, endpoint, tracing })
     return { service, log }
   } catch (error) {
     identified.connection.close()
@@ -70,13 +73,14 @@ interface Opened {
   /** The endpoint, where it was opened before. */
   readonly early: Endpoint | undefined
   readonly endpoint: () => Promise<Endpoint>
+  readonly tracing: Tracing | undefined
 }
 
 /** Chooses the controllers, then opens what is still to be opened. */
 async function assemble(boot: Boot, plan: Plan, opened: Opened): Promise<Service> {
   const { clock, log } = boot
   const { client, driver, early, endpoint: open } = opened
-  const caches = new CacheRegistry({ client, clock, log })
+  const caches = new CacheRegistry({ client, clock, log, traced: opened.tracing !== undefined })
   const chosen = plan.members.map((member) => choose(boot, plan, { ...opened, caches, member }))
   const endpoint = early ?? (await open())
   const queues = new QueueMetrics(boot.metrics, clock)
@@ -88,7 +92,7 @@ async function assemble(boot: Boot, plan: Plan, opened: Opened): Promise<Service
     roles,
     close: async (signal) => {
       await Promise.all(chosen.map(({ close }) => close?.(signal)))
-      await endpoint.close()
+      await Promise.all([endpoint.close(), opened.tracing?.close(signal)])
     },
   }
   endpoint.health.started(service)

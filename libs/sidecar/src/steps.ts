@@ -2,6 +2,7 @@ import { createRecorder } from '@csi-sidecars/events'
 import { type ClusterConfig, createKubeClient, flowOptions, type KubeClient } from '@csi-sidecars/kube-client'
 import { Elector } from '@csi-sidecars/leader-election'
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
+import type { Tracing } from '@csi-sidecars/telemetry/tracing'
 import type { Boot } from './boot.ts'
 import { Health } from './health.ts'
 import { type HttpServer, startHttpServer } from './http-server.ts'
@@ -12,12 +13,20 @@ import { failing, StartError } from './start-error.ts'
 /** A client whose requests are limited as the flags say. Each one made has limits of its own; all call themselves the same. */
 export function kubeClient(boot: Boot, config: ClusterConfig): KubeClient {
   const { values, given } = boot.standard
-  const { clock, log, metrics } = boot
+  const { clock, log, metrics, tracer } = boot
   const flow = flowOptions({
     qps: given.has('kube-api-qps') ? values['kube-api-qps'] : undefined,
     burst: given.has('kube-api-burst') ? values['kube-api-burst'] : undefined,
   })
-  const client = createKubeClient({ config, flow, clock, log, metrics, userAgent: `${boot.name}/${boot.version}` })
+  const client = createKubeClient({
+    config,
+    flow,
+    clock,
+    log,
+    metrics,
+    tracer,
+    userAgent: `${boot.name}/${boot.version}`,
+  })
   boot.atEnd(() => client.close())
   return client
 }
@@ -55,6 +64,14 @@ export async function openEndpoint(boot: Boot, { failure, context = {}, log }: E
     await server.close()
   }
   return { health, server, close }
+}
+
+/** Tracing, if a flag asks for it and the environment can be followed. Loaded only then. */
+export async function tracingOf({ standard, runs, host, ...boot }: Boot): Promise<Tracing | undefined> {
+  if (!standard.values['enable-otel-tracing'] || runs === undefined) return undefined
+  const { openTracing } = await import('@csi-sidecars/telemetry/tracing')
+  const program = { name: boot.name, version: boot.version, hostName: host.hostName }
+  return openTracing({ ...boot, runs, env: host.env, program })
 }
 
 export interface ElectionOptions {

@@ -6,7 +6,7 @@ import { preciseTime } from './precise-time.ts'
 
 /**
  * One object a line: ts, caller, msg, context, `v`, pairs of the call. An error line has no `v`, which is how it is told
- * from the others, and ends with `err`. No key appears twice.
+ * from the others, and ends with `err`. A line of a run names it behind the pairs. No key appears twice.
  */
 export function jsonFormat(clock: Clock): Format {
   const now = preciseTime(clock)
@@ -17,7 +17,7 @@ export function jsonFormat(clock: Clock): Format {
   }
   const info = (level: number, line: LogLine): string => {
     const { pairs = {} } = line
-    return `${start(line)}${members(line.context, pairs)},"v":${level}${members(pairs)}}\n`
+    return `${start(line)}${members(line.context, pairs)},"v":${level}${members(pairs)}${traceMember(line)}}\n`
   }
   return {
     info,
@@ -26,9 +26,13 @@ export function jsonFormat(clock: Clock): Format {
     fatal: (line) => `${start(line)},"v":0}\n`,
     error: (error, line) => {
       const last = { err: error ?? null }
-      return `${start(line)}${members(mergePairs(line.context, line.pairs), last)}${members(last)}}\n`
+      return `${start(line)}${members(mergePairs(line.context, line.pairs), last)}${traceMember(line)}${members(last)}}\n`
     },
   }
+}
+
+function traceMember({ traceId }: LogLine): string {
+  return traceId === undefined ? '' : `,"traceID":"${traceId}"`
 }
 
 /** `,"key":value` for each pair, but not for keys that come again in `later`. */

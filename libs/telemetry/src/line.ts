@@ -7,6 +7,8 @@ export interface LogLine {
   readonly message: string
   readonly context: Pairs
   readonly pairs: Pairs | undefined
+  /** The last of all pairs, so that lines begin as they do without it: the id of the run that the line is part of. */
+  readonly traceId: string | undefined
 }
 
 export interface Format {

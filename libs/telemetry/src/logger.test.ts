@@ -220,3 +220,40 @@ test('the caller is the line of the call, in every way to log', () => {
   const lines = records.map((record) => Number(/\.ts:(\d+)\]/.exec(record)?.[1]))
   expect(lines).toEqual([1, 2, 3, 4].map((offset) => Number(next) + offset))
 })
+
+describe('the run that a line is part of', () => {
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+
+  test.each([
+    ['text', / "Attached" va="x"\n$/],
+    ['json', /"msg":"Attached","v":0,"va":"x"\}\n$/],
+  ] as const)('is not in a line of none: %s', (format, line) => {
+    const { log, records } = capture({ format, traceId: () => undefined })
+    log.info('Attached', { va: 'x' })
+    expect(records[0]).toMatch(line)
+  })
+
+  test('ends each line of the text', () => {
+    const { log, records } = capture({ traceId: () => traceId })
+    const run = log.with({ va: 'x' })
+    run.info('one')
+    run.v(2)?.info('two', { count: 2 })
+    run.warn('three')
+    run.error(new Error('why'), 'four')
+    expect(records.map((record) => record.slice(record.indexOf('] ') + 2))).toEqual(
+      ['"one" va="x"', '"two" va="x" count=2', '"three" va="x"', '"four" err="why" va="x"'].map(
+        (line) => `${line} traceID="${traceId}"\n`,
+      ),
+    )
+  })
+
+  test('is behind the pairs of JSON, before an error', () => {
+    const { log, records } = capture({ format: 'json', traceId: () => traceId })
+    log.v(2)?.info('two', { count: 2 })
+    log.error(new Error('why'), 'four', { count: 4 })
+    expect(records.map((record) => record.slice(record.indexOf('"msg"')))).toEqual([
+      `"msg":"two","v":2,"count":2,"traceID":"${traceId}"}\n`,
+      `"msg":"four","count":4,"traceID":"${traceId}","err":"why"}\n`,
+    ])
+  })
+})

@@ -33,6 +33,8 @@ export interface LoggerOptions {
   /** Other levels for single files; the text format alone honours them. */
   readonly vmodule?: readonly VmoduleRule[]
   readonly clock: Clock
+  /** The id of the run under way, for the end of each of its lines. Left out: lines tell none. */
+  readonly traceId?: (() => string | undefined) | undefined
   /** Takes one whole record with its line break; must neither throw nor block. */
   write(record: string): void
 }
@@ -59,10 +61,13 @@ export function createLogger(options: LoggerOptions): Logger {
     verbosity,
     levels: text && vmodule.length > 0 ? vmoduleLevels(vmodule) : undefined,
     format: text ? textFormat(options.clock) : jsonFormat(options.clock),
+    traceId: options.traceId ?? noRun,
     write: options.write,
   }
   return new ContextLogger(output, {})
 }
+
+const noRun = (): undefined => undefined
 
 /** Writes nothing. */
 export const silentLogger: Logger & LoggerAt = {
@@ -84,6 +89,7 @@ interface Output {
   /** The level set for the file that holds a call site, if any rule names it. */
   readonly levels: ((file: string) => number) | undefined
   readonly format: Format
+  readonly traceId: () => string | undefined
   write(record: string): void
 }
 
@@ -99,16 +105,16 @@ class LevelLogger implements Verbose, VerboseAt {
   }
 
   info(message: string, pairs?: Pairs): void {
-    this.#write({ caller: callSite(LevelLogger.prototype.info), message, context: this.#context, pairs })
+    this.#write(callSite(LevelLogger.prototype.info), message, pairs)
   }
 
   infoAt(site: string, message: string, pairs?: Pairs): void {
-    this.#write({ caller: writtenSite(site), message, context: this.#context, pairs })
+    this.#write(writtenSite(site), message, pairs)
   }
 
-  #write(line: LogLine): void {
-    const { format, write } = this.#output
-    write(format.info(this.#level, line))
+  #write(caller: CallSite, message: string, pairs: Pairs | undefined): void {
+    const { format, write, traceId } = this.#output
+    write(format.info(this.#level, { caller, message, context: this.#context, pairs, traceId: traceId() }))
   }
 }
 
@@ -140,11 +146,11 @@ class ContextLogger implements Logger, LoggerAt {
   }
 
   error(error: unknown, message: string, pairs?: Pairs): void {
-    this.#error(error, { caller: callSite(ContextLogger.prototype.error), message, context: this.#context, pairs })
+    this.#error(error, this.#line(callSite(ContextLogger.prototype.error), message, pairs))
   }
 
   errorAt(site: string, ...[error, message, pairs]: Parameters<Logger['error']>): void {
-    this.#error(error, { caller: writtenSite(site), message, context: this.#context, pairs })
+    this.#error(error, this.#line(writtenSite(site), message, pairs))
   }
 
   fatal(message: string): void {
@@ -169,12 +175,12 @@ class ContextLogger implements Logger, LoggerAt {
 
   #info(caller: CallSite, message: string, pairs: Pairs | undefined): void {
     const { format, write } = this.#output
-    write(format.info(0, { caller, message, context: this.#context, pairs }))
+    write(format.info(0, this.#line(caller, message, pairs)))
   }
 
   #warn(caller: CallSite, message: string, pairs: Pairs | undefined): void {
     const { format, write } = this.#output
-    write(format.warning({ caller, message, context: this.#context, pairs }))
+    write(format.warning(this.#line(caller, message, pairs)))
   }
 
   #error(error: unknown, line: LogLine): void {
@@ -184,7 +190,11 @@ class ContextLogger implements Logger, LoggerAt {
 
   #fatal(caller: CallSite, message: string): void {
     const { format, write } = this.#output
-    write(format.fatal({ caller, message, context: this.#context, pairs: undefined }))
+    write(format.fatal(this.#line(caller, message, undefined)))
+  }
+
+  #line(caller: CallSite, message: string, pairs: Pairs | undefined): LogLine {
+    return { caller, message, context: this.#context, pairs, traceId: this.#output.traceId() }
   }
 
   #at(level: number, site: () => CallSite): LevelLogger | undefined {

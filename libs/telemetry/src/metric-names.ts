@@ -122,3 +122,17 @@ export const REST_CLIENT_REQUEST_RETRIES_TOTAL = {
   help: '[ALPHA] Number of request retries, partitioned by status code, verb, and host.',
   labels: ['code', 'verb', 'host'],
 } as const satisfies MetricSpec<string>
+
+export const SPANS_EXPORTED_TOTAL = {
+  name: 'csi_sidecar_spans_exported_total',
+  help: '[ALPHA] Spans that the collector of traces has taken. Only with --enable-otel-tracing.',
+  labels: [],
+} as const satisfies MetricSpec<string>
+
+export const SPANS_DROPPED_TOTAL = {
+  name: 'csi_sidecar_spans_dropped_total',
+  help:
+    '[ALPHA] Spans that were thrown away: queue_full, because the collector was too slow or away; unreachable, after ' +
+    'every try; rejected by the collector; shutdown. Only with --enable-otel-tracing.',
+  labels: ['reason'],
+} as const satisfies MetricSpec<string>

@@ -11,8 +11,10 @@ import { preciseTime } from './precise-time.ts'
 /** klog's text: `I1121 01:09:16.289925   28158 main.go:153] "Message" key="value" count=3`. */
 export function textFormat(clock: Clock): Format {
   const header = headerFormat(clock)
-  const record = (letter: string, { caller, message }: LogLine, pairs: Pairs): string =>
-    `${header(letter, caller)}${goQuote(message)}${pairsText(pairs)}\n`
+  const record = (letter: string, { caller, message, traceId }: LogLine, pairs: Pairs): string => {
+    const end = traceId === undefined ? '' : ` traceID="${traceId}"`
+    return `${header(letter, caller)}${goQuote(message)}${pairsText(pairs)}${end}\n`
+  }
   return {
     info: (_level, line) => record('I', line, mergePairs(line.context, line.pairs)),
     warning: (line) => record('W', line, mergePairs(line.context, line.pairs)),

@@ -16,6 +16,11 @@ export function volumeController({ settings, volumes, attachments, api, log }: T
     caches: [attachments, volumes],
     sources: [keysOf(attachments, onAttachmentGone), keysOf(volumes, onVolume(settings))],
     reconcile: (key, { signal }) => reconcileVolume(key, deps, signal),
+    traceSubject: (key) => ({
+      operation: 'remove finalizer',
+      names: { 'k8s.persistentvolume.name': key },
+      traceparent: volumes.store.get(key)?.traceparent,
+    }),
     callsDriver: false,
   }
 }

@@ -2,6 +2,7 @@ import { type Controller, keysOf, objectsOf } from '@csi-sidecars/controller'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type AttacherParts, announced, backoffOf } from '../parts.ts'
 import { VA_QUEUE } from '../volume-attachment/controller.ts'
+import { attachmentTraceSubject } from '../volume-attachment/trace-subject.ts'
 import { onAttachment } from '../volume-attachment/triggers.ts'
 import { reconcileTrivially } from './reconcile.ts'
 
@@ -15,6 +16,7 @@ export function trivialController(parts: AttacherParts & { readonly api: KubeCli
     caches: [attachments],
     sources: [objectsOf(attachments), keysOf(attachments, onAttachment(settings.finalizer, log))],
     reconcile: (key, { signal }) => reconcileTrivially(key, parts, signal),
+    traceSubject: attachmentTraceSubject(attachments.store),
     callsDriver: false,
     ...announced(log),
   }

@@ -9,6 +9,7 @@ import { AttachmentMemory } from './memory.ts'
 import { nodeOf, observeAttachment, readVolume } from './observe.ts'
 import { reconcileAttachment } from './reconcile.ts'
 import type { AttachmentDeps, PublishClient } from './run.ts'
+import { attachmentTraceSubject } from './trace-subject.ts'
 import { causesOfNode, causesOfVolume, onAttachment, onAttachmentEnd } from './triggers.ts'
 
 /** The name of its queue in metrics. */
@@ -60,6 +61,7 @@ export function attachmentController(parts: TermParts): Controller {
       causesOf(nodes, causesOfNode),
     ],
     reconcile: (key, run) => work.run(key, () => reconcileAttachment(key, deps, run)),
+    traceSubject: attachmentTraceSubject(attachments.store),
     onFailure: (key, cause) => log.v(2)?.info('Error processing', { VolumeAttachment: key, err: cause }),
     callsDriver: true,
     ...announced(log),

@@ -2,6 +2,7 @@ import { type Controller, causesOf, keysOf, objectsOf, resetsOf, type Source } f
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
 import { MODIFY_STATUS } from '../caches/names.ts'
 import type { Informers } from '../caches/open.ts'
+import { claimTraceSubject } from '../claim/trace-subject.ts'
 import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
 import { ModifyMemory } from './memory.ts'
 import { reconcileModify } from './reconcile.ts'
@@ -44,6 +45,7 @@ export function modifyController(
       causesOfVolumes(parts),
     ],
     reconcile: (key, run) => reconcileModify(key, deps, run),
+    traceSubject: claimTraceSubject(claims.store, 'modify'),
     callsDriver: true,
     onDriverReturn: () => memory.slow.clear(),
   }

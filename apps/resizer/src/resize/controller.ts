@@ -1,6 +1,7 @@
 import { type Controller, type Enqueuer, keysOf, objectsOf, resetsOf, type Source } from '@csi-sidecars/controller'
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
+import { claimTraceSubject } from '../claim/trace-subject.ts'
 import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
 import type { ExpandClient } from './expand.ts'
 import { InUse } from './in-use.ts'
@@ -43,6 +44,7 @@ export function resizeController(parts: TermParts): Controller {
       causesOfVolumes(parts),
     ],
     reconcile: (key, run) => reconcileResize(key, deps, run),
+    traceSubject: claimTraceSubject(claims.store, 'expand'),
     callsDriver: driverExpands,
     onDriverReturn: () => {
       memory.slow.clear()

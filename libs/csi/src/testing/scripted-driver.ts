@@ -17,6 +17,7 @@ export interface SeenCall {
   readonly request: unknown
   /** How long the driver was told to have; Infinity when it was not told. */
   readonly timeoutMs: number
+  readonly metadata: Readonly<Record<string, unknown>>
   cancelled: boolean
 }
 
@@ -77,7 +78,8 @@ function handlerOf(path: string, calls: SeenCall[], answers: ScriptedDriver['ans
   const method = path.slice(path.lastIndexOf('/') + 1)
   return (call: ServerUnaryCall<unknown, object>, reply: sendUnaryData<object>): void => {
     const timeoutMs = Number(call.getDeadline()) - systemClock.now()
-    const seen: SeenCall = { method, request: call.request, timeoutMs, cancelled: false }
+    const metadata = call.metadata.getMap()
+    const seen: SeenCall = { method, request: call.request, timeoutMs, metadata, cancelled: false }
     calls.push(seen)
     call.on('cancelled', () => {
       seen.cancelled = true

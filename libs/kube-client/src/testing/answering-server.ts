@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { FakeClock } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
-import { type Logger, Metrics, silentLogger } from '@csi-sidecars/telemetry'
+import { type Logger, Metrics, silentLogger, type Tracer } from '@csi-sidecars/telemetry'
 import type { CallOptions } from '../client.ts'
 import { type Credentials, fixedCredentials } from '../config/credentials.ts'
 import { createKubeClient, type OwnedKubeClient } from '../create-client.ts'
@@ -11,6 +11,7 @@ import type { FlowOptions } from '../flow/flow-options.ts'
 export interface Seen {
   readonly what: string
   readonly authorization: string | undefined
+  readonly traceparent: string | undefined
   readonly at: number
   readonly socket: Socket
 }
@@ -31,6 +32,8 @@ export class AnsweringServer {
   readonly seen: Seen[] = []
   readonly metrics = new Metrics()
   answer: Answering = ok
+  /** Of the clients that are made from now on. */
+  tracer: Tracer | undefined
   readonly #clock: FakeClock
   readonly #server: Server
   readonly #clients: OwnedKubeClient[] = []
@@ -45,7 +48,13 @@ export class AnsweringServer {
     this.#clock = clock
     this.#server = createServer((request, response) => {
       const { method, url, headers, socket } = request
-      this.seen.push({ what: `${method} ${url}`, authorization: headers.authorization, at: clock.monotonic(), socket })
+      this.seen.push({
+        what: `${method} ${url}`,
+        authorization: headers.authorization,
+        traceparent: headers['traceparent']?.toString(),
+        at: clock.monotonic(),
+        socket,
+      })
       request.resume().on('end', () => this.answer(response, request))
     })
   }
@@ -67,8 +76,8 @@ export class AnsweringServer {
       headers: [],
       proxy: undefined,
     }
-    const { metrics } = this
-    const client = createKubeClient({ config, flow, clock: this.#clock, log, metrics, userAgent: 'test' })
+    const { metrics, tracer } = this
+    const client = createKubeClient({ config, flow, clock: this.#clock, log, metrics, tracer, userAgent: 'test' })
     this.#clients.push(client)
     return client
   }

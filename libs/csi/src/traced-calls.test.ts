@@ -1,0 +1,75 @@
+import { systemClock } from '@csi-sidecars/base'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { RecordingTracer } from '@csi-sidecars/telemetry/testing'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { getDriverName } from './capabilities.ts'
+import { connect } from './connect.ts'
+import type { Connection } from './connection.ts'
+import { type ControllerClient, controllerClient } from './controller-client.ts'
+import { CODES } from './rpc-error.ts'
+import { type ScriptedDriver, scriptedDriver } from './testing/scripted-driver.ts'
+
+const UNPUBLISH = { volumeId: 'vol-1', nodeId: 'node-1', secrets: { password: 'canary' } }
+const LIMITS = { timeoutMs: 15_000 }
+const ATTRIBUTES = {
+  'rpc.system': 'grpc',
+  'rpc.service': 'csi.v1.Controller',
+  'rpc.method': 'ControllerUnpublishVolume',
+  'csi.volume.id': 'vol-1',
+  'csi.node.id': 'node-1',
+}
+
+let driver: ScriptedDriver
+let connection: Connection
+let controller: ControllerClient
+let tracer: RecordingTracer
+beforeEach(async () => {
+  tracer = new RecordingTracer()
+  driver = await scriptedDriver({
+    answers: { ControllerUnpublishVolume: {}, GetPluginInfo: { name: 'd', vendorVersion: '1', manifest: {} } },
+  })
+  connection = await connect({ address: driver.socket, clock: systemClock, log: silentLogger, tracer })
+  controller = controllerClient(connection)
+})
+afterEach(() => {
+  connection.close()
+  driver.stop()
+})
+
+test('a call of a run is a span, of which the driver is told, without secrets', async () => {
+  await controller.unpublish(UNPUBLISH, LIMITS)
+  expect(tracer.spans).toEqual([
+    {
+      name: 'csi.v1.Controller/ControllerUnpublishVolume',
+      traceparent: expect.any(String),
+      attributes: { ...ATTRIBUTES, 'rpc.grpc.status_code': CODES.OK },
+      end: { error: undefined },
+    },
+  ])
+  expect(driver.calls[0]?.metadata['traceparent']).toBe(tracer.spans[0]?.traceparent)
+})
+
+test('a call that is not about a volume names none', async () => {
+  await getDriverName(connection, LIMITS)
+  expect(Object.keys(tracer.spans[0]?.attributes ?? {})).toEqual([
+    'rpc.system',
+    'rpc.service',
+    'rpc.method',
+    'rpc.grpc.status_code',
+  ])
+})
+
+test('a failed call has its code and its words', async () => {
+  driver.answers['ControllerUnpublishVolume'] = { code: CODES.Internal, details: 'no such array' }
+  const thrown = await controller.unpublish(UNPUBLISH, LIMITS).catch((error: unknown) => error)
+  expect(tracer.spans[0]).toMatchObject({
+    attributes: { 'rpc.grpc.status_code': CODES.Internal },
+    end: { error: thrown },
+  })
+})
+
+test('outside of a run the driver is told nothing', async () => {
+  tracer.running = false
+  await controller.unpublish(UNPUBLISH, LIMITS)
+  expect(driver.calls[0]?.metadata).not.toHaveProperty('traceparent')
+})

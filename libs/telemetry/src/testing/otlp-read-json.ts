@@ -1,0 +1,105 @@
+import { attributeMap, ProtocolError, type ReceivedSpan } from './otlp-span.ts'
+
+type JsonObject = Readonly<Record<string, unknown>>
+
+/** The members of an object that has no others. */
+function members(value: unknown, what: string, known: readonly string[]): JsonObject {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ProtocolError(`${what} is no object`)
+  const strange = Object.keys(value).find((key) => !known.includes(key))
+  if (strange !== undefined) throw new ProtocolError(`${what} has no member ${strange}`)
+  return value as JsonObject
+}
+
+function list(value: unknown, what: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new ProtocolError(`${what} is no array`)
+  return value
+}
+
+function text(value: unknown, what: string): string {
+  if (typeof value !== 'string') throw new ProtocolError(`${what} is no text`)
+  return value
+}
+
+/** Numbers of 64 bits are texts, for JSON's own are not that long. */
+function long(value: unknown, what: string): bigint {
+  const digits = text(value, what)
+  if (!/^-?\d+$/.test(digits)) throw new ProtocolError(`${what} is no whole number`)
+  return BigInt(digits)
+}
+
+/** Enums are numbers here, never names. */
+function short(value: unknown, what: string): number {
+  if (!Number.isInteger(value)) throw new ProtocolError(`${what} is no whole number`)
+  return value as number
+}
+
+/** The spans of an ExportTraceServiceRequest in JSON. */
+export function readJson(body: string): ReceivedSpan[] {
+  const request = members(JSON.parse(body), 'the request', ['resourceSpans'])
+  return list(request['resourceSpans'], 'resourceSpans').flatMap((each) => {
+    const { resource, scopeSpans } = members(each, 'ResourceSpans', ['resource', 'scopeSpans'])
+    const { attributes } = members(resource, 'Resource', ['attributes'])
+    const sender = readAttributes(attributes)
+    return list(scopeSpans, 'scopeSpans').flatMap((inner) => readScopeSpans(inner, sender))
+  })
+}
+
+function readScopeSpans(value: unknown, resource: JsonObject): ReceivedSpan[] {
+  const { scope, spans } = members(value, 'ScopeSpans', ['scope', 'spans'])
+  const { name, version } = members(scope, 'InstrumentationScope', ['name', 'version'])
+  const scopeText = `${text(name, 'the name')} ${text(version, 'the version')}`
+  return list(spans, 'spans').map((span) => ({ ...readSpan(span), resource, scope: scopeText }))
+}
+
+const SPAN_MEMBERS = [
+  'traceId',
+  'spanId',
+  'parentSpanId',
+  'flags',
+  'name',
+  'kind',
+  'startTimeUnixNano',
+  'endTimeUnixNano',
+  'attributes',
+  'status',
+]
+
+function readSpan(value: unknown): ReceivedSpan {
+  const span = members(value, 'Span', SPAN_MEMBERS)
+  const status = members(span['status'] ?? {}, 'Status', ['code', 'message'])
+  return {
+    traceId: text(span['traceId'], 'traceId'),
+    spanId: text(span['spanId'], 'spanId'),
+    parentSpanId: text(span['parentSpanId'] ?? '', 'parentSpanId'),
+    flags: short(span['flags'], 'flags'),
+    name: text(span['name'], 'name'),
+    kind: short(span['kind'], 'kind'),
+    startNano: long(span['startTimeUnixNano'], 'startTimeUnixNano'),
+    endNano: long(span['endTimeUnixNano'], 'endTimeUnixNano'),
+    attributes: readAttributes(span['attributes']),
+    statusCode: short(status['code'] ?? 0, 'code'),
+    statusMessage: text(status['message'] ?? '', 'message'),
+    resource: {},
+    scope: '',
+  }
+}
+
+function readAttributes(value: unknown): Record<string, unknown> {
+  return attributeMap(
+    list(value, 'attributes').map((each) => {
+      const attribute = members(each, 'KeyValue', ['key', 'value'])
+      const key = text(attribute['key'], 'key')
+      return [key, readValue(attribute['value'], key)]
+    }),
+  )
+}
+
+function readValue(value: unknown, key: string): unknown {
+  const held = members(value, 'AnyValue', ['stringValue', 'boolValue', 'intValue', 'doubleValue'])
+  const [[kind, inner] = [undefined, undefined], ...more] = Object.entries(held)
+  if (more.length > 0) throw new ProtocolError(`an attribute with two values: ${key}`)
+  if (kind === 'stringValue') return text(inner, key)
+  if (kind === 'intValue') return Number(long(inner, key))
+  return inner
+}

@@ -1,0 +1,108 @@
+import { BinaryWriter } from '@bufbuild/protobuf/wire'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { toJson } from '../trace/otlp-json.ts'
+import { toProtobuf } from '../trace/otlp-protobuf.ts'
+import { OtlpReceiver } from './otlp-receiver.ts'
+
+const SPAN = {
+  traceId: '0123456789abcdef0123456789abcdef',
+  spanId: '0123456789abcdef',
+  parentSpanId: undefined,
+  name: 'attach',
+  kind: 'internal',
+  startMs: 1_700_000_000_000,
+  endMs: 1_700_000_000_001,
+  attributes: { a: 'b' },
+  error: undefined,
+} as const
+
+const batch = (span: object = {}, resource: Readonly<Record<string, string>> = { 'service.name': 'test' }) => ({
+  resource,
+  scope: { name: 'test', version: '' },
+  spans: [{ ...SPAN, ...span }],
+})
+
+let receiver: OtlpReceiver
+
+beforeEach(async () => {
+  receiver = await new OtlpReceiver().open()
+})
+
+afterEach(() => receiver.close())
+
+async function post(body: Uint8Array | string, contentType: string, path = '/v1/traces'): Promise<string[]> {
+  const headers = { 'content-type': contentType }
+  const { status } = await fetch(receiver.url + path, { method: 'POST', headers, body: Buffer.from(body) })
+  expect(status).toBe(receiver.refusals.length === 0 ? 200 : 400)
+  return receiver.refusals
+}
+
+const JSON_TYPE = 'application/json'
+const BINARY = 'application/x-protobuf'
+
+test('takes what the protocol allows', async () => {
+  expect(await post(toJson(batch()), JSON_TYPE)).toEqual([])
+  expect(await post(toProtobuf(batch({ spanId: 'fedcba9876543210' })), BINARY)).toEqual([])
+  expect(receiver.spans).toHaveLength(2)
+})
+
+describe.each<[string, string, (...parameters: Parameters<typeof batch>) => Uint8Array]>([
+  ['JSON', JSON_TYPE, (...parameters) => toJson(batch(...parameters))],
+  ['protobuf', BINARY, (...parameters) => toProtobuf(batch(...parameters))],
+])('%s: refuses', (_, type, encode) => {
+  test.each([
+    ['a short trace id', { traceId: '0123' }, 'a trace id'],
+    ['a trace id of zeros', { traceId: '0'.repeat(32) }, 'a trace id'],
+    ['a short span id', { spanId: '0123' }, 'a span id'],
+    ['a long parent', { parentSpanId: SPAN.traceId }, 'a parent'],
+    ['a parent that is itself', { parentSpanId: SPAN.spanId }, 'its own parent'],
+    ['no name', { name: '' }, 'without a name'],
+    ['a time in seconds', { startMs: 1_700_000_000 }, 'not in nanoseconds'],
+    ['an end before the start', { endMs: 1_600_000_000_000 }, 'before the start'],
+    ['an attribute without a key', { attributes: { '': 'x' } }, 'without a key'],
+  ])('%s', async (_what, change, why) => {
+    expect(await post(encode(change), type)).toEqual([expect.stringContaining(why)])
+  })
+
+  test('a resource that does not say who it is', async () => {
+    expect(await post(encode({}, {}), type)).toEqual([expect.stringContaining('service.name')])
+  })
+
+  test('a span twice', async () => {
+    await post(encode(), type)
+    expect(await post(encode(), type)).toEqual([expect.stringContaining('twice')])
+  })
+})
+
+describe('JSON: refuses', () => {
+  test.each([
+    ['times as numbers', '"1700000000000000000"', '1700000000000000000'],
+    ['kinds by name', '"kind":1', '"kind":"SPAN_KIND_INTERNAL"'],
+    ['a member that there is not', '"flags":1', '"flags":1,"colour":"red"'],
+    ['names of the proto', '"traceId"', '"trace_id"'],
+    ['an attribute with two values', '{"stringValue":"b"}', '{"stringValue":"b","intValue":"1"}'],
+    ['ids in base64', '"0123456789abcdef"', '"ASNFZ4mrze8="'],
+  ])('%s', async (_, from, to) => {
+    const good = toJson(batch()).toString()
+    expect(good).toContain(from)
+    expect(await post(good.replaceAll(from, to), JSON_TYPE)).toHaveLength(1)
+  })
+})
+
+describe('protobuf: refuses', () => {
+  test.each([
+    ['a field that there is not', new BinaryWriter().tag(9, 0).int32(1).finish()],
+    ['a field of another wire type', new BinaryWriter().tag(1, 0).int32(1).finish()],
+    ['what is none', Buffer.from('{"resourceSpans":[]}')],
+  ])('%s', async (_, body) => {
+    expect(await post(body, BINARY)).toHaveLength(1)
+  })
+})
+
+test('refuses other content types, paths, methods, and requests without spans', async () => {
+  await post(toJson(batch()), 'text/plain')
+  await post(toJson(batch()), JSON_TYPE, '/v1/logs')
+  await post('{"resourceSpans":[]}', JSON_TYPE)
+  expect((await fetch(`${receiver.url}/v1/traces`)).status).toBe(400)
+  expect(receiver.refusals).toHaveLength(4)
+})

@@ -1,0 +1,119 @@
+import http from 'node:http'
+import https from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { gunzipSync } from 'node:zlib'
+import { readJson } from './otlp-read-json.ts'
+import { readProtobuf } from './otlp-read-protobuf.ts'
+import { checkSpan, ProtocolError, type ReceivedSpan } from './otlp-span.ts'
+
+/** What a receiver says in the place of its own answer. */
+export interface OtlpAnswer {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
+}
+
+export interface OtlpReceiverOptions {
+  readonly port?: number
+  readonly path?: string
+  /** Asks for a certificate that `ca` has signed. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string }
+}
+
+/** A collector of traces that takes what the protocol allows and refuses everything else with 400. */
+export class OtlpReceiver {
+  readonly spans: ReceivedSpan[] = []
+  readonly requests: http.IncomingHttpHeaders[] = []
+  connections = 0
+  /** Why requests were refused. */
+  readonly refusals: string[] = []
+  /** Asked for each request before it is read. `hang`: there will be no answer. */
+  answer: (() => OtlpAnswer | 'hang' | undefined) | undefined
+  readonly #server: http.Server
+  readonly #options: OtlpReceiverOptions
+
+  constructor(options: OtlpReceiverOptions = {}) {
+    this.#options = options
+    const { tls } = options
+    this.#server =
+      tls === undefined
+        ? http.createServer()
+        : https.createServer({ ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: tls.ca !== undefined })
+    this.#server.on('connection', () => {
+      this.connections += 1
+    })
+    this.#server.on('request', (request, response) => void this.#serve(request, response))
+  }
+
+  async open(): Promise<this> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#server.once('error', reject).listen(this.#options.port ?? 0, '127.0.0.1', resolve)
+    await promise
+    return this
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  get url(): string {
+    return `${this.#options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${this.port}`
+  }
+
+  async close(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#server.close(() => resolve())
+    this.#server.closeAllConnections()
+    await promise
+  }
+
+  async #serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+    this.requests.push(request.headers)
+    const body = await buffer(request)
+    const told = this.answer?.()
+    if (told === 'hang') return
+    const { status, headers = {}, body: said = '' } = told ?? this.#take(request, body)
+    response.writeHead(status, headers).end(said)
+  }
+
+  #take({ method, url, headers }: http.IncomingMessage, body: Buffer): OtlpAnswer {
+    try {
+      if (method !== 'POST') throw new ProtocolError(`${method} instead of POST`)
+      const path = this.#options.path ?? '/v1/traces'
+      if (url?.split('?')[0] !== path) throw new ProtocolError(`${url} instead of ${path}`)
+      const spans = read(headers['content-type'], unpacked(headers['content-encoding'], body))
+      if (spans.length === 0) throw new ProtocolError('a request without spans')
+      const known = new Set(this.spans.map(({ spanId }) => spanId))
+      for (const span of spans) {
+        checkSpan(span)
+        if (known.has(span.spanId)) throw new ProtocolError(`a span twice: ${span.name}`)
+        known.add(span.spanId)
+      }
+      this.spans.push(...spans)
+      const json = headers['content-type'] === 'application/json'
+      return { status: 200, headers: { 'content-type': headers['content-type'] ?? '' }, body: json ? '{}' : '' }
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
+      this.refusals.push(why)
+      return { status: 400, body: why }
+    }
+  }
+}
+
+function unpacked(encoding: string | undefined, body: Buffer): Buffer {
+  if (encoding === undefined) return body
+  if (encoding !== 'gzip') throw new ProtocolError(`content-encoding ${encoding}`)
+  return gunzipSync(body)
+}
+
+function read(contentType: string | undefined, body: Buffer): ReceivedSpan[] {
+  switch (contentType) {
+    case 'application/x-protobuf':
+      return readProtobuf(body)
+    case 'application/json':
+      return readJson(body.toString('utf8'))
+    default:
+      throw new ProtocolError(`content-type ${contentType}`)
+  }
+}

@@ -1,0 +1,61 @@
+/** Spans as a receiver has read them, whatever their encoding was. */
+export interface ReceivedSpan {
+  /** In hexadecimal digits. */
+  readonly traceId: string
+  readonly spanId: string
+  /** Empty for the first span of a trace. */
+  readonly parentSpanId: string
+  readonly flags: number
+  readonly name: string
+  readonly kind: number
+  readonly startNano: bigint
+  readonly endNano: bigint
+  readonly attributes: Readonly<Record<string, unknown>>
+  readonly statusCode: number
+  readonly statusMessage: string
+  /** Of whoever has sent it. */
+  readonly resource: Readonly<Record<string, unknown>>
+  readonly scope: string
+}
+
+/** Something that the protocol forbids. */
+export class ProtocolError extends Error {
+  override readonly name = 'ProtocolError'
+}
+
+/** Before that nobody has recorded a span: smaller numbers are milliseconds or microseconds. */
+const EARLIEST = 1_000_000_000_000_000_000n
+
+/** Throws for what the protocol, or the data model behind it, forbids. */
+export function checkSpan(span: ReceivedSpan): void {
+  const require = (holds: boolean, what: string): void => {
+    if (!holds) throw new ProtocolError(`${what}: ${span.name} ${span.spanId}`)
+  }
+  require(isId(span.traceId, 32), 'a trace id of other than 16 bytes, or zero')
+  require(isId(span.spanId, 16), 'a span id of other than 8 bytes, or zero')
+  require(span.parentSpanId === '' || isId(span.parentSpanId, 16), 'a parent of other than 8 bytes, or zero')
+  require(span.parentSpanId !== span.spanId, 'a span that is its own parent')
+  require(span.name !== '', 'a span without a name')
+  require(span.kind >= 1 && span.kind <= 5, 'a span without a kind')
+  require(span.startNano > EARLIEST && span.endNano > EARLIEST, 'a time that is not in nanoseconds since 1970')
+  require(span.endNano >= span.startNano, 'an end before the start')
+  require(span.statusCode >= 0 && span.statusCode <= 2, 'no such status')
+  require(span.statusMessage === '' || span.statusCode === 2, 'words for a status that is no error')
+  require((span.flags & 1) === 1, 'a span that is not sampled')
+  require(typeof span.resource['service.name'] === 'string', 'a resource without service.name')
+}
+
+function isId(text: string, digits: number): boolean {
+  return text.length === digits && /^[0-9a-f]+$/.test(text) && /[^0]/.test(text)
+}
+
+/** Attributes of one owner: no key may be empty or come twice. */
+export function attributeMap(entries: readonly (readonly [string, unknown])[]): Record<string, unknown> {
+  const map: Record<string, unknown> = {}
+  for (const [key, value] of entries) {
+    if (key === '' || Object.hasOwn(map, key)) throw new ProtocolError(`an attribute twice or without a key: "${key}"`)
+    if (value === undefined) throw new ProtocolError(`an attribute without a value: ${key}`)
+    map[key] = value
+  }
+  return map
+}

@@ -1,0 +1,39 @@
+import type { Attributes, Tracer } from '../trace/span.ts'
+
+export interface RecordedSpan {
+  readonly name: string
+  readonly traceparent: string
+  readonly attributes: Readonly<Record<string, unknown>>
+  /** What it ended with; undefined while it has not. */
+  readonly end: { readonly error: unknown } | undefined
+}
+
+/** For tests of what records its requests. */
+export class RecordingTracer implements Tracer {
+  readonly spans: RecordedSpan[] = []
+  /** Whether a run is under way. */
+  running = true
+
+  begin(name: string, attributes: Attributes): ReturnType<Tracer['begin']> {
+    if (!this.running) return undefined
+    const spanId = String(this.spans.length + 1).padStart(16, '0')
+    const traceparent = `00-${'1'.repeat(32)}-${spanId}-01`
+    const recorded: { -readonly [K in keyof RecordedSpan]: RecordedSpan[K] } = {
+      name,
+      traceparent,
+      attributes,
+      end: undefined,
+    }
+    this.spans.push(recorded)
+    return {
+      traceparent,
+      set: (more) => {
+        recorded.attributes = { ...recorded.attributes, ...more }
+      },
+      end: (error) => {
+        if (recorded.end !== undefined) throw new Error(`${name} has ended already`)
+        recorded.end = { error }
+      },
+    }
+  }
+}

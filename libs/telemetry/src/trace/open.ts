@@ -1,0 +1,72 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Logger } from '../logger.ts'
+import { SPANS_DROPPED_TOTAL, SPANS_EXPORTED_TOTAL } from '../metric-names.ts'
+import type { Metrics } from '../metrics.ts'
+import { OtlpClient } from './otlp-request.ts'
+import type { RunContexts } from './run-context.ts'
+import { readSettings, type TraceSettings, TracingDisabled, VariableError } from './settings.ts'
+import type { Attributes } from './span.ts'
+import { SpanBuffer } from './span-buffer.ts'
+import { RunTracer } from './tracer.ts'
+
+export interface TracingOptions {
+  readonly runs: RunContexts
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Who sends the spans, where the environment does not say it otherwise. */
+  readonly program: { readonly name: string; readonly version: string; readonly hostName: string }
+}
+
+export interface Tracing {
+  readonly tracer: RunTracer
+  /** Sends what waits. Bounded by its signal. */
+  close(signal: AbortSignal): Promise<void>
+}
+
+/** Tracing as the environment asks for it. Undefined where it asks for none, or cannot be followed: a line says so. */
+export function openTracing(options: TracingOptions): Tracing | undefined {
+  const { log, program, env } = options
+  const own: Attributes = {
+    'service.name': program.name,
+    'service.version': program.version,
+    'host.name': program.hostName,
+    'telemetry.sdk.name': 'csi-sidecars',
+    'telemetry.sdk.language': 'nodejs',
+  }
+  try {
+    return open(options, readSettings(env, own))
+  } catch (error) {
+    if (!(error instanceof VariableError)) throw error
+    const { variable } = error
+    if (error instanceof TracingDisabled) log.info('Tracing is off', { variable })
+    else log.error(error, 'Tracing is off', { variable })
+    return undefined
+  }
+}
+
+function open({ runs, clock, log, metrics, program }: TracingOptions, settings: TraceSettings): Tracing {
+  const { url, encoding, timeoutMs } = settings.export
+  // A URL may hold a user's name and password, and its query a key.
+  const endpoint = url.origin + url.pathname
+  log.info('Tracing is on', { endpoint, encoding, sampler: settings.samplerName })
+  const exported = metrics.counter(SPANS_EXPORTED_TOTAL)
+  const dropped = metrics.counter(SPANS_DROPPED_TOTAL)
+  const buffer = new SpanBuffer({
+    clock,
+    log,
+    batch: settings.batch,
+    requestMs: timeoutMs,
+    sender: { resource: settings.resource, scope: { name: 'csi-sidecars', version: program.version } },
+    client: new OtlpClient(settings.export),
+    endpoint,
+    exported,
+    dropped,
+    outside: (work) => runs.outside(work),
+  })
+  const tracer = new RunTracer({ runs, clock, sampler: settings.sampler, record: (span) => buffer.add(span) })
+  return { tracer, close: (signal) => buffer.close(signal) }
+}
+
+export type { RunTracer }

@@ -1,0 +1,168 @@
+import http from 'node:http'
+import https from 'node:https'
+import { gzipSync } from 'node:zlib'
+import { BinaryReader } from '@bufbuild/protobuf/wire'
+import { messageOf } from '@csi-sidecars/base'
+import { type SpanBatch, toJson } from './otlp-json.ts'
+import { toProtobuf } from './otlp-protobuf.ts'
+import type { Encoding, ExportSettings } from './settings.ts'
+
+/** What came of one request. */
+export type Delivery =
+  /** `rejected` of its spans the collector has thrown away, for the reason `why`. */
+  | { readonly kind: 'delivered'; readonly rejected: number; readonly why: string }
+  /** Worth another try, after the time that the collector asks for if it does. */
+  | { readonly kind: 'later'; readonly why: string; readonly afterMs: number | undefined }
+  | { readonly kind: 'refused'; readonly why: string }
+
+const CONTENT_TYPES: Readonly<Record<Encoding, string>> = {
+  protobuf: 'application/x-protobuf',
+  json: 'application/json',
+}
+/** The answers after which the protocol wants another try. */
+const RETRYABLE = new Set([429, 502, 503, 504])
+/** A longer answer is not read to its end. */
+const LONGEST_ANSWER = 64 * 1024
+
+/** Sends spans to one collector, over one connection that is kept. Goes straight there, past any proxy. */
+export class OtlpClient {
+  readonly #settings: ExportSettings
+  readonly #agent: http.Agent
+
+  constructor(settings: ExportSettings) {
+    this.#settings = settings
+    const options = { keepAlive: true, maxSockets: 1 }
+    this.#agent =
+      settings.url.protocol === 'https:' ? new https.Agent({ ...options, ...settings.tls }) : new http.Agent(options)
+  }
+
+  /** Never rejects. */
+  async send(batch: SpanBatch, signal: AbortSignal): Promise<Delivery> {
+    let body: Buffer
+    try {
+      body = this.#encoded(batch)
+    } catch (error) {
+      return { kind: 'refused', why: messageOf(error) }
+    }
+    try {
+      return deliveryOf(await this.#post(body, signal), this.#settings.encoding)
+    } catch (error) {
+      return { kind: 'later', why: messageOf(error), afterMs: undefined }
+    }
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
+
+  #encoded(batch: SpanBatch): Buffer {
+    const { encoding, gzip } = this.#settings
+    const plain = encoding === 'json' ? toJson(batch) : toProtobuf(batch)
+    return gzip ? gzipSync(plain) : plain
+  }
+
+  #post(body: Buffer, signal: AbortSignal): Promise<Answer> {
+    const { url, headers, encoding, gzip } = this.#settings
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    const { request } = url.protocol === 'https:' ? https : http
+    const sent = request(url, {
+      method: 'POST',
+      agent: this.#agent,
+      headers: {
+        ...headers,
+        'content-type': CONTENT_TYPES[encoding],
+        'content-length': body.length,
+        ...(gzip && { 'content-encoding': 'gzip' }),
+      },
+    })
+    const onAbort = (): void => void sent.destroy(signal.reason)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+    sent.on('error', reject)
+    sent.on('response', (response) => {
+      const parts: Buffer[] = []
+      let length = 0
+      response.on('data', (part: Buffer) => {
+        length += part.length
+        if (length > LONGEST_ANSWER) sent.destroy(new Error('the answer is too long'))
+        else parts.push(part)
+      })
+      response.on('error', reject)
+      response.on('end', () => {
+        const { statusCode: status = 0, headers: got } = response
+        resolve({ status, retryAfter: got['retry-after'], body: Buffer.concat(parts) })
+      })
+    })
+    sent.end(body)
+    return promise.finally(() => signal.removeEventListener('abort', onAbort))
+  }
+}
+
+interface Answer {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  readonly body: Buffer
+}
+
+function deliveryOf({ status, retryAfter, body }: Answer, encoding: Encoding): Delivery {
+  if (status >= 200 && status < 300) return { kind: 'delivered', ...rejectedOf(body, encoding) }
+  const why = `HTTP ${status}`
+  if (!RETRYABLE.has(status)) return { kind: 'refused', why }
+  const seconds = /^\d{1,6}$/.test(retryAfter ?? '') ? Number(retryAfter) : undefined
+  return { kind: 'later', why, afterMs: seconds === undefined ? undefined : seconds * 1000 }
+}
+
+interface Rejected {
+  readonly rejected: number
+  readonly why: string
+}
+
+/** What an answer says, of whatever type it is. */
+interface Said {
+  rejected: unknown
+  why: unknown
+}
+
+const NONE: Rejected = { rejected: 0, why: '' }
+/** Of a collector's words. */
+const LONGEST_WORDS = 1000
+
+/** What an ExportTraceServiceResponse says of a part that was thrown away. One that cannot be read says nothing. */
+function rejectedOf(body: Buffer, encoding: Encoding): Rejected {
+  if (body.length === 0) return NONE
+  try {
+    const { rejected, why } = encoding === 'json' ? readJson(body) : readProtobuf(body)
+    const count = Number(rejected)
+    return Number.isSafeInteger(count) && count > 0
+      ? { rejected: count, why: String(why).slice(0, LONGEST_WORDS) }
+      : NONE
+  } catch {
+    return NONE
+  }
+}
+
+function readJson(body: Buffer): Said {
+  const { partialSuccess } = JSON.parse(body.toString()) as { partialSuccess?: Readonly<Record<string, unknown>> }
+  const { rejectedSpans, errorMessage = '' } = partialSuccess ?? {}
+  return { rejected: rejectedSpans, why: errorMessage }
+}
+
+function readProtobuf(body: Uint8Array): Said {
+  const said: Said = { rejected: 0, why: '' }
+  const reader = new BinaryReader(body)
+  while (reader.pos < reader.len) {
+    const [field, wire] = reader.tag()
+    if (field === 1) readPartialSuccess(new BinaryReader(reader.bytes()), said)
+    else reader.skip(wire)
+  }
+  return said
+}
+
+function readPartialSuccess(reader: BinaryReader, said: Said): void {
+  while (reader.pos < reader.len) {
+    const [field, wire] = reader.tag()
+    if (field === 1) said.rejected = reader.int64()
+    else if (field === 2) said.why = reader.string()
+    else reader.skip(wire)
+  }
+}

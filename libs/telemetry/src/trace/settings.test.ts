@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from '@jest/globals'
+import { readSettings, type TraceSettings, TracingDisabled, VariableError } from './settings.ts'
+
+const OWN = { 'service.name': 'csi-attacher', 'service.version': 'v1' }
+const read = (env: Record<string, string>): TraceSettings => readSettings(env, OWN)
+
+function thrown(env: Record<string, string>): VariableError {
+  try {
+    read(env)
+  } catch (error) {
+    if (error instanceof VariableError) return error
+    throw error
+  }
+  throw new Error('it was read')
+}
+
+test('nothing said means what OpenTelemetry says of an empty environment', () => {
+  const { sampler, samplerName, export: exporting, ...rest } = read({})
+  const { url, ...more } = exporting
+  expect(url.href).toBe('http://localhost:4318/v1/traces')
+  expect(more).toEqual({ encoding: 'protobuf', gzip: false, headers: {}, timeoutMs: 10_000, tls: {} })
+  expect([samplerName, sampler('1'.repeat(32), undefined)]).toEqual(['parentbased_always_on', true])
+  expect(rest).toEqual({
+    batch: { delayMs: 5000, queueSize: 2048, batchSize: 512, timeoutMs: 30_000 },
+    resource: OWN,
+  })
+})
+
+test('an empty variable says nothing', () => {
+  const empty = { OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_TRACES_SAMPLER: ' ', OTEL_BSP_SCHEDULE_DELAY: '' }
+  expect(JSON.stringify(read(empty))).toBe(JSON.stringify(read({})))
+})
+
+test.each([
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector:4318' }, 'https://collector:4318/v1/traces'],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector/otlp/' }, 'http://collector/otlp/v1/traces'],
+  [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector/' }, 'http://collector/'],
+  [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://a/in', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://b' }, 'http://a/in'],
+])('%j sends to %s', (env, url) => {
+  expect(read(env).export.url.href).toBe(url)
+})
+
+test('variables for traces win over those for all signals', () => {
+  const { export: exporting } = read({
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+    OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
+    OTEL_EXPORTER_OTLP_TIMEOUT: '1000',
+    OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: '2000',
+    OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: 'gzip',
+  })
+  expect(exporting).toMatchObject({ encoding: 'json', timeoutMs: 2000, gzip: true })
+})
+
+test('headers and attributes are lists of pairs whose values are percent-encoded', () => {
+  const { export: exporting, resource } = read({
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20abc==, x-scope = one ,',
+    OTEL_RESOURCE_ATTRIBUTES: 'service.name=other,team=st%C3%B6rage',
+    OTEL_SERVICE_NAME: 'mine',
+  })
+  expect(exporting.headers).toEqual({ authorization: 'Bearer abc==', 'x-scope': 'one' })
+  expect(resource).toEqual({ ...OWN, 'service.name': 'mine', team: 'störage' })
+})
+
+test('a batch is never larger than what can wait', () => {
+  expect(read({ OTEL_BSP_MAX_QUEUE_SIZE: '7' }).batch).toMatchObject({ queueSize: 7, batchSize: 7 })
+})
+
+test('certificates are files', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'settings-'))
+  try {
+    const file = (name: string): string => {
+      writeFileSync(join(folder, name), `the ${name}`)
+      return join(folder, name)
+    }
+    const env = {
+      OTEL_EXPORTER_OTLP_CERTIFICATE: file('ca'),
+      OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: file('cert'),
+      OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY: file('key'),
+    }
+    expect(read(env).export.tls).toEqual({ ca: 'the ca', cert: 'the cert', key: 'the key' })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+describe('what cannot be followed is named, and its value is not', () => {
+  test.each([
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'],
+    ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'canary'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
+    ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'canary'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'unix:///canary'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'canary'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'authorization=canary%0Ax'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'not%20a%20name=canary'],
+    ['OTEL_EXPORTER_OTLP_TRACES_HEADERS', 'a=canary%'],
+    ['OTEL_EXPORTER_OTLP_TIMEOUT', '10s'],
+    ['OTEL_EXPORTER_OTLP_COMPRESSION', 'zstd'],
+    ['OTEL_EXPORTER_OTLP_CERTIFICATE', '/nonexistent'],
+    ['OTEL_TRACES_EXPORTER', 'zipkin'],
+    ['OTEL_TRACES_SAMPLER', 'canary'],
+    ['OTEL_RESOURCE_ATTRIBUTES', '=canary'],
+    ['OTEL_BSP_MAX_QUEUE_SIZE', '0'],
+    ['OTEL_BSP_SCHEDULE_DELAY', '-1'],
+  ])('%s=%s', (variable, value) => {
+    const error = thrown({ [variable]: value })
+    expect(error).not.toBeInstanceOf(TracingDisabled)
+    expect(error.variable).toBe(variable)
+    expect(error.message).not.toContain('canary')
+  })
+
+  test('the argument of a sampler', () => {
+    const error = thrown({ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: 'half' })
+    expect(error.variable).toBe('OTEL_TRACES_SAMPLER_ARG')
+  })
+})
+
+test.each([
+  ['OTEL_SDK_DISABLED', 'TRUE'],
+  ['OTEL_TRACES_EXPORTER', 'none'],
+])('%s=%s asks for no traces', (variable, value) => {
+  expect(thrown({ [variable]: value })).toBeInstanceOf(TracingDisabled)
+})

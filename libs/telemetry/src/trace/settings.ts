@@ -1,0 +1,209 @@
+import { readFileSync } from 'node:fs'
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { messageOf } from '@csi-sidecars/base'
+import { type Sampler, samplerOf } from './sampler.ts'
+import type { Attributes } from './span.ts'
+
+export type Encoding = 'protobuf' | 'json'
+
+/** Where spans go, and how. */
+export interface ExportSettings {
+  readonly url: URL
+  readonly encoding: Encoding
+  readonly gzip: boolean
+  readonly headers: Readonly<Record<string, string>>
+  /** Of one request. */
+  readonly timeoutMs: number
+  readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
+}
+
+export interface BatchSettings {
+  /** How long a span waits for others. */
+  readonly delayMs: number
+  /** How many spans wait at most. */
+  readonly queueSize: number
+  /** How many go in one request. */
+  readonly batchSize: number
+  /** How long one batch is tried. */
+  readonly timeoutMs: number
+}
+
+export interface TraceSettings {
+  readonly export: ExportSettings
+  readonly batch: BatchSettings
+  readonly sampler: Sampler
+  /** As it is called in the environment, for the log. */
+  readonly samplerName: string
+  readonly resource: Attributes
+}
+
+/** A variable of the environment that cannot be followed. Its value is not told: it may hold credentials. */
+export class VariableError extends Error {
+  override readonly name = 'VariableError'
+  readonly variable: string
+
+  constructor(variable: string, why: string) {
+    super(why)
+    this.variable = variable
+  }
+}
+
+/** The environment asks for no traces. */
+export class TracingDisabled extends VariableError {}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const PROTOCOLS: Readonly<Record<string, Encoding>> = { 'http/protobuf': 'protobuf', 'http/json': 'json' }
+
+/** What the `OTEL_*` variables ask for. Throws VariableError. */
+export function readSettings(env: Environment, own: Attributes): TraceSettings {
+  const variables = new Variables(env)
+  if (variables.text('OTEL_SDK_DISABLED').toLowerCase() === 'true') {
+    throw new TracingDisabled('OTEL_SDK_DISABLED', 'it is true')
+  }
+  const exporter = variables.text('OTEL_TRACES_EXPORTER', 'otlp')
+  if (exporter === 'none') throw new TracingDisabled('OTEL_TRACES_EXPORTER', 'it is none')
+  if (exporter !== 'otlp') throw new VariableError('OTEL_TRACES_EXPORTER', 'only otlp and none are possible')
+  const samplerName = variables.text('OTEL_TRACES_SAMPLER', 'parentbased_always_on')
+  return {
+    export: exportSettings(variables),
+    batch: batchSettings(variables),
+    sampler: sampler(variables, samplerName),
+    samplerName,
+    resource: resource(variables, own),
+  }
+}
+
+function exportSettings(variables: Variables): ExportSettings {
+  const [protocolName, protocol] = variables.forTraces('PROTOCOL', 'http/protobuf')
+  const encoding = PROTOCOLS[protocol]
+  if (encoding === undefined) {
+    throw new VariableError(protocolName, `only ${Object.keys(PROTOCOLS).join(' and ')} are possible`)
+  }
+  const [compressionName, compression] = variables.forTraces('COMPRESSION', 'none')
+  if (compression !== 'gzip' && compression !== 'none') {
+    throw new VariableError(compressionName, 'only gzip and none are possible')
+  }
+  const [timeoutName, timeout] = variables.forTraces('TIMEOUT', '10000')
+  return {
+    url: endpoint(variables),
+    encoding,
+    gzip: compression === 'gzip',
+    headers: headers(...variables.forTraces('HEADERS', '')),
+    timeoutMs: wholeNumber(timeoutName, timeout),
+    tls: {
+      ...file('ca', variables.forTraces('CERTIFICATE', '')),
+      ...file('cert', variables.forTraces('CLIENT_CERTIFICATE', '')),
+      ...file('key', variables.forTraces('CLIENT_KEY', '')),
+    },
+  }
+}
+
+/** The endpoint of traces is the whole URL, the common one what the path is appended to. */
+function endpoint(variables: Variables): URL {
+  const [name, text] = variables.forTraces('ENDPOINT', 'http://localhost:4318')
+  const url = URL.parse(text)
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw new VariableError(name, 'it is no http or https URL')
+  }
+  if (!name.includes('_TRACES_')) url.pathname = `${url.pathname.replace(/\/$/, '')}/v1/traces`
+  return url
+}
+
+function headers(variable: string, text: string): Record<string, string> {
+  const found = pairs(variable, text)
+  for (const [name, value] of Object.entries(found)) {
+    try {
+      validateHeaderName(name)
+      validateHeaderValue(name, value)
+    } catch {
+      // What is thrown tells the value, which may be a token.
+      throw new VariableError(variable, 'not every pair of it can be a header')
+    }
+  }
+  return found
+}
+
+function resource(variables: Variables, own: Attributes): Attributes {
+  const name = 'OTEL_RESOURCE_ATTRIBUTES'
+  const service = variables.text('OTEL_SERVICE_NAME')
+  return { ...own, ...pairs(name, variables.text(name)), ...(service !== '' && { 'service.name': service }) }
+}
+
+function sampler(variables: Variables, name: string): Sampler {
+  const argument = variables.text('OTEL_TRACES_SAMPLER_ARG')
+  const found = samplerOf(name, argument)
+  if (found !== undefined) return found
+  if (samplerOf(name, '') !== undefined)
+    throw new VariableError('OTEL_TRACES_SAMPLER_ARG', 'it is no number from 0 to 1')
+  throw new VariableError('OTEL_TRACES_SAMPLER', 'no such sampler')
+}
+
+function batchSettings(variables: Variables): BatchSettings {
+  const whole = (name: string, otherwise: number): number => wholeNumber(name, variables.text(name, String(otherwise)))
+  const queueSize = whole('OTEL_BSP_MAX_QUEUE_SIZE', 2048)
+  return {
+    delayMs: whole('OTEL_BSP_SCHEDULE_DELAY', 5000),
+    queueSize,
+    batchSize: Math.min(whole('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512), queueSize),
+    timeoutMs: whole('OTEL_BSP_EXPORT_TIMEOUT', 30_000),
+  }
+}
+
+function wholeNumber(name: string, text: string): number {
+  const value = Number(text)
+  if (Number.isSafeInteger(value) && value > 0) return value
+  throw new VariableError(name, 'it is no whole number above 0')
+}
+
+/** `a=b,c=d`, percent-encoded as the W3C's baggage is. */
+function pairs(variable: string, text: string): Record<string, string> {
+  const found: Record<string, string> = {}
+  for (const pair of text.split(',')) {
+    if (pair.trim() === '') continue
+    const equals = pair.indexOf('=')
+    const key = decoded(pair.slice(0, Math.max(equals, 0)))
+    const value = decoded(pair.slice(equals + 1))
+    if (!key || value === undefined) throw new VariableError(variable, 'it is no list of key=value pairs')
+    found[key] = value
+  }
+  return found
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.trim())
+  } catch {
+    return undefined
+  }
+}
+
+function file<K extends string>(key: K, [variable, path]: readonly [string, string]): Partial<Record<K, string>> {
+  if (path === '') return {}
+  try {
+    return { [key]: readFileSync(path, 'utf8') } as Record<K, string>
+  } catch (error) {
+    throw new VariableError(variable, messageOf(error))
+  }
+}
+
+/** An empty variable counts as absent. */
+class Variables {
+  readonly #env: Environment
+
+  constructor(env: Environment) {
+    this.#env = env
+  }
+
+  text(name: string, otherwise = ''): string {
+    return this.#env[name]?.trim() || otherwise
+  }
+
+  /** Of the two variables the one that counts, with its value: that for traces wins over that for all signals. */
+  forTraces(what: string, otherwise: string): readonly [name: string, value: string] {
+    const own = `OTEL_EXPORTER_OTLP_TRACES_${what}`
+    if (this.text(own) !== '') return [own, this.text(own)]
+    const name = `OTEL_EXPORTER_OTLP_${what}`
+    return [name, this.text(name, otherwise)]
+  }
+}

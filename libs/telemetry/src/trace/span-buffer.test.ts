@@ -1,0 +1,236 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { SPANS_DROPPED_TOTAL, SPANS_EXPORTED_TOTAL } from '../metric-names.ts'
+import { Metrics } from '../metrics.ts'
+import { type RecordingLogger, recordingLogger } from '../recording-logger.ts'
+import type { SpanBatch } from './otlp-json.ts'
+import type { Delivery } from './otlp-request.ts'
+import type { Span } from './span.ts'
+import { SpanBuffer } from './span-buffer.ts'
+
+const BATCH = { delayMs: 5000, queueSize: 5, batchSize: 3, timeoutMs: 30_000 }
+const DELIVERED: Delivery = { kind: 'delivered', rejected: 0, why: '' }
+const AWAY: Delivery = { kind: 'later', why: 'connection refused', afterMs: undefined }
+
+const named = (name: string): Span => ({
+  traceId: '1'.repeat(32),
+  spanId: '1'.repeat(16),
+  parentSpanId: undefined,
+  name,
+  kind: 'internal',
+  startMs: 0,
+  endMs: 0,
+  attributes: {},
+  error: undefined,
+})
+
+let clock: FakeClock
+let log: RecordingLogger
+let metrics: Metrics
+let sent: string[]
+let answer: (signal: AbortSignal) => Delivery | Promise<Delivery>
+let buffer: SpanBuffer
+let closed: boolean
+
+beforeEach(() => {
+  clock = new FakeClock({ random: () => 0 })
+  log = recordingLogger()
+  metrics = new Metrics()
+  sent = []
+  closed = false
+  answer = () => DELIVERED
+  const client = {
+    send: async ({ spans }: SpanBatch, signal: AbortSignal): Promise<Delivery> => {
+      sent.push(`${spans.map(({ name }) => name).join('')}@${clock.monotonic()}`)
+      return await answer(signal)
+    },
+    close: () => {
+      closed = true
+    },
+  }
+  buffer = new SpanBuffer({
+    clock,
+    log,
+    batch: BATCH,
+    requestMs: 10_000,
+    sender: { resource: {}, scope: { name: 'test', version: '' } },
+    client,
+    endpoint: 'http://collector',
+    exported: metrics.counter(SPANS_EXPORTED_TOTAL),
+    dropped: metrics.counter(SPANS_DROPPED_TOTAL),
+    outside: (work) => work(),
+  })
+})
+
+afterEach(() => {
+  expect(clock.pending).toBe(0)
+})
+
+const add = (names: string): void => {
+  for (const name of names) buffer.add(named(name))
+}
+const close = (): Promise<void> => buffer.close(new AbortController().signal)
+const counts = async (): Promise<string[]> =>
+  [...(await metrics.text()).matchAll(/^csi_sidecar_spans_(.*)$/gm)].map(([, line]) => line ?? '')
+const lines = (): string[] => log.lines.map(({ message }) => message)
+
+test('spans wait for others, and go together', async () => {
+  add('a')
+  await clock.advance(1000)
+  add('b')
+  await clock.advance(3999)
+  expect(sent).toEqual([])
+  await clock.advance(1)
+  expect(sent).toEqual(['ab@5000'])
+  expect(await counts()).toEqual(['exported_total 2'])
+})
+
+test('as many as fit in a request go at once, the rest after its delay', async () => {
+  add('abcd')
+  await clock.settle()
+  expect(sent).toEqual(['abc@0'])
+  await clock.advance(5000)
+  expect(sent).toEqual(['abc@0', 'd@5000'])
+})
+
+test('one request at a time, the next one at once when it is full', async () => {
+  const first = Promise.withResolvers<Delivery>()
+  answer = () => first.promise
+  add('abcdefgh')
+  await clock.settle()
+  expect(sent).toEqual(['abc@0'])
+  answer = () => DELIVERED
+  first.resolve(DELIVERED)
+  await clock.settle()
+  expect(sent).toEqual(['abc@0', 'def@0'])
+  await close()
+  expect(sent).toEqual(['abc@0', 'def@0', 'gh@0'])
+})
+
+test('a collector that is away is tried again until the time of the batch is over; what does not fit is dropped', async () => {
+  answer = () => AWAY
+  add('abc')
+  await clock.settle()
+  add('defghijk')
+  await clock.advance(29_999)
+  expect(sent).toEqual([0, 1000, 3000, 7000, 12_000, 17_000, 22_000, 27_000].map((at) => `abc@${at}`))
+  expect(await counts()).toEqual(['dropped_total{reason="queue_full"} 3', 'exported_total 0'])
+  answer = () => DELIVERED
+  await clock.advance(1)
+  expect(sent.at(-1)).toBe('def@30000')
+  await clock.advance(5000)
+  expect(sent.at(-1)).toBe('gh@35000')
+  expect(await counts()).toEqual([
+    'dropped_total{reason="queue_full"} 3',
+    'dropped_total{reason="unreachable"} 3',
+    'exported_total 5',
+  ])
+  expect(lines()).toEqual(['Spans could not be exported', 'Spans are exported again'])
+})
+
+test('one failure is told nobody', async () => {
+  answer = () => AWAY
+  add('abc')
+  await clock.settle()
+  answer = () => DELIVERED
+  await clock.advance(1000)
+  expect([sent, lines()]).toEqual([['abc@0', 'abc@1000'], []])
+})
+
+test('a failing collector is told of once a minute', async () => {
+  answer = () => AWAY
+  for (let minute = 0; minute < 3; minute += 1) {
+    add('abc')
+    await clock.advance(60_000)
+  }
+  expect(log.lines).toEqual(
+    Array.from({ length: 3 }, () => ({
+      level: 'warning',
+      message: 'Spans could not be exported',
+      pairs: { endpoint: 'http://collector', err: 'connection refused' },
+    })),
+  )
+})
+
+test('a collector that asks for patience is given it', async () => {
+  answer = () => ({ kind: 'later', why: 'HTTP 429', afterMs: 8000 })
+  add('abc')
+  await clock.settle()
+  answer = () => DELIVERED
+  await clock.advance(7999)
+  expect(sent).toEqual(['abc@0'])
+  await clock.advance(1)
+  expect(sent).toEqual(['abc@0', 'abc@8000'])
+})
+
+test('what is refused is not sent again', async () => {
+  answer = () => ({ kind: 'refused', why: 'HTTP 401' })
+  add('abc')
+  await clock.advance(60_000)
+  expect(sent).toEqual(['abc@0'])
+  expect(await counts()).toEqual(['dropped_total{reason="rejected"} 3', 'exported_total 0'])
+})
+
+test('a part that the collector has thrown away is counted and told', async () => {
+  answer = () => ({ kind: 'delivered', rejected: 2, why: 'too old' })
+  add('abc')
+  await clock.settle()
+  expect(await counts()).toEqual(['dropped_total{reason="rejected"} 2', 'exported_total 1'])
+  expect(log.lines[0]?.pairs).toEqual({ endpoint: 'http://collector', err: 'too old' })
+})
+
+test('a request without an answer is given up', async () => {
+  answer = (signal) =>
+    new Promise((resolve) => {
+      signal.addEventListener('abort', () => resolve({ kind: 'later', why: String(signal.reason), afterMs: undefined }))
+    })
+  add('abc')
+  await clock.advance(11_000)
+  expect(sent).toEqual(['abc@0', 'abc@11000'])
+  await close()
+})
+
+describe('closing', () => {
+  test('sends what waits, and takes no more', async () => {
+    add('ab')
+    await close()
+    expect([sent, closed]).toEqual([['ab@0'], true])
+    add('c')
+    await clock.advance(60_000)
+    expect(sent).toEqual(['ab@0'])
+    expect(await counts()).toEqual(['dropped_total{reason="queue_full"} 1', 'exported_total 2'])
+  })
+
+  test('does not wait for a collector that is known to fail', async () => {
+    answer = () => AWAY
+    add('abc')
+    await clock.settle()
+    add('de')
+    await close()
+    expect(sent).toEqual(['abc@0'])
+    expect(await counts()).toEqual([
+      'dropped_total{reason="unreachable"} 3',
+      'dropped_total{reason="shutdown"} 2',
+      'exported_total 0',
+    ])
+  })
+
+  test('tries once where nothing is known', async () => {
+    answer = () => AWAY
+    add('ab')
+    await close()
+    expect(sent).toEqual(['ab@0'])
+  })
+
+  test('ends with its signal', async () => {
+    answer = (signal) =>
+      new Promise((resolve) => signal.addEventListener('abort', () => resolve({ ...AWAY, why: 'given up' })))
+    add('ab')
+    const limit = new AbortController()
+    const ended = buffer.close(limit.signal)
+    await clock.settle()
+    limit.abort(new Error('the time is over'))
+    await ended
+    expect([sent, closed]).toEqual([['ab@0'], true])
+  })
+})

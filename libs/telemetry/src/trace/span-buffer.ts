@@ -1,0 +1,161 @@
+import { Backoff, type Cancel, type Clock, deadline, scope } from '@csi-sidecars/base'
+import type { Logger } from '../logger.ts'
+import type { Counter } from '../metrics.ts'
+import type { SpanBatch } from './otlp-json.ts'
+import type { Delivery, OtlpClient } from './otlp-request.ts'
+import type { BatchSettings } from './settings.ts'
+import type { Span } from './span.ts'
+
+export interface SpanBufferOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly batch: BatchSettings
+  /** Of one request. */
+  readonly requestMs: number
+  /** Who sends, without the spans. */
+  readonly sender: Omit<SpanBatch, 'spans'>
+  readonly client: Pick<OtlpClient, 'send' | 'close'>
+  /** Where they go, for the log. */
+  readonly endpoint: string
+  readonly exported: Counter<never>
+  readonly dropped: Counter<'reason'>
+  /** Runs what is part of no run. */
+  readonly outside: (work: () => void) => void
+}
+
+const FIRST_PAUSE_MS = 1_000
+const LONGEST_PAUSE_MS = 5_000
+const JITTER = 0.2
+/** How often a collector that fails is told of. */
+const TELL_MS = 60_000
+
+/**
+ * Spans that wait for their request. It holds what its limits say, and one batch that is under way, however long the
+ * collector is away: what does not fit is dropped and counted.
+ */
+export class SpanBuffer {
+  readonly #options: SpanBufferOptions
+  readonly #life = scope()
+  #waiting: Span[] = []
+  #sending: Promise<void> | undefined
+  #cancelTimer: Cancel | undefined
+  /** The last try has failed. */
+  #failing = false
+  /** Its failing was told. */
+  #told = false
+  #closing = false
+  #toldAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: SpanBufferOptions) {
+    this.#options = options
+  }
+
+  add(span: Span): void {
+    const { batch, outside } = this.#options
+    if (this.#life.signal.aborted || this.#waiting.length >= batch.queueSize) return this.#drop(1, 'queue_full')
+    this.#waiting.push(span)
+    if (this.#sending !== undefined) return
+    if (this.#waiting.length >= batch.batchSize) outside(() => this.#begin())
+    else if (this.#cancelTimer === undefined) outside(() => this.#arm())
+  }
+
+  /** Sends what waits, unless the collector is known to fail, and takes no more. Bounded by the signal. */
+  async close(signal: AbortSignal): Promise<void> {
+    this.#closing = true
+    this.#cancelTimer?.()
+    const onAbort = (): void => this.#life.abort(signal.reason)
+    if (signal.aborted || this.#failing) this.#life.abort(new Error('the collector does not answer'))
+    else signal.addEventListener('abort', onAbort, { once: true })
+    await this.#sending
+    while (this.#waiting.length > 0 && !this.#failing && !this.#life.signal.aborted) await this.#sendBatch()
+    signal.removeEventListener('abort', onAbort)
+    this.#life.abort(new Error('closed'))
+    this.#drop(this.#waiting.splice(0).length, 'shutdown')
+    this.#options.client.close()
+  }
+
+  #arm(): void {
+    const { clock, batch } = this.#options
+    this.#cancelTimer = clock.schedule(batch.delayMs, () => this.#begin())
+  }
+
+  #begin(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    this.#sending = this.#sendFull().finally(() => {
+      this.#sending = undefined
+      if (this.#waiting.length > 0 && !this.#life.signal.aborted) this.#arm()
+    })
+  }
+
+  /** One batch, and on as long as there are whole ones. */
+  async #sendFull(): Promise<void> {
+    do await this.#sendBatch()
+    while (this.#waiting.length >= this.#options.batch.batchSize && !this.#life.signal.aborted)
+  }
+
+  async #sendBatch(): Promise<void> {
+    const { batch, sender, exported } = this.#options
+    const spans = this.#waiting.splice(0, batch.batchSize)
+    const delivery = await this.#deliver({ ...sender, spans })
+    if (delivery.kind === 'delivered') {
+      const rejected = Math.min(Math.max(delivery.rejected, 0), spans.length)
+      exported.inc({}, spans.length - rejected)
+      this.#drop(rejected, 'rejected')
+      if (rejected > 0) this.#tell(delivery.why)
+      else this.#works()
+      return
+    }
+    this.#failing = true
+    this.#drop(spans.length, delivery.kind === 'refused' ? 'rejected' : 'unreachable')
+    this.#tell(delivery.why)
+  }
+
+  /** Tries until the batch's time is over. */
+  async #deliver(batch: SpanBatch): Promise<Delivery> {
+    const { clock } = this.#options
+    using limit = deadline(clock, this.#options.batch.timeoutMs, 'exporting spans', this.#life.signal)
+    const random = (): number => clock.random()
+    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS, jitter: JITTER, random })
+    for (;;) {
+      const delivery = await this.#try(batch, limit.signal)
+      if (delivery.kind !== 'later') return delivery
+      this.#failing = true
+      if (limit.signal.aborted || this.#closing) return delivery
+      // One failure may be a connection that was closed meanwhile.
+      if (pauses.failures > 0) this.#tell(delivery.why)
+      try {
+        const pause = pauses.next()
+        await clock.sleep(delivery.afterMs ?? pause, limit.signal)
+      } catch (error) {
+        if (limit.signal.aborted) return delivery
+        throw error
+      }
+    }
+  }
+
+  async #try(batch: SpanBatch, signal: AbortSignal): Promise<Delivery> {
+    using limit = deadline(this.#options.clock, this.#options.requestMs, 'no answer', signal)
+    return await this.#options.client.send(batch, limit.signal)
+  }
+
+  #works(): void {
+    this.#failing = false
+    if (!this.#told) return
+    this.#told = false
+    this.#options.log.info('Spans are exported again', { endpoint: this.#options.endpoint })
+  }
+
+  #tell(why: string): void {
+    this.#told = true
+    const { clock, log, endpoint } = this.#options
+    const now = clock.monotonic()
+    if (now - this.#toldAt < TELL_MS) return
+    this.#toldAt = now
+    log.warn('Spans could not be exported', { endpoint, err: why })
+  }
+
+  #drop(spans: number, reason: string): void {
+    if (spans > 0) this.#options.dropped.inc({ reason }, spans)
+  }
+}

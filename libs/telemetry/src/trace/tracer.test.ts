@@ -1,0 +1,175 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { beforeEach, describe, expect, test } from '@jest/globals'
+import { RunContexts } from './run-context.ts'
+import { samplerOf } from './sampler.ts'
+import type { Span } from './span.ts'
+import { type RunStart, RunTracer } from './tracer.ts'
+
+const NOW = 1_700_000_000_000
+const PARENT = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
+const RUN: RunStart = { name: 'attach', attributes: { va: 'va-1' }, traceparent: undefined, waitedMs: 250 }
+
+let seed: number
+let clock: FakeClock
+let runs: RunContexts
+let spans: Span[]
+
+beforeEach(() => {
+  seed = 0
+  clock = new FakeClock({ now: NOW, random: () => (seed += 2 ** -32) })
+  runs = new RunContexts()
+  spans = []
+})
+
+function tracer(sampler = 'parentbased_always_on'): RunTracer {
+  const decide = samplerOf(sampler, '')
+  if (decide === undefined) throw new Error(`no sampler ${sampler}`)
+  return new RunTracer({ runs, clock, sampler: decide, record: (span) => spans.push(span) })
+}
+
+test('a run is a span from the moment its key began to wait, with the wait and each request inside', async () => {
+  const tracing = tracer()
+  const context = tracing.start(RUN)
+  await runs.run(context, async () => {
+    await clock.advance(10)
+    const span = tracing.begin('PATCH va', { path: '/va' })
+    await clock.advance(5)
+    span?.set({ code: 200 })
+    span?.end()
+  })
+  context.trace.end({ outcome: 'settled' })
+  const { traceId } = context
+  const root = spans.at(-1)
+  const common = { traceId, error: undefined }
+  const part = { ...common, parentSpanId: root?.spanId, spanId: expect.stringMatching(/^[0-9a-f]{16}$/) }
+  expect(spans).toEqual([
+    {
+      ...part,
+      name: 'PATCH va',
+      kind: 'client',
+      startMs: NOW + 10,
+      endMs: NOW + 15,
+      attributes: { path: '/va', code: 200 },
+    },
+    { ...part, name: 'wait in queue', kind: 'internal', startMs: NOW - 250, endMs: NOW, attributes: {} },
+    {
+      ...part,
+      parentSpanId: undefined,
+      name: 'attach',
+      kind: 'internal',
+      startMs: NOW - 250,
+      endMs: NOW + 15,
+      attributes: { va: 'va-1', outcome: 'settled' },
+    },
+  ])
+  expect(traceId).toMatch(/^[0-9a-f]{32}$/)
+  expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(3)
+})
+
+test('what is told to the other side is the span of the request', async () => {
+  const tracing = tracer()
+  const context = tracing.start(RUN)
+  const told = await runs.run(context, async () => {
+    const span = tracing.begin('call', {})
+    span?.end()
+    return span?.traceparent
+  })
+  expect(told).toBe(`00-${context.traceId}-${spans[0]?.spanId}-01`)
+})
+
+test('a request that failed says why, cut where it says too much', async () => {
+  const tracing = tracer()
+  await runs.run(tracing.start(RUN), async () => {
+    tracing.begin('call', {})?.end(new Error('no such array'))
+    tracing.begin('call', {})?.end(`${'x'.repeat(4095)}\u{1F600}`)
+  })
+  expect(spans.map(({ error }) => error)).toEqual(['no such array', `${'x'.repeat(4095)}\uFFFD`])
+})
+
+describe('a run without requests', () => {
+  test('leaves nothing', () => {
+    tracer().start(RUN).trace.end({})
+    expect(spans).toEqual([])
+  })
+
+  test('is told when it failed', () => {
+    tracer().start(RUN).trace.end({}, new Error('no volume'))
+    expect(spans.map(({ name, error }) => [name, error])).toEqual([
+      ['wait in queue', undefined],
+      ['attach', 'no volume'],
+    ])
+  })
+})
+
+describe('a traceparent on the object', () => {
+  const of = (flags: string) => `00-${PARENT.traceId}-${PARENT.spanId}-${flags}`
+
+  test('makes the run a part of that trace', () => {
+    const context = tracer().start({ ...RUN, traceparent: of('01') })
+    context.trace.end({}, new Error('any'))
+    expect(context.traceId).toBe(PARENT.traceId)
+    expect(spans.at(-1)).toMatchObject({ traceId: PARENT.traceId, parentSpanId: PARENT.spanId })
+  })
+
+  test('that is not sampled is followed in that too, and whoever is asked is told so', async () => {
+    const tracing = tracer()
+    const context = tracing.start({ ...RUN, traceparent: of('00') })
+    const told = await runs.run(context, async () => {
+      const span = tracing.begin('call', {})
+      span?.end(new Error('any'))
+      return span?.traceparent
+    })
+    context.trace.end({}, new Error('any'))
+    expect(told).toMatch(new RegExp(`^00-${PARENT.traceId}-[0-9a-f]{16}-00$`))
+    expect(spans).toEqual([])
+  })
+
+  test('that is none begins a trace of its own', () => {
+    expect(tracer().start({ ...RUN, traceparent: 'mine' }).traceId).not.toBe(PARENT.traceId)
+  })
+})
+
+describe('what is part of no run', () => {
+  test('is not recorded', () => {
+    expect(tracer().begin('GET lease', {})).toBeUndefined()
+  })
+
+  test('is what goes on after the run has ended', async () => {
+    const tracing = tracer()
+    const later = Promise.withResolvers<void>()
+    const begun = await runs.run(tracing.start(RUN), async () => ({
+      seen: later.promise.then(() => [runs.current, tracing.begin('call', {})]),
+    }))
+    later.resolve()
+    expect(await begun.seen).toEqual([undefined, undefined])
+  })
+
+  test('is what is shared, whoever set it going', async () => {
+    const seen = await runs.run(tracer().start(RUN), async () => runs.outside(() => runs.current))
+    expect(seen).toBeUndefined()
+  })
+})
+
+test('runs at the same time do not see each other', async () => {
+  const tracing = tracer()
+  const ids = await Promise.all(
+    [1, 2, 3].map((each) => {
+      const context = tracing.start(RUN)
+      return runs.run(context, async () => {
+        await clock.advance(each)
+        return runs.current?.traceId === context.traceId
+      })
+    }),
+  )
+  expect(ids).toEqual([true, true, true])
+})
+
+test('an id is never zero', () => {
+  const zero = new FakeClock({ random: () => 0 })
+  const context = new RunTracer({ runs, clock: zero, sampler: () => true, record: (span) => spans.push(span) }).start(
+    RUN,
+  )
+  context.trace.end({}, new Error('any'))
+  expect(context.traceId).toMatch(/[^0]/)
+  expect(spans[0]?.spanId).toMatch(/[^0]/)
+})

@@ -1,0 +1,131 @@
+import { type Clock, messageOf } from '@csi-sidecars/base'
+import { newSpanId, newTraceId, type RunContext, type RunContexts } from './run-context.ts'
+import type { Sampler } from './sampler.ts'
+import type { ActiveSpan, Attributes, RunTrace, Span, Tracer } from './span.ts'
+import { parseTraceparent, type SpanContext, traceparentOf } from './traceparent.ts'
+
+/** One run, as its trace is to tell it. */
+export interface RunStart {
+  readonly name: string
+  readonly attributes: Attributes
+  /** What somebody has written on the run's object, so that the run becomes a part of that trace. */
+  readonly traceparent: string | undefined
+  /** How long its key has waited for a worker. */
+  readonly waitedMs: number
+}
+
+/** Longer texts are cut: a driver may say anything. */
+const LONGEST_TEXT = 4096
+
+export interface RunTracerOptions {
+  readonly runs: RunContexts
+  readonly clock: Clock
+  readonly sampler: Sampler
+  /** Takes a span that has ended; must neither throw nor block. */
+  readonly record: (span: Span) => void
+}
+
+/** Begins a trace for each run, or goes on with one that somebody else has begun. */
+export class RunTracer implements Tracer {
+  readonly #options: RunTracerOptions
+
+  constructor(options: RunTracerOptions) {
+    this.#options = options
+  }
+
+  begin(name: string, attributes: Attributes): ActiveSpan | undefined {
+    return this.#options.runs.current?.trace?.begin(name, attributes)
+  }
+
+  start(run: RunStart): RunContext & { readonly trace: RunTrace } {
+    const { clock, sampler, record } = this.#options
+    const parent = run.traceparent === undefined ? undefined : parseTraceparent(run.traceparent)
+    const traceId = parent?.traceId ?? newTraceId(clock)
+    const sampled = sampler(traceId, parent)
+    const position = { traceId, spanId: newSpanId(clock), sampled }
+    return {
+      traceId,
+      trace: sampled ? new RecordedRun(run, { position, parent, clock, record }) : unrecorded(position),
+    }
+  }
+}
+
+/** Nothing is recorded, but whoever is asked is told so. */
+function unrecorded(position: SpanContext): RunTrace {
+  const span: ActiveSpan = { traceparent: traceparentOf(position), set: () => undefined, end: () => undefined }
+  return { begin: () => span, end: () => undefined }
+}
+
+interface RecordedRunOptions extends Pick<RunTracerOptions, 'clock' | 'record'> {
+  readonly position: SpanContext
+  readonly parent: SpanContext | undefined
+}
+
+class RecordedRun implements RunTrace {
+  readonly #start: RunStart
+  readonly #options: RecordedRunOptions
+  /** Wall time less monotonic time: a clock that is set while the run lasts bends no span. */
+  readonly #offsetMs: number
+  readonly #startedMs: number
+  #requests = 0
+
+  constructor(start: RunStart, options: RecordedRunOptions) {
+    const { clock } = options
+    this.#start = start
+    this.#options = options
+    this.#offsetMs = clock.now() - clock.monotonic()
+    this.#startedMs = this.#now()
+  }
+
+  begin(name: string, attributes: Attributes): ActiveSpan {
+    this.#requests += 1
+    const spanId = newSpanId(this.#options.clock)
+    const startMs = this.#now()
+    const all: Record<string, string | number | boolean> = { ...attributes }
+    return {
+      traceparent: traceparentOf({ ...this.#options.position, spanId }),
+      set: (more) => void Object.assign(all, more),
+      end: (error) => this.#record({ spanId, name, kind: 'client', startMs, attributes: all }, error),
+    }
+  }
+
+  end(attributes: Attributes, error?: unknown): void {
+    if (this.#requests === 0 && error === undefined) return
+    const { name, waitedMs, attributes: known } = this.#start
+    const { spanId } = this.#options.position
+    const startMs = this.#startedMs - waitedMs
+    const wait = {
+      spanId: newSpanId(this.#options.clock),
+      name: 'wait in queue',
+      kind: 'internal',
+      startMs,
+      attributes: {},
+    } as const
+    this.#record({ ...wait, endMs: this.#startedMs })
+    this.#record({ spanId, name, kind: 'internal', startMs, attributes: { ...known, ...attributes } }, error)
+  }
+
+  #record(
+    span: Pick<Span, 'spanId' | 'name' | 'kind' | 'startMs' | 'attributes'> & { readonly endMs?: number },
+    error?: unknown,
+  ): void {
+    const { position, parent, record } = this.#options
+    const { traceId, spanId } = position
+    const parentSpanId = span.spanId === spanId ? parent?.spanId : spanId
+    record({
+      endMs: this.#now(),
+      ...span,
+      traceId,
+      parentSpanId,
+      error: error === undefined ? undefined : textOf(error),
+    })
+  }
+
+  #now(): number {
+    return this.#options.clock.monotonic() + this.#offsetMs
+  }
+}
+
+function textOf(error: unknown): string {
+  return messageOf(error).slice(0, LONGEST_TEXT).toWellFormed()
+}
