@@ -108,7 +108,8 @@ function prepare(binaries: Binaries): string | undefined {
     const assets = controlPlaneBinaries(root)
     if ('remedy' in assets) return assets.remedy
   }
-  if (hasGo()) for (const name of [...SIDECARS.map(({ value }) => value.name), 'csi-sanity']) build(root, name)
+  const tools = [...SIDECARS.map(({ value }) => value.name), 'csi-sanity', 'otel-collector']
+  if (hasGo()) for (const name of tools) build(root, name)
   const executables = executablesOf(root, binaries)
   const missing = Object.values(executables).find((path) => !existsSync(path))
   if (missing !== undefined) return `${missing} is missing: npm run build`

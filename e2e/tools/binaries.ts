@@ -56,10 +56,14 @@ const SANITY: Readonly<Record<string, Build>> = {
   'csi-sanity': { module: 'sanity', package: 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity', ldflags: '' },
 }
 
+const COLLECTOR: Readonly<Record<string, Build>> = {
+  'otel-collector': { module: 'collector', package: '.', ldflags: '-s -w' },
+}
+
 const REMEDY =
   'e2e needs kube-apiserver and etcd: install Go 1.26 (https://go.dev/dl), or run setup-envtest and set KUBEBUILDER_ASSETS'
 
-/** What does not depend on the version of Kubernetes: the originals, csi-sanity. */
+/** What does not depend on the version of Kubernetes: the originals, csi-sanity, the collector of traces. */
 export function cacheFolder(root: string): string {
   return join(root, '.cache', 'control-plane', 'bin')
 }
@@ -112,7 +116,7 @@ export function hasGo(): boolean {
 /** Builds one binary unless it is there. */
 export function build(root: string, name: string): string {
   const ofKubernetes = controlPlane()[name]
-  const what = ofKubernetes ?? { ...ORIGINALS, ...SANITY }[name]
+  const what = ofKubernetes ?? { ...ORIGINALS, ...SANITY, ...COLLECTOR }[name]
   if (what === undefined) throw new Error(`nobody knows how to build ${name}`)
   const folder = ofKubernetes === undefined ? cacheFolder(root) : controlPlaneFolder(root)
   const file = join(folder, name)
