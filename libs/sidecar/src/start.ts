@@ -8,10 +8,11 @@ import { identifyDriver, openDriver } from './handshake.ts'
 import type { Member, SharedParts } from './member.ts'
 import type { Chosen, Plan } from './plan.ts'
 import { rolesOf } from './roles.ts'
+import { loadSecurity, openProfiling } from './secure/load.ts'
 import type { Service } from './service.ts'
 import { bothAddresses } from './start-checks.ts'
 import { Answered, failing, StartError } from './start-error.ts'
-import { type Endpoint, kubeClient, openEndpoint } from './steps.ts'
+import { type Endpoint, kubeClient, openEndpoint, reviewClient } from './steps.ts'
 
 export interface Started {
   readonly service: Service
@@ -32,6 +33,8 @@ export async function start(boot: Boot, plan: Plan): Promise<Started> {
   boot.log.info('Version', { version: boot.version })
   if (bothAddresses(values)) throw new StartError(failures.addresses)
   if (!table.gatesFirst) setGates()
+  const security = await loadSecurity(boot)
+  await openProfiling(boot)
   const config = await clusterConfig(boot, plan)
   for (const member of members) member.checkFlags()
   const client = await Promise.try(() => kubeClient(boot, config)).catch(failing(failures.client))
@@ -43,7 +46,8 @@ export async function start(boot: Boot, plan: Plan): Promise<Started> {
   const log = boot.log.with(context)
   log.v(2)?.info('CSI driver name', table.namePairs(identified.name))
   try {
-    const endpoint = (): Promise<Endpoint> => openEndpoint(boot, { failure: failures.endpoint, context, log })
+    const endpoint = (): Promise<Endpoint> =>
+      openEndpoint(boot, { failure: failures.endpoint, context, log, security, client: reviewClient(boot, config) })
     const early = table.endpointFirst ? await endpoint() : undefined
     const driver = await openDriver({ ...driverBoot, log }, handshake, identified)
     const service = await assemble(boot, plan, { config, client, driver, startLog: log, early, endpoint })
