@@ -23,10 +23,14 @@ const own = (key: string, value: unknown, text = String(value)): FlagValue => ({
 const shared = (key: string, value: unknown, text = String(value)): FlagValue => ({ key, value, text })
 
 const STANDARD: Readonly<Record<string, FlagValue>> = {
+  'authorization-always-allow-paths': shared('authorization.alwaysAllowPaths', ['/livez', '/a/*'], '/livez,/a/*'),
+  'authorize-metrics': shared('authorization.enabled', true),
+  'client-ca-file': shared('tls.clientCA.key', 'clients.crt', '/etc/csi-sidecars-client-ca/clients.crt'),
   'csi-address': shared('socketDir.fileName', 'other.sock', '/csi/other.sock'),
   'drain-timeout': own('drainTimeout', '31s'),
   'driver-grace-period': own('driverGracePeriod', '32s'),
   'enable-otel-tracing': shared('tracing.enabled', true),
+  'enable-profiling': shared('profiling.enabled', true),
   'feature-gates': own(
     'featureGates',
     { ReleaseLeaderElectionOnExit: false, AllBeta: true },
@@ -46,8 +50,18 @@ const STANDARD: Readonly<Record<string, FlagValue>> = {
   'metrics-path': shared('metrics.path', '/other'),
   'on-driver-loss': own('onDriverLoss', 'exit'),
   'on-lease-loss': own('onLeaseLoss', 'exit'),
+  'profiling-address': own('profilingPort', 6070, '127.0.0.1:6070'),
   'retry-interval-max': own('retryIntervalMax', '34s'),
   'retry-interval-start': own('retryIntervalStart', '35ms'),
+  'tls-cert-file': shared('tls.certKey', 'server.crt', '/etc/csi-sidecars-tls/server.crt'),
+  'tls-cipher-suites': shared(
+    'tls.cipherSuites',
+    ['TLS_AES_128_GCM_SHA256', 'TLS_RSA_WITH_AES_128_CBC_SHA'],
+    'TLS_AES_128_GCM_SHA256,TLS_RSA_WITH_AES_128_CBC_SHA',
+  ),
+  'tls-min-version': shared('tls.minVersion', 'VersionTLS13'),
+  'tls-private-key-file': shared('tls.privateKeyKey', 'server.key', '/etc/csi-sidecars-tls/server.key'),
+  'tls-self-signed': shared('tls.enabled', true),
   v: own('logLevel', 0),
   vmodule: shared('logging.vmodule', 'watch*=4,reconcile=5'),
 }

@@ -50,16 +50,21 @@ function mentions(text: string, flag: string): boolean {
 
 withHelm('rendered arguments', () => {
   const base = readValues(exampleFile('driver'))
+  /** What flags about files are rendered with. */
+  const files = { tls: { secretName: 'endpoint', clientCA: { configMapName: 'clients' } } }
+  /** --timeout would silence the resizer's other two; a certificate is either from files or self-signed. */
+  const isAlone = (app: AppName, flag: string): boolean =>
+    flag === 'tls-self-signed' || (app === 'resizer' && flag === 'timeout')
   const everyFlag = (app: AppName): Values =>
-    // --timeout would silence the resizer's other two.
     Object.entries(FLAG_VALUES[app])
-      .filter(([flag]) => !(app === 'resizer' && flag === 'timeout'))
-      .reduce((values, [, { key, value }]) => merged(values, at(key.replace('APP', app), value)), base)
+      .filter(([flag]) => flag === 'tls-self-signed' || !isAlone(app, flag))
+      .reduce((values, [, { key, value }]) => merged(values, at(key.replace('APP', app), value)), merged(base, files))
   const rendered = new Map(APPS.map((app) => [app, sidecar(render({ values: everyFlag(app) }), app).args ?? []]))
-  const timeout = sidecar(render({ values: merged(base, at('resizer.timeout', '36s')) }), 'resizer').args ?? []
+  const alone = (app: AppName, { key, value }: FlagValue): readonly string[] =>
+    sidecar(render({ values: merged(base, at(key.replace('APP', app), value)) }), app).args ?? []
 
   it.each(FLAGS)('have --$flag of the $app where its key is set', ({ app, flag, value }) => {
-    const args = app === 'resizer' && flag === 'timeout' ? timeout : (rendered.get(app) ?? [])
+    const args = isAlone(app, flag) ? alone(app, value) : (rendered.get(app) ?? [])
     expect(args.filter((argument) => argument.startsWith(`--${flag}=`))).toEqual([`--${flag}=${value.text}`])
   })
 

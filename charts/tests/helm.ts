@@ -20,6 +20,7 @@ export const EXAMPLES = [
   'hosted-control-plane',
   'monitored',
   'restricted',
+  'secure',
   'separate',
 ] as const
 export type Example = (typeof EXAMPLES)[number]

@@ -60,7 +60,7 @@ export interface Container {
 }
 
 export interface Probe {
-  readonly httpGet: { readonly path: string; readonly port: string }
+  readonly httpGet: { readonly path: string; readonly port: string; readonly scheme?: string }
 }
 
 export interface SecurityContext {

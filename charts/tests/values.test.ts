@@ -73,6 +73,10 @@ describe('values.schema.json', () => {
     ['a digest that is none', 'attacher.image.digest', 'latest'],
     ['another selector', 'commonLabels', { 'app.kubernetes.io/name': 'mine' }],
     ['a label that is a number', 'controller.podLabels', { tier: 1 }],
+    ['an unknown version of TLS', 'tls.minVersion', 'VersionTLS11'],
+    ['a cipher by the name of OpenSSL', 'tls.cipherSuites', ['ECDHE-RSA-AES128-SHA']],
+    ['a path that does not begin with a slash', 'authorization.alwaysAllowPaths', ['livez']],
+    ['a scraper without a kind', 'authorization.scrapers', [{ name: 'prometheus' }]],
     ['secrets without a namespace', 'rbac.secretNames', [{ names: ['login'] }]],
   ])('refuses %s', (_, key, value) => {
     expect(validate(merged(DEFAULTS, at(key, value)))).toBe(false)
@@ -123,6 +127,7 @@ describe('examples/every-value.yaml', () => {
       'sidecars.singleLease',
       'sidecars.livenessProbe.enabled',
       'sidecars.readinessProbe.enabled',
+      'tls.clientCA.configMapName',
       'rbac.create',
       'serviceAccount.create',
       'controller.podDisruptionBudget.enabled',

@@ -157,6 +157,33 @@ export const ERROR_LINES: readonly LogLine[] = [
     action: 'End the other one, or take `--single-lease` away.',
   },
   { message: 'Closing failed', means: 'Something did not end in time while the process was ending.', action: NOTHING },
+  {
+    message: 'Failed to load the cert/key pair, the one before stays',
+    means: 'What replaced `--tls-cert-file` or `--tls-private-key-file` cannot be used; `err` says why. Told once.',
+    action: 'Put a certificate there with its own key. It is looked at every five seconds.',
+  },
+  {
+    message: 'Failed to load the CA bundle, the one before stays',
+    means: 'What replaced `--client-ca-file` cannot be read, or holds no certificate. Told once.',
+    action: 'Mend the bundle. It is looked at every five seconds.',
+  },
+  {
+    message: 'Failed to make a certificate, the one before stays',
+    means: 'With `--tls-self-signed`, half a year after the last one.',
+    action: REPORT,
+  },
+  {
+    message: 'Requests to the HTTP endpoint cannot be reviewed',
+    means:
+      'With `--authorize-metrics`: the API server is away, or refuses to say. Scrapers get 503, probes are answered. ' +
+      'Told once, until it says so again.',
+    action: 'If it says forbidden: `create` on tokenreviews and subjectaccessreviews. Otherwise the API server.',
+  },
+  {
+    message: '--authorize-metrics without TLS: tokens come over plain HTTP',
+    means: 'Whoever can listen on the way from the scraper can use its token.',
+    action: 'Give a certificate, unless something in front of the port has one.',
+  },
   { message: 'HTTP request failed', means: 'An answer to a scraper or a probe could not be given.', action: NOTHING },
   { message: 'Cache stopped', means: 'A cache ended, so the process ends.', action: REPORT },
   { message: 'Informer handler failed', means: 'A change of an object was not taken in.', action: REPORT },
@@ -273,6 +300,16 @@ export const START_LINES: readonly LogLine[] = [
     message: 'Only one of `--metrics-address` and `--http-endpoint` can be set',
     means: 'Both are (attacher; the resizer says it with a full stop).',
     action: 'Keep `--http-endpoint`.',
+  },
+  {
+    message: 'Secure serving configuration is invalid',
+    means: 'Flags of TLS or authorization that do not fit together, or files that cannot be used.',
+    action: '`err` says which. [The HTTP endpoint, secured](#the-http-endpoint-secured) has what belongs together.',
+  },
+  {
+    message: 'Failed to serve profiles',
+    means: '`--profiling-address` is not on loopback, or is taken.',
+    action: 'Give another port of 127.0.0.1: the containers of a pod share it.',
   },
   { message: 'Option -worker-threads must be greater than zero', means: 'It is 0.', action: 'Raise it.' },
   { message: 'LoggingConfiguration is invalid', means: '`err` says which flag.', action: 'Correct it.' },

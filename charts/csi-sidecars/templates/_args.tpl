@@ -70,7 +70,9 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- if include "csi-sidecars.serves" . -}}
 {{- include "csi-sidecars.flag" (dict "name" "http-endpoint" "value" (printf ":%d" (int $app.metricsPort))) -}}
 {{- include "csi-sidecars.flag" (dict "name" "metrics-path" "value" .values.metrics.path) -}}
+{{- include "csi-sidecars.secureFlags" . -}}
 {{- end -}}
+{{- include "csi-sidecars.profilingFlags" . -}}
 {{- include "csi-sidecars.flag" (dict "name" "kube-api-qps" "value" $app.kubeAPIQPS) -}}
 {{- include "csi-sidecars.flag" (dict "name" "kube-api-burst" "value" $app.kubeAPIBurst) -}}
 {{- end }}

@@ -9,6 +9,7 @@
 {{- include "csi-sidecars.checkShape" . -}}
 {{- include "csi-sidecars.checkProcess" . -}}
 {{- include "csi-sidecars.checkLease" . -}}
+{{- include "csi-sidecars.checkSecurity" . -}}
 {{- range $app := include "csi-sidecars.apps" . | fromJsonArray -}}
 {{- include "csi-sidecars.checkDrain" (dict "values" $.values "app" $app) -}}
 {{- end -}}

@@ -63,6 +63,9 @@ livenessProbe:
   httpGet:
     path: /livez
     port: {{ include "csi-sidecars.portName" . }}
+    {{- if .values.tls.enabled }}
+    scheme: HTTPS
+    {{- end }}
   {{- toYaml (omit $app.livenessProbe "enabled") | nindent 2 }}
 {{- end }}
 {{- if $app.readinessProbe.enabled }}
@@ -70,6 +73,9 @@ readinessProbe:
   httpGet:
     path: /readyz
     port: {{ include "csi-sidecars.portName" . }}
+    {{- if .values.tls.enabled }}
+    scheme: HTTPS
+    {{- end }}
   {{- toYaml (omit $app.readinessProbe "enabled") | nindent 2 }}
 {{- end }}
 {{- with $app.resources }}
@@ -92,6 +98,11 @@ volumeMounts:
     mountPath: /etc/csi-sidecars
     readOnly: true
   {{- end }}
+  {{- range include "csi-sidecars.tlsVolumes" . | fromJsonArray }}
+  - name: {{ .name }}
+    mountPath: {{ .mountPath }}
+    readOnly: true
+  {{- end }}
   {{- with $app.volumeMounts }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -107,5 +118,9 @@ volumeMounts:
 - name: csi-sidecars-kubeconfig
   secret:
     secretName: {{ . }}
+{{- end }}
+{{- range include "csi-sidecars.tlsVolumes" . | fromJsonArray }}
+- name: {{ .name }}
+  {{- toYaml .source | nindent 2 }}
 {{- end }}
 {{- end }}

@@ -6,6 +6,9 @@
   resources: [secrets]
   verbs: [get]
 {{- end }}
+{{- if .values.authorization.enabled }}
+{{ include "csi-sidecars.reviewRules" . }}
+{{- end }}
 {{- with (get .values .app).additionalClusterRoleRules }}
 {{ toYaml . }}
 {{- end }}

@@ -3,6 +3,7 @@
 port: {{ include "csi-sidecars.portName" . }}
 path: {{ .values.metrics.path }}
 interval: {{ .monitor.interval }}
+{{- include "csi-sidecars.scrapeSecurity" . }}
 {{- with .monitor.relabelings }}
 relabelings:
   {{- toYaml . | nindent 2 }}

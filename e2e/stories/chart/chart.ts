@@ -4,21 +4,13 @@ import { freePort } from '@csi-sidecars/emulator'
 import {
   CSI_NODES,
   LEASES,
-  NAMESPACES,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   STORAGE_CLASSES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import {
-  EXAMPLES,
-  type Example,
-  exampleFile,
-  helmPath,
-  type RenderOptions,
-  render,
-} from '../../../charts/tests/helm.ts'
-import { type Manifest, podSpecs, sidecar } from '../../../charts/tests/manifest.ts'
+import { EXAMPLES, type Example, exampleFile, helmPath, render } from '../../../charts/tests/helm.ts'
+import { podSpecs, sidecar } from '../../../charts/tests/manifest.ts'
 import { ApiFailure } from '../../harness/api.ts'
 import type { Driver } from '../../harness/driver.ts'
 import { attachment, csiNode, storageClass, volume } from '../../harness/objects.ts'
@@ -27,44 +19,11 @@ import type { Subject } from '../../harness/subject.ts'
 import type { RunningSidecar, World } from '../../harness/world.ts'
 import { ATTACH, attached, finalizerOf } from '../attacher/scene.ts'
 import { ask, bound, EXPAND, GI, resized } from '../resizer/scene.ts'
+import { createAll, createNamespace, renderInto } from './rendered.ts'
 
 /** The chart's objects as the API server sees them, and the sidecars as the chart starts them. Needs Helm. */
 
 const DRIVERLESS = { only: 'ours', target: 'real' } as const
-/** Whose definitions no API server has by itself. */
-const MONITORING = 'monitoring.coreos.com/v1'
-
-const PLURALS: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies' }
-const CLUSTER_WIDE = ['ClusterRole', 'ClusterRoleBinding', 'CSIDriver']
-
-function pathOf({ apiVersion, kind, metadata }: Manifest): string {
-  const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`
-  const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`
-  return CLUSTER_WIDE.includes(kind) ? `${root}/${plural}` : `${root}/namespaces/${metadata.namespace}/${plural}`
-}
-
-/** As `render`, with namespaces of the story's own, which are made. Without what the operator of Prometheus defines. */
-async function renderInto(t: World, options: RenderOptions): Promise<readonly Manifest[]> {
-  const objects = render(options).filter(({ apiVersion }) => apiVersion !== MONITORING)
-  const namespaces = new Set(objects.flatMap(({ metadata }) => metadata.namespace ?? []))
-  let text = JSON.stringify(objects)
-  for (const name of namespaces) {
-    await createNamespace(t, t.name(name))
-    text = text.replaceAll(`"namespace":"${name}"`, `"namespace":"${t.name(name)}"`)
-  }
-  return JSON.parse(text)
-}
-
-async function createNamespace(t: World, name: string, labels: Readonly<Record<string, string>> = {}): Promise<void> {
-  await t.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })
-}
-
-async function createAll(t: World, objects: readonly Manifest[], query = ''): Promise<void> {
-  for (const object of objects) {
-    await t.api.call('POST', `${pathOf(object)}${query}`, { body: object })
-  }
-}
-
 const story = helmPath() === undefined ? () => undefined : storiesOf('attacher', 'chart')
 const resizerStory = helmPath() === undefined ? () => undefined : storiesOf('resizer', 'chart')
 const bothStory = helmPath() === undefined ? () => undefined : storiesOf('both', 'chart')

@@ -23,6 +23,11 @@ const may = (user: string, resourceAttributes: Fields): Step => ({
   body: { spec: { user, resourceAttributes } },
   only: ['spec', 'status'],
 })
+const mayPath = (user: string, nonResourceAttributes: Fields): Step => ({
+  ask: `POST ${REVIEWS}`,
+  body: { spec: { user, uid: 'u', groups: ['g'], extra: { a: ['b'] }, nonResourceAttributes } },
+  only: ['spec', 'status'],
+})
 
 export const ACCESS_STORIES: readonly Story[] = [
   {
@@ -123,6 +128,19 @@ export const ACCESS_STORIES: readonly Story[] = [
         only: ['status'],
       },
       { ask: `POST ${REVIEWS}`, body: { spec: {} } },
+    ],
+  },
+  {
+    name: 'rights to paths',
+    steps: [
+      clusterRole('r-scraper', [{ nonResourceURLs: ['/metrics', '/debug/*'], verbs: ['get'] }]),
+      clusterBinding('r-scraper', 'r-scraper', ALICE),
+      mayPath('alice', { verb: 'get', path: '/metrics' }),
+      mayPath('alice', { verb: 'post', path: '/metrics' }),
+      mayPath('alice', { verb: 'get', path: '/metrics/cadvisor' }),
+      mayPath('alice', { verb: 'get', path: '/debug/stuck' }),
+      mayPath('alice', { verb: 'get', path: '/debug' }),
+      mayPath('bob', { verb: 'get', path: '/metrics' }),
     ],
   },
   {

@@ -72,3 +72,15 @@ test.each(['null', '[]', '7', '"x"', '{}', '{"metadata":null}', '{"metadata":{}}
     expect(() => parseAnswer(text, { path: '/version', method: 'GET' })).not.toThrow()
   },
 )
+
+test.each([
+  ['{"metadata":{},"status":{"allowed":true}}', true],
+  ['{"metadata":{}}', false],
+  ['{"status":null}', false],
+  ['null', false],
+])('the answer %s to a review is one: %s', (text, is) => {
+  const resource = { ...LEASES, kept: false } as const
+  const parse = (): unknown => parseAnswer(text, { path: '/p', method: 'POST', resource })
+  if (is) expect(parse()).toEqual(JSON.parse(text))
+  else expect(parse).toThrow('JSON that is no object of the API')
+})

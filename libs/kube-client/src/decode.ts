@@ -1,3 +1,4 @@
+import type { Resource } from '@csi-sidecars/kube-types'
 import { ApiError } from './api-error.ts'
 import type { ApiRequest } from './request.ts'
 
@@ -56,7 +57,7 @@ export function parseAnswer<T>(
   } catch {
     throw undecodable(notJson(text))
   }
-  if (resource !== undefined && !hasName(answer)) throw undecodable('JSON that is no object of the API')
+  if (resource !== undefined && !isObjectOf(resource, answer)) throw undecodable('JSON that is no object of the API')
   return answer as T
 
   function undecodable(what: string): ApiError {
@@ -65,8 +66,10 @@ export function parseAnswer<T>(
   }
 }
 
-function hasName(answer: unknown): boolean {
-  if (typeof answer !== 'object' || answer === null || !('metadata' in answer)) return false
+function isObjectOf({ kept }: Resource<unknown>, answer: unknown): boolean {
+  if (typeof answer !== 'object' || answer === null) return false
+  if (kept === false) return 'status' in answer && typeof answer.status === 'object' && answer.status !== null
+  if (!('metadata' in answer)) return false
   const { metadata } = answer
   return typeof metadata === 'object' && metadata !== null && 'name' in metadata && typeof metadata.name === 'string'
 }

@@ -22,6 +22,8 @@ export interface Resource<T> {
   readonly kind: string
   readonly namespaced: boolean
   readonly subresources: readonly string[]
+  /** False: a review, which is answered and not kept. It has a status and no name. */
+  readonly kept?: false
   readonly type?: T
 }
 

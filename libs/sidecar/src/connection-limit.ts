@@ -1,16 +1,19 @@
 import type { Server } from 'node:http'
+import type { Server as SecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 
 /**
  * Keeps a server to `most` connections without refusing anybody: a newcomer costs the oldest connection that has no
  * complete request, and only where all are being answered the oldest of these. Node's own limit refuses the newcomer,
- * so that idle clients could keep a probe from being answered.
+ * so that idle clients could keep a probe from being answered. A TLS handshake that is not over is such a connection.
+ * What is returned ends all of them.
  */
-export function limitConnections(server: Server, most: number): void {
+export function limitConnections(server: Server | SecureServer, most: number): () => void {
   // In the order in which they came, or were last done with a request.
   const idle = new Set<Socket>()
   const answering = new Set<Socket>()
-  server.on('connection', (socket) => {
+  const transportOf = transports(server)
+  server.on('connection', (socket: Socket) => {
     idle.add(socket)
     socket.once('close', () => {
       idle.delete(socket)
@@ -20,7 +23,8 @@ export function limitConnections(server: Server, most: number): void {
     const [oldest] = idle.size > 1 ? idle : answering
     oldest?.destroy()
   })
-  server.on('request', ({ socket }, response) => {
+  server.on('request', (request, response) => {
+    const socket = transportOf(request.socket)
     idle.delete(socket)
     answering.add(socket)
     response.once('close', () => {
@@ -28,4 +32,30 @@ export function limitConnections(server: Server, most: number): void {
       idle.add(socket)
     })
   })
+  return () => {
+    for (const socket of [...idle, ...answering]) socket.destroy()
+  }
+}
+
+/** Finds the TCP connection below a TLS one, which Node does not tell: both have the same addresses. */
+function transports(server: Server | SecureServer): (socket: Socket) => Socket {
+  const byAddress = new Map<string, Socket>()
+  const below = new WeakMap<Socket, Socket>()
+  if (!('setSecureContext' in server)) return (socket) => socket
+  server.on('connection', (socket: Socket) => {
+    const address = addressOf(socket)
+    byAddress.set(address, socket)
+    socket.once('close', () => {
+      if (byAddress.get(address) === socket) byAddress.delete(address)
+    })
+  })
+  server.on('secureConnection', (socket: Socket) => {
+    const transport = byAddress.get(addressOf(socket))
+    if (transport !== undefined) below.set(socket, transport)
+  })
+  return (socket) => below.get(socket) ?? socket
+}
+
+function addressOf({ remoteAddress, remotePort, localAddress }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`
 }

@@ -4,7 +4,8 @@ import { connect, type Socket } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { Metrics, recordingLogger } from '@csi-sidecars/telemetry'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { type HealthChecks, type HttpServer, type HttpServerOptions, startHttpServer } from './http-server.ts'
+import type { HttpServer } from './http-listener.ts'
+import { type HealthChecks, type HttpServerOptions, startHttpServer } from './http-server.ts'
 
 let server: HttpServer | undefined
 afterEach(async () => {

@@ -23,12 +23,8 @@ export type {
   ConnectionFailures,
   HandshakeTable,
 } from './handshake.ts'
-export type {
-  Check,
-  HealthChecks,
-  HttpServer,
-  HttpServerOptions,
-} from './http-server.ts'
+export type { HttpServer } from './http-listener.ts'
+export type { Check, HealthChecks, HttpServerOptions } from './http-server.ts'
 export { type NamespaceSources, sanitizeName } from './lease-name.ts'
 export type { ListenAddress } from './listen-address.ts'
 export { main } from './main.ts'

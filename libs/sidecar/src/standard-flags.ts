@@ -1,5 +1,6 @@
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { Flag } from './go-flags.ts'
+import { SECURE_FLAGS } from './secure/flags.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -187,4 +188,5 @@ export const STANDARD_FLAGS = [
     default: [],
     help: 'Other verbosities for single source files: pattern=N,... For the text format only.',
   },
+  ...SECURE_FLAGS,
 ] as const satisfies readonly Flag[]

@@ -9,10 +9,11 @@ import { identifyDriver, openDriver } from './handshake.ts'
 import type { Member, SharedParts } from './member.ts'
 import type { Chosen, Plan } from './plan.ts'
 import { rolesOf } from './roles.ts'
+import { loadSecurity, openProfiling } from './secure/load.ts'
 import type { Service } from './service.ts'
 import { bothAddresses } from './start-checks.ts'
 import { Answered, failing, StartError } from './start-error.ts'
-import { type Endpoint, kubeClient, openEndpoint, tracingOf } from './steps.ts'
+import { type Endpoint, kubeClient, openEndpoint, reviewClient, tracingOf } from './steps.ts'
 
 export interface Started {
   readonly service: Service
@@ -33,6 +34,8 @@ export async function start(given: Boot, plan: Plan): Promise<Started> {
   given.log.info('Version', { version: given.version })
   if (bothAddresses(values)) throw new StartError(failures.addresses)
   if (!table.gatesFirst) setGates()
+  const security = await loadSecurity(given)
+  await openProfiling(given)
   const tracing = await tracingOf(given)
   const boot = { ...given, tracer: tracing?.tracer }
   const config = await clusterConfig(boot, plan)
@@ -46,7 +49,8 @@ export async function start(given: Boot, plan: Plan): Promise<Started> {
   const log = boot.log.with(context)
   log.v(2)?.info('CSI driver name', table.namePairs(identified.name))
   try {
-    const endpoint = (): Promise<Endpoint> => openEndpoint(boot, { failure: failures.endpoint, context, log })
+    const endpoint = (): Promise<Endpoint> =>
+      openEndpoint(boot, { failure: failures.endpoint, context, log, security, client: reviewClient(boot, config) })
     const early = table.endpointFirst ? await endpoint() : undefined
     const driver = await openDriver({ ...driverBoot, log }, handshake, identified)
     const service = await assemble(boot, plan, { config, client, driver, startLog: log, early, endpoint, tracing })

@@ -1,12 +1,20 @@
 import { createRecorder } from '@csi-sidecars/events'
-import { type ClusterConfig, createKubeClient, flowOptions, type KubeClient } from '@csi-sidecars/kube-client'
+import {
+  type ClusterConfig,
+  createKubeClient,
+  flowOptions,
+  type KubeClient,
+  type OwnedKubeClient,
+} from '@csi-sidecars/kube-client'
 import { Elector } from '@csi-sidecars/leader-election'
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
 import type { Tracing } from '@csi-sidecars/telemetry/tracing'
 import type { Boot } from './boot.ts'
 import { Health } from './health.ts'
-import { type HttpServer, startHttpServer } from './http-server.ts'
+import type { HttpServer } from './http-listener.ts'
+import { startHttpServer } from './http-server.ts'
 import { leaseIdentity, leaseNamespace } from './lease-name.ts'
+import type { Security } from './secure/security.ts'
 import { leaseTimingError, type StandardFlags } from './start-checks.ts'
 import { failing, StartError } from './start-error.ts'
 
@@ -18,17 +26,27 @@ export function kubeClient(boot: Boot, config: ClusterConfig): KubeClient {
     qps: given.has('kube-api-qps') ? values['kube-api-qps'] : undefined,
     burst: given.has('kube-api-burst') ? values['kube-api-burst'] : undefined,
   })
-  const client = createKubeClient({
-    config,
-    flow,
-    clock,
-    log,
-    metrics,
-    tracer,
-    userAgent: `${boot.name}/${boot.version}`,
-  })
+  const client = createKubeClient({ config, flow, clock, log, metrics, tracer, userAgent: userAgentOf(boot) })
   boot.atEnd(() => client.close())
   return client
+}
+
+/** Reviews are few, and their rate is theirs alone: whoever tries tokens must not keep the work waiting. */
+const REVIEW_FLOW = { kind: 'bucket', qps: 10, burst: 20, perGroup: false } as const
+
+/** A client for reviews, made when the first is asked for. */
+export function reviewClient(boot: Boot, config: ClusterConfig): () => KubeClient {
+  const { clock, log, metrics } = boot
+  let client: OwnedKubeClient | undefined
+  boot.atEnd(() => client?.close())
+  return () => {
+    client ??= createKubeClient({ config, flow: REVIEW_FLOW, clock, log, metrics, userAgent: userAgentOf(boot) })
+    return client
+  }
+}
+
+function userAgentOf({ name, version }: Boot): string {
+  return `${name}/${version}`
 }
 
 /** What listens for scrapers and probes. */
@@ -44,10 +62,14 @@ export interface EndpointOptions {
   /** Pairs that every line of `log` has, for that line too. */
   readonly context?: Pairs
   readonly log: Logger
+  readonly security?: Security | undefined
+  /** For reviews. */
+  readonly client: () => KubeClient
 }
 
 /** Starts the HTTP server, if flags ask for one. */
-export async function openEndpoint(boot: Boot, { failure, context = {}, log }: EndpointOptions): Promise<Endpoint> {
+export async function openEndpoint(boot: Boot, options: EndpointOptions): Promise<Endpoint> {
+  const { failure, context = {}, log, security, client } = options
   const { clock, metrics, standard } = boot
   const { values } = standard
   const health = new Health(clock, metrics)
@@ -55,7 +77,8 @@ export async function openEndpoint(boot: Boot, { failure, context = {}, log }: E
   if (address === '') return { health, server: undefined, close: async () => health.stop() }
   const metricsPath = values['metrics-path']
   const checks = values['http-endpoint'] === '' ? {} : { health: health.checks(values['leader-election']) }
-  const server = await startHttpServer({ address, metricsPath, metrics, log, ...checks }).catch(
+  const guarded = { secure: security?.secure, guard: security?.guard(client) }
+  const server = await startHttpServer({ address, metricsPath, metrics, log, ...guarded, ...checks }).catch(
     failing(failure, { ...context, address, metricsPath }),
   )
   log.info('ServeMux listening', { address, metricsPath })

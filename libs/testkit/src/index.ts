@@ -1,3 +1,4 @@
+export { type Authority, type Issued, makeAuthority } from './authority.ts'
 export {
   bound,
   configMap,

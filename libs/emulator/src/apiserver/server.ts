@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '@csi-sidecars/base'
+import { type SelfSigned, selfSignedCertificate } from '@csi-sidecars/base/self-signed'
 import { type Logger, silentLogger } from '@csi-sidecars/telemetry'
 import type { HandlerParts } from './handler.ts'
-import { selfSignedCertificate } from './http/certificate.ts'
 import { kubeconfigText } from './http/kubeconfig.ts'
 import { type Listener, openListener } from './http/listener.ts'
 import { handlerParts, InProcessServer, type InProcessServerOptions } from './in-process-server.ts'
@@ -68,7 +68,7 @@ export class ApiServer extends InProcessServer implements AsyncDisposable {
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   const { clock = systemClock, log = silentLogger } = options
   const { adminToken: token = newUid(clock), data } = options
-  const secure = options.tls === true ? selfSignedCertificate(clock.now()) : undefined
+  const secure = options.tls === true ? certificateOf(clock) : undefined
   const store = await openStore(options)
   const parts = handlerParts(store, { ...options, adminToken: token, open: secure === undefined })
   // A file that cannot be written is known now, not when something is to be kept.
@@ -76,6 +76,12 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   const saver = data === undefined ? undefined : saverOf(store, data, { clock, log })
   const listener = await openListener({ port: options.port ?? 0, secure })
   return new ApiServer(parts, { listener, token, authority: secure?.cert, saver })
+}
+
+/** For this machine. */
+function certificateOf(clock: Clock): SelfSigned {
+  const who = { commonName: 'emulator', dnsNames: ['localhost'], addresses: [[127, 0, 0, 1]] }
+  return selfSignedCertificate({ ...who, now: clock.now(), days: 365 })
 }
 
 async function openStore({ data, history }: ApiServerOptions): Promise<Store> {

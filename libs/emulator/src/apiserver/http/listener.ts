@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import type { Certificate } from './certificate.ts'
+import type { SelfSigned } from '@csi-sidecars/base/self-signed'
 
 /** A server that listens on this machine. */
 export interface Listener {
@@ -21,7 +21,7 @@ const OPTIONS = {
   connectionsCheckingInterval: 5_000,
 }
 
-export async function openListener(options: { port: number; secure: Certificate | undefined }): Promise<Listener> {
+export async function openListener(options: { port: number; secure: SelfSigned | undefined }): Promise<Listener> {
   const { secure } = options
   const server = secure === undefined ? createServer(OPTIONS) : createSecureServer({ ...OPTIONS, ...secure })
   const port = await listen(server, options.port)

@@ -1,8 +1,18 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 
-export interface Certificate {
+export interface SelfSigned {
   readonly cert: string
   readonly key: string
+}
+
+export interface SelfSignedOptions {
+  readonly commonName: string
+  readonly dnsNames: readonly string[]
+  /** Of 4 or 16 bytes. */
+  readonly addresses: readonly (readonly number[])[]
+  /** Wall time. */
+  readonly now: number
+  readonly days: number
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -10,21 +20,27 @@ const ECDSA_WITH_SHA256 = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]
 const COMMON_NAME = [0x55, 0x04, 0x03]
 const BASIC_CONSTRAINTS = [0x55, 0x1d, 0x13]
 const SUBJECT_ALTERNATIVE_NAME = [0x55, 0x1d, 0x11]
+/** The longest that X.509 allows for a common name. */
+const LONGEST_NAME = 64
 
-/** A self-signed certificate for localhost and 127.0.0.1, valid around `now`; it is its own authority. */
-export function selfSignedCertificate(now: number): Certificate {
+/**
+ * A certificate that is its own authority, valid from a day before `now`, with its key, as PEM. Node can sign, but not
+ * make a certificate; so its DER is written here.
+ */
+export function selfSignedCertificate(options: SelfSignedOptions): SelfSigned {
+  const { commonName, now, days } = options
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const algorithm = sequence(oid(ECDSA_WITH_SHA256))
-  const name = sequence(set(sequence(oid(COMMON_NAME), utf8('emulator'))))
+  const name = sequence(set(sequence(oid(COMMON_NAME), utf8(commonName.slice(0, LONGEST_NAME)))))
   const body = sequence(
     context(0, integer([2])),
     integer([...Buffer.from(String(now))]),
     algorithm,
     name,
-    sequence(time(now - DAY_MS), time(now + 365 * DAY_MS)),
+    sequence(time(now - DAY_MS), time(now + days * DAY_MS)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
-    context(3, sequence(authority(), alternativeNames())),
+    context(3, sequence(authority(), alternativeNames(options))),
   )
   const signature = sign('sha256', body, privateKey)
   const certificate = sequence(body, algorithm, tagged(0x03, Buffer.from([0]), signature))
@@ -40,11 +56,11 @@ function authority(): Buffer {
   return sequence(oid(BASIC_CONSTRAINTS), tagged(0x01, Buffer.from([0xff])), tagged(0x04, isAuthority))
 }
 
-function alternativeNames(): Buffer {
-  const names = sequence(tagged(0x82, Buffer.from('localhost')), tagged(0x87, Buffer.from([127, 0, 0, 1])))
-  return sequence(oid(SUBJECT_ALTERNATIVE_NAME), tagged(0x04, names))
+function alternativeNames({ dnsNames, addresses }: SelfSignedOptions): Buffer {
+  const names = dnsNames.map((name) => tagged(0x82, Buffer.from(name)))
+  const numbers = addresses.map((address) => tagged(0x87, Buffer.from(address)))
+  return sequence(oid(SUBJECT_ALTERNATIVE_NAME), tagged(0x04, sequence(...names, ...numbers)))
 }
-
 /** DER: a tag, the length of the content, the content. */
 function tagged(tag: number, ...contents: readonly Buffer[]): Buffer {
   const content = Buffer.concat(contents)

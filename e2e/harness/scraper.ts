@@ -1,0 +1,62 @@
+import { once } from 'node:events'
+import { Agent, type RequestOptions, request } from 'node:https'
+import { connect } from 'node:tls'
+import type { Issued } from '@csi-sidecars/testkit'
+
+export interface ScraperOptions {
+  readonly port: number | undefined
+  /** Whose certificates it trusts; absent: everybody's. */
+  readonly ca?: string
+  /** Its own certificate. */
+  readonly client?: Issued
+  readonly token?: string
+  /** Keeps its connection, as Prometheus does. */
+  readonly kept?: boolean
+}
+
+export interface Scrape {
+  readonly code: number
+  readonly text: string
+  readonly tookMs: number
+}
+
+/** Asks the HTTP endpoint over TLS. */
+export class Scraper {
+  readonly #options: RequestOptions
+
+  constructor({ port, ca, client, token, kept = false }: ScraperOptions) {
+    const trust = ca === undefined ? { rejectUnauthorized: false } : { ca }
+    const connection = { ...trust, ...client }
+    this.#options = {
+      host: '127.0.0.1',
+      port,
+      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+      ...connection,
+      agent: kept ? new Agent({ ...connection, keepAlive: true, maxSockets: 1 }) : false,
+    }
+  }
+
+  async get(path: string): Promise<Scrape> {
+    const begin = performance.now()
+    const asking = request({ ...this.#options, path }).end()
+    const [response] = await once(asking, 'response')
+    const chunks: Buffer[] = []
+    for await (const chunk of response) chunks.push(chunk)
+    return { code: response.statusCode, text: Buffer.concat(chunks).toString(), tookMs: performance.now() - begin }
+  }
+
+  async code(path: string): Promise<number> {
+    return (await this.get(path)).code
+  }
+}
+
+/** The common name of the certificate that a port shows. */
+export async function shownAt(port: number | undefined): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port: port ?? 0, rejectUnauthorized: false })
+  try {
+    await once(socket, 'secureConnect')
+    return String(socket.getPeerCertificate().subject.CN)
+  } finally {
+    socket.destroy()
+  }
+}

@@ -1,0 +1,42 @@
+import { NAMESPACES } from '@csi-sidecars/kube-types'
+import { type RenderOptions, render } from '../../../charts/tests/helm.ts'
+import type { Manifest } from '../../../charts/tests/manifest.ts'
+import type { World } from '../../harness/world.ts'
+
+/** Whose definitions no API server has by itself. */
+const OF_OPERATORS = ['monitoring.coreos.com/v1', 'cert-manager.io/v1']
+
+const PLURALS: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies' }
+const CLUSTER_WIDE = ['ClusterRole', 'ClusterRoleBinding', 'CSIDriver']
+
+function pathOf({ apiVersion, kind, metadata }: Manifest): string {
+  const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`
+  const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`
+  return CLUSTER_WIDE.includes(kind) ? `${root}/${plural}` : `${root}/namespaces/${metadata.namespace}/${plural}`
+}
+
+/** As `render`, with namespaces of the story's own, which are made. Without what operators define. */
+export async function renderInto(t: World, options: RenderOptions): Promise<readonly Manifest[]> {
+  const objects = render(options).filter(({ apiVersion }) => !OF_OPERATORS.includes(apiVersion))
+  const namespaces = new Set(objects.flatMap(({ metadata }) => metadata.namespace ?? []))
+  let text = JSON.stringify(objects)
+  for (const name of namespaces) {
+    await createNamespace(t, t.name(name))
+    text = text.replaceAll(`"namespace":"${name}"`, `"namespace":"${t.name(name)}"`)
+  }
+  return JSON.parse(text)
+}
+
+export async function createNamespace(
+  t: World,
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  await t.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })
+}
+
+export async function createAll(t: World, objects: readonly Manifest[], query = ''): Promise<void> {
+  for (const object of objects) {
+    await t.api.call('POST', `${pathOf(object)}${query}`, { body: object })
+  }
+}

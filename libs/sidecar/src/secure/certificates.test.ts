@@ -1,0 +1,26 @@
+import { expect, test } from '@jest/globals'
+import { pairSource } from './certificates.ts'
+
+/** A pair that is replaced as a whole after so many reads of a file. */
+function replacedAfter(reads: readonly number[]): (file: string) => Promise<string> {
+  let read = 0
+  return async (file) => {
+    const version = reads.filter((each) => read >= each).length
+    read += 1
+    return `${file} ${version}`
+  }
+}
+
+test.each([
+  ['before', [0], ['crt 1', 'key 1']],
+  ['between certificate and key', [1], ['crt 1', 'key 1']],
+  ['after the key', [2], ['crt 1', 'key 1']],
+  ['again in the second reading', [1, 4], ['crt 2', 'key 2']],
+])('a pair that is replaced %s is read as it belongs together', async (_, reads, expected) => {
+  expect(await pairSource('crt', 'key', replacedAfter(reads)).read()).toEqual(expected)
+})
+
+test('one that is replaced all the time is not read for ever', async () => {
+  const always = Array.from({ length: 100 }, (_, index) => index)
+  expect(await pairSource('crt', 'key', replacedAfter(always)).read()).toHaveLength(2)
+})

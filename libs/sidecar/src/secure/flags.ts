@@ -1,0 +1,77 @@
+import type { Flag } from '../go-flags.ts'
+
+/** The flags of the HTTP endpoint's security and of profiling. Those of the generic API server have its names. */
+export const SECURE_FLAGS = [
+  {
+    name: 'authorization-always-allow-paths',
+    type: 'string',
+    default: '/healthz/leader-election,/livez,/readyz',
+    help:
+      'Comma-separated paths of the HTTP endpoint that are answered whoever asks, so that a probe never depends on the ' +
+      'API server. A path that ends with /* covers all below it.',
+  },
+  {
+    name: 'authorize-metrics',
+    type: 'bool',
+    default: false,
+    help:
+      'Answer requests to the HTTP endpoint only if the API server knows the bearer token (TokenReview) and lets its ' +
+      'user get the path (SubjectAccessReview). A client certificate of --client-ca-file takes the place of a token.',
+  },
+  {
+    name: 'client-ca-file',
+    type: 'string',
+    default: '',
+    help:
+      'Path of a bundle of authorities, read again when it changes. A client whose certificate is from one of them is ' +
+      'known by its common name and organizations. Without --authorize-metrics such a certificate is enough, and needed.',
+  },
+  {
+    name: 'enable-profiling',
+    type: 'bool',
+    default: false,
+    help: 'Serve CPU profiles and a summary of the heap on --profiling-address.',
+  },
+  {
+    name: 'profiling-address',
+    type: 'string',
+    default: '127.0.0.1:6060',
+    help: 'Address of --enable-profiling. Loopback only.',
+  },
+  {
+    name: 'tls-cert-file',
+    type: 'string',
+    default: '',
+    help:
+      'Path of the certificate of the HTTP endpoint, with its chain. With --tls-private-key-file: serve HTTPS. Both are ' +
+      'read again when they change.',
+  },
+  {
+    name: 'tls-cipher-suites',
+    type: 'string',
+    default: '',
+    help:
+      "Comma-separated cipher suites for TLS 1.2, by Go's names (example: `TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256`). " +
+      'Those of TLS 1.3 are always offered.',
+  },
+  {
+    name: 'tls-min-version',
+    type: 'string',
+    default: '',
+    help: 'Oldest version of TLS: VersionTLS12 or VersionTLS13. Empty: VersionTLS12.',
+  },
+  {
+    name: 'tls-private-key-file',
+    type: 'string',
+    default: '',
+    help: 'Path of the private key of --tls-cert-file.',
+  },
+  {
+    name: 'tls-self-signed',
+    type: 'bool',
+    default: false,
+    help:
+      'Serve HTTPS with a certificate that this process makes for itself, in the place of --tls-cert-file. Clients can ' +
+      'not verify it.',
+  },
+] as const satisfies readonly Flag[]

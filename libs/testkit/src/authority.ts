@@ -1,0 +1,69 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** A certificate with its key, as PEM. */
+export interface Issued {
+  readonly cert: string
+  readonly key: string
+}
+
+/** An authority that signs with openssl, as the ones of clusters do. */
+export interface Authority extends Issued {
+  /** For a host: serves as `localhost` and 127.0.0.1. */
+  server(name: string): Issued
+  /** For a client, whose subject openssl writes so: `/O=ops/CN=scraper`. */
+  client(subject: string, usage?: string): Issued
+  /** One below this one; what it issues brings its own certificate along. */
+  intermediate(name: string): Authority
+}
+
+const CLIENT = 'clientAuth'
+
+export function makeAuthority(name: string): Authority {
+  return authorityOf(sign(`/CN=${name}`, ['basicConstraints=critical,CA:TRUE', 'keyUsage=keyCertSign']), '')
+}
+
+function authorityOf(own: Issued, chain: string): Authority {
+  const withChain = ({ cert, key }: Issued): Issued => ({ cert: cert + chain, key })
+  return {
+    ...own,
+    server: (name) => {
+      const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1'
+      return withChain(sign(`/CN=${name}`, [names, 'extendedKeyUsage=serverAuth'], own))
+    },
+    client: (subject, usage = CLIENT) => withChain(sign(subject, [`extendedKeyUsage=${usage}`], own)),
+    intermediate: (name) => {
+      const below = sign(`/CN=${name}`, ['basicConstraints=critical,CA:TRUE', 'keyUsage=keyCertSign'], own)
+      return authorityOf(below, below.cert + chain)
+    },
+  }
+}
+
+function sign(subject: string, extensions: readonly string[], by?: Issued): Issued {
+  const folder = mkdtempSync(join(tmpdir(), 'authority-'))
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  try {
+    const config = file('openssl.cnf', '[req]\ndistinguished_name = subject\n[subject]\n')
+    const signer = by === undefined ? [] : ['-CA', file('ca.crt', by.cert), '-CAkey', file('ca.key', by.key)]
+    const how = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-config', config]
+    const what = ['-subj', subject, ...extensions.flatMap((extension) => ['-addext', extension])]
+    const text = execFileSync('openssl', ['req', '-x509', ...how, ...signer, ...what, '-keyout', '-'], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    return { cert: block(text, 'CERTIFICATE'), key: block(text, 'PRIVATE KEY') }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function block(text: string, what: string): string {
+  const found = new RegExp(`-----BEGIN ${what}-----[^]*-----END ${what}-----\\n`).exec(text)?.[0]
+  if (found === undefined) throw new Error(`openssl wrote no ${what}`)
+  return found
+}
