@@ -16,6 +16,8 @@ export interface ClusterConfig {
   readonly credentials: Credentials
   /** Impersonation. */
   readonly headers: readonly (readonly [name: string, value: string])[]
+  /** That of the kubeconfig's context; undefined where it names none. */
+  readonly namespace?: string | undefined
   /** Opens streams through the proxy; undefined when there is none. */
   readonly proxy: OpenStream | undefined
   /** Watches over the way to the server for all clients of this configuration; absent: each client for itself. */

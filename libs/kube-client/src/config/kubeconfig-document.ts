@@ -8,27 +8,42 @@ export interface KubeconfigDocument {
   readonly cluster: Fields | undefined
   readonly userName: string
   readonly user: Fields
+  /** Empty: the context names none. */
+  readonly namespace: string
+  /** Which of the files the cluster and the user come from. */
+  readonly clusterFile: number
+  readonly userFile: number
 }
 
 /** A YAML mapping, read with `text` and its like. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /** Throws when the text is no YAML mapping; the message has one line. */
-export function parseKubeconfig(content: string): KubeconfigDocument {
+export function parseKubeconfig(content: string): Fields {
   const value = yamlValue(content) ?? {}
   if (typeof value !== 'object' || Array.isArray(value)) throw new Error('yaml: the document is not a mapping')
-  const root = fields(value)
-  const currentContext = text(root, 'current-context')
-  const context = entry(root, 'contexts', 'context', currentContext)
-  const clusterName = text(context ?? {}, 'cluster')
-  const userName = text(context ?? {}, 'user')
+  return fields(value)
+}
+
+/** What a context asks for, by default the current one. Of several files the first one that has a name decides. */
+export function documentOf(files: readonly Fields[], context = ''): KubeconfigDocument {
+  const current = files.map((file) => text(file, 'current-context')).find((name) => name !== '')
+  const currentContext = context === '' ? (current ?? '') : context
+  const found = entry(files, { list: 'contexts', kind: 'context', name: currentContext })
+  const named = found?.fields ?? {}
+  const [clusterName, userName] = [text(named, 'cluster'), text(named, 'user')]
+  const cluster = entry(files, { list: 'clusters', kind: 'cluster', name: clusterName })
+  const user = entry(files, { list: 'users', kind: 'user', name: userName })
   return {
     currentContext,
-    contextFound: context !== undefined,
+    contextFound: found !== undefined,
     clusterName,
-    cluster: entry(root, 'clusters', 'cluster', clusterName),
+    cluster: cluster?.fields,
     userName,
-    user: entry(root, 'users', 'user', userName) ?? {},
+    user: user?.fields ?? {},
+    namespace: text(named, 'namespace'),
+    clusterFile: cluster?.file ?? 0,
+    userFile: user?.file ?? 0,
   }
 }
 
@@ -53,11 +68,20 @@ function fields(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }
 
-function entry(root: Fields, list: string, kind: string, name: string): Fields | undefined {
-  const all = root[list]
-  if (name === '' || !Array.isArray(all)) return undefined
-  const found = all.map(fields).find((each) => text(each, 'name') === name)
-  return found && mapping(found, kind)
+interface EntryOf {
+  readonly list: string
+  readonly kind: string
+  readonly name: string
+}
+
+function entry(files: readonly Fields[], { list, kind, name }: EntryOf): { fields: Fields; file: number } | undefined {
+  if (name === '') return undefined
+  for (const [file, root] of files.entries()) {
+    const all = root[list]
+    const found = Array.isArray(all) ? all.map(fields).find((each) => text(each, 'name') === name) : undefined
+    if (found !== undefined) return { fields: mapping(found, kind), file }
+  }
+  return undefined
 }
 
 /** What Go's programs take for truth in YAML, and its merged mappings; beyond that, YAML as it is today. */

@@ -8,7 +8,15 @@ import { basic, bearer, type Certificate, type Credentials, fixedCredentials } f
 import { environmentProxy } from './environment-proxy.ts'
 import { ExecCredentials } from './exec-credentials.ts'
 import { fileError } from './file-error.ts'
-import { type Fields, type KubeconfigDocument, mapping, parseKubeconfig, text, texts } from './kubeconfig-document.ts'
+import {
+  documentOf,
+  type Fields,
+  type KubeconfigDocument,
+  mapping,
+  parseKubeconfig,
+  text,
+  texts,
+} from './kubeconfig-document.ts'
 import { validateKubeconfig } from './kubeconfig-validation.ts'
 import { parseProxy, throughProxy } from './proxy.ts'
 import { maySendCredentials, parseServer } from './server-url.ts'
@@ -16,13 +24,15 @@ import { TokenFile } from './token-file.ts'
 import { environmentRoots } from './trusted-roots.ts'
 
 export interface KubeconfigOptions extends ConfigSources {
-  /** The file; empty when only `master` is given. */
-  readonly path: string
+  /** The files, merged as kubectl merges them; none when only `master` is given. */
+  readonly paths: readonly string[]
+  /** Absent or empty: the current one. */
+  readonly context?: string | undefined
   /** Takes the place of the cluster's server; empty for none. */
   readonly master: string
 }
 
-/** The current context of a kubeconfig file. Throws one line that says what is wrong with it. */
+/** The wanted context of a kubeconfig. Throws one line that says what is wrong with it. */
 export async function kubeconfigConfig(options: KubeconfigOptions): Promise<ClusterConfig> {
   const document = loadDocument(options)
   validateKubeconfig(document)
@@ -39,6 +49,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
     tls: secure ? serverTrust(cluster, options.env) : undefined,
     credentials: maySendCredentials(origin) ? await credentialsOf(user, cluster, options) : fixedCredentials(undefined),
     headers: impersonation(user),
+    namespace: document.namespace || undefined,
     proxy: proxyUrl === '' ? environmentProxy(origin, options.env) : throughProxy(parseProxy(proxyUrl)),
     check: () => {
       if (!secure) return
@@ -63,12 +74,12 @@ function unusable(message: string): ClusterConfig {
   }
 }
 
-function loadDocument({ path, master }: KubeconfigOptions): KubeconfigDocument {
-  const document = absolute(path === '' ? parseKubeconfig('') : readDocument(path), dirname(path))
+function loadDocument({ paths, context, master }: KubeconfigOptions): KubeconfigDocument {
+  const document = absolute(documentOf(paths.map(readFile), context), paths)
   return master === '' ? document : { ...document, cluster: { ...document.cluster, server: master } }
 }
 
-function readDocument(path: string): KubeconfigDocument {
+function readFile(path: string): Fields {
   try {
     statSync(path)
   } catch (error) {
@@ -83,12 +94,13 @@ function readDocument(path: string): KubeconfigDocument {
 }
 
 /** Relative paths are relative to the kubeconfig file. A command without a slash is looked for in PATH. */
-function absolute(document: KubeconfigDocument, folder: string): KubeconfigDocument {
-  const { cluster, user } = document
+function absolute(document: KubeconfigDocument, paths: readonly string[]): KubeconfigDocument {
+  const { cluster, clusterFile, user, userFile } = document
+  const folder = dirname(paths[userFile] ?? '')
   const exec = mapping(user, 'exec')
   return {
     ...document,
-    cluster: cluster && resolved(cluster, folder, ['certificate-authority']),
+    cluster: cluster && resolved(cluster, dirname(paths[clusterFile] ?? ''), ['certificate-authority']),
     user: {
       ...resolved(user, folder, ['client-certificate', 'client-key', 'tokenFile']),
       ...(text(exec, 'command').includes('/') && { exec: resolved(exec, folder, ['command']) }),

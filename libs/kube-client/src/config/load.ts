@@ -3,8 +3,10 @@ import type { ClusterConfig, ConfigSources } from './cluster-config.ts'
 import { inClusterConfig } from './in-cluster.ts'
 
 export interface LoadConfigOptions extends ConfigSources {
-  /** --kubeconfig; empty or absent: in-cluster, unless `master` is given. */
-  readonly kubeconfig?: string | undefined
+  /** --kubeconfig, or several files as kubectl merges them; none or empty: in-cluster, unless `master` is given. */
+  readonly kubeconfig?: string | readonly string[] | undefined
+  /** Of the kubeconfig. Absent or empty: its current one. */
+  readonly context?: string | undefined
   /** --master. */
   readonly master?: string | undefined
 }
@@ -16,9 +18,10 @@ export async function loadClusterConfig(options: LoadConfigOptions): Promise<Clu
 }
 
 async function readConfig(options: LoadConfigOptions): Promise<ClusterConfig> {
-  const { kubeconfig = '', master = '', ...sources } = options
-  if (kubeconfig === '' && master === '') return inClusterConfig(sources)
+  const { kubeconfig = [], context, master = '', ...sources } = options
+  const paths = [kubeconfig].flat().filter((path) => path !== '')
+  if (paths.length === 0 && master === '') return inClusterConfig(sources)
   // Loaded here only: a pod has no kubeconfig, and the reader of YAML is not free.
   const { kubeconfigConfig } = await import('./kubeconfig.ts')
-  return kubeconfigConfig({ path: kubeconfig, master, ...sources })
+  return kubeconfigConfig({ paths, context, master, ...sources })
 }

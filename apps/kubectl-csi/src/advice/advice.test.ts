@@ -1,0 +1,73 @@
+import { describe, expect, it } from '@jest/globals'
+import { ROWS } from '../findings/rows.ts'
+import { adviserOf } from './advice.ts'
+import { operationsText } from './operations.ts'
+
+const adviser = adviserOf(operationsText())
+
+describe('the words of docs/operations.md', () => {
+  it.each(Object.entries(ROWS))('are there once for %s', (_, key) => {
+    const advice = adviser(key)
+    expect(advice.means).not.toBe('')
+    expect(advice.do).not.toBe('')
+  })
+
+  it('name the danger before they name the removal of a finalizer', () => {
+    const { below = '' } = adviser(ROWS.volumeGone)
+    const [danger, command] = [below.indexOf('destroy its data'), below.indexOf('"finalizers":null')]
+    expect(danger).toBeGreaterThan(0)
+    expect(command).toBeGreaterThan(danger)
+    expect(below).not.toContain('```')
+  })
+
+  it('never remove a finalizer elsewhere', () => {
+    const others = Object.values(ROWS).filter((key) => key !== ROWS.volumeGone)
+    for (const key of others) expect(JSON.stringify(adviser(key))).not.toMatch(/finalizers":\s*null|kubectl patch/)
+  })
+})
+
+const PAGE = `# A
+
+### One
+
+| you see | it means | do |
+|---|---|---|
+| a \\| b | is [this](x.md#y) | See below |
+| a \\| c | twice | do |
+| twice | d | e |
+| twice, too | d | e |
+
+After it.
+
+\`\`\`sh
+kubectl x
+\`\`\`
+
+### Two
+
+| you see | it means | do |
+|---|---|---|
+| only here | f | g |
+`
+
+describe('a page', () => {
+  const read = adviserOf(PAGE)
+
+  it('gives a row its cells, without links and escapes, and what comes after the table', () => {
+    expect(read({ heading: 'One', see: 'a | b' })).toEqual({
+      see: 'a | b',
+      means: 'is this',
+      do: 'See below',
+      below: 'After it.\n\nkubectl x',
+    })
+    expect(read({ heading: 'Two', see: 'only' })).toEqual({ see: 'only here', means: 'f', do: 'g', below: undefined })
+  })
+
+  it.each([
+    ['no row', { heading: 'One', see: 'only here' }],
+    ['two rows', { heading: 'One', see: 'twice' }],
+    ['no heading', { heading: 'Three', see: 'a' }],
+  ])('with %s for a key is refused', (_, key) => {
+    expect(() => read(key)).toThrow(`under "${key.heading}" with "${key.see}"`)
+  })
+})

@@ -1,0 +1,151 @@
+import {
+  EVENTS,
+  LEASES,
+  type Lease,
+  PODS,
+  type Pod,
+  VOLUME_ATTACHMENTS,
+  type VolumeAttachment,
+} from '@csi-sidecars/kube-types'
+import { leaseName } from '../findings/leadership.ts'
+import type { Collection } from './collection.ts'
+import { claimNamesOf, driverOf, objectOf, type Ref } from './facts.ts'
+
+export type SubjectKind = 'pod' | 'pvc' | 'pv' | 'va' | 'node'
+
+export const KINDS: Readonly<Record<SubjectKind, string>> = {
+  pod: 'Pod',
+  pvc: 'PersistentVolumeClaim',
+  pv: 'PersistentVolume',
+  va: 'VolumeAttachment',
+  node: 'Node',
+}
+
+/** Reads the object and everything that it may wait for. Resolves with false where there is no such object. */
+export async function collect(kind: SubjectKind, ref: Ref, into: Collection): Promise<boolean> {
+  const found = await COLLECT[kind](ref, into)
+  if (!found) return false
+  await Promise.all([collectEvents(into), collectLeases(into)])
+  return true
+}
+
+const COLLECT: Readonly<Record<SubjectKind, (ref: Ref, into: Collection) => Promise<boolean>>> = {
+  async pod(ref, into) {
+    const seen = await into.reader.get(PODS, ref)
+    const pod = objectOf(seen)
+    if (pod === undefined) return seen.is !== 'absent'
+    into.addPod(pod)
+    await claimsOf(pod, into)
+    await attachmentsOfVolumes(into)
+    return true
+  },
+
+  async pvc(ref, into) {
+    const seen = await into.claim(ref)
+    const claim = objectOf(seen)
+    if (claim === undefined) return seen.is !== 'absent'
+    await Promise.all([into.surroundingsOfClaim(claim), podsOf(ref, into)])
+    await attachmentsOfVolumes(into)
+    return true
+  },
+
+  async pv({ name }, into) {
+    const seen = await into.volume(name)
+    const pv = objectOf(seen)
+    if (pv === undefined) return seen.is !== 'absent'
+    const { name: claim, namespace } = pv.spec?.claimRef ?? {}
+    if (claim !== undefined) await COLLECT.pvc({ kind: KINDS.pvc, namespace, name: claim }, into)
+    await attachmentsOfVolumes(into)
+    return true
+  },
+
+  async va({ name }, into) {
+    const seen = await into.reader.get(VOLUME_ATTACHMENTS, { name })
+    const va = objectOf(seen)
+    if (va === undefined) return seen.is !== 'absent'
+    into.addAttachment(va)
+    await into.surroundingsOf(va)
+    return true
+  },
+
+  async node({ name }, into) {
+    const [node, csiNode] = await Promise.all([
+      into.node(name),
+      into.csiNode(name),
+      into.attachmentsWhere(({ spec }) => spec?.nodeName === name),
+    ])
+    await surroundings(into)
+    // What is left of a node that is gone is still worth explaining.
+    return node.is !== 'absent' || csiNode.is !== 'absent' || into.attachments.size > 0
+  },
+}
+
+export async function claimsOf(pod: Pod, into: Collection): Promise<void> {
+  const { namespace } = pod.metadata ?? {}
+  await Promise.all(
+    claimNamesOf(pod).map(async (name) => {
+      const claim = objectOf(await into.claim({ namespace, name }))
+      if (claim !== undefined) await into.surroundingsOfClaim(claim)
+    }),
+  )
+}
+
+/** The pods that use a claim. */
+async function podsOf({ namespace, name }: Ref, into: Collection): Promise<void> {
+  const where = (pod: Pod): boolean => claimNamesOf(pod).includes(name)
+  for (const pod of (await into.reader.list(PODS, { namespace, where })) ?? []) into.addPod(pod)
+}
+
+async function attachmentsOfVolumes(into: Collection): Promise<void> {
+  const names = new Set(into.volumes.present.map(({ metadata }) => metadata?.name ?? ''))
+  if (names.size > 0) await into.attachmentsWhere((va) => names.has(va.spec?.source.persistentVolumeName ?? ''))
+  await surroundings(into)
+}
+
+async function surroundings(into: Collection): Promise<void> {
+  await Promise.all([...into.attachments.values()].filter(isPending).map((va) => into.surroundingsOf(va)))
+}
+
+/** Whether there is anything to explain about an attachment. */
+export function isPending({ metadata, status }: VolumeAttachment): boolean {
+  return metadata?.deletionTimestamp !== undefined || status?.attached !== true
+}
+
+/** Of claims and pods only: a VolumeAttachment has its words in its status. */
+async function collectEvents(into: Collection): Promise<void> {
+  const about: Ref[] = [
+    ...[...into.pods.values()].map(({ metadata }) => refTo('Pod', metadata)),
+    ...into.claims.present.map(({ metadata }) => refTo('PersistentVolumeClaim', metadata)),
+  ]
+  await Promise.all(
+    about.map(async ({ kind, namespace, name }) => {
+      const fieldSelector = `involvedObject.kind=${kind},involvedObject.name=${name}`
+      into.events.push(...((await into.reader.list(EVENTS, { namespace, fieldSelector })) ?? []))
+    }),
+  )
+}
+
+type Meta = { readonly namespace?: string | undefined; readonly name?: string | undefined } | undefined
+
+function refTo(kind: string, metadata: Meta): Ref {
+  return { kind, namespace: metadata?.namespace, name: metadata?.name ?? '' }
+}
+
+/** The Leases of what works on the objects that have been seen so far, wherever they are. */
+async function collectLeases(into: Collection): Promise<void> {
+  const volumes = into.volumes.present.flatMap((pv) => driverOf(pv) ?? [])
+  const attachers = [...into.attachments.values()].flatMap(({ spec }) => spec?.attacher ?? [])
+  const names = new Set([
+    ...attachers.map((driver) => leaseName('external-attacher', driver)),
+    ...(into.claims.present.length > 0 ? volumes.map((driver) => leaseName('external-resizer', driver)) : []),
+  ])
+  const lists = await Promise.all([...names].map((name) => leasesOf(name, into)))
+  into.leases = lists.includes(undefined) ? undefined : lists.flatMap((list) => list ?? [])
+}
+
+async function leasesOf(name: string, { reader }: Collection): Promise<readonly Lease[] | undefined> {
+  const found = await reader.list(LEASES, { fieldSelector: `metadata.name=${name}` })
+  const why = 'there is none: no leader election, a Lease under another name, or no such sidecar'
+  if (found?.length === 0) reader.notSeen({ what: `Lease ${name}`, why, essential: false })
+  return found
+}

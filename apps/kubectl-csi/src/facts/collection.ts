@@ -1,0 +1,139 @@
+import {
+  CSI_DRIVERS,
+  CSI_NODES,
+  type CSIDriver,
+  type CSINode,
+  type Event,
+  type Lease,
+  NODES,
+  type Node,
+  type ObjectRef,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type Pod,
+  type Resource,
+  STORAGE_CLASSES,
+  type StorageClass,
+  VOLUME_ATTACHMENTS,
+  VOLUME_ATTRIBUTES_CLASSES,
+  type VolumeAttachment,
+  type VolumeAttributesClass,
+} from '@csi-sidecars/kube-types'
+import { driverOf, type Facts, KnownObjects, keyOf, objectOf, type Seen } from './facts.ts'
+import type { PendingItem } from './pending.ts'
+import type { Reader } from './reader.ts'
+
+/** The objects read so far; each of them is read once. */
+export class Collection {
+  readonly reader: Reader
+  readonly pods = new Map<string, Pod>()
+  readonly claims = new KnownObjects<PersistentVolumeClaim>()
+  readonly volumes = new KnownObjects<PersistentVolume>()
+  readonly attachments = new Map<string, VolumeAttachment>()
+  readonly csiNodes = new KnownObjects<CSINode>()
+  readonly nodes = new KnownObjects<Node>()
+  readonly drivers = new KnownObjects<CSIDriver>()
+  readonly storageClasses = new KnownObjects<StorageClass>()
+  readonly attributesClasses = new KnownObjects<VolumeAttributesClass>()
+  readonly events: Event[] = []
+  readonly pending: PendingItem[] = []
+  leases: readonly Lease[] | undefined = []
+
+  constructor(reader: Reader) {
+    this.reader = reader
+  }
+
+  claim(ref: ObjectRef): Promise<Seen<PersistentVolumeClaim>> {
+    return this.#once(this.claims, PERSISTENT_VOLUME_CLAIMS, ref)
+  }
+
+  volume(name: string): Promise<Seen<PersistentVolume>> {
+    return this.#once(this.volumes, PERSISTENT_VOLUMES, { name })
+  }
+
+  /** All attachments that `where` picks, page by page: there is no selector for what they are about. */
+  async attachmentsWhere(where: (va: VolumeAttachment) => boolean): Promise<void> {
+    for (const va of (await this.reader.list(VOLUME_ATTACHMENTS, { where })) ?? []) this.addAttachment(va)
+  }
+
+  addAttachment(va: VolumeAttachment): void {
+    this.attachments.set(va.metadata?.name ?? '', va)
+  }
+
+  addPod(pod: Pod): void {
+    const { namespace, name = '' } = pod.metadata ?? {}
+    this.pods.set(keyOf({ namespace, name }), pod)
+  }
+
+  /** What an attachment depends on. */
+  async surroundingsOf({ spec }: VolumeAttachment): Promise<void> {
+    const { attacher = '', nodeName = '', source } = spec ?? {}
+    await Promise.all([
+      source?.persistentVolumeName === undefined ? undefined : this.volume(source.persistentVolumeName),
+      this.#once(this.csiNodes, CSI_NODES, { name: nodeName }),
+      this.#once(this.nodes, NODES, { name: nodeName }),
+      this.#once(this.drivers, CSI_DRIVERS, { name: attacher }),
+    ])
+  }
+
+  /** What a claim depends on, its volume among it. */
+  async surroundingsOfClaim({ spec, status }: PersistentVolumeClaim): Promise<void> {
+    const { volumeName = '', storageClassName = '', volumeAttributesClassName = '' } = spec ?? {}
+    const target = status?.modifyVolumeStatus?.targetVolumeAttributesClassName ?? ''
+    await Promise.all([
+      ...[volumeAttributesClassName, target].map((name) =>
+        this.#named(this.attributesClasses, VOLUME_ATTRIBUTES_CLASSES, name),
+      ),
+      this.#named(this.storageClasses, STORAGE_CLASSES, storageClassName),
+      this.#volumeAndDriver(volumeName),
+    ])
+  }
+
+  csiNode(name: string): Promise<Seen<CSINode>> {
+    return this.#once(this.csiNodes, CSI_NODES, { name })
+  }
+
+  node(name: string): Promise<Seen<Node>> {
+    return this.#once(this.nodes, NODES, { name })
+  }
+
+  facts(now: number, stuckAfterMs: number): Facts {
+    return {
+      now,
+      stuckAfterMs,
+      pods: [...this.pods.values()],
+      claims: this.claims.present,
+      volumes: this.volumes,
+      attachments: [...this.attachments.values()],
+      csiNodes: this.csiNodes,
+      nodes: this.nodes,
+      drivers: this.drivers,
+      storageClasses: this.storageClasses,
+      attributesClasses: this.attributesClasses,
+      leases: this.leases,
+      events: this.events,
+      pending: this.pending,
+      unseen: this.reader.unseen,
+    }
+  }
+
+  async #volumeAndDriver(name: string): Promise<void> {
+    if (name === '') return
+    const pv = objectOf(await this.volume(name))
+    await this.#named(this.drivers, CSI_DRIVERS, (pv && driverOf(pv)) ?? '')
+  }
+
+  async #named<T>(table: KnownObjects<T>, resource: Resource<T>, name: string): Promise<void> {
+    if (name !== '') await this.#once(table, resource, { name })
+  }
+
+  async #once<T>(table: KnownObjects<T>, resource: Resource<T>, ref: ObjectRef): Promise<Seen<T>> {
+    const key = keyOf(ref)
+    if (table.has(key)) return table.get(key)
+    const seen = await this.reader.get(resource, ref)
+    table.set(key, seen)
+    return seen
+  }
+}

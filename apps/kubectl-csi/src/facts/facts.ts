@@ -1,0 +1,134 @@
+import type {
+  CSIDriver,
+  CSINode,
+  Event,
+  Lease,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  StorageClass,
+  VolumeAttachment,
+  VolumeAttributesClass,
+} from '@csi-sidecars/kube-types'
+import type { PendingItem } from './pending.ts'
+
+/** What a read has shown: the object, that there is none, or nothing because the read was refused or never made. */
+export type Seen<T> =
+  | { readonly is: 'present'; readonly object: T }
+  | { readonly is: 'absent' }
+  | { readonly is: 'unseen' }
+
+/** Objects of one kind, by name or by `namespace/name`. */
+export interface Known<T> {
+  get(name: string): Seen<T>
+  /** Those that are there. */
+  readonly present: readonly T[]
+}
+
+/** Fills itself with what reads have shown. */
+export class KnownObjects<T> implements Known<T> {
+  readonly #seen = new Map<string, Seen<T>>()
+  /** All objects of the kind were listed: whatever is not here does not exist. */
+  complete = false
+
+  get(name: string): Seen<T> {
+    return this.#seen.get(name) ?? { is: this.complete ? 'absent' : 'unseen' }
+  }
+
+  has(name: string): boolean {
+    return this.complete || this.#seen.has(name)
+  }
+
+  set(name: string, seen: Seen<T>): void {
+    this.#seen.set(name, seen)
+  }
+
+  get present(): readonly T[] {
+    return [...this.#seen.values()].flatMap((seen) => objectOf(seen) ?? [])
+  }
+}
+
+/** A part of the cluster that could not be seen. */
+export interface Unseen {
+  readonly what: string
+  readonly why: string
+  /** Without it nobody can say that all is well. */
+  readonly essential: boolean
+}
+
+/** All that was read, at about one moment. What findings are made of. */
+export interface Facts {
+  /** Wall time of this machine. */
+  readonly now: number
+  /** Younger work that nobody has failed at is under way, not stuck. */
+  readonly stuckAfterMs: number
+  readonly pods: readonly Pod[]
+  readonly claims: readonly PersistentVolumeClaim[]
+  readonly volumes: Known<PersistentVolume>
+  readonly attachments: readonly VolumeAttachment[]
+  readonly csiNodes: Known<CSINode>
+  readonly nodes: Known<Node>
+  readonly drivers: Known<CSIDriver>
+  readonly storageClasses: Known<StorageClass>
+  readonly attributesClasses: Known<VolumeAttributesClass>
+  /** Undefined: they could not be read. */
+  readonly leases: readonly Lease[] | undefined
+  readonly events: readonly Event[]
+  /** From /debug/stuck of the leaders that could be reached. */
+  readonly pending: readonly PendingItem[]
+  readonly unseen: readonly Unseen[]
+}
+
+export function objectOf<T>(seen: Seen<T>): T | undefined {
+  return seen.is === 'present' ? seen.object : undefined
+}
+
+/** Names one object as people write it. */
+export interface Ref {
+  readonly kind: string
+  readonly namespace?: string | undefined
+  readonly name: string
+}
+
+interface Named {
+  readonly metadata?: { readonly name?: string | undefined; readonly namespace?: string | undefined } | undefined
+}
+
+export function refOf(kind: string, { metadata }: Named): Ref {
+  return { kind, namespace: metadata?.namespace, name: metadata?.name ?? '' }
+}
+
+/** `default/data`, or the bare name of an object without a namespace. */
+export function keyOf({ namespace, name }: Omit<Ref, 'kind'>): string {
+  return namespace === undefined ? name : `${namespace}/${name}`
+}
+
+/** `PersistentVolumeClaim default/data`. */
+export function textOf(ref: Ref): string {
+  return `${ref.kind} ${keyOf(ref)}`
+}
+
+/** Milliseconds of a timestamp of the API; undefined where there is none. */
+export function timeOf(text: string | null | undefined): number | undefined {
+  const ms = Date.parse(text ?? '')
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+/** The CSI driver of a volume, also of one that has been migrated. */
+export function driverOf({ metadata, spec }: PersistentVolume): string | undefined {
+  return spec?.csi?.driver ?? metadata?.annotations?.['pv.kubernetes.io/migrated-to']
+}
+
+/** The names of the claims that a pod uses, generic ephemeral volumes among them. */
+export function claimNamesOf({ metadata, spec }: Pod): readonly string[] {
+  return (spec?.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }) => {
+    if (persistentVolumeClaim !== undefined) return [persistentVolumeClaim.claimName]
+    return ephemeral === undefined ? [] : [`${metadata?.name}-${name}`]
+  })
+}
+
+/** Whether a pod still holds its volumes. */
+export function isRunning({ status }: Pod): boolean {
+  return status?.phase !== 'Succeeded' && status?.phase !== 'Failed'
+}

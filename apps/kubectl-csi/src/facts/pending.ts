@@ -1,0 +1,62 @@
+/** One piece of pending work, as /debug/stuck of a sidecar tells of it. Facts that it does not know are absent. */
+export interface PendingItem {
+  readonly sidecar: string
+  readonly driver: string
+  readonly operation: string
+  readonly kind: string
+  readonly namespace: string | undefined
+  readonly name: string
+  readonly state: string
+  readonly reason: string | undefined
+  readonly since: string | undefined
+  readonly stuck: boolean
+  readonly tries: number | undefined
+  readonly code: string | undefined
+  readonly message: string | undefined
+  readonly waitsFor: readonly string[]
+  readonly nextTry: string | undefined
+}
+
+export interface PendingPage {
+  readonly items: readonly PendingItem[]
+  readonly continue: string | undefined
+}
+
+/** Reads a page; undefined for what is none. It comes from a process, through a proxy: nothing of it is taken on trust. */
+export function pendingPage(answer: unknown): PendingPage | undefined {
+  const { items, continue: token } = fields(answer)
+  if (!Array.isArray(items)) return undefined
+  return { items: items.map(pendingItem), continue: text(token) }
+}
+
+function pendingItem(value: unknown): PendingItem {
+  const item = fields(value)
+  const object = fields(item['object'])
+  const waitsFor = item['waitsFor']
+  return {
+    sidecar: text(item['sidecar']) ?? '',
+    driver: text(item['driver']) ?? '',
+    operation: text(item['operation']) ?? '',
+    kind: text(object['kind']) ?? '',
+    namespace: text(object['namespace']),
+    name: text(object['name']) ?? '',
+    state: text(item['state']) ?? '',
+    reason: text(item['reason']),
+    since: text(item['since']),
+    stuck: item['stuck'] === true,
+    tries: typeof item['tries'] === 'number' ? item['tries'] : undefined,
+    code: text(item['code']),
+    message: text(item['message']),
+    waitsFor: Array.isArray(waitsFor) ? waitsFor.filter((each) => typeof each === 'string') : [],
+    nextTry: text(item['nextTry']),
+  }
+}
+
+function fields(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}
+
+/** An empty text says as little as none. */
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}

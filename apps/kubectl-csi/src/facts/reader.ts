@@ -1,0 +1,88 @@
+import { ApiError, isNotFound, type KubeClient, type Selection } from '@csi-sidecars/kube-client'
+import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
+import type { Seen, Unseen } from './facts.ts'
+
+/** The verbs that change nothing, and none of the watch, which would stay behind. */
+export type ReadOnlyClient = Pick<KubeClient, 'get' | 'list' | 'discover'>
+
+/** A client that has no other verbs, so that nothing here can write by mistake. */
+export function readOnly(client: KubeClient): ReadOnlyClient {
+  return {
+    get: (resource, ref, options) => client.get(resource, ref, options),
+    list: (resource, options) => client.list(resource, options),
+    discover: (path, options) => client.discover(path, options),
+  }
+}
+
+export interface ListQuery<T> extends Selection {
+  /** Those to keep. */
+  readonly where?: (object: T) => boolean
+}
+
+const PAGE_SIZE = 1000
+
+/** Without these nobody can say that all is well. */
+const ESSENTIAL: ReadonlySet<string> = new Set([
+  'nodes',
+  'persistentvolumeclaims',
+  'persistentvolumes',
+  'pods',
+  'volumeattachments',
+])
+
+/**
+ * Reads what it may. A refusal costs its own part and is remembered; a server that does not answer, or does not know
+ * who asks, ends everything.
+ */
+export class Reader {
+  readonly unseen: Unseen[] = []
+  readonly #client: ReadOnlyClient
+  readonly #signal: AbortSignal
+
+  constructor(client: ReadOnlyClient, signal: AbortSignal) {
+    this.#client = client
+    this.#signal = signal
+  }
+
+  async get<T>(resource: Resource<T>, ref: ObjectRef): Promise<Seen<T>> {
+    try {
+      return { is: 'present', object: await this.#client.get(resource, ref, { signal: this.#signal }) }
+    } catch (error) {
+      if (isNotFound(error)) return { is: 'absent' }
+      this.#refused(resource, error)
+      return { is: 'unseen' }
+    }
+  }
+
+  /** Undefined: it was refused. */
+  async list<T>(
+    resource: Resource<T>,
+    { where = () => true, ...selection }: ListQuery<T> = {},
+  ): Promise<T[] | undefined> {
+    const project = (object: T): T | undefined => (where(object) ? object : undefined)
+    const found: T[] = []
+    try {
+      const options = { ...selection, project, pageSize: PAGE_SIZE, signal: this.#signal }
+      for await (const page of this.#client.list(resource, options)) found.push(...page.items)
+      return found
+    } catch (error) {
+      this.#refused(resource, error)
+      return undefined
+    }
+  }
+
+  /** GET of a path that is no object's. Throws what goes wrong. */
+  raw(path: string, options: { readonly timeoutMs: number; readonly signal: AbortSignal }): Promise<unknown> {
+    return this.#client.discover(path, options)
+  }
+
+  notSeen(unseen: Unseen): void {
+    if (!this.unseen.some(({ what, why }) => what === unseen.what && why === unseen.why)) this.unseen.push(unseen)
+  }
+
+  #refused({ group, plural }: Resource<unknown>, error: unknown): void {
+    if (!(error instanceof ApiError) || error.code === 0 || error.code === 401) throw error
+    const what = group === '' ? plural : `${plural}.${group}`
+    this.notSeen({ what, why: error.message, essential: ESSENTIAL.has(plural) })
+  }
+}

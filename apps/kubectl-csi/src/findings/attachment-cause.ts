@@ -1,0 +1,97 @@
+import type { VolumeAttachment } from '@csi-sidecars/kube-types'
+import { type Facts, objectOf, type Ref } from '../facts/facts.ts'
+import type { PendingItem } from '../facts/pending.ts'
+import { causeOf, type FailureCause, nodeWithoutDriver, volumeMissing } from './failure.ts'
+import { CERTAIN, type Evidence, type Finding, likely, possible } from './finding.ts'
+import type { Leadership } from './leadership.ts'
+import { ROWS } from './rows.ts'
+
+/** Why an attach or a detach has not come to its end. */
+export interface Cause extends FailureCause, Pick<Finding, 'sure' | 'doubt' | 'evidence'> {
+  /** Nobody has failed at it yet. */
+  readonly silent: boolean
+}
+
+interface Surroundings {
+  readonly facts: Facts
+  readonly leadership: Leadership
+  readonly pending: PendingItem | undefined
+}
+
+/** What the objects show now comes before the words of the last failure, and those before silence. */
+export function attachmentCause(va: VolumeAttachment, around: Surroundings): Cause {
+  return seenNow(va, around.facts) ?? saidLast(va, around) ?? silence(va, around)
+}
+
+/** A cause that is in the objects: whatever was said before, it holds now. */
+function seenNow(va: VolumeAttachment, { volumes, csiNodes }: Facts): Cause | undefined {
+  const { attacher = '', nodeName = '', source } = va.spec ?? {}
+  const deleting = va.metadata?.deletionTimestamp !== undefined
+  const pv = source?.persistentVolumeName
+  if (pv !== undefined && volumes.get(pv).is === 'absent') {
+    const evidence = absent({ kind: 'PersistentVolume', name: pv })
+    return { ...volumeMissing(pv, deleting), ...CERTAIN, silent: false, evidence }
+  }
+  if (deleting) return undefined
+  const object: Ref = { kind: 'CSINode', name: nodeName }
+  const csiNode = csiNodes.get(nodeName)
+  const cause = { ...nodeWithoutDriver(nodeName, attacher), ...CERTAIN, silent: false }
+  if (csiNode.is === 'absent') return { ...cause, evidence: absent(object) }
+  const names = objectOf(csiNode)?.spec.drivers.map(({ name }) => name)
+  if (names === undefined || names.includes(attacher)) return undefined
+  return { ...cause, evidence: [{ object, field: '.spec.drivers[*].name', value: names.join(', ') || '(none)' }] }
+}
+
+function absent(object: Ref): readonly Evidence[] {
+  return [{ object, field: '.metadata.name', value: '(there is no such object)' }]
+}
+
+/** What the last try ended with, as the status has it, or the sidecar itself. */
+function saidLast(va: VolumeAttachment, { pending }: Surroundings): Cause | undefined {
+  const { attacher = '', nodeName: node } = va.spec ?? {}
+  const deleting = va.metadata?.deletionTimestamp !== undefined
+  const message = (deleting ? va.status?.detachError : va.status?.attachError)?.message ?? pending?.message
+  if (message === undefined) return undefined
+  const context = { sidecar: 'external-attacher', driver: attacher, node, deleting } as const
+  const known = causeOf(message, context)
+  const sure = likely('it is what the last try has ended with, and may have changed since')
+  if (known !== undefined) return { ...known, ...sure, silent: false, evidence: [] }
+  return {
+    reason: deleting ? 'DetachFails' : 'AttachFails',
+    waitsFor: `what the last try has failed for: ${message}`,
+    advice: deleting ? ROWS.detachFails : ROWS.driverRefuses,
+    ...sure,
+    silent: false,
+    evidence: [],
+  }
+}
+
+/** Nothing has failed, and nothing is done. */
+function silence(va: VolumeAttachment, { leadership, pending }: Surroundings): Cause {
+  const { attacher: driver = '' } = va.spec ?? {}
+  const deleting = va.metadata?.deletionTimestamp !== undefined
+  const advice = deleting ? ROWS.detachSilent : ROWS.attachNotBegun
+  const common = { advice, silent: true, evidence: [] }
+  if (pending !== undefined && pending.waitsFor.length > 0) {
+    return { ...common, ...CERTAIN, reason: pending.reason ?? 'Waiting', waitsFor: pending.waitsFor.join(', ') }
+  }
+  if (pending?.state === 'calling') {
+    const waitsFor = `driver ${driver} to answer its call`
+    return { ...common, ...CERTAIN, reason: 'DriverCalled', waitsFor, advice: ROWS.driverTooSlow }
+  }
+  if (leadership.is === 'held') {
+    const begun = !deleting && va.metadata?.finalizers !== undefined
+    const waitsFor = begun ? `driver ${driver} to answer` : `its turn, or for driver ${driver} to answer`
+    const doubt = 'a long queue, a driver that hangs and one that is away look the same from here'
+    return {
+      ...common,
+      ...likely(doubt),
+      reason: 'DriverSilent',
+      waitsFor,
+      advice: begun ? ROWS.driverTooSlow : advice,
+    }
+  }
+  const waitsFor = `an external-attacher for ${driver}, of which there is no sign`
+  const doubt = 'without leader election, or with its Lease under another name, it leaves no sign'
+  return { ...common, ...possible(doubt), reason: 'NoSidecarSeen', waitsFor }
+}

@@ -1,0 +1,242 @@
+import type { VolumeAttachment } from '@csi-sidecars/kube-types'
+import { csiNode, pv, va } from '@csi-sidecars/testkit'
+import { describe, expect, it } from '@jest/globals'
+import type { Facts } from '../facts/facts.ts'
+import { pendingPage } from '../facts/pending.ts'
+import { headlineOf } from '../output/explanation.ts'
+import { ATTACHER_LEASE, ago, allOf, factsWith, lease } from '../testing/facts.ts'
+import { attachmentFindings } from './attachment.ts'
+
+const LED = { leases: [lease(ATTACHER_LEASE)] }
+const SOUND: Partial<Facts> = { ...LED, volumes: allOf(pv()), csiNodes: allOf(csiNode()) }
+const OURS = 'external-attacher/csi-example-com'
+const WHO = 'VolumeAttachment va-1: external-attacher of csi.example.com has been waiting 3m12s for'
+
+const attaching = (change: NonNullable<Parameters<typeof va>[1]> = {}) =>
+  va('va-1', { ...change, metadata: { creationTimestamp: ago(192), ...change.metadata } })
+const failing = (message: string) => attaching({ status: { attached: false, attachError: { message, time: ago(9) } } })
+const detaching = (message?: string) =>
+  attaching({
+    metadata: { creationTimestamp: ago(9999), deletionTimestamp: ago(192), finalizers: [OURS] },
+    status: { attached: true, ...(message === undefined ? {} : { detachError: { message, time: ago(9) } }) },
+  })
+
+interface Row {
+  readonly name: string
+  readonly va: VolumeAttachment
+  readonly facts?: Partial<Facts>
+  readonly reason: string
+  readonly says: string
+  readonly sure?: string
+  readonly stuck?: boolean
+}
+
+const rpc = (code: string): string => `rpc error: code = ${code} desc = no`
+
+const ROWS: readonly Row[] = [
+  {
+    name: 'a node without the driver',
+    va: failing('CSINode node-1 does not contain driver csi.example.com'),
+    facts: { csiNodes: allOf(csiNode('node-1', { spec: { drivers: [] } })) },
+    reason: 'NodeWithoutDriver',
+    says: `${WHO} driver csi.example.com to register on node node-1.`,
+    sure: 'certain',
+  },
+  {
+    name: 'a node without a CSINode, before anybody has failed',
+    va: attaching(),
+    facts: { csiNodes: allOf() },
+    reason: 'NodeWithoutDriver',
+    says: `${WHO} driver csi.example.com to register on node node-1.`,
+    sure: 'certain',
+  },
+  {
+    name: 'the words alone, where CSINodes may not be read',
+    va: failing('csinode.storage.k8s.io "node-1" not found'),
+    facts: { csiNodes: factsWith().csiNodes },
+    reason: 'NodeWithoutDriver',
+    says: `${WHO} driver csi.example.com to register on node node-1.`,
+    sure: 'likely',
+  },
+  {
+    name: 'a volume that is missing',
+    va: failing('whatever'),
+    facts: { volumes: allOf() },
+    reason: 'VolumeMissing',
+    says: `${WHO} PersistentVolume pv-1, which does not exist.`,
+    sure: 'certain',
+  },
+  {
+    name: 'a volume that is gone under a detach',
+    va: detaching('persistentvolume "pv-1" not found'),
+    facts: { volumes: allOf() },
+    reason: 'VolumeGone',
+    says: `${WHO} PersistentVolume pv-1, which is gone, and without which nobody knows what to detach.`,
+    sure: 'certain',
+  },
+  {
+    name: 'a volume on its way out',
+    va: failing('PersistentVolume "pv-1" is marked for deletion'),
+    reason: 'VolumeBeingDeleted',
+    says: `${WHO} PersistentVolume pv-1, which is being deleted.`,
+  },
+  {
+    name: 'a secret',
+    va: failing('failed to load secret "storage/creds": secrets "creds" not found'),
+    reason: 'SecretUnreadable',
+    says: `${WHO} Secret storage/creds, which cannot be read.`,
+  },
+  {
+    name: 'a full node',
+    va: failing(rpc('ResourceExhausted')),
+    reason: 'NodeFull',
+    says: `${WHO} room for one more volume of csi.example.com on node node-1.`,
+  },
+  {
+    name: 'a volume that another node has, by the driver',
+    va: failing(rpc('FailedPrecondition')),
+    reason: 'AttachedElsewhere',
+    says: `${WHO} the volume to leave the node where csi.example.com still has it.`,
+  },
+  {
+    name: 'a driver that takes too long',
+    va: failing(rpc('DeadlineExceeded')),
+    reason: 'DriverTooSlow',
+    says: `${WHO} driver csi.example.com to answer, which takes longer than the time-out.`,
+  },
+  {
+    name: 'a driver that is away',
+    va: failing(rpc('Unavailable')),
+    reason: 'DriverUnavailable',
+    says: `${WHO} driver csi.example.com to be reachable.`,
+  },
+  {
+    name: 'any other refusal of a detach',
+    va: detaching(rpc('Internal')),
+    reason: 'DriverRefuses',
+    says: `${WHO} driver csi.example.com to do what it has refused with Internal.`,
+  },
+  {
+    name: 'words that nobody knows',
+    va: failing('no way'),
+    reason: 'AttachFails',
+    says: `${WHO} what the last try has failed for: no way.`,
+  },
+  {
+    name: 'a lease that nobody renews',
+    va: attaching(),
+    facts: { leases: [lease(ATTACHER_LEASE, { renewed: 31 })] },
+    reason: 'NoLeader',
+    says: `${WHO} a leader, and no replica leads.`,
+    sure: 'likely',
+  },
+  {
+    name: 'a lease that was given back, and what failed before',
+    va: failing(rpc('Unavailable')),
+    facts: { leases: [lease(ATTACHER_LEASE, { holder: '' })] },
+    reason: 'NoLeader',
+    says: `${WHO} a leader, and no replica leads; after that for driver csi.example.com to be reachable.`,
+  },
+  {
+    name: 'nothing, with a leader',
+    va: attaching(),
+    reason: 'DriverSilent',
+    says: `${WHO} its turn, or for driver csi.example.com to answer.`,
+    sure: 'likely',
+  },
+  {
+    name: 'nothing, after the finalizer',
+    va: attaching({ metadata: { finalizers: [OURS] } }),
+    reason: 'DriverSilent',
+    says: `${WHO} driver csi.example.com to answer.`,
+  },
+  {
+    name: 'nothing, without a sign of an attacher',
+    va: detaching(),
+    facts: { leases: [] },
+    reason: 'NoSidecarSeen',
+    says: `${WHO} an external-attacher for csi.example.com, of which there is no sign.`,
+    sure: 'possible',
+  },
+  {
+    name: 'nothing, for a short time',
+    va: attaching({ metadata: { creationTimestamp: ago(29) } }),
+    reason: 'DriverSilent',
+    says: WHO.replace('3m12s', '29s'),
+    stuck: false,
+  },
+]
+
+it.each(ROWS)('an attachment waits for $name', ({ va: object, facts = {}, reason, says, sure, stuck = true }) => {
+  const all = factsWith({ ...SOUND, ...facts })
+  const [finding, ...more] = attachmentFindings(object, all)
+  if (finding === undefined) throw new Error('nobody waits')
+  expect(more).toEqual([])
+  expect(headlineOf(finding, finding.object, all.now).startsWith(says.replace(/\.$/, ''))).toBe(true)
+  expect(headlineOf(finding, finding.object, all.now)).toContain(says)
+  expect(finding).toMatchObject({ reason, stuck, ...(sure === undefined ? {} : { sure }) })
+})
+
+describe('what the attacher says of itself', () => {
+  const item = (more: object) =>
+    pendingPage({
+      items: [
+        {
+          sidecar: 'external-attacher',
+          driver: 'csi.example.com',
+          operation: 'attach',
+          object: { kind: 'VolumeAttachment', namespace: '', name: 'va-1' },
+          ...more,
+        },
+      ],
+    })?.items ?? []
+
+  it('tells a call from a wait for its turn, where the API tells nothing', () => {
+    const facts = factsWith({ ...SOUND, pending: item({ state: 'calling', since: ago(100), stuck: true }) })
+    expect(attachmentFindings(attaching(), facts)).toMatchObject([
+      { reason: 'DriverCalled', waitsFor: 'driver csi.example.com to answer its call', sure: 'certain', stuck: true },
+    ])
+  })
+
+  it('names what it waits for', () => {
+    const pending = item({ state: 'waiting', reason: 'NodeBusy', waitsFor: ['detach of va-0'] })
+    expect(attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))).toMatchObject([
+      { reason: 'NodeBusy', waitsFor: 'detach of va-0' },
+    ])
+  })
+
+  it('has the words of a failure that no status has, with tries and the next one', () => {
+    const pending = item({ state: 'backoff', message: rpc('Unavailable'), tries: 3, nextTry: ago(-5) })
+    const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))
+    expect(finding).toMatchObject({ reason: 'DriverUnavailable' })
+    expect(finding?.evidence.map(({ field, value }) => `${field} ${value}`)).toEqual(
+      expect.arrayContaining(['tries 3', `nextTry ${ago(-5)}`, 'state attach, backoff']),
+    )
+  })
+
+  it('makes old work that is not stuck by its own measure no younger', () => {
+    const pending = item({ state: 'queued', stuck: false })
+    expect(attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))).toMatchObject([{ stuck: true }])
+  })
+})
+
+it('nobody waits for an attachment that is attached', () => {
+  expect(attachmentFindings(attaching({ status: { attached: true } }), factsWith(SOUND))).toEqual([])
+})
+
+it("the deletion of an attachment waits for the owner of somebody else's finalizer once ours is gone", () => {
+  const object = attaching({ metadata: { deletionTimestamp: ago(192), finalizers: ['example.com/keep'] } })
+  expect(attachmentFindings(object, factsWith(SOUND))).toMatchObject([
+    {
+      reason: 'ForeignFinalizer',
+      waiter: 'the deletion of VolumeAttachment va-1',
+      waitsFor: 'the owner of finalizer example.com/keep to remove it',
+      stuck: true,
+    },
+  ])
+})
+
+it('of several leases of one name the one that was renewed last counts', () => {
+  const leases = [lease(ATTACHER_LEASE, { renewed: 9999 }), lease(ATTACHER_LEASE, { renewed: 2 })]
+  expect(attachmentFindings(attaching(), factsWith({ ...SOUND, leases }))).toMatchObject([{ reason: 'DriverSilent' }])
+})

@@ -1,0 +1,69 @@
+import type { VolumeAttachment } from '@csi-sidecars/kube-types'
+import { type Facts, refOf, timeOf } from '../facts/facts.ts'
+import { attachmentCause, type Cause } from './attachment-cause.ts'
+import { foreignFinalizerFindings, ownFinalizers } from './finalizers.ts'
+import { type Evidence, type Finding, sidecarOf } from './finding.ts'
+import { doubtOf, hasNoLeader, leadershipOf, leaseEvidence } from './leadership.ts'
+import { pendingEvidence, pendingOf } from './pending.ts'
+import { ROWS } from './rows.ts'
+
+const SIDECAR = 'external-attacher'
+
+/** Whom an attach or a detach waits for; none when it is done. */
+export function attachmentFindings(va: VolumeAttachment, facts: Facts): readonly Finding[] {
+  const { metadata, spec, status } = va
+  const deletedAt = timeOf(metadata?.deletionTimestamp)
+  if (deletedAt === undefined) return status?.attached === true ? [] : [waiting(va, facts)]
+  if (ownFinalizers(va).length === 0) return foreignFinalizerFindings(refOf('VolumeAttachment', va), metadata, facts)
+  return spec === undefined ? [] : [waiting(va, facts)]
+}
+
+function waiting(va: VolumeAttachment, facts: Facts): Finding {
+  const { attacher = '' } = va.spec ?? {}
+  const deletedAt = timeOf(va.metadata?.deletionTimestamp)
+  const since = deletedAt ?? timeOf(va.metadata?.creationTimestamp)
+  const leadership = leadershipOf(facts, SIDECAR, attacher)
+  const pending = pendingOf(facts, refOf('VolumeAttachment', va), SIDECAR)
+  const cause = attachmentCause(va, { facts, leadership, pending })
+  const common = {
+    object: refOf('VolumeAttachment', va),
+    waiter: sidecarOf(SIDECAR, attacher),
+    since,
+    atLeast: false,
+    evidence: [...cause.evidence, ...stateEvidence(va), ...leaseEvidence(leadership), ...pendingEvidence(pending)],
+  }
+  if (hasNoLeader(leadership)) return { ...common, ...noLeader(cause), stuck: true, ...doubtOf(leadership) }
+  const { reason, waitsFor, advice, sure, doubt } = cause
+  const young = since !== undefined && facts.now - since < facts.stuckAfterMs
+  const stuck = pending?.stuck === true || !(cause.silent && young)
+  return { ...common, reason, waitsFor, advice, stuck, sure, doubt }
+}
+
+/** The words of an earlier failure are still worth reading: a leader will meet the same. */
+function noLeader(cause: Cause): Pick<Finding, 'reason' | 'waitsFor' | 'advice'> {
+  const then = cause.silent ? '' : `; after that for ${cause.waitsFor}`
+  return { reason: 'NoLeader', waitsFor: `a leader, and no replica leads${then}`, advice: ROWS.noLeader }
+}
+
+function stateEvidence(va: VolumeAttachment): readonly Evidence[] {
+  const object = refOf('VolumeAttachment', va)
+  const { metadata, spec, status } = va
+  const fields: readonly (readonly [string, string | undefined])[] = [
+    ['.metadata.creationTimestamp', metadata?.creationTimestamp],
+    ['.metadata.deletionTimestamp', metadata?.deletionTimestamp],
+    ['.metadata.finalizers', metadata?.finalizers?.join(', ')],
+    ['.spec.nodeName', spec?.nodeName],
+    ['.spec.source.persistentVolumeName', spec?.source.persistentVolumeName],
+    ['.status.attached', String(status?.attached ?? '(no status)')],
+    ['.status.attachError.message', status?.attachError?.message],
+    ['.status.attachError.time', status?.attachError?.time],
+    ['.status.detachError.message', status?.detachError?.message],
+    ['.status.detachError.time', status?.detachError?.time],
+  ]
+  return fields.flatMap(([field, value]) => (value === undefined ? [] : [{ object, field, value }]))
+}
+
+/** The volume that an attachment is about; undefined for one that carries its volume in itself. */
+export function volumeNameOf({ spec }: VolumeAttachment): string | undefined {
+  return spec?.source.persistentVolumeName
+}

@@ -1,0 +1,131 @@
+import type { Event, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import { type Facts, keyOf, refOf, textOf, timeOf } from '../facts/facts.ts'
+import { usersOf } from './claim-users.ts'
+import { causeOf, type FailureCause } from './failure.ts'
+import { CERTAIN, type Evidence, type Finding, likely, type RowKey, sidecarOf } from './finding.ts'
+import { doubtOf, hasNoLeader, leadershipOf, leaseEvidence } from './leadership.ts'
+import { pendingEvidence, pendingOf } from './pending.ts'
+import { ROWS } from './rows.ts'
+
+/** Of a claim, beside the claim. */
+export interface ClaimContext {
+  readonly facts: Facts
+  readonly driver: string
+}
+
+/** Work of the resizer that is not done, and what is to be said where nothing else is known. */
+export interface ClaimWork {
+  readonly claim: PersistentVolumeClaim
+  /** The reason of its failures' events, and of those that come with its success. */
+  readonly failedReason: string
+  readonly doneReasons: readonly string[]
+  /** The time since which it may have waited, where no event says so. */
+  readonly since: number | undefined
+  /** Known from the claim itself; it comes before the words of failures. */
+  readonly known?: FailureCause | undefined
+  readonly silent: FailureCause
+  /** Where words say no more than that the driver refuses. */
+  readonly refusedAdvice: RowKey
+  readonly evidence: readonly Evidence[]
+}
+
+const SIDECAR = 'external-resizer'
+
+/** Who is waited for in an expansion or a modification. */
+export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContext): Finding {
+  const { claim } = work
+  const object = refOf('PersistentVolumeClaim', claim)
+  const leadership = leadershipOf(facts, SIDECAR, driver)
+  const pending = pendingOf(facts, object, SIDECAR)
+  const failed = lastFailure(work, facts)
+  const words = failed?.message ?? pending?.message
+  const said = work.known ?? (words === undefined ? undefined : causeOfWords(words, work, { facts, driver }))
+  const since = timeOf(pending?.since) ?? earliest(work.since, timeOf(failed?.firstTimestamp))
+  const young = since !== undefined && facts.now - since < facts.stuckAfterMs
+  const common = {
+    object,
+    waiter: sidecarOf(SIDECAR, driver),
+    since,
+    atLeast: timeOf(pending?.since) === undefined,
+    evidence: [...work.evidence, ...eventEvidence(failed), ...leaseEvidence(leadership), ...pendingEvidence(pending)],
+  }
+  if (hasNoLeader(leadership)) {
+    const then = said === undefined ? '' : `; after that for ${said.waitsFor}`
+    const waitsFor = `a leader, and no replica leads${then}`
+    return { ...common, reason: 'NoLeader', waitsFor, advice: ROWS.noLeader, stuck: true, ...doubtOf(leadership) }
+  }
+  if (said !== undefined) {
+    const sure = work.known === undefined ? likely('it is what the last try has ended with') : CERTAIN
+    return { ...common, ...said, stuck: true, ...sure }
+  }
+  if (pending !== undefined && pending.waitsFor.length > 0) {
+    const waitsFor = pending.waitsFor.join(', ')
+    return { ...common, ...work.silent, waitsFor, stuck: pending.stuck || !young, ...CERTAIN }
+  }
+  const doubt =
+    leadership.is === 'held'
+      ? 'a long queue, a driver that hangs and one that is away look the same from here'
+      : `no Lease of an ${SIDECAR} for ${driver} is there, as it is without leader election`
+  return { ...common, ...work.silent, stuck: pending?.stuck === true || !young, ...likely(doubt) }
+}
+
+function causeOfWords(words: string, work: ClaimWork, { facts, driver }: ClaimContext): FailureCause {
+  const cause = causeOf(words, { sidecar: SIDECAR, driver })
+  if (cause === undefined) {
+    return { reason: 'Fails', waitsFor: `what the last try has failed for: ${words}`, advice: work.refusedAdvice }
+  }
+  if (cause.reason === 'ClaimInUse') return { ...cause, waitsFor: usersText(work.claim, facts) ?? cause.waitsFor }
+  return cause.reason === 'DriverRefuses' ? { ...cause, advice: work.refusedAdvice } : cause
+}
+
+function usersText(claim: PersistentVolumeClaim, facts: Facts): string | undefined {
+  const users = usersOf(claim, facts)
+  if (users.length === 0) return undefined
+  const why = 'because the driver expands only volumes that are not in use'
+  return `${users.length === 1 ? 'Pod' : 'Pods'} ${users.map(keyOf).join(', ')} to end, ${why}`
+}
+
+/** The newest failure; none where a success came after it. */
+function lastFailure({ claim, failedReason, doneReasons }: ClaimWork, facts: Facts): Event | undefined {
+  const failed = lastEvent(claim.metadata?.uid, facts, [failedReason])
+  const done = lastEvent(claim.metadata?.uid, facts, doneReasons)
+  return failed === undefined || (done !== undefined && lastTime(done) > lastTime(failed)) ? undefined : failed
+}
+
+/** The newest event of these reasons about an object. */
+export function lastEvent(
+  uid: string | undefined,
+  { events }: Pick<Facts, 'events'>,
+  reasons: readonly string[],
+): Event | undefined {
+  const own = events.filter(
+    ({ reason, involvedObject }) => uid !== undefined && involvedObject.uid === uid && reasons.includes(reason ?? ''),
+  )
+  return own.toSorted((a, b) => lastTime(b) - lastTime(a))[0]
+}
+
+/** Events of newer recorders have only an eventTime. */
+function lastTime({ lastTimestamp, eventTime, metadata }: Event): number {
+  return timeOf(lastTimestamp) ?? timeOf(eventTime) ?? timeOf(metadata.creationTimestamp) ?? 0
+}
+
+export function eventEvidence(event: Event | undefined): readonly Evidence[] {
+  if (event === undefined) return []
+  const { involvedObject } = event
+  const about = textOf({
+    kind: involvedObject.kind ?? '',
+    namespace: involvedObject.namespace,
+    name: involvedObject.name ?? '',
+  })
+  const object = { kind: `Event ${event.reason} of`, name: about }
+  const times = `${event.count ?? 1} times from ${event.firstTimestamp ?? '?'} to ${event.lastTimestamp ?? '?'}`
+  return [
+    { object, field: '.message', value: event.message ?? '' },
+    { object, field: '.count', value: times },
+  ]
+}
+
+export function earliest(...times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined)
+  return known.length === 0 ? undefined : Math.min(...known)
+}

@@ -1,0 +1,236 @@
+import type { Event, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import { bound, pod, pvc, storageClass, vac } from '@csi-sidecars/testkit'
+import { describe, expect, it } from '@jest/globals'
+import type { Facts } from '../facts/facts.ts'
+import { headlineOf } from '../output/explanation.ts'
+import { ago, allOf, factsWith, lease, RESIZER_LEASE } from '../testing/facts.ts'
+import { claimFindings } from './claim.ts'
+
+const WHO =
+  'PersistentVolumeClaim default/pvc-1: external-resizer of csi.example.com has been waiting at least 3m12s for'
+const { volume } = bound()
+const SOUND: Partial<Facts> = {
+  leases: [lease(RESIZER_LEASE)],
+  volumes: allOf(volume),
+  storageClasses: allOf(storageClass()),
+  attributesClasses: allOf(vac('gold')),
+}
+
+const claim = (change: NonNullable<Parameters<typeof pvc>[1]>) => bound({ claim: change }).claim
+const MORE = { resources: { requests: { storage: '2Gi' } } }
+const condition = (type: string, message?: string) => ({
+  type,
+  status: 'True',
+  lastTransitionTime: ago(192),
+  ...(message === undefined ? {} : { message }),
+})
+const growing = (word?: string, type = 'Resizing') =>
+  claim({
+    spec: MORE,
+    status: {
+      ...(word === undefined ? {} : { allocatedResourceStatuses: { storage: word } }),
+      allocatedResources: { storage: '2Gi' },
+      conditions: [condition(type)],
+    },
+  })
+
+function event(reason: string, message: string, { last = 9, first = 100 } = {}): Event {
+  return {
+    metadata: { name: `${reason}.${last}`, namespace: 'default' },
+    involvedObject: { kind: 'PersistentVolumeClaim', namespace: 'default', name: 'pvc-1', uid: 'uid-pvc-1' },
+    reason,
+    message,
+    firstTimestamp: ago(first),
+    lastTimestamp: ago(last),
+    count: 4,
+  }
+}
+
+interface Row {
+  readonly name: string
+  readonly claim: PersistentVolumeClaim
+  readonly facts?: Partial<Facts>
+  readonly reason: string
+  readonly says: string
+  readonly stuck?: boolean
+}
+
+const IN_USE =
+  'Unable to expand default/pvc-1 because CSI driver csi.example.com only supports offline expansion and volume is currently in-use'
+const EXPANDING = 'resize volume "pv-1" by resizer "csi.example.com" failed: rpc error: code ='
+const IN_PROGRESS = 'ControllerResizeInProgress'
+
+const ROWS: readonly Row[] = [
+  {
+    name: 'pods that use it, where the driver expands offline only',
+    claim: growing(IN_PROGRESS),
+    facts: {
+      events: [event('VolumeResizeFailed', IN_USE)],
+      pods: [pod('web'), pod('old', { status: { phase: 'Succeeded' } })],
+    },
+    reason: 'ClaimInUse',
+    says: `${WHO} Pod default/web to end, because the driver expands only volumes that are not in use.`,
+  },
+  {
+    name: 'a smaller request',
+    claim: growing('ControllerResizeInfeasible'),
+    reason: 'InfeasibleSize',
+    says: `${WHO} a request that csi.example.com can fulfil: it will never expand the volume to 2Gi.`,
+  },
+  {
+    name: 'a driver that takes too long',
+    claim: growing(IN_PROGRESS),
+    facts: { events: [event('VolumeResizeFailed', `${EXPANDING} DeadlineExceeded desc = x`)] },
+    reason: 'DriverTooSlow',
+    says: `${WHO} driver csi.example.com to answer, which takes longer than the time-out.`,
+  },
+  {
+    name: 'a secret',
+    claim: growing(IN_PROGRESS),
+    facts: {
+      events: [
+        event('VolumeResizeFailed', 'x: error getting secret creds in namespace storage: secrets "creds" not found'),
+      ],
+    },
+    reason: 'SecretUnreadable',
+    says: `${WHO} Secret storage/creds, which cannot be read.`,
+  },
+  {
+    name: 'a driver that is out of capacity, which is no matter of a node',
+    claim: growing(IN_PROGRESS),
+    facts: { events: [event('VolumeResizeFailed', `${EXPANDING} ResourceExhausted desc = x`)] },
+    reason: 'DriverRefuses',
+    says: `${WHO} driver csi.example.com to do what it has refused with ResourceExhausted.`,
+  },
+  {
+    name: 'a driver, without a failure',
+    claim: growing(IN_PROGRESS),
+    reason: 'DriverSilent',
+    says: `${WHO} driver csi.example.com to expand the volume.`,
+  },
+  {
+    name: 'a driver, where the last failure is older than the last success',
+    claim: growing(IN_PROGRESS),
+    facts: {
+      events: [
+        event('VolumeResizeFailed', `${EXPANDING} Internal desc = x`, { last: 60 }),
+        event('VolumeResizeSuccessful', 'x'),
+      ],
+    },
+    reason: 'DriverSilent',
+    says: `${WHO} driver csi.example.com to expand the volume.`,
+  },
+  {
+    name: 'a leader',
+    claim: growing(IN_PROGRESS),
+    facts: { leases: [lease(RESIZER_LEASE, { renewed: 60 })] },
+    reason: 'NoLeader',
+    says: `${WHO} a leader, and no replica leads.`,
+  },
+  {
+    name: 'a pod under which the file system can grow',
+    claim: growing('NodeResizePending', 'FileSystemResizePending'),
+    reason: 'NodeResizePending',
+    says: 'the file system of the claim has been waiting at least 3m12s for a pod that uses the claim',
+    stuck: false,
+  },
+  {
+    name: 'the kubelet, where a pod runs',
+    claim: growing('NodeResizePending', 'FileSystemResizePending'),
+    facts: { pods: [pod('web')] },
+    reason: 'NodeResizePending',
+    says: 'for the kubelet to make it grow, where default/web runs.',
+  },
+  {
+    name: 'a kubelet that could not',
+    claim: growing('NodeResizeInfeasible', 'NodeResizeError'),
+    reason: 'NodeResizeFails',
+    says: 'the file system of the claim has been waiting at least 3m12s',
+  },
+  {
+    name: 'a VolumeAttributesClass',
+    claim: claim({
+      spec: { volumeAttributesClassName: 'platinum' },
+      status: { modifyVolumeStatus: { status: 'Pending' }, conditions: [condition('ModifyingVolume')] },
+    }),
+    reason: 'ClassMissing',
+    says: `${WHO} VolumeAttributesClass platinum, which does not exist.`,
+  },
+  {
+    name: 'another VolumeAttributesClass',
+    claim: claim({
+      spec: { volumeAttributesClassName: 'gold' },
+      status: {
+        modifyVolumeStatus: { status: 'Infeasible', targetVolumeAttributesClassName: 'gold' },
+        conditions: [condition('ModifyVolumeError')],
+      },
+    }),
+    reason: 'ModifyInfeasible',
+    says: `${WHO} another VolumeAttributesClass: csi.example.com refuses the parameters of gold.`,
+  },
+  {
+    name: 'a volume that is lost',
+    claim: claim({}),
+    facts: { volumes: allOf() },
+    reason: 'VolumeMissing',
+    says: 'PersistentVolumeClaim default/pvc-1: the claim waits for PersistentVolume pv-1, which does not exist; nothing tells',
+  },
+  {
+    name: 'a StorageClass',
+    claim: pvc('pvc-1', { metadata: { creationTimestamp: ago(5) }, spec: { storageClassName: 'none' } }),
+    reason: 'StorageClassMissing',
+    says: 'the claim has been waiting 5s for StorageClass none, which does not exist.',
+  },
+]
+
+it.each(ROWS)('a claim waits for $name', ({ claim: object, facts = {}, reason, says, stuck = true }) => {
+  const all = factsWith({ ...SOUND, ...facts })
+  const [finding, ...more] = claimFindings(object, all)
+  if (finding === undefined) throw new Error('nobody waits')
+  expect(more).toEqual([])
+  expect(headlineOf(finding, finding.object, all.now)).toContain(says)
+  expect(finding).toMatchObject({ reason, stuck })
+})
+
+describe('a claim', () => {
+  it('waits for nobody when it has what it asks for, whatever has failed before', () => {
+    const events = [event('VolumeResizeFailed', `${EXPANDING} Internal desc = x`)]
+    expect(claimFindings(claim({}), factsWith({ ...SOUND, events }))).toEqual([])
+    const done = claim({
+      spec: { volumeAttributesClassName: 'gold' },
+      status: { currentVolumeAttributesClassName: 'gold' },
+    })
+    expect(claimFindings(done, factsWith(SOUND))).toEqual([])
+  })
+
+  it('that has just asked is under way', () => {
+    const asked = claim({ spec: MORE })
+    const facts = { ...SOUND, events: [] }
+    expect(claimFindings(asked, factsWith(facts))).toMatchObject([{ reason: 'NotBegun', sure: 'likely' }])
+  })
+
+  it('is told of although its volume may not be read', () => {
+    const facts = factsWith({ ...SOUND, volumes: factsWith().volumes })
+    expect(claimFindings(growing(IN_PROGRESS), facts)).toMatchObject([
+      { waiter: 'external-resizer of (unknown driver)', reason: 'DriverSilent' },
+    ])
+  })
+
+  it('waits for its size and its class at once', () => {
+    const both = claim({
+      spec: { ...MORE, volumeAttributesClassName: 'none' },
+      status: { modifyVolumeStatus: { status: 'Pending' } },
+    })
+    expect(claimFindings(both, factsWith(SOUND)).map(({ reason }) => reason)).toEqual(['NotBegun', 'ClassMissing'])
+  })
+
+  it('that is deleted waits for the pods that use it', () => {
+    const deleted = claim({
+      metadata: { deletionTimestamp: ago(60), finalizers: ['kubernetes.io/pvc-protection', 'a.io/b'] },
+    })
+    expect(claimFindings(deleted, factsWith({ ...SOUND, pods: [pod('web')] }))).toMatchObject([
+      { reason: 'ClaimInUse', waitsFor: 'default/web to end', stuck: true },
+      { reason: 'ForeignFinalizer', waitsFor: 'the owner of finalizer a.io/b to remove it' },
+    ])
+  })
+})

@@ -1,0 +1,58 @@
+import type { Ref } from '../facts/facts.ts'
+
+/** One field of one object, and what stands there. */
+export interface Evidence {
+  readonly object: Ref
+  readonly field: string
+  readonly value: string
+}
+
+/** A row of the tables of docs/operations.md, by its heading and by words of its first cell that no other row has. */
+export interface RowKey {
+  readonly heading: string
+  readonly see: string
+}
+
+/**
+ * `certain`: the objects themselves say so now. `likely`: it follows from them, and something else could look the same.
+ * `possible`: nothing speaks against it.
+ */
+export type Sureness = 'certain' | 'likely' | 'possible'
+
+/** Who waits for whom since when. */
+export interface Finding {
+  /** One word for programs. */
+  readonly reason: string
+  readonly object: Ref
+  /** Who waits: `external-attacher of csi.example.com`. */
+  readonly waiter: string
+  /** What for; reads on after `waits for`. */
+  readonly waitsFor: string
+  /** Milliseconds. Undefined: nothing tells. */
+  readonly since: number | undefined
+  /** It may have begun earlier than `since`. */
+  readonly atLeast: boolean
+  /** Somebody should look at it; else it is only under way. */
+  readonly stuck: boolean
+  readonly sure: Sureness
+  /** What makes it less than certain. */
+  readonly doubt: string | undefined
+  readonly evidence: readonly Evidence[]
+  readonly advice: RowKey
+}
+
+export type Sidecar = 'external-attacher' | 'external-resizer'
+
+export function sidecarOf(sidecar: Sidecar, driver: string): string {
+  return `${sidecar} of ${driver}`
+}
+
+export const CERTAIN = { sure: 'certain', doubt: undefined } as const
+
+export function likely(doubt: string): { readonly sure: 'likely'; readonly doubt: string } {
+  return { sure: 'likely', doubt }
+}
+
+export function possible(doubt: string): { readonly sure: 'possible'; readonly doubt: string } {
+  return { sure: 'possible', doubt }
+}

@@ -1,0 +1,66 @@
+import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import { refOf } from '../facts/facts.ts'
+import { type ClaimContext, claimWorkFinding } from './claim-work.ts'
+import type { FailureCause } from './failure.ts'
+import type { Finding } from './finding.ts'
+import { conditionEvidence, sinceOf } from './resize.ts'
+import { ROWS } from './rows.ts'
+
+/** Whom the modification of a claim waits for; none when it has the class that it asks for. */
+export function modifyFindings(claim: PersistentVolumeClaim, context: ClaimContext): readonly Finding[] {
+  const wanted = claim.spec?.volumeAttributesClassName ?? ''
+  const { currentVolumeAttributesClassName: current, modifyVolumeStatus: state } = claim.status ?? {}
+  if (state === undefined && (wanted === '' || wanted === current)) return []
+  const target = state?.targetVolumeAttributesClassName || wanted
+  const object = refOf('PersistentVolumeClaim', claim)
+  const fields: readonly (readonly [string, string | undefined])[] = [
+    ['.spec.volumeAttributesClassName', wanted],
+    ['.status.currentVolumeAttributesClassName', current],
+    ['.status.modifyVolumeStatus.status', state?.status],
+    ['.status.modifyVolumeStatus.targetVolumeAttributesClassName', state?.targetVolumeAttributesClassName],
+  ]
+  const evidence = fields.flatMap(([field, value]) => (value ? [{ object, field, value }] : []))
+  const silent = {
+    reason: state === undefined ? 'NotBegun' : 'DriverSilent',
+    waitsFor:
+      state === undefined
+        ? `its turn to be modified to ${target}`
+        : `driver ${context.driver} to modify the volume to ${target}`,
+    advice: ROWS.modifying,
+  }
+  return [
+    claimWorkFinding(
+      {
+        claim,
+        failedReason: 'VolumeModifyFailed',
+        doneReasons: ['VolumeModifySuccessful', 'VolumeModifyCanceled'],
+        since: sinceOf(claim, ['ModifyingVolume', 'ModifyVolumeError']),
+        known: knownCause(claim, context),
+        silent,
+        refusedAdvice: ROWS.modifying,
+        evidence: [...evidence, ...conditionEvidence(claim)],
+      },
+      context,
+    ),
+  ]
+}
+
+/** What the claim says itself, and whether the class is there. */
+function knownCause(claim: PersistentVolumeClaim, { facts, driver }: ClaimContext): FailureCause | undefined {
+  const wanted = claim.spec?.volumeAttributesClassName ?? ''
+  const state = claim.status?.modifyVolumeStatus
+  if (state?.status === 'Infeasible') {
+    return {
+      reason: 'ModifyInfeasible',
+      waitsFor: `another VolumeAttributesClass: ${driver} refuses the parameters of ${state.targetVolumeAttributesClassName || wanted}`,
+      advice: ROWS.modifyInfeasible,
+    }
+  }
+  const target = (state?.status === 'InProgress' && state.targetVolumeAttributesClassName) || wanted
+  if (target === '' || facts.attributesClasses.get(target).is !== 'absent') return undefined
+  return {
+    reason: 'ClassMissing',
+    waitsFor: `VolumeAttributesClass ${target}, which does not exist`,
+    advice: ROWS.classMissing,
+  }
+}

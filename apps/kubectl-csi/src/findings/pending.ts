@@ -1,0 +1,27 @@
+import type { Facts, Ref } from '../facts/facts.ts'
+import type { PendingItem } from '../facts/pending.ts'
+import type { Evidence, Sidecar } from './finding.ts'
+
+/** What the sidecar itself says about its work on the object. */
+export function pendingOf({ pending }: Facts, ref: Ref, sidecar: Sidecar): PendingItem | undefined {
+  return pending.find(
+    (item) =>
+      item.sidecar === sidecar && item.kind === ref.kind && item.name === ref.name && item.namespace === ref.namespace,
+  )
+}
+
+export function pendingEvidence(item: PendingItem | undefined): readonly Evidence[] {
+  if (item === undefined) return []
+  const object: Ref = { kind: '/debug/stuck of', name: `${item.sidecar} of ${item.driver}` }
+  const fields: readonly (readonly [string, string | undefined])[] = [
+    ['state', [item.operation, item.state].filter((word) => word !== '').join(', ')],
+    ['reason', item.reason],
+    ['since', item.since],
+    ['tries', item.tries?.toString()],
+    ['code', item.code],
+    ['message', item.message],
+    ['waitsFor', item.waitsFor.join(', ') || undefined],
+    ['nextTry', item.nextTry],
+  ]
+  return fields.flatMap(([field, value]) => (value === undefined ? [] : [{ object, field, value }]))
+}

@@ -1,0 +1,118 @@
+import type { Event, Pod } from '@csi-sidecars/kube-types'
+import { bound, csiNode, pod, pv, va } from '@csi-sidecars/testkit'
+import { describe, expect, it } from '@jest/globals'
+import type { Facts } from '../facts/facts.ts'
+import { ago, allOf, factsWith } from '../testing/facts.ts'
+import { findingsOf } from './findings.ts'
+import { podFindings } from './pod.ts'
+import { volumeFindings } from './volume.ts'
+
+const { claim, volume } = bound()
+const POD = pod('web', { metadata: { uid: 'uid-web', creationTimestamp: ago(120) }, status: { phase: 'Pending' } })
+const HERE = va('here', { metadata: { creationTimestamp: ago(40) }, status: { attached: true } })
+const THERE = va('there', { spec: { nodeName: 'node-2' }, status: { attached: true } })
+const SOUND: Partial<Facts> = { claims: [claim], volumes: allOf(volume), csiNodes: allOf(csiNode()) }
+
+function event(reason: string, message: string): Event {
+  return {
+    metadata: { name: 'e', namespace: 'default' },
+    involvedObject: { kind: 'Pod', namespace: 'default', name: 'web', uid: 'uid-web' },
+    reason,
+    message,
+    firstTimestamp: ago(90),
+    lastTimestamp: ago(3),
+  }
+}
+
+const reasons = (given: Pod, facts: Partial<Facts>) =>
+  podFindings(given, factsWith({ ...SOUND, ...facts })).map(({ reason, waitsFor }) => `${reason}: ${waitsFor}`)
+
+describe('a pod', () => {
+  it.each([
+    {
+      name: 'another node that has its volume',
+      facts: { attachments: [THERE] },
+      says: 'MultiAttach: volume pv-1 to be detached from node node-2: it can be attached to one node only',
+    },
+    {
+      name: 'an attachment that nobody has asked for',
+      facts: { attachments: [] },
+      says: 'NotAskedFor: the attach/detach controller to ask for volume pv-1 on node node-1',
+    },
+    {
+      name: 'a mount that the kubelet has failed at',
+      facts: { attachments: [HERE], events: [event('FailedMount', 'no such file system')] },
+      says: 'MountPending: what it has failed for on node node-1: no such file system',
+    },
+  ])('waits for $name', ({ facts, says }) => {
+    expect(reasons(POD, facts)).toEqual([says])
+  })
+
+  it('waits for the scheduler before anything is attached', () => {
+    const unscheduled = pod('web', { ...POD, spec: { nodeName: null } })
+    expect(reasons(unscheduled, {})).toEqual(['NotScheduled: the scheduler to choose a node'])
+  })
+
+  it('waits for nobody where its volume may be shared, is attached, or when it runs, has ended, uses none', () => {
+    expect(reasons(POD, { attachments: [HERE] })).toEqual([])
+    const ready = pod('web', { ...POD, status: { conditions: [{ type: 'Ready', status: 'True' }] } })
+    expect(reasons(ready, { attachments: [THERE] })).toEqual([])
+    expect(reasons(pod('web', { ...POD, status: { phase: 'Failed' } }), { attachments: [THERE] })).toEqual([])
+    expect(reasons(pod('web', { ...POD, spec: { volumes: [] } }), { attachments: [THERE] })).toEqual([])
+  })
+
+  it('waits for a new attachment where the volume may be shared', () => {
+    const volumes = allOf(pv('pv-1', { spec: { accessModes: ['ReadWriteMany'] } }))
+    expect(reasons(POD, { volumes, attachments: [THERE] })).toEqual([
+      'NotAskedFor: the attach/detach controller to ask for volume pv-1 on node node-1',
+    ])
+  })
+
+  it('waits for nobody with a driver that does not attach', () => {
+    const driver = { metadata: { name: 'csi.example.com' }, spec: { attachRequired: false } }
+    expect(reasons(POD, { drivers: allOf(driver) })).toEqual([])
+  })
+
+  it('has waited since the first failure or since it was scheduled, whichever came first', () => {
+    const events = [event('FailedAttachVolume', 'Multi-Attach error for volume "pv-1"')]
+    const [finding] = podFindings(POD, factsWith({ ...SOUND, events, attachments: [THERE] }))
+    expect(finding?.since).toBe(Date.parse(ago(120)))
+    expect(finding?.evidence.map(({ value }) => value)).toContain('Multi-Attach error for volume "pv-1"')
+  })
+})
+
+describe('the deletion of a volume', () => {
+  const deleted = (finalizers: readonly string[]) =>
+    pv('pv-1', { metadata: { deletionTimestamp: ago(60), finalizers } })
+  const of = (finalizers: readonly string[], facts: Partial<Facts> = {}) =>
+    volumeFindings(deleted(finalizers), factsWith(facts)).map(({ reason, waitsFor }) => `${reason}: ${waitsFor}`)
+
+  it('waits for its attachments', () => {
+    expect(of(['external-attacher/csi-example-com'], { attachments: [HERE, THERE] })).toEqual([
+      'VolumeStillAttached: VolumeAttachments here, there to go',
+    ])
+    expect(of(['external-attacher/csi-example-com'])).toEqual(['VolumeStillAttached: the attacher to let it go'])
+  })
+
+  it("waits for somebody else's finalizer", () => {
+    expect(of(['a.io/b'])).toEqual(['ForeignFinalizer: the owner of finalizer a.io/b to remove it'])
+  })
+
+  it('waits for nobody while nobody deletes it', () => {
+    expect(volumeFindings(pv(), factsWith())).toEqual([])
+  })
+})
+
+it('findings come with the longest wait first, and what is stuck before what is under way', () => {
+  const attachments = [
+    va('young', { metadata: { creationTimestamp: ago(5) } }),
+    va('old', { metadata: { creationTimestamp: ago(900) } }),
+    va('middle', { metadata: { creationTimestamp: ago(90) } }),
+  ]
+  const facts = factsWith({ ...SOUND, claims: [], attachments })
+  expect(findingsOf(facts).map(({ object, stuck }) => `${object.name} ${stuck}`)).toEqual([
+    'old true',
+    'middle true',
+    'young false',
+  ])
+})

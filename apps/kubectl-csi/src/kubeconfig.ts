@@ -1,0 +1,12 @@
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+/** The kubeconfig files that kubectl would read; none stands for the pod's own service account. */
+export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv, home: string): readonly string[] {
+  if (flag !== undefined) return [flag]
+  const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '')
+  // Of several files those that are missing do not count. If none is there, the first is missed by name.
+  if (named.length > 0) return named.some(existsSync) ? named.filter(existsSync) : named.slice(0, 1)
+  const usual = join(home, '.kube', 'config')
+  return existsSync(usual) || env['KUBERNETES_SERVICE_HOST'] === undefined ? [usual] : []
+}

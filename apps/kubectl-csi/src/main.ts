@@ -1,0 +1,50 @@
+import { homedir } from 'node:os'
+import process from 'node:process'
+import { CancelledError, messageOf, systemClock } from '@csi-sidecars/base'
+import { createKubeClient, flowOptions, loadClusterConfig } from '@csi-sidecars/kube-client'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { readOnly } from './facts/reader.ts'
+import { kubeconfigFiles } from './kubeconfig.ts'
+import { type Options, parseOptions } from './options.ts'
+import { run } from './run.ts'
+
+const COULD_NOT_TELL = 2
+const INTERRUPTED = 130
+
+const stop = new AbortController()
+process.once('SIGINT', () => stop.abort(new CancelledError('interrupted')))
+process.stdout.on('error', (error) => {
+  // Whoever reads may have seen enough, as `head`.
+  process.exit('code' in error && error.code === 'EPIPE' ? 0 : COULD_NOT_TELL)
+})
+
+void main().then((code) => {
+  process.exitCode = code
+})
+
+/** Whatever keeps it from an answer is one line. */
+async function main(): Promise<number> {
+  try {
+    const write = (text: string): void => void process.stdout.write(text)
+    const options = await parseOptions(process.argv.slice(2), write)
+    return options === 'answered' ? 0 : await ask(options, write)
+  } catch (error) {
+    process.stderr.write(`kubectl-csi: ${messageOf(error).replaceAll('\n', ' ')}\n`)
+    return stop.signal.aborted ? INTERRUPTED : COULD_NOT_TELL
+  }
+}
+
+async function ask(options: Options, write: (text: string) => void): Promise<number> {
+  const { env } = process
+  const sources = { env, clock: systemClock, log: silentLogger }
+  const kubeconfig = kubeconfigFiles(options.kubeconfig, env, homedir())
+  const config = await loadClusterConfig({ kubeconfig, context: options.context, ...sources })
+  const flow = flowOptions({ qps: -1 })
+  const client = createKubeClient({ config, flow, clock: systemClock, log: silentLogger, userAgent: 'kubectl-csi' })
+  try {
+    const namespace = config.namespace ?? 'default'
+    return await run(options, { client: readOnly(client), namespace, clock: systemClock, signal: stop.signal, write })
+  } finally {
+    client.close()
+  }
+}

@@ -1,0 +1,104 @@
+import yargs from 'yargs'
+import { KINDS, type SubjectKind } from './facts/collect.ts'
+import { durationMs } from './output/age.ts'
+
+/** What a person asks for. */
+export type Question =
+  | {
+      readonly ask: 'explain'
+      readonly kind: SubjectKind
+      readonly name: string
+      readonly namespace: string | undefined
+    }
+  | { readonly ask: 'stuck' }
+
+export interface Options {
+  readonly question: Question
+  readonly kubeconfig: string | undefined
+  readonly context: string | undefined
+  readonly json: boolean
+  readonly stuckAfterMs: number
+}
+
+const ALIASES: Readonly<Record<SubjectKind, readonly string[]>> = {
+  pod: ['pod', 'pods', 'po'],
+  pvc: ['pvc', 'persistentvolumeclaim', 'persistentvolumeclaims'],
+  pv: ['pv', 'persistentvolume', 'persistentvolumes'],
+  va: ['va', 'volumeattachment', 'volumeattachments'],
+  node: ['node', 'nodes', 'no'],
+}
+
+const USAGE =
+  'Says who waits for whom, since when, and what to do, about volumes that are attached, resized or modified. It reads, and never writes.'
+
+/** Throws one line that says what is wrong with the arguments. */
+export async function parseOptions(
+  args: readonly string[],
+  write: (text: string) => void,
+): Promise<Options | 'answered'> {
+  let question: Question | undefined
+  const parser = yargs([...args])
+    .scriptName('kubectl-csi')
+    .usage(`$0 COMMAND\n\n${USAGE}`)
+    .options({
+      kubeconfig: { type: 'string', describe: 'Path to the kubeconfig file to use', requiresArg: true },
+      context: { type: 'string', describe: 'The context of the kubeconfig to use', requiresArg: true },
+      output: { alias: 'o', choices: ['text', 'json'], default: 'text', describe: 'Output format', requiresArg: true },
+      'stuck-after': {
+        type: 'string',
+        default: '30s',
+        describe: 'Work that nobody has failed at and that is younger counts as under way',
+        requiresArg: true,
+      },
+    })
+    .command(
+      'explain <kind> [name]',
+      'Whom an object waits for: explain pod|pvc|pv|va|node NAME',
+      (command) =>
+        command
+          .positional('kind', {
+            type: 'string',
+            describe: `${Object.keys(KINDS).join(', ')}; or KIND/NAME`,
+            demandOption: true,
+          })
+          .positional('name', { type: 'string', describe: 'Name of the object' })
+          .option('namespace', { alias: 'n', type: 'string', describe: 'Namespace of the object', requiresArg: true }),
+      ({ kind, name, namespace }) => {
+        question = explainQuestion(kind, name, namespace)
+      },
+    )
+    .command('stuck', 'All objects of the cluster that are stuck', {}, () => {
+      question = { ask: 'stuck' }
+    })
+    .completion('completion', 'A script for bash or zsh that completes commands and options')
+    .demandCommand(1, 'say what to do: explain or stuck')
+    .strict()
+    .version(false)
+    .wrap(100)
+    .locale('en')
+    .exitProcess(false)
+    .fail((message, error) => {
+      throw error ?? new Error(message)
+    })
+  let answered = false
+  const values = await parser.parse([...args], {}, (_error: unknown, _argv: unknown, output: string) => {
+    if (output === '') return
+    answered = true
+    write(`${output}\n`)
+  })
+  if (answered || question === undefined) return 'answered'
+  const stuckAfterMs = durationMs(values['stuck-after'])
+  if (stuckAfterMs === undefined) throw new Error(`--stuck-after ${values['stuck-after']}: a duration is as 30s or 5m`)
+  const { kubeconfig, context, output } = values
+  return { question, kubeconfig, context, json: output === 'json', stuckAfterMs }
+}
+
+/** `pod web` or `pod/web`. */
+function explainQuestion(given: string, name: string | undefined, namespace: string | undefined): Question {
+  const [word = '', ...rest] = name === undefined ? given.split('/') : [given]
+  const kind = (Object.keys(ALIASES) as SubjectKind[]).find((each) => ALIASES[each].includes(word.toLowerCase()))
+  if (kind === undefined) throw new Error(`explain ${word}: known are ${Object.keys(KINDS).join(', ')}`)
+  const named = name ?? rest.join('/')
+  if (named === '') throw new Error(`explain ${word}: which one? Give its name`)
+  return { ask: 'explain', kind, name: named, namespace }
+}

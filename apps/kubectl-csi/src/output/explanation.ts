@@ -1,0 +1,49 @@
+import type { Advice, Adviser } from '../advice/advice.ts'
+import { type Facts, type Ref, textOf } from '../facts/facts.ts'
+import type { Finding } from '../findings/finding.ts'
+import { ageText } from './age.ts'
+
+/** `well`: nobody waits too long. `unknown`: nothing was found, and not all could be seen. */
+export type Verdict = 'well' | 'stuck' | 'unknown'
+
+export const EXIT_CODES: Readonly<Record<Verdict, number>> = { well: 0, stuck: 1, unknown: 2 }
+
+export function verdictOf(findings: readonly Finding[], { unseen }: Pick<Facts, 'unseen'>): Verdict {
+  if (findings.some(({ stuck }) => stuck)) return 'stuck'
+  return unseen.some(({ essential }) => essential) ? 'unknown' : 'well'
+}
+
+/** Who waits for whom since when, in one sentence about the object that was asked for. */
+export function headlineOf(finding: Finding, subject: Ref, now: number): string {
+  const { object, waiter, waitsFor, since, atLeast } = finding
+  const about = textOf(object) === textOf(subject) ? '' : ` (${textOf(object)})`
+  if (since === undefined)
+    return `${textOf(subject)}: ${waiter} waits for ${waitsFor}${about}; nothing tells since when.`
+  const age = `${atLeast ? 'at least ' : ''}${ageText(now - since)}`
+  return `${textOf(subject)}: ${waiter} has been waiting ${age} for ${waitsFor}${about}.`
+}
+
+/** A finding as programs get it. */
+export function findingJson(finding: Finding, now: number, advice: Advice): object {
+  const { since, sure, doubt, evidence, ...rest } = finding
+  return {
+    reason: rest.reason,
+    object: rest.object,
+    waiter: rest.waiter,
+    waitsFor: rest.waitsFor,
+    ...(since === undefined
+      ? {}
+      : { since: new Date(since).toISOString(), ageSeconds: Math.floor((now - since) / 1000), atLeast: rest.atLeast }),
+    stuck: rest.stuck,
+    sure,
+    doubt,
+    evidence,
+    advice,
+  }
+}
+
+export function explanationJson(subject: Ref, findings: readonly Finding[], facts: Facts, adviser: Adviser): string {
+  const verdict = verdictOf(findings, facts)
+  const items = findings.map((finding) => findingJson(finding, facts.now, adviser(finding.advice)))
+  return `${JSON.stringify({ subject, verdict, findings: items, unseen: facts.unseen }, undefined, 2)}\n`
+}

@@ -1,0 +1,46 @@
+import type { Adviser } from '../advice/advice.ts'
+import { type Facts, textOf } from '../facts/facts.ts'
+import type { Finding } from '../findings/finding.ts'
+import { ageText } from './age.ts'
+import { findingJson, verdictOf } from './explanation.ts'
+import { unseenPart } from './text.ts'
+
+/** Of many objects that wait for the same reason the oldest are enough to see which; JSON has all of them. */
+const MOST_OF_A_REASON = 20
+
+/** A line for each object that is stuck, the longest wait of each reason first, under a sentence that counts them. */
+export function stuckText(findings: readonly Finding[], facts: Facts): string {
+  const parts = [summary(findings, facts)]
+  for (const [reason, group] of byReason(findings)) {
+    const lines = group.slice(0, MOST_OF_A_REASON).map((finding) => lineOf(finding, facts.now))
+    const more = group.length - lines.length
+    if (more > 0) lines.push(`  and ${more} more, all of them with -o json`)
+    parts.push(`${reason} (${group.length})\n${lines.join('\n')}`)
+  }
+  return `${[...parts, ...unseenPart(facts)].join('\n\n')}\n`
+}
+
+function summary(findings: readonly Finding[], facts: Facts): string {
+  if (findings.length === 0) {
+    return verdictOf(findings, facts) === 'unknown'
+      ? 'Could not tell whether anything is stuck, because not all could be seen.'
+      : 'Nothing is stuck.'
+  }
+  const since = findings.flatMap((finding) => finding.since ?? [])
+  const age = since.length === 0 ? '' : `, the oldest for ${ageText(facts.now - Math.min(...since))}`
+  return `${findings.length} ${findings.length === 1 ? 'object is' : 'objects are'} stuck${age}. More on each: kubectl csi explain.`
+}
+
+function byReason(findings: readonly Finding[]): ReadonlyMap<string, readonly Finding[]> {
+  return Map.groupBy(findings, ({ reason }) => reason)
+}
+
+function lineOf({ object, waiter, waitsFor, since, atLeast }: Finding, now: number): string {
+  const age = since === undefined ? '?' : `${atLeast ? '>' : ''}${ageText(now - since)}`
+  return `  ${age.padEnd(7)} ${textOf(object)}: ${waiter} waits for ${waitsFor}`
+}
+
+export function stuckJson(findings: readonly Finding[], facts: Facts, adviser: Adviser): string {
+  const items = findings.map((finding) => findingJson(finding, facts.now, adviser(finding.advice)))
+  return `${JSON.stringify({ verdict: verdictOf(findings, facts), items, unseen: facts.unseen }, undefined, 2)}\n`
+}

@@ -1,0 +1,76 @@
+import type { Advice, Adviser } from '../advice/advice.ts'
+import { type Facts, type Ref, textOf } from '../facts/facts.ts'
+import type { Evidence, Finding } from '../findings/finding.ts'
+import { headlineOf, verdictOf } from './explanation.ts'
+
+/** What is known of the object when nobody waits. */
+export type WellText = (subject: Ref, facts: Facts) => string
+
+export interface Explained {
+  readonly subject: Ref
+  readonly findings: readonly Finding[]
+  readonly facts: Facts
+  readonly adviser: Adviser
+  readonly well: string
+}
+
+/** For people: who waits for whom, the evidence, what to do, how sure, and what was not seen. */
+export function explanationText(explained: Explained): string {
+  const { subject, findings, facts, adviser, well } = explained
+  const [first, ...others] = findings
+  const parts = first === undefined ? [wellLine(explained, well)] : [...partsOf(first, explained)]
+  for (const other of others) {
+    parts.push(`Also: ${headlineOf(other, subject, facts.now)}`, ...details(other, adviser(other.advice)))
+  }
+  parts.push(...unseenPart(facts))
+  return `${parts.join('\n\n')}\n`
+}
+
+function partsOf(finding: Finding, { subject, facts, adviser }: Explained): readonly string[] {
+  return [headlineOf(finding, subject, facts.now), ...details(finding, adviser(finding.advice))]
+}
+
+function wellLine({ subject, findings, facts }: Explained, well: string): string {
+  return verdictOf(findings, facts) === 'unknown'
+    ? `${textOf(subject)}: could not tell, because not all could be seen.`
+    : `${textOf(subject)}: ${well}`
+}
+
+function details({ evidence, stuck, sure, doubt, ...finding }: Finding, advice: Advice): readonly string[] {
+  const state = stuck ? 'Stuck' : 'Under way, not stuck yet'
+  const how = doubt === undefined ? sure : `${sure}: ${doubt}`
+  return [
+    `Evidence\n${evidenceLines(evidence).join('\n')}`,
+    `What to do (docs/operations.md, ${finding.advice.heading})\n${indent(adviceText(advice))}`,
+    `${state}. How sure: ${how}.`,
+  ]
+}
+
+function adviceText({ see, means, do: action, below }: Advice): string {
+  return [`${see}: ${means}.`, `${action}`, ...(below === undefined ? [] : ['', below])].join('\n')
+}
+
+/** Each with its object and field; an object that comes again is not named again. */
+function evidenceLines(evidence: readonly Evidence[]): readonly string[] {
+  const lines: string[] = []
+  let last = ''
+  for (const { object, field, value } of evidence) {
+    const name = textOf(object)
+    if (name !== last) lines.push(`  ${name}`)
+    last = name
+    lines.push(`    ${field}: ${value.replaceAll('\n', ' ')}`)
+  }
+  return lines
+}
+
+export function unseenPart({ unseen }: Pick<Facts, 'unseen'>): readonly string[] {
+  if (unseen.length === 0) return []
+  return [`Not seen\n${unseen.map(({ what, why }) => `  ${what}: ${why}`).join('\n')}`]
+}
+
+function indent(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => (line === '' ? '' : `  ${line}`))
+    .join('\n')
+}

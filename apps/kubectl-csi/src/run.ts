@@ -1,0 +1,86 @@
+import type { Clock } from '@csi-sidecars/base'
+import { type Adviser, adviserOf } from './advice/advice.ts'
+import { operationsText } from './advice/operations.ts'
+import { collect, KINDS } from './facts/collect.ts'
+import { collectAll } from './facts/collect-all.ts'
+import { collectPending } from './facts/collect-pending.ts'
+import { Collection } from './facts/collection.ts'
+import { type Ref, textOf } from './facts/facts.ts'
+import { Reader, type ReadOnlyClient } from './facts/reader.ts'
+import type { Finding } from './findings/finding.ts'
+import { findingsOf } from './findings/findings.ts'
+import type { Options, Question } from './options.ts'
+import { EXIT_CODES, explanationJson, verdictOf } from './output/explanation.ts'
+import { stuckJson, stuckText } from './output/stuck-list.ts'
+import { explanationText } from './output/text.ts'
+import { WELL } from './output/well.ts'
+
+export interface Surroundings {
+  readonly client: ReadOnlyClient
+  /** Of the kubeconfig's context. */
+  readonly namespace: string
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly write: (text: string) => void
+}
+
+/** There is no object of that name. */
+export class NoSuchObjectError extends Error {
+  override readonly name = 'NoSuchObjectError'
+}
+
+/** Resolves with the exit code: 0 well, 1 stuck, 2 could not tell. */
+export async function run(options: Options, around: Surroundings): Promise<number> {
+  const adviser = adviserOf(operationsText())
+  const { question } = options
+  return question.ask === 'stuck'
+    ? await stuck(options, around, adviser)
+    : await explain(question, { options, around, adviser })
+}
+
+async function stuck(
+  options: Options,
+  { client, clock, signal, write }: Surroundings,
+  adviser: Adviser,
+): Promise<number> {
+  const into = new Collection(new Reader(client, signal))
+  await collectAll(into)
+  await collectPending(into, clock, signal)
+  const facts = into.facts(clock.now(), options.stuckAfterMs)
+  const findings = findingsOf(facts).filter((finding) => finding.stuck)
+  write(options.json ? stuckJson(findings, facts, adviser) : stuckText(findings, facts))
+  return EXIT_CODES[verdictOf(findings, facts)]
+}
+
+interface Explaining {
+  readonly options: Options
+  readonly around: Surroundings
+  readonly adviser: Adviser
+}
+
+async function explain(
+  question: Question & { ask: 'explain' },
+  { options, around, adviser }: Explaining,
+): Promise<number> {
+  const { client, clock, signal, write } = around
+  const namespaced = question.kind === 'pod' || question.kind === 'pvc'
+  const namespace = namespaced ? (question.namespace ?? around.namespace) : undefined
+  const subject: Ref = { kind: KINDS[question.kind], ...(namespaced ? { namespace } : {}), name: question.name }
+  const into = new Collection(new Reader(client, signal))
+  if (!(await collect(question.kind, subject, into))) throw new NoSuchObjectError(`${textOf(subject)} does not exist`)
+  await collectPending(into, clock, signal)
+  const facts = into.facts(clock.now(), options.stuckAfterMs)
+  const findings = findingsOf(facts).filter((finding) => concerns(finding, subject))
+  const well = WELL[question.kind](subject, facts)
+  write(
+    options.json
+      ? explanationJson(subject, findings, facts, adviser)
+      : explanationText({ subject, findings, facts, adviser, well }),
+  )
+  return EXIT_CODES[verdictOf(findings, facts)]
+}
+
+/** Other pods are read only because they may use the same claim: what they wait for is their own matter. */
+function concerns({ object }: Finding, subject: Ref): boolean {
+  return object.kind !== 'Pod' || textOf(object) === textOf(subject)
+}

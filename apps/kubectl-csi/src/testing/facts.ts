@@ -1,0 +1,54 @@
+import type { Lease } from '@csi-sidecars/kube-types'
+import { Collection } from '../facts/collection.ts'
+import { type Facts, KnownObjects } from '../facts/facts.ts'
+import { Reader } from '../facts/reader.ts'
+
+/** The moment of all tests. */
+export const NOW = Date.parse('2026-06-01T12:00:00Z')
+
+/** A timestamp so many seconds before that moment. */
+export function ago(seconds: number): string {
+  return new Date(NOW - seconds * 1000).toISOString().replace('.000Z', 'Z')
+}
+
+const NO_CLIENT = {
+  get: () => Promise.reject(new Error('nothing is read')),
+  list: () => {
+    throw new Error('nothing is read')
+  },
+  discover: () => Promise.reject(new Error('nothing is read')),
+}
+
+/** Nothing was seen but what a test gives. */
+export function factsWith(given: Partial<Facts> = {}): Facts {
+  const { signal } = new AbortController()
+  return { ...new Collection(new Reader(NO_CLIENT, signal)).facts(NOW, 30_000), ...given }
+}
+
+interface Named {
+  readonly metadata?: { readonly name?: string | undefined; readonly namespace?: string | undefined } | undefined
+}
+
+/** All objects of a kind that there are. */
+export function allOf<T extends Named>(...objects: readonly T[]): KnownObjects<T> {
+  const known = new KnownObjects<T>()
+  for (const object of objects) known.set(object.metadata?.name ?? '', { is: 'present', object })
+  known.complete = true
+  return known
+}
+
+/** A Lease that was renewed so many seconds ago. */
+export function lease(
+  name: string,
+  { holder = 'pod-a', renewed = 3 }: { holder?: string; renewed?: number } = {},
+): Lease {
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { namespace: 'storage', name },
+    spec: { holderIdentity: holder, leaseDurationSeconds: 15, renewTime: ago(renewed) },
+  }
+}
+
+export const ATTACHER_LEASE = 'external-attacher-leader-csi-example-com'
+export const RESIZER_LEASE = 'external-resizer-csi-example-com'

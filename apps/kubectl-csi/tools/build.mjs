@@ -1,0 +1,53 @@
+// Bundles src/main.ts into dist/kubectl-csi.cjs, one file that Node 22 or later runs, with the package.json of what npx
+// runs and the manifest for krew beside it. The page with the advice is part of the file.
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { build } from 'esbuild'
+
+const NAME = 'kubectl-csi'
+/** Packages whose presence in the bundle means that an import grew. */
+const FORBIDDEN = ['@kubernetes/client-node', '@grpc/grpc-js', 'prom-client']
+
+/** Modules of the libraries do nothing when they are loaded, so what is not used of them stays out. */
+const withoutSideEffects = {
+  name: 'without-side-effects',
+  setup(build) {
+    build.onResolve({ filter: /^(?:\.|@csi-sidecars\/)/ }, async ({ path, pluginData, ...options }) => {
+      if (pluginData === 'resolving' || !/[\\/](?:libs|kubectl-csi)[\\/].*src[\\/]/.test(options.importer))
+        return undefined
+      return { ...(await build.resolve(path, { ...options, pluginData: 'resolving' })), sideEffects: false }
+    })
+  },
+}
+
+const { version, description, license, engines } = JSON.parse(readFileSync('package.json', 'utf8'))
+const page = readFileSync('../../docs/operations.md', 'utf8')
+rmSync('dist', { recursive: true, force: true })
+mkdirSync('dist')
+const file = `dist/${NAME}.cjs`
+const { metafile } = await build({
+  entryPoints: ['src/main.ts'],
+  outfile: file,
+  bundle: true,
+  platform: 'node',
+  target: 'node22',
+  format: 'cjs',
+  metafile: true,
+  minify: true,
+  legalComments: 'none',
+  charset: 'ascii',
+  define: { __OPERATIONS__: JSON.stringify(page), 'import.meta.url': '__file' },
+  banner: { js: `#!/usr/bin/env node\nconst __file = require('node:url').pathToFileURL(__filename).href` },
+  plugins: [withoutSideEffects],
+  logLevel: 'warning',
+})
+for (const [path, { bytesInOutput }] of Object.entries(metafile.outputs[file].inputs)) {
+  if (bytesInOutput === 0) continue
+  const grown = FORBIDDEN.find((name) => path.includes(`node_modules/${name}/`))
+  if (grown !== undefined) throw new Error(`${grown} is in the bundle, by ${path}`)
+}
+chmodSync(file, 0o755)
+
+const manifest = { name: NAME, version: process.env.RELEASE_VERSION || version, description, license, engines }
+const published = { ...manifest, bin: { [NAME]: `${NAME}.cjs` } }
+writeFileSync('dist/package.json', `${JSON.stringify(published, undefined, 2)}\n`)
+writeFileSync('dist/krew.yaml', readFileSync('krew.yaml', 'utf8').replaceAll('VERSION', manifest.version))

@@ -1,0 +1,148 @@
+import { match } from 'node:assert'
+import { CSI_NODES, EVENTS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { attachment, csiNode, pod } from '../../harness/objects.ts'
+import { storiesOf } from '../../harness/story.ts'
+import { eventually } from '../../harness/waiting.ts'
+import type { World } from '../../harness/world.ts'
+import { attach, attached, attachFailed, scene } from '../attacher/scene.ts'
+import { bound } from '../resizer/scene.ts'
+import { type Answer, explained } from './ask.ts'
+
+/** The stuck states of docs/operations.md that are about attachments, staged, and what `explain` says of them. */
+
+const story = storiesOf('attacher', 'explain')
+
+const ELECTED = [
+  '--leader-election',
+  '--leader-election-namespace=default',
+  '--leader-election-lease-duration=2s',
+  '--leader-election-renew-deadline=1500ms',
+  '--leader-election-retry-period=1s',
+]
+
+function explainedAttachment(t: World, waitsFor: RegExp): Promise<Answer> {
+  const va = t.name('va')
+  const waiter = `external-attacher of ${t.driverName}`
+  return explained(t, ['va', va], { object: `VolumeAttachment ${va}`, waiter, waitsFor })
+}
+
+story('a node without the driver', async (t) => {
+  await scene(t)
+  const node = t.name('bare')
+  await t.create(CSI_NODES, csiNode(node, { 'other.example.com': 'x' }))
+  await attach(t, { node })
+  await attachFailed(t)
+  const { stdout } = await explainedAttachment(t, new RegExp(`driver ${t.driverName} to register on node ${node}`))
+  match(stdout, /\.spec\.drivers\[\*\]\.name: other\.example\.com/)
+  match(stdout, /How sure: certain/)
+})
+
+story('a secret that is missing', async (t) => {
+  const at = await scene(t)
+  const name = t.name('no')
+  await attach(t, at, { pv: { csi: { controllerPublishSecretRef: { name, namespace: 'default' } } } })
+  await attachFailed(t)
+  await explainedAttachment(t, new RegExp(`Secret default/${name}, which cannot be read`))
+})
+
+story('a driver that went away takes the leader with it', async (t) => {
+  const args = [...ELECTED, ...(t.ours ? ['--driver-grace-period=1s'] : [])]
+  const at = await scene(t, { args })
+  at.driver.kill()
+  await attach(t, at)
+  await explainedAttachment(t, /a leader, and no replica leads/)
+})
+
+story('a driver that is there and hangs', async (t) => {
+  const at = await scene(t, {
+    args: ['--timeout=1s'],
+    prepare: (driver) => driver.on('ControllerPublishVolume', 'hang'),
+  })
+  await attach(t, at)
+  await attachFailed(t, 'DeadlineExceeded')
+  await explainedAttachment(t, new RegExp(`driver ${t.driverName} to answer, which takes longer than the time-out`))
+})
+
+story('a node that bears no more volumes', async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', { code: 8, message: 'max volumes reached' })
+  await attach(t, at)
+  await attachFailed(t, 'ResourceExhausted')
+  const { stdout } = await explainedAttachment(
+    t,
+    new RegExp(`room for one more volume of ${t.driverName} on node ${at.node}`),
+  )
+  match(stdout, /max volumes reached/)
+})
+
+story('a pod whose volume another node has', async (t) => {
+  const at = await scene(t)
+  const { pv, pvc } = await bound(t)
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv, node: at.node }))
+  await attached(t)
+  const name = t.name('pod')
+  const object = pod('default', name, [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }])
+  const { metadata } = await t.create(PODS, {
+    ...object,
+    spec: { ...object.spec, nodeName: t.name('other') },
+  } as typeof object)
+  const now = new Date().toISOString().replace(/\.\d+Z/, 'Z')
+  await t.create(EVENTS, {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { namespace: 'default', name: `${name}.1` },
+    involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name, uid: metadata?.uid },
+    type: 'Warning',
+    reason: 'FailedAttachVolume',
+    message: `Multi-Attach error for volume "${pv}" Volume is already exclusively attached to one node and can't be attached to another`,
+    source: { component: 'attachdetach-controller' },
+    firstTimestamp: now,
+    lastTimestamp: now,
+    count: 1,
+  })
+  const { stdout } = await explained(t, ['pod', name], {
+    object: `Pod default/${name}`,
+    waiter: 'the attach/detach controller',
+    waitsFor: new RegExp(`volume ${pv} to be detached from node ${at.node}`),
+  })
+  match(stdout, /Multi-Attach error for volume/)
+})
+
+story('a PersistentVolume that is gone while it is attached', async (t) => {
+  const at = await scene(t)
+  const { pv, va } = await attach(t, at)
+  await attached(t)
+  await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers: null } })
+  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await eventually('a detach that fails', async () => {
+    const { status } = await t.api.get(VOLUME_ATTACHMENTS, { name: va })
+    return status?.detachError !== undefined
+  })
+  const { stdout } = await explainedAttachment(t, new RegExp(`PersistentVolume ${pv}, which is gone`))
+  // The danger is named before the command that removes the finalizer.
+  match(stdout, /destroy its data[\s\S]*Then, and only then[\s\S]*kubectl patch volumeattachment/)
+})
+
+story("somebody else's finalizer", async (t) => {
+  const at = await scene(t)
+  const { va } = await attach(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })
+  await attached(t)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await t.api.until(VOLUME_ATTACHMENTS, { name: va }, ({ metadata }) => metadata?.finalizers?.length === 1)
+  await explained(t, ['va', va], {
+    object: `VolumeAttachment ${va}`,
+    waiter: `the deletion of VolumeAttachment ${va}`,
+    waitsFor: /the owner of finalizer example\.com\/keep to remove it/,
+  })
+})
+
+story('nobody leads', async (t) => {
+  const at = await scene(t, { args: ELECTED })
+  at.attacher.signal('SIGKILL')
+  await at.attacher.end()
+  await attach(t, at)
+  const { stdout } = await explainedAttachment(t, /a leader, and no replica leads/)
+  match(stdout, /\.spec\.renewTime: \d{4}-/)
+})
