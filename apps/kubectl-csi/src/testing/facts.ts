@@ -1,4 +1,4 @@
-import type { Lease } from '@csi-sidecars/kube-types'
+import { type Lease, rfc3339Micro } from '@csi-sidecars/kube-types'
 import { Collection } from '../facts/collection.ts'
 import { type Facts, KnownObjects } from '../facts/facts.ts'
 import { Reader } from '../facts/reader.ts'
@@ -46,7 +46,7 @@ export function lease(
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     metadata: { namespace: 'storage', name },
-    spec: { holderIdentity: holder, leaseDurationSeconds: 15, renewTime: ago(renewed) },
+    spec: { holderIdentity: holder, leaseDurationSeconds: 15, renewTime: rfc3339Micro(NOW - renewed * 1000) },
   }
 }
 

@@ -1,0 +1,107 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { createInProcessServer } from '@csi-sidecars/emulator'
+import { ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
+import { PODS, type Pod } from '@csi-sidecars/kube-types'
+import { InProcessClient, pod } from '@csi-sidecars/testkit'
+import { describe, expect, it } from '@jest/globals'
+import { type PodProxy, withProxy } from '../testing/client.ts'
+import { ATTACHER_LEASE, lease, RESIZER_LEASE } from '../testing/facts.ts'
+import { collectPending, listenerOf } from './collect-pending.ts'
+import { Collection } from './collection.ts'
+import { Reader } from './reader.ts'
+
+const container = (name: string, args: readonly string[]): NonNullable<Pod['spec']>['containers'][number] => ({
+  name,
+  image: 'none',
+  args,
+})
+const leader = (...containers: ReturnType<typeof container>[]) =>
+  pod('pod-a', { metadata: { namespace: 'storage' }, spec: { containers, volumes: null } })
+const ATTACHER = container('csi-attacher', ['--v=2', '--http-endpoint=:8080'])
+const PROXY = '/api/v1/namespaces/storage/pods/pod-a:8080/proxy/debug/stuck'
+const item = (name: string) => ({ sidecar: 'external-attacher', object: { kind: 'VolumeAttachment', name } })
+
+interface Setup {
+  readonly proxy?: PodProxy
+  readonly pods?: readonly Pod[]
+  readonly leases?: readonly ReturnType<typeof lease>[]
+}
+
+async function asked({ proxy, pods = [leader(ATTACHER)], leases = [lease(ATTACHER_LEASE)] }: Setup) {
+  const clock = new FakeClock()
+  const server = createInProcessServer({ clock })
+  for (const each of pods) server.create(PODS, each)
+  const api = withProxy(new InProcessClient(server, { errorOf: apiErrorOf }), proxy)
+  const { signal } = new AbortController()
+  const into = new Collection(new Reader(api.client, signal))
+  into.leases = leases
+  await collectPending(into, clock, signal)
+  return { names: into.pending.map(({ name }) => name), unseen: into.reader.unseen, paths: api.asked }
+}
+
+describe('the pending work of a leader', () => {
+  it('is read through the proxy to its pod, page by page', async () => {
+    const proxy: PodProxy = (query) =>
+      query.get('continue') === null
+        ? { items: [item('a')], continue: 'n&xt' }
+        : { items: [item(`b of ${query.get('continue')}`)] }
+    expect(await asked({ proxy })).toEqual({
+      names: ['a', 'b of n&xt'],
+      unseen: [],
+      paths: [`${PROXY}?limit=500`, `${PROXY}?limit=500&continue=n%26xt`],
+    })
+  })
+
+  it('is read once where one process leads for both sidecars', async () => {
+    const both = leader(container('csi-sidecars', ['--http-endpoint=:8080']))
+    const proxy: PodProxy = () => ({ items: [item('a')] })
+    const { names, paths } = await asked({
+      proxy,
+      pods: [both],
+      leases: [lease(ATTACHER_LEASE), lease(RESIZER_LEASE)],
+    })
+    expect([names, paths.length]).toEqual([['a'], 1])
+  })
+
+  it.each<[string, Setup, string]>([
+    ['a leader that is no pod', { pods: [] }, 'its leader pod-a is no pod of namespace storage'],
+    [
+      'a sidecar without an HTTP endpoint',
+      { pods: [leader(container('csi-attacher', []), container('other', ['--http-endpoint=:1']))] },
+      'pod storage/pod-a has no container of it with --http-endpoint',
+    ],
+    [
+      'a Go original',
+      {
+        proxy: () => {
+          throw new ApiError({ code: 404, reason: 'NotFound', message: '404 page not found' })
+        },
+      },
+      '404 page not found',
+    ],
+    ['something else that answers', { proxy: () => ({ kind: 'x' }) }, 'its answer is no list of pending work'],
+    [
+      'pages without an end',
+      { proxy: () => ({ items: [], continue: 'more' }) },
+      'it has more than 40 pages of pending work, the rest was not read',
+    ],
+  ])('is named as not seen for %s', async (_, setup, why) => {
+    const { unseen } = await asked(setup)
+    expect(unseen).toEqual([{ what: `/debug/stuck of ${ATTACHER_LEASE}`, why, essential: false }])
+  })
+
+  it('is not asked of leases that nobody holds, or that are no sidecar’s', async () => {
+    const leases = [lease(ATTACHER_LEASE, { holder: '' }), lease('external-snapshotter-leader-x')]
+    expect(await asked({ leases })).toEqual({ names: [], unseen: [], paths: [] })
+  })
+})
+
+it.each([
+  ['--http-endpoint=:8080', 'pod-a:8080'],
+  ['-http-endpoint=0.0.0.0:9', 'pod-a:9'],
+  ['--http-endpoint [::]:8081', 'pod-a:8081'],
+  ['--http-endpoint=:8080 --tls-cert-file=/x', 'https:pod-a:8080'],
+  ['--metrics-address=:8080', undefined],
+])('%s is listened to at %s', (words, expected) => {
+  expect(listenerOf(leader(container('csi-resizer', words.split(' '))), RESIZER_LEASE)).toBe(expected)
+})

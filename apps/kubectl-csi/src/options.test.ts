@@ -1,0 +1,71 @@
+import { describe, expect, it } from '@jest/globals'
+import { parseOptions } from './options.ts'
+import { ageText, durationMs } from './output/age.ts'
+
+const parse = (line: string) => parseOptions(line.split(' '), () => undefined)
+const explained = (kind: string, name: string, namespace?: string) => ({
+  question: { ask: 'explain', kind, name, namespace },
+})
+
+describe('the command line', () => {
+  it.each([
+    ['explain pod web', explained('pod', 'web')],
+    ['explain po/web -n prod', explained('pod', 'web', 'prod')],
+    ['explain PersistentVolumeClaims data --namespace=prod', explained('pvc', 'data', 'prod')],
+    ['explain pv pv-1 -o json', { ...explained('pv', 'pv-1'), json: true }],
+    ['explain va csi-1 --kubeconfig=/k --context prod', { kubeconfig: '/k', context: 'prod', json: false }],
+    ['explain no node-1', explained('node', 'node-1')],
+    ['explain node 007', explained('node', '007')],
+    ['stuck --stuck-after=1m30s', { question: { ask: 'stuck' }, stuckAfterMs: 90_000 }],
+    ['stuck', { question: { ask: 'stuck' }, stuckAfterMs: 30_000, json: false }],
+  ])('%s', async (line, expected) => {
+    expect(await parse(line)).toMatchObject(expected)
+  })
+
+  it.each([
+    ['explain deployment web', 'explain deployment: known are pod, pvc, pv, va, node'],
+    ['explain pod', 'explain pod: which one? Give its name'],
+    ['explain pod/', 'explain pod: which one? Give its name'],
+    ['explain pod web other', 'Unknown argument: other'],
+    ['stuck --all', 'Unknown argument: all'],
+    ['delete', 'Unknown argument: delete'],
+    ['stuck -o yaml', 'Invalid values'],
+    ['stuck --stuck-after=soon', '--stuck-after soon: a duration is as 30s or 5m'],
+  ])('%s is refused', async (line, why) => {
+    await expect(parse(line)).rejects.toThrow(why)
+  })
+
+  it('answers for help and completion by itself', async () => {
+    let text = ''
+    const write = (part: string): void => {
+      text += part
+    }
+    expect(await parseOptions(['--help'], write)).toBe('answered')
+    expect(text).toContain('explain pod|pvc|pv|va|node NAME')
+  })
+})
+
+it.each([
+  [0, '0s'],
+  [59_999, '59s'],
+  [192_000, '3m12s'],
+  [3_600_000, '1h'],
+  [3_605_000, '1h'],
+  [187_200_000, '2d4h'],
+  [-5, '0s'],
+])('an age of %d ms is %s', (ms, text) => {
+  expect(ageText(ms)).toBe(text)
+})
+
+it.each([
+  ['30s', 30_000],
+  ['0', 0],
+  ['1.5h', 5_400_000],
+  ['1m30s', 90_000],
+  ['250ms', 250],
+  ['30', undefined],
+  ['', undefined],
+  ['s', undefined],
+])('a duration of %s is %s ms', (text, ms) => {
+  expect(durationMs(text)).toBe(ms)
+})

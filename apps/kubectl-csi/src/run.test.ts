@@ -1,0 +1,217 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { createInProcessServer, type InProcessServer } from '@csi-sidecars/emulator'
+import { apiErrorOf } from '@csi-sidecars/kube-client'
+import {
+  CSI_NODES,
+  EVENTS,
+  type KubeObject,
+  LEASES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  PODS,
+  type Resource,
+  STORAGE_CLASSES,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+import { bound, csiNode, InProcessClient, pod, storageClass, va } from '@csi-sidecars/testkit'
+import { describe, expect, it } from '@jest/globals'
+import type { Options, Question } from './options.ts'
+import { run } from './run.ts'
+import { withProxy } from './testing/client.ts'
+import { ATTACHER_LEASE, ago, lease, NOW } from './testing/facts.ts'
+
+type Stored = readonly [Resource<unknown>, KubeObject]
+
+const { claim, volume } = bound()
+const BARE: Stored = [CSI_NODES, csiNode('node-1', { spec: { drivers: [] } })]
+const WAITING: Stored = [VOLUME_ATTACHMENTS, va('va-1', { metadata: { creationTimestamp: ago(192) } })]
+const SOUND: readonly Stored[] = [
+  [PERSISTENT_VOLUMES, volume],
+  [PERSISTENT_VOLUME_CLAIMS, claim],
+  [STORAGE_CLASSES, storageClass()],
+  [PODS, pod('web')],
+  [LEASES, lease(ATTACHER_LEASE)],
+  [
+    VOLUME_ATTACHMENTS,
+    va('well', { metadata: { uid: 'x' }, spec: { nodeName: 'node-9' }, status: { attached: true } }),
+  ],
+]
+
+function serving(objects: readonly Stored[]): InProcessServer {
+  const server = createInProcessServer({ clock: new FakeClock({ now: NOW }) })
+  for (const [resource, object] of objects) server.create(resource, object)
+  return server
+}
+
+async function ask(server: InProcessServer, question: Question, json = false) {
+  let text = ''
+  const options: Options = { question, kubeconfig: undefined, context: undefined, json, stuckAfterMs: 30_000 }
+  const code = await run(options, {
+    client: withProxy(new InProcessClient(server, { errorOf: apiErrorOf })).client,
+    namespace: 'default',
+    clock: new FakeClock({ now: NOW }),
+    signal: new AbortController().signal,
+    write: (part) => {
+      text += part
+    },
+  })
+  return { code, text, first: text.split('\n')[0] }
+}
+
+const explain = (kind: 'pod' | 'pvc' | 'pv' | 'va' | 'node', name: string): Question => ({
+  ask: 'explain',
+  kind,
+  name,
+  namespace: undefined,
+})
+
+const CAUSE =
+  'external-attacher of csi.example.com has been waiting 3m12s for driver csi.example.com to register on node node-1'
+
+describe('explain', () => {
+  it.each([
+    ['va', 'va-1', `VolumeAttachment va-1: ${CAUSE}.`],
+    ['pv', 'pv-1', `PersistentVolume pv-1: ${CAUSE} (VolumeAttachment va-1).`],
+    ['pvc', 'pvc-1', `PersistentVolumeClaim default/pvc-1: ${CAUSE} (VolumeAttachment va-1).`],
+    ['pod', 'web', `Pod default/web: ${CAUSE} (VolumeAttachment va-1).`],
+    ['node', 'node-1', `Node node-1: ${CAUSE} (VolumeAttachment va-1).`],
+  ] as const)('%s %s leads to the one who waits', async (kind, name, first) => {
+    const server = serving([...SOUND, BARE, WAITING])
+    expect(await ask(server, explain(kind, name))).toMatchObject({ code: 1, first })
+    expect(new Set(server.requests.entries.map(({ method }) => method))).toEqual(new Set(['GET']))
+  })
+
+  it('has evidence with object and field, the words of the page, how sure it is, and what was not seen', async () => {
+    const { text } = await ask(serving([...SOUND, BARE, WAITING]), explain('va', 'va-1'))
+    expect(text.split('\n\n').map((part) => part.split('\n')[0])).toEqual([
+      `VolumeAttachment va-1: ${CAUSE}.`,
+      'Evidence',
+      'What to do (docs/operations.md, VolumeAttachments)',
+      'Stuck. How sure: certain.',
+      'Not seen',
+    ])
+    expect(text).toContain('  CSINode node-1\n    .spec.drivers[*].name: (none)\n  VolumeAttachment va-1\n')
+    expect(text).toContain("the node's driver has not registered with the kubelet.\n  Look at the driver's pod")
+    expect(text).toContain(`  /debug/stuck of ${ATTACHER_LEASE}: its leader pod-a is no pod of namespace storage\n`)
+  })
+
+  it('says in JSON what it says in words', async () => {
+    const { text } = await ask(serving([...SOUND, BARE, WAITING]), explain('pv', 'pv-1'), true)
+    expect(JSON.parse(text)).toMatchObject({
+      subject: { kind: 'PersistentVolume', name: 'pv-1' },
+      verdict: 'stuck',
+      findings: [
+        {
+          reason: 'NodeWithoutDriver',
+          object: { kind: 'VolumeAttachment', name: 'va-1' },
+          since: new Date(NOW - 192_000).toISOString(),
+          ageSeconds: 192,
+          stuck: true,
+          sure: 'certain',
+          advice: { means: "the node's driver has not registered with the kubelet" },
+        },
+      ],
+    })
+  })
+
+  it.each([
+    ['va', 'well', 'VolumeAttachment well: nobody waits for these sidecars. Volume pv-1 is attached to node node-9.'],
+    ['pv', 'pv-1', 'PersistentVolume pv-1: nobody waits for these sidecars. It is attached to node-9.'],
+    [
+      'pvc',
+      'pvc-1',
+      'PersistentVolumeClaim default/pvc-1: nobody waits for these sidecars. It has 1Gi as asked for, in pv-1.',
+    ],
+    ['node', 'node-9', 'Node node-9: nobody waits for these sidecars. 1 volumes are attached to it.'],
+  ] as const)('%s %s is well where nobody waits', async (kind, name, first) => {
+    expect(await ask(serving(SOUND), explain(kind, name))).toMatchObject({ code: 0, first })
+  })
+
+  it.each([
+    ['pod', 'Pod default/no'],
+    ['pvc', 'PersistentVolumeClaim default/no'],
+    ['pv', 'PersistentVolume no'],
+    ['va', 'VolumeAttachment no'],
+    ['node', 'Node no'],
+  ] as const)('%s of a name that is not there is an error', async (kind, what) => {
+    await expect(ask(serving(SOUND), explain(kind, 'no'))).rejects.toThrow(`${what} does not exist`)
+  })
+
+  it('still tells what is under way, with exit code 0', async () => {
+    const young: Stored = [VOLUME_ATTACHMENTS, va('va-1', { metadata: { creationTimestamp: ago(3) } })]
+    const server = serving([...SOUND, [CSI_NODES, csiNode()], young])
+    const { code, text } = await ask(server, explain('va', 'va-1'))
+    expect(code).toBe(0)
+    expect(text).toContain('has been waiting 3s for its turn')
+    expect(text).toContain('Under way, not stuck yet.')
+  })
+
+  it('names a read that was refused, and cannot tell without an essential one', async () => {
+    const server = serving(SOUND)
+    const refused = { do: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const
+    server.faults.add({ match: { resource: 'volumeattachments' }, action: refused })
+    const { code, text, first } = await ask(server, explain('pv', 'pv-1'))
+    expect([code, first]).toEqual([2, 'PersistentVolume pv-1: could not tell, because not all could be seen.'])
+    expect(text).toMatch(/\nNot seen\n(?:.*\n)* {2}volumeattachments\.storage\.k8s\.io: no\n/)
+  })
+
+  it('ends with the error of a server that does not know who asks', async () => {
+    const server = serving(SOUND)
+    const action = { do: 'answer', code: 401, reason: 'Unauthorized', message: 'who?' } as const
+    server.faults.add({ match: { resource: 'persistentvolumes' }, action })
+    await expect(ask(server, explain('pv', 'pv-1'))).rejects.toThrow('who?')
+  })
+})
+
+describe('stuck', () => {
+  const refusedPod: readonly Stored[] = [
+    [PODS, pod('late', { metadata: { uid: 'uid-late', creationTimestamp: ago(60) }, status: { phase: 'Pending' } })],
+    [
+      EVENTS,
+      {
+        apiVersion: 'v1',
+        kind: 'Event',
+        metadata: { namespace: 'default', name: 'e' },
+        involvedObject: { kind: 'Pod', namespace: 'default', name: 'late', uid: 'uid-late' },
+        reason: 'FailedAttachVolume',
+        message: 'Multi-Attach error for volume "pv-1"',
+        firstTimestamp: ago(50),
+      } as KubeObject,
+    ],
+  ]
+
+  it('lists who waits, by reason, and pods that nobody has asked an attach for', async () => {
+    const { code, text } = await ask(serving([...SOUND, ...refusedPod]), { ask: 'stuck' })
+    expect(code).toBe(1)
+    expect(text).toContain('1 object is stuck, the oldest for 1m. More on each: kubectl csi explain.')
+    expect(text).toContain(
+      'MultiAttach (1)\n  1m      Pod default/late: the attach/detach controller waits for volume pv-1 to be detached from node node-9',
+    )
+  })
+
+  it('shows the oldest of many that wait for the same reason, and in JSON all of them', async () => {
+    const many = Array.from({ length: 25 }, (_, index): Stored => {
+      const name = `va-${index}`
+      return [VOLUME_ATTACHMENTS, va(name, { metadata: { creationTimestamp: ago(100 + index) } })]
+    })
+    const server = serving([...SOUND, BARE, ...many])
+    const { text } = await ask(server, { ask: 'stuck' })
+    expect(text).toContain('25 objects are stuck, the oldest for 2m4s.')
+    expect(text).toContain('NodeWithoutDriver (25)\n  2m4s    VolumeAttachment va-24:')
+    expect(text).toContain('\n  and 5 more, all of them with -o json\n')
+    expect(text).not.toContain('va-4:')
+    const { items } = JSON.parse((await ask(server, { ask: 'stuck' }, true)).text) as { items: unknown[] }
+    expect(items).toHaveLength(25)
+  })
+
+  it('says that nothing is stuck, or that nobody can tell', async () => {
+    expect(await ask(serving(SOUND), { ask: 'stuck' })).toMatchObject({ code: 0, first: 'Nothing is stuck.' })
+    const server = serving(SOUND)
+    const action = { do: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const
+    server.faults.add({ match: { resource: 'persistentvolumeclaims' }, action })
+    expect(await ask(server, { ask: 'stuck' })).toMatchObject({
+      code: 2,
+      first: 'Could not tell whether anything is stuck, because not all could be seen.',
+    })
+  })
+})
