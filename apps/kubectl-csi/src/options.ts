@@ -70,7 +70,12 @@ export async function parseOptions(
     .command('stuck', 'All objects of the cluster that are stuck', {}, () => {
       question = { ask: 'stuck' }
     })
-    .completion('completion', 'A script for bash or zsh that completes commands and options')
+    .completion(
+      'completion',
+      'A script for bash or zsh that completes commands and options',
+      (current: string, argv: unknown, defaults: () => void, done: (words: string[]) => void) =>
+        wantsKind(argv, current) ? done(Object.keys(KINDS).filter((kind) => kind.startsWith(current))) : defaults(),
+    )
     .demandCommand(1, 'say what to do: explain or stuck')
     .strict()
     .version(false)
@@ -91,6 +96,12 @@ export async function parseOptions(
   if (stuckAfterMs === undefined) throw new Error(`--stuck-after ${values['stuck-after']}: a duration is as 30s or 5m`)
   const { kubeconfig, context, output } = values
   return { question, kubeconfig, context, json: output === 'json', stuckAfterMs }
+}
+
+/** Whether the word that is being typed is the first one after `explain`. */
+function wantsKind(argv: unknown, current: string): boolean {
+  const words = typeof argv === 'object' && argv !== null && '_' in argv && Array.isArray(argv._) ? argv._ : []
+  return words.includes('explain') && words.length - words.indexOf('explain') <= 2 && !current.startsWith('-')
 }
 
 /** `pod web` or `pod/web`. */

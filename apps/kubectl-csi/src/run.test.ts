@@ -92,7 +92,9 @@ describe('explain', () => {
     ])
     expect(text).toContain('  CSINode node-1\n    .spec.drivers[*].name: (none)\n  VolumeAttachment va-1\n')
     expect(text).toContain("the node's driver has not registered with the kubelet.\n  Look at the driver's pod")
-    expect(text).toContain(`  /debug/stuck of ${ATTACHER_LEASE}: its leader pod-a is no pod of namespace storage\n`)
+    expect(text).toContain(
+      `  /debug/stuck of ${ATTACHER_LEASE}: its leader pod-a is no pod of namespace storage that could be read\n`,
+    )
   })
 
   it('says in JSON what it says in words', async () => {
@@ -122,7 +124,7 @@ describe('explain', () => {
       'pvc-1',
       'PersistentVolumeClaim default/pvc-1: nobody waits for these sidecars. It has 1Gi as asked for, in pv-1.',
     ],
-    ['node', 'node-9', 'Node node-9: nobody waits for these sidecars. 1 volumes are attached to it.'],
+    ['node', 'node-9', 'Node node-9: nobody waits for these sidecars. Volumes attached to it: 1.'],
   ] as const)('%s %s is well where nobody waits', async (kind, name, first) => {
     expect(await ask(serving(SOUND), explain(kind, name))).toMatchObject({ code: 0, first })
   })

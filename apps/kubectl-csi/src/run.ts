@@ -4,6 +4,7 @@ import { operationsText } from './advice/operations.ts'
 import { collect, KINDS } from './facts/collect.ts'
 import { collectAll } from './facts/collect-all.ts'
 import { collectPending } from './facts/collect-pending.ts'
+import { collectSidecarPods } from './facts/collect-sidecars.ts'
 import { Collection } from './facts/collection.ts'
 import { type Ref, textOf } from './facts/facts.ts'
 import { Reader, type ReadOnlyClient } from './facts/reader.ts'
@@ -45,6 +46,7 @@ async function stuck(
 ): Promise<number> {
   const into = new Collection(new Reader(client, signal))
   await collectAll(into)
+  await collectSidecarPods(into, 'holders')
   await collectPending(into, clock, signal)
   const facts = into.facts(clock.now(), options.stuckAfterMs)
   const findings = findingsOf(facts).filter((finding) => finding.stuck)
@@ -68,6 +70,7 @@ async function explain(
   const subject: Ref = { kind: KINDS[question.kind], ...(namespaced ? { namespace } : {}), name: question.name }
   const into = new Collection(new Reader(client, signal))
   if (!(await collect(question.kind, subject, into))) throw new NoSuchObjectError(`${textOf(subject)} does not exist`)
+  await collectSidecarPods(into, 'namespaces')
   await collectPending(into, clock, signal)
   const facts = into.facts(clock.now(), options.stuckAfterMs)
   const findings = findingsOf(facts).filter((finding) => concerns(finding, subject))

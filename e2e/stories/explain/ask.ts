@@ -72,9 +72,14 @@ const AGE = String.raw`has been waiting (?:at least )?(?:\d+[dhms])+ for`
 export async function explained(
   t: World,
   subject: readonly [kind: string, name: string],
-  says: { readonly object: string; readonly waiter: string; readonly waitsFor: RegExp },
+  says: {
+    readonly object: string
+    readonly waiter: string
+    readonly waitsFor: RegExp
+    readonly rules?: readonly PolicyRule[]
+  },
 ): Promise<Answer> {
-  const { ask, user } = await asking(t)
+  const { ask, user } = await asking(t, says.rules)
   let last: Answer | undefined
   const answer = await eventually(
     `an explanation of ${subject.join(' ')} with ${says.waitsFor}`,

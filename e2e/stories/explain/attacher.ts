@@ -7,6 +7,7 @@ import type { World } from '../../harness/world.ts'
 import { attach, attached, attachFailed, scene } from '../attacher/scene.ts'
 import { bound } from '../resizer/scene.ts'
 import { type Answer, explained } from './ask.ts'
+import { createLeader, DRIVER_CRASHES } from './leader.ts'
 
 /** The stuck states of docs/operations.md that are about attachments, staged, and what `explain` says of them. */
 
@@ -51,6 +52,19 @@ story('a driver that went away takes the leader with it', async (t) => {
   at.driver.kill()
   await attach(t, at)
   await explainedAttachment(t, /a leader, and no replica leads/)
+})
+
+story('a driver whose container crashes beside the leader', async (t) => {
+  const hostname = t.name('pod')
+  const at = await scene(t, { args: ELECTED, hostname })
+  await createLeader(t, { name: hostname, status: DRIVER_CRASHES })
+  at.driver.kill()
+  await attach(t, at)
+  const { stdout } = await explainedAttachment(
+    t,
+    new RegExp(`container csi-driver of Pod default/${hostname} .*CrashLoopBackOff`),
+  )
+  match(stdout, /\.status\.containerStatuses\[csi-driver\]: not ready, waiting: CrashLoopBackOff/)
 })
 
 story('a driver that is there and hangs', async (t) => {

@@ -7,6 +7,7 @@ import { describe, expect, it } from '@jest/globals'
 import { type PodProxy, withProxy } from '../testing/client.ts'
 import { ATTACHER_LEASE, lease, RESIZER_LEASE } from '../testing/facts.ts'
 import { collectPending, listenerOf } from './collect-pending.ts'
+import { collectSidecarPods } from './collect-sidecars.ts'
 import { Collection } from './collection.ts'
 import { Reader } from './reader.ts'
 
@@ -35,6 +36,7 @@ async function asked({ proxy, pods = [leader(ATTACHER)], leases = [lease(ATTACHE
   const { signal } = new AbortController()
   const into = new Collection(new Reader(api.client, signal))
   into.leases = leases
+  await collectSidecarPods(into, 'holders')
   await collectPending(into, clock, signal)
   return { names: into.pending.map(({ name }) => name), unseen: into.reader.unseen, paths: api.asked }
 }
@@ -64,7 +66,7 @@ describe('the pending work of a leader', () => {
   })
 
   it.each<[string, Setup, string]>([
-    ['a leader that is no pod', { pods: [] }, 'its leader pod-a is no pod of namespace storage'],
+    ['a leader that is no pod', { pods: [] }, 'its leader pod-a is no pod of namespace storage that could be read'],
     [
       'a sidecar without an HTTP endpoint',
       { pods: [leader(container('csi-attacher', []), container('other', ['--http-endpoint=:1']))] },

@@ -1,23 +1,23 @@
 import { type Clock, deadline, messageOf } from '@csi-sidecars/base'
-import { type Lease, PODS, type Pod } from '@csi-sidecars/kube-types'
+import type { Lease, Pod } from '@csi-sidecars/kube-types'
+import { containersOf, isOfSidecar, leaseKey } from './collect-sidecars.ts'
 import type { Collection } from './collection.ts'
-import { objectOf } from './facts.ts'
 import { pendingPage } from './pending.ts'
 
 /** A leader that does not answer costs this much, and no more. */
-const LIMIT_MS = 3_000
+const LIMIT_MS = 1_500
 /** Of any one sidecar. */
 const MOST_PAGES = 40
 
 /**
- * Asks each leader for its pending work, through the API server's proxy. What cannot be asked is named: no leader, a
+ * Asks each leader for its pending work, through the API server's proxy, once the pods of the sidecars are known. What cannot be asked is named: no leader, a
  * leader that is no pod, one without an HTTP endpoint, a Go original, which has no such path.
  */
 export async function collectPending(into: Collection, clock: Clock, signal: AbortSignal): Promise<void> {
   const asked = new Set<string>()
   await Promise.all(
     (into.leases ?? []).filter(isHeldBySidecar).map(async (lease) => {
-      const endpoint = await endpointOf(lease, into)
+      const endpoint = endpointOf(lease, into)
       // Both sidecars in one process have one endpoint.
       if (endpoint === undefined || asked.has(endpoint)) return
       asked.add(endpoint)
@@ -32,9 +32,8 @@ export async function collectPending(into: Collection, clock: Clock, signal: Abo
   )
 }
 
-function isHeldBySidecar({ metadata, spec }: Lease): boolean {
-  const named = /^external-(?:attacher-leader|resizer)-/.test(metadata?.name ?? '')
-  return named && (spec?.holderIdentity ?? '') !== ''
+function isHeldBySidecar(lease: Lease): boolean {
+  return isOfSidecar(lease) && (lease.spec?.holderIdentity ?? '') !== ''
 }
 
 async function ask(endpoint: string, into: Collection, signal: AbortSignal): Promise<void> {
@@ -50,16 +49,15 @@ async function ask(endpoint: string, into: Collection, signal: AbortSignal): Pro
 }
 
 /** The path of /debug/stuck of the leader; undefined, and named, where there is none. */
-async function endpointOf(lease: Lease, into: Collection): Promise<string | undefined> {
-  const { namespace } = lease.metadata ?? {}
-  const holder = lease.spec?.holderIdentity ?? ''
-  const seen = await into.reader.get(PODS, { namespace, name: holder })
-  const pod = objectOf(seen)
+function endpointOf(lease: Lease, into: Collection): string | undefined {
+  const { namespace, name = '' } = lease.metadata ?? {}
+  const holder = lease.spec?.holderIdentity
+  const [pod] = into.sidecarPods.get(leaseKey(lease)) ?? []
   if (pod === undefined) {
-    if (seen.is === 'absent') notSeen(into, lease, `its leader ${holder} is no pod of namespace ${namespace}`)
+    notSeen(into, lease, `its leader ${holder} is no pod of namespace ${namespace} that could be read`)
     return undefined
   }
-  const found = listenerOf(pod, lease.metadata?.name ?? '')
+  const found = listenerOf(pod, name)
   if (found !== undefined) return `/api/v1/namespaces/${namespace}/pods/${found}/proxy/debug/stuck`
   notSeen(into, lease, `pod ${namespace}/${holder} has no container of it with --http-endpoint`)
   return undefined
@@ -67,9 +65,7 @@ async function endpointOf(lease: Lease, into: Collection): Promise<string | unde
 
 /** `pod:port`, with `https:` in front where the sidecar serves TLS. */
 export function listenerOf(pod: Pod, lease: string): string | undefined {
-  const own = lease.startsWith('external-attacher-') ? 'attacher' : 'resizer'
-  for (const { name, image = '', args = [], command = [] } of pod.spec?.containers ?? []) {
-    if (!new RegExp(`${own}|csi-sidecars`).test(`${name} ${image} ${command.join(' ')}`)) continue
+  for (const { args = [], command = [] } of containersOf(pod, lease)) {
     const line = [...command, ...args].join(' ')
     const [, port] = /--?http-endpoint[= ]\S*:(\d+)(?: |$)/.exec(line) ?? []
     if (port === undefined) continue

@@ -39,6 +39,7 @@ export class Collection {
   readonly attributesClasses = new KnownObjects<VolumeAttributesClass>()
   readonly events: Event[] = []
   readonly pending: PendingItem[] = []
+  readonly sidecarPods = new Map<string, readonly Pod[]>()
   leases: readonly Lease[] | undefined = []
 
   constructor(reader: Reader) {
@@ -115,6 +116,7 @@ export class Collection {
       leases: this.leases,
       events: this.events,
       pending: this.pending,
+      sidecarPods: this.sidecarPods,
       unseen: this.reader.unseen,
     }
   }

@@ -77,6 +77,8 @@ export interface Facts {
   readonly events: readonly Event[]
   /** From /debug/stuck of the leaders that could be reached. */
   readonly pending: readonly PendingItem[]
+  /** The pods of sidecars, by the `namespace/name` of their Lease. */
+  readonly sidecarPods: ReadonlyMap<string, readonly Pod[]>
   readonly unseen: readonly Unseen[]
 }
 

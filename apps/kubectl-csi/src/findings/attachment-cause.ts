@@ -3,7 +3,7 @@ import { type Facts, objectOf, type Ref } from '../facts/facts.ts'
 import type { PendingItem } from '../facts/pending.ts'
 import { causeOf, type FailureCause, nodeWithoutDriver, volumeMissing } from './failure.ts'
 import { CERTAIN, type Evidence, type Finding, likely, possible } from './finding.ts'
-import type { Leadership } from './leadership.ts'
+import { type Leadership, notReadyCause } from './leadership.ts'
 import { ROWS } from './rows.ts'
 
 /** Why an attach or a detach has not come to its end. */
@@ -67,7 +67,7 @@ function saidLast(va: VolumeAttachment, { pending }: Surroundings): Cause | unde
 }
 
 /** Nothing has failed, and nothing is done. */
-function silence(va: VolumeAttachment, { leadership, pending }: Surroundings): Cause {
+function silence(va: VolumeAttachment, { facts, leadership, pending }: Surroundings): Cause {
   const { attacher: driver = '' } = va.spec ?? {}
   const deleting = va.metadata?.deletionTimestamp !== undefined
   const advice = deleting ? ROWS.detachSilent : ROWS.attachNotBegun
@@ -79,6 +79,8 @@ function silence(va: VolumeAttachment, { leadership, pending }: Surroundings): C
     const waitsFor = `driver ${driver} to answer its call`
     return { ...common, ...CERTAIN, reason: 'DriverCalled', waitsFor, advice: ROWS.driverTooSlow }
   }
+  const notReady = notReadyCause(leadership, facts)
+  if (notReady !== undefined) return { ...common, ...notReady }
   if (leadership.is === 'held') {
     const begun = !deleting && va.metadata?.finalizers !== undefined
     const waitsFor = begun ? `driver ${driver} to answer` : `its turn, or for driver ${driver} to answer`

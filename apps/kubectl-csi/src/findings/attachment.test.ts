@@ -1,5 +1,5 @@
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
-import { csiNode, pv, va } from '@csi-sidecars/testkit'
+import { csiNode, pod, pv, va } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import type { Facts } from '../facts/facts.ts'
 import { pendingPage } from '../facts/pending.ts'
@@ -239,4 +239,42 @@ it("the deletion of an attachment waits for the owner of somebody else's finaliz
 it('of several leases of one name the one that was renewed last counts', () => {
   const leases = [lease(ATTACHER_LEASE, { renewed: 9999 }), lease(ATTACHER_LEASE, { renewed: 2 })]
   expect(attachmentFindings(attaching(), factsWith({ ...SOUND, leases }))).toMatchObject([{ reason: 'DriverSilent' }])
+})
+
+describe('a container in the pod of the leader that is not ready', () => {
+  const crashing = pod('pod-a', {
+    metadata: { namespace: 'storage' },
+    status: {
+      containerStatuses: [
+        { name: 'csi-attacher', ready: true, image: 'x', imageID: 'x', restartCount: 0 },
+        {
+          name: 'csi-driver',
+          ready: false,
+          image: 'x',
+          imageID: 'x',
+          restartCount: 9,
+          state: { waiting: { reason: 'CrashLoopBackOff' } },
+        },
+      ],
+    },
+  })
+  const sidecarPods = new Map([[`storage/${ATTACHER_LEASE}`, [crashing]]])
+  const what = 'container csi-driver of Pod storage/pod-a (waiting: CrashLoopBackOff)'
+
+  it('is what silent work waits for', () => {
+    expect(attachmentFindings(attaching(), factsWith({ ...SOUND, sidecarPods }))).toMatchObject([
+      { reason: 'ContainerNotReady', waitsFor: `${what} to be ready`, sure: 'likely', stuck: true },
+    ])
+  })
+
+  it('is named where nobody leads, with its state as evidence', () => {
+    const leases = [lease(ATTACHER_LEASE, { holder: '' })]
+    const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, leases, sidecarPods }))
+    expect(finding?.waitsFor).toBe(`a leader, and no replica leads, with ${what} not ready`)
+    expect(finding?.evidence).toContainEqual({
+      object: { kind: 'Pod', namespace: 'storage', name: 'pod-a' },
+      field: '.status.containerStatuses[csi-driver]',
+      value: 'not ready, waiting: CrashLoopBackOff',
+    })
+  })
 })

@@ -1,9 +1,9 @@
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import { type Facts, refOf, timeOf } from '../facts/facts.ts'
-import { attachmentCause, type Cause } from './attachment-cause.ts'
+import { attachmentCause } from './attachment-cause.ts'
 import { foreignFinalizerFindings, ownFinalizers } from './finalizers.ts'
 import { type Evidence, type Finding, sidecarOf } from './finding.ts'
-import { doubtOf, hasNoLeader, leadershipOf, leaseEvidence } from './leadership.ts'
+import { doubtOf, hasNoLeader, leadershipOf, leaseEvidence, noLeaderText } from './leadership.ts'
 import { pendingEvidence, pendingOf } from './pending.ts'
 import { ROWS } from './rows.ts'
 
@@ -23,26 +23,29 @@ function waiting(va: VolumeAttachment, facts: Facts): Finding {
   const deletedAt = timeOf(va.metadata?.deletionTimestamp)
   const since = deletedAt ?? timeOf(va.metadata?.creationTimestamp)
   const leadership = leadershipOf(facts, SIDECAR, attacher)
-  const pending = pendingOf(facts, refOf('VolumeAttachment', va), SIDECAR)
+  const pending = pendingOf(facts, refOf('VolumeAttachment', va), ['attach', 'detach'])
   const cause = attachmentCause(va, { facts, leadership, pending })
   const common = {
     object: refOf('VolumeAttachment', va),
     waiter: sidecarOf(SIDECAR, attacher),
     since,
     atLeast: false,
-    evidence: [...cause.evidence, ...stateEvidence(va), ...leaseEvidence(leadership), ...pendingEvidence(pending)],
+    evidence: [
+      ...cause.evidence,
+      ...stateEvidence(va),
+      ...leaseEvidence(leadership, facts),
+      ...pendingEvidence(pending),
+    ],
   }
-  if (hasNoLeader(leadership)) return { ...common, ...noLeader(cause), stuck: true, ...doubtOf(leadership) }
+  if (hasNoLeader(leadership)) {
+    // The words of an earlier failure are still worth reading: a leader will meet the same.
+    const waitsFor = noLeaderText(leadership, facts, cause.silent ? undefined : cause.waitsFor)
+    return { ...common, reason: 'NoLeader', waitsFor, advice: ROWS.noLeader, stuck: true, ...doubtOf(leadership) }
+  }
   const { reason, waitsFor, advice, sure, doubt } = cause
   const young = since !== undefined && facts.now - since < facts.stuckAfterMs
   const stuck = pending?.stuck === true || !(cause.silent && young)
   return { ...common, reason, waitsFor, advice, stuck, sure, doubt }
-}
-
-/** The words of an earlier failure are still worth reading: a leader will meet the same. */
-function noLeader(cause: Cause): Pick<Finding, 'reason' | 'waitsFor' | 'advice'> {
-  const then = cause.silent ? '' : `; after that for ${cause.waitsFor}`
-  return { reason: 'NoLeader', waitsFor: `a leader, and no replica leads${then}`, advice: ROWS.noLeader }
 }
 
 function stateEvidence(va: VolumeAttachment): readonly Evidence[] {

@@ -3,7 +3,7 @@ import { type Facts, keyOf, refOf, textOf, timeOf } from '../facts/facts.ts'
 import { usersOf } from './claim-users.ts'
 import { causeOf, type FailureCause } from './failure.ts'
 import { CERTAIN, type Evidence, type Finding, likely, type RowKey, sidecarOf } from './finding.ts'
-import { doubtOf, hasNoLeader, leadershipOf, leaseEvidence } from './leadership.ts'
+import { doubtOf, hasNoLeader, leadershipOf, leaseEvidence, noLeaderText, notReadyCause } from './leadership.ts'
 import { pendingEvidence, pendingOf } from './pending.ts'
 import { ROWS } from './rows.ts'
 
@@ -16,6 +16,7 @@ export interface ClaimContext {
 /** Work of the resizer that is not done, and what is to be said where nothing else is known. */
 export interface ClaimWork {
   readonly claim: PersistentVolumeClaim
+  readonly operation: 'expand' | 'modify'
   /** The reason of its failures' events, and of those that come with its success. */
   readonly failedReason: string
   readonly doneReasons: readonly string[]
@@ -36,7 +37,7 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
   const { claim } = work
   const object = refOf('PersistentVolumeClaim', claim)
   const leadership = leadershipOf(facts, SIDECAR, driver)
-  const pending = pendingOf(facts, object, SIDECAR)
+  const pending = pendingOf(facts, object, [work.operation])
   const failed = lastFailure(work, facts)
   const words = failed?.message ?? pending?.message
   const said = work.known ?? (words === undefined ? undefined : causeOfWords(words, work, { facts, driver }))
@@ -47,11 +48,15 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
     waiter: sidecarOf(SIDECAR, driver),
     since,
     atLeast: timeOf(pending?.since) === undefined,
-    evidence: [...work.evidence, ...eventEvidence(failed), ...leaseEvidence(leadership), ...pendingEvidence(pending)],
+    evidence: [
+      ...work.evidence,
+      ...eventEvidence(failed),
+      ...leaseEvidence(leadership, facts),
+      ...pendingEvidence(pending),
+    ],
   }
   if (hasNoLeader(leadership)) {
-    const then = said === undefined ? '' : `; after that for ${said.waitsFor}`
-    const waitsFor = `a leader, and no replica leads${then}`
+    const waitsFor = noLeaderText(leadership, facts, said?.waitsFor)
     return { ...common, reason: 'NoLeader', waitsFor, advice: ROWS.noLeader, stuck: true, ...doubtOf(leadership) }
   }
   if (said !== undefined) {
@@ -62,6 +67,8 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
     const waitsFor = pending.waitsFor.join(', ')
     return { ...common, ...work.silent, waitsFor, stuck: pending.stuck || !young, ...CERTAIN }
   }
+  const notReady = notReadyCause(leadership, facts)
+  if (notReady !== undefined) return { ...common, ...notReady, stuck: !young }
   const doubt =
     leadership.is === 'held'
       ? 'a long queue, a driver that hangs and one that is away look the same from here'

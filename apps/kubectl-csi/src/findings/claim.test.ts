@@ -2,6 +2,7 @@ import type { Event, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { bound, pod, pvc, storageClass, vac } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import type { Facts } from '../facts/facts.ts'
+import { pendingPage } from '../facts/pending.ts'
 import { headlineOf } from '../output/explanation.ts'
 import { ago, allOf, factsWith, lease, RESIZER_LEASE } from '../testing/facts.ts'
 import { claimFindings } from './claim.ts'
@@ -231,6 +232,30 @@ describe('a claim', () => {
     expect(claimFindings(deleted, factsWith({ ...SOUND, pods: [pod('web')] }))).toMatchObject([
       { reason: 'ClaimInUse', waitsFor: 'default/web to end', stuck: true },
       { reason: 'ForeignFinalizer', waitsFor: 'the owner of finalizer a.io/b to remove it' },
+    ])
+  })
+
+  it('has what the resizer says of each of its two kinds of work', () => {
+    const both = claim({
+      spec: { ...MORE, volumeAttributesClassName: 'gold' },
+      status: { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } },
+    })
+    const item = (operation: string, more: object) => ({
+      sidecar: 'external-resizer',
+      operation,
+      object: { kind: 'PersistentVolumeClaim', namespace: 'default', name: 'pvc-1' },
+      ...more,
+    })
+    const answer = {
+      items: [
+        item('modify', { message: 'rpc error: code = Unavailable desc = x', since: ago(50) }),
+        item('expand', { state: 'waiting', waitsFor: ['Pod default/web'], since: ago(60) }),
+      ],
+    }
+    const found = claimFindings(both, factsWith({ ...SOUND, pending: pendingPage(answer)?.items ?? [] }))
+    expect(found).toMatchObject([
+      { waitsFor: 'Pod default/web', since: Date.parse(ago(60)), atLeast: false, sure: 'certain' },
+      { reason: 'DriverUnavailable', since: Date.parse(ago(50)), atLeast: false },
     ])
   })
 })

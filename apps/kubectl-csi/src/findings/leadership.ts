@@ -1,6 +1,9 @@
-import type { Lease } from '@csi-sidecars/kube-types'
-import { type Facts, type Ref, refOf, timeOf } from '../facts/facts.ts'
+import type { Lease, Pod } from '@csi-sidecars/kube-types'
+import { leaseKey } from '../facts/collect-sidecars.ts'
+import { type Facts, type Ref, refOf, textOf, timeOf } from '../facts/facts.ts'
+import type { FailureCause } from './failure.ts'
 import { type Evidence, likely, type Sidecar } from './finding.ts'
+import { ROWS } from './rows.ts'
 
 /** Who leads a sidecar of a driver, as its Lease tells. */
 export type Leadership =
@@ -63,13 +66,70 @@ export function doubtOf({ is }: NoLeader): ReturnType<typeof likely> {
   )
 }
 
-export function leaseEvidence(leadership: Leadership): readonly Evidence[] {
+export function leaseEvidence(leadership: Leadership, facts: Pick<Facts, 'sidecarPods'>): readonly Evidence[] {
   if (leadership.is === 'none' || leadership.is === 'unseen') return []
   const { lease } = leadership
   const object: Ref = refOf('Lease', lease)
   const holder = lease.spec?.holderIdentity ?? ''
+  const notReady = notReadyContainers(leadership, facts)
   return [
     { object, field: '.spec.holderIdentity', value: holder === '' ? '(empty)' : holder },
     { object, field: '.spec.renewTime', value: lease.spec?.renewTime ?? '(empty)' },
+    ...notReady.map(({ pod, name, state }) => ({
+      object: pod,
+      field: `.status.containerStatuses[${name}]`,
+      value: `not ready, ${state}`,
+    })),
   ]
+}
+
+export interface NotReady {
+  readonly pod: Ref
+  readonly name: string
+  readonly state: string
+}
+
+/** Containers beside the sidecar, the driver's among them, and its own, that are not ready. */
+export function notReadyContainers(
+  leadership: Leadership,
+  { sidecarPods }: Pick<Facts, 'sidecarPods'>,
+): readonly NotReady[] {
+  if (leadership.is === 'none' || leadership.is === 'unseen') return []
+  return (sidecarPods.get(leaseKey(leadership.lease)) ?? []).flatMap((pod) =>
+    (pod.status?.containerStatuses ?? [])
+      .filter(({ ready }) => !ready)
+      .map(({ name, state }) => ({ pod: refOf('Pod', pod), name, state: stateText(state) })),
+  )
+}
+
+type State = NonNullable<NonNullable<Pod['status']>['containerStatuses']>[number]['state']
+
+function stateText(state: State): string {
+  if (state?.waiting !== undefined) return `waiting: ${state.waiting.reason ?? 'for an unknown reason'}`
+  if (state?.terminated !== undefined) return `terminated with exit code ${state.terminated.exitCode}`
+  return 'running'
+}
+
+/** `container csi-driver of Pod storage/pod-a`, of all of them. */
+export function containersText(containers: readonly NotReady[]): string {
+  return containers.map(({ pod, name, state }) => `container ${name} of ${textOf(pod)} (${state})`).join(', ')
+}
+
+/** What is waited for where nobody leads, and what for after that. */
+export function noLeaderText(leadership: NoLeader, facts: Pick<Facts, 'sidecarPods'>, then?: string): string {
+  const notReady = notReadyContainers(leadership, facts)
+  const why = notReady.length === 0 ? '' : `, with ${containersText(notReady)} not ready`
+  return `a leader, and no replica leads${why}${then === undefined ? '' : `; after that for ${then}`}`
+}
+
+/** A leader whose neighbours are not ready: the driver's container is one of them, as a rule. */
+export function notReadyCause(
+  leadership: Leadership,
+  facts: Pick<Facts, 'sidecarPods'>,
+): (FailureCause & ReturnType<typeof likely>) | undefined {
+  const notReady = notReadyContainers(leadership, facts)
+  if (notReady.length === 0) return undefined
+  const doubt = 'it is the pod of the leader, and whether that container is the driver cannot be seen'
+  const waitsFor = `${containersText(notReady)} to be ready`
+  return { reason: 'ContainerNotReady', waitsFor, advice: ROWS.containerNotReady, ...likely(doubt) }
 }

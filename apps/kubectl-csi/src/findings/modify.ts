@@ -32,6 +32,7 @@ export function modifyFindings(claim: PersistentVolumeClaim, context: ClaimConte
     claimWorkFinding(
       {
         claim,
+        operation: 'modify',
         failedReason: 'VolumeModifyFailed',
         doneReasons: ['VolumeModifySuccessful', 'VolumeModifyCanceled'],
         since: sinceOf(claim, ['ModifyingVolume', 'ModifyVolumeError']),

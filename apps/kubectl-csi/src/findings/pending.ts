@@ -1,12 +1,18 @@
 import type { Facts, Ref } from '../facts/facts.ts'
 import type { PendingItem } from '../facts/pending.ts'
-import type { Evidence, Sidecar } from './finding.ts'
+import type { Evidence } from './finding.ts'
+
+/** Two controllers may work on one claim at once. */
+export type Operation = 'attach' | 'detach' | 'expand' | 'modify'
 
 /** What the sidecar itself says about its work on the object. */
-export function pendingOf({ pending }: Facts, ref: Ref, sidecar: Sidecar): PendingItem | undefined {
+export function pendingOf({ pending }: Facts, ref: Ref, operations: readonly Operation[]): PendingItem | undefined {
   return pending.find(
     (item) =>
-      item.sidecar === sidecar && item.kind === ref.kind && item.name === ref.name && item.namespace === ref.namespace,
+      operations.some((operation) => operation === item.operation) &&
+      item.kind === ref.kind &&
+      item.name === ref.name &&
+      item.namespace === ref.namespace,
   )
 }
 

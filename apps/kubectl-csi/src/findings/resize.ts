@@ -30,6 +30,7 @@ function controllerStep(claim: PersistentVolumeClaim, word: string | undefined, 
   return claimWorkFinding(
     {
       claim,
+      operation: 'expand',
       failedReason: 'VolumeResizeFailed',
       doneReasons: ['VolumeResizeSuccessful', 'FileSystemResizeRequired'],
       since: sinceOf(claim, ['Resizing', 'ControllerResizeError']),

@@ -34,6 +34,7 @@ export const ROWS = {
   classMissing: { heading: MODIFYING, see: '`modifyVolumeStatus.status: Pending`' },
   modifying: { heading: MODIFYING, see: '`InProgress`, condition `ModifyingVolume`' },
   modifyInfeasible: { heading: MODIFYING, see: '`Infeasible`, condition `ModifyVolumeError`' },
+  containerNotReady: { heading: SIDECARS, see: '`/readyz` says the driver is gone' },
   noLeader: { heading: SIDECARS, see: 'no replica leads' },
   multiAttach: { heading: PODS, see: 'Multi-Attach error' },
   notAskedFor: { heading: PODS, see: 'no VolumeAttachment' },

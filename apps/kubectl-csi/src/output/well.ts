@@ -26,5 +26,5 @@ export const WELL: Readonly<Record<SubjectKind, (subject: Ref, facts: Facts) => 
     const spec = attachments.find(({ metadata }) => metadata?.name === subject.name)?.spec
     return `${NOBODY} Volume ${spec?.source.persistentVolumeName} is attached to node ${spec?.nodeName}.`
   },
-  node: (_, { attachments }) => `${NOBODY} ${attachments.length} volumes are attached to it.`,
+  node: (_, { attachments }) => `${NOBODY} Volumes attached to it: ${attachments.length}.`,
 }

@@ -1,0 +1,47 @@
+import { type Lease, PODS, type Pod } from '@csi-sidecars/kube-types'
+import type { Collection } from './collection.ts'
+import { keyOf, objectOf } from './facts.ts'
+
+/** How far to look for the pods of sidecars that nobody leads: a list of a namespace's pods may be long. */
+export type Reach = 'holders' | 'namespaces'
+
+/** The pods of the sidecars whose Leases were read: who holds the Lease, or, where nobody does, who might. */
+export async function collectSidecarPods(into: Collection, reach: Reach): Promise<void> {
+  await Promise.all(
+    (into.leases ?? []).filter(isOfSidecar).map(async (lease) => {
+      const pods = await podsOf(lease, into, reach)
+      into.sidecarPods.set(leaseKey(lease), pods)
+    }),
+  )
+}
+
+async function podsOf(lease: Lease, into: Collection, reach: Reach): Promise<readonly Pod[]> {
+  const { namespace, name = '' } = lease.metadata ?? {}
+  const holder = lease.spec?.holderIdentity ?? ''
+  if (holder !== '') {
+    const pod = objectOf(await into.reader.get(PODS, { namespace, name: holder }))
+    return pod === undefined ? [] : [pod]
+  }
+  if (reach === 'holders') return []
+  const where = (pod: Pod): boolean => containersOf(pod, name).length > 0
+  return (await into.reader.list(PODS, { namespace, where })) ?? []
+}
+
+export function isOfSidecar({ metadata }: Lease): boolean {
+  return /^external-(?:attacher-leader|resizer)-/.test(metadata?.name ?? '')
+}
+
+export function leaseKey({ metadata }: Lease): string {
+  return keyOf({ namespace: metadata?.namespace, name: metadata?.name ?? '' })
+}
+
+type Container = NonNullable<Pod['spec']>['containers'][number]
+
+/** The containers of a pod that can be the sidecar to which a Lease belongs, by their names, images and commands. */
+export function containersOf({ spec }: Pod, lease: string): readonly Container[] {
+  const own = lease.startsWith('external-attacher-') ? 'attacher' : 'resizer'
+  const words = new RegExp(`${own}|csi-sidecars`)
+  return (spec?.containers ?? []).filter(({ name, image = '', command = [] }) =>
+    words.test(`${name} ${image} ${command.join(' ')}`),
+  )
+}
