@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { CSI_NODES, LEASES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { attachment, csiNode } from '../../harness/objects.ts'
+import { CSI_NODES, LEASES } from '@csi-sidecars/kube-types'
+import { csiNode } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
+import { attach } from '../attacher/scene.ts'
 import { explained, READER } from './ask.ts'
 import { createLeader } from './leader.ts'
 
@@ -48,7 +49,7 @@ story('asks the leader itself, through the proxy to its pod', { target: 'real' }
     })
     const node = t.name('node')
     await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
-    await t.create(VOLUME_ATTACHMENTS, attachment(va, t.driverName, { node, source: { inlineVolumeSpec: INLINE } }))
+    await attach(t, { node })
     const { stdout } = await explained(t, ['va', va], {
       object: `VolumeAttachment ${va}`,
       waiter: `external-attacher of ${t.driverName}`,
@@ -61,11 +62,3 @@ story('asks the leader itself, through the proxy to its pod', { target: 'real' }
     server.close()
   }
 })
-
-/** A volume that needs no other object. */
-const INLINE = {
-  capacity: { storage: '1Gi' },
-  accessModes: ['ReadWriteOnce'],
-  persistentVolumeReclaimPolicy: 'Retain',
-  csi: { driver: 'csi.example.com', volumeHandle: 'x' },
-}
