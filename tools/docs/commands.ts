@@ -72,7 +72,7 @@ function whyNotOne(program: string, args: readonly string[], { folder, withHelm 
   return `nobody knows the program ${program}`
 }
 
-const OF_NPM = ['ci', 'install', 'test', 'start', 'exec']
+const OF_NPM = ['ci', 'install', 'test', 'start', 'exec', 'pack']
 
 function whyNotNpm(args: readonly string[], folder: string): string | undefined {
   const [verb = '', ...rest] = args

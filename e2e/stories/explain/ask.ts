@@ -8,7 +8,7 @@ import { userWith } from '../../harness/user.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { kubeconfigOf, type World } from '../../harness/world.ts'
 
-const BUNDLE = resolve(import.meta.dirname, '../../../apps/kubectl-csi/dist/kubectl-csi.cjs')
+export const BUNDLE = resolve(import.meta.dirname, '../../../apps/kubectl-csi/dist/kubectl-csi.cjs')
 
 /** What docs/operations.md says that it may need. */
 export const READER: readonly PolicyRule[] = [

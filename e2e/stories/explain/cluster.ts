@@ -1,10 +1,14 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { attachment, csiNode, volume } from '../../harness/objects.ts'
+import { exitOf, start } from '../../harness/processes.ts'
 import { storiesOf } from '../../harness/story.ts'
 import type { World } from '../../harness/world.ts'
+import { controlPlaneFolder } from '../../tools/binaries.ts'
 import { attach, attached, attachFailed, scene } from '../attacher/scene.ts'
-import { asking, onlyReads, READER } from './ask.ts'
+import { asking, BUNDLE, onlyReads, READER } from './ask.ts'
 
 /** What holds whatever is explained: exit codes, rights, many objects. */
 
@@ -85,6 +89,22 @@ story('stuck lists who waits, by reason', { alone: true }, async (t) => {
   const own = json.items.filter(({ object }) => object.name.startsWith(t.name('va')))
   equal(own.length, 2)
   onlyReads(t, user)
+})
+
+story('kubectl finds it as its plugin', { target: 'real' }, async (t) => {
+  const folder = join(t.folder, 'plugins')
+  mkdirSync(folder)
+  symlinkSync(BUNDLE, join(folder, 'kubectl-csi'))
+  const kubectl = join(controlPlaneFolder(resolve(import.meta.dirname, '../../..')), 'kubectl')
+  const kubeconfig = t.kubeconfig('https://127.0.0.1:1', 'x')
+  const env = { PATH: [folder, dirname(process.execPath)].join(':'), KUBECONFIG: kubeconfig, HOME: t.folder }
+  const child = start(kubectl, ['csi', 'explain', 'pv', 'any'], { env, stdio: ['ignore', 'ignore', 'pipe'] })
+  let stderr = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  equal((await exitOf(child)).code, 2)
+  match(stderr, /^kubectl-csi: .*127\.0\.0\.1:1.*connection refused\n/)
 })
 
 const MANY = 10_000

@@ -105,7 +105,7 @@ export class Collection {
       now,
       stuckAfterMs,
       pods: [...this.pods.values()],
-      claims: this.claims.present,
+      claims: this.claims,
       volumes: this.volumes,
       attachments: [...this.attachments.values()],
       csiNodes: this.csiNodes,

@@ -64,7 +64,7 @@ export interface Facts {
   /** Younger work that nobody has failed at is under way, not stuck. */
   readonly stuckAfterMs: number
   readonly pods: readonly Pod[]
-  readonly claims: readonly PersistentVolumeClaim[]
+  readonly claims: Known<PersistentVolumeClaim>
   readonly volumes: Known<PersistentVolume>
   readonly attachments: readonly VolumeAttachment[]
   readonly csiNodes: Known<CSINode>

@@ -3,7 +3,7 @@ import { type Facts, objectOf, type Ref } from '../facts/facts.ts'
 import type { PendingItem } from '../facts/pending.ts'
 import { causeOf, type FailureCause, nodeWithoutDriver, volumeMissing } from './failure.ts'
 import { CERTAIN, type Evidence, type Finding, likely, possible } from './finding.ts'
-import { type Leadership, notReadyCause } from './leadership.ts'
+import { ALIKE, type Leadership, NO_LEASES, notReadyCause } from './leadership.ts'
 import { ROWS } from './rows.ts'
 
 /** Why an attach or a detach has not come to its end. */
@@ -81,19 +81,13 @@ function silence(va: VolumeAttachment, { facts, leadership, pending }: Surroundi
   }
   const notReady = notReadyCause(leadership, facts)
   if (notReady !== undefined) return { ...common, ...notReady }
-  if (leadership.is === 'held') {
-    const begun = !deleting && va.metadata?.finalizers !== undefined
-    const waitsFor = begun ? `driver ${driver} to answer` : `its turn, or for driver ${driver} to answer`
-    const doubt = 'a long queue, a driver that hangs and one that is away look the same from here'
-    return {
-      ...common,
-      ...likely(doubt),
-      reason: 'DriverSilent',
-      waitsFor,
-      advice: begun ? ROWS.driverTooSlow : advice,
-    }
+  if (leadership.is === 'none') {
+    const waitsFor = `an external-attacher for ${driver}, of which there is no sign`
+    const doubt = 'without leader election, or with its Lease under another name, it leaves no sign'
+    return { ...common, ...possible(doubt), reason: 'NoSidecarSeen', waitsFor }
   }
-  const waitsFor = `an external-attacher for ${driver}, of which there is no sign`
-  const doubt = 'without leader election, or with its Lease under another name, it leaves no sign'
-  return { ...common, ...possible(doubt), reason: 'NoSidecarSeen', waitsFor }
+  const begun = !deleting && va.metadata?.finalizers !== undefined
+  const waitsFor = begun ? `driver ${driver} to answer` : `its turn, or for driver ${driver} to answer`
+  const sure = leadership.is === 'unseen' ? possible(NO_LEASES) : likely(ALIKE)
+  return { ...common, ...sure, reason: 'DriverSilent', waitsFor, advice: begun ? ROWS.driverTooSlow : advice }
 }

@@ -159,6 +159,14 @@ const ROWS: readonly Row[] = [
     sure: 'possible',
   },
   {
+    name: 'nothing, where Leases may not be read',
+    va: attaching(),
+    facts: { leases: undefined },
+    reason: 'DriverSilent',
+    says: `${WHO} its turn, or for driver csi.example.com to answer.`,
+    sure: 'possible',
+  },
+  {
     name: 'nothing, for a short time',
     va: attaching({ metadata: { creationTimestamp: ago(29) } }),
     reason: 'DriverSilent',

@@ -2,8 +2,18 @@ import type { Event, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { type Facts, keyOf, refOf, textOf, timeOf } from '../facts/facts.ts'
 import { usersOf } from './claim-users.ts'
 import { causeOf, type FailureCause } from './failure.ts'
-import { CERTAIN, type Evidence, type Finding, likely, type RowKey, sidecarOf } from './finding.ts'
-import { doubtOf, hasNoLeader, leadershipOf, leaseEvidence, noLeaderText, notReadyCause } from './leadership.ts'
+import { CERTAIN, type Evidence, type Finding, likely, possible, type RowKey, sidecarOf } from './finding.ts'
+import {
+  ALIKE,
+  doubtOf,
+  hasNoLeader,
+  type Leadership,
+  leadershipOf,
+  leaseEvidence,
+  NO_LEASES,
+  noLeaderText,
+  notReadyCause,
+} from './leadership.ts'
 import { pendingEvidence, pendingOf } from './pending.ts'
 import { ROWS } from './rows.ts'
 
@@ -69,11 +79,13 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
   }
   const notReady = notReadyCause(leadership, facts)
   if (notReady !== undefined) return { ...common, ...notReady, stuck: !young }
-  const doubt =
-    leadership.is === 'held'
-      ? 'a long queue, a driver that hangs and one that is away look the same from here'
-      : `no Lease of an ${SIDECAR} for ${driver} is there, as it is without leader election`
-  return { ...common, ...work.silent, stuck: pending?.stuck === true || !young, ...likely(doubt) }
+  return { ...common, ...work.silent, stuck: pending?.stuck === true || !young, ...doubtIn(leadership, driver) }
+}
+
+function doubtIn({ is }: Leadership, driver: string): Pick<Finding, 'sure' | 'doubt'> {
+  if (is === 'unseen') return possible(NO_LEASES)
+  if (is === 'held') return likely(ALIKE)
+  return possible(`no Lease of an ${SIDECAR} for ${driver} is there, as it is without leader election`)
 }
 
 function causeOfWords(words: string, work: ClaimWork, { facts, driver }: ClaimContext): FailureCause {

@@ -9,7 +9,7 @@ import { volumeFindings } from './volume.ts'
 export function findingsOf(facts: Facts): readonly Finding[] {
   const found = [
     ...facts.attachments.flatMap((va) => attachmentFindings(va, facts)),
-    ...facts.claims.flatMap((claim) => claimFindings(claim, facts)),
+    ...facts.claims.present.flatMap((claim) => claimFindings(claim, facts)),
     ...facts.volumes.present.flatMap((volume) => volumeFindings(volume, facts)),
     ...facts.pods.flatMap((pod) => podFindings(pod, facts)),
   ]

@@ -5,6 +5,10 @@ import type { FailureCause } from './failure.ts'
 import { type Evidence, likely, type Sidecar } from './finding.ts'
 import { ROWS } from './rows.ts'
 
+/** Doubts about work that nobody has failed at. */
+export const ALIKE = 'a long queue, a driver that hangs and one that is away look the same from here'
+export const NO_LEASES = 'Leases could not be read, so nobody may be leading'
+
 /** Who leads a sidecar of a driver, as its Lease tells. */
 export type Leadership =
   | { readonly is: 'held'; readonly lease: Lease; readonly holder: string }

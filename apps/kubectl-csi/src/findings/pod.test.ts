@@ -11,7 +11,7 @@ const { claim, volume } = bound()
 const POD = pod('web', { metadata: { uid: 'uid-web', creationTimestamp: ago(120) }, status: { phase: 'Pending' } })
 const HERE = va('here', { metadata: { creationTimestamp: ago(40) }, status: { attached: true } })
 const THERE = va('there', { spec: { nodeName: 'node-2' }, status: { attached: true } })
-const SOUND: Partial<Facts> = { claims: [claim], volumes: allOf(volume), csiNodes: allOf(csiNode()) }
+const SOUND: Partial<Facts> = { claims: allOf(claim), volumes: allOf(volume), csiNodes: allOf(csiNode()) }
 
 function event(reason: string, message: string): Event {
   return {
@@ -46,6 +46,12 @@ describe('a pod', () => {
     },
   ])('waits for $name', ({ facts, says }) => {
     expect(reasons(POD, facts)).toEqual([says])
+  })
+
+  it('waits for a claim that does not exist, whatever else', () => {
+    expect(reasons(POD, { claims: allOf() })).toEqual([
+      'ClaimMissing: PersistentVolumeClaim default/pvc-1, which does not exist',
+    ])
   })
 
   it('waits for the scheduler before anything is attached', () => {
@@ -109,7 +115,7 @@ it('findings come with the longest wait first, and what is stuck before what is 
     va('old', { metadata: { creationTimestamp: ago(900) } }),
     va('middle', { metadata: { creationTimestamp: ago(90) } }),
   ]
-  const facts = factsWith({ ...SOUND, claims: [], attachments })
+  const facts = factsWith({ ...SOUND, claims: allOf(), attachments })
   expect(findingsOf(facts).map(({ object, stuck }) => `${object.name} ${stuck}`)).toEqual([
     'old true',
     'middle true',

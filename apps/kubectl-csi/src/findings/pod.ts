@@ -1,5 +1,5 @@
-import type { PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment } from '@csi-sidecars/kube-types'
-import { claimNamesOf, driverOf, type Facts, isRunning, objectOf, refOf, timeOf } from '../facts/facts.ts'
+import type { PersistentVolume, Pod, VolumeAttachment } from '@csi-sidecars/kube-types'
+import { claimNamesOf, driverOf, type Facts, isRunning, keyOf, objectOf, refOf, timeOf } from '../facts/facts.ts'
 import { volumeNameOf } from './attachment.ts'
 import { earliest, eventEvidence, lastEvent } from './claim-work.ts'
 import { CERTAIN, type Finding, likely } from './finding.ts'
@@ -10,6 +10,8 @@ const CONTROLLER = 'the attach/detach controller'
 /** What a pod waits for beside its claims and attachments, which have findings of their own. */
 export function podFindings(pod: Pod, facts: Facts): readonly Finding[] {
   if (!isRunning(pod) || claimNamesOf(pod).length === 0) return []
+  const missing = claimKeysOf(pod).filter((key) => facts.claims.get(key).is === 'absent')
+  if (missing.length > 0) return missing.map((key) => claimMissing(pod, key))
   const { nodeName = '' } = pod.spec ?? {}
   if (nodeName === '') return [notScheduled(pod, facts)]
   if (isReady(pod)) return []
@@ -17,14 +19,33 @@ export function podFindings(pod: Pod, facts: Facts): readonly Finding[] {
   return found.length > 0 ? found : mountFindings(pod, facts)
 }
 
+function claimKeysOf(pod: Pod): readonly string[] {
+  return claimNamesOf(pod).map((name) => keyOf({ namespace: pod.metadata?.namespace, name }))
+}
+
 /** The volumes of a pod's claims that could be seen. */
 function volumesOf(pod: Pod, { claims, volumes }: Facts): readonly PersistentVolume[] {
-  const namespace = pod.metadata?.namespace
-  return claimNamesOf(pod).flatMap((name) => {
-    const isIt = ({ metadata }: PersistentVolumeClaim): boolean =>
-      metadata?.name === name && metadata.namespace === namespace
-    return objectOf(volumes.get(claims.find(isIt)?.spec?.volumeName ?? '')) ?? []
-  })
+  return claimKeysOf(pod).flatMap(
+    (key) => objectOf(volumes.get(objectOf(claims.get(key))?.spec?.volumeName ?? '')) ?? [],
+  )
+}
+
+function claimMissing(pod: Pod, key: string): Finding {
+  const object = refOf('Pod', pod)
+  return {
+    reason: 'ClaimMissing',
+    object,
+    waiter: 'the pod',
+    waitsFor: `PersistentVolumeClaim ${key}, which does not exist`,
+    since: timeOf(pod.metadata?.creationTimestamp),
+    atLeast: false,
+    stuck: true,
+    ...CERTAIN,
+    evidence: [
+      { object, field: '.spec.volumes[*].persistentVolumeClaim.claimName', value: claimNamesOf(pod).join(', ') },
+    ],
+    advice: ROWS.claimNotBound,
+  }
 }
 
 function volumeOfPodFindings(pod: Pod, pv: PersistentVolume, facts: Facts): readonly Finding[] {

@@ -1,5 +1,5 @@
 import type { SubjectKind } from '../facts/collect.ts'
-import { claimNamesOf, type Facts, keyOf, type Ref } from '../facts/facts.ts'
+import { claimNamesOf, type Facts, keyOf, objectOf, type Ref } from '../facts/facts.ts'
 import { volumeNameOf } from '../findings/attachment.ts'
 
 const NOBODY = 'nobody waits for these sidecars.'
@@ -13,7 +13,7 @@ export const WELL: Readonly<Record<SubjectKind, (subject: Ref, facts: Facts) => 
     return `${NOBODY} Its claims ${claims.join(', ')} have what they ask for.`
   },
   pvc: (subject, { claims }) => {
-    const claim = claims.find((each) => keyOf({ ...each.metadata, name: each.metadata?.name ?? '' }) === keyOf(subject))
+    const claim = objectOf(claims.get(keyOf(subject)))
     const { capacity, currentVolumeAttributesClassName: className } = claim?.status ?? {}
     const modified = className === undefined ? '' : `, and VolumeAttributesClass ${className}`
     return `${NOBODY} It has ${capacity?.['storage'] ?? 'no capacity'} as asked for, in ${claim?.spec?.volumeName}${modified}.`

@@ -1,6 +1,6 @@
 import { type Lease, rfc3339Micro } from '@csi-sidecars/kube-types'
 import { Collection } from '../facts/collection.ts'
-import { type Facts, KnownObjects } from '../facts/facts.ts'
+import { type Facts, KnownObjects, keyOf } from '../facts/facts.ts'
 import { Reader } from '../facts/reader.ts'
 
 /** The moment of all tests. */
@@ -32,7 +32,10 @@ interface Named {
 /** All objects of a kind that there are. */
 export function allOf<T extends Named>(...objects: readonly T[]): KnownObjects<T> {
   const known = new KnownObjects<T>()
-  for (const object of objects) known.set(object.metadata?.name ?? '', { is: 'present', object })
+  for (const object of objects) {
+    const { namespace, name = '' } = object.metadata ?? {}
+    known.set(keyOf({ namespace, name }), { is: 'present', object })
+  }
   known.complete = true
   return known
 }

@@ -1,0 +1,56 @@
+import { createInProcessServer } from '@csi-sidecars/emulator'
+import { apiErrorOf, type KubeClient } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import { InProcessClient, pv } from '@csi-sidecars/testkit'
+import { expect, it } from '@jest/globals'
+import { Reader, readOnly } from './reader.ts'
+
+function reading() {
+  const server = createInProcessServer({})
+  const whole: KubeClient = new InProcessClient(server, { errorOf: apiErrorOf })
+  return { server, whole, reader: new Reader(readOnly(whole), new AbortController().signal) }
+}
+
+const refused = (code: number, message: string) => ({ do: 'answer', code, message, reason: '' }) as const
+
+it('the client that reads has no verb that writes, and none that stays behind', () => {
+  expect(Object.keys(readOnly(reading().whole)).sort()).toEqual(['discover', 'get', 'list'])
+})
+
+it('a list is read page by page, and only what is asked for is kept', async () => {
+  const { server, reader } = reading()
+  for (let index = 0; index < 2100; index += 1) server.create(PERSISTENT_VOLUMES, pv(`pv-${index}`))
+  const found = await reader.list(PERSISTENT_VOLUMES, {
+    where: ({ metadata }) => metadata?.name?.endsWith('99') === true,
+  })
+  expect(found).toHaveLength(21)
+  expect(server.requests.entries).toHaveLength(3)
+})
+
+it('an object is there, is not there, or could not be seen', async () => {
+  const { server, reader } = reading()
+  server.create(PERSISTENT_VOLUMES, pv('here'))
+  expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toMatchObject({ is: 'present' })
+  expect(await reader.get(PERSISTENT_VOLUMES, { name: 'there' })).toEqual({ is: 'absent' })
+  expect(reader.unseen).toEqual([])
+  server.faults.add({ action: refused(403, 'no') })
+  expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toEqual({ is: 'unseen' })
+})
+
+it('what is refused is named once, and whether anything can be told without it', async () => {
+  const { server, reader } = reading()
+  server.faults.add({ action: refused(403, 'no') })
+  expect(await reader.list(PERSISTENT_VOLUMES)).toBeUndefined()
+  expect(await reader.list(PERSISTENT_VOLUMES)).toBeUndefined()
+  expect(await reader.list(VOLUME_ATTRIBUTES_CLASSES)).toBeUndefined()
+  expect(reader.unseen).toEqual([
+    { what: 'persistentvolumes', why: 'no', essential: true },
+    { what: 'volumeattributesclasses.storage.k8s.io', why: 'no', essential: false },
+  ])
+})
+
+it.each([401])('a server that answers %d ends everything', async (code) => {
+  const { server, reader } = reading()
+  server.faults.add({ action: refused(code, 'who?') })
+  await expect(reader.list(PERSISTENT_VOLUMES)).rejects.toThrow('who?')
+})
