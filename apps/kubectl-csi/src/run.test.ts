@@ -97,6 +97,18 @@ describe('explain', () => {
     )
   })
 
+  it('tells of a pod what keeps it from its start before what its claim waits for', async () => {
+    const grows = bound({ claim: { spec: { resources: { requests: { storage: '2Gi' } } } } }).claim
+    const others = SOUND.filter(([, { kind }]) => kind !== 'PersistentVolumeClaim')
+    const server = serving([...others, [PERSISTENT_VOLUME_CLAIMS, grows], BARE, WAITING])
+    const { text, first } = await ask(server, explain('pod', 'web'))
+    expect(first).toBe(`Pod default/web: ${CAUSE} (VolumeAttachment va-1).`)
+    expect(text).toContain('\n\nAlso: Pod default/web: external-resizer of csi.example.com waits for its turn')
+    expect(await ask(server, explain('pvc', 'pvc-1'))).toMatchObject({
+      first: expect.stringMatching(/^PersistentVolumeClaim default\/pvc-1: external-resizer/),
+    })
+  })
+
   it('says in JSON what it says in words', async () => {
     const { text } = await ask(serving([...SOUND, BARE, WAITING]), explain('pv', 'pv-1'), true)
     expect(JSON.parse(text)).toMatchObject({

@@ -73,7 +73,9 @@ async function explain(
   await collectSidecarPods(into, 'namespaces')
   await collectPending(into, clock, signal)
   const facts = into.facts(clock.now(), options.stuckAfterMs)
-  const findings = findingsOf(facts).filter((finding) => concerns(finding, subject))
+  const findings = findingsOf(facts)
+    .filter((finding) => concerns(finding, subject))
+    .toSorted((a, b) => distance(a, subject) - distance(b, subject))
   const well = WELL[question.kind](subject, facts)
   write(
     options.json
@@ -86,4 +88,9 @@ async function explain(
 /** Other pods are read only because they may use the same claim: what they wait for is their own matter. */
 function concerns({ object }: Finding, subject: Ref): boolean {
   return object.kind !== 'Pod' || textOf(object) === textOf(subject)
+}
+
+/** A pod can start while its claim grows, but not before its volume is attached. */
+function distance({ object, stuck }: Finding, { kind }: Ref): number {
+  return (stuck ? 0 : 2) + (kind === 'Pod' && object.kind === 'PersistentVolumeClaim' ? 1 : 0)
 }

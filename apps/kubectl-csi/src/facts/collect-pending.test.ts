@@ -79,7 +79,16 @@ describe('the pending work of a leader', () => {
           throw new ApiError({ code: 404, reason: 'NotFound', message: '404 page not found' })
         },
       },
-      '404 page not found',
+      'its endpoint has no such path, as those of the Go originals',
+    ],
+    [
+      'a proxy that may not be used',
+      {
+        proxy: () => {
+          throw new ApiError({ code: 403, reason: 'Forbidden', message: 'pods "pod-a:8080" is forbidden' })
+        },
+      },
+      'pods "pod-a:8080" is forbidden',
     ],
     ['something else that answers', { proxy: () => ({ kind: 'x' }) }, 'its answer is no list of pending work'],
     [

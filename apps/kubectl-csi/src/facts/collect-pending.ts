@@ -1,4 +1,5 @@
 import { type Clock, deadline, messageOf } from '@csi-sidecars/base'
+import { isNotFound } from '@csi-sidecars/kube-client'
 import type { Lease, Pod } from '@csi-sidecars/kube-types'
 import { containersOf, isOfSidecar, leaseKey } from './collect-sidecars.ts'
 import type { Collection } from './collection.ts'
@@ -6,6 +7,7 @@ import { pendingPage } from './pending.ts'
 
 /** A leader that does not answer costs this much, and no more. */
 const LIMIT_MS = 1_500
+const NO_PATH = 'its endpoint has no such path, as those of the Go originals'
 /** Of any one sidecar. */
 const MOST_PAGES = 40
 
@@ -26,7 +28,7 @@ export async function collectPending(into: Collection, clock: Clock, signal: Abo
         await ask(endpoint, into, limit.signal)
       } catch (error) {
         signal.throwIfAborted()
-        notSeen(into, lease, messageOf(error))
+        notSeen(into, lease, isNotFound(error) ? NO_PATH : messageOf(error))
       }
     }),
   )
