@@ -25,6 +25,7 @@ type Stored = readonly [Resource<unknown>, KubeObject]
 const { claim, volume } = bound()
 const BARE: Stored = [CSI_NODES, csiNode('node-1', { spec: { drivers: [] } })]
 const WAITING: Stored = [VOLUME_ATTACHMENTS, va('va-1', { metadata: { creationTimestamp: ago(192) } })]
+const WAITING_ELSEWHERE: Stored = [VOLUME_ATTACHMENTS, va('va-2', { spec: { nodeName: 'nowhere' } })]
 const SOUND: readonly Stored[] = [
   [PERSISTENT_VOLUMES, volume],
   [PERSISTENT_VOLUME_CLAIMS, claim],
@@ -216,6 +217,13 @@ describe('stuck', () => {
     expect(text).not.toContain('va-4:')
     const { items } = JSON.parse((await ask(server, { ask: 'stuck' }, true)).text) as { items: unknown[] }
     expect(items).toHaveLength(25)
+  })
+
+  it('knows from the lists what does not exist', async () => {
+    const lost: Stored = [VOLUME_ATTACHMENTS, va('va-1', { spec: { source: { persistentVolumeName: 'lost' } } })]
+    const { text } = await ask(serving([...SOUND, BARE, lost, WAITING_ELSEWHERE]), { ask: 'stuck' })
+    expect(text).toContain('waits for PersistentVolume lost, which does not exist')
+    expect(text).toContain('waits for driver csi.example.com to register on node nowhere')
   })
 
   it('says that nothing is stuck, or that nobody can tell', async () => {

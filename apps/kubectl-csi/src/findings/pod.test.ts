@@ -115,10 +115,19 @@ it('findings come with the longest wait first, and what is stuck before what is 
     va('old', { metadata: { creationTimestamp: ago(900) } }),
     va('middle', { metadata: { creationTimestamp: ago(90) } }),
   ]
-  const facts = factsWith({ ...SOUND, claims: allOf(), attachments })
+  const quiet = bound({
+    claim: {
+      status: {
+        allocatedResourceStatuses: { storage: 'NodeResizePending' },
+        conditions: [{ type: 'FileSystemResizePending', status: 'True', lastTransitionTime: ago(9999) }],
+      },
+    },
+  }).claim
+  const facts = factsWith({ ...SOUND, claims: allOf(quiet), attachments })
   expect(findingsOf(facts).map(({ object, stuck }) => `${object.name} ${stuck}`)).toEqual([
     'old true',
     'middle true',
+    'pvc-1 false',
     'young false',
   ])
 })
