@@ -1,4 +1,4 @@
-import type { VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { Node, VolumeAttachment } from '@csi-sidecars/kube-types'
 import { csiNode, pod, pv, va } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import type { Facts } from '../facts/facts.ts'
@@ -227,6 +227,21 @@ describe('what the attacher says of itself', () => {
     expect(attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))).toMatchObject([{ stuck: true }])
   })
 })
+
+it.each([
+  ['is gone', allOf(), ['.metadata.name: (there is no such object)']],
+  ['is down', allOf(node('Unknown')), [`.status.conditions[Ready]: Unknown, since ${ago(70)}, NodeStatusUnknown`]],
+  ['is ready', allOf(node('True')), []],
+])('that the node %s is evidence', (_, nodes, expected) => {
+  const [finding] = attachmentFindings(detaching(), factsWith({ ...SOUND, nodes }))
+  const about = finding?.evidence.filter(({ object }) => object.kind === 'Node') ?? []
+  expect(about.map(({ field, value }) => `${field}: ${value}`)).toEqual(expected)
+})
+
+function node(status: string): Node {
+  const condition = { type: 'Ready', status, lastTransitionTime: ago(70), reason: 'NodeStatusUnknown' }
+  return { metadata: { name: 'node-1' }, status: { conditions: [condition] } }
+}
 
 it('nobody waits for an attachment that is attached', () => {
   expect(attachmentFindings(attaching({ status: { attached: true } }), factsWith(SOUND))).toEqual([])

@@ -1,5 +1,5 @@
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
-import { type Facts, refOf, timeOf } from '../facts/facts.ts'
+import { type Facts, objectOf, refOf, timeOf } from '../facts/facts.ts'
 import { attachmentCause } from './attachment-cause.ts'
 import { foreignFinalizerFindings, ownFinalizers } from './finalizers.ts'
 import { type Evidence, type Finding, sidecarOf } from './finding.ts'
@@ -33,6 +33,7 @@ function waiting(va: VolumeAttachment, facts: Facts): Finding {
     evidence: [
       ...cause.evidence,
       ...stateEvidence(va),
+      ...nodeEvidence(va, facts),
       ...leaseEvidence(leadership, facts),
       ...pendingEvidence(pending),
     ],
@@ -64,6 +65,18 @@ function stateEvidence(va: VolumeAttachment): readonly Evidence[] {
     ['.status.detachError.time', status?.detachError?.time],
   ]
   return fields.flatMap(([field, value]) => (value === undefined ? [] : [{ object, field, value }]))
+}
+
+/** A node that is gone or down does not keep a volume from being detached, but explains much. */
+function nodeEvidence({ spec }: VolumeAttachment, { nodes }: Facts): readonly Evidence[] {
+  const name = spec?.nodeName ?? ''
+  const object = { kind: 'Node', name }
+  const node = nodes.get(name)
+  if (node.is === 'absent') return [{ object, field: '.metadata.name', value: '(there is no such object)' }]
+  const ready = objectOf(node)?.status?.conditions?.find(({ type }) => type === 'Ready')
+  if (ready === undefined || ready.status === 'True') return []
+  const value = [ready.status, ready.lastTransitionTime && `since ${ready.lastTransitionTime}`, ready.reason]
+  return [{ object, field: '.status.conditions[Ready]', value: value.filter(Boolean).join(', ') }]
 }
 
 /** The volume that an attachment is about; undefined for one that carries its volume in itself. */

@@ -79,6 +79,17 @@ describe('a pod', () => {
     expect(reasons(POD, { drivers: allOf(driver) })).toEqual([])
   })
 
+  it('is told of by its events where attachments may not be read, and only there', () => {
+    const message =
+      'AttachVolume.Attach failed for volume "pv-1" : CSINode node-1 does not contain driver csi.example.com'
+    const facts = { volumes: allOf(), events: [event('FailedAttachVolume', message)] }
+    const unseen = [{ what: 'volumeattachments.storage.k8s.io', why: 'forbidden', essential: true }]
+    expect(reasons(POD, { ...facts, unseen })).toEqual([
+      'NodeWithoutDriver: driver csi.example.com to register on node node-1',
+    ])
+    expect(reasons(POD, facts)).toEqual([])
+  })
+
   it('has waited since the first failure or since it was scheduled, whichever came first', () => {
     const events = [event('FailedAttachVolume', 'Multi-Attach error for volume "pv-1"')]
     const [finding] = podFindings(POD, factsWith({ ...SOUND, events, attachments: [THERE] }))

@@ -2,6 +2,7 @@ import type { PersistentVolume, Pod, VolumeAttachment } from '@csi-sidecars/kube
 import { claimNamesOf, driverOf, type Facts, isRunning, keyOf, objectOf, refOf, timeOf } from '../facts/facts.ts'
 import { volumeNameOf } from './attachment.ts'
 import { earliest, eventEvidence, lastEvent } from './claim-work.ts'
+import { causeOf } from './failure.ts'
 import { CERTAIN, type Finding, likely } from './finding.ts'
 import { ROWS } from './rows.ts'
 
@@ -16,7 +17,7 @@ export function podFindings(pod: Pod, facts: Facts): readonly Finding[] {
   if (nodeName === '') return [notScheduled(pod, facts)]
   if (isReady(pod)) return []
   const found = volumesOf(pod, facts).flatMap((pv) => volumeOfPodFindings(pod, pv, facts))
-  return found.length > 0 ? found : mountFindings(pod, facts)
+  return found.length > 0 ? found : [...attachEventFindings(pod, facts), ...mountFindings(pod, facts)]
 }
 
 function claimKeysOf(pod: Pod): readonly string[] {
@@ -137,6 +138,32 @@ function notScheduled(pod: Pod, facts: Facts): Finding {
     ],
     advice: ROWS.notScheduled,
   }
+}
+
+/** Who may not read attachments still sees what the attach/detach controller says about the pod. */
+function attachEventFindings(pod: Pod, facts: Facts): readonly Finding[] {
+  const event = lastEvent(pod.metadata?.uid, facts, ['FailedAttachVolume'])
+  const unseen = facts.unseen.some(({ what }) => what.startsWith('volumeattachments'))
+  if (event === undefined || !unseen) return []
+  const message = event.message ?? ''
+  const context = { sidecar: 'external-attacher', driver: '(unknown driver)', node: pod.spec?.nodeName } as const
+  const cause = causeOf(message, context) ?? {
+    reason: 'AttachFails',
+    waitsFor: `what it has failed for: ${message}`,
+    advice: ROWS.driverRefuses,
+  }
+  return [
+    {
+      ...cause,
+      object: refOf('Pod', pod),
+      waiter: CONTROLLER,
+      since: timeOf(event.firstTimestamp),
+      atLeast: true,
+      stuck: true,
+      ...likely('it is the last event, and VolumeAttachments may not be read'),
+      evidence: eventEvidence(event),
+    },
+  ]
 }
 
 /** Volumes are there, as far as these sidecars go; the kubelet says that it cannot mount one. */
