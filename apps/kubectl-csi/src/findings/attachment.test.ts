@@ -221,11 +221,6 @@ describe('what the attacher says of itself', () => {
       expect.arrayContaining(['tries 3', `nextTry ${ago(-5)}`, 'state attach, backoff']),
     )
   })
-
-  it('makes old work that is not stuck by its own measure no younger', () => {
-    const pending = item({ state: 'queued', stuck: false })
-    expect(attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))).toMatchObject([{ stuck: true }])
-  })
 })
 
 it.each([
