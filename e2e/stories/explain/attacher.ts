@@ -7,7 +7,7 @@ import type { World } from '../../harness/world.ts'
 import { attach, attached, attachFailed, scene } from '../attacher/scene.ts'
 import { bound } from '../resizer/scene.ts'
 import { type Answer, explained } from './ask.ts'
-import { createLeader, DRIVER_CRASHES } from './leader.ts'
+import { createLeader, DRIVER_CRASHES, led } from './leader.ts'
 
 /** The stuck states of docs/operations.md that are about attachments, staged, and what `explain` says of them. */
 
@@ -49,6 +49,7 @@ story('a secret that is missing', async (t) => {
 story('a driver that went away takes the leader with it', async (t) => {
   const args = [...ELECTED, ...(t.ours ? ['--driver-grace-period=1s'] : [])]
   const at = await scene(t, { args })
+  await led(t)
   at.driver.kill()
   await attach(t, at)
   await explainedAttachment(t, /a leader, and no replica leads/)
@@ -58,6 +59,7 @@ story('a driver whose container crashes beside the leader', async (t) => {
   const hostname = t.name('pod')
   const at = await scene(t, { args: ELECTED, hostname })
   await createLeader(t, { name: hostname, status: DRIVER_CRASHES })
+  await led(t)
   at.driver.kill()
   await attach(t, at)
   const { stdout } = await explainedAttachment(
@@ -154,6 +156,7 @@ story("somebody else's finalizer", async (t) => {
 
 story('nobody leads', async (t) => {
   const at = await scene(t, { args: ELECTED })
+  await led(t)
   at.attacher.signal('SIGKILL')
   await at.attacher.end()
   await attach(t, at)

@@ -1,5 +1,15 @@
-import { PODS, type Pod } from '@csi-sidecars/kube-types'
+import { LEASES, type Lease, PODS, type Pod } from '@csi-sidecars/kube-types'
 import type { World } from '../../harness/world.ts'
+
+export function leaseOf(t: World): string {
+  return `external-attacher-leader-${t.driverName.replaceAll('.', '-')}`
+}
+
+/** Somebody leads: what ends him from now on leaves a Lease behind. */
+export async function led(t: World): Promise<void> {
+  const held = ({ spec }: Lease): boolean => (spec?.holderIdentity ?? '') !== ''
+  await t.api.until(LEASES, { namespace: 'default', name: leaseOf(t) }, held)
+}
 
 interface Leader {
   readonly name: string

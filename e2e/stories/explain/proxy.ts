@@ -8,7 +8,7 @@ import { csiNode } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { attach } from '../attacher/scene.ts'
 import { explained, READER } from './ask.ts'
-import { createLeader } from './leader.ts'
+import { createLeader, leaseOf } from './leader.ts'
 
 /**
  * The way through the API server's proxy to a leader. The emulator has none; a real one connects to the pod's address,
@@ -40,11 +40,10 @@ story('asks the leader itself, through the proxy to its pod', { target: 'real' }
       status: { podIP: address, podIPs: [{ ip: address }] },
     })
     const renewTime = new Date().toISOString().replace('Z', '000Z')
-    const lease = `external-attacher-leader-${t.driverName.replaceAll('.', '-')}`
     await t.create(LEASES, {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
-      metadata: { namespace: 'default', name: lease },
+      metadata: { namespace: 'default', name: leaseOf(t) },
       spec: { holderIdentity: name, leaseDurationSeconds: 600, renewTime },
     })
     const node = t.name('node')

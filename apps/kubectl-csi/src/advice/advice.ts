@@ -16,7 +16,8 @@ const POINTS_BELOW = 'See below'
 
 /** Reads the tables of the page. A key that no row or more than one row fits is a fault of ours and throws. */
 export function adviserOf(page: string): Adviser {
-  return ({ heading, see }) => {
+  const known = new Map<RowKey, Advice>()
+  const find = ({ heading, see }: RowKey): Advice => {
     const section = sectionOf(page, heading)
     const rows = rowsOf(section).filter(([cell = '']) => cell.includes(see))
     const [row, ...more] = rows
@@ -25,6 +26,11 @@ export function adviserOf(page: string): Adviser {
     }
     const [seen = '', means = '', action = ''] = row
     return { see: seen, means, do: action, below: action.includes(POINTS_BELOW) ? afterTable(section) : undefined }
+  }
+  return (key) => {
+    const advice = known.get(key) ?? find(key)
+    known.set(key, advice)
+    return advice
   }
 }
 

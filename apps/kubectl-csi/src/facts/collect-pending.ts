@@ -1,8 +1,9 @@
 import { type Clock, deadline, messageOf } from '@csi-sidecars/base'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import type { Lease, Pod } from '@csi-sidecars/kube-types'
-import { containersOf, isOfSidecar, leaseKey } from './collect-sidecars.ts'
+import { containersOf } from './collect-sidecars.ts'
 import type { Collection } from './collection.ts'
+import { isOfSidecar, leaseKey } from './leases.ts'
 import { pendingPage } from './pending.ts'
 
 /** A leader that does not answer costs this much, and no more. */
@@ -12,8 +13,8 @@ const NO_PATH = 'its endpoint has no such path, as those of the Go originals'
 const MOST_PAGES = 40
 
 /**
- * Asks each leader for its pending work, through the API server's proxy, once the pods of the sidecars are known. What cannot be asked is named: no leader, a
- * leader that is no pod, one without an HTTP endpoint, a Go original, which has no such path.
+ * Asks each leader for its pending work, through the API server's proxy, once the pods of the sidecars are known. What
+ * cannot be asked is named: a leader that is no pod, one without an HTTP endpoint, a Go original, which has no such path.
  */
 export async function collectPending(into: Collection, clock: Clock, signal: AbortSignal): Promise<void> {
   const asked = new Set<string>()

@@ -1,6 +1,7 @@
 import { type Lease, PODS, type Pod } from '@csi-sidecars/kube-types'
 import type { Collection } from './collection.ts'
-import { keyOf, objectOf } from './facts.ts'
+import { objectOf } from './facts.ts'
+import { isOfSidecar, leaseKey } from './leases.ts'
 
 /** How far to look for the pods of sidecars that nobody leads: a list of a namespace's pods may be long. */
 export type Reach = 'holders' | 'namespaces'
@@ -25,14 +26,6 @@ async function podsOf(lease: Lease, into: Collection, reach: Reach): Promise<rea
   if (reach === 'holders') return []
   const where = (pod: Pod): boolean => containersOf(pod, name).length > 0
   return (await into.reader.list(PODS, { namespace, where })) ?? []
-}
-
-export function isOfSidecar({ metadata }: Lease): boolean {
-  return /^external-(?:attacher-leader|resizer)-/.test(metadata?.name ?? '')
-}
-
-export function leaseKey({ metadata }: Lease): string {
-  return keyOf({ namespace: metadata?.namespace, name: metadata?.name ?? '' })
 }
 
 type Container = NonNullable<Pod['spec']>['containers'][number]

@@ -7,9 +7,9 @@ import {
   VOLUME_ATTACHMENTS,
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
-import { leaseName } from '../findings/leadership.ts'
 import type { Collection } from './collection.ts'
 import { claimNamesOf, driverOf, objectOf, type Ref } from './facts.ts'
+import { leaseName } from './leases.ts'
 
 export type SubjectKind = 'pod' | 'pvc' | 'pv' | 'va' | 'node'
 

@@ -21,7 +21,7 @@ import {
   type VolumeAttachment,
   type VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
-import { driverOf, type Facts, KnownObjects, keyOf, objectOf, type Seen } from './facts.ts'
+import { byObject, byUid, driverOf, type Facts, KnownObjects, keyOf, objectOf, type Seen } from './facts.ts'
 import type { PendingItem } from './pending.ts'
 import type { Reader } from './reader.ts'
 
@@ -114,8 +114,8 @@ export class Collection {
       storageClasses: this.storageClasses,
       attributesClasses: this.attributesClasses,
       leases: this.leases,
-      events: this.events,
-      pending: this.pending,
+      events: byUid(this.events),
+      pending: byObject(this.pending),
       sidecarPods: this.sidecarPods,
       unseen: this.reader.unseen,
     }

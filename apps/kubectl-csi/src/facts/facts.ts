@@ -74,9 +74,10 @@ export interface Facts {
   readonly attributesClasses: Known<VolumeAttributesClass>
   /** Undefined: they could not be read. */
   readonly leases: readonly Lease[] | undefined
-  readonly events: readonly Event[]
-  /** From /debug/stuck of the leaders that could be reached. */
-  readonly pending: readonly PendingItem[]
+  /** By the uid of their object. */
+  readonly events: ReadonlyMap<string, readonly Event[]>
+  /** From /debug/stuck of the leaders that could be reached, by the text of their object. */
+  readonly pending: ReadonlyMap<string, readonly PendingItem[]>
   /** The pods of sidecars, by the `namespace/name` of their Lease. */
   readonly sidecarPods: ReadonlyMap<string, readonly Pod[]>
   readonly unseen: readonly Unseen[]
@@ -109,6 +110,14 @@ export function keyOf({ namespace, name }: Omit<Ref, 'kind'>): string {
 /** `PersistentVolumeClaim default/data`. */
 export function textOf(ref: Ref): string {
   return `${ref.kind} ${keyOf(ref)}`
+}
+
+export function byObject(items: readonly PendingItem[]): Facts['pending'] {
+  return Map.groupBy(items, textOf)
+}
+
+export function byUid(events: readonly Event[]): Facts['events'] {
+  return Map.groupBy(events, ({ involvedObject }) => involvedObject.uid ?? '')
 }
 
 /** Milliseconds of a timestamp of the API; undefined where there is none. */

@@ -1,7 +1,7 @@
 import type { Node, VolumeAttachment } from '@csi-sidecars/kube-types'
 import { csiNode, pod, pv, va } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import type { Facts } from '../facts/facts.ts'
+import { byObject, type Facts } from '../facts/facts.ts'
 import { pendingPage } from '../facts/pending.ts'
 import { headlineOf } from '../output/explanation.ts'
 import { ATTACHER_LEASE, ago, allOf, factsWith, lease } from '../testing/facts.ts'
@@ -187,17 +187,19 @@ it.each(ROWS)('an attachment waits for $name', ({ va: object, facts = {}, reason
 
 describe('what the attacher says of itself', () => {
   const item = (more: object) =>
-    pendingPage({
-      items: [
-        {
-          sidecar: 'external-attacher',
-          driver: 'csi.example.com',
-          operation: 'attach',
-          object: { kind: 'VolumeAttachment', namespace: '', name: 'va-1' },
-          ...more,
-        },
-      ],
-    })?.items ?? []
+    byObject(
+      pendingPage({
+        items: [
+          {
+            sidecar: 'external-attacher',
+            driver: 'csi.example.com',
+            operation: 'attach',
+            object: { kind: 'VolumeAttachment', namespace: '', name: 'va-1' },
+            ...more,
+          },
+        ],
+      })?.items ?? [],
+    )
 
   it('tells a call from a wait for its turn, where the API tells nothing', () => {
     const facts = factsWith({ ...SOUND, pending: item({ state: 'calling', since: ago(100), stuck: true }) })

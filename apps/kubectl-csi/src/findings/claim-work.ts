@@ -117,9 +117,7 @@ export function lastEvent(
   { events }: Pick<Facts, 'events'>,
   reasons: readonly string[],
 ): Event | undefined {
-  const own = events.filter(
-    ({ reason, involvedObject }) => uid !== undefined && involvedObject.uid === uid && reasons.includes(reason ?? ''),
-  )
+  const own = (events.get(uid ?? '') ?? []).filter(({ reason }) => reasons.includes(reason ?? ''))
   return own.toSorted((a, b) => lastTime(b) - lastTime(a))[0]
 }
 

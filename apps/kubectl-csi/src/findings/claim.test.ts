@@ -1,7 +1,7 @@
 import type { Event, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { bound, pod, pvc, storageClass, vac } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import type { Facts } from '../facts/facts.ts'
+import { byObject, byUid, type Facts } from '../facts/facts.ts'
 import { pendingPage } from '../facts/pending.ts'
 import { headlineOf } from '../output/explanation.ts'
 import { ago, allOf, factsWith, lease, RESIZER_LEASE } from '../testing/facts.ts'
@@ -66,7 +66,7 @@ const ROWS: readonly Row[] = [
     name: 'pods that use it, where the driver expands offline only',
     claim: growing(IN_PROGRESS),
     facts: {
-      events: [event('VolumeResizeFailed', IN_USE)],
+      events: byUid([event('VolumeResizeFailed', IN_USE)]),
       pods: [pod('web'), pod('old', { status: { phase: 'Succeeded' } })],
     },
     reason: 'ClaimInUse',
@@ -81,7 +81,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'a driver that takes too long',
     claim: growing(IN_PROGRESS),
-    facts: { events: [event('VolumeResizeFailed', `${EXPANDING} DeadlineExceeded desc = x`)] },
+    facts: { events: byUid([event('VolumeResizeFailed', `${EXPANDING} DeadlineExceeded desc = x`)]) },
     reason: 'DriverTooSlow',
     says: `${WHO} driver csi.example.com to answer, which takes longer than the time-out.`,
   },
@@ -89,9 +89,9 @@ const ROWS: readonly Row[] = [
     name: 'a secret',
     claim: growing(IN_PROGRESS),
     facts: {
-      events: [
+      events: byUid([
         event('VolumeResizeFailed', 'x: error getting secret creds in namespace storage: secrets "creds" not found'),
-      ],
+      ]),
     },
     reason: 'SecretUnreadable',
     says: `${WHO} Secret storage/creds, which cannot be read.`,
@@ -99,7 +99,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'a driver that is out of capacity, which is no matter of a node',
     claim: growing(IN_PROGRESS),
-    facts: { events: [event('VolumeResizeFailed', `${EXPANDING} ResourceExhausted desc = x`)] },
+    facts: { events: byUid([event('VolumeResizeFailed', `${EXPANDING} ResourceExhausted desc = x`)]) },
     reason: 'DriverRefuses',
     says: `${WHO} driver csi.example.com to do what it has refused with ResourceExhausted.`,
   },
@@ -113,10 +113,10 @@ const ROWS: readonly Row[] = [
     name: 'a driver, where the last failure is older than the last success',
     claim: growing(IN_PROGRESS),
     facts: {
-      events: [
+      events: byUid([
         event('VolumeResizeFailed', `${EXPANDING} Internal desc = x`, { last: 60 }),
         event('VolumeResizeSuccessful', 'x'),
-      ],
+      ]),
     },
     reason: 'DriverSilent',
     says: `${WHO} driver csi.example.com to expand the volume.`,
@@ -195,7 +195,7 @@ it.each(ROWS)('a claim waits for $name', ({ claim: object, facts = {}, reason, s
 
 describe('a claim', () => {
   it('waits for nobody when it has what it asks for, whatever has failed before', () => {
-    const events = [event('VolumeResizeFailed', `${EXPANDING} Internal desc = x`)]
+    const events = byUid([event('VolumeResizeFailed', `${EXPANDING} Internal desc = x`)])
     expect(claimFindings(claim({}), factsWith({ ...SOUND, events }))).toEqual([])
     const done = claim({
       spec: { volumeAttributesClassName: 'gold' },
@@ -206,8 +206,7 @@ describe('a claim', () => {
 
   it('that has just asked is under way', () => {
     const asked = claim({ spec: MORE })
-    const facts = { ...SOUND, events: [] }
-    expect(claimFindings(asked, factsWith(facts))).toMatchObject([{ reason: 'NotBegun', sure: 'likely' }])
+    expect(claimFindings(asked, factsWith(SOUND))).toMatchObject([{ reason: 'NotBegun', sure: 'likely' }])
   })
 
   it('is told of although its volume may not be read', () => {
@@ -252,7 +251,7 @@ describe('a claim', () => {
         item('expand', { state: 'waiting', waitsFor: ['Pod default/web'], since: ago(60) }),
       ],
     }
-    const found = claimFindings(both, factsWith({ ...SOUND, pending: pendingPage(answer)?.items ?? [] }))
+    const found = claimFindings(both, factsWith({ ...SOUND, pending: byObject(pendingPage(answer)?.items ?? []) }))
     expect(found).toMatchObject([
       { waitsFor: 'Pod default/web', since: Date.parse(ago(60)), atLeast: false, sure: 'certain' },
       { reason: 'DriverUnavailable', since: Date.parse(ago(50)), atLeast: false },

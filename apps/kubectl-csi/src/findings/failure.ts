@@ -1,4 +1,5 @@
-import type { RowKey, Sidecar } from './finding.ts'
+import type { Sidecar } from '../facts/leases.ts'
+import type { RowKey } from './finding.ts'
 import { ROWS } from './rows.ts'
 
 /** What the words of a failure say about who is waited for. */

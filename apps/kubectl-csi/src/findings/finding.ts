@@ -1,4 +1,5 @@
 import type { Ref } from '../facts/facts.ts'
+import type { Sidecar } from '../facts/leases.ts'
 
 /** One field of one object, and what stands there. */
 export interface Evidence {
@@ -40,8 +41,6 @@ export interface Finding {
   readonly evidence: readonly Evidence[]
   readonly advice: RowKey
 }
-
-export type Sidecar = 'external-attacher' | 'external-resizer'
 
 export function sidecarOf(sidecar: Sidecar, driver: string): string {
   return `${sidecar} of ${driver}`

@@ -1,8 +1,8 @@
 import type { Lease, Pod } from '@csi-sidecars/kube-types'
-import { leaseKey } from '../facts/collect-sidecars.ts'
 import { type Facts, type Ref, refOf, textOf, timeOf } from '../facts/facts.ts'
+import { leaseKey, leaseName, type Sidecar } from '../facts/leases.ts'
 import type { FailureCause } from './failure.ts'
-import { type Evidence, likely, type Sidecar } from './finding.ts'
+import { type Evidence, likely } from './finding.ts'
 import { ROWS } from './rows.ts'
 
 /** Doubts about work that nobody has failed at. */
@@ -11,25 +11,14 @@ export const NO_LEASES = 'Leases could not be read, so nobody may be leading'
 
 /** Who leads a sidecar of a driver, as its Lease tells. */
 export type Leadership =
-  | { readonly is: 'held'; readonly lease: Lease; readonly holder: string }
+  | { readonly is: 'held'; readonly lease: Lease }
   /** Nobody has renewed it for twice its duration. */
-  | { readonly is: 'expired'; readonly lease: Lease; readonly since: number }
+  | { readonly is: 'expired'; readonly lease: Lease }
   /** The last leader has given it back. */
-  | { readonly is: 'released'; readonly lease: Lease; readonly since: number | undefined }
+  | { readonly is: 'released'; readonly lease: Lease }
   /** No such Lease: no leader election, a Lease under another name, or no sidecar at all. */
   | { readonly is: 'none' }
   | { readonly is: 'unseen' }
-
-const PREFIX: Readonly<Record<Sidecar, string>> = {
-  'external-attacher': 'external-attacher-leader-',
-  'external-resizer': 'external-resizer-',
-}
-
-/** The Lease's name, which both sidecars share with their Go originals. */
-export function leaseName(sidecar: Sidecar, driver: string): string {
-  const name = `${PREFIX[sidecar]}${driver}`.replace(/[^A-Za-z0-9-]/gu, '-')
-  return name.endsWith('-') ? `${name}X` : name
-}
 
 /** What the Lease says. Of several, in several namespaces, the one that was renewed last. */
 export function leadershipOf(
@@ -40,18 +29,16 @@ export function leadershipOf(
   if (leases === undefined) return { is: 'unseen' }
   const name = leaseName(sidecar, driver)
   const own = leases.filter(({ metadata }) => metadata?.name === name)
-  const [lease] = own.toSorted((a, b) => (renewedAt(b) ?? 0) - (renewedAt(a) ?? 0))
+  const [lease] = own.toSorted((a, b) => renewedAt(b) - renewedAt(a))
   if (lease === undefined) return { is: 'none' }
   const { holderIdentity = '', leaseDurationSeconds = 0 } = lease.spec ?? {}
-  const renewed = renewedAt(lease)
-  if (holderIdentity === '') return { is: 'released', lease, since: renewed }
-  const expiry = (renewed ?? 0) + 2 * 1000 * leaseDurationSeconds
-  if (now > expiry) return { is: 'expired', lease, since: renewed ?? now }
-  return { is: 'held', lease, holder: holderIdentity }
+  if (holderIdentity === '') return { is: 'released', lease }
+  const expired = now > renewedAt(lease) + 2 * 1000 * leaseDurationSeconds
+  return { is: expired ? 'expired' : 'held', lease }
 }
 
-export function renewedAt({ spec }: Lease): number | undefined {
-  return timeOf(spec?.renewTime)
+function renewedAt({ spec }: Lease): number {
+  return timeOf(spec?.renewTime) ?? 0
 }
 
 /** Nobody leads, for all that the Lease says. */

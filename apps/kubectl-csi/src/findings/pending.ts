@@ -1,4 +1,4 @@
-import type { Facts, Ref } from '../facts/facts.ts'
+import { type Facts, type Ref, textOf } from '../facts/facts.ts'
 import type { PendingItem } from '../facts/pending.ts'
 import type { Evidence } from './finding.ts'
 
@@ -7,13 +7,7 @@ export type Operation = 'attach' | 'detach' | 'expand' | 'modify'
 
 /** What the sidecar itself says about its work on the object. */
 export function pendingOf({ pending }: Facts, ref: Ref, operations: readonly Operation[]): PendingItem | undefined {
-  return pending.find(
-    (item) =>
-      operations.some((operation) => operation === item.operation) &&
-      item.kind === ref.kind &&
-      item.name === ref.name &&
-      item.namespace === ref.namespace,
-  )
+  return pending.get(textOf(ref))?.find((item) => operations.some((operation) => operation === item.operation))
 }
 
 export function pendingEvidence(item: PendingItem | undefined): readonly Evidence[] {

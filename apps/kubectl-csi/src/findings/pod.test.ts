@@ -1,7 +1,7 @@
 import type { Event, Pod } from '@csi-sidecars/kube-types'
 import { bound, csiNode, pod, pv, va } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import type { Facts } from '../facts/facts.ts'
+import { byUid, type Facts } from '../facts/facts.ts'
 import { ago, allOf, factsWith } from '../testing/facts.ts'
 import { findingsOf } from './findings.ts'
 import { podFindings } from './pod.ts'
@@ -41,7 +41,7 @@ describe('a pod', () => {
     },
     {
       name: 'a mount that the kubelet has failed at',
-      facts: { attachments: [HERE], events: [event('FailedMount', 'no such file system')] },
+      facts: { attachments: [HERE], events: byUid([event('FailedMount', 'no such file system')]) },
       says: 'MountPending: what it has failed for on node node-1: no such file system',
     },
   ])('waits for $name', ({ facts, says }) => {
@@ -82,7 +82,7 @@ describe('a pod', () => {
   it('is told of by its events where attachments may not be read, and only there', () => {
     const message =
       'AttachVolume.Attach failed for volume "pv-1" : CSINode node-1 does not contain driver csi.example.com'
-    const facts = { volumes: allOf(), events: [event('FailedAttachVolume', message)] }
+    const facts = { volumes: allOf(), events: byUid([event('FailedAttachVolume', message)]) }
     const unseen = [{ what: 'volumeattachments.storage.k8s.io', why: 'forbidden', essential: true }]
     expect(reasons(POD, { ...facts, unseen })).toEqual([
       'NodeWithoutDriver: driver csi.example.com to register on node node-1',
@@ -91,7 +91,7 @@ describe('a pod', () => {
   })
 
   it('has waited since the first failure or since it was scheduled, whichever came first', () => {
-    const events = [event('FailedAttachVolume', 'Multi-Attach error for volume "pv-1"')]
+    const events = byUid([event('FailedAttachVolume', 'Multi-Attach error for volume "pv-1"')])
     const [finding] = podFindings(POD, factsWith({ ...SOUND, events, attachments: [THERE] }))
     expect(finding?.since).toBe(Date.parse(ago(120)))
     expect(finding?.evidence.map(({ value }) => value)).toContain('Multi-Attach error for volume "pv-1"')

@@ -3,14 +3,12 @@ import { type Facts, type Ref, textOf } from '../facts/facts.ts'
 import type { Evidence, Finding } from '../findings/finding.ts'
 import { headlineOf, verdictOf } from './explanation.ts'
 
-/** What is known of the object when nobody waits. */
-export type WellText = (subject: Ref, facts: Facts) => string
-
 export interface Explained {
   readonly subject: Ref
   readonly findings: readonly Finding[]
   readonly facts: Facts
   readonly adviser: Adviser
+  /** What is known of the object when nobody waits. */
   readonly well: string
 }
 
