@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { type Adviser, adviserOf } from './advice/advice.ts'
+import { adviserOf } from './advice/advice.ts'
 import { operationsText } from './advice/operations.ts'
 import { collect, KINDS } from './facts/collect.ts'
 import { collectAll } from './facts/collect-all.ts'
@@ -31,39 +31,28 @@ export class NoSuchObjectError extends Error {
 }
 
 /** Resolves with the exit code: 0 well, 1 stuck, 2 could not tell. */
-export async function run(options: Options, around: Surroundings): Promise<number> {
-  const adviser = adviserOf(operationsText())
+export function run(options: Options, around: Surroundings): Promise<number> {
   const { question } = options
-  return question.ask === 'stuck'
-    ? await stuck(options, around, adviser)
-    : await explain(question, { options, around, adviser })
+  return question.ask === 'stuck' ? stuck(options, around) : explain(question, options, around)
 }
 
-async function stuck(
-  options: Options,
-  { client, clock, signal, write }: Surroundings,
-  adviser: Adviser,
-): Promise<number> {
+async function stuck(options: Options, { client, clock, signal, write }: Surroundings): Promise<number> {
   const into = new Collection(new Reader(client, signal))
   await collectAll(into)
   await collectSidecarPods(into, 'holders')
   await collectPending(into, clock, signal)
   const facts = into.facts(clock.now(), options.stuckAfterMs)
   const findings = findingsOf(facts).filter((finding) => finding.stuck)
-  write(options.json ? stuckJson(findings, facts, adviser) : stuckText(findings, facts))
+  write(options.json ? stuckJson(findings, facts) : stuckText(findings, facts))
   return EXIT_CODES[verdictOf(findings, facts)]
-}
-
-interface Explaining {
-  readonly options: Options
-  readonly around: Surroundings
-  readonly adviser: Adviser
 }
 
 async function explain(
   question: Question & { ask: 'explain' },
-  { options, around, adviser }: Explaining,
+  options: Options,
+  around: Surroundings,
 ): Promise<number> {
+  const adviser = adviserOf(operationsText())
   const { client, clock, signal, write } = around
   const namespaced = question.kind === 'pod' || question.kind === 'pvc'
   const namespace = namespaced ? (question.namespace ?? around.namespace) : undefined

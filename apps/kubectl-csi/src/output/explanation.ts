@@ -1,4 +1,4 @@
-import type { Advice, Adviser } from '../advice/advice.ts'
+import type { Adviser } from '../advice/advice.ts'
 import { type Facts, type Ref, textOf } from '../facts/facts.ts'
 import type { Finding } from '../findings/finding.ts'
 import { ageText } from './age.ts'
@@ -23,27 +23,22 @@ export function headlineOf(finding: Finding, subject: Ref, now: number): string 
   return `${textOf(subject)}: ${waiter} has been waiting ${age} for ${waitsFor}${about}.`
 }
 
-/** A finding as programs get it. */
-export function findingJson(finding: Finding, now: number, advice: Advice): object {
-  const { since, sure, doubt, evidence, ...rest } = finding
-  return {
-    reason: rest.reason,
-    object: rest.object,
-    waiter: rest.waiter,
-    waitsFor: rest.waitsFor,
-    ...(since === undefined
+/** A finding as programs get it, without what speaks for it: who wants that asks for an explanation. */
+export function findingJson({ since, atLeast, evidence: _, advice: __, ...finding }: Finding, now: number): object {
+  const { reason, object, waiter, waitsFor, ...rest } = finding
+  const age =
+    since === undefined
       ? {}
-      : { since: new Date(since).toISOString(), ageSeconds: Math.floor((now - since) / 1000), atLeast: rest.atLeast }),
-    stuck: rest.stuck,
-    sure,
-    doubt,
-    evidence,
-    advice,
-  }
+      : { since: new Date(since).toISOString(), ageSeconds: Math.floor((now - since) / 1000), atLeast }
+  return { reason, object, waiter, waitsFor, ...age, ...rest }
 }
 
 export function explanationJson(subject: Ref, findings: readonly Finding[], facts: Facts, adviser: Adviser): string {
   const verdict = verdictOf(findings, facts)
-  const items = findings.map((finding) => findingJson(finding, facts.now, adviser(finding.advice)))
+  const items = findings.map((finding) => ({
+    ...findingJson(finding, facts.now),
+    evidence: finding.evidence,
+    advice: adviser(finding.advice),
+  }))
   return `${JSON.stringify({ subject, verdict, findings: items, unseen: facts.unseen }, undefined, 2)}\n`
 }

@@ -1,4 +1,3 @@
-import type { Adviser } from '../advice/advice.ts'
 import { type Facts, textOf } from '../facts/facts.ts'
 import type { Finding } from '../findings/finding.ts'
 import { ageText } from './age.ts'
@@ -40,7 +39,7 @@ function lineOf({ object, waiter, waitsFor, since, atLeast }: Finding, now: numb
   return `  ${age.padEnd(7)} ${textOf(object)}: ${waiter} waits for ${waitsFor}`
 }
 
-export function stuckJson(findings: readonly Finding[], facts: Facts, adviser: Adviser): string {
-  const items = findings.map((finding) => findingJson(finding, facts.now, adviser(finding.advice)))
+export function stuckJson(findings: readonly Finding[], facts: Facts): string {
+  const items = findings.map((finding) => findingJson(finding, facts.now))
   return `${JSON.stringify({ verdict: verdictOf(findings, facts), items, unseen: facts.unseen }, undefined, 2)}\n`
 }
