@@ -2,7 +2,7 @@ import { match } from 'node:assert'
 import { CSI_NODES, EVENTS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { attachment, csiNode, pod } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
-import { eventually } from '../../harness/waiting.ts'
+import { eventually, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
 import type { World } from '../../harness/world.ts'
 import { attach, attached, attachFailed, scene } from '../attacher/scene.ts'
 import { bound } from '../resizer/scene.ts'
@@ -131,6 +131,8 @@ story('a PersistentVolume that is gone while it is attached', async (t) => {
   await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers: null } })
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
+  // The attacher has to have seen that before it detaches.
+  await pause(4 * WATCHES_DIFFER_MS)
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
   await eventually('a detach that fails', async () => {
     const { status } = await t.api.get(VOLUME_ATTACHMENTS, { name: va })
