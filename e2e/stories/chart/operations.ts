@@ -18,8 +18,8 @@ import {
 
 const story = installationStories('attacher', 'operations')
 
-/** Needs a node that keeps logs. */
-const NOT_HERE = ['kubectl -n <namespace> logs']
+/** Needs a node: it keeps logs, and the way to a pod's port leads through it. */
+const NOT_HERE = ['kubectl -n <namespace> logs', 'kubectl get --raw']
 
 story('each line of the documentation does what it is there for', INSTALLATION, async (t) => {
   await using here = await ground(t)
