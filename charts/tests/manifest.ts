@@ -33,6 +33,7 @@ interface Spec {
 export interface AlertRule {
   readonly alert: string
   readonly expr: string
+  readonly annotations: Readonly<Record<string, string>>
 }
 
 export interface PodSpec {

@@ -18,6 +18,7 @@ const ATTACHER = [
   rule('storage.k8s.io', 'csinodes', READ),
   rule('storage.k8s.io', 'volumeattachments', [...READ, 'patch']),
   rule('storage.k8s.io', 'volumeattachments/status', ['patch']),
+  rule('', 'events', ['create', 'patch']),
 ]
 const PODS = rule('', 'pods', READ)
 const RESIZER = [

@@ -31,6 +31,36 @@ export const EVENTS: readonly EventRow[] = [
     means: 'A try failed, or the VolumeAttributesClass does not exist.',
   },
   { reason: 'VolumeModifyCanceled', type: 'Normal', on: 'claim', means: 'The claim no longer asks for another class.' },
+  {
+    reason: 'VolumeAttachFailed',
+    type: 'Warning',
+    on: 'VolumeAttachment, claim',
+    means: 'Attaching has failed for ten seconds or more. One event whose count and words follow the tries.',
+  },
+  {
+    reason: 'VolumeAttachSuccessful',
+    type: 'Normal',
+    on: 'VolumeAttachment, claim',
+    means: 'Attached, after the event above.',
+  },
+  {
+    reason: 'VolumeDetachFailed',
+    type: 'Warning',
+    on: 'VolumeAttachment, claim',
+    means: 'The same for detaching.',
+  },
+  {
+    reason: 'VolumeDetachBlocked',
+    type: 'Warning',
+    on: 'VolumeAttachment',
+    means: 'The PersistentVolume is gone, so nothing can be named to the driver. Not tried again before it is back.',
+  },
+  {
+    reason: 'VolumeDetachSuccessful',
+    type: 'Normal',
+    on: 'VolumeAttachment, claim',
+    means: 'Detached, after one of the events above.',
+  },
   { reason: 'LeaderElection', type: 'Normal', on: 'Lease', means: 'A replica became leader or stopped leading.' },
 ]
 

@@ -132,6 +132,12 @@ export const ERROR_LINES: readonly LogLine[] = [
     action: 'Grant `create` and `patch` on events, also in the namespace of the lease.',
   },
   {
+    message: 'Events about attaching and detaching may not be written',
+    means:
+      'The role of the attacher lacks events. Said once; tried again every ten minutes. Nothing else depends on it.',
+    action: 'Grant `create` and `patch` on events, if the events are wanted.',
+  },
+  {
     message: 'Too many events are waiting, event dropped',
     means: 'More happens than the API server takes events.',
     action: NOTHING,

@@ -21,19 +21,16 @@ interface Alert {
   readonly annotations: { readonly summary: string; readonly description: string }
 }
 
-/** As the chart installs them. */
-export function alertTable(): string {
+/** As the chart installs them, each under a heading of its own: `runbook_url` leads there. */
+export function alertSections(): string {
   const alerts = load(readFileSync(join(ROOT, 'charts/csi-sidecars/files/alerts.yaml'), 'utf8')) as readonly Alert[]
   const words = (text: string): string =>
     text.replace(/\{\{ \$labels\.(\w+) \}\}/g, '<$1>').replace(/\{\{ \$value[^}]*\}\}/g, '<value>')
-  return table(
-    ['alert', 'severity', 'after', 'means', 'where to look'],
-    alerts.map((one) => [
-      code(one.alert),
-      one.labels.severity,
-      one.for ?? 'at once',
-      words(one.annotations.summary),
-      one.annotations.description,
-    ]),
-  )
+  return alerts
+    .map(({ alert, labels, annotations, for: after }) => {
+      const { summary, description } = annotations
+      const when = after === undefined ? 'at once' : `after ${after}`
+      return `### ${alert}\n\n**${words(summary)}** ${description}\n\nSeverity ${labels.severity}, ${when}.`
+    })
+    .join('\n\n')
 }

@@ -3,7 +3,7 @@ import { eventTable } from './event-table.ts'
 import { featureGates, genericGates, ownFlags, processFlagTable, standardFlags } from './flag-tables.ts'
 import { headlineTable } from './headline-table.ts'
 import { ERROR_LINES, linesTable, START_LINES } from './log-lines.ts'
-import { alertTable, metricTable } from './monitoring-tables.ts'
+import { alertSections, metricTable } from './monitoring-tables.ts'
 
 /** What documents may have made from the code, by the name in their marks. */
 export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> = {
@@ -13,7 +13,7 @@ export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> 
   'feature-gates': featureGates,
   'generic-gates': genericGates,
   metrics: metricTable,
-  alerts: alertTable,
+  alerts: alertSections,
   'error-lines': () => linesTable(ERROR_LINES),
   'start-lines': () => linesTable(START_LINES),
   events: eventTable,

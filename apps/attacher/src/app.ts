@@ -10,6 +10,7 @@ import { handshakeOf } from './handshake.ts'
 import { type AttacherParts, type AttacherSettings, listsPublishedNodes } from './parts.ts'
 import { PV_QUEUE } from './persistent-volume/controller.ts'
 import { VA_QUEUE } from './volume-attachment/controller.ts'
+import { EventRight } from './volume-attachment/tell.ts'
 
 type Parts = AppParts<typeof ATTACHER_FLAGS, GateName>
 
@@ -45,7 +46,17 @@ export const attacher: App<typeof ATTACHER_FLAGS, GateName> = {
 }
 
 /** The real handler for a driver that attaches; for any other, attachments are only marked as attached. */
-function chooseControllers({ flags, gates, client, driver, caches, clock, log, startLog }: Parts): AppControllers {
+function chooseControllers({
+  flags,
+  gates,
+  client,
+  driver,
+  caches,
+  backlog,
+  clock,
+  log,
+  startLog,
+}: Parts): AppControllers {
   const trivial = whyTrivial(driver)
   startLog.v(2)?.info(trivial ?? 'CSI driver supports ControllerPublishUnpublish, using real CSI handler')
   if (listsPublishedNodes(driver)) {
@@ -55,13 +66,20 @@ function chooseControllers({ flags, gates, client, driver, caches, clock, log, s
         'CSI driver supports list volumes published nodes. Using capability to reconcile volume attachment objects with actual backend state',
       )
   }
-  const options = { caches, driverName: driver.name, resyncMs: flags.values.resync }
+  const options = {
+    caches,
+    driverName: driver.name,
+    resyncMs: flags.values.resync,
+    remember: flags.values['recover-lost-volumes'],
+  }
   const parts: AttacherParts = {
     settings: settingsOf(flags.values, gates, driver.name),
     client,
     driver,
     attachments: openAttachments(options),
     attaching: trivial === undefined ? openAttachingCaches(options) : undefined,
+    eventRight: new EventRight(),
+    backlog,
     clock,
     log,
   }
@@ -83,6 +101,7 @@ function settingsOf(values: Parts['flags']['values'], gates: Parts['gates'], dri
     driverName,
     finalizer: finalizerName(driverName),
     defaultFsType: values['default-fstype'],
+    recoverLostVolumes: values['recover-lost-volumes'],
     workers: values['worker-threads'],
     maxInflightPerNode: values['max-inflight-per-node'],
     retryStartMs: values['retry-interval-start'],

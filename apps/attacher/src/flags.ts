@@ -44,6 +44,14 @@ export const ATTACHER_FLAGS = [
     help: 'Pause between two comparisons of the VolumeAttachments with what the driver lists. Longer if listing is slow.',
   },
   {
+    name: 'recover-lost-volumes',
+    type: 'bool',
+    default: false,
+    help:
+      'Note on each VolumeAttachment the handle and the uid of its volume, and detach by them once the PersistentVolume ' +
+      'is gone. Off: such a VolumeAttachment is blocked.',
+  },
+  {
     name: 'resync',
     type: 'duration',
     default: 10 * MINUTE,

@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { Controller } from '@csi-sidecars/controller'
+import type { Backlog, Controller } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as Rpc } from '@csi-sidecars/csi-proto'
 import type { Informer } from '@csi-sidecars/informer'
@@ -10,6 +10,7 @@ import type { Attachment } from './caches/attachment.ts'
 import type { DriverNode } from './caches/node.ts'
 import type { Volume } from './caches/volume.ts'
 import type { AttachSettings } from './volume-attachment/observe.ts'
+import type { EventRight } from './volume-attachment/tell.ts'
 
 export interface AttacherSettings extends AttachSettings {
   readonly workers: number
@@ -31,6 +32,10 @@ export interface AttacherParts {
   readonly attachments: Informer<Attachment, VolumeAttachment>
   /** Undefined for a driver that has no attach: its attachments are only marked as attached. */
   readonly attaching: AttachingCaches | undefined
+  /** Whether events may be written. Undefined where none are. */
+  readonly eventRight?: EventRight
+  /** What is pending in this process. */
+  readonly backlog: Backlog
   readonly clock: Clock
   readonly log: Logger
 }

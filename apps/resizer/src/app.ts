@@ -113,7 +113,7 @@ function choose({ capabilities: { controller, node } }: Driver, log: Logger): Ch
   return { expands, modifies }
 }
 
-function chooseControllers({ flags, gates, client, driver, caches, clock, log }: Parts): AppControllers {
+function chooseControllers({ flags, gates, client, driver, caches, backlog, clock, log }: Parts): AppControllers {
   const choice = choose(driver, log)
   const modifies = choice.modifies && gates.enabled(CLASS)
   const { expands } = choice
@@ -122,7 +122,7 @@ function chooseControllers({ flags, gates, client, driver, caches, clock, log }:
   const component = `external-resizer ${driver.name}`
   const recorder = loggingRecorder(createRecorder({ client, component, clock, log }), log)
   const settings = settingsOf(flags, gates, driver.name)
-  const parts: ResizerParts = { settings, expands, client, driver, ...informers, recorder, clock, log }
+  const parts: ResizerParts = { settings, expands, client, driver, ...informers, recorder, backlog, clock, log }
   return {
     queues: expands !== undefined || modifies ? [queueName(driver.name)] : [],
     controllers: (lead) => resizerControllers(parts, lead),

@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { type Controller, causesOf, type Source } from '@csi-sidecars/controller'
+import { type Backlog, type Controller, causesOf, type Source } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -29,6 +29,8 @@ export interface ResizerParts extends Informers {
   readonly client: KubeClient
   readonly driver: Driver
   readonly recorder: Recorder
+  /** What is pending in this process. */
+  readonly backlog: Backlog
   readonly clock: Clock
   readonly log: Logger
 }

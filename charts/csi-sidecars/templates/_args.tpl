@@ -52,6 +52,7 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- include "csi-sidecars.flag" (dict "name" "v" "value" (ternary $logging.verbosity $app.logLevel (kindIs "invalid" $app.logLevel))) -}}
 {{- include "csi-sidecars.flag" (dict "name" "vmodule" "value" $logging.vmodule) -}}
 {{- include "csi-sidecars.flag" (dict "name" "logging-format" "value" $logging.format) -}}
+{{- include "csi-sidecars.flag" (dict "name" "log-backlog-interval" "value" $logging.backlogInterval) -}}
 {{- if .values.tracing.enabled -}}
 {{- include "csi-sidecars.flag" (dict "name" "enable-otel-tracing" "value" true) -}}
 {{- end -}}
@@ -96,6 +97,7 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "reconcile-sync" "value" .reconcileSync) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "reconcile-confirmations" "value" .reconcileConfirmations) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "max-entries" "value" .maxEntries) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "recover-lost-volumes" "value" .recoverLostVolumes) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "resync" "value" .resync) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "max-grpc-log-length" "value" .maxGrpcLogLength) -}}
 {{- end -}}

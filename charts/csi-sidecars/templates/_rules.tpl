@@ -27,6 +27,9 @@
 - apiGroups: [storage.k8s.io]
   resources: [volumeattachments/status]
   verbs: [patch]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
 {{- end }}
 
 {{- define "csi-sidecars.resizerRules" -}}

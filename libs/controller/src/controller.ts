@@ -1,11 +1,9 @@
 import type { Line } from '@csi-sidecars/workqueue'
 import type { ReadCache } from './lead.ts'
 import type { Outcome } from './outcome.ts'
+import type { PendingTable, Phase, Subject } from './pending.ts'
 import type { Enqueuer, Source } from './sources.ts'
 import type { Cause } from './waiting.ts'
-
-/** What a run is busy with, for those who ask what a key is doing. */
-export type Phase = 'deciding' | 'calling' | 'writing'
 
 /** One run over one key. */
 export interface Run {
@@ -19,6 +17,8 @@ export interface Run {
   waitFor(...causes: readonly Cause[]): void
   /** Says what the run is busy with from now on. */
   enter(phase: Phase): void
+  /** Says that what was due for the key is done, if the run ends well: how long it took is counted then. */
+  complete(): void
 }
 
 /** What a trace of a run says of the key's object. */
@@ -55,6 +55,10 @@ export interface Controller {
   readonly around?: (key: string, run: () => Promise<Outcome>) => Promise<Outcome>
   /** Told of every failed run, before the key is planned again. */
   readonly onFailure?: (key: string, cause: unknown) => void
+  /** How its pending keys are told about. Left out: nobody hears of them. */
+  readonly pending?: PendingTable
+  /** Told when what was due for a key is done, and since when it was due: milliseconds since 1970. */
+  readonly onComplete?: (key: string, subject: Subject, since: number) => void
   /** Whether its runs call the driver: no key is started while the driver is away. */
   readonly callsDriver: boolean
   /** The driver is back, and may be another one: forget what the old one has said. */

@@ -1,7 +1,9 @@
-export type { Controller, Phase, Run, TraceSubject } from './controller.ts'
+export { Backlog, type Depth } from './backlog.ts'
+export type { Controller, Run, TraceSubject } from './controller.ts'
 export { caughtUp, type Lead, type ReadCache } from './lead.ts'
 export { AGAIN, type Outcome, SETTLED } from './outcome.ts'
-export type { FollowedDriver, KeyState } from './runner.ts'
+export type { KeyState, Operation, PendingTable, PendingWork, Phase, Subject } from './pending.ts'
+export type { FollowedDriver } from './runner.ts'
 export {
   causesOf,
   type Enqueuer,

@@ -7,6 +7,8 @@ export type Outcome =
    * place, but never less than the first back-off nor more than the longest, and the back-off stays as it is.
    */
   | { readonly kind: 'retry'; readonly cause: unknown; readonly afterMs?: number | undefined }
+  /** Failed, and no retry helps: nothing is done before one of the causes comes that the run has named. */
+  | { readonly kind: 'blocked'; readonly cause: unknown }
   /** Not now: come back after `ms`, whatever the back-off says. */
   | { readonly kind: 'postponed'; readonly ms: number }
   /**

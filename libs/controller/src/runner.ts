@@ -1,14 +1,16 @@
-import { aborted, causesOf, isAbort, unreachable } from '@csi-sidecars/base'
+import { aborted, type Clock, causesOf, isAbort, unreachable } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import { ApiError } from '@csi-sidecars/kube-client'
 import type { WorkQueue } from '@csi-sidecars/workqueue'
-import type { Controller, Phase, Run } from './controller.ts'
+import type { Backlog } from './backlog.ts'
+import type { Controller, Run } from './controller.ts'
+import { failureOf } from './failure.ts'
 import { type Outcome, STOPPED } from './outcome.ts'
+import { dueSince, type KeyState, type PendingWork, type Phase, type Subject } from './pending.ts'
+import { pendingWork } from './pending-work.ts'
+import { Records } from './records.ts'
 import type { Enqueuer } from './sources.ts'
 import { type Cause, Waiting } from './waiting.ts'
-
-/** What a key is doing. `waiting`: for a cause, and for its back-off if it has one. */
-export type KeyState = 'queued' | 'waiting' | 'backoff' | Phase
 
 /** The driver, as far as it decides whether keys are started. */
 export type FollowedDriver = Pick<Driver, 'state' | 'subscribe'>
@@ -20,6 +22,16 @@ interface Active extends Run {
   decided: boolean
   /** How often the driver had come back when it began. */
   readonly driverReturns: number
+  /** What was due when it began. */
+  readonly subject: Subject | undefined
+  /** It has said that this is done. */
+  completed: boolean
+}
+
+export interface RunnerOptions {
+  readonly clock: Clock
+  /** Undefined where nobody asks what is pending. */
+  readonly backlog?: Backlog | undefined
 }
 
 /** The queue of one controller in one term, with all that decides when a key is worked on. */
@@ -28,16 +40,27 @@ export class Runner implements Enqueuer {
   readonly #queue: WorkQueue
   readonly #waiting = new Waiting()
   readonly #active = new Map<string, Active>()
+  readonly #options: RunnerOptions
+  readonly #records: Records
   #driverReturns = 0
+  #paused = false
 
   /** The only caller of done, forget, addRateLimited and addAfter on the queue. */
-  constructor(controller: Controller, queue: WorkQueue) {
+  constructor(controller: Controller, queue: WorkQueue, options: RunnerOptions) {
     this.#controller = controller
     this.#queue = queue
+    this.#options = options
+    this.#records = new Records(() => options.clock.now())
   }
 
   add(key: string): void {
+    this.#records.of(key)
     this.#queue.add(key)
+  }
+
+  renew(key: string): void {
+    this.#records.renew(key)
+    this.#queue.forget(key)
   }
 
   resetBackoff(key: string): void {
@@ -52,29 +75,62 @@ export class Runner implements Enqueuer {
   forget(key: string): void {
     this.#waiting.delete(key)
     this.#queue.forget(key)
+    this.#records.delete(key)
+    if (this.#isOwed(key)) this.#records.of(key)
   }
 
   isInWork(key: string): boolean {
     return this.#queue.isInWork(key)
   }
 
-  /** What every key that is not settled is doing. */
-  *states(): Generator<readonly [string, KeyState]> {
-    for (const [key, { phase }] of this.#active) yield [key, phase]
-    for (const key of this.#queue.queued()) yield [key, 'queued']
-    for (const key of this.#queue.planned()) yield [key, this.#waiting.has(key) ? 'waiting' : 'backoff']
-    for (const key of this.#waiting.keys()) {
-      if (this.#queue.dueIn(key) === undefined && !this.#queue.isPending(key)) yield [key, 'waiting']
+  /** What is pending, and why. A look at the keys that are not settled, and at no other. */
+  *pending(): Generator<PendingWork> {
+    const { pending: table } = this.#controller
+    if (table === undefined) return
+    for (const [key, record] of this.#records.entries()) {
+      const active = this.#active.get(key)
+      const subject = table.subject(key) ?? active?.subject
+      const state = active?.phase ?? this.#stateOf(key)
+      if (subject === undefined || state === undefined) continue
+      yield pendingWork({
+        key,
+        queue: this.#controller.name,
+        record,
+        subject,
+        state,
+        causes: this.#waiting.causesOf(key),
+        paused: this.#paused,
+        behind: this.#queue.behind(key),
+        dueIn: this.#queue.dueIn(key),
+        now: this.#options.clock.now(),
+        table,
+      })
     }
+  }
+
+  #stateOf(key: string): KeyState | undefined {
+    if (this.#queue.isPending(key)) return 'queued'
+    if (this.#waiting.has(key)) return 'waiting'
+    return this.#queue.dueIn(key) === undefined ? undefined : 'backoff'
+  }
+
+  /** Whether a run over the key is to come, or under way, or waited for. */
+  #isOwed(key: string): boolean {
+    return this.#stateOf(key) !== undefined
   }
 
   /** No key is started while the driver is away. When it is back, all that it may have left behind is tried at once. */
   follow(driver: FollowedDriver): () => void {
-    if (driver.state === 'lost') this.#queue.pause()
+    if (driver.state === 'lost') this.#pause()
     return driver.subscribe(({ type }) => {
-      if (type === 'lost') this.#queue.pause()
+      if (type === 'lost') this.#pause()
       if (type === 'ready') this.#driverReturned()
     })
+  }
+
+  #pause(): void {
+    this.#paused = true
+    this.#queue.pause()
   }
 
   #driverReturned(): void {
@@ -82,6 +138,7 @@ export class Runner implements Enqueuer {
     this.#controller.onDriverReturn?.()
     const keys = new Set([...this.#queue.failed(), ...this.#queue.planned(), ...this.#waiting.keys()])
     for (const key of keys) this.#retryNow(key)
+    this.#paused = false
     this.#queue.resume()
   }
 
@@ -108,6 +165,7 @@ export class Runner implements Enqueuer {
       if (around === undefined) await this.#run(key, cut)
       else await around(key, () => this.#run(key, cut))
       this.#queue.done(key)
+      if (!this.#isOwed(key)) this.#records.delete(key)
     }
   }
 
@@ -116,6 +174,7 @@ export class Runner implements Enqueuer {
     const outcome = await this.#attempt(key, run, cut)
     this.#active.delete(key)
     this.#settle(key, run, outcome)
+    if (outcome.kind === 'settled') this.#settled(key, run)
     return outcome
   }
 
@@ -130,11 +189,18 @@ export class Runner implements Enqueuer {
   }
 
   #begin(key: string, signal: AbortSignal): Active {
+    const record = this.#records.of(key)
+    const subject = this.#controller.pending?.subject(key)
+    if (subject !== undefined && record.tries === 0)
+      this.#options.backlog?.begun(subject.operation, this.#age(key, subject))
+    record.tries += 1
     const run: Active = {
       signal,
       phase: 'deciding',
       decided: false,
       driverReturns: this.#driverReturns,
+      subject,
+      completed: false,
       waitFor: (...causes) => {
         run.decided = true
         this.#waiting.set(key, causes)
@@ -142,9 +208,28 @@ export class Runner implements Enqueuer {
       enter: (phase) => {
         run.phase = phase
       },
+      complete: () => {
+        run.completed = true
+      },
     }
     this.#active.set(key, run)
     return run
+  }
+
+  /** Milliseconds since the work became due. */
+  #age(key: string, { sinceSeconds }: Subject): number {
+    const now = this.#options.clock.now()
+    return Math.max(0, now - dueSince(this.#records.get(key)?.addedAt ?? now, sinceSeconds))
+  }
+
+  /** Counts what is done. Whatever comes next for the key is other work, unless it waits for what is missing. */
+  #settled(key: string, { subject, completed }: Active): void {
+    if (completed && subject !== undefined) {
+      const age = this.#age(key, subject)
+      this.#options.backlog?.completed(subject.operation, age)
+      this.#controller.onComplete?.(key, subject, this.#options.clock.now() - age)
+    }
+    if (!this.#waiting.has(key)) this.#records.renew(key)
   }
 
   /** Whatever reconcile throws is a failed run of this key and of no other. */
@@ -176,6 +261,11 @@ export class Runner implements Enqueuer {
       case 'postponed':
         this.#queue.addAfter(key, outcome.ms)
         return
+      case 'blocked':
+        this.#failed(key, outcome.cause)
+        this.#queue.forget(key)
+        this.#records.of(key).blocked = true
+        return
       case 'stopped':
         return
       default:
@@ -184,6 +274,9 @@ export class Runner implements Enqueuer {
   }
 
   #failed(key: string, cause: unknown): void {
+    const record = this.#records.of(key)
+    record.failure = failureOf(cause)
+    record.blocked = false
     this.#controller.onFailure?.(key, cause)
   }
 

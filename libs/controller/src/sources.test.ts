@@ -44,6 +44,7 @@ let done: string[]
 const queue: Enqueuer = {
   add: (key) => done.push(`add ${key}`),
   resetBackoff: (key) => done.push(`reset ${key}`),
+  renew: (key) => done.push(`renew ${key}`),
   wake: ({ on, name }) => done.push(`wake ${on} ${name}`),
   forget: (key) => done.push(`forget ${key}`),
   isInWork: (key) => key === 'a',
@@ -76,10 +77,10 @@ test('a trigger can ask what is in work', () => {
   expect(run(informer, idle)).toEqual(['add c', 'add b'])
 })
 
-test('back-offs are reset by events only', () => {
+test('keys are renewed by events only', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
   const updated = resetsOf(informer.asInformer, (event) => (event.type === 'updated' ? [event.after.key] : []))
-  expect(run(informer, updated)).toEqual(['reset a'])
+  expect(run(informer, updated)).toEqual(['renew a'])
 })
 
 test('causes come from events only', () => {

@@ -7,6 +7,8 @@ export interface Enqueuer {
   add(key: string): void
   /** What failed before says nothing any more: the key's next failure waits as the first. */
   resetBackoff(key: string): void
+  /** Other work is wanted of the key: what failed before says nothing any more, and its age begins now. */
+  renew(key: string): void
   /** What was waited for has come: every key that waits for it is looked at, and its back-off reset. */
   wake(cause: Cause): void
   /** The object of the key is gone. */
@@ -43,7 +45,7 @@ export function keysOf<T>(informer: Pick<Informer<T, never>, 'store' | 'subscrib
 export function resetsOf<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
   return (queue) =>
     informer.subscribe((event) => {
-      for (const key of trigger(event)) queue.resetBackoff(key)
+      for (const key of trigger(event)) queue.renew(key)
     })
 }
 

@@ -1,5 +1,6 @@
 import { aborted, CancelledError, type Clock, type Scope, scope } from '@csi-sidecars/base'
 import { perKeyExponential, type QueueMetrics, WorkQueue } from '@csi-sidecars/workqueue'
+import type { Backlog } from './backlog.ts'
 import type { Controller } from './controller.ts'
 import { caughtUp, type Lead } from './lead.ts'
 import { type FollowedDriver, Runner } from './runner.ts'
@@ -11,6 +12,8 @@ export interface TermOptions {
   readonly driver?: FollowedDriver
   /** Undefined where nobody looks. */
   readonly queues?: QueueMetrics
+  /** Undefined where nobody asks what is pending. */
+  readonly backlog?: Backlog | undefined
 }
 
 /**
@@ -36,9 +39,10 @@ async function runController(lead: Lead, controller: Controller, options: TermOp
   using stop = scope(lead.stop)
   using cut = scope(lead.cut)
   const queue = newQueue(controller, options)
-  const runner = new Runner(controller, queue)
+  const runner = new Runner(controller, queue, options)
   try {
     using undo = new DisposableStack()
+    if (options.backlog !== undefined) undo.defer(options.backlog.join(() => runner.pending()))
     for (const source of controller.sources) undo.defer(source(runner))
     if (controller.callsDriver && options.driver !== undefined) undo.defer(runner.follow(options.driver))
     const parts = [runner.work(stop.signal, cut.signal), controller.alongside?.(runner, stop.signal)]

@@ -9,23 +9,22 @@ export interface Cause {
 
 /** Which keys wait for what, found by the cause: an event costs as much as there are keys that wait for it. */
 export class Waiting {
-  readonly #causes = new Map<string, readonly string[]>()
+  readonly #causes = new Map<string, readonly Cause[]>()
   readonly #keys = new Map<string, Set<string>>()
 
   /** The key waits for any of these from now on, and for nothing else. */
   set(key: string, causes: readonly Cause[]): void {
     this.delete(key)
     if (causes.length === 0) return
-    const ids = causes.map(idOf)
-    this.#causes.set(key, ids)
-    for (const id of ids) {
+    this.#causes.set(key, causes)
+    for (const id of causes.map(idOf)) {
       const keys = this.#keys.get(id) ?? new Set()
       this.#keys.set(id, keys.add(key))
     }
   }
 
   delete(key: string): void {
-    for (const id of this.#causes.get(key) ?? []) {
+    for (const id of (this.#causes.get(key) ?? []).map(idOf)) {
       const keys = this.#keys.get(id)
       keys?.delete(key)
       if (keys?.size === 0) this.#keys.delete(id)
@@ -36,6 +35,11 @@ export class Waiting {
   /** The keys that wait for what has just come. */
   keysOf(cause: Cause): readonly string[] {
     return [...(this.#keys.get(idOf(cause)) ?? [])]
+  }
+
+  /** What the key waits for. */
+  causesOf(key: string): readonly Cause[] {
+    return this.#causes.get(key) ?? []
   }
 
   has(key: string): boolean {

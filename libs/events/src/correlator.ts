@@ -1,6 +1,6 @@
 import { type Clock, TokenBucket } from '@csi-sidecars/base'
 import { type Event, type Patch, rfc3339 } from '@csi-sidecars/kube-types'
-import { type EventSource, namespaceOf, newEvent, type Occurrence } from './event.ts'
+import { type EventSource, namespaceOf, newEvent, type Occurrence, UniqueTimes } from './event.ts'
 
 /** From this many different messages on, events of one object, type and reason are merged. */
 const AGGREGATE_FROM = 10
@@ -31,18 +31,19 @@ export class Correlator {
   readonly #similar = new Remembered<Similar>()
   readonly #told = new Remembered<Event>()
   readonly #buckets = new Remembered<TokenBucket>()
-  #lastName = 0n
+  readonly #names: UniqueTimes
 
   constructor(source: EventSource, clock: Clock) {
     this.#source = source
     this.#clock = clock
+    this.#names = new UniqueTimes(clock)
   }
 
   correlate(occurrence: Occurrence): Correlated {
     const { target, type } = occurrence
     const subject = [target.apiVersion, target.kind, target.namespace, target.name, target.uid, type].join('\0')
     const { key, message } = this.#aggregate(subject, occurrence)
-    const event = newEvent(this.#source, { ...occurrence, message }, this.#nanoseconds())
+    const event = newEvent(this.#source, { ...occurrence, message }, this.#names.next())
     const before = this.#told.get(key)
     if (!this.#accepts(subject)) return { do: 'drop' }
     if (before === undefined) return { do: 'create', event, key }
@@ -85,16 +86,6 @@ export class Correlator {
     if (bucket.reserve() === 0) return true
     bucket.refund()
     return false
-  }
-
-  /**
-   * Never the same twice, however many events a millisecond has. Where in its millisecond the first one stands is left
-   * to chance: others tell about the same object at the same time, and the names of events must not meet.
-   */
-  #nanoseconds(): bigint {
-    const now = BigInt(Math.floor(this.#clock.now())) * 1_000_000n
-    this.#lastName = now > this.#lastName ? now + BigInt(Math.floor(this.#clock.random() * 1e6)) : this.#lastName + 1n
-    return this.#lastName
   }
 }
 

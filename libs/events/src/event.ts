@@ -1,3 +1,4 @@
+import type { Clock } from '@csi-sidecars/base'
 import { type Event, rfc3339 } from '@csi-sidecars/kube-types'
 
 /** The object that an event is about. */
@@ -40,6 +41,26 @@ function eventName(target: string, unique: string): string {
   const name = `${target}.${unique}`
   if (name.length <= LONGEST_NAME) return name
   return `${target.slice(0, LONGEST_NAME - 1 - unique.length).replace(/[^a-z0-9]+$/, '')}.${unique}`
+}
+
+/** Nanoseconds since 1970 that make names of events one of a kind. */
+export class UniqueTimes {
+  readonly #clock: Clock
+  #last = 0n
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /**
+   * Never the same twice, however many events a millisecond has. Where in its millisecond the first one stands is left
+   * to chance: others tell about the same object at the same time, and the names of events must not meet.
+   */
+  next(): bigint {
+    const now = BigInt(Math.floor(this.#clock.now())) * 1_000_000n
+    this.#last = now > this.#last ? now + BigInt(Math.floor(this.#clock.random() * 1e6)) : this.#last + 1n
+    return this.#last
+  }
 }
 
 /** A new Event for the API. `nanoseconds` since 1970 make its name one of a kind. */

@@ -9,6 +9,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
   /** Default: `work`. */
   readonly lane?: Lane | undefined
+  /**
+   * Sent only while nothing else waits and enough of the rate is left for what comes next; a refusal is not tried again
+   * and slows nobody down. For what may as well not be said.
+   */
+  readonly spare?: boolean | undefined
   /** Not on a kept connection, which may be dead without anybody having noticed. */
   readonly newConnection?: boolean | undefined
   /** Limit of one attempt, from its first byte sent. Default: one minute, as the API server's own. */

@@ -38,6 +38,11 @@ export class RequestLane {
     return this.#gate(group).enter(signal)
   }
 
+  /** The same, once there is some to spare. */
+  enterSpare(group: string, signal?: AbortSignal): Promise<Permit> {
+    return this.#gate(group).enterSpare(signal)
+  }
+
   /** The server asked for patience: every request of the lane heeds it, whatever it is about. */
   pause(ms: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, this.#options.clock.monotonic() + ms)

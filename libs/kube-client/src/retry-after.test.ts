@@ -50,6 +50,14 @@ describe('Retry-After', () => {
     expect((await watching).value).toMatchObject({ type: 'END' })
   })
 
+  test('of a request that may as well not be sent is its result, and holds back nobody', async () => {
+    server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
+    const client = server.connect()
+    await expect(patch(client, { spare: true })).rejects.toMatchObject({ code: 429 })
+    expect(await get(client)).toEqual(JSON.parse(OBJECT))
+    expect(server.seen.map(({ at }) => at)).toEqual([0, 0])
+  })
+
   test('is heeded ten times, then the refusal is the result', async () => {
     server.answer = refuse(429, { 'Retry-After': '1' })
     const result = patch(server.connect()).catch((error: unknown) => error)

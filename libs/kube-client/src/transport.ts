@@ -124,7 +124,9 @@ export class Transport {
 
   /** Resolves with undefined when a kept connection was closed already and the request should be sent on another. */
   async #attempt(call: Call): Promise<Answer | undefined> {
-    const entered = call.lane.enter(call.request.resource?.group ?? '', call.signal)
+    const group = call.request.resource?.group ?? ''
+    const spare = call.request.options?.spare === true
+    const entered = spare ? call.lane.enterSpare(group, call.signal) : call.lane.enter(group, call.signal)
     const permit = entered instanceof Promise ? await entered : entered
     this.#options.metrics.waited(call.request.method, permit.waitedMs)
     let outcome: FlowOutcome = 'done'
@@ -132,7 +134,7 @@ export class Transport {
     try {
       connection = await this.#connection(call)
       const answer = await this.#exchanges.send(call, connection)
-      if (answer?.status === 429) outcome = 'throttled'
+      if (answer?.status === 429 && !spare) outcome = 'throttled'
       return answer
     } finally {
       if (connection !== undefined) call.lane.pool.release(connection)
@@ -161,7 +163,9 @@ export class Transport {
   async #recover(call: Call, answer: Answer): Promise<void> {
     if (await this.#reauthorized(call, answer)) return
     const { retryAfterMs } = answer
-    if (retryAfterMs === undefined || call.throttled === MAX_THROTTLED) throw errorOfReply(answer, call.request)
+    const { spare = false } = call.request.options ?? {}
+    if (retryAfterMs === undefined || call.throttled === MAX_THROTTLED || spare)
+      throw errorOfReply(answer, call.request)
     call.throttled += 1
     this.#pause(call, retryAfterMs)
     // Whoever has to wait for longer than everybody else knows best what to do meanwhile.

@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { Controller, Lead } from '@csi-sidecars/controller'
+import type { Backlog, Controller, Lead } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Logger, LogStream, Metrics, Pairs } from '@csi-sidecars/telemetry'
@@ -67,6 +67,8 @@ export interface AppParts<T extends FlagTable, N extends string> {
   readonly caches: CacheRegistry
   readonly clock: Clock
   readonly metrics: Metrics
+  /** What is pending, of all its controllers. */
+  readonly backlog: Backlog
   readonly log: Logger
   /** For what is said of the start. */
   readonly startLog: Logger

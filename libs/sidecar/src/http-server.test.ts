@@ -38,6 +38,14 @@ async function get(path: string, options: { method?: string; headers?: Record<st
 
 const text = ({ status, body }: Answer): string => `${status} ${body.toString()}`
 
+test('/debug/stuck is asked with its query, and served only where there is one', async () => {
+  await start({ debugStuck: (query) => ({ status: 200, body: `limit ${query.get('limit')}` }) })
+  expect(text(await get('/debug/stuck?limit=7'))).toBe('200 limit 7')
+  await server?.close()
+  await start()
+  expect((await get('/debug/stuck')).status).toBe(404)
+})
+
 describe('metrics', () => {
   const BODY = '# HELP c_total h\n# TYPE c_total counter\nc_total 0\n'
 

@@ -1,5 +1,6 @@
 import { METRICS_CONTENT_TYPE, type Metrics, processStartSeconds } from '@csi-sidecars/telemetry'
 import {
+  type Asked,
   ERROR_HEADERS,
   type HttpServer,
   type ListenOptions,
@@ -28,6 +29,8 @@ export interface HttpServerOptions extends Omit<ListenOptions, 'routes'> {
   readonly metrics: Metrics
   /** Left out with --metrics-address. */
   readonly health?: HealthChecks
+  /** /debug/stuck, which is not served without it. */
+  readonly debugStuck?: (query: URLSearchParams) => Reply
 }
 
 /** Resolves once it listens; rejects with a ListenError, in Go's words, when it cannot. */
@@ -37,14 +40,15 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   return await listenHttp({ ...options, routes: routesOf(options) })
 }
 
-function routesOf({ metricsPath, metrics, health = {} }: HttpServerOptions): Routes {
+function routesOf({ metricsPath, metrics, health = {}, debugStuck }: HttpServerOptions): Routes {
   const { leaderElection, live, ready } = health
-  const routes = new Map<string, () => Reply | Promise<Reply>>()
+  const routes = new Map<string, (asked: Asked) => Reply | Promise<Reply>>()
   if (live !== undefined) routes.set('/livez', () => healthReply('livez', live()))
   if (ready !== undefined) routes.set('/readyz', () => healthReply('readyz', ready()))
   if (leaderElection !== undefined) {
     routes.set('/healthz/leader-election', () => leaderElectionReply(leaderElection()))
   }
+  if (debugStuck !== undefined) routes.set('/debug/stuck', ({ query }) => debugStuck(query))
   routes.set(metricsPath, metricsReply(metrics))
   return routes
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
+import type { Backlog } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Logger, Metrics } from '@csi-sidecars/telemetry'
@@ -18,6 +19,7 @@ export interface SharedParts {
   readonly caches: CacheRegistry
   readonly clock: Clock
   readonly metrics: Metrics
+  readonly backlog: Backlog
   readonly log: Logger
   readonly startLog: Logger
 }

@@ -1,4 +1,4 @@
-import { runTerm } from '@csi-sidecars/controller'
+import { type Backlog, runTerm } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { ClusterConfig, KubeClient } from '@csi-sidecars/kube-client'
 import type { QueueMetrics } from '@csi-sidecars/workqueue'
@@ -16,6 +16,7 @@ interface RoleParts {
   readonly driver: Driver
   readonly chosen: readonly Chosen[]
   readonly queues: QueueMetrics
+  readonly backlog: Backlog
 }
 
 /** Each app stands for the Lease of its Go original, so that it may live beside originals; or all for a single one. */
@@ -30,13 +31,13 @@ export async function rolesOf(boot: Boot, { singleLease }: Plan, parts: RolePart
   return await Promise.all(
     parts.chosen.map(async ({ member, log, controllers }): Promise<Role> => {
       const { clock } = boot
-      const { driver, queues } = parts
+      const { driver, queues, backlog } = parts
       const name = leaseName(member.lease.prefix, driver.name)
       const component = member.lease.component(driver.name)
       return {
         name: member.name,
         elector: await electorOf(boot, { client, standard: member.standard, name, component, named: several, log }),
-        lead: (lead) => runTerm(lead, identified(boot, driver, controllers(lead)), { clock, driver, queues }),
+        lead: (lead) => runTerm(lead, identified(boot, driver, controllers(lead)), { clock, driver, queues, backlog }),
       }
     }),
   )
@@ -44,7 +45,7 @@ export async function rolesOf(boot: Boot, { singleLease }: Plan, parts: RolePart
 
 async function roleOfAll(boot: Boot, name: string, parts: RoleParts, client: () => KubeClient): Promise<Role> {
   const { clock, log, standard, host } = boot
-  const { driver, chosen, queues } = parts
+  const { driver, chosen, queues, backlog } = parts
   const elector = await electorOf(boot, { client, standard, name, component: boot.name, named: true, log })
   if (elector === undefined) throw new Error('a single lease without leader election')
   const { values } = standard
@@ -66,7 +67,7 @@ async function roleOfAll(boot: Boot, name: string, parts: RoleParts, client: () 
       const { stop } = lead
       const terms = chosen.map(({ member, log: own, controllers }) => {
         const run = (): Promise<void> =>
-          runTerm(lead, identified(boot, driver, controllers(lead)), { clock, driver, queues })
+          runTerm(lead, identified(boot, driver, controllers(lead)), { clock, driver, queues, backlog })
         return restarting(run, { name: member.name, clock, log: own, stop })
       })
       await Promise.all([...terms, others.watch(stop)])

@@ -56,7 +56,7 @@ export const STANDARD_FLAGS = [
     type: 'string',
     default: '',
     help:
-      'Address to serve metrics, /livez, /readyz and /healthz/leader-election on (example: `:8080`). Empty: no server. ' +
+      'Address to serve metrics, /livez, /readyz, /healthz/leader-election and /debug/stuck on (example: `:8080`). Empty: no server. ' +
       'Excludes --metrics-address.',
   },
   {
@@ -116,6 +116,12 @@ export const STANDARD_FLAGS = [
     type: 'duration',
     default: 5 * SECOND,
     help: 'Pause between two tries to take or renew the lease.',
+  },
+  {
+    name: 'log-backlog-interval',
+    type: 'duration',
+    default: 30 * SECOND,
+    help: 'How often a line tells how much work each queue owes, as long as any waits. 0: never.',
   },
   {
     name: 'log-flush-frequency',

@@ -1,8 +1,10 @@
+import { Backlog } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import { type ClusterConfig, type KubeClient, loadClusterConfig } from '@csi-sidecars/kube-client'
 import { giveBackMemory, type Logger } from '@csi-sidecars/telemetry'
 import type { Tracing } from '@csi-sidecars/telemetry/tracing'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
+import { logBacklog } from './backlog-log.ts'
 import type { Boot } from './boot.ts'
 import { CacheRegistry } from './caches.ts'
 import { identifyDriver, openDriver } from './handshake.ts'
@@ -85,11 +87,12 @@ async function assemble(boot: Boot, plan: Plan, opened: Opened): Promise<Service
   const { clock, log } = boot
   const { client, driver, early, endpoint: open } = opened
   const caches = new CacheRegistry({ client, clock, log, traced: opened.tracing !== undefined })
-  const chosen = plan.members.map((member) => choose(boot, plan, { ...opened, caches, member }))
+  const backlog = new Backlog({ driver: driver.name, clock, metrics: boot.metrics })
+  const chosen = plan.members.map((member) => choose(boot, plan, { ...opened, caches, backlog, member }))
   const endpoint = early ?? (await open())
   const queues = new QueueMetrics(boot.metrics, clock)
   for (const each of chosen) queues.declare(...each.queues)
-  const roles = await rolesOf(boot, plan, { config: opened.config, driver, chosen, queues })
+  const roles = await rolesOf(boot, plan, { config: opened.config, driver, chosen, queues, backlog })
   const service: Service = {
     driver,
     caches: caches.all,
@@ -99,16 +102,24 @@ async function assemble(boot: Boot, plan: Plan, opened: Opened): Promise<Service
       await Promise.all([endpoint.close(), opened.tracing?.close(signal)])
     },
   }
-  endpoint.health.started(service)
+  endpoint.started({ service, backlog })
+  boot.atEnd(logBacklog(backlog, { clock, log, intervalMs: boot.standard.values['log-backlog-interval'] }))
   boot.atEnd(giveBackMemory(boot).stop)
   return service
+}
+
+/** What the controllers of an app are chosen with. */
+interface Choosing {
+  readonly caches: CacheRegistry
+  readonly backlog: Backlog
+  readonly member: Member
 }
 
 /** Where several apps run, each line says whose it is, and a failure how to start without that app. */
 function choose(
   boot: Boot,
   { members }: Plan,
-  { client, driver, caches, startLog, member }: Opened & { readonly caches: CacheRegistry; readonly member: Member },
+  { client, driver, caches, backlog, startLog, member }: Opened & Choosing,
 ): Chosen {
   const { clock, metrics } = boot
   const several = members.length > 1
@@ -116,7 +127,7 @@ function choose(
   const log = mine(boot.log)
   try {
     const own = several ? caches.ownedBy(member.name) : caches
-    const shared: SharedParts = { client, driver, caches: own, clock, metrics, log, startLog: mine(startLog) }
+    const shared: SharedParts = { client, driver, caches: own, clock, metrics, backlog, log, startLog: mine(startLog) }
     return { member, log, ...member.controllers(shared) }
   } catch (error) {
     if (!several || !(error instanceof StartError)) throw error

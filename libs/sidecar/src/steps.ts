@@ -1,3 +1,4 @@
+import type { Backlog } from '@csi-sidecars/controller'
 import { createRecorder } from '@csi-sidecars/events'
 import {
   type ClusterConfig,
@@ -10,11 +11,13 @@ import { Elector } from '@csi-sidecars/leader-election'
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
 import type { Tracing } from '@csi-sidecars/telemetry/tracing'
 import type { Boot } from './boot.ts'
+import { debugStuck } from './debug-stuck.ts'
 import { Health } from './health.ts'
 import type { HttpServer } from './http-listener.ts'
 import { startHttpServer } from './http-server.ts'
 import { leaseIdentity, leaseNamespace } from './lease-name.ts'
 import type { Security } from './secure/security.ts'
+import type { Service } from './service.ts'
 import { leaseTimingError, type StandardFlags } from './start-checks.ts'
 import { failing, StartError } from './start-error.ts'
 
@@ -51,8 +54,9 @@ function userAgentOf({ name, version }: Boot): string {
 
 /** What listens for scrapers and probes. */
 export interface Endpoint {
-  readonly health: Health
   readonly server: HttpServer | undefined
+  /** The service has started, of which it tells. */
+  started(started: { readonly service: Service; readonly backlog: Backlog }): void
   close(): Promise<void>
 }
 
@@ -74,11 +78,22 @@ export async function openEndpoint(boot: Boot, options: EndpointOptions): Promis
   const { values } = standard
   const health = new Health(clock, metrics)
   const address = values['http-endpoint'] || values['metrics-address']
-  if (address === '') return { health, server: undefined, close: async () => health.stop() }
+  let backlog: Backlog | undefined
+  const started: Endpoint['started'] = (parts) => {
+    health.started(parts.service)
+    backlog = parts.backlog
+  }
+  if (address === '') return { started, server: undefined, close: async () => health.stop() }
   const metricsPath = values['metrics-path']
-  const checks = values['http-endpoint'] === '' ? {} : { health: health.checks(values['leader-election']) }
+  const more =
+    values['http-endpoint'] === ''
+      ? {}
+      : {
+          health: health.checks(values['leader-election']),
+          debugStuck: (query: URLSearchParams) => debugStuck(backlog, query),
+        }
   const guarded = { secure: security?.secure, guard: security?.guard(client) }
-  const server = await startHttpServer({ address, metricsPath, metrics, log, ...guarded, ...checks }).catch(
+  const server = await startHttpServer({ address, metricsPath, metrics, log, ...guarded, ...more }).catch(
     failing(failure, { ...context, address, metricsPath }),
   )
   log.info('ServeMux listening', { address, metricsPath })
@@ -86,7 +101,7 @@ export async function openEndpoint(boot: Boot, options: EndpointOptions): Promis
     health.stop()
     await server.close()
   }
-  return { health, server, close }
+  return { started, server, close }
 }
 
 /** Tracing, if a flag asks for it and the environment can be followed. Loaded only then. */

@@ -136,3 +136,49 @@ export const SPANS_DROPPED_TOTAL = {
     'every try; rejected by the collector; shutdown. Only with --enable-otel-tracing.',
   labels: ['reason'],
 } as const satisfies MetricSpec<string>
+
+/*
+ * Ours alone: work that is not done. No label names an object; the reasons are few.
+ */
+
+export const PENDING_WORK = {
+  name: 'csi_sidecar_pending_work',
+  help: '[ALPHA] Objects that are to be worked on, by what is to be done, what is going on and why it is not done.',
+  labels: ['driver_name', 'operation', 'state', 'reason'],
+} as const satisfies MetricSpec<string>
+
+export const PENDING_WORK_OLDEST_SECONDS = {
+  name: 'csi_sidecar_pending_work_oldest_seconds',
+  help: '[ALPHA] Age of the oldest of them, since the work became due.',
+  labels: ['driver_name', 'operation', 'state', 'reason'],
+} as const satisfies MetricSpec<string>
+
+export const STUCK_WORK = {
+  name: 'csi_sidecar_stuck_work',
+  help: '[ALPHA] Those that are older than two minutes, or that no retry helps.',
+  labels: ['driver_name', 'operation', 'reason'],
+} as const satisfies MetricSpec<string>
+
+const WORK_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600]
+
+export const WORK_SECONDS = {
+  name: 'csi_sidecar_work_duration_seconds',
+  help:
+    '[ALPHA] Time from when work became due until it was done: from the creation of a VolumeAttachment to attached, from its ' +
+    'deletion to detached, from the raised request of a claim to the end of the controller or (node-expand) of the node.',
+  labels: ['driver_name', 'operation'],
+  buckets: WORK_BUCKETS,
+} as const satisfies HistogramSpec<string>
+
+export const WORK_WAIT_SECONDS = {
+  name: 'csi_sidecar_work_wait_seconds',
+  help: '[ALPHA] Time of it that passed before a worker took the object for the first time.',
+  labels: ['driver_name', 'operation'],
+  buckets: WORK_BUCKETS,
+} as const satisfies HistogramSpec<string>
+
+export const EVENTS_SKIPPED_TOTAL = {
+  name: 'csi_sidecar_events_skipped_total',
+  help: '[ALPHA] Events about objects that fail which were due and were left out, because more were due than may be written.',
+  labels: ['driver_name'],
+} as const satisfies MetricSpec<string>

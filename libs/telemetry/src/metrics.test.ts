@@ -74,6 +74,17 @@ describe('the exposition', () => {
   })
 })
 
+test('series that are read have those of the moment, each with its labels', async () => {
+  const metrics = new Metrics()
+  let values = [1, 2]
+  const read = (): { labels: { name: string }; value: number }[] =>
+    values.map((value) => ({ labels: { name: `n${value}` }, value }))
+  metrics.series({ name: 's', help: 'h', labels: ['name'], read })
+  expect(await metrics.text()).toBe('# HELP s h\n# TYPE s gauge\ns{name="n1"} 1\ns{name="n2"} 2\n')
+  values = []
+  expect(await metrics.text()).toBe('')
+})
+
 test('asking twice for a name gives the same metric', async () => {
   const metrics = new Metrics()
   metrics.counter(named).inc({ name: 'a' })

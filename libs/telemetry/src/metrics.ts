@@ -40,6 +40,12 @@ export interface ReadingSpec {
   read(): number | undefined
 }
 
+/** A gauge whose series are somewhere else already and are read for each exposition. */
+export interface SeriesSpec extends MetricSpec<string> {
+  /** One for each combination of labels. Must not throw. */
+  read(): Iterable<{ readonly labels: Labels<string>; readonly value: number }>
+}
+
 /** Sets gauges that are computed only when somebody reads them. */
 export type Collect = () => void | Promise<void>
 
@@ -98,6 +104,10 @@ export class Metrics {
       return { name, help, type, values: value === undefined ? [] : [{ value, labels: {} }] }
     }
     this.#families.push({ get })
+  }
+
+  series({ name, help, read }: SeriesSpec): void {
+    this.#families.push({ get: async () => ({ name, help, type: 'gauge', values: [...read()] }) })
   }
 
   /** Runs `collect` before each exposition, until the returned function is called. It must not throw. */

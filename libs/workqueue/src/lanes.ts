@@ -118,6 +118,11 @@ export class Lanes implements Line {
     return this.#rank === lastRank ? undefined : this.take()
   }
 
+  behind(key: string): string | undefined {
+    const entry = this.#entries.get(key)
+    return entry?.line === undefined || entry.line === entry.lane.ready ? undefined : entry.group
+  }
+
   /** Whether the key, which is in work, would start now where it was started: what it depends on may have changed. */
   isPlaced(key: string): boolean {
     const entry = this.#entries.get(key)

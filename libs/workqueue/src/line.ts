@@ -9,6 +9,8 @@ export interface Line {
   take(): string | undefined
   /** The work on a taken key has ended; others may have been waiting for that. */
   release(key: string): void
+  /** Behind what a key waits though there is room for others; undefined where nothing but the order holds it. */
+  behind?(key: string): string | undefined
 }
 
 /** How many taken keys are kept before their room is reclaimed. */

@@ -47,6 +47,11 @@ export class Queue {
     return this.#dirty
   }
 
+  /** Behind what the key waits though workers may be free. */
+  behind(key: string): string | undefined {
+    return this.#line.behind?.(key)
+  }
+
   /** Whether the key is in work or to be worked on. */
   isPending(key: string): boolean {
     return this.#processing.has(key) || this.#dirty.has(key)

@@ -40,6 +40,11 @@ export class WorkQueue {
     return this.#queue.isPending(key)
   }
 
+  /** Behind what the key waits though workers may be free. */
+  behind(key: string): string | undefined {
+    return this.#queue.behind(key)
+  }
+
   /** Keys that are to be worked on. */
   queued(): Iterable<string> {
     return this.#queue.queued()

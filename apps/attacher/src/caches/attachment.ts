@@ -1,7 +1,7 @@
 import type { Cached } from '@csi-sidecars/informer'
 import type { PersistentVolumeSpec, VolumeAttachment, VolumeError } from '@csi-sidecars/kube-types'
-import { text, textMap, texts } from './fields.ts'
-import { NODE_ID_ANNOTATION } from './names.ts'
+import { seconds, text, textMap, texts } from './fields.ts'
+import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from './names.ts'
 import { callSpec } from './volume.ts'
 
 /**
@@ -14,9 +14,13 @@ export interface Attachment extends Cached {
   readonly inlineSpec: PersistentVolumeSpec | undefined
   readonly nodeName: string
   readonly deleting: boolean
+  /** When it was deleted, else when it was made; in seconds since 1970, a number that V8 keeps in place. */
+  readonly dueSeconds: number | undefined
   readonly finalizers: readonly string[] | undefined
   /** The node id annotation. */
   readonly nodeId: string | undefined
+  /** The volume that was published for it, with --recover-lost-volumes. */
+  readonly remembered: RememberedVolume | undefined
   readonly attached: boolean | undefined
   readonly metadata: Readonly<Record<string, string>> | undefined
   readonly attachError: VolumeError | undefined
@@ -25,7 +29,14 @@ export interface Attachment extends Cached {
   readonly rest: string
 }
 
-export function attachmentProjection(attacher: string): (va: VolumeAttachment) => Attachment {
+/** A volume as the driver knows it, and the PersistentVolume that said so. */
+export interface RememberedVolume {
+  readonly handle: string
+  readonly uid: string
+}
+
+/** With `remember` the volume that the attachment remembers is kept. */
+export function attachmentProjection(attacher: string, remember = false): (va: VolumeAttachment) => Attachment {
   return (va) => {
     const ours = va.spec?.attacher === attacher
     const { metadata, status } = va
@@ -39,8 +50,10 @@ export function attachmentProjection(attacher: string): (va: VolumeAttachment) =
       inlineSpec: inline != null ? callSpec(inline) : undefined,
       nodeName: ours ? (text(va.spec.nodeName) ?? '') : '',
       deleting: metadata?.deletionTimestamp != null,
+      dueSeconds: ours ? seconds(metadata?.deletionTimestamp ?? metadata?.creationTimestamp) : undefined,
       finalizers: ours ? texts(metadata?.finalizers) : undefined,
       nodeId: ours ? text(metadata?.annotations?.[NODE_ID_ANNOTATION]) : undefined,
+      remembered: ours && remember ? rememberedOf(metadata?.annotations) : undefined,
       attached: ours ? status?.attached : undefined,
       metadata: ours ? textMap(status?.attachmentMetadata) : undefined,
       attachError: ours ? (status?.attachError ?? undefined) : undefined,
@@ -50,8 +63,19 @@ export function attachmentProjection(attacher: string): (va: VolumeAttachment) =
   }
 }
 
+function rememberedOf(annotations: Readonly<Record<string, string>> = {}): RememberedVolume | undefined {
+  const handle = text(annotations[HANDLE_ANNOTATION])
+  const uid = text(annotations[VOLUME_UID_ANNOTATION])
+  return handle === undefined || uid === undefined ? undefined : { handle, uid }
+}
+
 function restOf({ metadata }: VolumeAttachment): string {
-  const { [NODE_ID_ANNOTATION]: _, ...annotations } = metadata?.annotations ?? {}
+  const {
+    [NODE_ID_ANNOTATION]: _,
+    [HANDLE_ANNOTATION]: __,
+    [VOLUME_UID_ANNOTATION]: ___,
+    ...annotations
+  } = metadata?.annotations ?? {}
   const labels = metadata?.labels ?? {}
   const owners = metadata?.ownerReferences ?? []
   if (Object.keys(annotations).length + Object.keys(labels).length + owners.length === 0) return ''

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { text, textMap, texts } from './fields.ts'
+import { seconds, text, textMap, texts } from './fields.ts'
 
 const NEITHER = [undefined, null, 0, true, {}, [], 'a'] as const
 
@@ -7,6 +7,13 @@ describe('text', () => {
   it('is text, and nothing else', () => {
     expect(NEITHER.map(text)).toStrictEqual([...NEITHER.slice(0, -1).map(() => undefined), 'a'])
     expect(text('')).toBe('')
+  })
+})
+
+describe('seconds', () => {
+  it('are those of a timestamp, and of nothing else', () => {
+    expect(seconds('2026-01-01T00:00:00Z')).toBe(1_767_225_600)
+    expect(NEITHER.map(seconds)).toStrictEqual(NEITHER.map(() => undefined))
   })
 })
 

@@ -7,6 +7,12 @@ export function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
+/** A timestamp, in seconds since 1970. */
+export function seconds(value: unknown): number | undefined {
+  const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN
+  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000)
+}
+
 export function texts(value: unknown): readonly string[] | undefined {
   if (!Array.isArray(value)) return undefined
   return value.every(isText) ? value : value.filter(isText)

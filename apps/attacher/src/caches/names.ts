@@ -1,5 +1,8 @@
 /** On VolumeAttachments: the node's id as it was published, for a detach after the node has gone. */
 export const NODE_ID_ANNOTATION = 'csi.alpha.kubernetes.io/node-id'
+/** On VolumeAttachments with --recover-lost-volumes: what a detach needs once the PersistentVolume is gone. */
+export const HANDLE_ANNOTATION = 'csi-sidecars/volume-handle'
+export const VOLUME_UID_ANNOTATION = 'csi-sidecars/volume-uid'
 /** On in-tree PersistentVolumes: the CSI driver that serves them now. */
 export const MIGRATED_TO_ANNOTATION = 'pv.kubernetes.io/migrated-to'
 

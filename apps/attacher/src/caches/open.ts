@@ -11,16 +11,19 @@ export interface CacheOptions {
   readonly caches: CacheRegistry
   readonly driverName: string
   readonly resyncMs: number
+  /** --recover-lost-volumes. */
+  readonly remember: boolean
 }
 
 export function openAttachments({
   caches,
   driverName,
   resyncMs,
+  remember,
 }: CacheOptions): Informer<Attachment, VolumeAttachment> {
   return caches.open('VolumeAttachments', {
     resource: VOLUME_ATTACHMENTS,
-    project: attachmentProjection(driverName),
+    project: attachmentProjection(driverName, remember),
     indexes: { [BY_VOLUME]: (va) => (va.pvName === undefined ? [] : [va.pvName]) },
     resyncMs,
   })

@@ -1,3 +1,4 @@
+import { type RecordingRun, recordingRun } from '@csi-sidecars/controller/testing'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
@@ -94,6 +95,7 @@ describe('reconcileVolume', () => {
   const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b', FINALIZER] }
   const REMOVE = (index: number): string =>
     `patch pv1 [${UID},{"op":"test","path":"/metadata/finalizers/${index}","value":"${FINALIZER}"},{"op":"remove","path":"/metadata/finalizers/${index}"}]`
+  let own: RecordingRun
   const run = (attachments: unknown[] = []): ReturnType<typeof reconcileVolume> =>
     reconcileVolume(
       'pv1',
@@ -104,10 +106,11 @@ describe('reconcileVolume', () => {
         settings: { driverName: DRIVER, finalizer: FINALIZER },
         log: silentLogger,
       },
-      signal,
+      own,
     )
 
   beforeEach(() => {
+    own = recordingRun()
     cached = project(pv(deleted))
     api.put(pv(deleted))
   })
@@ -115,11 +118,13 @@ describe('reconcileVolume', () => {
   it('releases a volume that is being deleted and attached nowhere', async () => {
     expect(await run()).toEqual({ kind: 'settled' })
     expect(api.requests).toEqual([REMOVE(1)])
+    expect([own.causes, own.phases]).toEqual([[], ['writing', 'completed']])
   })
 
   it('keeps one that any attachment names', async () => {
-    await run([{}])
+    await run([{ key: 'va1' }])
     expect(api.requests).toEqual([])
+    expect([own.causes, own.phases]).toEqual([[{ on: 'attachment', name: 'va1' }], []])
   })
 
   it('starts the next try from a fresh read when the list has changed', async () => {

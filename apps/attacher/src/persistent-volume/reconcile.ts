@@ -1,11 +1,11 @@
-import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { Informer, Reader } from '@csi-sidecars/informer'
 import { isInvalid, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
-import { decideRelease, type VolumeSettings } from './decide.ts'
+import { concernsUs, decideRelease, type VolumeSettings } from './decide.ts'
 
 /** The index of attachments, of whatever attacher, by the volume they name. */
 export const BY_VOLUME = 'volume'
@@ -19,7 +19,9 @@ export interface VolumeDeps {
 }
 
 /** Takes our finalizer off a volume that nothing needs any more. */
-export async function reconcileVolume(name: string, deps: VolumeDeps, signal: AbortSignal): Promise<Outcome> {
+export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run): Promise<Outcome> {
+  const { signal } = run
+  run.waitFor()
   const pv = deps.volumes.store.get(name)
   if (pv === undefined) return SETTLED
   const log = deps.log.with({ PersistentVolume: name })
@@ -27,10 +29,13 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, signal: Ab
   const attachments = deps.attachments.byIndex(BY_VOLUME, name)
   const patch = decideRelease(pv, attachments, deps.settings)
   if (patch === undefined) {
+    // The end of each puts the volume to work by itself; this is for those who ask why it is still there.
+    if (concernsUs(pv, deps.settings)) run.waitFor(...attachments.map(({ key }) => ({ on: 'attachment', name: key })))
     log.v(4)?.info('PersistentVolume keeps its finalizer', { attachments: attachments.length })
     return SETTLED
   }
   try {
+    run.enter('writing')
     deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
   } catch (error) {
     signal.throwIfAborted()
@@ -40,6 +45,7 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, signal: Ab
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Removed finalizer from PersistentVolume')
+  run.complete()
   return SETTLED
 }
 

@@ -18,8 +18,10 @@ export function attachment(change: Partial<Attachment> = {}): Attachment {
     inlineSpec: undefined,
     nodeName: 'node1',
     deleting: false,
+    dueSeconds: undefined,
     finalizers: undefined,
     nodeId: undefined,
+    remembered: undefined,
     attached: false,
     metadata: undefined,
     attachError: undefined,
@@ -61,8 +63,9 @@ export function view(change: Partial<AttachmentView> = {}): AttachmentView {
     forced: false,
     statusPending: false,
     published: [],
+    lostDetached: false,
     capabilities: { publishReadonly: false, singleNodeMultiWriter: false },
-    settings: { driverName: DRIVER, finalizer: FINALIZER, defaultFsType: '' },
+    settings: { driverName: DRIVER, finalizer: FINALIZER, defaultFsType: '', recoverLostVolumes: false },
     ...change,
   }
 }

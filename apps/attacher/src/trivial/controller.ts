@@ -2,6 +2,7 @@ import { type Controller, keysOf, objectsOf } from '@csi-sidecars/controller'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type AttacherParts, announced, backoffOf } from '../parts.ts'
 import { VA_QUEUE } from '../volume-attachment/controller.ts'
+import { objectOf, SIDECAR } from '../volume-attachment/subject.ts'
 import { attachmentTraceSubject } from '../volume-attachment/trace-subject.ts'
 import { onAttachment } from '../volume-attachment/triggers.ts'
 import { reconcileTrivially } from './reconcile.ts'
@@ -15,8 +16,18 @@ export function trivialController(parts: AttacherParts & { readonly api: KubeCli
     backoff: backoffOf(settings),
     caches: [attachments],
     sources: [objectsOf(attachments), keysOf(attachments, onAttachment(settings.finalizer, log))],
-    reconcile: (key, { signal }) => reconcileTrivially(key, parts, signal),
+    reconcile: (key, run) => reconcileTrivially(key, parts, run),
     traceSubject: attachmentTraceSubject(attachments.store),
+    pending: {
+      sidecar: SIDECAR,
+      subject(key) {
+        const va = attachments.store.get(key)
+        if (va === undefined || !va.ours || va.attached === true) return undefined
+        const { pvName: volume, nodeName: node, dueSeconds: sinceSeconds } = va
+        return { operation: 'attach', object: objectOf(va), volume, node, sinceSeconds }
+      },
+      causes: {},
+    },
     callsDriver: false,
     ...announced(log),
   }

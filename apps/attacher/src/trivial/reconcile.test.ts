@@ -1,4 +1,5 @@
 import type { Outcome } from '@csi-sidecars/controller'
+import { recordingRun } from '@csi-sidecars/controller/testing'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry'
@@ -42,7 +43,7 @@ function run(
     return held && project(held)
   }
   const attachments = { learn, store: { get } as never }
-  return reconcileTrivially('va1', { api: api.client as KubeClient, attachments, log }, signal)
+  return reconcileTrivially('va1', { api: api.client as KubeClient, attachments, log }, recordingRun(signal))
 }
 
 const ATTACHED = 'patch va1/status {"metadata":{"uid":"u"},"status":{"attached":true}}'

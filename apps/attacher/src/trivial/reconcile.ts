@@ -1,4 +1,4 @@
-import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { Informer } from '@csi-sidecars/informer'
 import { isUidMismatch, type KubeClient } from '@csi-sidecars/kube-client'
 import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
@@ -16,13 +16,15 @@ export interface TrivialDeps {
  * For drivers that need no attach: every attachment is attached as soon as it is seen, also one that is being deleted.
  * Finalizers that a former real handler has left are not touched.
  */
-export async function reconcileTrivially(key: string, deps: TrivialDeps, signal: AbortSignal): Promise<Outcome> {
+export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Run): Promise<Outcome> {
+  const { signal } = run
   const va = deps.attachments.store.get(key)
   if (va === undefined || !va.ours || va.attached === true) return SETTLED
   const log = deps.log.with({ VolumeAttachment: key })
   let known: Attachment | undefined
   try {
     const options = { signal, subresource: 'status' }
+    run.enter('writing')
     const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, triviallyAttachedPatch(va), options)
     known = deps.attachments.learn(saved)
   } catch (error) {
@@ -32,6 +34,7 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, signal:
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Marked VolumeAttachment as attached')
+  run.complete()
   if (known === undefined || known.attached === true) return SETTLED
   // The event of that came during this run, when a status that changes starts no other.
   return { kind: 'retry', cause: new Error('somebody has set the status back') }

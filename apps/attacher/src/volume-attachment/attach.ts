@@ -65,6 +65,7 @@ async function withVolumeFinalizer(run: AttachmentRun, plan: Plan): Promise<Plan
 async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<Volume | undefined> {
   const { deps, signal, log } = run
   log.v(4)?.info('Adding finalizer to PersistentVolume', { PersistentVolume: name })
+  run.enter('writing')
   const pv = await deps.finalizers.add(name, signal).catch((error: unknown) => {
     if (isNotFound(error)) run.waitFor({ on: 'volume', name })
     return during('could not add PersistentVolume finalizer')(error)
@@ -89,7 +90,7 @@ async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise
         secret = await loadSecret(deps, step.ref, signal)
         break
       case 'addFinalizer': {
-        const change = addFinalizerPatch(newest(run), step.nodeId, step.finalizer)
+        const change = addFinalizerPatch(newest(run), step)
         if (change === undefined) break
         await patch(run, change).catch(during('could not save VolumeAttachment'))
         log.v(4)?.info('VolumeAttachment finalizer and NodeID annotation saved', { nodeID: step.nodeId })
@@ -129,6 +130,7 @@ async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call
   })
   // What the driver refuses because the volume is elsewhere may be granted as soon as it has left that node.
   run.waitFor({ on: 'unpublish', name: volumeId })
+  run.enter('calling')
   const context = await deps.driver.publish({ ...request, secrets }, { migrated, signal, log })
   run.waitFor()
   return context
@@ -149,6 +151,7 @@ async function markAttached(run: AttachmentRun, context: Context): Promise<Outco
     return { kind: 'retry', cause }
   }
   run.log.v(4)?.info('Fully attached')
+  if (run.va.attached === true) run.complete()
   if (run.va.attached === true || run.va.deleting) return SETTLED
   return { kind: 'retry', cause: new OperationError('somebody has set the status back') }
 }

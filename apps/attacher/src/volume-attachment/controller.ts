@@ -9,6 +9,8 @@ import { AttachmentMemory } from './memory.ts'
 import { nodeOf, observeAttachment, readVolume } from './observe.ts'
 import { reconcileAttachment } from './reconcile.ts'
 import type { AttachmentDeps, PublishClient } from './run.ts'
+import { attachmentTable } from './subject.ts'
+import { FailureTeller } from './tell.ts'
 import { attachmentTraceSubject } from './trace-subject.ts'
 import { causesOfNode, causesOfVolume, onAttachment, onAttachmentEnd } from './triggers.ts'
 
@@ -23,6 +25,8 @@ export function attachmentController(parts: TermParts): Controller {
   const { published } = memory
   const { finalizer } = settings
   const line = attachmentLanes(settings, { attachments: attachments.store, volumes: volumes.store, published })
+  const { eventRight: right, backlog } = parts
+  const teller = right && new FailureTeller({ api, backlog, right, driverName: settings.driverName, clock, log })
   let queue: Enqueuer | undefined
   const deps: AttachmentDeps = {
     api,
@@ -63,10 +67,27 @@ export function attachmentController(parts: TermParts): Controller {
     reconcile: (key, run) => work.run(key, () => reconcileAttachment(key, deps, run)),
     traceSubject: attachmentTraceSubject(attachments.store),
     onFailure: (key, cause) => log.v(2)?.info('Error processing', { VolumeAttachment: key, err: cause }),
+    pending: attachmentTable({
+      attachments: attachments.store,
+      volumes: volumes.store,
+      nodes: nodes.store,
+      memory,
+      finalizer,
+    }),
     callsDriver: true,
     ...announced(log),
-    ...(listsPublishedNodes(driver) && { alongside: comparison(parts, memory, work) }),
+    onComplete: (_, subject) => teller?.completed(subject),
+    alongside: allOf(
+      listsPublishedNodes(driver) ? comparison(parts, memory, work) : undefined,
+      teller && ((_, stop) => teller.run(stop)),
+    ),
   }
+}
+
+type Alongside = NonNullable<Controller['alongside']>
+
+function allOf(...parts: readonly (Alongside | undefined)[]): Alongside {
+  return async (queue, stop) => void (await Promise.all(parts.map((part) => part?.(queue, stop))))
 }
 
 function publishClient({ driver, settings, assertLeading }: TermParts): PublishClient {
@@ -82,7 +103,7 @@ function publishClient({ driver, settings, assertLeading }: TermParts): PublishC
 }
 
 /** Compares what the API says with what the driver lists, for as long as the term lasts. */
-function comparison(parts: TermParts, memory: AttachmentMemory, work: WorkLog): NonNullable<Controller['alongside']> {
+function comparison(parts: TermParts, memory: AttachmentMemory, work: WorkLog): Alongside {
   const { driver, settings, attachments, volumes, nodes, api, assertLeading, clock, log } = parts
   const calls = controllerClient(guardedDriver(driver, assertLeading))
   const { timeoutMs, maxEntries } = settings

@@ -245,7 +245,7 @@ describe('the publish request', () => {
   ])(
     'asks for "$sent" where the volume says $fsType and the flag $defaultFsType',
     ({ fsType, defaultFsType, sent }) => {
-      const settings = { driverName: DRIVER, finalizer: FINALIZER, defaultFsType }
+      const settings = { driverName: DRIVER, finalizer: FINALIZER, defaultFsType, recoverLostVolumes: false }
       const request = requestOf({ settings, volume: ofPv(volume({ csi: csi({ fsType }), mountOptions: ['b', 'a'] })) })
       expect(request).toMatchObject({
         volumeCapability: { accessType: { value: { fsType: sent, mountFlags: ['b', 'a'] } } },

@@ -5,7 +5,7 @@ import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 import { type CallSource, callSource } from './call-source.ts'
 import type { AttachmentView, VolumeView } from './observe.ts'
-import { addFinalizerPatch } from './patches.ts'
+import { addFinalizerPatch, type PublishNote } from './patches.ts'
 import type { PublishRequest, SecretRef } from './requests.ts'
 
 export type AttachStep =
@@ -13,7 +13,7 @@ export type AttachStep =
   | { readonly do: 'addVolumeFinalizer'; readonly name: string }
   | { readonly do: 'loadSecret'; readonly ref: SecretRef }
   /** Store finalizer and node id: from here on only an unpublish lets the attachment go. */
-  | { readonly do: 'addFinalizer'; readonly nodeId: string; readonly finalizer: string }
+  | ({ readonly do: 'addFinalizer' } & PublishNote)
   | { readonly do: 'publish'; readonly request: PublishRequest; readonly migrated: boolean }
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause | undefined }
 
@@ -40,7 +40,8 @@ export function decideAttach(view: AttachmentView): readonly AttachStep[] {
   if (secret !== undefined) steps.push({ do: 'loadSecret', ref: secret })
   if (view.node.known !== 'id') return [...steps, nodeFailure(view)]
   const { nodeId } = view.node
-  if (addFinalizerPatch(va, nodeId, finalizer) !== undefined) steps.push({ do: 'addFinalizer', nodeId, finalizer })
+  const note: PublishNote = { nodeId, finalizer, ...rememberedNote(view, csi.volumeHandle) }
+  if (addFinalizerPatch(va, note) !== undefined) steps.push({ do: 'addFinalizer', ...note })
   const request: PublishRequest = {
     volumeId: csi.volumeHandle,
     nodeId,
@@ -49,6 +50,11 @@ export function decideAttach(view: AttachmentView): readonly AttachStep[] {
     volumeContext: csi.volumeAttributes ?? {},
   }
   return [...steps, { do: 'publish', request, migrated }]
+}
+
+function rememberedNote({ volume, settings }: AttachmentView, handle: string): Pick<PublishNote, 'remember'> {
+  if (!settings.recoverLostVolumes || volume.from !== 'pv' || volume.pv === undefined) return {}
+  return { remember: { handle, uid: volume.pv.uid } }
 }
 
 export function fail(message: string, waitsFor: Cause | undefined): AttachStep & { do: 'fail' } {

@@ -5,7 +5,7 @@ import type { AttachmentView } from './observe.ts'
 import type { Publication } from './published.ts'
 
 const summary = (steps: readonly DetachStep[]): string[] =>
-  steps.map((step) => (step.do === 'fail' ? `fail: ${step.message}` : step.do))
+  steps.map((step) => (step.do === 'fail' || step.do === 'block' ? `${step.do}: ${step.message}` : step.do))
 
 const deleting = { deleting: true, attached: true }
 const DETACH = ['unpublish', 'removeFinalizer']
@@ -44,9 +44,9 @@ describe('decideDetach', () => {
       plan: DETACH,
     },
     {
-      name: 'cannot do without the volume',
+      name: 'is blocked without the volume',
       view: { va: withFinalizer(deleting), volume: ofPv(undefined) },
-      plan: ['fail: persistentvolume "pv1" not found'],
+      plan: ['block: persistentvolume "pv1" not found'],
     },
     {
       name: 'loads the secret first',
@@ -155,7 +155,7 @@ describe('decideDetach', () => {
   ]
   it.each(waits)('waits for %s', (_, change, waitsFor) => {
     expect(decideDetach(view({ va: withFinalizer(deleting), ...change })).at(-1)).toMatchObject({
-      do: 'fail',
+      do: change.volume?.from === 'pv' && change.volume.pv === undefined ? 'block' : 'fail',
       waitsFor,
     })
   })

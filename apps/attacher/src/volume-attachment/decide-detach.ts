@@ -1,11 +1,22 @@
-import { callSource } from './call-source.ts'
+import type { Cause } from '@csi-sidecars/controller'
+import { type CallSource, callSource } from './call-source.ts'
 import { type AttachStep, fail, nodeFailure, retryWhenRecreated, secretOf } from './decide-attach.ts'
-import type { AttachmentView } from './observe.ts'
+import type { AttachmentView, VolumeView } from './observe.ts'
 import type { UnpublishRequest } from './requests.ts'
 
 export type DetachStep =
   | Extract<AttachStep, { do: 'loadSecret' | 'fail' }>
-  | { readonly do: 'unpublish'; readonly request: UnpublishRequest; readonly migrated: boolean }
+  | {
+      readonly do: 'unpublish'
+      readonly request: UnpublishRequest
+      readonly migrated: boolean
+      /** By what the attachment remembers of it, since its PersistentVolume is gone. */
+      readonly lost?: true
+    }
+  /** The caches may be behind: what follows must not happen while the volume is there. */
+  | { readonly do: 'confirmLost'; readonly name: string }
+  /** Nobody knows how the volume is called: nothing helps but its PersistentVolume. */
+  | { readonly do: 'block'; readonly message: string; readonly waitsFor: Cause }
   /** Let the attachment go. Before the status: a finalizer beside attached=false would read as "maybe published". */
   | { readonly do: 'removeFinalizer'; readonly finalizer: string }
   /** The volume is detached already, and only the status may not say so. */
@@ -19,8 +30,12 @@ export function decideDetach(view: AttachmentView): readonly DetachStep[] {
   const { va, volume, forced, settings } = view
   const hasFinalizer = va.finalizers?.includes(settings.finalizer) === true
   if (!hasFinalizer && !forced) return view.statusPending ? [{ do: 'markDetached' }] : []
+  if (hasFinalizer && !forced && view.lostDetached) return [letGo(settings)]
   const source = callSource(volume)
-  if (!source.ok) return [fail(source.message, retryWhenRecreated(volume))]
+  const replaced = whyReplaced(view, source)
+  if (replaced !== undefined) return [replaced]
+  if (!source.ok)
+    return isLost(volume) ? detachLost(view, source.message) : [fail(source.message, retryWhenRecreated(volume))]
   const { csi, migrated } = source
   const steps: DetachStep[] = []
   const secret = secretOf(csi.controllerPublishSecretRef)
@@ -28,8 +43,44 @@ export function decideDetach(view: AttachmentView): readonly DetachStep[] {
   const nodeId = nodeIdOf(view, csi.volumeHandle)
   if (nodeId === undefined) return [...steps, nodeFailure(view)]
   steps.push({ do: 'unpublish', request: { volumeId: csi.volumeHandle, nodeId }, migrated })
-  if (hasFinalizer) steps.push({ do: 'removeFinalizer', finalizer: settings.finalizer })
+  if (hasFinalizer) steps.push(letGo(settings))
   return steps
+}
+
+function letGo({ finalizer }: AttachmentView['settings']): DetachStep {
+  return { do: 'removeFinalizer', finalizer }
+}
+
+type LostVolume = VolumeView & { readonly from: 'pv' }
+
+function isLost(volume: VolumeView): volume is LostVolume {
+  return volume.from === 'pv' && volume.pv === undefined
+}
+
+/** By what the attachment remembers, where that is wanted and known; else nothing can be named to the driver. */
+function detachLost(view: AttachmentView, message: string): readonly DetachStep[] {
+  const { va, volume, settings } = view
+  const { name } = volume as LostVolume
+  const nodeId = va.remembered && nodeIdOf(view, va.remembered.handle)
+  if (!settings.recoverLostVolumes || va.remembered === undefined || nodeId === undefined) {
+    return [block(message, name)]
+  }
+  const request = { volumeId: va.remembered.handle, nodeId }
+  return [{ do: 'confirmLost', name }, { do: 'unpublish', request, migrated: false, lost: true }, letGo(settings)]
+}
+
+/** Another volume bears the name of the one that was published: its handle says nothing about that one. */
+function whyReplaced({ va, volume, settings }: AttachmentView, source: CallSource): DetachStep | undefined {
+  const { remembered } = va
+  if (!settings.recoverLostVolumes || remembered === undefined || volume.from !== 'pv' || volume.pv === undefined)
+    return undefined
+  if (volume.pv.uid === remembered.uid || (source.ok && source.csi.volumeHandle === remembered.handle)) return undefined
+  const what = `PersistentVolume "${volume.name}" was made again since it was attached`
+  return block(`${what}: its uid is ${volume.pv.uid}, that of the attached one was ${remembered.uid}`, volume.name)
+}
+
+function block(message: string, name: string): DetachStep {
+  return { do: 'block', message, waitsFor: { on: 'volume', name } }
 }
 
 /**

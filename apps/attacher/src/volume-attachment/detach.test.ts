@@ -25,10 +25,10 @@ describe('a detach', () => {
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('fails and waits for the volume that is missing, with its error in the status', async () => {
+  it('is blocked by the volume that is missing, with its error in the status', async () => {
     fixture.api.objects.delete('pv1')
     expect(await fixture.run()).toMatchObject({
-      kind: 'retry',
+      kind: 'blocked',
       cause: { message: expect.stringMatching(/^failed to detach: .*pv1/) },
     })
     expect(fixture.calls).toEqual([])

@@ -1,8 +1,10 @@
 import { unreachable } from '@csi-sidecars/base'
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
+import { isNotFound } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { type DetachStep, decideDetach } from './decide-detach.ts'
-import { during, OperationError } from './failure.ts'
+import { during, isNotFoundByDriver, OperationError } from './failure.ts'
 import type { AttachmentView } from './observe.ts'
 import { detachedPatch, removeFinalizerPatch } from './patches.ts'
 import { failed, waitForCause } from './record-failure.ts'
@@ -20,11 +22,12 @@ export async function detach(run: AttachmentRun, view: AttachmentView): Promise<
     const written = await performDetach(run, steps)
     if (!written) await markDetached(run)
   } catch (error) {
-    return await failed(run, 'detach', error)
+    return await failed(run, steps.at(-1)?.do === 'block' ? 'blocked detach' : 'detach', error)
   }
   run.deps.memory.clearStatusPending(run.key)
   // Under another handle or node id, which it had before.
   leaveBehind(run)
+  run.complete()
   run.log.v(4)?.info('Fully detached')
   return SETTLED
 }
@@ -43,13 +46,16 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         secret = await loadSecret(deps, step.ref, signal)
         break
       case 'unpublish': {
-        const { request, migrated } = step
-        await deps.driver.unpublish({ ...request, secrets: secretsFrom(secret) }, { migrated, signal, log })
+        await unpublish(run, step, secret)
+        const { request } = step
         log.v(2)?.info('Detached')
         deps.memory.published.unpublished(request)
         deps.wake({ on: 'unpublish', name: request.volumeId })
         break
       }
+      case 'confirmLost':
+        await confirmLost(run, step.name)
+        break
       case 'removeFinalizer': {
         const change = removeFinalizerPatch(newest(run), step.finalizer)
         const saved = await patch(run, change).catch(during('could not mark as detached'))
@@ -59,12 +65,40 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
       case 'markDetached':
         return false
       case 'fail':
+      case 'block':
         throw new OperationError(step.message)
       default:
         unreachable(step)
     }
   }
   return newest(run).attached !== true
+}
+
+type Unpublish = DetachStep & { readonly do: 'unpublish' }
+
+async function unpublish(run: AttachmentRun, step: Unpublish, secret: Readonly<Record<string, string>>): Promise<void> {
+  const { deps, signal, log } = run
+  const { request, migrated, lost } = step
+  run.enter('calling')
+  try {
+    await deps.driver.unpublish({ ...request, secrets: secretsFrom(secret) }, { migrated, signal, log })
+  } catch (error) {
+    // A lost volume may be gone from the back end as well, and then it is on no node.
+    if (lost !== true || !isNotFoundByDriver(error)) throw error
+  }
+  if (lost === true) deps.memory.markLostDetached(run.va)
+}
+
+/** Throws unless the API server itself says that there is no volume of that name. */
+async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): Promise<void> {
+  try {
+    await deps.api.get(PERSISTENT_VOLUMES, { name }, { signal })
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+    log.v(2)?.info('Detaching a volume whose PersistentVolume is gone', { PersistentVolume: name })
+    return
+  }
+  throw new OperationError(`persistentvolume "${name}" has been made again`)
 }
 
 /** Pending from now on until it is written: without our finalizer nothing else would bring another try. */

@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { RpcError } from '@csi-sidecars/csi'
+import { CODES, RpcError } from '@csi-sidecars/csi'
 import { isTooManyRequests } from '@csi-sidecars/kube-client'
 
 /** Why an attach or a detach failed, in the words that users see. */
@@ -44,4 +44,9 @@ export function failureOf(error: unknown, driverLost: boolean): Failure {
   }
   const busy = isTooManyRequests(error instanceof OperationError ? error.cause : error)
   return { message, code: undefined, record: !busy, retryAfterMs: undefined }
+}
+
+/** The driver knows no such volume, or no such node. */
+export function isNotFoundByDriver(error: unknown): boolean {
+  return error instanceof RpcError && error.code === CODES.NotFound
 }

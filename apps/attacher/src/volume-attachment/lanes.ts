@@ -82,5 +82,6 @@ function identityOf(va: Attachment, volume: VolumeView): { name: string; manyNod
   const source = callSource(volume)
   // Translation can narrow the access modes of an in-tree volume.
   if (source.ok) return { name: source.csi.volumeHandle, manyNodes: forManyNodes(modesOf(source.spec.accessModes)) }
+  if (va.remembered !== undefined && pv === undefined) return { name: va.remembered.handle, manyNodes: false }
   return { name: volume.from === 'pv' ? `of ${volume.name}` : va.key, manyNodes: false }
 }

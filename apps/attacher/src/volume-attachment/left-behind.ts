@@ -1,6 +1,6 @@
-import { type Outcome, SETTLED } from '@csi-sidecars/controller'
-import { CODES, RpcError, secretsFrom } from '@csi-sidecars/csi'
-import { failureOf, OperationError } from './failure.ts'
+import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { secretsFrom } from '@csi-sidecars/csi'
+import { failureOf, isNotFoundByDriver, OperationError } from './failure.ts'
 import { volumeName } from './lanes.ts'
 import { volumeOf } from './observe.ts'
 import type { Publication } from './published.ts'
@@ -11,22 +11,21 @@ import { type AttachmentDeps, loadSecret } from './run.ts'
  * unpublish followed. A living attachment of the same volume and node answers for it instead: its own publish or
  * unpublish comes, and if it ends without either, this is asked again.
  */
-export async function reconcileLeftBehind(
-  publication: Publication,
-  deps: AttachmentDeps,
-  signal: AbortSignal,
-): Promise<Outcome> {
+export async function reconcileLeftBehind(publication: Publication, deps: AttachmentDeps, run: Run): Promise<Outcome> {
   const { request, secret: ref, migrated } = publication
   const { memory } = deps
+  const { signal } = run
   if (isAnsweredFor(publication, deps)) return SETTLED
   const log = deps.log.with({ volumeHandle: request.volumeId, nodeID: request.nodeId })
   log.v(2)?.info('Detaching a volume whose VolumeAttachment is gone')
   try {
     const secret = ref === undefined ? {} : await loadSecret(deps, ref, signal)
+    run.enter('calling')
     await deps.driver.unpublish({ ...request, secrets: secretsFrom(secret) }, { migrated, signal, log })
   } catch (error) {
     signal.throwIfAborted()
     const { lost } = deps.driver
+    // Volume or node are gone too. With no object left that could show an error, there is nothing to be repeated for.
     if (lost || !isNotFoundByDriver(error)) {
       const { message, retryAfterMs } = failureOf(error, lost)
       const cause = new OperationError(`failed to detach: ${message}`, { cause: error })
@@ -35,13 +34,9 @@ export async function reconcileLeftBehind(
   }
   log.v(2)?.info('Detached')
   memory.published.unpublished(request)
+  run.complete()
   deps.wake({ on: 'unpublish', name: request.volumeId })
   return SETTLED
-}
-
-/** Volume or node are gone too. With no object left that could show an error, there is nothing to be repeated for. */
-function isNotFoundByDriver(error: unknown): boolean {
-  return error instanceof RpcError && error.code === CODES.NotFound
 }
 
 function isAnsweredFor(

@@ -7,10 +7,16 @@ export class AttachmentMemory {
   readonly #statusPending = new Set<string>()
   /** By name, the uid that the API server has said to be gone before the watch has. */
   readonly #gone = new Map<string, string>()
+  /** By name, the uid of attachments whose lost volume was detached: it is not detached again. */
+  readonly #lostDetached = new Map<string, string>()
 
   /** The next run acts though the status says that nothing is to be done. */
   force(key: string): void {
     this.#forced.add(key)
+  }
+
+  isForced(key: string): boolean {
+    return this.#forced.has(key)
   }
 
   /** Uses up the force mark. */
@@ -46,7 +52,16 @@ export class AttachmentMemory {
     this.#gone.delete(key)
   }
 
+  markLostDetached({ key, uid }: { key: string; uid: string }): void {
+    this.#lostDetached.set(key, uid)
+  }
+
+  isLostDetached({ key, uid }: { key: string; uid: string }): boolean {
+    return this.#lostDetached.get(key) === uid
+  }
+
   forget(key: string): void {
+    this.#lostDetached.delete(key)
     this.#forced.delete(key)
     this.#statusPending.delete(key)
     this.#gone.delete(key)

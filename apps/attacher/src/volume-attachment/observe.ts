@@ -20,6 +20,8 @@ export interface AttachSettings {
   readonly driverName: string
   readonly finalizer: string
   readonly defaultFsType: string
+  /** --recover-lost-volumes. */
+  readonly recoverLostVolumes: boolean
 }
 
 /** Where an attachment's volume is described. */
@@ -45,6 +47,8 @@ export interface AttachmentView {
   readonly statusPending: boolean
   /** What this process has published for it, the last one last. */
   readonly published: readonly Publication[]
+  /** Its lost volume is detached, and only the API does not say so. */
+  readonly lostDetached: boolean
   readonly capabilities: PublishCapabilities
   readonly settings: AttachSettings
 }
@@ -93,7 +97,7 @@ export interface ObserveDeps {
   readonly nodes: { readonly store: Pick<Reader<DriverNode>, 'get'> }
   readonly api: Pick<KubeClient, 'get'>
   readonly driver: Pick<Driver, 'capabilities'>
-  readonly memory: Pick<AttachmentMemory, 'statusPending' | 'published'>
+  readonly memory: Pick<AttachmentMemory, 'statusPending' | 'published' | 'isLostDetached'>
   readonly settings: AttachSettings
 }
 
@@ -109,7 +113,9 @@ export function observeAttachment(deps: ObserveDeps): Observe {
     const capabilities = publishCapabilities(driver)
     const statusPending = memory.statusPending(key)
     const published = [...memory.published.ofAttachment(va.uid)]
-    return { va, volume, node: nodeOf(va, nodes.store), forced, statusPending, published, capabilities, settings }
+    const lostDetached = memory.isLostDetached(va)
+    const node = nodeOf(va, nodes.store)
+    return { va, volume, node, forced, statusPending, published, lostDetached, capabilities, settings }
   }
 }
 

@@ -42,11 +42,11 @@ describe('addFinalizerPatch', () => {
       body: { metadata: { annotations: { 'csi.alpha.kubernetes.io/node-id': 'n' } } },
     },
   ])('$name', ({ va, body }) => {
-    expect(addFinalizerPatch(va, 'n', FINALIZER)).toEqual(merge(body))
+    expect(addFinalizerPatch(va, { nodeId: 'n', finalizer: FINALIZER })).toEqual(merge(body))
   })
 
   it('is none when both are there', () => {
-    expect(addFinalizerPatch(withFinalizer(), 'node1-id', FINALIZER)).toBeUndefined()
+    expect(addFinalizerPatch(withFinalizer(), { nodeId: 'node1-id', finalizer: FINALIZER })).toBeUndefined()
   })
 })
 

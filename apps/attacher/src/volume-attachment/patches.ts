@@ -1,17 +1,35 @@
 import { mergePatchOf, type Patch, rfc3339, type VolumeError } from '@csi-sidecars/kube-types'
-import type { Attachment } from '../caches/attachment.ts'
-import { NODE_ID_ANNOTATION } from '../caches/names.ts'
+import type { Attachment, RememberedVolume } from '../caches/attachment.ts'
+import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from '../caches/names.ts'
 
 /** The API server refuses a VolumeError whose message is longer. */
 const LONGEST_MESSAGE_BYTES = 1024
 
+/** What is stored before anything is published. */
+export interface PublishNote {
+  readonly nodeId: string
+  readonly finalizer: string
+  /** With --recover-lost-volumes. */
+  readonly remember?: RememberedVolume | undefined
+}
+
 /** Finalizer and node id, stored before anything is published. Undefined when both are there. */
-export function addFinalizerPatch(va: Attachment, nodeId: string, finalizer: string): Patch | undefined {
+export function addFinalizerPatch(va: Attachment, { nodeId, finalizer, remember }: PublishNote): Patch | undefined {
   const finalizers = va.finalizers ?? []
   const metadata: Record<string, unknown> = {}
-  if (va.nodeId !== nodeId) metadata['annotations'] = { [NODE_ID_ANNOTATION]: nodeId }
+  const annotations: Record<string, string> = {}
+  if (va.nodeId !== nodeId) annotations[NODE_ID_ANNOTATION] = nodeId
+  if (remember !== undefined && !isSame(remember, va.remembered)) {
+    annotations[HANDLE_ANNOTATION] = remember.handle
+    annotations[VOLUME_UID_ANNOTATION] = remember.uid
+  }
+  if (Object.keys(annotations).length > 0) metadata['annotations'] = annotations
   if (!finalizers.includes(finalizer)) metadata['finalizers'] = [...finalizers, finalizer]
   return Object.keys(metadata).length === 0 ? undefined : patchOf(va, { metadata })
+}
+
+function isSame(volume: RememberedVolume, other: RememberedVolume | undefined): boolean {
+  return volume.handle === other?.handle && volume.uid === other.uid
 }
 
 /** Removes our finalizer. Foreign finalizers keep their order; an empty list is removed. */

@@ -10,7 +10,7 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, own
   const { memory } = deps
   const { signal } = own
   const leftBehind = memory.published.leftBehind(key)
-  if (leftBehind !== undefined) return await reconcileLeftBehind(leftBehind, deps, signal)
+  if (leftBehind !== undefined) return await reconcileLeftBehind(leftBehind, deps, own)
   const log = deps.log.with({ VolumeAttachment: key })
   const cached = deps.attachments.store.get(key)
   if (cached !== undefined && memory.isGone(cached)) {
@@ -33,7 +33,7 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, own
   // Its end may have been seen before the publish was sent.
   leaveBehind(run)
   // Its failure says nothing of an attachment that was made again under its name, so that one's back-off is its own.
-  return outcome.kind === 'retry' ? { kind: 'again', cause: outcome.cause } : outcome
+  return outcome.kind === 'retry' || outcome.kind === 'blocked' ? { kind: 'again', cause: outcome.cause } : outcome
 }
 
 /** The end of a run whose attachment has gone: there is nothing left to write to, or it is another's. */

@@ -7,26 +7,30 @@ import { attachErrorPatch, detachErrorPatch } from './patches.ts'
 import { type AttachmentRun, patchStatus } from './run.ts'
 
 type Operation = 'attach' | 'detach'
+/** A detach that is blocked is not tried again by itself, once users see why. */
+type Attempt = Operation | 'blocked detach'
 
 /** From the decision on, not from the failure on: what is missing may come while the steps before the failure run. */
 export function waitForCause(run: AttachmentRun, steps: readonly (AttachStep | DetachStep)[]): void {
   const last = steps.at(-1)
-  if (last?.do === 'fail' && last.waitsFor !== undefined) run.waitFor(last.waitsFor)
+  if ((last?.do === 'fail' || last?.do === 'block') && last.waitsFor !== undefined) run.waitFor(last.waitsFor)
   else run.waitFor()
 }
 
 /** Shows users what has failed, and has it tried again. */
-export async function failed(run: AttachmentRun, operation: Operation, error: unknown): Promise<Outcome> {
+export async function failed(run: AttachmentRun, attempt: Attempt, error: unknown): Promise<Outcome> {
   // Called off by shutdown or a lost lease: that is no failure of the volume, and whoever leads next tries again.
   run.signal.throwIfAborted()
   if (error instanceof AttachmentGoneError) throw error
+  const operation = attempt === 'attach' ? attempt : 'detach'
   const failure = failureOf(error, run.deps.driver.lost)
-  if (failure.record) await recordError(run, operation, failure)
+  const recorded = failure.record && (await recordError(run, operation, failure))
   const cause = new OperationError(`failed to ${operation}: ${failure.message}`, { cause: error })
+  if (attempt === 'blocked detach' && recorded) return { kind: 'blocked', cause }
   return { kind: 'retry', cause, afterMs: failure.retryAfterMs }
 }
 
-async function recordError(run: AttachmentRun, operation: Operation, failure: Failure): Promise<void> {
+async function recordError(run: AttachmentRun, operation: Operation, failure: Failure): Promise<boolean> {
   const { deps } = run
   const now = deps.clock.now()
   run.log.v(4)?.info(`Saving ${operation} error`)
@@ -38,9 +42,11 @@ async function recordError(run: AttachmentRun, operation: Operation, failure: Fa
         : detachErrorPatch(va, failure, now),
     )
     run.log.v(4)?.info(`Saved ${operation} error`)
+    return true
   } catch (error) {
     run.signal.throwIfAborted()
     run.log.v(2)?.info(`Failed to save ${operation} error to VolumeAttachment`, { err: messageOf(error) })
     if (error instanceof AttachmentGoneError) throw error
+    return false
   }
 }

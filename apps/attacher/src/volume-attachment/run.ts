@@ -61,6 +61,7 @@ export interface AttachmentRun extends Run {
 /** Throws AttachmentGoneError when the attachment for which it is meant is gone. */
 export async function patch(run: AttachmentRun, change: Patch, subresource?: string): Promise<VolumeAttachment> {
   const { deps, key, signal } = run
+  run.enter('writing')
   const options = subresource === undefined ? { signal } : { signal, subresource }
   try {
     const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, change, options)

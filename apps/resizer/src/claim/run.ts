@@ -47,7 +47,9 @@ export function newRun<D extends ClaimDeps>(key: string, deps: D, own: Run): Cla
 }
 
 /** Changes the claim's status. The claim as the server answers it, which the cache knows from here on. */
-export async function patchClaim({ key, deps, signal }: ClaimRun<ClaimDeps>, patch: Patch): Promise<Claim> {
+export async function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch): Promise<Claim> {
+  const { key, deps, signal } = run
+  run.enter('writing')
   const options = { signal, subresource: 'status' }
   const saved = await deps.api.patch(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), patch, options)
   deps.claims.learn(saved)

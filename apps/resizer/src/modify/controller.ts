@@ -2,11 +2,13 @@ import { type Controller, causesOf, keysOf, objectsOf, resetsOf, type Source } f
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
 import { MODIFY_STATUS } from '../caches/names.ts'
 import type { Informers } from '../caches/open.ts'
+import { claimTable } from '../claim/subject.ts'
 import { claimTraceSubject } from '../claim/trace-subject.ts'
 import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
 import { ModifyMemory } from './memory.ts'
 import { reconcileModify } from './reconcile.ts'
 import type { ModifyClient } from './run.ts'
+import { modificationOf } from './subject.ts'
 import { classChanged, onClaim } from './triggers.ts'
 
 /** Modifies volumes by the class that their claims want. */
@@ -46,6 +48,9 @@ export function modifyController(
     ],
     reconcile: (key, run) => reconcileModify(key, deps, run),
     traceSubject: claimTraceSubject(claims.store, 'modify'),
+    pending: claimTable(claims.store, (claim) =>
+      modificationOf(claim, { volumes: volumes.store, classes: classes.store }),
+    ),
     callsDriver: true,
     onDriverReturn: () => memory.slow.clear(),
   }

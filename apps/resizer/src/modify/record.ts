@@ -33,6 +33,7 @@ export async function recordSuccess(run: ModifyRun, modification: Modification):
   run.log.v(4)?.info('Update volumeAttributesClass of PV succeeded', { PV: modification.volume.key })
   const { name } = claimRef(claim)
   recordEvent(run, claim, MODIFY_EVENTS.succeeded(name, target.key))
+  run.complete()
   return SETTLED
 }
 

@@ -1,12 +1,15 @@
 import { type Controller, type Enqueuer, keysOf, objectsOf, resetsOf, type Source } from '@csi-sidecars/controller'
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
+import { claimTable } from '../claim/subject.ts'
 import { claimTraceSubject } from '../claim/trace-subject.ts'
 import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
 import type { ExpandClient } from './expand.ts'
 import { InUse } from './in-use.ts'
 import { ResizeMemory } from './memory.ts'
+import { NodeSteps } from './node-steps.ts'
 import { reconcileResize } from './reconcile.ts'
+import { expansionOf } from './subject.ts'
 import { onClaim, onVolume, requestChanged } from './triggers.ts'
 
 /** Expands volumes. */
@@ -26,6 +29,7 @@ export function resizeController(parts: TermParts): Controller {
     inUse,
     settings: { driverName, annotateFsResize, driverExpands },
   }
+  const nodeSteps = new NodeSteps({ claims, volumes: volumes.store, driverName, backlog: parts.backlog, clock })
   const podsEnded: Source[] = inUse === undefined ? [] : [(queue) => inUse.open((key) => wake(queue, key))]
   return {
     ...claimController(parts),
@@ -34,6 +38,7 @@ export function resizeController(parts: TermParts): Controller {
     caches: [claims, volumes],
     sources: [
       ...podsEnded,
+      () => nodeSteps.open(),
       objectsOf(claims, (claim) => {
         memory.forget(claim.key)
         inUse?.forget(claim)
@@ -45,6 +50,8 @@ export function resizeController(parts: TermParts): Controller {
     ],
     reconcile: (key, run) => reconcileResize(key, deps, run),
     traceSubject: claimTraceSubject(claims.store, 'expand'),
+    pending: claimTable(claims.store, (claim) => expansionOf(claim, { volumes: volumes.store, driverName, inUse })),
+    onComplete: (key, _, since) => nodeSteps.due(key, since),
     callsDriver: driverExpands,
     onDriverReturn: () => {
       memory.slow.clear()

@@ -36,13 +36,15 @@ export interface ExpandDeps {
   /** Undefined for a driver that expands on nodes only: there is nobody to call, and all is left to kubelet. */
   readonly driver: ExpandClient | undefined
   readonly driverName: string
+  /** Told right before the driver is called. */
+  readonly onCall?: () => void
 }
 
 /** Has the driver make the volume at least this large. */
 export async function expandVolume(
   volume: Volume,
   target: Quantity,
-  { api, driver, driverName }: ExpandDeps,
+  { api, driver, driverName, onCall }: ExpandDeps,
   signal: AbortSignal,
 ): Promise<Expanded> {
   if (driver === undefined) return { size: target, nodeStep: true }
@@ -55,6 +57,7 @@ export async function expandVolume(
     secrets,
     volumeCapability: capabilityOf(volume.key, spec, driver.singleNodeMultiWriter),
   }
+  onCall?.()
   const { capacityBytes, nodeExpansionRequired } = await driver.expand(request, { migrated, signal })
   const size = Quantity.ofBytes(capacityBytes)
   // Written to the volume, a size that is too small would never meet the claim's and be asked for again for ever.

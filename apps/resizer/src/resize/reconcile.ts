@@ -121,6 +121,7 @@ async function mark(run: ResizeRun, view: ResizeView, step: ResizeStep & { do: '
 async function dropPreResize(run: ResizeRun, { volume }: ResizeView, patch: Patch): Promise<Outcome | undefined> {
   const { deps, signal } = run
   const name = volume?.key ?? ''
+  run.enter('writing')
   try {
     deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
     return undefined
@@ -158,12 +159,16 @@ async function expand(run: ResizeRun, expansion: Expansion): Promise<Outcome> {
 }
 
 async function callDriver(
-  { deps, signal }: ResizeRun,
+  run: ResizeRun,
   { volume, target }: Expansion,
 ): Promise<Expanded | { readonly error: unknown }> {
+  const { deps, signal } = run
   const { api, driver, settings } = deps
+  const onCall = (): void => run.enter('calling')
+  // Reading what the call needs is no write any more.
+  run.enter('deciding')
   try {
-    return await expandVolume(volume, target, { api, driver, driverName: settings.driverName }, signal)
+    return await expandVolume(volume, target, { api, driver, driverName: settings.driverName, onCall }, signal)
   } catch (error) {
     return { error }
   }

@@ -54,6 +54,7 @@ export async function recordSuccess(run: ResizeRun, expansion: Expansion, expand
     run.log.v(4)?.info('Resize PVC finished')
     recordEvent(run, claim, RESIZE_EVENTS.succeeded())
   }
+  run.complete()
   return SETTLED
 }
 

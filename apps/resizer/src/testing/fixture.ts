@@ -1,5 +1,5 @@
 import { CancelledError, FakeClock } from '@csi-sidecars/base'
-import { runTerm } from '@csi-sidecars/controller'
+import { Backlog, runTerm } from '@csi-sidecars/controller'
 import type { EventTarget, Recorder } from '@csi-sidecars/events'
 import {
   PERSISTENT_VOLUME_CLAIMS,
@@ -89,9 +89,13 @@ export class ResizerFixture {
     await this.start()
   }
 
-  get caches(): Process['caches'] {
+  get process(): Process {
     if (this.#process === undefined) throw new Error('the process is not running')
-    return this.#process.caches
+    return this.#process
+  }
+
+  get caches(): Process['caches'] {
+    return this.process.caches
   }
 
   get claim(): PersistentVolumeClaim {
@@ -139,6 +143,8 @@ function newProcess({ clock, cluster, driver, log, events }: ResizerFixture, opt
     flush: async () => undefined,
   }
   const stop = new AbortController()
+  const metrics = new Metrics()
+  const backlog = new Backlog({ driver: driver.name, clock, metrics })
   const parts: ResizerParts = {
     settings: { ...SETTINGS, driverName: driver.name, ...settings },
     expands,
@@ -147,6 +153,7 @@ function newProcess({ clock, cluster, driver, log, events }: ResizerFixture, opt
     ...caches,
     classes: modifies ? caches.classes : undefined,
     recorder,
+    backlog,
     clock,
     log,
   }
@@ -157,12 +164,12 @@ function newProcess({ clock, cluster, driver, log, events }: ResizerFixture, opt
   }
   const signals = { stop: stop.signal, cut: stop.signal }
   const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
-  const queues = new QueueMetrics(new Metrics(), clock)
-  const done = runTerm(lead, resizerControllers(parts, lead), { clock, driver, queues })
+  const queues = new QueueMetrics(metrics, clock)
+  const done = runTerm(lead, resizerControllers(parts, lead), { clock, driver, queues, backlog })
   const kill = (): Promise<void> => {
     stop.abort(new CancelledError('killed'))
     for (const cache of Object.values(caches)) cache.close()
     return done
   }
-  return { caches, kill, loseLease: () => lost.abort(new CancelledError('the lease is lost')) }
+  return { caches, backlog, metrics, kill, loseLease: () => lost.abort(new CancelledError('the lease is lost')) }
 }

@@ -65,6 +65,12 @@ test('no more than so many run at a time; the end of one lets the next start', (
   expect(policy.admit(0)).toBe(0)
 })
 
+test('what is to spare leaves half of the places to others', () => {
+  const policy = new AdaptivePolicy(0, { ...limits, maxRunning: 4 })
+  expect([1, 2, 3].map(() => policy.admitSpare(0))).toEqual([0, 0, Number.POSITIVE_INFINITY])
+  expect(policy.admit(0)).toBe(0)
+})
+
 test('its floor is what the fixed bucket grants by default', () => {
   expect(ADAPTIVE_LIMITS.minRate).toBe(5)
 })

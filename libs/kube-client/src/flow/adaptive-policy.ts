@@ -49,6 +49,14 @@ export class AdaptivePolicy implements FlowPolicy {
     return 0
   }
 
+  /** Half of what may run stays for others, and half of what is saved up. */
+  admitSpare(now: number): number {
+    this.#advance(now)
+    if (this.#running >= this.#limits.maxRunning / 2) return Number.POSITIVE_INFINITY
+    const missing = 1 + Math.min(this.#burst() / 2, this.#burst() - 1) - this.#tokens
+    return missing > 1e-9 ? (missing * 1000) / this.#rate : this.admit(now)
+  }
+
   ended(now: number, startedAt: number, outcome: FlowOutcome): void {
     this.#advance(now)
     this.#running -= 1

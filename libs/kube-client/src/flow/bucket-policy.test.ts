@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { BucketPolicy } from './bucket-policy.ts'
 
 /** How many requests a policy starts within `ms` when there is no end of them. */
@@ -31,6 +31,24 @@ test('a pause saves up the burst and no more', () => {
     return started
   }
   expect([startedAt(0), startedAt(200), startedAt(3_600_000)]).toEqual([2, 1, 2])
+})
+
+describe('what is to spare', () => {
+  test('leaves half of the burst for others, and is there again as the bucket fills', () => {
+    const policy = new BucketPolicy({ qps: 5, burst: 10, now: 0 })
+    const spared = (now: number): number => {
+      let started = 0
+      while (policy.admitSpare(now) === 0) started += 1
+      return started
+    }
+    expect([spared(0), spared(200), policy.admitSpare(200)]).toEqual([5, 1, 200])
+    expect(policy.admit(200)).toBe(0)
+  })
+
+  test('is there for a burst of 1, and without a limit', () => {
+    expect(new BucketPolicy({ qps: 5, burst: 1, now: 0 }).admitSpare(0)).toBe(0)
+    expect(new BucketPolicy({ qps: -1, burst: 0, now: 0 }).admitSpare(0)).toBe(0)
+  })
 })
 
 test('a negative rate never waits', () => {

@@ -19,15 +19,27 @@ export class BucketPolicy implements FlowPolicy {
 
   admit(now: number): number {
     if (this.#qps < 0) return 0
-    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) * this.#qps) / 1000)
-    this.#at = now
+    this.#advance(now)
     // Floating point must not cost a wait of a nanosecond.
     if (this.#tokens < 1 - 1e-9) return ((1 - this.#tokens) * 1000) / this.#qps
     this.#tokens -= 1
     return 0
   }
 
+  /** Half of the burst stays for others. */
+  admitSpare(now: number): number {
+    if (this.#qps < 0) return 0
+    this.#advance(now)
+    const missing = 1 + Math.min(this.#burst / 2, this.#burst - 1) - this.#tokens
+    return missing > 1e-9 ? (missing * 1000) / this.#qps : this.admit(now)
+  }
+
   ended(): void {
     // A bucket counts starts only.
+  }
+
+  #advance(now: number): void {
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) * this.#qps) / 1000)
+    this.#at = now
   }
 }

@@ -89,6 +89,53 @@ describe('a caller that is aborted', () => {
   })
 })
 
+describe('what is to spare', () => {
+  const spare = async (signal?: AbortSignal): Promise<void> => {
+    const { waitedMs } = await gate.enterSpare(signal)
+    passed.push(`spare@${clock.monotonic()} after ${waitedMs}`)
+  }
+
+  test('passes when nobody else waits, and not before', async () => {
+    enterAll('a', 'b', 'c', 'd')
+    void spare()
+    await clock.advance(200)
+    expect(passed).toEqual(['a@0', 'b@0', 'c@100', 'd@200'])
+    await clock.advance(2000)
+    expect(passed.at(-1)).toMatch(/^spare@/)
+    expect(clock.pending).toBe(0)
+  })
+
+  test('is not taken from whoever came later and waits as well', async () => {
+    gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
+    enterAll('a')
+    void spare()
+    enterAll('b')
+    await clock.advance(100)
+    expect(passed).toEqual(['a@0', 'b@100'])
+    await clock.advance(2000)
+    expect(passed).toHaveLength(3)
+  })
+
+  test('leaves room: whoever comes right after it does not wait', async () => {
+    void spare()
+    await clock.settle()
+    enterAll('a')
+    expect(passed.length).toBe(1)
+    await clock.settle()
+    expect(passed).toEqual(['spare@0 after 0', 'a@0'])
+  })
+
+  test('waits out a pause, and ends with its signal', async () => {
+    gate.pause(5000)
+    const stop = new AbortController()
+    const waiting = spare(stop.signal)
+    await clock.advance(4000)
+    stop.abort(new Error('enough'))
+    await expect(waiting).rejects.toThrow('enough')
+    expect([passed, clock.pending]).toEqual([[], 0])
+  })
+})
+
 test('the end of a running request lets the next one pass, without a timer', async () => {
   gate = new FlowGate(clock, new AdaptivePolicy(0, { maxRate: 1000, minRate: 5, gain: 100, maxRunning: 1 }))
   const first = await enter('a')

@@ -13,6 +13,9 @@ interface Waiter {
   give(): void
 }
 
+/** Whoever asks for what is to spare has time. */
+const SPARE_MS = 1000
+
 /** One lane: requests pass in the order in which they asked, as its policy lets them, and none while it is paused. */
 export class FlowGate {
   readonly #clock: Clock
@@ -50,6 +53,18 @@ export class FlowGate {
       this.#waiters.add(waiter)
       this.#serve()
     })
+  }
+
+  /** A permit once nobody else waits for one and the policy has some to spare. Looks again now and then. */
+  async enterSpare(signal?: AbortSignal): Promise<Permit> {
+    const asked = this.#clock.monotonic()
+    for (;;) {
+      signal?.throwIfAborted()
+      const now = this.#clock.monotonic()
+      const wait = this.#waiters.size > 0 || now < this.#pausedUntil ? SPARE_MS : this.#policy.admitSpare(now)
+      if (wait === 0) return this.#permit(asked, now)
+      await this.#clock.sleep(Math.min(Math.max(wait, SPARE_MS / 10), SPARE_MS), signal)
+    }
   }
 
   /** Lets nothing pass for so long, whoever asks. A pause never shortens another. */

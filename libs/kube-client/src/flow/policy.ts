@@ -11,6 +11,8 @@ export interface FlowPolicy {
    * again; Infinity when only the end of a running request helps.
    */
   admit(now: number): number
+  /** The same for a request that must not be missed by others: enough is left for them. */
+  admitSpare(now: number): number
   /** A request that was admitted at `startedAt` has ended. */
   ended(now: number, startedAt: number, outcome: FlowOutcome): void
 }

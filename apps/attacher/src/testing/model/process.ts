@@ -1,5 +1,5 @@
 import { CancelledError, type Clock } from '@csi-sidecars/base'
-import { runTerm } from '@csi-sidecars/controller'
+import { Backlog, runTerm } from '@csi-sidecars/controller'
 import { createInformer } from '@csi-sidecars/informer'
 import {
   CSI_NODES,
@@ -26,6 +26,7 @@ export const SETTINGS: AttacherSettings = {
   driverName: DRIVER,
   finalizer: FINALIZER,
   defaultFsType: '',
+  recoverLostVolumes: false,
   workers: 4,
   maxInflightPerNode: 0,
   retryStartMs: 1_000,
@@ -51,6 +52,8 @@ export class Process {
   readonly gate = new Gate()
   readonly driver: ModelDriver
   readonly log: RecordingLogger = recordingLogger()
+  readonly metrics = new Metrics()
+  readonly backlog: Backlog
   /** Ends when the attacher has come to its end after a stop. */
   readonly ended: Promise<void>
   readonly resync: () => void
@@ -69,7 +72,7 @@ export class Process {
     const attachments = createInformer({
       ...common,
       resource: VOLUME_ATTACHMENTS,
-      project: attachmentProjection(DRIVER),
+      project: attachmentProjection(DRIVER, settings.recoverLostVolumes),
       indexes: { [BY_VOLUME]: (va) => (va.pvName === undefined ? [] : [va.pvName]) },
     })
     const volumes = createInformer({ ...common, resource: PERSISTENT_VOLUMES, project: volumeProjection(DRIVER) })
@@ -81,19 +84,22 @@ export class Process {
     const assertLeading = (): void => {
       if (!this.#leads) throw new CancelledError('this process does not lead')
     }
+    const backlog = new Backlog({ driver: DRIVER, clock, metrics: this.metrics })
+    this.backlog = backlog
     const parts = {
       settings: { ...SETTINGS, ...settings },
       client,
       driver: this.driver.driver,
       attachments,
       attaching: { volumes, nodes },
+      backlog,
       clock,
       log,
     }
     const signals = { stop: this.#stop.signal, cut: this.#cut.signal }
     const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
-    const queues = new QueueMetrics(new Metrics(), clock)
-    const term = runTerm(lead, attacherControllers(parts, lead), { clock, driver: parts.driver, queues })
+    const queues = new QueueMetrics(this.metrics, clock)
+    const term = runTerm(lead, attacherControllers(parts, lead), { clock, driver: parts.driver, queues, backlog })
     const caches = informers.map((informer) => informer.run(this.#caches.signal))
     this.ended = term.then(async () => {
       this.#caches.abort(new CancelledError('the process ends'))

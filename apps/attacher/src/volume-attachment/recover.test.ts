@@ -1,0 +1,105 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Attachment } from '../caches/attachment.ts'
+import { csi, FINALIZER, ofPv, view, volume, withFinalizer } from '../testing/views.ts'
+import { decideAttach } from './decide-attach.ts'
+import { decideDetach } from './decide-detach.ts'
+import type { AttachmentView } from './observe.ts'
+import { addFinalizerPatch } from './patches.ts'
+
+const recovering = { ...view().settings, recoverLostVolumes: true }
+const REMEMBERED = { handle: 'handle-1', uid: 'pv1-uid' }
+const LET_GO = { do: 'removeFinalizer', finalizer: FINALIZER }
+const UNPUBLISH = {
+  do: 'unpublish',
+  request: { volumeId: 'handle-1', nodeId: 'node1-id' },
+  migrated: false,
+}
+
+const deleting = (change: Partial<Attachment> = {}): Attachment =>
+  withFinalizer({ deleting: true, attached: true, remembered: REMEMBERED, ...change })
+const detach = (change: Partial<AttachmentView>): unknown =>
+  decideDetach(view({ va: deleting(), settings: recovering, ...change }))
+const block = (message: string): unknown => [{ do: 'block', message, waitsFor: { on: 'volume', name: 'pv1' } }]
+const again = (source: object = {}): AttachmentView['volume'] =>
+  ofPv(volume({ csi: csi(source) }, { uid: 'other-uid' }))
+
+describe('a detach of a volume that is gone', () => {
+  it('goes by what is remembered, once the API server has said so itself', () => {
+    expect(detach({ volume: ofPv(undefined) })).toEqual([
+      { do: 'confirmLost', name: 'pv1' },
+      { ...UNPUBLISH, lost: true },
+      LET_GO,
+    ])
+  })
+
+  it('is not called again after it has succeeded, whatever bears the name of the volume by now', () => {
+    for (const now of [ofPv(undefined), again({ volumeHandle: 'other' })]) {
+      expect(detach({ volume: now, lostDetached: true })).toEqual([LET_GO])
+    }
+  })
+
+  it.each<[string, Partial<AttachmentView>]>([
+    ['without the flag', { settings: view().settings }],
+    ['where nothing is remembered', { va: deleting({ remembered: undefined }) }],
+    ['where nobody knows the node', { va: deleting({ nodeId: undefined }), node: { known: 'noNode' } }],
+  ])('is blocked %s', (_, change) => {
+    expect(detach({ volume: ofPv(undefined), ...change })).toEqual(block('persistentvolume "pv1" not found'))
+  })
+})
+
+describe('a detach of a volume that was made again', () => {
+  it('is refused for another handle', () => {
+    expect(detach({ volume: again({ volumeHandle: 'other' }) })).toEqual(
+      block(
+        'PersistentVolume "pv1" was made again since it was attached: its uid is other-uid, that of the attached one was pv1-uid',
+      ),
+    )
+  })
+
+  it.each<[string, Partial<AttachmentView>]>([
+    ['that has the same handle', { volume: again() }],
+    ['whatever its handle, without the flag', { volume: again(), settings: view().settings }],
+    ['where nothing is remembered', { volume: again(), va: deleting({ remembered: undefined }) }],
+  ])('goes on as ever for one %s', (_, change) => {
+    expect(detach(change)).toEqual([UNPUBLISH, LET_GO])
+  })
+})
+
+describe('an attach', () => {
+  const note = (change: Partial<AttachmentView>): unknown =>
+    decideAttach(view({ settings: recovering, ...change })).find((step) => step.do === 'addFinalizer')
+
+  it('notes the handle and the uid with its finalizer', () => {
+    expect(note({})).toEqual({
+      do: 'addFinalizer',
+      nodeId: 'node1-id',
+      finalizer: FINALIZER,
+      remember: { handle: 'handle-1', uid: 'pv1-uid' },
+    })
+    expect(
+      addFinalizerPatch(withFinalizer(), { nodeId: 'node1-id', finalizer: FINALIZER, remember: REMEMBERED }),
+    ).toEqual({
+      kind: 'merge',
+      body: {
+        metadata: {
+          uid: 'va1-uid',
+          annotations: { 'csi-sidecars/volume-handle': 'handle-1', 'csi-sidecars/volume-uid': 'pv1-uid' },
+        },
+      },
+    })
+  })
+
+  it('writes nothing where all of it is noted', () => {
+    expect(note({ va: withFinalizer({ remembered: REMEMBERED }) })).toBeUndefined()
+  })
+
+  it.each<[string, Partial<AttachmentView>]>([
+    ['without the flag', { settings: view().settings }],
+    [
+      'of a volume that has no PersistentVolume',
+      { volume: { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } },
+    ],
+  ])('notes neither %s', (_, change) => {
+    expect(note(change)).toEqual({ do: 'addFinalizer', nodeId: 'node1-id', finalizer: FINALIZER })
+  })
+})

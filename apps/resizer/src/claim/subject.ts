@@ -1,0 +1,28 @@
+import type { PendingTable, Subject } from '@csi-sidecars/controller'
+import type { Reader } from '@csi-sidecars/informer'
+import { type Claim, claimRef } from '../caches/claim.ts'
+
+/** As the Go original is called. */
+export const SIDECAR = 'external-resizer'
+
+/** How pending claims are told about. Undefined where nothing is due for one. */
+export function claimTable(
+  claims: Pick<Reader<Claim>, 'get'>,
+  subjectOf: (claim: Claim) => Subject | undefined,
+): PendingTable {
+  return {
+    sidecar: SIDECAR,
+    subject(key) {
+      const claim = claims.get(key)
+      return claim && subjectOf(claim)
+    },
+    causes: {
+      volume: { kind: 'PersistentVolume', reason: 'VolumeNotUsable' },
+      class: { kind: 'VolumeAttributesClass', reason: 'VolumeAttributesClassMissing' },
+    },
+  }
+}
+
+export function objectOf(claim: Claim): NonNullable<Subject['object']> {
+  return { kind: 'PersistentVolumeClaim', ...claimRef(claim), uid: claim.uid }
+}

@@ -1,0 +1,28 @@
+import type { Subject } from '@csi-sidecars/controller'
+import type { Reader } from '@csi-sidecars/informer'
+import type { AttributesClass } from '../caches/attributes-class.ts'
+import type { Claim } from '../caches/claim.ts'
+import { MODIFY_STATUS } from '../caches/names.ts'
+import type { Volume } from '../caches/volume.ts'
+import { objectOf } from '../claim/subject.ts'
+
+export interface ModificationSources {
+  readonly volumes: Pick<Reader<Volume>, 'get'>
+  readonly classes: Pick<Reader<AttributesClass>, 'get'>
+}
+
+/** The modification of a claim's volume, while it is due. */
+export function modificationOf(claim: Claim, { volumes, classes }: ModificationSources): Subject | undefined {
+  const { volumeName, phase, wantedClass, currentClass, modifying } = claim
+  if (volumeName === '' || phase !== 'Bound') return undefined
+  const inProgress = modifying?.status === MODIFY_STATUS.inProgress
+  const wanted = wantedClass !== '' && (wantedClass !== currentClass || modifying !== undefined)
+  if (!wanted && !inProgress) return undefined
+  const volume = volumes.get(volumeName)
+  if (volume !== undefined && volume.kind !== 'own') return undefined
+  const about = { operation: 'modify', object: objectOf(claim), volume: volumeName } as const
+  if (volume === undefined) return { ...about, obstacle: 'PersistentVolumeMissing' }
+  const target = inProgress && modifying.target !== '' ? modifying.target : wantedClass
+  if (classes.get(target) === undefined) return { ...about, obstacle: 'VolumeAttributesClassMissing' }
+  return modifying?.status === MODIFY_STATUS.infeasible ? { ...about, obstacle: 'Infeasible' } : about
+}

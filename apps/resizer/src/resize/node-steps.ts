@@ -1,0 +1,118 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Backlog, PendingWork } from '@csi-sidecars/controller'
+import type { Informer, Reader } from '@csi-sidecars/informer'
+import type { Claim } from '../caches/claim.ts'
+import { CONDITION, SIZE_STATUS } from '../caches/names.ts'
+import type { Volume } from '../caches/volume.ts'
+import { objectOf, SIDECAR } from '../claim/subject.ts'
+import { isOurs } from './source.ts'
+import { isNodesPart } from './subject.ts'
+
+export interface NodeStepsOptions {
+  readonly claims: Pick<Informer<Claim, never>, 'store' | 'subscribe'>
+  readonly volumes: Pick<Reader<Volume>, 'get'>
+  readonly driverName: string
+  readonly backlog: Backlog
+  readonly clock: Clock
+}
+
+interface NodeStep {
+  readonly uid: string
+  /** When the kubelet's part began. */
+  readonly since: number
+  /** When the expansion became due, as far as this process knows. */
+  due: number
+}
+
+/** Expansions of which only the kubelet's part is left: nothing is done for them here, but somebody waits for them. */
+export class NodeSteps {
+  readonly #options: NodeStepsOptions
+  readonly #steps = new Map<string, NodeStep>()
+
+  constructor(options: NodeStepsOptions) {
+    this.#options = options
+  }
+
+  /** Follows the claims, until the returned function is called. */
+  open(): () => void {
+    const { claims, backlog } = this.#options
+    using undo = new DisposableStack()
+    undo.defer(
+      claims.subscribe((event) => {
+        if (event.type === 'deleted') this.#steps.delete(event.object.key)
+        else this.#look(event.type === 'added' ? event.object : event.after)
+      }),
+    )
+    undo.defer(backlog.join(() => this.#pending()))
+    for (const claim of claims.store.values()) this.#look(claim)
+    const ends = undo.move()
+    return () => ends.dispose()
+  }
+
+  /** The controller's part of an expansion that was due since then is done. */
+  due(key: string, since: number): void {
+    const claim = this.#options.claims.store.get(key)
+    if (claim !== undefined) this.#look(claim)
+    const step = this.#steps.get(key)
+    if (step !== undefined) step.due = Math.min(step.due, since)
+  }
+
+  #look(claim: Claim): void {
+    const { clock, backlog } = this.#options
+    const known = this.#steps.get(claim.key)
+    if (this.#isStep(claim)) {
+      if (known?.uid === claim.uid) return
+      const since = Math.min(sinceOf(claim) ?? clock.now(), clock.now())
+      this.#steps.set(claim.key, { uid: claim.uid, since, due: since })
+      return
+    }
+    if (known === undefined) return
+    this.#steps.delete(claim.key)
+    // Where the kubelet is done the controller has nothing to do either; where more is wanted, it begins again.
+    if (known.uid === claim.uid && claim.sizeStatus === undefined) {
+      backlog.completed('node-expand', Math.max(0, clock.now() - known.due))
+    }
+  }
+
+  #isStep(claim: Claim): boolean {
+    if (!isNodesPart(claim)) return false
+    const { volumes, driverName } = this.#options
+    const volume = volumes.get(claim.volumeName)
+    return volume !== undefined && isOurs(claim, volume, driverName)
+  }
+
+  *#pending(): Generator<PendingWork> {
+    const { claims } = this.#options
+    for (const [key, { since }] of this.#steps) {
+      const claim = claims.store.get(key)
+      if (claim === undefined) continue
+      const reason = claim.sizeStatus ?? SIZE_STATUS.nodePending
+      yield {
+        operation: 'node-expand',
+        object: objectOf(claim),
+        volume: claim.volumeName,
+        sidecar: SIDECAR,
+        key,
+        state: 'waiting',
+        reason: REASONS.has(reason) ? reason : SIZE_STATUS.nodePending,
+        since,
+        // Without a pod there is nobody to do it, and that is nobody's fault.
+        stuck: reason === SIZE_STATUS.nodeInfeasible,
+        tries: 0,
+        waitsFor: ['kubelet of a node with a pod that uses the claim'],
+      }
+    }
+  }
+}
+
+const REASONS: ReadonlySet<string> = new Set([
+  SIZE_STATUS.nodePending,
+  SIZE_STATUS.nodeInProgress,
+  SIZE_STATUS.nodeInfeasible,
+])
+
+function sinceOf({ conditions }: Claim): number | undefined {
+  const time = conditions?.find(({ type }) => type === CONDITION.nodeStepPending)?.lastTransitionTime
+  const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN
+  return Number.isNaN(ms) ? undefined : ms
+}

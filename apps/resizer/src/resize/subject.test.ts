@@ -1,0 +1,98 @@
+import type { Subject } from '@csi-sidecars/controller'
+import { describe, expect, it } from '@jest/globals'
+import { projectClass } from '../caches/attributes-class.ts'
+import { type Claim, projectClaim } from '../caches/claim.ts'
+import { SIZE_STATUS } from '../caches/names.ts'
+import { type Volume, volumeProjection } from '../caches/volume.ts'
+import { modificationOf } from '../modify/subject.ts'
+import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
+import { expansionOf } from './subject.ts'
+
+const claimOf = (parts: ClaimParts): Claim => projectClaim(claim(parts))
+const volumeOf = (parts?: VolumeParts): Volume => volumeProjection(DRIVER)(volume(parts), (text) => text)
+const OBJECT = { kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data', uid: 'uid-data' }
+
+describe('an expansion', () => {
+  const due = (parts: ClaimParts, pv: Volume | undefined = volumeOf(), inUse = false): Subject | undefined =>
+    expansionOf(claimOf(parts), { volumes: { get: () => pv }, driverName: DRIVER, inUse: { isMarked: () => inUse } })
+  const EXPAND = { operation: 'expand', object: OBJECT, volume: 'pv-data' }
+
+  it('is due while the claim asks for more than it has', () => {
+    expect(due({ request: '2Gi' })).toEqual(EXPAND)
+  })
+
+  it.each<[string, ClaimParts, Volume]>([
+    ['a claim that has what it asks for, in other words too', { request: '1024Mi' }, volumeOf()],
+    ['a claim that is not bound', { request: '2Gi', status: { phase: 'Lost' } }, volumeOf()],
+    ["another driver's volume", { request: '2Gi' }, volumeOf({ driver: 'other' })],
+    [
+      'one of which only the node is left',
+      { request: '2Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending },
+      volumeOf(),
+    ],
+  ])('is not due for %s', (_, parts, pv) => {
+    expect(due(parts, pv)).toBeUndefined()
+  })
+
+  it('is due again for more than the node is busy with', () => {
+    expect(due({ request: '3Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending })).toEqual(EXPAND)
+  })
+
+  it('names what stands in its way', () => {
+    const missing = expansionOf(claimOf({ request: '2Gi' }), {
+      volumes: { get: () => undefined },
+      driverName: DRIVER,
+      inUse: undefined,
+    })
+    const infeasible = due({ request: '2Gi', sizeStatus: SIZE_STATUS.controllerInfeasible })
+    const used = due({ request: '2Gi' }, volumeOf(), true)
+    expect([missing, infeasible, used].map((subject) => subject?.obstacle)).toEqual([
+      'PersistentVolumeMissing',
+      'Infeasible',
+      'VolumeInUse',
+    ])
+  })
+})
+
+describe('a modification', () => {
+  const known = projectClass(attributesClass('gold'))
+  const due = (parts: ClaimParts, pv: Volume | undefined = volumeOf()): Subject | undefined =>
+    modificationOf(claimOf(parts), {
+      volumes: { get: () => pv },
+      classes: { get: (name) => (name === 'gold' ? known : undefined) },
+    })
+  const MODIFY = { operation: 'modify', object: OBJECT, volume: 'pv-data' }
+  const modifying = (
+    status: 'Pending' | 'InProgress' | 'Infeasible',
+    target: string,
+  ): NonNullable<ClaimParts['status']> => ({
+    modifyVolumeStatus: { status, targetVolumeAttributesClassName: target },
+  })
+
+  it.each<[string, ClaimParts, object | undefined]>([
+    ['due for another class than it has', { wantedClass: 'gold' }, MODIFY],
+    ['due until one that was begun is over', { status: modifying('InProgress', 'gold') }, MODIFY],
+    ['not due without a class', {}, undefined],
+    [
+      'not due for the class that it has',
+      { wantedClass: 'gold', status: { currentVolumeAttributesClassName: 'gold' } },
+      undefined,
+    ],
+    [
+      'kept by a class that is missing',
+      { wantedClass: 'none' },
+      { ...MODIFY, obstacle: 'VolumeAttributesClassMissing' },
+    ],
+    [
+      'kept by a driver that refuses it',
+      { wantedClass: 'gold', status: modifying('Infeasible', 'gold') },
+      { ...MODIFY, obstacle: 'Infeasible' },
+    ],
+  ])('is %s', (_, parts, subject) => {
+    expect(due(parts)).toEqual(subject)
+  })
+
+  it("is not due for another driver's volume", () => {
+    expect(due({ wantedClass: 'gold' }, volumeOf({ driver: 'other' }))).toBeUndefined()
+  })
+})

@@ -1,0 +1,46 @@
+import type { Subject } from '@csi-sidecars/controller'
+import type { Reader } from '@csi-sidecars/informer'
+import { Quantity } from '@csi-sidecars/kube-types'
+import type { Claim } from '../caches/claim.ts'
+import { SIZE_STATUS } from '../caches/names.ts'
+import type { Volume } from '../caches/volume.ts'
+import { objectOf } from '../claim/subject.ts'
+import { isNodeStepPending } from './conditions.ts'
+import type { InUse } from './in-use.ts'
+import { isOurs } from './source.ts'
+
+export interface ExpansionSources {
+  readonly volumes: Pick<Reader<Volume>, 'get'>
+  readonly driverName: string
+  readonly inUse: Pick<InUse, 'isMarked'> | undefined
+}
+
+/** The controller's part in an expansion, while it is due. */
+export function expansionOf(claim: Claim, { volumes, driverName, inUse }: ExpansionSources): Subject | undefined {
+  if (claim.volumeName === '' || claim.phase !== 'Bound' || claim.request === claim.capacity) return undefined
+  if (isAtMost(claim.request, claim.capacity)) return undefined
+  const volume = volumes.get(claim.volumeName)
+  if (volume !== undefined && !isOurs(claim, volume, driverName)) return undefined
+  if (isNodesPart(claim) && isAtMost(claim.request, claim.allocated ?? claim.request)) return undefined
+  const about = { operation: 'expand', object: objectOf(claim), volume: claim.volumeName } as const
+  if (volume === undefined) return { ...about, obstacle: 'PersistentVolumeMissing' }
+  if (claim.sizeStatus === SIZE_STATUS.controllerInfeasible) return { ...about, obstacle: 'Infeasible' }
+  return inUse?.isMarked(claim) === true ? { ...about, obstacle: 'VolumeInUse' } : about
+}
+
+const OF_NODE: ReadonlySet<string | undefined> = new Set([
+  SIZE_STATUS.nodePending,
+  SIZE_STATUS.nodeInProgress,
+  SIZE_STATUS.nodeInfeasible,
+])
+
+/** The volume is larger, and the kubelet has to grow what is on it. */
+export function isNodesPart(claim: Claim): boolean {
+  return OF_NODE.has(claim.sizeStatus) || isNodeStepPending(claim)
+}
+
+/** False for what is no size: the run says what is wrong with it. */
+function isAtMost(size: string | undefined, other: string | undefined): boolean {
+  const [a, b] = [Quantity.tryParse(size ?? '0'), Quantity.tryParse(other ?? '0')]
+  return a !== undefined && b !== undefined && a.compare(b) <= 0
+}

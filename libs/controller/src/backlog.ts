@@ -1,0 +1,132 @@
+import type { Clock } from '@csi-sidecars/base'
+import {
+  type Counter,
+  EVENTS_SKIPPED_TOTAL,
+  type Histogram,
+  type Metrics,
+  PENDING_WORK,
+  PENDING_WORK_OLDEST_SECONDS,
+  STUCK_WORK,
+  WORK_SECONDS,
+  WORK_WAIT_SECONDS,
+} from '@csi-sidecars/telemetry'
+import type { Operation, PendingWork } from './pending.ts'
+
+/** How much of what a queue owes waits, and how much is in work. */
+export interface Depth {
+  readonly waiting: number
+  readonly inWork: number
+}
+
+interface Series {
+  readonly operation: Operation
+  readonly state: string
+  readonly reason: string
+  count: number
+  stuck: number
+  oldest: number
+}
+
+type WorkLabel = (typeof WORK_SECONDS.labels)[number]
+
+/**
+ * What a process has to do and has not done, whoever of its controllers it concerns. Nothing is kept here: whoever asks
+ * has the controllers look at their pending keys.
+ */
+export class Backlog {
+  /** The driver's name. */
+  readonly driver: string
+  readonly #clock: Clock
+  readonly #sources = new Set<() => Iterable<PendingWork>>()
+  readonly #work: Histogram<WorkLabel>
+  readonly #wait: Histogram<WorkLabel>
+  readonly #skipped: Counter<'driver_name'>
+
+  constructor({ driver, clock, metrics }: { driver: string; clock: Clock; metrics: Metrics }) {
+    this.driver = driver
+    this.#clock = clock
+    this.#work = metrics.histogram(WORK_SECONDS)
+    this.#wait = metrics.histogram(WORK_WAIT_SECONDS)
+    this.#skipped = metrics.counter(EVENTS_SKIPPED_TOTAL)
+    let series: readonly Series[] = []
+    metrics.onCollect(() => {
+      series = this.#series()
+    })
+    const of = (value: (each: Series) => number) => () =>
+      series.map((each) => ({ labels: this.#labels(each), value: value(each) }))
+    metrics.series({ ...PENDING_WORK, read: of(({ count }) => count) })
+    metrics.series({
+      ...PENDING_WORK_OLDEST_SECONDS,
+      read: of(({ oldest }) => (this.#clock.now() - oldest) / 1000),
+    })
+    metrics.series({ ...STUCK_WORK, read: () => this.#stuck(series) })
+  }
+
+  /** Has its pending work told with that of the others, until the returned function is called. */
+  join(source: () => Iterable<PendingWork>): () => void {
+    this.#sources.add(source)
+    return () => this.#sources.delete(source)
+  }
+
+  /** In no order. */
+  *pending(): Generator<PendingWork> {
+    for (const source of this.#sources) yield* source()
+  }
+
+  /** What each queue owes; a queue that owes nothing is left out. */
+  depths(): ReadonlyMap<string, Depth> {
+    const depths = new Map<string, { waiting: number; inWork: number }>()
+    for (const { queue, state } of this.pending()) {
+      if (queue === undefined) continue
+      const depth = depths.get(queue) ?? { waiting: 0, inWork: 0 }
+      depths.set(queue, depth)
+      if (state === 'queued' || state === 'waiting' || state === 'backoff') depth.waiting += 1
+      else depth.inWork += 1
+    }
+    return depths
+  }
+
+  /** Work was taken up for the first time. */
+  begun(operation: Operation, ageMs: number): void {
+    this.#wait.observe({ driver_name: this.driver, operation }, ageMs / 1000)
+  }
+
+  /** Work is done. */
+  completed(operation: Operation, ageMs: number): void {
+    this.#work.observe({ driver_name: this.driver, operation }, ageMs / 1000)
+  }
+
+  /** Events about failing work that were due and are left out. */
+  eventsSkipped(count: number): void {
+    this.#skipped.inc({ driver_name: this.driver }, count)
+  }
+
+  #series(): readonly Series[] {
+    const series = new Map<string, Series>()
+    for (const { operation, state, reason, since, stuck } of this.pending()) {
+      const id = `${operation} ${state} ${reason}`
+      const known = series.get(id) ?? { operation, state, reason, count: 0, stuck: 0, oldest: since }
+      series.set(id, known)
+      known.count += 1
+      if (stuck) known.stuck += 1
+      known.oldest = Math.min(known.oldest, since)
+    }
+    return [...series.values()]
+  }
+
+  #labels({ operation, state, reason }: Series): Readonly<Record<string, string>> {
+    return { driver_name: this.driver, operation, state, reason }
+  }
+
+  /** By operation and reason: what a stuck object happens to be doing does not matter. */
+  #stuck(series: readonly Series[]): Iterable<{ labels: Readonly<Record<string, string>>; value: number }> {
+    const sums = new Map<string, { labels: Readonly<Record<string, string>>; value: number }>()
+    for (const { operation, reason, stuck } of series) {
+      const id = `${operation} ${reason}`
+      const sum = sums.get(id) ?? { labels: { driver_name: this.driver, operation, reason }, value: 0 }
+      sums.set(id, sum)
+      sum.value += stuck
+    }
+    return sums.values()
+  }
+}

@@ -1,0 +1,49 @@
+import { causesOf, messageOf } from '@csi-sidecars/base'
+import { CODES, RpcError } from '@csi-sidecars/csi'
+import { ApiError } from '@csi-sidecars/kube-client'
+
+/** Why a run has failed, as it is shown. */
+export interface Failure {
+  /** One of few words. Undefined where neither the driver nor the API server has refused anything. */
+  readonly reason: string | undefined
+  readonly code: string | undefined
+  readonly message: string
+}
+
+/** As many words are kept of each failure; the object's status and the log have all of them. */
+const LONGEST_MESSAGE = 512
+
+/** The reasons of the API server that count as such in metrics; webhooks may invent others. */
+const API_REASONS: ReadonlySet<string> = new Set([
+  'AlreadyExists',
+  'BadRequest',
+  'Conflict',
+  'Forbidden',
+  'Invalid',
+  'NotFound',
+  'ServiceUnavailable',
+  'Timeout',
+  'TooManyRequests',
+  'Unauthorized',
+])
+
+/** The driver's or the server's answer, wherever among the causes it stands. */
+export function failureOf(thrown: unknown): Failure {
+  const words = messageOf(thrown)
+  const message = words.length > LONGEST_MESSAGE ? `${words.slice(0, LONGEST_MESSAGE - 3)}...` : words
+  for (const cause of causesOf(thrown)) {
+    if (cause instanceof RpcError) {
+      const { codeName } = cause
+      return { reason: Object.hasOwn(CODES, codeName) ? codeName : 'Unknown', code: codeName, message }
+    }
+    if (cause instanceof ApiError) return { ...apiReason(cause), message }
+  }
+  return { reason: undefined, code: undefined, message }
+}
+
+function apiReason({ code, reason, details }: ApiError): Pick<Failure, 'reason' | 'code'> {
+  if (code === 0) return { reason: 'APIUnreachable', code: undefined }
+  const known = API_REASONS.has(reason) ? reason : 'Refused'
+  const subject = details?.kind === 'secrets' ? 'Secret' : 'API'
+  return { reason: `${subject}${known}`, code: reason || String(code) }
+}

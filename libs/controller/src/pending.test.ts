@@ -1,0 +1,295 @@
+import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { RpcError } from '@csi-sidecars/csi'
+import { ApiError } from '@csi-sidecars/kube-client'
+import { Metrics } from '@csi-sidecars/telemetry'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { Backlog } from './backlog.ts'
+import type { Controller, Run } from './controller.ts'
+import { type Outcome, SETTLED } from './outcome.ts'
+import type { PendingWork, Subject } from './pending.ts'
+import type { Enqueuer } from './sources.ts'
+import { runTerm } from './term.ts'
+
+const NOW = 1_700_000_000_000
+
+let clock: FakeClock
+let metrics: Metrics
+let backlog: Backlog
+let queue: Enqueuer
+let stop: AbortController
+let ended: Promise<void>
+let completed: string[]
+let subject: Subject | undefined
+let reconcile: (key: string, run: Run) => Promise<Outcome>
+
+beforeEach(async () => {
+  clock = new FakeClock({ now: NOW })
+  metrics = new Metrics()
+  backlog = new Backlog({ driver: 'd', clock, metrics })
+  stop = new AbortController()
+  completed = []
+  subject = { operation: 'attach' }
+  reconcile = async () => SETTLED
+  const controller: Controller = {
+    name: 'q',
+    workers: 1,
+    backoff: { baseMs: 1000, maxMs: 8000 },
+    caches: [],
+    sources: [
+      (started) => {
+        queue = started
+        return () => undefined
+      },
+    ],
+    reconcile: (key, run) => reconcile(key, run),
+    pending: {
+      sidecar: 's',
+      subject: (key) => (key === 'idle' ? undefined : subject),
+      causes: { volume: { kind: 'PersistentVolume', reason: 'VolumeNotUsable' } },
+    },
+    onComplete: (key, { operation }, since) => completed.push(`${operation} ${key} since ${since - NOW}`),
+    callsDriver: false,
+  }
+  const signals = { stop: stop.signal, cut: stop.signal }
+  ended = runTerm({ ...signals, assertLeading: () => undefined, soleSince: 0 }, [controller], { clock, backlog })
+  await clock.settle()
+})
+afterEach(async () => {
+  stop.abort(new CancelledError('the test is over'))
+  await ended
+  expect([...backlog.pending()]).toEqual([])
+})
+
+const pending = (): PendingWork[] => [...backlog.pending()]
+const only = (): PendingWork => {
+  const [work, ...others] = pending()
+  if (work === undefined || others.length > 0) throw new Error(`${others.length + 1} are pending`)
+  return work
+}
+async function add(...keys: readonly string[]): Promise<void> {
+  for (const key of keys) queue.add(key)
+  await clock.settle()
+}
+const forever = (): Promise<Outcome> =>
+  new Promise((_, reject) => stop.signal.addEventListener('abort', () => reject(stop.signal.reason)))
+
+describe('a key that fails', () => {
+  const unavailable = new Error('failed to attach', { cause: new RpcError(14, 'no') })
+
+  test('is told with its age, tries, last words and next try, until it is settled', async () => {
+    let outcome: Outcome = { kind: 'retry', cause: unavailable }
+    reconcile = async () => outcome
+    await add('a')
+    await clock.advance(1500)
+    expect(only()).toEqual({
+      operation: 'attach',
+      sidecar: 's',
+      key: 'a',
+      queue: 'q',
+      state: 'backoff',
+      reason: 'Unavailable',
+      since: NOW,
+      stuck: false,
+      tries: 2,
+      code: 'Unavailable',
+      message: 'failed to attach',
+      waitsFor: [],
+      nextTry: NOW + 3000,
+    })
+    outcome = SETTLED
+    await clock.advance(1500)
+    expect(pending()).toEqual([])
+  })
+
+  test('is stuck from two minutes on', async () => {
+    reconcile = async () => ({ kind: 'retry', cause: unavailable })
+    await add('a')
+    await clock.advance(119_999)
+    expect(only().stuck).toBe(false)
+    await clock.advance(1)
+    expect(only().stuck).toBe(true)
+  })
+
+  test('leaves nothing once it is settled: what comes later is as old as it is', async () => {
+    await add('a')
+    await clock.advance(5000)
+    reconcile = async () => ({ kind: 'retry', cause: unavailable })
+    await add('a')
+    expect(only()).toMatchObject({ since: NOW + 5000, tries: 1 })
+  })
+
+  test('begins anew when other work is wanted, and when its object is gone', async () => {
+    reconcile = async () => ({ kind: 'retry', cause: unavailable })
+    await add('a')
+    await clock.advance(500)
+    queue.renew('a')
+    expect(only()).toMatchObject({ since: NOW + 500, tries: 0, message: undefined })
+    await clock.advance(1000)
+    queue.forget('a')
+    expect(only()).toMatchObject({ since: NOW + 1500, tries: 0, message: undefined })
+  })
+
+  test.each<[string, unknown, string, string | undefined]>([
+    ['the driver', unavailable, 'Unavailable', 'Unavailable'],
+    ['the driver, with a code of its own', new RpcError(99, 'no'), 'Unknown', 'Code(99)'],
+    ['the API server', new ApiError({ code: 409, reason: 'Conflict', message: 'x' }), 'APIConflict', 'Conflict'],
+    ['a webhook', new ApiError({ code: 400, reason: 'NotOnMyWatch', message: 'x' }), 'APIRefused', 'NotOnMyWatch'],
+    ['nobody', new ApiError({ code: 0, reason: '', message: 'x' }), 'APIUnreachable', undefined],
+    [
+      'the API server, of a Secret',
+      new ApiError({ code: 404, reason: 'NotFound', message: 'x', details: { kind: 'secrets' } }),
+      'SecretNotFound',
+      'NotFound',
+    ],
+    ['nothing that has a name', new Error('x'), 'Failed', undefined],
+  ])('has a reason of few words where it was refused by %s', async (_, cause, reason, code) => {
+    reconcile = async () => ({ kind: 'retry', cause })
+    await add('a')
+    expect(only()).toMatchObject({ reason, code })
+  })
+
+  test('keeps no more than 512 characters of its words', async () => {
+    reconcile = async () => ({ kind: 'retry', cause: new Error('x'.repeat(2000)) })
+    await add('a')
+    expect(only().message).toHaveLength(512)
+  })
+
+  test('names what stands in its way before a failure without a name', async () => {
+    subject = { operation: 'attach', obstacle: 'CSINodeMissing' }
+    reconcile = async () => ({ kind: 'retry', cause: new Error('x') })
+    await add('a')
+    expect(only().reason).toBe('CSINodeMissing')
+  })
+})
+
+describe('a key that waits', () => {
+  test.each<[string, Outcome]>([
+    ['settled', SETTLED],
+    ['blocked', { kind: 'blocked', cause: new Error('the volume is gone') }],
+  ])('is told while it does, and wakes: %s', async (kind, outcome) => {
+    reconcile = async (_, run) => {
+      run.waitFor({ on: 'volume', name: 'pv' })
+      return outcome
+    }
+    await add('a')
+    await clock.advance(500)
+    expect(only()).toMatchObject({
+      state: 'waiting',
+      reason: 'VolumeNotUsable',
+      since: NOW,
+      stuck: kind === 'blocked',
+      waitsFor: ['PersistentVolume pv'],
+      nextTry: undefined,
+    })
+    reconcile = async (_, run) => {
+      run.waitFor()
+      return SETTLED
+    }
+    queue.wake({ on: 'volume', name: 'pv' })
+    await clock.settle()
+    expect(pending()).toEqual([])
+  })
+
+  test('is blocked no more once it fails otherwise', async () => {
+    reconcile = async (_, run) => {
+      run.waitFor({ on: 'volume', name: 'pv' })
+      return { kind: 'blocked', cause: new Error('the volume is gone') }
+    }
+    await add('a')
+    reconcile = async () => ({ kind: 'retry', cause: new Error('no') })
+    queue.wake({ on: 'volume', name: 'pv' })
+    await clock.settle()
+    expect(only()).toMatchObject({ stuck: false, nextTry: NOW + 1000 })
+  })
+})
+
+describe('a key in work', () => {
+  test.each<[Parameters<Run['enter']>[0] | undefined, string, string, readonly string[]]>([
+    [undefined, 'deciding', 'Reading', []],
+    ['calling', 'calling', 'DriverCall', ['CSI driver']],
+    ['writing', 'writing', 'APIWrite', ['API server']],
+  ])('that has entered %s is %s', async (phase, state, reason, waitsFor) => {
+    reconcile = async (_, run) => {
+      if (phase !== undefined) run.enter(phase)
+      return await forever()
+    }
+    await add('a', 'b')
+    const [a, b] = pending()
+    expect(a).toMatchObject({ key: 'a', state, reason, waitsFor, tries: 1 })
+    expect(b).toMatchObject({ key: 'b', state: 'queued', reason: 'NoWorkerFree', waitsFor: [], tries: 0 })
+    expect(backlog.depths()).toEqual(new Map([['q', { waiting: 1, inWork: 1 }]]))
+  })
+
+  test('for which nothing is due is not told about', async () => {
+    reconcile = forever
+    await add('idle')
+    expect(pending()).toEqual([])
+  })
+})
+
+describe('the age', () => {
+  test.each([
+    ['of the key', undefined, NOW],
+    ['of its second, where it was added in that', NOW / 1000, NOW],
+    ['told by the API, for a process that has begun later', NOW / 1000 - 60, NOW - 60_001 + 1000],
+    ['of the second that is to come, by a clock that is ahead, but never below 0', NOW / 1000 + 5, NOW],
+  ])('is that %s', async (_, sinceSeconds, since) => {
+    subject = { operation: 'detach', sinceSeconds }
+    reconcile = forever
+    await add('a')
+    expect(only().since).toBe(since)
+  })
+})
+
+describe('metrics', () => {
+  const value = async (series: string): Promise<number | undefined> => {
+    const line = (await metrics.text()).split('\n').find((each) => each.startsWith(`${series} `))
+    return line === undefined ? undefined : Number(line.slice(series.length + 1))
+  }
+
+  test('count what is pending, as old as it is at that moment, and nothing that is settled', async () => {
+    reconcile = async () => ({ kind: 'retry', cause: new RpcError(14, 'no') })
+    await add('a')
+    await clock.advance(500)
+    await add('b', 'idle')
+    const labels = '{driver_name="d",operation="attach",reason="Unavailable",state="backoff"}'
+    expect(await value(`csi_sidecar_pending_work${labels}`)).toBe(2)
+    expect(await value(`csi_sidecar_pending_work_oldest_seconds${labels}`)).toBe(0.5)
+    const stuck = 'csi_sidecar_stuck_work{driver_name="d",operation="attach",reason="Unavailable"}'
+    expect(await value(stuck)).toBe(0)
+    await clock.advance(200_000)
+    expect(await value(stuck)).toBe(2)
+    reconcile = async () => SETTLED
+    await clock.advance(8000)
+    expect(await value(stuck)).toBeUndefined()
+    expect(await value(`csi_sidecar_pending_work${labels}`)).toBeUndefined()
+  })
+
+  test('count what is done from when it was due, and how long of that it waited', async () => {
+    subject = { operation: 'attach', sinceSeconds: NOW / 1000 - 5 }
+    reconcile = async (_, run) => {
+      await clock.sleep(2000)
+      run.complete()
+      return SETTLED
+    }
+    await add('a')
+    await clock.advance(2000)
+    const sum = (name: string): Promise<number | undefined> =>
+      value(`csi_sidecar_work_${name}_sum{driver_name="d",operation="attach"}`)
+    expect(await sum('duration_seconds')).toBeCloseTo(6.001)
+    expect(await sum('wait_seconds')).toBeCloseTo(4.001)
+    expect(completed).toEqual(['attach a since -4001'])
+  })
+
+  test.each<[string, Outcome, boolean]>([
+    ['that was only looked at', SETTLED, false],
+    ['that has failed in the end', { kind: 'retry', cause: new Error('no') }, true],
+  ])('do not count work as done %s', async (_, outcome, complete) => {
+    reconcile = async (__, run) => {
+      if (complete) run.complete()
+      return outcome
+    }
+    await add('a')
+    expect(completed).toEqual([])
+  })
+})

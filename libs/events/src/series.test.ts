@@ -1,0 +1,67 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
+import type { Event } from '@csi-sidecars/kube-types'
+import { beforeEach, expect, it } from '@jest/globals'
+import { SeriesWriter } from './series.ts'
+
+const NOW = Date.UTC(2026, 0, 2, 3, 4, 5)
+const { signal } = new AbortController()
+const target = { apiVersion: 'storage.k8s.io/v1', kind: 'VolumeAttachment', name: 'va', uid: 'u' }
+const occurrence = (message: string): Parameters<SeriesWriter['write']>[0] => ({
+  target,
+  type: 'Warning',
+  reason: 'VolumeAttachFailed',
+  message,
+})
+
+let clock: FakeClock
+let requests: { verb: string; body: unknown; spare: unknown }[]
+let stored: Event | undefined
+let writer: SeriesWriter
+beforeEach(() => {
+  clock = new FakeClock({ now: NOW, random: () => 0 })
+  requests = []
+  stored = undefined
+  const client = {
+    create: async (_: unknown, object: Event, { spare }: { spare: boolean }) => {
+      requests.push({ verb: 'create', body: object, spare })
+      stored = object
+      return object
+    },
+    patch: async (_: unknown, __: unknown, { body }: { body: object }, { spare }: { spare: boolean }) => {
+      requests.push({ verb: 'patch', body, spare })
+      if (stored === undefined) throw new ApiError({ code: 404, reason: 'NotFound', message: 'x' })
+      return { ...stored, ...body }
+    },
+  } as unknown as KubeClient
+  writer = new SeriesWriter({ client, clock, source: { component: 'external-attacher d' } })
+})
+
+it('makes one event, whose count and words follow what goes on', async () => {
+  const told = await writer.write(occurrence('one'), { count: 2, signal })
+  expect(told).toMatchObject({
+    metadata: { name: `va.${(BigInt(NOW) * 1_000_000n).toString(16)}`, namespace: 'default' },
+    involvedObject: target,
+    reason: 'VolumeAttachFailed',
+    message: 'one',
+    count: 2,
+    firstTimestamp: '2026-01-02T03:04:05Z',
+  })
+  await clock.advance(60_000)
+  await writer.write(occurrence('two'), { count: 5, told, signal })
+  expect(requests.slice(1)).toEqual([
+    { verb: 'patch', body: { count: 5, lastTimestamp: '2026-01-02T03:05:05Z', message: 'two' }, spare: true },
+  ])
+})
+
+it('makes it anew where it has expired', async () => {
+  const told = await writer.write(occurrence('one'), { count: 1, signal })
+  stored = undefined
+  const again = await writer.write(occurrence('one'), { count: 9, told, signal })
+  expect(requests.map(({ verb, spare }) => [verb, spare])).toEqual([
+    ['create', true],
+    ['patch', true],
+    ['create', true],
+  ])
+  expect([again.count, again.metadata.name === told.metadata.name]).toEqual([9, false])
+})

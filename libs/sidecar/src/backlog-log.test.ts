@@ -1,0 +1,98 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { Backlog, type PendingWork } from '@csi-sidecars/controller'
+import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { logBacklog } from './backlog-log.ts'
+
+const work = (key: string, change: Partial<PendingWork> = {}): PendingWork => ({
+  sidecar: 'external-attacher',
+  key,
+  queue: 'csi-attacher-va',
+  operation: 'detach',
+  object: { kind: 'VolumeAttachment', namespace: '', name: key, uid: 'u' },
+  volume: 'pv',
+  node: 'n',
+  state: 'backoff',
+  reason: 'Internal',
+  since: clock.now(),
+  stuck: false,
+  tries: 4,
+  message: 'no',
+  waitsFor: [],
+  ...change,
+})
+
+let clock: FakeClock
+let log: RecordingLogger
+let backlog: Backlog
+let pending: PendingWork[]
+let end: () => void
+beforeEach(() => {
+  clock = new FakeClock()
+  log = recordingLogger()
+  pending = []
+  backlog = new Backlog({ driver: 'd', clock, metrics: new Metrics() })
+  backlog.join(() => pending)
+})
+afterEach(() => {
+  end()
+  expect(clock.pending).toBe(0)
+})
+
+const begin = (intervalMs = 30_000): void => {
+  end = logBacklog(backlog, { clock, log, intervalMs })
+}
+const said = (): unknown[] => log.lines.splice(0).map(({ message, pairs }) => [message, pairs])
+
+test('says while work waits how much of it, queue by queue', async () => {
+  begin()
+  pending = [work('a'), work('b'), work('c', { state: 'calling' }), work('pv', { queue: 'csi-attacher-pv' })]
+  await clock.advance(29_999)
+  expect(said()).toEqual([])
+  await clock.advance(1)
+  expect(said()).toEqual([['Work is waiting', { 'csi-attacher-va': 2, 'csi-attacher-pv': 1 }]])
+  await clock.advance(30_000)
+  expect(said()).toHaveLength(1)
+})
+
+test.each<[string, Partial<PendingWork>]>([
+  ['is in work', { state: 'calling' }],
+  ['is done by others', { queue: undefined, state: 'waiting' }],
+])('says nothing where all that is pending %s', async (_, change) => {
+  begin()
+  pending = [work('a', change)]
+  await clock.advance(90_000)
+  expect(said()).toEqual([])
+})
+
+test('says nothing about queues with an interval of 0, and what is stuck all the same', async () => {
+  begin(0)
+  pending = [work('a', { stuck: true })]
+  await clock.advance(60_000)
+  expect(said()).toEqual([
+    [
+      'Work is stuck',
+      {
+        operation: 'detach',
+        kind: 'VolumeAttachment',
+        object: expect.objectContaining({ name: 'a' }),
+        volume: 'pv',
+        node: 'n',
+        state: 'backoff',
+        reason: 'Internal',
+        age: '60s',
+        tries: 4,
+        err: 'no',
+      },
+    ],
+  ])
+})
+
+test('names a hundred stuck objects, and counts the others', async () => {
+  begin(0)
+  pending = Array.from({ length: 130 }, (_, index) => work(`${index}`, { stuck: true }))
+  await clock.advance(60_000)
+  const lines = said()
+  expect(lines).toHaveLength(101)
+  expect(lines.at(-1)).toEqual(['More work is stuck', { objects: 30 }])
+})
