@@ -73,6 +73,10 @@ class TimedLine implements Line {
     this.#line.touch(key)
   }
 
+  behind(key: string): string | undefined {
+    return this.#line.behind?.(key)
+  }
+
   take(): string | undefined {
     const key = this.#line.take()
     const since = key === undefined ? undefined : this.#since.get(key)
