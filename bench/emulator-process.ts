@@ -9,8 +9,8 @@ export interface Fill {
   readonly count: number
 }
 
-/** What it is told: where the server listens, and when objects are there. */
-export type Told = { readonly url: string } | { readonly filled: string }
+/** What it is told: how to reach the server, and when objects are there. */
+export type Told = { readonly url: string; readonly kubeconfig: string } | { readonly filled: string }
 
 /** Objects of ordinary size where the kind has a shape that matters; elsewhere a name is enough. */
 const BUILDERS: Readonly<Record<string, (index: number) => KubeObject>> = {
@@ -33,7 +33,7 @@ process.on('disconnect', () => {
   process.exitCode = 0
   server.stop().catch(() => process.abort())
 })
-tell({ url: server.url })
+tell({ url: server.url, kubeconfig: server.kubeconfig() })
 
 function make({ kind, plural, group, version }: Resource<unknown>, index: number): KubeObject {
   const build = BUILDERS[plural]

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { benchAttacher } from './attacher.ts'
 import { benchDevcluster } from './devcluster.ts'
 import { benchEmulator } from './emulator.ts'
+import { benchHttpClient } from './http-client.ts'
 import { benchResizer } from './resizer.ts'
 import { benchAgainstUpstream, SCENES } from './upstream/run.ts'
 import { benchWorkqueue } from './workqueue.ts'
@@ -13,6 +14,7 @@ import { benchWorkqueue } from './workqueue.ts'
 const benches: Readonly<Record<string, () => void | Promise<void>>> = {
   workqueue: benchWorkqueue,
   emulator: benchEmulator,
+  'http-client': benchHttpClient,
   attacher: benchAttacher,
   resizer: benchResizer,
   devcluster: () => benchDevcluster(),

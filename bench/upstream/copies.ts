@@ -15,6 +15,8 @@ export interface Copies {
   /** Made through the API, so that the copies have all that a server adds. */
   readonly originals: readonly Original[]
   readonly count: number
+  /** The number of the first copy. Default: 0. */
+  readonly from?: number
   /** The key or the text of an original as it is for the copy with this number. */
   readonly rename: (text: string, number: number) => string
 }
@@ -23,7 +25,8 @@ export interface Copies {
  * Many objects like those that are there, written into the server's store: it would take minutes to ask for them one
  * by one. What named each other by uid does so in each set of copies.
  */
-export async function makeCopies({ api, cluster }: Ground, { originals, count, rename }: Copies): Promise<void> {
+export async function makeCopies({ api, cluster }: Ground, copies: Copies): Promise<void> {
+  const { originals, count, from = 0, rename } = copies
   const read = originals.map(async ({ resource, name, namespace }) => {
     const { metadata, ...rest } = await api.get<KubeObject>(resource, { name, namespace })
     const { resourceVersion: _, ...kept } = { ...metadata }
@@ -31,20 +34,27 @@ export async function makeCopies({ api, cluster }: Ground, { originals, count, r
     return { key, text: JSON.stringify({ ...rest, metadata: kept }), uid: kept.uid ?? '' }
   })
   const templates = await Promise.all(read)
-  const puts = Array.from({ length: count }, (_, number) => {
+  const puts = Array.from({ length: count }, (_, index) => {
+    const number = from + index
     const copy = (text: string): string =>
       templates.reduce((result, { uid }) => result.replaceAll(uid, numbered(uid, number)), rename(text, number))
     return templates.map(({ key, text }) => ({ key: copy(key), value: copy(text) }))
   }).flat()
-  for (let from = 0; from < puts.length; from += BATCH) await write(cluster.etcdUrl, puts.slice(from, from + BATCH))
+  for (let at = 0; at < puts.length; at += BATCH) await write(cluster.etcdUrl, puts.slice(at, at + BATCH))
 }
 
 /** Waits until the server knows as many as there must be. */
-export async function mustHold({ api }: Ground, resource: Resource<unknown>, count: number): Promise<void> {
+export async function mustHold(
+  { api }: Ground,
+  resource: Resource<unknown>,
+  count: number,
+  { atLeast = false } = {},
+): Promise<void> {
   const look = async (): Promise<boolean> => {
     const path = `${resourcePath(resource, {})}?limit=1`
     const page = await api.call<Page>('GET', path)
-    return page.items.length + (page.metadata.remainingItemCount ?? 0) === count
+    const found = page.items.length + (page.metadata.remainingItemCount ?? 0)
+    return atLeast ? found >= count : found === count
   }
   await eventually(`${count} ${resource.plural}`, look, { within: 60_000, every: 200 })
 }

@@ -23,12 +23,14 @@ import { idle } from './scenes/idle.ts'
 import { loaded } from './scenes/loaded.ts'
 import { oneProcess } from './scenes/one-process.ts'
 import { resizeStorm, resizeStormDefaults } from './scenes/resize-storm.ts'
+import { sizes } from './scenes/sizes.ts'
 import { starvation } from './scenes/starvation.ts'
 import type { Executables, Side } from './side.ts'
 
 export const SCENES: readonly BenchScene[] = [
   idle,
   loaded,
+  sizes,
   attachStorm,
   attachStormDefaults,
   starvation,

@@ -95,6 +95,8 @@ async function startEtcd(
     join(binaries, 'etcd'),
     [
       `--data-dir=${join(folder, 'etcd')}`,
+      // Benchmarks make more objects than fit into what etcd allows by itself.
+      `--quota-backend-bytes=${8 * 1024 ** 3}`,
       `--listen-client-urls=${url}`,
       `--advertise-client-urls=${url}`,
       `--listen-peer-urls=${peer}`,

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SIDECARS as SIDECAR_LIST } from '@csi-sidecars/sidecars'
@@ -159,8 +159,17 @@ describe('the script that a manifest names', () => {
   })
 })
 
+/** Of the text, which V8 keeps for as long as the process lives, and of the code cache. What grows beyond it has a reason. */
+const MOST_BYTES = { 'csi-attacher': 740_000, 'csi-resizer': 745_000, 'csi-sidecars': 805_000 }
+
 describe.each(SIDECARS)('the bundle of %s', (name) => {
   const { file, cache, flags } = readBundle(name)
+
+  it('is no larger than it may be, and its code cache no larger than itself', () => {
+    const { size } = statSync(file)
+    expect(size).toBeLessThan(MOST_BYTES[name])
+    expect(statSync(cache).size).toBeLessThan(size)
+  })
 
   it('is ASCII, so that V8 keeps a byte for each character', () => {
     expect(/[^\0-\x7f]/.test(readFileSync(file, 'latin1'))).toBe(false)

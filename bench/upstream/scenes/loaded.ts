@@ -99,10 +99,11 @@ async function makeSet(ground: Ground, driver: string, name: string): Promise<vo
   await ground.api.create(PODS, pod('default', name, [{ name: 'data', persistentVolumeClaim: { claimName: name } }]))
 }
 
-async function startWithWork(
-  { figures }: Bench,
+/** Starts a sidecar for which one piece of work waits, and notes what it takes until it has begun with it. */
+export async function startWithWork(
+  { figures }: Pick<Bench, 'figures'>,
   ground: Ground,
-  { app, side, round }: { app: App; side: Side; round: number },
+  { app, side, round, label = '' }: { app: App; side: Side; round: string | number; label?: string },
 ): Promise<Subject> {
   const driver = await ground.driver(DRIVER)
   await giveWork(ground, { app, driver }, `${side}-${round}-${app}`)
@@ -111,8 +112,8 @@ async function startWithWork(
   const call = await subject.until('its first call', async () => workCalls(app, driver)[0], 120_000)
   const { cpuSeconds } = subject.cost()
   figures.note(app, side, {
-    'exec to first call (s)': (call.start - subject.sidecar.started) / 1000,
-    'CPU until then (s)': cpuSeconds,
+    [`${label}exec to first call (s)`]: (call.start - subject.sidecar.started) / 1000,
+    [`${label}CPU until then (s)`]: cpuSeconds,
   })
   return subject
 }

@@ -39,7 +39,7 @@ export const DIFFERENCES: readonly Difference[] = [
     why: 'The names are those of Go types and of a Go parser. Code and reason are the same.',
   },
   {
-    what: 'YAML is not read, in apply patches neither; answers are JSON also where protobuf is preferred',
+    what: 'YAML is not read, in apply patches neither; answers to writes are JSON also where protobuf is preferred',
     why: 'kubectl, Helm, Flux and Argo send JSON and read JSON as well.',
   },
   {

@@ -1,6 +1,6 @@
 import { type Cancel, type Clock, invariant } from '@csi-sidecars/base'
 import type { ChangeFrame, KubeClient } from '@csi-sidecars/kube-client'
-import type { KubeObject, ObjectRef, Resource } from '@csi-sidecars/kube-types'
+import type { KubeObject, MessageReader, ObjectRef, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Cached, IndexFunction, InformerEvent, Reader } from './cached.ts'
 import { Dispatcher } from './dispatcher.ts'
@@ -42,6 +42,8 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
    * objects share. An object for which it throws is reported once and left out.
    */
   project(object: W, intern: (text: string) => string): T | undefined
+  /** Reads what `project` reads from protobuf. Absent: objects come as JSON. */
+  readonly message?: MessageReader<W> | undefined
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>> | undefined
   readonly namespace?: string | undefined
   readonly fieldSelector?: string | undefined

@@ -1,6 +1,6 @@
 import { abortable, type Clock, invariant } from '@csi-sidecars/base'
 import type { ChangeFrame, KubeClient } from '@csi-sidecars/kube-client'
-import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
+import type { KubeObject, MessageReader, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Replica, Watcher } from './watcher.ts'
 
@@ -22,6 +22,8 @@ export class SharedWatch<W extends KubeObject> implements Replica<W> {
   constructor(options: {
     readonly client: KubeClient
     readonly resource: Resource<W>
+    /** Reads what all the projections read. */
+    readonly message?: MessageReader<W> | undefined
     readonly clock: Clock
     readonly log: Logger
   }) {

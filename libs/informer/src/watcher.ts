@@ -1,13 +1,13 @@
 import { abortable, Backoff, CancelledError, type Clock, type Scope, scope } from '@csi-sidecars/base'
 import {
   ApiError,
+  type BookmarkFrame,
   type ChangeFrame,
   type EndFrame,
   isUnreachable,
   type KubeClient,
-  type WatchFrame,
 } from '@csi-sidecars/kube-client'
-import type { Resource } from '@csi-sidecars/kube-types'
+import type { MessageReader, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { next, START, type WatchReply, type WatchState } from './watch-state.ts'
 
@@ -31,6 +31,7 @@ export interface WatcherOptions<W> {
   readonly namespace?: string | undefined
   readonly fieldSelector?: string | undefined
   readonly pageSize?: number | undefined
+  readonly message?: MessageReader<W> | undefined
   readonly replica: Replica<W>
   readonly clock: Clock
   readonly log: Logger
@@ -63,6 +64,8 @@ export class Watcher<W> {
   /** What `caughtUp` was asked for last. */
   #wantedSince = Number.NEGATIVE_INFINITY
   #listed = Promise.withResolvers<void>()
+  /** That the stream has brought. */
+  #frames = 0
   /** Of the stream, or the pause, that is under way. */
   #interrupt: Scope | undefined
 
@@ -123,10 +126,10 @@ export class Watcher<W> {
   }
 
   async #pageList(signal: AbortSignal): Promise<WatchReply> {
-    const { client, resource, namespace, fieldSelector, replica, onActivity } = this.#options
+    const { client, resource, namespace, fieldSelector, message, replica, onActivity } = this.#options
     const paged = this.#state.at !== 'pageList' || this.#state.paged
     const project = (object: W): undefined => replica.collect({ type: 'ADDED', object }) ?? undefined
-    const options = { namespace, fieldSelector, pageSize: paged ? this.#options.pageSize : 0, signal, project }
+    const options = { namespace, fieldSelector, message, pageSize: paged ? this.#options.pageSize : 0, signal, project }
     this.#beginList()
     try {
       let resourceVersion = ''
@@ -147,15 +150,15 @@ export class Watcher<W> {
     using own = scope(signal)
     const marking = new MarkGuard(clock, own)
     const openedAt = clock.monotonic()
-    let frames = 0
+    this.#frames = 0
     if (this.#state.at === 'streamList') this.#beginList()
     else marking.done()
     this.#interrupt = own
     try {
       for await (const frame of client.watch(resource, this.#watchOptions(own.signal, marking))) {
-        if (frame.type === 'END') return ended(frame, frames === 0 && clock.monotonic() - openedAt < BRIEF_MS)
-        frames += 1
-        await this.#take(frame, marking)
+        if (frame.type === 'END') return ended(frame, this.#frames === 0 && clock.monotonic() - openedAt < BRIEF_MS)
+        if (frame.type === 'BOOKMARK') await this.#bookmark(frame, marking)
+        else this.#change(frame)
         if (this.#outdated) return OUTDATED
       }
       return { kind: 'ended', why: 'closed', error: undefined, brief: true }
@@ -170,29 +173,33 @@ export class Watcher<W> {
   }
 
   #watchOptions(signal: AbortSignal, marking: MarkGuard) {
-    const { namespace, fieldSelector } = this.#options
+    const { namespace, fieldSelector, message } = this.#options
     const from = this.#state.at === 'watch' ? { resourceVersion: this.#state.from } : { sendInitialEvents: true }
     const onActivity = (): void => {
       marking.heard()
       this.#options.onActivity()
     }
-    return { namespace, fieldSelector, signal, onActivity, ...from }
+    const onChange = (change: ChangeFrame<W>): void => this.#change(change)
+    return { namespace, fieldSelector, message, signal, onActivity, onChange, ...from }
   }
 
-  async #take(frame: Exclude<WatchFrame<W>, EndFrame>, marking: MarkGuard): Promise<void> {
+  #change(change: ChangeFrame<W>): void {
     const { replica } = this.#options
-    const listing = this.#state.at === 'streamList'
-    if (frame.type !== 'BOOKMARK') {
-      if (listing) return replica.collect(frame)
-      const resourceVersion = replica.apply(frame)
-      if (resourceVersion !== undefined) this.#advance({ kind: 'seen', resourceVersion })
-    } else if (!listing) {
-      replica.reached(frame.resourceVersion)
-      this.#advance({ kind: 'seen', resourceVersion: frame.resourceVersion })
-    } else if (frame.initialEventsEnd) {
+    this.#frames += 1
+    if (this.#state.at === 'streamList') return replica.collect(change)
+    const resourceVersion = replica.apply(change)
+    if (resourceVersion !== undefined) this.#advance({ kind: 'seen', resourceVersion })
+  }
+
+  async #bookmark({ resourceVersion, initialEventsEnd }: BookmarkFrame, marking: MarkGuard): Promise<void> {
+    this.#frames += 1
+    if (this.#state.at !== 'streamList') {
+      this.#options.replica.reached(resourceVersion)
+      this.#advance({ kind: 'seen', resourceVersion })
+    } else if (initialEventsEnd) {
       marking.done()
-      await this.#commit(frame.resourceVersion)
-      this.#advance({ kind: 'listed', resourceVersion: frame.resourceVersion })
+      await this.#commit(resourceVersion)
+      this.#advance({ kind: 'listed', resourceVersion })
     }
   }
 

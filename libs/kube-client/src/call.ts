@@ -35,7 +35,8 @@ export class Call {
 /** What the server said, whether it is a success or not. */
 export interface Answer {
   readonly status: number
-  readonly body: string
+  readonly body: Buffer
+  /** Of a success only where the request leaves a choice. */
   readonly contentType: string | undefined
   readonly retryAfterMs: number | undefined
 }
@@ -43,11 +44,11 @@ export interface Answer {
 /** For a 429 that does not say how long. */
 const DEFAULT_RETRY_AFTER_MS = 1000
 
-export function answerOf(head: ResponseHead, body: string): Answer {
+export function answerOf({ accept }: ApiRequest, head: ResponseHead, body: Buffer): Answer {
   return {
     status: head.status,
     body,
-    contentType: head.status < 300 ? undefined : head.header('content-type'),
+    contentType: head.status < 300 && accept === undefined ? undefined : head.header('content-type'),
     retryAfterMs: retryAfterMs(head.status, () => head.header('retry-after')),
   }
 }

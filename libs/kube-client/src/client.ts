@@ -1,4 +1,4 @@
-import type { ObjectRef, Patch, Resource } from '@csi-sidecars/kube-types'
+import type { MessageReader, ObjectRef, Patch, Resource } from '@csi-sidecars/kube-types'
 import type { ApiError } from './api-error.ts'
 
 /** `lease` has its own flow control and its own connections: it never waits behind work. */
@@ -37,7 +37,15 @@ export interface ListOptions extends Selection, CallOptions {
   readonly pageSize?: number | undefined
 }
 
-export interface Projecting<T, P> {
+export interface Decoding<T> {
+  /**
+   * Reads the objects where the server sends them as protobuf, which it is asked for then. Of an object only those
+   * fields are there that this reads. Absent: JSON, with all fields.
+   */
+  readonly message?: MessageReader<T> | undefined
+}
+
+export interface Projecting<T, P> extends Decoding<T> {
   /** Sees each object once, while its page is decoded. What it returns undefined for is left out. */
   project(object: T): P | undefined
 }
@@ -49,7 +57,7 @@ export interface ListPage<P> {
   readonly continue: string | undefined
 }
 
-export interface WatchOptions extends Selection {
+export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
   /** Changes after this version. Absent: from any version the server likes, beginning with what exists. */
   readonly resourceVersion?: string | undefined
   /** Streaming list: what exists comes first as ADDED, then a bookmark with `initialEventsEnd`. */
@@ -59,7 +67,12 @@ export interface WatchOptions extends Selection {
   /** The stream is given up when no byte came for so long. */
   readonly silenceMs?: number | undefined
   readonly signal?: AbortSignal | undefined
-  /** Called for whatever the server sends, heartbeats between frames included. */
+  /**
+   * Sees each change at once when its bytes are decoded. The frames of the watch are then bookmarks and the end only: a
+   * promise for each of ten thousand changes costs more than to read them.
+   */
+  onChange?(change: ChangeFrame<T>): void
+  /** Called when the server sends anything, at most ten times a second; heartbeats between frames included. */
   readonly onActivity?: (() => void) | undefined
 }
 
@@ -98,7 +111,7 @@ export interface KubeClient {
   /** Page by page; a page is dropped as soon as it is projected. A continue token that expired throws Gone. */
   list<T, P>(resource: Resource<T>, options: ListOptions & Projecting<T, P>): AsyncIterable<ListPage<P>>
   /** The last frame is END, and there is always one unless the signal or the reader ends it. A refused request throws. */
-  watch<T>(resource: Resource<T>, options: WatchOptions): AsyncIterable<WatchFrame<T>>
+  watch<T>(resource: Resource<T>, options: WatchOptions<NoInfer<T>>): AsyncIterable<WatchFrame<T>>
   /**
    * After a write without an answer its object is read again, and each listener for the resource gets what is there.
    * Returns the undo. Absent in a client whose writes always have an answer.

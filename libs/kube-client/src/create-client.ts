@@ -112,7 +112,7 @@ class HttpKubeClient implements OwnedKubeClient {
     return listPages(this.#transport, this.#clock, resource, options)
   }
 
-  watch<T>(resource: Resource<T>, options: WatchOptions): AsyncIterable<WatchFrame<T>> {
+  watch<T>(resource: Resource<T>, options: WatchOptions<NoInfer<T>>): AsyncIterable<WatchFrame<T>> {
     return watchFrames(this.#transport, this.#clock, resource, options)
   }
 

@@ -48,11 +48,11 @@ export class Exchanges {
     try {
       const text = this.#ready(call)
       const timeoutMs = options?.timeoutMs ?? (call.writes ? WRITE_MS : READ_MS)
-      const { head, body, bytes } = await exchange(connection, text, { clock, timeoutMs, signal: call.signal })
-      metrics.exchanged(method, clock.monotonic() - startedAt, { sent: sizeOf(call.request), received: bytes })
+      const { head, body } = await exchange(connection, text, { clock, timeoutMs, signal: call.signal })
+      metrics.exchanged(method, clock.monotonic() - startedAt, { sent: sizeOf(call.request), received: body.length })
       this.#count(call, head.status)
       this.#options.onAnswered(call)
-      return answerOf(head, body)
+      return answerOf(call.request, head, body)
     } catch (error) {
       if (reused && !connection.answered && call.signal?.aborted) this.#options.onUnanswered(call, startedAt)
       if (!(error instanceof ExchangeError)) throw error
@@ -76,7 +76,7 @@ export class Exchanges {
       this.#count(call, opened.head.status)
       if (opened.kind === 'streaming') return 'streaming'
       connection.destroy(new CancelledError('the stream was refused'))
-      return answerOf(opened.head, opened.body)
+      return answerOf(call.request, opened.head, opened.body)
     } catch (error) {
       connection.destroy(new CancelledError('the stream was not opened'))
       if (!(error instanceof ExchangeError)) throw error

@@ -1,13 +1,24 @@
 const LINE_FEED = 10
 
-/** A line that never ends must not eat the memory. Objects of the API are far smaller. */
-const LONGEST_LINE = 32 * 1024 * 1024
+/** A frame that never ends must not eat the memory. Objects of the API are far smaller. */
+export const LONGEST_FRAME = 32 * 1024 * 1024
+
+/** Cuts a stream of bytes into the frames of a watch. */
+export interface ByteReader<Frame> {
+  push(bytes: Buffer): void
+  /** Bytes that were not read. */
+  readonly waiting: number
+  /** Whether the last frame is not complete. */
+  readonly partial: boolean
+  /** The next complete frame. Throws RangeError where one is too long. */
+  next(): Frame | undefined
+}
 
 /**
  * Cuts a stream of bytes into lines when they are asked for. What waits to be read waits as the bytes that came: as text
  * on the heap it would be copied by one garbage collection and kept by the next.
  */
-export class LineReader {
+export class LineReader implements ByteReader<string> {
   readonly #longest: number
   readonly #chunks: Buffer[] = []
   /** Bytes of the first chunk that were read. */
@@ -17,7 +28,7 @@ export class LineReader {
   /** Bytes of all chunks. */
   #held = 0
 
-  constructor(longest = LONGEST_LINE) {
+  constructor(longest = LONGEST_FRAME) {
     this.#longest = longest
   }
 
@@ -27,18 +38,16 @@ export class LineReader {
     this.#held += bytes.length
   }
 
-  /** Bytes that were not read. */
   get waiting(): number {
     return this.#held - this.#from
   }
 
-  /** Whether the last line is not complete. */
   get partial(): boolean {
     const last = this.#chunks.at(-1)
     return last !== undefined && last[last.length - 1] !== LINE_FEED
   }
 
-  /** The next complete line that is not empty. Throws RangeError when there is none and what waits is too long. */
+  /** Empty lines are left out. */
   next(): string | undefined {
     for (let chunk = this.#chunks[this.#searched]; chunk !== undefined; chunk = this.#chunks[this.#searched]) {
       const end = chunk.indexOf(LINE_FEED, this.#searched === 0 ? this.#from : 0)

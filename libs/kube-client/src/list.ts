@@ -1,8 +1,10 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
-import { type Resource, resourcePath } from '@csi-sidecars/kube-types'
+import { type MessageReader, type Resource, resourcePath } from '@csi-sidecars/kube-types'
 import { ApiError } from './api-error.ts'
+import type { Answer } from './call.ts'
 import type { ListOptions, ListPage, Projecting } from './client.ts'
-import { decodeList, type ListHead, NoListError } from './list-decoder.ts'
+import { type DecodedList, decodeList, type ListHead, NoListError } from './list-decoder.ts'
+import { ACCEPT_PROTOBUF, decodeListMessage, isProtobuf } from './protobuf.ts'
 import { query } from './request.ts'
 import { Slices } from './slices.ts'
 import type { Transport } from './transport.ts'
@@ -26,8 +28,9 @@ export async function* listPages<T, P>(
   do {
     const limit = pageSize === 0 ? undefined : pageSize
     const path = root + query({ continue: token, fieldSelector, labelSelector, limit })
-    const body = await transport.send({ method: 'GET', path, resource, options })
-    const page = await pageOf(body, { path, clock, ...options })
+    const accept = options.message === undefined ? undefined : ACCEPT_PROTOBUF
+    const answer = await transport.fetch({ method: 'GET', path, resource, accept, options })
+    const page = await pageOf(answer, { path, clock, ...options })
     token = page.continue
     yield page
   } while (token !== undefined)
@@ -39,12 +42,12 @@ interface PageOptions<T, P> extends Projecting<T, P> {
   readonly signal?: AbortSignal | undefined
 }
 
-async function pageOf<T, P>(body: string, options: PageOptions<T, P>): Promise<ListPage<P>> {
+async function pageOf<T, P>(answer: Answer, options: PageOptions<T, P>): Promise<ListPage<P>> {
   const { path, clock, signal } = options
   const items: P[] = []
   let head: ListHead
   try {
-    const list = decodeList(body)
+    const list = decoded(answer, options.message)
     head = list.head
     const slices = new Slices(clock)
     for (const object of list.objects) {
@@ -59,6 +62,11 @@ async function pageOf<T, P>(body: string, options: PageOptions<T, P>): Promise<L
   // A proxy's own JSON must not pass for an empty cluster.
   if (head.resourceVersion === undefined) throw noList(path, 'there is no resourceVersion')
   return { items, resourceVersion: head.resourceVersion, continue: head.continue }
+}
+
+function decoded({ body, contentType }: Answer, message: MessageReader<unknown> | undefined): DecodedList {
+  const isMessage = message !== undefined && isProtobuf(contentType)
+  return isMessage ? decodeListMessage(body, message) : decodeList(body.toString('utf8'))
 }
 
 function noList(path: string, why: string): ApiError {

@@ -1,12 +1,13 @@
-import { isStatus, type Resource } from '@csi-sidecars/kube-types'
+import { isStatus, type Resource, type Status } from '@csi-sidecars/kube-types'
 import { ApiError, apiErrorOf } from './api-error.ts'
+import { isProtobuf, spanOf, statusIn } from './protobuf.ts'
 import type { Method } from './request.ts'
 
 export interface RefusedReply {
   readonly status: number
   readonly contentType: string | undefined
   readonly retryAfterMs: number | undefined
-  readonly body: string
+  readonly body: Buffer
 }
 
 export interface AskedFor {
@@ -20,7 +21,7 @@ export function errorOfReply(reply: RefusedReply, asked: AskedFor): ApiError {
   const { retryAfterMs } = reply
   // The server has given up waiting for its own storage, which may go on.
   const outcomeUnknown = reply.status === 504 && asked.method !== 'GET'
-  const status = parseStatus(reply.body)
+  const status = statusOf(reply)
   if (status !== undefined) {
     return apiErrorOf({ ...status, code: status.code ?? reply.status }, { retryAfterMs, outcomeUnknown })
   }
@@ -34,23 +35,25 @@ export function errorOfReply(reply: RefusedReply, asked: AskedFor): ApiError {
   })
 }
 
-function parseStatus(body: string): ReturnType<typeof statusOrNothing> {
+function statusOf({ body, contentType }: RefusedReply): Status | undefined {
   try {
-    return statusOrNothing(JSON.parse(body))
+    return statusOrNothing(isProtobuf(contentType) ? statusIn(spanOf(body)) : JSON.parse(body.toString('utf8')))
   } catch {
     // Proxies and load balancers answer in text or HTML.
     return undefined
   }
 }
 
-function statusOrNothing(value: unknown) {
+function statusOrNothing(value: unknown): Status | undefined {
   return isStatus(value) && value.message !== undefined ? value : undefined
 }
 
 const LONGEST_TEXT = 2048
 
 function genericWords(reply: RefusedReply, method: Method): { reason: string; message: string } {
-  const text = /^(?:text\/|$)/.test(reply.contentType ?? '') ? reply.body.slice(0, LONGEST_TEXT).trim() : 'unknown'
+  const text = /^(?:text\/|$)/.test(reply.contentType ?? '')
+    ? reply.body.toString('utf8').slice(0, LONGEST_TEXT).trim()
+    : 'unknown'
   const known = KNOWN[reply.status]
   if (known !== undefined) return { reason: known[0], message: known[1] ?? text }
   if (reply.status === 409) {

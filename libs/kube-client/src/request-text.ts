@@ -2,6 +2,7 @@ import type { ClusterConfig } from './config/cluster-config.ts'
 import type { Authorization } from './config/credentials.ts'
 import type { ApiRequest } from './request.ts'
 
+const JSON_TYPE = 'application/json'
 const VISIBLE = /^[\x21-\x7e]+$/
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\uffff]*$/
 
@@ -23,15 +24,16 @@ export class RequestWriter {
     this.#common =
       header('Host', new URL(config.origin).host) +
       header('User-Agent', userAgent) +
-      header('Accept', 'application/json') +
       config.headers.map(([name, value]) => header(name, value)).join('')
     this.#headers = this.#common
   }
 
-  write({ method, path, body }: ApiRequest, { authorization, traceparent }: RequestHeaders): string {
+  write(request: ApiRequest, { authorization, traceparent }: RequestHeaders): string {
+    const { method, path, body, accept = JSON_TYPE } = request
     if (!VISIBLE.test(path)) throw new Error(`invalid request path ${JSON.stringify(path)}`)
     const trace = traceparent === undefined ? '' : header('traceparent', traceparent)
-    const start = `${method} ${this.#basePath}${path} HTTP/1.1\r\n${this.#headersWith(authorization)}${trace}`
+    const headers = `${this.#headersWith(authorization)}Accept: ${accept}\r\n${trace}`
+    const start = `${method} ${this.#basePath}${path} HTTP/1.1\r\n${headers}`
     if (body === undefined) return method === 'GET' ? `${start}\r\n` : `${start}Content-Length: 0\r\n\r\n`
     const length = Buffer.byteLength(body.text)
     return `${start}Content-Type: ${body.type}\r\nContent-Length: ${length}\r\n\r\n${body.text}`

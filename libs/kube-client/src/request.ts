@@ -9,6 +9,8 @@ export interface ApiRequest {
   /** With its query; nothing in it needs escaping any more. */
   readonly path: string
   readonly body?: { readonly type: string; readonly text: string } | undefined
+  /** The forms in which the answer may come, as the header says it. Default: JSON. */
+  readonly accept?: string | undefined
   /** What it is about, for errors and for flow control by group. */
   readonly resource?: Resource<unknown> | undefined
   readonly name?: string | undefined

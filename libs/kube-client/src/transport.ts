@@ -67,19 +67,25 @@ export class Transport {
     this.#path.join(this.#user)
   }
 
-  /** Resolves with the body of a success. */
+  /** Resolves with the text of a success. */
   async send(request: ApiRequest): Promise<string> {
+    const { body } = await this.fetch(request)
+    return body.toString('utf8')
+  }
+
+  /** Resolves with a success. */
+  async fetch(request: ApiRequest): Promise<Answer> {
     const call = new Call(request, this.#lanes[request.options?.lane ?? 'work'])
     const { tracer } = this.#options
     return await (tracer === undefined ? this.#deliver(call) : traced(tracer, call, () => this.#deliver(call)))
   }
 
-  async #deliver(call: Call): Promise<string> {
+  async #deliver(call: Call): Promise<Answer> {
     for (;;) {
       await this.#authorize(call)
       const answer = await this.#attempt(call)
       if (answer === undefined) continue
-      if (answer.status < 300) return answer.body
+      if (answer.status < 300) return answer
       await this.#recover(call, answer)
     }
   }

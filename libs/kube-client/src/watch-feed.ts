@@ -2,9 +2,12 @@ import type { Cancel, Clock } from '@csi-sidecars/base'
 import { toError } from '@csi-sidecars/base'
 import { ApiError } from './api-error.ts'
 import type { EndFrame } from './client.ts'
+import { FrameReader } from './frame-reader.ts'
 import { exchangeError } from './http/network-error.ts'
+import type { ResponseHead } from './http/response-parser.ts'
 import type { StreamSink } from './http/stream.ts'
-import { LineReader } from './line-reader.ts'
+import { type ByteReader, LineReader } from './line-reader.ts'
+import { isProtobuf, type Span } from './protobuf.ts'
 
 /** The means to act on the connection behind a feed. */
 export interface FeedControl {
@@ -18,19 +21,23 @@ export interface FeedOptions {
   readonly onActivity: (() => void) | undefined
 }
 
+/** Whoever wants to hear of activity asks for seconds, and a list brings thousands of chunks in one. */
+const TOLD_AGAIN_MS = 100
+
 /** Bytes not read yet from which on the server has to wait. */
 const HIGH_WATER = 512 * 1024
 
-/** A stream between the socket that brings it and the reader that asks for its lines one by one. */
+/** A stream between the socket that brings it and the reader that asks for its frames one by one. */
 export class WatchFeed implements StreamSink {
   readonly #options: FeedOptions
-  #lines = new LineReader()
+  #frames: ByteReader<string | Span> = new LineReader()
   #control: FeedControl | undefined
   #paused = false
   #over: EndFrame | undefined
   #wake: (() => void) | undefined
   #silenceMs: number
   #activeAt: number
+  #toldAt = Number.NEGATIVE_INFINITY
   #cancelTimer: Cancel
 
   constructor(options: FeedOptions) {
@@ -40,24 +47,24 @@ export class WatchFeed implements StreamSink {
     this.#cancelTimer = options.clock.schedule(options.silenceMs, () => this.#checkSilence())
   }
 
-  /** The oldest line not read yet. */
-  shift(): string | undefined {
+  /** The oldest frame not read yet: a line of JSON, or a message. */
+  shift(): string | Span | undefined {
     try {
-      const line = this.#lines.next()
-      if (line === undefined) this.#resume()
-      return line
+      const frame = this.#frames.next()
+      if (frame === undefined) this.#resume()
+      return frame
     } catch (error) {
       this.#finish('badFrame', toError(error))
       return undefined
     }
   }
 
-  /** How the stream ended; lines that came before may still be unread. */
+  /** How the stream ended; frames that came before may still be unread. */
   get over(): EndFrame | undefined {
     return this.#over
   }
 
-  /** Resolves when more has come, or the end. For a reader that has just seen the last line there is. */
+  /** Resolves when more has come, or the end. For a reader that has just seen the last frame there is. */
   changed(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#over !== undefined) return resolve()
@@ -77,17 +84,20 @@ export class WatchFeed implements StreamSink {
     this.#control = control
   }
 
+  begin(head: ResponseHead): void {
+    if (isProtobuf(head.header('content-type'))) this.#frames = new FrameReader()
+  }
+
   data(bytes: Buffer): void {
     if (this.#over !== undefined) return
-    this.#activeAt = this.#options.clock.monotonic()
-    this.#options.onActivity?.()
-    this.#lines.push(bytes)
-    if (this.#lines.waiting >= HIGH_WATER) this.#pause()
+    this.#tellActivity()
+    this.#frames.push(bytes)
+    if (this.#frames.waiting >= HIGH_WATER) this.#pause()
     this.#awake()
   }
 
   end(): void {
-    if (this.#lines.partial) this.#finish('broken', new Error('unexpected EOF'))
+    if (this.#frames.partial) this.#finish('broken', new Error('unexpected EOF'))
     else this.#finish('closed')
   }
 
@@ -98,7 +108,14 @@ export class WatchFeed implements StreamSink {
   /** Nobody reads any more. */
   dispose(): void {
     this.#finish('closed')
-    this.#lines = new LineReader()
+    this.#frames = new LineReader()
+  }
+
+  #tellActivity(): void {
+    this.#activeAt = this.#options.clock.monotonic()
+    if (this.#activeAt - this.#toldAt < TOLD_AGAIN_MS) return
+    this.#toldAt = this.#activeAt
+    this.#options.onActivity?.()
   }
 
   #pause(): void {

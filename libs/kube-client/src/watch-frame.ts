@@ -1,7 +1,14 @@
-import { isStatus, type KubeObject } from '@csi-sidecars/kube-types'
+import {
+  isStatus,
+  KUBE_OBJECT_MESSAGE,
+  type KubeObject,
+  type MessageReader,
+  ProtobufError,
+} from '@csi-sidecars/kube-types'
 import { ApiError, apiErrorOf } from './api-error.ts'
 import type { EndFrame, WatchFrame } from './client.ts'
 import { notJson, parseJson } from './decode.ts'
+import { FIELD_1, FIELD_2, fieldOf, openEnvelope, readMessage, type Span, statusIn, textOf } from './protobuf.ts'
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
@@ -24,7 +31,30 @@ export function frameOf<T>(line: string): WatchFrame<T> {
     case 'ERROR':
       return errorFrame(value.object)
     default:
-      return badFrame(`unknown type of watch event: ${JSON.stringify(value.type.slice(0, 20))}`)
+      return unknownType(value.type)
+  }
+}
+
+/** What one message of a watch says. */
+export function frameOfMessage<T>(event: Span, read: MessageReader<T>): WatchFrame<T> {
+  try {
+    const type = textOf(fieldOf(event, FIELD_1))
+    const object = fieldOf(fieldOf(event, FIELD_2), FIELD_1)
+    switch (type) {
+      case 'ADDED':
+      case 'MODIFIED':
+      case 'DELETED':
+        return { type, object: readMessage(read, openEnvelope(object)) }
+      case 'BOOKMARK':
+        return bookmark(readMessage(KUBE_OBJECT_MESSAGE, openEnvelope(object)))
+      case 'ERROR':
+        return errorFrame(statusIn(object) ?? {})
+      default:
+        return unknownType(type)
+    }
+  } catch (error) {
+    if (!(error instanceof ProtobufError)) throw error
+    return badFrame(`no watch event: ${event.to - event.from} bytes that are no protobuf: ${error.message}`)
   }
 }
 
@@ -54,6 +84,10 @@ function errorFrame(object: object): EndFrame {
   }
 }
 
-function badFrame(message: string): EndFrame {
+function unknownType(type: string): EndFrame {
+  return badFrame(`unknown type of watch event: ${JSON.stringify(type.slice(0, 20))}`)
+}
+
+export function badFrame(message: string): EndFrame {
   return { type: 'END', why: 'badFrame', error: new ApiError({ code: 0, reason: '', message }) }
 }

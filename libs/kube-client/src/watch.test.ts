@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { FakeClock } from '@csi-sidecars/base'
-import { PODS } from '@csi-sidecars/kube-types'
+import { PODS, type Pod } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { WatchOptions } from './client.ts'
@@ -54,7 +54,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 /** Reads a whole watch; what it was told, in words. */
-async function read(options: WatchOptions = {}, told: string[] = []): Promise<string[]> {
+async function read(options: WatchOptions<Pod> = {}, told: string[] = []): Promise<string[]> {
   for await (const frame of client.watch(PODS, options)) {
     if (frame.type === 'END') told.push(`END ${frame.why}${frame.error ? `: ${frame.error.message}` : ''}`)
     else if (frame.type === 'BOOKMARK') told.push(`BOOKMARK ${frame.resourceVersion} ${frame.initialEventsEnd}`)

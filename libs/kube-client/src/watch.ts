@@ -1,11 +1,12 @@
 import { CancelledError, type Clock } from '@csi-sidecars/base'
-import { type Resource, resourcePath } from '@csi-sidecars/kube-types'
+import { type MessageReader, type Resource, resourcePath } from '@csi-sidecars/kube-types'
 import type { WatchFrame, WatchOptions } from './client.ts'
+import { ACCEPT_PROTOBUF_STREAM, type Span } from './protobuf.ts'
 import { query } from './request.ts'
 import { Slices } from './slices.ts'
 import type { Transport } from './transport.ts'
 import { WatchFeed } from './watch-feed.ts'
-import { frameOf } from './watch-frame.ts'
+import { badFrame, frameOf, frameOfMessage } from './watch-frame.ts'
 
 const MIN_TIMEOUT_S = 300
 const MAX_TIMEOUT_S = 600
@@ -19,9 +20,9 @@ export async function* watchFrames<T>(
   transport: Transport,
   clock: Clock,
   resource: Resource<T>,
-  options: WatchOptions,
+  options: WatchOptions<T>,
 ): AsyncGenerator<WatchFrame<T>, void, void> {
-  const { signal } = options
+  const { signal, message, onChange } = options
   const timeoutS =
     options.timeoutSeconds ?? Math.floor(MIN_TIMEOUT_S + clock.random() * (MAX_TIMEOUT_S - MIN_TIMEOUT_S))
   const silenceMs = options.silenceMs ?? timeoutS * 1000 + GRACE_MS
@@ -32,15 +33,20 @@ export async function* watchFrames<T>(
   const onAbort = (): void => feed.dispose()
   signal?.addEventListener('abort', onAbort, { once: true })
   try {
-    connection = await transport.open({ method: 'GET', path, resource, options: { signal } }, feed)
+    const accept = message === undefined ? undefined : ACCEPT_PROTOBUF_STREAM
+    connection = await transport.open({ method: 'GET', path, resource, accept, options: { signal } }, feed)
     feed.control(connection)
     for (;;) {
       signal?.throwIfAborted()
       if (slices.over) await slices.pause(signal)
-      const line = feed.shift()
-      if (line !== undefined) {
-        const frame = frameOf<T>(line)
+      const bytes = feed.shift()
+      if (bytes !== undefined) {
+        const frame = decodedFrame(bytes, message)
         if (frame.type === 'BOOKMARK') feed.expectWithin(BOOKMARK_SILENCE_MS)
+        if (onChange !== undefined && frame.type !== 'BOOKMARK' && frame.type !== 'END') {
+          onChange(frame)
+          continue
+        }
         yield frame
         if (frame.type === 'END') return
       } else if (feed.over === undefined) {
@@ -57,7 +63,7 @@ export async function* watchFrames<T>(
   }
 }
 
-function watchQuery(options: WatchOptions, timeoutSeconds: number): string {
+function watchQuery(options: Omit<WatchOptions, 'message' | 'onChange'>, timeoutSeconds: number): string {
   const initial = options.sendInitialEvents === true
   return query({
     allowWatchBookmarks: true,
@@ -68,4 +74,11 @@ function watchQuery(options: WatchOptions, timeoutSeconds: number): string {
     timeoutSeconds,
     watch: true,
   })
+}
+
+function decodedFrame<T>(frame: string | Span, message: MessageReader<T> | undefined): WatchFrame<T> {
+  if (typeof frame === 'string') return frameOf<T>(frame)
+  return message === undefined
+    ? badFrame('no watch event: protobuf that was not asked for')
+    : frameOfMessage(frame, message)
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import { type Cached, createInformer, type Informer, type InformerOptions, SharedWatch } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
+import type { KubeObject } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 
 /** A cache that is filled on leader and standby alike. */
@@ -33,6 +33,9 @@ export function cacheOf(
 }
 
 type CacheOptions<W extends KubeObject, T extends Cached> = Omit<InformerOptions<W, T>, 'client' | 'clock' | 'log'>
+
+/** What a list and a watch are about. All caches of a kind read it in the same way. */
+type WatchedKind<W extends KubeObject> = Pick<InformerOptions<W, Cached>, 'resource' | 'message'>
 
 interface Common {
   readonly client: KubeClient
@@ -71,7 +74,7 @@ export class CacheRegistry {
 
   /** A cache of one kind, which runs from the end of the start on. */
   open<W extends KubeObject, T extends Cached>(name: string, options: CacheOptions<W, T>): Informer<T, W> {
-    const informer = this.create({ ...options, watch: this.#watchOf(options.resource) })
+    const informer = this.create({ ...options, watch: this.#watchOf(options) })
     const named = this.#owner === undefined ? name : `${name} of ${this.#owner}`
     this.add(cacheOf(named, informer, this.#common.clock))
     return informer
@@ -83,11 +86,11 @@ export class CacheRegistry {
     return createInformer({ ...this.#common, ...options, project })
   }
 
-  #watchOf<W extends KubeObject>(resource: Resource<W>): SharedWatch<W> {
+  #watchOf<W extends KubeObject>({ resource, message }: WatchedKind<W>): SharedWatch<W> {
     // A resource has one type of objects, so what is kept under its name is a watch of that type.
     const known = this.#opened.watches.get(resource.plural) as SharedWatch<W> | undefined
     if (known !== undefined) return known
-    const created = new SharedWatch({ ...this.#common, resource })
+    const created = new SharedWatch({ ...this.#common, resource, message })
     this.#opened.watches.set(resource.plural, created as unknown as SharedWatch<never>)
     return created
   }

@@ -1,3 +1,4 @@
+export { anyObject, type BothForms, withOneSource } from './any-object.ts'
 export { type Authority, type Issued, makeAuthority } from './authority.ts'
 export {
   bound,

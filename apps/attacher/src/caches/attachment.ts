@@ -77,11 +77,15 @@ function restOf({ metadata }: VolumeAttachment): string {
     ...annotations
   } = metadata?.annotations ?? {}
   const labels = metadata?.labels ?? {}
-  const owners = metadata?.ownerReferences ?? []
+  const given = metadata?.ownerReferences
+  const owners = Array.isArray(given) ? given : []
   if (Object.keys(annotations).length + Object.keys(labels).length + owners.length === 0) return ''
-  return JSON.stringify([sorted(labels), sorted(annotations), owners])
+  return JSON.stringify([sorted(labels), sorted(annotations), owners.map((owner) => sorted({ ...owner }))])
 }
 
-function sorted(map: Readonly<Record<string, string>>): [string, string][] {
-  return Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1))
+/** In whatever order, and whatever form, the object has come. */
+function sorted(map: Readonly<Record<string, unknown>>): [string, unknown][] {
+  return Object.entries(map)
+    .filter(([, value]) => value !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
 }

@@ -1,5 +1,13 @@
 import type { Informer } from '@csi-sidecars/informer'
-import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import {
+  CSI_NODE_MESSAGE,
+  CSI_NODES,
+  PERSISTENT_VOLUME_MESSAGE,
+  PERSISTENT_VOLUMES,
+  VOLUME_ATTACHMENT_MESSAGE,
+  VOLUME_ATTACHMENTS,
+  type VolumeAttachment,
+} from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
 import type { AttachingCaches } from '../parts.ts'
 import { BY_VOLUME } from '../persistent-volume/reconcile.ts'
@@ -23,6 +31,7 @@ export function openAttachments({
 }: CacheOptions): Informer<Attachment, VolumeAttachment> {
   return caches.open('VolumeAttachments', {
     resource: VOLUME_ATTACHMENTS,
+    message: VOLUME_ATTACHMENT_MESSAGE,
     project: attachmentProjection(driverName, remember),
     indexes: { [BY_VOLUME]: (va) => (va.pvName === undefined ? [] : [va.pvName]) },
     resyncMs,
@@ -34,9 +43,15 @@ export function openAttachingCaches({ caches, driverName, resyncMs }: CacheOptio
   return {
     volumes: caches.open('PersistentVolumes', {
       resource: PERSISTENT_VOLUMES,
+      message: PERSISTENT_VOLUME_MESSAGE,
       project: volumeProjection(driverName),
       resyncMs,
     }),
-    nodes: caches.open('CSINodes', { resource: CSI_NODES, project: nodeProjection(driverName), resyncMs }),
+    nodes: caches.open('CSINodes', {
+      resource: CSI_NODES,
+      message: CSI_NODE_MESSAGE,
+      project: nodeProjection(driverName),
+      resyncMs,
+    }),
   }
 }

@@ -95,8 +95,10 @@ function csiSource({ driver, volumeHandle, readOnly, fsType, volumeAttributes, .
   }
 }
 
-/** Translation reads name, labels, annotations and spec. */
+/** Translation reads name, labels, annotations and spec, of the claim its namespace. */
 function translatable({ metadata, spec }: PersistentVolume): PersistentVolume {
   const { name, labels, annotations } = metadata ?? {}
-  return { metadata: { name, labels, annotations }, spec: { ...spec, accessModes: texts(spec?.accessModes) } }
+  const { namespace } = spec?.claimRef ?? {}
+  const read = { accessModes: texts(spec?.accessModes), claimRef: { namespace } }
+  return { metadata: { name, labels, annotations }, spec: { ...spec, ...read } }
 }

@@ -2,10 +2,13 @@ import type { Clock } from '@csi-sidecars/base'
 import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import {
+  PERSISTENT_VOLUME_CLAIM_MESSAGE,
   PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUME_MESSAGE,
   PERSISTENT_VOLUMES,
   type PersistentVolume,
   type PersistentVolumeClaim,
+  VOLUME_ATTRIBUTES_CLASS_MESSAGE,
   VOLUME_ATTRIBUTES_CLASSES,
   type VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
@@ -35,16 +38,23 @@ export interface CacheOptions {
 export function openCaches({ client, caches, driverName, modifies, resyncMs, clock }: CacheOptions): Informers {
   const volumes = caches.open('PersistentVolumes', {
     resource: PERSISTENT_VOLUMES,
+    message: PERSISTENT_VOLUME_MESSAGE,
     project: volumeProjection(driverName),
     resyncMs,
   })
   const claims = caches.open('PersistentVolumeClaims', {
     resource: PERSISTENT_VOLUME_CLAIMS,
+    message: PERSISTENT_VOLUME_CLAIM_MESSAGE,
     project: projectClaim,
     resyncMs,
   })
   if (!modifies) return { claims, volumes, classes: undefined }
-  const classes = caches.create({ resource: VOLUME_ATTRIBUTES_CLASSES, project: projectClass, resyncMs })
+  const classes = caches.create({
+    resource: VOLUME_ATTRIBUTES_CLASSES,
+    message: VOLUME_ATTRIBUTES_CLASS_MESSAGE,
+    project: projectClass,
+    resyncMs,
+  })
   caches.add(classesCache(classes, { client, claims, clock }))
   return { claims, volumes, classes }
 }

@@ -83,7 +83,8 @@ function sourceOf(
       return { spec: callSpec(pv.spec, intern) }
     case 'inTree': {
       const { name, labels, annotations } = pv.metadata ?? {}
-      return { metadata: { name, labels, annotations }, spec: pv.spec }
+      const { namespace } = pv.spec?.claimRef ?? {}
+      return { metadata: { name, labels, annotations }, spec: { ...pv.spec, claimRef: { namespace } } }
     }
     case 'other':
       return undefined

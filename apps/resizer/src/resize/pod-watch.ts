@@ -1,6 +1,6 @@
 import { Backoff, CancelledError, type Clock, scope } from '@csi-sidecars/base'
 import { type ChangeFrame, type EndFrame, isForbidden, isGone, type KubeClient } from '@csi-sidecars/kube-client'
-import { PODS, type Pod } from '@csi-sidecars/kube-types'
+import { POD_MESSAGE, PODS, type Pod } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 
 export interface PodWatchOptions {
@@ -53,7 +53,7 @@ export class PodWatch {
     const { api, namespace } = this.#options
     const pods = new Map<string, readonly string[]>()
     let version = ''
-    for await (const page of api.list(PODS, { namespace, project: claimsOf, signal })) {
+    for await (const page of api.list(PODS, { namespace, message: POD_MESSAGE, project: claimsOf, signal })) {
       for (const { pod, claims } of page.items) pods.set(pod, claims)
       version = page.resourceVersion
     }
@@ -95,7 +95,7 @@ export class PodWatch {
   async #stream(from: string, signal: AbortSignal, onFrame: () => void): Promise<string | undefined> {
     const { api, namespace } = this.#options
     let version = from
-    for await (const frame of api.watch(PODS, { namespace, resourceVersion: from, signal })) {
+    for await (const frame of api.watch(PODS, { namespace, message: POD_MESSAGE, resourceVersion: from, signal })) {
       if (frame.type === 'END') return isLost(frame) ? undefined : version
       onFrame()
       version = frame.type === 'BOOKMARK' ? frame.resourceVersion : this.#take(frame)
@@ -138,7 +138,7 @@ function podKey({ metadata: { namespace, name } = {} }: Pod): string {
 }
 
 /** Undefined for a pod without claims, and for one that has ended: its containers are gone for good. */
-function claimsOf(pod: Pod): PodClaims | undefined {
+export function claimsOf(pod: Pod): PodClaims | undefined {
   const { metadata: { namespace } = {}, spec, status } = pod
   if (status?.phase === 'Succeeded' || status?.phase === 'Failed') return undefined
   const claims = (spec?.volumes ?? []).flatMap(({ name, ephemeral, persistentVolumeClaim }) => {

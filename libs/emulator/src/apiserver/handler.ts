@@ -6,11 +6,12 @@ import type { User } from './access/authentication.ts'
 import { authorize } from './access/authorization.ts'
 import { objectIn } from './codec/decode.ts'
 import { PROTOBUF } from './codec/protobuf/decode.ts'
-import { PLAIN, type Rendering, shapeOf } from './codec/representation.ts'
+import { statusBytes } from './codec/protobuf/envelope.ts'
+import { mediaTypeOf, PLAIN, type Rendering, shapeOf } from './codec/representation.ts'
 import { ApiFailure, badRequest } from './http/api-failure.ts'
 import type { HttpRequest, HttpResponse } from './http/exchange.ts'
 import { mediaType, readBody } from './http/read-body.ts'
-import { injected, refuse, send } from './http/reply.ts'
+import { injected, refuse, type StatusForm, send } from './http/reply.ts'
 import { type RequestInfo, type ResourceInfo, requestInfo, served } from './http/request-info.ts'
 import { documentAt } from './openapi/discovery.ts'
 import type { LoggedRequest, RequestLog } from './request-log.ts'
@@ -60,8 +61,14 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
     if (failure.code === 500 && failure !== error)
       parts.log.error(error, 'Request failed', { method: request.method, path: request.url })
     logged?.end({ code: failure.code })
-    refuse(response, failure)
+    refuse(response, failure, statusFormOf(request))
   }
+}
+
+/** A refusal is protobuf where the answer would be. */
+function statusFormOf({ headers }: HttpRequest): StatusForm | undefined {
+  if (headers.accept?.startsWith(PROTOBUF) !== true) return undefined
+  return (status) => ({ text: statusBytes(status), contentType: PROTOBUF })
 }
 
 function asFailure(error: unknown): ApiFailure {
@@ -91,7 +98,7 @@ async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction 
   const query = url.searchParams
   const asked = parts.watches.requestOf(kind, { namespace, name, query, shape: rendering.shape }, fault)
   logged.end({ code: 200 })
-  response.writeHead(200, { 'content-type': 'application/json' })
+  response.writeHead(200, { 'content-type': mediaTypeOf(rendering.shape, true) })
   response.flushHeaders()
   await parts.watches.serve(response, kind, asked)
 }
@@ -129,7 +136,7 @@ function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
       return
     case 'answer':
       logged.end({ code: fault.code })
-      refuse(response, injected(fault))
+      refuse(response, injected(fault), statusFormOf(exchange.request))
   }
 }
 

@@ -18,11 +18,6 @@ export class Body {
     this.#longest = longest
   }
 
-  /** Bytes so far. */
-  get length(): number {
-    return this.#length
-  }
-
   /** What is announced to be too long is not read at all. */
   announced(head: ResponseHead): void {
     const length = Number(head.header('content-length') ?? 0)
@@ -35,10 +30,9 @@ export class Body {
     else this.#chunks.push(bytes)
   }
 
-  text(): string {
+  bytes(): Buffer {
     const [first] = this.#chunks
-    const all = first === undefined || this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : first
-    return all.toString('utf8')
+    return first === undefined || this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : first
   }
 
   #refuse(): void {

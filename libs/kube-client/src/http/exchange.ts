@@ -6,9 +6,7 @@ import type { ResponseHead } from './response-parser.ts'
 
 export interface Reply {
   readonly head: ResponseHead
-  readonly body: string
-  /** Of the body. */
-  readonly bytes: number
+  readonly body: Buffer
 }
 
 export interface ExchangeLimits {
@@ -77,7 +75,7 @@ class Collector implements ExchangeSink {
   end(): void {
     this.#leave()
     if (this.#head === undefined) this.#reject(new ExchangeError(new NetworkError('EOF'), false))
-    else this.#resolve({ head: this.#head, body: this.#body.text(), bytes: this.#body.length })
+    else this.#resolve({ head: this.#head, body: this.#body.bytes() })
   }
 
   fail(error: Error, answered: boolean): void {

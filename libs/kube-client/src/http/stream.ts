@@ -7,6 +7,8 @@ import type { ResponseHead } from './response-parser.ts'
 
 /** Where the body of an endless reply goes. Its methods must not throw. */
 export interface StreamSink {
+  /** The reply has begun, and is a success. */
+  begin(head: ResponseHead): void
   data(bytes: Buffer): void
   /** The server ended the body in good order. */
   end(): void
@@ -16,7 +18,7 @@ export interface StreamSink {
 /** A success: the body is on its way to the sink. Anything else: the whole body, as for any reply. */
 export type Opened =
   | { readonly kind: 'streaming'; readonly head: ResponseHead }
-  | { readonly kind: 'refused'; readonly head: ResponseHead; readonly body: string }
+  | { readonly kind: 'refused'; readonly head: ResponseHead; readonly body: Buffer }
 
 /**
  * Sends a request whose reply has no foreseeable end. The time limit is for the reply's head. Afterwards the stream
@@ -73,6 +75,7 @@ class Opener implements ExchangeSink {
       return
     }
     this.#leave()
+    this.#sink.begin(head)
     this.#settle.resolve({ kind: 'streaming', head })
   }
 
@@ -88,7 +91,7 @@ class Opener implements ExchangeSink {
     }
     this.#leave()
     if (this.#head === undefined) return
-    this.#settle.resolve({ kind: 'refused', head: this.#head, body: this.#refusal.text() })
+    this.#settle.resolve({ kind: 'refused', head: this.#head, body: this.#refusal.bytes() })
   }
 
   fail(error: Error, answered: boolean): void {

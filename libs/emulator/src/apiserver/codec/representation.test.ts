@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { startApiServer } from '../server.ts'
+import { openEnvelope } from './protobuf/decode.ts'
 import { shapeOf } from './representation.ts'
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf'
@@ -7,9 +8,10 @@ const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1'
 
 test.each([
   [undefined, 'object'],
-  [`${PROTOBUF}, application/json`, 'object'],
-  [`${PROTOBUF};q=1.0, application/json;q=0.5`, 'object'],
-  [`${PROTOBUF};stream=watch, application/json;stream=watch`, 'object'],
+  [`${PROTOBUF}, application/json`, 'message'],
+  [`${PROTOBUF};q=0.5, application/json;q=0.6`, 'object'],
+  [`${PROTOBUF};stream=watch, application/json;stream=watch`, 'message'],
+  [PROTOBUF, 'message'],
   [`application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1, ${TABLE}, application/json`, 'table'],
   [`application/json;q=0.1, ${TABLE};q=0.2`, 'table'],
   ['*/*', 'object'],
@@ -17,17 +19,36 @@ test.each([
   expect(shapeOf(accept, new URLSearchParams()).as).toBe(as)
 })
 
-test.each([PROTOBUF, 'application/yaml', 'text/html'])('who accepts only %s is refused', (accept) => {
+test.each(['application/yaml', 'text/html'])('who accepts only %s is refused', (accept) => {
   expect(() => shapeOf(accept, new URLSearchParams())).toThrow('406: Not Acceptable')
 })
 
-test.each(['', '?limit=1', '?watch=true&timeoutSeconds=1', '/default'])(
-  'a client that prefers protobuf and can read JSON gets JSON from namespaces%s',
-  async (rest) => {
-    await using api = await startApiServer()
-    const headers = { accept: `${PROTOBUF};q=1.0,application/json;q=0.9` }
-    const response = await fetch(`${api.url}/api/v1/namespaces${rest}`, { headers })
-    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
-    await response.body?.cancel()
-  },
-)
+const ACCEPT = { accept: `${PROTOBUF};q=1.0,application/json;q=0.9` }
+
+test.each([
+  ['', PROTOBUF],
+  ['?limit=1', PROTOBUF],
+  ['?watch=true&timeoutSeconds=1', `${PROTOBUF};stream=watch`],
+  ['/default', PROTOBUF],
+])('a client that prefers protobuf gets it from namespaces%s', async (rest, type) => {
+  await using api = await startApiServer()
+  const response = await fetch(`${api.url}/api/v1/namespaces${rest}`, { headers: ACCEPT })
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, type])
+  await response.body?.cancel()
+})
+
+test('a client that prefers protobuf gets a refusal as protobuf, too, and what it has written as JSON', async () => {
+  await using api = await startApiServer()
+  const refused = await fetch(`${api.url}/api/v1/namespaces/none`, { headers: ACCEPT })
+  expect([refused.status, refused.headers.get('content-type')]).toEqual([404, PROTOBUF])
+  const bytes = Buffer.from(await refused.arrayBuffer())
+  expect(openEnvelope(bytes)).toMatchObject({ apiVersion: 'v1', kind: 'Status' })
+  expect(bytes.toString()).toContain('namespaces "none" not found')
+  const body = JSON.stringify({ metadata: { name: 'some' } })
+  const made = await fetch(`${api.url}/api/v1/namespaces`, {
+    method: 'POST',
+    headers: { ...ACCEPT, 'content-type': 'application/json' },
+    body,
+  })
+  expect([made.status, made.headers.get('content-type')]).toEqual([201, 'application/json'])
+})

@@ -4,14 +4,24 @@ import { groupVersionOf, type Kind } from '../schema/kinds.ts'
 import type { Entry } from '../storage/collection.ts'
 import type { Listing } from '../storage/list-page.ts'
 import { partial, type RowObject, type TableOptions, tableOf } from '../tables/table.ts'
+import { PROTOBUF } from './protobuf/decode.ts'
+import { listBytes, objectBytes } from './protobuf/envelope.ts'
 
 /** In which form a client wants objects. */
 export type Shape =
   | { readonly as: 'object' }
+  | { readonly as: 'message' }
   | { readonly as: 'partial' }
   | { readonly as: 'table'; readonly rows: RowObject }
 
 export const PLAIN: Shape = { as: 'object' }
+const MESSAGE: Shape = { as: 'message' }
+
+/** The media type of an answer, or of a stream, in a form. */
+export function mediaTypeOf({ as }: Shape, stream = false): string {
+  if (as !== 'message') return 'application/json'
+  return stream ? `${PROTOBUF};stream=watch` : PROTOBUF
+}
 
 const AVAILABLE =
   'application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, ' +
@@ -22,6 +32,7 @@ export function shapeOf(accept: string | undefined, query: URLSearchParams): Sha
   if (accept === undefined || accept === '') return PLAIN
   for (const { type, as, version } of formsIn(accept)) {
     if (as === undefined && ['application/json', 'application/*', '*/*'].includes(type)) return PLAIN
+    if (as === undefined && type === PROTOBUF) return MESSAGE
     if (type !== 'application/json' || version !== 'v1') continue
     if (as === 'Table') return { as: 'table', rows: rowsOf(query) }
     if (as?.startsWith('PartialObjectMetadata') === true) return { as: 'partial' }
@@ -69,11 +80,13 @@ export function renderObject(
   entry: Pick<Entry, 'object' | 'text'>,
   rendering: Rendering,
   header = true,
-): string {
+): string | Buffer {
   const { shape, now } = rendering
   switch (shape.as) {
     case 'object':
       return objectText(kind, entry)
+    case 'message':
+      return objectBytes(kind, entry.object)
     case 'partial':
       return JSON.stringify(partial(entry.object))
     case 'table': {
@@ -85,7 +98,7 @@ export function renderObject(
 }
 
 /** A list in the form that was asked for; as objects it is put together from their kept texts. */
-export function renderList(kind: Kind, listing: Listing, { shape, now }: Rendering): string {
+export function renderList(kind: Kind, listing: Listing, { shape, now }: Rendering): string | Buffer {
   const metadata: JsonObject = {
     resourceVersion: String(listing.revision),
     continue: listing.next,
@@ -96,6 +109,8 @@ export function renderList(kind: Kind, listing: Listing, { shape, now }: Renderi
       const head = JSON.stringify({ kind: `${kind.kind}List`, apiVersion: groupVersionOf(kind), metadata })
       return `${head.slice(0, -1)},"items":[${listing.entries.map((entry) => entry.text).join(',')}]}`
     }
+    case 'message':
+      return listBytes(kind, listing)
     case 'partial': {
       const items = listing.entries.map((entry) => partial(entry.object))
       return JSON.stringify({ kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1', metadata, items })

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../schema/json.ts'
 import { ApiFailure } from './api-failure.ts'
 import type { HttpResponse } from './exchange.ts'
 
@@ -23,7 +24,7 @@ export function send(response: HttpResponse, reply: Reply): void {
 }
 
 /** Ends an exchange with a Status. When the answer has begun already, the connection is all that can be ended. */
-export function refuse(response: HttpResponse, failure: ApiFailure): void {
+export function refuse(response: HttpResponse, failure: ApiFailure, form: StatusForm = asJson): void {
   if (response.headersSent) {
     response.destroy()
     return
@@ -32,8 +33,13 @@ export function refuse(response: HttpResponse, failure: ApiFailure): void {
   if (retryAfterSeconds !== undefined) response.setHeader('retry-after', String(retryAfterSeconds))
   // The rest of a body that is too long is not read, so the connection cannot serve another request.
   if (failure.code === 413) response.setHeader('connection', 'close')
-  send(response, { code: failure.code, text: JSON.stringify(failure.status()) })
+  send(response, { code: failure.code, ...form(failure.status()) })
 }
+
+/** How a Status is written. */
+export type StatusForm = (status: JsonObject) => Pick<Reply, 'text' | 'contentType'>
+
+const asJson: StatusForm = (status) => ({ text: JSON.stringify(status) })
 
 const REASONS: Readonly<Record<number, string>> = {
   400: 'BadRequest',

@@ -2,7 +2,7 @@ import type { Authentication, User } from '../access/authentication.ts'
 import { decoded, objectIn } from '../codec/decode.ts'
 import { bodyOf } from '../codec/decode-body.ts'
 import { checkListOptions, deleteOptionsOf, writeOptionsOf } from '../codec/query-options.ts'
-import { objectText, type Rendering, renderList, renderObject } from '../codec/representation.ts'
+import { mediaTypeOf, objectText, type Rendering, renderList, renderObject } from '../codec/representation.ts'
 import { badRequest, methodNotAllowed } from '../http/api-failure.ts'
 import { mediaType } from '../http/read-body.ts'
 import type { Reply } from '../http/reply.ts'
@@ -47,7 +47,7 @@ export function answer({ registry, authentication }: Parts, call: Call): Reply {
   switch (request.verb) {
     case 'get':
       checkReadVersion(registry.store.revision, call.query)
-      return { code: 200, text: renderObject(request.kind, existing(registry, targetOf(request)), call.rendering) }
+      return rendered(call, renderObject(request.kind, existing(registry, targetOf(request)), call.rendering))
     case 'list':
       return list(registry, call)
     case 'create':
@@ -71,12 +71,17 @@ function targetOf(request: ResourceRequest): Target {
   return { kind, namespace, name, status: subresource === 'status' }
 }
 
-function list(registry: Registry, { request, query, rendering }: Call): Reply {
+function list(registry: Registry, call: Call): Reply {
+  const { request, query, rendering } = call
   const { kind, namespace } = request
   checkListOptions(query)
   const collection = registry.store.of(kind)
   const listing = listPage(collection, scopeOf(kind, namespace, query), registry.store.revision, query)
-  return { code: 200, text: renderList(kind, listing, rendering) }
+  return rendered(call, renderList(kind, listing, rendering))
+}
+
+function rendered({ rendering }: Call, text: string | Buffer): Reply {
+  return { code: 200, text, contentType: mediaTypeOf(rendering.shape) }
 }
 
 function createFrom(registry: Registry, { request, query, contentType, body, writer }: Call): Reply {

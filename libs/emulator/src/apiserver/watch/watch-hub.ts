@@ -1,3 +1,4 @@
+import { frameBytes, objectBytes } from '../codec/protobuf/envelope.ts'
 import { objectText } from '../codec/representation.ts'
 import type { Kind } from '../schema/kinds.ts'
 import { type Change, type Collection, type Entry, entryOf } from '../storage/collection.ts'
@@ -13,6 +14,8 @@ export interface WatchEvent {
   readonly entry: Entry
   /** The frame with the plain object: made only when somebody asks, and shared by all who do. */
   readonly frame: () => Buffer
+  /** The same as a message. */
+  readonly message: () => Buffer
 }
 
 type WatchListener = (event: WatchEvent) => void
@@ -60,12 +63,17 @@ function eventOf(kind: Kind, change: Change, type: FrameType): WatchEvent {
   // What leaves a view is shown as it was last seen there, under the version of the change.
   const left = type === 'DELETED' && change.type === 'MODIFIED' ? change.before : undefined
   const entry = left === undefined ? change.entry : entryOf(left.key, left.object, revision)
+  const frame = once(() => Buffer.from(frameText(type, objectText(kind, entry))))
+  const message = once(() => frameBytes(type, objectBytes(kind, entry.object)))
+  return { type, revision, entry, frame, message }
+}
+
+function once(make: () => Buffer): () => Buffer {
   let made: Buffer | undefined
-  const frame = (): Buffer => {
-    made ??= Buffer.from(frameText(type, objectText(kind, entry)))
+  return () => {
+    made ??= make()
     return made
   }
-  return { type, revision, entry, frame }
 }
 
 export function frameText(type: FrameType | 'BOOKMARK' | 'ERROR', object: string): string {

@@ -1,5 +1,6 @@
 import { aborted, type Cancel, type Clock } from '@csi-sidecars/base'
 import type { WatchEnd } from '../../faults/request-faults.ts'
+import { frameBytes, statusBytes } from '../codec/protobuf/envelope.ts'
 import { renderObject, type Shape } from '../codec/representation.ts'
 import { ApiFailure } from '../http/api-failure.ts'
 import type { HttpResponse } from '../http/exchange.ts'
@@ -28,6 +29,10 @@ export interface WatchLimits {
   /** A reader that takes nothing for so long is cut off. */
   readonly stallMs: number
 }
+
+/** What is sent in place of an event, in a frame that is none. */
+const GARBAGE_TEXT = '{"type":"MODIFIED","object":{"meta\n'
+const GARBAGE_BYTES = Buffer.from([0, 0, 0, 4, 0x0a, 0x7f, 0x4d, 0x4f])
 
 /**
  * One watch on the wire. While the reader keeps up it is handed each change as it happens; when the socket is full it
@@ -84,7 +89,7 @@ export class WatchStream {
       }
     } catch (error) {
       if (!(error instanceof ApiFailure)) throw error
-      this.#write(Buffer.from(`${JSON.stringify({ type: 'ERROR', object: error.status() })}\n`))
+      this.#write(this.#errorFrame(error))
       this.end('close')
     }
   }
@@ -100,11 +105,11 @@ export class WatchStream {
         break
       case 'expired': {
         const failure = new ApiFailure(410, 'Expired', 'too old resource version: 0 (1)')
-        this.#response.end(`${JSON.stringify({ type: 'ERROR', object: failure.status() })}\n`)
+        this.#response.end(this.#errorFrame(failure))
         break
       }
       case 'garbage':
-        this.#response.end('{"type":"MODIFIED","object":{"meta\n')
+        this.#response.end(this.#request.shape.as === 'message' ? GARBAGE_BYTES : GARBAGE_TEXT)
         break
       case 'close':
         this.#response.end()
@@ -169,13 +174,21 @@ export class WatchStream {
   }
 
   /** Plain objects share their frame with other watches. */
-  #show({ type, entry, frame }: WatchEvent): boolean {
-    return this.#write(this.#request.shape.as === 'object' ? frame() : this.#rendered(type, entry))
+  #show({ type, entry, frame, message }: WatchEvent): boolean {
+    const { as } = this.#request.shape
+    return this.#write(as === 'object' ? frame() : as === 'message' ? message() : this.#rendered(type, entry))
   }
 
   #rendered(type: FrameType | 'BOOKMARK', entry: Pick<Entry, 'object' | 'text'>): Buffer {
     const rendering = { shape: this.#request.shape, now: this.#clock.now() }
-    return Buffer.from(frameText(type, renderObject(this.#collection.kind, entry, rendering, this.#frames === 0)))
+    const object = renderObject(this.#collection.kind, entry, rendering, this.#frames === 0)
+    return typeof object === 'string' ? Buffer.from(frameText(type, object)) : frameBytes(type, object)
+  }
+
+  #errorFrame(failure: ApiFailure): Buffer {
+    const status = failure.status()
+    if (this.#request.shape.as === 'message') return frameBytes('ERROR', statusBytes(status))
+    return Buffer.from(frameText('ERROR', JSON.stringify(status)))
   }
 
   /** Sends a frame. False when the socket takes no more for now. */

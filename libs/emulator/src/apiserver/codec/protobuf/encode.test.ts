@@ -1,0 +1,50 @@
+import { describe, expect, test } from '@jest/globals'
+import { conform } from '../../schema/conform.ts'
+import type { JsonObject } from '../../schema/json.ts'
+import { SCHEMAS, schemaNamed } from '../../schema/schema.ts'
+import { decodeMessage } from './decode.ts'
+import { encodeMessage } from './encode.ts'
+
+/** What the message says, without what is empty: a message has no other way to leave something out. */
+function throughBytes(name: string, object: JsonObject): JsonObject {
+  const schema = schemaNamed(name)
+  return conform(schema, decodeMessage(schema, encodeMessage(schema, conform(schema, object).value))).value
+}
+
+describe('a message', () => {
+  test.each<[string, JsonObject]>([
+    [
+      'PersistentVolume',
+      {
+        metadata: { name: 'pv', labels: { b: '2', a: '1' }, finalizers: ['y', 'x'], deletionGracePeriodSeconds: -30 },
+        spec: {
+          capacity: { storage: '1Gi' },
+          csi: { driver: 'd', volumeHandle: '', volumeAttributes: { größe: '😀' } },
+          claimRef: { name: 'c', namespace: 'n' },
+          volumeMode: '',
+        },
+        status: { phase: 'Bound', lastPhaseTransitionTime: '2026-11-22T12:00:00Z' },
+      },
+    ],
+    ['Lease', { metadata: {}, spec: { leaseDurationSeconds: 15, renewTime: '2023-11-14T22:13:20.123456Z' } }],
+    ['Secret', { metadata: {}, data: { key: 'YWJj' }, type: 'Opaque' }],
+    ['CSIDriver', { metadata: {}, spec: { attachRequired: false, podInfoOnMount: true } }],
+  ])('of a %s holds what the object holds', (name, object) => {
+    expect(throughBytes(name, object)).toEqual(conform(schemaNamed(name), object).value)
+  })
+
+  test('may be as long as an object may be', () => {
+    const data = { key: 'a'.repeat(1_000_000) }
+    expect(throughBytes('ConfigMap', { metadata: {}, data })['data']).toEqual(data)
+  })
+
+  test('is made of any type', () => {
+    for (const [name, schema] of SCHEMAS) expect([name, encodeMessage(schema, {}).length >= 0]).toEqual([name, true])
+  })
+})
+
+test('what Go has no pointer for is written even when it is empty, what it has one for is not', () => {
+  const bytes = encodeMessage(schemaNamed('SecretReference'), {})
+  expect([...bytes]).toEqual([0x0a, 0, 0x12, 0])
+  expect(encodeMessage(schemaNamed('VolumeNodeAffinity'), {})).toHaveLength(0)
+})

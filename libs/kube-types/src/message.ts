@@ -1,0 +1,69 @@
+import type { ProtobufReader } from './protobuf.ts'
+
+/**
+ * Reads an object from the message that begins where the reader stands: those of its fields that proto/kube names, as
+ * JSON would have them. Throws ProtobufError.
+ */
+export type MessageReader<T> = (reader: ProtobufReader, end: number) => T
+
+const FIRST_TEXT = 10
+const SECOND_TEXT = 18
+const FIRST_NUMBER = 8
+
+/** A Quantity is a message with its text; one that says nothing is zero. */
+export function quantity(reader: ProtobufReader, end: number): string {
+  let text = '0'
+  while (reader.at < end) {
+    if (reader.tag(end) === FIRST_TEXT) text = reader.text(end)
+    else reader.skip(end)
+  }
+  return text
+}
+
+/** A moment is a message with its seconds; JSON has null for one that says nothing. */
+export function time(reader: ProtobufReader, end: number): string | null {
+  if (reader.at === end) return null
+  let seconds = 0
+  while (reader.at < end) {
+    if (reader.tag(end) === FIRST_NUMBER) seconds = reader.int(end)
+    else reader.skip(end)
+  }
+  const moment = new Date(seconds * 1000)
+  return Number.isNaN(moment.getTime()) ? null : `${moment.toISOString().slice(0, -'.000Z'.length)}Z`
+}
+
+type Texts = Record<string, string>
+
+/** An entry of a map is a message of its key and its value. */
+export function addText(map: Texts | undefined, reader: ProtobufReader, end: number): Texts {
+  let key = ''
+  let value = ''
+  const to = reader.end(end)
+  while (reader.at < to) {
+    const tag = reader.tag(to)
+    if (tag === FIRST_TEXT) key = reader.text(to)
+    else if (tag === SECOND_TEXT) value = reader.text(to)
+    else reader.skip(to)
+  }
+  return withEntry(map, key, value)
+}
+
+export function addQuantity(map: Texts | undefined, reader: ProtobufReader, end: number): Texts {
+  let key = ''
+  let value = '0'
+  const to = reader.end(end)
+  while (reader.at < to) {
+    const tag = reader.tag(to)
+    if (tag === FIRST_TEXT) key = reader.text(to)
+    else if (tag === SECOND_TEXT) value = quantity(reader, reader.end(to))
+    else reader.skip(to)
+  }
+  return withEntry(map, key, value)
+}
+
+function withEntry(map: Texts = {}, key: string, value: string): Texts {
+  if (key === '__proto__')
+    Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true })
+  else map[key] = value
+  return map
+}

@@ -1,0 +1,124 @@
+/** Bytes that are not what their message says they are. The message names none of them: they may hold a secret. */
+export class ProtobufError extends Error {
+  override readonly name = 'ProtobufError'
+}
+
+const VARINT = 0
+const FIXED64 = 1
+const BYTES = 2
+const FIXED32 = 5
+
+/** The first of a byte's values that say that the number goes on in the next one. */
+const GOES_ON = 0x80
+/** Of a number that only the length of its bytes limits. */
+const LONGEST_VARINT = 10
+
+/**
+ * Reads messages from bytes, field by field. Each method is given where the message ends that it reads in, and throws
+ * a ProtobufError rather than read beyond it.
+ */
+export class ProtobufReader {
+  readonly #bytes: Buffer
+  at: number
+  /** What `tag` returned last. */
+  #tag = 0
+
+  constructor(bytes: Buffer, from = 0) {
+    this.#bytes = bytes
+    this.at = from
+  }
+
+  get length(): number {
+    return this.#bytes.length
+  }
+
+  /** Number and form of the next field, as `number * 8 + form`. */
+  tag(end: number): number {
+    this.#tag = this.#unsigned(end)
+    return this.#tag
+  }
+
+  /** Passes over the value of a field that nobody asked for. */
+  skip(end: number): void {
+    switch (this.#tag & 7) {
+      case VARINT:
+        this.#unsigned(end)
+        return
+      case FIXED64:
+        this.at += 8
+        break
+      case BYTES:
+        this.at = this.end(end)
+        return
+      case FIXED32:
+        this.at += 4
+        break
+      default:
+        throw new ProtobufError(`proto: illegal wireType ${this.#tag & 7}`)
+    }
+    if (this.at > end) throw truncated()
+  }
+
+  /** Where the value ends that begins here with its length. */
+  end(end: number): number {
+    const to = this.#unsigned(end) + this.at
+    if (to > end) throw truncated()
+    return to
+  }
+
+  text(end: number): string {
+    const to = this.end(end)
+    const text = this.#bytes.toString('utf8', this.at, to)
+    this.at = to
+    return text
+  }
+
+  bytes(end: number): Buffer {
+    const to = this.end(end)
+    const bytes = this.#bytes.subarray(this.at, to)
+    this.at = to
+    return bytes
+  }
+
+  bool(end: number): boolean {
+    return this.#unsigned(end) !== 0
+  }
+
+  /** A number with a sign, which is exact up to 2^53. */
+  int(end: number): number {
+    const from = this.at
+    const value = this.#unsigned(end)
+    // A negative number takes all ten bytes: it stands there as 2^64 less.
+    return this.at - from === LONGEST_VARINT ? this.#negative(from) : value
+  }
+
+  #unsigned(end: number): number {
+    let at = this.at
+    let byte = this.#bytes[at] ?? GOES_ON
+    at += 1
+    let value = byte & 0x7f
+    for (let scale = 128; byte >= GOES_ON; scale *= 128) {
+      if (at >= end) throw truncated()
+      if (at - this.at === LONGEST_VARINT) throw new ProtobufError('proto: integer overflow')
+      byte = this.#bytes[at] ?? 0
+      at += 1
+      value += (byte & 0x7f) * scale
+    }
+    if (at > end) throw truncated()
+    this.at = at
+    return value
+  }
+
+  #negative(from: number): number {
+    let missing = 1
+    let scale = 1
+    for (let at = from; at < from + LONGEST_VARINT - 1; at += 1, scale *= 128) {
+      missing += (~(this.#bytes[at] ?? 0) & 0x7f) * scale
+    }
+    return -missing
+  }
+}
+
+function truncated(): ProtobufError {
+  return new ProtobufError('unexpected EOF')
+}
