@@ -44,6 +44,12 @@ describe('packages of a bundle', () => {
     ])
   })
 
+  it('may lie in one of our own packages, which have another version than all', () => {
+    const inputs = { '../../libs/l/node_modules/a/x.js': 1 }
+    const packages = { 'node_modules/a': locked('1.0.0'), 'libs/l/node_modules/a': locked('2.0.0') }
+    expect(find(inputs, packages)).toEqual(['a 2.0.0 /repo/libs/l/node_modules/a'])
+  })
+
   it('are neither our own nor what the build has replaced', () => {
     const inputs = {
       '../../libs/base/src/clock.ts': 1,

@@ -38,7 +38,8 @@ interface Lockfile {
   readonly packages: Readonly<Record<string, { version?: string; license?: string; integrity?: string }>>
 }
 
-interface Metafile {
+/** What esbuild tells of a bundle. */
+export interface Metafile {
   readonly outputs: Readonly<Record<string, { inputs: Readonly<Record<string, { bytesInOutput: number }>> }>>
 }
 
@@ -73,9 +74,9 @@ export function packagesOf(metafile: Metafile, lockfile: Lockfile, root: string)
   })
 }
 
-/** `../../node_modules/a/node_modules/@b/c/d.js` is of the package at `node_modules/a/node_modules/@b/c`. */
+/** `../../libs/l/node_modules/a/node_modules/@b/c/d.js` is of `libs/l/node_modules/a/node_modules/@b/c`. */
 function lockfileKey(path: string): string | undefined {
-  return /(?:^|\/)(node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]
+  return /^(?:\.\.\/)*((?:[^/]+\/)*?node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]
 }
 
 /** The release that is being made, else that of the package: `v1.2.3`. */

@@ -1,6 +1,7 @@
 // What a release ships. Run from the root after `npm run build`:
 //   npm exec -- node images/tools/main.ts context [--out FOLDER]                 what the Dockerfile copies
 //   npm exec -- node images/tools/main.ts sbom [--out FOLDER]                    a bill of materials for each image
+//   npm exec -- node images/tools/main.ts npm [--out FOLDER]                     the embedded cluster, for npm pack
 //   npm exec -- node images/tools/main.ts executables [--out FOLDER] [--arch x64,arm64]
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -10,6 +11,7 @@ import { ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
 import { ARCHITECTURE, makeContext, packagesOf } from './context.ts'
 import { ARCHITECTURES, type Architecture, makeExecutables } from './executables.ts'
 import { distribution, lackingForLibraries, librariesOf } from './libraries.ts'
+import { makeNpmPackage } from './npm-package.ts'
 import { sbomOf } from './sbom.ts'
 
 const { values, positionals } = parseArgs({
@@ -42,6 +44,11 @@ switch (positionals[0]) {
     }
     break
   }
+  case 'npm': {
+    makeNpmPackage(outOf('npm-package'))
+    say(outOf('npm-package'))
+    break
+  }
   case 'executables': {
     const out = outOf('release')
     const architectures = values.arch.split(',').map(architectureOf)
@@ -50,7 +57,7 @@ switch (positionals[0]) {
     break
   }
   default:
-    say('usage: main.ts context|sbom|executables [--out FOLDER] [--arch x64,arm64]')
+    say('usage: main.ts context|sbom|npm|executables [--out FOLDER] [--arch x64,arm64]')
     process.exitCode = 2
 }
 

@@ -5,15 +5,20 @@ import { type BundledPackage, ROOT } from './bundle.ts'
 /** What may be in a sidecar. Another one is a decision, not an accident. */
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT']
 
-/** The licences of everything in a bundle, as one text. Throws for a licence that nobody has decided about. */
+/** The licences of everything in a bundle and of the Node that runs it, as one text. */
 export function noticesOf(packages: readonly BundledPackage[]): string {
+  const node = section(`Node.js ${process.version} and what is in it`, nodeLicence())
+  return `${packageNotices(packages)}\n${node}`
+}
+
+/** The licences of everything in a bundle. Throws for a licence that nobody has decided about. */
+export function packageNotices(packages: readonly BundledPackage[]): string {
   const parts = packages.map((one) => {
     const foreign = licencesIn(one.licence).filter((id) => !ALLOWED.includes(id))
     if (foreign.length > 0) throw new Error(`${one.name} ${one.version} is licensed under ${foreign.join(', ')}`)
     return section(`${one.name} ${one.version} (${one.licence})`, licenceText(one))
   })
-  const node = section(`Node.js ${process.version} and what is in it`, nodeLicence())
-  return `This program contains the following works.\n\n${[...parts, node].join('\n')}`
+  return `This program contains the following works.\n\n${parts.join('\n')}`
 }
 
 /** The ids of an SPDX expression. */
@@ -27,7 +32,7 @@ function section(title: string, text: string): string {
 
 /** The package's own files; where it has none, the standard text of each of its licences. */
 function licenceText({ folder, licence }: BundledPackage): string {
-  const files = readdirSync(folder).filter((file) => /^(?:licen[cs]e|notice|copying)(?:\.\w+)?$/i.test(file))
+  const files = readdirSync(folder).filter((file) => /^(?:licen[cs]e|notice|copying)(?:[-.]\w+)*$/i.test(file))
   if (files.length > 0) return files.map((file) => readFileSync(join(folder, file), 'utf8').trim()).join('\n\n')
   return licencesIn(licence).map(standardText).join('\n\n')
 }

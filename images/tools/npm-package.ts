@@ -1,0 +1,55 @@
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Metafile, packagesOf, ROOT, readBundle, readJson, releaseVersion } from './bundle.ts'
+import { packageNotices } from './notices.ts'
+
+const NAME = 'csi-devcluster'
+const OLDEST_NODE = 26
+const SOURCE = join(ROOT, 'apps/devcluster')
+const SIDECARS = ['csi-attacher', 'csi-resizer'] as const
+
+/** Written for any Node: an old one has to be able to say that it is too old. */
+const START = `#!/usr/bin/env node
+if (Number.parseInt(process.versions.node, 10) < ${OLDEST_NODE}) {
+  process.stderr.write('${NAME} needs Node.js ${OLDEST_NODE} or newer, and this is ' + process.version + '\\n')
+  process.exit(2)
+}
+import('./main.mjs')
+`
+
+/** Makes the folder from which `npm pack` makes the archive: the embedded cluster and its sidecars, all bundled. */
+export function makeNpmPackage(folder: string): void {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const bundler = join(ROOT, 'tools/bundle-devcluster.mjs')
+  const options = { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const
+  const metafile = JSON.parse(execFileSync(process.execPath, [bundler, folder, releaseVersion()], options)) as Metafile
+  copyFileSync(join(SOURCE, 'src/page/page.html'), join(folder, 'page.html'))
+  const bundles = SIDECARS.map((name) => readBundle(name))
+  for (const { name, file } of bundles) {
+    copyFileSync(file, join(folder, `${name}.bundle.cjs`))
+    writeFileSync(join(folder, `${name}.cjs`), `require('./${name}.bundle.cjs').start()\n`)
+  }
+  writeFileSync(join(folder, 'start.cjs'), START, { mode: 0o755 })
+  copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
+  const inside = [
+    ...packagesOf(metafile, readJson(join(ROOT, 'package-lock.json')), ROOT),
+    ...bundles.flatMap((bundle) => bundle.packages),
+  ]
+  const packages = [...new Map(inside.map((each) => [`${each.name} ${each.version}`, each])).values()]
+  writeFileSync(join(folder, 'NOTICES'), packageNotices(packages))
+  copyFileSync(join(SOURCE, 'README.md'), join(folder, 'README.md'))
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`)
+}
+
+function manifest(): object {
+  return {
+    name: NAME,
+    version: releaseVersion().replace(/^v/, ''),
+    description: 'A cluster on loopback that shows what csi-attacher and csi-resizer do, and tests CSI drivers.',
+    license: 'Apache-2.0',
+    bin: { [NAME]: 'start.cjs' },
+    engines: { node: `>=${OLDEST_NODE}` },
+  }
+}
