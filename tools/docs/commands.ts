@@ -62,7 +62,8 @@ interface Surroundings {
 function whyNotOne(program: string, args: readonly string[], { folder, withHelm }: Surroundings): string | undefined {
   if (program === 'npm') return whyNotNpm(args, folder)
   if (program === 'node' || program.endsWith('/node')) return missingFile(args, folder)
-  if (program === 'npx') return missingProgram(args[0])
+  // An archive that somebody has made is not part of the repository.
+  if (program === 'npx') return args[0]?.endsWith('.tgz') ? undefined : missingProgram(args[0])
   if (program === 'helm') return withHelm ? whyNotHelm(args) : undefined
   if (ELSEWHERE.includes(program) || ['grep', 'sed', 'jq'].includes(program)) return undefined
   if (/[<>]/.test(program)) return undefined

@@ -107,7 +107,7 @@ describe('docs/drivers.md', () => {
 
   it('has YAML that can be read', () => {
     const plain = blocks.filter(({ language, text }) => language === 'yaml' && !text.includes('{{'))
-    expect(plain).toHaveLength(4)
+    expect(plain).toHaveLength(5)
     for (const { text } of plain) expect(() => load(text)).not.toThrow()
   })
 

@@ -3,7 +3,7 @@ import process from 'node:process'
 import { CancelledError, messageOf, systemClock } from '@csi-sidecars/base'
 import { openLog } from '@csi-sidecars/telemetry'
 import { parseOptions } from './options.ts'
-import { run } from './run.ts'
+import { type RunParts, run } from './run.ts'
 import { styleFor } from './terminal/style.ts'
 
 const stop = new AbortController()
@@ -21,15 +21,28 @@ process.exit(await main())
 
 async function main(): Promise<number> {
   try {
-    const options = await parseOptions(process.argv.slice(2), write)
-    if (options === 'answered') return 0
     const style = styleFor(process.stdout, process.env)
     const terminal = { write, style, interactive: process.stdout.isTTY === true }
     const log = (file: string) =>
       openLog({ stream: createWriteStream(file), format: 'text', verbosity: 2, clock: systemClock }).log
-    return await run(options, { terminal, clock: systemClock, openLog: log }, stop.signal)
+    const parts = { terminal, clock: systemClock, openLog: log }
+    const [first, ...rest] = process.argv.slice(2)
+    return first === 'test' ? await testDriver(rest, parts) : await playStory(process.argv.slice(2), parts)
   } catch (error) {
     write(`${messageOf(error)}\n`)
     return 2
   }
+}
+
+async function playStory(args: readonly string[], parts: RunParts): Promise<number> {
+  const options = await parseOptions(args, write)
+  return options === 'answered' ? 0 : await run(options, parts, stop.signal)
+}
+
+/** Not loaded where nobody tests a driver. */
+async function testDriver(args: readonly string[], parts: RunParts): Promise<number> {
+  const { parseTestOptions } = await import('./driver-test/options.ts')
+  const { runDriverTest } = await import('./driver-test/run.ts')
+  const options = await parseTestOptions(args, write)
+  return options === 'answered' ? 0 : await runDriverTest(options, parts, stop.signal)
 }

@@ -28,7 +28,7 @@ describe('the options', () => {
       nodes: 1,
       patienceMs: 300_000,
     })
-    expect(await parse('--driver', 'unix:///csi.sock', '--nodes', '3')).toMatchObject({ nodes: 3 })
+    expect(await parse('--driver', 'unix:///csi.sock', '--nodes', '1')).toMatchObject({ nodes: 1 })
   })
 
   it('may name a storm, seeds and parts', async () => {
@@ -52,6 +52,14 @@ describe('the options', () => {
     [
       ['--controllers', 'kubelet'],
       '--controllers kubelet: known are persistent-volume, provisioner, binder, attach-detach, volume-manager',
+    ],
+    [
+      ['--driver', 'unix:///csi.sock', '--nodes', '2'],
+      '--nodes 2: the socket of --driver is that of one node, which cannot mount for another',
+    ],
+    [
+      ['--driver', 'unix:///csi.sock', '--chaos', '1'],
+      '--chaos breaks the emulated driver; "npm start -- test --driver" is for your own',
     ],
     [['--pause', 'x'], '--pause must be a number of seconds'],
     [['--bogus'], 'Unknown argument: bogus'],

@@ -34,15 +34,18 @@ export interface Load {
   readonly attach: number
 }
 
+/** How it was started, from the repository or from the npm package. */
+export const PROGRAM = import.meta.url.endsWith('.ts') ? 'npm start --' : 'csi-devcluster'
+
 /** Throws one line that says what is wrong with the arguments. */
 export async function parseOptions(
   args: readonly string[],
   write: (text: string) => void,
 ): Promise<Options | 'answered'> {
   const parser = yargs([...args])
-    .scriptName('npm start --')
+    .scriptName(PROGRAM)
     .usage(
-      'A cluster on this machine that shows what csi-attacher and csi-resizer do.\n\nUsage: npm start -- [options]',
+      `A cluster on this machine that shows what csi-attacher and csi-resizer do.\n\nUsage: ${PROGRAM} [options]\n       ${PROGRAM} test --driver unix:///path [options]: tests a CSI driver; test --help says more`,
     )
     .options({
       exit: { type: 'boolean', default: false, describe: 'End after the story: 0 if all of it came true, else 1' },
@@ -83,6 +86,7 @@ export async function parseOptions(
   })
   if (answered) return 'answered'
   const { exit, driver, attacher, resizer, kubeconfig, data } = values
+  if (driver !== undefined) refuseWithDriver(values)
   return {
     exit,
     nodes: count('nodes', values.nodes ?? (driver === undefined ? 2 : 1)),
@@ -109,12 +113,32 @@ function parseControllers(text: string): readonly ControllerName[] {
 }
 
 function parseChaos(text: string, seconds: number): Chaos {
+  return { seeds: parseSeeds(text), seconds: count('chaos-seconds', seconds) }
+}
+
+/** One seed, or the first and the last of several. */
+export function parseSeeds(text: string): readonly number[] {
   const [, first = '', last = first] = /^(\d+)(?:-(\d+))?$/.exec(text) ?? []
   if (first === '') throw new Error(`--chaos ${text}: a seed is a whole number, several are as 1-10`)
   const from = Number(first)
   if (Number(last) < from) throw new Error(`--chaos ${text}: the last seed comes before the first`)
-  const seeds = Array.from({ length: Number(last) - from + 1 }, (_, index) => from + index)
-  return { seeds, seconds: count('chaos-seconds', seconds) }
+  return Array.from({ length: Number(last) - from + 1 }, (_, index) => from + index)
+}
+
+/** What an own driver has one socket for, or nothing behind it that could be broken. */
+function refuseWithDriver({
+  nodes,
+  chaos,
+}: {
+  readonly nodes: number | undefined
+  readonly chaos: string | undefined
+}): void {
+  if (chaos !== undefined) {
+    throw new Error(`--chaos breaks the emulated driver; "${PROGRAM} test --driver" is for your own`)
+  }
+  if (nodes !== undefined && nodes > 1) {
+    throw new Error(`--nodes ${nodes}: the socket of --driver is that of one node, which cannot mount for another`)
+  }
 }
 
 function parseLoad(text: string): Load {

@@ -1,10 +1,10 @@
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { aborted, type Clock, isAbort, messageOf } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { runSeeds } from './chaos/seeds.ts'
+import { sidecarBinaries } from './cluster/binaries.ts'
 import { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
 import { runStorm } from './load/storm.ts'
 import type { Chaos, Load, Options } from './options.ts'
@@ -73,13 +73,6 @@ async function breakThings(options: Options, chaos: Chaos, parts: LiveParts, sig
   return good ? 0 : 1
 }
 
-async function sidecarBinaries(options: Options): Promise<{ attacher: string; resizer: string }> {
-  return {
-    attacher: options.attacher ?? (await builtBinary('attacher')),
-    resizer: options.resizer ?? (await builtBinary('resizer')),
-  }
-}
-
 async function start(
   options: Options,
   { terminal, clock, log, directory }: LiveParts,
@@ -110,16 +103,6 @@ function dataFolder({ data, driver }: Options, directory: string): string | unde
   return driver === undefined ? undefined : join(directory, 'nodes')
 }
 
-const APPS = fileURLToPath(new URL('../../', import.meta.url))
-
-async function builtBinary(app: 'attacher' | 'resizer'): Promise<string> {
-  const path = join(APPS, app, 'dist', `csi-${app}`)
-  await access(path).catch((cause: unknown) => {
-    throw new Error(`${path} is not built yet: npm run build`, { cause })
-  })
-  return path
-}
-
 interface LiveParts extends RunParts {
   readonly directory: string
   readonly log: Logger
@@ -140,6 +123,7 @@ async function live(cluster: Devcluster, options: Options, parts: LiveParts, sig
   const seconds = ((clock.monotonic() - started) / 1000).toFixed(1)
   if (ending.is === 'untrue') {
     write(`\n${style.bad('Not true:')} ${ending.what}\n  in the chapter "${ending.chapter}"\n`)
+    for (const line of ending.refusals) write(`  the driver: ${line}\n`)
   } else {
     write(`\n${style.good('All of it came true')} in ${seconds} s.\n`)
   }
@@ -158,8 +142,8 @@ async function tellStory(
   { terminal, clock }: RunParts,
   signal: AbortSignal,
 ): Promise<Ending> {
-  const { caches, calls, emulatedDriver, nodeNames } = cluster
-  const { chapters, leftOut } = storyOf({ ...cluster, seesSidecarCalls: emulatedDriver !== undefined }, nodeNames)
+  const { caches, calls, nodeNames } = cluster
+  const { chapters, leftOut } = storyOf(cluster, nodeNames)
   for (const { title, why } of leftOut) terminal.write(`Left out: "${title}", since ${why}\n`)
   return await play(
     {

@@ -10,6 +10,7 @@ export {
 } from './capabilities.ts'
 export { classify, type Verdict } from './classify.ts'
 export { type ConnectOptions, connect } from './connect.ts'
+export { ConnectError } from './connect-error.ts'
 export type { Caller, CallOptions, CallReporting, Connection } from './connection.ts'
 export { type ControllerClient, controllerClient } from './controller-client.ts'
 export {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { type Action, type PlanOptions, planOf } from './plan.ts'
+import { LATE_METHOD } from './call-faults.ts'
+import { type Action, type DriverCan, type PlanOptions, planOf } from './plan.ts'
 
 const options = (change: Partial<PlanOptions> = {}): PlanOptions => ({
   seed: 1,
@@ -43,6 +44,29 @@ describe('a plan', () => {
     const kinds = actions({ profile: 'restarts' }).map((action) => action.do)
     expect(kinds).toContain('restartController')
     expect(kinds.filter((kind) => kind === 'breakApi' || kind === 'crashDriver' || kind === 'killSidecar')).toEqual([])
+  })
+
+  describe('for a driver', () => {
+    const can = { expand: true, shared: true, block: true, crash: true, methods: ['CreateVolume', LATE_METHOD] }
+    const planned = (change: Partial<DriverCan> = {}): Action[] =>
+      actions({ profile: 'driver', can: { ...can, ...change } })
+
+    it('asks for nothing that the driver cannot do', () => {
+      const claims = (all: Action[]) => all.filter((each) => each.do === 'createClaim')
+      expect(claims(planned()).some(({ shared }) => shared)).toBe(true)
+      expect(claims(planned()).some(({ block }) => block)).toBe(true)
+      const less = planned({ expand: false, shared: false, block: false, crash: false })
+      expect(claims(less).filter(({ shared, block }) => shared || block)).toEqual([])
+      expect(less.filter((each) => each.do === 'resizeClaim' || each.do === 'crashDriver')).toEqual([])
+    })
+
+    it('breaks each call in each way before any of them again', () => {
+      const faults = planned().flatMap((each) => (each.do === 'breakCall' ? [`${each.method} ${each.fault.do}`] : []))
+      const kinds = ['cut', 'delay', 'loseAnswer', 'repeat']
+      const all = [...kinds.map((kind) => `CreateVolume ${kind}`), ...kinds.map((kind) => `${LATE_METHOD} ${kind}`)]
+      expect(faults.slice(0, 9).sort()).toEqual([...all, `${LATE_METHOD} repeatLate`].sort())
+      expect(new Set(faults.slice(9, 18)).size).toBe(9)
+    })
   })
 
   it.each([1, 2, 3, 4, 5])('of seed %i asks for nothing that cannot be', (seed) => {

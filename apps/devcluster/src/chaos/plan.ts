@@ -1,8 +1,15 @@
+import { FaultDeck, type PlannedFault } from './call-faults.ts'
 import { between, pick, type Random, seeded } from './random.ts'
 
 /** One thing that happens to the cluster. */
 export type Action =
-  | { readonly do: 'createClaim'; readonly claim: string; readonly size: number; readonly shared: boolean }
+  | {
+      readonly do: 'createClaim'
+      readonly claim: string
+      readonly size: number
+      readonly shared: boolean
+      readonly block?: boolean
+    }
   | { readonly do: 'createPod'; readonly pod: string; readonly node: string; readonly claim: string }
   | { readonly do: 'deletePod'; readonly pod: string }
   /** The old one goes and the new one comes without waiting for it, as a deployment does. */
@@ -10,6 +17,7 @@ export type Action =
   | { readonly do: 'resizeClaim'; readonly claim: string; readonly size: number }
   | { readonly do: 'deleteClaim'; readonly claim: string }
   | { readonly do: 'crashDriver'; readonly forMs: number }
+  | ({ readonly do: 'breakCall' } & PlannedFault)
   | { readonly do: 'breakApi'; readonly how: ApiFault }
   | { readonly do: 'restartController'; readonly which: number }
   | { readonly do: 'killSidecar'; readonly which: number }
@@ -26,22 +34,42 @@ export interface PlanOptions {
   readonly seed: number
   readonly durationMs: number
   readonly nodes: readonly string[]
-  /** `restarts`: nothing breaks but the controllers, so that nothing may be done twice either. */
-  readonly profile: 'all' | 'restarts'
+  /**
+   * `restarts`: nothing breaks but the controllers, so that nothing may be done twice either. `driver`: mostly what
+   * lies between the cluster and its driver breaks; `can` is given then.
+   */
+  readonly profile: 'all' | 'restarts' | 'driver'
+  readonly can?: DriverCan | undefined
 }
 
-const MOST_CLAIMS = 12
+/** What not every driver can do. */
+export interface DriverCan {
+  readonly expand: boolean
+  /** Volumes that several nodes write to. */
+  readonly shared: boolean
+  readonly block: boolean
+  /** It may be ended and started again. */
+  readonly crash: boolean
+  /** Its calls, by name. */
+  readonly methods: readonly string[]
+}
+
+const MOST_CLAIMS = { all: 12, restarts: 12, driver: 6 }
 const MOST_PODS_SHARED = 3
-const PAUSE_MS = { least: 5, most: 250 }
+const SHORT = { least: 5, most: 250 }
+/** A driver has its work to do: what happens too fast happens to nothing. */
+const PAUSE_MS = { all: SHORT, restarts: SHORT, driver: { least: 20, most: 400 } }
 const FAULTS: readonly ApiFault[] = ['conflict', 'tooMany', 'internal', 'lostAnswer', 'slow', 'dropWatches', 'compact']
 
 /** Everything that will happen, from the seed alone: the same seed gives the same sequence. */
 export function planOf(options: PlanOptions): readonly PlannedAction[] {
   const random = seeded(options.seed)
   const planner = new Planner(random, options)
-  const actions: PlannedAction[] = []
+  // Every fault waits for its call from the beginning: some calls are few, and some drivers slow.
+  const actions = planner.firstFaults().map((action): PlannedAction => ({ afterMs: 0, action }))
+  const { least, most } = PAUSE_MS[options.profile]
   for (let at = 0; ; ) {
-    const afterMs = between(random, PAUSE_MS.least, PAUSE_MS.most)
+    const afterMs = between(random, least, most)
     at += afterMs
     if (at > options.durationMs) return actions
     actions.push({ afterMs, action: planner.next() })
@@ -61,11 +89,17 @@ class Planner {
   readonly #options: PlanOptions
   readonly #claims = new Map<string, PlannedClaim>()
   readonly #podClaims = new Map<string, PlannedClaim>()
+  readonly #faults: FaultDeck
   #made = 0
 
   constructor(random: Random, options: PlanOptions) {
     this.#random = random
     this.#options = options
+    this.#faults = new FaultDeck(random, options.can?.methods ?? [])
+  }
+
+  firstFaults(): readonly Action[] {
+    return this.#faults.dealAll().map((planned) => ({ do: 'breakCall', ...planned }))
   }
 
   next(): Action {
@@ -74,7 +108,8 @@ class Planner {
     let left = this.#random() * total
     for (const { weight, make } of choices) {
       left -= weight
-      if (left >= 0) continue
+      // What has no weight has no turn either when one before it had nothing to do.
+      if (left >= 0 || weight === 0) continue
       const action = make()
       if (action !== undefined) return action
     }
@@ -82,23 +117,34 @@ class Planner {
   }
 
   #choices(): readonly { readonly weight: number; readonly make: () => Action | undefined }[] {
+    const { profile, can } = this.#options
     const restart = { weight: 4, make: () => this.#disturb('restartController') }
     const use = [
-      { weight: this.#claims.size < MOST_CLAIMS ? 18 : 0, make: () => this.#createClaim() },
+      { weight: this.#claims.size < MOST_CLAIMS[profile] ? 18 : 0, make: () => this.#createClaim() },
       { weight: 24, make: () => this.#createPod() },
       { weight: 14, make: () => this.#deletePod() },
       { weight: 14, make: () => this.#movePod() },
-      { weight: 9, make: () => this.#resizeClaim() },
+      { weight: can?.expand === false ? 0 : 9, make: () => this.#resizeClaim() },
       { weight: 5, make: () => this.#deleteClaim() },
       restart,
     ]
-    if (this.#options.profile === 'restarts') return use
-    return [
-      ...use,
-      { weight: 2, make: () => ({ do: 'crashDriver' as const, forMs: between(this.#random, 20, 1500) }) },
-      { weight: 7, make: () => this.#breakApi() },
-      { weight: 2, make: () => this.#disturb('killSidecar') },
-    ]
+    if (profile === 'restarts') return use
+    const crash = { weight: can?.crash === false ? 0 : 2, make: () => this.#crashDriver() }
+    const killSidecar = { weight: 2, make: () => this.#disturb('killSidecar') }
+    if (can !== undefined) {
+      const breakCall = { weight: 60, make: () => this.#breakCall() }
+      return [...use, crash, { weight: 2, make: () => this.#breakApi() }, killSidecar, breakCall]
+    }
+    return [...use, crash, { weight: 7, make: () => this.#breakApi() }, killSidecar]
+  }
+
+  #crashDriver(): Action {
+    return { do: 'crashDriver', forMs: between(this.#random, 20, 1500) }
+  }
+
+  #breakCall(): Action | undefined {
+    const planned = this.#faults.deal()
+    return planned && { do: 'breakCall', ...planned }
   }
 
   #name(prefix: string): string {
@@ -107,9 +153,12 @@ class Planner {
   }
 
   #createClaim(): Action {
-    const claim = { name: this.#name('claim'), shared: this.#random() < 0.25, size: 1, pods: new Set<string>() }
+    const { can } = this.#options
+    const shared = this.#random() < 0.25 && can?.shared !== false
+    const block = can?.block === true && this.#random() < 0.25
+    const claim = { name: this.#name('claim'), shared, size: 1, pods: new Set<string>() }
     this.#claims.set(claim.name, claim)
-    return { do: 'createClaim', claim: claim.name, size: claim.size, shared: claim.shared }
+    return { do: 'createClaim', claim: claim.name, size: claim.size, shared, ...(block && { block }) }
   }
 
   #createPod(): Action | undefined {

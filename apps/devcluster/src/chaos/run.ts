@@ -1,26 +1,34 @@
-import { abortable, type Clock, deadline, unreachable } from '@csi-sidecars/base'
-import type { ApiServer, CsiDriver } from '@csi-sidecars/emulator'
-import {
-  NODES,
-  PERSISTENT_VOLUME_CLAIMS,
-  PERSISTENT_VOLUMES,
-  PODS,
-  Quantity,
-  type Resource,
-  STORAGE_CLASSES,
-  VOLUME_ATTACHMENTS,
-} from '@csi-sidecars/kube-types'
+import { type Clock, unreachable } from '@csi-sidecars/base'
+import type { ApiServer } from '@csi-sidecars/emulator'
+import { PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Controllers } from '../cluster/controllers.ts'
+import type { CallFault } from '../proxy/call.ts'
+import { type Expected, inDefault, type Missing, waitConverged, waitGone } from './converge.ts'
 import { breakApi } from './faults.ts'
 import { Monitor, type Sighting } from './monitor.ts'
-import { type Action, planOf } from './plan.ts'
-import { watchAll } from './watch.ts'
+import { type Action, type PlanOptions, planOf } from './plan.ts'
+import { type WatchedDriver, watchAll } from './watch.ts'
+
+/** A driver that may be broken. */
+export interface ChaosDriver extends WatchedDriver {
+  readonly name: string
+  /** Ends it as SIGKILL does, and starts it again after so long. Left out where it is not ours to end. */
+  readonly crash?: (forMs: number) => Promise<void>
+  /** Does this to the next call of the method. */
+  readonly breakCall?: (method: string, fault: CallFault) => void
+  /** Nothing is to be broken any more. */
+  calm(): Promise<void>
+  /** Looks whether it is as it should be, when nothing has changed for a while. */
+  inspect?(signal: AbortSignal): Promise<void>
+  /** What is still there when everything was deleted. */
+  left(signal: AbortSignal): Promise<readonly string[]>
+}
 
 /** A cluster that may be broken. */
 export interface ChaosTarget {
   readonly api: ApiServer
-  readonly driver: CsiDriver
+  readonly driver: ChaosDriver
   readonly controllers: Controllers
   readonly nodes: readonly string[]
   /** Ends one of the sidecars as SIGKILL does; it comes back by itself. */
@@ -33,23 +41,26 @@ export interface ChaosTarget {
 export interface ChaosOptions {
   readonly seed: number
   readonly durationMs: number
-  readonly profile: 'all' | 'restarts'
+  readonly profile: PlanOptions['profile']
+  /** What the driver can do, of what the plan may ask for. */
+  readonly can?: PlanOptions['can']
+  /** Of the class that the claims name. */
+  readonly parameters?: Readonly<Record<string, string>>
   /** How long everything may take to come right when nothing disturbs any more. */
   readonly calmMs: number
 }
 
 export interface ChaosResult {
   readonly actions: number
+  /** What the cluster did that it must not do. */
   readonly violations: readonly string[]
+  /** What was asked for and did not come. */
+  readonly missing: readonly Missing[]
+  /** What was to go and did not. */
+  readonly left: readonly string[]
 }
 
 const CLASS = 'chaos'
-
-/** What should be there when all is quiet, by what was asked for. */
-interface Expected {
-  readonly claims: Map<string, number>
-  readonly pods: Map<string, string>
-}
 
 /** Lets a seed's plan loose on the cluster and watches that what must hold holds; then that everything comes right. */
 export async function runChaos(target: ChaosTarget, options: ChaosOptions, signal: AbortSignal): Promise<ChaosResult> {
@@ -60,8 +71,9 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
   const repairs = new Set<Promise<void>>()
   api.create(STORAGE_CLASSES, {
     metadata: { name: CLASS },
-    provisioner: target.driver.settings.name,
+    provisioner: target.driver.name,
     allowVolumeExpansion: true,
+    ...(options.parameters !== undefined && { parameters: { ...options.parameters } }),
   })
   try {
     const plan = planOf({ ...options, nodes })
@@ -72,10 +84,11 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
     }
     await Promise.all(repairs)
     api.faults.clear()
-    await target.driver.restart()
+    await target.driver.calm()
     const missing = await waitConverged(target, expected, options.calmMs, signal)
+    await target.driver.inspect?.(signal)
     const left = missing.length > 0 ? [] : await waitGone(target, expected, options.calmMs, signal)
-    return { actions: plan.length, violations: [...monitor.violations, ...missing, ...left] }
+    return { actions: plan.length, violations: monitor.violations, missing, left }
   } finally {
     leave()
   }
@@ -112,7 +125,9 @@ function perform(action: Action, target: ChaosTarget, expected: Expected, repair
       expected.claims.delete(action.claim)
       return api.delete(PERSISTENT_VOLUME_CLAIMS, inDefault(action.claim))
     case 'crashDriver':
-      return later(crashDriver(target, action.forMs))
+      return target.driver.crash === undefined ? undefined : later(target.driver.crash(action.forMs))
+    case 'breakCall':
+      return target.driver.breakCall?.(action.method, action.fault)
     case 'breakApi':
       return breakApi(api, action.how)
     case 'restartController':
@@ -124,14 +139,13 @@ function perform(action: Action, target: ChaosTarget, expected: Expected, repair
   }
 }
 
-const inDefault = (name: string) => ({ namespace: 'default', name })
-
-function claimOf({ claim, size, shared }: Extract<Action, { do: 'createClaim' }>) {
+function claimOf({ claim, size, shared, block }: Extract<Action, { do: 'createClaim' }>) {
   return {
     metadata: inDefault(claim),
     spec: {
       accessModes: [shared ? 'ReadWriteMany' : 'ReadWriteOnce'],
       storageClassName: CLASS,
+      ...(block === true && { volumeMode: 'Block' }),
       resources: { requests: { storage: `${size}Gi` } },
     },
     status: { phase: 'Pending' },
@@ -145,11 +159,15 @@ function createPod(
   expected: Expected,
 ): void {
   expected.pods.set(pod, claim)
+  const block = api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))?.spec?.volumeMode === 'Block'
+  const use = block
+    ? { volumeDevices: [{ name: 'data', devicePath: '/dev/data' }] }
+    : { volumeMounts: [{ name: 'data', mountPath: '/data' }] }
   api.create(PODS, {
     metadata: inDefault(pod),
     spec: {
       nodeName: node,
-      containers: [{ name: 'main', image: 'none', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
+      containers: [{ name: 'main', image: 'none', ...use }],
       volumes: [{ name: 'data', persistentVolumeClaim: { claimName: claim } }],
     },
     status: { phase: 'Pending' },
@@ -176,117 +194,8 @@ function resizeClaim(
   }))
 }
 
-async function crashDriver({ driver, clock }: ChaosTarget, forMs: number): Promise<void> {
-  await driver.crash()
-  await clock.sleep(forMs)
-  await driver.restart()
-}
-
 /** The provisioner is spared: like its model it forgets a volume that it was just making. */
 async function restartController(controllers: Controllers, which: number): Promise<void> {
   const names = ['persistent-volume', 'attach-detach', 'volume-manager']
   await controllers.restart(names[which % names.length] ?? '')
-}
-
-/** Everything that was asked for and not taken back has to be there in the end. Returns what is not. */
-async function waitConverged(
-  { api, clock }: ChaosTarget,
-  { claims, pods }: Expected,
-  calmMs: number,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const missing = (): string[] => {
-    const unbound = [...claims].filter(([name, size]) => !hasSize(api, name, size))
-    // A pod whose claim was deleted before it was mounted cannot start, and is not expected to.
-    const waiting = [...pods].filter(([pod, claim]) => claims.has(claim) && !isRunning(api, pod))
-    return [
-      ...unbound.map(([name, size]) => `claim ${name} does not have ${size}Gi`),
-      ...waiting.map(([pod]) => `pod ${pod} does not run`),
-    ]
-  }
-  return await untilNone(missing, api, { clock, calmMs, signal })
-}
-
-function hasSize(api: ApiServer, name: string, size: number): boolean {
-  const claim = api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(name))
-  const has = claim?.status?.capacity?.['storage']
-  const waits = Object.keys(claim?.status?.allocatedResourceStatuses ?? {}).length > 0
-  // Without a pod an expansion waits for its node, and that is right.
-  const enough = has !== undefined && Quantity.parse(has).compare(Quantity.parse(`${size}Gi`)) >= 0
-  return claim?.status?.phase === 'Bound' && (enough || (waits && !isUsed(api, name)))
-}
-
-function isUsed(api: ApiServer, claim: string): boolean {
-  return api
-    .list(PODS)
-    .some(({ spec }) => spec?.volumes?.some((each) => each.persistentVolumeClaim?.claimName === claim))
-}
-
-function isRunning(api: ApiServer, pod: string): boolean {
-  return api.get(PODS, inDefault(pod))?.status?.phase === 'Running'
-}
-
-/** When all pods and claims are deleted nothing may be left, neither in the API nor at the driver. */
-async function waitGone(
-  { api, driver, clock }: ChaosTarget,
-  { claims, pods }: Expected,
-  calmMs: number,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  for (const pod of pods.keys()) api.delete(PODS, inDefault(pod))
-  for (const claim of claims.keys()) api.delete(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
-  const kinds: readonly Resource<{ metadata?: { name?: string | undefined } | undefined }>[] = [
-    PODS,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    VOLUME_ATTACHMENTS,
-  ]
-  const left = (): string[] => [
-    ...kinds.flatMap((kind) => api.list(kind).map(({ metadata }) => `${kind.kind} ${metadata?.name} is left`)),
-    ...driver.volumes.all.map(({ id }) => `volume ${id} is left at the driver`),
-    ...api
-      .list(NODES)
-      .flatMap(({ metadata, status }) =>
-        [...(status?.volumesAttached ?? []), ...(status?.volumesInUse ?? [])].length > 0
-          ? [`the status of ${metadata?.name} still tells of volumes`]
-          : [],
-      ),
-  ]
-  return await untilNone(left, api, { clock, calmMs, signal })
-}
-
-interface Patience {
-  readonly clock: Clock
-  readonly calmMs: number
-  readonly signal: AbortSignal
-}
-
-/** Resolves as soon as nothing is wrong, or with what still is when the time is over. Looks after every change. */
-async function untilNone(
-  wrong: () => readonly string[],
-  api: ApiServer,
-  { clock, calmMs, signal }: Patience,
-): Promise<readonly string[]> {
-  const done = Promise.withResolvers<void>()
-  const look = (): void => {
-    if (wrong().length === 0) done.resolve()
-  }
-  const kinds: readonly Resource<object>[] = [
-    PODS,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    VOLUME_ATTACHMENTS,
-    NODES,
-  ]
-  const undo = kinds.map((kind) => api.onChange(kind, look))
-  look()
-  using limit = deadline(clock, calmMs, 'coming right')
-  try {
-    await abortable(done.promise, limit.signal)
-  } catch {
-    signal.throwIfAborted()
-  } finally {
-    for (const each of undo) each()
-  }
-  return wrong()
 }

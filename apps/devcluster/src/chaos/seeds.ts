@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Clock } from '@csi-sidecars/base'
 import { type Devcluster, type DevclusterOptions, startDevcluster } from '../cluster/devcluster.ts'
+import { emulatedTarget } from './emulated-target.ts'
 import { type ChaosResult, runChaos } from './run.ts'
 
 export interface SeedsOptions {
@@ -22,7 +23,8 @@ export async function runSeeds(options: SeedsOptions, signal: AbortSignal): Prom
     // Every third seed disturbs the controllers only, and is then held to doing nothing twice.
     const profile = seed % 3 === 0 ? 'restarts' : 'all'
     write(`seed ${seed} (${profile}) for ${durationMs / 1000} s\n`)
-    const { actions, violations } = await runSeed(seed, profile, options, signal)
+    const { actions, ...found } = await runSeed(seed, profile, options, signal)
+    const violations = [...found.violations, ...found.missing.map(({ text }) => text), ...found.left]
     write(`  ${actions} actions, ${verdict(violations)}\n`)
     for (const violation of violations) write(`  ${violation}\n`)
     if (violations.length > 0) write(`  again: npm start -- --chaos=${seed} --chaos-seconds=${durationMs / 1000}\n`)
@@ -54,14 +56,15 @@ async function runSeed(
   try {
     const { api, emulatedDriver: driver, controllers, nodeNames: nodes } = cluster
     if (api === undefined || driver === undefined) throw new Error('only what is emulated can be broken')
-    const target = { api, driver, controllers, nodes, killSidecar: killSidecarOf(cluster), clock, log: options.log }
+    const parts = { controllers, nodes, killSidecar: killSidecarOf(cluster), clock, log: options.log }
+    const target = { api, driver: emulatedTarget(driver, clock), ...parts }
     return await runChaos(target, { seed, durationMs, profile, calmMs: CALM_MS }, signal)
   } finally {
     await cluster.stop()
   }
 }
 
-function killSidecarOf({ sidecars }: Devcluster): (which: number) => Promise<void> {
+export function killSidecarOf({ sidecars }: Devcluster): (which: number) => Promise<void> {
   return async (which) => {
     sidecars[which % Math.max(1, sidecars.length)]?.sidecar.kill('SIGKILL')
   }

@@ -1,4 +1,4 @@
-import type { ApiServer, CsiDriver, DriverCall } from '@csi-sidecars/emulator'
+import type { ApiServer } from '@csi-sidecars/emulator'
 import {
   NODES,
   PERSISTENT_VOLUME_CLAIMS,
@@ -8,9 +8,26 @@ import {
 } from '@csi-sidecars/kube-types'
 import type { Sighting } from './monitor.ts'
 
+/** A call when it begins, and again when it has ended. */
+interface WatchedCall {
+  readonly method: string
+  readonly request: Readonly<Record<string, unknown>>
+  readonly end: number | undefined
+  readonly code: number | undefined
+}
+
+/** What can be seen of a driver. */
+export interface WatchedDriver {
+  watchCalls(listener: (call: WatchedCall) => void): () => void
+  /** The ids of the nodes to which a volume is published. */
+  publishedTo(volumeId: string): readonly string[]
+  /** The paths at which a volume is staged or mounted on a node, by the node's id. */
+  mountedOn(nodeId: string, volumeId: string): readonly string[]
+}
+
 export interface Watched {
   readonly api: ApiServer
-  readonly driver: CsiDriver
+  readonly driver: WatchedDriver
 }
 
 /** Tells everything that the monitor has to know, at the moment at which it happens. Returns the undo. */
@@ -35,7 +52,7 @@ export function watchAll(watched: Watched, tell: (sighting: Sighting) => void): 
       tell({ is: 'node', node: metadata?.name ?? '', volumesInUse: status?.volumesInUse ?? [], volumesAttached })
     }),
     watchAttachments(api, handles, tell),
-    driver.log.subscribe((call) => tellCall(call, watched, tell)),
+    driver.watchCalls((call) => tellCall(call, watched, tell)),
   ]
   return () => {
     for (const each of undo) each()
@@ -70,7 +87,7 @@ function aboutOf({ metadata, spec }: VolumeAttachment, handles: ReadonlyMap<stri
 }
 
 function tellCall(
-  { method, request, end, code }: DriverCall,
+  { method, request, end, code }: WatchedCall,
   watched: Watched,
   tell: (sighting: Sighting) => void,
 ): void {
@@ -82,21 +99,13 @@ function tellCall(
   }
   if (method === 'ControllerUnpublishVolume') {
     if (end === undefined)
-      tell({ is: 'unpublishing', volumeId, nodeId, mountedAt: mountsOn(nodeId, volumeId, watched) })
+      tell({ is: 'unpublishing', volumeId, nodeId, mountedAt: watched.driver.mountedOn(nodeId, volumeId) })
     else if (code === 0) tell({ is: 'unpublished', volumeId, nodeId })
   }
 }
 
 function presence(volumeId: string, { api, driver }: Watched): { present: readonly string[]; shared: boolean } {
-  const volume = driver.volumes.get(volumeId)
   const pv = api.list(PERSISTENT_VOLUMES).find(({ spec }) => spec?.csi?.volumeHandle === volumeId)
   const shared = pv?.spec?.accessModes?.includes('ReadWriteMany') === true
-  return { present: [...(volume?.attachments.keys() ?? [])], shared }
-}
-
-/** Every node has a folder of its own, named after it; so is its id at the driver. */
-function mountsOn(node: string, volumeId: string, { driver }: Watched): readonly string[] {
-  const volume = driver.volumes.get(volumeId)
-  const paths = [...(volume?.staged.keys() ?? []), ...(volume?.mounted.keys() ?? [])]
-  return paths.filter((path) => path.includes(`/${node}/`))
+  return { present: driver.publishedTo(volumeId), shared }
 }

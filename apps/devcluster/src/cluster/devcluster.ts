@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
+import type { NodeGetInfoResponse } from '@csi-sidecars/csi-proto'
 import {
   type ApiServer,
   type CsiDriver,
@@ -17,14 +18,17 @@ import { runAttachDetachController } from '../attach-detach/controller.ts'
 import { runBinder, SCHEDULER } from '../binder/controller.ts'
 import { type Caches, cachesSynced, createCaches, runCaches } from '../caches/caches.ts'
 import type { CallSource } from '../calls/seen.ts'
-import { callsOf, tapped } from '../calls/sources.ts'
+import { callsOf, ProxiedCalls } from '../calls/sources.ts'
 import type { ControllerParts, Life } from '../control.ts'
 import { nodeInfo, openDriver } from '../driver/driver.ts'
+import { withStandInNode } from '../driver/stand-in-node.ts'
 import { runPersistentVolumeController } from '../persistent-volume/controller.ts'
 import { runProvisioner } from '../provisioner/controller.ts'
+import { type ProxyOptions, startProxy } from '../proxy/proxy.ts'
 import { runVolumeManagers } from '../volume-manager/controller.ts'
 import { folderDisk, memoryDisk } from '../volume-manager/disk.ts'
 import { kubeletPaths } from '../volume-manager/paths.ts'
+import { programOf } from './binaries.ts'
 import { Controllers } from './controllers.ts'
 import { ensureAccount, nodeIds, registerDriver, registerNode } from './register.ts'
 import { type Sidecar, startSidecar } from './sidecars.ts'
@@ -41,6 +45,13 @@ export interface DevclusterOptions {
   readonly kubeconfig?: string | undefined
   /** `unix:///path` of a person's own driver; without it the emulated one is started. */
   readonly driver?: string | undefined
+  /**
+   * What the driver calls the nodes: there are as many, its node service is played, and nothing is mounted. Without it
+   * the driver's own node service is called.
+   */
+  readonly standInNodes?: readonly NodeGetInfoResponse[] | undefined
+  /** What is done to the calls of a person's own driver, and who is told of them; without it nothing and nobody. */
+  readonly proxy?: Pick<ProxyOptions, 'choose' | 'tell' | 'mayComeAgain'> | undefined
   /** How the emulated driver differs from the usual one. */
   readonly driverSettings?: Partial<DriverSettings> | undefined
   /** Binaries to run beside the driver; one that is left out is not run. */
@@ -76,7 +87,7 @@ export interface Devcluster {
   /** What of it is emulated, and can be looked into and broken. */
   readonly api: ApiServer | undefined
   readonly emulatedDriver: CsiDriver | undefined
-  /** The CSI calls that can be seen: all of an emulated driver, of any other those of this process. */
+  /** All CSI calls, those of the sidecars too. */
   readonly calls: CallSource
   stop(): Promise<void>
 }
@@ -90,11 +101,14 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const config = await loadClusterConfig({ kubeconfig, env: {}, clock, log })
   const client = createKubeClient({ config, flow: { kind: 'adaptive' }, clock, log, userAgent: 'devcluster' })
   stack.defer(() => client.close())
-  const { address, emulatedDriver } = await openSocket(options, stack)
-  const { driver, calls } = tapped(await openDriver({ address, clock, log, signal }), clock)
+  const { address, calls, emulatedDriver } = await openSocket(options, stack)
+  const { standInNodes } = options
+  const opened = await openDriver({ address, clock, log, signal, nodeService: standInNodes === undefined })
+  const driver = standInNodes === undefined ? opened : withStandInNode(opened)
   stack.defer(() => driver.close())
-  const nodeNames = Array.from({ length: options.nodes }, (_, index) => `node-${index + 1}`)
-  await registerAll(client, driver, { nodeNames, nowMs: clock.now() }, signal)
+  const nodeNames = Array.from({ length: standInNodes?.length ?? options.nodes }, (_, index) => `node-${index + 1}`)
+  const infos = standInNodes ?? (await nodeInfos(driver, nodeNames, signal))
+  await registerAll(client, driver, { nodeNames, infos, nowMs: clock.now() }, signal)
   const caches = createCaches({ client, clock, log })
   await followApi(caches, stack, signal)
   const parts = { client, caches, clock, log }
@@ -113,7 +127,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
     kubeconfig,
     api,
     emulatedDriver,
-    calls: emulatedDriver === undefined ? calls : callsOf(emulatedDriver),
+    calls,
     stop,
   }
 }
@@ -130,28 +144,69 @@ async function openApi(
   return { api, kubeconfig: file }
 }
 
-async function openSocket(
-  { driver, driverSettings, directory, clock }: DevclusterOptions,
-  stack: AsyncDisposableStack,
-): Promise<{ readonly address: string; readonly emulatedDriver: CsiDriver | undefined }> {
-  if (driver !== undefined) return { address: driver, emulatedDriver: undefined }
+interface OpenSocket {
+  /** Where the sidecars and we find the driver. */
+  readonly address: string
+  readonly calls: CallSource
+  readonly emulatedDriver: CsiDriver | undefined
+}
+
+async function openSocket(options: DevclusterOptions, stack: AsyncDisposableStack): Promise<OpenSocket> {
+  const { driver, driverSettings, directory, clock } = options
+  if (driver !== undefined) return await openProxy(driver, options, stack)
   const emulatedDriver = await startCsiDriver({ ...driverSettings, socket: join(directory, 'csi.sock'), clock })
   stack.defer(() => emulatedDriver.stop())
-  return { address: emulatedDriver.address, emulatedDriver }
+  return { address: emulatedDriver.address, calls: callsOf(emulatedDriver), emulatedDriver }
+}
+
+/** A person's own driver is called through a proxy: so what the sidecars ask of it is seen, too. */
+async function openProxy(
+  driver: string,
+  { directory, clock, proxy: hooks }: DevclusterOptions,
+  stack: AsyncDisposableStack,
+): Promise<OpenSocket> {
+  const calls = new ProxiedCalls()
+  const proxy = await startProxy({
+    socket: join(directory, 'proxy.sock'),
+    driver: driver.replace(/^unix:\/\//, ''),
+    clock,
+    choose: (call) => hooks?.choose(call),
+    mayComeAgain: (call) => hooks?.mayComeAgain(call) ?? false,
+    tell: (call) => {
+      hooks?.tell(call)
+      calls.tell(call)
+    },
+  })
+  stack.defer(() => proxy.stop())
+  return { address: proxy.address, calls: calls.source, emulatedDriver: undefined }
+}
+
+/** What the one node service tells of its node, for all of them. */
+async function nodeInfos(
+  driver: Driver,
+  nodeNames: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly NodeGetInfoResponse[]> {
+  const info = await nodeInfo(driver, signal)
+  return nodeIds(nodeNames, info.nodeId).map((nodeId) => ({ ...info, nodeId }))
+}
+
+interface Registered {
+  readonly nodeNames: readonly string[]
+  readonly infos: readonly NodeGetInfoResponse[]
+  readonly nowMs: number
 }
 
 async function registerAll(
   client: OwnedKubeClient,
   driver: Driver,
-  { nodeNames, nowMs }: { readonly nodeNames: readonly string[]; readonly nowMs: number },
+  { nodeNames, infos, nowMs }: Registered,
   signal: AbortSignal,
 ): Promise<void> {
-  const info = await nodeInfo(driver, signal)
   await ensureAccount(client, 'default', signal)
   await registerDriver(client, driver, signal)
-  const ids = nodeIds(nodeNames, info.nodeId)
-  const registering = nodeNames.map((name, index) =>
-    registerNode(client, { name, nodeId: ids[index] ?? name, driverName: driver.name, info, nowMs }, signal),
+  const registering = infos.map((info, index) =>
+    registerNode(client, { name: nodeNames[index] ?? '', driverName: driver.name, info, nowMs }, signal),
   )
   await Promise.all(registering)
 }
@@ -213,7 +268,9 @@ async function startSidecars(options: SidecarParts, stack: AsyncDisposableStack)
   for (const { name, command } of wanted) {
     if (command === undefined) continue
     const address = `127.0.0.1:${await freePort()}`
+    const program = programOf(command)
     const args = [
+      ...program.args,
       `--csi-address=${csiAddress}`,
       `--kubeconfig=${kubeconfig}`,
       `--http-endpoint=${address}`,
@@ -221,7 +278,7 @@ async function startSidecars(options: SidecarParts, stack: AsyncDisposableStack)
     ]
     const logFile = join(directory, `${name}.log`)
     const onExit = (reason: string): void => onTrouble(`${name} ended ${reason}; its log is ${logFile}`)
-    const sidecar = await startSidecar({ name, command, args, logFile, clock, log, onExit })
+    const sidecar = await startSidecar({ name, command: program.command, args, logFile, clock, log, onExit })
     stack.defer(() => sidecar.stop())
     started.push({ sidecar, address })
   }

@@ -3,14 +3,33 @@ import { spawn } from 'node:child_process'
 /** Reads until there is nobody any more who could write, which is when we are gone. */
 const SHELL = 'read -r _; kill -KILL "-$0"'
 
+export interface Guard {
+  /** Ends the group now, whoever is in it. False where there is no shell. */
+  kill(): boolean
+  /** To be called when the group is gone. */
+  release(): void
+}
+
 /**
- * Ends a process group when this process has ended without doing so itself: killed, or by a fault. Returns the release,
- * to be called when the group is gone. Where there is no shell there is no such guard, and nothing else is missing.
+ * Ends a process group when this process has ended without doing so itself: killed, or by a fault. Where there is no
+ * shell there is no such guard, and nothing else is missing.
  */
-export function guardGroup(pid: number | undefined, onLack: (error: Error) => void): () => void {
-  if (pid === undefined) return () => undefined
+export function guardGroup(pid: number | undefined, onLack: (error: Error) => void): Guard {
+  if (pid === undefined) return { kill: () => false, release: () => undefined }
   const shell = spawn('sh', ['-c', SHELL, String(pid)], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
-  shell.once('error', onLack)
+  let lacks = false
+  shell.once('error', (error) => {
+    lacks = true
+    onLack(error)
+  })
+  // One that has done its work reads no more.
+  shell.stdin.on('error', () => undefined)
   shell.unref()
-  return () => void shell.kill('SIGKILL')
+  return {
+    kill() {
+      if (!lacks) shell.stdin.end()
+      return !lacks
+    },
+    release: () => void shell.kill('SIGKILL'),
+  }
 }

@@ -45,7 +45,6 @@ export async function registerDriver(client: KubeClient, driver: Driver, signal:
 
 export interface NodeRegistration {
   readonly name: string
-  readonly nodeId: string
   readonly driverName: string
   readonly info: NodeGetInfoResponse
   readonly nowMs: number
@@ -87,11 +86,11 @@ function readyStatus(nowMs: number): Pick<Node, 'status'> {
   return { status: { conditions: [ready], capacity, allocatable: capacity } }
 }
 
-function csiNodeOf({ name, nodeId, driverName, info }: NodeRegistration): CSINode {
+function csiNodeOf({ name, driverName, info }: NodeRegistration): CSINode {
   const most = Number(info.maxVolumesPerNode)
   const driver = {
     name: driverName,
-    nodeID: nodeId,
+    nodeID: info.nodeId,
     topologyKeys: Object.keys(info.accessibleTopology?.segments ?? {}),
     ...(most > 0 && { allocatable: { count: most } }),
   }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -49,6 +49,21 @@ describe('a sidecar', () => {
     expect([sidecar.pid, exits.length]).toEqual([undefined, 1])
   })
 
+  it('takes along whoever it has started when it is killed', async () => {
+    const inner = join(directory, 'inner')
+    const sidecar = await start(`
+      const { spawn } = require('node:child_process')
+      const child = spawn('sleep', ['1000'], { stdio: 'ignore' })
+      require('node:fs').writeFileSync(${JSON.stringify(inner)}, String(child.pid))
+      ${STAYS}`)
+    const read = (): string => (existsSync(inner) ? readFileSync(inner, 'utf8') : '')
+    while (read() === '') await systemClock.sleep(10)
+    const pid = read()
+    sidecar.kill('SIGKILL')
+    while (isRunning(pid)) await systemClock.sleep(10)
+    await sidecar.stop()
+  })
+
   it('is not started again once it was stopped, not even between two lives', async () => {
     const sidecar = await start('process.exit(3)')
     await new Promise<void>((resolve) => {
@@ -79,3 +94,12 @@ describe('a sidecar', () => {
     )
   })
 })
+
+/** A process that nobody has waited for yet runs no more either. */
+function isRunning(pid: string): boolean {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}

@@ -15,6 +15,8 @@ export interface SidecarOptions {
   readonly log: Logger
   /** Told when it ended though nobody asked it to. */
   readonly onExit: (reason: string) => void
+  /** The waits before it is started again. */
+  readonly restart?: { readonly initialMs: number; readonly maxMs: number }
 }
 
 /** One sidecar as a child process: started again when it ends, as kubelet would. */
@@ -23,6 +25,7 @@ export interface Sidecar {
   /** Of the process that runs now. */
   readonly pid: number | undefined
   readonly logFile: string
+  /** With SIGKILL whoever it has started ends with it, as in a container. */
   kill(signal: NodeJS.Signals): void
   stop(): Promise<void>
 }
@@ -40,14 +43,16 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
 
 class RestartedSidecar implements Sidecar {
   readonly #options: SidecarOptions
-  readonly #pauses = new Backoff(RESTART)
+  readonly #pauses: Backoff
   #child: ChildProcess | undefined
   #stopping = false
   #cancelRestart = (): void => undefined
+  #killGroup = (): boolean => false
   #startedAt = 0
 
   constructor(options: SidecarOptions) {
     this.#options = options
+    this.#pauses = new Backoff(options.restart ?? RESTART)
   }
 
   get name(): string {
@@ -75,11 +80,12 @@ class RestartedSidecar implements Sidecar {
     })
     this.#child = child
     this.#startedAt = clock.monotonic()
-    const release = guardGroup(child.pid, (error) =>
+    const guard = guardGroup(child.pid, (error) =>
       log.error(error, 'Nothing will end the sidecar if we are killed', { name }),
     )
+    this.#killGroup = () => guard.kill() || child.kill('SIGKILL')
     child.once('close', (code, signal) => {
-      release()
+      guard.release()
       this.#ended(code === null ? `by ${signal}` : `with code ${code}`)
     })
     // It may have been stopped while it came up.
@@ -89,6 +95,7 @@ class RestartedSidecar implements Sidecar {
   #ended(how: string): void {
     const { onExit, clock } = this.#options
     this.#child = undefined
+    this.#killGroup = () => false
     if (this.#stopping) return
     onExit(how)
     if (clock.monotonic() - this.#startedAt > STABLE_MS) this.#pauses.reset()
@@ -98,7 +105,8 @@ class RestartedSidecar implements Sidecar {
   }
 
   kill(signal: NodeJS.Signals): void {
-    this.#child?.kill(signal)
+    if (signal === 'SIGKILL') this.#killGroup()
+    else this.#child?.kill(signal)
   }
 
   async stop(): Promise<void> {
@@ -108,7 +116,7 @@ class RestartedSidecar implements Sidecar {
     if (child === undefined) return
     const closed = new Promise((resolve) => child.once('close', resolve))
     child.kill('SIGTERM')
-    const cancel = this.#options.clock.schedule(GRACE_MS, () => child.kill('SIGKILL'))
+    const cancel = this.#options.clock.schedule(GRACE_MS, () => this.kill('SIGKILL'))
     await closed
     cancel()
   }

@@ -1,5 +1,6 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import {
+  ConnectError,
   type Connection,
   connect,
   createDriver,
@@ -26,6 +27,8 @@ export interface OpenDriverOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly signal: AbortSignal
+  /** False: it is not asked for its node service, which it may not have. */
+  readonly nodeService?: boolean
 }
 
 /** For everything that is asked at the start. */
@@ -38,7 +41,8 @@ export async function openDriver(options: OpenDriverOptions): Promise<Driver> {
   const { clock, log, signal, address } = options
   const connection = await connect(options).catch((cause: unknown) => {
     signal.throwIfAborted()
-    throw new Error(`no CSI driver at ${address}: ${messageOf(cause)}`, { cause })
+    const why = cause instanceof ConnectError ? cause.pairs.lastError : messageOf(cause)
+    throw new Error(`no CSI driver at ${address}: ${why}`, { cause })
   })
   const identity = await identify(connection, options, signal)
   return createDriver({
@@ -53,16 +57,28 @@ export async function openDriver(options: OpenDriverOptions): Promise<Driver> {
 
 async function identify(
   connection: Connection,
-  { clock, log }: OpenDriverOptions,
+  { clock, log, address, nodeService = true }: OpenDriverOptions,
   signal: AbortSignal,
 ): Promise<DriverIdentity> {
   const limits = { timeoutMs: HANDSHAKE_MS, signal }
-  await probe(connection, { timeoutMs: HANDSHAKE_MS, clock, log, signal })
-  const name = await getDriverName(connection, limits)
-  const plugin = await getPluginCapabilities(connection, limits)
+  const asking = async <T>(call: string, answer: Promise<T>): Promise<T> => {
+    try {
+      return await answer
+    } catch (cause) {
+      signal.throwIfAborted()
+      throw new Error(`the CSI driver at ${address} does not answer ${call}: ${messageOf(cause)}`, { cause })
+    }
+  }
+  await asking('Probe', probe(connection, { timeoutMs: HANDSHAKE_MS, clock, log, signal }))
+  const name = await asking('GetPluginInfo', getDriverName(connection, limits))
+  const plugin = await asking('GetPluginCapabilities', getPluginCapabilities(connection, limits))
   const hasController = plugin.services.has(PluginService.CONTROLLER_SERVICE)
-  const controller = hasController ? await getControllerCapabilities(connection, limits) : new Set<never>()
-  const node = await getNodeCapabilities(connection, limits)
+  const controller = hasController
+    ? await asking('ControllerGetCapabilities', getControllerCapabilities(connection, limits))
+    : new Set<never>()
+  const node = nodeService
+    ? await asking('NodeGetCapabilities', getNodeCapabilities(connection, limits))
+    : new Set<never>()
   return { name, capabilities: driverCapabilities(plugin, controller, node) }
 }
 

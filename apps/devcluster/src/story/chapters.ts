@@ -100,14 +100,10 @@ function attachesTo(scene: StoryParts, node: string, is: (each: Attachment) => b
       holds: is,
       text: ({ key }) => `VolumeAttachment ${short(key)} made`,
     }),
-    ...(scene.seesSidecarCalls
-      ? [
-          expect.call('ControllerPublishVolume', {
-            who: ATTACHER,
-            detail: (call) => `${volumeOf(call)} to ${String(call.request['nodeId'])}`,
-          }),
-        ]
-      : []),
+    expect.call('ControllerPublishVolume', {
+      who: ATTACHER,
+      detail: (call) => `${volumeOf(call)} to ${String(call.request['nodeId'])}`,
+    }),
     expect.attachment({ who: ATTACHER, what: 'VolumeAttachment attached', holds: (each) => is(each) && each.attached }),
     expect.node({
       who: ATTACH_DETACH,
@@ -131,7 +127,7 @@ export function expanded(scene: StoryParts, { node }: Placed): Chapter {
         what: `claim asks for ${SECOND_SIZE}`,
         holds: (each) => isStoryClaim(each) && isGrown(each.request),
       }),
-      ...(scene.seesSidecarCalls ? [expect.call('ControllerExpandVolume', { who: RESIZER, detail: volumeOf })] : []),
+      expect.call('ControllerExpandVolume', { who: RESIZER, detail: volumeOf }),
       expect.volume({
         who: RESIZER,
         what: `PersistentVolume has ${SECOND_SIZE}`,
@@ -161,7 +157,7 @@ export function modified(scene: StoryParts): Chapter {
     title: 'Its class becomes gold',
     act: (signal) => patchClaim(scene, { volumeAttributesClassName: NAMES.gold }, signal),
     expects: [
-      ...(scene.seesSidecarCalls ? [expect.call('ControllerModifyVolume', { who: RESIZER, detail: volumeOf })] : []),
+      expect.call('ControllerModifyVolume', { who: RESIZER, detail: volumeOf }),
       expect.volume({
         who: RESIZER,
         what: `PersistentVolume is of class ${NAMES.gold}`,
@@ -227,14 +223,10 @@ function detachesFrom(scene: StoryParts, node: string): readonly Expectation[] {
       what: 'VolumeAttachment deleted',
       holds: (each) => is(each) && each.deleting,
     }),
-    ...(scene.seesSidecarCalls
-      ? [
-          expect.call('ControllerUnpublishVolume', {
-            who: ATTACHER,
-            detail: (call) => `${volumeOf(call)} from ${String(call.request['nodeId'])}`,
-          }),
-        ]
-      : []),
+    expect.call('ControllerUnpublishVolume', {
+      who: ATTACHER,
+      detail: (call) => `${volumeOf(call)} from ${String(call.request['nodeId'])}`,
+    }),
     expect.attachmentGoes({ who: ATTACHER, what: 'VolumeAttachment gone', holds: is }),
   ]
 }

@@ -7,8 +7,6 @@ export interface StoryParts {
   readonly client: KubeClient
   readonly caches: Pick<Caches, 'claims' | 'volumes'>
   readonly driver: Driver
-  /** What the sidecars ask of a person's own driver is not seen, only what comes of it. */
-  readonly seesSidecarCalls: boolean
 }
 
 /** A pod of the story and where it runs. */

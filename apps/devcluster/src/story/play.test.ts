@@ -80,9 +80,23 @@ describe('a story', () => {
     await clock.settle()
     happen(added)
     await clock.advance(1_000)
-    expect(await ending).toEqual({ is: 'untrue', chapter: 'One', what: 'claim Bound' })
+    expect(await ending).toEqual({ is: 'untrue', chapter: 'One', what: 'claim Bound', refusals: [] })
     expect(told).toEqual(['1 One', '0 you: claim made'])
     expect(listeners).toBe(0)
+  })
+
+  it("ends with the driver's own words about what it refused, and did not do later", async () => {
+    const ending = start([chapter()])
+    await clock.settle()
+    const call = { request: {}, tookMs: 1 }
+    const refused = (method: string, code: number, message: string): void =>
+      happen({ is: 'call', call: { ...call, method, code, message } })
+    refused('CreateVolume', 8, 'no room')
+    refused('CreateVolume', 0, '')
+    refused('NodeStageVolume', 9, 'an older refusal')
+    refused('NodeStageVolume', 13, 'mount: "permission" denied')
+    await clock.advance(1_000)
+    expect(await ending).toMatchObject({ refusals: ['NodeStageVolume: Internal "mount: \\"permission\\" denied"'] })
   })
 
   it('waits for what is done as well', async () => {

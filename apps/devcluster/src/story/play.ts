@@ -1,4 +1,6 @@
 import { abortable, type Clock, DeadlineError, deadline } from '@csi-sidecars/base'
+import type { SeenCall } from '../calls/seen.ts'
+import { codeNameOf } from '../calls/seen.ts'
 import type { Expectation, StoryLine } from './expectation.ts'
 import type { Happening } from './happening.ts'
 
@@ -18,7 +20,7 @@ export interface Teller {
 
 export type Ending =
   | { readonly is: 'true' }
-  | { readonly is: 'untrue'; readonly chapter: string; readonly what: string }
+  | { readonly is: 'untrue'; readonly chapter: string; readonly what: string; readonly refusals: readonly string[] }
 
 export interface PlayOptions {
   readonly chapters: readonly Chapter[]
@@ -38,9 +40,15 @@ export async function play(options: PlayOptions, signal: AbortSignal): Promise<E
     if (options.pauseMs > 0) await options.clock.sleep(options.pauseMs, signal)
     options.teller.chapter(index + 1, chapter.title)
     const missing = await playChapter(chapter, options, signal)
-    if (missing !== undefined) return { is: 'untrue', chapter: chapter.title, what: missing }
+    if (missing !== undefined) return { is: 'untrue', chapter: chapter.title, ...missing }
   }
   return { is: 'true' }
+}
+
+interface NotTrue {
+  readonly what: string
+  /** Calls that the driver refused, the last of each kind, in its own words. */
+  readonly refusals: readonly string[]
 }
 
 /** Returns what has not come true, if anything. */
@@ -48,12 +56,14 @@ async function playChapter(
   { act, expects, title }: Chapter,
   { teller, clock, watch, chapterMs }: PlayOptions,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<NotTrue | undefined> {
   const missing = new Set(expects)
   const done = Promise.withResolvers<void>()
+  const refusals = new Map<string, string>()
   const start = clock.monotonic()
   if (missing.size === 0) done.resolve()
   const leave = watch((happening) => {
+    if (happening.is === 'call') note(happening.call, refusals)
     for (const expectation of missing) {
       const line = expectation.see(happening)
       if (line === undefined) continue
@@ -71,8 +81,14 @@ async function playChapter(
     signal.throwIfAborted()
     const [first] = missing
     if (first === undefined || !(error instanceof DeadlineError)) throw error
-    return first.what
+    return { what: first.what, refusals: [...refusals.values()] }
   } finally {
     leave()
   }
+}
+
+/** A call that succeeds in the end was no lasting refusal. */
+function note({ method, code, message }: SeenCall, refusals: Map<string, string>): void {
+  if (code === 0) refusals.delete(method)
+  else refusals.set(method, `${method}: ${codeNameOf(code)}${message ? ` ${JSON.stringify(message)}` : ''}`)
 }

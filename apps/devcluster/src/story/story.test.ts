@@ -6,7 +6,7 @@ type Settings = NonNullable<NonNullable<Parameters<typeof startTestCluster>[0]>[
 
 async function storyWith(driver: Settings, nodes: number) {
   await using test = await startTestCluster({ nodes, driver, controllers: [], standIns: [] })
-  const { chapters, leftOut } = storyOf({ ...test.cluster, seesSidecarCalls: true }, test.cluster.nodeNames)
+  const { chapters, leftOut } = storyOf(test.cluster, test.cluster.nodeNames)
   return { titles: chapters.map(({ title }) => title), leftOut, chapters }
 }
 

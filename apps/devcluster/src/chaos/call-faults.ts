@@ -1,0 +1,54 @@
+import type { CallFault } from '../proxy/call.ts'
+import { between, type Random } from './random.ts'
+
+const DELAY_MS = { least: 50, most: 1_500 }
+const LATE_MS = { least: 200, most: 1_500 }
+
+/** A call that has ended in every other way may come once more: only one that undoes does no harm then. */
+export const LATE_METHOD = 'ControllerUnpublishVolume'
+
+/** A fault and the call that it strikes. */
+export interface PlannedFault {
+  readonly method: string
+  readonly fault: CallFault
+}
+
+/** Deals every fault of every method once, in an order of chance, before any of them again. */
+export class FaultDeck {
+  readonly #random: Random
+  readonly #methods: readonly string[]
+  #left: PlannedFault[] = []
+
+  constructor(random: Random, methods: readonly string[]) {
+    this.#random = random
+    this.#methods = methods
+  }
+
+  /** All that is left of this round. */
+  dealAll(): readonly PlannedFault[] {
+    const dealt: PlannedFault[] = []
+    do {
+      const next = this.deal()
+      if (next !== undefined) dealt.push(next)
+    } while (this.#left.length > 0)
+    return dealt
+  }
+
+  deal(): PlannedFault | undefined {
+    if (this.#left.length === 0) this.#left = this.#methods.flatMap((method) => this.#faultsOf(method))
+    const [dealt] = this.#left.splice(Math.floor(this.#random() * this.#left.length), 1)
+    return dealt
+  }
+
+  #faultsOf(method: string): readonly PlannedFault[] {
+    const faults: CallFault[] = [
+      { do: 'repeat' },
+      { do: 'loseAnswer' },
+      { do: 'cut' },
+      { do: 'delay', ms: between(this.#random, DELAY_MS.least, DELAY_MS.most) },
+    ]
+    if (method === LATE_METHOD)
+      faults.push({ do: 'repeatLate', ms: between(this.#random, LATE_MS.least, LATE_MS.most) })
+    return faults.map((fault) => ({ method, fault }))
+  }
+}

@@ -1,0 +1,133 @@
+import { abortable, type Clock, deadline } from '@csi-sidecars/base'
+import type { ApiServer } from '@csi-sidecars/emulator'
+import {
+  NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  PODS,
+  Quantity,
+  type Resource,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+
+/** What should be there when all is quiet, by what was asked for. */
+export interface Expected {
+  readonly claims: Map<string, number>
+  readonly pods: Map<string, string>
+}
+
+export interface Missing {
+  readonly text: string
+  readonly claim: string
+}
+
+interface Target {
+  readonly api: ApiServer
+  readonly driver: { left(signal: AbortSignal): Promise<readonly string[]> }
+  readonly clock: Clock
+}
+
+export const inDefault = (name: string) => ({ namespace: 'default', name })
+
+/** Everything that was asked for and not taken back has to be there in the end. Returns what is not. */
+export async function waitConverged(
+  { api, clock }: Target,
+  { claims, pods }: Expected,
+  calmMs: number,
+  signal: AbortSignal,
+): Promise<readonly Missing[]> {
+  const missing = (): Missing[] => {
+    const unbound = [...claims].filter(([name, size]) => !hasSize(api, name, size))
+    // A pod whose claim was deleted before it was mounted cannot start, and is not expected to.
+    const waiting = [...pods].filter(([pod, claim]) => claims.has(claim) && !isRunning(api, pod))
+    return [
+      ...unbound.map(([claim, size]) => ({ claim, text: `claim ${claim} does not have ${size}Gi` })),
+      ...waiting.map(([pod, claim]) => ({ claim, text: `pod ${pod} does not run` })),
+    ]
+  }
+  return await untilNone(missing, api, { clock, calmMs, signal })
+}
+
+function hasSize(api: ApiServer, name: string, size: number): boolean {
+  const claim = api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(name))
+  const has = claim?.status?.capacity?.['storage']
+  const waits = Object.keys(claim?.status?.allocatedResourceStatuses ?? {}).length > 0
+  // Without a pod an expansion waits for its node, and that is right.
+  const enough = has !== undefined && Quantity.parse(has).compare(Quantity.parse(`${size}Gi`)) >= 0
+  return claim?.status?.phase === 'Bound' && (enough || (waits && !isUsed(api, name)))
+}
+
+function isUsed(api: ApiServer, claim: string): boolean {
+  return api
+    .list(PODS)
+    .some(({ spec }) => spec?.volumes?.some((each) => each.persistentVolumeClaim?.claimName === claim))
+}
+
+function isRunning(api: ApiServer, pod: string): boolean {
+  return api.get(PODS, inDefault(pod))?.status?.phase === 'Running'
+}
+
+/** When all pods and claims are deleted nothing may be left, neither in the API nor at the driver. */
+export async function waitGone(
+  { api, driver, clock }: Target,
+  { claims, pods }: Expected,
+  calmMs: number,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  for (const pod of pods.keys()) api.delete(PODS, inDefault(pod))
+  for (const claim of claims.keys()) api.delete(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
+  const kinds: readonly Resource<{ metadata?: { name?: string | undefined } | undefined }>[] = [
+    PODS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    VOLUME_ATTACHMENTS,
+  ]
+  const left = (): string[] => [
+    ...kinds.flatMap((kind) => api.list(kind).map(({ metadata }) => `${kind.kind} ${metadata?.name} is left`)),
+    ...api
+      .list(NODES)
+      .flatMap(({ metadata, status }) =>
+        [...(status?.volumesAttached ?? []), ...(status?.volumesInUse ?? [])].length > 0
+          ? [`the status of ${metadata?.name} still tells of volumes`]
+          : [],
+      ),
+  ]
+  const inApi = await untilNone(left, api, { clock, calmMs, signal })
+  return [...inApi, ...(await driver.left(signal))]
+}
+
+interface Patience {
+  readonly clock: Clock
+  readonly calmMs: number
+  readonly signal: AbortSignal
+}
+
+/** Resolves as soon as nothing is wrong, or with what still is when the time is over. Looks after every change. */
+async function untilNone<T>(
+  wrong: () => readonly T[],
+  api: ApiServer,
+  { clock, calmMs, signal }: Patience,
+): Promise<readonly T[]> {
+  const done = Promise.withResolvers<void>()
+  const look = (): void => {
+    if (wrong().length === 0) done.resolve()
+  }
+  const kinds: readonly Resource<object>[] = [
+    PODS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    VOLUME_ATTACHMENTS,
+    NODES,
+  ]
+  const undo = kinds.map((kind) => api.onChange(kind, look))
+  look()
+  using limit = deadline(clock, calmMs, 'coming right')
+  try {
+    await abortable(done.promise, limit.signal)
+  } catch {
+    signal.throwIfAborted()
+  } finally {
+    for (const each of undo) each()
+  }
+  return wrong()
+}

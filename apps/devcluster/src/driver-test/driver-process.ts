@@ -1,0 +1,51 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { startSidecar } from '../cluster/sidecars.ts'
+
+export interface DriverProcessOptions {
+  /** For a shell, which it takes the place of. */
+  readonly command: string
+  readonly logFile: string
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** The driver under test as a process of ours: killed at will, and started again whenever it has ended. */
+export interface DriverProcess {
+  /** As SIGKILL does it. */
+  kill(): void
+  /** Tells how it has ended when nobody had killed it. Returns the undo. */
+  watchDeaths(listener: (how: string) => void): () => void
+  stop(): Promise<void>
+}
+
+/** A driver that was killed is soon back, however often. */
+const RESTART = { initialMs: 200, maxMs: 1_000 }
+
+export async function startDriverProcess({ command, ...parts }: DriverProcessOptions): Promise<DriverProcess> {
+  const listeners = new Set<(how: string) => void>()
+  let killed = false
+  const child = await startSidecar({
+    ...parts,
+    name: 'driver',
+    command: 'sh',
+    args: ['-c', `exec ${command}`],
+    restart: RESTART,
+    onExit: (how) => {
+      if (!killed) for (const listener of [...listeners]) listener(how)
+      killed = false
+    },
+  })
+  return {
+    kill() {
+      if (child.pid === undefined) return
+      killed = true
+      child.kill('SIGKILL')
+    },
+    watchDeaths(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    stop: () => child.stop(),
+  }
+}

@@ -1,0 +1,129 @@
+import { codeNameOf } from '../calls/seen.ts'
+import type { ProxiedCall } from '../proxy/call.ts'
+import { Ledger, text } from './ledger.ts'
+import { type Listed, Listing } from './listing.ts'
+import type { Broken } from './promises.ts'
+import { Repetitions, volumeIdOf } from './repetition.ts'
+import { wrongSize } from './sizes.ts'
+
+/** A broken promise with the calls that led to it, for people. */
+export interface Finding extends Broken {
+  readonly calls: readonly string[]
+}
+
+/** So many calls are kept to be told, and so many of them are told with a finding. */
+const KEPT = 5_000
+const TOLD = 10
+
+/** Holds a driver to its promises, from what passes the proxy and from its lists. */
+export class Judge {
+  readonly ledger = new Ledger()
+  readonly findings: Finding[] = []
+  readonly #repetitions = new Repetitions()
+  readonly #listing = new Listing(this.ledger)
+  readonly #ended: ProxiedCall[] = []
+  readonly #startedAt: number
+  #calls = 0
+
+  /** Monotonic milliseconds: calls are told by the time since then. */
+  constructor(startedAt: number) {
+    this.#startedAt = startedAt
+  }
+
+  /** How many have ended. */
+  get calls(): number {
+    return this.#calls
+  }
+
+  see(call: ProxiedCall): void {
+    this.ledger.see(call)
+    if (call.end !== undefined) {
+      this.#calls += 1
+      this.#ended.push(call)
+      if (this.#ended.length > KEPT) this.#ended.shift()
+    }
+    for (const broken of [...this.#repetitions.see(call), ...wrongSize(call)]) this.find(broken)
+  }
+
+  look(listed: readonly Listed[], mark: number): void {
+    for (const broken of this.#listing.look(listed, mark)) this.find(broken)
+  }
+
+  /** Each is told once. */
+  find(broken: Broken): void {
+    if (this.findings.some(({ text: told }) => told === broken.text)) return
+    this.findings.push({ ...broken, calls: this.#callsAbout(broken.about) })
+  }
+
+  /** The driver's own words about the last call that it refused; undefined when it refused none. */
+  lastWords(about: string): string | undefined {
+    const call = this.#about(about).findLast(({ code = 0 }) => code !== 0)
+    return call && `${call.method}: ${codeNameOf(call.code ?? 0)} ${JSON.stringify(call.message)}`
+  }
+
+  #callsAbout(about: string | undefined): readonly string[] {
+    const known = this.#about(about)
+    // Of a volume that no answer names, those calls are told that may have made it.
+    const suspects = this.#ended.filter(({ method, code }) => method === 'CreateVolume' && code === undefined)
+    return inRows(known.length > 0 ? known : suspects)
+      .slice(-TOLD)
+      .map(({ call, times }) => `${lineOf(call, this.#startedAt)}${times > 1 ? `, ${times} times` : ''}`)
+  }
+
+  /** By a volume's id, or by the name under which it was to be made. */
+  #about(about: string | undefined): readonly ProxiedCall[] {
+    if (about === undefined) return this.#ended
+    const ids = new Set(
+      this.ledger.volumes.filter(({ id, name }) => id === about || name === about).map(({ id }) => id),
+    )
+    const names = new Set([about, this.ledger.get(about)?.name])
+    return this.#ended.filter(
+      (call) =>
+        ids.has(text(call.request['volumeId'])) || names.has(text(call.request['name'])) || ids.has(volumeIdOf(call)),
+    )
+  }
+}
+
+interface Row {
+  readonly call: ProxiedCall
+  times: number
+}
+
+/** A call that fails in the same way again and again is told once. */
+function inRows(calls: readonly ProxiedCall[]): readonly Row[] {
+  const rows: Row[] = []
+  for (const call of calls) {
+    const last = rows.findLast((row) => row.call.method === call.method && sameTarget(row.call, call))
+    if (last !== undefined && call.code !== 0 && last.call.code === call.code && last.call.message === call.message) {
+      last.times += 1
+    } else {
+      rows.push({ call, times: 1 })
+    }
+  }
+  return rows
+}
+
+function sameTarget({ request: a }: ProxiedCall, { request: b }: ProxiedCall): boolean {
+  return ['name', 'volumeId', 'nodeId', 'targetPath'].every((field) => text(a[field]) === text(b[field]))
+}
+
+/** One call in a line: when it began, what about, how it ended, how long it took, and what was done to it. */
+export function lineOf(call: ProxiedCall, zero: number): string {
+  const { method, request, start, end, code, message, fault } = call
+  const made = volumeIdOf(call)
+  const about = [request['name'], request['volumeId'], request['nodeId'], request['targetPath']].map(text)
+  const what = [method, ...about.filter((each) => each !== '')].join(' ')
+  const how = code === undefined ? 'no answer' : codeNameOf(code)
+  const words = code === 0 || message === '' ? '' : ` ${JSON.stringify(message)}`
+  const took = end === undefined ? '' : `, ${Math.round(end - start)} ms`
+  const done = fault === undefined ? '' : ` [${FAULT_WORDS[fault]}]`
+  return `+${((start - zero) / 1000).toFixed(3)} s ${what} -> ${how}${made === '' ? '' : ` ${made}`}${words}${took}${done}`
+}
+
+const FAULT_WORDS: Readonly<Record<NonNullable<ProxiedCall['fault']>, string>> = {
+  delay: 'sent late',
+  loseAnswer: 'answer lost',
+  repeat: 'called twice',
+  repeatLate: 'called again later',
+  cut: 'connection cut',
+}

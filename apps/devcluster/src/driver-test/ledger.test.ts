@@ -1,0 +1,82 @@
+import { describe, expect, it } from '@jest/globals'
+import { answered, callOf, created } from '../testing/proxied-calls.ts'
+import { certain, Ledger } from './ledger.ts'
+
+function ledgerOf(calls: readonly ReturnType<typeof callOf>[]): Ledger {
+  const ledger = new Ledger()
+  for (const call of calls) ledger.see(call)
+  return ledger
+}
+
+const publish = { volumeId: 'vol', nodeId: 'a' }
+const made = [...created('pvc', 'vol', 1024n)]
+
+describe('the ledger', () => {
+  it('knows a volume from the answer to its creation', () => {
+    const [volume] = ledgerOf(made).volumes
+    expect(volume).toMatchObject({ id: 'vol', name: 'pvc', exists: 'yes', capacity: 1024n, busy: 0 })
+  })
+
+  it('knows nothing of a volume whose creation has failed', () => {
+    expect(ledgerOf(answered('CreateVolume', { name: 'pvc' }, { code: 13 })).volumes).toEqual([])
+  })
+
+  it('is sure of an attachment when it was answered, and not of one that is under way or has failed', () => {
+    const begun = callOf('ControllerPublishVolume', publish)
+    expect([...(ledgerOf([...made, begun]).get('vol')?.nodes ?? [])]).toEqual([['a', 'maybe']])
+    const done = ledgerOf([...made, ...answered('ControllerPublishVolume', publish)])
+    expect(certain(done.get('vol')?.nodes ?? new Map())).toEqual(['a'])
+    const failed = ledgerOf([...made, ...answered('ControllerPublishVolume', publish, { code: 13 })])
+    expect([...(failed.get('vol')?.nodes ?? [])]).toEqual([['a', 'maybe']])
+  })
+
+  it('stays sure of an attachment while it is asked for again', () => {
+    const again = callOf('ControllerPublishVolume', publish)
+    const ledger = ledgerOf([...made, ...answered('ControllerPublishVolume', publish), again])
+    expect(ledger.get('vol')).toMatchObject({ nodes: new Map([['a', 'yes']]), busy: 1 })
+  })
+
+  it('forgets an attachment when its end was answered, and doubts it before', () => {
+    const attached = [...made, ...answered('ControllerPublishVolume', publish)]
+    const [begun, ended] = answered('ControllerUnpublishVolume', publish)
+    expect(ledgerOf([...attached, begun]).get('vol')?.nodes).toEqual(new Map([['a', 'maybe']]))
+    expect(ledgerOf([...attached, begun, ended]).get('vol')?.nodes).toEqual(new Map())
+  })
+
+  it('takes a detach without a node for one from all', () => {
+    const attached = [
+      ...answered('ControllerPublishVolume', publish),
+      ...answered('ControllerPublishVolume', { volumeId: 'vol', nodeId: 'b' }),
+    ]
+    const ledger = ledgerOf([
+      ...made,
+      ...attached,
+      ...answered('ControllerUnpublishVolume', { volumeId: 'vol', nodeId: '' }),
+    ])
+    expect(ledger.get('vol')?.nodes.size).toBe(0)
+  })
+
+  it('knows a volume as gone when its deletion was answered, and as new when it is made again', () => {
+    const gone = [...made, ...answered('DeleteVolume', { volumeId: 'vol' })]
+    expect(ledgerOf(gone).get('vol')?.exists).toBe('no')
+    expect(ledgerOf([...gone, ...created('other', 'vol', 1n)]).get('vol')).toMatchObject({
+      exists: 'yes',
+      name: 'other',
+    })
+  })
+
+  it('keeps the largest size that was answered', () => {
+    const grow = (capacityBytes: bigint) =>
+      answered('ControllerExpandVolume', { volumeId: 'vol' }, { response: { capacityBytes } })
+    expect(ledgerOf([...made, ...grow(4096n), ...grow(2048n)]).get('vol')?.capacity).toBe(4096n)
+  })
+
+  it('knows what is mounted by the path', () => {
+    const mount = { volumeId: 'vol', targetPath: '/t', stagingTargetPath: '/s' }
+    const ledger = ledgerOf([...made, ...answered('NodeStageVolume', mount), ...answered('NodePublishVolume', mount)])
+    expect(certain(ledger.get('vol')?.mounts ?? new Map())).toEqual(['/s', '/t'])
+    for (const call of answered('NodeUnpublishVolume', mount)) ledger.see(call)
+    for (const call of answered('NodeUnstageVolume', mount)) ledger.see(call)
+    expect(ledger.get('vol')?.mounts.size).toBe(0)
+  })
+})

@@ -1,0 +1,78 @@
+import { describe, expect, it } from '@jest/globals'
+import { againLine, parseTestOptions, type TestOptions } from './options.ts'
+
+async function parse(...args: readonly string[]): Promise<TestOptions> {
+  const options = await parseTestOptions(args, () => undefined)
+  if (options === 'answered') throw new Error('answered')
+  return options
+}
+
+const DRIVER = '--driver=unix:///csi.sock'
+
+describe('the flags of a test', () => {
+  it('have a driver, and otherwise what suits most', async () => {
+    expect(await parse(DRIVER)).toEqual({
+      driver: 'unix:///csi.sock',
+      driverCommand: undefined,
+      nodeIds: [],
+      capabilities: undefined,
+      parameters: {},
+      seeds: [1, 2, 3],
+      seconds: 30,
+      patienceSeconds: 60,
+      attacher: undefined,
+      resizer: undefined,
+      junit: undefined,
+      markdown: undefined,
+    })
+  })
+
+  it('may say all of it', async () => {
+    const flags = ['--node-ids=a,b', '--capabilities=block', '--parameter=type=fast', '--parameter=x=a=b', '--seed=7']
+    expect(await parse(DRIVER, ...flags, '--report=r.xml', '--markdown=r.md')).toMatchObject({
+      nodeIds: ['a', 'b'],
+      capabilities: ['block'],
+      parameters: { type: 'fast', x: 'a=b' },
+      seeds: [7],
+      junit: 'r.xml',
+      markdown: 'r.md',
+    })
+    expect((await parse(DRIVER, '--capabilities=')).capabilities).toEqual([])
+  })
+
+  it.each([
+    [[], '--driver is required: the socket of the driver to test, unix:///path'],
+    [['--driver=tcp://h:1'], '--driver tcp://h:1: only unix sockets are known, as unix:///path'],
+    [[`--driver=unix:///${'x'.repeat(107)}`], 'the path of a socket has 107 bytes at most'],
+    [[DRIVER, '--capabilities=tape'], '--capabilities tape: known are block, shared'],
+    [[DRIVER, '--parameter=type'], '--parameter type: it is as type=fast'],
+    [[DRIVER, '--chaos=x'], '--chaos x: a seed is a whole number, several are as 1-10'],
+    [[DRIVER, '--seconds=0'], '--seconds must be a whole number of 1 or more'],
+    [[DRIVER, '--patience=x'], '--patience must be a whole number of 1 or more'],
+    [[DRIVER, '--bogus'], 'Unknown argument: bogus'],
+  ])('%j are refused', async (args, message) => {
+    await expect(parse(...args)).rejects.toThrow(message)
+  })
+
+  it('come back as a line that repeats a seed', async () => {
+    const flags = [DRIVER, "--driver-command=sh -c 'x'", '--node-ids=a,b', '--capabilities=block', '--parameter=t=a b']
+    const line = againLine(await parse(...flags, '--chaos=1-9', '--report=r.xml'), 4)
+    expect(line).toBe(
+      "npm start -- test --driver=unix:///csi.sock '--driver-command=sh -c '\\''x'\\''' --node-ids=a,b --capabilities=block '--parameter=t=a b' --seconds=30 --patience=60 --seed=4",
+    )
+  })
+
+  it('are explained within 80 columns', async () => {
+    const texts: string[] = []
+    expect(await parseTestOptions(['--help'], (text) => texts.push(text))).toBe('answered')
+    expect(texts.join('')).toContain('--driver-command')
+    expect(
+      Math.max(
+        ...texts
+          .join('')
+          .split('\n')
+          .map(({ length }) => length),
+      ),
+    ).toBeLessThanOrEqual(80)
+  })
+})

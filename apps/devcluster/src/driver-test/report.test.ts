@@ -1,0 +1,77 @@
+import { describe, expect, it } from '@jest/globals'
+import { junitOf, markdownOf, type TestReport } from './report.ts'
+import type { SeedResult } from './seed.ts'
+
+const good: SeedResult = {
+  seed: 1,
+  seconds: 31.26,
+  actions: 90,
+  calls: 120,
+  findings: [],
+  clusterFaults: [],
+  leftBehind: [],
+}
+const bad: SeedResult = {
+  ...good,
+  seed: 2,
+  findings: [
+    {
+      promise: 'noLeak',
+      about: 'vol-1',
+      text: 'volume <vol-1> & "more" is left',
+      calls: ['+1.000 s CreateVolume \u0007'],
+    },
+  ],
+  leftBehind: ['volume vol-1: refused'],
+}
+const report = (...results: SeedResult[]): TestReport => ({
+  driver: 'csi.example.com',
+  address: 'unix:///csi.sock',
+  abilities: {
+    can: { expand: true, shared: true, block: true, crash: false, methods: [] },
+    nodes: [],
+    leftOut: ['tapes: none'],
+  },
+  results,
+  again: (seed) => `test --seed=${seed}`,
+})
+
+describe('the JUnit report', () => {
+  it('has a suite for each seed and a case for each promise', () => {
+    const xml = junitOf(report(good, bad))
+    expect(xml.match(/<testsuite /g)).toHaveLength(2)
+    expect(xml).toContain('<testsuite name="csi.example.com, seed 1" tests="10" failures="0" time="31.3">')
+    expect(xml).toContain('<testsuite name="csi.example.com, seed 2" tests="10" failures="1"')
+    expect(xml.match(/<testcase /g)).toHaveLength(20)
+    expect(xml).toContain('<system-out>Left out:\ntapes: none</system-out>')
+  })
+
+  it('has what was found, with its calls and the way to repeat it, as XML can hold it', () => {
+    const [failure = ''] = /<failure[\s\S]*<\/failure>/.exec(junitOf(report(bad))) ?? []
+    expect(failure).toContain('volume &lt;vol-1&gt; &amp; &quot;more&quot; is left')
+    expect(failure).toContain('+1.000 s CreateVolume \ufffd')
+    expect(failure).toContain('test --seed=2')
+  })
+
+  it('has a case for what the cluster did wrong itself', () => {
+    const xml = junitOf(report({ ...good, clusterFaults: ['volume v was published twice'] }))
+    expect(xml).toMatch(/name="The cluster keeps to its own rules"><failure message="volume v was published twice">/)
+  })
+})
+
+describe('the Markdown report', () => {
+  it('says in a line that all is well', () => {
+    const text = markdownOf(report(good))
+    expect(text).toContain('All promises were kept.')
+    expect(text).toContain('| 1 | 31 | 90 | 120 | 0 |')
+    expect(text).not.toContain('## Seed')
+    expect(text).toContain('## Left out\n\n- tapes: none\n')
+  })
+
+  it('says of each seed that found something what, how to repeat it, and what is left', () => {
+    const text = markdownOf(report(good, bad))
+    expect(text).toContain('1 of 2 seeds found something.')
+    expect(text).toContain('## Seed 2\n\nAgain: `test --seed=2`\n\n### Nothing is left when everything was deleted\n')
+    expect(text).toContain('- volume vol-1: refused')
+  })
+})

@@ -1,0 +1,112 @@
+import type { Abilities } from './abilities.ts'
+import type { Finding } from './judge.ts'
+import { PROMISES, type PromiseName } from './promises.ts'
+import type { SeedResult } from './seed.ts'
+
+/** What is told when it is over. */
+export interface TestReport {
+  readonly driver: string
+  readonly address: string
+  readonly abilities: Abilities
+  readonly results: readonly SeedResult[]
+  /** The command that repeats a seed. */
+  readonly again: (seed: number) => string
+}
+
+const NAMES = Object.keys(PROMISES) as readonly PromiseName[]
+
+export function isGood({ findings, clusterFaults }: SeedResult): boolean {
+  return findings.length + clusterFaults.length === 0
+}
+
+/** For CI: a suite a seed, a case a promise. */
+export function junitOf({ driver, abilities, results, again }: TestReport): string {
+  const suites = results.map((result) => {
+    const { seed, seconds, findings, clusterFaults } = result
+    const cases = NAMES.map((name) => {
+      const broken = findings.filter(({ promise }) => promise === name)
+      return caseOf(driver, PROMISES[name], broken.length === 0 ? [] : [...broken.map(told), again(seed)])
+    })
+    const whole = [...cases, caseOf(driver, 'The cluster keeps to its own rules', clusterFaults)]
+    const failures = whole.filter((each) => each.includes('<failure')).length
+    const counts = `tests="${whole.length}" failures="${failures}" time="${seconds.toFixed(1)}"`
+    const leftOut = `    <system-out>${xml(['Left out:', ...abilities.leftOut].join('\n'))}</system-out>`
+    return [`  <testsuite name="${xml(driver)}, seed ${seed}" ${counts}>`, ...whole, leftOut, '  </testsuite>'].join(
+      '\n',
+    )
+  })
+  return ['<?xml version="1.0" encoding="UTF-8"?>', '<testsuites>', ...suites, '</testsuites>', ''].join('\n')
+}
+
+function caseOf(driver: string, sentence: string, failures: readonly string[]): string {
+  const open = `    <testcase classname="${xml(driver)}" name="${xml(sentence)}"`
+  const [first = ''] = failures
+  if (failures.length === 0) return `${open}/>`
+  const message = xml(first.split('\n')[0] ?? '')
+  return `${open}><failure message="${message}">${xml(failures.join('\n\n'))}</failure></testcase>`
+}
+
+/** Characters that XML does not have, however escaped. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
+const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g
+
+function xml(text: string): string {
+  return text
+    .replace(NOT_IN_XML, '\ufffd')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+}
+
+/** For people: a summary of a pull request, an issue at the driver's. */
+export function markdownOf({ driver, address, abilities, results, again }: TestReport): string {
+  const bad = results.filter((result) => !isGood(result))
+  const verdict =
+    bad.length === 0 ? 'All promises were kept.' : `${bad.length} of ${results.length} seeds found something.`
+  return [
+    `# ${driver} at ${address}`,
+    '',
+    verdict,
+    '',
+    '| seed | seconds | actions | calls | found |',
+    '|---|---|---|---|---|',
+    ...results.map(
+      ({ seed, seconds, actions, calls, findings, clusterFaults }) =>
+        `| ${seed} | ${seconds.toFixed(0)} | ${actions} | ${calls} | ${findings.length + clusterFaults.length} |`,
+    ),
+    ...bad.flatMap((result) => foundOf(result, again)),
+    '',
+    '## Left out',
+    '',
+    ...abilities.leftOut.map((text) => `- ${text}`),
+    '',
+  ].join('\n')
+}
+
+function foundOf({ seed, findings, clusterFaults, leftBehind }: SeedResult, again: (seed: number) => string): string[] {
+  const faults =
+    clusterFaults.length === 0 ? [] : ['', 'Of the cluster itself:', '', ...clusterFaults.map((text) => `- ${text}`)]
+  const behind =
+    leftBehind.length === 0 ? [] : ['', 'Left at the driver:', '', ...leftBehind.map((text) => `- ${text}`)]
+  return [
+    '',
+    `## Seed ${seed}`,
+    '',
+    `Again: \`${again(seed)}\``,
+    ...findings.flatMap(({ promise, text, calls }) => [
+      '',
+      `### ${PROMISES[promise]}`,
+      '',
+      text,
+      ...(calls.length === 0 ? [] : ['', '```text', ...calls, '```']),
+    ]),
+    ...faults,
+    ...behind,
+  ]
+}
+
+/** A finding with the calls before it. */
+export function told({ promise, text, calls }: Finding): string {
+  return [`${PROMISES[promise]}: ${text}`, ...calls.map((line) => `  ${line}`)].join('\n')
+}

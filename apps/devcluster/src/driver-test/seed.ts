@@ -1,0 +1,165 @@
+import { CancelledError, type Clock, deadline, scope, toError } from '@csi-sidecars/base'
+import type { Driver } from '@csi-sidecars/csi'
+import type { ApiServer } from '@csi-sidecars/emulator'
+import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Missing } from '../chaos/converge.ts'
+import { runChaos } from '../chaos/run.ts'
+import { killSidecarOf } from '../chaos/seeds.ts'
+import { type Devcluster, type DevclusterOptions, startDevcluster } from '../cluster/devcluster.ts'
+import { volumeNameOf } from '../provisioner/provision.ts'
+import type { Abilities } from './abilities.ts'
+import { clearUp } from './clear-up.ts'
+import { type Finding, Judge } from './judge.ts'
+import { Subject } from './subject.ts'
+
+export interface SeedOptions {
+  readonly seed: number
+  readonly durationMs: number
+  /** How long everything may take to come right. */
+  readonly calmMs: number
+  readonly abilities: Abilities
+  readonly parameters: Readonly<Record<string, string>>
+  readonly sidecars: Pick<DevclusterOptions, 'attacher' | 'resizer'>
+  /** For the socket and the logs of this seed. */
+  readonly directory: string
+}
+
+export interface SeedParts {
+  /** Connected to the driver itself. */
+  readonly direct: Driver
+  /** Of the driver itself. */
+  readonly address: string
+  readonly kill: (() => void) | undefined
+  /** Told when the driver has ended by itself. Returns the undo. */
+  readonly watchDeaths: (listener: (how: string) => void) => () => void
+  readonly clock: Clock
+  readonly log: Logger
+  /** Starts what stands in for the sidecars, in tests. */
+  readonly standIns?: (cluster: Devcluster) => void
+}
+
+export interface SeedResult {
+  readonly seed: number
+  readonly seconds: number
+  readonly actions: number
+  readonly calls: number
+  readonly findings: readonly Finding[]
+  /** What the cluster did that it must not do, whatever the driver does. */
+  readonly clusterFaults: readonly string[]
+  /** What could not be deleted when it was over. */
+  readonly leftBehind: readonly string[]
+}
+
+/** When a run has failed, or was interrupted, and somebody waits for its end. */
+const CLEAR_UP_MS = 20_000
+
+/** One seed: a fresh cluster with the proxy between it and the driver, disturbed by plan, and judged. */
+export async function runSeed(options: SeedOptions, parts: SeedParts, signal: AbortSignal): Promise<SeedResult> {
+  const { seed, durationMs, calmMs, parameters, abilities } = options
+  const { clock, direct, log } = parts
+  const startedAt = clock.monotonic()
+  const judge = new Judge(startedAt)
+  const subject = new Subject({ ...parts, judge })
+  await subject.begin(signal)
+  try {
+    await using stack = new AsyncDisposableStack()
+    const died = (how: string): void =>
+      judge.find({ promise: 'alive', about: undefined, text: `the driver ended ${how}, and nobody had asked it to` })
+    stack.defer(parts.watchDeaths(died))
+    const { cluster, api } = await startCluster(options, { ...parts, subject }, { stack, signal })
+    const { controllers, nodeNames: nodes } = cluster
+    const target = { api, driver: subject, controllers, nodes, killSidecar: killSidecarOf(cluster), clock, log }
+    const chaos = { seed, durationMs, profile: 'driver' as const, can: abilities.can, parameters, calmMs }
+    const { actions, violations, missing, left } = await whileWatched(subject, signal, (life) =>
+      runChaos(target, chaos, life),
+    )
+    for (const each of missing) judge.find(unfulfilled(each, api, judge))
+    for (const text of left) judge.find({ promise: 'noLeak', about: wordAfter('volume', text), text })
+    const seconds = (clock.monotonic() - startedAt) / 1000
+    const found = { findings: judge.findings, clusterFaults: violations }
+    const undeleted = await clearUp({ driver: direct, clock, ledger: judge.ledger }, signal)
+    const leftBehind = [...undeleted, ...left.flatMap((text) => unnamed(wordAfter('volume', text), judge))]
+    return { seed, seconds, actions, calls: judge.calls, ...found, leftBehind }
+  } catch (error) {
+    // Also when somebody has interrupted it: what was made is not left to its owner.
+    using limit = deadline(clock, CLEAR_UP_MS, 'clearing up')
+    const left = await clearUp({ driver: direct, clock, ledger: judge.ledger }, limit.signal)
+    for (const text of left) log.info('Left at the driver', { text })
+    throw error
+  }
+}
+
+interface Lives {
+  readonly stack: AsyncDisposableStack
+  readonly signal: AbortSignal
+}
+
+async function startCluster(
+  { abilities, sidecars, directory }: SeedOptions,
+  { subject, address, clock, log, standIns }: SeedParts & { readonly subject: Subject },
+  { stack, signal }: Lives,
+): Promise<{ readonly cluster: Devcluster; readonly api: ApiServer }> {
+  const cluster = await startDevcluster(
+    {
+      nodes: abilities.nodes.length,
+      standInNodes: abilities.nodes,
+      driver: address,
+      proxy: subject,
+      ...sidecars,
+      sidecarArgs: ['--retry-interval-max=5s'],
+      directory,
+      clock,
+      log,
+      onTrouble: (message) => log.info('Trouble', { message }),
+    },
+    signal,
+  )
+  stack.defer(() => cluster.stop())
+  const { api } = cluster
+  if (api === undefined) throw new Error('the API server is not emulated')
+  standIns?.(cluster)
+  return { cluster, api }
+}
+
+/** Looks at the driver's list for as long as the work lasts, and ends the work when that is not possible. */
+async function whileWatched<T>(
+  subject: Subject,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  using life = scope(signal)
+  const over = new CancelledError('nothing is left to look at')
+  let failure: Error | undefined
+  const looks = subject.watchList(life.signal).catch((error: unknown) => {
+    failure = toError(error)
+    life.abort(failure)
+  })
+  try {
+    return await work(life.signal)
+  } catch (error) {
+    throw failure ?? error
+  } finally {
+    life.abort(over)
+    await looks
+  }
+}
+
+/** With the driver's own words about the volume, where it refused something. */
+function unfulfilled({ text, claim }: Missing, api: ApiServer, judge: Judge) {
+  const uid = api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: claim })?.metadata?.uid
+  const about = volumeNameOf({ uid: uid ?? '' })
+  const words = judge.lastWords(about)
+  return { promise: 'comesRight' as const, about, text: words === undefined ? text : `${text}; ${words}` }
+}
+
+/** Volumes that no answer names may be somebody else's: they are not deleted. */
+function unnamed(id: string | undefined, { ledger }: Judge): readonly string[] {
+  return id === undefined || ledger.get(id) !== undefined
+    ? []
+    : [`volume ${id}: no answer names it, so it was not deleted`]
+}
+
+function wordAfter(word: string, text: string): string | undefined {
+  return new RegExp(`\\b${word} (\\S+)`).exec(text)?.[1]
+}

@@ -1,0 +1,131 @@
+import { type Clock, isAbort } from '@csi-sidecars/base'
+import type { Driver } from '@csi-sidecars/csi'
+import { LATE_METHOD } from '../chaos/call-faults.ts'
+import type { ChaosDriver } from '../chaos/run.ts'
+import type { CallFault, ChooseFault, ProxiedCall } from '../proxy/call.ts'
+import type { Judge } from './judge.ts'
+import { certain, text } from './ledger.ts'
+import { canList, listVolumes } from './lists.ts'
+
+export interface SubjectParts {
+  /** Connected to the driver itself, past the proxy. */
+  readonly direct: Driver
+  readonly judge: Judge
+  readonly clock: Clock
+  /** Where the driver is ours to kill. */
+  readonly kill: (() => void) | undefined
+}
+
+/** Faults that may wait for a call of their method. */
+const MOST_WAITING = 8
+/** Between two looks at the driver's list. */
+const LOOK_MS = 1_000
+/** For so many looks it stays as it is when all has come right. */
+const LAST_LOOKS = 3
+/** How long a list may go on naming what was deleted. */
+const GONE_LOOKS = 10
+
+/** A driver under test, behind its proxy: what is done to it, and what is seen of it. */
+export class Subject implements ChaosDriver {
+  readonly name: string
+  readonly crash?: (forMs: number) => Promise<void>
+  readonly #parts: SubjectParts
+  readonly #faults = new Map<string, CallFault[]>()
+  readonly #listeners = new Set<(call: ProxiedCall) => void>()
+  /** What it lists before anything was made: that is somebody else's. */
+  #foreign: ReadonlySet<string> = new Set()
+
+  constructor(parts: SubjectParts) {
+    const { direct, kill } = parts
+    this.#parts = parts
+    this.name = direct.name
+    // Whoever supervises the driver says when it comes back.
+    if (kill !== undefined) this.crash = async () => kill()
+  }
+
+  /** For the proxy. */
+  readonly choose: ChooseFault = ({ method }) => this.#faults.get(method)?.shift()
+
+  /** For the proxy. The judge hears of a call's beginning last, and of its end first: the state before is the one that counts. */
+  readonly tell = (call: ProxiedCall): void => {
+    if (call.end !== undefined) this.#parts.judge.see(call)
+    for (const listener of this.#listeners) listener(call)
+    if (call.end === undefined) this.#parts.judge.see(call)
+  }
+
+  /** For the proxy: a detach may come again where nobody has attached since. */
+  readonly mayComeAgain = ({ method, request }: Pick<ProxiedCall, 'method' | 'request'>): boolean => {
+    const volume = this.#parts.judge.ledger.get(text(request['volumeId']))
+    const node = text(request['nodeId'])
+    return method === LATE_METHOD && volume?.exists === 'yes' && volume.busy === 0 && !volume.nodes.has(node)
+  }
+
+  watchCalls(listener: (call: ProxiedCall) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  publishedTo(volumeId: string): readonly string[] {
+    return certain(this.#parts.judge.ledger.get(volumeId)?.nodes ?? new Map())
+  }
+
+  /** The node service is played: what it mounts is the cluster's alone. */
+  mountedOn(): readonly string[] {
+    return []
+  }
+
+  breakCall(method: string, fault: CallFault): void {
+    const waiting = this.#faults.get(method) ?? []
+    if (waiting.length < MOST_WAITING) this.#faults.set(method, [...waiting, fault])
+  }
+
+  async calm(): Promise<void> {
+    this.#faults.clear()
+  }
+
+  /** Before anything is made. */
+  async begin(signal: AbortSignal): Promise<void> {
+    const { direct } = this.#parts
+    if (!canList(direct)) return
+    this.#foreign = new Set((await listVolumes(direct, signal))?.map(({ id }) => id))
+  }
+
+  /** Looks at the driver's list again and again, until the signal. */
+  async watchList(signal: AbortSignal): Promise<void> {
+    try {
+      for (;;) {
+        await this.#parts.clock.sleep(LOOK_MS, signal)
+        await this.#look(signal)
+      }
+    } catch (error) {
+      if (!isAbort(error) || !signal.aborted) throw error
+    }
+  }
+
+  async inspect(signal: AbortSignal): Promise<void> {
+    if (canList(this.#parts.direct)) await this.#parts.clock.sleep(LAST_LOOKS * LOOK_MS, signal)
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { direct, judge } = this.#parts
+    if (!canList(direct)) return
+    const { mark } = judge.ledger
+    const listed = await listVolumes(direct, signal)
+    if (listed !== undefined) judge.look(listed, mark)
+  }
+
+  async left(signal: AbortSignal): Promise<readonly string[]> {
+    const { direct, judge, clock } = this.#parts
+    const { volumes } = judge.ledger
+    const undeleted = volumes.filter(({ exists }) => exists !== 'no').map(({ id }) => id)
+    if (!canList(direct)) return undeleted.map((id) => `volume ${id} was made and never deleted`)
+    let listed: readonly string[] = []
+    for (let looks = GONE_LOOKS; looks > 0; looks -= 1) {
+      const all = await listVolumes(direct, signal)
+      listed = (all ?? []).map(({ id }) => id).filter((id) => !this.#foreign.has(id))
+      if (all !== undefined && listed.length === 0) return []
+      await clock.sleep(LOOK_MS, signal)
+    }
+    return listed.map((id) => `volume ${id} is left at the driver`)
+  }
+}

@@ -1,0 +1,94 @@
+import { ControllerService, IdentityService, NodeService } from '@csi-sidecars/csi-proto'
+
+/** What the proxy may do to one call. */
+export type CallFault =
+  /** The driver hears of it later. */
+  | { readonly do: 'delay'; readonly ms: number }
+  /** The driver does it, and nobody hears the answer. */
+  | { readonly do: 'loseAnswer' }
+  /** The driver gets it twice, the second time when it has answered the first. */
+  | { readonly do: 'repeat' }
+  /** The driver gets it again a while after it has answered, when somebody may have gone on from there. */
+  | { readonly do: 'repeatLate'; readonly ms: number }
+  /** The connection breaks while the driver works on it. */
+  | { readonly do: 'cut' }
+
+/** One call as it passed the proxy; told when it begins and again when it has ended. */
+export interface ProxiedCall {
+  /** The same for the beginning and the end. */
+  readonly id: number
+  /** `ControllerPublishVolume`, ... */
+  readonly method: string
+  readonly request: Readonly<Record<string, unknown>>
+  /** Monotonic milliseconds. */
+  readonly start: number
+  readonly end: number | undefined
+  /** The gRPC code; undefined while it is under way, and when the driver was lost before it had answered. */
+  readonly code: number | undefined
+  /** The driver's own words about a failure. */
+  readonly message: string
+  /** Of a success. */
+  readonly response: Readonly<Record<string, unknown>> | undefined
+  /** What was done to it. */
+  readonly fault: CallFault['do'] | undefined
+}
+
+/** Chooses what is done to a call, when it arrives. */
+export type ChooseFault = (call: Pick<ProxiedCall, 'method' | 'request'>) => CallFault | undefined
+
+/** How a call ended at the driver. */
+export interface Answer {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+  readonly trailers: Readonly<Record<string, string>>
+}
+
+const DEFINITIONS = new Map(
+  [...Object.values(IdentityService), ...Object.values(ControllerService), ...Object.values(NodeService)].map(
+    (definition) => [definition.path, definition],
+  ),
+)
+
+/** A length and a flag stand before the one message of a unary call. */
+const FRAME_HEAD = 5
+
+export function methodOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
+/** The message in the proto's terms; empty for a method that CSI does not have, or what cannot be read. */
+export function requestOf(path: string, body: Buffer): ProxiedCall['request'] {
+  const definition = DEFINITIONS.get(path)
+  return definition === undefined ? {} : (decoded(body, (bytes) => definition.requestDeserialize(bytes)) ?? {})
+}
+
+export function responseOf(path: string, answer: Answer): ProxiedCall['response'] {
+  const definition = DEFINITIONS.get(path)
+  if (definition === undefined || codeOf(answer) !== 0) return undefined
+  return decoded(answer.body, (bytes) => definition.responseDeserialize(bytes))
+}
+
+/** A driver that sends no status at all has failed in a way that nobody can name: Unknown, as gRPC says. */
+export function codeOf({ headers, trailers }: Answer): number {
+  const status = trailers['grpc-status'] ?? headers['grpc-status']
+  return status === undefined ? 2 : Number(status)
+}
+
+/** The words are percent-encoded on the wire. Those that are badly so are shown as they are. */
+export function wordsOf({ headers, trailers }: Answer): string {
+  const message = trailers['grpc-message'] ?? headers['grpc-message'] ?? ''
+  try {
+    return decodeURIComponent(message)
+  } catch {
+    return message
+  }
+}
+
+function decoded(body: Buffer, decode: (bytes: Buffer) => object): Readonly<Record<string, unknown>> | undefined {
+  if (body.length < FRAME_HEAD || body[0] !== 0) return undefined
+  try {
+    return { ...decode(body.subarray(FRAME_HEAD)) }
+  } catch {
+    return undefined // whoever gets it will say so
+  }
+}

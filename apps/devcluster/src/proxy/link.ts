@@ -1,0 +1,130 @@
+import {
+  type ClientHttp2Session,
+  connect as connectHttp2,
+  constants,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  performServerHandshake,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import type { Socket } from 'node:net'
+import type { Answer } from './call.ts'
+
+/** A call as it came in, and the means to pass it on. */
+export interface PassingCall {
+  readonly path: string
+  readonly body: Buffer
+  /** Aborted when the caller has given the call up. */
+  readonly givenUp: AbortSignal
+  /** Sends it to the driver; undefined when the driver was lost, or the signal aborted, before there was an answer. */
+  forward(signal: AbortSignal): Promise<Answer | undefined>
+  answer(answer: Answer): void
+  /** Ends the call as a broken stream. */
+  reset(): void
+  /** Breaks the connection with all of its calls, on both sides. */
+  cut(): void
+}
+
+/** Where a client's connection and the driver's meet: one of the driver's for each client's, and they end together. */
+export class Link {
+  readonly #near: Socket
+  readonly #session: ServerHttp2Session
+  readonly #driver: ClientHttp2Session
+
+  /** Both sockets are connected. */
+  constructor(near: Socket, far: Socket, serve: (call: PassingCall) => void) {
+    this.#near = near
+    this.#driver = connectHttp2('http://driver', { createConnection: () => far })
+    this.#session = performServerHandshake(near)
+    for (const session of [this.#session, this.#driver]) {
+      // The end of a connection is told by its close, which follows each error.
+      session.on('error', () => undefined)
+      session.once('close', () => this.cut())
+    }
+    this.#session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) =>
+      this.#take(stream, headers, serve),
+    )
+  }
+
+  cut(): void {
+    this.#near.destroy()
+    this.#session.destroy()
+    this.#driver.destroy()
+  }
+
+  #take(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, serve: (call: PassingCall) => void): void {
+    const chunks: Buffer[] = []
+    const gone = new AbortController()
+    stream.on('error', () => undefined)
+    stream.once('close', () => gone.abort())
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+    stream.once('end', () => {
+      const body = Buffer.concat(chunks)
+      serve({
+        path: String(headers[':path']),
+        body,
+        givenUp: gone.signal,
+        forward: (signal) => ask(this.#driver, { headers, body, givenUp: signal }),
+        answer: (answer) => give(stream, answer),
+        reset: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+        cut: () => this.cut(),
+      })
+    })
+  }
+}
+
+interface Question {
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+  readonly givenUp: AbortSignal
+}
+
+function ask(driver: ClientHttp2Session, { headers, body, givenUp }: Question): Promise<Answer | undefined> {
+  if (driver.destroyed || driver.closed || givenUp.aborted) return Promise.resolve(undefined)
+  return new Promise((resolve) => {
+    const stream = driver.request(headers, { endStream: false })
+    const chunks: Buffer[] = []
+    let first: Answer['headers'] | undefined
+    let last: Answer['trailers'] = {}
+    const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL)
+    givenUp.addEventListener('abort', cancel, { once: true })
+    stream.on('error', () => undefined) // its close says the same
+    stream.once('response', (response) => {
+      first = plain(response)
+    })
+    stream.once('trailers', (trailers) => {
+      last = plain(trailers)
+    })
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+    stream.once('close', () => {
+      givenUp.removeEventListener('abort', cancel)
+      const whole = first !== undefined && ('grpc-status' in last || 'grpc-status' in first)
+      resolve(
+        whole && first !== undefined ? { headers: first, body: Buffer.concat(chunks), trailers: last } : undefined,
+      )
+    })
+    stream.end(body)
+  })
+}
+
+function give(stream: ServerHttp2Stream, { headers, body, trailers }: Answer): void {
+  if (stream.destroyed || stream.closed) return
+  const first: OutgoingHttpHeaders = { ':status': 200, ...headers }
+  if (Object.keys(trailers).length === 0) {
+    stream.respond(first, { endStream: true })
+    return
+  }
+  stream.respond(first, { waitForTrailers: true })
+  stream.once('wantTrailers', () => stream.sendTrailers({ ...trailers }))
+  stream.end(body)
+}
+
+/** Headers without those that HTTP/2 has for itself. */
+function plain(headers: IncomingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      name.startsWith(':') || typeof value !== 'string' ? [] : [[name, value]],
+    ),
+  )
+}

@@ -1,0 +1,183 @@
+import { rm } from 'node:fs/promises'
+import { connect, createServer, type Socket } from 'node:net'
+import { CancelledError, type Clock, deadline, isAbort } from '@csi-sidecars/base'
+import {
+  type Answer,
+  type ChooseFault,
+  codeOf,
+  methodOf,
+  type ProxiedCall,
+  requestOf,
+  responseOf,
+  wordsOf,
+} from './call.ts'
+import { Link, type PassingCall } from './link.ts'
+
+export interface ProxyOptions {
+  /** Where it listens: a path. */
+  readonly socket: string
+  /** Where the driver listens: a path. */
+  readonly driver: string
+  readonly clock: Clock
+  readonly choose: ChooseFault
+  /** Told of each call when it begins and again when it has ended, before the caller hears of that. */
+  readonly tell: (call: ProxiedCall) => void
+  /** Whether a call may come once more now, without doing what nobody wants. */
+  readonly mayComeAgain: (call: Asked) => boolean
+}
+
+/** Stands between a driver and everybody who calls it. */
+export interface DriverProxy {
+  /** `unix://` and the path. */
+  readonly address: string
+  stop(): Promise<void>
+}
+
+/** How often a call is repeated whose repetition fails: what is out of order for a moment is no broken promise. */
+const REPEATS = 3
+const REPEAT_PAUSE_MS = 300
+const LATE_CALL_MS = 30_000
+/** How long the driver may work on a call before the connection breaks. */
+const CUT_MS = 5
+
+/** A client that connects while the driver is away is sent away, as one without a proxy would be. */
+export async function startProxy(options: ProxyOptions): Promise<DriverProxy> {
+  const { socket, driver } = options
+  const passage = new Passage(options)
+  const open = new Set<Socket>()
+  const server = createServer((near) => {
+    const far = connect(driver)
+    for (const each of [near, far]) {
+      open.add(each)
+      each.once('close', () => open.delete(each))
+    }
+    near.on('error', () => far.destroy())
+    near.once('close', () => far.destroy())
+    far.on('error', () => near.destroy())
+    far.once('close', () => near.destroy())
+    far.once('connect', () => {
+      if (!near.destroyed) void new Link(near, far, (call) => void passage.serve(call))
+    })
+  })
+  await rm(socket, { force: true })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(socket, resolve)
+  })
+  return {
+    address: `unix://${socket}`,
+    stop: () =>
+      new Promise((resolve) => {
+        passage.stop()
+        server.close(() => resolve())
+        for (const each of open) each.destroy()
+      }),
+  }
+}
+
+/** Leads calls to the driver and back, and does to them what was chosen. */
+class Passage {
+  readonly #options: ProxyOptions
+  /** Volumes about which a call comes once more. */
+  readonly #late = new Map<string, Promise<void>>()
+  readonly #life = new AbortController()
+  #count = 0
+
+  constructor(options: ProxyOptions) {
+    this.#options = options
+  }
+
+  /** Nothing waits any more. */
+  stop(): void {
+    this.#life.abort(new CancelledError('the proxy is stopped'))
+  }
+
+  async serve(call: PassingCall): Promise<void> {
+    try {
+      await this.#pass(call)
+    } catch (error) {
+      if (!isAbort(error) || !this.#life.signal.aborted) throw error
+    }
+  }
+
+  async #pass(call: PassingCall): Promise<void> {
+    const { choose } = this.#options
+    const asked = { method: methodOf(call.path), request: requestOf(call.path, call.body) }
+    const fault = choose(asked)
+    if (fault?.do === 'delay') await this.#wait(fault.ms)
+    while (this.#late.has(volumeOf(asked))) await this.#late.get(volumeOf(asked))
+    if (call.givenUp.aborted) return
+    if (fault?.do === 'cut') this.#options.clock.schedule(CUT_MS, () => call.cut())
+    const first = await this.#ask(call, { ...asked, fault: fault?.do }, call.givenUp)
+    if (first === undefined) return call.reset()
+    if (fault?.do === 'loseAnswer') return call.reset()
+    const good = codeOf(first) === 0
+    call.answer(fault?.do === 'repeat' && good ? await this.#again(call, asked, first) : first)
+    if (fault?.do !== 'repeatLate' || !good) return
+    await this.#wait(fault.ms)
+    if (this.#options.mayComeAgain(asked)) await this.#comeAgain(call, asked)
+  }
+
+  /** Other calls for the volume wait meanwhile: nobody could tell what two at once should have done. */
+  async #comeAgain(call: PassingCall, asked: Asked): Promise<void> {
+    const volume = volumeOf(asked)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#late.set(volume, promise)
+    try {
+      using limit = deadline(this.#options.clock, LATE_CALL_MS, 'a call that comes once more', this.#life.signal)
+      await this.#ask(call, { ...asked, fault: 'repeatLate' }, limit.signal)
+    } finally {
+      this.#late.delete(volume)
+      resolve()
+    }
+  }
+
+  /** What a repetition is answered with counts, as it would for a caller that has not heard the first answer. */
+  async #again(call: PassingCall, asked: Asked, first: Answer): Promise<Answer> {
+    for (let left = REPEATS; left > 0; left -= 1) {
+      const again = await this.#ask(call, { ...asked, fault: 'repeat' }, call.givenUp)
+      if (again === undefined) return first
+      if (codeOf(again) === 0) return again
+      await this.#wait(REPEAT_PAUSE_MS)
+    }
+    return first
+  }
+
+  #wait(ms: number): Promise<void> {
+    return this.#options.clock.sleep(ms, this.#life.signal)
+  }
+
+  /** Asks the driver, and tells of it. */
+  async #ask(
+    call: PassingCall,
+    asked: Pick<ProxiedCall, 'method' | 'request' | 'fault'>,
+    signal: AbortSignal,
+  ): Promise<Answer | undefined> {
+    const { clock, tell } = this.#options
+    this.#count += 1
+    const begun: ProxiedCall = {
+      ...asked,
+      id: this.#count,
+      start: clock.monotonic(),
+      end: undefined,
+      code: undefined,
+      message: '',
+      response: undefined,
+    }
+    tell(begun)
+    const answer = await call.forward(signal)
+    const heard =
+      answer === undefined
+        ? { message: 'the driver was lost, or the call given up' }
+        : { code: codeOf(answer), message: wordsOf(answer), response: responseOf(call.path, answer) }
+    tell({ ...begun, ...heard, end: clock.monotonic() })
+    return answer
+  }
+}
+
+type Asked = Pick<ProxiedCall, 'method' | 'request'>
+
+function volumeOf({ request }: Asked): string {
+  const id = request['volumeId']
+  return typeof id === 'string' ? id : ''
+}
