@@ -7,12 +7,13 @@ import { provideHelm } from '../charts/tests/helm.ts'
 import type { Cluster } from './harness/cluster.ts'
 import { startControlPlane } from './harness/control-plane.ts'
 import { startEmulated } from './harness/emulated.ts'
+import { LONG } from './harness/long.ts'
 import { temporaryFolder } from './harness/processes.ts'
 import { grant } from './harness/roles.ts'
 import { run, type Tally } from './harness/runner.ts'
 import { allChecks, allStories } from './harness/story.ts'
 import type { Binaries, Executables, Target } from './harness/subject.ts'
-import { build, controlPlaneBinaries, executablesOf, hasGo, originals, wantsCollector } from './tools/binaries.ts'
+import { build, controlPlaneBinaries, executablesOf, hasGo, originals } from './tools/binaries.ts'
 
 const { values } = parseArgs({
   options: {
@@ -108,11 +109,7 @@ function prepare(binaries: Binaries): string | undefined {
     const assets = controlPlaneBinaries(root)
     if ('remedy' in assets) return assets.remedy
   }
-  const tools = [
-    ...SIDECARS.map(({ value }) => value.name),
-    'csi-sanity',
-    ...(wantsCollector() ? ['otel-collector'] : []),
-  ]
+  const tools = [...SIDECARS.map(({ value }) => value.name), 'csi-sanity', ...(LONG ? ['otel-collector'] : [])]
   if (hasGo()) for (const name of tools) build(root, name)
   const executables = executablesOf(root, binaries)
   const missing = Object.values(executables).find((path) => !existsSync(path))

@@ -113,11 +113,6 @@ export function hasGo(): boolean {
   return (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'go')))
 }
 
-/** Whether the stories of a real collector are told: building it takes minutes. */
-export function wantsCollector(): boolean {
-  return process.env['E2E_COLLECTOR'] === 'true'
-}
-
 /** Builds one binary unless it is there. */
 export function build(root: string, name: string): string {
   const ofKubernetes = controlPlane()[name]

@@ -2,11 +2,12 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { existsSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
+import { LONG } from '../../harness/long.ts'
 import { start, stop } from '../../harness/processes.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually } from '../../harness/waiting.ts'
 import type { World } from '../../harness/world.ts'
-import { cacheFolder, wantsCollector } from '../../tools/binaries.ts'
+import { cacheFolder } from '../../tools/binaries.ts'
 import { attach, attached, scene } from '../attacher/scene.ts'
 import { exportTo, TRACING } from './traces-scene.ts'
 
@@ -14,7 +15,7 @@ import { exportTo, TRACING } from './traces-scene.ts'
 
 const story = storiesOf('attacher', 'traces')
 
-for (const protocol of wantsCollector() ? ['http/protobuf', 'http/json'] : []) {
+for (const protocol of LONG ? ['http/protobuf', 'http/json'] : []) {
   story(
     `a real collector reads every span, by ${protocol}`,
     // It is about the collector: one server is enough, and the originals have no traces.

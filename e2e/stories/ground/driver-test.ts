@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { LONG } from '../../harness/long.ts'
 import { type Exit, exitOf, start, stop, temporaryFolder } from '../../harness/processes.ts'
 import { check, type Ground } from '../../harness/story.ts'
 import { eventually } from '../../harness/waiting.ts'
@@ -12,6 +13,8 @@ import { runDevcluster, sidecarArgs } from './devcluster-process.ts'
 const DRIVER = resolve(import.meta.dirname, '../../harness/emulated-driver.ts')
 const WITHIN_MS = 10 * 60_000
 const KILL_EVERY_MS = 3_000
+
+const long = LONG ? check : () => undefined
 
 /** Each bug with what the test has to say of it. */
 const BUGS = [
@@ -26,7 +29,7 @@ const BUGS = [
   ],
 ] as const
 
-check(
+long(
   `driver test: ${BUGS.length} bugs are found, told with their calls, and found again by their seeds`,
   'emulator',
   async (ground) => {
@@ -53,7 +56,7 @@ async function findTwice(ground: Ground, bug: string, told: RegExp): Promise<voi
   match(second.told, told)
 }
 
-check(
+long(
   'driver test: a correct driver that is killed every 3 s raises no alarm',
   'emulator',
   async (ground) => {
@@ -69,7 +72,7 @@ check(
   WITHIN_MS,
 )
 
-check(
+long(
   'driver test: starts the driver by a command, kills it, and says when it ends by itself',
   'emulator',
   async (ground) => {
