@@ -88,7 +88,8 @@ for (const app of ['attacher', 'resizer'] as const) {
     const scraper = new Scraper({ port, client: ca.client(`/CN=${user.name}`) })
     await eventually('a scrape', async () => (await scraper.code('/metrics')) === 200)
     equal(await new Scraper({ port, client: ca.client('/CN=alice') }).code('/metrics'), 403)
-    equal(await new Scraper({ port, client: ca.client('/O=system:masters/CN=any') }).code('/debug/stuck'), 404)
+    equal(await new Scraper({ port, client: ca.client('/O=system:masters/CN=any') }).code('/debug/stuck'), 200)
+    equal(await new Scraper({ port, client: ca.client('/O=system:masters/CN=any') }).code('/nothing'), 404)
     equal(await new Scraper({ port }).code('/metrics'), 401)
   })
 }
