@@ -19,10 +19,15 @@ import {
 const story = installationStories('attacher', 'operations')
 
 /**
- * The first two need a node: it keeps logs, and the way to a pod's port leads through it. The stories of explain run the
- * third, whose exit code says what is stuck.
+ * The first three need a node: it keeps logs, and the way to a pod's port leads through it. The stories of explain run
+ * the fourth, whose exit code says what is stuck.
  */
-const NOT_HERE = ['kubectl -n <namespace> logs', 'kubectl get --raw', 'kubectl csi']
+const NOT_HERE = [
+  'kubectl -n <namespace> logs',
+  'kubectl -n <namespace> port-forward',
+  'kubectl get --raw',
+  'kubectl csi',
+]
 
 story('each line of the documentation does what it is there for', INSTALLATION, async (t) => {
   await using here = await ground(t)

@@ -175,7 +175,11 @@ story('the condition Unused flips without a call or a write, and is not lost', {
   })
   await ask(t, '2Gi')
   await untilClaim(t, (claim) => statusWord(claim) === 'ControllerResizeInProgress')
-  while (statusWord(await getClaim(t)) !== undefined) await flip(Date.now() % 2 === 0 ? 'True' : 'False')
+  while (statusWord(await getClaim(t)) !== undefined) {
+    await flip(Date.now() % 2 === 0 ? 'True' : 'False')
+    // Whoever writes without a pause makes every guarded write of others too late.
+    await pause(30)
+  }
   await resized(t, '2Gi')
   equal(
     conditionsOf(await getClaim(t)).map((each) => each.split('=')[0]),
