@@ -27,6 +27,11 @@ function kubernetes(): { readonly name: string; readonly module: string; readonl
   return found && { name, ...found }
 }
 
+/** Whether the real control plane is the one that the emulator is held to. */
+export function isDefaultKubernetes(): boolean {
+  return kubernetes()?.name === DEFAULT_KUBERNETES
+}
+
 function controlPlane(): Readonly<Record<string, Build>> {
   const { module = '', version = '' } = kubernetes() ?? {}
   const ldflags = `-s -w -X k8s.io/component-base/version.gitVersion=${version}`
