@@ -1,6 +1,9 @@
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
+import { apiError } from '../testing/api-error.ts'
 import { deleting, pv, ReconcileFixture } from '../testing/reconcile-fixture.ts'
+import { ofPv, view, withFinalizer } from '../testing/views.ts'
+import type { AttachmentView } from './observe.ts'
 
 const SECRET_REF = { controllerPublishSecretRef: { namespace: 'ns', name: 'login' } }
 
@@ -57,4 +60,51 @@ describe('a detach', () => {
     await fixture.run()
     expect(fixture.enqueued).toEqual(['handle-1 on former-id'])
   })
+})
+
+describe('a detach of a volume that is gone', () => {
+  const remembered = { handle: 'handle-1', uid: 'pv1-uid' }
+  const gone: AttachmentView = view({
+    va: withFinalizer({ key: 'va1', uid: 'va1-uid', deleting: true, attached: true, remembered }),
+    volume: ofPv(undefined),
+    settings: { ...view().settings, recoverLostVolumes: true },
+  })
+  const run = () => fixture.run({ observe: async () => gone })
+  const isRemembered = () => fixture.memory.isLostDetached({ key: 'va1', uid: 'va1-uid' })
+
+  it.each([
+    ['is called once the API server has said so', undefined],
+    ['is done where the driver knows nothing of it either', new RpcError(CODES.NotFound, 'no such volume')],
+  ])('%s, and its success is remembered', async (_, refusal) => {
+    fixture.api.objects.delete('pv1')
+    if (refusal !== undefined) fixture.unpublish = () => Promise.reject(refusal)
+    expect(await run()).toEqual({ kind: 'settled' })
+    expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {}'])
+    expect(fixture.api.requests).toEqual(['get pv1', expect.stringContaining('"finalizers":null')])
+    expect(isRemembered()).toBe(true)
+  })
+
+  it('is tried again where the driver fails', async () => {
+    fixture.api.objects.delete('pv1')
+    fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
+    expect(await run()).toMatchObject({ kind: 'retry' })
+    expect(isRemembered()).toBe(false)
+  })
+
+  it.each([
+    ['has one of its name', undefined, 'failed to detach: persistentvolume "pv1" has been made again'],
+    ['does not say', apiError(500, 'InternalError', 'no'), 'failed to detach: no'],
+  ])('is not called where the API server %s', async (_, failure, message) => {
+    if (failure !== undefined) fixture.api.fail('get pv1', failure)
+    expect(await run()).toMatchObject({ kind: 'retry', cause: { message } })
+    expect([fixture.calls, isRemembered()]).toEqual([[], false])
+  })
+})
+
+it('a detach that is not for a lost volume is not remembered as one', async () => {
+  await fixture.run()
+  expect(fixture.memory.isLostDetached({ key: 'va1', uid: 'va1-uid' })).toBe(false)
+  fixture.api.put(deleting())
+  fixture.unpublish = () => Promise.reject(new RpcError(CODES.NotFound, 'no such volume'))
+  expect(await fixture.run()).toMatchObject({ kind: 'retry' })
 })
