@@ -12,8 +12,9 @@ describe('an attach', () => {
     fixture.api.objects.delete('pv1')
     expect(await fixture.run()).toMatchObject({
       kind: 'retry',
-      cause: { message: expect.stringMatching(/^failed to attach: .*pv1/) },
+      cause: { message: 'failed to attach: persistentvolume "pv1" not found', cause: expect.any(Error) },
     })
+    expect(fixture.own.phases).not.toContain('completed')
     expect(fixture.calls).toEqual([])
     expect(fixture.own.causes).toEqual([{ on: 'volume', name: 'pv1' }])
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*attachError/)])
@@ -59,6 +60,7 @@ describe('an attach', () => {
       kind: 'retry',
       cause: { message: 'somebody has set the status back' },
     })
+    expect(fixture.own.phases).not.toContain('completed')
   })
 
   it('waits for the volume where its finalizer finds none, and for nothing where it fails otherwise', async () => {
@@ -77,5 +79,27 @@ describe('an attach', () => {
       })
       expect(fixture.own.causes).toEqual(causes)
     }
+  })
+
+  it('says what it is busy with, and when it is done', async () => {
+    fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid' } } as never)
+    await fixture.run()
+    expect(fixture.own.phases).toEqual(['writing', 'writing', 'calling', 'writing', 'completed'])
+  })
+
+  it('is called off while its status is written', async () => {
+    fixture.api.put(va({ metadata: FINALIZED }))
+    const patch = async (): Promise<never> => {
+      fixture.signal.abort(new Error('enough'))
+      throw apiError(500, 'InternalError', 'no')
+    }
+    await expect(fixture.run({ api: { ...fixture.api.client, patch } as never })).rejects.toThrow('enough')
+  })
+
+  it('tells what its status could not be written for', async () => {
+    fixture.api.put(va({ metadata: FINALIZED }))
+    const failure = apiError(500, 'InternalError', 'no')
+    fixture.api.fail('patch va1/status', failure)
+    expect(await fixture.run()).toMatchObject({ cause: { message: 'failed to mark as attached: no', cause: failure } })
   })
 })

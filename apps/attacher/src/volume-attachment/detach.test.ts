@@ -39,6 +39,11 @@ describe('a detach', () => {
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*detachError/)])
   })
 
+  it('says what it is busy with, and when it is done', async () => {
+    await fixture.run()
+    expect(fixture.own.phases).toEqual(['calling', 'writing', 'completed'])
+  })
+
   it('waits for nothing more once it has what it needs', async () => {
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     await fixture.run()
