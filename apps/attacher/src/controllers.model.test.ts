@@ -1,12 +1,12 @@
 import { unreachable } from '@csi-sidecars/base'
 import { CODES, type CodeName, RpcError } from '@csi-sidecars/csi'
 import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import type { InFlight } from '@csi-sidecars/testkit'
 import { describe, it } from '@jest/globals'
 import fc from 'fast-check'
 import { apiError } from './testing/api-error.ts'
 import { AttacherModel, NODES, VOLUMES, vaName } from './testing/model/attacher-model.ts'
 import { calmDown, checkConverged } from './testing/model/convergence.ts'
-import type { InFlight } from './testing/model/gate.ts'
 
 const RESOURCES = { va: VOLUME_ATTACHMENTS, pv: PERSISTENT_VOLUMES, node: CSI_NODES }
 /** Answers of the API server, and no answer. */

@@ -1,5 +1,6 @@
 import type { Cancel, Clock } from './clock.ts'
 import { causesOf, isError } from './errors.ts'
+import { onAbort } from './on-abort.ts'
 
 /** A wait that ended because its time was over. `what` names the guard, so that two guards can be told apart. */
 export class DeadlineError extends Error {
@@ -67,9 +68,7 @@ function follow(
       abort(parent.reason)
       break
     }
-    const onAbort = (): void => abort(parent.reason)
-    parent.addEventListener('abort', onAbort, { once: true })
-    undo.push(() => parent.removeEventListener('abort', onAbort))
+    undo.push(onAbort(parent, () => abort(parent.reason)))
   }
   if (startTimer !== undefined && !controller.signal.aborted) undo.push(startTimer(abort))
   return { signal: controller.signal, abort, dispose, [Symbol.dispose]: dispose }
@@ -82,10 +81,9 @@ function follow(
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise
   return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason)
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) reject(signal.reason)
+    const ignoreAbort = onAbort(signal, () => reject(signal.reason))
+    promise.then(resolve, reject).finally(ignoreAbort)
   })
 }
 
@@ -93,6 +91,6 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
 export function aborted(signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(signal.reason)
-    else signal.addEventListener('abort', () => resolve(signal.reason), { once: true })
+    else onAbort(signal, () => resolve(signal.reason))
   })
 }

@@ -3,6 +3,8 @@
  * Everything else is handed a Clock, so tests decide what time it is.
  */
 
+import { onAbort } from './on-abort.ts'
+
 /** Ends a scheduled callback before it fires; harmless afterwards. */
 export type Cancel = () => void
 
@@ -50,14 +52,13 @@ function schedule(ms: number, fire: () => void): Cancel {
 export function sleepOn(clock: Pick<Clock, 'schedule'>, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
-    const onAbort = (): void => {
-      cancel()
-      reject(signal?.reason)
-    }
     const cancel = clock.schedule(ms, () => {
-      signal?.removeEventListener('abort', onAbort)
+      ignoreAbort()
       resolve()
     })
-    signal?.addEventListener('abort', onAbort, { once: true })
+    const ignoreAbort = onAbort(signal, () => {
+      cancel()
+      reject(signal?.reason)
+    })
   })
 }

@@ -1,5 +1,6 @@
 import type { Cancel, Clock } from './clock.ts'
 import { invariant } from './invariant.ts'
+import { onAbort } from './on-abort.ts'
 
 interface Taker {
   readonly serve: () => void
@@ -59,18 +60,17 @@ export class TokenBucket {
 
   #lineUp(turn: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => {
+      const ignoreAbort = onAbort(signal, () => {
         this.#leave(taker)
         reject(signal?.reason)
-      }
+      })
       const serve = (): void => {
-        signal?.removeEventListener('abort', onAbort)
+        ignoreAbort()
         resolve()
       }
       const taker: Taker = { serve }
       this.#takers.add(taker)
       this.#turns.push(turn)
-      signal?.addEventListener('abort', onAbort, { once: true })
       if (this.#takers.size === 1) this.#arm()
     })
   }

@@ -1,135 +1,24 @@
 import { aborted, CancelledError, FakeClock } from '@csi-sidecars/base'
-import type { DriverEvent } from '@csi-sidecars/csi'
 import { ApiError } from '@csi-sidecars/kube-client'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Controller } from './controller.ts'
 import { AGAIN, type Outcome, SETTLED, STOPPED } from './outcome.ts'
-import type { Enqueuer } from './sources.ts'
 import { runTerm } from './term.ts'
-import type { Cause } from './waiting.ts'
-
-const shutdown = new CancelledError('shutting down')
-const busy = new Error('busy')
-const RETRY: Outcome = { kind: 'retry', cause: busy }
-
-/** A driver that comes and goes as the test says. */
-class ScriptedDriver {
-  state: 'ready' | 'lost' = 'ready'
-  readonly #listeners = new Set<(event: DriverEvent) => void>()
-
-  subscribe(listener: (event: DriverEvent) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
-  lose(): void {
-    this.state = 'lost'
-    for (const each of this.#listeners) each({ type: 'lost' })
-  }
-
-  comeBack(): void {
-    this.state = 'ready'
-    for (const each of this.#listeners) each({ type: 'ready', lostForMs: 0 })
-  }
-
-  get listeners(): number {
-    return this.#listeners.size
-  }
-}
-
-type Reconcile = Controller['reconcile']
-
-class Term {
-  readonly clock = new FakeClock()
-  readonly driver = new ScriptedDriver()
-  readonly stop = new AbortController()
-  readonly cut = new AbortController()
-  /** Every run as `key@time`, in order. */
-  readonly runs: string[] = []
-  readonly failures: { key: string; cause: unknown }[] = []
-  readonly ended: Promise<void>
-  isOver = false
-  #queue: Enqueuer | undefined
-
-  constructor(reconcile: Reconcile | readonly Outcome[], change: Partial<Controller> = {}) {
-    const answers = typeof reconcile === 'function' ? [] : [...reconcile]
-    const answer: Reconcile =
-      typeof reconcile === 'function'
-        ? reconcile
-        : async () => (answers.length > 1 ? answers.shift() : answers[0]) ?? SETTLED
-    const controller: Controller = {
-      name: 'things',
-      workers: 2,
-      backoff: { baseMs: 1000, maxMs: 8000 },
-      caches: [],
-      sources: [
-        (queue) => {
-          this.#queue = queue
-          return () => undefined
-        },
-      ],
-      reconcile: (key, run) => {
-        this.runs.push(`${key}@${this.clock.monotonic()}`)
-        return answer(key, run)
-      },
-      onFailure: (key, cause) => this.failures.push({ key, cause }),
-      callsDriver: true,
-      ...change,
-    }
-    const lead = { stop: this.stop.signal, cut: this.cut.signal, assertLeading: () => undefined, soleSince: 0 }
-    const { clock, driver } = this
-    this.ended = runTerm(lead, [controller], { clock, driver }).finally(() => {
-      this.isOver = true
-    })
-    terms.push(this)
-  }
-
-  static async begin(...args: ConstructorParameters<typeof Term>): Promise<Term> {
-    const term = new Term(...args)
-    await term.clock.settle()
-    return term
-  }
-
-  get queue(): Enqueuer {
-    if (this.#queue === undefined) throw new Error('the controller has not started')
-    return this.#queue
-  }
-
-  /** Adds keys, and waits until nothing happens without time. */
-  async add(...keys: readonly string[]): Promise<void> {
-    for (const key of keys) this.queue.add(key)
-    await this.clock.settle()
-  }
-
-  takeRuns(): readonly string[] {
-    return this.runs.splice(0)
-  }
-}
-
-const terms: Term[] = []
+import {
+  busy,
+  endTerms,
+  forgetLastTerm,
+  hanging,
+  RETRY,
+  type Reconcile,
+  shutdown,
+  Term,
+} from './testing/scripted-term.ts'
 
 /** A term that was stopped ends, whatever became of its keys. */
 afterEach(async () => {
-  for (const { stop, cut, ended, driver, clock } of terms.splice(0)) {
-    stop.abort(shutdown)
-    cut.abort(shutdown)
-    await ended
-    expect([driver.listeners, clock.pending]).toEqual([0, 0])
-  }
+  for (const left of await endTerms()) expect(left).toEqual({ listeners: 0, timers: 0 })
 })
-
-/** A reconcile that hangs until it is told what to answer. */
-function hanging(): { reconcile: Reconcile; answer(outcome: Outcome): void } {
-  const answers: ((outcome: Outcome) => void)[] = []
-  return {
-    reconcile: (_, { signal }) =>
-      new Promise((resolve, reject) => {
-        answers.push(resolve)
-        signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-      }),
-    answer: (outcome) => answers.shift()?.(outcome),
-  }
-}
 
 describe('an outcome', () => {
   test('settled ends the matter and forgets earlier failures', async () => {
@@ -262,152 +151,6 @@ describe('the workers', () => {
   })
 })
 
-describe('a key that waits for a cause', () => {
-  const on = (name: string): Cause => ({ on: 'volume', name })
-  /** Fails for ever, waiting for the volume of its own name. */
-  const waiting: Reconcile = async (key, run) => {
-    run.waitFor(on(key), { on: 'node', name: 'n1' })
-    return RETRY
-  }
-
-  test('is tried at once when one of them comes, with a back-off that starts from the beginning', async () => {
-    const { clock, queue, ...term } = await Term.begin(waiting)
-    queue.add('a')
-    await clock.advance(4_000)
-    expect(term.runs.splice(0)).toEqual(['a@0', 'a@1000', 'a@3000'])
-    queue.wake({ on: 'node', name: 'n1' })
-    await clock.advance(1_000)
-    expect(term.runs).toEqual(['a@4000', 'a@5000'])
-  })
-
-  test('is left alone by what others wait for', async () => {
-    const term = await Term.begin(waiting)
-    await term.add('a')
-    term.queue.wake(on('b'))
-    term.queue.wake({ on: 'class', name: 'a' })
-    await term.clock.settle()
-    expect(term.runs).toEqual(['a@0'])
-  })
-
-  test('goes on waiting when a run fails before it has decided', async () => {
-    let runs = 0
-    const reconcile: Reconcile = (key, run) => {
-      runs += 1
-      return runs === 2 ? Promise.reject(busy) : waiting(key, run)
-    }
-    const { clock, queue, ...term } = await Term.begin(reconcile)
-    queue.add('a')
-    await clock.advance(1_000)
-    expect(term.runs.splice(0)).toEqual(['a@0', 'a@1000'])
-    queue.wake(on('a'))
-    await clock.settle()
-    expect(term.runs).toEqual(['a@1000'])
-  })
-
-  test.each<[string, Reconcile]>([
-    [
-      'decides otherwise',
-      async (_, run) => {
-        run.waitFor()
-        return RETRY
-      },
-    ],
-    ['is settled', async () => SETTLED],
-  ])('waits no more once a run %s', async (_, second) => {
-    let runs = 0
-    const reconcile: Reconcile = (key, run) => {
-      runs += 1
-      return runs === 1 ? waiting(key, run) : second(key, run)
-    }
-    const term = await Term.begin(reconcile)
-    await term.add('a')
-    await term.add('a')
-    term.takeRuns()
-    term.queue.wake(on('a'))
-    await term.clock.settle()
-    expect(term.runs).toEqual([])
-  })
-
-  test('may be settled and wait all the same', async () => {
-    const term = await Term.begin(async (key, run) => {
-      run.waitFor(on(key))
-      return SETTLED
-    })
-    await term.add('a')
-    term.queue.wake(on('a'))
-    await term.clock.settle()
-    expect(term.runs).toEqual(['a@0', 'a@0'])
-  })
-
-  test('waits no more once its object is gone, and the next one of its name has not failed', async () => {
-    const { clock, queue, ...term } = await Term.begin(waiting)
-    queue.add('a')
-    await clock.advance(3_000)
-    queue.forget('a')
-    queue.wake(on('a'))
-    await clock.settle()
-    expect(term.runs.splice(0)).toEqual(['a@0', 'a@1000', 'a@3000'])
-    queue.add('a')
-    await clock.advance(1_000)
-    expect(term.runs).toEqual(['a@3000', 'a@4000'])
-  })
-})
-
-describe('the driver', () => {
-  test('that is away holds keys back, and those that did not fail go on when it is back', async () => {
-    const term = await Term.begin([SETTLED])
-    term.driver.lose()
-    await term.add('a')
-    expect(term.runs).toEqual([])
-    term.driver.comeBack()
-    await term.clock.settle()
-    expect(term.runs).toEqual(['a@0'])
-  })
-
-  test('that is back is tried at once by all that failed, waited or was postponed, and their failures are forgotten', async () => {
-    const outcomes = new Map<string, Outcome>([
-      ['failed', RETRY],
-      ['postponed', { kind: 'postponed', ms: 60_000 }],
-      ['waiting', SETTLED],
-    ])
-    const reconcile: Reconcile = async (key, run) => {
-      if (key === 'waiting') run.waitFor({ on: 'class', name: 'gold' })
-      return outcomes.get(key) ?? SETTLED
-    }
-    let returns = 0
-    const term = await Term.begin(reconcile, { workers: 10, onDriverReturn: () => (returns += 1) })
-    await term.add('failed', 'postponed', 'waiting', 'fine')
-    await term.clock.advance(4_000)
-    term.takeRuns()
-    term.driver.lose()
-    term.driver.comeBack()
-    await term.clock.advance(1_000)
-    expect(term.takeRuns().toSorted()).toEqual(['failed@4000', 'failed@5000', 'postponed@4000', 'waiting@4000'])
-    expect(returns).toBe(1)
-  })
-
-  test('that came back while a run was failing is tried at once, and the failure does not count', async () => {
-    const { reconcile, answer } = hanging()
-    const term = await Term.begin(reconcile)
-    await term.add('a')
-    term.driver.lose()
-    term.driver.comeBack()
-    answer(RETRY)
-    await term.clock.settle()
-    expect(term.takeRuns()).toEqual(['a@0', 'a@0'])
-    answer(RETRY)
-    await term.clock.advance(1_000)
-    expect(term.runs).toEqual(['a@1000'])
-  })
-
-  test('is of no concern to a controller that does not call it', async () => {
-    const term = await Term.begin([SETTLED], { callsDriver: false })
-    term.driver.lose()
-    await term.add('a')
-    expect(term.runs).toEqual(['a@0'])
-  })
-})
-
 describe('stopping', () => {
   test('begins nothing more, lets what runs end, and keeps its outcome', async () => {
     const { reconcile, answer } = hanging()
@@ -502,8 +245,7 @@ test('a part of a controller that throws cuts short what runs beside it, and is 
     return STOPPED
   }
   const term = await Term.begin(reconcile, { alongside: () => start.promise })
-  // It is over by itself: nothing is left to stop.
-  terms.pop()
+  forgetLastTerm()
   await term.add('a')
   start.reject(broken)
   await expect(term.ended).rejects.toBe(broken)

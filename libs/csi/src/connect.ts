@@ -1,4 +1,4 @@
-import { Backoff, type Clock, DeadlineError, deadline } from '@csi-sidecars/base'
+import { Backoff, type Clock, DeadlineError, deadline, onAbort } from '@csi-sidecars/base'
 import { Channel, type ChannelOptions, connectivityState } from '@grpc/grpc-js'
 import { pathOf, socketAddressOf } from './address.ts'
 import { ConnectError, whyUnreachable } from './connect-error.ts'
@@ -83,12 +83,12 @@ function becomesReady(channel: Channel, clock: Clock, signal: AbortSignal): Prom
     const settle = (ready: boolean): void => {
       settled = true
       cancelTimer()
-      signal.removeEventListener('abort', fail)
+      ignoreAbort()
       resolve(ready)
     }
     const fail = (): void => settle(false)
     const cancelTimer = clock.schedule(ATTEMPT_MS, fail)
-    signal.addEventListener('abort', fail, { once: true })
+    const ignoreAbort = onAbort(signal, fail)
     const look = (): void => {
       if (settled) return // closing the channel reports a change too, and asking again would revive it
       const state = channel.getConnectivityState(true)

@@ -1,75 +1,27 @@
-import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2'
-import { connect as connectTo, createServer, type Socket } from 'node:net'
-import { DeadlineError, FakeClock, isAbort, systemClock } from '@csi-sidecars/base'
-import { ControllerExpandVolume, type ControllerPublishVolumeRequest, GetPluginInfo } from '@csi-sidecars/csi-proto'
-import { Metrics, type RecordingLogger, recordingLogger, silentLogger } from '@csi-sidecars/telemetry'
+import { DeadlineError, FakeClock, isAbort } from '@csi-sidecars/base'
+import { ControllerExpandVolume, GetPluginInfo } from '@csi-sidecars/csi-proto'
+import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
 import { Metadata } from '@grpc/grpc-js'
-import { afterEach, describe, expect, test } from '@jest/globals'
-import { classify } from './classify.ts'
-import { type ConnectOptions, connect } from './connect.ts'
-import type { Connection } from './connection.ts'
+import { afterEach, expect, test } from '@jest/globals'
 import { controllerClient } from './controller-client.ts'
 import { OperationMetrics } from './operation-metrics.ts'
-import { CODES, RpcError } from './rpc-error.ts'
-import { type Answer, type ScriptedDriver, scriptedDriver, socketPath } from './testing/scripted-driver.ts'
+import { CODES } from './rpc-error.ts'
+import {
+  closeAll,
+  closeLater,
+  connected,
+  connectedThroughProxy,
+  connectedToHttp2,
+  failureOf,
+  limits,
+  PUBLISH,
+  UNPUBLISH,
+} from './testing/connected.ts'
+import { type Answer, scriptedDriver } from './testing/scripted-driver.ts'
 import { until } from './testing/turns.ts'
 import { timeoutHeader } from './unary-call.ts'
 
-const cleanups: (() => void)[] = []
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0)) cleanup()
-})
-
-async function connected(answers: ScriptedDriver['answers'], options: Partial<ConnectOptions> = {}) {
-  const driver = await scriptedDriver({ answers })
-  const connection = await connect({ address: driver.socket, clock: systemClock, log: silentLogger, ...options })
-  cleanups.push(() => connection.close(), driver.stop)
-  return { driver, connection, controller: controllerClient(connection) }
-}
-
-/** As above, with a way to cut the socket in the middle. */
-async function connectedThroughProxy(answers: ScriptedDriver['answers']) {
-  const driver = await scriptedDriver({ answers })
-  const sockets: Socket[] = []
-  const proxy = createServer((near) => {
-    const far = connectTo(driver.socket)
-    sockets.push(near, far)
-    near.on('error', () => undefined).pipe(far)
-    far.on('error', () => undefined).pipe(near)
-  })
-  const address = socketPath()
-  await new Promise<void>((resolve) => proxy.listen(address, resolve))
-  const connection = await connect({ address, clock: systemClock, log: silentLogger })
-  cleanups.push(
-    () => connection.close(),
-    () => proxy.close(),
-    driver.stop,
-  )
-  const cut = (): void => {
-    for (const socket of sockets) socket.destroy()
-  }
-  return { driver, controller: controllerClient(connection), cut }
-}
-
-const PUBLISH: ControllerPublishVolumeRequest = {
-  volumeId: 'vol-1',
-  nodeId: 'node-1',
-  volumeCapability: undefined,
-  readonly: false,
-  secrets: { password: 'canary' },
-  volumeContext: {},
-}
-const UNPUBLISH = { volumeId: 'vol-1', nodeId: 'node-1', secrets: {} }
-const limits = { timeoutMs: 15_000 }
-
-async function failureOf(call: Promise<unknown>): Promise<RpcError> {
-  const error = await call.then(
-    () => new Error('the call succeeded'),
-    (thrown: unknown) => thrown,
-  )
-  if (error instanceof RpcError) return error
-  throw error
-}
+afterEach(closeAll)
 
 test('a call reaches the driver with its time limit and brings back the answer', async () => {
   const { driver, controller } = await connected({ ControllerPublishVolume: { publishContext: { disk: 'sda' } } })
@@ -117,18 +69,10 @@ test.each([
 })
 
 test.each(['bad ', ' bad', 'bad'])('the words %j come from the driver as they are', async (words) => {
-  const address = socketPath()
-  const server = createHttp2Server()
-  server.on('stream', (stream: ServerHttp2Stream) => {
+  const connection = await connectedToHttp2((stream) => {
     const trailers = { 'grpc-status': '3', 'grpc-message': words }
     stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...trailers }, { endStream: true })
   })
-  await new Promise<void>((resolve) => server.listen(address, resolve))
-  const connection = await connect({ address, clock: systemClock, log: silentLogger })
-  cleanups.push(
-    () => connection.close(),
-    () => server.close(),
-  )
   const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
   expect(error.message).toBe(`rpc error: code = InvalidArgument desc = ${words}`)
 })
@@ -251,7 +195,7 @@ test('a lost connection stays lost: later calls never reach the driver that came
   driver.stop()
   await until(() => connection.lost.aborted, 'the loss is noticed')
   const again = await scriptedDriver({ socket: driver.socket })
-  cleanups.push(again.stop)
+  closeLater(again.stop)
   const error = await failureOf(controller.unpublish(UNPUBLISH, limits))
   expect(error.message).toBe('rpc error: code = Unavailable desc = connection to the CSI driver lost')
   expect(again.calls).toEqual([])
@@ -320,124 +264,5 @@ test('each call is counted by method and code', async () => {
   expect(counts.sort()).toEqual([
     `${name}grpc_status_code="OK",method_name="/csi.v1.Controller/ControllerPublishVolume"} 1`,
     `${name}grpc_status_code="Unimplemented",method_name="/csi.v1.Controller/ControllerUnpublishVolume"} 1`,
-  ])
-})
-
-test('a listing of ten megabytes comes through', async () => {
-  const entry = {
-    volume: {
-      volumeId: 'v'.repeat(1000),
-      capacityBytes: 0n,
-      volumeContext: {},
-      contentSource: undefined,
-      accessibleTopology: [],
-    },
-    status: undefined,
-  }
-  const { controller } = await connected({ ListVolumes: { entries: Array(10_000).fill(entry), nextToken: '' } })
-  const { entries } = await controller.listVolumes({ maxEntries: 0, startingToken: '' }, limits)
-  expect(entries).toHaveLength(10_000)
-})
-
-/** A driver of bare HTTP/2, for what no gRPC server sends. */
-async function connectedToHttp2(
-  answer: (stream: ServerHttp2Stream) => void,
-  options: Partial<ConnectOptions> = {},
-): Promise<Connection> {
-  const address = socketPath()
-  const server = createHttp2Server()
-  server.on('stream', answer)
-  await new Promise<void>((resolve) => server.listen(address, resolve))
-  const connection = await connect({ address, clock: systemClock, log: silentLogger, ...options })
-  cleanups.push(
-    () => connection.close(),
-    () => server.close(),
-  )
-  return connection
-}
-
-const GRPC = { ':status': 200, 'content-type': 'application/grpc' }
-
-describe('an answer that grpc-js cannot read', () => {
-  const compressed = (encoding: string) => (stream: ServerHttp2Stream) => {
-    stream.respond({ ...GRPC, 'grpc-encoding': encoding }, { waitForTrailers: true })
-    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
-    stream.end(Buffer.from([1, 0, 0, 0, 2, 0x0a, 0x00]))
-  }
-
-  test.each([
-    ['compressed though it says that it is not', compressed('identity')],
-    ['compressed in an unknown way', compressed('snappy')],
-    ['no gzip', compressed('gzip')],
-    [
-      'of more than we take',
-      (stream: ServerHttp2Stream) => {
-        stream.respond(GRPC)
-        stream.write(Buffer.from([0, 0x7f, 0xff, 0xff, 0xff]))
-      },
-    ],
-    [
-      'without a status',
-      (stream: ServerHttp2Stream) => {
-        stream.respond(GRPC)
-        stream.end()
-      },
-    ],
-  ])('(%s) has a code and a text, and says nothing about the operation', async (_, answer) => {
-    const operations = new OperationMetrics(new Metrics())
-    const connection = await connectedToHttp2(answer, { operations })
-    const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
-    expect(error.message).toMatch(/^rpc error: code = (Internal|ResourceExhausted|Unavailable) desc = \w+ \w+ .*$/)
-    expect(error.message).not.toContain('undefined')
-    expect(classify(error).final).toBe(false)
-  })
-})
-
-describe("the driver's words", () => {
-  const failing = (headers: Record<string, string>) => (stream: ServerHttp2Stream) =>
-    stream.respond({ ...GRPC, 'grpc-status': '3', ...headers }, { endStream: true })
-  const utf8 = (text: string): string => Buffer.from(text).toString('latin1')
-
-  test.each([
-    ['as they are though they are no ASCII', utf8('kein Gerät'), 'kein Gerät'],
-    ['escaped', 'kein%20Ger%C3%A4t%2C 100%25 weg%3F', 'kein Gerät, 100% weg?'],
-    ['escaped in part', `${utf8('ä')}%c3%a4 50%`, 'ää 50%'],
-    ['that look escaped twice', 'a%252Cb', 'a%2Cb'],
-    ['that are no UTF-8', '\u00ff!', '\ufffd!'],
-    ['with a tab', 'a\tb', 'a\tb'],
-  ])('%s come through', async (_, sent, words) => {
-    const connection = await connectedToHttp2(failing({ 'grpc-message': sent }))
-    const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
-    expect(error).toMatchObject({ codeName: 'InvalidArgument', details: words })
-  })
-
-  test('come through beside a header that cannot be read, which is a line of our own log', async () => {
-    const log = recordingLogger()
-    const connection = await connectedToHttp2(failing({ 'grpc-message': 'no', 'x-trace': utf8('ü') }), { log })
-    const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
-    expect(error).toMatchObject({ codeName: 'InvalidArgument', details: 'no' })
-    const said = log.lines.filter(({ level }) => level === 'error')
-    expect(said.map(({ message, error: why }) => [message, String(why).slice(0, 50)])).toEqual([
-      ['gRPC client', 'Error: Failed to add metadata entry x-trace: Ã¼. M'],
-    ])
-  })
-})
-
-test('an error text that HTTP/2 does not bear ends all calls, and one line says why', async () => {
-  const log = recordingLogger()
-  const answers = {
-    ControllerUnpublishVolume: { code: 13, details: 'x'.repeat(100_000) },
-    ControllerPublishVolume: 'silence',
-  } as const
-  const { driver, controller, connection } = await connected(answers, { log })
-  const other = failureOf(controller.publish(PUBLISH, limits))
-  await until(() => driver.calls.length === 1, 'the other call arrives')
-  const error = await failureOf(controller.unpublish(UNPUBLISH, limits))
-  expect(connection.lost.aborted).toBe(true)
-  expect(error).toMatchObject({ codeName: 'Unavailable', origin: 'session' })
-  expect(await other).toMatchObject({ codeName: 'Unavailable', origin: 'session' })
-  const said = log.lines.filter(({ level }) => level === 'error')
-  expect(said.map(({ message, error: why }) => [message, String(why)])).toEqual([
-    ['Lost connection', expect.stringContaining('Protocol error; an error text of more than 64 KiB does that')],
   ])
 })

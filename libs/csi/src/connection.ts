@@ -1,4 +1,4 @@
-import type { Clock } from '@csi-sidecars/base'
+import { type Clock, onAbort } from '@csi-sidecars/base'
 import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import type { ActiveSpan, Logger, Tracer } from '@csi-sidecars/telemetry'
 import { type Channel, connectivityState } from '@grpc/grpc-js'
@@ -118,9 +118,10 @@ export class GrpcConnection implements Connection {
     this.#brokenBy ??= error
     const { promise, resolve } = Promise.withResolvers<void>()
     const cancel = this.#reporting.clock.schedule(LOSS_MS, resolve)
-    this.lost.addEventListener('abort', () => resolve(), { once: true })
+    const ignoreLoss = onAbort(this.lost, resolve)
     await promise
     cancel()
+    ignoreLoss()
   }
 
   #responseText<Q, R>(method: UnaryMethod<Q, R>, response: R): string {

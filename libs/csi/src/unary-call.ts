@@ -1,4 +1,4 @@
-import { type Clock, DeadlineError, messageOf } from '@csi-sidecars/base'
+import { type Clock, DeadlineError, messageOf, onAbort } from '@csi-sidecars/base'
 import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import { type ChannelInterface, Metadata, type StatusObject } from '@grpc/grpc-js'
 import { CODES, canceled, deadlineExceeded, RpcError } from './rpc-error.ts'
@@ -41,17 +41,16 @@ export function unaryCall<Q, R>(
     const call = channel.createCall(method.path, Number.POSITIVE_INFINITY, null, null, null)
     const detach = (): void => {
       cancelTimer()
-      signal?.removeEventListener('abort', onAbort)
+      ignoreAbort()
     }
     const giveUp = (error: RpcError): void => {
       detach()
       reject(error)
       call.cancelWithStatus(CODES.Canceled, CANCELLED_HERE)
     }
-    const onAbort = (): void => giveUp(givenUp(signal?.reason))
     const cancelTimer = clock.schedule(timeoutMs, () => giveUp(deadlineExceeded()))
     const overdueAt = clock.monotonic() + timeoutMs - CLOCKS_APART_MS
-    signal?.addEventListener('abort', onAbort, { once: true })
+    const ignoreAbort = onAbort(signal, () => giveUp(givenUp(signal?.reason)))
     let reply: Buffer | undefined
     call.start(headersOf(timeoutMs, traceparent), {
       onReceiveMetadata: () => undefined,

@@ -1,4 +1,4 @@
-import { CancelledError, type Clock } from '@csi-sidecars/base'
+import { CancelledError, type Clock, onAbort } from '@csi-sidecars/base'
 import { type MessageReader, type Resource, resourcePath } from '@csi-sidecars/kube-types'
 import type { WatchFrame, WatchOptions } from './client.ts'
 import { ACCEPT_PROTOBUF_STREAM, type Span } from './protobuf.ts'
@@ -30,8 +30,7 @@ export async function* watchFrames<T>(
   const feed = new WatchFeed({ clock, silenceMs, onActivity: options.onActivity })
   const slices = new Slices(clock)
   let connection: Awaited<ReturnType<Transport['open']>> | undefined
-  const onAbort = (): void => feed.dispose()
-  signal?.addEventListener('abort', onAbort, { once: true })
+  const ignoreAbort = onAbort(signal, () => feed.dispose())
   try {
     const accept = message === undefined ? undefined : ACCEPT_PROTOBUF_STREAM
     connection = await transport.open({ method: 'GET', path, resource, accept, options: { signal } }, feed)
@@ -57,7 +56,7 @@ export async function* watchFrames<T>(
       }
     }
   } finally {
-    signal?.removeEventListener('abort', onAbort)
+    ignoreAbort()
     feed.dispose()
     connection?.destroy(new CancelledError('the watch is over'))
   }

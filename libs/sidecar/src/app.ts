@@ -58,10 +58,8 @@ export interface LeaseNames {
   readonly component: (driverName: string) => string
 }
 
-/** What an app's controllers are made of. All but the first two is shared with the other apps of the process. */
-export interface AppParts<T extends FlagTable, N extends string> {
-  readonly flags: Flags<AppFlags<T>>
-  readonly gates: FeatureGates<N>
+/** What all apps of a process share. */
+export interface SharedParts {
   readonly client: KubeClient
   readonly driver: Driver
   readonly caches: CacheRegistry
@@ -72,6 +70,12 @@ export interface AppParts<T extends FlagTable, N extends string> {
   readonly log: Logger
   /** For what is said of the start. */
   readonly startLog: Logger
+}
+
+/** What an app's controllers are made of. */
+export interface AppParts<T extends FlagTable, N extends string> extends SharedParts {
+  readonly flags: Flags<AppFlags<T>>
+  readonly gates: FeatureGates<N>
 }
 
 /** What an app runs. */

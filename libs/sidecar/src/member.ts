@@ -1,28 +1,12 @@
-import type { Clock } from '@csi-sidecars/base'
-import type { Backlog } from '@csi-sidecars/controller'
-import type { Driver } from '@csi-sidecars/csi'
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import type { Logger, Metrics } from '@csi-sidecars/telemetry'
-import type { App, AppControllers, AppFlags, LeaseNames } from './app.ts'
-import type { CacheRegistry } from './caches.ts'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { App, AppControllers, AppFlags, LeaseNames, SharedParts } from './app.ts'
 import { type FeatureGates, resolveGates } from './feature-gates.ts'
 import type { GateTable } from './gate-tables.ts'
 import type { Flags, FlagTable } from './go-flags.ts'
 import type { HandshakeTable } from './handshake.ts'
 import type { StandardFlags } from './start-checks.ts'
 import { StartError } from './start-error.ts'
-
-/** What all apps of a process share. */
-export interface SharedParts {
-  readonly client: KubeClient
-  readonly driver: Driver
-  readonly caches: CacheRegistry
-  readonly clock: Clock
-  readonly metrics: Metrics
-  readonly backlog: Backlog
-  readonly log: Logger
-  readonly startLog: Logger
-}
 
 /** One app of a process with its command line; its flags' types are its own business. */
 export interface Member {

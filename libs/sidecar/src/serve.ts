@@ -1,4 +1,4 @@
-import { abortable, CancelledError, type Clock, deadline, isAbort, scope } from '@csi-sidecars/base'
+import { abortable, CancelledError, type Clock, deadline, isAbort, onAbort, scope } from '@csi-sidecars/base'
 import { type Driver, type DriverEvent, LOST_CONNECTION_EXITING } from '@csi-sidecars/csi'
 import type { Elector, Term } from '@csi-sidecars/leader-election'
 import type { Logger } from '@csi-sidecars/telemetry'
@@ -191,9 +191,9 @@ function drainLimit(clock: Clock, ms: number, stop: AbortSignal, ...others: Abor
     cancel = clock.schedule(ms, () => cut.abort(new CancelledError('the time to drain is over')))
   }
   if (stop.aborted) arm()
-  else stop.addEventListener('abort', arm, { once: true })
+  const ignoreStop = onAbort(stop, arm)
   const dispose = (): void => {
-    stop.removeEventListener('abort', arm)
+    ignoreStop()
     cancel()
     cut.dispose()
   }

@@ -1,26 +1,33 @@
 import { canonical, type FieldType, type Schema, schemaNamed } from '@csi-sidecars/emulator'
+import { type MessageReader, ProtobufReader } from '@csi-sidecars/kube-types'
 
 /** A whole number from 0 on, anew each time. */
 type Next = () => number
 
-/** One object in the two forms in which an API server sends it. */
-export interface BothForms {
-  readonly json: string
-  readonly protobuf: Buffer
+/** One object as it is read from each of the two forms in which an API server sends it. */
+export interface ReadFromBoth<W> {
+  readonly json: W
+  readonly protobuf: W
 }
 
-interface AnyObject {
-  /** The same for the same object. */
-  readonly seed: number
-  /** Makes a sensible object of one that may have anything. */
-  readonly adjust?: (object: Fields) => object
-}
-
-/** Any object of a kind, with the fields that the kind has, and in them what their types allow. */
-export function anyObject(kind: string, { seed, adjust = (object) => object }: AnyObject): BothForms {
+/**
+ * Any object of a kind, with the fields that the kind has, and in them what their types allow; the same one for the same
+ * seed.
+ */
+export function anyObject<W>(kind: string, message: MessageReader<W>, seed: number): ReadFromBoth<W> {
   const object = objectOf(schemaNamed(kind), numbersFrom(seed), DEPTH)
-  const { value, bytes } = canonical(kind, adjust(object))
-  return { json: JSON.stringify(value), protobuf: bytes }
+  const { value, bytes } = canonical(kind, withOneSource(object))
+  return {
+    json: JSON.parse(JSON.stringify(value), withoutNulls),
+    protobuf: message(new ProtobufReader(bytes), bytes.length),
+  }
+}
+
+/** JSON has null for these where there is nothing, for whoever wrote the types. */
+const NULLS: ReadonlySet<string> = new Set(['nodeSelectorTerms', 'secretNamespace'])
+
+function withoutNulls(key: string, value: unknown): unknown {
+  return NULLS.has(key) ? (value ?? undefined) : value
 }
 
 /** Numbers that look like chance: Marsaglia's xorshift. */
@@ -38,7 +45,7 @@ function numbersFrom(seed: number): Next {
 type Fields = Readonly<Record<string, unknown>>
 
 /** A PersistentVolume as the API lets it pass: with one source, which is CSI or one that CSI drivers have taken over. */
-export function withOneSource(object: Fields): Fields {
+function withOneSource(object: Fields): Fields {
   const spec = object['spec']
   if (typeof spec !== 'object' || spec === null) return object
   const sources = SOURCES.filter((name) => name in spec)

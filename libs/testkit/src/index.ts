@@ -1,4 +1,4 @@
-export { anyObject, type BothForms, withOneSource } from './any-object.ts'
+export { anyObject, type ReadFromBoth } from './any-object.ts'
 export { type Authority, type Issued, makeAuthority } from './authority.ts'
 export {
   bound,
@@ -15,6 +15,6 @@ export {
 } from './builders.ts'
 export { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'
 export { InProcessClient } from './in-process/client.ts'
-export type { Gate, InFlight, Passing } from './in-process/gate.ts'
+export { type Gate, type InFlight, type Passing, StepGate } from './in-process/gate.ts'
 export { type ProcessOptions, type RunningProcess, startProcess } from './process.ts'
 export { ANY, runScenario, type Scenario, type Step } from './scenario.ts'

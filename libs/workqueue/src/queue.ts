@@ -1,4 +1,4 @@
-import { invariant } from '@csi-sidecars/base'
+import { invariant, onAbort } from '@csi-sidecars/base'
 import { FifoLine, type Line } from './line.ts'
 import { type QueueObserver, unobserved } from './metrics.ts'
 
@@ -85,12 +85,11 @@ export class Queue {
     const key = this.#take()
     if (key !== undefined || this.#ended()) return Promise.resolve(key)
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => {
+      const forget = onAbort(signal, () => {
         this.#waiters.delete(waiter)
         reject(signal?.reason)
-      }
-      const waiter: Waiter = { resolve, forget: () => signal?.removeEventListener('abort', onAbort) }
-      signal?.addEventListener('abort', onAbort, { once: true })
+      })
+      const waiter: Waiter = { resolve, forget }
       this.#waiters.add(waiter)
     })
   }

@@ -9,6 +9,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Socket } from 'node:net'
+import { onAbort } from '@csi-sidecars/base'
 import type { Answer } from './call.ts'
 
 /** A call as it came in, and the means to pass it on. */
@@ -88,7 +89,7 @@ function ask(driver: ClientHttp2Session, { headers, body, givenUp }: Question): 
     let first: Answer['headers'] | undefined
     let last: Answer['trailers'] = {}
     const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL)
-    givenUp.addEventListener('abort', cancel, { once: true })
+    const ignoreAbort = onAbort(givenUp, cancel)
     stream.on('error', () => undefined) // its close says the same
     stream.once('response', (response) => {
       first = plain(response)
@@ -98,7 +99,7 @@ function ask(driver: ClientHttp2Session, { headers, body, givenUp }: Question): 
     })
     stream.on('data', (chunk: Buffer) => chunks.push(chunk))
     stream.once('close', () => {
-      givenUp.removeEventListener('abort', cancel)
+      ignoreAbort()
       const whole = first !== undefined && ('grpc-status' in last || 'grpc-status' in first)
       resolve(
         whole && first !== undefined ? { headers: first, body: Buffer.concat(chunks), trailers: last } : undefined,

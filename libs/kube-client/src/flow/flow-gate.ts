@@ -1,4 +1,4 @@
-import type { Cancel, Clock } from '@csi-sidecars/base'
+import { type Cancel, type Clock, onAbort } from '@csi-sidecars/base'
 import type { FlowOutcome, FlowPolicy } from './policy.ts'
 
 /** Permission to send one request. `end` it exactly once. */
@@ -37,19 +37,18 @@ export class FlowGate {
     }
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
-      const onAbort = (): void => {
+      const ignoreAbort = onAbort(signal, () => {
         this.#waiters.delete(waiter)
         reject(signal?.reason)
         if (this.#waiters.size === 0) this.#timer?.()
-      }
+      })
       const waiter: Waiter = {
         since: now,
         give: () => {
-          signal?.removeEventListener('abort', onAbort)
+          ignoreAbort()
           resolve(this.#permit(now, this.#clock.monotonic()))
         },
       }
-      signal?.addEventListener('abort', onAbort, { once: true })
       this.#waiters.add(waiter)
       this.#serve()
     })

@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
-import { type Clock, DeadlineError, deadline } from '@csi-sidecars/base'
+import { type Clock, DeadlineError, deadline, onAbort } from '@csi-sidecars/base'
 import { dialError, dialTimeout, handshakeError, handshakeTimeout } from './network-error.ts'
 
 /** Opens one connection to the server, ready for the first request's bytes. Rejects with a NetworkError. */
@@ -85,7 +85,7 @@ export function ready<S extends Socket>(
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void): void => {
       socket.off(event, onReady).off('error', onError).off('close', onClose)
-      signal.removeEventListener('abort', onAbort)
+      ignoreAbort()
       finish()
     }
     const fail = (reason: unknown): void =>
@@ -98,10 +98,10 @@ export function ready<S extends Socket>(
     const onReady = (): void => settle(() => resolve(socket))
     const onError = (error: unknown): void => fail(describe(error))
     const onClose = (): void => fail(describe(new Error('EOF')))
-    const onAbort = (): void => fail(signal.reason)
+    const giveUp = (): void => fail(signal.reason)
     socket.on(event, onReady).on('error', onError).on('close', onClose)
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
+    const ignoreAbort = onAbort(signal, giveUp)
+    if (signal.aborted) giveUp()
   })
 }
 

@@ -1,4 +1,4 @@
-import type { Cancel, Clock } from '@csi-sidecars/base'
+import { type Cancel, type Clock, onAbort } from '@csi-sidecars/base'
 import { Body } from './body.ts'
 import type { Connection, ExchangeSink } from './connection.ts'
 import { NetworkError } from './network-error.ts'
@@ -40,7 +40,7 @@ export function exchange(connection: Connection, request: string, limits: Exchan
 class Collector implements ExchangeSink {
   readonly #signal: AbortSignal | undefined
   readonly #cancelTimer: Cancel
-  readonly #onAbort: () => void
+  readonly #ignoreAbort: Cancel
   readonly #resolve: (reply: Reply) => void
   readonly #reject: (error: unknown) => void
   readonly #body: Body
@@ -56,8 +56,7 @@ class Collector implements ExchangeSink {
     this.#resolve = resolve
     this.#reject = reject
     this.#signal = signal
-    this.#onAbort = () => connection.destroy(new NetworkError('context canceled'))
-    signal?.addEventListener('abort', this.#onAbort, { once: true })
+    this.#ignoreAbort = onAbort(signal, () => connection.destroy(new NetworkError('context canceled')))
     this.#cancelTimer = clock.schedule(timeoutMs, () =>
       connection.destroy(new NetworkError('context deadline exceeded')),
     )
@@ -85,6 +84,6 @@ class Collector implements ExchangeSink {
 
   #leave(): void {
     this.#cancelTimer()
-    this.#signal?.removeEventListener('abort', this.#onAbort)
+    this.#ignoreAbort()
   }
 }

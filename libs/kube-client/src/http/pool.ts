@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { type Cancel, CancelledError, type Clock, scope } from '@csi-sidecars/base'
+import { type Cancel, CancelledError, type Clock, onAbort, scope } from '@csi-sidecars/base'
 import { Connection } from './connection.ts'
 import type { Dial } from './dial.ts'
 
@@ -105,11 +105,7 @@ export class ConnectionPool {
       if (signal?.aborted) return reject(signal.reason)
       const leave = (): void => {
         this.#waiters.delete(waiter)
-        signal?.removeEventListener('abort', onAbort)
-      }
-      const onAbort = (): void => {
-        leave()
-        reject(signal?.reason)
+        ignoreAbort()
       }
       const waiter: Waiter = {
         give: (connection) => {
@@ -121,7 +117,10 @@ export class ConnectionPool {
           reject(error)
         },
       }
-      signal?.addEventListener('abort', onAbort, { once: true })
+      const ignoreAbort = onAbort(signal, () => {
+        leave()
+        reject(signal?.reason)
+      })
       this.#waiters.add(waiter)
       this.#dialMore()
     })

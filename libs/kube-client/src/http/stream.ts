@@ -1,3 +1,4 @@
+import { onAbort } from '@csi-sidecars/base'
 import { Body } from './body.ts'
 import type { Connection, ExchangeSink } from './connection.ts'
 import type { ExchangeLimits } from './exchange.ts'
@@ -53,14 +54,13 @@ class Opener implements ExchangeSink {
     this.#refusal = new Body(connection)
     this.#signal = limits.signal
     this.#settle = settle
-    const onAbort = (): void => connection.destroy(new NetworkError('context canceled'))
     const cancelTimer = limits.clock.schedule(limits.timeoutMs, () =>
       connection.destroy(new NetworkError('context deadline exceeded')),
     )
-    limits.signal?.addEventListener('abort', onAbort, { once: true })
+    const ignoreAbort = onAbort(limits.signal, () => connection.destroy(new NetworkError('context canceled')))
     this.#leave = () => {
       cancelTimer()
-      limits.signal?.removeEventListener('abort', onAbort)
+      ignoreAbort()
     }
   }
 

@@ -2,7 +2,7 @@ import http from 'node:http'
 import https from 'node:https'
 import { gzipSync } from 'node:zlib'
 import { BinaryReader } from '@bufbuild/protobuf/wire'
-import { messageOf } from '@csi-sidecars/base'
+import { messageOf, onAbort } from '@csi-sidecars/base'
 import { type SpanBatch, toJson } from './otlp-json.ts'
 import { toProtobuf } from './otlp-protobuf.ts'
 import type { Encoding, ExportSettings } from './settings.ts'
@@ -75,9 +75,8 @@ export class OtlpClient {
         ...(gzip && { 'content-encoding': 'gzip' }),
       },
     })
-    const onAbort = (): void => void sent.destroy(signal.reason)
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) sent.destroy(signal.reason)
+    const ignoreAbort = onAbort(signal, () => sent.destroy(signal.reason))
     sent.on('error', reject)
     sent.on('response', (response) => {
       const parts: Buffer[] = []
@@ -94,7 +93,7 @@ export class OtlpClient {
       })
     })
     sent.end(body)
-    return promise.finally(() => signal.removeEventListener('abort', onAbort))
+    return promise.finally(ignoreAbort)
   }
 }
 

@@ -1,4 +1,4 @@
-import { Backoff, type Cancel, type Clock, deadline, scope } from '@csi-sidecars/base'
+import { Backoff, type Cancel, type Clock, deadline, onAbort, scope } from '@csi-sidecars/base'
 import type { Logger } from '../logger.ts'
 import type { Counter } from '../metrics.ts'
 import type { SpanBatch } from './otlp-json.ts'
@@ -63,12 +63,11 @@ export class SpanBuffer {
   async close(signal: AbortSignal): Promise<void> {
     this.#closing = true
     this.#cancelTimer?.()
-    const onAbort = (): void => this.#life.abort(signal.reason)
     if (signal.aborted || this.#failing) this.#life.abort(new Error('the collector does not answer'))
-    else signal.addEventListener('abort', onAbort, { once: true })
+    const ignoreAbort = onAbort(signal, () => this.#life.abort(signal.reason))
     await this.#sending
     while (this.#waiting.length > 0 && !this.#failing && !this.#life.signal.aborted) await this.#sendBatch()
-    signal.removeEventListener('abort', onAbort)
+    ignoreAbort()
     this.#life.abort(new Error('closed'))
     this.#drop(this.#waiting.splice(0).length, 'shutdown')
     this.#options.client.close()

@@ -1,8 +1,8 @@
 import type { CallOptions, KubeClient, SubresourceOption, WatchFrame, WatchOptions } from '@csi-sidecars/kube-client'
 import type { ObjectRef, Patch, Resource } from '@csi-sidecars/kube-types'
+import type { Gate } from '@csi-sidecars/testkit'
 import { apiError } from '../api-error.ts'
 import type { ModelApi } from './api.ts'
-import type { Gate } from './gate.ts'
 import { Stream } from './stream.ts'
 
 /** What one process has of the API: requests that stop at its gate, and watches that lag. */
@@ -39,7 +39,7 @@ export class ModelClient {
       if (found === undefined) throw apiError(404, 'NotFound', `${resource.plural} "${name}" not found`)
       return found as T
     }
-    return this.#gate.pass(`get ${resource.plural}/${name}`, read, options)
+    return this.#gate.pass({ label: `get ${resource.plural}/${name}`, write: false }, async () => read(), options)
   }
 
   async #patch<T>(
@@ -51,7 +51,8 @@ export class ModelClient {
     options.beforeSend?.()
     const { subresource } = options
     const label = `patch ${[resource.plural, name, ...(subresource === undefined ? [] : [subresource])].join('/')}`
-    return await this.#gate.pass(label, () => this.#api.patch(resource, name, patch, subresource) as T, options)
+    const effect = async (): Promise<T> => this.#api.patch(resource, name, patch, subresource) as T
+    return await this.#gate.pass({ label, write: true }, effect, options)
   }
 
   async *#watch<T>({ plural }: Resource<T>, options: WatchOptions): AsyncGenerator<WatchFrame<T>> {

@@ -8,8 +8,8 @@ import {
   ControllerServiceCapability_RPC_Type as Rpc,
   type UnaryMethod,
 } from '@csi-sidecars/csi-proto'
+import type { StepGate } from '@csi-sidecars/testkit'
 import { DRIVER } from '../views.ts'
-import type { Gate } from './gate.ts'
 
 const LISTING = [Rpc.LIST_VOLUMES, Rpc.LIST_VOLUMES_PUBLISHED_NODES]
 
@@ -51,13 +51,13 @@ export interface ModelDriverOptions {
 export class ModelDriver {
   readonly inFlight = new Set<Call>()
   readonly #storage: ModelStorage
-  readonly #gate: Gate
+  readonly #gate: StepGate
   readonly #onCall: (call: Call) => void
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   readonly #lists: boolean
   #lost = false
 
-  constructor(storage: ModelStorage, gate: Gate, { onCall, lists }: ModelDriverOptions) {
+  constructor(storage: ModelStorage, gate: StepGate, { onCall, lists }: ModelDriverOptions) {
     this.#storage = storage
     this.#gate = gate
     this.#onCall = onCall
@@ -114,17 +114,18 @@ export class ModelDriver {
     const onAbort = (cause: unknown): Error => new RpcError(CODES.Canceled, 'context canceled', { cause })
     const options = { signal, onAbort }
     const kind = kindOf(method)
-    if (kind === undefined) return this.#gate.pass('call list', () => this.#list(), options)
+    if (kind === undefined)
+      return this.#gate.pass({ label: 'call list', write: false }, async () => this.#list(), options)
     const { volumeId, nodeId } = request as ControllerPublishVolumeRequest | ControllerUnpublishVolumeRequest
     const call: Call = { method: kind, volumeId, nodeId }
     if (!this.#gate.isClosed) this.#onCall(call)
     this.inFlight.add(call)
-    const perform = (): object => {
+    const perform = async (): Promise<object> => {
       this.#storage.perform(call)
       return { publishContext: kind === 'publish' ? { at: nodeId } : {} }
     }
-    const ended = (): void => void this.inFlight.delete(call)
-    return this.#gate.pass(`call ${kind} ${volumeId} ${nodeId}`, perform, { ...options, ended })
+    const label = `call ${kind} ${volumeId} ${nodeId}`
+    return this.#gate.pass({ label, write: true }, perform, options).finally(() => this.inFlight.delete(call))
   }
 
   #list(): ListVolumesResponse {

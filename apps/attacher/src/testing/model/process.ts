@@ -9,6 +9,7 @@ import {
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
 import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { StepGate } from '@csi-sidecars/testkit'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
 import { attachmentProjection } from '../../caches/attachment.ts'
 import { nodeProjection } from '../../caches/node.ts'
@@ -20,7 +21,6 @@ import { DRIVER, FINALIZER } from '../views.ts'
 import type { ModelApi } from './api.ts'
 import { ModelClient } from './client.ts'
 import { type Call, ModelDriver, type ModelStorage } from './driver.ts'
-import { Gate } from './gate.ts'
 
 export const SETTINGS: AttacherSettings = {
   driverName: DRIVER,
@@ -49,7 +49,7 @@ export interface ProcessOptions {
 
 /** One life of the attacher, from its caches to its workers, between a gate and watches that lag. */
 export class Process {
-  readonly gate = new Gate()
+  readonly gate = new StepGate()
   readonly driver: ModelDriver
   readonly log: RecordingLogger = recordingLogger()
   readonly metrics = new Metrics()

@@ -1,6 +1,6 @@
 import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import type { InFlight } from '@csi-sidecars/testkit'
 import { AttacherModel, VOLUMES } from './attacher-model.ts'
-import type { InFlight } from './gate.ts'
 import type { Process } from './process.ts'
 
 /** The model step by step: what is asked of the API and the driver is answered when the test says so. */

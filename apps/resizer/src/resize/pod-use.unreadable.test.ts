@@ -1,0 +1,101 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { PODS } from '@csi-sidecars/kube-types'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { pod } from '../testing/builders.ts'
+import { apiError, FakeCluster } from '../testing/fake-cluster.ts'
+import { PodUse } from './pod-use.ts'
+
+const never = new AbortController().signal
+
+let cluster: FakeCluster
+let clock: FakeClock
+let unused: string[]
+let use: PodUse
+let log: RecordingLogger
+
+beforeEach(() => {
+  cluster = new FakeCluster()
+  clock = new FakeClock()
+  unused = []
+  log = recordingLogger()
+  use = new PodUse({ api: cluster.client, onUnused: (claim) => void unused.push(claim), clock, log })
+})
+
+function run(namespace: string, name: string): void {
+  const made = pod(name, 'data')
+  cluster.put(PODS, { ...made, metadata: { ...made.metadata, namespace } })
+}
+
+const uses = async (claim: string): Promise<boolean | undefined> => (await use.podsOf(claim, never))?.uses(claim)
+
+/** Asks about one claim in each of so many namespaces, all of which are used. */
+async function askAbout(count: number): Promise<void> {
+  for (let index = 0; index < count; index += 1) {
+    run(`ns-${index}`, 'web')
+    await uses(`ns-${index}/data`)
+  }
+  await clock.settle()
+}
+
+describe('pods that may not be read', () => {
+  const forbidden = (which: string) => {
+    cluster.before = ({ verb }) => {
+      if (verb === which) throw apiError(403, 'Forbidden', 'pods is forbidden')
+    }
+  }
+  const warnings = () => log.lines.filter(({ level }) => level === 'warning')
+
+  it('are unknown, with one warning however often they are asked for', async () => {
+    forbidden('list')
+    for (const claim of ['ns/data', 'ns/data', 'other/data']) expect(await uses(claim)).toBeUndefined()
+    expect(warnings()).toMatchObject([
+      {
+        message: 'Pods may not be read: whether a volume is in use is left to the driver at each retry',
+        pairs: { err: { message: 'pods is forbidden' } },
+      },
+    ])
+    await clock.settle()
+    expect(clock.pending).toBe(0)
+  })
+
+  it('are listed each time where they may be listed though not watched', async () => {
+    forbidden('watch')
+    run('ns', 'web')
+    expect(await uses('ns/data')).toBe(true)
+    await clock.settle()
+    cluster.delete(PODS, { namespace: 'ns', name: 'web' })
+    expect(await uses('ns/other')).toBe(false)
+    await clock.settle()
+    // The list made for one claim tells of the other, of which the refused watch could not.
+    expect(unused).toContain('ns/data')
+    expect(warnings()).toHaveLength(1)
+  })
+
+  it('for another reason are no matter for a warning', async () => {
+    cluster.before = () => {
+      throw apiError(500, 'InternalError', 'etcd is away')
+    }
+    await uses('ns/data')
+    expect(warnings()).toEqual([])
+    expect(log.lines).toMatchObject([
+      {
+        level: 2,
+        message: 'Pods could not be read, the driver decides',
+        pairs: { namespace: 'ns', err: { message: 'etcd is away' } },
+      },
+    ])
+  })
+
+  it('of all namespaces for now are asked for again', async () => {
+    let away = true
+    cluster.before = ({ name }) => {
+      if (name === '' && away) throw apiError(500, 'InternalError', 'etcd is away')
+    }
+    await askAbout(20)
+    expect(cluster.watches('pods')).toBe(20)
+    away = false
+    await askAbout(21)
+    expect(cluster.watches('pods')).toBe(1)
+  })
+})

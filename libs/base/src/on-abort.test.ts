@@ -1,0 +1,69 @@
+import { getEventListeners } from 'node:events'
+import { describe, expect, it } from '@jest/globals'
+import { onAbort } from './on-abort.ts'
+
+describe('onAbort', () => {
+  it('calls each listener once, in their order, and keeps none', () => {
+    const { signal, abort } = controller()
+    const calls: string[] = []
+    onAbort(signal, () => calls.push('a'))
+    onAbort(signal, () => calls.push('b'))
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+
+    abort()
+    abort()
+
+    expect(calls).toEqual(['a', 'b'])
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  })
+
+  it('calls nobody for a signal that was aborted before', () => {
+    const never = (): void => {
+      throw new Error('called')
+    }
+    onAbort(AbortSignal.abort(), never)()
+  })
+
+  it('calls nobody who was taken back, not even by another listener', () => {
+    const { signal, abort } = controller()
+    const calls: string[] = []
+    const takeBackA = onAbort(signal, () => calls.push('a'))
+    onAbort(signal, () => {
+      calls.push('b')
+      takeBackC()
+    })
+    const takeBackC = onAbort(signal, () => calls.push('c'))
+    takeBackA()
+
+    abort()
+
+    expect(calls).toEqual(['b'])
+  })
+
+  it('leaves the signal without a listener once all are taken back, and takes new ones afterwards', () => {
+    const { signal, abort } = controller()
+    let calls = 0
+    const listener = (): void => {
+      calls += 1
+    }
+    const takeBack = onAbort(signal, listener)
+    takeBack()
+    takeBack()
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+
+    onAbort(signal, listener)
+    abort()
+    expect(calls).toBe(1)
+  })
+
+  it('waits for nothing without a signal', () => {
+    onAbort(undefined, () => {
+      throw new Error('called')
+    })()
+  })
+})
+
+function controller(): { readonly signal: AbortSignal; abort(): void } {
+  const aborting = new AbortController()
+  return { signal: aborting.signal, abort: () => aborting.abort() }
+}

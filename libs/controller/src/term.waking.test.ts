@@ -1,0 +1,155 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { type Outcome, SETTLED } from './outcome.ts'
+import { busy, endTerms, hanging, RETRY, type Reconcile, Term } from './testing/scripted-term.ts'
+import type { Cause } from './waiting.ts'
+
+/** A term that was stopped ends, whatever became of its keys. */
+afterEach(async () => {
+  for (const left of await endTerms()) expect(left).toEqual({ listeners: 0, timers: 0 })
+})
+
+describe('a key that waits for a cause', () => {
+  const on = (name: string): Cause => ({ on: 'volume', name })
+  /** Fails for ever, waiting for the volume of its own name. */
+  const waiting: Reconcile = async (key, run) => {
+    run.waitFor(on(key), { on: 'node', name: 'n1' })
+    return RETRY
+  }
+
+  test('is tried at once when one of them comes, with a back-off that starts from the beginning', async () => {
+    const { clock, queue, ...term } = await Term.begin(waiting)
+    queue.add('a')
+    await clock.advance(4_000)
+    expect(term.runs.splice(0)).toEqual(['a@0', 'a@1000', 'a@3000'])
+    queue.wake({ on: 'node', name: 'n1' })
+    await clock.advance(1_000)
+    expect(term.runs).toEqual(['a@4000', 'a@5000'])
+  })
+
+  test('is left alone by what others wait for', async () => {
+    const term = await Term.begin(waiting)
+    await term.add('a')
+    term.queue.wake(on('b'))
+    term.queue.wake({ on: 'class', name: 'a' })
+    await term.clock.settle()
+    expect(term.runs).toEqual(['a@0'])
+  })
+
+  test('goes on waiting when a run fails before it has decided', async () => {
+    let runs = 0
+    const reconcile: Reconcile = (key, run) => {
+      runs += 1
+      return runs === 2 ? Promise.reject(busy) : waiting(key, run)
+    }
+    const { clock, queue, ...term } = await Term.begin(reconcile)
+    queue.add('a')
+    await clock.advance(1_000)
+    expect(term.runs.splice(0)).toEqual(['a@0', 'a@1000'])
+    queue.wake(on('a'))
+    await clock.settle()
+    expect(term.runs).toEqual(['a@1000'])
+  })
+
+  test.each<[string, Reconcile]>([
+    [
+      'decides otherwise',
+      async (_, run) => {
+        run.waitFor()
+        return RETRY
+      },
+    ],
+    ['is settled', async () => SETTLED],
+  ])('waits no more once a run %s', async (_, second) => {
+    let runs = 0
+    const reconcile: Reconcile = (key, run) => {
+      runs += 1
+      return runs === 1 ? waiting(key, run) : second(key, run)
+    }
+    const term = await Term.begin(reconcile)
+    await term.add('a')
+    await term.add('a')
+    term.takeRuns()
+    term.queue.wake(on('a'))
+    await term.clock.settle()
+    expect(term.runs).toEqual([])
+  })
+
+  test('may be settled and wait all the same', async () => {
+    const term = await Term.begin(async (key, run) => {
+      run.waitFor(on(key))
+      return SETTLED
+    })
+    await term.add('a')
+    term.queue.wake(on('a'))
+    await term.clock.settle()
+    expect(term.runs).toEqual(['a@0', 'a@0'])
+  })
+
+  test('waits no more once its object is gone, and the next one of its name has not failed', async () => {
+    const { clock, queue, ...term } = await Term.begin(waiting)
+    queue.add('a')
+    await clock.advance(3_000)
+    queue.forget('a')
+    queue.wake(on('a'))
+    await clock.settle()
+    expect(term.runs.splice(0)).toEqual(['a@0', 'a@1000', 'a@3000'])
+    queue.add('a')
+    await clock.advance(1_000)
+    expect(term.runs).toEqual(['a@3000', 'a@4000'])
+  })
+})
+
+describe('the driver', () => {
+  test('that is away holds keys back, and those that did not fail go on when it is back', async () => {
+    const term = await Term.begin([SETTLED])
+    term.driver.lose()
+    await term.add('a')
+    expect(term.runs).toEqual([])
+    term.driver.comeBack()
+    await term.clock.settle()
+    expect(term.runs).toEqual(['a@0'])
+  })
+
+  test('that is back is tried at once by all that failed, waited or was postponed, and their failures are forgotten', async () => {
+    const outcomes = new Map<string, Outcome>([
+      ['failed', RETRY],
+      ['postponed', { kind: 'postponed', ms: 60_000 }],
+      ['waiting', SETTLED],
+    ])
+    const reconcile: Reconcile = async (key, run) => {
+      if (key === 'waiting') run.waitFor({ on: 'class', name: 'gold' })
+      return outcomes.get(key) ?? SETTLED
+    }
+    let returns = 0
+    const term = await Term.begin(reconcile, { workers: 10, onDriverReturn: () => (returns += 1) })
+    await term.add('failed', 'postponed', 'waiting', 'fine')
+    await term.clock.advance(4_000)
+    term.takeRuns()
+    term.driver.lose()
+    term.driver.comeBack()
+    await term.clock.advance(1_000)
+    expect(term.takeRuns().toSorted()).toEqual(['failed@4000', 'failed@5000', 'postponed@4000', 'waiting@4000'])
+    expect(returns).toBe(1)
+  })
+
+  test('that came back while a run was failing is tried at once, and the failure does not count', async () => {
+    const { reconcile, answer } = hanging()
+    const term = await Term.begin(reconcile)
+    await term.add('a')
+    term.driver.lose()
+    term.driver.comeBack()
+    answer(RETRY)
+    await term.clock.settle()
+    expect(term.takeRuns()).toEqual(['a@0', 'a@0'])
+    answer(RETRY)
+    await term.clock.advance(1_000)
+    expect(term.runs).toEqual(['a@1000'])
+  })
+
+  test('is of no concern to a controller that does not call it', async () => {
+    const term = await Term.begin([SETTLED], { callsDriver: false })
+    term.driver.lose()
+    await term.add('a')
+    expect(term.runs).toEqual(['a@0'])
+  })
+})

@@ -1,0 +1,210 @@
+import { ApiError, type KubeClient, type RereadListener, type WatchOptions } from '@csi-sidecars/kube-client'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Thing } from './testing/faulty-server.ts'
+import { project, ThingCache } from './testing/thing-cache.ts'
+
+let cache: ThingCache
+
+beforeEach(() => {
+  cache = new ThingCache()
+})
+afterEach(async () => {
+  await cache.end()
+  expect(cache.clock.pending).toBe(0)
+})
+
+test('a list whose end is not marked is fetched in pages instead', async () => {
+  const { list } = cache.server.client
+  const next = (_: unknown, { signal }: { signal: AbortSignal }) => cache.clock.sleep(3_600_000, signal)
+  const watch = (...args: [unknown, { signal: AbortSignal }]) => ({
+    [Symbol.asyncIterator]: () => ({ next: () => next(...args) }),
+  })
+  cache.create({ client: { list, watch } as unknown as KubeClient })
+  cache.server.put('a')
+  await cache.start()
+  await cache.clock.advance(9999)
+  expect(cache.informer.store.synced).toBe(false)
+  await cache.clock.advance(1)
+  expect(cache.keys).toEqual(['a'])
+})
+
+test('a list whose end is never marked is fetched in pages after a minute, whatever comes meanwhile', async () => {
+  const { list } = cache.server.client
+  const object = cache.server.put('a')
+  const watch = (_: unknown, { signal, onActivity }: WatchOptions) => ({
+    [Symbol.asyncIterator]: () => ({
+      next: async () => {
+        await cache.clock.sleep(9000, signal)
+        onActivity?.()
+        return { value: { type: 'ADDED', object }, done: false }
+      },
+    }),
+  })
+  cache.create({ client: { list, watch } as unknown as KubeClient })
+  await cache.start()
+  await cache.clock.advance(59_999)
+  expect(cache.informer.store.synced).toBe(false)
+  await cache.clock.advance(1)
+  expect(cache.keys).toEqual(['a'])
+})
+
+test('no server stops the cache for longer than half a minute, whatever it asks for', async () => {
+  const asked: number[] = []
+  const retryAfterMs = 3_600_000
+  const error = new ApiError({ code: 429, reason: 'TooManyRequests', message: 'slow down', retryAfterMs })
+  const watch = () => ({
+    [Symbol.asyncIterator]: () => ({
+      next: async () => {
+        asked.push(cache.clock.monotonic())
+        return { value: { type: 'END', why: 'error', error }, done: false }
+      },
+    }),
+  })
+  cache.create({ client: { watch } as unknown as KubeClient })
+  await cache.start()
+  await cache.clock.advance(90_000)
+  expect(asked).toEqual([0, 30_000, 60_000, 90_000])
+})
+
+describe('an object that was read again after a write without an answer', () => {
+  let tell: RereadListener<Thing>
+  let listeners: number
+  beforeEach(() => {
+    listeners = 0
+    const onReread = (_: unknown, listener: RereadListener<Thing>) => {
+      tell = listener
+      listeners += 1
+      return () => {
+        listeners -= 1
+      }
+    }
+    Object.assign(cache.server.client, { onReread })
+    cache.create()
+  })
+  const tellOf = (object: Thing): boolean => tell({ name: object.metadata.name }, object)
+
+  test('is news as from the watch where the write was carried out, and none where it was not', async () => {
+    const before = cache.server.put('a')
+    await cache.start()
+    cache.server.mute = true
+    expect(tellOf(before)).toBe(false)
+    const after = cache.server.put('a')
+    expect(tellOf(after)).toBe(true)
+    expect(cache.informer.store.get('a')).toEqual(project(after))
+    await cache.clock.advance(0)
+    expect(cache.heard).toEqual(['added a', 'watch a'])
+    // The event that comes later says nothing new.
+    cache.server.mute = false
+    cache.server.put('b')
+    await cache.clock.advance(0)
+    expect(cache.heard).toEqual(['added a', 'watch a', 'added b'])
+  })
+
+  test('and is not there leaves the cache', async () => {
+    cache.server.put('a')
+    await cache.start()
+    cache.server.mute = true
+    cache.server.delete('a')
+    expect(tell({ name: 'a' }, undefined)).toBe(true)
+    expect(tell({ name: 'a' }, undefined)).toBe(false)
+    expect(cache.keys).toEqual([])
+  })
+
+  test('is listened for while the cache runs', async () => {
+    await cache.start()
+    expect(listeners).toBe(1)
+    await cache.end()
+    expect(listeners).toBe(0)
+  })
+
+  test('is of no interest to a cache of a part', async () => {
+    cache.create({ fieldSelector: 'metadata.name=x' })
+    await cache.start()
+    expect(listeners).toBe(0)
+  })
+})
+
+test('one that was stopped can be started again, and tells what happened in between', async () => {
+  cache.server.put('a')
+  cache.server.put('b')
+  await cache.start()
+  await cache.end()
+  cache.server.delete('a')
+  cache.server.put('b')
+  cache.stop = new AbortController()
+  await cache.start()
+  expect(cache.heard).toEqual(['added a', 'added b', 'deleted a', 'watch b'])
+})
+
+describe('catching up with a server whose watches have fallen silent', () => {
+  let asked: string[]
+  beforeEach(async () => {
+    asked = []
+    const { list, watch } = cache.server.client
+    Object.assign(cache.server.client, {
+      list: (...args: Parameters<typeof list>) => asked.push('list') && list(...args),
+      watch: (...args: Parameters<typeof watch>) => asked.push('watch') && watch(...args),
+    })
+    cache.server.put('a')
+    await cache.start()
+    cache.server.mute = true
+    cache.server.put('b')
+    await cache.clock.advance(100)
+  })
+
+  test('lists anew, and goes on from there', async () => {
+    const caughtUp = cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)
+    await cache.clock.advance(0)
+    await caughtUp
+    expect({ asked, keys: cache.keys, heard: cache.heard }).toEqual({
+      asked: ['watch', 'watch'],
+      keys: ['a', 'b'],
+      heard: ['added a', 'added b'],
+    })
+    cache.server.mute = false
+    cache.server.put('c')
+    await cache.clock.advance(0)
+    expect(cache.keys).toEqual(['a', 'b', 'c'])
+  })
+
+  test('lists nothing where the last list began late enough', async () => {
+    await cache.informer.caughtUp(0, cache.stop.signal)
+    expect(asked).toEqual(['watch'])
+  })
+
+  test('lists once for all who wait', async () => {
+    const now = cache.clock.monotonic()
+    const all = [now, now - 1, now].map((since) => cache.informer.caughtUp(since, cache.stop.signal))
+    await cache.clock.advance(0)
+    await Promise.all(all)
+    expect(asked).toEqual(['watch', 'watch'])
+  })
+
+  test('does not wait for the next try of a watch that was refused', async () => {
+    cache.server.restart(100)
+    await cache.clock.advance(200)
+    const caughtUp = cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)
+    await cache.clock.advance(0)
+    await caughtUp
+    expect(cache.keys).toEqual(['a', 'b'])
+  })
+
+  test('ends with its signal', async () => {
+    cache.server.restart(100)
+    await cache.clock.advance(0)
+    const waiting = expect(cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)).rejects.toThrow(
+      'the test is over',
+    )
+    cache.stop.abort(new Error('the test is over'))
+    await waiting
+    await cache.clock.advance(100)
+  })
+})
+
+test('catching up before the first list waits for it', async () => {
+  const caughtUp = cache.informer.caughtUp(Number.NEGATIVE_INFINITY, cache.stop.signal)
+  cache.server.put('a')
+  await cache.start()
+  await caughtUp
+  expect(cache.keys).toEqual(['a'])
+})

@@ -1,0 +1,65 @@
+import { FakeClock } from '@csi-sidecars/base'
+import type { Resource } from '@csi-sidecars/kube-types'
+import { recordingLogger } from '@csi-sidecars/telemetry'
+import type { Cached } from '../cached.ts'
+import { createInformer, type Informer, type InformerOptions } from '../informer.ts'
+import { FaultyServer, type Thing } from './faulty-server.ts'
+
+export const THINGS: Resource<Thing> = {
+  group: 'example.com',
+  version: 'v1',
+  plural: 'things',
+  kind: 'Thing',
+  namespaced: false,
+  subresources: [],
+}
+
+export const project = ({ metadata: { name, uid, resourceVersion } }: Thing): Cached => ({
+  key: name,
+  uid,
+  resourceVersion,
+})
+
+/** A cache of things, the server that it follows, and what its subscriber has heard. */
+export class ThingCache {
+  readonly clock = new FakeClock({ random: () => 0.5 })
+  readonly server = new FaultyServer({ clock: this.clock, random: () => 0.5, streams: true })
+  readonly log = recordingLogger()
+  readonly heard: string[] = []
+  stop = new AbortController()
+  informer: Informer<Cached, Thing>
+  #done: Promise<void> | undefined
+
+  constructor() {
+    this.server.faulty = false
+    this.informer = this.create()
+  }
+
+  /** Another cache, in the place of the one before. */
+  create(options: Partial<InformerOptions<Thing, Cached>> = {}): Informer<Cached, Thing> {
+    const { clock, log } = this
+    const { client } = this.server
+    this.informer = createInformer({ client, resource: THINGS, project, resyncMs: 0, clock, log, ...options })
+    this.informer.subscribe((event) => {
+      const told = event.type === 'updated' ? `${event.cause} ${event.after.key}` : `${event.type} ${event.object.key}`
+      this.heard.push(told)
+    })
+    return this.informer
+  }
+
+  async start(): Promise<void> {
+    this.#done = this.informer.run(this.stop.signal)
+    await this.clock.advance(0)
+  }
+
+  /** Resolves when it follows the server no more. */
+  async end(): Promise<void> {
+    this.stop.abort(new Error('the test is over'))
+    await this.clock.settle()
+    await this.#done
+  }
+
+  get keys(): string[] {
+    return [...this.informer.store.values()].map(({ key }) => key)
+  }
+}
