@@ -18,6 +18,7 @@ import { type Outcome, report, section, writeResults } from './results.ts'
 import type { Bench, BenchScene } from './scene.ts'
 import { attachStorm, attachStormDefaults } from './scenes/attach-storm.ts'
 import { driverRestart } from './scenes/driver-restart.ts'
+import { failing } from './scenes/failing.ts'
 import { failover } from './scenes/failover.ts'
 import { idle } from './scenes/idle.ts'
 import { loaded } from './scenes/loaded.ts'
@@ -39,6 +40,7 @@ export const SCENES: readonly BenchScene[] = [
   failover,
   driverRestart,
   oneProcess,
+  failing,
 ]
 
 export interface RunOptions {

@@ -1,19 +1,16 @@
-import type { Call } from '../../../e2e/harness/driver.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import type { Ground } from '../ground.ts'
-import { attach, bound, growing, nodeOf, nodes, raise, volumes } from '../objects.ts'
+import { bound, growing, nodes, raise, volumes } from '../objects.ts'
 import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import { APPS } from '../side.ts'
 import type { Subject } from '../subject.ts'
+import { ATTACHED, ATTACHES, attachTimes, BETWEEN_ATTACHES_MS, percentile } from './latency.ts'
 import { DRIVER, populate } from './loaded.ts'
 
 const QUIET_MS = 10_000
 const SETTLED_MS = 25_000
-const ATTACHES = 300
-const BETWEEN_ATTACHES_MS = 200
 const BAD_CLAIMS = 10_000
 const RAISED_CLAIMS = 1000
-const ANSWERED_MS = 60_000
 
 /** How the same work is run: both controllers in one process, two of ours, or the two originals. */
 type Layout = 'one' | 'two' | 'original'
@@ -24,8 +21,9 @@ export const oneProcess: BenchScene = {
   title: 'Both in one process',
   conditions:
     'Memory is the sum of the processes; that of two processes of ours stands in rows of their own. Attaches are asked ' +
-    `for every ${BETWEEN_ATTACHES_MS} ms, ${ATTACHES} in all; their time is that until ControllerPublishVolume, beside ` +
-    'the attacher alone, ours each time. A claim that fails is refused by the driver at once.',
+    `for every ${BETWEEN_ATTACHES_MS} ms, ${ATTACHES} in all; their time is that until ControllerPublishVolume, ours each ` +
+    'time. Beside the attacher alone nobody expands the claims; beside two processes the server, the driver and the ' +
+    'machine have the same work as beside one. A claim that fails is refused by the driver at once.',
   async run(bench) {
     bench.say('  memory, idle')
     await memory(bench, { label: 'RSS idle (MiB)', driver: 'idle.example.com', settledMs: QUIET_MS })
@@ -89,41 +87,38 @@ async function latency(bench: Bench): Promise<void> {
     { label: 'claims that are raised', claims: bench.sized(RAISED_CLAIMS), refused: false },
   ]
   for (const beside of cases) {
-    for (const both of [false, true]) await attaches(bench, beside, both)
+    for (const layout of ['alone', 'two', 'one'] as const) await attaches(bench, beside, layout)
   }
 }
 
-async function attaches(bench: Bench, { label, claims, refused }: Beside, both: boolean): Promise<void> {
+async function attaches(
+  bench: Bench,
+  { label, claims, refused }: Beside,
+  layout: 'alone' | 'one' | 'two',
+): Promise<void> {
   await using ground = await bench.ground()
   const driver = await ground.driver('work.example.com')
   if (refused) driver.on('ControllerExpandVolume', { code: 3, message: 'never' })
   const count = bench.sized(ATTACHES)
   await nodes(ground, driver.name)
   await growing(ground, driver.name)
-  await volumes(ground, driver.name, { count, prefix: 'attached' })
+  await volumes(ground, driver.name, { count, prefix: ATTACHED })
   await ground.each(claims, (index) => bound(ground, driver.name, { name: `claim-${index}` }))
-  const subject = await ground.start({ side: 'ours', app: 'attacher', driver, both })
+  const common = { side: 'ours', driver } as const
+  const subject = await ground.start({ ...common, app: 'attacher', both: layout === 'one' })
+  const other = layout === 'two' ? await ground.start({ ...common, app: 'resizer' }) : undefined
   await pause(QUIET_MS)
   const raising = ground.each(claims, (index) => raise(ground, `claim-${index}`))
   // Claims that fail are to fail all the time, those that are raised to be raised meanwhile.
   if (refused) await raising
-  const asked: number[] = []
-  for (let index = 0; index < count; index += 1) {
-    asked.push(Date.now())
-    await attach(ground, driver.name, { name: `attached-${index}`, node: nodeOf(driver.name) })
-    await pause(BETWEEN_ATTACHES_MS)
-  }
+  const times = await attachTimes(ground, subject, count)
   await raising
-  const calls = (): readonly Call[] => driver.callsOf('ControllerPublishVolume')
-  await subject.until('all attaches', async () => calls().length >= count, ANSWERED_MS)
-  const times = asked.map((from, index) => callOf(calls(), index).start - from).toSorted((a, b) => a - b)
-  const p99 = times[Math.ceil(times.length * 0.99) - 1] ?? Number.NaN
-  bench.figures.note(both ? 'both' : 'attacher', 'ours', { [`beside ${claims} ${label}: attach, p99 (ms)`]: p99 })
+  bench.figures.note(layout === 'alone' ? 'attacher' : 'both', 'ours', {
+    [`beside ${claims} ${label}: attach, p99 (ms)${layout === 'two' ? ', two processes' : ''}`]: percentile(
+      times,
+      0.99,
+    ),
+  })
   await subject.stop()
-}
-
-function callOf(calls: readonly Call[], index: number): Call {
-  const call = calls.find(({ request }) => request['volume_id'] === `attached-${index}-handle`)
-  if (call === undefined) throw new Error(`attached-${index} was never attached`)
-  return call
+  await other?.stop()
 }
