@@ -1,4 +1,5 @@
 import type { Cluster } from './cluster.ts'
+import { LONG } from './long.ts'
 import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
 import type { World } from './world.ts'
 
@@ -11,6 +12,8 @@ export interface StoryOptions {
   /** Nothing else runs meanwhile: the story counts time or touches what all share. */
   readonly alone?: boolean
   readonly within?: number
+  /** Told among the long ones only. */
+  readonly long?: boolean
 }
 
 export interface Story extends StoryOptions {
@@ -28,6 +31,7 @@ export function storiesOf(subject: Subject, chapter: string) {
     ...rest: [(world: World) => Promise<void>] | [StoryOptions, (world: World) => Promise<void>]
   ) => {
     const [options, tell] = rest.length === 1 ? [{}, rest[0]] : rest
+    if (options.long === true && !LONG) return
     const app = subject === 'both' ? 'attacher' : subject
     stories.push({ ...options, app, title: `${subject}, ${chapter}: ${sentence}`, tell })
   }

@@ -1,7 +1,10 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
+import { existsSync, readFileSync } from 'node:fs'
 import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { memoryLimit } from '../../harness/memory-limit.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually } from '../../harness/waiting.ts'
+import type { RunningSidecar } from '../../harness/world.ts'
 import { attach, scene, volumeCalls } from '../attacher/scene.ts'
 import { ask, bound, expands, resized, scene as resizerScene } from '../resizer/scene.ts'
 
@@ -19,7 +22,8 @@ async function inParallel(suffixes: readonly string[], make: (suffix: string) =>
   await Promise.all(Array.from({ length: 12 }, worker))
 }
 
-const SUFFIXES = Array.from({ length: COUNT }, (_, index) => `-${index}`)
+const suffixes = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `-${index}`)
+const SUFFIXES = suffixes(COUNT)
 
 attacher(
   `${COUNT} attachments come and go: one call and the fewest writes each`,
@@ -68,3 +72,46 @@ resizer(
     ok(writes.length <= 3 * COUNT, `${writes.length} writes for ${COUNT} claims`)
   },
 )
+
+const LIMIT_MIB = 80
+/** Where no limit can be set: what the sidecar may have that no file backs. */
+const ANONYMOUS_MIB = 50
+
+attacher(
+  `1,000 attachments within a memory limit of ${LIMIT_MIB} MiB`,
+  { only: 'ours', notOne: true, within: 300_000, alone: true, long: true },
+  async (t) => {
+    const limit = memoryLimit(LIMIT_MIB, { name: t.id, program: t.executable(), folder: t.folder })
+    const args = ['-v=2', '--leader-election', '--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100']
+    const at = await scene(t, { args, ...(limit && { binary: limit.binary }) })
+    const all = suffixes(1000)
+    const peak = anonymousPeak(at.attacher)
+    await inParallel(all, (suffix) => attach(t, at, { suffix }))
+    const mine = async () => (await t.api.list(VOLUME_ATTACHMENTS)).filter(({ spec }) => spec.attacher === t.driverName)
+    const allAttached = async (): Promise<boolean> => (await mine()).every(({ status }) => status?.attached === true)
+    await eventually('all attached', allAttached, { within: 60_000, every: 500 })
+    equal(at.driver.callsOf('ControllerPublishVolume').length, all.length)
+    equal(at.attacher.exit, undefined)
+    const anonymous = peak()
+    if (limit === undefined) ok(anonymous <= ANONYMOUS_MIB, `${anonymous} MiB anonymous`)
+    else ok(limit.peakMib() <= LIMIT_MIB)
+    at.attacher.signal('SIGTERM')
+    equal((await at.attacher.end()).code, 0)
+    limit?.remove()
+  },
+)
+
+/** Looks at the process now and then; returns how much it had at most, in MiB, and looks no more. */
+function anonymousPeak({ process: { pid } }: RunningSidecar): () => number {
+  let most = 0
+  const status = `/proc/${pid}/status`
+  const timer = setInterval(() => {
+    if (!existsSync(status)) return clearInterval(timer)
+    const kib = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(status, 'utf8'))?.[1]
+    most = Math.max(most, Number(kib) / 1024)
+  }, 100)
+  return () => {
+    clearInterval(timer)
+    return most
+  }
+}
