@@ -10,6 +10,7 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symli
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { installApart } from './install-apart.mjs'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -22,6 +23,7 @@ if (folder === undefined || mutate.length === 0) {
 }
 
 const root = resolve(import.meta.dirname, '..')
+const packages = join(installApart('mutation'), 'node_modules/@stryker-mutator')
 const copy = mkdtempSync(join(tmpdir(), 'mutate-'))
 process.on('exit', () => rmSync(copy, { recursive: true, force: true }))
 
@@ -40,7 +42,7 @@ const testMatch = [...besides, ...values.tests].map((glob) => `<rootDir>/${glob}
 const base = await import(join(copy, folder, 'jest.config.mjs'))
 const config = {
   testRunner: 'jest',
-  plugins: ['@stryker-mutator/jest-runner', join(import.meta.dirname, 'mutate-ignore-logs.mjs')],
+  plugins: [join(packages, 'jest-runner'), join(import.meta.dirname, 'mutate-ignore-logs.mjs')],
   ignorers: ['logs'],
   jest: { projectType: 'custom', config: { ...base.default, testMatch } },
   coverageAnalysis: 'perTest',
@@ -57,7 +59,7 @@ const config = {
 }
 const cwd = join(copy, folder)
 writeFileSync(join(cwd, 'stryker.config.json'), JSON.stringify(config))
-const stryker = join(root, 'node_modules/@stryker-mutator/core/bin/stryker.js')
+const stryker = join(packages, 'core/bin/stryker.js')
 const run = spawn(process.execPath, [stryker, 'run'], { cwd, stdio: 'inherit' })
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => run.kill(signal))
 const [code] = await once(run, 'exit')

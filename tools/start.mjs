@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 const OLDEST_NODE = 26
 /** A build that takes longer than this is not from the cache, and somebody may wonder. */
 const QUIET_MS = 1500
+const CLEAR_LINE = '\r\u001b[K'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const bin = (name) => join(root, 'node_modules', '.bin', name)
@@ -33,16 +34,46 @@ async function build() {
   const apps = ['attacher', 'resizer'].filter((app) => !given(`--${app}`))
   const filters = apps.map((app) => `--filter=@csi-sidecars/${app}`)
   const tasks = apps.length > 0 ? ['build', ...filters] : ['generate', '--filter=@csi-sidecars/csi-proto']
-  const notice = setTimeout(() => console.log('Building the sidecars, which takes a moment the first time.'), QUIET_MS)
+  const notice = buildNotice()
   const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1' }
   const child = spawn(bin('turbo'), ['run', ...tasks], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const output = []
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk))
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk) => {
+      output.push(chunk)
+      notice.heard(String(chunk))
+    })
   const { code } = await ended(child)
-  clearTimeout(notice)
+  notice.end()
   if (code === 0) return
   process.stderr.write(Buffer.concat(output))
   fail('The sidecars could not be built.')
+}
+
+/** Says that something is built, once that takes long: on a terminal what it is and since when, elsewhere one line. */
+function buildNotice() {
+  const { isTTY = false, columns = 80 } = process.stdout
+  const began = Date.now()
+  let what = ''
+  let timer = setTimeout(show, QUIET_MS)
+  function show() {
+    const text = 'Building the sidecars, about 20 s the first time'
+    if (!isTTY) return console.log(`${text}.`)
+    const line = `${text}: ${Math.round((Date.now() - began) / 1000)} s ${what}`
+    process.stdout.write(`${CLEAR_LINE}${line.slice(0, columns - 1)}`)
+    timer = setTimeout(show, 1000)
+  }
+  return {
+    heard(text) {
+      for (const [, name, task] of text.matchAll(/@csi-sidecars\/([\w-]+):(\w+): cache miss, executing/g)) {
+        what = `(${name}: ${task})`
+      }
+    },
+    end() {
+      clearTimeout(timer)
+      if (isTTY) process.stdout.write(CLEAR_LINE)
+    },
+  }
 }
 
 /** The cluster gets the terminal's signals itself; here they only must not end the wait for it. */

@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { build } from 'esbuild'
 
 const NAME = 'kubectl-csi'
+const OLDEST_NODE = 22
 /** Packages whose presence in the bundle means that an import grew. */
 const FORBIDDEN = ['@kubernetes/client-node', '@grpc/grpc-js', 'prom-client']
 
@@ -19,7 +20,7 @@ const withoutSideEffects = {
   },
 }
 
-const { version, description, license, engines } = JSON.parse(readFileSync('package.json', 'utf8'))
+const { version, description, license } = JSON.parse(readFileSync('package.json', 'utf8'))
 const page = readFileSync('../../docs/operations.md', 'utf8')
 rmSync('dist', { recursive: true, force: true })
 mkdirSync('dist')
@@ -29,7 +30,7 @@ const { metafile } = await build({
   outfile: file,
   bundle: true,
   platform: 'node',
-  target: 'node22',
+  target: `node${OLDEST_NODE}`,
   format: 'cjs',
   metafile: true,
   minify: true,
@@ -47,7 +48,13 @@ for (const [path, { bytesInOutput }] of Object.entries(metafile.outputs[file].in
 }
 chmodSync(file, 0o755)
 
-const manifest = { name: NAME, version: process.env.RELEASE_VERSION || version, description, license, engines }
+const manifest = {
+  name: NAME,
+  version: (process.env.RELEASE_VERSION || version).replace(/^v/, ''),
+  description,
+  license,
+  engines: { node: `>=${OLDEST_NODE}` },
+}
 const published = { ...manifest, bin: { [NAME]: `${NAME}.cjs` } }
 writeFileSync('dist/package.json', `${JSON.stringify(published, undefined, 2)}\n`)
 writeFileSync('dist/krew.yaml', readFileSync('krew.yaml', 'utf8').replaceAll('VERSION', manifest.version))
