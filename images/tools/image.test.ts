@@ -58,6 +58,7 @@ withBuildah('an image', () => {
       'org.opencontainers.image.revision': 'abc',
       'org.opencontainers.image.source': 'https://example.com/csi-sidecars',
       'org.opencontainers.image.licenses': 'Apache-2.0',
+      replaces: expect.stringMatching(/external-(?:attacher v4|resizer v2)\.\d+\.\d+/),
     })
   })
 

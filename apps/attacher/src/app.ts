@@ -23,6 +23,7 @@ const START: StartTable = {
     endpoint: 'Failed to start HTTP server at specified address and metrics path',
   },
   gatesFirst: true,
+  tellsGates: true,
   endpointFirst: true,
   namePairs: () => ({}),
   context: (driver) => ({ driver }),
@@ -31,6 +32,7 @@ const START: StartTable = {
 export const attacher: App<typeof ATTACHER_FLAGS, GateName> = {
   name: 'csi-attacher',
   prefix: 'attacher',
+  replaces: 'external-attacher v4.13.0',
   flags: ATTACHER_FLAGS,
   gates: ATTACHER_GATES,
   lease: {

@@ -35,6 +35,7 @@ const START: StartTable = {
     endpoint: 'Failed to start HTTP server',
   },
   gatesFirst: false,
+  tellsGates: false,
   endpointFirst: false,
   namePairs: (driverName) => ({ driverName }),
   context: () => ({}),
@@ -43,6 +44,7 @@ const START: StartTable = {
 export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
   name: 'csi-resizer',
   prefix: 'resizer',
+  replaces: 'external-resizer v2.3.0',
   flags: RESIZER_FLAGS,
   gates: RESIZER_GATES,
   lease: { prefix: LEASE_PREFIX, component: (driverName) => `${LEASE_PREFIX}${sanitizeName(driverName)}` },

@@ -41,6 +41,7 @@ describe('one process', () => {
     stop.abort()
     const { ending, log } = await ended
     expect(ending).toEqual({ code: 0 })
+    expect(log).toMatch(/"Version" .* replaces="external-attacher v4\.13\.0, external-resizer v2\.3\.0"/)
     expect(log).toMatch(/"Attached" sidecar="csi-attacher"/)
     expect(log).toMatch(/"Starting external resizer" sidecar="csi-resizer"/)
     expect(driver.calls.filter(({ method }) => method === 'Probe')).toHaveLength(1)

@@ -42,6 +42,8 @@ export interface StartTable {
   }
   /** The gates are looked at before --version and the addresses, or after them. */
   readonly gatesFirst: boolean
+  /** The line about gates that cannot be set has those that were given. */
+  readonly tellsGates: boolean
   /** The HTTP server is opened before the driver is asked for its capabilities, or after that. */
   readonly endpointFirst: boolean
   /** Pairs of the line that names the driver. */
@@ -93,6 +95,8 @@ export interface App<T extends FlagTable, N extends string = string> {
   readonly name: string
   /** Stands for it among several in one process, in --controllers and before its flags. */
   readonly prefix: string
+  /** The Go original whose place it takes, with the version: `external-attacher v4.13.0`. */
+  readonly replaces: string
   /** Beside the standard ones. */
   readonly flags: T
   readonly gates: GateTable<N>

@@ -8,11 +8,12 @@ import type { Plan } from './plan.ts'
 import { type Program, startOf } from './run-app.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
 import type { StandardFlags } from './start-checks.ts'
-import { usageText } from './usage.ts'
+import { replacesText, usageText } from './usage.ts'
 
 /** One app among several. What its flags hold is known to itself alone. */
 export interface CombinedApp extends FlaggedApp {
   readonly name: string
+  readonly replaces: string
   readonly start: StartTable
   readonly member: (flags: { readonly values: object; readonly given: ReadonlySet<string> }) => Member
 }
@@ -21,6 +22,7 @@ export interface CombinedApp extends FlaggedApp {
 export function combinable<const T extends FlagTable, N extends string>(app: App<T, N>): CombinedApp {
   return {
     name: app.name,
+    replaces: app.replaces,
     prefix: app.prefix,
     flags: app.flags,
     gates: app.gates,
@@ -66,6 +68,7 @@ const START: StartTable = {
     endpoint: 'Failed to start HTTP server',
   },
   gatesFirst: false,
+  tellsGates: false,
   endpointFirst: false,
   namePairs: (driverName) => ({ driverName }),
   context: () => ({}),
@@ -127,5 +130,5 @@ function usage(argv0: string, apps: readonly CombinedApp[]): string {
     const title = `Flags of the ${app.prefix}, also without the prefix, and for it alone ${also}`
     return usageText(title, own).replace('Usage of ', '')
   })
-  return [usageText(argv0, shared, notes), ...groups].join('\n')
+  return [usageText(argv0, shared, notes), ...groups].join('\n') + replacesText(apps.map(({ replaces }) => replaces))
 }

@@ -1,6 +1,6 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { App, AppControllers, AppFlags, LeaseNames, SharedParts } from './app.ts'
+import type { App, AppControllers, AppFlags, LeaseNames, SharedParts, StartTable } from './app.ts'
 import { type FeatureGates, resolveGates } from './feature-gates.ts'
 import type { GateTable } from './gate-tables.ts'
 import type { Flags, FlagTable } from './go-flags.ts'
@@ -13,6 +13,8 @@ export interface Member {
   readonly name: string
   /** In --controllers: `attacher`. */
   readonly prefix: string
+  /** `external-attacher v4.13.0` */
+  readonly replaces: string
   readonly lease: LeaseNames
   readonly gates: GateTable
   /** The standard flags as this app takes them. */
@@ -21,7 +23,7 @@ export interface Member {
   readonly handshake: HandshakeTable
   checkFlags(): void
   /** Sets the gates as the command line asks for. `failure` is the line for what cannot be set. */
-  setGates(failure: string, log: Logger): void
+  setGates(failure: string, log: Logger, table: Pick<StartTable, 'tellsGates'>): void
   askServerForGates(server: {
     readonly client: KubeClient
     readonly log: Logger
@@ -40,15 +42,20 @@ export function memberOf<const T extends FlagTable, N extends string>(
   return {
     name: app.name,
     prefix: app.prefix,
+    replaces: app.replaces,
     lease: app.lease,
     gates: app.gates,
     standard,
     master: app.master?.(flags) ?? '',
     handshake: app.handshake(flags),
     checkFlags: () => app.checkFlags?.(flags),
-    setGates(failure, log) {
-      const resolved = resolveGates(app.gates, standard.values['feature-gates'])
-      if (resolved.kind === 'refused') throw new StartError(failure, { cause: new Error(resolved.error) })
+    setGates(failure, log, { tellsGates }) {
+      const given = standard.values['feature-gates']
+      const resolved = resolveGates(app.gates, given)
+      if (resolved.kind === 'refused') {
+        const pairs = tellsGates ? { featureGates: Object.fromEntries([...given].sort()) } : {}
+        throw new StartError(failure, { cause: new Error(resolved.error), pairs })
+      }
       for (const { message, pairs } of resolved.notices) log.info(message, pairs)
       gates = resolved.gates
     },

@@ -80,6 +80,7 @@ describe('the command line', () => {
     expect(await run([flag])).toEqual({ code: 0 })
     expect(stderr).toMatch(/^Usage of \/csi-test:\n/)
     expect(stderr).toContain('ReleaseLeaderElectionOnExit=true|false')
+    expect(stderr).toMatch(/\n\nTakes the place of external-test v1\.0\.0\.\n$/)
     expect(stdout).toBe('')
   })
 

@@ -18,7 +18,7 @@ import { STANDARD_FLAGS } from './standard-flags.ts'
 import { type Started, start } from './start.ts'
 import { automaxprocsNotice, loggingError, type StandardFlags } from './start-checks.ts'
 import { Answered, StartError } from './start-error.ts'
-import { usageText } from './usage.ts'
+import { replacesText, usageText } from './usage.ts'
 
 /** The exit code that goes with a fatal log line. */
 const FATAL = 255
@@ -54,7 +54,8 @@ export function programOf<const T extends FlagTable, N extends string>(app: App<
     parse({ argv0, args }) {
       const parsed = parseFlags(table, args)
       if (parsed.kind !== 'flags') {
-        return { ...parsed, usage: usageText(argv0, table, { 'feature-gates': knownGatesText(app.gates) }) }
+        const flags = usageText(argv0, table, { 'feature-gates': knownGatesText(app.gates) })
+        return { ...parsed, usage: flags + replacesText([app.replaces]) }
       }
       const member = memberOf(app, parsed.flags)
       const plan: Plan = { members: [member], table: app.start, handshake: member.handshake }

@@ -25,6 +25,8 @@ it('a sidecar that is a value starts, elects, reconciles and releases its lease'
   expect(seen?.metadata?.labels).toEqual({ 'seen-by': 'csi.example.com', done: 'true' })
   expect(cluster.api.get(LEASES, LEASE)?.spec?.holderIdentity).toMatch(/^host/)
   stop.abort()
-  expect(await ended).toMatchObject({ ending: { code: 0 } })
+  const { ending, log } = await ended
+  expect(ending).toEqual({ code: 0 })
+  expect(log).toMatch(/"Version" version="\S+" replaces="external-test v1\.0\.0"\n/)
   expect(cluster.api.get(LEASES, LEASE)?.spec?.holderIdentity).toBe('')
 })

@@ -30,11 +30,11 @@ export async function start(given: Boot, plan: Plan): Promise<Started> {
   const { failures } = table
   const { values } = given.standard
   const setGates = (): void => {
-    for (const member of members) member.setGates(failures.gates, given.log)
+    for (const member of members) member.setGates(failures.gates, given.log, table)
   }
   if (table.gatesFirst) setGates()
   if (values.version) throw new Answered(`${given.host.argv0} ${given.version}\n`)
-  given.log.info('Version', { version: given.version })
+  given.log.info('Version', { version: given.version, replaces: members.map(({ replaces }) => replaces).join(', ') })
   if (bothAddresses(values)) throw new StartError(failures.addresses)
   if (!table.gatesFirst) setGates()
   const security = await loadSecurity(given)

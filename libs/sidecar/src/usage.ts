@@ -15,6 +15,10 @@ export function usageText(program: string, table: FlagTable, notes: Readonly<Rec
   return `Usage of ${program}:\n${entries.map(({ text }) => text).join('')}`
 }
 
+/** The last line of the help. */
+export const replacesText = (originals: readonly string[]): string =>
+  `\nTakes the place of ${originals.join(' and ')}.\n`
+
 function entryText(name: string, help: string, flag: Flag): string {
   // The default of a flag is of the flag's own type.
   const type = FLAG_TYPES[flag.type] as FlagType<unknown>

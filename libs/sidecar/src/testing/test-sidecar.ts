@@ -32,6 +32,7 @@ const START: StartTable = {
     endpoint: 'Failed to start the HTTP server',
   },
   gatesFirst: false,
+  tellsGates: false,
   endpointFirst: false,
   namePairs: (driver) => ({ driver }),
   context: () => ({}),
@@ -52,6 +53,7 @@ const HANDSHAKE: HandshakeTable = {
 export const testSidecar: App<typeof FLAGS, keyof (typeof GATES)['own']> = {
   name: 'csi-test',
   prefix: 'test',
+  replaces: 'external-test v1.0.0',
   flags: FLAGS,
   gates: GATES,
   lease: { prefix: 'external-test-', component: (driver) => `external-test-${driver}` },
