@@ -2,7 +2,8 @@ import { createWriteStream } from 'node:fs'
 import process from 'node:process'
 import { CancelledError, messageOf, systemClock } from '@csi-sidecars/base'
 import { openLog } from '@csi-sidecars/telemetry'
-import { parseOptions } from './options.ts'
+import { readCommandLine } from './command-line.ts'
+import type { TestOptions } from './driver-test/options.ts'
 import { type RunParts, run } from './run.ts'
 import { styleFor } from './terminal/style.ts'
 
@@ -26,23 +27,19 @@ async function main(): Promise<number> {
     const log = (file: string) =>
       openLog({ stream: createWriteStream(file), format: 'text', verbosity: 2, clock: systemClock }).log
     const parts = { terminal, clock: systemClock, openLog: log }
-    const [first, ...rest] = process.argv.slice(2)
-    return first === 'test' ? await testDriver(rest, parts) : await playStory(process.argv.slice(2), parts)
+    const command = await readCommandLine(process.argv.slice(2), write)
+    if (command === 'answered') return 0
+    return command.run === 'test'
+      ? await testDriver(command.options, parts)
+      : await run(command.options, parts, stop.signal)
   } catch (error) {
     write(`${messageOf(error)}\n`)
     return 2
   }
 }
 
-async function playStory(args: readonly string[], parts: RunParts): Promise<number> {
-  const options = await parseOptions(args, write)
-  return options === 'answered' ? 0 : await run(options, parts, stop.signal)
-}
-
 /** Not loaded where nobody tests a driver. */
-async function testDriver(args: readonly string[], parts: RunParts): Promise<number> {
-  const { parseTestOptions } = await import('./driver-test/options.ts')
+async function testDriver(options: TestOptions, parts: RunParts): Promise<number> {
   const { runDriverTest } = await import('./driver-test/run.ts')
-  const options = await parseTestOptions(args, write)
-  return options === 'answered' ? 0 : await runDriverTest(options, parts, stop.signal)
+  return await runDriverTest(options, parts, stop.signal)
 }

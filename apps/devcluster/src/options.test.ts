@@ -1,7 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
-import { type Options, parseOptions } from './options.ts'
+import { readCommandLine } from './command-line.ts'
+import type { Options } from './options.ts'
 
-const parse = async (...args: string[]): Promise<Options | 'answered'> => parseOptions(args, () => undefined)
+async function parse(...args: string[]): Promise<Options> {
+  const command = await readCommandLine(args, () => undefined)
+  if (command === 'answered' || command.run !== 'story') throw new Error('not the story')
+  return command.options
+}
 
 describe('the options', () => {
   it('without any are those of a newcomer', async () => {
@@ -69,9 +74,25 @@ describe('the options', () => {
 
   it('are explained within 80 columns', async () => {
     const texts: string[] = []
-    expect(await parseOptions(['--help'], (text) => texts.push(text))).toBe('answered')
+    expect(await readCommandLine(['--help'], (text) => texts.push(text))).toBe('answered')
     const lines = texts.join('').split('\n')
     expect(lines.some((line) => line.includes('--kubeconfig'))).toBe(true)
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80)
+  })
+
+  it('and commands are completed', async () => {
+    const completed = async (...words: string[]): Promise<readonly string[]> => {
+      const texts: string[] = []
+      const asked = ['--get-yargs-completions', 'csi-devcluster', ...words]
+      expect(await readCommandLine(asked, (text) => texts.push(text))).toBe('answered')
+      return texts.join('').trim().split('\n')
+    }
+    expect(await completed('te')).toContain('test')
+    expect(await completed('--chaos')).toContain('--chaos-seconds')
+    expect(await completed('test', '--node')).toContain('--node-ids')
+    expect(await completed('test', '--chaos')).not.toContain('--chaos-seconds')
+    const script: string[] = []
+    expect(await readCommandLine(['completion'], (text) => script.push(text))).toBe('answered')
+    expect(script.join('')).toContain('--get-yargs-completions')
   })
 })

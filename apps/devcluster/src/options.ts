@@ -1,4 +1,4 @@
-import yargs from 'yargs'
+import type { InferredOptionTypes } from 'yargs'
 import { CONTROLLERS, type ControllerName } from './cluster/devcluster.ts'
 
 /** What a person asks for on the command line. */
@@ -37,54 +37,33 @@ export interface Load {
 /** How it was started, from the repository or from the npm package. */
 export const PROGRAM = import.meta.url.endsWith('.ts') ? 'npm start --' : 'csi-devcluster'
 
-/** Throws one line that says what is wrong with the arguments. */
-export async function parseOptions(
-  args: readonly string[],
-  write: (text: string) => void,
-): Promise<Options | 'answered'> {
-  const parser = yargs([...args])
-    .scriptName(PROGRAM)
-    .usage(
-      `A cluster on this machine that shows what csi-attacher and csi-resizer do.\n\nUsage: ${PROGRAM} [options]\n       ${PROGRAM} test --driver unix:///path [options]: tests a CSI driver; test --help says more`,
-    )
-    .options({
-      exit: { type: 'boolean', default: false, describe: 'End after the story: 0 if all of it came true, else 1' },
-      nodes: { type: 'number', describe: 'Nodes; 2, or 1 with --driver', requiresArg: true },
-      driver: { type: 'string', describe: 'Your own CSI driver, unix:///path', requiresArg: true },
-      attacher: { type: 'string', describe: 'Another csi-attacher to run', requiresArg: true },
-      resizer: { type: 'string', describe: 'Another csi-resizer to run', requiresArg: true },
-      kubeconfig: { type: 'string', describe: 'A real API server instead of the emulated one', requiresArg: true },
-      controllers: {
-        type: 'string',
-        describe: `Parts to play beside a real controller manager, of ${CONTROLLERS.join(',')}`,
-        requiresArg: true,
-      },
-      data: { type: 'string', describe: 'Where volumes are really mounted', requiresArg: true },
-      patience: {
-        type: 'number',
-        describe: 'Seconds that a chapter may take; 30, or 300 with --driver',
-        requiresArg: true,
-      },
-      pause: { type: 'number', default: 0, describe: 'Seconds to wait before each chapter', requiresArg: true },
-      load: { type: 'string', describe: 'A storm after the story, as attach=1000', requiresArg: true },
-      chaos: { type: 'string', describe: 'Break things instead, by seeds, as 7 or 1-10', requiresArg: true },
-      'chaos-seconds': { type: 'number', default: 120, describe: 'How long for each seed', requiresArg: true },
-      'page-port': { type: 'number', default: 0, describe: 'Port of the page; 0: any', requiresArg: true },
-    })
-    .strict()
-    .version(false)
-    .wrap(80)
-    .exitProcess(false)
-    .fail((message, error) => {
-      throw error ?? new Error(message)
-    })
-  let answered = false
-  const values = await parser.parse([...args], {}, (_error: unknown, _argv: unknown, output: string) => {
-    if (output === '') return
-    answered = true
-    write(`${output}\n`)
-  })
-  if (answered) return 'answered'
+export const STORY_FLAGS = {
+  exit: { type: 'boolean', default: false, describe: 'End after the story: 0 if all of it came true, else 1' },
+  nodes: { type: 'number', describe: 'Nodes; 2, or 1 with --driver', requiresArg: true },
+  driver: { type: 'string', describe: 'Your own CSI driver, unix:///path', requiresArg: true },
+  attacher: { type: 'string', describe: 'Another csi-attacher to run', requiresArg: true },
+  resizer: { type: 'string', describe: 'Another csi-resizer to run', requiresArg: true },
+  kubeconfig: { type: 'string', describe: 'A real API server instead of the emulated one', requiresArg: true },
+  controllers: {
+    type: 'string',
+    describe: `Parts to play beside a real controller manager, of ${CONTROLLERS.join(',')}`,
+    requiresArg: true,
+  },
+  data: { type: 'string', describe: 'Where volumes are really mounted', requiresArg: true },
+  patience: {
+    type: 'number',
+    describe: 'Seconds that a chapter may take; 30, or 300 with --driver',
+    requiresArg: true,
+  },
+  pause: { type: 'number', default: 0, describe: 'Seconds to wait before each chapter', requiresArg: true },
+  load: { type: 'string', describe: 'A storm after the story, as attach=1000', requiresArg: true },
+  chaos: { type: 'string', describe: 'Break things instead, by seeds, as 7 or 1-10', requiresArg: true },
+  'chaos-seconds': { type: 'number', default: 120, describe: 'How long for each seed', requiresArg: true },
+  'page-port': { type: 'number', default: 0, describe: 'Port of the page; 0: any', requiresArg: true },
+} as const
+
+/** Throws one line that says what is wrong with them. */
+export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): Options {
   const { exit, driver, attacher, resizer, kubeconfig, data } = values
   if (driver !== undefined) refuseWithDriver(values)
   return {

@@ -1,3 +1,4 @@
+import { answeredOrValues, throwRefusal } from '@csi-sidecars/base'
 import yargs from 'yargs'
 import { KINDS, type SubjectKind } from './facts/collect.ts'
 import { durationMs } from './output/age.ts'
@@ -82,16 +83,9 @@ export async function parseOptions(
     .wrap(100)
     .locale('en')
     .exitProcess(false)
-    .fail((message, error) => {
-      throw error ?? new Error(message)
-    })
-  let answered = false
-  const values = await parser.parse([...args], {}, (_error: unknown, _argv: unknown, output: string) => {
-    if (output === '') return
-    answered = true
-    write(`${output}\n`)
-  })
-  if (answered || question === undefined) return 'answered'
+    .fail(throwRefusal)
+  const values = await answeredOrValues(parser, args, write)
+  if (values === 'answered' || question === undefined) return 'answered'
   const stuckAfterMs = durationMs(values['stuck-after'])
   if (stuckAfterMs === undefined) throw new Error(`--stuck-after ${values['stuck-after']}: a duration is as 30s or 5m`)
   const { kubeconfig, context, output } = values

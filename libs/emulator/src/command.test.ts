@@ -13,11 +13,12 @@ beforeEach(async () => {
 })
 afterEach(() => rm(directory, { recursive: true }))
 
+const read = (args: readonly string[]): ReturnType<typeof readCommandLine> => readCommandLine(args, () => undefined)
 const parts = { clock: systemClock, log: silentLogger, onCrash: () => undefined }
 
 test('the options are read', async () => {
   expect(
-    await readCommandLine(['--kubeconfig-out', 'k', '--port=8080', '--csi-socket', 's', '--data=d', '--faults', 'f']),
+    await read(['--kubeconfig-out', 'k', '--port=8080', '--csi-socket', 's', '--data=d', '--faults', 'f']),
   ).toEqual({
     kubeconfigOut: 'k',
     port: 8080,
@@ -27,8 +28,14 @@ test('the options are read', async () => {
   })
 })
 
-test('help is a text, not an end', async () => {
-  expect(await readCommandLine(['--help'])).toMatchObject({ help: expect.stringContaining('--kubeconfig-out') })
+test.each([
+  [['--help'], 'A Kubernetes API server and a CSI driver in memory.'],
+  [['completion'], '--get-yargs-completions'],
+  [['--get-yargs-completions', 'emulator', '--csi'], '--csi-socket'],
+])('%j is answered with a text, not an end', async (args, text) => {
+  const written: string[] = []
+  expect(await readCommandLine(args, (part) => written.push(part))).toBe('answered')
+  expect(written.join('')).toContain(text)
 })
 
 test.each([
@@ -36,7 +43,7 @@ test.each([
   [['--kubeconfig-out', 'k', '--colour'], 'Unknown argument: colour'],
   [['--kubeconfig-out', 'k', '--port', 'x'], '--port must be a port number'],
 ])('%j is refused', async (args, message) => {
-  await expect(readCommandLine(args)).rejects.toThrow(message)
+  await expect(read(args)).rejects.toThrow(message)
 })
 
 function options(rest: Partial<CommandOptions> = {}): CommandOptions {

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import type { Clock } from '@csi-sidecars/base'
+import { answeredOrValues, type Clock, throwRefusal } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import yargs from 'yargs'
 import { type ApiServer, startApiServer } from './apiserver/server.ts'
@@ -14,8 +14,11 @@ export interface CommandOptions {
   readonly data: string | undefined
 }
 
-/** Reads the command line. Throws with a text for people when it is wrong; undefined when only help was asked for. */
-export async function readCommandLine(args: readonly string[]): Promise<CommandOptions | { readonly help: string }> {
+/** Reads the command line. Throws with a text for people when it is wrong. */
+export async function readCommandLine(
+  args: readonly string[],
+  write: (text: string) => void,
+): Promise<CommandOptions | 'answered'> {
   const parser = yargs([...args])
     .scriptName('emulator')
     .usage('$0 --kubeconfig-out FILE [options]\n\nA Kubernetes API server and a CSI driver in memory.')
@@ -26,16 +29,16 @@ export async function readCommandLine(args: readonly string[]): Promise<CommandO
       faults: { type: 'string', describe: 'JSON file of faults' },
       data: { type: 'string', describe: 'file that keeps the objects across runs, saved within a second of a change' },
     })
-    .strict()
-    .help(false)
-    .version(false)
-    .exitProcess(false)
-    .option('help', { type: 'boolean', describe: 'show this text' })
-    .fail((message, error) => {
-      throw error ?? new Error(message)
+    .command('completion', 'a script for bash or zsh that completes options', {}, () => {
+      parser.showCompletionScript()
     })
-  const read = await parser.parseAsync()
-  if (read.help === true) return { help: await parser.getHelp() }
+    .strict()
+    .version(false)
+    .locale('en')
+    .exitProcess(false)
+    .fail(throwRefusal)
+  const read = await answeredOrValues(parser, args, write)
+  if (read === 'answered') return read
   const kubeconfigOut = read['kubeconfig-out']
   if (kubeconfigOut === undefined || kubeconfigOut === '') throw new Error('--kubeconfig-out is required')
   const { port, faults, data } = read

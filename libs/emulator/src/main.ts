@@ -4,11 +4,8 @@ import { readCommandLine, startCommand } from './command.ts'
 
 /** Prints where it listens, and stays until a signal ends it. Resolves with the exit code. */
 async function main(): Promise<number> {
-  const options = await readCommandLine(process.argv.slice(2))
-  if ('help' in options) {
-    process.stdout.write(`${options.help}\n`)
-    return 0
-  }
+  const options = await readCommandLine(process.argv.slice(2), (text) => process.stdout.write(text))
+  if (options === 'answered') return 0
   const write = (line: string): void => {
     process.stderr.write(`${line}\n`)
   }

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
-import { againLine, parseTestOptions, type TestOptions } from './options.ts'
+import { readCommandLine } from '../command-line.ts'
+import { againLine, type TestOptions } from './options.ts'
 
 async function parse(...args: readonly string[]): Promise<TestOptions> {
-  const options = await parseTestOptions(args, () => undefined)
-  if (options === 'answered') throw new Error('answered')
-  return options
+  const command = await readCommandLine(['test', ...args], () => undefined)
+  if (command === 'answered' || command.run !== 'test') throw new Error('not a test')
+  return command.options
 }
 
 const DRIVER = '--driver=unix:///csi.sock'
@@ -64,7 +65,7 @@ describe('the flags of a test', () => {
 
   it('are explained within 80 columns', async () => {
     const texts: string[] = []
-    expect(await parseTestOptions(['--help'], (text) => texts.push(text))).toBe('answered')
+    expect(await readCommandLine(['test', '--help'], (text) => texts.push(text))).toBe('answered')
     expect(texts.join('')).toContain('--driver-command')
     expect(
       Math.max(

@@ -1,4 +1,4 @@
-import yargs from 'yargs'
+import type { InferredOptionTypes } from 'yargs'
 import { PROGRAM, parseSeeds } from '../options.ts'
 import { KINDS, type Kind } from './abilities.ts'
 
@@ -23,7 +23,7 @@ export interface TestOptions {
 /** As Linux has it, and the end of the text after it. */
 const LONGEST_PATH = 107
 
-const FLAGS = {
+export const TEST_FLAGS = {
   driver: { type: 'string', describe: "The driver's socket, unix:///path", requiresArg: true },
   'driver-command': {
     type: 'string',
@@ -51,31 +51,8 @@ const FLAGS = {
   markdown: { type: 'string', describe: 'Write a Markdown report to this file', requiresArg: true },
 } as const
 
-/** Throws one line that says what is wrong with the arguments. */
-export async function parseTestOptions(
-  args: readonly string[],
-  write: (text: string) => void,
-): Promise<TestOptions | 'answered'> {
-  const parser = yargs([...args])
-    .scriptName(`${PROGRAM} test`)
-    .usage(
-      `Plays the lives of volumes against a CSI driver, disturbs them by plan, and judges what the driver makes of it.\n\nUsage: ${PROGRAM} test --driver unix:///path [options]\n\nEnds with 0 when all promises were kept, 1 when one was broken, 2 when there was nothing to test.`,
-    )
-    .options(FLAGS)
-    .strict()
-    .version(false)
-    .wrap(80)
-    .exitProcess(false)
-    .fail((message, error) => {
-      throw error ?? new Error(message)
-    })
-  let answered = false
-  const values = await parser.parse([...args], {}, (_error: unknown, _argv: unknown, output: string) => {
-    if (output === '') return
-    answered = true
-    write(`${output}\n`)
-  })
-  if (answered) return 'answered'
+/** Throws one line that says what is wrong with them. */
+export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): TestOptions {
   const { driver, attacher, resizer, report, markdown } = values
   if (driver === undefined) throw new Error('--driver is required: the socket of the driver to test, unix:///path')
   const path = driver.replace(/^unix:\/\//, '')

@@ -1,0 +1,31 @@
+/** What is needed of a yargs parser, whose package is for tools alone. */
+export interface CommandLine<Values> {
+  parse(
+    args: readonly string[],
+    context: object,
+    callback: (error: unknown, argv: unknown, output: string) => void,
+  ): Values | Promise<Values>
+}
+
+/**
+ * Reads a command line. Where it asks for something that the parser itself answers, as help or a completion, the answer
+ * is written, and there are no values. The parser must neither end the process nor print by itself.
+ */
+export async function answeredOrValues<Values>(
+  parser: CommandLine<Values>,
+  args: readonly string[],
+  write: (text: string) => void,
+): Promise<Values | 'answered'> {
+  let answered = false
+  const values = await parser.parse([...args], {}, (_error, _argv, output) => {
+    if (output === '') return
+    answered = true
+    write(`${output}\n`)
+  })
+  return answered ? 'answered' : values
+}
+
+/** For a parser's `fail`: whoever called it gets the error, with the parser's own words where there is no other. */
+export function throwRefusal(message: string, error: Error | undefined): never {
+  throw error ?? new Error(message)
+}
