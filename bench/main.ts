@@ -58,7 +58,11 @@ async function benchParts(chosen: readonly string[]): Promise<number> {
   if (unknown.length > 0) {
     return refuse(`no benchmark ${unknown.join(', ')}; there are ${Object.keys(benches).join(', ')}`)
   }
-  for (const [name, bench] of Object.entries(benches)) if (chosen.length === 0 || chosen.includes(name)) await bench()
+  const wanted = Object.entries(benches).filter(([name]) => chosen.length === 0 || chosen.includes(name))
+  for (const [at, [name, bench]] of wanted.entries()) {
+    process.stdout.write(`${at + 1} of ${wanted.length}: ${name}, about 2 minutes each\n`)
+    await bench()
+  }
   return 0
 }
 

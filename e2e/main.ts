@@ -2,7 +2,9 @@
 import { copyFileSync, existsSync, globSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { systemClock } from '@csi-sidecars/base'
 import { byApp, SIDECARS } from '@csi-sidecars/sidecars'
+import { Progress } from '@csi-sidecars/testkit'
 import { provideHelm } from '../charts/tests/helm.ts'
 import type { Cluster } from './harness/cluster.ts'
 import { startControlPlane } from './harness/control-plane.ts'
@@ -10,7 +12,7 @@ import { startEmulated } from './harness/emulated.ts'
 import { LONG } from './harness/long.ts'
 import { temporaryFolder } from './harness/processes.ts'
 import { grant } from './harness/roles.ts'
-import { run, type Tally } from './harness/runner.ts'
+import { run, type Tally, toldWith } from './harness/runner.ts'
 import { allChecks, allStories } from './harness/story.ts'
 import type { Binaries, Executables, Target } from './harness/subject.ts'
 import { build, controlPlaneBinaries, executablesOf, hasGo, originals } from './tools/binaries.ts'
@@ -58,11 +60,15 @@ async function main(): Promise<number> {
   const reports = reportFolder()
   const executables = copied(executablesOf(root, binaries))
   const total = { passed: 0, failed: 0 }
+  const rounds = Number(values.repeat)
+  const each = targets().map((target) => toldWith({ stories, checks, target, binaries }))
+  const pieces = each.reduce((sum, told) => sum + told.stories.length + told.checks.length, 0)
+  const progress = new Progress(rounds * pieces, process.stdout, systemClock)
   for (const target of targets()) {
     const logs = join(reports, target)
     mkdirSync(logs, { recursive: true })
     await using lane = await open(target, logs)
-    for (let round = 0; round < Number(values.repeat); round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       const common = {
         target,
         binaries,
@@ -70,11 +76,12 @@ async function main(): Promise<number> {
         originals: originals(root),
         cluster: lane.cluster,
         concurrency: Number(values.concurrency),
-        say,
+        progress,
       } as const
       add(total, await run({ ...common, stories, checks, reports: logs }))
     }
   }
+  progress.stop()
   writeFileSync(join(root, '.cache', 'e2e', 'results.json'), JSON.stringify(total))
   say(`${total.passed} passed, ${total.failed} failed`)
   return total.failed === 0 && total.passed > 0 ? 0 : 1

@@ -1,6 +1,9 @@
 import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import process from 'node:process'
+import { systemClock } from '@csi-sidecars/base'
 import { byApp, SIDECARS } from '@csi-sidecars/sidecars'
+import { Progress } from '@csi-sidecars/testkit'
 import { temporaryFolder } from '../../e2e/harness/processes.ts'
 import { errorText } from '../../e2e/harness/world.ts'
 import {
@@ -11,6 +14,7 @@ import {
   hasGo,
   originals,
 } from '../../e2e/tools/binaries.ts'
+import { drawFigures } from './bars.ts'
 import { conditionsOf } from './conditions.ts'
 import { Figures } from './figures.ts'
 import { Ground } from './ground.ts'
@@ -57,14 +61,16 @@ export interface RunOptions {
 
 /** Runs the scenes one after another and resolves with the exit code. A whole run renews bench/RESULTS.md. */
 export async function benchAgainstUpstream(options: RunOptions): Promise<number> {
-  const { root, only, rounds, scale, profiles, say } = options
+  const { root, only, rounds, scale, profiles } = options
   const scenes = SCENES.filter(({ name }) => only.length === 0 || only.includes(name))
   const ground = prepare(options)
   if ('remedy' in ground) {
-    say(ground.remedy)
+    options.say(ground.remedy)
     return 2
   }
   const { binaries, executables } = ground
+  const progress = new Progress(scenes.length, process.stdout, systemClock)
+  const say = (line: string): void => progress.say(line)
   const conditions = conditionsOf(binaries, ground.measured)
   say(`${conditions.machine}; ${conditions.versions}; load ${conditions.loadBefore}`)
   const logs = join(root, '.cache', 'bench')
@@ -83,13 +89,17 @@ export async function benchAgainstUpstream(options: RunOptions): Promise<number>
           ...(profiles === undefined ? {} : { profiles }),
         }),
     }
+    progress.begin(scene.name)
     const outcome = await play(scene, bench)
     outcomes.push(outcome)
+    progress.end(scene.name)
     say(`${section(outcome)}\n\n(${outcome.seconds.toFixed(0)} s)\n`)
   }
   const whole = only.length === 0 && scale === 1 && profiles === undefined
   if (whole) writeResults(join(root, 'bench', 'RESULTS.md'), report(outcomes, conditions, rounds))
   const failed = outcomes.filter(({ failure }) => failure !== undefined)
+  // The pictures of the README need every scene.
+  if (whole && failed.length === 0) drawFigures()
   say(`${outcomes.length - failed.length} scenes measured, ${failed.length} failed; logs in ${logs}`)
   return failed.length === 0 ? 0 : 1
 }

@@ -3,6 +3,8 @@
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { systemClock } from '@csi-sidecars/base'
+import { Progress } from '@csi-sidecars/testkit'
 import { startEmulated } from '../harness/emulated.ts'
 import { grant } from '../harness/roles.ts'
 import { run } from '../harness/runner.ts'
@@ -51,7 +53,9 @@ async function main(seed: number): Promise<number> {
     await grant(cluster.api)
     const common = { checks: [], target: 'emulator', binaries: 'ours', executables, originals: executables } as const
     const concurrency = Number(values.concurrency)
-    const { passed, failed } = await run({ ...common, stories, cluster, concurrency, reports, say })
+    const progress = new Progress(stories.length, process.stdout, systemClock)
+    const { passed, failed } = await run({ ...common, stories, cluster, concurrency, reports, progress })
+    progress.stop()
     say(`${passed} held, ${failed} did not; again with --seed ${seed}`)
     return failed === 0 && passed > 0 ? 0 : 1
   } finally {

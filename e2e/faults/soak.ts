@@ -170,7 +170,7 @@ async function watch(
     const { anonymousMiB, descriptors, delaySeconds } = sample
     const minutes = Math.round((Date.now() - began) / 60_000)
     say(
-      `${minutes} min: ${tally.done} volumes, ${tally.lost.length} lost, ${tally.faults} faults; ` +
+      `${minutes} of ${Math.round(Number(values.hours) * 60)} min: ${tally.done} volumes, ${tally.lost.length} lost, ${tally.faults} faults; ` +
         `${anonymousMiB.toFixed(1)} MiB, ${descriptors} descriptors, delay ${delaySeconds.toFixed(3)} s`,
     )
   }

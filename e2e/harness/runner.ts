@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Progress } from '@csi-sidecars/testkit'
 import type { Cluster } from './cluster.ts'
 import { temporaryFolder } from './processes.ts'
 import type { Check, Ground, Story } from './story.ts'
@@ -17,7 +18,7 @@ export interface RunOptions {
   readonly concurrency: number
   /** Where failing stories leave what is needed to understand them. */
   readonly reports: string
-  readonly say: (line: string) => void
+  readonly progress: Progress
 }
 
 export interface Tally {
@@ -33,17 +34,20 @@ let numbered = 0
 /** Tells the stories, several at a time: most of them wait most of the time. Those that want to be alone come last. */
 export async function run(options: RunOptions): Promise<Tally> {
   const folder = temporaryFolder('stories')
-  const fitting = options.stories.filter((story) => fits(story, options))
+  const { stories: fitting, checks } = toldWith(options)
+  const { progress } = options
   const tally = { passed: 0, failed: 0 }
   const count = async (title: string, told: Promise<string | undefined>): Promise<void> => {
     const began = performance.now()
+    progress.begin(title)
     const failure = await told
     tally[failure === undefined ? 'passed' : 'failed'] += 1
     const seconds = ((performance.now() - began) / 1000).toFixed(1)
-    options.say(
+    progress.say(
       `${failure === undefined ? 'ok  ' : 'FAIL'} ${options.target.padEnd(8)} ${seconds.padStart(6)} s  ${title}`,
     )
-    if (failure !== undefined) options.say(failure)
+    if (failure !== undefined) progress.say(failure)
+    progress.end(title)
   }
   const tell = (story: Story): Promise<void> => {
     numbered += 1
@@ -56,15 +60,22 @@ export async function run(options: RunOptions): Promise<Tally> {
   }
   await Promise.all(Array.from({ length: options.concurrency }, teller))
   for (const story of fitting.filter(({ alone }) => alone === true)) await tell(story)
-  // Those about the ground start sidecars of their own.
-  const checks = options.binaries === 'one' ? [] : options.checks
-  for (const check of checks.filter(({ target }) => target === options.target)) {
+  for (const check of checks) {
     await count(check.title, checkOne(check, { ...options, folder: join(options.reports, slug(check.title)) }))
   }
   return tally
 }
 
-function fits(story: Story, { target, binaries }: RunOptions): boolean {
+type Choice = Pick<RunOptions, 'stories' | 'checks' | 'target' | 'binaries'>
+
+/** Those that are told on this target, about these binaries. */
+export function toldWith(options: Choice): Pick<RunOptions, 'stories' | 'checks'> {
+  // Checks are about the ground and start sidecars of their own.
+  const checks = options.binaries === 'one' ? [] : options.checks.filter(({ target }) => target === options.target)
+  return { stories: options.stories.filter((story) => fits(story, options)), checks }
+}
+
+function fits(story: Story, { target, binaries }: Choice): boolean {
   const whose = binaries === 'one' ? 'ours' : binaries
   const told = (story.only ?? whose) === whose && (story.target ?? target) === target
   return told && !(binaries === 'one' && story.notOne === true)

@@ -1,0 +1,53 @@
+import { expect, it } from '@jest/globals'
+import { Progress, progressText } from './progress.ts'
+
+it.each([
+  [{ done: 0, total: 10, elapsedMs: 4000, running: ['a'] }, '0 of 10, 4 s so far: a'],
+  [
+    { done: 2, total: 10, elapsedMs: 60_000, running: ['a', 'b', 'c'] },
+    '2 of 10, 60 s so far, about 4 min left: a and 2 more',
+  ],
+  [{ done: 10, total: 10, elapsedMs: 119_400, running: [] }, '10 of 10, 119 s so far'],
+])('%o is: %s', (state, text) => {
+  expect(progressText(state)).toBe(text)
+})
+
+function watched(isTTY: boolean): { progress: Progress; written: string[]; later: (ms: number) => void } {
+  let now = 0
+  const written: string[] = []
+  const stream = { write: (text: string) => written.push(text), isTTY, columns: 24 }
+  const progress = new Progress(3, stream, { monotonic: () => now })
+  const later = (ms: number): void => {
+    now += ms
+  }
+  return { progress, written, later }
+}
+
+it('in a terminal it is one line, below what stays, and gone in the end', () => {
+  const { progress, written, later } = watched(true)
+  progress.begin('one')
+  later(1000)
+  progress.say('ok one')
+  progress.end('one')
+  progress.stop()
+  expect(written).toEqual([
+    '\r\u001b[K0 of 3, 0 s so far: one',
+    '\r\u001b[Kok one\n',
+    '\r\u001b[K0 of 3, 1 s so far: one',
+    '\r\u001b[K1 of 3, 1 s so far, ab…',
+    '\r\u001b[K',
+  ])
+})
+
+it('in a log it is a line a minute', () => {
+  const { progress, written, later } = watched(false)
+  progress.begin('one')
+  progress.say('ok one')
+  later(59_999)
+  progress.end('one')
+  later(1)
+  progress.begin('two')
+  progress.begin('three')
+  progress.stop()
+  expect(written).toEqual(['ok one\n', '1 of 3, 60 s so far, about 2 min left: two\n'])
+})

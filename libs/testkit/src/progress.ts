@@ -1,0 +1,90 @@
+import type { Clock } from '@csi-sidecars/base'
+
+/** On a terminal progress is one line, written over again and again; elsewhere a line now and then. */
+export interface ProgressStream {
+  write(text: string): unknown
+  readonly isTTY?: boolean
+  readonly columns?: number
+}
+
+const COLUMNS = 80
+const LOG_EVERY_MS = 60_000
+const CLEAR_LINE = '\r\u001b[K'
+
+/** What runs, how far it is, and how long it will take, for somebody who waits. */
+export class Progress {
+  readonly #total: number
+  readonly #stream: ProgressStream
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #began: number
+  readonly #running: string[] = []
+  #done = 0
+  #told: number
+
+  /** `total` is how many pieces of work there are. */
+  constructor(total: number, stream: ProgressStream, clock: Pick<Clock, 'monotonic'>) {
+    this.#total = total
+    this.#stream = stream
+    this.#clock = clock
+    this.#began = clock.monotonic()
+    this.#told = this.#began
+  }
+
+  begin(what: string): void {
+    this.#running.push(what)
+    this.#show()
+  }
+
+  end(what: string): void {
+    const at = this.#running.indexOf(what)
+    if (at >= 0) this.#running.splice(at, 1)
+    this.#done += 1
+    this.#show()
+  }
+
+  /** A line that stays, above the one of progress. */
+  say(line: string): void {
+    const terminal = this.#stream.isTTY === true
+    this.#stream.write(terminal ? `${CLEAR_LINE}${line}\n` : `${line}\n`)
+    if (terminal && this.#running.length > 0) this.#show()
+  }
+
+  /** Nothing of it stays on the terminal. */
+  stop(): void {
+    if (this.#stream.isTTY === true) this.#stream.write(CLEAR_LINE)
+  }
+
+  #show(): void {
+    const { isTTY = false, columns = COLUMNS } = this.#stream
+    const now = this.#clock.monotonic()
+    if (!isTTY && now - this.#told < LOG_EVERY_MS) return
+    this.#told = now
+    const elapsedMs = now - this.#began
+    const text = progressText({ done: this.#done, total: this.#total, elapsedMs, running: this.#running })
+    this.#stream.write(
+      isTTY ? `${CLEAR_LINE}${text.length < columns ? text : `${text.slice(0, columns - 2)}…`}` : `${text}\n`,
+    )
+  }
+}
+
+export interface ProgressState {
+  readonly done: number
+  readonly total: number
+  readonly elapsedMs: number
+  /** The oldest first. */
+  readonly running: readonly string[]
+}
+
+/** The rest takes as long as what is done took, piece by piece. */
+export function progressText({ done, total, elapsedMs, running }: ProgressState): string {
+  const left = done === 0 || done >= total ? '' : `, about ${spanText(((total - done) * elapsedMs) / done)} left`
+  const [first, ...more] = running
+  const others = more.length === 0 ? '' : ` and ${more.length} more`
+  const what = first === undefined ? '' : `: ${first}${others}`
+  return `${done} of ${total}, ${spanText(elapsedMs)} so far${left}${what}`
+}
+
+function spanText(ms: number): string {
+  const seconds = Math.round(ms / 1000)
+  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`
+}
