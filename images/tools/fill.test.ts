@@ -1,0 +1,58 @@
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { expect, it } from '@jest/globals'
+import { ROOT } from './bundle.ts'
+import { fill, homeOf, withHome, withRegistry } from './fill.ts'
+
+const HERE = homeOf(ROOT)
+
+it.each([
+  ['https://github.com/a/b/releases', 'https://github.com/X-y/z/releases'],
+  ['oci://ghcr.io/a/charts/csi-sidecars', 'oci://ghcr.io/x-y/charts/csi-sidecars'],
+  ['"github:a/b"', '"github:X-y/z"'],
+  ["'^https://github\\.com/a/b/\\.github/'", "'^https://github\\.com/X-y/z/\\.github/'"],
+  ['--repo a/b --signer-workflow a/b/.github', '--repo X-y/z --signer-workflow X-y/z/.github'],
+  ['github.com/a/bc ghcr.io/ab a/b', 'github.com/a/bc ghcr.io/ab a/b'],
+])('%s names another repository: %s', (text, filled) => {
+  expect(withHome(text, 'a/b', 'X-y/z')).toBe(filled)
+})
+
+it('the chart has the registry of the release, unless it has one', () => {
+  expect(withRegistry('image:\n  registry: "" # where\n', 'ghcr.io/x')).toBe('image:\n  registry: ghcr.io/x # where\n')
+  expect(withRegistry('image:\n  registry: ghcr.io/x\n', 'ghcr.io/x')).toBe('image:\n  registry: ghcr.io/x\n')
+  expect(() => withRegistry('image:\n  registry: other\n', 'ghcr.io/x')).toThrow('no empty image.registry')
+})
+
+it('everything that a reader copies is filled in, and the way back is the way there', () => {
+  const root = mkdtempSync(join(tmpdir(), 'fill-'))
+  try {
+    const files = [
+      'README.md',
+      'SECURITY.md',
+      'docs',
+      'apps/kubectl-csi/krew.yaml',
+      'charts/csi-sidecars',
+      'package.json',
+    ]
+    for (const file of files) {
+      mkdirSync(dirname(join(root, file)), { recursive: true })
+      cpSync(join(ROOT, file), join(root, file), { recursive: true })
+    }
+    const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+    fill(root, 'Somebody/else', { registry: true })
+    expect(homeOf(root)).toBe('Somebody/else')
+    expect(read('README.md')).toContain('oci://ghcr.io/somebody/charts/csi-sidecars')
+    expect(read('apps/kubectl-csi/krew.yaml')).toContain('https://github.com/Somebody/else/releases/download/')
+    expect(read('charts/csi-sidecars/values.yaml')).toMatch(/^ {2}registry: ghcr\.io\/somebody$/m)
+    for (const file of ['README.md', 'docs/drivers.md', 'apps/kubectl-csi/krew.yaml']) {
+      expect(read(file)).not.toMatch(new RegExp(`${HERE}|ghcr\\.io/${HERE.split('/')[0]}`))
+    }
+    fill(root, HERE, { registry: false })
+    for (const file of ['README.md', 'docs/drivers.md', 'package.json']) {
+      expect(read(file)).toBe(readFileSync(join(ROOT, file), 'utf8'))
+    }
+  } finally {
+    rmSync(root, { recursive: true })
+  }
+})

@@ -1,0 +1,76 @@
+// Documents, chart and manifests name the repository that publishes them. This gives them another name, all at once:
+//   node images/tools/fill.ts [OWNER/REPOSITORY] [--registry]
+// Without a name it is that of the workflow's repository, and at a desk the name stays.
+// With --registry the chart's images come from that owner's registry where no value says another: for a release.
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+
+const PATTERNS = [
+  'package.json',
+  '{README,SECURITY,CONTRIBUTING}.md',
+  'docs/*.md',
+  'apps/*/README.md',
+  'apps/kubectl-csi/krew.yaml',
+  'charts/csi-sidecars/{Chart.yaml,README.md}',
+]
+const VALUES = 'charts/csi-sidecars/values.yaml'
+
+/** `owner/repository` on GitHub. */
+export type Home = `${string}/${string}`
+
+/** Which repository the documents name: that of package.json. */
+export function homeOf(root: string): Home {
+  const { repository } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { repository: string }
+  return homeFrom(repository.replace(/^github:/, ''))
+}
+
+/** Where that repository's releases leave images and charts. Registries know no capital letters. */
+export const registryOf = (home: Home): string => `ghcr.io/${ownerOf(home).toLowerCase()}`
+
+export function withHome(text: string, from: Home, to: Home): string {
+  const end = '(?![\\w-])'
+  return text
+    .replace(new RegExp(`(github:|github\\\\?\\.com/|--repo )${from}${end}`, 'g'), (_, before: string) => before + to)
+    .replace(new RegExp(`(--signer-workflow )${from}/`, 'g'), (_, before: string) => `${before}${to}/`)
+    .replace(new RegExp(`${registryOf(from).replace('.', '\\.')}${end}`, 'g'), registryOf(to))
+}
+
+/** The chart's values with a registry where there was none. */
+export function withRegistry(values: string, registry: string): string {
+  const filled = values.replace(/^( {2}registry:) ""/m, `$1 ${registry}`)
+  if (!filled.includes(`\n  registry: ${registry}`)) throw new Error('values.yaml has no empty image.registry')
+  return filled
+}
+
+export function fill(root: string, to: Home, { registry }: { readonly registry: boolean }): void {
+  const from = homeOf(root)
+  for (const path of PATTERNS.flatMap((pattern) => globSync(pattern, { cwd: root }))) {
+    rewrite(join(root, path), (text) => withHome(text, from, to))
+  }
+  if (registry) rewrite(join(root, VALUES), (text) => withRegistry(text, registryOf(to)))
+}
+
+function rewrite(file: string, change: (text: string) => string): void {
+  const before = readFileSync(file, 'utf8')
+  const after = change(before)
+  if (after !== before) writeFileSync(file, after)
+}
+
+function ownerOf(home: Home): string {
+  return home.slice(0, home.indexOf('/'))
+}
+
+function homeFrom(text: string): Home {
+  if (!/^[\w-]+\/[\w.-]+$/.test(text)) throw new Error(`${text} is no OWNER/REPOSITORY`)
+  return text as Home
+}
+
+if (import.meta.main) {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { registry: { type: 'boolean', default: false } },
+  })
+  const root = resolve(import.meta.dirname, '../..')
+  fill(root, homeFrom(positionals[0] ?? process.env['GITHUB_REPOSITORY'] ?? homeOf(root)), values)
+}
