@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runHelm } from '../../charts/tests/helm.ts'
+import { CHART, runHelm } from '../../charts/tests/helm.ts'
 import { allDocuments, codeBlocks, type Document, withoutBlocks } from './documents.ts'
 import { ROOT } from './source-texts.ts'
 
@@ -63,7 +63,10 @@ function whyNotOne(program: string, args: readonly string[], { folder, withHelm 
   if (program === 'npm') return whyNotNpm(args, folder)
   if (program === 'node' || program.endsWith('/node')) return missingFile(args, folder)
   // An archive that somebody has made is not part of the repository.
-  if (program === 'npx') return args[0]?.endsWith('.tgz') ? undefined : missingProgram(args[0])
+  if (program === 'npx') {
+    const asked = args.find((word) => !word.startsWith('-'))
+    return asked?.endsWith('.tgz') ? undefined : missingProgram(asked)
+  }
   if (program === 'helm') return withHelm ? whyNotHelm(args) : undefined
   if (ELSEWHERE.includes(program) || ['grep', 'sed', 'jq'].includes(program)) return undefined
   if (/[<>]/.test(program)) return undefined
@@ -102,12 +105,23 @@ function missingProgram(program = ''): string | undefined {
 function whyNotHelm(args: readonly string[]): string | undefined {
   const [verb = '', ...rest] = args
   if (!['install', 'upgrade', 'template', 'lint', 'show'].includes(verb)) return undefined
-  const own = rest.filter((word) => !['--install', '--create-namespace', '--wait'].includes(word))
+  const own = fromHere(rest.filter((word) => !['--install', '--create-namespace', '--wait'].includes(word)))
   // What an earlier line has given is not known here.
-  if (own.some((word) => /[<>]|oci:/.test(word) || word === '--reset-then-reuse-values')) return undefined
+  if (own.some((word) => /[<>]/.test(word) || word === '--reset-then-reuse-values')) return undefined
   const asked = verb === 'install' || verb === 'upgrade' ? ['template', ...own] : [verb, ...own]
   const { status, stderr } = runHelm(asked.map((word) => (existsSync(join(ROOT, word)) ? join(ROOT, word) : word)))
   return status === 0 ? undefined : stderr.trim()
+}
+
+/** The chart of a release is the one of the repository with its registry, and a reader's values file that of an example. */
+function fromHere(words: readonly string[]): readonly string[] {
+  return words.flatMap((word, at) => {
+    if (word === '--version' || words[at - 1] === '--version') return []
+    const [, registry] = /^oci:\/\/(\S+)\/charts\/csi-sidecars$/.exec(word) ?? []
+    if (registry !== undefined) return [CHART, '--set', `image.registry=${registry}`]
+    const valuesFile = ['--values', '-f'].includes(words[at - 1] ?? '') && !word.includes('/')
+    return valuesFile ? [join(CHART, 'examples', word)] : [word]
+  })
 }
 
 /** The manifests that a kustomization makes of its resources, by kubectl's own kustomize; undefined without kubectl. */

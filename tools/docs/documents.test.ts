@@ -62,9 +62,13 @@ describe('the version that documents name', () => {
   const { version } = JSON.parse(read('apps/attacher/package.json')) as { version: string }
 
   it('is that of the sidecars (npm run version-packages)', () => {
-    const images = [...read('README.md').matchAll(/csi-(?:attacher|resizer):v(\S+)/g)].map(([, found]) => found)
-    const inDrivers = [...read('docs/drivers.md').matchAll(/(?:newTag: v|^ {4}version: )(\S+)/gm)]
-    expect([...images, ...inDrivers.map(([, found]) => found)]).toEqual(Array.from({ length: 5 }, () => version))
+    const ours =
+      /ghcr\.io\/\S+:v(\d[^\s`]*)|--version (\S+)|newTag: v(\S+)|^ {4}version: (\S+)|csi-devcluster-(\d\S*)\.tgz/gm
+    const found = ['README.md', 'docs/drivers.md', 'docs/migration.md'].flatMap((path) =>
+      [...read(path).matchAll(ours)].map((groups) => [path, groups.slice(1).find((each) => each !== undefined)]),
+    )
+    expect(found.length).toBeGreaterThan(15)
+    expect(found.filter(([, each]) => each !== version)).toEqual([])
   })
 })
 
@@ -77,7 +81,9 @@ describe('commands', () => {
 
   it('for a cluster stand where an end-to-end story runs them', () => {
     const kubectl = commands.filter(({ line }) => line.startsWith('kubectl'))
-    expect(new Set(kubectl.map(({ path }) => path))).toEqual(new Set(['README.md', 'docs/operations.md']))
+    expect(new Set(kubectl.map(({ path }) => path))).toEqual(
+      new Set(['README.md', 'docs/migration.md', 'docs/operations.md']),
+    )
   })
 
   it('are found in blocks of either kind', () => {
@@ -125,8 +131,8 @@ describe('docs/drivers.md', () => {
       const images = [...made.matchAll(/image: (.*)/g)].map(([, image]) => image)
       expect(images).toEqual([
         'registry.example.com/driver:v1',
-        expect.stringMatching(/^registry\.example\.com\/storage\/csi-attacher:v\d/),
-        expect.stringMatching(/^registry\.example\.com\/storage\/csi-resizer:v\d/),
+        expect.stringMatching(/^ghcr\.io\/csi-sidecars\/csi-attacher:v\d/),
+        expect.stringMatching(/^ghcr\.io\/csi-sidecars\/csi-resizer:v\d/),
       ])
     } finally {
       rmSync(folder, { recursive: true })

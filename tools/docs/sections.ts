@@ -1,4 +1,5 @@
 import { APPS } from '@csi-sidecars/sidecars'
+import { compatibilityTable } from './compatibility-table.ts'
 import { eventTable } from './event-table.ts'
 import { featureGates, genericGates, ownFlags, processFlagTable, standardFlags } from './flag-tables.ts'
 import { headlineTable } from './headline-table.ts'
@@ -18,6 +19,7 @@ export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> 
   'start-lines': () => linesTable(START_LINES),
   events: eventTable,
   headline: () => headlineTable(),
+  compatibility: compatibilityTable,
 }
 
 /** Where they stand. */

@@ -60,12 +60,19 @@ describe('the documentation', () => {
 
   it('names no flag that is not there', () => {
     const flags = new Set([...sources.matchAll(/name: '([a-z][a-z-]*)'/g)].map(([, name]) => name))
-    const ofCommands = ['help', 'previous', 'context', 'stuck-after']
+    const ofCommands = ['help', 'previous', 'context', 'stuck-after', 'reset-then-reuse-values']
     // Those of the test of a driver are the keys of a table.
     const table = read('apps/devcluster/src/driver-test/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: \{/gm)) flags.add(name)
     const foreign = [...ofCommands, 'flag', 'log_dir', 'logtostderr', 'attacher-X', 'resizer-X']
-    for (const path of ['README.md', 'docs/operations.md', 'docs/drivers.md', 'docs/architecture.md', 'SECURITY.md']) {
+    for (const path of [
+      'README.md',
+      'docs/operations.md',
+      'docs/migration.md',
+      'docs/drivers.md',
+      'docs/architecture.md',
+      'SECURITY.md',
+    ]) {
       const named = [...read(path).matchAll(/`(?:[^`\n]*\s)?--([a-z][\w-]*)[^`\n]*`/g)].map(([, name = '']) => name)
       expect([path, named.filter((name) => !flags.has(name) && !foreign.includes(name))]).toEqual([path, []])
     }

@@ -22,6 +22,7 @@ import { controlPlaneFolder } from '../../tools/binaries.ts'
 import { ATTACH, attach, attached } from '../attacher/scene.ts'
 import { ask, bound, EXPAND, requiredBytes, resized } from '../resizer/scene.ts'
 import { Kubelet } from './kubelet.ts'
+import { REGISTRY } from './released.ts'
 
 /** A driver's controller on a real control plane, and somebody with a shell who installs and swaps its sidecars. */
 
@@ -34,9 +35,11 @@ export const ORIGINALS = {
 }
 const { version } = JSON.parse(readFileSync(join(root, 'apps/attacher/package.json'), 'utf8')) as { version: string }
 export const OURS = {
-  attacher: `registry.example.com/storage/csi-attacher:v${version}`,
-  resizer: `registry.example.com/storage/csi-resizer:v${version}`,
+  attacher: `${REGISTRY}/csi-attacher:v${version}`,
+  resizer: `${REGISTRY}/csi-resizer:v${version}`,
 }
+/** Both in one process. */
+export const ONE = { both: `${REGISTRY}/csi-sidecars:v${version}` }
 
 /** The lines of a document that a reader may copy into a shell. */
 export function linesOf(path: string): readonly string[] {
@@ -64,6 +67,7 @@ export async function ground(t: World): Promise<Ground> {
   const programs = {
     [OURS.attacher]: t.executable('attacher'),
     [OURS.resizer]: t.executable('resizer'),
+    [ONE.both]: t.executable('both'),
     [ORIGINALS.attacher]: t.original('attacher'),
     [ORIGINALS.resizer]: t.original('resizer'),
   }

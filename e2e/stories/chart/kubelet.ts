@@ -4,7 +4,7 @@ import { freePort } from '@csi-sidecars/emulator'
 import { PODS, type Pod } from '@csi-sidecars/kube-types'
 import { ApiFailure } from '../../harness/api.ts'
 import type { Driver } from '../../harness/driver.ts'
-import type { App } from '../../harness/subject.ts'
+import type { Subject } from '../../harness/subject.ts'
 import { pause } from '../../harness/waiting.ts'
 import type { RunningSidecar, World } from '../../harness/world.ts'
 
@@ -181,7 +181,8 @@ export class Kubelet implements AsyncDisposable {
   }
 }
 
-function appOf(image: string): App {
+function appOf(image: string): Subject {
+  if (image.includes('/csi-sidecars:')) return 'both'
   return image.includes('/csi-attacher:') ? 'attacher' : 'resizer'
 }
 

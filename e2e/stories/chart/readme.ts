@@ -13,6 +13,7 @@ import {
   vendorDeployment,
   works,
 } from './installation.ts'
+import { releasedChart } from './released.ts'
 
 /**
  * The lines of README.md as a stranger would copy them, on a real control plane with the real helm and kubectl. What
@@ -54,12 +55,13 @@ story('its lines install the chart, upgrade it and roll it back', INSTALLATION, 
   const { kubelet, shell } = here
   const flag = (text: string): string[] =>
     kubelet.sidecars('/csi-attacher:').map(({ args }) => args.find((argument) => argument.startsWith(text)) ?? '')
-  const told = await shell(lineOf('helm upgrade --install'))
+  const released = releasedChart(t)
+  const told = await shell(released(lineOf('helm upgrade --install')))
   await onlyRuns(kubelet, OURS)
   equal(flag('--worker-threads'), ['--worker-threads=10', '--worker-threads=10'])
   for (const line of notes(told)) await shell(line)
   await works(t, '1')
-  await shell(lineOf('helm upgrade example'))
+  await shell(released(lineOf('helm upgrade example')))
   await onlyRuns(kubelet, OURS)
   equal(flag('--worker-threads'), ['--worker-threads=50', '--worker-threads=50'])
   await works(t, '2')

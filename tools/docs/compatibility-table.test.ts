@@ -1,0 +1,21 @@
+import { SIDECARS } from '@csi-sidecars/sidecars'
+import { expect, it } from '@jest/globals'
+import { compatibilityTable, requiredModule } from './compatibility-table.ts'
+
+it.each(SIDECARS.map(({ app, value }) => [app, value.replaces]))(
+  'the original that %s says it replaces is the one that stories run beside it: %s',
+  (_, replaces) => {
+    const [name = '', version = ''] = replaces.split(' v')
+    const major = version.split('.')[0]
+    expect(requiredModule('e2e/originals/go.mod', `github.com/kubernetes-csi/${name}/v${major}`)).toBe(version)
+  },
+)
+
+it('a version is that of the requirement', () => {
+  expect(requiredModule('go.mod', 'a.b/c', 'require (\n\ta.b/cd v1.0.0\n\ta.b/c v2.0.0 // indirect\n)\n')).toBe('2.0.0')
+  expect(() => requiredModule('go.mod', 'a.b/c', 'require a.b/d v1.0.0\n')).toThrow('go.mod does not require a.b/c')
+})
+
+it('the table has no empty cell', () => {
+  expect(compatibilityTable()).not.toMatch(/undefined|\| {2}\|/)
+})

