@@ -3,6 +3,7 @@
 // libs/telemetry/src/logger.ts has both.
 
 import { readFileSync } from 'node:fs'
+import { withoutChartKeys } from './chart-keys.mjs'
 
 const CALL = /\.(info|warn|error|fatal|v)\(/g
 /** How loggers are called; whoever names one in another way is told so by the build. */
@@ -11,15 +12,22 @@ const LOGGER = /\b(log|\w+Log)\)?\??$|\bverbose\?$/
 const LEVEL = /\.v\([^()]*\)\s*\?$/
 /** The logger itself. */
 const EXEMPT = /[\\/]telemetry[\\/]src[\\/]/
+/** Tables of flags, with what the chart needs to know of each. */
+const FLAGS = /flags\.ts$/
 
 export const callSites = {
   name: 'call-sites',
   setup(build) {
     build.onLoad({ filter: /[\\/](apps|libs)[\\/][^\\/]+[\\/]src[\\/].*\.ts$/ }, ({ path }) => ({
-      contents: EXEMPT.test(path) ? undefined : withCallSites(readFileSync(path, 'utf8'), path),
+      contents: EXEMPT.test(path) ? undefined : contentsOf(path),
       loader: 'ts',
     }))
   },
+}
+
+function contentsOf(path) {
+  const source = readFileSync(path, 'utf8')
+  return withCallSites(FLAGS.test(path) ? withoutChartKeys(source) : source, path)
 }
 
 /** Neither lines nor what a line says change. Throws for a call whose receiver is no logger that it knows. */

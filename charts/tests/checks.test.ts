@@ -37,6 +37,11 @@ withHelm('values that cannot work', () => {
       { metrics: { [part]: { enabled: true } } },
       `metrics.${part}.enabled needs metrics.enabled.`,
     ]),
+    ...['serviceMonitor', 'podMonitor'].map((part): [object, object, string] => [
+      driver,
+      { metrics: { [part]: { interval: '30s', scrapeTimeout: '31s' } } },
+      `metrics.${part}.scrapeTimeout is longer than metrics.${part}.interval`,
+    ]),
     [driver, { resizer: { metricsPort: 8081 } }, 'attacher.metricsPort and resizer.metricsPort are the same'],
     [driver, { logging: { vmodule: 'watch=5', format: 'json' } }, 'logging.vmodule is for the text format only'],
     [

@@ -5,36 +5,30 @@ import {
   APPS,
   type AppName,
   FLAG_TABLES,
-  FLAG_VALUES,
-  type FlagValue,
+  type FlagKey,
   GATES,
+  keysOf,
   NOT_IN_VALUES,
-  valueKey,
-} from './flag-values.ts'
+  pathOf,
+  textOf,
+} from '../tools/flag-keys.ts'
+import { documentedValues } from '../tools/value-comments.ts'
 import { EXAMPLES, exampleFile, render } from './helm.ts'
 import { podSpecs, sidecar } from './manifest.ts'
 import { at, get, merged, readValues, VALUES_FILE, type Values } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-const FLAGS = APPS.flatMap((app) => Object.entries(FLAG_VALUES[app]).map(([flag, value]) => ({ app, flag, value })))
+const FLAGS = APPS.flatMap((app) => keysOf(app).map((key) => ({ app, flag: key.flag.name, key })))
 
 describe.each(APPS)('values of the %s', (app) => {
   it('reach every flag of its table', () => {
-    const reached = [...Object.keys(FLAG_VALUES[app]), ...Object.keys(NOT_IN_VALUES)]
+    const reached = [...keysOf(app).map(({ flag }) => flag.name), ...Object.keys(NOT_IN_VALUES)]
     expect(reached.sort()).toEqual(FLAG_TABLES[app].map(({ name }) => name).sort())
   })
 
-  it('say above each key which flag it is', () => {
-    const text = readFileSync(VALUES_FILE, 'utf8')
-    for (const [flag, { key }] of Object.entries(FLAG_VALUES[app])) {
-      const [group = '', ...rest] = key.replace('APP', app).split('.')
-      const section = text.split(/\n(?=[a-zA-Z])/).findLast((part) => part.startsWith(`${group}:`)) ?? ''
-      const above =
-        section === '' ? '' : `${text.slice(0, text.indexOf(section)).split('\n').slice(-3).join('\n')}\n${section}`
-      // The comment may be about the next two or three lines together.
-      const comment = new RegExp(`--${flag}(?![a-z-])(?:[^\\n]*\\n){1,3}\\s*${rest.at(-1)}:`)
-      expect([flag, comment.test(above)]).toEqual([flag, true])
-    }
+  it.each(keysOf(app).map((key) => [key.flag.name, pathOf(key, app)]))('say --%s above %s', (flag, path) => {
+    const { description } = documentedValues().find(({ key }) => key === path) ?? {}
+    expect(description).toMatch(new RegExp(`--${flag}(?![a-z-])`))
   })
 
   it('name the flags that have no key', () => {
@@ -56,19 +50,19 @@ withHelm('rendered arguments', () => {
   const isAlone = (app: AppName, flag: string): boolean =>
     flag === 'tls-self-signed' || (app === 'resizer' && flag === 'timeout')
   const everyFlag = (app: AppName): Values =>
-    Object.entries(FLAG_VALUES[app])
-      .filter(([flag]) => flag === 'tls-self-signed' || !isAlone(app, flag))
-      .reduce((values, [, { key, value }]) => merged(values, at(key.replace('APP', app), value)), merged(base, files))
+    keysOf(app)
+      .filter(({ flag }) => flag.name === 'tls-self-signed' || !isAlone(app, flag.name))
+      .reduce((values, key) => merged(values, at(pathOf(key, app), key.sample)), merged(base, files))
   const rendered = new Map(APPS.map((app) => [app, sidecar(render({ values: everyFlag(app) }), app).args ?? []]))
-  const alone = (app: AppName, { key, value }: FlagValue): readonly string[] =>
-    sidecar(render({ values: merged(base, at(key.replace('APP', app), value)) }), app).args ?? []
+  const alone = (app: AppName, key: FlagKey): readonly string[] =>
+    sidecar(render({ values: merged(base, at(pathOf(key, app), key.sample)) }), app).args ?? []
 
-  it.each(FLAGS)('have --$flag of the $app where its key is set', ({ app, flag, value }) => {
-    const args = isAlone(app, flag) ? alone(app, value) : (rendered.get(app) ?? [])
-    expect(args.filter((argument) => argument.startsWith(`--${flag}=`))).toEqual([`--${flag}=${value.text}`])
+  it.each(FLAGS)('have --$flag of the $app where its key is set', ({ app, flag, key }) => {
+    const args = isAlone(app, flag) ? alone(app, key) : (rendered.get(app) ?? [])
+    expect(args.filter((argument) => argument.startsWith(`--${flag}=`))).toEqual([`--${flag}=${textOf(key)}`])
   })
 
-  it.each(FLAGS.filter(({ value }) => emptyByDefault(value)))(
+  it.each(FLAGS.filter(({ key }) => emptyByDefault(key)))(
     'have no --$flag of the $app where its key is empty',
     ({ app, flag }) => {
       const args = sidecar(defaults, app).args ?? []
@@ -77,8 +71,10 @@ withHelm('rendered arguments', () => {
   )
 
   const defaults = render({ values: base })
-  function emptyByDefault({ key }: FlagValue): boolean {
-    return APPS.every((app) => isEmpty(get(readValues(VALUES_FILE), key.replace('APP', app)))) && key !== 'APP.logLevel'
+  function emptyByDefault(key: FlagKey): boolean {
+    const defaults = readValues(VALUES_FILE)
+    const apps = APPS.filter((app) => keysOf(app).includes(key))
+    return key.key !== 'logLevel' && apps.every((app) => isEmpty(get(defaults, pathOf(key, app))))
   }
 
   it('keep each sidecar from the flags of the other', () => {
@@ -133,6 +129,6 @@ function isEmpty(value: unknown): boolean {
 }
 
 it('every key is set by one flag only', () => {
-  const keys = APPS.flatMap((app) => Object.keys(FLAG_VALUES[app]).map((flag) => `${app} ${valueKey(app, flag)}`))
+  const keys = FLAGS.map(({ app, key }) => `${app} ${pathOf(key, app)}`)
   expect(new Set(keys).size).toBe(keys.length)
 })

@@ -58,7 +58,7 @@ export function provideHelm(): string | undefined {
   return status === 0 ? undefined : `${remedy}: Helm could not be built: ${stderr.trim().split('\n').at(-1)}`
 }
 
-function onPath(program: string): string | undefined {
+export function onPath(program: string): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter)
   return folders.map((folder) => join(folder, program)).find((path) => existsSync(path))
 }

@@ -33,6 +33,7 @@ interface Spec {
 export interface AlertRule {
   readonly alert: string
   readonly expr: string
+  readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
 }
 
@@ -42,6 +43,7 @@ export interface PodSpec {
   readonly initContainers?: readonly Container[]
   readonly volumes: readonly (Readonly<Record<string, unknown>> & { readonly name: string })[]
   readonly securityContext?: SecurityContext
+  readonly imagePullSecrets?: readonly { readonly name: string }[]
   readonly hostNetwork?: boolean
   readonly hostPID?: boolean
   readonly hostIPC?: boolean
@@ -54,6 +56,7 @@ export interface Container {
   readonly args?: readonly string[]
   readonly env?: readonly { readonly name: string }[]
   readonly ports?: readonly { readonly name: string; readonly containerPort: number; readonly hostPort?: number }[]
+  readonly startupProbe?: Probe
   readonly livenessProbe?: Probe
   readonly readinessProbe?: Probe
   readonly securityContext?: SecurityContext
@@ -73,7 +76,7 @@ export interface SecurityContext {
   readonly seccompProfile?: { readonly type: string }
 }
 
-const CONTROLLERS = ['Deployment', 'StatefulSet']
+const CONTROLLERS = ['Deployment', 'StatefulSet', 'DaemonSet']
 
 export function ofKind(objects: readonly Manifest[], kind: string): readonly Manifest[] {
   return objects.filter((object) => object.kind === kind)

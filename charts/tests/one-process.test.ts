@@ -1,6 +1,6 @@
 import { sidecars } from '@csi-sidecars/sidecars'
 import { describe, expect, it } from '@jest/globals'
-import { APPS, type AppName, FLAG_VALUES } from './flag-values.ts'
+import { APPS, EACH, FLAG_KEYS, pathOf, textOf } from '../tools/flag-keys.ts'
 import { exampleFile, render, tryRender } from './helm.ts'
 import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
 import { restrictedViolations } from './pod-security.ts'
@@ -12,16 +12,12 @@ const withValues = (values: object): readonly Manifest[] => render({ values: mer
 const argsOf = (objects: readonly Manifest[]): readonly string[] => sidecar(objects, 'sidecars').args ?? []
 
 /** Flags that the one process takes for each of its sidecars; those of the process are in section `sidecars`. */
-const OF_EACH = ['feature-gates', 'retry-interval-max', 'retry-interval-start']
-const STANDARD = new Set(Object.keys(FLAG_VALUES.attacher).filter((flag) => flag in FLAG_VALUES.resizer))
-STANDARD.delete('timeout')
-
-function ownFlags(app: AppName): readonly (readonly [flag: string, key: string, value: unknown, text: string])[] {
-  return Object.entries(FLAG_VALUES[app])
-    .filter(([flag]) => !STANDARD.has(flag) || OF_EACH.includes(flag))
-    .filter(([flag]) => !(app === 'resizer' && flag === 'timeout'))
-    .map(([flag, { key, value, text }]) => [`--${app}-${flag}`, key.replace('APP', app), value, text])
-}
+const OWN = APPS.flatMap((app) =>
+  FLAG_KEYS.filter(({ section }) => section === app || section === EACH)
+    // --timeout would silence two others.
+    .filter(({ flag }) => !(app === 'resizer' && flag.name === 'timeout'))
+    .map((key) => [`--${app}-${key.flag.name}`, pathOf(key, app), key.sample, textOf(key)] as const),
+)
 
 withHelm('process one', () => {
   const defaults = render({ values: ONE })
@@ -51,11 +47,10 @@ withHelm('process one', () => {
   })
 
   describe('with every flag of both', () => {
-    const flags = APPS.flatMap(ownFlags)
-    const every = flags.reduce<Values>((values, [, key, value]) => merged(values, at(key, value)), {})
+    const every = OWN.reduce<Values>((values, [, key, value]) => merged(values, at(key, value)), {})
     const args = argsOf(withValues(every))
 
-    it.each(flags)('passes %s', (flag, _key, _value, text) => {
+    it.each(OWN)('passes %s', (flag, _key, _value, text) => {
       expect(args.filter((argument) => argument.startsWith(`${flag}=`))).toEqual([`${flag}=${text}`])
     })
 

@@ -51,6 +51,11 @@ withHelm('rendered rules', () => {
     expect(clusterRules('resizer')).toEqual(RESIZER)
   })
 
+  it('of the resizer are without classes where their gate is off', () => {
+    const values = { resizer: { featureGates: { VolumeAttributesClass: false } } }
+    expect(clusterRules('resizer', values)).toEqual(RESIZER.slice(0, -1))
+  })
+
   it('in the namespace of the lease are those of leader election', () => {
     const objects = objectsOf({ leaderElection: { namespace: 'leases' } })
     const role = named(objects, 'Role', 'demo-csi-sidecars-leases')

@@ -119,7 +119,7 @@ describe('examples/every-value.yaml', () => {
       'resizer.enabled',
       'resizer.timeout',
       ...['livenessProbe', 'readinessProbe'].flatMap((probe) =>
-        ['initialDelaySeconds', 'periodSeconds', 'timeoutSeconds', 'failureThreshold'].map(
+        ['path', 'initialDelaySeconds', 'periodSeconds', 'timeoutSeconds', 'failureThreshold'].map(
           (key) => `resizer.${probe}.${key}`,
         ),
       ),

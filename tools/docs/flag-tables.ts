@@ -9,10 +9,8 @@ import {
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
 import { SIDECARS } from '@csi-sidecars/sidecars'
-import { type AppName, FLAG_TABLES, NOT_IN_VALUES, valueKey } from '../../charts/tests/flag-values.ts'
+import { type AppName, NOT_IN_VALUES, OWN_FLAGS, valueKey } from '../../charts/tools/flag-keys.ts'
 import { code, table } from './markdown.ts'
-
-const STANDARD_NAMES: ReadonlySet<string> = new Set(STANDARD_FLAGS.map(({ name }) => name))
 
 /** Flags of both sidecars, with the chart's key under each of them. */
 export function standardFlags(): string {
@@ -37,10 +35,9 @@ export function processFlagTable(): string {
 
 /** Flags of one sidecar only. */
 export function ownFlags(app: AppName): string {
-  const own = FLAG_TABLES[app].filter(({ name }) => !STANDARD_NAMES.has(name))
   return table(
     ['flag', 'default', 'chart value', 'meaning'],
-    own.map((flag) => row(flag, keyText(valueKey(app, flag.name)))),
+    OWN_FLAGS[app].map((flag) => row(flag, keyText(valueKey(app, flag.name)))),
   )
 }
 

@@ -1,11 +1,13 @@
-// Writes the tables that the documentation has made from the code: `npm exec -- node tools/docs/main.ts`
-// The tests of this package fail when a document is behind.
+// Writes the parts of the chart that are made from the flags, and the tables that the documentation has made from the
+// code: `npm exec -- node tools/docs/main.ts`. The tests of both packages fail when one of them is behind.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { writeChart } from '../../charts/tools/generated.ts'
 import { sectionNames, withSection } from './markdown.ts'
 import { DOCUMENTS, sectionText } from './sections.ts'
 import { ROOT } from './source-texts.ts'
 
+writeChart()
 for (const name of DOCUMENTS) {
   const file = join(ROOT, name)
   const before = readFileSync(file, 'utf8')

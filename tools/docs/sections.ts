@@ -5,6 +5,7 @@ import { featureGates, genericGates, ownFlags, processFlagTable, standardFlags }
 import { headlineTable } from './headline-table.ts'
 import { ERROR_LINES, linesTable, START_LINES } from './log-lines.ts'
 import { alertSections, metricTable } from './monitoring-tables.ts'
+import { valuesTable } from './values-table.ts'
 
 /** What documents may have made from the code, by the name in their marks. */
 export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> = {
@@ -18,12 +19,13 @@ export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> 
   'error-lines': () => linesTable(ERROR_LINES),
   'start-lines': () => linesTable(START_LINES),
   events: eventTable,
+  values: valuesTable,
   headline: () => headlineTable(),
   compatibility: compatibilityTable,
 }
 
 /** Where they stand. */
-export const DOCUMENTS = ['README.md', 'docs/operations.md']
+export const DOCUMENTS = ['README.md', 'docs/operations.md', 'charts/csi-sidecars/README.md']
 
 export async function sectionText(name: string): Promise<string> {
   const make = SECTIONS[name]

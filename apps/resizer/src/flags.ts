@@ -10,6 +10,7 @@ export const RESIZER_FLAGS = [
     type: 'bool',
     default: false,
     help: 'Tell the driver the names of claim and PersistentVolume with each modification.',
+    chart: { key: 'extraModifyMetadata', sample: true },
   },
   {
     name: 'handle-volume-inuse-error',
@@ -18,36 +19,42 @@ export const RESIZER_FLAGS = [
     help:
       'Leave a volume alone that the driver has refused to expand while it is in use, until no pod uses its claim any ' +
       'more. Pods are looked at only after such a refusal, in the namespaces of such claims, from 20 of them on in all.',
+    chart: { key: 'handleVolumeInUseError', sample: false },
   },
   {
     name: 'master',
     type: 'string',
     default: '',
     help: 'URL of the API server. Takes the place of the one in --kubeconfig.',
+    chart: { key: 'master', sample: 'https://api.example.com' },
   },
   {
     name: 'modify-timeout',
     type: 'duration',
     default: 10 * SECOND,
     help: 'Longest wait for a modification of a volume. Ignored where --timeout is given.',
+    chart: { key: 'modifyTimeout', sample: '37s' },
   },
   {
     name: 'resize-timeout',
     type: 'duration',
     default: 10 * SECOND,
     help: 'Longest wait for an expansion of a volume. Ignored where --timeout is given.',
+    chart: { key: 'resizeTimeout', sample: '38s' },
   },
   {
     name: 'resync-period',
     type: 'duration',
     default: 10 * MINUTE,
     help: 'How often every claim is looked at again, without a cause. 0: never.',
+    chart: { key: 'resyncPeriod', sample: '39m' },
   },
   {
     name: 'timeout',
     type: 'duration',
     default: 10 * SECOND,
     help: 'Longest wait for each Probe. Where it is given, also for each expansion and modification.',
+    chart: { key: 'timeout', sample: '36s' },
   },
   {
     name: 'workers',
@@ -55,5 +62,6 @@ export const RESIZER_FLAGS = [
     type: 'int',
     default: 10,
     help: 'How many claims are worked on at the same time, by each of the two controllers. 0: none.',
+    chart: { key: 'workers', sample: 7, minimum: 1 },
   },
 ] as const satisfies readonly Flag[]

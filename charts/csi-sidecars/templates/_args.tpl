@@ -21,7 +21,7 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{/* Whether a sidecar serves HTTP; empty when not. */}}
 {{- define "csi-sidecars.serves" -}}
 {{- $app := get .values .app -}}
-{{- if or .values.metrics.enabled $app.livenessProbe.enabled $app.readinessProbe.enabled }}true{{ end -}}
+{{- if or .values.metrics.enabled $app.startupProbe.enabled $app.livenessProbe.enabled $app.readinessProbe.enabled }}true{{ end -}}
 {{- end }}
 
 {{/* All arguments of a sidecar: flags first, what the user adds last, since the last one wins. */}}
@@ -41,77 +41,42 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- range $app.additionalArgs }}{{ . | toJson | printf "- %s\n" }}{{ end -}}
 {{- end }}
 
+{{/* The arguments of templates/_flags.tpl in a section of the values. */}}
+{{- define "csi-sidecars.flagsOf" -}}
+{{- include (printf "csi-sidecars.flags.%s" .name) (dict "section" (get .values .name) "prefix" "") -}}
+{{- end }}
+
+{{/* What holds for a process. Flags that are not a value as it stands are here, all others in templates/_flags.tpl. */}}
 {{- define "csi-sidecars.sharedFlags" -}}
 {{- $app := get .values .app -}}
-{{- $logging := .values.logging -}}
-{{- $election := .values.leaderElection -}}
 {{- include "csi-sidecars.flag" (dict "name" "csi-address" "value" (printf "%s/%s" (trimSuffix "/" .values.socketDir.mountPath) .values.socketDir.fileName)) -}}
 {{- if .values.kubeconfigSecret.name -}}
 {{- include "csi-sidecars.flag" (dict "name" "kubeconfig" "value" (printf "/etc/csi-sidecars/%s" .values.kubeconfigSecret.key)) -}}
 {{- end -}}
-{{- include "csi-sidecars.flag" (dict "name" "v" "value" (ternary $logging.verbosity $app.logLevel (kindIs "invalid" $app.logLevel))) -}}
-{{- include "csi-sidecars.flag" (dict "name" "vmodule" "value" $logging.vmodule) -}}
-{{- include "csi-sidecars.flag" (dict "name" "logging-format" "value" $logging.format) -}}
-{{- include "csi-sidecars.flag" (dict "name" "log-backlog-interval" "value" $logging.backlogInterval) -}}
+{{- include "csi-sidecars.flag" (dict "name" "v" "value" (ternary .values.logging.verbosity $app.logLevel (kindIs "invalid" $app.logLevel))) -}}
+{{- include "csi-sidecars.flagsOf" (dict "values" .values "name" "logging") -}}
 {{- if .values.tracing.enabled -}}
 {{- include "csi-sidecars.flag" (dict "name" "enable-otel-tracing" "value" true) -}}
 {{- end -}}
+{{- $election := include "csi-sidecars.election" . | fromJson -}}
 {{- if $election.enabled -}}
-{{- include "csi-sidecars.flag" (dict "name" "leader-election" "value" true) -}}
-{{- include "csi-sidecars.flag" (dict "name" "leader-election-namespace" "value" $election.namespace) -}}
-{{- include "csi-sidecars.flag" (dict "name" "leader-election-lease-duration" "value" $election.leaseDuration) -}}
-{{- include "csi-sidecars.flag" (dict "name" "leader-election-renew-deadline" "value" $election.renewDeadline) -}}
-{{- include "csi-sidecars.flag" (dict "name" "leader-election-retry-period" "value" $election.retryPeriod) -}}
-{{- include "csi-sidecars.flag" (dict "name" "leader-election-labels" "value" (include "csi-sidecars.pairs" (dict "map" $election.labels "between" ":"))) -}}
+{{- include "csi-sidecars.flags.leaderElection" (dict "section" $election "prefix" "") -}}
 {{- end -}}
-{{- include "csi-sidecars.flag" (dict "name" "on-lease-loss" "value" $app.onLeaseLoss) -}}
-{{- include "csi-sidecars.flag" (dict "name" "on-driver-loss" "value" $app.onDriverLoss) -}}
-{{- include "csi-sidecars.flag" (dict "name" "driver-grace-period" "value" $app.driverGracePeriod) -}}
-{{- include "csi-sidecars.flag" (dict "name" "drain-timeout" "value" $app.drainTimeout) -}}
+{{- include "csi-sidecars.flags.process" (dict "section" $app "prefix" "") -}}
 {{- if include "csi-sidecars.serves" . -}}
 {{- include "csi-sidecars.flag" (dict "name" "http-endpoint" "value" (printf ":%d" (int $app.metricsPort))) -}}
-{{- include "csi-sidecars.flag" (dict "name" "metrics-path" "value" .values.metrics.path) -}}
+{{- include "csi-sidecars.flagsOf" (dict "values" .values "name" "metrics") -}}
 {{- include "csi-sidecars.secureFlags" . -}}
 {{- end -}}
 {{- include "csi-sidecars.profilingFlags" . -}}
-{{- include "csi-sidecars.flag" (dict "name" "kube-api-qps" "value" $app.kubeAPIQPS) -}}
-{{- include "csi-sidecars.flag" (dict "name" "kube-api-burst" "value" $app.kubeAPIBurst) -}}
 {{- end }}
 
 {{/* What each sidecar may have otherwise, also in one process: there with a prefix. */}}
 {{- define "csi-sidecars.ownFlags" -}}
-{{- with get .values .app -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "retry-interval-start" "value" .retryIntervalStart) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "retry-interval-max" "value" .retryIntervalMax) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "feature-gates" "value" (include "csi-sidecars.pairs" (dict "map" .featureGates "between" "="))) -}}
+{{- $own := dict "section" (get .values .app) "prefix" .prefix -}}
+{{- include "csi-sidecars.flags.each" $own -}}
+{{- if .prefix -}}
+{{- include "csi-sidecars.flags.leaderElection" (dict "section" (include "csi-sidecars.ownElection" . | fromJson) "prefix" .prefix) -}}
 {{- end -}}
-{{- include (printf "csi-sidecars.%sFlags" .app) . -}}
-{{- end }}
-
-{{- define "csi-sidecars.attacherFlags" -}}
-{{- with .values.attacher -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "timeout" "value" .timeout) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "worker-threads" "value" .workerThreads) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "max-inflight-per-node" "value" .maxInflightPerNode) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "default-fstype" "value" .defaultFsType) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "reconcile-sync" "value" .reconcileSync) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "reconcile-confirmations" "value" .reconcileConfirmations) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "max-entries" "value" .maxEntries) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "recover-lost-volumes" "value" .recoverLostVolumes) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "resync" "value" .resync) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "max-grpc-log-length" "value" .maxGrpcLogLength) -}}
-{{- end -}}
-{{- end }}
-
-{{- define "csi-sidecars.resizerFlags" -}}
-{{- with .values.resizer -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "timeout" "value" .timeout) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "resize-timeout" "value" .resizeTimeout) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "modify-timeout" "value" .modifyTimeout) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "workers" "value" .workers) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "handle-volume-inuse-error" "value" .handleVolumeInUseError) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "extra-modify-metadata" "value" .extraModifyMetadata) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "resync-period" "value" .resyncPeriod) -}}
-{{- include "csi-sidecars.flag" (dict "prefix" $.prefix "name" "master" "value" .master) -}}
-{{- end -}}
+{{- include (printf "csi-sidecars.flags.%s" .app) $own -}}
 {{- end }}

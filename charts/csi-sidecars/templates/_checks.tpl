@@ -8,7 +8,10 @@
 {{- define "csi-sidecars.check" -}}
 {{- include "csi-sidecars.checkShape" . -}}
 {{- include "csi-sidecars.checkProcess" . -}}
-{{- include "csi-sidecars.checkLease" . -}}
+{{- include "csi-sidecars.checkPodSpec" . -}}
+{{- range $app := include "csi-sidecars.enabled" . | fromJsonArray -}}
+{{- include "csi-sidecars.checkLease" (dict "values" $.values "app" $app) -}}
+{{- end -}}
 {{- include "csi-sidecars.checkSecurity" . -}}
 {{- range $app := include "csi-sidecars.apps" . | fromJsonArray -}}
 {{- include "csi-sidecars.checkDrain" (dict "values" $.values "app" $app) -}}
@@ -33,6 +36,12 @@
 {{- range $part := list "serviceMonitor" "podMonitor" "prometheusRule" "dashboard" -}}
 {{- if and (get $.values.metrics $part).enabled (not $.values.metrics.enabled) -}}
 {{- fail (printf "metrics.%s.enabled needs metrics.enabled." $part) -}}
+{{- end -}}
+{{- end -}}
+{{- range $part := list "serviceMonitor" "podMonitor" -}}
+{{- $monitor := get $.values.metrics $part -}}
+{{- if gt (include "csi-sidecars.milliseconds" ($monitor.scrapeTimeout | default "0s") | int64) (include "csi-sidecars.milliseconds" ($monitor.interval | default "0s") | int64) -}}
+{{- fail (printf "metrics.%[1]s.scrapeTimeout is longer than metrics.%[1]s.interval: the operator refuses that." $part) -}}
 {{- end -}}
 {{- end -}}
 {{- if and .csiDriver.create (not .driver.name) -}}
@@ -63,22 +72,41 @@
 {{- if and .values.sidecars.singleLease (not .values.leaderElection.enabled) -}}
 {{- fail "sidecars.singleLease needs leaderElection.enabled." -}}
 {{- end -}}
+{{- range $app := include "csi-sidecars.enabled" . | fromJsonArray -}}
+{{- if and $.values.sidecars.singleLease (include "csi-sidecars.ownElection" (dict "values" $.values "app" $app) | fromJson) -}}
+{{- fail (printf "sidecars.singleLease is one Lease for both: %s.leaderElection must be empty." $app) -}}
+{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{- define "csi-sidecars.checkLease" -}}
-{{- $election := .values.leaderElection -}}
-{{- if and (gt (int .values.controller.replicaCount) 1) (not $election.enabled) -}}
-{{- fail "controller.replicaCount is more than 1 without leaderElection.enabled: two replicas would work on the same volumes." -}}
+{{- $election := include "csi-sidecars.election" . | fromJson -}}
+{{- $of := include "csi-sidecars.ownElection" . | fromJson | empty | ternary "leaderElection" (printf "%s.leaderElection" .app) -}}
+{{- $controller := .values.controller -}}
+{{- if and (eq $controller.kind "DaemonSet") (not $election.enabled) -}}
+{{- fail (printf "controller.kind is DaemonSet without %s.enabled: the pods of two nodes would work on the same volumes." $of) -}}
+{{- end -}}
+{{- if and (gt (int $controller.replicaCount) 1) (not $election.enabled) -}}
+{{- fail (printf "controller.replicaCount is more than 1 without %s.enabled: two replicas would work on the same volumes." $of) -}}
 {{- end -}}
 {{- if $election.enabled -}}
 {{- $lease := include "csi-sidecars.milliseconds" ($election.leaseDuration | default "15s") | int64 -}}
 {{- $renew := include "csi-sidecars.milliseconds" ($election.renewDeadline | default "10s") | int64 -}}
 {{- $retry := include "csi-sidecars.milliseconds" ($election.retryPeriod | default "5s") | int64 -}}
 {{- if le $lease $renew -}}
-{{- fail "leaderElection.leaseDuration (default 15s) must be longer than leaderElection.renewDeadline (default 10s)." -}}
+{{- fail (printf "%[1]s.leaseDuration (default 15s) must be longer than %[1]s.renewDeadline (default 10s)." $of) -}}
 {{- end -}}
 {{- if le (mul 10 $renew) (mul 12 $retry) -}}
-{{- fail "leaderElection.renewDeadline (default 10s) must be longer than 1.2 times leaderElection.retryPeriod (default 5s)." -}}
+{{- fail (printf "%[1]s.renewDeadline (default 10s) must be longer than 1.2 times %[1]s.retryPeriod (default 5s)." $of) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* What the pod's fields may not replace, with the value that is for it. */}}
+{{- define "csi-sidecars.checkPodSpec" -}}
+{{- range $field, $key := dict "containers" "driver.containers" "initContainers" "driver.initContainers" "volumes" "driver.volumes" "serviceAccountName" "serviceAccount.name" -}}
+{{- if hasKey $.values.controller.podSpec $field -}}
+{{- fail (printf "controller.podSpec.%s would replace what the sidecars need: use %s." $field $key) -}}
 {{- end -}}
 {{- end -}}
 {{- end }}

@@ -58,25 +58,22 @@ ports:
     containerPort: {{ int $app.metricsPort }}
     protocol: TCP
 {{- end }}
-{{- if $app.livenessProbe.enabled }}
-livenessProbe:
+{{- range $kind := list "startupProbe" "livenessProbe" "readinessProbe" }}
+{{- $probe := get $app $kind }}
+{{- if $probe.enabled }}
+{{ $kind }}:
   httpGet:
-    path: /livez
-    port: {{ include "csi-sidecars.portName" . }}
-    {{- if .values.tls.enabled }}
+    path: {{ $probe.path }}
+    port: {{ include "csi-sidecars.portName" $ }}
+    {{- if $.values.tls.enabled }}
     scheme: HTTPS
     {{- end }}
-  {{- toYaml (omit $app.livenessProbe "enabled") | nindent 2 }}
+  {{- toYaml (omit $probe "enabled" "path") | nindent 2 }}
 {{- end }}
-{{- if $app.readinessProbe.enabled }}
-readinessProbe:
-  httpGet:
-    path: /readyz
-    port: {{ include "csi-sidecars.portName" . }}
-    {{- if .values.tls.enabled }}
-    scheme: HTTPS
-    {{- end }}
-  {{- toYaml (omit $app.readinessProbe "enabled") | nindent 2 }}
+{{- end }}
+{{- with $app.lifecycle }}
+lifecycle:
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with $app.resources }}
 resources:

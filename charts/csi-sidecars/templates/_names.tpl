@@ -98,14 +98,59 @@ annotations:
 {{- end -}}
 {{- end }}
 
+{{/* The leader election of a sidecar as JSON: what is said of it alone, over what is said of all. */}}
+{{- define "csi-sidecars.election" -}}
+{{- $election := deepCopy .values.leaderElection -}}
+{{- range $key, $value := include "csi-sidecars.ownElection" . | fromJson }}{{ $_ := set $election $key $value }}{{ end -}}
+{{ $election | toJson }}
+{{- end }}
+
+{{/* What is said of the leader election of one sidecar alone, as JSON. */}}
+{{- define "csi-sidecars.ownElection" -}}
+{{- $own := dict -}}
+{{- range $key, $value := (get .values .app).leaderElection | default dict -}}
+{{- if or (kindIs "bool" $value) (not (empty $value)) }}{{ $_ := set $own $key $value }}{{ end -}}
+{{- end -}}
+{{ $own | toJson }}
+{{- end }}
+
+{{/* Of the Lease of a sidecar. */}}
 {{- define "csi-sidecars.leaseNamespace" -}}
-{{ .values.leaderElection.namespace | default .release.Namespace }}
+{{ (include "csi-sidecars.election" . | fromJson).namespace | default .release.Namespace }}
+{{- end }}
+
+{{/* The namespaces of the Leases with the accounts that hold them, as JSON: {namespace: [account]}. */}}
+{{- define "csi-sidecars.leaseHolders" -}}
+{{- $holders := dict -}}
+{{- range $workload := include "csi-sidecars.workloads" . | fromJsonArray -}}
+{{- range $app := $workload.sidecars -}}
+{{- $this := merge (dict "workload" $workload "app" $app) $ -}}
+{{- if (include "csi-sidecars.election" $this | fromJson).enabled -}}
+{{- $namespace := include "csi-sidecars.leaseNamespace" $this -}}
+{{- $_ := set $holders $namespace (append (get $holders $namespace | default list) (include "csi-sidecars.serviceAccountName" $this) | uniq) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{ $holders | toJson }}
+{{- end }}
+
+{{/* Secrets for the registry, those of a parent chart first; a parent may give names alone. */}}
+{{- define "csi-sidecars.imagePullSecrets" -}}
+{{- $secrets := list -}}
+{{- range concat ((.values.global | default dict).imagePullSecrets | default list) .values.imagePullSecrets -}}
+{{- $secrets = append $secrets (kindIs "string" . | ternary (dict "name" .) .) -}}
+{{- end -}}
+{{ with $secrets }}{{ uniq . | toYaml }}{{ end }}
 {{- end }}
 
 {{- define "csi-sidecars.image" -}}
 {{- $image := (get .values .app).image -}}
 {{- $repository := $image.repository -}}
-{{- with .values.image.registry }}{{ $repository = printf "%s/%s" (trimSuffix "/" .) $repository }}{{ end -}}
+{{- $registry := (.values.global | default dict).imageRegistry | default .values.image.registry -}}
+{{- if not (or $registry (contains "/" $repository)) -}}
+{{- fail (printf "image.registry is empty and %s.image.repository is %q: the nodes would look for it in their own default registry. Set image.registry to where the images of the sidecars are." .app $repository) -}}
+{{- end -}}
+{{- with $registry }}{{ $repository = printf "%s/%s" (trimSuffix "/" .) $repository }}{{ end -}}
 {{- if $image.digest -}}
 {{ $repository }}@{{ $image.digest }}
 {{- else -}}

@@ -3,70 +3,82 @@ The pod template of a workload. `driver` holds the driver's containers, initCont
 */}}
 {{- define "csi-sidecars.podTemplate" -}}
 {{- $controller := .values.controller -}}
-{{- $selector := include "csi-sidecars.selectorLabels" . -}}
 metadata:
   labels:
-    {{- toYaml (merge (fromYaml $selector) ($controller.podLabels | default dict) (.values.commonLabels | default dict)) | nindent 4 }}
+    {{- toYaml (merge (include "csi-sidecars.selectorLabels" . | fromYaml) ($controller.podLabels | default dict) (.values.commonLabels | default dict)) | nindent 4 }}
   {{- with merge (dict) $controller.podAnnotations .values.commonAnnotations }}
   annotations:
     {{- toYaml . | nindent 4 }}
   {{- end }}
+{{- $spec := include "csi-sidecars.podSpec" . }}
+{{- with $controller.podSpec }}
+{{- $fields := fromYaml $spec }}
+{{- range $field, $value := . }}{{ $_ := set $fields $field $value }}{{ end }}
+{{- $spec = toYaml $fields }}
+{{- end }}
 spec:
-  serviceAccountName: {{ include "csi-sidecars.serviceAccountName" . }}
-  automountServiceAccountToken: {{ .values.serviceAccount.automountServiceAccountToken }}
-  {{- with .values.imagePullSecrets }}
-  imagePullSecrets:
-    {{- toYaml . | nindent 4 }}
+  {{- $spec | nindent 2 }}
+{{- end }}
+
+{{/* The same without what controller.podSpec says. */}}
+{{- define "csi-sidecars.podSpec" -}}
+{{- $controller := .values.controller -}}
+{{- $selector := include "csi-sidecars.selectorLabels" . -}}
+serviceAccountName: {{ include "csi-sidecars.serviceAccountName" . }}
+automountServiceAccountToken: {{ .values.serviceAccount.automountServiceAccountToken }}
+{{- with include "csi-sidecars.imagePullSecrets" . }}
+imagePullSecrets:
+  {{- . | nindent 2 }}
+{{- end }}
+{{- with $controller.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- if $controller.hostNetwork }}
+hostNetwork: true
+dnsPolicy: ClusterFirstWithHostNet
+{{- end }}
+terminationGracePeriodSeconds: {{ int $controller.terminationGracePeriodSeconds }}
+{{- with $controller.podSecurityContext }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $controller.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $controller.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $controller.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $controller.topologySpreadConstraints }}
+topologySpreadConstraints:
+  {{- range . }}
+  {{- if not (hasKey . "labelSelector") }}
+  {{- $own := dict "labelSelector" (dict "matchLabels" (fromYaml $selector)) }}
+  - {{ toYaml (merge $own .) | nindent 4 | trim }}
+  {{- else }}
+  - {{ toYaml . | nindent 4 | trim }}
   {{- end }}
-  {{- with $controller.priorityClassName }}
-  priorityClassName: {{ . }}
   {{- end }}
-  {{- if $controller.hostNetwork }}
-  hostNetwork: true
-  dnsPolicy: ClusterFirstWithHostNet
+{{- end }}
+{{- with .driver.initContainers }}
+initContainers:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+containers:
+  {{- with .driver.containers }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
-  terminationGracePeriodSeconds: {{ int $controller.terminationGracePeriodSeconds }}
-  {{- with $controller.podSecurityContext }}
-  securityContext:
-    {{- toYaml . | nindent 4 }}
+  {{- range .workload.apps }}
+  - {{ include "csi-sidecars.container" (dict "values" $.values "release" $.release "chart" $.chart "app" .) | nindent 4 | trim }}
   {{- end }}
-  {{- with $controller.nodeSelector }}
-  nodeSelector:
-    {{- toYaml . | nindent 4 }}
+volumes:
+  {{- include "csi-sidecars.volumes" . | nindent 2 }}
+  {{- with .driver.volumes }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
-  {{- with $controller.tolerations }}
-  tolerations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with $controller.affinity }}
-  affinity:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with $controller.topologySpreadConstraints }}
-  topologySpreadConstraints:
-    {{- range . }}
-    {{- if not (hasKey . "labelSelector") }}
-    {{- $own := dict "labelSelector" (dict "matchLabels" (fromYaml $selector)) }}
-    - {{ toYaml (merge $own .) | nindent 6 | trim }}
-    {{- else }}
-    - {{ toYaml . | nindent 6 | trim }}
-    {{- end }}
-    {{- end }}
-  {{- end }}
-  {{- with .driver.initContainers }}
-  initContainers:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  containers:
-    {{- with .driver.containers }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
-    {{- range .workload.apps }}
-    - {{ include "csi-sidecars.container" (dict "values" $.values "release" $.release "chart" $.chart "app" .) | nindent 6 | trim }}
-    {{- end }}
-  volumes:
-    {{- include "csi-sidecars.volumes" . | nindent 4 }}
-    {{- with .driver.volumes }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
 {{- end }}

@@ -53,9 +53,11 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
+{{- if ne (get .values.resizer.featureGates "VolumeAttributesClass" | toString) "false" }}
 - apiGroups: [storage.k8s.io]
   resources: [volumeattributesclasses]
   verbs: [get, list, watch]
+{{- end }}
 {{- end }}
 
 {{/* In the namespace of the Lease. `watch` lets a standby see at once that the lease is free. */}}

@@ -3,6 +3,9 @@
 port: {{ include "csi-sidecars.portName" . }}
 path: {{ .values.metrics.path }}
 interval: {{ .monitor.interval }}
+{{- with .monitor.scrapeTimeout }}
+scrapeTimeout: {{ . }}
+{{- end }}
 {{- include "csi-sidecars.scrapeSecurity" . }}
 {{- with .monitor.relabelings }}
 relabelings:

@@ -37,14 +37,13 @@
 {{- if or .clientCA.configMapName .clientCA.secretName -}}
 {{- include "csi-sidecars.flag" (dict "name" "client-ca-file" "value" (printf "/etc/csi-sidecars-client-ca/%s" .clientCA.key)) -}}
 {{- end -}}
-{{- include "csi-sidecars.flag" (dict "name" "tls-min-version" "value" .minVersion) -}}
-{{- include "csi-sidecars.flag" (dict "name" "tls-cipher-suites" "value" (join "," .cipherSuites)) -}}
+{{- include "csi-sidecars.flagsOf" (dict "values" $.values "name" "tls") -}}
 {{- end -}}
 {{- end -}}
 {{- if .values.authorization.enabled -}}
 {{- include "csi-sidecars.flag" (dict "name" "authorize-metrics" "value" true) -}}
 {{- end -}}
-{{- include "csi-sidecars.flag" (dict "name" "authorization-always-allow-paths" "value" (join "," .values.authorization.alwaysAllowPaths)) -}}
+{{- include "csi-sidecars.flagsOf" (dict "values" .values "name" "authorization") -}}
 {{- end }}
 
 {{- define "csi-sidecars.profilingFlags" -}}

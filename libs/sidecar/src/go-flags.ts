@@ -1,5 +1,6 @@
 import { messageOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
+import type { ChartKey } from './chart-key.ts'
 import { FLAG_TYPES, type FlagType, type FlagTypeName, type FlagValues } from './flag-types.ts'
 
 /** One flag as data: the parser, the usage text, the documentation and the chart are made from it. */
@@ -14,6 +15,7 @@ export type Flag = {
     readonly aliases?: readonly string[]
     /** For type `choice`. */
     readonly choices?: readonly string[]
+    readonly chart?: ChartKey
   }
 }[FlagTypeName]
 

@@ -1,8 +1,9 @@
 export type { App, AppControllers, AppFlags, AppParts, Host, LeaseNames, StartTable } from './app.ts'
 export { type Cache, type CacheRegistry, cacheOf } from './caches.ts'
 export type { Question, StepFailure } from './capability-questions.ts'
+export type { ChartKey } from './chart-key.ts'
 export { type CombinedApp, combinable, combine } from './combine.ts'
-export { processFlags } from './combined-flags.ts'
+export { flagsForOne, processFlags } from './combined-flags.ts'
 export {
   type FeatureGates,
   type GateNotice,

@@ -1,4 +1,5 @@
 import { Quantity } from '@csi-sidecars/kube-types'
+import type { ChartKey } from './chart-key.ts'
 import type { Flag } from './go-flags.ts'
 import { SECURE_FLAGS } from './secure/flags.ts'
 
@@ -6,6 +7,7 @@ const SECOND = 1000
 const MINUTE = 60 * SECOND
 const NOTHING = Quantity.parse('0')
 const REFUSED = 'Without effect: any value but the default ends the start with an error.'
+const UNSET: ChartKey = { none: 'any value but the default is refused' }
 
 /** The flags that both sidecars have, standard error as usage shows them; names, types and defaults never change. */
 export const STANDARD_FLAGS = [
@@ -14,12 +16,14 @@ export const STANDARD_FLAGS = [
     type: 'switch',
     default: false,
     help: 'Accepted and without effect: this program uses one CPU, and little of it.',
+    chart: { none: 'without effect' },
   },
   {
     name: 'csi-address',
     type: 'string',
     default: '/run/csi/socket',
     help: "Path of the CSI driver's socket, `/path` or unix:///path. No other kind of address is possible.",
+    chart: { key: 'socketDir.fileName', sample: 'other.sock', text: '/csi/other.sock', by: 'hand' },
   },
   {
     name: 'drain-timeout',
@@ -28,6 +32,7 @@ export const STANDARD_FLAGS = [
     help:
       'After SIGTERM, how long running CSI calls may go on and save their results before they are cancelled. ' +
       "Keep it below the pod's terminationGracePeriodSeconds.",
+    chart: { key: 'drainTimeout', sample: '31s' },
   },
   {
     name: 'driver-grace-period',
@@ -36,6 +41,7 @@ export const STANDARD_FLAGS = [
     help:
       'How long a leader waits for a CSI driver that went away before it hands the lease to a replica whose driver ' +
       'may be alive.',
+    chart: { key: 'driverGracePeriod', sample: '32s' },
   },
   {
     name: 'enable-otel-tracing',
@@ -44,12 +50,18 @@ export const STANDARD_FLAGS = [
     help:
       'Send a trace of each attach, detach, expansion and modification to an OpenTelemetry collector, as the OTEL_* ' +
       'variables of the environment say, and tell driver and API server of it.',
+    chart: { key: 'tracing.enabled', sample: true, by: 'hand' },
   },
   {
     name: 'feature-gates',
     type: 'gates',
     default: new Map<string, boolean>(),
     help: 'Comma-separated Gate=true|false pairs.',
+    chart: {
+      key: 'featureGates',
+      sample: { ReleaseLeaderElectionOnExit: false, AllBeta: true },
+      text: 'AllBeta=true,ReleaseLeaderElectionOnExit=false',
+    },
   },
   {
     name: 'http-endpoint',
@@ -58,6 +70,7 @@ export const STANDARD_FLAGS = [
     help:
       'Address to serve metrics, /livez, /readyz, /healthz/leader-election and /debug/stuck on (example: `:8080`). Empty: no server. ' +
       'Excludes --metrics-address.',
+    chart: { key: 'metricsPort', sample: 9000, text: ':9000', by: 'hand' },
   },
   {
     name: 'kube-api-burst',
@@ -66,6 +79,7 @@ export const STANDARD_FLAGS = [
     help:
       'Requests that may exceed --kube-api-qps for a moment. With neither of the two given, the rate follows what the ' +
       'API server grants.',
+    chart: { key: 'kubeAPIBurst', sample: 2000000, minimum: 1 },
   },
   {
     name: 'kube-api-qps',
@@ -74,82 +88,95 @@ export const STANDARD_FLAGS = [
     help:
       'Requests a second to the API server; 0 means 5, less means unlimited. With neither this nor --kube-api-burst ' +
       'given, the rate follows what the API server grants.',
+    chart: { key: 'kubeAPIQPS', sample: 12.5 },
   },
   {
     name: 'kubeconfig',
     type: 'string',
     default: '',
     help: "Path of a kubeconfig file. Empty: the pod's service account.",
+    chart: { key: 'kubeconfigSecret.name', sample: 'guest', text: '/etc/csi-sidecars/kubeconfig', by: 'hand' },
   },
   {
     name: 'leader-election',
     type: 'bool',
     default: false,
     help: 'Work only while holding the lease. Needed wherever more than one replica runs.',
+    chart: { key: 'leaderElection.enabled', sample: true },
   },
   {
     name: 'leader-election-labels',
     type: 'labels',
     default: new Map<string, string>(),
     help: 'Labels for the Lease: key:value,key:value.',
+    chart: { key: 'leaderElection.labels', sample: { tier: '1', team: 'storage' }, text: 'team:storage,tier:1' },
   },
   {
     name: 'leader-election-lease-duration',
     type: 'duration',
     default: 15 * SECOND,
     help: 'How long others leave an unrenewed lease alone. Longer than --leader-election-renew-deadline.',
+    chart: { key: 'leaderElection.leaseDuration', sample: '33s' },
   },
   {
     name: 'leader-election-namespace',
     type: 'string',
     default: '',
     help: "Namespace of the Lease. Empty: the pod's own.",
+    chart: { key: 'leaderElection.namespace', sample: 'leases' },
   },
   {
     name: 'leader-election-renew-deadline',
     type: 'duration',
     default: 10 * SECOND,
     help: 'How long a leader tries to renew before it stops working. Longer than 1.2 x --leader-election-retry-period.',
+    chart: { key: 'leaderElection.renewDeadline', sample: '22s' },
   },
   {
     name: 'leader-election-retry-period',
     type: 'duration',
     default: 5 * SECOND,
     help: 'Pause between two tries to take or renew the lease.',
+    chart: { key: 'leaderElection.retryPeriod', sample: '3s' },
   },
   {
     name: 'log-backlog-interval',
     type: 'duration',
     default: 30 * SECOND,
     help: 'How often a line tells how much work each queue owes, as long as any waits. 0: never.',
+    chart: { key: 'logging.backlogInterval', sample: '45s' },
   },
   {
     name: 'log-flush-frequency',
     type: 'duration',
     default: 5 * SECOND,
     help: 'Accepted if greater than zero; nothing is buffered, so it has no effect.',
+    chart: { none: 'without effect' },
   },
-  { name: 'log-json-info-buffer-size', type: 'quantity', default: NOTHING, help: REFUSED },
-  { name: 'log-json-split-stream', type: 'bool', default: false, help: REFUSED },
-  { name: 'log-text-info-buffer-size', type: 'quantity', default: NOTHING, help: REFUSED },
-  { name: 'log-text-split-stream', type: 'bool', default: false, help: REFUSED },
+  { name: 'log-json-info-buffer-size', type: 'quantity', default: NOTHING, help: REFUSED, chart: UNSET },
+  { name: 'log-json-split-stream', type: 'bool', default: false, help: REFUSED, chart: UNSET },
+  { name: 'log-text-info-buffer-size', type: 'quantity', default: NOTHING, help: REFUSED, chart: UNSET },
+  { name: 'log-text-split-stream', type: 'bool', default: false, help: REFUSED, chart: UNSET },
   {
     name: 'logging-format',
     type: 'string',
     default: 'text',
     help: 'text or json. Logs go to standard error in both.',
+    chart: { key: 'logging.format', sample: 'text' },
   },
   {
     name: 'metrics-address',
     type: 'string',
     default: '',
     help: 'Deprecated: as --http-endpoint, with metrics only (example: `:8080`).',
+    chart: { none: 'deprecated twin of --http-endpoint' },
   },
   {
     name: 'metrics-path',
     type: 'string',
     default: '/metrics',
     help: 'Path of the metrics.',
+    chart: { key: 'metrics.path', sample: '/other' },
   },
   {
     name: 'on-driver-loss',
@@ -159,6 +186,7 @@ export const STANDARD_FLAGS = [
     help:
       'What to do when the connection to the CSI driver is lost. reconnect: hold work until the driver is back and has ' +
       'been asked again who it is. exit: write the termination log and exit with code 1.',
+    chart: { key: 'onDriverLoss', sample: 'exit' },
   },
   {
     name: 'on-lease-loss',
@@ -168,31 +196,42 @@ export const STANDARD_FLAGS = [
     help:
       'What to do when the lease is lost. standby: cancel what runs and wait, with warm caches, for the next turn. ' +
       'exit: exit with code 1.',
+    chart: { key: 'onLeaseLoss', sample: 'exit' },
   },
   {
     name: 'retry-interval-max',
     type: 'duration',
     default: 5 * MINUTE,
     help: 'Longest pause between two tries of one object.',
+    chart: { key: 'retryIntervalMax', sample: '34s' },
   },
   {
     name: 'retry-interval-start',
     type: 'duration',
     default: SECOND,
     help: 'Pause after the first failure of an object. Doubles with each further one, up to --retry-interval-max.',
+    chart: { key: 'retryIntervalStart', sample: '35ms' },
   },
   {
     name: 'v',
     type: 'level',
     default: 0,
     help: 'Verbosity. 2 tells what is done, 4 each step of it, 5 each CSI call with its content, secrets removed.',
+    chart: { key: 'logLevel', sample: 0, by: 'hand' },
   },
-  { name: 'version', type: 'bool', default: false, help: 'Print the version and exit.' },
+  {
+    name: 'version',
+    type: 'bool',
+    default: false,
+    help: 'Print the version and exit.',
+    chart: { none: 'prints and exits' },
+  },
   {
     name: 'vmodule',
     type: 'vmodule',
     default: [],
     help: 'Other verbosities for single source files: pattern=N,... For the text format only.',
+    chart: { key: 'logging.vmodule', sample: 'watch*=4,reconcile=5' },
   },
   ...SECURE_FLAGS,
 ] as const satisfies readonly Flag[]

@@ -1,0 +1,72 @@
+{{/*
+Made from the flags of the sidecars: npm exec -- node tools/docs/main.ts
+
+Each template takes a dict: `section` is the part of the values, `prefix` stands before the names. _args.tpl says when.
+*/}}
+
+{{- define "csi-sidecars.flags.attacher" -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "default-fstype" "value" .section.defaultFsType) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "max-entries" "value" .section.maxEntries) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "max-grpc-log-length" "value" .section.maxGrpcLogLength) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "max-inflight-per-node" "value" .section.maxInflightPerNode) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "reconcile-confirmations" "value" .section.reconcileConfirmations) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "reconcile-sync" "value" .section.reconcileSync) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "recover-lost-volumes" "value" .section.recoverLostVolumes) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "resync" "value" .section.resync) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "timeout" "value" .section.timeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "worker-threads" "value" .section.workerThreads) -}}
+{{- end }}
+
+{{- define "csi-sidecars.flags.resizer" -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "extra-modify-metadata" "value" .section.extraModifyMetadata) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "handle-volume-inuse-error" "value" .section.handleVolumeInUseError) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "master" "value" .section.master) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "modify-timeout" "value" .section.modifyTimeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "resize-timeout" "value" .section.resizeTimeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "resync-period" "value" .section.resyncPeriod) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "timeout" "value" .section.timeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "workers" "value" .section.workers) -}}
+{{- end }}
+
+{{- define "csi-sidecars.flags.each" -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "feature-gates" "value" (include "csi-sidecars.pairs" (dict "map" .section.featureGates "between" "="))) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "retry-interval-max" "value" .section.retryIntervalMax) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "retry-interval-start" "value" .section.retryIntervalStart) -}}
+{{- end }}
+
+{{- define "csi-sidecars.flags.process" -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "drain-timeout" "value" .section.drainTimeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "driver-grace-period" "value" .section.driverGracePeriod) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "kube-api-burst" "value" .section.kubeAPIBurst) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "kube-api-qps" "value" .section.kubeAPIQPS) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "on-driver-loss" "value" .section.onDriverLoss) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "on-lease-loss" "value" .section.onLeaseLoss) -}}
+{{- end }}
+
+{{- define "csi-sidecars.flags.leaderElection" -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "leader-election" "value" .section.enabled) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "leader-election-labels" "value" (include "csi-sidecars.pairs" (dict "map" .section.labels "between" ":"))) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "leader-election-lease-duration" "value" .section.leaseDuration) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "leader-election-namespace" "value" .section.namespace) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "leader-election-renew-deadline" "value" .section.renewDeadline) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "leader-election-retry-period" "value" .section.retryPeriod) -}}
+{{- end }}
+
+{{- define "csi-sidecars.flags.logging" -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "log-backlog-interval" "value" .section.backlogInterval) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "logging-format" "value" .section.format) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "vmodule" "value" .section.vmodule) -}}
+{{- end }}
+
+{{- define "csi-sidecars.flags.metrics" -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "metrics-path" "value" .section.path) -}}
+{{- end }}
+
+{{- define "csi-sidecars.flags.authorization" -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "authorization-always-allow-paths" "value" (join "," .section.alwaysAllowPaths)) -}}
+{{- end }}
+
+{{- define "csi-sidecars.flags.tls" -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "tls-cipher-suites" "value" (join "," .section.cipherSuites)) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "tls-min-version" "value" .section.minVersion) -}}
+{{- end }}

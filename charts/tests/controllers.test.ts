@@ -1,0 +1,126 @@
+import { expect, it } from '@jest/globals'
+import { APPS } from '../tools/flag-keys.ts'
+import { exampleFile, render, tryRender } from './helm.ts'
+import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
+import { merged, readValues } from './values.ts'
+import { withHelm } from './with-helm.ts'
+
+withHelm('what vendors say of controllers and pods', () => {
+  const driver = readValues(exampleFile('driver'))
+  const objectsOf = (values: object): readonly Manifest[] => render({ values: merged(driver, { ...values }) })
+  const controllerOf = (kind: string, values: object): Manifest =>
+    named(objectsOf({ controller: { kind, ...values } }), kind, 'demo-csi-sidecars-controller')
+  const failure = (values: object): string => {
+    const rendered = tryRender({ values: merged(driver, { ...values }) })
+    return rendered.kind === 'failed' ? rendered.error : 'rendered'
+  }
+
+  it('puts the fields of podSpec over all others', () => {
+    const podSpec = {
+      dnsPolicy: 'Default',
+      hostAliases: [{ ip: '10.0.0.1', hostnames: ['backend'] }],
+      hostIPC: true,
+      runtimeClassName: 'gvisor',
+      schedulerName: 'storage',
+      priorityClassName: '',
+      terminationGracePeriodSeconds: 1000000,
+      topologySpreadConstraints: [],
+    }
+    const plain = podSpecs(objectsOf({ controller: { hostNetwork: true } }))[0]
+    expect(plain).toMatchObject({ dnsPolicy: 'ClusterFirstWithHostNet', terminationGracePeriodSeconds: 90 })
+    const changed = podSpecs(objectsOf({ controller: { hostNetwork: true, podSpec } }))[0]
+    expect(changed).toEqual({ ...plain, ...podSpec })
+  })
+
+  it.each([
+    ['containers', 'driver.containers'],
+    ['initContainers', 'driver.initContainers'],
+    ['volumes', 'driver.volumes'],
+    ['serviceAccountName', 'serviceAccount.name'],
+  ])('refuses podSpec.%s, for which there is a value', (field, key) => {
+    expect(failure({ controller: { podSpec: { [field]: [] } } })).toContain(`controller.podSpec.${field}`)
+    expect(failure({ controller: { podSpec: { [field]: [] } } })).toContain(`use ${key}.`)
+  })
+
+  it.each(['Deployment', 'StatefulSet', 'DaemonSet'])('labels and annotates a %s, and not its pods', (kind) => {
+    const { metadata, spec } = controllerOf(kind, { labels: { tier: '2' }, annotations: { reload: 'yes' } })
+    expect([metadata.labels?.['tier'], metadata.annotations]).toEqual(['2', { reload: 'yes' }])
+    expect(spec?.template?.metadata.labels).not.toHaveProperty('tier')
+    expect(spec?.template?.metadata).not.toHaveProperty('annotations')
+  })
+
+  it.each(['Deployment', 'StatefulSet', 'DaemonSet'])('says how old versions of a %s are kept', (kind) => {
+    const plain = controllerOf(kind, {}).spec
+    expect([plain?.['revisionHistoryLimit'], plain?.['minReadySeconds']]).toEqual([undefined, undefined])
+    const { spec } = controllerOf(kind, { revisionHistoryLimit: 0, minReadySeconds: 7 })
+    expect([spec?.['revisionHistoryLimit'], spec?.['minReadySeconds']]).toEqual([0, 7])
+  })
+
+  it('runs a pod on each node as a DaemonSet', () => {
+    const objects = objectsOf({ controller: { kind: 'DaemonSet', updateStrategy: { type: 'OnDelete' } } })
+    const { spec } = named(objects, 'DaemonSet', 'demo-csi-sidecars-controller')
+    expect(spec).not.toHaveProperty('replicas')
+    expect(spec).not.toHaveProperty('strategy')
+    expect(spec?.['updateStrategy']).toEqual({ type: 'OnDelete' })
+    expect(ofKind(objects, 'Deployment')).toEqual([])
+    expect(ofKind(objects, 'PodDisruptionBudget')).toEqual([])
+    expect(sidecar(objects, 'attacher').args).toContain('--leader-election=true')
+  })
+
+  it('has the strategy under the name that each kind has for it', () => {
+    expect(controllerOf('Deployment', {}).spec?.['strategy']).toEqual({ rollingUpdate: { maxUnavailable: 1 } })
+    expect(controllerOf('StatefulSet', {}).spec?.['updateStrategy']).toEqual({ rollingUpdate: { maxUnavailable: 1 } })
+    expect(controllerOf('StatefulSet', {}).spec).toMatchObject({ podManagementPolicy: 'Parallel', replicas: 2 })
+  })
+
+  it.each(APPS)('makes the probes of the %s as told', (app) => {
+    const probes = {
+      startupProbe: { enabled: true, path: '/readyz' },
+      livenessProbe: { path: '/healthz/leader-election' },
+      readinessProbe: { path: '/livez', successThreshold: 1 },
+    }
+    const before = sidecar(objectsOf({}), app)
+    expect(before.startupProbe).toBeUndefined()
+    const { startupProbe, livenessProbe, readinessProbe } = sidecar(objectsOf({ [app]: probes }), app)
+    const paths = [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet.path)
+    expect(paths).toEqual(['/readyz', '/healthz/leader-election', '/livez'])
+    expect(startupProbe).toEqual({
+      httpGet: { path: '/readyz', port: before.livenessProbe?.httpGet.port },
+      initialDelaySeconds: 0,
+      periodSeconds: 10,
+      timeoutSeconds: 5,
+      failureThreshold: 30,
+    })
+  })
+
+  it('serves HTTP for a startup probe alone', () => {
+    const off = { livenessProbe: { enabled: false }, readinessProbe: { enabled: false } }
+    const { args } = sidecar(objectsOf({ attacher: { ...off, startupProbe: { enabled: true } } }), 'attacher')
+    expect(args).toContain('--http-endpoint=:8081')
+  })
+
+  it.each(APPS)('gives the container of the %s a lifecycle', (app) => {
+    expect(sidecar(objectsOf({}), app)).not.toHaveProperty('lifecycle')
+    const lifecycle = { preStop: { sleep: { seconds: 5 } } }
+    expect(sidecar(objectsOf({ [app]: { lifecycle } }), app)).toMatchObject({ lifecycle })
+  })
+
+  it('labels the ServiceAccount', () => {
+    const { metadata } = named(
+      objectsOf({ serviceAccount: { labels: { cost: 'storage' } } }),
+      'ServiceAccount',
+      'demo-csi-sidecars',
+    )
+    expect(metadata.labels).toMatchObject({ cost: 'storage', 'app.kubernetes.io/instance': 'demo' })
+  })
+
+  it('installs extra objects, templated, as maps and as text', () => {
+    const extraObjects = [
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '{{ .Release.Name }}-a' }, data: { x: '1' } },
+      'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-b\n',
+    ]
+    const objects = objectsOf({ extraObjects })
+    expect(named(objects, 'ConfigMap', 'demo-a').data).toEqual({ x: '1' })
+    expect(named(objects, 'ConfigMap', 'demo-b')).toBeDefined()
+  })
+})

@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { APPS, FLAG_KEYS } from '../tools/flag-keys.ts'
+import { withFlags } from '../tools/flag-schema.ts'
+import { flagTemplates } from '../tools/flag-templates.ts'
+import { SCHEMA_FILE, TEMPLATES_FILE } from '../tools/generated.ts'
+import { documentedValues } from '../tools/value-comments.ts'
+import { get } from './values.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const schema = (): unknown => JSON.parse(readFileSync(SCHEMA_FILE, 'utf8'))
+
+describe('what is made from the flags (npm exec -- node tools/docs/main.ts)', () => {
+  it('templates/_flags.tpl is as the flags say', () => {
+    expect(readFileSync(TEMPLATES_FILE, 'utf8')).toBe(flagTemplates())
+  })
+
+  it('values.schema.json is as the flags and values.yaml say', () => {
+    expect(schema()).toEqual(withFlags(schema()))
+  })
+})
+
+describe('a flag that is new', () => {
+  const [pattern] = FLAG_KEYS.filter(({ flag }) => flag.name === 'retry-interval-max')
+  if (pattern === undefined) throw new Error('no flag to follow')
+
+  it('becomes an argument', () => {
+    const flag = { ...pattern.flag, name: 'new-flag' }
+    expect(flagTemplates([{ ...pattern, flag, name: 'newKey' }])).toContain(
+      '{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "new-flag" "value" .section.newKey) -}}',
+    )
+  })
+
+  it('becomes a property of the schema wherever its section is', () => {
+    const without = structuredClone(schema()) as { properties: Record<string, { properties: Record<string, unknown> }> }
+    for (const app of ['attacher', 'resizer']) delete without.properties[app]?.properties['retryIntervalMax']
+    delete without.properties['logging']?.properties['backlogInterval']
+    const made = withFlags(without)
+    for (const key of ['attacher.retryIntervalMax', 'resizer.retryIntervalMax', 'logging.backlogInterval']) {
+      const path = key.replaceAll('.', '.properties.')
+      expect(get(made, `properties.${path}.$ref`)).toBe('#/definitions/duration')
+    }
+  })
+})
+
+describe('the executables', () => {
+  const tables = [
+    'libs/sidecar/src/standard-flags.ts',
+    'libs/sidecar/src/secure/flags.ts',
+    ...APPS.map((app) => `apps/${app}/src/flags.ts`),
+  ]
+
+  it.each(tables)('do not carry what %s says of the chart', async (file) => {
+    const { withoutChartKeys } = (await import(join(ROOT, 'tools/chart-keys.mjs'))) as {
+      withoutChartKeys: (source: string) => string
+    }
+    const source = readFileSync(join(ROOT, file), 'utf8')
+    const rows = (text: string): readonly string[] =>
+      text.match(/^ +(?:\{ )?(?:name|type|default|help|choices|aliases): .*?(?=, *(?:chart:|\}|$))/gm) ?? []
+    const kept = withoutChartKeys(source)
+    expect(source).toMatch(/\bchart: /)
+    expect(kept).not.toMatch(/\bchart: |\bsample:/)
+    expect(kept.split('\n')).toHaveLength(source.split('\n').length)
+    expect(rows(kept)).toEqual(rows(source))
+  })
+})
+
+describe('values.yaml', () => {
+  it.each(documentedValues().filter(({ isSection }) => !isSection))('says what $key is', ({ description }) => {
+    expect(description).not.toBe('')
+  })
+
+  it('gives its words to the schema', () => {
+    const { description } = documentedValues().find(({ key }) => key === 'attacher.retryIntervalMax') ?? {}
+    expect(description).toBe('Longest pause between two tries of one object. --retry-interval-max')
+    expect(get(schema(), 'properties.attacher.properties.retryIntervalMax.description')).toBe(description)
+  })
+})

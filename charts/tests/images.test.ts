@@ -1,0 +1,64 @@
+import { expect, it } from '@jest/globals'
+import { EXAMPLES, exampleFile, render, tryRender } from './helm.ts'
+import { podSpecs, sidecar } from './manifest.ts'
+import { merged, readValues } from './values.ts'
+import { withHelm } from './with-helm.ts'
+
+withHelm('the images of the sidecars', () => {
+  const driver = merged(readValues(exampleFile('driver')), { image: { registry: '' } })
+  const imageOf = (values: object): string =>
+    sidecar(render({ values: merged(driver, { ...values }) }), 'attacher').image
+
+  it.each([
+    [{ image: { registry: 'example.com/own' } }, /^example\.com\/own\/csi-attacher:v/],
+    [{ global: { imageRegistry: 'example.com/all/' } }, /^example\.com\/all\/csi-attacher:v/],
+    [
+      { image: { registry: 'example.com/own' }, global: { imageRegistry: 'example.com/all' } },
+      /^example\.com\/all\/csi-attacher:v/,
+    ],
+    [{ image: { registry: 'example.com/own' }, global: { imageRegistry: null } }, /^example\.com\/own\//],
+  ])('are in the registry of a parent chart, else in that of the chart: %j', (values, image) => {
+    expect(imageOf(values)).toMatch(image)
+  })
+
+  it('need no registry where each repository names one', () => {
+    const values = {
+      attacher: { image: { repository: 'example.com/a/csi-attacher' } },
+      resizer: { image: { repository: 'example.com/b/csi-resizer' } },
+    }
+    expect(imageOf(values)).toMatch(/^example\.com\/a\/csi-attacher:v/)
+  })
+
+  it.each([
+    [{}, 'image.registry is empty and attacher.image.repository is "csi-attacher"'],
+    [
+      { attacher: { image: { repository: 'example.com/csi-attacher' } } },
+      'image.registry is empty and resizer.image.repository is "csi-resizer"',
+    ],
+    [{ process: 'one' }, 'image.registry is empty and sidecars.image.repository is "csi-sidecars"'],
+  ])('are looked for nowhere else: %j', (values, sentence) => {
+    const rendered = tryRender({ values: merged(driver, { ...values }) })
+    expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)
+  })
+
+  it.each(EXAMPLES)('have a registry in examples/%s.yaml', (example) => {
+    const images = podSpecs(render({ files: [exampleFile(example)] })).flatMap(({ containers }) =>
+      containers.map(({ image }) => image),
+    )
+    expect(images.filter((image) => !image.startsWith('registry.example.com/'))).toEqual([])
+  })
+
+  it('are fetched with the Secrets of a parent chart and of the chart, each once', () => {
+    const values = {
+      image: { registry: 'example.com' },
+      global: { imagePullSecrets: ['all', { name: 'both' }] },
+      imagePullSecrets: [{ name: 'both' }, { name: 'own' }],
+    }
+    const [pod] = podSpecs(render({ values: merged(driver, values) }))
+    expect(pod?.imagePullSecrets).toEqual([{ name: 'all' }, { name: 'both' }, { name: 'own' }])
+  })
+
+  it('are fetched without a Secret unless one is named', () => {
+    expect(podSpecs(render({ files: [exampleFile('driver')] }))[0]).not.toHaveProperty('imagePullSecrets')
+  })
+})

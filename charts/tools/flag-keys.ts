@@ -1,0 +1,90 @@
+import {
+  type ChartKey,
+  type CombinedApp,
+  type Flag,
+  type FlagTable,
+  flagsForOne,
+  type GateTable,
+  STANDARD_FLAGS,
+} from '@csi-sidecars/sidecar'
+import { APPS, type AppName, SIDECARS } from '@csi-sidecars/sidecars'
+
+export { APPS, type AppName }
+
+function each<T>(of: (app: CombinedApp) => T): Readonly<Record<AppName, T>> {
+  return Object.fromEntries(SIDECARS.map(({ app, value }) => [app, of(value)])) as Record<AppName, T>
+}
+
+/** Beside the standard ones. */
+export const OWN_FLAGS: Readonly<Record<AppName, FlagTable>> = each(({ flags }) => flags)
+
+export const FLAG_TABLES: Readonly<Record<AppName, FlagTable>> = each(({ flags }) => [...STANDARD_FLAGS, ...flags])
+
+export const GATES: Readonly<Record<AppName, GateTable>> = each(({ gates }) => gates)
+
+/** Flags that one of several sidecars in a process may take otherwise than the others. */
+const FOR_ONE: ReadonlySet<string> = new Set(
+  SIDECARS.flatMap(({ value }) => flagsForOne(value)).map(({ name }) => name),
+)
+
+/** How the chart's values set a flag. */
+export interface FlagKey extends Exclude<ChartKey, { none: string }> {
+  readonly flag: Flag
+  /**
+   * Whose section of the values has the key: a sidecar's, that of each process, that of each sidecar; or the name of a
+   * section about all.
+   */
+  readonly section: string
+  /** Below the section: `labels`. */
+  readonly name: string
+}
+
+export const PROCESS = 'process'
+export const EACH = 'each'
+
+/** Flags with a key, standard ones first. */
+export const FLAG_KEYS: readonly FlagKey[] = [
+  ...STANDARD_FLAGS.flatMap((flag: Flag) => keyOf(flag, FOR_ONE.has(flag.name) ? EACH : PROCESS)),
+  ...APPS.flatMap((app) => OWN_FLAGS[app].flatMap((flag) => keyOf(flag, app))),
+]
+
+function keyOf(flag: Flag, own: string): readonly FlagKey[] {
+  const { chart } = flag
+  if (chart === undefined || 'none' in chart) return []
+  const [first = '', ...rest] = chart.key.split('.')
+  return [
+    { ...chart, flag, section: rest.length === 0 ? own : first, name: rest.length === 0 ? first : rest.join('.') },
+  ]
+}
+
+/** Flags that only additionalArgs passes, with the reason. */
+export const NOT_IN_VALUES: Readonly<Record<string, string>> = Object.fromEntries(
+  STANDARD_FLAGS.flatMap(({ name, chart }: Flag) =>
+    chart !== undefined && 'none' in chart ? [[name, chart.none]] : [],
+  ),
+)
+
+/** The flags of a sidecar that a value sets. */
+export function keysOf(app: AppName): readonly FlagKey[] {
+  return FLAG_KEYS.filter(({ section }) => section === app || !isOf(APPS, section))
+}
+
+/** The key from the root of the values, for a sidecar in a process of its own. */
+export function pathOf({ key, section }: FlagKey, app: AppName): string {
+  return isOf([PROCESS, EACH, ...APPS], section) ? `${app}.${key}` : key
+}
+
+/** What the sample is passed as. */
+export function textOf({ sample, text }: FlagKey): string {
+  return text ?? String(sample)
+}
+
+/** The key of the chart's values for a flag. */
+export function valueKey(app: AppName, flag: string): string | undefined {
+  const found = keysOf(app).find((each) => each.flag.name === flag)
+  return found === undefined ? undefined : pathOf(found, app)
+}
+
+function isOf(sections: readonly string[], section: string): boolean {
+  return sections.includes(section)
+}

@@ -1,0 +1,72 @@
+import { APPS, EACH, FLAG_KEYS, type FlagKey, PROCESS } from './flag-keys.ts'
+import { documentedValues } from './value-comments.ts'
+
+type Schema = { [keyword: string]: unknown }
+type Properties = { [key: string]: Schema }
+
+/**
+ * values.schema.json with the keys of the flags and the descriptions of values.yaml. What is said by hand stays: the
+ * keys of no flag, and what texts and lists may be.
+ */
+export function withFlags(schema: unknown): Schema {
+  const result = structuredClone(schema) as Schema
+  for (const key of FLAG_KEYS) {
+    if (key.by === undefined) for (const section of sectionsOf(key)) setProperty(result, section, key)
+  }
+  for (const { key, description } of documentedValues()) {
+    const property = propertyAt(result, key.split('.'))
+    if (property !== undefined && description !== '') property['description'] = description
+  }
+  return result
+}
+
+/** The sections of the values that have the key. */
+function sectionsOf({ section }: FlagKey): readonly string[] {
+  if (section === EACH) return APPS
+  return section === PROCESS ? [...APPS, 'sidecars'] : [section]
+}
+
+function setProperty(schema: Schema, section: string, key: FlagKey): void {
+  const path = [section, ...key.name.split('.')]
+  const name = path.pop() ?? ''
+  const properties = propertyAt(schema, path)?.['properties'] as Properties | undefined
+  if (properties === undefined) throw new Error(`values.schema.json has no section ${path.join('.')} for ${key.key}`)
+  const isOfOne = [...APPS, 'sidecars'].includes(section)
+  properties[name] = propertyOf(key, isOfOne) ?? properties[name] ?? { type: 'string' }
+}
+
+/** undefined for texts and lists, of which only a person knows what they may be. */
+function propertyOf({ flag, minimum, sample }: FlagKey, isOfOne: boolean): Schema | undefined {
+  // A section about all has no value that is not given.
+  const orNull = (type: string): unknown => (isOfOne ? [type, 'null'] : type)
+  const least = minimum === undefined ? {} : { minimum }
+  switch (flag.type) {
+    case 'duration':
+      return { $ref: '#/definitions/duration' }
+    case 'int':
+    case 'uint':
+      return { type: orNull('integer'), ...least }
+    case 'float':
+      return { type: orNull('number'), ...least }
+    case 'bool':
+      return { type: orNull('boolean') }
+    case 'choice':
+      return { enum: ['', ...(flag.choices ?? [])] }
+    case 'gates':
+      return { type: 'object', additionalProperties: { type: 'boolean' } }
+    case 'labels':
+      return { $ref: '#/definitions/flagLabels' }
+    default:
+      if (typeof sample !== 'string' && !Array.isArray(sample)) {
+        throw new Error(`charts/tools/flag-schema.ts does not know what values --${flag.name} (${flag.type}) may have`)
+      }
+      return undefined
+  }
+}
+
+function propertyAt(schema: Schema, path: readonly string[]): Schema | undefined {
+  return path.reduce<Schema | undefined>(
+    (above, key) => (above?.['properties'] as Properties | undefined)?.[key],
+    schema,
+  )
+}

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs'
+import { get, isMap, readValues, VALUES_FILE, type Values } from '../tests/values.ts'
+
+/** A key of values.yaml, or a section of keys, with what its comment says. */
+export interface DocumentedValue {
+  /** From the root: `attacher.image.tag`. */
+  readonly key: string
+  /** Empty where there is no comment. */
+  readonly description: string
+  readonly default: unknown
+  /** Whether the keys below have comments of their own. */
+  readonly isSection: boolean
+}
+
+/** The keys of values.yaml in their order. What is below a value without comments of its own is part of it. */
+export function documentedValues(): readonly DocumentedValue[] {
+  const values = readValues(VALUES_FILE)
+  const comments = commentsIn(readFileSync(VALUES_FILE, 'utf8'))
+  return keysOf(values, '', [...comments.keys()]).map((key) => ({
+    key,
+    description: comments.get(key) ?? '',
+    default: get(values, key),
+    isSection: hasBelow(key, [...comments.keys()]),
+  }))
+}
+
+function keysOf(values: Values, above: string, commented: readonly string[]): readonly string[] {
+  return Object.entries(values).flatMap(([name, value]) => {
+    const key = above === '' ? name : `${above}.${name}`
+    return isMap(value) && hasBelow(key, commented) ? [key, ...keysOf(value, key, commented)] : [key]
+  })
+}
+
+function hasBelow(key: string, keys: readonly string[]): boolean {
+  return keys.some((each) => each.startsWith(`${key}.`))
+}
+
+/** The comment right above each key that has one. */
+function commentsIn(text: string): ReadonlyMap<string, string> {
+  const comments = new Map<string, string>()
+  const path: string[] = []
+  let lines: string[] = []
+  for (const line of text.split('\n')) {
+    const [, indent = '', comment, key] = /^( *)(?:# ?(.*)|([a-zA-Z]+):.*)$/.exec(line) ?? []
+    if (comment !== undefined) lines.push(comment)
+    else if (key !== undefined) {
+      path.splice(indent.length / 2, path.length, key)
+      if (lines.length > 0) comments.set(path.join('.'), lines.join(' ').replace(/ +/g, ' '))
+      lines = []
+    } else lines = []
+  }
+  return comments
+}
