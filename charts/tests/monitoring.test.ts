@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { load } from 'js-yaml'
+import { APPS } from '../tools/flag-keys.ts'
 import { CHART, exampleFile, render } from './helm.ts'
 import { type AlertRule, type Manifest, named, ofKind } from './manifest.ts'
 import { metricFamilies } from './metric-table.ts'
@@ -52,7 +53,7 @@ describe('alerts', () => {
   )
 
   it.each(ALERTS.map((rule) => [rule.alert, rule.expr]))('%s asks about this release only', (_, expr) => {
-    expect(expr.match(/OWN/g)).toHaveLength(namesIn(expr).metrics.length)
+    expect(expr.match(/\{(?:OWN|EACH)[,}]/g)).toHaveLength(namesIn(expr).metrics.length)
   })
 
   it('tell slow calls by those that ended at their time-out, whatever it is', () => {
@@ -72,7 +73,15 @@ describe('the dashboard', () => {
     readonly title: string
     readonly targets?: readonly { readonly expr: string }[]
   }
-  const { panels } = JSON.parse(read('files/dashboard.json')) as { panels: readonly Panel[] }
+  const { panels, templating } = JSON.parse(read('files/dashboard.json')) as {
+    panels: readonly Panel[]
+    templating: { list: readonly { readonly name: string; readonly query: string }[] }
+  }
+  it('lets its reader choose among all containers', () => {
+    const sidecar = templating.list.find(({ name }) => name === 'sidecar')
+    expect(sidecar?.query.split(',')).toEqual([...APPS, 'sidecars'].map((app) => `csi-${app}`))
+  })
+
   const graphs = panels.filter(({ type }) => type !== 'row')
 
   it.each(graphs.map(({ title, targets = [] }) => [title, targets.map(({ expr }) => expr)] as const))(
@@ -126,8 +135,10 @@ withHelm('rendered monitoring', () => {
       ALERTS.map(({ alert }) => alert).filter((alert) => alert !== 'CSISidecarBacklog'),
     )
     for (const { expr } of rules) {
-      expect(expr).toMatch(/\{namespace="storage",pod=~"[^"]+",container=~"csi-\(attacher\|resizer\|sidecars\)"[,}]/)
-      expect(expr).not.toContain('OWN')
+      expect(expr).toMatch(
+        /\{namespace="storage",pod=~"[^"]+",container(?:=~"csi-\(attacher\|resizer\|sidecars\)"|="csi-attacher")[,}]/,
+      )
+      expect(expr).not.toMatch(/OWN|EACH/)
     }
     for (const { alert, annotations } of rules) {
       expect(annotations['runbook_url']).toBe(`https://wiki.example.com/csi#${alert.toLowerCase()}`)
@@ -145,6 +156,7 @@ withHelm('rendered monitoring', () => {
   const podsOf = (rendered: readonly Manifest[]): readonly string[] =>
     rendered.flatMap(({ kind, metadata: { name } }) => {
       if (kind === 'StatefulSet') return [`${name}-0`]
+      if (kind === 'DaemonSet') return [`${name}-x2x9z`]
       // A ReplicaSet's name is cut where the whole would be too long.
       return kind === 'Deployment' ? [`${`${name}-5d4f8c7b9f-`.slice(0, 58)}x2x9z`] : []
     })
@@ -154,6 +166,7 @@ withHelm('rendered monitoring', () => {
     ['shared, under a long name', 'monitored', { fullnameOverride: 'a'.repeat(40) }],
     ['shared, under a name with a dot', 'monitored', { fullnameOverride: 'storage.v1' }],
     ['shared, as a StatefulSet', 'monitored', { controller: { kind: 'StatefulSet' } }],
+    ['shared, as a DaemonSet', 'monitored', { controller: { kind: 'DaemonSet' } }],
     ['separate', 'separate', { metrics: { enabled: true, prometheusRule: { enabled: true } } }],
   ] as const)('has alerts about the pods of its own release and of no other in the namespace: mode %s', (...one) => {
     const [, example, values] = one
@@ -170,6 +183,29 @@ withHelm('rendered monitoring', () => {
       expect(podsOf(other)).not.toEqual([])
       for (const pod of podsOf(other)) expect([pod, asksAbout(own, pod)]).toEqual([pod, false])
     }
+  })
+
+  it('scrapes as often and waits as long as told', () => {
+    const endpoint = (kind: string, field: string): unknown => {
+      const [first] = (ofKind(objects, kind)[0]?.spec?.[field] ?? []) as readonly Values[]
+      return [first?.['interval'], first?.['scrapeTimeout']]
+    }
+    expect(endpoint('ServiceMonitor', 'endpoints')).toEqual(['15s', '10s'])
+    expect(endpoint('PodMonitor', 'podMetricsEndpoints')).toEqual(['1m', '20s'])
+    const plain = JSON.stringify(ofKind(render({ files: [exampleFile('monitored')] }), 'ServiceMonitor'))
+    expect(plain).not.toContain('scrapeTimeout')
+  })
+
+  it('misses each container that is gone, also when another one is there', () => {
+    const missing = (values: object): string | undefined =>
+      rulesOf(render({ values: merged(readValues(exampleFile('monitored')), { ...values }) })).find(
+        ({ alert }) => alert === 'CSISidecarIsNotThere',
+      )?.expr
+    const each = missing({}) ?? ''
+    expect(each.match(/absent\(process_start_time_seconds\{.*?container="csi-\w+"\}\)/g)).toHaveLength(2)
+    expect(each).toMatch(/container="csi-attacher"\}\) or absent.*container="csi-resizer"/)
+    expect(missing({ process: 'one' })).toMatch(/^absent\((?!.*absent).*container="csi-sidecars"\}\)$/)
+    expect(missing({ resizer: { enabled: false } })).toMatch(/^absent\((?!.*absent).*container="csi-attacher"\}\)$/)
   })
 
   it('has the dashboard as it is in the chart', () => {

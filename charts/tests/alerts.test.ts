@@ -1,0 +1,64 @@
+import { expect, it } from '@jest/globals'
+import { ALERT_CASES, type AlertCase, type Series } from './alert-series.ts'
+import { exampleFile, render } from './helm.ts'
+import { type AlertRule, ofKind } from './manifest.ts'
+import { ruleFailures } from './promtool.ts'
+import { withPromtool } from './with-helm.ts'
+
+/** Minutes: the end of the series. */
+const HOUR = 60
+
+withPromtool('the rule of each alert', () => {
+  const groups = groupsOf()
+  const rules = groups.flatMap((group) => group.rules)
+
+  it('has series here', () => {
+    expect(ALERT_CASES.map(({ alert }) => alert)).toEqual(rules.map(({ alert }) => alert))
+  })
+
+  // One run of promtool for all; what it says names the alert.
+  it('is fired by them in time, and not by those that are close to it', () => {
+    const tests = ALERT_CASES.flatMap((told) => [
+      look(told.fires, told.after, told.alert, [fired(told)]),
+      look(told.fires, told.after - 1, told.alert, []),
+      look(told.quiet, HOUR, told.alert, []),
+    ])
+    expect(ruleFailures(groups, tests)).toBe('')
+  })
+
+  it('is not fired by the pods of another release', () => {
+    const ofPods = ALERT_CASES.filter(({ alert }) => alert !== 'CSISidecarIsNotThere')
+    const tests = ofPods.map(({ alert, fires }) => look(ofAnother(fires), HOUR, alert, []))
+    expect(ruleFailures(groups, tests)).toBe('')
+  })
+
+  function fired({ alert, labels, summary }: AlertCase): object {
+    const rule = rules.find((each) => each.alert === alert)
+    return {
+      exp_labels: { ...labels, ...rule?.labels },
+      exp_annotations: { ...rule?.annotations, summary },
+    }
+  }
+})
+
+function groupsOf(): readonly { readonly rules: readonly AlertRule[] }[] {
+  const [rule] = ofKind(render({ files: [exampleFile('monitored')] }), 'PrometheusRule')
+  return rule?.spec?.groups ?? []
+}
+
+/** The same of the pods of another release. */
+function ofAnother(all: readonly Series[]): readonly Series[] {
+  return all.map(({ series, values }) => ({
+    series: series.replaceAll('pod="demo-csi-sidecars-', 'pod="other-csi-sidecars-'),
+    values,
+  }))
+}
+
+/** One look at an alert, so many minutes after the first samples. */
+function look(series: readonly Series[], minutes: number, alertname: string, alerts: readonly object[]): object {
+  return {
+    interval: '1m',
+    input_series: series,
+    alert_rule_test: [{ eval_time: `${minutes}m`, alertname, exp_alerts: alerts }],
+  }
+}

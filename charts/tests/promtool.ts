@@ -1,0 +1,24 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onPath } from './helm.ts'
+
+export function promtoolPath(): string | undefined {
+  return onPath('promtool')
+}
+
+/** What `promtool test rules` says about rules and tests of them: the empty string when all came true. */
+export function ruleFailures(groups: unknown, tests: readonly object[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'promtool-'))
+  try {
+    // JSON is YAML.
+    writeFileSync(join(folder, 'rules.yaml'), JSON.stringify({ groups }))
+    const file = join(folder, 'tests.yaml')
+    writeFileSync(file, JSON.stringify({ rule_files: ['rules.yaml'], evaluation_interval: '1m', tests }))
+    const { status, stdout, stderr } = spawnSync(promtoolPath() ?? '', ['test', 'rules', file], { encoding: 'utf8' })
+    return status === 0 ? '' : `${stdout}${stderr}`
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
