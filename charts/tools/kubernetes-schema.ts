@@ -1,0 +1,78 @@
+import { Ajv } from 'ajv'
+
+/** As far as the definitions of an API server's swagger.json are read. */
+interface Definition {
+  readonly type?: string
+  readonly format?: string
+  readonly properties?: Readonly<Record<string, Definition>>
+  readonly additionalProperties?: unknown
+  readonly 'x-kubernetes-group-version-kind'?: readonly { group: string; version: string; kind: string }[]
+  readonly [keyword: string]: unknown
+}
+
+export interface Swagger {
+  readonly definitions: Readonly<Record<string, Definition>>
+}
+
+interface Manifest {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+}
+
+/** What is wrong with an object; empty where nothing is. */
+export type Check = (object: Manifest) => readonly string[]
+
+/** A check that refuses what the API server's strict field validation refuses: fields and types that there are not. */
+export function checkOf({ definitions }: Swagger): Check {
+  const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true })
+  ajv.addSchema({ $id: 'kubernetes', definitions: mapped(definitions, strict) })
+  const names = namesByKind(definitions)
+  return (object) => {
+    const what = `${object.kind} ${object.metadata.name}`
+    const name = names.get(`${object.apiVersion} ${object.kind}`)
+    if (name === undefined) return [`${what}: there is no ${object.apiVersion} ${object.kind}`]
+    const validate = ajv.getSchema(`kubernetes#/definitions/${name}`)
+    if (validate === undefined) throw new Error(`no definition ${name}`)
+    validate(object)
+    return (validate.errors ?? []).map(({ instancePath, message = '', params }) => {
+      return `${what}: ${instancePath} ${message} ${JSON.stringify(params)}`
+    })
+  }
+}
+
+function namesByKind(definitions: Swagger['definitions']): ReadonlyMap<string, string> {
+  const names = new Map<string, string>()
+  for (const [name, definition] of Object.entries(definitions)) {
+    const kinds = definition['x-kubernetes-group-version-kind'] ?? []
+    // Options of requests belong to many groups, objects to one.
+    const [{ group = '', version = '', kind = '' } = {}] = kinds
+    if (kinds.length === 1) names.set(`${group === '' ? version : `${group}/${version}`} ${kind}`, name)
+  }
+  return names
+}
+
+/** The same definition, which takes nothing that it does not name. */
+function strict(definition: Definition, name = ''): Definition {
+  if (definition.format === 'int-or-string') return { type: ['integer', 'string'] } as unknown as Definition
+  // A number is read as its text.
+  if (name.endsWith('.resource.Quantity')) return { type: ['string', 'number'] } as unknown as Definition
+  const { properties, items, additionalProperties, ...rest } = definition
+  return {
+    ...rest,
+    ...(items === undefined ? {} : { items: strict(items as Definition) }),
+    ...(properties === undefined ? {} : { properties: mapped(properties, (each) => strict(each)) }),
+    ...(typeof additionalProperties === 'object'
+      ? { additionalProperties: strict(additionalProperties as Definition) }
+      : properties === undefined
+        ? {}
+        : { additionalProperties: false }),
+  }
+}
+
+function mapped(
+  of: Readonly<Record<string, Definition>>,
+  change: (definition: Definition, name: string) => Definition,
+): Record<string, Definition> {
+  return Object.fromEntries(Object.entries(of).map(([name, definition]) => [name, change(definition, name)]))
+}
