@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, type RequestOptions, request } from 'node:https'
 import { connect } from 'node:tls'
 import type { Issued } from '@csi-sidecars/testkit'
@@ -17,6 +18,7 @@ export interface ScraperOptions {
 export interface Scrape {
   readonly code: number
   readonly text: string
+  readonly headers: IncomingHttpHeaders
   readonly tookMs: number
 }
 
@@ -42,7 +44,8 @@ export class Scraper {
     const [response] = await once(asking, 'response')
     const chunks: Buffer[] = []
     for await (const chunk of response) chunks.push(chunk)
-    return { code: response.statusCode, text: Buffer.concat(chunks).toString(), tookMs: performance.now() - begin }
+    const { statusCode: code, headers } = response
+    return { code, headers, text: Buffer.concat(chunks).toString(), tookMs: performance.now() - begin }
   }
 
   async code(path: string): Promise<number> {

@@ -7,7 +7,7 @@ import type { World } from '../../harness/world.ts'
 const OF_OPERATORS = ['monitoring.coreos.com/v1', 'cert-manager.io/v1']
 
 const PLURALS: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies' }
-const CLUSTER_WIDE = ['ClusterRole', 'ClusterRoleBinding', 'CSIDriver']
+const CLUSTER_WIDE = ['ClusterRole', 'ClusterRoleBinding', 'CSIDriver', 'FlowSchema']
 
 function pathOf({ apiVersion, kind, metadata }: Manifest): string {
   const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`
@@ -23,6 +23,7 @@ export async function renderInto(t: World, options: RenderOptions): Promise<read
   for (const name of namespaces) {
     await createNamespace(t, t.name(name))
     text = text.replaceAll(`"namespace":"${name}"`, `"namespace":"${t.name(name)}"`)
+    text = text.replaceAll(`"namespaces":["${name}"]`, `"namespaces":["${t.name(name)}"]`)
   }
   return JSON.parse(text)
 }
@@ -35,8 +36,8 @@ export async function createNamespace(
   await t.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })
 }
 
-export async function createAll(t: World, objects: readonly Manifest[], query = ''): Promise<void> {
+export async function createAll({ api }: Pick<World, 'api'>, objects: readonly Manifest[], query = ''): Promise<void> {
   for (const object of objects) {
-    await t.api.call('POST', `${pathOf(object)}${query}`, { body: object })
+    await api.call('POST', `${pathOf(object)}${query}`, { body: object })
   }
 }
