@@ -55,6 +55,19 @@ export async function runWorks(
   await runTerm(lead, controllers, { clock })
 }
 
+/** Runs it again and again, for what events may have missed, until it is told to stop. */
+export function periodically(clock: Clock, ms: number, run: () => void): () => void {
+  let cancel = (): void => undefined
+  const arm = (): void => {
+    cancel = clock.schedule(ms, () => {
+      run()
+      arm()
+    })
+  }
+  arm()
+  return () => cancel()
+}
+
 /** Takes keys also before its queue has started. */
 export class KeyInbox {
   readonly #early = new Set<string>()

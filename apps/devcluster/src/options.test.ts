@@ -56,7 +56,7 @@ describe('the options', () => {
     [['--chaos', '5-3'], '--chaos 5-3: the last seed comes before the first'],
     [
       ['--controllers', 'kubelet'],
-      '--controllers kubelet: known are persistent-volume, provisioner, binder, attach-detach, volume-manager',
+      '--controllers kubelet: known are persistent-volume, provisioner, binder, attach-detach, volume-manager, ephemeral-volume, expander',
     ],
     [
       ['--driver', 'unix:///csi.sock', '--nodes', '2'],

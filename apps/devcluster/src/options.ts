@@ -1,5 +1,5 @@
 import type { InferredOptionTypes } from 'yargs'
-import { CONTROLLERS, type ControllerName } from './cluster/devcluster.ts'
+import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
 
 /** What a person asks for on the command line. */
 export interface Options {

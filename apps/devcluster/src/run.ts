@@ -39,9 +39,10 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
   const { write, style } = parts.terminal
   const directory = await mkdtemp(join(tmpdir(), 'csi-devcluster-'))
   let code = 1
+  const mounted = new Set<string>()
   try {
     const log = parts.openLog(join(directory, 'devcluster.log'))
-    const liveParts = { ...parts, directory, log }
+    const liveParts = { ...parts, directory, log, mounted }
     code =
       options.chaos === undefined
         ? await runCluster(options, liveParts, signal)
@@ -50,7 +51,9 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
     if (signal.aborted && isAbort(error)) code = INTERRUPTED
     else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
   }
-  if (code !== 1) await rm(directory, { recursive: true, force: true })
+  // Whatever removes a folder with a mount in it removes what is mounted there.
+  for (const path of mounted) write(`${style.bad('Still mounted:')} ${path}\n`)
+  if (code !== 1 && mounted.size === 0) await rm(directory, { recursive: true, force: true })
   else write(`What was logged is in ${directory}\n`)
   return code
 }
@@ -61,6 +64,7 @@ async function runCluster(options: Options, parts: LiveParts, signal: AbortSigna
     return await live(cluster, options, parts, signal)
   } finally {
     await cluster.stop()
+    for (const path of options.driver === undefined ? [] : cluster.mounted()) parts.mounted.add(path)
   }
 }
 
@@ -106,6 +110,8 @@ function dataFolder({ data, driver }: Options, directory: string): string | unde
 interface LiveParts extends RunParts {
   readonly directory: string
   readonly log: Logger
+  /** What a person's own driver has still mounted at the end. */
+  readonly mounted: Set<string>
 }
 
 /** The cluster's time from its start to its end. */

@@ -1,7 +1,12 @@
 export {
+  csiNameFromInTreeName,
+  inTreePluginNameFromSpec,
+  isInlineMigratable,
+  isMigratableInTreePluginByName,
   isMigratedCSIDriverByName,
   isPVMigratable,
   repairVolumeHandle,
+  translateInTreeInlineVolumeToCSI,
   translateInTreePVToCSI,
 } from './translate.ts'
 export { TranslationError, type TranslationErrorCode } from './translation-error.ts'

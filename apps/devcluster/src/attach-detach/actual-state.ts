@@ -66,6 +66,10 @@ export class ActualStateOfWorld {
     this.#reported.get(node)?.delete(volumeName)
   }
 
+  unreportAll(node: string): void {
+    this.#reported.delete(node)
+  }
+
   /** What the node's status is to say, in a stable order. */
   reportedOn(node: string): readonly string[] {
     return [...(this.#reported.get(node) ?? [])].sort()

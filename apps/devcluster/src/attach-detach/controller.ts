@@ -7,7 +7,7 @@ import type { CachedNode } from '../caches/node.ts'
 import { isOutOfService } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
-import { type ControllerParts, KeyInbox, type Life, runWorks } from '../control.ts'
+import { type ControllerParts, KeyInbox, type Life, periodically, runWorks } from '../control.ts'
 import { attachedList } from './node-status.ts'
 import { reconcileVolume } from './reconcile.ts'
 import { AttachDetachState } from './state.ts'
@@ -85,6 +85,8 @@ function onNode(event: InformerEvent<CachedNode>, world: AttachDetachState): rea
     world.desired.deleteNode(node.key)
     return [...world.actual.setInUse(node.key, node.volumesInUse), ...world.actual.volumesOn(node.key)]
   }
+  // A new one says nothing yet of what is attached, whatever a node of that name has said.
+  if (event.type === 'added') world.actual.unreportAll(node.key)
   const changed = world.syncNode(node.key)
   const turned = event.type === 'added' || hasTurned(event.before, event.after)
   return turned ? [...changed, ...world.actual.volumesOn(node.key)] : changed
@@ -109,16 +111,4 @@ function onVolume(event: InformerEvent<Volume>, podsOfClaim: (key: string) => vo
 
 function latest<T extends Claim | CachedNode | CachedPod | Attachment | Volume>(event: InformerEvent<T>): T {
   return event.type === 'updated' ? event.after : event.object
-}
-
-function periodically(clock: ControllerParts['clock'], ms: number, run: () => void): () => void {
-  let cancel = (): void => undefined
-  const arm = (): void => {
-    cancel = clock.schedule(ms, () => {
-      run()
-      arm()
-    })
-  }
-  arm()
-  return () => cancel()
 }

@@ -1,8 +1,12 @@
+import type { PersistentVolumeSpec } from '@csi-sidecars/kube-types'
+
 /** A volume as the attach/detach controller sees it. */
 export interface VolumeSpec {
   /** As in node statuses. */
   readonly volumeName: string
   readonly pvName: string
+  /** Of a volume that a pod names itself, and that no PersistentVolume stands for: what is attached instead. */
+  readonly inline?: PersistentVolumeSpec
   /** Several nodes may have it at once. */
   readonly multiAttach: boolean
 }

@@ -6,7 +6,7 @@ import { nodeProjection } from '../caches/node.ts'
 import { type ControllerParts, targetOf } from '../control.ts'
 import { attachmentName, csiVolumeOf } from '../volume-names.ts'
 import { decideVolume, type Force, type Step } from './decide.ts'
-import type { PodRef } from './desired-state.ts'
+import type { PodRef, VolumeSpec } from './desired-state.ts'
 import type { StatusList } from './node-status.ts'
 import type { AttachDetachState } from './state.ts'
 
@@ -100,7 +100,7 @@ async function attach(node: string, { volumeName, parts, signal }: Run): Promise
     apiVersion: 'storage.k8s.io/v1',
     kind: 'VolumeAttachment',
     metadata: { name },
-    spec: { attacher: volume.driver, nodeName: node, source: { persistentVolumeName: spec.pvName } },
+    spec: { attacher: volume.driver, nodeName: node, source: sourceOf(spec) },
   }
   // From here on it may be there, whatever becomes of the request.
   world.actual.markUncertain(volumeName, node)
@@ -112,6 +112,10 @@ async function attach(node: string, { volumeName, parts, signal }: Run): Promise
     caches.attachments.learn(await client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
   }
   world.attachmentSettled(name)
+}
+
+function sourceOf({ pvName, inline }: VolumeSpec): VolumeAttachment['spec']['source'] {
+  return inline === undefined ? { persistentVolumeName: pvName } : { inlineVolumeSpec: inline }
 }
 
 /** The answer to an attach was lost, and nobody wants to wait for the cache to tell what became of it. */

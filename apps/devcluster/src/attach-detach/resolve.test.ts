@@ -41,6 +41,26 @@ describe('a volume of a pod', () => {
     expect(resolved(stores)).toEqual([expected])
   })
 
+  const ebs = { driver: 'ebs.csi.aws.com', volumeHandle: 'vol-1' }
+  const ebsName = 'kubernetes.io/csi/ebs.csi.aws.com^vol-1'
+  const inTree = { is: 'migrated' as const, plugin: 'kubernetes.io/aws-ebs', csi: ebs, accessModes: ['ReadWriteMany'] }
+
+  it('of a plugin for which a driver has taken over is attached as that sees it', () => {
+    const spec = { volumeName: ebsName, pvName: 'pv-1', multiAttach: true }
+    expect(resolved({ claims, volumes: [{ ...bound.volume, csi: undefined, inTree }] })).toEqual([
+      { is: 'attachable', spec },
+    ])
+  })
+
+  it('of such a plugin that it declares itself is attached without a PersistentVolume', () => {
+    const inline = { csi: ebs, accessModes: ['ReadWriteOnce'] }
+    const own = { is: 'migrated' as const, name: 'disk', volume: { metadata: { name: 'disk-1' }, spec: inline } }
+    const spec = { volumeName: ebsName, pvName: 'disk-1', multiAttach: false, inline }
+    expect(resolved({}, [own])).toEqual([{ is: 'attachable', spec }])
+    const drivers = [csiDriver({ key: 'ebs.csi.aws.com', attachRequired: false })]
+    expect(resolved({ drivers }, [own])).toEqual([{ is: 'notAttachable', volumeName: ebsName }])
+  })
+
   it('that it declares itself is not attached', () => {
     const own = [
       { is: 'csi' as const, name: 'inline', source: { driver: 'csi.example.com' } },

@@ -1,7 +1,8 @@
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Lookups } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import { type CachedPod, isTerminated } from '../caches/pod.ts'
-import type { Volume } from '../caches/volume.ts'
+import { csiSourceOf, type Volume } from '../caches/volume.ts'
 import { uniqueVolumeName } from '../volume-names.ts'
 import type { VolumeSpec } from './desired-state.ts'
 
@@ -20,7 +21,8 @@ export type Resolved =
 
 export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolved[] {
   return pod.volumes.map((volume) => {
-    // What a pod declares itself needs no attach, CSI or not.
+    if (volume.is === 'migrated') return resolveInline(volume.volume, stores)
+    // What else a pod declares itself needs no attach, CSI or not.
     if (volume.is !== 'claim') return { is: 'notAttachable', volumeName: undefined }
     const claim = stores.claims.store.get(`${pod.namespace}/${volume.claim}`)
     if (claim === undefined || (volume.ephemeral && claim.ownerUid !== pod.uid)) return { is: 'unknown' }
@@ -36,15 +38,30 @@ export function boundVolume(claim: Claim, { volumes }: Pick<Lookups, 'volumes'>)
   return volume?.claimRef?.uid === claim.uid ? volume : undefined
 }
 
-function resolve(volume: Volume, { drivers }: Lookups): Resolved {
-  if (volume.csi === undefined) return { is: 'notAttachable', volumeName: undefined }
-  const volumeName = uniqueVolumeName(volume.csi)
-  // A driver of which nothing is known needs attach.
-  if (drivers.store.get(volume.csi.driver)?.attachRequired === false) return { is: 'notAttachable', volumeName }
+function resolve(volume: Volume, stores: Lookups): Resolved {
+  const csi = csiSourceOf(volume)
+  if (csi === undefined) return { is: 'notAttachable', volumeName: undefined }
+  const volumeName = uniqueVolumeName(csi)
+  if (!needsAttach(csi.driver, stores)) return { is: 'notAttachable', volumeName }
   return { is: 'attachable', spec: { volumeName, pvName: volume.key, multiAttach: mayAttachTwice(volume) } }
 }
 
-/** Without any access mode nothing is known against it. */
-export function mayAttachTwice({ accessModes }: Pick<Volume, 'accessModes'>): boolean {
+function resolveInline({ metadata, spec }: PersistentVolume, stores: Lookups): Resolved {
+  const csi = spec?.csi
+  if (csi == null) return { is: 'notAttachable', volumeName: undefined }
+  const volumeName = uniqueVolumeName(csi)
+  if (!needsAttach(csi.driver, stores)) return { is: 'notAttachable', volumeName }
+  const multiAttach = mayAttachTwice({ accessModes: spec?.accessModes ?? [] })
+  return { is: 'attachable', spec: { volumeName, pvName: metadata?.name ?? '', multiAttach, inline: { ...spec, csi } } }
+}
+
+/** A driver of which nothing is known needs attach. */
+function needsAttach(driver: string, { drivers }: Pick<Lookups, 'drivers'>): boolean {
+  return drivers.store.get(driver)?.attachRequired !== false
+}
+
+/** Without any access mode nothing is known against it. The driver that took over for a plugin may allow more modes. */
+export function mayAttachTwice({ accessModes: own, inTree }: Pick<Volume, 'accessModes'> & Partial<Volume>): boolean {
+  const accessModes = inTree?.is === 'migrated' ? inTree.accessModes : own
   return accessModes.length === 0 || accessModes.some((mode) => mode === 'ReadWriteMany' || mode === 'ReadOnlyMany')
 }

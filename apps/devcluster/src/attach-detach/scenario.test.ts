@@ -17,6 +17,28 @@ describe('the attach/detach controller', () => {
     expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
   })
 
+  it('says what is attached to a node that is made again', async () => {
+    await using test = await attachDetachOnly()
+    await attachedTo1(test)
+    const node = test.api.get(NODES, { name: 'node-1' })
+    test.api.delete(NODES, { name: 'node-1' })
+    test.api.create(NODES, { metadata: { name: 'node-1', annotations: { ...node?.metadata?.annotations } } })
+    await test.until(NODES, { name: 'node-1' }, ({ status }) => status?.volumesAttached?.[0]?.name === VOLUME_NAME)
+  })
+
+  it('attaches what a pod names itself of a plugin for which a driver has taken over', async () => {
+    await using test = await attachDetachOnly()
+    const volumes = [{ name: 'data', awsElasticBlockStore: { volumeID: 'vol-1' } }]
+    test.api.create(PODS, podOf('app', 'node-1', 'none', { volumes }))
+    await test.untilAll(VOLUME_ATTACHMENTS, (all) => all.length === 1)
+    expect(test.api.list(VOLUME_ATTACHMENTS)[0]?.spec).toMatchObject({
+      attacher: 'ebs.csi.aws.com',
+      source: { inlineVolumeSpec: { csi: { volumeHandle: 'vol-1' } } },
+    })
+    await removePod(test, 'app')
+    await test.untilAll(VOLUME_ATTACHMENTS, (all) => all.length === 0)
+  })
+
   it('attaches nothing for a pod that has ended, or that nobody has placed', async () => {
     await using test = await attachDetachOnly()
     test.api.create(PODS, { ...podOf('ended', 'node-1', 'data'), status: { phase: 'Failed' } })

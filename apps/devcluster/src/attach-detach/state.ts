@@ -2,6 +2,7 @@ import type { Attachment } from '../caches/attachment.ts'
 import { type Caches, handleKey, PODS_BY_NODE, VOLUMES_BY_HANDLE } from '../caches/caches.ts'
 import { isOutOfService } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
+import { csiSourceOf } from '../caches/volume.ts'
 import { attachmentName, csiVolumeOf, uniqueVolumeName } from '../volume-names.ts'
 import { ActualStateOfWorld } from './actual-state.ts'
 import type { NodeView, VolumeView } from './decide.ts'
@@ -99,12 +100,13 @@ export class AttachDetachState {
   }
 
   volumeNameOf({ pvName, key, nodeName }: Attachment): string | undefined {
-    const csi = pvName === undefined ? undefined : this.#caches.volumes.store.get(pvName)?.csi
+    const volume = pvName === undefined ? undefined : this.#caches.volumes.store.get(pvName)
+    const csi = volume && csiSourceOf(volume)
     if (csi !== undefined) return uniqueVolumeName(csi)
     // Its PersistentVolume is gone: only what is known already can tell.
     for (const volumeName of this.actual.volumesOn(nodeName)) {
-      const volume = csiVolumeOf(volumeName)
-      if (volume !== undefined && attachmentName(volume, nodeName) === key) return volumeName
+      const id = csiVolumeOf(volumeName)
+      if (id !== undefined && attachmentName(id, nodeName) === key) return volumeName
     }
     return undefined
   }

@@ -11,6 +11,10 @@ export const STORAGE_PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
 export const BETA_STORAGE_PROVISIONER = 'volume.beta.kubernetes.io/storage-provisioner'
 /** On a volume: who provisioned it, and thus who deletes it. */
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
+/** On claim and volume: the CSI driver that has taken over for the plugin that is named otherwise. */
+export const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
+/** On a claim: who is to expand it, where a CSI driver has taken over for its volume's plugin. */
+export const STORAGE_RESIZER = 'volume.kubernetes.io/storage-resizer'
 /** On a volume: the size its file system still has while it is expanded. */
 export const PRE_RESIZE_CAPACITY = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 /** On a claim: the driver expands without the node's help. */
@@ -29,6 +33,9 @@ export const VOLUME_PROTECTION = 'kubernetes.io/pv-protection'
 /** Keeps a volume that is to be deleted with its claim until the driver has deleted it. */
 export const PROVISIONER_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
 
+/** Keeps a volume that the PV controller itself is to delete. */
+export const IN_TREE_FINALIZER = 'kubernetes.io/pv-controller'
+
 const KEPT: readonly string[] = [
   BIND_COMPLETED,
   BOUND_BY_CONTROLLER,
@@ -36,6 +43,8 @@ const KEPT: readonly string[] = [
   STORAGE_PROVISIONER,
   BETA_STORAGE_PROVISIONER,
   PROVISIONED_BY,
+  MIGRATED_TO,
+  STORAGE_RESIZER,
   PRE_RESIZE_CAPACITY,
   NODE_EXPANSION_NOT_REQUIRED,
   DELETION_SECRET_NAME,

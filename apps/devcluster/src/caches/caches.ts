@@ -33,7 +33,7 @@ import {
   csiNodeProjection,
   driverProjection,
 } from './storage.ts'
-import { claimKeyOf, type Volume, volumeProjection } from './volume.ts'
+import { claimKeyOf, csiSourceOf, type Volume, volumeProjection } from './volume.ts'
 
 /** One cache of each kind, shared by all controllers of this process, as in kube-controller-manager. */
 export interface Caches {
@@ -64,7 +64,11 @@ export const PODS_BY_NODE = 'node'
 export const PODS_BY_CLAIM = 'claim'
 /** Claims without a volume, by the class that they ask for. */
 export const CLAIMS_BY_CLASS = 'class'
-/** CSI volumes by driver and handle. */
+/** Claims by the volume that they name, whether that exists or not. */
+export const CLAIMS_BY_VOLUME = 'volume'
+/** Claims that belong to an object, by its uid. */
+export const CLAIMS_BY_OWNER = 'owner'
+/** Volumes of CSI drivers by driver and handle. */
 export const VOLUMES_BY_HANDLE = 'handle'
 /** Volumes by the claim that their reference names, bound or not. */
 export const VOLUMES_BY_CLAIM = 'claim'
@@ -87,13 +91,20 @@ export function createCaches(parts: CacheParts): Caches {
     claims: follow({
       resource: PERSISTENT_VOLUME_CLAIMS,
       project: claimProjection,
-      indexes: { [CLAIMS_BY_CLASS]: (claim) => (claim.volumeName === '' ? [claim.className ?? ''] : []) },
+      indexes: {
+        [CLAIMS_BY_CLASS]: (claim) => (claim.volumeName === '' ? [claim.className ?? ''] : []),
+        [CLAIMS_BY_VOLUME]: ({ volumeName }) => (volumeName === '' ? [] : [volumeName]),
+        [CLAIMS_BY_OWNER]: ({ ownerUid }) => (ownerUid === undefined ? [] : [ownerUid]),
+      },
     }),
     volumes: follow({
       resource: PERSISTENT_VOLUMES,
       project: volumeProjection,
       indexes: {
-        [VOLUMES_BY_HANDLE]: ({ csi }) => (csi === undefined ? [] : [handleKey(csi)]),
+        [VOLUMES_BY_HANDLE]: (volume) => {
+          const csi = csiSourceOf(volume)
+          return csi === undefined ? [] : [handleKey(csi)]
+        },
         [VOLUMES_BY_CLAIM]: ({ claimRef }) => (claimRef === undefined ? [] : [claimKeyOf(claimRef)]),
         [FREE_VOLUMES_BY_CLASS]: ({ claimRef, className }) => (claimRef === undefined ? [className] : []),
       },

@@ -13,6 +13,8 @@ export interface Claim extends Cached {
   readonly deleting: boolean
   /** The uid of the object that it belongs to, as a pod's own claim does to the pod. */
   readonly ownerUid: string | undefined
+  /** The name of that object if it is a pod. */
+  readonly ownerPod: string | undefined
   readonly finalizers: readonly string[] | undefined
   readonly annotations: Annotations
   /** Undefined: none was asked for, the default is welcome. Empty: no class at all. */
@@ -37,12 +39,14 @@ const OLD_CLASS = 'volume.beta.kubernetes.io/storage-class'
 
 export function claimProjection(pvc: PersistentVolumeClaim): Claim {
   const { metadata, spec, status } = pvc
+  const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true)
   return {
     ...identityOf(pvc),
     namespace: metadata?.namespace ?? '',
     name: metadata?.name ?? '',
     deleting: metadata?.deletionTimestamp != null,
-    ownerUid: metadata?.ownerReferences?.find(({ controller }) => controller === true)?.uid,
+    ownerUid: owner?.uid,
+    ownerPod: owner?.kind === 'Pod' ? owner.name : undefined,
     finalizers: metadata?.finalizers ?? undefined,
     annotations: keptAnnotations(metadata?.annotations),
     className: metadata?.annotations?.[OLD_CLASS] ?? spec?.storageClassName ?? undefined,

@@ -1,5 +1,7 @@
+import { isInlineMigratable, TranslationError, translateInTreeInlineVolumeToCSI } from '@csi-sidecars/csi-translation'
 import type { Cached } from '@csi-sidecars/informer'
-import type { Pod, Volume } from '@csi-sidecars/kube-types'
+import type { PersistentVolume, Pod, Volume } from '@csi-sidecars/kube-types'
+import { type ContentSource, contentSourceOf } from './content-source.ts'
 import { identityOf } from './identity.ts'
 
 /** One volume of a pod, as far as somebody has to do something for it. */
@@ -14,7 +16,11 @@ export type PodVolume =
     }
   /** A CSI volume that lives and dies with the pod. */
   | { readonly is: 'csi'; readonly name: string; readonly source: NonNullable<Volume['csi']> }
-  /** emptyDir, configMap, secret, projected and whatever else the node makes by itself. */
+  /** A volume of a plugin for which a CSI driver has taken over: a PersistentVolume that the API does not have. */
+  | { readonly is: 'migrated'; readonly name: string; readonly volume: PersistentVolume }
+  /** A ConfigMap or a Secret. */
+  | { readonly is: 'content'; readonly name: string; readonly source: ContentSource }
+  /** emptyDir, projected and whatever else the node makes by itself. */
   | { readonly is: 'local'; readonly name: string; readonly plugin: string }
 
 /** How the containers use a volume. */
@@ -39,6 +45,8 @@ export interface CachedPod extends Cached {
   readonly schedulerName: string
   readonly deleting: boolean
   readonly phase: PodPhase
+  /** Why it has come to its phase, where its kubelet says so. */
+  readonly message: string
   readonly containers: readonly Container[]
   readonly containersRun: boolean
   readonly volumes: readonly PodVolume[]
@@ -46,6 +54,14 @@ export interface CachedPod extends Cached {
   readonly nodeSelector: Readonly<Record<string, string>>
   readonly tolerations: NonNullable<NonNullable<Pod['spec']>['tolerations']>
   readonly serviceAccount: string
+  readonly fsGroup: FsGroup | undefined
+}
+
+/** The group that a pod wants its volumes to belong to. */
+export interface FsGroup {
+  readonly gid: number
+  /** Looked at the volume's root alone: when that belongs to the group, so does the rest. */
+  readonly onRootMismatch: boolean
 }
 
 export function podProjection(pod: Pod): CachedPod {
@@ -59,25 +75,46 @@ export function podProjection(pod: Pod): CachedPod {
     schedulerName: spec?.schedulerName ?? '',
     deleting: metadata?.deletionTimestamp != null,
     phase: phaseOf(status?.phase),
+    message: status?.message ?? '',
     containers: (spec?.containers ?? []).map(({ name: container, image = '' }) => ({ name: container, image })),
     containersRun: (status?.containerStatuses ?? []).some(({ state }) => state?.running != null),
-    volumes: (spec?.volumes ?? []).map((volume) => podVolume(name, volume)),
+    volumes: (spec?.volumes ?? []).map((volume) => podVolume(volume, { name, namespace: metadata?.namespace ?? '' })),
     use: useOf(pod),
     nodeSelector: spec?.nodeSelector ?? {},
     tolerations: spec?.tolerations ?? [],
     serviceAccount: spec?.serviceAccountName || 'default',
+    fsGroup: fsGroupOf(spec?.securityContext),
   }
 }
 
-function podVolume(pod: string, volume: Volume): PodVolume {
+function fsGroupOf(context: NonNullable<Pod['spec']>['securityContext']): FsGroup | undefined {
+  const { fsGroup, fsGroupChangePolicy } = context ?? {}
+  return fsGroup == null ? undefined : { gid: fsGroup, onRootMismatch: fsGroupChangePolicy === 'OnRootMismatch' }
+}
+
+function podVolume(volume: Volume, pod: { readonly name: string; readonly namespace: string }): PodVolume {
   const { name, persistentVolumeClaim: claim, ephemeral, csi } = volume
   if (claim != null) {
     return { is: 'claim', name, claim: claim.claimName, readOnly: claim.readOnly === true, ephemeral: false }
   }
-  if (ephemeral != null) return { is: 'claim', name, claim: `${pod}-${name}`, readOnly: false, ephemeral: true }
+  if (ephemeral != null) return { is: 'claim', name, claim: `${pod.name}-${name}`, readOnly: false, ephemeral: true }
   if (csi != null) return { is: 'csi', name, source: csi }
+  const content = contentSourceOf(volume)
+  if (content !== undefined) return { is: 'content', name, source: content }
+  const migrated = isInlineMigratable(volume) ? translated(volume, pod.namespace) : undefined
+  if (migrated !== undefined) return { is: 'migrated', name, volume: migrated }
   const plugin = Object.keys(volume).find((field) => field !== 'name') ?? 'emptyDir'
   return { is: 'local', name, plugin }
+}
+
+/** Undefined for a source that no driver could understand. */
+function translated(volume: Volume, namespace: string): PersistentVolume | undefined {
+  try {
+    return translateInTreeInlineVolumeToCSI(volume, namespace)
+  } catch (error) {
+    if (error instanceof TranslationError) return undefined
+    throw error
+  }
 }
 
 function useOf({ spec }: Pod): PodUse {

@@ -63,6 +63,31 @@ describe('of a volume is kept', () => {
   })
 })
 
+describe('of the source of a volume that is not CSI’s', () => {
+  const inTree = (source: object) =>
+    volumeProjection({ metadata, spec: { accessModes: ['ReadWriteOnce'], ...source } }).inTree
+
+  it.each([
+    ['a host path', { hostPath: { path: '/tmp/x' } }, { is: 'hostPath', path: '/tmp/x' }],
+    ['NFS', { nfs: { server: 's', path: '/p' } }, { is: 'nfs', server: 's', path: '/p' }],
+    [
+      'a migrated plugin',
+      { awsElasticBlockStore: { volumeID: 'vol-1' } },
+      {
+        is: 'migrated',
+        plugin: 'kubernetes.io/aws-ebs',
+        csi: expect.objectContaining({ driver: 'ebs.csi.aws.com', volumeHandle: 'vol-1' }),
+        accessModes: ['ReadWriteOnce'],
+      },
+    ],
+    ['what no driver understands', { awsElasticBlockStore: { volumeID: 'aws://zone/no' } }, { is: 'other' }],
+    ['anything else', { fc: {} }, { is: 'other' }],
+    ['nothing for CSI', { csi: { driver: 'd', volumeHandle: 'h' } }, undefined],
+  ])('%s is kept', (_, source, kept) => {
+    expect(inTree(source)).toEqual(kept)
+  })
+})
+
 describe('of a pod are kept', () => {
   const spec = {
     nodeName: 'node-1',
@@ -80,6 +105,10 @@ describe('of a pod are kept', () => {
       { name: 'own', ephemeral: { volumeClaimTemplate: { spec: {} } } },
       { name: 'inline', csi: { driver: 'd' } },
       { name: 'scratch', emptyDir: {} },
+      { name: 'settings', configMap: { name: 'c', items: [{ key: 'k', path: 'p' }] } },
+      { name: 'password', secret: { secretName: 's', defaultMode: 0o400, optional: true } },
+      { name: 'disk', awsElasticBlockStore: { volumeID: 'vol-1' } },
+      { name: 'broken', awsElasticBlockStore: { volumeID: 'aws://zone/no' } },
       { name: 'nothing' },
     ],
   }
@@ -90,6 +119,33 @@ describe('of a pod are kept', () => {
       { is: 'claim', name: 'own', claim: 'one-own', readOnly: false, ephemeral: true },
       { is: 'csi', name: 'inline', source: { driver: 'd' } },
       { is: 'local', name: 'scratch', plugin: 'emptyDir' },
+      {
+        is: 'content',
+        name: 'settings',
+        source: {
+          kind: 'configMap',
+          name: 'c',
+          optional: false,
+          mode: 0o644,
+          items: [{ key: 'k', path: 'p', mode: undefined }],
+        },
+      },
+      {
+        is: 'content',
+        name: 'password',
+        source: { kind: 'secret', name: 's', optional: true, mode: 0o400, items: undefined },
+      },
+      {
+        is: 'migrated',
+        name: 'disk',
+        volume: {
+          metadata: { name: 'ebs.csi.aws.com-vol-1' },
+          spec: expect.objectContaining({
+            csi: expect.objectContaining({ driver: 'ebs.csi.aws.com', volumeHandle: 'vol-1' }),
+          }),
+        },
+      },
+      { is: 'local', name: 'broken', plugin: 'awsElasticBlockStore' },
       { is: 'local', name: 'nothing', plugin: 'emptyDir' },
     ])
   })

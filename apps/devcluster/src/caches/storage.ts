@@ -35,16 +35,25 @@ export function classProjection(storageClass: StorageClass): CachedClass {
 export interface CachedDriver extends Cached {
   readonly attachRequired: boolean
   readonly podInfoOnMount: boolean
-  readonly ephemeral: boolean
+  /** How its volumes may be used: of a PersistentVolume, or declared by a pod. */
+  readonly lifecycleModes: readonly string[]
+  /** A volume that is mounted is published again and again. */
+  readonly requiresRepublish: boolean
+  readonly fsGroupPolicy: string
 }
 
+/** Of a CSIDriver that says nothing about it. */
+const FS_GROUP_POLICY = 'ReadWriteOnceWithFSType'
+
 export function driverProjection(driver: CSIDriver): CachedDriver {
-  const { attachRequired, podInfoOnMount, volumeLifecycleModes } = driver.spec
+  const { attachRequired, podInfoOnMount, volumeLifecycleModes, requiresRepublish, fsGroupPolicy } = driver.spec
   return {
     ...identityOf(driver),
     attachRequired: attachRequired !== false,
     podInfoOnMount: podInfoOnMount === true,
-    ephemeral: (volumeLifecycleModes ?? []).includes('Ephemeral'),
+    lifecycleModes: volumeLifecycleModes ?? [],
+    requiresRepublish: requiresRepublish === true,
+    fsGroupPolicy: fsGroupPolicy ?? FS_GROUP_POLICY,
   }
 }
 

@@ -1,3 +1,9 @@
+import {
+  inTreePluginNameFromSpec,
+  isPVMigratable,
+  TranslationError,
+  translateInTreePVToCSI,
+} from '@csi-sidecars/csi-translation'
 import type { Cached } from '@csi-sidecars/informer'
 import type { CSIPersistentVolumeSource, NodeSelector, PersistentVolume } from '@csi-sidecars/kube-types'
 import { type Annotations, keptAnnotations } from './annotations.ts'
@@ -12,6 +18,19 @@ export interface ClaimRef {
   readonly name: string
   readonly uid: string | undefined
 }
+
+/** The source of a volume that is not CSI's. */
+export type InTree =
+  | { readonly is: 'hostPath'; readonly path: string }
+  | { readonly is: 'nfs'; readonly server: string; readonly path: string }
+  /** A CSI driver has taken over for the plugin, and sees the volume so. */
+  | {
+      readonly is: 'migrated'
+      readonly plugin: string
+      readonly csi: CSIPersistentVolumeSource
+      readonly accessModes: readonly string[]
+    }
+  | { readonly is: 'other' }
 
 /** What is kept of a PersistentVolume. */
 export interface Volume extends Cached {
@@ -28,8 +47,10 @@ export interface Volume extends Cached {
   readonly reclaimPolicy: string
   readonly required: NodeSelector | undefined
   readonly mountOptions: readonly string[]
-  /** Undefined for a volume that is not CSI's; it has no attach here. */
+  /** Undefined for a volume that is not CSI's. */
   readonly csi: CSIPersistentVolumeSource | undefined
+  /** Undefined for a volume that is CSI's. */
+  readonly inTree: InTree | undefined
   readonly phase: VolumePhase
 }
 
@@ -53,8 +74,30 @@ export function volumeProjection(pv: PersistentVolume): Volume {
     required: spec?.nodeAffinity?.required ?? undefined,
     mountOptions: spec?.mountOptions ?? [],
     csi: spec?.csi ?? undefined,
+    inTree: spec?.csi == null ? inTreeOf(pv) : undefined,
     phase: phaseOf(status?.phase),
   }
+}
+
+function inTreeOf(pv: PersistentVolume): InTree {
+  const { hostPath, nfs } = pv.spec ?? {}
+  if (hostPath != null) return { is: 'hostPath', path: hostPath.path }
+  if (nfs != null) return { is: 'nfs', server: nfs.server, path: nfs.path }
+  if (!isPVMigratable(pv)) return { is: 'other' }
+  try {
+    const { csi, accessModes } = translateInTreePVToCSI(pv).spec ?? {}
+    if (csi == null) return { is: 'other' }
+    return { is: 'migrated', plugin: inTreePluginNameFromSpec(pv, undefined), csi, accessModes: accessModes ?? [] }
+  } catch (error) {
+    // A source that no driver could understand: nobody attaches or mounts it.
+    if (error instanceof TranslationError) return { is: 'other' }
+    throw error
+  }
+}
+
+/** The volume as its driver sees it, also where that has taken over for a plugin; undefined for any other. */
+export function csiSourceOf({ csi, inTree }: Pick<Volume, 'csi' | 'inTree'>): CSIPersistentVolumeSource | undefined {
+  return csi ?? (inTree?.is === 'migrated' ? inTree.csi : undefined)
 }
 
 const PHASES: readonly string[] = ['Available', 'Bound', 'Released', 'Failed'] satisfies VolumePhase[]

@@ -11,31 +11,23 @@ import {
   startApiServer,
   startCsiDriver,
 } from '@csi-sidecars/emulator'
-import { createRecorder } from '@csi-sidecars/events'
 import { createKubeClient, loadClusterConfig, type OwnedKubeClient } from '@csi-sidecars/kube-client'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { runAttachDetachController } from '../attach-detach/controller.ts'
-import { runBinder, SCHEDULER } from '../binder/controller.ts'
 import { type Caches, cachesSynced, createCaches, runCaches } from '../caches/caches.ts'
 import type { CallSource } from '../calls/seen.ts'
 import { callsOf, ProxiedCalls } from '../calls/sources.ts'
-import type { ControllerParts, Life } from '../control.ts'
 import { nodeInfo, openDriver } from '../driver/driver.ts'
 import { withStandInNode } from '../driver/stand-in-node.ts'
-import { runPersistentVolumeController } from '../persistent-volume/controller.ts'
-import { runProvisioner } from '../provisioner/controller.ts'
 import { type ProxyOptions, startProxy } from '../proxy/proxy.ts'
-import { runVolumeManagers } from '../volume-manager/controller.ts'
+import type { NodeOptions } from '../volume-manager/controller.ts'
 import { folderDisk, memoryDisk } from '../volume-manager/disk.ts'
 import { kubeletPaths } from '../volume-manager/paths.ts'
 import { programOf } from './binaries.ts'
-import { Controllers } from './controllers.ts'
+import type { Controllers } from './controllers.ts'
+import { endPods } from './end-pods.ts'
 import { ensureAccount, nodeIds, registerDriver, registerNode } from './register.ts'
 import { type Sidecar, startSidecar } from './sidecars.ts'
-
-/** The parts of Kubernetes that this process can play; a real cluster may bring some of them itself. */
-export const CONTROLLERS = ['persistent-volume', 'provisioner', 'binder', 'attach-detach', 'volume-manager'] as const
-export type ControllerName = (typeof CONTROLLERS)[number]
+import { type ControllerName, startControllers } from './start-controllers.ts'
 
 export interface DevclusterOptions {
   readonly nodes: number
@@ -59,6 +51,8 @@ export interface DevclusterOptions {
   readonly resizer?: string | undefined
   /** Flags for both besides those that connect them. */
   readonly sidecarArgs?: readonly string[] | undefined
+  /** How often the PV controller looks at everything again; as in Kubernetes unless it is said. */
+  readonly resyncMs?: number | undefined
   /** Where volumes are mounted, for a driver that really mounts. */
   readonly data?: string | undefined
   /** For the socket, the kubeconfig and the logs. */
@@ -89,6 +83,9 @@ export interface Devcluster {
   readonly emulatedDriver: CsiDriver | undefined
   /** All CSI calls, those of the sidecars too. */
   readonly calls: CallSource
+  /** The places of the nodes where something is, or may be, mounted. */
+  mounted(): readonly string[]
+  /** Ends everything; before it the pods whose volumes a person's own driver has mounted. */
   stop(): Promise<void>
 }
 
@@ -112,11 +109,18 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const caches = createCaches({ client, clock, log })
   await followApi(caches, stack, signal)
   const parts = { client, caches, clock, log }
-  const controllers = startControllers({ ...parts, driver }, { ...options, nodeNames }, onTrouble)
+  const nodes = nodesOf(nodeNames, options)
+  const controllers = startControllers({ ...parts, driver }, { ...options, nodes }, onTrouble)
   stack.defer(() => controllers.stopAll())
   const sidecars = await startSidecars({ ...options, address, kubeconfig }, stack)
   const started = stack.move()
-  const stop = (): Promise<void> => started.disposeAsync()
+  const mounted = (): readonly string[] => nodes.flatMap(({ disk }) => disk.records().map(({ path }) => path))
+  // With a real API server pods are not ours to end; without a node service nothing is mounted.
+  const mounts = options.driver !== undefined && api !== undefined && standInNodes === undefined
+  const stop = async (): Promise<void> => {
+    if (mounts) await endPods({ client, clock, mounted })
+    await started.disposeAsync()
+  }
   return {
     client,
     caches,
@@ -128,6 +132,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
     api,
     emulatedDriver,
     calls,
+    mounted,
     stop,
   }
 }
@@ -222,38 +227,11 @@ async function followApi(caches: Caches, stack: AsyncDisposableStack, signal: Ab
   await cachesSynced(caches, signal)
 }
 
-type PlacedOptions = DevclusterOptions & { readonly nodeNames: readonly string[] }
-
-type AllParts = ControllerParts & { readonly driver: Driver }
-
-function startControllers(
-  parts: Omit<AllParts, 'recorder'>,
-  { nodeNames, data, clock, controllers: wanted = CONTROLLERS }: PlacedOptions,
-  onTrouble: (message: string) => void,
-): Controllers {
-  const { client, log } = parts
-  const as = (component: string): AllParts => ({
-    ...parts,
-    recorder: createRecorder({ client, component, clock, log }),
-  })
-  const nodes = nodeNames.map((node) => {
+function nodesOf(nodeNames: readonly string[], { data }: DevclusterOptions): readonly NodeOptions[] {
+  return nodeNames.map((node) => {
     const root = data === undefined ? `/var/lib/kubelet/${node}` : join(data, node)
     return { node, paths: kubeletPaths(root), disk: data === undefined ? memoryDisk() : folderDisk(root) }
   })
-  const controllers = new Controllers(clock, (name, error) => onTrouble(`${name} ended: ${error.message}`))
-  const runs: Record<ControllerName, (life: Life) => Promise<void>> = {
-    'persistent-volume': startable(as('persistentvolume-controller'), runPersistentVolumeController),
-    provisioner: startable(as(parts.driver.name), runProvisioner),
-    binder: startable(as(SCHEDULER), runBinder),
-    'attach-detach': startable(as('attachdetach-controller'), runAttachDetachController),
-    'volume-manager': startable(as('kubelet'), (kubelet, life) => runVolumeManagers(kubelet, nodes, life)),
-  }
-  for (const name of wanted) controllers.start(name, runs[name])
-  return controllers
-}
-
-function startable<P>(parts: P, run: (parts: P, life: Life) => Promise<void>): (life: Life) => Promise<void> {
-  return (life) => run(parts, life)
 }
 
 type SidecarParts = DevclusterOptions & { readonly address: string; readonly kubeconfig: string }

@@ -1,3 +1,4 @@
+import { csiNameFromInTreeName, isMigratableInTreePluginByName } from '@csi-sidecars/csi-translation'
 import type { Patch } from '@csi-sidecars/kube-types'
 import {
   BETA_STORAGE_PROVISIONER,
@@ -10,6 +11,7 @@ import type { Claim } from '../caches/claim.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { isForClaim, type Volume } from '../caches/volume.ts'
 import { findBestMatch, mismatch } from './match.ts'
+import { IN_TREE_PREFIX, migrateClaimPatch } from './migrate.ts'
 import {
   annotateClaimPatch,
   assignClassPatch,
@@ -49,6 +51,9 @@ export type ClaimStep =
 
 /** The claim worker's plan. A claim whose binding was completed once is never bound to anything else. */
 export function decideClaim(view: ClaimView): readonly ClaimStep[] {
+  const migrate = migrateClaimPatch(view.claim)
+  // The rest is decided upon what that makes of it.
+  if (migrate !== undefined) return [{ do: 'patchClaim', patch: migrate }]
   if (BIND_COMPLETED in view.claim.annotations) return decideBound(view)
   return view.claim.volumeName === '' ? decideAny(view) : decideNamed(view)
 }
@@ -107,8 +112,8 @@ function waitingForConsumer({ waitingPods }: ClaimView): ClaimStep {
   return tell('Normal', 'WaitForPodScheduled', `waiting for ${pods} to be scheduled`)
 }
 
-/** The name of a class by which an administrator says that its volumes are made by hand. */
-const NO_PROVISIONER = 'kubernetes.io/no-provisioner'
+/** A plugin that could provision, and is not allowed to, unless kube-controller-manager is told so. */
+const HOST_PATH = `${IN_TREE_PREFIX}host-path`
 
 /** Says who is to provision; the provisioner waits for that. */
 function askForVolume({ claim, storageClass }: ClaimView): readonly ClaimStep[] {
@@ -116,22 +121,26 @@ function askForVolume({ claim, storageClass }: ClaimView): readonly ClaimStep[] 
     const why = `storageclass.storage.k8s.io "${claim.className}" not found`
     return [tell('Warning', 'ProvisioningFailed', why), ...pending(claim)]
   }
-  const { provisioner } = storageClass
-  if (provisioner.startsWith('kubernetes.io/')) {
-    const why =
-      provisioner === NO_PROVISIONER
-        ? 'no volume plugin matched name: kubernetes.io/no-provisioner'
-        : `no volume plugin matched name: ${provisioner}`
-    return [tell('Warning', 'ProvisioningFailed', why), ...pending(claim)]
+  const { provisioner: named } = storageClass
+  const provisioner = isMigratableInTreePluginByName(named) ? csiNameFromInTreeName(named) : named
+  if (provisioner === HOST_PATH) {
+    const why = `Failed to create provisioner: provisioning in volume plugin "${HOST_PATH}" is disabled`
+    return [...annotateProvisioner(claim, provisioner), tell('Warning', 'ProvisioningFailed', why)]
+  }
+  if (provisioner.startsWith(IN_TREE_PREFIX)) {
+    return [tell('Warning', 'ProvisioningFailed', `no volume plugin matched name: ${provisioner}`), ...pending(claim)]
   }
   const waiting =
     `Waiting for a volume to be created either by the external provisioner '${provisioner}' or manually by the ` +
     'system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly ' +
     'registered.'
-  const told = tell('Normal', 'ExternalProvisioning', waiting)
-  if (claim.annotations[STORAGE_PROVISIONER] === provisioner) return [told]
+  return [...annotateProvisioner(claim, provisioner), tell('Normal', 'ExternalProvisioning', waiting)]
+}
+
+function annotateProvisioner(claim: Claim, provisioner: string): readonly ClaimStep[] {
+  if (claim.annotations[STORAGE_PROVISIONER] === provisioner) return []
   const annotations = { [STORAGE_PROVISIONER]: provisioner, [BETA_STORAGE_PROVISIONER]: provisioner }
-  return [{ do: 'patchClaim', patch: annotateClaimPatch(claim, annotations) }, told]
+  return [{ do: 'patchClaim', patch: annotateClaimPatch(claim, annotations) }]
 }
 
 /** Volume first: until the claim's half stands too, the volume keeps the pair together. */

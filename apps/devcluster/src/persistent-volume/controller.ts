@@ -1,23 +1,42 @@
-import { keysOf, type Run } from '@csi-sidecars/controller'
-import type { InformerEvent } from '@csi-sidecars/informer'
-import { type Caches, VOLUMES_BY_CLAIM } from '../caches/caches.ts'
+import { keysOf, type Run, type Source } from '@csi-sidecars/controller'
+import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
+import { type Caches, CLAIMS_BY_VOLUME, VOLUMES_BY_CLAIM } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import { claimKeysOf } from '../caches/pod.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
-import { type ControllerParts, KeyInbox, type Life, runWorks } from '../control.ts'
+import { type ControllerParts, KeyInbox, type Life, periodically, runWorks } from '../control.ts'
 import { runProtection } from './protect.ts'
 import { claimsWaitingFor, reconcileClaim, reconcileVolume } from './reconcile.ts'
+import { volumeOfScrubber } from './scrubber.ts'
 
 /** One worker each, as in kube-controller-manager: two claims must not be promised the same volume. */
 const WORKERS = 1
 
+export interface PersistentVolumeOptions {
+  /** How often everything is looked at again. */
+  readonly resyncMs?: number | undefined
+}
+
+const RESYNC_MS = 15_000
+
 /** Binds claims to volumes, keeps their phases, and protects what is in use. */
-export async function runPersistentVolumeController(parts: ControllerParts, life: Life): Promise<void> {
-  const { caches } = parts
+export async function runPersistentVolumeController(
+  parts: ControllerParts,
+  life: Life,
+  { resyncMs = RESYNC_MS }: PersistentVolumeOptions = {},
+): Promise<void> {
+  const { caches, clock } = parts
   const claims = new KeyInbox()
   const lookAtClaim = (key: string): void => claims.add(key)
+  const volumeParts = { ...parts, lookAtClaim, scrubbers: new Map<string, string>() }
+  const resync =
+    (cache: Informer<Cached>): Source =>
+    (queue) =>
+      periodically(clock, resyncMs, () => {
+        for (const { key } of cache.store.values()) queue.add(key)
+      })
   const works = [
     {
       of: 'PersistentVolumeClaim',
@@ -25,17 +44,23 @@ export async function runPersistentVolumeController(parts: ControllerParts, life
       sources: [
         claims.source,
         keysOf(caches.claims, claimKeys),
-        keysOf(caches.volumes, (event) => claimsOfVolume(event, (name) => claimsWaitingFor(name, caches))),
+        keysOf(caches.volumes, (event) => claimsOfVolume(event, caches)),
         keysOf(caches.classes, (event) => claimsOfClass(event, (name) => claimsWaitingFor(name, caches))),
         keysOf(caches.pods, claimsOfNewPod),
+        resync(caches.claims),
       ],
       reconcile: (key: string, { signal }: Run) => reconcileClaim(key, parts, signal),
     },
     {
       of: 'PersistentVolume',
       workers: WORKERS,
-      sources: [keysOf(caches.claims, (event) => volumesOfClaim(event, caches)), keysOf(caches.volumes, volumeKeys)],
-      reconcile: (key: string, { signal }: Run) => reconcileVolume(key, { ...parts, lookAtClaim }, signal),
+      sources: [
+        keysOf(caches.claims, (event) => volumesOfClaim(event, caches)),
+        keysOf(caches.volumes, volumeKeys),
+        keysOf(caches.pods, volumesOfPod),
+        resync(caches.volumes),
+      ],
+      reconcile: (key: string, { signal }: Run) => reconcileVolume(key, volumeParts, signal),
     },
   ]
   await Promise.all([runWorks(works, parts, life), runProtection(parts, life)])
@@ -60,11 +85,19 @@ function volumeKeys(event: InformerEvent<Volume>): string[] {
   return event.type === 'deleted' ? [] : [latest(event).key]
 }
 
-/** The claim that a volume is for; and when it has become free, all claims that wait for one of its class. */
-function claimsOfVolume(event: InformerEvent<Volume>, waiting: (className: string) => string[]): string[] {
-  const { claimRef, className, phase } = latest(event)
+/** The claim that a volume is for; and when it is free, all claims that name it or wait for one of its class. */
+function claimsOfVolume(event: InformerEvent<Volume>, caches: Caches): string[] {
+  const { key, claimRef, className, phase } = latest(event)
   if (claimRef !== undefined) return [claimKeyOf(claimRef)]
-  return event.type !== 'deleted' && phase === 'Available' ? waiting(className) : []
+  if (event.type === 'deleted') return []
+  const naming = caches.claims.store.byIndex(CLAIMS_BY_VOLUME, key).map((claim) => claim.key)
+  return phase === 'Available' ? [...naming, ...claimsWaitingFor(className, caches)] : naming
+}
+
+/** The volume that the pod scrubs. */
+function volumesOfPod(event: InformerEvent<CachedPod>): string[] {
+  const volume = volumeOfScrubber(latest(event))
+  return volume === undefined ? [] : [volume]
 }
 
 /** A class that comes late is a cause to look again; so is a default for claims that asked for none. */

@@ -4,7 +4,10 @@ import type { Claim, ClaimPhase } from '../caches/claim.ts'
 import { isForClaim, type Volume, type VolumePhase } from '../caches/volume.ts'
 
 /** A merge patch that is refused when the object has changed since it was read. */
-function guarded(of: { readonly resourceVersion: string }, body: { metadata?: object; spec?: object }): Patch {
+export function guardedPatch(
+  of: { readonly resourceVersion: string },
+  body: { metadata?: object; spec?: object },
+): Patch {
   const { metadata, ...rest } = body
   return { kind: 'merge', body: { metadata: { resourceVersion: of.resourceVersion, ...metadata }, ...rest } }
 }
@@ -23,7 +26,7 @@ export function bindVolumePatch(volume: Volume, claim: Claim): Patch | undefined
   }
   // One that the user reserved does not become ours by that.
   const metadata = reserved ? {} : { annotations: { [BOUND_BY_CONTROLLER]: 'yes' } }
-  return guarded(volume, { metadata, spec: { claimRef } })
+  return guardedPatch(volume, { metadata, spec: { claimRef } })
 }
 
 export function volumePhasePatch(volume: Volume, phase: VolumePhase, message?: string): Patch | undefined {
@@ -39,7 +42,7 @@ export function bindClaimPatch(claim: Claim, volume: Volume): Patch | undefined 
     ...(BIND_COMPLETED in claim.annotations ? {} : { [BIND_COMPLETED]: 'yes' }),
   }
   if (Object.keys(annotations).length === 0) return undefined
-  return guarded(claim, { metadata: { annotations }, ...(named ? {} : { spec: { volumeName: volume.key } }) })
+  return guardedPatch(claim, { metadata: { annotations }, ...(named ? {} : { spec: { volumeName: volume.key } }) })
 }
 
 /**
@@ -73,14 +76,14 @@ function whenBecomingBound(claim: Claim, volume: Volume): Record<string, unknown
 
 /** Takes a binding back: of ours all of it, of the user's reservation only the uid. */
 export function unbindVolumePatch(volume: Volume): Patch {
-  if (!(BOUND_BY_CONTROLLER in volume.annotations)) return guarded(volume, { spec: { claimRef: { uid: null } } })
-  return guarded(volume, { metadata: { annotations: { [BOUND_BY_CONTROLLER]: null } }, spec: { claimRef: null } })
+  if (!(BOUND_BY_CONTROLLER in volume.annotations)) return guardedPatch(volume, { spec: { claimRef: { uid: null } } })
+  return guardedPatch(volume, { metadata: { annotations: { [BOUND_BY_CONTROLLER]: null } }, spec: { claimRef: null } })
 }
 
 export function annotateClaimPatch(claim: Claim, annotations: Readonly<Record<string, string | null>>): Patch {
-  return guarded(claim, { metadata: { annotations } })
+  return guardedPatch(claim, { metadata: { annotations } })
 }
 
 export function assignClassPatch(claim: Claim, className: string): Patch {
-  return guarded(claim, { spec: { storageClassName: className } })
+  return guardedPatch(claim, { spec: { storageClassName: className } })
 }

@@ -4,10 +4,14 @@ import { isConflict, isNotFound } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { type Caches, CLAIMS_BY_CLASS, PODS_BY_CLAIM, volumesFor } from '../caches/caches.ts'
 import { type Claim, claimProjection } from '../caches/claim.ts'
+import { isTerminated } from '../caches/pod.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
 import { type ControllerParts, refOf, targetOf } from '../control.ts'
 import { type ClaimStep, type ClaimView, decideClaim } from './claims.ts'
+import { endScrub, removeVolume, type Scrubbers, scrub } from './perform-reclaim.ts'
+import type { ReclaimView } from './reclaim.ts'
+import { scrubberKey } from './scrubber.ts'
 import { decideVolume, type VolumeStep } from './volumes.ts'
 
 const STATUS = { subresource: 'status' }
@@ -42,7 +46,7 @@ export function observeClaim(key: string, caches: Caches): ClaimView | undefined
     defaultClass: defaultOf(classes.store.values()),
     waitingPods: pods.store
       .byIndex(PODS_BY_CLAIM, key)
-      .filter(({ nodeName }) => nodeName === '')
+      .filter((pod) => pod.nodeName === '' && !isTerminated(pod))
       .map(({ name }) => name),
   }
 }
@@ -104,6 +108,7 @@ async function patchClaim(
 
 export interface VolumeParts extends ControllerParts {
   readonly lookAtClaim: (key: string) => void
+  readonly scrubbers: Scrubbers
 }
 
 /** The volume worker. */
@@ -112,12 +117,21 @@ export async function reconcileVolume(key: string, parts: VolumeParts, signal: A
   if (volume === undefined) return SETTLED
   try {
     const claim = await claimOf(volume, parts, signal)
-    for (const step of decideVolume({ volume, claim })) await performForVolume(volume, step, parts, signal)
+    const view = observeVolume(volume, claim, parts)
+    for (const step of decideVolume(view)) await performForVolume(volume, step, parts, signal)
     return SETTLED
   } catch (error) {
     if (isConflict(error) && parts.caches.volumes.store.get(key) !== volume) return AGAIN
     return outcomeOf(error, signal)
   }
+}
+
+function observeVolume(volume: Volume, claim: Claim | undefined, { caches, scrubbers }: VolumeParts): ReclaimView {
+  const { pods } = caches
+  const ofClaim = volume.claimRef === undefined ? [] : pods.store.byIndex(PODS_BY_CLAIM, claimKeyOf(volume.claimRef))
+  const users = ofClaim.filter((pod) => !isTerminated(pod)).map(({ key }) => key)
+  const scrubber = pods.store.get(scrubberKey(volume))
+  return { volume, claim, users: users.sort(), scrubber, begun: scrubbers.get(volume.uid) }
 }
 
 /**
@@ -161,6 +175,12 @@ async function performForVolume(
     }
     case 'lookAtClaim':
       return parts.lookAtClaim(step.key)
+    case 'remove':
+      return await removeVolume(volume, parts, signal)
+    case 'scrub':
+      return await scrub(volume, parts, signal)
+    case 'endScrub':
+      return await endScrub(volume, parts, signal)
     default:
       unreachable(step)
   }

@@ -1,16 +1,12 @@
+import { unreachable } from '@csi-sidecars/base'
 import type { Patch } from '@csi-sidecars/kube-types'
 import { PROVISIONED_BY } from '../caches/annotations.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { Volume, VolumePhase } from '../caches/volume.ts'
 import type { EventToRecord } from './claims.ts'
+import { migrateVolumePatch } from './migrate.ts'
 import { unbindVolumePatch, volumePhasePatch } from './patches.ts'
-
-/** A volume and the claim that it is for, at one moment. */
-export interface VolumeView {
-  readonly volume: Volume
-  /** The claim of the reference's name, whatever its uid; undefined when the API has none. */
-  readonly claim: Claim | undefined
-}
+import { decideReclaim, type ReclaimStep, type ReclaimView } from './reclaim.ts'
 
 export type VolumeStep =
   | { readonly do: 'patchVolume'; readonly patch: Patch }
@@ -19,38 +15,54 @@ export type VolumeStep =
   | { readonly do: 'tellClaim'; readonly claim: Claim; readonly event: EventToRecord }
   /** The other half of the binding is the claim worker's. */
   | { readonly do: 'lookAtClaim'; readonly key: string }
+  | Extract<ReclaimStep, { do: 'remove' | 'scrub' | 'endScrub' }>
 
 /** The volume worker's plan. */
-export function decideVolume({ volume, claim }: VolumeView): readonly VolumeStep[] {
+export function decideVolume(view: ReclaimView): readonly VolumeStep[] {
+  const { volume, claim } = view
+  const migrate = migrateVolumePatch(volume)
+  // The rest is decided upon what that makes of it.
+  if (migrate !== undefined) return [{ do: 'patchVolume', patch: migrate }]
   const { claimRef } = volume
   if (claimRef?.uid === undefined) return phase(volume, 'Available')
-  if (claim === undefined || claim.uid !== claimRef.uid) return released(volume)
+  if (claim === undefined || claim.uid !== claimRef.uid) return released(view)
   if (claim.volumeName === volume.key) return phase(volume, 'Bound')
-  if (claim.volumeName !== '') return boundElsewhere(volume)
+  if (claim.volumeName !== '') return boundElsewhere(view)
   if (claim.volumeMode !== volume.volumeMode) return modesDiffer(volume, claim)
   return [{ do: 'lookAtClaim', key: claim.key }]
 }
 
-/**
- * The claim is gone. What happens then is the policy's: a kept volume waits for an administrator, one that is to be
- * deleted is deleted by who provisioned it, as soon as the phase says so.
- */
-function released(volume: Volume): readonly VolumeStep[] {
-  // A failure that somebody may want to read is not written over.
+/** The claim is gone. A failure that somebody may want to read is not written over. */
+function released(view: ReclaimView): readonly VolumeStep[] {
+  const { volume } = view
   const steps = volume.phase === 'Failed' ? [] : phase(volume, 'Released')
-  if (volume.reclaimPolicy === 'Recycle') {
-    return [...steps, ...failed(volume, 'VolumeFailedRecycle', 'No recycler plugin found for the volume!')]
+  return [...steps, ...decideReclaim(view).flatMap((step) => stepsFor(step, volume))]
+}
+
+function stepsFor(step: ReclaimStep, volume: Volume): readonly VolumeStep[] {
+  switch (step.do) {
+    case 'fail':
+      return failed(volume, step.reason, step.message)
+    case 'tell':
+      return [{ do: 'tellVolume', event: { type: 'Normal', reason: step.reason, message: step.message } }]
+    case 'free':
+      return freed(volume)
+    case 'remove':
+    case 'scrub':
+    case 'endScrub':
+      return [step]
+    default:
+      return unreachable(step)
   }
-  if (volume.reclaimPolicy === 'Delete' && volume.csi === undefined && !(PROVISIONED_BY in volume.annotations)) {
-    const why = `error getting deleter volume plugin for volume "${volume.key}": no deletable volume plugin matched`
-    return [...steps, ...failed(volume, 'VolumeFailedDelete', why)]
-  }
-  return steps
 }
 
 /** Its claim has found another volume: one that was made for that claim goes, any other becomes free again. */
-function boundElsewhere(volume: Volume): readonly VolumeStep[] {
-  if (PROVISIONED_BY in volume.annotations && volume.reclaimPolicy === 'Delete') return released(volume)
+function boundElsewhere(view: ReclaimView): readonly VolumeStep[] {
+  const { volume } = view
+  return PROVISIONED_BY in volume.annotations && volume.reclaimPolicy === 'Delete' ? released(view) : freed(volume)
+}
+
+function freed(volume: Volume): readonly VolumeStep[] {
   return [{ do: 'patchVolume', patch: unbindVolumePatch(volume) }, ...phase(volume, 'Available')]
 }
 

@@ -13,7 +13,8 @@ import {
   type StorageClass,
 } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
-import { type ControllerName, type Devcluster, startDevcluster } from '../cluster/devcluster.ts'
+import { type Devcluster, startDevcluster } from '../cluster/devcluster.ts'
+import type { ControllerName } from '../cluster/start-controllers.ts'
 import { runStandInAttacher, runStandInResizer } from './stand-ins.ts'
 
 /** A whole cluster in this process, with stand-ins for the sidecars, for one test. */

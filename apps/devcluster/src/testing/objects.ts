@@ -20,6 +20,7 @@ export function claim(change: Partial<Claim> = {}): Claim {
     name,
     deleting: false,
     ownerUid: undefined,
+    ownerPod: undefined,
     finalizers: ['kubernetes.io/pvc-protection'],
     annotations: {},
     className: 'fast',
@@ -60,6 +61,7 @@ export function volume(change: Partial<Volume> = {}): Volume {
     required: undefined,
     mountOptions: [],
     csi: { driver: DRIVER, volumeHandle: `handle-${key}` },
+    inTree: undefined,
     phase: 'Available',
     ...change,
   }
@@ -105,6 +107,7 @@ export function pod(change: Partial<CachedPod> = {}): CachedPod {
     schedulerName: 'default-scheduler',
     deleting: false,
     phase: 'Pending',
+    message: '',
     containers: [{ name: 'main', image: 'none' }],
     containersRun: false,
     volumes: [{ is: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: false }],
@@ -112,6 +115,7 @@ export function pod(change: Partial<CachedPod> = {}): CachedPod {
     nodeSelector: {},
     tolerations: [],
     serviceAccount: 'default',
+    fsGroup: undefined,
     ...change,
   }
 }
@@ -176,7 +180,9 @@ export function csiDriver(change: Partial<CachedDriver> = {}): CachedDriver {
     uid: `uid-${key}`,
     attachRequired: true,
     podInfoOnMount: false,
-    ephemeral: true,
+    lifecycleModes: ['Persistent', 'Ephemeral'],
+    requiresRepublish: false,
+    fsGroupPolicy: 'ReadWriteOnceWithFSType',
     ...change,
   }
 }

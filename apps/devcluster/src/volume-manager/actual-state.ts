@@ -13,14 +13,17 @@ export interface ActualVolume {
   readonly publishContext: Readonly<Record<string, string>>
   readonly device: MountState | undefined
   readonly pods: ReadonlyMap<string, MountState>
+  /** Pods for which it is mounted and is to be published once more: what it shows may have changed. */
+  readonly stale: ReadonlySet<string>
   /** The size that its file system has by what the claim says; undefined until it was looked at. */
   readonly claimSize: string | undefined
   /** Of the last node expansion: a driver that cannot expand in use is not asked again on this node. */
   readonly expansion: 'open' | 'failed' | 'inUse'
 }
 
-type Mutable = Omit<{ -readonly [K in keyof ActualVolume]: ActualVolume[K] }, 'pods'> & {
+type Mutable = Omit<{ -readonly [K in keyof ActualVolume]: ActualVolume[K] }, 'pods' | 'stale'> & {
   pods: Map<string, MountState>
+  stale: Set<string>
 }
 
 /**
@@ -48,9 +51,17 @@ export class ActualStateOfWorld {
   }
 
   markPod(source: MountSource, podUid: string, mount: MountState | undefined): void {
-    const { pods } = this.#at(source)
+    const { pods, stale } = this.#at(source)
+    stale.delete(podUid)
     if (mount === undefined) pods.delete(podUid)
     else pods.set(podUid, mount)
+  }
+
+  /** Its mounts are to be made once more. Returns whether there are any. */
+  markStale(volumeName: string): boolean {
+    const volume = this.#volumes.get(volumeName)
+    for (const [podUid, { is }] of volume?.pods ?? []) if (is === 'mounted') volume?.stale.add(podUid)
+    return (volume?.stale.size ?? 0) > 0
   }
 
   markSize(volumeName: string, claimSize: string): void {
@@ -93,6 +104,7 @@ export class ActualStateOfWorld {
       publishContext: {},
       device: undefined,
       pods: new Map(),
+      stale: new Set(),
       claimSize: undefined,
       expansion: 'open',
     }

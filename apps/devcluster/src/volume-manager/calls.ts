@@ -1,3 +1,4 @@
+import { messageOf } from '@csi-sidecars/base'
 import { classify, RpcError, secretsFrom } from '@csi-sidecars/csi'
 import {
   NodePublishVolume,
@@ -9,8 +10,10 @@ import {
 import { SECRETS } from '@csi-sidecars/kube-types'
 import { CALL_MS, nodeCan } from '../driver/driver.ts'
 import type { MountState } from './actual-state.ts'
-import type { MountSource, PodMount } from './desired-state.ts'
+import { type DriverSource, isOfDriver, type MountSource, type PodMount } from './desired-state.ts'
+import { type GroupsBy, groupsBy } from './fs-group.ts'
 import type { NodeParts } from './node-parts.ts'
+import { readContent } from './read-content.ts'
 import { type CallParts, ephemeralRequest, publishRequest, stageRequest } from './requests.ts'
 
 type Csi = Extract<MountSource, { is: 'csi' }>
@@ -18,7 +21,9 @@ type Csi = Extract<MountSource, { is: 'csi' }>
 /** Stages a volume for all pods of the node. */
 export async function stage(source: Csi, parts: NodeParts, signal: AbortSignal): Promise<void> {
   const { actual, disk, driver } = parts
-  const call = callParts(source, '', parts)
+  // Of several pods the first says whose group it is, as with kubelet.
+  const [pod] = parts.desired.get(source.volumeName)?.pods.values() ?? []
+  const call = callParts(source, pod, parts)
   const path = call.stagingTargetPath
   const secrets = await secretOf(source.csi.nodeStageSecretRef, parts, signal)
   const before = actual.get(source.volumeName)?.device
@@ -45,12 +50,12 @@ export async function publish(
 ): Promise<void> {
   const { actual, disk } = parts
   const path = targetOf(source, pod.podUid, parts)
-  const call = source.is === 'local' ? undefined : await publishCall(source, pod, parts, signal)
+  const call = await publishCall(source, pod, parts, signal)
   const before = actual.get(source.volumeName)?.pods.get(pod.podUid)
   disk.begin({ is: 'published', source, path, podUid: pod.podUid, podKey: pod.podKey })
   actual.markPod(source, pod.podUid, { is: 'uncertain', path })
   try {
-    await call?.()
+    await call()
   } catch (error) {
     if (isOver(error, before)) {
       actual.markPod(source, pod.podUid, undefined)
@@ -66,21 +71,61 @@ export async function publish(
  * without our hearing of it.
  */
 function isOver(error: unknown, before: MountState | undefined): boolean {
-  return before === undefined && (!(error instanceof RpcError) || classify(error).final)
+  if (before !== undefined || error instanceof GroupError) return false
+  return !(error instanceof RpcError) || classify(error).final
+}
+
+/** The volume is there, and does not belong to the pod's group. */
+class GroupError extends Error {
+  override readonly name = 'GroupError'
 }
 
 /** Everything that can fail before the driver is asked has been done when the call is returned. */
 async function publishCall(
-  source: Exclude<MountSource, { is: 'local' }>,
+  source: MountSource,
   pod: PodMount,
   parts: NodeParts,
   signal: AbortSignal,
-): Promise<() => Promise<unknown>> {
-  const call = callParts(source, pod.podUid, parts)
+): Promise<() => Promise<void>> {
+  const { disk, clock } = parts
+  if (source.is === 'local') return async () => undefined
+  if (source.is === 'content') {
+    const files = await readContent(source.content, { ...parts, namespace: pod.namespace }, signal)
+    return async () => disk.write(targetOf(source, pod.podUid, parts), files, clock.now())
+  }
+  return await driverCall(source, pod, parts, signal)
+}
+
+async function driverCall(
+  source: DriverSource,
+  pod: PodMount,
+  parts: NodeParts,
+  signal: AbortSignal,
+): Promise<() => Promise<void>> {
+  const { disk, driver } = parts
+  const call = callParts(source, pod, parts)
   const ref = source.is === 'csi' ? source.csi.nodePublishSecretRef : ownSecret(source, pod)
   const secrets = await secretOf(ref, parts, signal)
   const request = source.is === 'csi' ? publishRequest(source, pod, call) : ephemeralRequest(source, pod, call)
-  return () => parts.driver.call(NodePublishVolume, { ...request, secrets }, { timeoutMs: CALL_MS, signal })
+  const { fsGroup } = pod
+  return async () => {
+    await driver.call(NodePublishVolume, { ...request, secrets }, { timeoutMs: CALL_MS, signal })
+    if (fsGroup === undefined || groupsByOf(source, pod, parts) !== 'node') return
+    try {
+      disk.give(call.targetPath, fsGroup)
+    } catch (error) {
+      throw new GroupError(`applyFSGroup failed for vol ${handleOf(source)}: ${messageOf(error)}`, { cause: error })
+    }
+  }
+}
+
+function groupsByOf(source: DriverSource, pod: PodMount, { driver, caches }: NodeParts): GroupsBy {
+  return groupsBy({
+    source,
+    pod,
+    policy: caches.drivers.store.get(driver.name)?.fsGroupPolicy ?? 'ReadWriteOnceWithFSType',
+    driverMayDo: nodeCan(driver, NodeRpc.VOLUME_MOUNT_GROUP),
+  })
 }
 
 function ownSecret(
@@ -97,7 +142,7 @@ export async function unpublish(
   signal: AbortSignal,
 ): Promise<void> {
   actual.markPod(source, podUid, { is: 'uncertain', path })
-  if (source.is !== 'local') {
+  if (isOfDriver(source)) {
     const request = { volumeId: handleOf(source), targetPath: path }
     await driver.call(NodeUnpublishVolume, request, { timeoutMs: CALL_MS, signal })
   }
@@ -111,7 +156,7 @@ export async function unstage(
   signal: AbortSignal,
 ): Promise<void> {
   actual.markDevice(source, { is: 'uncertain', path })
-  if (source.is !== 'local') {
+  if (isOfDriver(source)) {
     const request = { volumeId: handleOf(source), stagingTargetPath: path }
     await driver.call(NodeUnstageVolume, request, { timeoutMs: CALL_MS, signal })
   }
@@ -119,7 +164,7 @@ export async function unstage(
   disk.end({ path })
 }
 
-function handleOf(source: Exclude<MountSource, { is: 'local' }>): string {
+function handleOf(source: DriverSource): string {
   return source.is === 'csi' ? source.csi.volumeHandle : source.handle
 }
 
@@ -128,16 +173,17 @@ export function canStage({ driver }: Pick<NodeParts, 'driver'>): boolean {
 }
 
 /** What a call is made of besides its volume. Throws for a driver that this node does not have. */
-export function callParts(source: Exclude<MountSource, { is: 'local' }>, podUid: string, parts: NodeParts): CallParts {
+export function callParts(source: DriverSource, pod: PodMount | undefined, parts: NodeParts): CallParts {
   const { driver, caches, actual } = parts
   const name = source.is === 'csi' ? source.csi.driver : source.source.driver
   if (name !== driver.name) throw new Error(`driver name ${name} not found in the list of registered CSI drivers`)
   return {
     publishContext: actual.get(source.volumeName)?.publishContext ?? {},
     stagingTargetPath: source.is === 'csi' && canStage(parts) ? stagingOf(source, parts) : '',
-    targetPath: targetOf(source, podUid, parts),
+    targetPath: targetOf(source, pod?.podUid ?? '', parts),
     singleNodeMultiWriter: nodeCan(driver, NodeRpc.SINGLE_NODE_MULTI_WRITER),
     podInfo: caches.drivers.store.get(name)?.podInfoOnMount === true,
+    mountGroup: pod !== undefined && groupsByOf(source, pod, parts) === 'driver' ? String(pod.fsGroup?.gid ?? '') : '',
   }
 }
 
@@ -147,6 +193,7 @@ function stagingOf({ csi, name, block }: Csi, { paths }: NodeParts): string {
 
 function targetOf(source: MountSource, podUid: string, { paths }: NodeParts): string {
   if (source.is === 'local') return paths.local(source.plugin, source.name, podUid)
+  if (source.is === 'content') return paths.local(source.content.kind.toLowerCase(), source.name, podUid)
   return paths.target({ name: source.name, block: source.is === 'csi' && source.block }, podUid)
 }
 

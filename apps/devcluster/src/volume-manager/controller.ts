@@ -1,3 +1,4 @@
+import { unreachable } from '@csi-sidecars/base'
 import { caughtUp, type Run } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { InformerEvent } from '@csi-sidecars/informer'
@@ -6,9 +7,9 @@ import { PODS_BY_CLAIM, PODS_BY_NODE } from '../caches/caches.ts'
 import type { CachedNode } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import { claimKeyOf } from '../caches/volume.ts'
-import { type ControllerParts, KeyInbox, type Life, runWorks } from '../control.ts'
+import { type ControllerParts, KeyInbox, type Life, periodically, runWorks } from '../control.ts'
 import { ActualStateOfWorld } from './actual-state.ts'
-import { DesiredStateOfWorld } from './desired-state.ts'
+import { DesiredStateOfWorld, type MountSource } from './desired-state.ts'
 import type { Disk } from './disk.ts'
 import { type MountParts, reconcileMount } from './mount.ts'
 import type { NodeParts } from './node-parts.ts'
@@ -26,6 +27,8 @@ export type VolumeManagerParts = ControllerParts & { readonly driver: Driver }
 
 const VOLUME_WORKERS = 8
 const POD_WORKERS = 4
+/** How often a kubelet looks at each pod again. */
+const SHOW_ANEW_MS = 60_000
 
 /** One node's half of the work: mounts what its pods want and says so, until the end of its life. */
 class VolumeManager {
@@ -110,9 +113,33 @@ class VolumeManager {
     }
   }
 
+  /** Contents change, and some drivers want to be told of each mount again and again. */
+  showAnew(): void {
+    const { desired, actual, caches } = this.#parts
+    for (const source of desired.sources()) {
+      const wants = showsAnew(source, (name) => caches.drivers.store.get(name)?.requiresRepublish === true)
+      if (wants && actual.markStale(source.volumeName)) this.#volumes.add(source.volumeName)
+    }
+  }
+
   #lookAtPod(uid: string): void {
     const key = this.#podKeys.get(uid)
     if (key !== undefined) this.#pods.add(key)
+  }
+}
+
+function showsAnew(source: MountSource, republishes: (driver: string) => boolean): boolean {
+  switch (source.is) {
+    case 'content':
+      return true
+    case 'csi':
+      return republishes(source.csi.driver)
+    case 'ephemeral':
+      return republishes(source.source.driver)
+    case 'local':
+      return false
+    default:
+      return unreachable(source)
   }
 }
 
@@ -161,9 +188,12 @@ export async function runVolumeManagers(
       for (const pod of caches.pods.store.values()) managers.get(pod.nodeName)?.lookAt(pod)
     }),
   ]
+  const rest = periodically(clock, SHOW_ANEW_MS, () => {
+    for (const manager of managers.values()) manager.showAnew()
+  })
   try {
     await Promise.all([...managers.values()].map((manager) => manager.run(life)))
   } finally {
-    for (const each of undo) each()
+    for (const each of [rest, ...undo]) each()
   }
 }

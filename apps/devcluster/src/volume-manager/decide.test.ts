@@ -28,6 +28,7 @@ const podMount = (podUid: string, readOnly = false): PodMount => ({
   podName: podUid,
   serviceAccount: 'default',
   readOnly,
+  fsGroup: undefined,
 })
 
 const wanted = (source: MountSource = csi(), ...pods: readonly PodMount[]): DesiredVolume => ({
@@ -42,6 +43,7 @@ const present = (change: Partial<ActualVolume> = {}): ActualVolume => ({
   publishContext: {},
   device: { is: 'mounted', path: '/stage' },
   pods: new Map([['a', { is: 'mounted', path: '/a' }]]),
+  stale: new Set(),
   claimSize: undefined,
   expansion: 'open',
   ...change,
@@ -101,6 +103,11 @@ describe('a volume that a pod wants', () => {
       name: 'is published to a second pod without another stage',
       view: { desired: wanted(csi(), podMount('a'), podMount('b')), actual: present() },
       steps: ['publish b'],
+    },
+    {
+      name: 'is published once more when what it shows may have changed',
+      view: { desired: wanted(), actual: present({ stale: new Set(['a']) }) },
+      steps: ['publish a'],
     },
     {
       name: 'needs nothing once it is mounted',

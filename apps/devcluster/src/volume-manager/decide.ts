@@ -52,7 +52,7 @@ function decideUse(view: MountView, desired: DesiredVolume): readonly MountStep[
   const { source } = desired
   const admission = decideAdmission(view, source)
   if (admission.ends) return admission.steps
-  const missing = [...desired.pods.values()].filter(({ podUid }) => view.actual?.pods.get(podUid)?.is !== 'mounted')
+  const missing = [...desired.pods.values()].filter(({ podUid }) => mustPublish(view.actual, podUid))
   if (missing.length === 0 && admission.steps.length === 0) return decideExpansion(view, desired)
   const mustStage = source.is === 'csi' && view.canStage && view.actual?.device?.is !== 'mounted'
   return [
@@ -61,6 +61,11 @@ function decideUse(view: MountView, desired: DesiredVolume): readonly MountStep[
     ...missing.map((pod) => decidePublish(view, desired, pod)),
     ...decideExpansion(view, desired),
   ]
+}
+
+/** Not mounted for the pod, or to be shown anew. */
+function mustPublish(actual: ActualVolume | undefined, podUid: string): boolean {
+  return actual?.pods.get(podUid)?.is !== 'mounted' || actual.stale.has(podUid)
 }
 
 interface Admission {

@@ -1,5 +1,6 @@
 import type { CSIPersistentVolumeSource } from '@csi-sidecars/kube-types'
-import type { PodVolume } from '../caches/pod.ts'
+import type { ContentSource } from '../caches/content-source.ts'
+import type { FsGroup, PodVolume } from '../caches/pod.ts'
 
 /** What is mounted, with all that its mount and unmount need. It is kept on the node's disk while it is mounted. */
 export type MountSource =
@@ -15,7 +16,8 @@ export type MountSource =
       readonly block: boolean
       /** The attach/detach controller has to attach it first. */
       readonly attach: boolean
-      readonly claim: string
+      /** Undefined for a volume that the pod names itself. */
+      readonly claim: string | undefined
     }
   /** A CSI volume that a pod declares itself: made by its publish, gone with its unpublish. */
   | {
@@ -25,8 +27,17 @@ export type MountSource =
       readonly handle: string
       readonly source: Extract<PodVolume, { is: 'csi' }>['source']
     }
+  /** A ConfigMap or a Secret as files, which the node writes. */
+  | { readonly is: 'content'; readonly volumeName: string; readonly name: string; readonly content: ContentSource }
   /** Nothing of CSI's: mounted by the node itself. */
   | { readonly is: 'local'; readonly volumeName: string; readonly name: string; readonly plugin: string }
+
+/** What a driver mounts; the rest is the node's own. */
+export type DriverSource = Extract<MountSource, { is: 'csi' | 'ephemeral' }>
+
+export function isOfDriver(source: MountSource): source is DriverSource {
+  return source.is === 'csi' || source.is === 'ephemeral'
+}
 
 /** One pod's wish for one volume. */
 export interface PodMount {
@@ -37,6 +48,8 @@ export interface PodMount {
   readonly serviceAccount: string
   /** The pod asks for no more than reading. */
   readonly readOnly: boolean
+  /** The group that is to own what the pod writes to. */
+  readonly fsGroup: FsGroup | undefined
 }
 
 export interface DesiredVolume {
@@ -85,6 +98,11 @@ export class DesiredStateOfWorld {
       if (volume?.pods.size === 0) this.#volumes.delete(volumeName)
     }
     return volumes
+  }
+
+  /** Every volume that is wanted. */
+  sources(): readonly MountSource[] {
+    return [...this.#volumes.values()].map(({ source }) => source)
   }
 
   volumesOf(podUid: string): ReadonlySet<string> {

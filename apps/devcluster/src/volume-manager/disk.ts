@@ -1,7 +1,11 @@
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { FsGroup } from '../caches/pod.ts'
 import { sha256 } from '../volume-names.ts'
-import type { MountSource } from './desired-state.ts'
+import { clearWritten, writeAtomically } from './atomic-writer.ts'
+import type { Payload } from './content.ts'
+import { isOfDriver, type MountSource } from './desired-state.ts'
+import { giveToGroup } from './ownership.ts'
 
 /** One mount that was begun and not yet taken back, as a kubelet finds it again after a restart. */
 export type MountRecord =
@@ -21,15 +25,21 @@ export interface Disk {
   /** After the call that took it back. */
   end(record: Pick<MountRecord, 'path'>): void
   records(): readonly MountRecord[]
+  /** Puts files into a place that was begun; all at once, as far as readers can tell. */
+  write(path: string, files: Payload, nowMs: number): void
+  /** Gives what is mounted at a place to a group. */
+  give(path: string, group: FsGroup): void
 }
 
-/** Keeps account and makes nothing: for a driver that mounts nothing either. */
+/** Keeps account and makes nothing: for a driver that mounts nothing either. So nobody could read what is written. */
 export function memoryDisk(): Disk {
   const records = new Map<string, MountRecord>()
   return {
     begin: (record) => void records.set(record.path, record),
     end: ({ path }) => void records.delete(path),
     records: () => [...records.values()],
+    write: () => undefined,
+    give: () => undefined,
   }
 }
 
@@ -45,16 +55,25 @@ export function folderDisk(root: string): Disk {
   const fileOf = (path: string): string => join(notes, `${sha256(path)}.json`)
   return {
     begin(record) {
-      const made = record.is === 'staged' || record.source.is === 'local'
+      const made = record.is === 'staged' || !isOfDriver(record.source)
       mkdirSync(made ? record.path : dirname(record.path), { recursive: true })
       writeFileSync(fileOf(record.path), JSON.stringify(record))
     },
     end({ path }) {
+      // Only what was written here is taken away; what a driver has left is not looked into.
+      const isOurs = existsSync(fileOf(path)) && read(fileOf(path)).source.is === 'content'
+      if (isOurs) clearWritten(path)
       rmSync(fileOf(path), { force: true })
       // A driver may leave its mount point behind; one that is not empty holds somebody's data and stays.
       const left = statSync(path, { throwIfNoEntry: false })
       if (left?.isDirectory() && readdirSync(path).length === 0) rmdirSync(path)
     },
-    records: () => readdirSync(notes).map((name): MountRecord => JSON.parse(readFileSync(join(notes, name), 'utf8'))),
+    write: writeAtomically,
+    give: giveToGroup,
+    records: () => readdirSync(notes).map((name) => read(join(notes, name))),
   }
+}
+
+function read(file: string): MountRecord {
+  return JSON.parse(readFileSync(file, 'utf8'))
 }

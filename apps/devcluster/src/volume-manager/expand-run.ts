@@ -16,17 +16,17 @@ type Csi = Extract<MountSource, { is: 'csi' }>
 /** Expands a mounted volume's file system, or its device, to what its claim was promised. */
 export async function expand(source: Csi, pod: PodMount, parts: NodeParts, signal: AbortSignal): Promise<void> {
   const { client, actual, desired } = parts
-  const { volumeName } = source
+  const { volumeName, claim: claimKey } = source
   const capacity = desired.get(volumeName)?.capacity
-  if (capacity === undefined) return
-  const claim = await client.get(PERSISTENT_VOLUME_CLAIMS, refOf(source.claim), { signal })
+  if (capacity === undefined || claimKey === undefined) return
+  const claim = await client.get(PERSISTENT_VOLUME_CLAIMS, refOf(claimKey), { signal })
   const plan = decideExpansion(claimProjection(claim), capacity)
   if (plan.do === 'wait') return
   if (plan.do === 'done' || (!plan.own && !nodeCan(parts.driver, NodeRpc.EXPAND_VOLUME))) {
     actual.markSize(volumeName, plan.size)
     return
   }
-  const run = { source, pod, size: plan.size, parts, signal }
+  const run = { source, claimKey, pod, size: plan.size, parts, signal }
   const begun = plan.own ? await markInProgress(claim, run) : claim
   if (!(await callDriver(begun, run))) return
   tellSuccess(begun, run)
@@ -36,6 +36,7 @@ export async function expand(source: Csi, pod: PodMount, parts: NodeParts, signa
 
 interface Run {
   readonly source: Csi
+  readonly claimKey: string
   readonly pod: PodMount
   readonly size: string
   readonly parts: NodeParts
@@ -48,9 +49,9 @@ async function markInProgress(claim: PersistentVolumeClaim, run: Run): Promise<P
   return await patchClaim(inProgressPatch(claim), run)
 }
 
-async function patchClaim(patch: Patch, { source, parts, signal }: Run): Promise<PersistentVolumeClaim> {
+async function patchClaim(patch: Patch, { claimKey, parts, signal }: Run): Promise<PersistentVolumeClaim> {
   const options = { signal, subresource: 'status' }
-  const patched = await parts.client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(source.claim), patch, options)
+  const patched = await parts.client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(claimKey), patch, options)
   parts.caches.claims.learn(patched)
   return patched
 }
@@ -62,7 +63,7 @@ async function callDriver(claim: PersistentVolumeClaim, run: Run): Promise<boole
     if (!nodeCan(parts.driver, NodeRpc.EXPAND_VOLUME)) {
       throw new ExpansionRefused(`NodeExpand is not supported by the CSI driver ${parts.driver.name}`)
     }
-    const request = expandRequest(source, size, callParts(source, pod.podUid, parts))
+    const request = expandRequest(source, size, callParts(source, pod, parts))
     const secrets = await secretOf(source.csi.nodeExpandSecretRef, parts, signal)
     await parts.driver.call(NodeExpandVolume, { ...request, secrets }, { timeoutMs: CALL_MS, signal })
     return true
@@ -103,10 +104,10 @@ async function markFailed(claim: PersistentVolumeClaim, error: unknown, run: Run
   )
 }
 
-function tellSuccess({ metadata }: PersistentVolumeClaim, { source, pod, parts }: Run): void {
+function tellSuccess({ metadata }: PersistentVolumeClaim, { source, claimKey, pod, parts }: Run): void {
   const message = `MountVolume.NodeExpandVolume succeeded for volume "${source.name}" ${parts.node}`
   const { recorder } = parts
-  const target = { apiVersion: 'v1', ...refOf(source.claim), uid: metadata?.uid }
+  const target = { apiVersion: 'v1', ...refOf(claimKey), uid: metadata?.uid }
   recorder.event({ kind: PERSISTENT_VOLUME_CLAIMS.kind, ...target }, 'Normal', 'FileSystemResizeSuccessful', message)
   const podTarget = { apiVersion: 'v1', kind: PODS.kind, ...refOf(pod.podKey), uid: pod.podUid }
   recorder.event(podTarget, 'Normal', 'FileSystemResizeSuccessful', message)

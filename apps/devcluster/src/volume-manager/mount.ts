@@ -36,7 +36,8 @@ export function observe(volumeName: string, parts: NodeParts): MountView {
   const wanted = desired.get(volumeName)
   const present = actual.get(volumeName)
   const cached = caches.nodes.store.get(node)
-  const claim = wanted?.source.is === 'csi' ? caches.claims.store.get(wanted.source.claim) : undefined
+  const claimKey = wanted?.source.is === 'csi' ? wanted.source.claim : undefined
+  const claim = claimKey === undefined ? undefined : caches.claims.store.get(claimKey)
   return {
     desired: wanted,
     actual: present,

@@ -3,6 +3,7 @@ import { isNotFound } from '@csi-sidecars/kube-client'
 import { type Patch, PODS } from '@csi-sidecars/kube-types'
 import { type CachedPod, isTerminated } from '../caches/pod.ts'
 import { refOf, targetOf } from '../control.ts'
+import { volumeOfScrubber } from '../persistent-volume/scrubber.ts'
 import type { NodeParts } from './node-parts.ts'
 import { endedPatch, runningPatch } from './pod-status.ts'
 import { type Resolved, resolveVolumes } from './resolve.ts'
@@ -35,6 +36,8 @@ export function decidePod({ pod, isMounted, isReady }: PodView): PodStep {
     if (!isTerminated(pod)) return { do: 'end' }
     return { do: isMounted ? 'nothing' : 'remove' }
   }
+  // Its work is done as soon as it runs: nothing of the cluster is under a host path, and no server is asked.
+  if (pod.phase === 'Running' && volumeOfScrubber(pod) !== undefined) return { do: 'end' }
   return { do: pod.phase === 'Pending' && isReady ? 'run' : 'nothing' }
 }
 

@@ -22,6 +22,7 @@ const pod: PodMount = {
   podName: 'app',
   serviceAccount: 'worker',
   readOnly: true,
+  fsGroup: undefined,
 }
 
 const parts: CallParts = {
@@ -29,6 +30,7 @@ const parts: CallParts = {
   stagingTargetPath: '/staging',
   targetPath: '/target',
   singleNodeMultiWriter: false,
+  mountGroup: '',
   podInfo: false,
 }
 

@@ -18,13 +18,23 @@ export interface CallParts {
   readonly targetPath: string
   readonly singleNodeMultiWriter: boolean
   readonly podInfo: boolean
+  /** The group that the driver gives the volume to; empty where it is not to. */
+  readonly mountGroup: string
 }
 
+type Grouping = Pick<CallParts, 'singleNodeMultiWriter' | 'mountGroup'>
+
 /** How a node uses a volume. Of several access modes kubelet tells the first. */
-function capabilityOf(source: Csi, singleNodeMultiWriter: boolean): VolumeCapability {
+function capabilityOf(source: Csi, grouping: Grouping): VolumeCapability {
   const { accessModes, block, csi, mountOptions } = source
   const use = { accessModes: accessModes.slice(0, 1), volumeMode: block ? 'Block' : 'Filesystem', mountOptions }
-  return volumeCapabilityOf({ ...use, fsType: csi.fsType }, singleNodeMultiWriter)
+  return withGroup(volumeCapabilityOf({ ...use, fsType: csi.fsType }, grouping.singleNodeMultiWriter), grouping)
+}
+
+function withGroup(capability: VolumeCapability, { mountGroup }: Grouping): VolumeCapability {
+  const { accessType } = capability
+  if (mountGroup === '' || accessType?.$case !== 'mount') return capability
+  return { ...capability, accessType: { ...accessType, value: { ...accessType.value, volumeMountGroup: mountGroup } } }
 }
 
 export function stageRequest(source: Csi, parts: CallParts): Omit<NodeStageVolumeRequest, 'secrets'> {
@@ -32,7 +42,7 @@ export function stageRequest(source: Csi, parts: CallParts): Omit<NodeStageVolum
     volumeId: source.csi.volumeHandle,
     publishContext: { ...parts.publishContext },
     stagingTargetPath: parts.stagingTargetPath,
-    volumeCapability: capabilityOf(source, parts.singleNodeMultiWriter),
+    volumeCapability: capabilityOf(source, parts),
     volumeContext: { ...source.csi.volumeAttributes },
   }
 }
@@ -56,15 +66,16 @@ export function publishRequest(
 export function ephemeralRequest(
   { handle, source }: Ephemeral,
   pod: PodMount,
-  { targetPath, podInfo, singleNodeMultiWriter }: CallParts,
+  parts: CallParts,
 ): Omit<NodePublishVolumeRequest, 'secrets'> {
+  const { targetPath, podInfo, singleNodeMultiWriter } = parts
   const use = { accessModes: ['ReadWriteOnce'], fsType: source.fsType }
   return {
     volumeId: handle,
     publishContext: {},
     stagingTargetPath: '',
     targetPath,
-    volumeCapability: volumeCapabilityOf(use, singleNodeMultiWriter),
+    volumeCapability: withGroup(volumeCapabilityOf(use, singleNodeMultiWriter), parts),
     readonly: pod.readOnly,
     volumeContext: { ...source.volumeAttributes, ...(podInfo ? podAttributes(pod, true) : {}) },
   }
@@ -90,6 +101,6 @@ export function expandRequest(source: Csi, size: string, parts: CallParts): Omit
     volumePath: parts.targetPath,
     capacityRange: { requiredBytes: Quantity.parse(size).bytes(), limitBytes: 0n },
     stagingTargetPath: parts.stagingTargetPath,
-    volumeCapability: capabilityOf(source, parts.singleNodeMultiWriter),
+    volumeCapability: capabilityOf(source, parts),
   }
 }

@@ -98,7 +98,7 @@ describe("a pod's volume", () => {
 
   it('that it declares itself has a handle of its own', () => {
     const source = { driver: 'csi.example.com', readOnly: true }
-    expect(only({}, { volumes: [{ is: 'csi', name: 'data', source }] })).toMatchObject({
+    expect(only({ drivers: [csiDriver()] }, { volumes: [{ is: 'csi', name: 'data', source }] })).toMatchObject({
       is: 'mountable',
       source: {
         is: 'ephemeral',
@@ -108,5 +108,27 @@ describe("a pod's volume", () => {
       },
       mount: { readOnly: true },
     })
+  })
+
+  it.each([
+    ['of which nothing is known', [], '(no CSIDriver object)'],
+    ['that does not say so', [csiDriver({ lifecycleModes: ['Persistent'] })], '(only supports ["Persistent"])'],
+  ])('that it declares itself is refused for a driver %s', (_, drivers, why) => {
+    const own = { is: 'csi' as const, name: 'data', source: { driver: 'csi.example.com' } }
+    expect(only({ drivers }, { volumes: [own] })).toEqual({
+      is: 'refused',
+      why:
+        'MountVolume.SetUp failed for volume "data" : kubernetes.io/csi: mounter.SetupAt failed to check volume ' +
+        `lifecycle mode: volume mode "Ephemeral" not supported by driver csi.example.com ${why}`,
+    })
+  })
+
+  it('of a plugin for which a driver has taken over is that driver’s', () => {
+    const csi = { driver: 'ebs.csi.aws.com', volumeHandle: 'vol-1' }
+    const inTree = { is: 'migrated' as const, plugin: 'kubernetes.io/aws-ebs', csi, accessModes: [] }
+    const source = { is: 'csi', volumeName: 'kubernetes.io/csi/ebs.csi.aws.com^vol-1', csi, attach: true }
+    expect(only({ claims, volumes: [{ ...bound.volume, csi: undefined, inTree }] })).toMatchObject({ source })
+    const volume = { metadata: { name: 'ebs.csi.aws.com-vol-1' }, spec: { csi, accessModes: ['ReadWriteOnce'] } }
+    expect(only({}, { volumes: [{ is: 'migrated', name: 'data', volume }] })).toMatchObject({ source })
   })
 })

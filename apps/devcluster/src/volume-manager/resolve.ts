@@ -1,9 +1,10 @@
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { boundVolume } from '../attach-detach/resolve.ts'
 import { CLAIM_PROTECTION } from '../caches/annotations.ts'
 import type { Lookups } from '../caches/caches.ts'
-import type { Claim } from '../caches/claim.ts'
 import type { CachedPod, PodVolume } from '../caches/pod.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { CachedDriver } from '../caches/storage.ts'
+import { csiSourceOf, type Volume } from '../caches/volume.ts'
 import { ephemeralHandle, uniqueVolumeName } from '../volume-names.ts'
 import type { MountSource, PodMount } from './desired-state.ts'
 
@@ -25,17 +26,60 @@ export type Resolved =
 export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolved[] {
   return pod.volumes.map((volume) => {
     if (!pod.use.mounts.has(volume.name) && !pod.use.devices.has(volume.name)) return { is: 'unused' }
-    return volume.is === 'claim' ? resolveClaim(pod, volume, stores) : resolveOwn(pod, volume)
+    if (volume.is === 'migrated') return resolveMigrated(pod, volume.volume, stores)
+    return volume.is === 'claim' ? resolveClaim(pod, volume, stores) : resolveOwn(pod, volume, stores)
   })
 }
 
-function resolveOwn(pod: CachedPod, volume: Exclude<PodVolume, { is: 'claim' }>): Resolved {
+function resolveMigrated(pod: CachedPod, { metadata, spec }: PersistentVolume, { drivers }: Lookups): Resolved {
+  const csi = spec?.csi
+  if (csi == null) return { is: 'refused', why: `${metadata?.name} is no CSI volume` }
+  const source: MountSource = {
+    is: 'csi',
+    volumeName: uniqueVolumeName(csi),
+    name: metadata?.name ?? '',
+    csi,
+    accessModes: spec?.accessModes ?? [],
+    mountOptions: [],
+    block: false,
+    attach: needsAttach(csi.driver, drivers),
+    claim: undefined,
+  }
+  return mountable(pod, source, { readOnly: csi.readOnly === true })
+}
+
+function needsAttach(driver: string, drivers: Lookups['drivers']): boolean {
+  return drivers.store.get(driver)?.attachRequired !== false
+}
+
+function resolveOwn(
+  pod: CachedPod,
+  volume: Exclude<PodVolume, { is: 'claim' | 'migrated' }>,
+  { drivers }: Lookups,
+): Resolved {
   const { name } = volume
+  if (volume.is === 'content') {
+    const volumeName = `kubernetes.io/${volume.source.kind.toLowerCase()}/${pod.uid}-${name}`
+    return mountable(pod, { is: 'content', volumeName, name, content: volume.source })
+  }
   if (volume.is === 'local') return mountable(pod, localSource(volume.plugin, name, pod))
   const { source } = volume
+  const wrong = wrongLifecycle(source.driver, drivers.store.get(source.driver))
+  if (wrong !== undefined) {
+    const what = 'kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode'
+    return { is: 'refused', why: `MountVolume.SetUp failed for volume "${name}" : ${what}: ${wrong}` }
+  }
   const handle = ephemeralHandle(pod.uid, name)
   const volumeName = `kubernetes.io/csi/${pod.uid}-${name}`
   return mountable(pod, { is: 'ephemeral', volumeName, name, handle, source }, { readOnly: source.readOnly === true })
+}
+
+/** Of a driver that does not say that pods may declare its volumes: they may not. */
+function wrongLifecycle(name: string, driver: CachedDriver | undefined): string | undefined {
+  const why = `volume mode "Ephemeral" not supported by driver ${name}`
+  if (driver === undefined) return `${why} (no CSIDriver object)`
+  if (driver.lifecycleModes.includes('Ephemeral')) return undefined
+  return `${why} (only supports ${JSON.stringify(driver.lifecycleModes).replaceAll(',', ' ')})`
 }
 
 function localSource(plugin: string, name: string, { uid }: CachedPod): MountSource {
@@ -57,8 +101,21 @@ function resolveClaim(pod: CachedPod, volume: Extract<PodVolume, { is: 'claim' }
   const wrong = wrongMode(pod, volume.name, bound)
   if (wrong !== undefined) return { is: 'refused', why: wrong }
   const { readOnly } = volume
-  if (bound.csi === undefined) return mountable(pod, localSource('persistentVolume', bound.key, pod), { readOnly })
-  return mountable(pod, csiSource(bound, claim, stores), { readOnly, capacity: bound.capacity })
+  const csi = csiSourceOf(bound)
+  if (csi === undefined) return mountable(pod, localSource('persistentVolume', bound.key, pod), { readOnly })
+  const { key: name, accessModes, mountOptions, volumeMode } = bound
+  const source: MountSource = {
+    is: 'csi',
+    volumeName: uniqueVolumeName(csi),
+    name,
+    csi,
+    accessModes,
+    mountOptions,
+    block: volumeMode === 'Block',
+    attach: needsAttach(csi.driver, stores.drivers),
+    claim: claim.key,
+  }
+  return mountable(pod, source, { readOnly, capacity: bound.capacity })
 }
 
 function wrongMode(pod: CachedPod, name: string, { volumeMode }: Volume): string | undefined {
@@ -71,28 +128,12 @@ function wrongMode(pod: CachedPod, name: string, { volumeMode }: Volume): string
   return undefined
 }
 
-function csiSource(volume: Volume, claim: Claim, { drivers }: Lookups): MountSource {
-  const { key: name, csi, accessModes, mountOptions, volumeMode } = volume
-  if (csi === undefined) throw new TypeError(`${name} is no CSI volume`)
-  return {
-    is: 'csi',
-    volumeName: uniqueVolumeName(csi),
-    name,
-    csi,
-    accessModes,
-    mountOptions,
-    block: volumeMode === 'Block',
-    attach: drivers.store.get(csi.driver)?.attachRequired !== false,
-    claim: claim.key,
-  }
-}
-
 function mountable(
   pod: CachedPod,
   source: MountSource,
   { readOnly = false, capacity }: { readOnly?: boolean; capacity?: string } = {},
 ): Resolved {
-  const { uid: podUid, key: podKey, namespace, name: podName, serviceAccount } = pod
-  const mount = { podUid, podKey, namespace, podName, serviceAccount, readOnly }
+  const { uid: podUid, key: podKey, namespace, name: podName, serviceAccount, fsGroup } = pod
+  const mount = { podUid, podKey, namespace, podName, serviceAccount, readOnly, fsGroup }
   return { is: 'mountable', source, mount, capacity }
 }

@@ -187,8 +187,8 @@ describe('a kubelet', () => {
       PODS,
       own([
         { name: 'cache', emptyDir: {} },
-        { name: 'config', configMap: { name: 'c' } },
-        { name: 'keys', secret: { secretName: 's' } },
+        { name: 'config', configMap: { name: 'c', optional: true } },
+        { name: 'keys', secret: { secretName: 's', optional: true } },
         { name: 'all', projected },
       ]),
     )
@@ -200,7 +200,7 @@ describe('a kubelet', () => {
     await using test = await kubeletsOnly()
     test.api.update(CSI_DRIVERS, { name: 'csi.example.com' }, (old) => ({
       ...old,
-      spec: { ...old.spec, podInfoOnMount: true },
+      spec: { ...old.spec, podInfoOnMount: true, volumeLifecycleModes: ['Persistent', 'Ephemeral'] },
     }))
     Object.assign(test.driver.settings, { unknownVolumes: 'adopt', node: [] })
     await test.untilCached(test.cluster.caches.drivers, 'csi.example.com', ({ podInfoOnMount }) => podInfoOnMount)

@@ -1,0 +1,44 @@
+import { type Clock, deadline, isAbort } from '@csi-sidecars/base'
+import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
+import { type ObjectRef, PODS } from '@csi-sidecars/kube-types'
+
+export interface EndPodsParts {
+  readonly client: Pick<KubeClient, 'list' | 'delete'>
+  readonly clock: Clock
+  /** The places where something is, or may be, mounted. */
+  readonly mounted: () => readonly string[]
+}
+
+/** A driver's unmounts may take their time; one that hangs does not keep the cluster from its end. */
+const PATIENCE_MS = 30_000
+const LOOK_MS = 50
+
+/** Ends all pods and waits until nothing of them is mounted any more. Gives up after a while. */
+export async function endPods({ client, clock, mounted }: EndPodsParts): Promise<void> {
+  using limit = deadline(clock, PATIENCE_MS, 'ending the pods')
+  const { signal } = limit
+  try {
+    for (const ref of await podsOf(client, signal)) await endPod(ref, client, signal)
+    while (mounted().length > 0) await clock.sleep(LOOK_MS, signal)
+  } catch (error) {
+    if (!signal.aborted || !isAbort(error)) throw error
+  }
+}
+
+async function podsOf(client: EndPodsParts['client'], signal: AbortSignal): Promise<readonly ObjectRef[]> {
+  const refs: ObjectRef[] = []
+  const project = ({ metadata }: { metadata?: { name?: string; namespace?: string } }): ObjectRef => ({
+    name: metadata?.name ?? '',
+    namespace: metadata?.namespace,
+  })
+  for await (const { items } of client.list(PODS, { project, signal })) refs.push(...items)
+  return refs
+}
+
+async function endPod(ref: ObjectRef, client: EndPodsParts['client'], signal: AbortSignal): Promise<void> {
+  try {
+    await client.delete(PODS, ref, { signal })
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+}

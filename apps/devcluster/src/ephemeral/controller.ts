@@ -1,0 +1,143 @@
+import { messageOf } from '@csi-sidecars/base'
+import { keysOf, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import type { InformerEvent } from '@csi-sidecars/informer'
+import { isNotFound } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, PODS, type Pod } from '@csi-sidecars/kube-types'
+import { CLAIMS_BY_OWNER, PODS_BY_CLAIM } from '../caches/caches.ts'
+import type { Claim } from '../caches/claim.ts'
+import { type CachedPod, podProjection } from '../caches/pod.ts'
+import { type ControllerParts, type Life, refOf, runWorks, targetOf } from '../control.ts'
+import { decideEphemeral, type EphemeralStep, isOrphan } from './decide.ts'
+
+const WORKERS = 5
+
+/**
+ * Makes the claims that pods have templates for. When the pod is gone they go, too: in Kubernetes that is the garbage
+ * collector's work, of which this is all that volumes need.
+ */
+export async function runEphemeralVolumeController(parts: ControllerParts, life: Life): Promise<void> {
+  const { caches } = parts
+  const sources = [keysOf(caches.pods, newPods), keysOf(caches.claims, (event) => podsOfGone(event, parts))]
+  const reconcile = (key: string, { signal }: Run): Promise<Outcome> => reconcileEphemeral(key, parts, signal)
+  const orphans = [keysOf(caches.claims, ownedClaims), keysOf(caches.pods, (event) => claimsOfGone(event, parts))]
+  const collect = (key: string, { signal }: Run): Promise<Outcome> => reconcileOrphan(key, parts, signal)
+  const works = [
+    { of: 'pod', workers: WORKERS, sources, reconcile },
+    { of: 'claim', workers: WORKERS, sources: orphans, reconcile: collect },
+  ]
+  await runWorks(works, parts, life)
+}
+
+function ownedClaims(event: InformerEvent<Claim>): string[] {
+  return event.type === 'added' && event.object.ownerPod !== undefined ? [event.object.key] : []
+}
+
+function claimsOfGone(event: InformerEvent<CachedPod>, { caches }: ControllerParts): string[] {
+  if (event.type !== 'deleted') return []
+  return caches.claims.store.byIndex(CLAIMS_BY_OWNER, event.object.uid).map(({ key }) => key)
+}
+
+function newPods(event: InformerEvent<CachedPod>): string[] {
+  return event.type === 'added' && hasOwnClaims(event.object) ? [event.object.key] : []
+}
+
+function podsOfGone(event: InformerEvent<Claim>, { caches }: ControllerParts): string[] {
+  if (event.type !== 'deleted') return []
+  const pods = caches.pods.store.byIndex(PODS_BY_CLAIM, event.object.key)
+  return pods.filter(hasOwnClaims).map(({ key }) => key)
+}
+
+function hasOwnClaims({ volumes }: CachedPod): boolean {
+  return volumes.some((volume) => volume.is === 'claim' && volume.ephemeral)
+}
+
+async function reconcileEphemeral(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
+  const { pods, claims } = parts.caches
+  const pod = pods.store.get(key)
+  if (pod === undefined) return SETTLED
+  const claim = (name: string): Claim | undefined => claims.store.get(`${pod.namespace}/${name}`)
+  for (const step of decideEphemeral({ pod, claim })) {
+    try {
+      await perform(step, pod, parts, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isNotFound(error)) return SETTLED
+      const message = `ephemeral volume ${step.volume}: ${messageOf(error)}`
+      parts.recorder.event(targetOf(PODS, pod), 'Warning', 'FailedBinding', message)
+      return { kind: 'retry', cause: error }
+    }
+  }
+  return SETTLED
+}
+
+/** Asks the API itself whether the pod is gone: a cache may be late, and what is deleted does not come back. */
+async function reconcileOrphan(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
+  const { client, caches } = parts
+  const claim = caches.claims.store.get(key)
+  if (claim?.ownerPod === undefined) return SETTLED
+  const ref = { namespace: claim.namespace, name: claim.ownerPod }
+  try {
+    const cached = caches.pods.store.get(`${ref.namespace}/${ref.name}`)
+    const owner = cached?.uid === claim.ownerUid ? cached : await findPod(ref, parts, signal)
+    if (isOrphan(claim, owner)) await client.delete(PERSISTENT_VOLUME_CLAIMS, refOf(key), { signal })
+    return SETTLED
+  } catch (error) {
+    signal.throwIfAborted()
+    return isNotFound(error) ? SETTLED : { kind: 'retry', cause: error }
+  }
+}
+
+async function findPod(
+  ref: { readonly namespace: string; readonly name: string },
+  { client }: ControllerParts,
+  signal: AbortSignal,
+): Promise<CachedPod | undefined> {
+  try {
+    return podProjection(await client.get(PODS, ref, { signal }))
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+async function perform(
+  step: EphemeralStep,
+  { key, uid }: CachedPod,
+  { client, caches }: ControllerParts,
+  signal: AbortSignal,
+): Promise<void> {
+  if (step.do === 'fail') throw new Error(step.message)
+  const pod = await client.get(PODS, refOf(key), { signal })
+  // One that was made again under the name has an event of its own.
+  if (pod.metadata?.uid !== uid) return
+  const claim = claimFor(pod, step)
+  if (claim === undefined) return
+  try {
+    caches.claims.learn(await client.create(PERSISTENT_VOLUME_CLAIMS, claim, { signal }))
+  } catch (error) {
+    throw new Error(`create PVC ${step.claim}: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+function claimFor(
+  { metadata, spec }: Pod,
+  { volume, claim: name }: Extract<EphemeralStep, { do: 'create' }>,
+): PersistentVolumeClaim | undefined {
+  const template = spec?.volumes?.find((each) => each.name === volume)?.ephemeral?.volumeClaimTemplate
+  if (template === undefined || template === null) return undefined
+  const { name: pod = '', uid = '', namespace } = metadata ?? {}
+  const owner = { apiVersion: 'v1', kind: 'Pod', name: pod, uid, controller: true, blockOwnerDeletion: true }
+  const { annotations, labels } = template.metadata ?? {}
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: {
+      name,
+      ...(namespace && { namespace }),
+      ownerReferences: [owner],
+      ...(annotations && { annotations }),
+      ...(labels && { labels }),
+    },
+    spec: template.spec,
+  }
+}

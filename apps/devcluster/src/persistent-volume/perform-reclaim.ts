@@ -1,0 +1,49 @@
+import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUMES, PODS, removeFinalizerPatch } from '@csi-sidecars/kube-types'
+import { IN_TREE_FINALIZER } from '../caches/annotations.ts'
+import type { Volume } from '../caches/volume.ts'
+import { type ControllerParts, refOf } from '../control.ts'
+import { scrubberKey, scrubberOf } from './scrubber.ts'
+
+/** The scrubbers that were made in this life, by the uid of their volume: each one's own uid. */
+export type Scrubbers = Map<string, string>
+
+type ReclaimParts = ControllerParts & { readonly scrubbers: Scrubbers }
+
+/** Removes a volume from the API; what else protects it stays. */
+export async function removeVolume(
+  { key: name }: Volume,
+  { client, caches }: ControllerParts,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const { metadata } = await client.get(PERSISTENT_VOLUMES, { name }, { signal })
+    const patch = removeFinalizerPatch(metadata?.finalizers, IN_TREE_FINALIZER)
+    if (patch !== undefined) caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
+    if (metadata?.deletionTimestamp == null) await client.delete(PERSISTENT_VOLUMES, { name }, { signal })
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+}
+
+/** One that is there already is not ours; the next look finds it. */
+export async function scrub(volume: Volume, parts: ReclaimParts, signal: AbortSignal): Promise<void> {
+  const { client, caches, scrubbers } = parts
+  try {
+    const made = await client.create(PODS, scrubberOf(volume), { signal })
+    scrubbers.set(volume.uid, made.metadata?.uid ?? '')
+    caches.pods.learn(made)
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error
+  }
+}
+
+export async function endScrub(volume: Volume, parts: ReclaimParts, signal: AbortSignal): Promise<void> {
+  const { client, scrubbers } = parts
+  try {
+    await client.delete(PODS, refOf(scrubberKey(volume)), { signal })
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+  scrubbers.delete(volume.uid)
+}

@@ -1,0 +1,49 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { giveToGroup } from './ownership.ts'
+
+/** A group that this process may give its files to, whoever it is. */
+const gid = process.getgid?.() ?? 0
+
+let root: string
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'ownership-'))
+  mkdirSync(join(root, 'folder'))
+  writeFileSync(join(root, 'folder', 'file'), 'x')
+  chmodSync(join(root, 'folder', 'file'), 0o600)
+  chmodSync(join(root, 'folder'), 0o700)
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+const modeOf = (path: string): string => (statSync(join(root, path)).mode & 0o7777).toString(8)
+
+describe('a folder that is given to a group', () => {
+  it('can be read and written by it, with all that is in it', () => {
+    giveToGroup(root, { gid, onRootMismatch: false })
+    expect([modeOf('.'), modeOf('folder'), modeOf('folder/file')]).toEqual(['2770', '2770', '660'])
+  })
+
+  it('is left alone when its root belongs to the group, if that is enough', () => {
+    chmodSync(root, 0o2770)
+    giveToGroup(root, { gid, onRootMismatch: true })
+    expect(modeOf('folder/file')).toBe('600')
+    chmodSync(root, 0o700)
+    giveToGroup(root, { gid, onRootMismatch: true })
+    expect(modeOf('folder/file')).toBe('660')
+  })
+
+  it('gives away nothing that a link in it leads to', () => {
+    const outside = mkdtempSync(join(tmpdir(), 'outside-'))
+    try {
+      writeFileSync(join(outside, 'file'), 'x')
+      chmodSync(join(outside, 'file'), 0o600)
+      symlinkSync(outside, join(root, 'link'))
+      giveToGroup(root, { gid, onRootMismatch: false })
+      expect((statSync(join(outside, 'file')).mode & 0o777).toString(8)).toBe('600')
+    } finally {
+      rmSync(outside, { recursive: true })
+    }
+  })
+})
