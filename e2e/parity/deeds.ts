@@ -1,0 +1,223 @@
+import {
+  CSI_DRIVERS,
+  type CSIDriver,
+  NODES,
+  type Node,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolumeClaimSpec,
+  type PersistentVolumeSpec,
+  PODS,
+  type Pod,
+  type Resource,
+  STORAGE_CLASSES,
+  type StorageClass,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+import * as objects from '../harness/objects.ts'
+import { type Deed, refIn, type Scene } from './scenario.ts'
+
+/** What users and administrators make. Options that name other objects of the scenario name them without its id. */
+
+type Metadata = { readonly annotations?: object; readonly labels?: object; readonly finalizers?: readonly string[] }
+
+export interface VolumeOptions extends Partial<Omit<PersistentVolumeSpec, 'csi'>> {
+  readonly size?: string
+  readonly modes?: string[]
+  readonly class?: string
+  readonly policy?: 'Retain' | 'Delete' | 'Recycle'
+  /** The claim that it is reserved for. */
+  readonly claim?: string
+  /** Null for a volume that is not CSI's. */
+  readonly csi?: null
+  /** Says what the attacher does. */
+  readonly handle?: 'refused' | 'slow' | 'stuck'
+  /** A driver of the scenario instead of the usual one. */
+  readonly driver?: string
+  readonly metadata?: Metadata
+}
+
+/** The label by which volumes and claims without class find each other within their scenario. */
+const SCENARIO = 'scenario'
+
+/** Done when a controller has seen it: what comes next in the same step finds it there on either side. */
+export function volume(what: string, options: VolumeOptions = {}): Deed {
+  const { size = '1Gi', modes = ['ReadWriteOnce'], policy = 'Retain', ...others } = options
+  const { class: name, claim: reservedFor, handle = 'handle', driver, metadata, ...spec } = others
+  return async (scene) => {
+    const labels = { ...(name === '' && { [SCENARIO]: scene.id }), ...metadata?.labels }
+    const ref = { name: scene.name(what) }
+    await scene.api.create(
+      PERSISTENT_VOLUMES,
+      objects.volume(scene.name(what), driver === undefined ? scene.driver : scene.name(driver), {
+        capacity: { storage: size },
+        accessModes: modes,
+        persistentVolumeReclaimPolicy: policy,
+        // Without one of its own it is a volume for the claims of this scenario alone.
+        storageClassName: name === '' ? '' : scene.name(name ?? 'class'),
+        ...(reservedFor !== undefined && { claimRef: { namespace: scene.id, name: reservedFor } }),
+        csi: { volumeHandle: `${ref.name}-${handle}` },
+        ...spec,
+        metadata: { ...metadata, labels },
+      }),
+    )
+    await scene.api.until(PERSISTENT_VOLUMES, ref, ({ status }) => status?.phase !== 'Pending')
+  }
+}
+
+export interface ClaimOptions extends Partial<Omit<PersistentVolumeClaimSpec, 'volumeName'>> {
+  readonly size?: string
+  readonly modes?: string[]
+  /** Null for a claim that asks for none. */
+  readonly class?: string | null
+  readonly volume?: string
+  readonly metadata?: Metadata
+}
+
+export function claim(what: string, options: ClaimOptions = {}): Deed {
+  const { modes = ['ReadWriteOnce'], class: name = 'class', volume: named, ...spec } = options
+  return (scene) =>
+    scene.api.create(
+      PERSISTENT_VOLUME_CLAIMS,
+      objects.claim(scene.id, what, {
+        accessModes: modes,
+        ...(name !== null && { storageClassName: name === '' ? '' : scene.name(name) }),
+        ...(name === '' && { selector: { matchLabels: { [SCENARIO]: scene.id } } }),
+        ...(named !== undefined && { volumeName: scene.name(named) }),
+        ...spec,
+      }),
+    )
+}
+
+export function storageClass(what: string, options: Partial<StorageClass> = {}): Deed {
+  return (scene) => {
+    const { metadata, ...usual } = objects.storageClass(scene.name(what), scene.driver)
+    return scene.api.create(STORAGE_CLASSES, { ...usual, ...options, metadata: { ...metadata, ...options.metadata } })
+  }
+}
+
+/** A class whose claims wait for a pod. */
+export function lateClass(what: string, options: Partial<StorageClass> = {}): Deed {
+  return storageClass(what, { volumeBindingMode: 'WaitForFirstConsumer', ...options })
+}
+
+export function csiDriver(what: string, spec: CSIDriver['spec']): Deed {
+  return (scene) => scene.api.create(CSI_DRIVERS, { metadata: { name: scene.name(what) }, spec })
+}
+
+const MANAGED = { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' }
+
+export interface NodeOptions {
+  readonly annotations?: Record<string, string>
+  readonly taints?: NonNullable<Node['spec']>['taints']
+  readonly ready?: boolean
+}
+
+/** A node that is ready, whose volumes the controller attaches. */
+export function node(what: string, { annotations = MANAGED, taints, ready = true }: NodeOptions = {}): Deed {
+  return async (scene) => {
+    const ref = { name: scene.name(what) }
+    await scene.api.create(NODES, { metadata: { ...ref, annotations }, spec: { ...(taints && { taints }) } })
+    await scene.api.merge(NODES, { ...ref, subresource: 'status' }, { status: readiness(ready) })
+  }
+}
+
+export function readiness(ready: boolean): object {
+  return { conditions: [{ type: 'Ready', status: ready ? 'True' : 'Unknown' }] }
+}
+
+export interface PodOptions {
+  /** Without it nobody has placed the pod. */
+  readonly node?: string
+  /** The claims that it uses. */
+  readonly claims?: readonly string[]
+  readonly volumes?: readonly object[]
+  readonly spec?: Partial<NonNullable<Pod['spec']>>
+  /** Kept by it until somebody takes it off: so a deletion can be looked at. */
+  readonly held?: boolean
+}
+
+export function pod(what: string, { node: place, claims = [], volumes = [], spec, held }: PodOptions): Deed {
+  const all = [...claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })), ...volumes]
+  return (scene) => {
+    const { metadata, ...rest } = objects.pod(scene.id, what, all)
+    const finalizers = held ? { finalizers: ['example.com/held'] } : {}
+    const placed = place === undefined ? {} : { nodeName: scene.name(place) }
+    return scene.api.create(PODS, {
+      ...rest,
+      metadata: { ...metadata, ...finalizers },
+      spec: { containers: [], ...rest.spec, ...placed, ...spec },
+    })
+  }
+}
+
+/** What a kubelet says of a pod. */
+export function phase(what: string, phaseIs: string, status: object = {}): Deed {
+  return told(PODS, what, { phase: phaseIs, ...status })
+}
+
+export const RUNNING = { containerStatuses: [containerStatus({ running: { startedAt: '2026-01-01T00:00:00Z' } })] }
+export const ENDED = { containerStatuses: [containerStatus({ terminated: { exitCode: 0 } })] }
+
+function containerStatus(state: object): object {
+  return { name: 'c', image: 'none', imageID: '', ready: false, restartCount: 0, state }
+}
+
+type Body = object | ((scene: Scene) => object)
+
+function bodyOf(body: Body, scene: Scene): object {
+  return typeof body === 'function' ? body(scene) : body
+}
+
+export function changed(resource: Resource<unknown>, what: string, body: Body): Deed {
+  return (scene) => scene.api.merge(resource, refIn(scene, resource, what), bodyOf(body, scene))
+}
+
+/** As `changed`, of the status alone. */
+export function told(resource: Resource<unknown>, what: string, status: Body): Deed {
+  return (scene) => {
+    const ref = { ...refIn(scene, resource, what), subresource: 'status' }
+    return scene.api.merge(resource, ref, { status: bodyOf(status, scene) })
+  }
+}
+
+export function deleted(resource: Resource<unknown>, what: string): Deed {
+  return (scene) => scene.api.delete(resource, refIn(scene, resource, what))
+}
+
+/** Deleted, whoever wants to keep it. */
+export function forced(resource: Resource<unknown>, what: string): Deed {
+  return async (scene) => {
+    const ref = refIn(scene, resource, what)
+    await scene.api.delete(resource, ref)
+    if ((await scene.api.find(resource, ref)) === undefined) return
+    await scene.api.merge(resource, ref, { metadata: { finalizers: null } })
+  }
+}
+
+/** The node's kubelet says that it uses these volumes. */
+export function inUse(what: string, ...volumes: readonly string[]): Deed {
+  return told(NODES, what, (scene) => ({
+    volumesInUse: volumes.map((name) => `kubernetes.io/csi/${scene.driver}^${scene.name(name)}-handle`),
+  }))
+}
+
+/** Of the attachments of a volume: what an attacher says of them. */
+export function attachments(volumeName: string, status: object): Deed {
+  return async (scene) => {
+    for (const { metadata, spec } of await scene.api.list(VOLUME_ATTACHMENTS)) {
+      if (spec.source.persistentVolumeName !== scene.name(volumeName)) continue
+      await scene.api.merge(VOLUME_ATTACHMENTS, { name: metadata?.name ?? '', subresource: 'status' }, { status })
+    }
+  }
+}
+
+/** Somebody deletes the attachments of a volume, besides the controller. */
+export function attachmentsDeleted(volumeName: string): Deed {
+  return async (scene) => {
+    for (const { metadata, spec } of await scene.api.list(VOLUME_ATTACHMENTS)) {
+      if (spec.source.persistentVolumeName !== scene.name(volumeName)) continue
+      await scene.api.delete(VOLUME_ATTACHMENTS, { name: metadata?.name ?? '' })
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import { pause } from '../harness/waiting.ts'
+import { differences } from './compare.ts'
+import type { Scenario, Scene } from './scenario.ts'
+import { RESYNC_MS, type Side } from './side.ts'
+import { type View, viewOf } from './view.ts'
+
+/** Nothing has changed for so long: each PV controller has looked at everything again. */
+const QUIET_MS = RESYNC_MS + 1500
+const LOOK_MS = 300
+const PATIENCE_MS = 60_000
+
+/** What was not the same after a step, and what could not be done. */
+export interface Verdict {
+  readonly scenario: Scenario
+  /** A line each; none: equal in each settled state. */
+  readonly lines: readonly string[]
+}
+
+interface Running {
+  readonly id: string
+  readonly scenario: Scenario
+  readonly scenes: ReadonlyMap<Side, Scene>
+  readonly lines: string[]
+  /** So many objects and events have been compared. */
+  compared: number
+}
+
+export interface NumberedScenario {
+  readonly id: string
+  readonly scenario: Scenario
+}
+
+/**
+ * Plays scenarios side by side on both sides. All take their first step, then all is let settle and is compared, then
+ * all take their second one.
+ */
+export async function play(
+  some: readonly NumberedScenario[],
+  sides: readonly [Side, Side],
+): Promise<readonly Verdict[]> {
+  const running = await Promise.all(some.map((each) => begin(each, sides)))
+  const most = Math.max(0, ...some.map(({ scenario }) => scenario.steps.length))
+  for (let at = 0; at < most; at += 1) {
+    const active = running.filter(({ scenario }) => at < scenario.steps.length)
+    await Promise.all(active.flatMap((each) => sides.map((side) => act(each, side, at))))
+    const views = await settle(active, sides, at)
+    for (const each of active) note(each, at, views)
+  }
+  return running.map(({ scenario, lines, compared }) => ({
+    scenario,
+    lines: compared === 0 ? [...lines, 'there was nothing to compare'] : lines,
+  }))
+}
+
+async function begin({ id, scenario }: NumberedScenario, sides: readonly Side[]): Promise<Running> {
+  const scenes = await Promise.all(sides.map(async (side): Promise<[Side, Scene]> => [side, await side.sceneOf(id)]))
+  return { id, scenario, scenes: new Map(scenes), lines: [], compared: 0 }
+}
+
+/** Deeds follow one another as they stand. One that is refused is told; the other side's refusal stands beside it. */
+async function act({ scenario, scenes, lines }: Running, side: Side, at: number): Promise<void> {
+  const scene = scenes.get(side)
+  if (scene === undefined) return
+  for (const deed of scenario.steps[at]?.deeds ?? []) {
+    try {
+      await deed(scene)
+    } catch (error) {
+      lines.push(`step ${at + 1}, ${side.name}: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+}
+
+type Views = ReadonlyMap<string, readonly [real: View, ours: View]>
+
+/** Waits until nothing has changed for a while on either side, and everything that is waited for is so. */
+async function settle(active: readonly Running[], sides: readonly [Side, Side], at: number): Promise<Views> {
+  const patience = active.map(({ scenario }) => scenario.steps[at]?.patienceMs ?? PATIENCE_MS)
+  const end = performance.now() + Math.max(...patience)
+  let last = ''
+  let since = performance.now()
+  for (;;) {
+    const views = await viewsOf(active, sides)
+    const now = performance.now()
+    const text = JSON.stringify([...views.values()].flat().map(({ objects, events }) => [plain(objects), [...events]]))
+    if (text !== last) since = now
+    last = text
+    const waits = active.some(({ id, scenario }) => !isThere(views.get(id), scenario, at))
+    if ((now - since > QUIET_MS && !waits) || now > end) return views
+    await pause(LOOK_MS)
+  }
+}
+
+function plain(objects: View['objects']): unknown {
+  return [...objects].map(([name, fields]) => [name, [...fields]])
+}
+
+async function viewsOf(active: readonly Running[], [real, ours]: readonly [Side, Side]): Promise<Views> {
+  const [there, here] = await Promise.all([real.objects(), ours.objects()])
+  return new Map(active.map(({ id }) => [id, [viewOf(id, there), viewOf(id, here)] as const]))
+}
+
+function isThere(views: readonly [View, View] | undefined, { steps }: Scenario, at: number): boolean {
+  const until = steps[at]?.until
+  return until === undefined || views?.every(until) === true
+}
+
+function note(running: Running, at: number, views: Views): void {
+  const { id, scenario, lines } = running
+  const [real, ours] = views.get(id) ?? []
+  if (real === undefined || ours === undefined) return
+  running.compared += real.objects.size + real.events.size
+  for (const line of differences(real, ours)) lines.push(`step ${at + 1}, ${line}`)
+  const until = scenario.steps[at]?.until
+  if (until?.(real) === false) lines.push(`step ${at + 1}, real: what was waited for did not come`)
+  if (until?.(ours) === false) lines.push(`step ${at + 1}, ours: what was waited for did not come`)
+}

@@ -1,0 +1,207 @@
+import { CSI_DRIVERS, NODES, PODS } from '@csi-sidecars/kube-types'
+import {
+  attachmentsDeleted,
+  changed,
+  claim,
+  csiDriver,
+  deleted,
+  ENDED,
+  inUse,
+  node,
+  phase,
+  pod,
+  RUNNING,
+  readiness,
+  told,
+  type VolumeOptions,
+  volume,
+} from '../deeds.ts'
+import { type Deed, gone, type Scenario, type Step, scenario } from '../scenario.ts'
+
+const OUT_OF_SERVICE = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }
+const app = (what = 'app', on = 'n1') => pod(what, { node: on, claims: ['data'] })
+
+/** Two nodes, a bound claim; then what the scenario is about. */
+function attach(name: string, options: VolumeOptions, ...steps: readonly (readonly Deed[] | Step)[]): Scenario {
+  const modes = options.modes === undefined ? {} : { modes: options.modes }
+  return scenario(`attach: ${name}`, [node('n1'), node('n2'), volume('pv', options), claim('data', modes)], ...steps)
+}
+
+/** The real controller looks at everything again every three minutes, and gives an attach two. */
+const MINUTES = 240_000
+
+function long(one: Scenario): Scenario {
+  return { ...one, long: true, round: 4 }
+}
+
+/** Pods, nodes and attachments. */
+export const attachScenarios: readonly Scenario[] = [
+  attach('a pod comes and goes', {}, [app()], [deleted(PODS, 'app')]),
+  attach(
+    'detached only when the kubelet is through',
+    {},
+    [app()],
+    [inUse('n1', 'pv')],
+    [deleted(PODS, 'app')],
+    [inUse('n1')],
+  ),
+  scenario('attach: the pod comes before its volume is bound', [node('n1'), volume('pv')], [app()], [claim('data')]),
+  attach(
+    'two pods on a node share it',
+    {},
+    [app()],
+    [app('second')],
+    [deleted(PODS, 'app')],
+    [deleted(PODS, 'second')],
+  ),
+  attach(
+    'another node has it',
+    {},
+    [app(), inUse('n1', 'pv')],
+    [app('second', 'n2')],
+    [deleted(PODS, 'app'), inUse('n1')],
+  ),
+  attach('the pod has moved', {}, [app()], [deleted(PODS, 'app')], [app('second', 'n2')]),
+  attach(
+    'the pod has moved, the old node still uses it',
+    {},
+    [app(), inUse('n1', 'pv')],
+    [deleted(PODS, 'app'), app('second', 'n2')],
+    [inUse('n1')],
+  ),
+  attach('many nodes may have it', { modes: ['ReadWriteMany'] }, [app(), app('second', 'n2')], [deleted(PODS, 'app')]),
+  attach('the driver refuses', { handle: 'refused' }, [app()]),
+  long(
+    attach('the driver refuses, and the pod goes', { handle: 'refused' }, [app()], {
+      deeds: [deleted(PODS, 'app')],
+      until: gone('VolumeAttachment'),
+      patienceMs: MINUTES,
+    }),
+  ),
+  long(
+    attach('the pod goes while the driver attaches', { handle: 'slow' }, [app()], {
+      deeds: [deleted(PODS, 'app')],
+      until: gone('VolumeAttachment'),
+      patienceMs: MINUTES,
+    }),
+  ),
+  attach('a detach that does not end', { handle: 'stuck' }, [app()], [deleted(PODS, 'app')], [app('second', 'n2')]),
+  attach('a pod that has succeeded', {}, [app()], [phase('app', 'Succeeded', ENDED)]),
+  attach('a pod that has failed', {}, [app()], [phase('app', 'Failed', ENDED)]),
+  attach(
+    'a pod that is being deleted and runs on',
+    {},
+    [pod('app', { node: 'n1', claims: ['data'], held: true }), phase('app', 'Running', RUNNING)],
+    [deleted(PODS, 'app')],
+    [phase('app', 'Running', ENDED)],
+  ),
+  attach(
+    'a node that keeps the volumes of pods that have ended',
+    {},
+    [
+      changed(NODES, 'n1', {
+        metadata: { annotations: { 'volumes.kubernetes.io/keep-terminated-pod-volumes': 'true' } },
+      }),
+      app(),
+    ],
+    [phase('app', 'Succeeded', ENDED)],
+  ),
+  attach('a pod that nobody has placed', {}, [pod('app', { claims: ['data'] })]),
+  attach(
+    'the node is out of service',
+    {},
+    [app(), inUse('n1', 'pv')],
+    [told(NODES, 'n1', readiness(false)), deleted(PODS, 'app')],
+    [changed(NODES, 'n1', { spec: { taints: [OUT_OF_SERVICE] } })],
+  ),
+  attach(
+    'the node is out of service, the pod is still there',
+    {},
+    [app(), inUse('n1', 'pv')],
+    [changed(NODES, 'n1', { spec: { taints: [OUT_OF_SERVICE] } })],
+  ),
+  attach(
+    'the node does not answer and says that it uses it',
+    {},
+    [app(), inUse('n1', 'pv')],
+    [told(NODES, 'n1', readiness(false)), deleted(PODS, 'app'), app('second', 'n2')],
+  ),
+  attach('the node is gone', {}, [app()], [deleted(NODES, 'n1')], [deleted(PODS, 'app')]),
+  attach(
+    'the node is gone while it uses it',
+    {},
+    [app(), inUse('n1', 'pv')],
+    [deleted(NODES, 'n1'), deleted(PODS, 'app')],
+  ),
+  attach('the node comes back', {}, [app(), inUse('n1', 'pv')], [deleted(NODES, 'n1')], [node('n1')]),
+  scenario(
+    'attach: a node that does it by itself',
+    [node('n1', { annotations: {} }), volume('pv'), claim('data')],
+    [app()],
+  ),
+  long(
+    scenario(
+      'attach: a node that does it by itself, then not any more',
+      [node('n1', { annotations: {} }), volume('pv'), claim('data')],
+      [app()],
+      {
+        deeds: [
+          changed(NODES, 'n1', {
+            metadata: { annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' } },
+          }),
+        ],
+        until: ({ objects }) => [...objects.keys()].some((name) => name.startsWith('VolumeAttachment ')),
+        patienceMs: MINUTES,
+      },
+    ),
+  ),
+  attach('somebody deletes the attachment of a pod that is there', {}, [app()], [attachmentsDeleted('pv')]),
+  attach(
+    'somebody deletes the attachment of a pod that has gone',
+    {},
+    [app(), inUse('n1', 'pv')],
+    [deleted(PODS, 'app')],
+    [attachmentsDeleted('pv')],
+  ),
+  attach('somebody empties the status of the node', {}, [app()], [told(NODES, 'n1', { volumesAttached: null })]),
+  scenario(
+    'attach: a driver that needs none',
+    [node('n1'), csiDriver('driver', { attachRequired: false }), volume('pv', { driver: 'driver' }), claim('data')],
+    [app()],
+  ),
+  scenario(
+    'attach: a driver of which nothing is known',
+    [node('n1'), volume('pv', { driver: 'driver' }), claim('data')],
+    [app()],
+  ),
+  long(
+    scenario(
+      'attach: a driver that needs none any more',
+      [node('n1'), csiDriver('driver', { attachRequired: true }), volume('pv', { driver: 'driver' }), claim('data')],
+      [app()],
+      {
+        deeds: [deleted(CSI_DRIVERS, 'driver'), csiDriver('driver', { attachRequired: false })],
+        until: gone('VolumeAttachment'),
+        patienceMs: MINUTES,
+      },
+      [deleted(PODS, 'app')],
+    ),
+  ),
+  attach('a volume without CSI', { csi: null, nfs: { server: 'nfs.example.com', path: '/' } }, [app()]),
+  attach(
+    'a volume of a migrated plugin',
+    { csi: null, awsElasticBlockStore: { volumeID: 'vol-1', fsType: 'ext4' } },
+    [app()],
+    [deleted(PODS, 'app')],
+  ),
+  scenario('attach: a CSI volume of the pod alone', [
+    node('n1'),
+    (scene) => pod('app', { node: 'n1', volumes: [{ name: 'own', csi: { driver: scene.driver } }] })(scene),
+  ]),
+  scenario(
+    'attach: a volume of a migrated plugin that the pod names itself',
+    [node('n1')],
+    [pod('app', { node: 'n1', volumes: [{ name: 'disk', awsElasticBlockStore: { volumeID: 'vol-2' } }] })],
+    [deleted(PODS, 'app')],
+  ),
+]

@@ -1,0 +1,181 @@
+import {
+  PERSISTENT_VOLUME_CLAIMS as CLAIMS,
+  PODS,
+  STORAGE_CLASSES,
+  PERSISTENT_VOLUMES as VOLUMES,
+} from '@csi-sidecars/kube-types'
+import { changed, claim, deleted, forced, lateClass, pod, storageClass, volume } from '../deeds.ts'
+import { type Scenario, scenario } from '../scenario.ts'
+
+const released = (what: string) => changed(VOLUMES, what, { spec: { claimRef: null } })
+const BLOCK = { volumeMode: 'Block' as const }
+const MANY = { modes: ['ReadWriteMany'] }
+
+/** Claims and volumes that are there, and who gets whom. */
+export const bindScenarios: readonly Scenario[] = [
+  scenario(
+    'bind: the smallest volume that is large enough',
+    [volume('small'), volume('large', { size: '8Gi' }), volume('middle', { size: '4Gi' })],
+    [claim('data', { size: '2Gi' })],
+  ),
+  scenario(
+    'bind: fewer access modes win over a better size',
+    [volume('one', { size: '8Gi' }), volume('two', { modes: ['ReadWriteOnce', 'ReadWriteMany'] })],
+    [claim('data')],
+  ),
+  scenario(
+    'bind: a claim that waits takes the volume that comes',
+    [claim('data', { class: '' })],
+    [volume('pv', { class: '' })],
+  ),
+  scenario('bind: two claims and one volume', [volume('pv')], [claim('a')], [claim('b')]),
+  scenario(
+    'bind: a selector chooses by labels',
+    [volume('pv-a', { metadata: { labels: { tier: 'a' } } }), volume('pv-b', { metadata: { labels: { tier: 'b' } } })],
+    [claim('data', { selector: { matchLabels: { tier: 'b' } } })],
+    [claim('other', { selector: { matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['a'] }] } })],
+  ),
+  scenario(
+    'bind: no class at all fits a volume without class only',
+    [volume('classed'), claim('data', { class: '' })],
+    [volume('plain', { class: '' })],
+  ),
+  scenario('bind: block and file system do not meet', [volume('pv', BLOCK), claim('files'), claim('device', BLOCK)]),
+  scenario('bind: a mode that no volume has', [volume('pv'), claim('data', { class: '', ...MANY })]),
+  scenario(
+    'bind: a volume that is being deleted is not given away',
+    [volume('pv', { class: '', metadata: { finalizers: ['example.com/held'] } })],
+    [deleted(VOLUMES, 'pv')],
+    [claim('data', { class: '' })],
+  ),
+  scenario('name: the volume is there', [volume('pv')], [claim('data', { volume: 'pv' })]),
+  scenario('name: the volume comes later', [claim('data', { volume: 'pv' })], [volume('pv')]),
+  scenario('name: too small', [volume('pv'), claim('data', { volume: 'pv', size: '2Gi' })]),
+  scenario('name: the wrong class', [volume('pv'), claim('data', { volume: 'pv', class: 'other' })]),
+  scenario('name: the wrong volume mode', [volume('pv'), claim('data', { volume: 'pv', ...BLOCK })]),
+  scenario('name: the wrong access mode', [volume('pv'), claim('data', { volume: 'pv', ...MANY })]),
+  scenario('name: the wrong attributes class', [
+    volume('pv', { volumeAttributesClassName: 'gold' }),
+    claim('data', { volume: 'pv' }),
+  ]),
+  scenario(
+    'name: too small, until it grows',
+    [volume('pv'), claim('data', { volume: 'pv', size: '2Gi' })],
+    [changed(VOLUMES, 'pv', { spec: { capacity: { storage: '2Gi' } } })],
+  ),
+  scenario('name: another claim has it', [volume('pv')], [claim('a')], [claim('b', { volume: 'pv' })]),
+  scenario('name: it is reserved for another claim', [volume('pv', { claim: 'a' }), claim('b', { volume: 'pv' })]),
+  scenario(
+    'name: it is being deleted',
+    [volume('pv', { metadata: { finalizers: ['example.com/held'] } })],
+    [deleted(VOLUMES, 'pv')],
+    [claim('data', { volume: 'pv' })],
+  ),
+  scenario('reserve: the claim comes later', [volume('pv', { claim: 'data' })], [claim('data')]),
+  scenario('reserve: it is taken although a smaller one is free', [
+    volume('free'),
+    volume('pv', { claim: 'data', size: '8Gi' }),
+    claim('data'),
+  ]),
+  scenario('reserve: by both sides', [volume('pv', { claim: 'data' }), claim('data', { volume: 'pv' })]),
+  scenario('reserve: too small for the claim', [
+    volume('pv', { class: '', claim: 'data' }),
+    claim('data', { class: '', size: '2Gi' }),
+  ]),
+  scenario('reserve: the wrong volume mode', [
+    volume('pv', { class: '', claim: 'data', ...BLOCK }),
+    claim('data', { class: '' }),
+  ]),
+  scenario(
+    'reserve: the claim has found another volume',
+    [volume('other'), claim('data', { volume: 'other' })],
+    [volume('pv', { claim: 'data' })],
+  ),
+  scenario(
+    'lost: the volume is gone and comes back without a claim',
+    [volume('pv'), claim('data')],
+    [forced(VOLUMES, 'pv')],
+    [volume('pv')],
+  ),
+  scenario(
+    'lost: the volume is gone and comes back for another claim',
+    [volume('pv'), claim('data')],
+    [forced(VOLUMES, 'pv')],
+    [volume('pv', { claim: 'other' })],
+  ),
+  scenario(
+    'lost: two claims with one volume',
+    [volume('pv'), claim('data')],
+    [
+      changed(VOLUMES, 'pv', {
+        spec: { claimRef: { name: 'other', uid: '11111111-2222-3333-4444-555555555555' } },
+      }),
+    ],
+  ),
+  scenario(
+    'lost: the claim was never given a volume',
+    [claim('data', { class: '', metadata: { annotations: { 'pv.kubernetes.io/bind-completed': 'yes' } } })],
+    [volume('pv', { class: '' })],
+  ),
+  scenario('bound: the reference is taken off the volume', [volume('pv'), claim('data')], [released('pv')]),
+  scenario(
+    'bound: the mark of the binding is taken off the claim',
+    [volume('pv'), claim('data')],
+    [changed(CLAIMS, 'data', { metadata: { annotations: { 'pv.kubernetes.io/bind-completed': null } } })],
+  ),
+  scenario(
+    'bound: the volume gets other access modes',
+    [volume('pv'), claim('data')],
+    [changed(VOLUMES, 'pv', { spec: { accessModes: ['ReadWriteOnce', 'ReadOnlyMany'] } })],
+  ),
+  scenario(
+    'bound: the volume grows',
+    [volume('pv'), claim('data')],
+    [changed(VOLUMES, 'pv', { spec: { capacity: { storage: '2Gi' } } })],
+  ),
+  scenario('bound: the claim has an attributes class', [
+    volume('pv', { volumeAttributesClassName: 'gold' }),
+    claim('data', { volumeAttributesClassName: 'gold' }),
+  ]),
+  scenario(
+    'delete: a claim that a pod uses stays until the pod is gone',
+    [volume('pv'), claim('data'), pod('app', { node: 'n', claims: ['data'] })],
+    [deleted(CLAIMS, 'data')],
+    [deleted(PODS, 'app')],
+  ),
+  scenario(
+    'delete: a claim of a pod that nobody has placed',
+    [volume('pv'), claim('data'), pod('app', { claims: ['data'] })],
+    [deleted(CLAIMS, 'data')],
+  ),
+  scenario(
+    'delete: a volume stays until its claim is gone',
+    [volume('pv'), claim('data')],
+    [deleted(VOLUMES, 'pv')],
+    [deleted(CLAIMS, 'data')],
+  ),
+  scenario('delete: a claim that waits', [claim('data', { class: '' })], [deleted(CLAIMS, 'data')]),
+  scenario('wait for a consumer: nobody comes', [lateClass('class'), volume('pv'), claim('data')]),
+  scenario(
+    'wait for a consumer: a pod comes',
+    [lateClass('class'), claim('data')],
+    [pod('app', { claims: ['data'] })],
+    [pod('second', { claims: ['data'] })],
+  ),
+  scenario(
+    'wait for a consumer: the scheduler reserves a volume',
+    [lateClass('class'), volume('pv'), claim('data')],
+    [
+      changed(VOLUMES, 'pv', (scene) => ({
+        metadata: { annotations: { 'pv.kubernetes.io/bound-by-controller': 'yes' } },
+        spec: { claimRef: { namespace: scene.id, name: 'data' } },
+      })),
+    ],
+  ),
+  scenario(
+    'default class: given to a claim that has asked for none',
+    [claim('data', { class: null })],
+    [storageClass('class', { metadata: { annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } } })],
+    [deleted(STORAGE_CLASSES, 'class')],
+  ),
+].map((each) => (each.name.startsWith('default class') ? { ...each, round: 2 } : each))

@@ -1,0 +1,154 @@
+import { PERSISTENT_VOLUME_CLAIMS as CLAIMS, PODS, PERSISTENT_VOLUMES as VOLUMES } from '@csi-sidecars/kube-types'
+import { changed, claim, deleted, lateClass, pod, storageClass, volume } from '../deeds.ts'
+import { type Scenario, scenario } from '../scenario.ts'
+
+const PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
+const EBS = { metadata: {}, provisioner: 'kubernetes.io/aws-ebs' }
+const ephemeral = (name: string, spec: object = {}) => ({
+  name,
+  ephemeral: {
+    volumeClaimTemplate: {
+      metadata: { labels: { app: 'x' }, annotations: { 'example.com/note': 'y' } },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
+    },
+  },
+})
+/** A class that is not there: nobody makes a volume. */
+const NONE = { storageClassName: 'none' }
+const selected = (what: string) =>
+  changed(CLAIMS, 'data', (scene) => ({ metadata: { annotations: node(scene.name(what)) } }))
+const node = (name: string) => ({ 'volume.kubernetes.io/selected-node': name })
+
+/** Volumes that are made for claims, and claims that are made for pods. */
+export const provisionScenarios: readonly Scenario[] = [
+  scenario('provision: by the driver', [storageClass('class')], [claim('data')]),
+  scenario('provision: a block volume', [storageClass('class')], [claim('data', { volumeMode: 'Block' })]),
+  scenario('provision: there is no such class, then there is', [claim('data')], [storageClass('class')]),
+  scenario('provision: nobody provisions this class', [
+    storageClass('class', { provisioner: 'kubernetes.io/no-provisioner' }),
+    claim('data'),
+  ]),
+  scenario('provision: a plugin that Kubernetes does not have', [
+    storageClass('class', { provisioner: 'kubernetes.io/flocker' }),
+    claim('data'),
+  ]),
+  scenario('provision: by a migrated plugin', [storageClass('class', EBS), claim('data')]),
+  scenario('provision: host paths are not provisioned', [
+    storageClass('class', { provisioner: 'kubernetes.io/host-path' }),
+    claim('data'),
+  ]),
+  scenario(
+    'provision: nobody answers, then a volume is made by hand',
+    [storageClass('class', { provisioner: 'nobody.example.com' }), claim('data')],
+    [volume('pv')],
+  ),
+  scenario(
+    'provision: the annotations are taken off the claim',
+    [storageClass('class', { provisioner: 'nobody.example.com' }), claim('data')],
+    [changed(CLAIMS, 'data', { metadata: { annotations: { [PROVISIONER]: null } } })],
+  ),
+  scenario(
+    'provision: the claim is deleted before it has a volume',
+    [storageClass('class', { provisioner: 'nobody.example.com' }), claim('data')],
+    [deleted(CLAIMS, 'data')],
+  ),
+  scenario('provision: late, for a node that was chosen', [lateClass('class'), claim('data')], [selected('n')]),
+  scenario('provision: late, by a migrated plugin', [lateClass('class', EBS), claim('data')], [selected('n')]),
+  scenario(
+    'provision: late, and nobody provisions',
+    [lateClass('class', { provisioner: 'kubernetes.io/no-provisioner' }), claim('data')],
+    [selected('n')],
+  ),
+  scenario('provision: the claim asks by the old annotation', [
+    storageClass('class'),
+    (scene) =>
+      claim('data', {
+        class: null,
+        metadata: { annotations: { 'volume.beta.kubernetes.io/storage-class': scene.name('class') } },
+      })(scene),
+  ]),
+  scenario('provision: deleted with its claim', [storageClass('class')], [claim('data')], [deleted(CLAIMS, 'data')]),
+  scenario(
+    'provision: kept after its claim',
+    [storageClass('class', { reclaimPolicy: 'Retain' })],
+    [claim('data')],
+    [deleted(CLAIMS, 'data')],
+  ),
+  scenario('provision: the claim has found a volume by hand meanwhile', [
+    storageClass('class'),
+    volume('pv'),
+    claim('data'),
+  ]),
+  scenario(
+    'expand: the driver is waited for',
+    [storageClass('class')],
+    [claim('data')],
+    [changed(CLAIMS, 'data', { spec: { resources: { requests: { storage: '2Gi' } } } })],
+  ),
+  scenario(
+    'expand: of a plugin without expansion',
+    [storageClass('class'), volume('pv', { csi: null, hostPath: { path: '/tmp/parity-none' } }), claim('data')],
+    [changed(CLAIMS, 'data', { spec: { resources: { requests: { storage: '2Gi' } } } })],
+  ),
+  scenario(
+    'expand: of a migrated plugin',
+    [
+      storageClass('class', EBS),
+      volume('pv', { csi: null, awsElasticBlockStore: { volumeID: 'vol-1', fsType: 'ext4' } }),
+      claim('data'),
+    ],
+    [changed(CLAIMS, 'data', { spec: { resources: { requests: { storage: '2Gi' } } } })],
+  ),
+  scenario(
+    'expand: the volume has grown already',
+    [storageClass('class'), volume('pv', { size: '4Gi' }), claim('data')],
+    [changed(CLAIMS, 'data', { spec: { resources: { requests: { storage: '3Gi' } } } })],
+  ),
+  scenario(
+    'migrate: a volume of a migrated plugin is marked',
+    [
+      volume('pv', {
+        policy: 'Delete',
+        csi: null,
+        awsElasticBlockStore: { volumeID: 'vol-1' },
+        metadata: {
+          annotations: { 'pv.kubernetes.io/provisioned-by': 'kubernetes.io/aws-ebs' },
+          finalizers: ['kubernetes.io/pv-controller'],
+        },
+      }),
+      claim('data'),
+    ],
+    [deleted(CLAIMS, 'data')],
+  ),
+  scenario(
+    'migrate: a volume of a plugin of old is protected',
+    [
+      volume('pv', {
+        policy: 'Delete',
+        csi: null,
+        hostPath: { path: '/var/parity-none' },
+        metadata: { annotations: { 'pv.kubernetes.io/provisioned-by': 'kubernetes.io/host-path' } },
+      }),
+    ],
+    [changed(VOLUMES, 'pv', { spec: { persistentVolumeReclaimPolicy: 'Retain' } })],
+  ),
+  scenario('migrate: a claim that says it was migrated and is not', [
+    storageClass('class', { provisioner: 'nobody.example.com' }),
+    claim('data', { metadata: { annotations: { 'pv.kubernetes.io/migrated-to': 'gone.example.com' } } }),
+  ]),
+  scenario(
+    "ephemeral: a pod's own claim",
+    [pod('app', { volumes: [ephemeral('data', NONE)] })],
+    [deleted(PODS, 'app')],
+  ),
+  scenario('ephemeral: the claim is somebody else’s', [
+    claim('app-data', { class: '' }),
+    pod('app', { volumes: [ephemeral('data', NONE)] }),
+  ]),
+  scenario(
+    "ephemeral: the pod's claim is deleted",
+    [pod('app', { volumes: [ephemeral('data', NONE)] })],
+    [deleted(CLAIMS, 'app-data')],
+  ),
+  scenario('ephemeral: a pod with two', [pod('app', { volumes: [ephemeral('a', NONE), ephemeral('b', NONE)] })]),
+]

@@ -1,0 +1,184 @@
+import type {
+  Event,
+  KubeObject,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  VolumeAttachment,
+} from '@csi-sidecars/kube-types'
+
+/** Everything that controllers may have changed, as one side's API server has it. */
+export interface Objects {
+  readonly claims: readonly PersistentVolumeClaim[]
+  readonly volumes: readonly PersistentVolume[]
+  readonly attachments: readonly VolumeAttachment[]
+  readonly pods: readonly Pod[]
+  readonly nodes: readonly Node[]
+  readonly events: readonly Event[]
+}
+
+/** What is compared of one scenario: each object's fields, and which events there are, with names that both sides share. */
+export interface View {
+  /** `PersistentVolumeClaim data` -> field -> value. */
+  readonly objects: ReadonlyMap<string, ReadonlyMap<string, string>>
+  readonly events: ReadonlySet<string>
+}
+
+/** What the scenario with this id has come to. */
+export function viewOf(id: string, all: Objects): View {
+  const own = ownOf(id, all)
+  const plain = plainTexts(own)
+  const objects = new Map<string, ReadonlyMap<string, string>>()
+  const add = (kind: string, object: KubeObject, fields: object): void => {
+    const texts = Object.entries({ ...common(object), ...fields }).flatMap(([field, value]): [string, string][] =>
+      isNothing(value) ? [] : [[field, plain(textOf(value))]],
+    )
+    objects.set(`${kind} ${plain(object.metadata?.name ?? '')}`, new Map(texts))
+  }
+  for (const object of own.claims) add('PersistentVolumeClaim', object, claimFields(object))
+  for (const object of own.volumes) add('PersistentVolume', object, volumeFields(object))
+  for (const object of own.attachments) add('VolumeAttachment', object, attachmentFields(object))
+  for (const object of own.pods) add('Pod', object, podFields(object))
+  for (const object of own.nodes) add('Node', object, nodeFields(object))
+  return { objects, events: new Set(own.events.map((event) => plain(eventText(event)))) }
+}
+
+/** The scenario's own: in its namespace, or named after it, or made for what is. */
+function ownOf(id: string, { claims, volumes, attachments, pods, nodes, events }: Objects): Objects {
+  const isNamed = (name = ''): boolean => name.startsWith(`${id}-`) || name.includes(`-${id}-`)
+  const isOwn = ({ metadata }: KubeObject): boolean => metadata?.namespace === id || isNamed(metadata?.name)
+  const ownVolumes = volumes.filter((each) => isOwn(each) || each.spec?.claimRef?.namespace === id)
+  const names = new Set(ownVolumes.map(({ metadata }) => metadata?.name))
+  return {
+    claims: claims.filter(isOwn),
+    volumes: ownVolumes,
+    attachments: attachments.filter(({ spec }) => isNamed(spec.nodeName)),
+    pods: pods.filter(isOwn),
+    nodes: nodes.filter(isOwn),
+    events: events.filter(
+      ({ involvedObject: { namespace, name } }) => namespace === id || isNamed(name) || names.has(name),
+    ),
+  }
+}
+
+/** What each side has made up by itself is called by what it belongs to. */
+function plainTexts({ claims, volumes, attachments, pods, nodes }: Objects): (text: string) => string {
+  const names = new Map<string, string>()
+  for (const { metadata } of [claims, volumes, attachments, pods, nodes].flat()) {
+    if (metadata?.uid !== undefined) names.set(metadata.uid, `(uid of ${metadata.name})`)
+  }
+  for (const { metadata, spec } of volumes) {
+    const { uid, name } = spec?.claimRef ?? {}
+    if (uid !== undefined && !names.has(uid)) names.set(uid, `(uid of ${name})`)
+    // Of a provisioned volume the driver has chosen the handle, and that is in the names of its attachments.
+    if (!isProvisioned(metadata?.name) || spec?.csi == null) continue
+    names.set(spec.csi.volumeHandle, `(handle of ${metadata?.name})`)
+  }
+  for (const { metadata, spec } of attachments) {
+    const { persistentVolumeName } = spec.source
+    if (!isProvisioned(persistentVolumeName) || metadata?.name === undefined) continue
+    names.set(metadata.name, `(attachment of ${persistentVolumeName} to ${spec.nodeName})`)
+  }
+  const replace = (text: string): string => {
+    let replaced = text
+    for (const [name, plain] of names) replaced = replaced.replaceAll(name, plain)
+    return replaced
+  }
+  // Handles first, then the uids that their replacements hold.
+  return (text) => replace(replace(text)).replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, '(uid)')
+}
+
+function isProvisioned(name = ''): boolean {
+  return name.startsWith('pvc-')
+}
+
+function isNothing(value: unknown): boolean {
+  if (value === undefined || value === null || value === '' || value === false) return true
+  return typeof value === 'object' && Object.keys(value).length === 0
+}
+
+/** The same for the same value, whatever the order of its keys. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  return JSON.stringify(value, (_key, each: unknown) => {
+    if (typeof each !== 'object' || each === null || Array.isArray(each)) return each
+    return Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+  })
+}
+
+function common({ metadata }: KubeObject): object {
+  const { annotations, labels, finalizers, deletionTimestamp, ownerReferences } = metadata ?? {}
+  return {
+    annotations,
+    labels,
+    finalizers: [...(finalizers ?? [])].sort(),
+    deleting: deletionTimestamp != null,
+    owners: ownerReferences,
+  }
+}
+
+function claimFields({ spec, status }: PersistentVolumeClaim): object {
+  const conditions = (status?.conditions ?? []).map(({ type, status: is, reason, message }) => ({
+    type,
+    status: is,
+    reason,
+    message,
+  }))
+  return {
+    volumeName: spec?.volumeName,
+    class: spec?.storageClassName,
+    ...status,
+    conditions,
+  }
+}
+
+function volumeFields({ spec, status }: PersistentVolume): object {
+  const { resourceVersion: _, ...claimRef } = spec?.claimRef ?? {}
+  const { phase, message, reason, lastPhaseTransitionTime } = status ?? {}
+  return { claimRef, phase, message, reason, hasTransitionTime: lastPhaseTransitionTime != null }
+}
+
+function attachmentFields({ spec, status }: VolumeAttachment): object {
+  const { attached, attachmentMetadata, attachError, detachError } = status ?? {}
+  const errors = { attachError: attachError?.message, detachError: detachError?.message }
+  return { attacher: spec.attacher, node: spec.nodeName, source: spec.source, attached, attachmentMetadata, ...errors }
+}
+
+/** Of a pod that a controller has made all of it counts. */
+function podFields({ metadata, spec, status }: Pod): object {
+  const made = metadata?.namespace === 'default' ? { spec: withoutDefaults(spec) } : {}
+  return { phase: status?.phase, ...made }
+}
+
+function withoutDefaults(spec: Pod['spec']): object {
+  const { containers, volumes, restartPolicy, activeDeadlineSeconds } = spec ?? {}
+  return {
+    containers: (containers ?? []).map(({ name, image, command, args, volumeMounts }) => ({
+      name,
+      image,
+      command,
+      args,
+      volumeMounts,
+    })),
+    volumes,
+    restartPolicy,
+    activeDeadlineSeconds,
+  }
+}
+
+function nodeFields({ status }: Node): object {
+  const attached = (status?.volumesAttached ?? []).map(({ name, devicePath }) => `${name} ${devicePath}`).sort()
+  return { volumesAttached: attached }
+}
+
+function eventText({ type, reason, involvedObject: { kind, name }, message = '', source }: Event): string {
+  return `${type} ${reason} ${kind} ${name} (${source?.component}): ${message.replace(PODS_LISTED, sorted)}`
+}
+
+/** Pods are named in no order. */
+const PODS_LISTED = /(?<=waiting for pods )\S+/
+
+function sorted(names: string): string {
+  return names.split(',').sort().join()
+}
