@@ -202,16 +202,6 @@ export function inUse(what: string, ...volumes: readonly string[]): Deed {
   }))
 }
 
-/** Of the attachments of a volume: what an attacher says of them. */
-export function attachments(volumeName: string, status: object): Deed {
-  return async (scene) => {
-    for (const { metadata, spec } of await scene.api.list(VOLUME_ATTACHMENTS)) {
-      if (spec.source.persistentVolumeName !== scene.name(volumeName)) continue
-      await scene.api.merge(VOLUME_ATTACHMENTS, { name: metadata?.name ?? '', subresource: 'status' }, { status })
-    }
-  }
-}
-
 /** Somebody deletes the attachments of a volume, besides the controller. */
 export function attachmentsDeleted(volumeName: string): Deed {
   return async (scene) => {
