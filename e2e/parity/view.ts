@@ -41,8 +41,12 @@ export function viewOf(id: string, all: Objects): View {
   for (const object of own.attachments) add('VolumeAttachment', object, attachmentFields(object))
   for (const object of own.pods) add('Pod', object, podFields(object))
   for (const object of own.nodes) add('Node', object, nodeFields(object))
-  return { objects, events: new Set(own.events.map((event) => plain(eventText(event)))) }
+  const events = own.events.map((event) => plain(eventText(event))).filter((text) => !LOST_RACE.test(text))
+  return { objects, events: new Set(events) }
 }
+
+/** A write that came too late and was made again: it happens when it happens. */
+const LOST_RACE = /the object has been modified; please apply your changes to the latest version/
 
 /** The scenario's own: in its namespace, or named after it, or made for what is. */
 function ownOf(id: string, { claims, volumes, attachments, pods, nodes, events }: Objects): Objects {

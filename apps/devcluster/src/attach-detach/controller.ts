@@ -16,6 +16,8 @@ export interface AttachDetachOptions {
   /** How long an unhealthy node may keep a volume from being detached; undefined: for ever. */
   readonly maxWaitForUnmountMs?: number | undefined
   readonly populateMs?: number
+  /** In the words of Kubernetes 1.37: a pod whose volume another node has waits for a detach. */
+  readonly saysWaiting?: boolean
 }
 
 const WORKERS = 32
@@ -29,7 +31,7 @@ export async function runAttachDetachController(
   options: AttachDetachOptions = {},
 ): Promise<void> {
   const { caches, clock, client } = parts
-  const { populateMs = POPULATE_MS } = options
+  const { populateMs = POPULATE_MS, saysWaiting = false } = options
   const maxWaitForUnmountMs = 'maxWaitForUnmountMs' in options ? options.maxWaitForUnmountMs : MAX_WAIT_FOR_UNMOUNT_MS
   const world = new AttachDetachState(caches, { maxWaitForUnmountMs })
   const queue = new KeyInbox()
@@ -56,7 +58,7 @@ export async function runAttachDetachController(
     }
   }
   const { write: writeStatus } = attachedList({ client, nodes: caches.nodes }, (node) => world.actual.reportedOn(node))
-  const own = { ...parts, world, writeStatus, look }
+  const own = { ...parts, saysWaiting, world, writeStatus, look }
   const reconcile = (key: string, { signal }: Run): Promise<Outcome> => reconcileVolume(key, own, signal)
   const { attachments, nodes, pods, claims, volumes } = caches
   await runWorks(

@@ -7,12 +7,14 @@ import { type ControllerParts, targetOf } from '../control.ts'
 import { attachmentName, csiVolumeOf } from '../volume-names.ts'
 import { decideVolume, type Force, type Step } from './decide.ts'
 import type { PodRef, VolumeSpec } from './desired-state.ts'
+import { multiAttachText } from './multi-attach.ts'
 import type { StatusList } from './node-status.ts'
 import type { AttachDetachState } from './state.ts'
 
 export interface AttachDetachParts extends ControllerParts {
   readonly world: AttachDetachState
   readonly writeStatus: StatusList['write']
+  readonly saysWaiting: boolean
   /** Something is news about these volumes. */
   readonly look: (volumeNames: Iterable<string>) => void
 }
@@ -178,19 +180,9 @@ function tellMultiAttach(pods: readonly PodRef[], others: readonly string[], run
   const { volumeName, parts } = run
   const users = others.flatMap((node) => parts.world.desired.podsOn(volumeName, node))
   for (const pod of pods) {
-    const message = `${about(run, 'Multi-Attach error')}${whoUsesIt(pod, users)}`
-    tell([pod], 'Warning', 'FailedAttachVolume', message, parts)
+    const { what, why } = multiAttachText(pod, users, { saysWaiting: parts.saysWaiting })
+    tell([pod], 'Warning', 'FailedAttachVolume', `${about(run, what)}${why}`, parts)
   }
-}
-
-function whoUsesIt(pod: PodRef, users: readonly PodRef[]): string {
-  if (users.length === 0) return "Volume is already exclusively attached to one node and can't be attached to another"
-  const [namespace] = pod.key.split('/')
-  const local = users.filter(({ key }) => key.startsWith(`${namespace}/`)).map(({ key }) => key.split('/')[1])
-  const foreign = users.length - local.length
-  const foreignText = `${foreign} pod(s) in different namespaces`
-  if (local.length === 0) return `Volume is already used by ${foreignText}`
-  return `Volume is already used by pod(s) ${local.join(', ')}${foreign > 0 ? ` and ${foreignText}` : ''}`
 }
 
 /** As kubectl shows it: what happened, and to which volume. */

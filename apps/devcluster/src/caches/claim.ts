@@ -33,7 +33,12 @@ export interface Claim extends Cached {
   /** How far a resize has come, in the API's words. */
   readonly resizeStatus: string | undefined
   readonly allocated: string | undefined
+  /** What the condition Unused says; undefined without it. */
+  readonly unused: boolean | undefined
 }
+
+/** The condition by which a claim tells since when no pod has used it. */
+export const UNUSED = 'Unused'
 
 const OLD_CLASS = 'volume.beta.kubernetes.io/storage-class'
 
@@ -62,7 +67,13 @@ export function claimProjection(pvc: PersistentVolumeClaim): Claim {
     currentAttributesClass: status?.currentVolumeAttributesClassName ?? undefined,
     resizeStatus: status?.allocatedResourceStatuses?.['storage'],
     allocated: status?.allocatedResources?.['storage'],
+    unused: unusedOf(status?.conditions),
   }
+}
+
+function unusedOf(conditions: readonly { type: string; status: string }[] = []): boolean | undefined {
+  const condition = conditions.find(({ type }) => type === UNUSED)
+  return condition && condition.status === 'True'
 }
 
 export function volumeModeOf(text: string | undefined | null): VolumeMode {

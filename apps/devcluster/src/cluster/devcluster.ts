@@ -110,7 +110,8 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   await followApi(caches, stack, signal)
   const parts = { client, caches, clock, log }
   const nodes = nodesOf(nodeNames, options)
-  const controllers = startControllers({ ...parts, driver }, { ...options, nodes }, onTrouble)
+  const minor = await minorVersion(client, signal)
+  const controllers = startControllers({ ...parts, driver }, { ...options, nodes, minor }, onTrouble)
   stack.defer(() => controllers.stopAll())
   const sidecars = await startSidecars({ ...options, address, kubeconfig }, stack)
   const started = stack.move()
@@ -135,6 +136,15 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
     mounted,
     stop,
   }
+}
+
+/** The controllers are those of the API server's version. */
+async function minorVersion(client: OwnedKubeClient, signal: AbortSignal): Promise<number> {
+  const version = await client.discover('/version', { signal })
+  const minor = typeof version === 'object' && version !== null && 'minor' in version ? version.minor : undefined
+  const number = Number.parseInt(String(minor), 10)
+  if (Number.isNaN(number)) throw new Error(`the API server does not tell its version: ${JSON.stringify(version)}`)
+  return number
 }
 
 async function openApi(

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '@csi-sidecars/base'
+import { deadline, systemClock } from '@csi-sidecars/base'
 import { startCsiDriver } from '@csi-sidecars/emulator'
 import { CSI_DRIVERS, PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
@@ -15,6 +15,7 @@ it("a person's own driver is asked to unmount what is mounted before the cluster
   const directory = await mkdtemp(join(tmpdir(), 'own-driver-'))
   const driver = await startCsiDriver({ socket: join(directory, 'own.sock'), controller: ['CREATE_DELETE_VOLUME'] })
   try {
+    using limit = deadline(systemClock, 20_000, 'starting a cluster')
     const cluster = await startDevcluster(
       {
         nodes: 1,
@@ -27,7 +28,7 @@ it("a person's own driver is asked to unmount what is mounted before the cluster
           throw new Error(message)
         },
       },
-      AbortSignal.timeout(20_000),
+      limit.signal,
     )
     const { client, api } = cluster
     expect((await client.get(CSI_DRIVERS, { name: driver.settings.name })).spec.attachRequired).toBe(false)

@@ -23,11 +23,17 @@ export const CONTROLLERS = [
 ] as const
 export type ControllerName = (typeof CONTROLLERS)[number]
 
+/** From these minor versions on claims tell whether pods use them, and pods wait for a detach instead of failing. */
+const UNUSED_SINCE = 37
+const WAITING_SINCE = 37
+
 export interface ControllersOptions {
   /** Without it all. */
   readonly controllers?: readonly ControllerName[] | undefined
   readonly nodes: readonly NodeOptions[]
   readonly resyncMs?: number | undefined
+  /** The minor version of the Kubernetes whose controllers are played. */
+  readonly minor: number
   readonly clock: Clock
 }
 
@@ -36,7 +42,7 @@ type AllParts = ControllerParts & { readonly driver: Driver }
 /** Starts the controllers that are wanted, each with events in the name of the component that it plays. */
 export function startControllers(
   parts: Omit<AllParts, 'recorder'>,
-  { nodes, clock, resyncMs, controllers: wanted = CONTROLLERS }: ControllersOptions,
+  { nodes, clock, resyncMs, minor, controllers: wanted = CONTROLLERS }: ControllersOptions,
   onTrouble: (message: string) => void,
 ): Controllers {
   const { client, log } = parts
@@ -47,11 +53,13 @@ export function startControllers(
   const controllers = new Controllers(clock, (name, error) => onTrouble(`${name} ended: ${error.message}`))
   const runs: Record<ControllerName, (life: Life) => Promise<void>> = {
     'persistent-volume': startable(as('persistentvolume-controller'), (pv, life) =>
-      runPersistentVolumeController(pv, life, { resyncMs }),
+      runPersistentVolumeController(pv, life, { resyncMs, tellsUnused: minor >= UNUSED_SINCE }),
     ),
     provisioner: startable(as(parts.driver.name), runProvisioner),
     binder: startable(as(SCHEDULER), runBinder),
-    'attach-detach': startable(as('attachdetach-controller'), runAttachDetachController),
+    'attach-detach': startable(as('attachdetach-controller'), (parts, life) =>
+      runAttachDetachController(parts, life, { saysWaiting: minor >= WAITING_SINCE }),
+    ),
     'ephemeral-volume': startable(as('ephemeral_volume'), runEphemeralVolumeController),
     expander: startable(as('volume_expand'), runExpander),
     'volume-manager': startable(as('kubelet'), (kubelet, life) => runVolumeManagers(kubelet, nodes, life)),

@@ -17,6 +17,7 @@ const WORKERS = 1
 export interface PersistentVolumeOptions {
   /** How often everything is looked at again. */
   readonly resyncMs?: number | undefined
+  readonly tellsUnused?: boolean
 }
 
 const RESYNC_MS = 15_000
@@ -25,7 +26,7 @@ const RESYNC_MS = 15_000
 export async function runPersistentVolumeController(
   parts: ControllerParts,
   life: Life,
-  { resyncMs = RESYNC_MS }: PersistentVolumeOptions = {},
+  { resyncMs = RESYNC_MS, tellsUnused = false }: PersistentVolumeOptions = {},
 ): Promise<void> {
   const { caches, clock } = parts
   const claims = new KeyInbox()
@@ -63,7 +64,7 @@ export async function runPersistentVolumeController(
       reconcile: (key: string, { signal }: Run) => reconcileVolume(key, volumeParts, signal),
     },
   ]
-  await Promise.all([runWorks(works, parts, life), runProtection(parts, life)])
+  await Promise.all([runWorks(works, parts, life), runProtection(parts, life, { tellsUnused })])
 }
 
 function claimKeys(event: InformerEvent<Claim>): string[] {

@@ -1,6 +1,6 @@
-import { type Patch, Quantity } from '@csi-sidecars/kube-types'
+import { type Patch, Quantity, rfc3339 } from '@csi-sidecars/kube-types'
 import { BIND_COMPLETED, BOUND_BY_CONTROLLER, PRE_RESIZE_CAPACITY } from '../caches/annotations.ts'
-import type { Claim, ClaimPhase } from '../caches/claim.ts'
+import { type Claim, type ClaimPhase, UNUSED } from '../caches/claim.ts'
 import { isForClaim, type Volume, type VolumePhase } from '../caches/volume.ts'
 
 /** A merge patch that is refused when the object has changed since it was read. */
@@ -82,6 +82,14 @@ export function unbindVolumePatch(volume: Volume): Patch {
 
 export function annotateClaimPatch(claim: Claim, annotations: Readonly<Record<string, string | null>>): Patch {
   return guardedPatch(claim, { metadata: { annotations } })
+}
+
+export function unusedPatch({ uid }: Claim, unused: boolean, nowMs: number): Patch {
+  const said = unused
+    ? { status: 'True', reason: 'NoPodsUsingPVC', message: 'No pods are currently referencing this PVC' }
+    : { status: 'False', reason: 'PodUsingPVC', message: 'A pod is currently referencing this PVC' }
+  const condition = { type: UNUSED, ...said, lastProbeTime: null, lastTransitionTime: rfc3339(nowMs) }
+  return { kind: 'strategic', body: { metadata: { uid }, status: { conditions: [condition] } } }
 }
 
 export function assignClassPatch(claim: Claim, className: string): Patch {

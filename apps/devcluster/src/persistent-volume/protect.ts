@@ -8,14 +8,24 @@ import { type CachedPod, claimKeysOf } from '../caches/pod.ts'
 import type { Volume } from '../caches/volume.ts'
 import { type ControllerParts, type Life, refOf, runWorks } from '../control.ts'
 import { type LiveUse, liveUse } from './live-use.ts'
-import { decideClaimProtection, decideVolumeProtection } from './protection.ts'
+import { unusedPatch } from './patches.ts'
+import { decideClaimProtection, decideUnused, decideVolumeProtection } from './protection.ts'
 
 /** Nearly all of their time they wait for a look at all pods, which they share: many cost fewer looks than few. */
 const CLAIM_WORKERS = 250
 const VOLUME_WORKERS = 4
 
+export interface ProtectionOptions {
+  /** Claims tell since when no pod has used them, as from Kubernetes 1.37 on. */
+  readonly tellsUnused: boolean
+}
+
 /** Keeps the finalizers that stand between a deletion and those who still use the object. */
-export async function runProtection(parts: ControllerParts, life: Life): Promise<void> {
+export async function runProtection(
+  parts: ControllerParts,
+  life: Life,
+  { tellsUnused }: ProtectionOptions,
+): Promise<void> {
   const { caches } = parts
   const claimParts = { ...parts, live: liveUse(parts.client) }
   const works = [
@@ -32,7 +42,33 @@ export async function runProtection(parts: ControllerParts, life: Life): Promise
       reconcile: (key: string, { signal }: Run) => protectVolume(key, parts, signal),
     },
   ]
-  await runWorks(works, parts, life)
+  const telling = {
+    of: 'unused claim',
+    workers: VOLUME_WORKERS,
+    sources: [keysOf(caches.claims, keyOf<Claim>), keysOf(caches.pods, claimsOfAnyPod)],
+    reconcile: (key: string, { signal }: Run) => tellUnused(key, parts, signal),
+  }
+  await runWorks(tellsUnused ? [...works, telling] : works, parts, life)
+}
+
+/** A pod that came, changed or went may be the first or the last to use its claims. */
+function claimsOfAnyPod(event: InformerEvent<CachedPod>): string[] {
+  return claimKeysOf(event.type === 'updated' ? event.after : event.object)
+}
+
+async function tellUnused(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
+  const { client, caches, clock } = parts
+  const claim = caches.claims.store.get(key)
+  const unused = claim && decideUnused(claim, caches.pods.store.byIndex(PODS_BY_CLAIM, key))
+  if (claim === undefined || unused === undefined) return SETTLED
+  try {
+    const patch = unusedPatch(claim, unused, clock.now())
+    const options = { signal, subresource: 'status' }
+    caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), patch, options))
+    return SETTLED
+  } catch (error) {
+    return settledUnlessFailed(error)
+  }
 }
 
 function keyOf<T extends { readonly key: string }>(event: InformerEvent<T>): string[] {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { claim, pod, volume } from '../testing/objects.ts'
-import { decideClaimProtection, decideVolumeProtection } from './protection.ts'
+import { unusedPatch } from './patches.ts'
+import { decideClaimProtection, decideUnused, decideVolumeProtection } from './protection.ts'
 
 describe('protection of a claim', () => {
   it('is put on every claim that lives', () => {
@@ -35,6 +36,50 @@ describe('protection of a claim', () => {
 
   it('is not put on a claim that is being deleted', () => {
     expect(decideClaimProtection(claim({ deleting: true, finalizers: ['other/x'] }), []).do).toBe('nothing')
+  })
+})
+
+describe('the condition Unused of a claim', () => {
+  const bound = claim({ phase: 'Bound' })
+  const own = pod({ volumes: [{ is: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: true }] })
+  it.each([
+    ['is told when no pod uses it', bound, [], true],
+    ['is told when a pod uses it', bound, [pod()], false],
+    ['counts pods that nobody has placed', bound, [pod({ nodeName: '' })], false],
+    ['does not count pods that have ended', bound, [pod({ phase: 'Succeeded' })], true],
+    ['does not count pods whose own it would be', bound, [own], true],
+    ['counts the pod whose own it is', { ...bound, ownerUid: own.uid }, [own], false],
+    ['changes with the first pod', { ...bound, unused: true }, [pod()], false],
+    ['changes with the last pod', { ...bound, unused: false }, [], true],
+    ['stays when it is told already', { ...bound, unused: true }, [], undefined],
+    ['is not told before the claim is bound', claim(), [], undefined],
+    ['is not told of a claim that is being deleted', { ...bound, deleting: true }, [], undefined],
+  ])('%s', (_, one, pods, told) => {
+    expect(decideUnused(one, pods)).toBe(told)
+  })
+
+  it.each([
+    [true, 'True', 'NoPodsUsingPVC', 'No pods are currently referencing this PVC'],
+    [false, 'False', 'PodUsingPVC', 'A pod is currently referencing this PVC'],
+  ])('says so: %s', (unused, status, reason, message) => {
+    expect(unusedPatch(bound, unused, 0)).toEqual({
+      kind: 'strategic',
+      body: {
+        metadata: { uid: 'uid-data' },
+        status: {
+          conditions: [
+            {
+              type: 'Unused',
+              status,
+              reason,
+              message,
+              lastProbeTime: null,
+              lastTransitionTime: '1970-01-01T00:00:00Z',
+            },
+          ],
+        },
+      },
+    })
   })
 })
 

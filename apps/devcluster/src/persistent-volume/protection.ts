@@ -1,7 +1,7 @@
 import { addFinalizerPatch, type Patch, removeFinalizerPatch } from '@csi-sidecars/kube-types'
 import { CLAIM_PROTECTION, VOLUME_PROTECTION } from '../caches/annotations.ts'
 import type { Claim } from '../caches/claim.ts'
-import type { CachedPod } from '../caches/pod.ts'
+import { type CachedPod, isTerminated } from '../caches/pod.ts'
 import type { Volume } from '../caches/volume.ts'
 
 interface Protected {
@@ -24,6 +24,20 @@ export function decideClaimProtection(claim: Claim, pods: readonly CachedPod[]):
     claim,
     CLAIM_PROTECTION,
     pods.some(({ nodeName }) => nodeName !== ''),
+  )
+}
+
+/** Whether the condition Unused of a claim is to say something else than it does; undefined when it is not. */
+export function decideUnused(claim: Claim, pods: readonly CachedPod[]): boolean | undefined {
+  if (claim.deleting || claim.phase !== 'Bound') return undefined
+  const unused = !pods.some((pod) => !isTerminated(pod) && usesClaim(pod, claim))
+  return unused === claim.unused ? undefined : unused
+}
+
+/** A claim that another pod has made under the name of its own is not that pod's. */
+function usesClaim({ volumes, uid }: CachedPod, { name, ownerUid }: Claim): boolean {
+  return volumes.some(
+    (volume) => volume.is === 'claim' && volume.claim === name && (!volume.ephemeral || ownerUid === uid),
   )
 }
 

@@ -36,6 +36,7 @@ export function claim(change: Partial<Claim> = {}): Claim {
     currentAttributesClass: undefined,
     resizeStatus: undefined,
     allocated: undefined,
+    unused: undefined,
     ...change,
   }
 }

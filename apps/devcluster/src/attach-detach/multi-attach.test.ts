@@ -1,0 +1,27 @@
+import { describe, expect, it } from '@jest/globals'
+import { multiAttachText } from './multi-attach.ts'
+
+const ref = (key: string) => ({ key, uid: `uid of ${key}`, resourceVersion: '1' })
+
+describe('a pod whose volume another node has', () => {
+  it.each([
+    [[], "Volume is already exclusively attached to one node and can't be attached to another"],
+    [['a/one', 'a/two'], 'Volume is already used by pod(s) one, two'],
+    [['b/one'], 'Volume is already used by 1 pod(s) in different namespaces'],
+    [['a/one', 'b/two', 'c/three'], 'Volume is already used by pod(s) one and 2 pod(s) in different namespaces'],
+  ])('is told of the users %j', (users, why) => {
+    const text = multiAttachText(ref('a/app'), users.map(ref), { saysWaiting: false })
+    expect(text).toEqual({ what: 'Multi-Attach error', why })
+  })
+
+  it.each([
+    [
+      [],
+      'Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node',
+    ],
+    [['a/one'], 'Volume is already used by pod(s) one'],
+  ])('waits, since 1.37, for the detach of the users %j', (users, why) => {
+    const text = multiAttachText(ref('a/app'), users.map(ref), { saysWaiting: true })
+    expect(text).toEqual({ what: 'Waiting for detach', why })
+  })
+})

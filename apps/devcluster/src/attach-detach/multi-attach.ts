@@ -1,0 +1,30 @@
+import type { PodRef } from './desired-state.ts'
+
+/** What a pod is told whose volume another node has: what happened, and why. */
+export interface MultiAttachText {
+  readonly what: string
+  readonly why: string
+}
+
+/** `users` are the pods that have the volume. From Kubernetes 1.37 on it is no error: the pod waits for a detach. */
+export function multiAttachText(
+  pod: PodRef,
+  users: readonly PodRef[],
+  { saysWaiting }: { readonly saysWaiting: boolean },
+): MultiAttachText {
+  const what = saysWaiting ? 'Waiting for detach' : 'Multi-Attach error'
+  if (users.length > 0) return { what, why: `Volume is already used by ${usersText(pod, users)}` }
+  const rest = saysWaiting
+    ? ', waiting on detach before it can be attached to another node'
+    : " and can't be attached to another"
+  return { what, why: `Volume is already exclusively attached to one node${rest}` }
+}
+
+function usersText(pod: PodRef, users: readonly PodRef[]): string {
+  const [namespace] = pod.key.split('/')
+  const local = users.filter(({ key }) => key.startsWith(`${namespace}/`)).map(({ key }) => key.split('/')[1])
+  const foreign = users.length - local.length
+  const foreignText = `${foreign} pod(s) in different namespaces`
+  if (local.length === 0) return foreignText
+  return `pod(s) ${local.join(', ')}${foreign > 0 ? ` and ${foreignText}` : ''}`
+}
