@@ -42,7 +42,7 @@ const testMatch = [...besides, ...values.tests].map((glob) => `<rootDir>/${glob}
 const base = await import(join(copy, folder, 'jest.config.mjs'))
 const config = {
   testRunner: 'jest',
-  plugins: [join(packages, 'jest-runner'), join(import.meta.dirname, 'mutate-ignore-logs.mjs')],
+  plugins: [join(packages, 'jest-runner/dist/src/index.js'), join(import.meta.dirname, 'mutate-ignore-logs.mjs')],
   ignorers: ['logs'],
   jest: { projectType: 'custom', config: { ...base.default, testMatch } },
   coverageAnalysis: 'perTest',

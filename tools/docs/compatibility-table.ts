@@ -21,10 +21,9 @@ export function compatibilityTable(): string {
   const [, oldest = ''] = /^kubeVersion: ">=(\d+\.\d+)/m.exec(read('charts/csi-sidecars/Chart.yaml')) ?? []
   const csi = requiredModule('e2e/originals/go.mod', 'github.com/container-storage-interface/spec')
   const helm = requiredModule('tools/helm/go.mod', 'helm.sh/helm/v3')
-  const { version } = JSON.parse(read('apps/attacher/package.json')) as { version: string }
   const { optionalDependencies } = JSON.parse(read('package.json')) as { optionalDependencies: Record<string, string> }
   return table(
-    ['csi-sidecars', version],
+    ['this version', ''],
     [
       ['takes the place of', SIDECARS.map(({ value }) => value.replaces).join(', ')],
       ['Kubernetes', `${oldest} or newer; every story is told on ${kubernetes.join(' and ')}`],
