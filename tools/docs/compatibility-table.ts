@@ -23,7 +23,7 @@ export function compatibilityTable(): string {
   const helm = requiredModule('tools/helm/go.mod', 'helm.sh/helm/v3')
   const { optionalDependencies } = JSON.parse(read('package.json')) as { optionalDependencies: Record<string, string> }
   return table(
-    ['this version', ''],
+    ['what', 'this version'],
     [
       ['takes the place of', SIDECARS.map(({ value }) => value.replaces).join(', ')],
       ['Kubernetes', `${oldest} or newer; every story is told on ${kubernetes.join(' and ')}`],

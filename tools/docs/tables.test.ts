@@ -58,6 +58,20 @@ describe('the documentation', () => {
     expect(quoted.filter((line) => !sources.includes(`'${line}`))).toEqual([])
   })
 
+  it('tells which lines of the originals are written, and which are not', () => {
+    const [, section = ''] = read('docs/migration.md').split('### Lines of the log\n')
+    const rows = [...section.matchAll(/^\| (`.*?) \| (.*) \|$/gm)]
+    const messages = rows.flatMap(([, cell = '', says = '']) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, message = '']) => ({
+        message,
+        written: !/not written|one line/.test(says),
+      })),
+    )
+    expect(messages.length).toBeGreaterThan(8)
+    const wrong = messages.filter(({ message, written }) => sources.includes(`'${message}'`) !== written)
+    expect(wrong).toEqual([])
+  })
+
   it('names no flag that is not there', () => {
     const flags = new Set([...sources.matchAll(/name: '([a-z][a-z-]*)'/g)].map(([, name]) => name))
     const ofCommands = ['help', 'previous', 'context', 'stuck-after', 'reset-then-reuse-values']

@@ -40,5 +40,7 @@ describe('what a terminal has shown', () => {
       )
     expect(lines(26)).toContain('.all { transform: translateY(0px)')
     expect(lines(28)).toContain('.all { transform: translateY(-34px)')
+    const atOnce = terminalPicture([{ at: 1, text: 'x\n'.repeat(30) }], '')
+    expect(atOnce.match(/99\.01% /g)).toHaveLength(1)
   })
 })

@@ -95,9 +95,11 @@ export function linesOf(chunks: readonly Chunk[]): readonly Chunk[] {
 /** Once the screen is full each further line moves all of them up. */
 function scrolling(lines: readonly Chunk[]): string {
   const end = (lines.at(-1)?.at ?? 0) + 0.01
-  const steps = lines.flatMap(({ at }, row) =>
-    row < ROWS ? [] : [`${((100 * at) / end).toFixed(2)}% { transform: translateY(${-(row + 1 - ROWS) * LINE}px) }`],
-  )
+  const offsets = new Map<string, number>()
+  for (const [row, { at }] of lines.entries()) {
+    if (row >= ROWS) offsets.set(((100 * at) / end).toFixed(2), -(row + 1 - ROWS) * LINE)
+  }
+  const steps = [...offsets].map(([percent, offset]) => `${percent}% { transform: translateY(${offset}px) }`)
   const most = Math.max(0, lines.length - ROWS) * LINE
   return `  .all { transform: translateY(${-most}px); animation: scroll ${end.toFixed(2)}s step-end both }
   @keyframes scroll { 0% { transform: translateY(0) } ${steps.join(' ')} 100% { transform: translateY(${-most}px) } }
