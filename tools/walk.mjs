@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What nobody wants to read first. */
-const WARNING = /\bwarn(?:ing)?\b|\bdeprecated\b|EBADENGINE/i
+/** What nobody wants to read first: warnings of npm, of turbo and of Node. Titles of tests may speak of warnings. */
+const WARNING = /\bnpm (?:warn|WARN)\b|\bWARN(?:ING)?\b|\(node:\d+\)|\bEBADENGINE\b/
 const LOG = 'walk.log'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))

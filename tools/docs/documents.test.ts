@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { load } from 'js-yaml'
 import { helmPath, VENDOR_CHART } from '../../charts/tests/helm.ts'
+import { homeOf, registryOf } from '../../images/tools/fill.ts'
 import { allCommands, commandsIn, kustomize, whyNot } from './commands.ts'
 import { allDocuments, codeBlocks } from './documents.ts'
 import { anchorsOf, brokenLinks, linksIn } from './links.ts'
@@ -128,11 +129,12 @@ describe('docs/drivers.md', () => {
       const made = kustomize(folder)
       // Without kubectl there is nobody to ask.
       if (made === undefined) return
+      const registry = registryOf(homeOf(ROOT))
       const images = [...made.matchAll(/image: (.*)/g)].map(([, image]) => image)
       expect(images).toEqual([
         'registry.example.com/driver:v1',
-        expect.stringMatching(/^ghcr\.io\/csi-sidecars\/csi-attacher:v\d/),
-        expect.stringMatching(/^ghcr\.io\/csi-sidecars\/csi-resizer:v\d/),
+        expect.stringMatching(new RegExp(`^${registry}/csi-attacher:v\\d`)),
+        expect.stringMatching(new RegExp(`^${registry}/csi-resizer:v\\d`)),
       ])
     } finally {
       rmSync(folder, { recursive: true })
