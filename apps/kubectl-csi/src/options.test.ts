@@ -42,6 +42,10 @@ describe('the command line', () => {
     }
     expect(await parseOptions(['--help'], write)).toBe('answered')
     expect(text).toContain('explain pod|pvc|pv|va|node NAME')
+    expect(await parseOptions(['completion'], write)).toBe('answered')
+    expect(text).toContain('--get-yargs-completions')
+    expect(await parseOptions(['--get-yargs-completions', 'kubectl-csi', 'explain', 'pv'], write)).toBe('answered')
+    expect(text).toMatch(/\npvc\npv\n$/)
   })
 })
 

@@ -25,6 +25,7 @@ function watched(isTTY: boolean): { progress: Progress; written: string[]; later
 
 it('in a terminal it is one line, below what stays, and gone in the end', () => {
   const { progress, written, later } = watched(true)
+  later(5000)
   progress.begin('one')
   later(1000)
   progress.say('ok one')

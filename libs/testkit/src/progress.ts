@@ -16,7 +16,8 @@ export class Progress {
   readonly #total: number
   readonly #stream: ProgressStream
   readonly #clock: Pick<Clock, 'monotonic'>
-  readonly #began: number
+  /** When the first piece began: what is made ready before says nothing about the rest. */
+  #began: number | undefined
   readonly #running: string[] = []
   #done = 0
   #told: number
@@ -26,11 +27,11 @@ export class Progress {
     this.#total = total
     this.#stream = stream
     this.#clock = clock
-    this.#began = clock.monotonic()
-    this.#told = this.#began
+    this.#told = clock.monotonic()
   }
 
   begin(what: string): void {
+    this.#began ??= this.#clock.monotonic()
     this.#running.push(what)
     this.#show()
   }
@@ -59,7 +60,7 @@ export class Progress {
     const now = this.#clock.monotonic()
     if (!isTTY && now - this.#told < LOG_EVERY_MS) return
     this.#told = now
-    const elapsedMs = now - this.#began
+    const elapsedMs = now - (this.#began ?? now)
     const text = progressText({ done: this.#done, total: this.#total, elapsedMs, running: this.#running })
     this.#stream.write(
       isTTY ? `${CLEAR_LINE}${text.length < columns ? text : `${text.slice(0, columns - 2)}…`}` : `${text}\n`,
