@@ -27,7 +27,7 @@ export function makePrograms(out: string, createdAt: number): readonly string[] 
   ]
   const inside = ['-C', BUILT, `${PLUGIN}.cjs`, '-C', ROOT, 'LICENSE']
   const tar = execFileSync('tar', [...same, '-cf', '-', ...inside], { maxBuffer: 64 * 1024 * 1024 })
-  writeFileSync(join(out, archive), execFileSync('gzip', ['-9n'], { input: tar, maxBuffer: 64 * 1024 * 1024 }))
+  writeFileSync(join(out, archive), execFileSync('gzip', ['-9'], { input: tar, maxBuffer: 64 * 1024 * 1024 }))
   const sha256 = createHash('sha256')
     .update(readFileSync(join(out, archive)))
     .digest('hex')
