@@ -45,7 +45,8 @@ it('everything that a reader copies is filled in, and the way back is the way th
     expect(read('README.md')).toContain('oci://ghcr.io/somebody/charts/csi-sidecars')
     expect(read('apps/kubectl-csi/krew.yaml')).toContain('https://github.com/Somebody/else/releases/download/')
     expect(read('charts/csi-sidecars/values.yaml')).toMatch(/^ {2}registry: ghcr\.io\/somebody$/m)
-    for (const file of ['README.md', 'docs/drivers.md', 'apps/kubectl-csi/krew.yaml']) {
+    const chart = ['Chart.yaml', 'README.md', 'values.yaml'].map((file) => `charts/csi-sidecars/${file}`)
+    for (const file of ['README.md', 'docs/drivers.md', 'apps/kubectl-csi/krew.yaml', ...chart]) {
       expect(read(file)).not.toMatch(new RegExp(`${HERE}|ghcr\\.io/${HERE.split('/')[0]}`))
     }
     fill(root, HERE, { registry: false })

