@@ -82,6 +82,8 @@ withHelm('process one', () => {
     [{ attacher: { onLeaseLoss: 'exit' } }, 'attacher.onLeaseLoss is for a process of its own'],
     [{ resizer: { logLevel: 0 } }, 'resizer.logLevel is for a process of its own'],
     [{ resizer: { additionalArgs: ['--v=9'] } }, 'sidecars.additionalArgs says it for both'],
+    [{ attacher: { lifecycle: { preStop: {} } } }, 'sidecars.lifecycle says it for both'],
+    [{ resizer: { startupProbe: { enabled: true } } }, 'resizer.startupProbe is for a process of its own'],
     [{ process: 'each', sidecars: { singleLease: 'both' } }, 'sidecars.singleLease needs process one'],
     [{ sidecars: { drainTimeout: '2m' } }, 'sidecars.drainTimeout (default 25s) must be shorter'],
     [

@@ -1,7 +1,10 @@
 import type { PolicyRule } from '@csi-sidecars/kube-types'
 import type { AppName } from '@csi-sidecars/sidecars'
 
-/** How public CSI drivers start the two sidecars, and what their accounts may do, as of August 2026. */
+/**
+ * How public CSI drivers start the two sidecars, and what their accounts may do: the manifests and charts of August 2026,
+ * of ceph-csi those of October 2024.
+ */
 
 export interface Vendor {
   readonly name: string

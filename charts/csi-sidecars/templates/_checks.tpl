@@ -59,11 +59,14 @@
 {{- define "csi-sidecars.checkProcess" -}}
 {{- if eq .values.process "one" -}}
 {{- range $app := list "attacher" "resizer" -}}
-{{- range $key := list "logLevel" "kubeAPIQPS" "kubeAPIBurst" "onLeaseLoss" "onDriverLoss" "driverGracePeriod" "drainTimeout" "additionalArgs" "env" "envFrom" "volumeMounts" -}}
+{{- range $key := list "logLevel" "kubeAPIQPS" "kubeAPIBurst" "onLeaseLoss" "onDriverLoss" "driverGracePeriod" "drainTimeout" "additionalArgs" "env" "envFrom" "volumeMounts" "lifecycle" -}}
 {{- $value := get (get $.values $app) $key -}}
-{{- if not (or (kindIs "invalid" $value) (has (toString $value) (list "" "[]"))) -}}
+{{- if not (or (kindIs "invalid" $value) (has (toString $value) (list "" "[]" "map[]"))) -}}
 {{- fail (printf "%s.%s is for a process of its own: with process one, sidecars.%s says it for both." $app $key $key) -}}
 {{- end -}}
+{{- end -}}
+{{- if (get $.values $app).startupProbe.enabled -}}
+{{- fail (printf "%s.startupProbe is for a process of its own: with process one, sidecars.startupProbe says it for both." $app) -}}
 {{- end -}}
 {{- end -}}
 {{- else if .values.sidecars.singleLease -}}

@@ -11,7 +11,10 @@ import type { RunningSidecar, World } from '../../harness/world.ts'
 import { ATTACH, attach, attached } from '../attacher/scene.ts'
 import { ask, bound, EXPAND, requiredBytes, resized } from '../resizer/scene.ts'
 
-/** The images in the pods of public drivers: their very arguments and rights. What our chart makes of them is tested there. */
+/**
+ * Our executables in the pods of public drivers, with their very arguments and rights. charts/tests/vendors.test.ts says
+ * what it takes to have our chart start them so.
+ */
 
 const OPTIONS = { only: 'ours', target: 'emulator' } as const
 
