@@ -1,14 +1,8 @@
-import { createWriteStream } from 'node:fs'
 import process from 'node:process'
-import { CancelledError, messageOf, systemClock } from '@csi-sidecars/base'
-import { openLog } from '@csi-sidecars/telemetry'
-import { readCommandLine } from './command-line.ts'
-import type { TestOptions } from './driver-test/options.ts'
-import { type RunParts, run } from './run.ts'
-import { styleFor } from './terminal/style.ts'
+import { CancelledError } from '@csi-sidecars/base'
 
+const args = process.argv.slice(2)
 const stop = new AbortController()
-const write = (text: string): void => void process.stdout.write(text)
 
 /** The first signal ends the cluster in good order; a second one does not wait for that. */
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -18,28 +12,17 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 
-process.exit(await main())
-
-async function main(): Promise<number> {
-  try {
-    const style = styleFor(process.stdout, process.env)
-    const terminal = { write, style, interactive: process.stdout.isTTY === true }
-    const log = (file: string) =>
-      openLog({ stream: createWriteStream(file), format: 'text', verbosity: 2, clock: systemClock }).log
-    const parts = { terminal, clock: systemClock, openLog: log }
-    const command = await readCommandLine(process.argv.slice(2), write)
-    if (command === 'answered') return 0
-    return command.run === 'test'
-      ? await testDriver(command.options, parts)
-      : await run(command.options, parts, stop.signal)
-  } catch (error) {
-    write(`${messageOf(error)}\n`)
-    return 2
-  }
+/** In the repository generated code and sidecars may be missing yet; the npm package has them in itself. */
+if (import.meta.url.endsWith('.ts')) {
+  const { href } = new URL('../../../tools/from-source.mjs', import.meta.url)
+  const { ensureMade, ownSidecars }: FromSource = await import(href)
+  await ensureMade(ownSidecars(args))
 }
+// Not before: what is missing is missed when the modules are linked.
+const { main } = await import('./command.ts')
+process.exit(await main(args, stop.signal))
 
-/** Not loaded where nobody tests a driver. */
-async function testDriver(options: TestOptions, parts: RunParts): Promise<number> {
-  const { runDriverTest } = await import('./driver-test/run.ts')
-  return await runDriverTest(options, parts, stop.signal)
+interface FromSource {
+  readonly ensureMade: (sidecars: readonly string[]) => Promise<void>
+  readonly ownSidecars: (args: readonly string[]) => readonly string[]
 }

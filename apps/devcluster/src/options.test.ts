@@ -66,6 +66,9 @@ describe('the options', () => {
       ['--driver', 'unix:///csi.sock', '--chaos', '1'],
       '--chaos breaks the emulated driver; "npm start -- test --driver" is for your own',
     ],
+    [['--page-port', '99999'], '--page-port must be a port, 0 to 65535'],
+    [['--page-port', '-1'], '--page-port must be a port, 0 to 65535'],
+    [['--page-port', 'http'], '--page-port must be a port, 0 to 65535'],
     [['--pause', 'x'], '--pause must be a number of seconds'],
     [['--bogus'], 'Unknown argument: bogus'],
   ])('%j are refused', async (args, message) => {

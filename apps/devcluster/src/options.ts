@@ -78,7 +78,7 @@ export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): O
     load: values.load === undefined ? undefined : parseLoad(values.load),
     patienceMs: 1000 * count('patience', values.patience ?? (driver === undefined ? 30 : 300)),
     pauseMs: 1000 * seconds('pause', values.pause),
-    pagePort: values['page-port'],
+    pagePort: port('page-port', values['page-port']),
     chaos: values.chaos === undefined ? undefined : parseChaos(values.chaos, values['chaos-seconds']),
   }
 }
@@ -130,6 +130,11 @@ function parseLoad(text: string): Load {
 
 function seconds(name: string, value: number): number {
   if (!(value >= 0)) throw new Error(`--${name} must be a number of seconds`)
+  return value
+}
+
+function port(name: string, value: number): number {
+  if (!Number.isInteger(value) || value < 0 || value > 65_535) throw new Error(`--${name} must be a port, 0 to 65535`)
   return value
 }
 

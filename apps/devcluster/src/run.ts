@@ -5,6 +5,7 @@ import { aborted, type Clock, isAbort, messageOf } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { runSeeds } from './chaos/seeds.ts'
 import { sidecarBinaries } from './cluster/binaries.ts'
+import { checkDataFolder } from './cluster/data-folder.ts'
 import { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
 import { runStorm } from './load/storm.ts'
 import type { Chaos, Load, Options } from './options.ts'
@@ -37,6 +38,7 @@ const INTERRUPTED = 130
 /** Starts the cluster, plays the story, and stays until the signal if somebody is there. Returns the exit code. */
 export async function run(options: Options, parts: RunParts, signal: AbortSignal): Promise<number> {
   const { write, style } = parts.terminal
+  if (options.data !== undefined) await checkDataFolder(resolve(options.data))
   const directory = await mkdtemp(join(tmpdir(), 'csi-devcluster-'))
   let code = 1
   const mounted = new Set<string>()

@@ -41,11 +41,37 @@ export function podObject({ pod, node, claim = NAMES.claim }: PodOptions): Pod {
   }
 }
 
-/** A claim and a pod that uses it, as a file for kubectl; the binder finds the pod a node. JSON is YAML too. */
+/** A claim and a pod that uses it, as a file for kubectl and for whoever wants to change it. */
 export function exampleFile(): string {
-  const objects = [
-    { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimObject('1Gi', 'mine') },
-    { apiVersion: 'v1', kind: 'Pod', ...podObject({ pod: 'mine', claim: 'mine' }) },
-  ]
-  return objects.map((object) => JSON.stringify(object, undefined, 2)).join('\n---\n')
+  return `# A claim, and a pod that uses its volume. The scheduler finds a node for the pod.
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: mine
+  namespace: ${NAMES.namespace}
+spec:
+  accessModes:
+    - ReadWriteOnce
+  storageClassName: ${NAMES.storageClass}
+  resources:
+    requests:
+      storage: 1Gi
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: mine
+  namespace: ${NAMES.namespace}
+spec:
+  containers:
+    - name: main
+      image: none
+      volumeMounts:
+        - name: data
+          mountPath: /data
+  volumes:
+    - name: data
+      persistentVolumeClaim:
+        claimName: mine
+`
 }

@@ -1,0 +1,11 @@
+import { expect, it } from '@jest/globals'
+import { loadAll } from 'js-yaml'
+import { claimObject, exampleFile, podObject } from './objects.ts'
+
+it('the example is YAML for people, and the objects of the story', () => {
+  expect(exampleFile()).not.toContain('{')
+  expect(loadAll(exampleFile())).toEqual([
+    { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimObject('1Gi', 'mine') },
+    { apiVersion: 'v1', kind: 'Pod', ...podObject({ pod: 'mine', claim: 'mine' }) },
+  ])
+})

@@ -1,0 +1,96 @@
+// What programs need that run from the repository's source: a Node that is new enough, generated code, and the embedded
+// cluster also the sidecars. After `npm ci` alone all of it can be made.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)))
+export const bin = (name) => join(root, 'node_modules', '.bin', name)
+
+const OLDEST_NODE = 26
+/** A build that takes longer than this is not from the cache, and somebody may wonder. */
+const QUIET_MS = 1500
+const CLEAR_LINE = '\r\u001b[K'
+const GENERATED = ['libs/csi-proto/src/gen/services.ts', 'libs/kube-types/src/gen/readers.ts']
+
+/** The Node that comes with the packages, whatever the system's is. */
+export function nodeCommand() {
+  if (existsSync(bin('node'))) return bin('node')
+  if (isNewEnough()) return process.execPath
+  fail(`Node ${OLDEST_NODE} is needed, this is ${process.version}. "npm ci" with optional packages installs one.`)
+}
+
+/** The sidecars that no argument of the embedded cluster replaces. */
+export function ownSidecars(args) {
+  const given = (flag) => args.some((arg) => arg === flag || arg.startsWith(`${flag}=`))
+  return given('--help') ? [] : ['attacher', 'resizer'].filter((app) => !given(`--${app}`))
+}
+
+/** For a program that is run without `npm start`: makes what is missing, and what is there is not looked at. */
+export async function ensureMade(sidecars) {
+  if (!isNewEnough()) fail(`Node ${OLDEST_NODE} is needed, this is ${process.version}: npm exec -- node FILE`)
+  const wanted = [...GENERATED, ...sidecars.map((app) => `apps/${app}/dist/csi-${app}`)]
+  if (wanted.some((path) => !existsSync(join(root, path)))) await make(sidecars)
+}
+
+/** Generates and builds what is not up to date. */
+export async function make(sidecars) {
+  const filters = sidecars.map((app) => `--filter=@csi-sidecars/${app}`)
+  const tasks = sidecars.length > 0 ? ['build', ...filters] : ['generate']
+  const notice = buildNotice(sidecars.length > 0 ? 'Building the sidecars, about 20 s the first time' : 'Generating code')
+  const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1' }
+  const child = spawn(bin('turbo'), ['run', ...tasks], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = []
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk) => {
+      output.push(chunk)
+      notice.heard(String(chunk))
+    })
+  const { code } = await ended(child)
+  notice.end()
+  if (code === 0) return
+  process.stderr.write(Buffer.concat(output))
+  fail('What is needed could not be built.')
+}
+
+/** Says that something is built, once that takes long: on a terminal what it is and since when, elsewhere one line. */
+function buildNotice(text) {
+  const { isTTY = false, columns = 80 } = process.stderr
+  const began = Date.now()
+  let what = ''
+  let timer = setTimeout(show, QUIET_MS)
+  function show() {
+    if (!isTTY) return console.error(`${text}.`)
+    const line = `${text}: ${Math.round((Date.now() - began) / 1000)} s ${what}`
+    process.stderr.write(`${CLEAR_LINE}${line.slice(0, columns - 1)}`)
+    timer = setTimeout(show, 1000)
+  }
+  return {
+    heard(output) {
+      for (const [, name, task] of output.matchAll(/@csi-sidecars\/([\w-]+):(\w+): cache miss, executing/g)) {
+        what = `(${name}: ${task})`
+      }
+    },
+    end() {
+      clearTimeout(timer)
+      if (isTTY) process.stderr.write(CLEAR_LINE)
+    },
+  }
+}
+
+export function ended(child) {
+  return new Promise((resolve) => {
+    child.once('error', (error) => fail(error.message))
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+  })
+}
+
+function isNewEnough() {
+  return Number.parseInt(process.versions.node, 10) >= OLDEST_NODE
+}
+
+function fail(message) {
+  console.error(message)
+  process.exit(1)
+}
