@@ -24,7 +24,8 @@ export function nodeCommand() {
 /** The sidecars that no argument of the embedded cluster replaces. */
 export function ownSidecars(args) {
   const given = (flag) => args.some((arg) => arg === flag || arg.startsWith(`${flag}=`))
-  return given('--help') ? [] : ['attacher', 'resizer'].filter((app) => !given(`--${app}`))
+  const isAsked = ['--help', 'completion', '--get-yargs-completions'].some(given)
+  return isAsked ? [] : ['attacher', 'resizer'].filter((app) => !given(`--${app}`))
 }
 
 /** For a program that is run without `npm start`: makes what is missing, and what is there is not looked at. */

@@ -1,7 +1,8 @@
-import { writeFile } from 'node:fs/promises'
-import { answeredOrValues, type Clock, throwRefusal } from '@csi-sidecars/base'
+import { readFile, writeFile } from 'node:fs/promises'
+import { answeredOrValues, type Clock, systemCodeOf, throwRefusal } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import yargs from 'yargs'
+import { KUBECONFIG_HEAD } from './apiserver/http/kubeconfig.ts'
 import { type ApiServer, startApiServer } from './apiserver/server.ts'
 import { type CsiDriver, startCsiDriver } from './csi-driver/server.ts'
 import { readFaultFile } from './faults/fault-file.ts'
@@ -23,11 +24,17 @@ export async function readCommandLine(
     .scriptName('emulator')
     .usage('$0 --kubeconfig-out FILE [options]\n\nA Kubernetes API server and a CSI driver in memory.')
     .options({
-      'kubeconfig-out': { type: 'string', describe: 'where to write a kubeconfig for the API server' },
+      'kubeconfig-out': {
+        type: 'string',
+        describe: 'where to write a kubeconfig for the API server; one that is not of an emulator stays',
+      },
       port: { type: 'number', default: 0, describe: 'port of the API server on 127.0.0.1; 0: any free one' },
       'csi-socket': { type: 'string', describe: 'serve a CSI driver on this unix socket' },
       faults: { type: 'string', describe: 'JSON file of faults' },
-      data: { type: 'string', describe: 'file that keeps the objects across runs, saved within a second of a change' },
+      data: {
+        type: 'string',
+        describe: 'file that keeps the objects across runs; a write is answered once it is saved',
+      },
     })
     .command('completion', 'a script for bash or zsh that completes options', {}, () => {
       parser.showCompletionScript()
@@ -59,11 +66,13 @@ export async function startCommand(
 ): Promise<Running> {
   const { clock, log, onCrash } = parts
   const faults = options.faults === undefined ? { api: [], driver: [] } : await readFaultFile(options.faults)
+  await refuseForeign(options.kubeconfigOut)
   const api = await startApiServer({
     clock,
     log,
     port: options.port,
     tls: true,
+    tracksCreation: true,
     faults: faults.api,
     ...(options.data === undefined ? {} : { data: options.data }),
   })
@@ -79,7 +88,20 @@ export async function startCommand(
     }
   }
   const stop = async (): Promise<void> => {
-    await Promise.all([driver?.stop(), api.stop()])
+    await driver?.stop()
+    await api.stop()
   }
   return { api, driver, stop }
+}
+
+/** Somebody's own kubeconfig is not replaced: only one that an emulator has written, or an empty file. */
+async function refuseForeign(kubeconfig: string): Promise<void> {
+  let text: string
+  try {
+    text = await readFile(kubeconfig, 'utf8')
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return
+    throw error
+  }
+  if (text !== '' && !text.startsWith(KUBECONFIG_HEAD)) throw new Error(`${kubeconfig} exists and is not an emulator's`)
 }

@@ -1,13 +1,18 @@
 import { messageOf, systemClock } from '@csi-sidecars/base'
 import { createLogger } from '@csi-sidecars/telemetry'
-import { readCommandLine, startCommand } from './command.ts'
+
+/** Generated code may be missing yet, and would be missed when the modules are linked. */
+const { href } = new URL('../../../tools/from-source.mjs', import.meta.url)
+const { ensureMade }: { readonly ensureMade: (sidecars: readonly string[]) => Promise<void> } = await import(href)
+await ensureMade([])
+const { readCommandLine, startCommand } = await import('./command.ts')
 
 /** Prints where it listens, and stays until a signal ends it. Resolves with the exit code. */
 async function main(): Promise<number> {
   const options = await readCommandLine(process.argv.slice(2), (text) => process.stdout.write(text))
   if (options === 'answered') return 0
   const write = (line: string): void => {
-    process.stderr.write(`${line}\n`)
+    process.stderr.write(line)
   }
   const log = createLogger({ format: 'text', verbosity: 0, clock: systemClock, write })
   const crashed = Promise.withResolvers<number>()

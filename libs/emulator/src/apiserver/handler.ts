@@ -24,6 +24,8 @@ export interface HandlerParts extends Parts {
   readonly requests: RequestLog
   readonly faults: Faults
   readonly log: Logger
+  /** Resolves when all that has been written is saved; absent where nothing is kept. */
+  readonly saved?: () => Promise<void>
 }
 
 /** One request on its way, with what is known of it so far. */
@@ -43,13 +45,13 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
   try {
     const url = new URL(`http://server${request.url?.startsWith('/') === true ? request.url : '/'}`)
     const info = requestInfo(request.method ?? 'GET', url)
-    const open = parts.requests.add(factsOf(parts, request, url, info))
+    const open = parts.requests.add(factsOf(parts, request, { url, info }))
     logged = open
     // One that is never answered ends with its connection.
     response.once('close', () => open.end({}))
     const user = parts.authentication.userOf(request.headers.authorization)
     open.note({ user: user.name })
-    authorize(parts.registry.store, user, info, url.searchParams)
+    authorize(parts.registry.store, user, { info, query: url.searchParams })
     const body = await readBody(request)
     open.note({ body: loggedBody(info, request.headers['content-type'], body) }, body.length)
     const subject = { ...subjectOf(info, request), user: user.name }
@@ -87,8 +89,18 @@ async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | unde
   }
   if (info.verb === 'watch') return watch(exchange, info, fault)
   const reply = answer(parts, callOf(exchange, info, body))
+  if (info.verb !== 'get' && info.verb !== 'list') await saved(parts)
   logged.end({ code: reply.code })
   send(response, reply)
+}
+
+/** A write that cannot be saved is not answered as if it could; it may have been seen by then. */
+async function saved(parts: HandlerParts): Promise<void> {
+  try {
+    await parts.saved?.()
+  } catch (error) {
+    throw Object.assign(new ApiFailure(500, 'InternalError', messageOf(error)), { cause: error })
+  }
 }
 
 async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction | undefined): Promise<void> {
@@ -111,7 +123,7 @@ function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): Call {
     query: exchange.url.searchParams,
     contentType,
     body,
-    writer: exchange.request.headers['user-agent']?.split('/')[0] ?? '',
+    writer: exchange.request.headers['user-agent']?.split('/')[0] || 'unknown',
     rendering: renderingOf(exchange),
   }
 }
@@ -149,7 +161,11 @@ function applyAnyway(parts: Parts, call: () => Call): void {
   }
 }
 
-function factsOf({ registry }: HandlerParts, request: HttpRequest, url: URL, info: RequestInfo): LoggedRequest {
+function factsOf(
+  { registry }: HandlerParts,
+  request: HttpRequest,
+  { url, info }: Pick<Exchange, 'url' | 'info'>,
+): LoggedRequest {
   return {
     ...subjectOf(info, request),
     time: registry.clock.now(),

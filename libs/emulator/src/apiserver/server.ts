@@ -5,8 +5,9 @@ import type { HandlerParts } from './handler.ts'
 import { kubeconfigText } from './http/kubeconfig.ts'
 import { type Listener, openListener } from './http/listener.ts'
 import { handlerParts, InProcessServer, type InProcessServerOptions } from './in-process-server.ts'
-import { type Saver, saveChanges } from './storage/saver.ts'
-import { readSnapshot, restore, saveSnapshot } from './storage/snapshot.ts'
+import { DataFile } from './storage/data-file.ts'
+import { Saver } from './storage/saver.ts'
+import { restore, type Snapshot, snapshotText } from './storage/snapshot.ts'
 import { Store } from './storage/store.ts'
 import { newUid } from './storage/uid.ts'
 
@@ -18,11 +19,11 @@ export interface ApiServerOptions extends InProcessServerOptions {
    * so without TLS a request that carries none is the administrator's.
    */
   readonly tls?: boolean
-  /** A file that keeps the objects across runs. */
+  /** A file that keeps the objects across runs. What is written is answered once it is saved. */
   readonly data?: string
 }
 
-/** How long a change may be unsaved. */
+/** How long a change of the server's own may be unsaved, which nobody waits for. */
 const SAVE_DELAY_MS = 1_000
 
 /** An API server that listens on this machine. */
@@ -69,13 +70,14 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   const { clock = systemClock, log = silentLogger } = options
   const { adminToken: token = newUid(clock), data } = options
   const secure = options.tls === true ? certificateOf(clock) : undefined
-  const store = await openStore(options)
+  const kept = data === undefined ? undefined : await DataFile.open(data, clock)
+  const store = openStore(options, kept?.snapshot)
   const parts = handlerParts(store, { ...options, adminToken: token, open: secure === undefined })
-  // A file that cannot be written is known now, not when something is to be kept.
-  if (data !== undefined) await saveSnapshot(store, data)
-  const saver = data === undefined ? undefined : saverOf(store, data, { clock, log })
+  if (kept !== undefined && kept.snapshot === undefined) await kept.file.write(snapshotText(store))
+  const saver = kept === undefined ? undefined : saverOf(store, kept.file, { clock, log })
   const listener = await openListener({ port: options.port ?? 0, secure })
-  return new ApiServer(parts, { listener, token, authority: secure?.cert, saver })
+  const saved = saver === undefined ? {} : { saved: () => saver.saved() }
+  return new ApiServer({ ...parts, ...saved }, { listener, token, authority: secure?.cert, saver })
 }
 
 /** For this machine. */
@@ -84,18 +86,19 @@ function certificateOf(clock: Clock): SelfSigned {
   return selfSignedCertificate({ ...who, now: clock.now(), days: 365 })
 }
 
-async function openStore({ data, history }: ApiServerOptions): Promise<Store> {
-  const saved = data === undefined ? undefined : await readSnapshot(data)
+function openStore({ history }: ApiServerOptions, snapshot: Snapshot | undefined): Store {
   const store = new Store({
     ...(history === undefined ? {} : { history }),
-    ...(saved === undefined ? {} : { startsAt: saved.resourceVersion }),
+    ...(snapshot === undefined ? {} : { startsAt: snapshot.resourceVersion }),
   })
-  if (saved !== undefined) restore(store, saved)
+  if (snapshot !== undefined) restore(store, snapshot)
   return store
 }
 
-function saverOf(store: Store, file: string, parts: { clock: Clock; log: Logger }): Saver {
-  const saver = saveChanges({ ...parts, delayMs: SAVE_DELAY_MS, save: () => saveSnapshot(store, file) })
+function saverOf(store: Store, file: DataFile, parts: { clock: Clock; log: Logger }): Saver {
+  const revision = (): number => store.revision
+  const save = (): Promise<void> => file.write(snapshotText(store))
+  const saver = new Saver({ ...parts, delayMs: SAVE_DELAY_MS, revision, save }, revision())
   for (const collection of store.collections) collection.subscribe(() => saver.changed())
   return saver
 }

@@ -1,5 +1,7 @@
-import { lstat, rm } from 'node:fs/promises'
-import { connect, createServer, type Socket } from 'node:net'
+import type { Stats } from 'node:fs'
+import { link, lstat, mkdtemp, rm } from 'node:fs/promises'
+import { connect, createServer, type Server as NetServer, type Socket } from 'node:net'
+import { dirname, join } from 'node:path'
 import { systemCodeOf } from '@csi-sidecars/base'
 import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js'
 
@@ -26,33 +28,65 @@ export async function listen(path: string, services: readonly Service[]): Promis
     injector.injectConnection(connection)
   })
   await removeLeftover(path)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(path, resolve)
-  })
+  const own = await bind(server, path)
   return {
-    kill: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        for (const connection of connections) connection.destroy()
-        injector.destroy()
-        grpc.forceShutdown()
-      }),
+    async kill() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      for (const connection of connections) connection.destroy()
+      injector.destroy()
+      grpc.forceShutdown()
+      await closed
+      if (isSame(await found(path), own)) await rm(path, { force: true })
+    },
+  }
+}
+
+/**
+ * Listens under a name of its own first, which gets its place only while that is free: who listens deletes the name
+ * under which it began when it ends, even if another process has it by then.
+ */
+async function bind(server: NetServer, path: string): Promise<Stats> {
+  const folder = await mkdtemp(join(dirname(path), '.'))
+  try {
+    // As short as can be, since so are paths of sockets.
+    const begun = join(folder, 's')
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(begun, resolve)
+    })
+    await link(begun, path)
+    return await lstat(path)
+  } catch (error) {
+    server.close()
+    throw error
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+function isSame(one: Stats | undefined, other: Stats): boolean {
+  return one?.ino === other.ino && one.dev === other.dev
+}
+
+async function found(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path)
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return undefined
+    throw error
   }
 }
 
 async function removeLeftover(path: string): Promise<void> {
-  const found = await lstat(path).catch((error: unknown) => {
-    if (systemCodeOf(error) === 'ENOENT') return undefined
-    throw error
-  })
-  if (found === undefined) return
-  if (!found.isSocket()) throw new Error(`${path} exists and is no socket`)
-  if (await isServed(path)) throw new Error(`${path} is the socket of another process`)
+  const there = await found(path)
+  if (there === undefined) return
+  if (!there.isSocket()) throw new Error(`${path} exists and is no socket`)
+  if (await mayBeServed(path)) throw new Error(`${path} is the socket of another process`)
   await rm(path, { force: true })
 }
 
-function isServed(path: string): Promise<boolean> {
+/** Nobody listens only where a connection is refused: one that is busy, or not for us, answers otherwise. */
+function mayBeServed(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = connect(path)
     const end = (served: boolean): void => {
@@ -60,6 +94,6 @@ function isServed(path: string): Promise<boolean> {
       resolve(served)
     }
     probe.once('connect', () => end(true))
-    probe.once('error', () => end(false))
+    probe.once('error', (error) => end(systemCodeOf(error) !== 'ECONNREFUSED'))
   })
 }

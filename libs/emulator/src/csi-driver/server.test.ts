@@ -1,6 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rename } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { ControllerExpandVolume, ControllerPublishVolume, ListVolumes, type UnaryMethod } from '@csi-sidecars/csi-proto'
 import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js'
@@ -124,4 +125,20 @@ test('what stands at the path of the socket and is not its own stays', async () 
   expect(readFileSync(file, 'utf8')).toBe('kept')
   await expect(startCsiDriver({ socket: driver.socket })).rejects.toThrow('is the socket of another process')
   expect((await call(ListVolumes, { maxEntries: 0, startingToken: '' })).entries).toHaveLength(1)
+})
+
+test('a socket that has taken the place of its own stays', async () => {
+  const taken = await mkdtemp(join(directory, 'other-'))
+  const other = await startCsiDriver({ socket: join(taken, 'csi.sock') })
+  await rename(other.socket, driver.socket)
+  await driver.stop()
+  expect(readdirSync(directory)).toEqual(['csi.sock', basename(taken)])
+  await other.stop()
+  expect(readdirSync(taken)).toEqual([])
+})
+
+test('it leaves nothing behind, and names a folder that is not there', async () => {
+  await driver.stop()
+  expect(readdirSync(directory)).toEqual([])
+  await expect(startCsiDriver({ socket: join(directory, 'none', 'csi.sock') })).rejects.toThrow('ENOENT')
 })

@@ -1,11 +1,11 @@
+/** How each kubeconfig of an emulator begins. */
+export const KUBECONFIG_HEAD = 'apiVersion: v1\nkind: Config\ncurrent-context: emulator\n'
+
 /** A kubeconfig for one server and one token. JSON is YAML, so no writer for YAML is needed. */
 export function kubeconfigText(cluster: { url: string; token: string; ca?: string | undefined }): string {
   const authority =
     cluster.ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(cluster.ca).toString('base64') }
-  return [
-    'apiVersion: v1',
-    'kind: Config',
-    'current-context: emulator',
+  const lines = [
     'clusters:',
     `- ${JSON.stringify({ name: 'emulator', cluster: { server: cluster.url, ...authority } })}`,
     'users:',
@@ -13,5 +13,6 @@ export function kubeconfigText(cluster: { url: string; token: string; ca?: strin
     'contexts:',
     `- ${JSON.stringify({ name: 'emulator', context: { cluster: 'emulator', user: 'emulator', namespace: 'default' } })}`,
     '',
-  ].join('\n')
+  ]
+  return KUBECONFIG_HEAD + lines.join('\n')
 }

@@ -1,41 +1,114 @@
 import { FakeClock } from '@csi-sidecars/base'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { expect, test } from '@jest/globals'
-import { saveChanges } from './saver.ts'
+import { Saver } from './saver.ts'
 
-test('many changes are one save, and the end saves what is left', async () => {
-  const clock = new FakeClock()
-  let saves = 0
-  const save = async (): Promise<void> => {
-    saves += 1
-  }
-  const saver = saveChanges({ clock, log: recordingLogger(), delayMs: 1000, save })
-  saver.changed()
-  saver.changed()
-  await clock.advance(999)
-  expect(saves).toBe(0)
-  await clock.advance(1)
-  expect(saves).toBe(1)
-  saver.changed()
-  await saver.close()
-  expect(saves).toBe(2)
-  await saver.close()
-  expect({ saves, timers: clock.pending }).toEqual({ saves: 2, timers: 0 })
-})
-
-test('a save that fails is logged, and the next one is tried', async () => {
+/** A store that counts its writes, and a disk that is slow, or full. */
+function setUp(delayMs = 1000) {
   const clock = new FakeClock()
   const log = recordingLogger()
-  let saves = 0
-  const save = async (): Promise<void> => {
-    saves += 1
-    if (saves === 1) throw new Error('disk full')
+  const disk = { saved: 0, saves: 0, full: false, ms: 10 }
+  const store = { revision: 0 }
+  const saver = new Saver(
+    {
+      clock,
+      log,
+      delayMs,
+      revision: () => store.revision,
+      save: async () => {
+        disk.saves += 1
+        const { revision } = store
+        await clock.sleep(disk.ms)
+        if (disk.full) throw new Error('disk full')
+        disk.saved = revision
+      },
+    },
+    0,
+  )
+  const write = (): void => {
+    store.revision += 1
+    saver.changed()
   }
-  const saver = saveChanges({ clock, log, delayMs: 10, save })
-  saver.changed()
+  /** `waiting`, then the revision that was saved when the wait was over, or why it was not. */
+  const told = (): { is: unknown } => {
+    const outcome: { is: unknown } = { is: 'waiting' }
+    saver.saved().then(
+      () => {
+        outcome.is = disk.saved
+      },
+      (error: Error) => {
+        outcome.is = error.message
+      },
+    )
+    return outcome
+  }
+  return { clock, log, disk, saver, write, told }
+}
+
+test('who waits is told when what was written is saved, and many that wait are one save', async () => {
+  const { clock, disk, write, told } = setUp()
+  write()
+  const first = told()
+  await clock.advance(5)
+  // These come while a save runs that began without them.
+  write()
+  const second = told()
+  write()
+  const third = told()
+  expect([first.is, second.is, third.is]).toEqual(['waiting', 'waiting', 'waiting'])
+  await clock.advance(5)
+  expect([first.is, second.is, third.is]).toEqual([1, 'waiting', 'waiting'])
   await clock.advance(10)
-  saver.changed()
+  expect([first.is, second.is, third.is]).toEqual([1, 3, 3])
+  expect(disk.saves).toBe(2)
+  await clock.advance(10_000)
+  expect(disk.saves).toBe(2)
+})
+
+test('what nobody waits for is saved in a while, and at the end', async () => {
+  const { clock, disk, saver, write } = setUp()
+  write()
+  write()
+  await clock.advance(999)
+  expect(disk.saves).toBe(0)
+  await clock.advance(11)
+  expect(disk).toMatchObject({ saves: 1, saved: 2 })
+  write()
+  const closed = saver.close()
   await clock.advance(10)
-  expect(saves).toBe(2)
-  expect(log.lines).toMatchObject([{ message: 'Failed to save data', pairs: { reason: 'disk full' } }])
+  await closed
+  expect({ ...disk, timers: clock.pending }).toMatchObject({ saves: 2, saved: 3, timers: 0 })
+})
+
+test('a save that fails is tried once in a while, told to who waits, and logged once', async () => {
+  const { clock, log, disk, write, told } = setUp()
+  disk.full = true
+  write()
+  const first = told()
+  await clock.advance(10)
+  expect(first.is).toBe('disk full')
+  for (let count = 0; count < 100; count += 1) write()
+  const others = Array.from({ length: 100 }, told)
+  await clock.advance(10)
+  expect(new Set(others.map(({ is }) => is))).toEqual(new Set(['disk full']))
+  expect(disk.saves).toBe(1)
+  await clock.advance(10_000)
+  expect(disk.saves).toBeGreaterThan(5)
+  expect(disk.saves).toBeLessThanOrEqual(11)
+  disk.full = false
+  await clock.advance(2_000)
+  expect(disk.saved).toBe(101)
+  expect(log.lines.map(({ message }) => message)).toEqual(['Failed to save data', 'Data is saved again'])
+})
+
+test('the end waits for one more try, and says when it was in vain', async () => {
+  const { clock, disk, saver, write, told } = setUp()
+  disk.full = true
+  write()
+  told()
+  await clock.advance(10)
+  const closed = expect(saver.close()).rejects.toThrow('disk full')
+  await clock.advance(10)
+  await closed
+  expect({ saves: disk.saves, timers: clock.pending }).toEqual({ saves: 2, timers: 0 })
 })

@@ -1,33 +1,78 @@
-import { type Clock, messageOf } from '@csi-sidecars/base'
+import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 
-export interface Saver {
-  /** Something has changed. */
-  changed(): void
-  /** Saves what is not saved yet, and saves no more. */
-  close(): Promise<void>
+export interface SaverOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  /** How long a change may be unsaved for which nobody waits; after a failure nothing is tried for as long. */
+  readonly delayMs: number
+  /** Of the newest write. */
+  readonly revision: () => number
+  readonly save: () => Promise<void>
 }
 
-/** Saves a while after a change, so that many changes are one save; never two saves at a time. */
-export function saveChanges(options: { clock: Clock; log: Logger; delayMs: number; save: () => Promise<void> }): Saver {
-  const { clock, log, delayMs, save } = options
-  let cancel: (() => void) | undefined
-  let saving: Promise<void> = Promise.resolve()
-  const saveNow = (): Promise<void> => {
-    cancel = undefined
-    saving = saving
-      .then(save)
-      .catch((error: unknown) => log.error(error, 'Failed to save data', { reason: messageOf(error) }))
-    return saving
+/** Saves what has changed, never twice at a time. What many wait for at once is one save. */
+export class Saver {
+  readonly #options: SaverOptions
+  #savedRevision: number
+  #running: Promise<void> = Promise.resolve()
+  /** The save that begins when the running one has ended. */
+  #next: Promise<void> | undefined
+  #failure: { readonly error: unknown; readonly at: number } | undefined
+  #cancel: (() => void) | undefined
+
+  constructor(options: SaverOptions, savedRevision: number) {
+    this.#options = options
+    this.#savedRevision = savedRevision
   }
-  return {
-    changed() {
-      cancel ??= clock.schedule(delayMs, () => void saveNow())
-    },
-    async close() {
-      const pending = cancel !== undefined
-      cancel?.()
-      await (pending ? saveNow() : saving)
-    },
+
+  /** Something has changed: it is saved in a while, whether or not somebody waits for it. */
+  changed(): void {
+    const { clock, delayMs } = this.#options
+    this.#cancel ??= clock.schedule(delayMs, () => {
+      this.#cancel = undefined
+      // Whoever waits is told; here the log tells, and another try follows.
+      this.saved().catch(() => this.changed())
+    })
+  }
+
+  /** Resolves when everything that has been written by now is saved; rejects when it cannot be. */
+  async saved(): Promise<void> {
+    const { clock, delayMs, revision } = this.#options
+    if (this.#savedRevision >= revision()) return
+    if (this.#failure !== undefined && clock.monotonic() - this.#failure.at < delayMs) throw this.#failure.error
+    await this.#queued()
+  }
+
+  /** Saves what is not saved yet, and saves no more. Rejects when it cannot be saved. */
+  async close(): Promise<void> {
+    this.#cancel?.()
+    this.#cancel = () => undefined
+    if (this.#savedRevision < this.#options.revision()) await this.#queued()
+  }
+
+  #queued(): Promise<void> {
+    this.#next ??= this.#running.then(() => {
+      const saving = this.#save()
+      this.#next = undefined
+      this.#running = saving.catch(() => undefined)
+      return saving
+    })
+    return this.#next
+  }
+
+  async #save(): Promise<void> {
+    const { clock, log, revision, save } = this.#options
+    const reached = revision()
+    try {
+      await save()
+    } catch (error) {
+      if (this.#failure === undefined) log.error(error, 'Failed to save data')
+      this.#failure = { error, at: clock.monotonic() }
+      throw error
+    }
+    if (this.#failure !== undefined) log.info('Data is saved again')
+    this.#failure = undefined
+    this.#savedRevision = reached
   }
 }

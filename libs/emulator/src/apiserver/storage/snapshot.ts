@@ -1,5 +1,3 @@
-import { readFile, rename, writeFile } from 'node:fs/promises'
-import { messageOf } from '@csi-sidecars/base'
 import { isList, isObject, type Json, type KubeObject } from '../schema/json.ts'
 import { groupVersionOf, KINDS, type Kind } from '../schema/kinds.ts'
 import { completed } from '../schema/typed.ts'
@@ -7,50 +5,29 @@ import { keyOf } from './registry.ts'
 import type { Store } from './store.ts'
 
 /** What a data file holds: all objects, and the number of the last write. */
-interface Snapshot {
+export interface Snapshot {
   readonly resourceVersion: number
   readonly objects: readonly KubeObject[]
 }
 
-/** A data file that cannot be used; the message names it. */
+/** A text that is no data file. */
 class SnapshotError extends Error {
   override readonly name = 'SnapshotError'
 }
 
-/** Writes everything that is stored. The file is replaced at once, so a crash leaves the former one. */
-export async function saveSnapshot(store: Store, file: string): Promise<void> {
+/** The text of a data file with everything that is stored. */
+export function snapshotText(store: Store): string {
   const objects = [...store.collections].flatMap((collection) => [...collection.entries()].map((entry) => entry.object))
   const lines = objects.map((object) => JSON.stringify(object))
-  const text = `{"resourceVersion":${store.revision},"objects":[\n${lines.join(',\n')}\n]}\n`
-  try {
-    await writeFile(`${file}.new`, text)
-    await rename(`${file}.new`, file)
-  } catch (error) {
-    throw new SnapshotError(`${file} cannot be written: ${messageOf(error)}`, { cause: error })
-  }
+  return `{"resourceVersion":${store.revision},"objects":[\n${lines.join(',\n')}\n]}\n`
 }
 
-/** Reads a data file; undefined when there is none yet. */
-export async function readSnapshot(file: string): Promise<Snapshot | undefined> {
-  let text: string
-  try {
-    text = await readFile(file, 'utf8')
-  } catch (error) {
-    if (Reflect.get(Object(error), 'code') === 'ENOENT') return undefined
-    throw new SnapshotError(`${file}: ${messageOf(error)}`, { cause: error })
-  }
-  return parsed(text, file)
-}
-
-function parsed(text: string, file: string): Snapshot {
-  let value: Json
-  try {
-    value = JSON.parse(text) as Json
-  } catch (error) {
-    throw new SnapshotError(`${file}: ${messageOf(error)}`, { cause: error })
-  }
+/** Reads the text of a data file. An empty one, as mktemp makes it, holds nothing yet. */
+export function readSnapshot(text: string): Snapshot | undefined {
+  if (text === '') return undefined
+  const value = JSON.parse(text) as Json
   const { resourceVersion, objects } = isObject(value) ? value : {}
-  if (typeof resourceVersion !== 'number' || !isList(objects)) throw new SnapshotError(`${file}: not a data file`)
+  if (typeof resourceVersion !== 'number' || !isList(objects)) throw new SnapshotError('not a data file')
   return { resourceVersion, objects: objects as readonly KubeObject[] }
 }
 
