@@ -3,11 +3,12 @@ import { Api } from './api.ts'
 import { selfSigned } from './certificate.ts'
 import { type Cluster, Users } from './cluster.ts'
 
-/** The emulated API server, in this process. */
-export async function startEmulated(): Promise<Cluster> {
+/** The emulated API server, in this process; with managers of fields from the creation on if that is asked for. */
+export async function startEmulated({ tracksCreation = false } = {}): Promise<Cluster> {
   const users = new Users()
   const server = await startApiServer({
     tls: true,
+    tracksCreation,
     adminToken: users.admin.token,
     tokens: users.all.map(({ name, token, groups }) => ({ token, user: name, uid: `${name}-uid`, groups })),
   })

@@ -20,7 +20,7 @@ ofItsVersion(
   'emulator, conformance: a real server answers its stories as the emulated one does',
   'real',
   async ({ cluster }) => {
-    const emulated = await startEmulated()
+    const emulated = await startEmulated({ tracksCreation: true })
     try {
       const ours = await runConformance(serverOf(emulated), STORIES)
       const real = await runConformance(serverOf(cluster), STORIES)

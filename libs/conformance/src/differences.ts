@@ -10,8 +10,8 @@ export interface Difference {
 
 export const DIFFERENCES: readonly Difference[] = [
   {
-    what: 'metadata.managedFields is kept from the first apply on, not from the creation on',
-    why: 'Nobody who does not apply reads it, and it makes most objects twice as large.',
+    what: 'metadata.managedFields is kept from the creation on only where that is asked for, else from the first apply on',
+    why: 'Nobody who does not apply reads it, and it makes most objects twice as large. Stories that look at it ask for it.',
     hide: (_key, value) => withoutField(value, 'managedFields'),
   },
   {

@@ -4,6 +4,8 @@ import type { Answer, Step } from './story.ts'
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uid>'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, '<time>'],
+  [/\b10\.\d+\.\d+\.\d+\b(?!\/)/g, '<address>'],
+  [/(?<=:)3\d{4}(?=\/)/g, '<port>'],
   [/(generated-)[a-z0-9]{5}\b/gi, '$1<letters>'],
   [/(?<=resource version: |ResourceVersion in record \()\d+( \(\d+\))?/gi, '<versions>'],
 ]
@@ -30,6 +32,7 @@ function managersOf(body: unknown): unknown {
 function plain(given: unknown, key: string): unknown {
   if (key === 'resourceVersion' && given !== '') return '<version>'
   if (key === 'continue') return '<token>'
+  if (key.endsWith('odePort') && given !== 30_080) return '<port>'
   const value = DIFFERENCES.reduce((rest, { hide }) => hide?.(key, rest) ?? rest, given)
   if (typeof value === 'string') return plainText(value, key)
   // What is in a list is looked at under the list's name: the cells of a table may be ages.

@@ -7,10 +7,12 @@ import { CLASS_STORIES } from './classes.ts'
 import { CORE_STORIES } from './core.ts'
 import { IDENTITY_STORIES } from './identity.ts'
 import { LIST_STORIES } from './lists.ts'
+import { MANAGER_STORIES } from './managers.ts'
 import { SHAPE_STORIES } from './shapes.ts'
 import type { Story } from './story.ts'
 import { VERB_STORIES } from './verbs.ts'
 import { VOLUME_STORIES } from './volumes.ts'
+import { WORKLOAD_STORIES } from './workloads.ts'
 
 /** Everything that is asked of a server. */
 export const STORIES: readonly Story[] = [
@@ -24,6 +26,8 @@ export const STORIES: readonly Story[] = [
   ...IDENTITY_STORIES,
   ...ACCESS_STORIES,
   ...APP_STORIES,
+  ...WORKLOAD_STORIES,
   ...APPLY_STORIES,
+  ...MANAGER_STORIES,
   ...SHAPE_STORIES,
 ]

@@ -42,22 +42,23 @@ export async function readFaultFile(file: string): Promise<FaultFile> {
 
 export function parseFaults(value: unknown): FaultFile {
   const { api = [], driver = [] } = fields(value, 'the file', ['api', 'driver'])
-  const check = (rules: unknown, where: string, match: readonly string[], actions: typeof API_ACTIONS): void => {
+  const check = (rules: unknown, where: string, known: Known): void => {
     if (!Array.isArray(rules)) throw new FaultFileError(`${where} must be a list of rules`)
     rules.forEach((rule, index) => {
-      checkRule(rule, `${where}[${index}]`, { match, actions })
+      checkRule(rule, `${where}[${index}]`, known)
     })
   }
-  check(api, 'api', API_MATCH, API_ACTIONS)
-  check(driver, 'driver', DRIVER_MATCH, DRIVER_ACTIONS)
+  check(api, 'api', { match: API_MATCH, actions: API_ACTIONS })
+  check(driver, 'driver', { match: DRIVER_MATCH, actions: DRIVER_ACTIONS })
   return { api: api as readonly FaultRule[], driver: driver as readonly DriverRule[] }
 }
 
-function checkRule(
-  value: unknown,
-  where: string,
-  known: { match: readonly string[]; actions: Readonly<Record<string, readonly string[]>> },
-): void {
+interface Known {
+  readonly match: readonly string[]
+  readonly actions: Readonly<Record<string, readonly string[]>>
+}
+
+function checkRule(value: unknown, where: string, known: Known): void {
   const rule = fields(value, where, RULE_FIELDS)
   if (rule['match'] !== undefined) fields(rule['match'], `${where}.match`, known.match)
   for (const field of ['skip', 'times', 'share']) {

@@ -30,20 +30,26 @@ const MASTERS = 'system:masters'
 export function decide(store: Store, user: User, access: Access): Decision {
   if (user.groups.includes(MASTERS)) return { allowed: true }
   for (const { object } of store.of(CLUSTER_ROLE_BINDING).entries()) {
-    const decision = byBinding(store, object, user, access)
+    const decision = byBinding(object, { store, user, access })
     if (decision !== undefined) return decision
   }
   const namespace = access.type === 'resource' ? access.namespace : undefined
   if (namespace === undefined) return { allowed: false }
   for (const { object } of store.of(ROLE_BINDING).entries()) {
     if (object.metadata.namespace !== namespace) continue
-    const decision = byBinding(store, object, user, access)
+    const decision = byBinding(object, { store, user, access })
     if (decision !== undefined) return decision
   }
   return { allowed: false }
 }
 
-function byBinding(store: Store, binding: KubeObject, user: User, access: Access): Decision | undefined {
+interface Question {
+  readonly store: Store
+  readonly user: User
+  readonly access: Access
+}
+
+function byBinding(binding: KubeObject, { store, user, access }: Question): Decision | undefined {
   const subject = listAt(binding, 'subjects').find((each) => isSubject(each, user, binding.metadata.namespace))
   if (subject === undefined) return undefined
   const kind = textAt(binding, 'roleRef', 'kind') ?? ''
@@ -116,7 +122,11 @@ function selectedName(query: URLSearchParams): string | undefined {
 }
 
 /** Throws 403 in the words of the real server. */
-export function authorize(store: Store, user: User, info: RequestInfo, query: URLSearchParams): void {
+export function authorize(
+  store: Store,
+  user: User,
+  { info, query }: { info: RequestInfo; query: URLSearchParams },
+): void {
   const access = accessOf(info, query)
   if (decide(store, user, access).allowed) return
   const who = `User ${JSON.stringify(user.name)} cannot ${access.verb}`

@@ -61,3 +61,35 @@ test('a writer that knows nothing of managers does not take them away; one that 
   const emptied = { ...first, metadata: { ...first.metadata, managedFields: [] } }
   expect(tracked(first, emptied, by('editor')).metadata['managedFields']).toBeUndefined()
 })
+
+test('what is made belongs to its maker, where that is asked for', () => {
+  expect(owners(tracked(undefined, map({ a: '1' }), { ...by('maker'), creates: true }))).toEqual([
+    ['maker Update 2026-01-01T00:00:00Z', '. f:a'],
+  ])
+})
+
+const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration'
+
+test('kubectl takes over what it has applied by itself, as long as nobody has changed it since', () => {
+  const said = map({ a: '1', b: '2' })
+  const noted = { ...said, metadata: { ...said.metadata, annotations: { [ANNOTATION]: JSON.stringify(said) } } }
+  const live = tracked(undefined, noted, { ...by('kubectl-client-side-apply'), creates: true })
+  const change = map({ a: '<3>' })
+  expect(() => appliedTo(live, change, by('other'))).toThrow(
+    'conflict with "kubectl-client-side-apply" using v1: .data.a',
+  )
+  const after = appliedTo(live, change, by('kubectl'))
+  expect(after['data']).toEqual({ a: '<3>', b: '2' })
+  // As Go writes it.
+  expect(after.metadata.annotations?.[ANNOTATION]).toBe(
+    '{"apiVersion":"v1","data":{"a":"\\u003c3\\u003e"},"kind":"ConfigMap","metadata":{"name":"a"}}\n',
+  )
+  const edited = tracked(live, { ...live, data: { a: '9', b: '2' } }, by('editor'))
+  expect(() => appliedTo(edited, change, by('kubectl'))).toThrow('conflict with "editor" using v1: .data.a')
+})
+
+test.each(['no JSON', '{"apiVersion":"v2"}', '[]'])('an annotation that says %s allows nothing', (text) => {
+  const noted = { ...map({ a: '1' }), metadata: { name: 'a', annotations: { [ANNOTATION]: text } } }
+  const live = tracked(undefined, noted, { ...by('one'), creates: true })
+  expect(() => appliedTo(live, map({ a: '2' }), by('kubectl'))).toThrow('Apply failed with 1 conflict')
+})

@@ -4,6 +4,7 @@ import { groupVersionOf, hasStatus, type Kind } from '../schema/kinds.ts'
 import { schemaOf } from '../schema/schema.ts'
 import { completed } from '../schema/typed.ts'
 import { FieldSet, type Path, pathText } from './field-set.ts'
+import { lastAppliedFields, withLastApplied } from './last-applied.ts'
 import { identityOf, type Manager, managedFieldsOf, managersOf } from './managers.ts'
 import { type Comparison, compare, fieldsOf, merged, withNamedFields, withoutFields } from './ownership.ts'
 import { type Structure, structureOf } from './structure.ts'
@@ -15,7 +16,9 @@ export interface Writing {
   /** Empty for the object itself. */
   readonly subresource: string
   /** A timestamp in the API's form. */
-  readonly now: string
+  readonly now: string | undefined
+  /** It makes the object, so its writer is the first manager. */
+  readonly creates?: boolean
 }
 
 /** Of nobody: the server's own, and what names the object. */
@@ -53,30 +56,34 @@ export function appliedTo(
   managers.set(identityOf(me), { ...me, time: last?.time, fields: said })
   const whole = merged(structure, before, patch) as KubeObject
   const after = last === undefined ? whole : pruned(structure, whole, { last: last.fields, managers })
-  const change = changeOf(structure, before, after, how)
+  const change = changeOf({ before, after }, how)
   const others = [...managers.values()].filter((manager) => identityOf(manager) !== identityOf(me))
-  if (!how.force) refuseConflicts(others, change)
+  if (!how.force) refuseConflicts(others, change, lastAppliedFields(how.manager, how.kind, before))
   const changed = ![change.added, change.modified, change.removed].every((set) => set.isEmpty)
   const time = changed || last === undefined ? how.now : last.time
-  return withManagers(after, [...others.map((other) => left(other, change)), { ...me, time, fields: said }])
+  const owned = withManagers(after, [...others.map((other) => left(other, change)), { ...me, time, fields: said }])
+  return withLastApplied(how.manager, owned, patch)
 }
 
-/** The object with its managers as they are after an ordinary write. One that nobody has applied has none. */
-export function tracked(live: KubeObject, written: KubeObject, how: Writing): KubeObject {
+/**
+ * The object with its managers as they are after an ordinary write. One that has none has none after it either, unless
+ * the write makes it.
+ */
+export function tracked(live: KubeObject | undefined, written: KubeObject, how: Writing): KubeObject {
+  const before = live ?? emptyOf(how.kind)
   const given = how.subresource === '' ? managersOf(written) : new Map<string, Manager>()
   const entries = written.metadata['managedFields']
   const reset = how.subresource === '' && Array.isArray(entries) && given.size === 0
-  const managers = given.size > 0 ? given : managersOf(live)
-  if (reset || managers.size === 0) return withMeta(written, { managedFields: undefined })
-  const structure = structureOf(schemaOf(how.kind))
-  const change = changeOf(structure, unmanaged(live), unmanaged(written), how)
+  const managers = given.size > 0 ? given : managersOf(before)
+  if (reset || (managers.size === 0 && how.creates !== true)) return withMeta(written, { managedFields: undefined })
+  const change = changeOf({ before: unmanaged(before), after: unmanaged(written) }, how)
   const me = managerOf(how, 'Update')
   const mine = change.modified.union(change.added).difference(NEVER_OWNED)
   const rest = [...managers.values()].map((manager) => left(manager, change))
   if (mine.isEmpty) return withManagers(written, rest)
-  const before = rest.find((manager) => identityOf(manager) === identityOf(me))
-  const fields = before === undefined ? mine : before.fields.union(mine)
-  return withManagers(written, [...rest.filter((manager) => manager !== before), { ...me, time: how.now, fields }])
+  const former = rest.find((manager) => identityOf(manager) === identityOf(me))
+  const fields = former === undefined ? mine : former.fields.union(mine)
+  return withManagers(written, [...rest.filter((manager) => manager !== former), { ...me, time: how.now, fields }])
 }
 
 /** Without anybody who applied it, what an object says belongs to those who wrote it before. */
@@ -84,7 +91,7 @@ function managersOrFirst(live: KubeObject, how: Writing): Map<string, Manager> {
   const managers = managersOf(live)
   if (managers.size > 0) return managers
   const first = managerOf({ ...how, manager: 'before-first-apply', subresource: '' }, 'Update')
-  const { added, modified } = changeOf(structureOf(schemaOf(how.kind)), emptyOf(how.kind), unmanaged(live), how)
+  const { added, modified } = changeOf({ before: emptyOf(how.kind), after: unmanaged(live) }, how)
   const fields = added.union(modified).difference(NEVER_OWNED)
   return new Map([[identityOf(first), { ...first, time: how.now, fields }]])
 }
@@ -119,8 +126,11 @@ function ignored({ kind, subresource }: Writing): readonly Path[] {
   return hasStatus(kind) ? [['f:status']] : []
 }
 
-function changeOf(structure: Structure, before: KubeObject, after: KubeObject, how: Writing): Comparison {
-  const { added, modified, removed } = compare(structure, before, after)
+function changeOf(
+  { before, after }: { readonly before: KubeObject; readonly after: KubeObject },
+  how: Writing,
+): Comparison {
+  const { added, modified, removed } = compare(structureOf(schemaOf(how.kind)), before, after)
   const paths = ignored(how)
   return { added: added.without(paths), modified: modified.without(paths), removed: removed.without(paths) }
 }
@@ -144,8 +154,8 @@ function emptyOf(kind: Kind): KubeObject {
   return completed(kind, { metadata: {} })
 }
 
-function refuseConflicts(others: readonly Manager[], change: Comparison): void {
-  const changed = change.added.union(change.modified)
+function refuseConflicts(others: readonly Manager[], change: Comparison, allowed: FieldSet): void {
+  const changed = change.added.union(change.modified).difference(allowed)
   const found = others.flatMap((manager) =>
     [...manager.fields.intersection(changed).paths()].map((path) => ({ who: whoIs(manager), field: pathText(path) })),
   )

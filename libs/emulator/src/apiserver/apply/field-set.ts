@@ -71,11 +71,9 @@ export class FieldSet {
 
   /** All paths in it, in order. */
   *paths(before: Path = []): Generator<Path> {
-    for (const [element, { member, below }] of [...this.#nodes].sort(([a], [b]) => (a < b ? -1 : 1))) {
-      const path = [...before, element]
-      if (member) yield path
-      yield* below.paths(path)
-    }
+    const sorted = [...this.#nodes].sort(([a], [b]) => (a < b ? -1 : 1))
+    for (const [element, { member }] of sorted) if (member) yield [...before, element]
+    for (const [element, { below }] of sorted) yield* below.paths([...before, element])
   }
 
   union(other: FieldSet): FieldSet {

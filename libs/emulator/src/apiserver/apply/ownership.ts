@@ -29,28 +29,28 @@ export interface Comparison {
 /** What has become of the fields of an object. */
 export function compare(structure: Structure, before: Json, after: Json): Comparison {
   const found = { added: [] as Path[], modified: [] as Path[], removed: [] as Path[] }
-  const walk = (how: Structure, old: Json | undefined, now: Json | undefined, path: Path): void => {
+  const walk = (how: Structure, { old, now }: { old: Json | undefined; now: Json | undefined }, path: Path): void => {
     const ended = how.by === 'whole' || (isBlank(old) && isBlank(now))
     if (ended) {
       if (old !== undefined && now !== undefined && !sameJson(old, now)) found.modified.push(path)
     } else {
-      const [mine, theirs] = [partsBy(how, old), partsBy(how, now)]
+      const [mine, theirs] = [partsBy(how, old, true), partsBy(how, now, true)]
       for (const element of new Set([...mine.keys(), ...theirs.keys()])) {
         const inner = (mine.get(element) ?? theirs.get(element))?.structure ?? how
-        walk(inner, mine.get(element)?.value, theirs.get(element)?.value, [...path, element])
+        walk(inner, { old: mine.get(element)?.value, now: theirs.get(element)?.value }, [...path, element])
       }
     }
     if (path.length === 0) return
     if (old === undefined) found.added.push(path)
     else if (now === undefined) found.removed.push(path)
   }
-  walk(structure, before, after, [])
+  walk(structure, { old: before, now: after }, [])
   const { added, modified, removed } = found
   return { added: FieldSet.of(added), modified: FieldSet.of(modified), removed: FieldSet.of(removed) }
 }
 
-function partsBy(structure: Structure, value: Json | undefined): ReadonlyMap<string, Part> {
-  return new Map((partsOf(structure, value) ?? []).map((part) => [part.element, part]))
+function partsBy(structure: Structure, value: Json | undefined, nulls = false): ReadonlyMap<string, Part> {
+  return new Map((partsOf(structure, value, nulls) ?? []).map((part) => [part.element, part]))
 }
 
 /** The live value with all that the applied one says. */

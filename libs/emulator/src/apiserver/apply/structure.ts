@@ -1,4 +1,5 @@
 import { isList, isObject, type Json, type JsonObject } from '../schema/json.ts'
+import { isOwnedWhole, ownershipOf } from '../schema/ownership.ts'
 import type { Field, FieldType, Schema } from '../schema/schema.ts'
 import type { PathElement } from './field-set.ts'
 
@@ -11,42 +12,8 @@ export type Structure =
 
 const WHOLE: Structure = { by: 'whole' }
 
-/** Types that are owned as a whole, though they have fields. */
-const WHOLE_TYPES: ReadonlySet<string> = new Set([
-  'ConfigMapKeySelector',
-  'FileKeySelector',
-  'LabelSelector',
-  'LocalObjectReference',
-  'NodeSelector',
-  'NodeSelectorTerm',
-  'ObjectFieldSelector',
-  'ObjectReference',
-  'OwnerReference',
-  'ResourceFieldSelector',
-  'RoleRef',
-  'SecretKeySelector',
-  'SecretReference',
-  'Subject',
-  'TopologySelectorTerm',
-  'TypedLocalObjectReference',
-])
-
-/** Fields that are owned in another way than they are patched: as a whole, or by these keys; none: by value. */
-const EXCEPTIONS: Readonly<Record<string, 'whole' | readonly string[]>> = {
-  'Container.ports': ['containerPort', 'protocol'],
-  'ContainerRestartRuleOnExitCodes.values': [],
-  'CSIDriverSpec.volumeLifecycleModes': [],
-  'EphemeralContainer.ports': ['containerPort', 'protocol'],
-  'NodeAllocatableResourceClaimStatus.containers': [],
-  'PodSpec.nodeSelector': 'whole',
-  'PodSpec.topologySpreadConstraints': ['topologyKey', 'whenUnsatisfiable'],
-  'PodStatus.hostIPs': 'whole',
-  'ResourceRequirements.claims': ['name'],
-  'ResourceStatus.resources': ['resourceID'],
-}
-
 export function structureOf(schema: Schema): Structure {
-  return WHOLE_TYPES.has(schema.name) ? WHOLE : { by: 'fields', schema }
+  return isOwnedWhole(schema) ? WHOLE : { by: 'fields', schema }
 }
 
 function ofType(type: FieldType): Structure {
@@ -61,12 +28,10 @@ function ofType(type: FieldType): Structure {
 }
 
 function ofField(schema: Schema, field: Field): Structure {
-  const exception = EXCEPTIONS[`${schema.name}.${field.name}`]
-  if (exception === 'whole') return WHOLE
-  const { type, merge } = field
-  if (type.is !== 'list') return ofType(type)
-  const keys = exception ?? (merge === undefined ? undefined : merge.key === undefined ? [] : [merge.key])
-  return keys === undefined ? WHOLE : { by: 'items', keys, of: ofType(type.of) }
+  const { type } = field
+  const owned = ownershipOf(schema, field)
+  if (owned === 'whole') return WHOLE
+  return owned === undefined || type.is !== 'list' ? ofType(type) : { by: 'items', keys: owned, of: ofType(type.of) }
 }
 
 /** One part of a value: the step to it, how it is owned, and whether its type names it. */
@@ -77,21 +42,28 @@ export interface Part {
   readonly value: Json
 }
 
-/** What a value is made of; undefined when it is owned as a whole, or is not of its type. */
-export function partsOf(structure: Structure, value: Json | undefined): readonly Part[] | undefined {
+/**
+ * What a value is made of; undefined when it is owned as a whole, or is not of its type. A field that is null says
+ * nothing, but is there: `nulls` shows it, too.
+ */
+export function partsOf(structure: Structure, value: Json | undefined, nulls = false): readonly Part[] | undefined {
   switch (structure.by) {
     case 'whole':
       return undefined
     case 'items':
       return isList(value) ? value.map((item) => itemPart(structure, item)) : undefined
     default:
-      return isObject(value) ? fieldParts(structure, value) : undefined
+      return isObject(value) ? fieldParts(structure, value, nulls) : undefined
   }
 }
 
-function fieldParts(structure: Exclude<Structure, { by: 'whole' | 'items' }>, value: JsonObject): readonly Part[] {
+function fieldParts(
+  structure: Exclude<Structure, { by: 'whole' | 'items' }>,
+  value: JsonObject,
+  nulls: boolean,
+): readonly Part[] {
   return Object.entries(value).flatMap(([key, item]) => {
-    if (item === undefined || item === null) return []
+    if (item === undefined || (item === null && !nulls)) return []
     const element = `f:${key}`
     if (structure.by === 'keys') return [{ element, structure: structure.of, named: false, value: item }]
     const field = structure.schema.byName.get(key)

@@ -78,10 +78,8 @@ export interface Rendering {
 export function renderObject(
   kind: Kind,
   entry: Pick<Entry, 'object' | 'text'>,
-  rendering: Rendering,
-  header = true,
+  { shape, now, header = true }: Rendering & { readonly header?: boolean },
 ): string | Buffer {
-  const { shape, now } = rendering
   switch (shape.as) {
     case 'object':
       return objectText(kind, entry)

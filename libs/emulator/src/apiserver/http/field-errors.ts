@@ -42,6 +42,11 @@ export class FieldErrors {
     this.#add(field, 'FieldValueTooLong', `Too long: may not be more than ${limitBytes} bytes`)
   }
 
+  /** Lists each of the texts in which a rule says what is wrong with a value. */
+  checked(field: string, value: string, rule: (value: string) => readonly string[]): void {
+    for (const each of rule(value)) this.invalid(field, value, each)
+  }
+
   #add(field: string, reason: string, message: string): void {
     this.#causes.push({ reason, message, field })
   }

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../schema/json.ts'
 import { KINDS } from '../schema/kinds.ts'
+import { isOwnedWhole, ownershipOf } from '../schema/ownership.ts'
 import { type Field, type FieldType, SCHEMAS, type Scalar, type Schema, schemaOf } from '../schema/schema.ts'
 
 /** How a version of OpenAPI says that a type is another one, and that a value has one of some types. */
@@ -69,21 +70,24 @@ const TYPE_META: JsonObject = { apiVersion: { type: 'string' }, kind: { type: 's
 
 function definition(schema: Schema, refTo: Dialect['refTo']): JsonObject {
   const required = schema.fields.filter((field) => field.always).map((field) => field.name)
-  const properties = Object.fromEntries(schema.fields.map((field) => [field.name, property(field, refTo)]))
-  return { type: 'object', properties, ...(required.length > 0 ? { required } : {}) }
+  const properties = Object.fromEntries(schema.fields.map((field) => [field.name, property(schema, field, refTo)]))
+  const whole = isOwnedWhole(schema) ? { 'x-kubernetes-map-type': 'atomic' } : {}
+  return { type: 'object', properties, ...(required.length > 0 ? { required } : {}), ...whole }
 }
 
-function property({ type, merge }: Field, refTo: Dialect['refTo']): JsonObject {
-  const shape = shapeOf(type, refTo)
-  if (merge === undefined) return type.is === 'list' ? { ...shape, 'x-kubernetes-list-type': 'atomic' } : shape
-  const key = merge.key === undefined ? {} : { 'x-kubernetes-patch-merge-key': merge.key }
-  const keys = merge.key === undefined ? {} : { 'x-kubernetes-list-map-keys': [merge.key] }
+/** Who merges, and who applies on a server's behalf, reads here how: a list may be patched in one way and owned in another. */
+function property(schema: Schema, field: Field, refTo: Dialect['refTo']): JsonObject {
+  const { type, merge } = field
+  const owned = ownershipOf(schema, field)
+  const keys = owned === 'whole' || owned === undefined ? [] : owned
+  const listType = owned === 'whole' ? 'atomic' : keys.length === 0 ? 'set' : 'map'
   return {
-    ...shape,
-    ...keys,
-    ...key,
-    'x-kubernetes-list-type': merge.key === undefined ? 'set' : 'map',
-    'x-kubernetes-patch-strategy': merge.retainKeys ? 'merge,retainKeys' : 'merge',
+    ...shapeOf(type, refTo),
+    ...(keys.length === 0 ? {} : { 'x-kubernetes-list-map-keys': keys }),
+    ...(type.is === 'list' ? { 'x-kubernetes-list-type': listType } : {}),
+    ...(type.is === 'map' && owned === 'whole' ? { 'x-kubernetes-map-type': 'atomic' } : {}),
+    ...(merge?.key === undefined ? {} : { 'x-kubernetes-patch-merge-key': merge.key }),
+    ...(merge === undefined ? {} : { 'x-kubernetes-patch-strategy': merge.retainKeys ? 'merge,retainKeys' : 'merge' }),
   }
 }
 

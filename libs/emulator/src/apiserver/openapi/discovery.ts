@@ -133,17 +133,18 @@ function names(kind: Kind): object {
   }
 }
 
-/** Subresources that are posted, and what is posted to them. */
-const POSTED: Readonly<Record<string, object>> = {
-  token: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' },
-  eviction: { group: 'policy', version: 'v1', kind: 'Eviction' },
+/** Subresources of a kind of their own, and what is done to them. */
+const OTHERS: Readonly<Record<string, { readonly of: object; readonly verbs: readonly string[] }>> = {
+  token: { of: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }, verbs: ['create'] },
+  eviction: { of: { group: 'policy', version: 'v1', kind: 'Eviction' }, verbs: ['create'] },
+  scale: { of: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, verbs: STATUS_VERBS },
 }
 
 function subresourceOf(kind: Kind, subresource: string): object {
   const { plural, namespaced } = kind
   const named = { name: `${plural}/${subresource}`, singularName: '', namespaced }
-  const posted = POSTED[subresource]
-  if (posted !== undefined) return { ...named, ...posted, verbs: ['create'] }
+  const other = OTHERS[subresource]
+  if (other !== undefined) return { ...named, ...other.of, verbs: other.verbs }
   return { ...named, kind: kind.kind, verbs: STATUS_VERBS }
 }
 
@@ -168,8 +169,8 @@ function aggregate(of: readonly string[]): Document {
 
 function discovered(kind: Kind): object {
   const subresources = kind.subresources.map((subresource) => {
-    const posted = POSTED[subresource]
-    if (posted !== undefined) return { subresource, responseKind: posted, verbs: ['create'] }
+    const other = OTHERS[subresource]
+    if (other !== undefined) return { subresource, responseKind: other.of, verbs: other.verbs }
     return { subresource, responseKind: responseKind(kind), verbs: STATUS_VERBS }
   })
   return {

@@ -53,15 +53,13 @@ function mergeMap(target: JsonObject, patch: JsonObject, place: Place): JsonObje
     } else if (value === null) {
       delete result[key]
     } else {
-      setOwn(result, key, mergeField(target, patch, key, inside(place, key)))
+      setOwn(result, key, mergeField(target[key], patch[key] as Json, inside(place, key)))
     }
   }
   return ordered(result, { target, patch }, place)
 }
 
-function mergeField(target: JsonObject, patch: JsonObject, key: string, place: Place): Json {
-  const value = patch[key] as Json
-  const current = target[key]
+function mergeField(current: Json | undefined, value: Json, place: Place): Json {
   if (!isList(value)) return mergeValue(current, value, place)
   const how = place.rules(place.path)
   const items = isList(current) ? current : []
@@ -73,13 +71,12 @@ function mergeField(target: JsonObject, patch: JsonObject, key: string, place: P
       return inOrder(merged, { order: value, before: items, how })
     }
     case 'key':
-      return mergeByKey(items, value, how, place)
+      return mergeByKey({ items, changes: value }, how, place)
   }
 }
 
 function mergeByKey(
-  items: readonly Json[],
-  changes: readonly Json[],
+  { items, changes }: { readonly items: readonly Json[]; readonly changes: readonly Json[] },
   how: { readonly by: 'key'; readonly key: string },
   place: Place,
 ): readonly Json[] {

@@ -82,6 +82,14 @@ export const SERVICE_ACCOUNT = kind('v1', 'serviceaccounts', 'ServiceAccount', {
   shortNames: ['sa'],
   subresources: ['token'],
 })
+export const SERVICE = kind('v1', 'services', 'Service', {
+  ...ns,
+  ...kept,
+  shortNames: ['svc'],
+  createOnUpdate: true,
+  categories: ['all'],
+  subresources: STATUS,
+})
 export const EVENT = kind('v1', 'events', 'Event', { ...ns, shortNames: ['ev'], createOnUpdate: true })
 export const STORAGE_CLASS = kind(STORAGE, 'storageclasses', 'StorageClass', { ...kept, shortNames: ['sc'] })
 export const VOLUME_ATTRIBUTES_CLASS = kind(STORAGE, 'volumeattributesclasses', 'VolumeAttributesClass', {
@@ -103,11 +111,20 @@ export const CSI_STORAGE_CAPACITY = kind(STORAGE, 'csistoragecapacities', 'CSISt
   ...ns,
   unconditionalUpdate: false,
 })
-export const DEPLOYMENT = kind('apps/v1', 'deployments', 'Deployment', {
+/** Workloads are kept as they are: what would make their pods does not stand beside this server. */
+const workload: Traits = { ...ns, categories: ['all'], subresources: STATUS, firstGeneration: 1 }
+const scalable: Traits = { ...workload, subresources: ['status', 'scale'] }
+export const DAEMON_SET = kind('apps/v1', 'daemonsets', 'DaemonSet', { ...workload, shortNames: ['ds'] })
+export const DEPLOYMENT = kind('apps/v1', 'deployments', 'Deployment', { ...scalable, shortNames: ['deploy'] })
+export const REPLICA_SET = kind('apps/v1', 'replicasets', 'ReplicaSet', { ...scalable, shortNames: ['rs'] })
+export const STATEFUL_SET = kind('apps/v1', 'statefulsets', 'StatefulSet', { ...scalable, shortNames: ['sts'] })
+export const NETWORK_POLICY = kind('networking.k8s.io/v1', 'networkpolicies', 'NetworkPolicy', {
   ...ns,
-  shortNames: ['deploy'],
-  categories: ['all'],
-  subresources: STATUS,
+  shortNames: ['netpol'],
+  firstGeneration: 1,
+})
+export const PRIORITY_CLASS = kind('scheduling.k8s.io/v1', 'priorityclasses', 'PriorityClass', {
+  shortNames: ['pc'],
   firstGeneration: 1,
 })
 export const POD_DISRUPTION_BUDGET = kind('policy/v1', 'poddisruptionbudgets', 'PodDisruptionBudget', {
@@ -141,6 +158,9 @@ export const SELF_SUBJECT_ACCESS_REVIEW = kind(
   { reviewOnly: true },
 )
 
+/** How many pods a workload wants; only a subresource of others. */
+export const SCALE = kind('autoscaling/v1', 'scales', 'Scale', ns)
+
 export const KINDS: readonly Kind[] = [
   BINDING,
   CONFIG_MAP,
@@ -152,17 +172,23 @@ export const KINDS: readonly Kind[] = [
   POD,
   SECRET,
   SERVICE_ACCOUNT,
+  SERVICE,
+  DAEMON_SET,
   DEPLOYMENT,
+  REPLICA_SET,
+  STATEFUL_SET,
   SELF_SUBJECT_REVIEW,
   TOKEN_REVIEW,
   SELF_SUBJECT_ACCESS_REVIEW,
   SUBJECT_ACCESS_REVIEW,
   LEASE,
+  NETWORK_POLICY,
   POD_DISRUPTION_BUDGET,
   CLUSTER_ROLE_BINDING,
   CLUSTER_ROLE,
   ROLE_BINDING,
   ROLE,
+  PRIORITY_CLASS,
   CSI_DRIVER,
   CSI_NODE,
   CSI_STORAGE_CAPACITY,

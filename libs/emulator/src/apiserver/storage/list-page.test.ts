@@ -23,12 +23,10 @@ function page(
   { namespace, query = '', revision = 20 }: Asked,
 ): { keys: string[]; next: string | undefined; remaining: number | undefined } {
   const parameters = new URLSearchParams(query)
-  const { entries, next, remaining } = listPage(
-    collection,
-    scopeOf(CONFIG_MAP, namespace, parameters),
+  const { entries, next, remaining } = listPage(collection, scopeOf(CONFIG_MAP, namespace, parameters), {
     revision,
-    parameters,
-  )
+    query: parameters,
+  })
   return { keys: entries.map(({ object }) => `${object.metadata.namespace}/${object.metadata.name}`), next, remaining }
 }
 

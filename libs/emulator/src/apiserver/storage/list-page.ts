@@ -49,7 +49,11 @@ export interface Listing {
 }
 
 /** The entries of a list request: all of them, or one page of a list that stays as it was when its first page was asked. */
-export function listPage(collection: Collection, scope: Scope, revision: number, query: URLSearchParams): Listing {
+export function listPage(
+  collection: Collection,
+  scope: Scope,
+  { revision, query }: { readonly revision: number; readonly query: URLSearchParams },
+): Listing {
   const limit = numberIn(query, 'limit') ?? 0
   const token = query.get('continue') ?? ''
   const asked = query.get('resourceVersion') ?? ''
@@ -89,7 +93,7 @@ function page(collection: Collection, scope: Scope, request: PageRequest): Listi
   const then = request.inexact === true ? NOTHING : differences(collection, request)
   const entries: Entry[] = []
   let remaining = 0
-  for (const key of keysOf(collection, scope, then, request.after)) {
+  for (const key of keysOf(collection, scope, { then, after: request.after })) {
     const entry = then.has(key) ? then.get(key) : collection.get(key)
     if (entry === undefined || !scope.matches(entry.object)) continue
     if (request.limit === 0 || entries.length < request.limit) entries.push(entry)
@@ -118,8 +122,7 @@ function differences(collection: Collection, request: PageRequest): ReadonlyMap<
 function* keysOf(
   collection: Collection,
   scope: Scope,
-  then: ReadonlyMap<string, Entry | undefined>,
-  after: string | undefined,
+  { then, after }: { readonly then: ReadonlyMap<string, Entry | undefined>; readonly after: string | undefined },
 ): Generator<string> {
   if (scope.key !== undefined) {
     if (after === undefined || after < scope.key) yield scope.key

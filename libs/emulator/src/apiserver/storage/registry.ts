@@ -10,6 +10,8 @@ import { newUid } from './uid.ts'
 export interface Registry {
   readonly store: Store
   readonly clock: Clock
+  /** An object has managers from its creation on, not only from its first apply on. */
+  readonly tracksCreation: boolean
 }
 
 export interface Target {

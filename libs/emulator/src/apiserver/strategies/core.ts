@@ -11,7 +11,7 @@ import {
   withField,
   withMeta,
 } from '../schema/json.ts'
-import { checkName, configMapKey, label, qualifiedName, subdomain } from './names.ts'
+import { configMapKey, label, qualifiedName, subdomain } from './names.ts'
 import type { Strategy } from './strategy.ts'
 
 const MOST_DATA_BYTES = 1024 * 1024
@@ -55,10 +55,10 @@ export const nodeStrategy: Strategy = {
 
 export const secretStrategy: Strategy = {
   defaults: (object) => withStringData({ ...object, type: object['type'] ?? 'Opaque' }),
-  validate: (errors, object) => checkData(errors, object, ['data'], 'data'),
+  validate: (errors, object) => checkData(errors, object, { fields: ['data'], whole: 'data' }),
   validateUpdate(errors, object, old) {
     if (at(object, 'type') !== at(old, 'type')) errors.invalid('type', at(object, 'type'), 'field is immutable')
-    checkImmutable(errors, object, old, ['data'])
+    checkImmutable(errors, { object, old }, ['data'])
   },
 }
 
@@ -72,16 +72,20 @@ function withStringData(object: KubeObject): KubeObject {
 }
 
 export const configMapStrategy: Strategy = {
-  validate: (errors, object) => checkData(errors, object, ['data', 'binaryData'], ''),
-  validateUpdate: (errors, object, old) => checkImmutable(errors, object, old, ['data', 'binaryData']),
+  validate: (errors, object) => checkData(errors, object, { fields: ['data', 'binaryData'], whole: '' }),
+  validateUpdate: (errors, object, old) => checkImmutable(errors, { object, old }, ['data', 'binaryData']),
 }
 
-function checkData(errors: FieldErrors, object: KubeObject, fields: readonly string[], whole: string): void {
+function checkData(
+  errors: FieldErrors,
+  object: KubeObject,
+  { fields, whole }: { readonly fields: readonly string[]; readonly whole: string },
+): void {
   let bytes = 0
   const seen = new Set<string>()
   for (const field of fields) {
     for (const [key, value] of Object.entries(objectAt(object, field) ?? {})) {
-      checkName(errors, `${field}[${key}]`, key, configMapKey)
+      errors.checked(`${field}[${key}]`, key, configMapKey)
       if (seen.has(key)) errors.invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')
       seen.add(key)
       const text = String(value)
@@ -91,7 +95,11 @@ function checkData(errors: FieldErrors, object: KubeObject, fields: readonly str
   if (bytes > MOST_DATA_BYTES) errors.tooLong(whole, MOST_DATA_BYTES)
 }
 
-function checkImmutable(errors: FieldErrors, object: KubeObject, old: KubeObject, fields: readonly string[]): void {
+function checkImmutable(
+  errors: FieldErrors,
+  { object, old }: { readonly object: KubeObject; readonly old: KubeObject },
+  fields: readonly string[],
+): void {
   if (at(old, 'immutable') !== true) return
   const changed = ['immutable', ...fields].filter((field) => !sameJson(object[field], old[field]))
   for (const field of changed) errors.forbidden(field, 'field is immutable when `immutable` is set')
@@ -126,7 +134,7 @@ const EVENT_LIMITS: readonly (readonly [string, number])[] = [
 function checkNewEvent(errors: FieldErrors, object: KubeObject): void {
   const component = textAt(object, 'reportingComponent') ?? ''
   if (component === '') errors.required('reportingComponent')
-  checkName(errors, 'reportingComponent', component, qualifiedName)
+  errors.checked('reportingComponent', component, qualifiedName)
   for (const [field, most] of EVENT_LIMITS) {
     const value = textAt(object, field) ?? ''
     if (value === '') errors.required(field)

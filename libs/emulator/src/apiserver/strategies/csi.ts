@@ -11,7 +11,7 @@ import {
   textAt,
   withField,
 } from '../schema/json.ts'
-import { checkName, qualifiedName, subdomain } from './names.ts'
+import { qualifiedName, subdomain } from './names.ts'
 import { checkDriverName } from './persistent-volume.ts'
 import type { Strategy } from './strategy.ts'
 
@@ -95,7 +95,7 @@ export const csiNodeStrategy: Strategy = {
   validate(errors, object) {
     const names = new Set<string>()
     listAt(object, 'spec', 'drivers').forEach((driver, index) => {
-      checkNodeDriver(errors, `spec.drivers[${index}]`, driver, names)
+      checkNodeDriver(errors, { path: `spec.drivers[${index}]`, names }, driver)
     })
   },
   validateUpdate(errors, object, old) {
@@ -110,7 +110,7 @@ export const csiNodeStrategy: Strategy = {
 
 export const csiStorageCapacityStrategy: Strategy = {
   validate(errors, object) {
-    checkName(errors, 'storageClassName', textAt(object, 'storageClassName') ?? '', subdomain)
+    errors.checked('storageClassName', textAt(object, 'storageClassName') ?? '', subdomain)
     for (const field of ['capacity', 'maximumVolumeSize']) {
       const amount = at(object, field)
       if ((Quantity.tryParse(String(amount))?.sign() ?? 0) < 0) {
@@ -130,7 +130,11 @@ function withoutAllocatable(driver: Json): Json {
   return isObject(driver) ? withField(driver, 'allocatable', undefined) : driver
 }
 
-function checkNodeDriver(errors: FieldErrors, path: string, driver: Json, names: Set<string>): void {
+function checkNodeDriver(
+  errors: FieldErrors,
+  { path, names }: { readonly path: string; readonly names: Set<string> },
+  driver: Json,
+): void {
   const name = textAt(driver, 'name') ?? ''
   checkDriverName(errors, `${path}.name`, name)
   const nodeId = textAt(driver, 'nodeID') ?? ''
@@ -149,6 +153,6 @@ function checkNodeDriver(errors: FieldErrors, path: string, driver: Json, names:
     if (key === '') errors.required(path)
     if (keys.has(key)) errors.duplicate(path, key)
     keys.add(key)
-    checkName(errors, path, key, qualifiedName)
+    errors.checked(path, key, qualifiedName)
   }
 }

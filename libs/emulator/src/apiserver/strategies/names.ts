@@ -1,5 +1,3 @@
-import type { FieldErrors } from '../http/field-errors.ts'
-
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 const NAME_PART = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
@@ -75,7 +73,3 @@ export const configMapKey: NameRule = (key) => {
 const KEY_WRONG =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or " +
   "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-
-export function checkName(errors: FieldErrors, field: string, name: string, rule: NameRule): void {
-  for (const each of rule(name)) errors.invalid(field, name, each)
-}

@@ -1,7 +1,7 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import { at, isList, isObject, type KubeObject, type Meta, sameJson, textAt } from '../schema/json.ts'
 import type { Kind } from '../schema/kinds.ts'
-import { checkName, label, labelValue, type NameRule, qualifiedName, subdomain } from './names.ts'
+import { label, labelValue, type NameRule, qualifiedName, subdomain } from './names.ts'
 
 const MOST_ANNOTATION_BYTES = 256 * 1024
 
@@ -22,8 +22,8 @@ export function checkMeta(
   }
   if (metadata.name === undefined || metadata.name === '') {
     errors.required('metadata.name', 'name or generateName is required')
-  } else checkName(errors, 'metadata.name', metadata.name, nameRule)
-  if (kind.namespaced) checkName(errors, 'metadata.namespace', metadata.namespace ?? '', label)
+  } else errors.checked('metadata.name', metadata.name, nameRule)
+  if (kind.namespaced) errors.checked('metadata.namespace', metadata.namespace ?? '', label)
   checkCommon(errors, metadata)
   if (rules.anyFinalizer !== true) checkFinalizerDomains(errors, metadata)
 }
@@ -34,7 +34,7 @@ function checkCommon(errors: FieldErrors, metadata: Meta): void {
   checkAnnotations(errors, metadata)
   checkOwners(errors, metadata)
   for (const finalizer of metadata.finalizers ?? []) {
-    checkName(errors, 'metadata.finalizers', finalizer, qualifiedName)
+    errors.checked('metadata.finalizers', finalizer, qualifiedName)
   }
 }
 
@@ -50,8 +50,8 @@ function checkFinalizerDomains(errors: FieldErrors, { finalizers = [] }: Meta): 
 
 function checkLabels(errors: FieldErrors, metadata: Meta): void {
   for (const [key, value] of Object.entries(metadata.labels ?? {})) {
-    checkName(errors, 'metadata.labels', key, qualifiedName)
-    checkName(errors, 'metadata.labels', value, labelValue)
+    errors.checked('metadata.labels', key, qualifiedName)
+    errors.checked('metadata.labels', value, labelValue)
   }
 }
 

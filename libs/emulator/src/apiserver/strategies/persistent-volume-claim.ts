@@ -15,7 +15,7 @@ import {
 } from '../schema/json.ts'
 import { PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS } from '../schema/kinds.ts'
 import type { Store } from '../storage/store.ts'
-import { checkName, qualifiedName, subdomain } from './names.ts'
+import { qualifiedName, subdomain } from './names.ts'
 import { checkAccessModes, checkNotNegative, VOLUME_MODES } from './persistent-volume.ts'
 import type { Strategy } from './strategy.ts'
 
@@ -68,19 +68,20 @@ function fractionalSizes(object: KubeObject): readonly string[] {
 
 function checkClaim(errors: FieldErrors, object: KubeObject): void {
   const spec = object['spec']
-  checkAccessModes(errors, 'spec', listAt(spec, 'accessModes'), 'at least 1 access mode is required')
+  const whenEmpty = 'at least 1 access mode is required'
+  checkAccessModes(errors, { path: 'spec', whenEmpty }, listAt(spec, 'accessModes'))
   const request = at(spec, 'resources', 'requests', 'storage')
   if (request === undefined) errors.required('spec.resources[storage]')
   else if ((quantityOf(request)?.sign() ?? 1) <= 0) {
     errors.invalid('spec.resources[storage]', request, 'must be greater than zero')
   }
   const storageClass = textAt(spec, 'storageClassName') ?? ''
-  if (storageClass !== '') checkName(errors, 'spec.storageClassName', storageClass, subdomain)
+  if (storageClass !== '') errors.checked('spec.storageClassName', storageClass, subdomain)
   const mode = textAt(spec, 'volumeMode')
   if (mode !== undefined && !VOLUME_MODES.includes(mode)) errors.unsupported('spec.volumeMode', mode, VOLUME_MODES)
   checkDataSource(errors, spec)
   const attributesClass = textAt(spec, 'volumeAttributesClassName') ?? ''
-  if (attributesClass !== '') checkName(errors, 'spec.volumeAttributesClassName', attributesClass, subdomain)
+  if (attributesClass !== '') errors.checked('spec.volumeAttributesClassName', attributesClass, subdomain)
 }
 
 function checkDataSource(errors: FieldErrors, spec: Json | undefined): void {
@@ -166,7 +167,7 @@ function checkClaimStatus(errors: FieldErrors, object: KubeObject): void {
 
 /** Of Kubernetes' own resources a volume has only `storage`; others carry a domain. */
 function checkResourceName(errors: FieldErrors, field: string, name: string): void {
-  checkName(errors, field, name, qualifiedName)
+  errors.checked(field, name, qualifiedName)
   if (qualifiedName(name).length > 0) return
   const native = !name.includes('/') || name.split('/')[0]?.endsWith('kubernetes.io') === true
   if (native && name !== 'storage') errors.unsupported(field, name, ['storage'])

@@ -1,7 +1,7 @@
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { FieldErrors } from '../http/field-errors.ts'
 import { at, type Json, type JsonObject, listAt, objectAt, sameJson, textAt } from '../schema/json.ts'
-import { checkName, subdomain } from './names.ts'
+import { subdomain } from './names.ts'
 import type { Strategy } from './strategy.ts'
 import { checkSources, sourceOf, sourceWarnings, withSourceDefaults } from './volume-sources.ts'
 
@@ -22,7 +22,7 @@ export const persistentVolumeStrategy: Strategy = {
     return { ...object, status: { ...objectAt(object, 'status'), lastPhaseTransitionTime: now } }
   },
   warnings: (object) => sourceWarnings(object['spec']),
-  validate: (errors, object) => checkVolumeSpec(errors, 'spec', object['spec'], false),
+  validate: (errors, object) => checkVolumeSpec(errors, { path: 'spec', inline: false }, object['spec']),
   validateUpdate(errors, object, old) {
     if (!sameJson(sourceOf(object['spec'], old['spec']), sourceOf(old['spec'], old['spec']))) {
       errors.forbidden('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation')
@@ -38,9 +38,13 @@ export const persistentVolumeStrategy: Strategy = {
 }
 
 /** The rules of a volume's spec; an inline one, as VolumeAttachments carry, may hold less. */
-export function checkVolumeSpec(errors: FieldErrors, path: string, spec: Json | undefined, inline: boolean): void {
+export function checkVolumeSpec(
+  errors: FieldErrors,
+  { path, inline }: { readonly path: string; readonly inline: boolean },
+  spec: Json | undefined,
+): void {
   if (inline) checkInlineSpec(errors, path, spec)
-  checkAccessModes(errors, path, listAt(spec, 'accessModes'), '')
+  checkAccessModes(errors, { path, whenEmpty: '' }, listAt(spec, 'accessModes'))
   if (!inline) {
     checkCapacity(errors, `${path}.capacity`, objectAt(spec, 'capacity'))
     checkPolicy(errors, path, spec)
@@ -50,7 +54,7 @@ export function checkVolumeSpec(errors: FieldErrors, path: string, spec: Json | 
   const attributesClass = at(spec, 'volumeAttributesClassName')
   if (attributesClass === '') errors.required(`${path}.volumeAttributesClassName`, 'an empty string is disallowed')
   else if (typeof attributesClass === 'string') {
-    checkName(errors, `${path}.volumeAttributesClassName`, attributesClass, subdomain)
+    errors.checked(`${path}.volumeAttributesClassName`, attributesClass, subdomain)
   }
 }
 
@@ -74,7 +78,11 @@ function checkInlineSpec(errors: FieldErrors, path: string, spec: Json | undefin
   }
 }
 
-export function checkAccessModes(errors: FieldErrors, path: string, modes: readonly Json[], whenEmpty: string): void {
+export function checkAccessModes(
+  errors: FieldErrors,
+  { path, whenEmpty }: { readonly path: string; readonly whenEmpty: string },
+  modes: readonly Json[],
+): void {
   const field = `${path}.accessModes`
   if (modes.length === 0) errors.required(field, whenEmpty)
   for (const mode of modes) {
@@ -110,7 +118,7 @@ function checkPolicy(errors: FieldErrors, path: string, spec: Json | undefined):
     errors.unsupported(`${path}.persistentVolumeReclaimPolicy`, policy, RECLAIM_POLICIES)
   }
   const storageClass = textAt(spec, 'storageClassName') ?? ''
-  if (storageClass !== '') checkName(errors, `${path}.storageClassName`, storageClass, subdomain)
+  if (storageClass !== '') errors.checked(`${path}.storageClassName`, storageClass, subdomain)
   const mode = textAt(spec, 'volumeMode')
   if (mode !== undefined && !VOLUME_MODES.includes(mode)) errors.unsupported(`${path}.volumeMode`, mode, VOLUME_MODES)
 }
@@ -140,5 +148,5 @@ const SECRET_REFERENCES = [
 export function checkDriverName(errors: FieldErrors, field: string, name: string): void {
   if (name === '') errors.required(field)
   if (name.length > 63) errors.tooLong(field, 63)
-  if (name !== '') checkName(errors, field, name.toLowerCase(), subdomain)
+  if (name !== '') errors.checked(field, name.toLowerCase(), subdomain)
 }

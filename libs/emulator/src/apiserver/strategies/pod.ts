@@ -11,10 +11,10 @@ import {
   textAt,
   withField,
 } from '../schema/json.ts'
-import { checkName, label } from './names.ts'
+import { label } from './names.ts'
+import { withSpecDefaults } from './pod-defaults.ts'
 import type { Strategy } from './strategy.ts'
 
-const READ_ONLY_BY_OTHERS = 0o644
 const TOLERATION_SECONDS = 300
 const UPDATABLE =
   'spec.containers[*].image,spec.initContainers[*].image,spec.activeDeadlineSeconds,spec.tolerations (only additions to ' +
@@ -41,39 +41,6 @@ export const podStrategy: Strategy = {
   },
 }
 
-/** What the spec of a pod has when its writer says nothing else. */
-export function withSpecDefaults(spec: JsonObject): JsonObject {
-  // The older of its two names says the same.
-  const account = spec['serviceAccountName'] ?? spec['serviceAccount']
-  const containers = (field: string): Json[] => listAt(spec, field).map((each) => withContainerDefaults(each))
-  return {
-    dnsPolicy: 'ClusterFirst',
-    restartPolicy: 'Always',
-    schedulerName: 'default-scheduler',
-    securityContext: {},
-    terminationGracePeriodSeconds: 30,
-    ...spec,
-    ...(account === undefined ? {} : { serviceAccount: account }),
-    containers: containers('containers'),
-    ...(spec['initContainers'] === undefined ? {} : { initContainers: containers('initContainers') }),
-    ...(spec['volumes'] === undefined ? {} : { volumes: listAt(spec, 'volumes').map(withVolumeDefaults) }),
-  }
-}
-
-function withContainerDefaults(container: Json): Json {
-  if (!isObject(container)) return container
-  const image = textAt(container, 'image') ?? ''
-  const ports = listAt(container, 'ports')
-  const tag = /:([^/@:]+)(?:@|$)/.exec(image)?.[1] ?? (image.includes('@') ? 'pinned' : 'latest')
-  return {
-    imagePullPolicy: tag === 'latest' ? 'Always' : 'IfNotPresent',
-    terminationMessagePath: '/dev/termination-log',
-    terminationMessagePolicy: 'File',
-    ...container,
-    ...(ports.length === 0 ? {} : { ports: ports.map((port) => ({ protocol: 'TCP', ...Object(port) })) }),
-  }
-}
-
 /** What a pod limits it requests, unless it requests less. */
 function withAllRequests(spec: JsonObject): JsonObject {
   const fields = ['containers', 'initContainers'].filter((field) => spec[field] !== undefined)
@@ -85,18 +52,6 @@ function withRequests(container: Json): Json {
   if (limits === undefined || !isObject(container)) return container
   const resources = objectAt(container, 'resources')
   return { ...container, resources: { ...resources, requests: { ...limits, ...objectAt(resources, 'requests') } } }
-}
-
-function withVolumeDefaults(volume: Json): Json {
-  if (!isObject(volume)) return volume
-  const sources = Object.keys(volume).filter((key) => key !== 'name')
-  if (sources.length === 0) return { ...volume, emptyDir: {} }
-  const moded = ['secret', 'configMap', 'projected', 'downwardAPI'].find((source) => isObject(volume[source]))
-  if (moded !== undefined) {
-    return { ...volume, [moded]: { defaultMode: READ_ONLY_BY_OTHERS, ...objectAt(volume, moded) } }
-  }
-  const host = objectAt(volume, 'hostPath')
-  return host === undefined ? volume : { ...volume, hostPath: { type: '', ...host } }
 }
 
 /** A pod stays five minutes on a node that is gone, unless it says otherwise. */
@@ -145,7 +100,7 @@ export function checkContainers(errors: FieldErrors, object: KubeObject, place: 
     const path = `${root}.containers[${index}]`
     const name = textAt(container, 'name') ?? ''
     if (name === '') errors.required(`${path}.name`)
-    else checkName(errors, `${path}.name`, name, label)
+    else errors.checked(`${path}.name`, name, label)
     if (names.has(name)) errors.duplicate(`${path}.name`, name)
     names.add(name)
     if ((textAt(container, 'image') ?? '') === '') errors.required(`${path}.image`)
@@ -163,7 +118,7 @@ function checkVolumes(
     const name = textAt(volume, 'name') ?? ''
     const path = `${root}.volumes[${index}]`
     if (name === '') errors.required(`${path}.name`)
-    else checkName(errors, `${path}.name`, name, label)
+    else errors.checked(`${path}.name`, name, label)
     if (names.has(name)) errors.duplicate(`${path}.name`, name)
     names.add(name)
     if (textAt(volume, 'persistentVolumeClaim', 'claimName') === '') {

@@ -1,6 +1,6 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import { at, isObject, type Json, type KubeObject, listAt, sameJson, textAt } from '../schema/json.ts'
-import { checkName, pathSegment, subdomain } from './names.ts'
+import { pathSegment, subdomain } from './names.ts'
 import type { Strategy } from './strategy.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
@@ -15,13 +15,19 @@ function roles({ namespaced }: { namespaced: boolean }): Strategy {
     name: pathSegment,
     validate(errors, object) {
       listAt(object, 'rules').forEach((rule, index) => {
-        checkRule(errors, `rules[${index}]`, rule, namespaced)
+        checkRule(errors, { path: `rules[${index}]`, namespaced }, rule)
       })
     },
   }
 }
 
-function checkRule(errors: FieldErrors, path: string, rule: Json, namespaced: boolean): void {
+/** Where in an object a part stands, and whether the object is of one namespace. */
+interface Place {
+  readonly path: string
+  readonly namespaced: boolean
+}
+
+function checkRule(errors: FieldErrors, { path, namespaced }: Place, rule: Json): void {
   if (listAt(rule, 'verbs').length === 0) {
     errors.required(`${path}.verbs`, 'verbs must contain at least one value')
   }
@@ -54,9 +60,9 @@ function bindings({ namespaced }: { namespaced: boolean }): Strategy {
       if (!kinds.includes(kind)) errors.unsupported('roleRef.kind', kind, kinds)
       const name = textAt(object, 'roleRef', 'name') ?? ''
       if (name === '') errors.required('roleRef.name')
-      else checkName(errors, 'roleRef.name', name, pathSegment)
+      else errors.checked('roleRef.name', name, pathSegment)
       listAt(object, 'subjects').forEach((subject, index) => {
-        checkSubject(errors, `subjects[${index}]`, subject, namespaced)
+        checkSubject(errors, { path: `subjects[${index}]`, namespaced }, subject)
       })
     },
     validateUpdate(errors, object, old) {
@@ -81,14 +87,14 @@ function withGroup(subject: Json): Json {
   return kind === 'User' || kind === 'Group' ? { ...subject, apiGroup: GROUP } : subject
 }
 
-function checkSubject(errors: FieldErrors, path: string, subject: Json, namespaced: boolean): void {
+function checkSubject(errors: FieldErrors, { path, namespaced }: Place, subject: Json): void {
   const name = textAt(subject, 'name') ?? ''
   const group = textAt(subject, 'apiGroup') ?? ''
   const kind = textAt(subject, 'kind') ?? ''
   if (name === '') errors.required(`${path}.name`)
   switch (kind) {
     case 'ServiceAccount':
-      if (name !== '') checkName(errors, `${path}.name`, name, subdomain)
+      if (name !== '') errors.checked(`${path}.name`, name, subdomain)
       if (group !== '') errors.unsupported(`${path}.apiGroup`, group, [''])
       if (!namespaced && (textAt(subject, 'namespace') ?? '') === '') errors.required(`${path}.namespace`)
       return

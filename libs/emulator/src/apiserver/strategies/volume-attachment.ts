@@ -1,6 +1,6 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import { at, isObject, type KubeObject, objectAt, sameJson, textAt } from '../schema/json.ts'
-import { checkName, subdomain } from './names.ts'
+import { subdomain } from './names.ts'
 import { META_KEPT_BY_STATUS } from './object-meta.ts'
 import { checkDriverName, checkVolumeSpec } from './persistent-volume.ts'
 import type { Strategy } from './strategy.ts'
@@ -22,7 +22,7 @@ export const volumeAttachmentStrategy: Strategy = {
   validate(errors, object) {
     checkDriverName(errors, 'spec.attacher', textAt(object, 'spec', 'attacher') ?? '')
     checkSource(errors, object)
-    checkName(errors, 'spec.nodeName', textAt(object, 'spec', 'nodeName') ?? '', subdomain)
+    errors.checked('spec.nodeName', textAt(object, 'spec', 'nodeName') ?? '', subdomain)
     checkStatus(errors, object)
   },
   validateUpdate: checkSpecStays,
@@ -44,8 +44,9 @@ function checkSource(errors: FieldErrors, object: KubeObject): void {
   else if (volume !== undefined && inline !== undefined) errors.forbidden('spec.source', rule)
   else if (volume === '') {
     errors.required('spec.source.persistentVolumeName', 'must specify non empty persistentVolumeName')
-  } else if (inline !== undefined) checkVolumeSpec(errors, 'spec.source.inlineVolumeSpec', inline, true)
-  if (typeof volume === 'string') checkName(errors, 'spec.source.persistentVolumeName', volume, subdomain)
+  } else if (inline !== undefined)
+    checkVolumeSpec(errors, { path: 'spec.source.inlineVolumeSpec', inline: true }, inline)
+  if (typeof volume === 'string') errors.checked('spec.source.persistentVolumeName', volume, subdomain)
 }
 
 function checkStatus(errors: FieldErrors, object: KubeObject): void {

@@ -63,12 +63,15 @@ export function checkSources(errors: FieldErrors, path: string, spec: Json | und
   if (given.length === 0) errors.required(path, 'must specify a volume type')
   given.forEach((rule, index) => {
     if (index > 0) errors.forbidden(`${path}.${rule.name}`, 'may not specify more than 1 volume type')
-    else checkSource(errors, path, rule, objectAt(spec, rule.name))
+    else checkSource(errors, { rule, field: `${path}.${rule.said ?? rule.name}` }, objectAt(spec, rule.name))
   })
 }
 
-function checkSource(errors: FieldErrors, path: string, rule: SourceRule, source: JsonObject | undefined): void {
-  const field = `${path}.${rule.said ?? rule.name}`
+function checkSource(
+  errors: FieldErrors,
+  { rule, field }: { readonly rule: SourceRule; readonly field: string },
+  source: JsonObject | undefined,
+): void {
   for (const needed of rule.needs ?? []) {
     if ((textAt(source, needed) ?? '') === '') errors.required(`${field}.${needed}`)
   }

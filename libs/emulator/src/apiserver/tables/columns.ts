@@ -6,7 +6,6 @@ import {
   CSI_DRIVER,
   CSI_NODE,
   CSI_STORAGE_CAPACITY,
-  DEPLOYMENT,
   EVENT,
   type Kind,
   LEASE,
@@ -15,7 +14,6 @@ import {
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
-  POD_DISRUPTION_BUDGET,
   ROLE,
   ROLE_BINDING,
   SECRET,
@@ -24,7 +22,7 @@ import {
   VOLUME_ATTACHMENT,
   VOLUME_ATTRIBUTES_CLASS,
 } from '../schema/kinds.ts'
-import { BUDGET_COLUMNS, DEPLOYMENT_COLUMNS } from './app-columns.ts'
+import { APP_COLUMNS } from './app-columns.ts'
 import {
   AGE,
   audiences,
@@ -182,8 +180,7 @@ export const COLUMNS: ReadonlyMap<Kind, readonly Column[]> = new Map<Kind, reado
     ],
   ],
   [CSI_STORAGE_CAPACITY, [NAME, CREATED]],
-  [DEPLOYMENT, DEPLOYMENT_COLUMNS],
-  [POD_DISRUPTION_BUDGET, BUDGET_COLUMNS],
+  ...APP_COLUMNS,
   [LEASE, [NAME, column('Holder', text('spec.holderIdentity')), AGE]],
   [ROLE, [NAME, CREATED]],
   [CLUSTER_ROLE, [NAME, CREATED]],

@@ -18,6 +18,7 @@ import { remove } from './deletion.ts'
 import { evict } from './eviction.ts'
 import { patchOf } from './patching.ts'
 import { issueToken, review } from './reviews.ts'
+import { scale } from './scaling.ts'
 import { update } from './updating.ts'
 
 /** One request for a resource, read and admitted. */
@@ -43,6 +44,8 @@ export function answer({ registry, authentication }: Parts, call: Call): Reply {
   const { request } = call
   if (request.kind.reviewOnly) return reviewed(registry, authentication, call)
   if (request.subresource === 'eviction') return evicted(registry, call)
+  if (request.subresource === 'scale')
+    return { code: 200, text: JSON.stringify(scale(registry, targetOf(request), call)) }
   if (request.subresource === 'token') return tokenFor(registry, authentication, call)
   switch (request.verb) {
     case 'get':
@@ -76,7 +79,7 @@ function list(registry: Registry, call: Call): Reply {
   const { kind, namespace } = request
   checkListOptions(query)
   const collection = registry.store.of(kind)
-  const listing = listPage(collection, scopeOf(kind, namespace, query), registry.store.revision, query)
+  const listing = listPage(collection, scopeOf(kind, namespace, query), { revision: registry.store.revision, query })
   return rendered(call, renderList(kind, listing, rendering))
 }
 
@@ -147,7 +150,7 @@ const TOKEN_REQUEST = { name: 'TokenRequest', schema: schemaNamed('AccountTokenR
 function tokenFor(registry: Registry, authentication: Authentication, { request, contentType, body }: Call): Reply {
   if (request.verb !== 'create') throw methodNotAllowed()
   const { object } = existing(registry, targetOf(request))
-  const issued = issueToken(registry, authentication, object, bodyOf(contentType, body, TOKEN_REQUEST))
+  const issued = issueToken({ registry, authentication }, object, bodyOf(contentType, body, TOKEN_REQUEST))
   return { code: 201, text: JSON.stringify(issued) }
 }
 
@@ -165,7 +168,7 @@ function removeAll(registry: Registry, { request, query, contentType, body, rend
   if (kind.namespaced && namespace === undefined) throw methodNotAllowed()
   const options = deleteOptionsOf(query, body, contentType)
   const collection = registry.store.of(kind)
-  const listing = listPage(collection, scopeOf(kind, namespace, query), registry.store.revision, query)
+  const listing = listPage(collection, scopeOf(kind, namespace, query), { revision: registry.store.revision, query })
   const entries = listing.entries.map(({ object }) => {
     const target = { kind, namespace: object.metadata.namespace, name: object.metadata.name ?? '', status: false }
     return remove(registry, target, options).entry

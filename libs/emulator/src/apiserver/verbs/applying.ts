@@ -30,7 +30,7 @@ export function apply(
   }
   if (live === undefined) checkNew(patch, target)
   const result = appliedTo(live, patch, how)
-  if (live === undefined && !target.status) return create(registry, target, result, options)
+  if (live === undefined && !target.status) return create(registry, target, result, { ...options, applied: true })
   return update(registry, target, { ...options, patched: true, applied: true }, () => result)
 }
 

@@ -1,3 +1,4 @@
+import { tracked } from '../apply/apply.ts'
 import { decoded } from '../codec/decode.ts'
 import type { WriteOptions } from '../codec/query-options.ts'
 import { ApiFailure, alreadyExists, badRequest, forbidden, notFound } from '../http/api-failure.ts'
@@ -6,7 +7,7 @@ import { hasStatus, type Kind, NAMESPACE } from '../schema/kinds.ts'
 import { completed } from '../schema/typed.ts'
 import { commit, keyOf, type Registry, systemFields, timestamp, type Written } from '../storage/registry.ts'
 import { nameSuffix } from '../storage/uid.ts'
-import { strategyOf } from '../strategies/index.ts'
+import { allocated, strategyOf } from '../strategies/index.ts'
 import { validate } from '../strategies/validation.ts'
 
 /** POST. */
@@ -14,7 +15,7 @@ export function create(
   registry: Registry,
   place: { readonly kind: Kind; readonly namespace: string | undefined },
   input: KubeObject,
-  options: WriteOptions,
+  options: WriteOptions & { readonly applied?: boolean },
 ): Written {
   const { kind } = place
   const { object: given, warnings } = decoded(kind, input, options)
@@ -24,11 +25,10 @@ export function create(
   if ((given.metadata.resourceVersion ?? '') !== '') {
     throw new ApiFailure(500, '', 'resourceVersion should not be set on objects to be created')
   }
-  const prepared = prepare(
-    kind,
-    strategyOf(kind).complete?.(registry.store, object) ?? object,
-    timestamp(registry.clock),
-  )
+  const now = timestamp(registry.clock)
+  const owned = registry.tracksCreation && options.applied !== true ? created(kind, object, { now, options }) : object
+  const complete = strategyOf(kind).complete?.(registry.store, owned) ?? owned
+  const prepared = allocated(registry, kind, prepare(kind, complete, now))
   validate(kind, prepared)
   strategyOf(kind).admit?.(registry.store, prepared, undefined)
   const target = { kind, namespace: prepared.metadata.namespace, name: prepared.metadata.name ?? '', status: false }
@@ -49,6 +49,13 @@ function prepare(kind: Kind, object: KubeObject, now: string): KubeObject {
   const started =
     hasStatus(kind) && strategy.keepsStatus !== true ? withField(defaulted, 'status', undefined) : defaulted
   return completed(kind, strategy.prepareCreate?.(started, now) ?? started)
+}
+
+/** The object with its writer as the manager of all that it says, and of what follows from that. */
+function created(kind: Kind, object: KubeObject, { now, options }: { now: string; options: WriteOptions }): KubeObject {
+  const defaulted = completed(kind, strategyOf(kind).defaults?.(object) ?? object)
+  const how = { kind, manager: options.fieldManager, subresource: '', now, creates: true }
+  return withMeta(object, { managedFields: tracked(undefined, defaulted, how).metadata['managedFields'] })
 }
 
 const LONGEST_GENERATED = 63

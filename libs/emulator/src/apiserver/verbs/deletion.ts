@@ -19,7 +19,7 @@ export function remove(registry: Registry, target: Target, options: DeleteOption
   const entry = existing(registry, target)
   const { object: old } = entry
   checkPreconditions(target, old, options)
-  if (target.kind === NAMESPACE) return removeNamespace(registry, target, entry, options)
+  if (target.kind === NAMESPACE) return removeNamespace(registry, { ...target, entry }, options)
   const finalizers = finalizersFor(old, options)
   const grace = graceFor(target.kind, old, options)
   const now = finalizers.length === 0 && grace === 0
@@ -27,7 +27,7 @@ export function remove(registry: Registry, target: Target, options: DeleteOption
     if (!options.dryRun) registry.store.remove(target.kind, keyOf(target), old)
     return { entry, gone: true }
   }
-  const marked = mark(registry, old, finalizers, grace)
+  const marked = mark(registry, old, { finalizers, grace })
   const shown = marked === undefined ? entry : commit(registry, target, marked, options)
   // A pod that goes at once is marked all the same.
   if (now && !options.dryRun) registry.store.remove(target.kind, keyOf(target), shown.object)
@@ -37,7 +37,11 @@ export function remove(registry: Registry, target: Target, options: DeleteOption
 const LASTING_NAMESPACES = ['default', 'kube-system', 'kube-public']
 
 /** A namespace only begins to end; it goes when it is empty. */
-function removeNamespace(registry: Registry, target: Target, entry: Entry, options: DeleteOptions): Deleted {
+function removeNamespace(
+  registry: Registry,
+  { entry, ...target }: Target & { readonly entry: Entry },
+  options: DeleteOptions,
+): Deleted {
   if (LASTING_NAMESPACES.includes(target.name)) {
     throw forbidden(target.kind, target.name, 'this namespace may not be deleted')
   }
@@ -52,8 +56,7 @@ function removeNamespace(registry: Registry, target: Target, entry: Entry, optio
 function mark(
   registry: Registry,
   old: KubeObject,
-  finalizers: readonly string[],
-  grace: number,
+  { finalizers, grace }: { readonly finalizers: readonly string[]; readonly grace: number },
 ): KubeObject | undefined {
   const { deletionTimestamp, deletionGracePeriodSeconds, generation } = old.metadata
   const added = finalizers.length !== (old.metadata.finalizers ?? []).length

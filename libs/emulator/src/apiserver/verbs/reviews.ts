@@ -89,8 +89,7 @@ const SHORTEST_TOKEN_SECONDS = 600
 
 /** POST to `serviceaccounts/x/token`: a token for the account. */
 export function issueToken(
-  registry: Registry,
-  authentication: Authentication,
+  { registry, authentication }: Omit<ReviewParts, 'user'>,
   account: KubeObject,
   request: JsonObject,
 ): JsonObject {

@@ -15,14 +15,21 @@ import {
   unstored,
   type Written,
 } from '../storage/registry.ts'
-import { strategyOf } from '../strategies/index.ts'
+import { allocated, strategyOf } from '../strategies/index.ts'
 import { validate } from '../strategies/validation.ts'
+
+interface UpdateOptions extends WriteOptions {
+  readonly patched?: boolean
+  readonly applied?: boolean
+  /** Through which part the object is written, besides its status. */
+  readonly subresource?: string
+}
 
 /** The write behind PUT and PATCH: `change` makes the new object of the stored one. */
 export function update(
   registry: Registry,
   target: Target,
-  options: WriteOptions & { readonly patched?: boolean; readonly applied?: boolean },
+  options: UpdateOptions,
   change: (old: KubeObject) => KubeObject,
 ): Written {
   const { kind } = target
@@ -34,8 +41,9 @@ export function update(
   if (options.patched !== true) checkUid(target, asked, old)
   const now = timestamp(registry.clock)
   const whole = withMeta(asked, fixedMeta(asked, old))
-  const owned = options.applied === true ? whole : owning(target, whole, { old, now, manager: options.fieldManager })
-  const prepared = prepare(target, owned, { old, now })
+  const owned = options.applied === true ? whole : owning(target, whole, { old, now, options })
+  const changed = prepare(target, owned, { old, now })
+  const prepared = target.status ? changed : allocated(registry, kind, changed)
   if (version === '' && !kind.unconditionalUpdate) throw unconditional(target)
   validate(kind, prepared, { old, status: target.status })
   if (!target.status) strategyOf(kind).admit?.(registry.store, prepared, old)
@@ -71,12 +79,14 @@ function fixedMeta(asked: KubeObject, old: KubeObject): MetaChange {
 function owning(
   { kind, status }: Target,
   object: KubeObject,
-  { old, now, manager }: { readonly old: KubeObject; readonly now: string; readonly manager: string },
+  { old, now, options }: { readonly old: KubeObject; readonly now: string; readonly options: UpdateOptions },
 ): KubeObject {
   const none = old.metadata['managedFields'] === undefined && object.metadata['managedFields'] === undefined
   if (none) return object
   const defaulted = strategyOf(kind).defaults?.(object) ?? object
-  return tracked(old, defaulted, { kind, manager, now, subresource: status ? 'status' : '' })
+  const { fieldManager: manager, subresource = status ? 'status' : '' } = options
+  // Who only scales has no time there: so does the real server.
+  return tracked(old, defaulted, { kind, manager, now: subresource === 'scale' ? undefined : now, subresource })
 }
 
 function prepare(target: Target, object: KubeObject, { old, now }: { old: KubeObject; now: string }): KubeObject {
@@ -93,7 +103,9 @@ function prepare(target: Target, object: KubeObject, { old, now }: { old: KubeOb
 }
 
 function generated(kind: Kind, object: KubeObject, old: KubeObject): KubeObject {
-  if (kind.firstGeneration === undefined || sameJson(object['spec'], old['spec'])) return object
+  const annotated = strategyOf(kind).countsAnnotations === true
+  const same = !annotated || sameJson(object.metadata.annotations, old.metadata.annotations)
+  if (kind.firstGeneration === undefined || (same && sameJson(object['spec'], old['spec']))) return object
   return withMeta(object, { generation: (old.metadata.generation ?? 0) + 1 })
 }
 

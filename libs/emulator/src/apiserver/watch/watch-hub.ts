@@ -20,9 +20,14 @@ export interface WatchEvent {
 
 type WatchListener = (event: WatchEvent) => void
 
+interface Watch {
+  readonly matches: Predicate
+  readonly listener: WatchListener
+}
+
 /** Hands each change of a collection to all its watches, and serialises it once for all of them. */
 export class WatchHub {
-  readonly #watches = new Set<{ readonly matches: Predicate; readonly listener: WatchListener }>()
+  readonly #watches = new Set<Watch>()
   readonly #kind: Kind
 
   constructor(collection: Collection) {
@@ -38,13 +43,13 @@ export class WatchHub {
 
   /** Plays a change of the past to one watch. */
   replay(change: Change, matches: Predicate, listener: WatchListener): void {
-    deliver(change, matches, listener, eventsOf(this.#kind, change))
+    deliver(change, { matches, listener }, eventsOf(this.#kind, change))
   }
 
   #publish(change: Change): void {
     if (this.#watches.size === 0) return
     const events = eventsOf(this.#kind, change)
-    for (const { matches, listener } of [...this.#watches]) deliver(change, matches, listener, events)
+    for (const watch of [...this.#watches]) deliver(change, watch, events)
   }
 }
 
@@ -81,7 +86,7 @@ export function frameText(type: FrameType | 'BOOKMARK' | 'ERROR', object: string
 }
 
 /** One that leaves the view of a watch is deleted there, one that enters is added. */
-function deliver(change: Change, matches: Predicate, listener: WatchListener, events: WatchEvents): void {
+function deliver(change: Change, { matches, listener }: Watch, events: WatchEvents): void {
   const was = change.before !== undefined && matches(change.before.object)
   const is = change.type !== 'DELETED' && matches(change.entry.object)
   if (!was && !is) return

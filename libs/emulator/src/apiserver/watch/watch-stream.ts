@@ -181,7 +181,7 @@ export class WatchStream {
 
   #rendered(type: FrameType | 'BOOKMARK', entry: Pick<Entry, 'object' | 'text'>): Buffer {
     const rendering = { shape: this.#request.shape, now: this.#clock.now() }
-    const object = renderObject(this.#collection.kind, entry, rendering, this.#frames === 0)
+    const object = renderObject(this.#collection.kind, entry, { ...rendering, header: this.#frames === 0 })
     return typeof object === 'string' ? Buffer.from(frameText(type, object)) : frameBytes(type, object)
   }
 

@@ -90,7 +90,7 @@ export class Watches {
 
   #initial(kind: Kind, scope: Scope): WatchRequest['initial'] {
     const collection = this.#store.of(kind)
-    return listPage(collection, scope, this.#store.revision, new URLSearchParams()).entries
+    return listPage(collection, scope, { revision: this.#store.revision, query: new URLSearchParams() }).entries
   }
 }
 
