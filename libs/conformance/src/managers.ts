@@ -1,4 +1,4 @@
-import { BOUND, claim, configMap, IN_DEFAULT, pod } from './objects.ts'
+import { BOUND, claim, configMap, IN_DEFAULT, pod, volume } from './objects.ts'
 import type { Step, Story } from './story.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -151,6 +151,14 @@ export const MANAGER_STORIES: readonly Story[] = [
         metadata: { name: 'man-s' },
         spec: { selector: { app: 'b' }, ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 9090 }] },
       }),
+      applied('/api/v1/persistentvolumes/man-v', 'one', volume('man-v', { claimRef: { namespace: 'default', name: 'c' } })),
+      applied('/api/v1/persistentvolumes/man-v', 'two', {
+        apiVersion: 'v1',
+        kind: 'PersistentVolume',
+        metadata: { name: 'man-v' },
+        spec: { claimRef: { uid: 'some-uid', name: 'c' } },
+      }),
+      applied('/api/v1/persistentvolumes/man-v', 'one', volume('man-v')),
     ],
   },
 ]

@@ -31,7 +31,9 @@ function ofField(schema: Schema, field: Field): Structure {
   const { type } = field
   const owned = ownershipOf(schema, field)
   if (owned === 'whole') return WHOLE
-  return owned === undefined || type.is !== 'list' ? ofType(type) : { by: 'items', keys: owned, of: ofType(type.of) }
+  if (owned === 'fields' && type.is === 'object') return { by: 'fields', schema: type.schema }
+  if (typeof owned !== 'object' || type.is !== 'list') return ofType(type)
+  return { by: 'items', keys: owned, of: ofType(type.of) }
 }
 
 /** One part of a value: the step to it, how it is owned, and whether its type names it. */

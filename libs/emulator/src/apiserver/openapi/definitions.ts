@@ -79,13 +79,14 @@ function definition(schema: Schema, refTo: Dialect['refTo']): JsonObject {
 function property(schema: Schema, field: Field, refTo: Dialect['refTo']): JsonObject {
   const { type, merge } = field
   const owned = ownershipOf(schema, field)
-  const keys = owned === 'whole' || owned === undefined ? [] : owned
+  const keys = typeof owned === 'object' ? owned : []
   const listType = owned === 'whole' ? 'atomic' : keys.length === 0 ? 'set' : 'map'
   return {
     ...shapeOf(type, refTo),
     ...(keys.length === 0 ? {} : { 'x-kubernetes-list-map-keys': keys }),
     ...(type.is === 'list' ? { 'x-kubernetes-list-type': listType } : {}),
     ...(type.is === 'map' && owned === 'whole' ? { 'x-kubernetes-map-type': 'atomic' } : {}),
+    ...(owned === 'fields' ? { 'x-kubernetes-map-type': 'granular' } : {}),
     ...(merge?.key === undefined ? {} : { 'x-kubernetes-patch-merge-key': merge.key }),
     ...(merge === undefined ? {} : { 'x-kubernetes-patch-strategy': merge.retainKeys ? 'merge,retainKeys' : 'merge' }),
   }

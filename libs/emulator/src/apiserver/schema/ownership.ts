@@ -20,13 +20,17 @@ const WHOLE_TYPES: ReadonlySet<string> = new Set([
   'TypedLocalObjectReference',
 ])
 
-/** Fields that are owned in another way than they are patched: as a whole, or by these keys; none: by value. */
-const EXCEPTIONS: Readonly<Record<string, 'whole' | readonly string[]>> = {
+/** As a whole, field by field though its type is owned as a whole, or item by item: by these keys, without any by value. */
+type Ownership = 'whole' | 'fields' | readonly string[]
+
+/** Fields that are owned in another way than they are patched. */
+const EXCEPTIONS: Readonly<Record<string, Ownership>> = {
   'Container.ports': ['containerPort', 'protocol'],
   'ContainerRestartRuleOnExitCodes.values': [],
   'CSIDriverSpec.volumeLifecycleModes': [],
   'EphemeralContainer.ports': ['containerPort', 'protocol'],
   'NodeAllocatableResourceClaimStatus.containers': [],
+  'PersistentVolumeSpec.claimRef': 'fields',
   'PodSpec.nodeSelector': 'whole',
   'PodSpec.topologySpreadConstraints': ['topologyKey', 'whenUnsatisfiable'],
   'PodStatus.hostIPs': 'whole',
@@ -40,8 +44,8 @@ export function isOwnedWhole(schema: Schema): boolean {
   return WHOLE_TYPES.has(schema.name)
 }
 
-/** How a list is owned item by item: by these keys, without any by value; `whole` for what is not, undefined for others. */
-export function ownershipOf(schema: Schema, { name, type, merge }: Field): 'whole' | readonly string[] | undefined {
+/** How a field is owned; undefined for what is no list, and owned as its type says. */
+export function ownershipOf(schema: Schema, { name, type, merge }: Field): Ownership | undefined {
   const exception = EXCEPTIONS[`${schema.name}.${name}`]
   if (exception !== undefined || type.is !== 'list') return exception
   if (merge === undefined) return 'whole'
