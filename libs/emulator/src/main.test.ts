@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,13 @@ let directory: string
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'main-'))
 })
-afterEach(() => rm(directory, { recursive: true }))
+afterEach(async () => {
+  // Of a test that has failed.
+  for (const child of running.splice(0)) child.kill('SIGKILL')
+  await rm(directory, { recursive: true })
+})
+
+const running: ChildProcess[] = []
 
 interface Ended {
   readonly code: number | null
@@ -49,6 +55,7 @@ test('it says where it listens, stays, and ends when it is told to', async () =>
 async function keeping(data: string) {
   const kubeconfig = join(directory, 'kubeconfig')
   const child = spawn(process.execPath, [MAIN, '--kubeconfig-out', kubeconfig, '--data', data])
+  running.push(child)
   let stderr = ''
   child.stderr.on('data', (chunk) => {
     stderr += String(chunk)
@@ -95,14 +102,14 @@ test('what was answered is there after the process was killed', async () => {
 
 test('data that cannot be saved any more is said to who writes, and SIGTERM still ends it', async () => {
   const folder = await mkdtemp(join(directory, 'gone-'))
-  const running = await keeping(join(folder, 'data.json'))
+  const one = await keeping(join(folder, 'data.json'))
   await rm(folder, { recursive: true })
-  expect(await running.ask('POST', MAPS, map('a'))).toBe(500)
-  expect(await running.ask('POST', MAPS, map('b'))).toBe(500)
-  expect(await running.ask('GET', MAPS)).toBe(200)
-  running.end('SIGTERM')
-  expect(await running.closed).toBe(1)
-  const lines = running.stderr().trimEnd().split('\n')
+  expect(await one.ask('POST', MAPS, map('a'))).toBe(500)
+  expect(await one.ask('POST', MAPS, map('b'))).toBe(500)
+  expect(await one.ask('GET', MAPS)).toBe(200)
+  one.end('SIGTERM')
+  expect(await one.closed).toBe(1)
+  const lines = one.stderr().trimEnd().split('\n')
   expect(lines).toHaveLength(2)
   expect(lines[0]).toContain('Failed to save data')
   expect(lines[1]).toMatch(/^emulator: .*data.json cannot be written: ENOENT/)
