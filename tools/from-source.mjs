@@ -8,11 +8,10 @@ import { fileURLToPath } from 'node:url'
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 export const bin = (name) => join(root, 'node_modules', '.bin', name)
 
-const OLDEST_NODE = 26
+export const OLDEST_NODE = 26
 /** A build that takes longer than this is not from the cache, and somebody may wonder. */
 const QUIET_MS = 1500
 const CLEAR_LINE = '\r\u001b[K'
-const GENERATED = ['libs/csi-proto/src/gen/services.ts', 'libs/kube-types/src/gen/readers.ts']
 
 /** The Node that comes with the packages, whatever the system's is. */
 export function nodeCommand() {
@@ -28,18 +27,13 @@ export function ownSidecars(args) {
   return isAsked ? [] : ['attacher', 'resizer'].filter((app) => !given(`--${app}`))
 }
 
-/** For a program that is run without `npm start`: makes what is missing, and what is there is not looked at. */
-export async function ensureMade(sidecars) {
-  if (!isNewEnough()) fail(`Node ${OLDEST_NODE} is needed, this is ${process.version}: npm exec -- node FILE`)
-  const wanted = [...GENERATED, ...sidecars.map((app) => `apps/${app}/dist/csi-${app}`)]
-  if (wanted.some((path) => !existsSync(join(root, path)))) await make(sidecars)
-}
-
 /** Generates and builds what is not up to date. */
 export async function make(sidecars) {
   const filters = sidecars.map((app) => `--filter=@csi-sidecars/${app}`)
   const tasks = sidecars.length > 0 ? ['build', ...filters] : ['generate']
-  const notice = buildNotice(sidecars.length > 0 ? 'Building the sidecars, about 20 s the first time' : 'Generating code')
+  const notice = buildNotice(
+    sidecars.length > 0 ? 'Building the sidecars, about 20 s the first time' : 'Generating code',
+  )
   const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1' }
   const child = spawn(bin('turbo'), ['run', ...tasks], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const output = []
@@ -87,11 +81,11 @@ export function ended(child) {
   })
 }
 
-function isNewEnough() {
+export function isNewEnough() {
   return Number.parseInt(process.versions.node, 10) >= OLDEST_NODE
 }
 
-function fail(message) {
+export function fail(message) {
   console.error(message)
   process.exit(1)
 }

@@ -2,9 +2,7 @@ import { messageOf, systemClock } from '@csi-sidecars/base'
 import { createLogger } from '@csi-sidecars/telemetry'
 
 /** Generated code may be missing yet, and would be missed when the modules are linked. */
-const { href } = new URL('../../../tools/from-source.mjs', import.meta.url)
-const { ensureMade }: { readonly ensureMade: (sidecars: readonly string[]) => Promise<void> } = await import(href)
-await ensureMade([])
+await import(new URL('../../../tools/ensure-made.mjs', import.meta.url).href)
 const { readCommandLine, startCommand } = await import('./command.ts')
 
 /** Prints where it listens, and stays until a signal ends it. Resolves with the exit code. */

@@ -1,0 +1,13 @@
+// For a program that is run from source without `npm start`, imported before the rest of it: makes what is missing, and
+// does not look at what is there.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fail, isNewEnough, make, OLDEST_NODE, ownSidecars, root } from './from-source.mjs'
+
+const GENERATED = ['libs/csi-proto/src/gen/services.ts', 'libs/kube-types/src/gen/readers.ts']
+
+const [, program = '', ...args] = process.argv
+if (!isNewEnough()) fail(`Node ${OLDEST_NODE} is needed, this is ${process.version}: npm exec -- node ${program}`)
+const sidecars = program.includes('devcluster') ? ownSidecars(args) : []
+const wanted = [...GENERATED, ...sidecars.map((app) => `apps/${app}/dist/csi-${app}`)]
+if (wanted.some((path) => !existsSync(join(root, path)))) await make(sidecars)
