@@ -1,12 +1,10 @@
 import { equal, match, ok } from 'node:assert'
-import { execFile } from 'node:child_process'
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { promisify } from 'node:util'
+import { kubectl } from '../../harness/kubectl.ts'
 import { exitOf, start, stop, temporaryFolder } from '../../harness/processes.ts'
 import { check } from '../../harness/story.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { controlPlaneFolder } from '../../tools/binaries.ts'
 import { play, runDevcluster, sidecarArgs, startTelling, type Told } from './devcluster-process.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -126,15 +124,6 @@ function startInTerminal(folder: string, args: readonly string[]): Told {
   const command = ['exec', 'npm', '--prefix', root, 'start', '--silent', '--', ...args].join(' ')
   const env = { ...process.env, SHELL: '/bin/sh' }
   return startTelling(folder, 'script', ['--quiet', '--return', '--command', command, '/dev/null'], env)
-}
-
-async function kubectl(kubeconfig: string, ...args: readonly string[]): Promise<string> {
-  const own = join(controlPlaneFolder(root), 'kubectl')
-  const { stdout } = await promisify(execFile)(existsSync(own) ? own : 'kubectl', [
-    `--kubeconfig=${kubeconfig}`,
-    ...args,
-  ])
-  return stdout
 }
 
 /** A sidecar that does nothing at all. */
