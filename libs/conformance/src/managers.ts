@@ -151,7 +151,11 @@ export const MANAGER_STORIES: readonly Story[] = [
         metadata: { name: 'man-s' },
         spec: { selector: { app: 'b' }, ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 9090 }] },
       }),
-      applied('/api/v1/persistentvolumes/man-v', 'one', volume('man-v', { claimRef: { namespace: 'default', name: 'c' } })),
+      applied(
+        '/api/v1/persistentvolumes/man-v',
+        'one',
+        volume('man-v', { claimRef: { namespace: 'default', name: 'c' } }),
+      ),
       applied('/api/v1/persistentvolumes/man-v', 'two', {
         apiVersion: 'v1',
         kind: 'PersistentVolume',
