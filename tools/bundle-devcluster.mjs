@@ -26,4 +26,17 @@ const { metafile } = await build({
   metafile: true,
   logLevel: 'warning',
 })
+// The page's own script, which runs in a browser.
+await build({
+  absWorkingDir: join(import.meta.dirname, '..'),
+  entryPoints: { page: 'apps/devcluster/src/page/view/main.ts' },
+  outdir,
+  bundle: true,
+  format: 'esm',
+  platform: 'browser',
+  target: 'es2024',
+  minify: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+})
 process.stdout.write(JSON.stringify(metafile))

@@ -9,11 +9,11 @@ import { checkDataFolder } from './cluster/data-folder.ts'
 import { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
 import { runStorm } from './load/storm.ts'
 import type { Chaos, Load, Options } from './options.ts'
+import { chaosPages } from './page/chaos-page.ts'
 import { type Page, startPage } from './page/page.ts'
-import { watchHappenings } from './story/happening.ts'
 import { exampleFile } from './story/objects.ts'
-import { type Ending, play } from './story/play.ts'
-import { storyOf } from './story/story.ts'
+import type { Ending } from './story/play.ts'
+import { Stage } from './story/stage.ts'
 import type { Style } from './terminal/style.ts'
 import { storyTeller } from './terminal/teller.ts'
 
@@ -75,7 +75,13 @@ async function breakThings(options: Options, chaos: Chaos, parts: LiveParts, sig
   const cluster = { nodes: Math.max(options.nodes, 3), ...(await sidecarBinaries(options)), clock, log }
   const { seeds, seconds } = chaos
   const { write } = terminal
-  const good = await runSeeds({ seeds, durationMs: seconds * 1000, cluster, directory, clock, write }, signal)
+  const show = chaosPages({
+    clock,
+    log,
+    port: options.pagePort,
+    onUrl: (url) => terminal.interactive && write(`  Watch it at ${url}\n`),
+  })
+  const good = await runSeeds({ seeds, durationMs: seconds * 1000, cluster, directory, clock, write, show }, signal)
   return good ? 0 : 1
 }
 
@@ -124,10 +130,12 @@ async function live(cluster: Devcluster, options: Options, parts: LiveParts, sig
   const stays = terminal.interactive && !options.exit
   const own = options.driver === undefined ? 'emulated' : options.driver
   write(`A cluster of ${nodeNames.length} node${nodeNames.length > 1 ? 's' : ''} with driver ${driver.name} (${own})\n`)
-  await using page = await startPage({ ...cluster, clock, log: parts.log, port: options.pagePort })
+  const { patienceMs: chapterMs, pauseMs, pagePort: port } = options
+  const story = new Stage({ cluster, clock, chapterMs, pauseMs })
+  await using page = await startPage({ cluster, clock, log: parts.log, port, story })
   if (stays) write(`  Watch it at ${page.url}\n`)
   const started = clock.monotonic()
-  const ending = await tellStory(cluster, options, parts, signal)
+  const ending = await tellStory(story, terminal, signal)
   const seconds = ((clock.monotonic() - started) / 1000).toFixed(1)
   if (ending.is === 'untrue') {
     write(`\n${style.bad('Not true:')} ${ending.what}\n  in the chapter "${ending.chapter}"\n`)
@@ -144,26 +152,10 @@ async function live(cluster: Devcluster, options: Options, parts: LiveParts, sig
   return ending.is === 'true' ? 0 : 1
 }
 
-async function tellStory(
-  cluster: Devcluster,
-  { patienceMs, pauseMs }: Options,
-  { terminal, clock }: RunParts,
-  signal: AbortSignal,
-): Promise<Ending> {
-  const { caches, calls, nodeNames } = cluster
-  const { chapters, leftOut } = storyOf(cluster, nodeNames)
-  for (const { title, why } of leftOut) terminal.write(`Left out: "${title}", since ${why}\n`)
-  return await play(
-    {
-      chapters,
-      teller: storyTeller(terminal.write, terminal.style),
-      clock,
-      watch: (listener) => watchHappenings(caches, calls, listener),
-      chapterMs: patienceMs,
-      pauseMs,
-    },
-    signal,
-  )
+async function tellStory(story: Stage, { write, style }: Terminal, signal: AbortSignal): Promise<Ending> {
+  for (const { title, why } of story.leftOut) write(`Left out: "${title}", since ${why}\n`)
+  story.tellTo(storyTeller(write, style))
+  return await story.playAll(signal)
 }
 
 async function runLoad(

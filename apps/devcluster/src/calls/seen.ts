@@ -14,6 +14,22 @@ export interface SeenCall {
 /** Tells of CSI calls as they are answered; returns the undo. */
 export type CallSource = (listener: (call: SeenCall) => void) => () => void
 
+/** One CSI call: told when it begins and again, with the same id, when it has been answered. */
+export interface LiveCall {
+  readonly id: number
+  readonly method: string
+  readonly request: Readonly<Record<string, unknown>>
+  readonly end: CallEnd | undefined
+}
+
+export interface CallEnd extends Pick<SeenCall, 'code' | 'tookMs' | 'message'> {
+  /** Of a success, where it is seen. */
+  readonly response: Readonly<Record<string, unknown>> | undefined
+}
+
+/** Tells of CSI calls as they begin and as they are answered; returns the undo. */
+export type LiveCalls = (listener: (call: LiveCall) => void) => () => void
+
 const CODE_NAMES = Object.keys(CODES)
 
 export function codeNameOf(code: number): string {

@@ -1,27 +1,50 @@
 import { CODES } from '@csi-sidecars/csi'
-import type { CsiDriver } from '@csi-sidecars/emulator'
+import type { CsiDriver, DriverCall } from '@csi-sidecars/emulator'
 import type { ProxiedCall } from '../proxy/call.ts'
-import type { CallSource, SeenCall } from './seen.ts'
+import type { CallSource, LiveCall, LiveCalls } from './seen.ts'
 
-/** Every call that the emulated driver has answered, whoever made it. */
-export function callsOf(driver: CsiDriver): CallSource {
-  return (listener) =>
-    driver.log.subscribe(({ method, request, start, end, code }) => {
-      if (end !== undefined && code !== undefined) listener({ method, request, code, tookMs: end - start })
+/** Every call to the emulated driver, whoever made it. */
+export function callsOf(driver: CsiDriver): LiveCalls {
+  return (listener) => {
+    const ids = new WeakMap<DriverCall, number>()
+    let last = 0
+    return driver.log.subscribe((call) => {
+      const id = ids.get(call) ?? ++last
+      ids.set(call, id)
+      listener(liveCall(id, call))
     })
+  }
 }
 
-/** Every call that has passed a proxy and ended, whoever made it. One without an answer counts as Unavailable. */
+/** Every call that has passed a proxy, whoever made it. One that ended without an answer counts as Unavailable. */
 export class ProxiedCalls {
-  readonly #listeners = new Set<(call: SeenCall) => void>()
+  readonly #listeners = new Set<(call: LiveCall) => void>()
 
-  readonly source: CallSource = (listener) => {
+  readonly source: LiveCalls = (listener) => {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  readonly tell = ({ method, request, start, end, code = CODES.Unavailable, message }: ProxiedCall): void => {
-    if (end === undefined) return
-    for (const listener of [...this.#listeners]) listener({ method, request, code, message, tookMs: end - start })
+  readonly tell = (call: ProxiedCall): void => {
+    for (const listener of [...this.#listeners]) listener(liveCall(call.id, call))
   }
+}
+
+/** Those that have been answered. */
+export function answered(calls: LiveCalls): CallSource {
+  return (listener) =>
+    calls(({ method, request, end }) => {
+      if (end === undefined) return
+      const { code, tookMs, message } = end
+      listener({ method, request, code, tookMs, ...(message !== undefined && { message }) })
+    })
+}
+
+type Told = Pick<ProxiedCall, 'method' | 'request' | 'start' | 'end' | 'code'> &
+  Partial<Pick<ProxiedCall, 'message' | 'response'>>
+
+function liveCall(id: number, { method, request, start, end, code, message, response }: Told): LiveCall {
+  if (end === undefined) return { id, method, request, end: undefined }
+  const words = message === undefined ? {} : { message }
+  return { id, method, request, end: { code: code ?? CODES.Unavailable, tookMs: end - start, response, ...words } }
 }

@@ -36,7 +36,15 @@ export interface ChaosTarget {
   readonly clock: Clock
   /** What is done, and when, for whoever has to find out why something did not hold. */
   readonly log: Logger
+  /** Told of everything as it happens, for whoever looks on. */
+  readonly tell?: ((news: ChaosNews) => void) | undefined
 }
+
+export type ChaosNews =
+  | { readonly is: 'action'; readonly action: Action }
+  | { readonly is: 'violation'; readonly text: string }
+  /** Nothing is broken any more; everything has to come right. */
+  | { readonly is: 'calm' }
 
 export interface ChaosOptions {
   readonly seed: number
@@ -66,7 +74,7 @@ const CLASS = 'chaos'
 export async function runChaos(target: ChaosTarget, options: ChaosOptions, signal: AbortSignal): Promise<ChaosResult> {
   const { clock, nodes, api } = target
   const monitor = new Monitor({ exactly: options.profile === 'restarts' })
-  const leave = watchAll(target, (sighting) => see(sighting, monitor, target.log))
+  const leave = watchAll(target, (sighting) => see(sighting, monitor, target))
   const expected: Expected = { claims: new Map(), pods: new Map() }
   const repairs = new Set<Promise<void>>()
   api.create(STORAGE_CLASSES, {
@@ -80,11 +88,13 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
     for (const { afterMs, action } of plan) {
       await clock.sleep(afterMs, signal)
       target.log.info('Chaos', { ...action })
+      target.tell?.({ is: 'action', action })
       perform(action, target, expected, repairs)
     }
     await Promise.all(repairs)
     api.faults.clear()
     await target.driver.calm()
+    target.tell?.({ is: 'calm' })
     const missing = await waitConverged(target, expected, options.calmMs, signal)
     await target.driver.inspect?.(signal)
     const left = missing.length > 0 ? [] : await waitGone(target, expected, options.calmMs, signal)
@@ -95,11 +105,14 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
 }
 
 /** The log has everything that was seen, so that what led to a violation can be read there. */
-function see(sighting: Sighting, monitor: Monitor, log: Logger): void {
+function see(sighting: Sighting, monitor: Monitor, { log, tell }: ChaosTarget): void {
   const before = monitor.violations.length
   log.v(2)?.info('Seen', { ...sighting })
   monitor.see(sighting)
-  for (const violation of monitor.violations.slice(before)) log.error(undefined, 'Violated', { violation })
+  for (const violation of monitor.violations.slice(before)) {
+    log.error(undefined, 'Violated', { violation })
+    tell?.({ is: 'violation', text: violation })
+  }
 }
 
 function perform(action: Action, target: ChaosTarget, expected: Expected, repairs: Set<Promise<void>>): void {

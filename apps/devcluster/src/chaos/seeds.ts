@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Clock } from '@csi-sidecars/base'
 import { type Devcluster, type DevclusterOptions, startDevcluster } from '../cluster/devcluster.ts'
 import { emulatedTarget } from './emulated-target.ts'
-import { type ChaosResult, runChaos } from './run.ts'
+import { type ChaosNews, type ChaosResult, runChaos } from './run.ts'
 
 export interface SeedsOptions {
   readonly seeds: readonly number[]
@@ -11,6 +11,13 @@ export interface SeedsOptions {
   readonly directory: string
   readonly clock: Clock
   readonly write: (text: string) => void
+  /** Shows the cluster of a seed while it is broken, to whoever looks on. */
+  readonly show?: (cluster: Devcluster, seed: number) => Promise<ChaosShow>
+}
+
+export interface ChaosShow extends AsyncDisposable {
+  tell(news: ChaosNews): void
+  end(violations: readonly string[]): void
 }
 
 const CALM_MS = 60_000
@@ -23,14 +30,18 @@ export async function runSeeds(options: SeedsOptions, signal: AbortSignal): Prom
     // Every third seed disturbs the controllers only, and is then held to doing nothing twice.
     const profile = seed % 3 === 0 ? 'restarts' : 'all'
     write(`seed ${seed} (${profile}) for ${durationMs / 1000} s\n`)
-    const { actions, ...found } = await runSeed(seed, profile, options, signal)
-    const violations = [...found.violations, ...found.missing.map(({ text }) => text), ...found.left]
-    write(`  ${actions} actions, ${verdict(violations)}\n`)
+    const result = await runSeed(seed, profile, options, signal)
+    const violations = violationsOf(result)
+    write(`  ${result.actions} actions, ${verdict(violations)}\n`)
     for (const violation of violations) write(`  ${violation}\n`)
     if (violations.length > 0) write(`  again: npm start -- --chaos=${seed} --chaos-seconds=${durationMs / 1000}\n`)
     allGood &&= violations.length === 0
   }
   return allGood
+}
+
+function violationsOf({ violations, missing, left }: ChaosResult): readonly string[] {
+  return [...violations, ...missing.map(({ text }) => text), ...left]
 }
 
 function verdict(violations: readonly string[]): string {
@@ -41,7 +52,7 @@ function verdict(violations: readonly string[]): string {
 async function runSeed(
   seed: number,
   profile: 'all' | 'restarts',
-  { cluster: options, directory, durationMs, clock }: SeedsOptions,
+  { cluster: options, directory, durationMs, clock, show }: SeedsOptions,
   signal: AbortSignal,
 ): Promise<ChaosResult> {
   const cluster = await startDevcluster(
@@ -57,8 +68,12 @@ async function runSeed(
     const { api, emulatedDriver: driver, controllers, nodeNames: nodes } = cluster
     if (api === undefined || driver === undefined) throw new Error('only what is emulated can be broken')
     const parts = { controllers, nodes, killSidecar: killSidecarOf(cluster), clock, log: options.log }
-    const target = { api, driver: emulatedTarget(driver, clock), ...parts }
-    return await runChaos(target, { seed, durationMs, profile, calmMs: CALM_MS }, signal)
+    await using shown = await show?.(cluster, seed)
+    const tell = shown && ((news: ChaosNews) => shown.tell(news))
+    const target = { api, driver: emulatedTarget(driver, clock), ...parts, tell }
+    const result = await runChaos(target, { seed, durationMs, profile, calmMs: CALM_MS }, signal)
+    shown?.end(violationsOf(result))
+    return result
   } finally {
     await cluster.stop()
   }

@@ -14,8 +14,8 @@ import {
 import { createKubeClient, loadClusterConfig, type OwnedKubeClient } from '@csi-sidecars/kube-client'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Caches, cachesSynced, createCaches, runCaches } from '../caches/caches.ts'
-import type { CallSource } from '../calls/seen.ts'
-import { callsOf, ProxiedCalls } from '../calls/sources.ts'
+import type { CallSource, LiveCalls } from '../calls/seen.ts'
+import { answered, callsOf, ProxiedCalls } from '../calls/sources.ts'
 import { nodeInfo, openDriver } from '../driver/driver.ts'
 import { withStandInNode } from '../driver/stand-in-node.ts'
 import { type ProxyOptions, startProxy } from '../proxy/proxy.ts'
@@ -83,6 +83,8 @@ export interface Devcluster {
   readonly emulatedDriver: CsiDriver | undefined
   /** All CSI calls, those of the sidecars too. */
   readonly calls: CallSource
+  /** The same, from their beginning. */
+  readonly liveCalls: LiveCalls
   /** The places of the nodes where something is, or may be, mounted. */
   mounted(): readonly string[]
   /** Ends everything; before it the pods whose volumes a person's own driver has mounted. */
@@ -98,7 +100,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const config = await loadClusterConfig({ kubeconfig, env: {}, clock, log })
   const client = createKubeClient({ config, flow: { kind: 'adaptive' }, clock, log, userAgent: 'devcluster' })
   stack.defer(() => client.close())
-  const { address, calls, emulatedDriver } = await openSocket(options, stack)
+  const { address, liveCalls, emulatedDriver } = await openSocket(options, stack)
   const { standInNodes } = options
   const opened = await openDriver({ address, clock, log, signal, nodeService: standInNodes === undefined })
   const driver = standInNodes === undefined ? opened : withStandInNode(opened)
@@ -132,7 +134,8 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
     kubeconfig,
     api,
     emulatedDriver,
-    calls,
+    calls: answered(liveCalls),
+    liveCalls,
     mounted,
     stop,
   }
@@ -162,7 +165,7 @@ async function openApi(
 interface OpenSocket {
   /** Where the sidecars and we find the driver. */
   readonly address: string
-  readonly calls: CallSource
+  readonly liveCalls: LiveCalls
   readonly emulatedDriver: CsiDriver | undefined
 }
 
@@ -171,7 +174,7 @@ async function openSocket(options: DevclusterOptions, stack: AsyncDisposableStac
   if (driver !== undefined) return await openProxy(driver, options, stack)
   const emulatedDriver = await startCsiDriver({ ...driverSettings, socket: join(directory, 'csi.sock'), clock })
   stack.defer(() => emulatedDriver.stop())
-  return { address: emulatedDriver.address, calls: callsOf(emulatedDriver), emulatedDriver }
+  return { address: emulatedDriver.address, liveCalls: callsOf(emulatedDriver), emulatedDriver }
 }
 
 /** A person's own driver is called through a proxy: so what the sidecars ask of it is seen, too. */
@@ -193,7 +196,7 @@ async function openProxy(
     },
   })
   stack.defer(() => proxy.stop())
-  return { address: proxy.address, calls: calls.source, emulatedDriver: undefined }
+  return { address: proxy.address, liveCalls: calls.source, emulatedDriver: undefined }
 }
 
 /** What the one node service tells of its node, for all of them. */

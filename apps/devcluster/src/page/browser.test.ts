@@ -1,11 +1,11 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import process from 'node:process'
-import { systemClock } from '@csi-sidecars/base'
 import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { type Browser, findBrowser, startBrowser } from '../testing/browser.ts'
+import { type Browser, type BrowserPage, findBrowser, startBrowser } from '../testing/browser.ts'
 import { claimOf, inDefault, podOf, startTestCluster } from '../testing/cluster.ts'
-import { startPage } from './page.ts'
+import { inScene, PAGE_STATES, type Scene, servePage } from '../testing/page-states.ts'
 
 jest.setTimeout(60_000)
 
@@ -17,8 +17,17 @@ if (command === undefined) {
   process.stderr.write(`${lack}\n`)
 }
 
-const row = (id: string): string => `document.querySelector('[data-id="${id}"]')`
-const textOf = (id: string): string => `(${row(id)}?.innerText ?? '')`
+/** Where one finds what the page looked like; git leaves it out. */
+const PICTURES = join(import.meta.dirname, '../../../../.cache/pictures')
+
+/** By how much the page is wider than the window. */
+const SIDEWAYS = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+
+const ROW = 'claim/default/data'
+const row = (id = ROW): string => `document.querySelector('[data-id="${id}"]')`
+const textOf = (id?: string): string => `(${row(id)}?.innerText ?? '')`
+const place = (node: string): string => `(${row()}?.querySelector('[data-node="${node}"]')?.innerText ?? '')`
+const text = (id: string): string => `document.querySelector('#${id}').innerText`
 
 ;(command === undefined ? describe.skip : describe)('the page in a real browser', () => {
   let browser: Browser
@@ -29,88 +38,183 @@ const textOf = (id: string): string => `(${row(id)}?.innerText ?? '')`
     await browser[Symbol.asyncDispose]()
   })
 
-  it("shows a volume's way from nothing to a pod and back, without being loaded again", async () => {
+  async function onPage(work: (scene: Scene) => Promise<void>): Promise<void> {
     await using test = await startTestCluster()
-    const { client, caches } = test.cluster
-    await using served = await startPage({ caches, client, clock: systemClock, log: silentLogger, port: 0 })
+    await using served = await servePage(test)
     await using page = await browser.open(served.url)
-    await page.until(`document.querySelector('#link').innerText === 'live'`)
-    expect(await page.evaluate(`document.querySelector('#none').hidden`)).toBe(false)
+    await page.until(`${text('link')} === 'connected'`)
+    await work({ test, page, served })
+    expect(page.problems).toEqual([])
+  }
 
-    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
-    await page.until(`${textOf('default/data')}.includes('bound')`)
-    expect(await page.evaluate(`[...document.querySelectorAll('#volumes th')].map((th) => th.innerText)`)).toEqual([
-      'Claim',
-      'State',
-      'Size',
-      'node-1',
-      'node-2',
-    ])
+  it.each(PAGE_STATES)('looks well: $name', async (state) => {
+    await inScene(browser.open, state, async ({ page }) => {
+      mkdirSync(PICTURES, { recursive: true })
+      writeFileSync(join(PICTURES, `${state.name}.png`), await page.screenshot())
+      expect(page.problems).toEqual([])
+      expect(await page.evaluate(SIDEWAYS)).toBe(0)
+      expect(await lackOf(page)).toEqual([])
+    })
+  })
 
-    const publish = test.driver.faults.hold({ method: 'ControllerPublishVolume' })
-    await client.create(PODS, podOf('app', 'node-2', 'data'))
-    await page.until(`${row('default/data')}.cells[4].innerText === 'attaching'`)
-    publish.release()
-    await page.until(`${row('default/data')}.cells[4].innerText === 'mounted app'`)
+  it("shows a volume's way from nothing to a pod and back, without being loaded again", async () => {
+    await onPage(async ({ test, page }) => {
+      const { client } = test.cluster
+      await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+      await page.until(`${textOf()}.includes('Bound')`)
+      const publish = test.driver.faults.hold({ method: 'ControllerPublishVolume' })
+      await client.create(PODS, podOf('app', 'node-2', 'data'))
+      await page.until(`${place('node-2')} === 'node-2 attaching'`)
+      await page.until(`${textOf()}.includes('csi-attacher: attaches the volume to node-2')`)
+      publish.release()
+      await page.until(`${place('node-2')} === 'node-2 mounted in app'`)
+      await page.until(`${textOf()}.includes('nobody: it is as it should be')`)
 
-    const expand = test.driver.faults.hold({ method: 'ControllerExpandVolume' })
-    const grow = { kind: 'merge' as const, body: { spec: { resources: { requests: { storage: '4Gi' } } } } }
-    await client.patch(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), grow)
-    await page.until(`${textOf('default/data')}.includes('expanding')`)
-    expect(await page.evaluate(`${row('default/data')}.querySelector('.bar').getAttribute('aria-label')`)).toBe(
-      '1Gi of 4Gi',
-    )
-    expect(await page.evaluate(`${row('default/data')}.querySelector('.bar i').style.width`)).toBe('25%')
-    expand.release()
-    await page.until(`${row('default/data')}.querySelector('.bar').getAttribute('aria-label') === '4Gi'`)
+      const expand = test.driver.faults.hold({ method: 'ControllerExpandVolume' })
+      const grow = { kind: 'merge' as const, body: { spec: { resources: { requests: { storage: '4Gi' } } } } }
+      await client.patch(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), grow)
+      await page.until(`${row()}.querySelector('.bar').getAttribute('aria-label') === '1Gi of 4Gi'`)
+      expect(await page.evaluate(`${row()}.querySelector('.bar i').style.width`)).toBe('25%')
+      expand.release()
+      await page.until(`${row()}.querySelector('.bar').getAttribute('aria-label') === '4Gi'`)
 
-    const unpublish = test.driver.faults.hold({ method: 'ControllerUnpublishVolume' })
-    await client.delete(PODS, inDefault('app'))
-    await page.until(`${row('default/data')}.cells[4].innerText === 'detaching'`)
-    unpublish.release()
-    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
-    await page.until(`document.querySelectorAll('#volumes tbody tr').length === 0`)
+      const unpublish = test.driver.faults.hold({ method: 'ControllerUnpublishVolume' })
+      await client.delete(PODS, inDefault('app'))
+      await page.until(`${place('node-2')} === 'node-2 detaching'`)
+      unpublish.release()
+      await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
+      await page.until(`document.querySelectorAll('#rows tr').length === 0`)
+    })
+  })
+
+  it('keeps open what somebody has opened, while the row goes on', async () => {
+    await onPage(async ({ test, page }) => {
+      const { client } = test.cluster
+      await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+      await page.until(`${row()}?.querySelector('.call summary')?.innerText.includes('CreateVolume')`)
+      await page.evaluate(`(() => {
+        window.opened = ${row()}.querySelector('.call')
+        window.opened.open = true
+        window.opened.querySelector('summary').focus()
+      })()`)
+      await client.create(PODS, podOf('app', 'node-1', 'data'))
+      await page.until(`${row()}.querySelector('.call summary').innerText.includes('NodePublishVolume OK')`)
+      expect(await page.evaluate(`window.opened.isConnected && window.opened.open`)).toBe(true)
+      expect(await page.evaluate(`document.activeElement === window.opened.querySelector('summary')`)).toBe(true)
+      expect(await page.evaluate(`window.opened.querySelector('pre').innerText`)).toContain('targetPath')
+    })
+  })
+
+  it('can be stopped, stepped back and forth, and replayed', async () => {
+    await onPage(async ({ test, page }) => {
+      const { client } = test.cluster
+      await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+      await page.until(`${textOf()}.includes('nobody: it is as it should be')`)
+      const click = (id: string): Promise<unknown> => page.evaluate(`document.querySelector('#${id}').click()`)
+      await click('stop')
+      await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('other'))
+      await page.until(
+        `Number(document.querySelector('#moment').max) > Number(document.querySelector('#moment').value)`,
+      )
+      expect(await page.evaluate(`${row('claim/default/other')} === null`)).toBe(true)
+      const before = await page.evaluate<string>(text('moment-text'))
+      await click('back')
+      await page.until(`${text('moment-text')} !== ${JSON.stringify(before)}`)
+      await click('forward')
+      await page.until(`${text('moment-text')} === ${JSON.stringify(before)}`)
+      await page.evaluate(`(() => {
+        const moment = document.querySelector('#moment')
+        moment.value = '0'
+        moment.dispatchEvent(new Event('input'))
+      })()`)
+      await page.until(`document.querySelectorAll('#rows tr').length === 0`)
+      await click('replay')
+      await page.until(`document.querySelectorAll('#rows tr').length === 1`)
+      await page.until(`${text('mode')} === 'now' && document.querySelectorAll('#rows tr').length === 2`)
+    })
+  })
+
+  it('lets somebody make a claim with the keyboard, and says what became of it', async () => {
+    await onPage(async ({ page }) => {
+      await page.until(`document.querySelector('form') !== null`)
+      const submit = `document.querySelector('[data-deed=makeClaim]').requestSubmit()`
+      await page.evaluate(submit)
+      await page.until(`${text('answer')} === 'Claim data-1 is made.'`)
+      await page.until(`${textOf('claim/default/data-1')}.includes('Bound')`)
+      await page.evaluate(submit)
+      await page.until(`${text('answer')}.includes('already exists')`)
+    })
+  })
+
+  it('tells a chapter when somebody asks for it, keeps it, and shows it again', async () => {
+    await onPage(async ({ page }) => {
+      const chapter = (number: number): string => `document.querySelectorAll('.chapter')[${number - 1}]`
+      await page.until(`${chapter(2)} !== undefined && !${chapter(2)}.querySelector('button').disabled`)
+      await page.evaluate(`${chapter(2)}.querySelector('button').click()`)
+      await page.until(`${chapter(2)}.innerText.includes('came true')`)
+      expect(await page.evaluate(`${chapter(2)}.querySelector('ol').children.length`)).toBeGreaterThan(5)
+      await page.evaluate(`${chapter(2)}.querySelectorAll('button')[1].click()`)
+      await page.until(`document.body.dataset.mode === 'replaying'`)
+      await page.until(`${textOf()}.includes('csi-attacher: attaches the volume')`)
+    })
   })
 
   it('shows words from the cluster as words', async () => {
-    await using test = await startTestCluster()
-    const { client, caches } = test.cluster
-    await using served = await startPage({ caches, client, clock: systemClock, log: silentLogger, port: 0 })
-    await using page = await browser.open(served.url)
-    const involvedObject = { kind: 'Pod', name: 'x', namespace: 'default' }
-    test.api.create(EVENTS, {
-      metadata: { name: 'bad', namespace: 'default' },
-      involvedObject,
-      reason: 'Bad',
-      message: '<img src=x onerror="document.title=1">',
+    await onPage(async ({ test, page }) => {
+      test.api.create(EVENTS, {
+        metadata: { name: 'bad', namespace: 'default' },
+        involvedObject: { kind: 'Pod', name: 'x', namespace: 'default' },
+        source: { component: 'attachdetach-controller' },
+        reason: 'Bad',
+        message: '<img src=x onerror="document.title=1">',
+      })
+      await page.until(`${text('lines')}.includes('<img')`)
+      expect(await page.evaluate(`document.querySelectorAll('img').length`)).toBe(0)
     })
-    await page.until(`document.querySelector('#events').innerText.includes('<img')`)
-    expect(await page.evaluate(`document.querySelectorAll('img').length`)).toBe(0)
   })
 
-  it('finds volumes by name and state', async () => {
-    await using test = await startTestCluster()
-    const { client, caches } = test.cluster
-    await using served = await startPage({ caches, client, clock: systemClock, log: silentLogger, port: 0 })
-    await using page = await browser.open(served.url)
-    for (const name of ['alpha', 'beta']) await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf(name))
-    await page.until(`document.querySelectorAll('#volumes tbody tr').length === 2`)
-    await page.evaluate(`(() => {
-      const filter = document.querySelector('#filter')
-      filter.value = 'alp'
-      filter.dispatchEvent(new Event('input'))
-    })()`)
-    await page.until(`document.querySelectorAll('#volumes tbody tr').length === 1`)
-    expect(await page.evaluate(`${row('default/alpha')} !== null`)).toBe(true)
+  it('finds rows by name and state', async () => {
+    await onPage(async ({ test, page }) => {
+      for (const name of ['alpha', 'beta']) await test.cluster.client.create(PERSISTENT_VOLUME_CLAIMS, claimOf(name))
+      await page.until(`document.querySelectorAll('#rows tr').length === 2`)
+      await page.evaluate(`(() => {
+        const filter = document.querySelector('#filter')
+        filter.value = 'ALP'
+        filter.dispatchEvent(new Event('input'))
+      })()`)
+      await page.until(`document.querySelectorAll('#rows tr').length === 1`)
+      expect(await page.evaluate(`${row('claim/default/alpha')} !== null`)).toBe(true)
+    })
   })
 
   it('says so when the cluster is gone', async () => {
     await using test = await startTestCluster()
-    const { client, caches } = test.cluster
-    const served = await startPage({ caches, client, clock: systemClock, log: silentLogger, port: 0 })
+    const served = await servePage(test)
     await using page = await browser.open(served.url)
-    await page.until(`document.querySelector('#link').innerText === 'live'`)
+    await page.until(`${text('link')} === 'connected'`)
     await served[Symbol.asyncDispose]()
     await page.until(`document.querySelector('#link').className === 'lost'`)
   })
 })
+
+/** What a person who cannot see the page, or has no mouse, would miss. */
+async function lackOf(page: BrowserPage): Promise<readonly string[]> {
+  return await page.evaluate<string[]>(`(() => {
+    const lacks = []
+    const visible = (element) => element.checkVisibility()
+    for (const input of document.querySelectorAll('input, select')) {
+      if (visible(input) && !input.labels?.length && !input.ariaLabel) lacks.push('no label: ' + input.outerHTML)
+    }
+    for (const button of document.querySelectorAll('button')) {
+      if (visible(button) && (button.ariaLabel ?? button.innerText).trim() === '') lacks.push('no name: ' + button.outerHTML)
+    }
+    for (const th of document.querySelectorAll('th')) if (th.scope === '') lacks.push('no scope: ' + th.outerHTML)
+    if (document.querySelector('table > caption') === null) lacks.push('no caption')
+    const ids = [...document.querySelectorAll('[id]')].map(({ id }) => id)
+    for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) lacks.push('twice: ' + id)
+    for (const id of ['link', 'waiting-title', 'answer']) {
+      if (document.getElementById(id).role !== 'status') lacks.push('not read aloud: ' + id)
+    }
+    return lacks
+  })()`)
+}

@@ -1,70 +1,170 @@
 import { request } from 'node:http'
-import { describe, expect, it } from '@jest/globals'
-import { startPageServer } from './server.ts'
-
-const EMPTY = { nodes: [], rows: [], events: [] }
+import { FakeClock } from '@csi-sidecars/base'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { type DeedAnswer, type PageServer, startPageServer } from './server.ts'
 
 interface Answer {
   readonly code: number | undefined
   readonly headers: NodeJS.Dict<string | string[]>
+  readonly text: string
 }
 
-function get(url: string, options: { readonly host?: string; readonly method?: string } = {}): Promise<Answer> {
-  const { host, method = 'GET' } = options
+interface Asked {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** Not `fetch`, which lets nobody choose these headers. */
+function ask(url: string, { method = 'GET', headers = {}, body }: Asked = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const sent = request(url, { method, ...(host !== undefined && { headers: { host } }) }, (response) => {
-      response.destroy()
-      resolve({ code: response.statusCode, headers: response.headers })
+    const sent = request(url, { method, headers }, (response) => {
+      let text = ''
+      const answer = () => ({ code: response.statusCode, headers: response.headers, text })
+      // A stream of events does not end.
+      if (response.headers['content-type'] === 'text/event-stream') response.once('data', () => response.destroy())
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+      })
+      response.once('close', () => resolve(answer()))
     })
-    sent.once('error', reject).end()
+    sent.once('error', reject).end(body)
   })
 }
+
+let server: PageServer
+let clock: FakeClock
+let bodies: unknown[]
+let deed: (body: unknown) => Promise<DeedAnswer>
+beforeEach(async () => {
+  clock = new FakeClock()
+  bodies = []
+  deed = async () => ({ done: true, text: 'It is done.' })
+  const beginning = () => ({ items: [], frames: [{ at: 1, gone: ['first'] }] })
+  const onDeed = (body: unknown): Promise<DeedAnswer> => {
+    bodies.push(body)
+    return deed(body)
+  }
+  server = await startPageServer({ port: 0, clock, beginning, onDeed })
+})
+afterEach(() => server.stop())
+
+const at = (path: string): string => new URL(path, server.url).href
+const origin = (): string => new URL(server.url).origin
+const JSON_TYPE = { 'content-type': 'application/json' }
 
 describe("the page's server", () => {
-  it('serves one file that loads nothing else', async () => {
-    const server = await startPageServer({ port: 0, snapshot: () => EMPTY })
-    const { code, headers } = await get(server.url)
-    expect([code, headers['content-type'], headers['content-security-policy']]).toEqual([
-      200,
-      'text/html; charset=utf-8',
-      "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'",
-    ])
-    await server.stop()
+  it('serves the page with its style and its script, which load nothing from anywhere else', async () => {
+    const page = await ask(server.url)
+    expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
+    const policy = String(page.headers['content-security-policy'])
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'")
+    expect(policy).not.toContain('unsafe')
+    const links = [...page.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path = '']) => path)
+    expect(links).toEqual(['/base.css', '/page.css', '/view/main.ts'])
+    for (const path of links) expect((await ask(at(path))).code).toBe(200)
+    const script = await ask(at('/view/main.ts'))
+    expect(script.headers['content-type']).toBe('text/javascript; charset=utf-8')
+    expect(script.text).not.toContain('import type')
   })
 
-  it('listens on loopback only', async () => {
-    const server = await startPageServer({ port: 0, snapshot: () => EMPTY })
+  it('has every script that its scripts import', async () => {
+    const seen = new Set<string>(['/view/main.ts'])
+    for (const path of seen) {
+      const { code, text } = await ask(at(path))
+      expect([path, code]).toEqual([path, 200])
+      for (const [, name = ''] of text.matchAll(/from '\.\/([^']+)'/g)) seen.add(`/view/${name}`)
+    }
+    expect(seen.size).toBeGreaterThan(8)
+  })
+
+  it('listens on loopback only', () => {
     expect(new URL(server.url).hostname).toBe('127.0.0.1')
-    await server.stop()
   })
 
   it('answers no page of somebody else that calls it by another name', async () => {
-    const server = await startPageServer({ port: 0, snapshot: () => EMPTY })
-    expect((await get(server.url, { host: 'evil.example.com' })).code).toBe(403)
-    expect((await get(new URL('/events', server.url).href, { host: 'evil.example.com' })).code).toBe(403)
-    await server.stop()
+    const headers = { host: 'evil.example.com' }
+    expect((await ask(server.url, { headers })).code).toBe(403)
+    expect((await ask(at('/frames'), { headers })).code).toBe(403)
+    const own = { host: `localhost:${new URL(server.url).port}` }
+    expect((await ask(server.url, { headers: own })).code).toBe(200)
   })
 
   it('knows no other path and no other method', async () => {
-    const server = await startPageServer({ port: 0, snapshot: () => EMPTY })
-    expect([(await get(`${server.url}x`)).code, (await get(server.url, { method: 'POST' })).code]).toEqual([404, 403])
-    await server.stop()
+    expect((await ask(at('/x'))).code).toBe(404)
+    expect((await ask(at('/view/../server.ts'))).code).toBe(404)
+    expect((await ask(server.url, { method: 'PUT' })).code).toBe(403)
   })
 
-  it('tells a page everything first, and then what changes', async () => {
-    const server = await startPageServer({
-      port: 0,
-      snapshot: () => ({ ...EMPTY, nodes: [{ name: 'node-1', ready: true }] }),
-    })
-    const response = await fetch(new URL('/events', server.url))
+  it('tells a page everything first, and then what changes, gathered', async () => {
+    const response = await fetch(at('/frames'))
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     const first = (await reader?.read())?.value
-    server.tell({ gone: ['x'] })
+    server.tell({ at: 2, gone: ['a'] })
+    server.tell({ at: 3, gone: ['b'] })
+    await clock.advance(40)
     const second = (await reader?.read())?.value
     expect([first, second]).toEqual([
-      'event: snapshot\ndata: {"nodes":[{"name":"node-1","ready":true}],"rows":[],"events":[]}\n\n',
-      'event: change\ndata: {"gone":["x"]}\n\n',
+      'event: beginning\ndata: {"items":[],"frames":[{"at":1,"gone":["first"]}]}\n\n',
+      'event: frames\ndata: [{"at":2,"gone":["a"]},{"at":3,"gone":["b"]}]\n\n',
     ])
-    await server.stop()
+  })
+
+  it('gathers nothing where nobody looks', () => {
+    server.tell({ at: 2, gone: ['a'] })
+    expect(clock.pending).toBe(0)
+  })
+})
+
+describe('a deed', () => {
+  const post = (change: Asked = {}): Promise<Answer> =>
+    ask(at('/deeds'), { method: 'POST', headers: { ...JSON_TYPE, origin: origin() }, body: '{"deed":"x"}', ...change })
+
+  it('of a page that we have served is taken', async () => {
+    const { code, text } = await post({ headers: { ...JSON_TYPE, origin: origin(), 'sec-fetch-site': 'same-origin' } })
+    expect([code, JSON.parse(text)]).toEqual([200, { done: true, text: 'It is done.' }])
+    expect(bodies).toEqual([{ deed: 'x' }])
+  })
+
+  it('that cannot be done says why', async () => {
+    deed = async () => ({ done: false, text: 'No.' })
+    expect(await post()).toMatchObject({ code: 200, text: '{"done":false,"text":"No."}' })
+  })
+
+  const foreign: [string, () => Readonly<Record<string, string>>][] = [
+    ['of a page from elsewhere', () => ({ ...JSON_TYPE, origin: 'http://evil.example.com' })],
+    ['of another port', () => ({ ...JSON_TYPE, origin: 'http://127.0.0.1:1' })],
+    ['of a page without an origin', () => ({ ...JSON_TYPE, origin: 'null' })],
+    ['of nobody', () => JSON_TYPE],
+    ['that another site has sent', () => ({ ...JSON_TYPE, origin: origin(), 'sec-fetch-site': 'cross-site' })],
+    ['of a form', () => ({ 'content-type': 'text/plain', origin: origin() })],
+    [
+      'by a name that leads here',
+      () => ({ ...JSON_TYPE, host: 'evil.example.com', origin: 'http://evil.example.com' }),
+    ],
+  ]
+  it.each(foreign)('%s is not taken', async (_, headers) => {
+    expect((await post({ headers: headers() })).code).toBe(403)
+    expect(bodies).toEqual([])
+  })
+
+  it('that is too long, or none, is not read', async () => {
+    await post({ body: JSON.stringify({ deed: 'x'.repeat(20_000) }) })
+    await post({ body: 'x' })
+    expect(bodies).toEqual([undefined, undefined])
+  })
+
+  it('is answered elsewhere with nothing', async () => {
+    expect((await ask(at('/x'), { method: 'POST', headers: { ...JSON_TYPE, origin: origin() } })).code).toBe(404)
+  })
+
+  it('more than a few at once have to wait', async () => {
+    const hold = Promise.withResolvers<DeedAnswer>()
+    deed = () => hold.promise
+    const first = Array.from({ length: 8 }, () => post())
+    while (bodies.length < 8) await clock.settle()
+    expect((await post()).code).toBe(429)
+    hold.resolve({ done: true, text: '' })
+    expect((await Promise.all(first)).map(({ code }) => code)).toEqual(Array(8).fill(200))
   })
 })

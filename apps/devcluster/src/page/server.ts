@@ -1,87 +1,147 @@
-import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Change, Snapshot } from './model.ts'
+import type { Cancel, Clock } from '@csi-sidecars/base'
+import { bodyOf, isAdmitted } from './admission.ts'
+import { type Asset, loadAssets } from './assets.ts'
+import type { Beginning, Frame } from './view/wire.ts'
 
 /** The page's server: on loopback only, and for pages of its own only. */
 export interface PageServer {
   readonly url: string
-  /** Tells every open page. */
-  tell(change: Change): void
+  /** Tells every open page, together with what comes right after. */
+  tell(frame: Frame): void
   stop(): Promise<void>
 }
 
+/** What became of a deed, in a sentence. */
+export interface DeedAnswer {
+  readonly done: boolean
+  readonly text: string
+}
+
+export interface PageServerOptions {
+  /** 0: any. */
+  readonly port: number
+  readonly clock: Clock
+  readonly beginning: () => Beginning
+  readonly onDeed: (body: unknown) => Promise<DeedAnswer>
+}
+
 /** A page that does not read is closed rather than kept in memory. */
-const MOST_UNREAD_BYTES = 4 * 1024 * 1024
+const MOST_UNREAD_BYTES = 8 * 1024 * 1024
+/** Frames are gathered for so long: a page that is told more often shows nobody more. */
+const GATHER_MS = 40
+/** Deeds of one person, who has one mouse. */
+const MOST_DEEDS = 8
 
-const PAGE = new URL('./page.html', import.meta.url)
+const HEADERS = {
+  // The page loads nothing from anywhere else, whatever a name in the cluster says.
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; " +
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+}
 
-/** The page loads nothing from anywhere else, whatever a name in the cluster says. */
-const POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
-
-export async function startPageServer(options: { port: number; snapshot: () => Snapshot }): Promise<PageServer> {
-  const html = await readFile(PAGE)
-  const streams = new Set<ServerResponse>()
-  const server = createServer((request, response) => {
-    const path = isForUs(request, server) ? pathOf(request) : 'foreign'
-    if (path === '/') answerPage(response, html)
-    else if (path === '/events') openStream(response, streams, options.snapshot())
-    else response.writeHead(path === 'foreign' ? 403 : 404).end()
-  })
+export async function startPageServer(options: PageServerOptions): Promise<PageServer> {
+  const served = new Served(options, await loadAssets())
+  const server = createServer((request, response) => served.answer(request, response, portOf(server)))
   await listen(server, options.port)
   return {
     url: `http://127.0.0.1:${portOf(server)}/`,
-    tell: (change) => {
-      const text = frame('change', change)
-      for (const stream of streams) send(stream, text)
-    },
+    tell: (frame) => served.tell(frame),
     stop: () =>
       new Promise((resolve) => {
-        for (const stream of streams) stream.end()
+        served.end()
         server.close(() => resolve())
         server.closeAllConnections()
       }),
   }
 }
 
-/** A name that somebody else's server points to this address is not ours: its page could read the answers. */
-function isForUs({ method, headers }: IncomingMessage, server: Server): boolean {
-  const own = ['127.0.0.1', 'localhost'].map((host) => `${host}:${portOf(server)}`)
-  return method === 'GET' && own.includes(headers.host ?? '')
+class Served {
+  readonly #options: PageServerOptions
+  readonly #assets: ReadonlyMap<string, Asset>
+  readonly #streams = new Set<ServerResponse>()
+  #frames: Frame[] = []
+  #gathering: Cancel | undefined
+  #deeds = 0
+
+  constructor(options: PageServerOptions, assets: ReadonlyMap<string, Asset>) {
+    this.#options = options
+    this.#assets = assets
+  }
+
+  answer(request: IncomingMessage, response: ServerResponse, port: number): void {
+    const path = request.url?.split('?')[0] ?? '/'
+    const asset = this.#assets.get(path)
+    if (!isAdmitted(request, port)) response.writeHead(403, HEADERS).end()
+    else if (request.method === 'POST') void this.#post(path, request, response)
+    else if (path === '/frames') this.#open(response)
+    else if (asset === undefined) response.writeHead(404, HEADERS).end()
+    else response.writeHead(200, { ...HEADERS, 'content-type': asset.type }).end(asset.body)
+  }
+
+  tell(frame: Frame): void {
+    if (this.#streams.size === 0) return
+    this.#frames.push(frame)
+    this.#gathering ??= this.#options.clock.schedule(GATHER_MS, () => this.#flush())
+  }
+
+  end(): void {
+    this.#gathering?.()
+    for (const stream of this.#streams) stream.end()
+  }
+
+  #flush(): void {
+    this.#gathering = undefined
+    const frames = this.#frames
+    this.#frames = []
+    if (frames.length > 0) for (const stream of this.#streams) send(stream, 'frames', frames)
+  }
+
+  /** Server-sent events: first everything, then what changes. */
+  #open(response: ServerResponse): void {
+    // What is gathered is in the beginning too, and nobody is to hear it twice.
+    this.#flush()
+    response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' })
+    this.#streams.add(response)
+    response.on('close', () => this.#streams.delete(response))
+    send(response, 'beginning', this.#options.beginning())
+  }
+
+  async #post(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { code, body } = path === '/deeds' ? await this.#deed(request) : { code: 404, body: {} }
+    // What was not read of the request ends with the connection.
+    const headers = { ...HEADERS, 'content-type': 'application/json', connection: 'close' }
+    response.writeHead(code, headers).end(JSON.stringify(body))
+  }
+
+  async #deed(request: IncomingMessage): Promise<{ readonly code: number; readonly body: object }> {
+    if (this.#deeds >= MOST_DEEDS) return { code: 429, body: { done: false, text: 'Too much at once: wait a moment.' } }
+    this.#deeds += 1
+    try {
+      const body = await bodyOf(request)
+      // What the cluster refuses is an answer too: a browser would log anything but 200 as an error of the page.
+      return { code: 200, body: await this.#options.onDeed(body) }
+    } catch {
+      return { code: 400, body: { done: false, text: 'The request ended before it was complete.' } }
+    } finally {
+      this.#deeds -= 1
+    }
+  }
 }
 
-function pathOf({ url = '/' }: IncomingMessage): string {
-  return url.split('?')[0] ?? url
+function send(stream: ServerResponse, event: string, data: unknown): void {
+  if (stream.writableLength > MOST_UNREAD_BYTES) stream.destroy()
+  else stream.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
 }
 
 function portOf(server: Server): number {
   return (server.address() as AddressInfo).port
-}
-
-function answerPage(response: ServerResponse, html: Buffer): void {
-  response.writeHead(200, {
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': POLICY,
-    'cache-control': 'no-store',
-  })
-  response.end(html)
-}
-
-/** Server-sent events: first everything, then what changes. */
-function openStream(response: ServerResponse, streams: Set<ServerResponse>, snapshot: Snapshot): void {
-  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
-  streams.add(response)
-  response.on('close', () => streams.delete(response))
-  send(response, frame('snapshot', snapshot))
-}
-
-function send(stream: ServerResponse, text: string): void {
-  if (stream.writableLength > MOST_UNREAD_BYTES) stream.destroy()
-  else stream.write(text)
-}
-
-function frame(event: string, data: unknown): string {
-  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
 function listen(server: Server, port: number): Promise<void> {

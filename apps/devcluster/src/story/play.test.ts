@@ -7,12 +7,14 @@ import { type Chapter, type Ending, play } from './play.ts'
 
 let clock: FakeClock
 let told: string[]
+let ended: (number | string)[]
 let happen: (happening: Happening) => void
 let listeners: number
 
 beforeEach(() => {
   clock = new FakeClock()
   told = []
+  ended = []
   listeners = 0
 })
 
@@ -30,6 +32,7 @@ function start(chapters: readonly Chapter[], signal = new AbortController().sign
   const teller = {
     chapter: (number: number, title: string) => told.push(`${number} ${title}`),
     line: ({ who, text }: { who: string; text: string }, afterMs: number) => told.push(`${afterMs} ${who}: ${text}`),
+    ended: (number: number, untrue?: string) => ended.push(untrue === undefined ? number : `${number}: ${untrue}`),
   }
   const watch = (listener: (happening: Happening) => void): (() => void) => {
     happen = listener
@@ -54,6 +57,7 @@ describe('a story', () => {
     await clock.settle()
     expect(await ending).toEqual({ is: 'true' })
     expect(told).toEqual(['1 One', '5 you: claim made', '12 binder: claim Bound', '2 Two'])
+    expect(ended).toEqual([1, 2])
     expect([listeners, clock.pending]).toEqual([0, 0])
   })
 
@@ -82,6 +86,7 @@ describe('a story', () => {
     await clock.advance(1_000)
     expect(await ending).toEqual({ is: 'untrue', chapter: 'One', what: 'claim Bound', refusals: [] })
     expect(told).toEqual(['1 One', '0 you: claim made'])
+    expect(ended).toEqual(['1: claim Bound'])
     expect(listeners).toBe(0)
   })
 

@@ -16,6 +16,8 @@ export interface Teller {
   chapter(number: number, title: string): void
   /** `afterMs`: since the chapter began. */
   line(line: StoryLine, afterMs: number): void
+  /** The chapter is over; `untrue`: what has not happened in it. */
+  ended(number: number, untrue?: string): void
 }
 
 export type Ending =
@@ -24,6 +26,8 @@ export type Ending =
 
 export interface PlayOptions {
   readonly chapters: readonly Chapter[]
+  /** The number of the first; 1 without it. */
+  readonly firstNumber?: number
   readonly teller: Teller
   readonly clock: Clock
   /** Subscribes to what happens. */
@@ -36,10 +40,13 @@ export interface PlayOptions {
 
 /** Plays the chapters one after the other, each until all that it expects has happened. Ends at the first that fails. */
 export async function play(options: PlayOptions, signal: AbortSignal): Promise<Ending> {
-  for (const [index, chapter] of options.chapters.entries()) {
-    if (options.pauseMs > 0) await options.clock.sleep(options.pauseMs, signal)
-    options.teller.chapter(index + 1, chapter.title)
+  const { chapters, firstNumber = 1, teller, clock, pauseMs } = options
+  for (const [index, chapter] of chapters.entries()) {
+    const number = firstNumber + index
+    if (pauseMs > 0) await clock.sleep(pauseMs, signal)
+    teller.chapter(number, chapter.title)
     const missing = await playChapter(chapter, options, signal)
+    teller.ended(number, missing?.what)
     if (missing !== undefined) return { is: 'untrue', chapter: chapter.title, ...missing }
   }
   return { is: 'true' }

@@ -4,6 +4,9 @@ import { expanded, modified, moved, provisioned, removed, used } from './chapter
 import type { StoryParts } from './parts.ts'
 import type { Chapter } from './play.ts'
 
+/** The pods that the story makes. */
+export const PODS_OF_STORY = ['app-1', 'app-2'] as const
+
 /** A chapter that the driver, or a single node, cannot have. */
 export interface LeftOut {
   readonly title: string
@@ -22,8 +25,8 @@ export function storyOf(
     else leftOut.push({ title: chapter.title, why: unless })
   }
   const [first = '', second] = nodes
-  const before = { pod: 'app-1', node: first }
-  const next = { pod: 'app-2', node: second ?? 'another node' }
+  const before = { pod: PODS_OF_STORY[0], node: first }
+  const next = { pod: PODS_OF_STORY[1], node: second ?? 'another node' }
   const after = second === undefined ? before : next
   const lacks = (what: ControllerRpc, text: string): string | undefined => (can(scene.driver, what) ? undefined : text)
   add(provisioned(scene), undefined)

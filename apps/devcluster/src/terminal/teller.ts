@@ -12,6 +12,8 @@ export function storyTeller(write: (text: string) => void, style: Style): Teller
   return {
     chapter: (number, title) => write(`\n${style.bold(`${String(number).padStart(2)}  ${fit(title, WIDTH - 4)}`)}\n`),
     line: (line, afterMs) => write(`${style.dim(time(afterMs))}${said(line, style)}\n`),
+    // The next title says so, or what did not come true.
+    ended: () => undefined,
   }
 }
 

@@ -30,6 +30,16 @@ export interface BrowserPage extends AsyncDisposable {
   /** Resolves as soon as the expression is true, looked at whenever the page is drawn. */
   until(expression: string): Promise<void>
   screenshot(): Promise<Buffer>
+  /** Its width and height, and whether the person wants it dark. */
+  look(like: Appearance): Promise<void>
+  /** Errors that the page has logged, and what it could not load. */
+  readonly problems: readonly string[]
+}
+
+export interface Appearance {
+  readonly width: number
+  readonly height: number
+  readonly scheme: 'light' | 'dark'
 }
 
 const PATIENCE_MS = 20_000
@@ -56,14 +66,21 @@ async function openPage(devtools: Devtools, url: string): Promise<BrowserPage> {
   const { targetId } = await devtools.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank' })
   const { sessionId } = await devtools.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true })
   const send = <T>(method: string, params: object): Promise<T> => devtools.send<T>(method, params, sessionId)
-  await send('Page.enable', {})
+  const problems: string[] = []
+  const leave = devtools.listen(sessionId, (method, params) => {
+    const problem = problemOf(method, params)
+    if (problem !== undefined) problems.push(problem)
+  })
+  for (const domain of ['Page', 'Runtime', 'Log']) await send(`${domain}.enable`, {})
   const loaded = devtools.next('Page.loadEventFired')
   await send('Page.navigate', { url })
   await loaded
   const evaluate = async <T>(expression: string): Promise<T> => {
     const params = { expression, returnByValue: true, awaitPromise: true }
     const { result, exceptionDetails } = await send<Evaluated>('Runtime.evaluate', params)
-    if (exceptionDetails !== undefined) throw new Error(`${expression}: ${exceptionDetails.text}`)
+    if (exceptionDetails !== undefined) {
+      throw new Error(`${expression}: ${exceptionDetails.text} ${exceptionDetails.exception?.description}`)
+    }
     return result.value as T
   }
   return {
@@ -73,15 +90,36 @@ async function openPage(devtools: Devtools, url: string): Promise<BrowserPage> {
       const { data } = await send<{ data: string }>('Page.captureScreenshot', { format: 'png' })
       return Buffer.from(data, 'base64')
     },
+    async look({ width, height, scheme }) {
+      await send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: width < 600 })
+      const features = [{ name: 'prefers-color-scheme', value: scheme }]
+      await send('Emulation.setEmulatedMedia', { features })
+    },
+    problems,
     async [Symbol.asyncDispose]() {
+      leave()
       await devtools.send('Target.closeTarget', { targetId })
     },
   }
 }
 
+interface Told {
+  readonly type?: string
+  readonly args?: readonly { readonly value?: unknown; readonly description?: string }[]
+  readonly entry?: { readonly level: string; readonly text: string; readonly url?: string }
+  readonly exceptionDetails?: { readonly text: string; readonly exception?: { readonly description?: string } }
+}
+
+function problemOf(method: string, { type, args = [], entry, exceptionDetails: thrown }: Told): string | undefined {
+  if (method === 'Runtime.exceptionThrown') return `${thrown?.text} ${thrown?.exception?.description}`
+  if (method === 'Log.entryAdded' && entry?.level === 'error') return `${entry.text} ${entry.url}`
+  if (method !== 'Runtime.consoleAPICalled' || type !== 'error') return undefined
+  return args.map(({ value, description }) => String(value ?? description)).join(' ')
+}
+
 interface Evaluated {
   readonly result: { readonly value?: unknown }
-  readonly exceptionDetails?: { readonly text: string }
+  readonly exceptionDetails?: Told['exceptionDetails']
 }
 
 function untilTrue(expression: string): string {
@@ -112,6 +150,8 @@ async function debuggerAddress(child: ChildProcess): Promise<string> {
 interface Message {
   readonly id?: number
   readonly method?: string
+  readonly params?: Told
+  readonly sessionId?: string
   readonly result?: unknown
   readonly error?: { readonly message: string }
 }
@@ -121,6 +161,7 @@ class Devtools {
   readonly #socket: WebSocket
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>()
   readonly #expected = new Map<string, PromiseWithResolvers<void>>()
+  readonly #listeners = new Map<string, (method: string, params: Told) => void>()
   #last = 0
 
   private constructor(socket: WebSocket) {
@@ -143,8 +184,15 @@ class Devtools {
     const reply = Promise.withResolvers<unknown>()
     this.#waiting.set(id, reply)
     this.#socket.send(JSON.stringify({ id, method, params, sessionId }))
-    using limit = deadline(systemClock, PATIENCE_MS, `${method} in the browser`)
+    // What waits in the page says by itself what has not come.
+    using limit = deadline(systemClock, PATIENCE_MS * 1.5, `${method} in the browser`)
     return (await abortable(reply.promise, limit.signal)) as T
+  }
+
+  /** Tells of all events of a session; returns the undo. */
+  listen(session: string, listener: (method: string, params: Told) => void): () => void {
+    this.#listeners.set(session, listener)
+    return () => void this.#listeners.delete(session)
   }
 
   /** The next event of that name. */
@@ -156,8 +204,9 @@ class Devtools {
   }
 
   #onMessage(text: string): void {
-    const { id, method = '', result, error } = JSON.parse(text) as Message
+    const { id, method = '', params = {}, sessionId = '', result, error } = JSON.parse(text) as Message
     this.#expected.get(method)?.resolve()
+    if (id === undefined) this.#listeners.get(sessionId)?.(method, params)
     const waiting = id === undefined ? undefined : this.#waiting.get(id)
     if (id === undefined || waiting === undefined) return
     this.#waiting.delete(id)

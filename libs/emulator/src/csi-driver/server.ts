@@ -141,17 +141,20 @@ class Dispatcher {
       deadlineMs: deadlineMsOf(call, clock),
       code: undefined,
     })
-    const end = (code: number): void => open.end({ end: clock.monotonic(), code })
+    const end = (code: number, told: Pick<DriverCall, 'message' | 'response'> = {}): void => {
+      open.end({ end: clock.monotonic(), code, ...told })
+      if (told.response !== undefined) open.note({ response: undefined })
+    }
     call.on('cancelled', () => end(status.CANCELLED))
     this.#run(method, call).then(
       (response) => {
         if (response === undefined) return
-        end(status.OK)
+        end(status.OK, { response: { ...response } })
         reply(null, response)
       },
       (error: unknown) => {
         const failure = error instanceof DriverFailure ? error : new DriverFailure('INTERNAL', String(error))
-        end(failure.code)
+        end(failure.code, { message: failure.message })
         reply(failure.toServiceError())
       },
     )

@@ -1,0 +1,43 @@
+import { describe, expect, it } from '@jest/globals'
+import { callOf } from '../testing/proxied-calls.ts'
+import type { LiveCall, SeenCall } from './seen.ts'
+import { answered, ProxiedCalls } from './sources.ts'
+
+function watched(): {
+  readonly calls: ProxiedCalls
+  readonly live: LiveCall[]
+  readonly seen: SeenCall[]
+  readonly leave: () => void
+} {
+  const calls = new ProxiedCalls()
+  const live: LiveCall[] = []
+  const seen: SeenCall[] = []
+  const undo = [calls.source((call) => live.push(call)), answered(calls.source)((call) => seen.push(call))]
+  return { calls, live, seen, leave: () => undo.forEach((each) => void each()) }
+}
+
+describe('calls through a proxy', () => {
+  it('are told when they begin and when they have been answered', () => {
+    const { calls, live, seen } = watched()
+    const begun = callOf('CreateVolume', { name: 'v' })
+    calls.tell(begun)
+    expect([live.length, live[0]?.end, seen.length]).toEqual([1, undefined, 0])
+    calls.tell({ ...begun, end: begun.start + 4, code: 0, response: { volume: {} } })
+    expect(live[1]).toMatchObject({ id: begun.id, end: { code: 0, tookMs: 4, response: { volume: {} } } })
+    expect(seen).toMatchObject([{ method: 'CreateVolume', code: 0, tookMs: 4 }])
+  })
+
+  it('that end without an answer count as Unavailable', () => {
+    const { calls, seen } = watched()
+    const begun = callOf('CreateVolume', {})
+    calls.tell({ ...begun, end: begun.start + 1, message: 'the driver was lost' })
+    expect(seen).toMatchObject([{ code: 14, message: 'the driver was lost' }])
+  })
+
+  it('are told nobody who has left', () => {
+    const { calls, live, seen, leave } = watched()
+    leave()
+    calls.tell({ ...callOf('CreateVolume', {}), end: 9, code: 0 })
+    expect([live, seen]).toEqual([[], []])
+  })
+})

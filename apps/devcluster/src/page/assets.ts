@@ -1,0 +1,37 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { stripTypeScriptTypes } from 'node:module'
+
+/** One file of the page. */
+export interface Asset {
+  readonly type: string
+  readonly body: Buffer
+}
+
+const HTML = 'text/html; charset=utf-8'
+const CSS = 'text/css; charset=utf-8'
+const SCRIPT = 'text/javascript; charset=utf-8'
+
+const HERE = new URL('./', import.meta.url)
+
+/** All files of the page, by their paths: from the repository as they stand there, without types; else bundled. */
+export async function loadAssets(): Promise<ReadonlyMap<string, Asset>> {
+  const assets = new Map<string, Asset>()
+  const add = async (path: string, type: string, file: string): Promise<void> => {
+    assets.set(path, { type, body: await readFile(new URL(file, HERE)) })
+  }
+  await add('/', HTML, 'page.html')
+  for (const file of ['base.css', 'page.css']) await add(`/${file}`, CSS, file)
+  if (import.meta.url.endsWith('.ts')) await addSources(assets)
+  else await add('/view/main.ts', SCRIPT, 'page.js')
+  return assets
+}
+
+async function addSources(assets: Map<string, Asset>): Promise<void> {
+  const folder = new URL('view/', HERE)
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.ts'))
+  const adding = names.map(async (name) => {
+    const source = await readFile(new URL(name, folder), 'utf8')
+    assets.set(`/view/${name}`, { type: SCRIPT, body: Buffer.from(stripTypeScriptTypes(source)) })
+  })
+  await Promise.all(adding)
+}

@@ -1,0 +1,50 @@
+import { systemClock } from '@csi-sidecars/base'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { describe, expect, it } from '@jest/globals'
+import { startTestCluster } from '../testing/cluster.ts'
+import { chaosPages } from './chaos-page.ts'
+import { apply } from './view/frames.ts'
+import type { Beginning, Item } from './view/wire.ts'
+
+/** All that a page shows that is opened now. */
+async function shownAt(url: string): Promise<ReadonlyMap<string, Item>> {
+  const response = await fetch(new URL('/frames', url))
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  while (!text.includes('\n\n')) text += (await reader?.read())?.value ?? ''
+  await reader?.cancel()
+  const { items, frames } = JSON.parse(text.slice(text.indexOf('data: ') + 6)) as Beginning
+  const map = new Map(items.map((item): [string, Item] => [item.id, item]))
+  for (const frame of frames) apply(map, frame)
+  return map
+}
+
+describe('chaos on the page', () => {
+  it('shows what is broken as it happens, where one only looks on, and how it ended', async () => {
+    await using test = await startTestCluster({ controllers: [], standIns: [] })
+    const urls: string[] = []
+    const show = chaosPages({ clock: systemClock, log: silentLogger, port: 0, onUrl: (url) => urls.push(url) })
+    {
+      await using page = await show(test.cluster, 7)
+      page.tell({ is: 'action', action: { do: 'crashDriver', forMs: 5 } })
+      page.tell({ is: 'violation', text: 'a volume shrank' })
+      const items = await shownAt(urls[0] ?? '')
+      expect(items.get('chaos')).toMatchObject({
+        seed: 7,
+        actions: 1,
+        state: 'breaks',
+        violations: ['a volume shrank'],
+      })
+      expect(items.get('chaos')).toMatchObject({ last: [{ text: 'crashDriver, forMs 5' }] })
+      expect(items.get('abilities')).toMatchObject({ deeds: [] })
+      page.tell({ is: 'calm' })
+      page.end(['a volume shrank'])
+      expect((await shownAt(urls[0] ?? '')).get('chaos')).toMatchObject({ state: 'violated' })
+    }
+    // The next seed is found at the same place.
+    await using next = await show(test.cluster, 8)
+    next.end([])
+    expect((await shownAt(urls[0] ?? '')).get('chaos')).toMatchObject({ seed: 8, state: 'held' })
+    expect(urls).toHaveLength(1)
+  })
+})

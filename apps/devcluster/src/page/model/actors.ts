@@ -1,0 +1,74 @@
+import type { LiveCall } from '../../calls/seen.ts'
+
+/** Who acts in a cluster as far as volumes go. Kubelets are many: `kubelet/` and the node's name. */
+export const ACTORS = {
+  you: { name: 'you', does: 'say what is wanted' },
+  scheduler: { name: 'kube-scheduler', does: 'chooses a node for each pod' },
+  'persistent-volume': { name: 'PV controller', does: 'binds claims to volumes' },
+  provisioner: { name: 'csi-provisioner', does: 'makes and deletes volumes' },
+  'attach-detach': { name: 'attach/detach controller', does: 'asks for volumes on the nodes of their pods' },
+  'csi-attacher': { name: 'csi-attacher', does: 'attaches and detaches volumes' },
+  'csi-resizer': { name: 'csi-resizer', does: 'expands and modifies volumes' },
+  driver: { name: 'CSI driver', does: 'answers the calls of all others' },
+} as const
+
+export type ActorId = keyof typeof ACTORS | `kubelet/${string}`
+
+export function kubeletOf(node: string): ActorId {
+  return `kubelet/${node}`
+}
+
+const CALLERS: Readonly<Record<string, ActorId>> = {
+  CreateVolume: 'provisioner',
+  DeleteVolume: 'provisioner',
+  GetCapacity: 'provisioner',
+  ControllerPublishVolume: 'csi-attacher',
+  ControllerUnpublishVolume: 'csi-attacher',
+  ListVolumes: 'csi-attacher',
+  ControllerGetVolume: 'csi-attacher',
+  ControllerExpandVolume: 'csi-resizer',
+  ControllerModifyVolume: 'csi-resizer',
+}
+const NODE_CALLS: ReadonlySet<string> = new Set([
+  'NodeStageVolume',
+  'NodeUnstageVolume',
+  'NodePublishVolume',
+  'NodeUnpublishVolume',
+  'NodeExpandVolume',
+  'NodeGetVolumeStats',
+])
+const PATHS = ['targetPath', 'stagingTargetPath', 'volumePath', 'stagingPath'] as const
+
+type Call = Pick<LiveCall, 'method' | 'request'>
+
+/** Who makes such a call; undefined for the calls by which everybody asks a driver who it is. */
+export function callerOf(call: Call, isNode: (name: string) => boolean): ActorId | undefined {
+  if (!NODE_CALLS.has(call.method)) return CALLERS[call.method]
+  const node = nodeOf(call, isNode)
+  return node === undefined ? undefined : kubeletOf(node)
+}
+
+/** Every kubelet has a folder of its own, which is named after its node. */
+function nodeOf({ request }: Call, isNode: (name: string) => boolean): string | undefined {
+  for (const field of PATHS) {
+    const path = request[field]
+    const node = typeof path === 'string' ? path.split('/').find(isNode) : undefined
+    if (node !== undefined) return node
+  }
+  return undefined
+}
+
+const COMPONENTS: Readonly<Record<string, ActorId>> = {
+  'default-scheduler': 'scheduler',
+  'persistentvolume-controller': 'persistent-volume',
+  'attachdetach-controller': 'attach-detach',
+}
+
+/** Who has sent an event, by what it calls itself; whoever is not known goes by that name. */
+export function actorOfComponent(component: string, about: { readonly driver: string; readonly node: string }): string {
+  if (component === 'kubelet' && about.node !== '') return kubeletOf(about.node)
+  if (component.startsWith('external-resizer')) return 'csi-resizer'
+  if (component.startsWith('external-attacher')) return 'csi-attacher'
+  if (component === about.driver) return 'provisioner'
+  return COMPONENTS[component] ?? (component === '' ? 'somebody' : component)
+}

@@ -1,0 +1,51 @@
+import type { Cached } from '@csi-sidecars/informer'
+import type { Event } from '@csi-sidecars/kube-types'
+import { identityOf } from '../../caches/identity.ts'
+import type { LastEvent, Line } from '../view/wire.ts'
+
+/** What is kept of an Event. */
+export interface CachedEvent extends Cached {
+  readonly kind: string
+  /** Of the object that it is about. */
+  readonly about: string
+  readonly component: string
+  readonly isWarning: boolean
+  readonly reason: string
+  readonly message: string
+  /** The same again and again is one event that counts. */
+  readonly count: number
+  /** Milliseconds since 1970; undefined where it says none. */
+  readonly at: number | undefined
+}
+
+export function eventProjection(event: Event): CachedEvent {
+  const { involvedObject, reason = '', message = '', type, count, source, metadata, series } = event
+  const { kind = '', namespace, name = '' } = involvedObject
+  const at = Date.parse(event.lastTimestamp ?? event.eventTime ?? metadata?.creationTimestamp ?? '')
+  return {
+    ...identityOf(event),
+    kind,
+    about: namespace ? `${namespace}/${name}` : name,
+    component: source?.component || event.reportingComponent || '',
+    isWarning: type === 'Warning',
+    reason,
+    message,
+    count: series?.count ?? count ?? 1,
+    at: Number.isNaN(at) ? undefined : at,
+  }
+}
+
+/** The event as an item of the page. `of`: whose last event it is. */
+export function lastEvent(of: string, event: CachedEvent, at: number): LastEvent {
+  const { kind, about, reason, message, isWarning, count } = event
+  const said = { at, text: message, ...(isWarning && { bad: true }) }
+  return { is: 'event', id: `event/${of}`, of, said, reason, about: aboutText(kind, about), count }
+}
+
+export function eventLine({ kind, about, reason, message, isWarning }: CachedEvent, who: string): Line {
+  return { who, text: `${aboutText(kind, about)}: ${reason}: ${message}`, ...(isWarning && { bad: true }) }
+}
+
+function aboutText(kind: string, about: string): string {
+  return `${kind} ${about.slice(about.indexOf('/') + 1)}`
+}

@@ -1,0 +1,74 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { describe, expect, it } from '@jest/globals'
+import { apply } from '../view/frames.ts'
+import type { ClusterNode, Frame, Item } from '../view/wire.ts'
+import { Board } from './board.ts'
+import { History } from './history.ts'
+
+const item = (id: string, ready = true): ClusterNode => ({ is: 'node', id, name: id, ready, schedulable: true })
+
+function boardOf(): { readonly board: Board; readonly frames: Frame[] } {
+  const frames: Frame[] = []
+  return { board: new Board(new FakeClock(), (frame) => void frames.push(frame)), frames }
+}
+
+/** What a page shows that begins now. */
+function shown({ items, frames }: History['beginning']): readonly Item[] {
+  const map = new Map(items.map((each): [string, Item] => [each.id, each]))
+  for (const frame of frames) apply(map, frame)
+  return [...map.values()]
+}
+
+describe('the board', () => {
+  it('tells what looks different, with the line that says why', () => {
+    const { board, frames } = boardOf()
+    board.put(item('a'))
+    board.frame({ who: 'you', text: 'a made' })
+    board.put(item('a'))
+    board.put(item('b'))
+    board.frame()
+    board.put(item('b'))
+    board.frame()
+    expect(frames).toMatchObject([{ line: { text: 'a made' }, items: [{ id: 'a' }] }, { items: [{ id: 'b' }] }])
+    expect(frames).toHaveLength(2)
+  })
+
+  it('tells once of what is gone, and not at all of what nobody has heard of', () => {
+    const { board, frames } = boardOf()
+    board.put(item('a'))
+    board.frame()
+    board.remove('a')
+    board.remove('z')
+    board.frame()
+    board.remove('a')
+    board.frame()
+    expect(frames.slice(1)).toMatchObject([{ gone: ['a'] }])
+  })
+
+  it('shows a page that comes later all there is, and how it came to be so', () => {
+    const { board } = boardOf()
+    for (const id of ['a', 'b']) {
+      board.put(item(id))
+      board.frame()
+    }
+    expect(shown(board.beginning)).toEqual([item('a'), item('b')])
+    expect(board.beginning.frames).toHaveLength(2)
+  })
+})
+
+describe('the history', () => {
+  it('keeps so much, and lets older frames go into what it begins with', () => {
+    const history = new History(30)
+    for (let at = 1; at <= 10; at += 1) history.add({ at, items: [item(`n${at % 4}`, at % 2 === 0)], gone: [] }, 10)
+    const { items, frames } = history.beginning
+    expect(frames.map(({ at }) => at)).toEqual([8, 9, 10])
+    expect(items.map(({ id }) => id).sort()).toEqual(['n0', 'n1', 'n2', 'n3'])
+    expect(shown(history.beginning)).toContainEqual(item('n2', true))
+  })
+
+  it('begins with a frame that is larger than all that it keeps', () => {
+    const history = new History(30)
+    history.add({ at: 1, items: [item('a')] }, 100)
+    expect(history.beginning).toEqual({ items: [item('a')], frames: [] })
+  })
+})

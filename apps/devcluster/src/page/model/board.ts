@@ -1,0 +1,59 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Beginning, Frame, Item, Line } from '../view/wire.ts'
+import { History } from './history.ts'
+
+/** About what a line costs, and what else a frame has. */
+const FRAME_BYTES = 200
+
+/** All items that a page shows, and the frames by which they came to be so. */
+export class Board {
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #tell: (frame: Frame) => void
+  readonly #history = new History()
+  /** Each item as it was told last. */
+  readonly #told = new Map<string, string>()
+  #set = new Map<string, Item>()
+  #gone = new Set<string>()
+  #bytes = 0
+
+  constructor(clock: Pick<Clock, 'now'>, tell: (frame: Frame) => void) {
+    this.#clock = clock
+    this.#tell = tell
+  }
+
+  get beginning(): Beginning {
+    return this.#history.beginning
+  }
+
+  /** To be told with the next frame, if it looks different from what was told. */
+  put(item: Item): void {
+    const text = JSON.stringify(item)
+    if (this.#told.get(item.id) === text) return
+    this.#told.set(item.id, text)
+    this.#gone.delete(item.id)
+    this.#set.set(item.id, item)
+    this.#bytes += text.length
+  }
+
+  remove(id: string): void {
+    if (!this.#told.delete(id)) return
+    this.#set.delete(id)
+    this.#gone.add(id)
+  }
+
+  /** Ends the frame, if there is anything in it. */
+  frame(line?: Line): void {
+    if (line === undefined && this.#set.size === 0 && this.#gone.size === 0) return
+    const frame: Frame = {
+      at: this.#clock.now(),
+      ...(line !== undefined && { line }),
+      ...(this.#set.size > 0 && { items: [...this.#set.values()] }),
+      ...(this.#gone.size > 0 && { gone: [...this.#gone] }),
+    }
+    this.#history.add(frame, this.#bytes + FRAME_BYTES)
+    this.#set = new Map()
+    this.#gone = new Set()
+    this.#bytes = 0
+    this.#tell(frame)
+  }
+}

@@ -1,0 +1,60 @@
+import { codeNameOf, type LiveCall } from '../../calls/seen.ts'
+import { duration } from '../../story/expectation.ts'
+import type { LastCall, Line } from '../view/wire.ts'
+import { volumeOf } from './call-book.ts'
+
+/** What a page shows of one message. */
+const MOST_CHARACTERS = 4000
+
+export interface CallStart {
+  readonly who: string
+  readonly at: number
+}
+
+/** The call as an item of the page. `of`: whose last call it is. */
+export function lastCall(of: string, { method, request, end }: LiveCall, { who, at }: CallStart): LastCall {
+  const told = { is: 'call', id: `call/${of}`, of, who, method, at, request: jsonOf(request) } as const
+  if (end === undefined) return told
+  const { code, tookMs, message, response } = end
+  return {
+    ...told,
+    tookMs,
+    code: codeNameOf(code),
+    ...(message !== undefined && message !== '' && { message }),
+    ...(response !== undefined && { response: jsonOf(response) }),
+  }
+}
+
+/** One line of the time line for a call that has ended. */
+export function callLine({ method, request, end }: LiveCall, who: string): Line | undefined {
+  if (end === undefined) return undefined
+  const { code, tookMs, message } = end
+  const node = request['nodeId']
+  const where = typeof node === 'string' && node !== '' ? ` on ${node}` : ''
+  const about = `${method} ${short(volumeOf({ request }))}${where}`
+  if (code === 0) return { who, text: `${about}: OK, ${duration(tookMs)}` }
+  const words = message ? `: ${message}` : ''
+  return { who, text: `${about}: ${codeNameOf(code)}${words}, ${duration(tookMs)}`, bad: true }
+}
+
+/** Long names are told by their beginning. */
+export function short(name: string): string {
+  return name.length > 16 ? `${name.slice(0, 12)}…` : name
+}
+
+/** As a person wants to read it: without what is empty, and never with a secret. */
+export function jsonOf(message: Readonly<Record<string, unknown>>): string {
+  const text = JSON.stringify(message, (key, value: unknown) => readable(key, value), 2) ?? ''
+  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text
+}
+
+function readable(key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return value === 0n ? undefined : Number(value)
+  if (isEmpty(value) && key !== '') return undefined
+  return key === 'secrets' ? 'left out' : value
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === '' || value === 0 || value === false || value === null) return true
+  return typeof value === 'object' && Object.keys(value ?? {}).length === 0
+}

@@ -1,0 +1,113 @@
+import { describe, expect, it } from '@jest/globals'
+import type { LiveCall } from '../../calls/seen.ts'
+import { actorOfComponent, callerOf } from './actors.ts'
+import { CallBook } from './call-book.ts'
+import { callLine, jsonOf, lastCall } from './call-text.ts'
+
+const call = (change: Partial<LiveCall> = {}): LiveCall => ({
+  id: 1,
+  method: 'ControllerPublishVolume',
+  request: { volumeId: 'v', nodeId: 'node-1' },
+  end: undefined,
+  ...change,
+})
+const ended = (code: number, message = '') => ({ code, tookMs: 3, message, response: undefined })
+const who = 'csi-attacher'
+const START = { who, at: 5 }
+
+describe('a call', () => {
+  const isNode = (name: string): boolean => name === 'node-1'
+  const callers: [string, Partial<LiveCall>, string | undefined][] = [
+    ['of the attacher', {}, 'csi-attacher'],
+    ['of the resizer', { method: 'ControllerExpandVolume' }, 'csi-resizer'],
+    ['of the provisioner', { method: 'CreateVolume' }, 'provisioner'],
+    [
+      "of a node's kubelet, by its folder",
+      { method: 'NodePublishVolume', request: { targetPath: '/var/lib/kubelet/node-1/pods/x' } },
+      'kubelet/node-1',
+    ],
+    ['of a kubelet of nobody', { method: 'NodePublishVolume', request: { targetPath: '/x/node-10/y' } }, undefined],
+    ['by which everybody asks who a driver is', { method: 'Probe' }, undefined],
+  ]
+  it.each(callers)('%s is known by what it asks', (_, change, expected) => {
+    expect(callerOf(call(change), isNode)).toBe(expected)
+  })
+
+  const components: [string, string][] = [
+    ['default-scheduler', 'scheduler'],
+    ['persistentvolume-controller', 'persistent-volume'],
+    ['attachdetach-controller', 'attach-detach'],
+    ['external-resizer csi.example.com', 'csi-resizer'],
+    ['csi.example.com', 'provisioner'],
+    ['kubelet', 'kubelet/node-1'],
+    ['another-controller', 'another-controller'],
+    ['', 'somebody'],
+  ]
+  it.each(components)('and an event of %s has its actor', (component, expected) => {
+    expect(actorOfComponent(component, { driver: 'csi.example.com', node: 'node-1' })).toBe(expected)
+  })
+
+  it('is shown with request, answer and time, without what is empty and without secrets', () => {
+    const request = {
+      volumeId: 'v',
+      secrets: { password: 'hidden' },
+      volumeContext: {},
+      capacityBytes: 5n,
+      readonly: false,
+    }
+    const shown = lastCall(
+      'x',
+      call({ request, end: { ...ended(0), response: { publishContext: { a: 'b' } } } }),
+      START,
+    )
+    expect(shown).toMatchObject({ id: 'call/x', code: 'OK', tookMs: 3, at: 5 })
+    expect(JSON.parse(shown.request)).toEqual({ volumeId: 'v', secrets: 'left out', capacityBytes: 5 })
+    expect(JSON.parse(shown.response ?? '')).toEqual({ publishContext: { a: 'b' } })
+    expect(lastCall('x', call(), START)).not.toHaveProperty('code')
+  })
+
+  it('is cut where it is too long for anybody to read', () => {
+    expect(jsonOf({ long: 'x'.repeat(10_000) }).length).toBeLessThan(4_100)
+  })
+
+  it('is a line when it has ended', () => {
+    expect(callLine(call(), who)).toBeUndefined()
+    expect(callLine(call({ end: ended(0) }), who)).toEqual({
+      who,
+      text: 'ControllerPublishVolume v on node-1: OK, 3.0 ms',
+    })
+    expect(callLine(call({ end: ended(13, 'no') }), who)).toEqual({
+      who,
+      text: 'ControllerPublishVolume v on node-1: Internal: no, 3.0 ms',
+      bad: true,
+    })
+  })
+})
+
+describe('the book of calls', () => {
+  it('knows what fails, how often, and that it has succeeded since', () => {
+    const book = new CallBook()
+    const failure = () => book.failure('v', who, ['ControllerPublishVolume'])
+    book.end(call({ end: ended(13, 'no') }), who)
+    book.end(call({ end: ended(13, 'no') }), who)
+    expect(failure()).toEqual({ method: 'ControllerPublishVolume', code: 'Internal', message: 'no', times: 2 })
+    expect(book.failure('v', 'kubelet/node-1', ['ControllerPublishVolume'])).toBeUndefined()
+    expect(book.failure('other', who, ['ControllerPublishVolume'])).toBeUndefined()
+    book.end(call({ end: ended(0) }), who)
+    expect([failure(), book.summary()]).toEqual([undefined, []])
+  })
+
+  it('sums up by kind', () => {
+    const book = new CallBook()
+    for (const volumeId of ['a', 'b', 'c']) book.end(call({ request: { volumeId }, end: ended(13) }), who)
+    expect(book.summary()).toMatchObject([{ failure: { code: 'Internal' }, volumes: 3 }])
+    book.forget('a')
+    expect(book.summary()).toMatchObject([{ volumes: 2 }])
+  })
+
+  it('forgets what a call says that is still under way', () => {
+    const book = new CallBook()
+    book.end(call(), who)
+    expect(book.summary()).toEqual([])
+  })
+})

@@ -1,0 +1,151 @@
+import { describe, expect, it } from '@jest/globals'
+import { attachment, boundPair, claim } from '../../testing/objects.ts'
+import { fails, REPORTED, RUNNING, rowView, waits } from '../../testing/row-views.ts'
+import { rowOf } from './rows.ts'
+import type { RowView } from './view.ts'
+
+const { claim: bound } = boundPair()
+const told = (reason: string): Partial<RowView> => ({
+  volume: undefined,
+  binding: { type: 'Normal', reason, message: 'words' },
+})
+const pending = (change = {}) => claim({ phase: 'Pending', ...change })
+const growing = (resizeStatus: string | undefined) => boundPair({ claim: { request: '2Gi', resizeStatus } }).claim
+const attached = attachment({ attached: true })
+
+describe('a claim waits', () => {
+  const rows: [string, Partial<RowView>, string[]][] = [
+    ['for nothing when all is as wanted', {}, []],
+    [
+      'for a class when a claim names none and there is no default',
+      { claim: pending({ className: undefined }), ...told('FailedBinding') },
+      ['trouble: claim data: you: it names no class, there is no default class, and no free volume fits | words'],
+    ],
+    [
+      'for a class that does not exist',
+      { claim: pending({ className: 'gone' }), ...told('ProvisioningFailed') },
+      ['trouble: claim data: you: class gone cannot make a volume | words'],
+    ],
+    [
+      'for its first pod',
+      { claim: pending(), ...told('WaitForFirstConsumer') },
+      ['waits: claim data: you: its class makes no volume before a pod uses the claim | words'],
+    ],
+    [
+      "for its pod's node",
+      { claim: pending(), ...told('WaitForPodScheduled') },
+      ['works: claim data: scheduler: chooses a node for its pod first | words'],
+    ],
+    [
+      'for its volume to be made',
+      { claim: pending(), ...told('ExternalProvisioning') },
+      ['works: claim data: provisioner: makes volume pvc-uid-data | words'],
+    ],
+    [
+      'for a driver that makes no volume',
+      { claim: pending(), ...told('ExternalProvisioning'), failure: fails('CreateVolume') },
+      ['trouble: claim data: provisioner: the driver makes no volume | CreateVolume: Internal: no (2 times)'],
+    ],
+    [
+      'for a volume that belongs to another',
+      { claim: pending({ volumeName: 'pv-9' }), ...told('FailedBinding') },
+      ['trouble: claim data: you: volume pv-9 belongs to another claim | words'],
+    ],
+    [
+      'for a volume that does not fit',
+      { claim: pending({ volumeName: 'pv-9' }), ...told('VolumeMismatch') },
+      ['trouble: claim data: you: volume pv-9 does not fit | words'],
+    ],
+    [
+      'for a volume that is not there',
+      { claim: pending({ volumeName: 'pv-9' }), volume: undefined },
+      ['waits: claim data: persistent-volume: volume pv-9 is not there, or not bound yet'],
+    ],
+    ['to be bound', { claim: pending() }, ['works: claim data: persistent-volume: binds it']],
+    [
+      'for whatever else the PV controller says',
+      { claim: pending(), ...told('Other') },
+      ['waits: claim data: persistent-volume: it has no volume yet | words'],
+    ],
+    [
+      'for ever when it has lost its volume',
+      { claim: claim({ phase: 'Lost' }), volume: undefined },
+      ['trouble: claim data: persistent-volume: its volume is gone, and the data with it'],
+    ],
+    [
+      'for the pods that use it before it goes',
+      { claim: { ...bound, deleting: true }, pods: [RUNNING] },
+      ['waits: claim data: persistent-volume: pods still use it: app'],
+    ],
+    ['to go', { claim: { ...bound, deleting: true } }, ['works: claim data: persistent-volume: deletes it']],
+    ['to be expanded', { claim: growing(undefined) }, ['works: claim data: csi-resizer: expands it from 1Gi to 2Gi']],
+    [
+      'for a driver that does not expand it',
+      { claim: growing('ControllerResizeInProgress'), failure: fails('ControllerExpandVolume') },
+      [
+        'trouble: claim data: csi-resizer: the driver does not expand it from 1Gi to 2Gi | ControllerExpandVolume: Internal: no (2 times)',
+      ],
+    ],
+    [
+      'for what cannot be',
+      { claim: growing('ControllerResizeInfeasible') },
+      ['trouble: claim data: csi-resizer: the driver cannot expand it from 1Gi to 2Gi'],
+    ],
+    [
+      'for a pod that lets its file system grow',
+      { claim: growing('NodeResizePending') },
+      ['waits: claim data: you: its file system grows when a pod uses it'],
+    ],
+    [
+      'for its file system to grow',
+      { claim: growing('NodeResizePending'), pods: [RUNNING], attachments: [attached], ...REPORTED },
+      ['works: claim data: kubelet/node-1: expands its file system from 1Gi to 2Gi'],
+    ],
+    [
+      'for a node that does not let it grow',
+      {
+        ...{ claim: growing('NodeResizeInProgress'), pods: [RUNNING], attachments: [attached], ...REPORTED },
+        failure: fails('NodeExpandVolume'),
+      },
+      [
+        'trouble: claim data: kubelet/node-1: the file system is not expanded | NodeExpandVolume: Internal: no (2 times)',
+      ],
+    ],
+    [
+      'for a node that cannot let it grow',
+      { claim: growing('NodeResizeInfeasible') },
+      ['trouble: claim data: you: the node cannot expand its file system'],
+    ],
+    [
+      'for another class',
+      { claim: boundPair({ claim: { attributesClass: 'gold' } }).claim },
+      ['works: claim data: csi-resizer: changes its class to gold'],
+    ],
+    [
+      'for a driver that does not change the class',
+      { claim: boundPair({ claim: { attributesClass: 'gold' } }).claim, failure: fails('ControllerModifyVolume') },
+      [
+        'trouble: claim data: csi-resizer: the driver does not change its class to gold | ControllerModifyVolume: Internal: no (2 times)',
+      ],
+    ],
+  ]
+  it.each(rows)('%s', (_, change, expected) => {
+    expect(waits(change)).toEqual(expected)
+  })
+
+  it('since the moment at which it began to, though the words change', () => {
+    const broken = { claim: pending(), ...told('ExternalProvisioning'), failure: fails('CreateVolume') }
+    const first = rowOf('x', rowView(broken), { before: undefined, now: 7 })
+    const later = rowOf(
+      'x',
+      rowView({ ...broken, failure: () => ({ method: 'CreateVolume', code: 'Aborted', message: '', times: 1 }) }),
+      {
+        before: first,
+        now: 9,
+      },
+    )
+    expect(later?.waits).toMatchObject([{ since: 7, words: 'CreateVolume: Aborted' }])
+    const other = rowOf('x', rowView({ claim: pending() }), { before: first, now: 9 })
+    expect(other?.waits).toMatchObject([{ since: 9 }])
+  })
+})

@@ -1,0 +1,204 @@
+import { CancelledError, systemClock } from '@csi-sidecars/base'
+import { DriverFailure } from '@csi-sidecars/emulator'
+import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { describe, expect, it } from '@jest/globals'
+import { claimOf, inDefault, isRunning, podOf, startTestCluster, type TestCluster } from '../../testing/cluster.ts'
+import { apply } from '../view/frames.ts'
+import type { Frame, Item } from '../view/wire.ts'
+import { PageModel } from './model.ts'
+
+interface Watched extends AsyncDisposable {
+  readonly model: PageModel
+  /** All items, as a page has them that hears of every frame. */
+  readonly items: ReadonlyMap<string, Item>
+  readonly lines: readonly string[]
+  /** Resolves as soon as it holds. */
+  until(holds: (items: ReadonlyMap<string, Item>) => boolean): Promise<void>
+}
+
+function watch({ cluster }: TestCluster): Watched {
+  const items = new Map<string, Item>()
+  const lines: string[] = []
+  const life = new AbortController()
+  let look = (): void => undefined
+  const tell = (frame: Frame): void => {
+    apply(items, frame)
+    if (frame.line !== undefined) lines.push(`${frame.line.who}: ${frame.line.text}`)
+    look()
+  }
+  const model = new PageModel({ ...cluster, clock: systemClock, log: silentLogger, tell })
+  const running = model.run(life.signal)
+  return {
+    model,
+    items,
+    lines,
+    until: (holds) =>
+      new Promise((resolve, reject) => {
+        const cancel = systemClock.schedule(15_000, () =>
+          reject(new Error([...lines, JSON.stringify([...items.values()])].join('\n'))),
+        )
+        look = () => {
+          if (!holds(items)) return
+          cancel()
+          resolve()
+        }
+        look()
+      }),
+    async [Symbol.asyncDispose]() {
+      life.abort(new CancelledError('the test is over'))
+      await running
+    },
+  }
+}
+
+const ROW = 'claim/default/data'
+const waitsOf = (items: ReadonlyMap<string, Item>, id = ROW): readonly string[] => {
+  const item = items.get(id)
+  return item?.is === 'row' ? item.waits.map(({ level, who, about }) => `${level} ${who} ${about}`) : []
+}
+const quiet = { controllers: [], standIns: [] } as const
+
+describe("the page's model", () => {
+  it('follows a volume from nothing into a pod and away, and nobody is left with a turn', async () => {
+    await using test = await startTestCluster()
+    const { client } = test.cluster
+    await using page = watch(test)
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    await client.create(PODS, podOf('app', 'node-1', 'data'))
+    await test.until(PODS, inDefault('app'), isRunning)
+    await page.until((items) => waitsOf(items).length === 0 && JSON.stringify(items.get(ROW)).includes('"mounted"'))
+    expect(page.items.get(ROW)).toMatchObject({
+      claim: { phase: 'Bound' },
+      pods: [{ key: 'default/app', phase: 'Running' }],
+      places: [{ node: 'node-1', state: 'mounted', pods: ['app'] }],
+    })
+    expect(page.items.get(`call/${ROW}`)).toMatchObject({
+      who: 'kubelet/node-1',
+      method: 'NodePublishVolume',
+      code: 'OK',
+    })
+    expect(page.items.get('call/csi-attacher')).toMatchObject({ method: 'ControllerPublishVolume', code: 'OK' })
+    await client.delete(PODS, inDefault('app'))
+    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
+    await page.until((items) => ![...items.values()].some(({ is }) => is === 'row'))
+    expect([...page.items.values()].filter((item) => item.is === 'actor' && item.turns + item.open > 0)).toEqual([])
+    expect([...page.items.keys()].filter((id) => id.startsWith('call/claim') || id.startsWith('event/volume'))).toEqual(
+      [],
+    )
+    const told = page.lines.join('\n')
+    for (const line of [
+      'you: claim data made: 1Gi of class fast',
+      'provisioner: CreateVolume',
+      'persistent-volume: claim data Bound',
+      'attach-detach: VolumeAttachment of',
+      'csi-attacher: ControllerPublishVolume',
+      'kubelet/node-1: NodeStageVolume',
+      'kubelet/node-1: pod app Running',
+      'kubelet/node-1: pod app gone',
+      'provisioner: DeleteVolume',
+    ]) {
+      expect(told).toContain(line)
+    }
+  })
+
+  it('shows a pod that waits for a volume which another node has', async () => {
+    await using test = await startTestCluster()
+    const { client } = test.cluster
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    await client.create(PODS, podOf('app', 'node-1', 'data'))
+    await test.until(PODS, inDefault('app'), isRunning)
+    await using page = watch(test)
+    await client.create(PODS, podOf('two', 'node-2', 'data'))
+    await page.until((items) => waitsOf(items).includes('trouble attach-detach pod two'))
+    await page.until((items) => JSON.stringify(items.get(ROW)).includes('Multi-Attach error'))
+    expect(page.items.get('attach-detach')).toMatchObject({ state: 'stuck', troubles: 1 })
+    expect(page.items.get('event/attach-detach')).toMatchObject({ reason: 'FailedAttachVolume', about: 'Pod two' })
+  })
+
+  it('shows a driver that fails, and that it works again', async () => {
+    await using test = await startTestCluster()
+    const { client } = test.cluster
+    await using page = watch(test)
+    test.driver.script('CreateVolume', () => {
+      throw new DriverFailure('RESOURCE_EXHAUSTED', 'no room')
+    })
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    await page.until((items) => waitsOf(items).includes('trouble provisioner claim data'))
+    expect(page.items.get('driver')).toMatchObject({
+      state: 'stuck',
+      why: 'CreateVolume fails with ResourceExhausted: no room (1 volume)',
+    })
+    expect(page.items.get(`call/${ROW}`)).toMatchObject({ code: 'ResourceExhausted', message: 'no room' })
+    test.driver.script('CreateVolume', undefined)
+    await page.until((items) => waitsOf(items).length === 0)
+    await page.until((items) => JSON.stringify(items.get('driver')).includes('"idle"'))
+  })
+
+  it('shows a driver that is gone', async () => {
+    await using test = await startTestCluster(quiet)
+    await using page = watch(test)
+    await test.driver.crash()
+    await page.until((items) => JSON.stringify(items.get('driver')).includes('"away"'))
+    await test.driver.restart()
+    await page.until((items) => JSON.stringify(items.get('driver')).includes('"idle"'))
+  })
+
+  it('begins with what is there, one row for a claim and the volume that was made for it', async () => {
+    await using test = await startTestCluster(quiet)
+    const { claims, volumes } = test.cluster.caches
+    const { metadata } = test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    test.api.create(PERSISTENT_VOLUMES, {
+      metadata: { name: 'pv-1' },
+      spec: { capacity: { storage: '1Gi' }, claimRef: { namespace: 'default', name: 'data', uid: metadata?.uid } },
+    })
+    await test.untilCached(volumes, 'pv-1', () => true)
+    await test.untilCached(claims, 'default/data', () => true)
+    await using page = watch(test)
+    const rows = [...page.items.values()].filter(({ is }) => is === 'row')
+    expect(rows).toMatchObject([{ id: ROW, volume: { name: 'pv-1' }, claim: { phase: 'Pending' } }])
+    expect(page.items.get('node/node-1')).toMatchObject({ ready: true, schedulable: true })
+  })
+
+  it('lets a volume that has lost its claim have a row of its own', async () => {
+    await using test = await startTestCluster(quiet)
+    const { caches } = test.cluster
+    const { metadata } = test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    const claimRef = { namespace: 'default', name: 'data', uid: metadata?.uid }
+    test.api.create(PERSISTENT_VOLUMES, {
+      metadata: { name: 'pv-1' },
+      spec: { capacity: { storage: '1Gi' }, claimRef },
+    })
+    await test.untilCached(caches.volumes, 'pv-1', () => true)
+    await using page = watch(test)
+    test.api.update(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), (claim) => ({
+      ...claim,
+      metadata: { ...claim.metadata, finalizers: [] },
+    }))
+    test.api.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
+    await page.until((items) => items.has('volume/pv-1') && !items.has(ROW))
+  })
+
+  it('tells of nodes and of events, and of one that happens again that it counts', async () => {
+    await using test = await startTestCluster(quiet)
+    await using page = watch(test)
+    test.api.update(NODES, { name: 'node-2' }, (node) => ({ ...node, spec: { unschedulable: true } }))
+    await page.until((items) => JSON.stringify(items.get('node/node-2')).includes('"schedulable":false'))
+    const involvedObject = { kind: 'PersistentVolumeClaim', name: 'data', namespace: 'default' }
+    const source = { component: 'attachdetach-controller' }
+    test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    await page.until((items) => items.has(ROW))
+    test.api.create(EVENTS, {
+      metadata: inDefault('e'),
+      involvedObject,
+      source,
+      type: 'Warning',
+      reason: 'Bad',
+      message: 'no',
+    })
+    await page.until((items) => items.has(`event/${ROW}`))
+    test.api.update(EVENTS, inDefault('e'), (event) => ({ ...event, count: 2 }))
+    await page.until((items) => JSON.stringify(items.get(`event/${ROW}`)).includes('"count":2'))
+    expect(page.lines).toContain('attach-detach: PersistentVolumeClaim data: Bad: no')
+  })
+})

@@ -1,0 +1,211 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Driver } from '@csi-sidecars/csi'
+import { createInformer, type Informer, type InformerEvent } from '@csi-sidecars/informer'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import { EVENTS, type Event } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Caches } from '../../caches/caches.ts'
+import type { LiveCall, LiveCalls } from '../../calls/seen.ts'
+import { type ObjectHappening, watchHappenings } from '../../story/happening.ts'
+import type { Beginning, Frame, Item, Line, Row } from '../view/wire.ts'
+import { ActorBook } from './actor-book.ts'
+import { actorOfComponent, callerOf, kubeletOf } from './actors.ts'
+import { type CachedEvent, eventLine, eventProjection, lastEvent } from './api-event.ts'
+import { Board } from './board.ts'
+import { CallBook } from './call-book.ts'
+import { callLine, lastCall } from './call-text.ts'
+import { Handles } from './handles.ts'
+import { objectLine } from './object-lines.ts'
+import { allRows, observe, pendingClaimRows } from './observe.ts'
+import { rowOf } from './rows.ts'
+import { nodeOfEvent, rowsOfCall, rowsOfEvent, rowsOfHappening } from './rows-of.ts'
+import { Warnings } from './warnings.ts'
+
+export interface ModelOptions {
+  readonly caches: Caches
+  readonly client: KubeClient
+  readonly driver: Driver
+  readonly nodeNames: readonly string[]
+  readonly liveCalls: LiveCalls
+  readonly clock: Clock
+  readonly log: Logger
+  readonly tell: (frame: Frame) => void
+}
+
+/** The page's view of the cluster, kept up to date from caches, events and calls. Each happening is one frame. */
+export class PageModel {
+  readonly #options: ModelOptions
+  readonly #board: Board
+  readonly #actors: ActorBook
+  readonly #calls = new CallBook()
+  readonly #warnings = new Warnings()
+  readonly #rows = new Map<string, Row>()
+  readonly #handles = new Handles()
+  readonly #begun = new Map<number, { readonly who: string; readonly at: number }>()
+  readonly #events: Informer<CachedEvent, Event>
+  readonly #isNode: (name: string) => boolean
+
+  constructor(options: ModelOptions) {
+    const { clock, tell, nodeNames, client, log } = options
+    this.#options = options
+    this.#board = new Board(clock, tell)
+    this.#actors = new ActorBook(nodeNames)
+    this.#isNode = (name) => options.caches.nodes.store.get(name) !== undefined
+    this.#events = createInformer({ client, clock, log, resource: EVENTS, project: eventProjection, resyncMs: 0 })
+  }
+
+  get beginning(): Beginning {
+    return this.#board.beginning
+  }
+
+  /** Something that neither the API nor a call tells. */
+  say(line: Line | undefined, ...items: readonly Item[]): void {
+    for (const item of items) this.#board.put(item)
+    this.#frame(line)
+  }
+
+  /** Follows the cluster until the signal ends it. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { caches, driver, liveCalls } = this.#options
+    const noCalls = (): (() => void) => () => undefined
+    const undo = [
+      watchHappenings(caches, noCalls, (happening) => happening.is !== 'call' && this.#happen(happening)),
+      liveCalls((call) => this.#call(call)),
+      driver.subscribe(() => {
+        this.#driver()
+        this.#frame(undefined)
+      }),
+      caches.classes.subscribe(() => this.#look(pendingClaimRows(caches))),
+      caches.drivers.subscribe(() => this.#look(allRows(caches))),
+      this.#events.subscribe((event) => this.#event(event)),
+    ]
+    for (const { key } of caches.nodes.store.values()) this.#node(key)
+    for (const id of this.#actors.ids) this.#board.put(this.#actors.actor(id))
+    this.#look(allRows(caches))
+    try {
+      await this.#events.run(signal)
+    } finally {
+      for (const each of undo) each()
+    }
+  }
+
+  #happen(happening: ObjectHappening): void {
+    const { caches } = this.#options
+    const rows = rowsOfHappening(happening, caches)
+    const key = (happening.after ?? happening.before)?.key ?? ''
+    if (happening.is === 'pod' && happening.after?.phase !== 'Pending') this.#warnings.forget(key)
+    if (happening.is === 'node') this.#node(key)
+    const line = objectLine(happening)
+    this.#look(rows, line && { ...line, who: this.#whichKubelet(line.who, rows), ...rowOfLine(rows) })
+  }
+
+  /** A claim does not name the node that has expanded its file system: it is the one that uses it. */
+  #whichKubelet(who: string, rows: readonly string[]): string {
+    if (who !== 'kubelet') return who
+    const users = rows.flatMap((id) => this.#rows.get(id)?.pods ?? [])
+    return kubeletOf(users.find(({ phase }) => phase === 'Running')?.node ?? '')
+  }
+
+  #call(call: LiveCall): void {
+    const { clock, caches, driver } = this.#options
+    const who = callerOf(call, this.#isNode)
+    if (who === undefined) return
+    const begun = this.#begun.get(call.id) ?? { who, at: clock.now() }
+    const rows = rowsOfCall(call, { caches, driver: driver.name, handles: this.#handles })
+    if (call.end === undefined) this.#begun.set(call.id, begun)
+    else {
+      this.#begun.delete(call.id)
+      this.#calls.end(call, who)
+    }
+    this.#actors.calls(who, call.end === undefined ? 1 : -1)
+    for (const of of [...this.#shown(rows), who]) this.#board.put(lastCall(of, call, begun))
+    if (call.end !== undefined) this.#driver()
+    const line = callLine(call, who)
+    this.#look(rows, line && { ...line, ...rowOfLine(rows) }, who)
+  }
+
+  #event(event: InformerEvent<CachedEvent>): void {
+    if (event.type === 'deleted') return
+    const { caches, driver, clock } = this.#options
+    const of = event.type === 'updated' ? event.after : event.object
+    const rows = rowsOfEvent(of, caches)
+    const who = actorOfComponent(of.component, { driver: driver.name, node: nodeOfEvent(of, caches) })
+    this.#warnings.take(of)
+    for (const each of [...this.#shown(rows), who]) this.#board.put(lastEvent(each, of, of.at ?? clock.now()))
+    this.#look(rows, { ...eventLine(of, who), ...rowOfLine(rows) })
+  }
+
+  #shown(rows: readonly string[]): readonly string[] {
+    return rows.filter((id) => this.#rows.has(id))
+  }
+
+  /** How the driver itself is. */
+  #driver(): void {
+    const { driver } = this.#options
+    const failures = this.#calls.summary()
+    const text = failures.map(({ failure: { method, code, message }, volumes }) => {
+      const words = message === '' ? '' : `: ${message}`
+      return `${method} fails with ${code}${words} (${volumes} volume${volumes === 1 ? '' : 's'})`
+    })
+    if (driver.state !== 'ready')
+      this.#actors.because('driver', { away: true, text: 'it does not answer; it is tried again' })
+    else this.#actors.because('driver', text.length === 0 ? undefined : { away: false, text: text.join('; ') })
+    this.#board.put(this.#actors.actor('driver'))
+  }
+
+  #node(key: string): void {
+    const node = this.#options.caches.nodes.store.get(key)
+    const id = `node/${key}`
+    if (node === undefined) this.#board.remove(id)
+    else this.#board.put({ is: 'node', id, name: key, ready: node.ready, schedulable: !node.unschedulable })
+  }
+
+  /** Looks at rows again, and ends the frame with the line that tells of it. */
+  #look(rows: Iterable<string>, line?: Line, actor?: string): void {
+    const actors = new Set(actor === undefined ? [] : [actor])
+    for (const id of rows) for (const who of this.#row(id)) actors.add(who)
+    for (const who of actors) this.#board.put(this.#actors.actor(who))
+    this.#frame(line)
+  }
+
+  /** Returns the ids of those whose turn has changed. */
+  #row(id: string): readonly string[] {
+    const { caches, clock } = this.#options
+    const before = this.#rows.get(id)
+    const seen = observe(id, caches)
+    const handle =
+      seen.volume?.csi?.volumeHandle ?? (seen.claim && `pvc-${seen.claim.uid}`) ?? this.#handles.of(id) ?? ''
+    const view = {
+      ...seen,
+      failure: (who: string, ...methods: readonly string[]) => this.#calls.failure(handle, who, methods),
+      warning: (pod: string, ...reasons: readonly string[]) => this.#warnings.of(pod, reasons),
+    }
+    const row = rowOf(id, view, { before, now: clock.now() })
+    const touched = this.#actors.waits(before?.waits ?? [], row?.waits ?? [])
+    if (row !== undefined) {
+      this.#rows.set(id, row)
+      this.#handles.set(id, handle)
+      this.#board.put(row)
+      return touched
+    }
+    if (!this.#rows.delete(id)) return touched
+    this.#handles.delete(id)
+    // What has gone over to another row, as a released volume does, is still failing there.
+    if (seen.volume === undefined) this.#calls.forget(handle)
+    for (const each of [id, `call/${id}`, `event/${id}`]) this.#board.remove(each)
+    return [...touched, 'driver']
+  }
+
+  #frame(line: Line | undefined): void {
+    if (line !== undefined) {
+      this.#actors.says(line.who, { at: this.#options.clock.now(), text: line.text, ...(line.bad && { bad: true }) })
+      this.#board.put(this.#actors.actor(line.who))
+    }
+    this.#board.frame(line)
+  }
+}
+
+function rowOfLine(rows: readonly string[]): { readonly row?: string } {
+  const [row] = rows
+  return row === undefined ? {} : { row }
+}

@@ -1,0 +1,127 @@
+import { describe, expect, it } from '@jest/globals'
+import type { ObjectHappening } from '../../story/happening.ts'
+import { attachment, boundPair, claim, DRIVER, node, pod, volume } from '../../testing/objects.ts'
+import { objectLine } from './object-lines.ts'
+
+type Kind = ObjectHappening['is']
+
+function line(is: Kind, before: object | undefined, after: object | undefined): string | undefined {
+  const told = objectLine({ is, before, after } as ObjectHappening)
+  return told && `${told.bad ? '! ' : ''}${told.who}: ${told.text}`
+}
+
+const { claim: bound } = boundPair()
+const made = volume({ annotations: { 'pv.kubernetes.io/provisioned-by': DRIVER } })
+const NAME = `kubernetes.io/csi/${DRIVER}^handle`
+const using = node({ volumesInUse: [NAME] })
+
+describe('the time line tells of', () => {
+  const rows: [string, Kind, object | undefined, object | undefined, string | undefined][] = [
+    ['a new claim', 'claim', undefined, claim(), 'you: claim data made: 1Gi of class fast'],
+    ['a claim that is bound', 'claim', claim(), bound, 'persistent-volume: claim data Bound to pv-1'],
+    ['a lost claim', 'claim', bound, { ...bound, phase: 'Lost' }, '! persistent-volume: claim data Lost'],
+    ['a larger request', 'claim', bound, { ...bound, request: '2Gi' }, 'you: claim data asks for 2Gi'],
+    ['another class', 'claim', bound, { ...bound, attributesClass: 'gold' }, 'you: claim data asks for class gold'],
+    [
+      'its arrival',
+      'claim',
+      bound,
+      { ...bound, currentAttributesClass: 'gold' },
+      'csi-resizer: claim data is of class gold',
+    ],
+    [
+      'a resize',
+      'claim',
+      bound,
+      { ...bound, resizeStatus: 'ControllerResizeInProgress' },
+      'csi-resizer: claim data ControllerResizeInProgress',
+    ],
+    [
+      'a resize that cannot be',
+      'claim',
+      bound,
+      { ...bound, resizeStatus: 'NodeResizeInfeasible' },
+      '! kubelet: claim data NodeResizeInfeasible',
+    ],
+    ['a larger volume', 'claim', bound, { ...bound, capacity: '2Gi' }, 'csi-resizer: claim data has 2Gi'],
+    [
+      'a larger file system',
+      'claim',
+      { ...bound, resizeStatus: 'NodeResizePending' },
+      { ...bound, capacity: '2Gi' },
+      'kubelet: claim data has 2Gi',
+    ],
+    [
+      'the node for which it is made',
+      'claim',
+      claim(),
+      claim({ annotations: { 'volume.kubernetes.io/selected-node': 'node-1' } }),
+      'scheduler: claim data is to be provisioned for node-1',
+    ],
+    ['a claim that is to go', 'claim', bound, { ...bound, deleting: true }, 'you: claim data deleted'],
+    ['a claim that is gone', 'claim', bound, undefined, 'persistent-volume: claim data gone'],
+    ['no claim that looks as before', 'claim', bound, { ...bound, resourceVersion: '2' }, undefined],
+    ['a volume that was made', 'volume', undefined, made, 'provisioner: PersistentVolume pv-1 of 1Gi made'],
+    ['a volume of a person', 'volume', undefined, volume(), 'you: PersistentVolume pv-1 of 1Gi made'],
+    ['its phase', 'volume', made, { ...made, phase: 'Failed' }, '! persistent-volume: PersistentVolume pv-1 Failed'],
+    ['its size', 'volume', made, { ...made, capacity: '2Gi' }, 'csi-resizer: PersistentVolume pv-1 has 2Gi'],
+    [
+      'its class',
+      'volume',
+      made,
+      { ...made, attributesClass: 'gold' },
+      'csi-resizer: PersistentVolume pv-1 is of class gold',
+    ],
+    ['its end', 'volume', made, undefined, 'provisioner: PersistentVolume pv-1 gone'],
+    ['a new pod', 'pod', undefined, pod({ nodeName: '' }), 'you: pod app made'],
+    ['its node', 'pod', pod({ nodeName: '' }), pod(), 'scheduler: pod app goes to node-1'],
+    ['its start', 'pod', pod(), pod({ phase: 'Running' }), 'kubelet/node-1: pod app Running'],
+    ['its deletion', 'pod', pod(), pod({ deleting: true }), 'you: pod app deleted'],
+    ['its end', 'pod', pod(), undefined, 'kubelet/node-1: pod app gone'],
+    ['an attachment', 'attachment', undefined, attachment(), 'attach-detach: VolumeAttachment of pv-1 to node-1 made'],
+    [
+      'its success',
+      'attachment',
+      attachment(),
+      attachment({ attached: true }),
+      'csi-attacher: pv-1 is attached to node-1',
+    ],
+    [
+      'its failure',
+      'attachment',
+      attachment(),
+      attachment({ attachError: 'no' }),
+      '! csi-attacher: pv-1 is not attached to node-1: no',
+    ],
+    [
+      'its deletion',
+      'attachment',
+      attachment(),
+      attachment({ deleting: true }),
+      'attach-detach: VolumeAttachment of pv-1 to node-1 deleted',
+    ],
+    [
+      'a detach that fails',
+      'attachment',
+      attachment({ deleting: true }),
+      attachment({ deleting: true, detachError: 'no' }),
+      '! csi-attacher: pv-1 is not detached from node-1: no',
+    ],
+    ['its end', 'attachment', attachment(), undefined, 'csi-attacher: VolumeAttachment of pv-1 to node-1 gone'],
+    ['a node that is ill', 'node', node(), node({ ready: false }), '! kubelet/node-1: node-1 is not ready'],
+    ['a node that takes no pods', 'node', node(), node({ unschedulable: true }), 'you: node-1 cordoned'],
+    [
+      'a volume that a node reports',
+      'node',
+      node(),
+      node({ volumesAttached: [{ name: NAME, devicePath: '' }] }),
+      'attach-detach: node-1 reports handle as attached',
+    ],
+    ['a volume that a node uses', 'node', node(), using, 'kubelet/node-1: node-1 says that it uses handle'],
+    ['a volume that a node has left', 'node', using, node(), 'kubelet/node-1: node-1 says that it uses handle no more'],
+    ['no node that looks as before', 'node', node(), node({ labels: {} }), undefined],
+  ]
+  it.each(rows)('%s', (_, is, before, after, expected) => {
+    expect(line(is, before, after)).toBe(expected)
+  })
+})

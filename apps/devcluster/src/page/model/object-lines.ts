@@ -1,0 +1,147 @@
+import { PROVISIONED_BY, SELECTED_NODE } from '../../caches/annotations.ts'
+import type { Attachment } from '../../caches/attachment.ts'
+import type { Claim } from '../../caches/claim.ts'
+import type { CachedNode } from '../../caches/node.ts'
+import type { CachedPod } from '../../caches/pod.ts'
+import type { Volume } from '../../caches/volume.ts'
+import type { ObjectHappening } from '../../story/happening.ts'
+import { csiVolumeOf } from '../../volume-names.ts'
+import type { Line } from '../view/wire.ts'
+import { kubeletOf } from './actors.ts'
+import { short } from './call-text.ts'
+
+/** What a change of an object tells, and who has made it; undefined for a change that tells a reader nothing. */
+export function objectLine(happening: ObjectHappening): Line | undefined {
+  switch (happening.is) {
+    case 'claim':
+      return claimLine(happening.before, happening.after)
+    case 'volume':
+      return volumeLine(happening.before, happening.after)
+    case 'pod':
+      return podLine(happening.before, happening.after)
+    case 'attachment':
+      return attachmentLine(happening.before, happening.after)
+    case 'node':
+      return nodeLine(happening.before, happening.after)
+  }
+}
+
+function claimLine(before: Claim | undefined, after: Claim | undefined): Line | undefined {
+  if (after === undefined) return before && { who: 'persistent-volume', text: `claim ${before.name} gone` }
+  const { name } = after
+  if (before === undefined) {
+    const of = after.className ? ` of class ${after.className}` : ''
+    return { who: 'you', text: `claim ${name} made: ${after.request}${of}` }
+  }
+  if (!before.deleting && after.deleting) return { who: 'you', text: `claim ${name} deleted` }
+  if (before.phase !== after.phase) return phaseLine(after)
+  if (before.request !== after.request) return { who: 'you', text: `claim ${name} asks for ${after.request}` }
+  if (before.attributesClass !== after.attributesClass)
+    return { who: 'you', text: `claim ${name} asks for class ${after.attributesClass}` }
+  const node = after.annotations[SELECTED_NODE]
+  if (node !== before.annotations[SELECTED_NODE] && node !== undefined)
+    return { who: 'scheduler', text: `claim ${name} is to be provisioned for ${node}` }
+  return sizeLine(before, after)
+}
+
+function phaseLine({ name, phase, volumeName }: Claim): Line {
+  const text = `claim ${name} ${phase}${phase === 'Bound' ? ` to ${short(volumeName)}` : ''}`
+  return { who: 'persistent-volume', text, ...(phase === 'Lost' && { bad: true }) }
+}
+
+/** What becomes of a larger request, or another class. */
+function sizeLine(before: Claim, after: Claim): Line | undefined {
+  const { name, capacity, resizeStatus, currentAttributesClass } = after
+  const byNode = before.resizeStatus?.startsWith('Node') === true
+  if (before.capacity !== capacity)
+    return { who: byNode ? 'kubelet' : 'csi-resizer', text: `claim ${name} has ${capacity}` }
+  if (before.resizeStatus !== resizeStatus && resizeStatus !== undefined) {
+    const bad = resizeStatus.endsWith('Infeasible')
+    const who =
+      resizeStatus === 'NodeResizeInProgress' || resizeStatus === 'NodeResizeInfeasible' ? 'kubelet' : 'csi-resizer'
+    return { who, text: `claim ${name} ${resizeStatus}`, ...(bad && { bad }) }
+  }
+  if (before.currentAttributesClass === currentAttributesClass || currentAttributesClass === undefined) return undefined
+  return { who: 'csi-resizer', text: `claim ${name} is of class ${currentAttributesClass}` }
+}
+
+function volumeLine(before: Volume | undefined, after: Volume | undefined): Line | undefined {
+  const is = after ?? before
+  if (is === undefined) return undefined
+  const { key, annotations, capacity, phase, attributesClass } = is
+  const maker = PROVISIONED_BY in annotations ? 'provisioner' : 'you'
+  const name = `PersistentVolume ${short(key)}`
+  if (after === undefined) return { who: maker, text: `${name} gone` }
+  if (before === undefined) return { who: maker, text: `${name} of ${capacity} made` }
+  if (before.phase !== phase)
+    return { who: 'persistent-volume', text: `${name} ${phase}`, ...(phase === 'Failed' && { bad: true }) }
+  if (before.capacity !== capacity) return { who: 'csi-resizer', text: `${name} has ${capacity}` }
+  if (before.attributesClass !== attributesClass)
+    return { who: 'csi-resizer', text: `${name} is of class ${attributesClass}` }
+  return undefined
+}
+
+function podLine(before: CachedPod | undefined, after: CachedPod | undefined): Line | undefined {
+  const is = after ?? before
+  if (is === undefined) return undefined
+  const { name, nodeName, phase } = is
+  const kubelet = nodeName === '' ? 'you' : kubeletOf(nodeName)
+  if (after === undefined) return { who: kubelet, text: `pod ${name} gone` }
+  if (before === undefined) return { who: 'you', text: `pod ${name} made${nodeName === '' ? '' : ` for ${nodeName}`}` }
+  if (before.nodeName !== nodeName) return { who: 'scheduler', text: `pod ${name} goes to ${nodeName}` }
+  if (!before.deleting && after.deleting) return { who: 'you', text: `pod ${name} deleted` }
+  return before.phase === phase ? undefined : { who: kubelet, text: `pod ${name} ${phase}` }
+}
+
+function attachmentLine(before: Attachment | undefined, after: Attachment | undefined): Line | undefined {
+  const is = after ?? before
+  if (is === undefined) return undefined
+  const what = `${short(is.pvName ?? 'the volume')}`
+  const { nodeName, attachError, detachError } = is
+  if (after === undefined) return { who: 'csi-attacher', text: `VolumeAttachment of ${what} to ${nodeName} gone` }
+  if (before === undefined) return { who: 'attach-detach', text: `VolumeAttachment of ${what} to ${nodeName} made` }
+  if (!before.deleting && after.deleting)
+    return { who: 'attach-detach', text: `VolumeAttachment of ${what} to ${nodeName} deleted` }
+  if (!before.attached && after.attached) return { who: 'csi-attacher', text: `${what} is attached to ${nodeName}` }
+  if (attachError !== undefined && before.attachError !== attachError)
+    return { who: 'csi-attacher', text: `${what} is not attached to ${nodeName}: ${attachError}`, bad: true }
+  if (detachError !== undefined && before.detachError !== detachError)
+    return { who: 'csi-attacher', text: `${what} is not detached from ${nodeName}: ${detachError}`, bad: true }
+  return undefined
+}
+
+function nodeLine(before: CachedNode | undefined, after: CachedNode | undefined): Line | undefined {
+  if (before === undefined || after === undefined) return undefined
+  const { key } = after
+  if (before.ready !== after.ready)
+    return {
+      who: kubeletOf(key),
+      text: `${key} is ${after.ready ? 'ready' : 'not ready'}`,
+      ...(!after.ready && { bad: true }),
+    }
+  if (before.unschedulable !== after.unschedulable)
+    return { who: 'you', text: `${key} ${after.unschedulable ? 'cordoned' : 'uncordoned'}` }
+  const reported = newIn(names(before), names(after))
+  if (reported !== undefined) return { who: 'attach-detach', text: `${key} reports ${handleOf(reported)} as attached` }
+  const used = newIn(before.volumesInUse, after.volumesInUse)
+  if (used !== undefined) return { who: kubeletOf(key), text: `${key} says that it uses ${handleOf(used)}` }
+  const released = newIn(after.volumesInUse, before.volumesInUse)
+  if (released === undefined) return undefined
+  return { who: kubeletOf(key), text: `${key} says that it uses ${handleOf(released)} no more` }
+}
+
+function names({ volumesAttached }: CachedNode): readonly string[] {
+  return volumesAttached.map(({ name }) => name)
+}
+
+/** Of several at once the first stands for all. */
+function newIn(before: readonly string[], after: readonly string[]): string | undefined {
+  if (before === after) return undefined
+  const known = new Set(before)
+  const fresh = after.filter((name) => !known.has(name))
+  return fresh[0]
+}
+
+function handleOf(volumeName: string): string {
+  return short(csiVolumeOf(volumeName)?.volumeHandle ?? volumeName)
+}

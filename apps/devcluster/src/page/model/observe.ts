@@ -1,0 +1,117 @@
+import {
+  ATTACHMENTS_BY_VOLUME,
+  type Caches,
+  handleKey,
+  PODS_BY_CLAIM,
+  PODS_BY_NODE,
+  VOLUMES_BY_CLAIM,
+  VOLUMES_BY_HANDLE,
+} from '../../caches/caches.ts'
+import type { Claim } from '../../caches/claim.ts'
+import { type CachedPod, claimKeysOf } from '../../caches/pod.ts'
+import { claimKeyOf, type Volume } from '../../caches/volume.ts'
+import { decideClaim, type EventToRecord } from '../../persistent-volume/claims.ts'
+import { observeClaim } from '../../persistent-volume/reconcile.ts'
+import { csiVolumeOf } from '../../volume-names.ts'
+import type { RowView } from './view.ts'
+
+const CLAIM = 'claim/'
+const VOLUME = 'volume/'
+const POD = 'pod/'
+
+export type ObjectView = Omit<RowView, 'failure' | 'warning'>
+
+/** What the caches know of a row. A volume whose claim is there has its row with that. */
+export function observe(id: string, caches: Caches): ObjectView {
+  const { claims, attachments, pods } = caches
+  const claim = id.startsWith(CLAIM) ? claims.store.get(id.slice(CLAIM.length)) : undefined
+  const volume = claim === undefined ? ownVolume(id, caches) : volumeOfClaim(claim, caches)
+  const pod = id.startsWith(POD) ? pods.store.get(id.slice(POD.length)) : undefined
+  const users = id.startsWith(CLAIM) ? pods.store.byIndex(PODS_BY_CLAIM, id.slice(CLAIM.length)) : []
+  const driver = volume?.csi && caches.drivers.store.get(volume.csi.driver)
+  return {
+    claimKey: id.startsWith(CLAIM) ? id.slice(CLAIM.length) : undefined,
+    claim,
+    volume,
+    attachments: volume === undefined ? [] : attachments.store.byIndex(ATTACHMENTS_BY_VOLUME, volume.key),
+    pods: pod === undefined || claimKeysOf(pod).length > 0 ? users : [pod],
+    binding: claim?.phase === 'Pending' ? bindingOf(claim, caches) : undefined,
+    attaches: driver?.attachRequired !== false,
+    node: (name) => caches.nodes.store.get(name),
+  }
+}
+
+function ownVolume(id: string, { claims, volumes }: Caches): Volume | undefined {
+  const volume = id.startsWith(VOLUME) ? volumes.store.get(id.slice(VOLUME.length)) : undefined
+  const owner = volume?.claimRef && claims.store.get(claimKeyOf(volume.claimRef))
+  if (volume === undefined || owner === undefined) return volume
+  return isOf(volume, owner) ? undefined : volume
+}
+
+/** Bound to it, or the one for which it was made. */
+function isOf({ key, claimRef }: Volume, { volumeName, uid }: Claim): boolean {
+  return volumeName === key || (volumeName === '' && claimRef?.uid === uid)
+}
+
+function volumeOfClaim(claim: Claim, { volumes }: Caches): Volume | undefined {
+  if (claim.volumeName !== '') {
+    const named = volumes.store.get(claim.volumeName)
+    const isAnothers = named?.claimRef?.uid !== undefined && named.claimRef.uid !== claim.uid
+    return isAnothers ? undefined : named
+  }
+  return volumes.store.byIndex(VOLUMES_BY_CLAIM, claim.key).find((volume) => isOf(volume, claim))
+}
+
+/** What the PV controller would say of it now, whoever plays that. */
+function bindingOf({ key }: Claim, caches: Caches): EventToRecord | undefined {
+  const view = observeClaim(key, caches)
+  const told = view && decideClaim(view).find((step) => step.do === 'report')
+  return told?.event
+}
+
+/** The rows on which a volume may stand: that of its claim, and one of its own. */
+export function rowsOfVolume({ key, claimRef }: Pick<Volume, 'key' | 'claimRef'>): readonly string[] {
+  return claimRef === undefined ? [VOLUME + key] : [CLAIM + claimKeyOf(claimRef), VOLUME + key]
+}
+
+export function rowsOfClaim(
+  { key, volumeName }: Pick<Claim, 'key' | 'volumeName'>,
+  { volumes }: Caches,
+): readonly string[] {
+  const named = volumeName === '' ? [] : [VOLUME + volumeName]
+  const reserved = volumes.store.byIndex(VOLUMES_BY_CLAIM, key).map((volume) => VOLUME + volume.key)
+  return [CLAIM + key, ...named, ...reserved]
+}
+
+/** One for each claim of it; a pod without has a row of its own. */
+export function rowsOfPod(pod: Pick<CachedPod, 'key' | 'namespace' | 'volumes'>): readonly string[] {
+  const keys = claimKeysOf(pod)
+  return keys.length === 0 ? [POD + pod.key] : keys.map((key) => CLAIM + key)
+}
+
+export function rowsOfPodsOn(node: string, { pods }: Caches): readonly string[] {
+  return pods.store.byIndex(PODS_BY_NODE, node).flatMap(rowsOfPod)
+}
+
+/** By the name that node statuses use. */
+export function rowsOfVolumeName(name: string, { volumes }: Caches): readonly string[] {
+  const csi = csiVolumeOf(name)
+  return csi === undefined ? [] : volumes.store.byIndex(VOLUMES_BY_HANDLE, handleKey(csi)).flatMap(rowsOfVolume)
+}
+
+export function rowsOfAttachment(pvName: string | undefined, { volumes }: Caches): readonly string[] {
+  const volume = pvName === undefined ? undefined : volumes.store.get(pvName)
+  return volume === undefined ? [] : rowsOfVolume(volume)
+}
+
+export function allRows(caches: Caches): ReadonlySet<string> {
+  return new Set([
+    ...[...caches.claims.store.values()].map(({ key }) => CLAIM + key),
+    ...[...caches.volumes.store.values()].flatMap(rowsOfVolume),
+    ...[...caches.pods.store.values()].flatMap(rowsOfPod),
+  ])
+}
+
+export function pendingClaimRows({ claims }: Caches): readonly string[] {
+  return [...claims.store.values()].filter(({ phase }) => phase === 'Pending').map(({ key }) => CLAIM + key)
+}

@@ -1,0 +1,86 @@
+import { type Caches, handleKey, PODS_BY_CLAIM, VOLUMES_BY_HANDLE } from '../../caches/caches.ts'
+import type { CachedNode } from '../../caches/node.ts'
+import type { LiveCall } from '../../calls/seen.ts'
+import type { ObjectHappening } from '../../story/happening.ts'
+import type { CachedEvent } from './api-event.ts'
+import { volumeOf } from './call-book.ts'
+import type { Handles } from './handles.ts'
+import { rowsOfAttachment, rowsOfClaim, rowsOfPod, rowsOfPodsOn, rowsOfVolume, rowsOfVolumeName } from './observe.ts'
+
+/** The rows that may look different after it; the one that it is about comes first. */
+export function rowsOfHappening(happening: ObjectHappening, caches: Caches): readonly string[] {
+  switch (happening.is) {
+    case 'claim':
+      return [happening.after, happening.before].flatMap((claim) =>
+        claim === undefined ? [] : rowsOfClaim(claim, caches),
+      )
+    case 'volume':
+      return [happening.after, happening.before].flatMap((volume) => (volume === undefined ? [] : rowsOfVolume(volume)))
+    case 'pod': {
+      const pod = happening.after ?? happening.before
+      return pod === undefined ? [] : rowsOfPod(pod)
+    }
+    case 'attachment':
+      return rowsOfAttachment((happening.after ?? happening.before)?.pvName, caches)
+    case 'node':
+      return rowsOfNode(happening.before, happening.after, caches)
+  }
+}
+
+/** Most that changes about a node is which volumes it has. */
+function rowsOfNode(before: CachedNode | undefined, after: CachedNode | undefined, caches: Caches): readonly string[] {
+  const node = after ?? before
+  if (node === undefined) return []
+  if (before === undefined || after === undefined || before.ready !== after.ready) return rowsOfPodsOn(node.key, caches)
+  const changed = new Set([
+    ...difference(attached(before), attached(after)),
+    ...difference(before.volumesInUse, after.volumesInUse),
+  ])
+  return [...changed].flatMap((name) => rowsOfVolumeName(name, caches))
+}
+
+function attached({ volumesAttached }: CachedNode): readonly string[] {
+  return volumesAttached.map(({ name }) => name)
+}
+
+function difference(a: readonly string[], b: readonly string[]): Iterable<string> {
+  return new Set(a).symmetricDifference(new Set(b))
+}
+
+interface CallParts {
+  readonly caches: Caches
+  readonly driver: string
+  readonly handles: Handles
+}
+
+export function rowsOfCall(call: Pick<LiveCall, 'request'>, { caches, driver, handles }: CallParts): readonly string[] {
+  const volumeHandle = volumeOf(call)
+  const known = caches.volumes.store.byIndex(VOLUMES_BY_HANDLE, handleKey({ driver, volumeHandle }))
+  if (known.length > 0) return known.flatMap(rowsOfVolume)
+  const row = handles.rowOf(volumeHandle)
+  return row === undefined ? [] : [row]
+}
+
+export function rowsOfEvent({ kind, about }: CachedEvent, caches: Caches): readonly string[] {
+  switch (kind) {
+    case 'PersistentVolumeClaim':
+      return [`claim/${about}`]
+    case 'PersistentVolume': {
+      const volume = caches.volumes.store.get(about)
+      return volume === undefined ? [] : rowsOfVolume(volume)
+    }
+    case 'Pod': {
+      const pod = caches.pods.store.get(about)
+      return pod === undefined ? [] : rowsOfPod(pod)
+    }
+    default:
+      return []
+  }
+}
+
+/** The node on whose pod it happened, or that uses the claim to which it did. */
+export function nodeOfEvent({ kind, about }: CachedEvent, { pods }: Caches): string {
+  if (kind === 'Pod') return pods.store.get(about)?.nodeName ?? ''
+  const users = kind === 'PersistentVolumeClaim' ? pods.store.byIndex(PODS_BY_CLAIM, about) : []
+  return users.find(({ phase }) => phase === 'Running')?.nodeName ?? ''
+}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Attachment } from '../../caches/attachment.ts'
+import type { CachedPod } from '../../caches/pod.ts'
+import { attachment, boundPair, pod, volume } from '../../testing/objects.ts'
+import { rowView } from '../../testing/row-views.ts'
+import { rowOf } from './rows.ts'
+import type { RowView } from './view.ts'
+
+const row = (change: Partial<RowView> = {}, id = 'claim/default/data') =>
+  rowOf(id, rowView(change), { before: undefined, now: 0 })
+const running = pod({ phase: 'Running' })
+const GIB = 1024 ** 3
+
+describe('a row of the page', () => {
+  it('shows a claim with its pods and its volume: what is wanted, and what is', () => {
+    const { claim } = boundPair({ claim: { request: '2Gi' } })
+    expect(row({ claim, volume: { ...boundPair().volume, capacity: '2Gi' }, pods: [running] })).toMatchObject({
+      id: 'claim/default/data',
+      name: 'default/data',
+      claim: { phase: 'Bound', size: { text: '2Gi', bytes: 2 * GIB }, className: 'fast', deleting: false },
+      pods: [{ key: 'default/app', node: 'node-1', phase: 'Running', deleting: false }],
+      volume: { name: 'pv-1', phase: 'Bound', size: { text: '1Gi', bytes: GIB }, capacity: '2Gi' },
+    })
+  })
+
+  it('shows a volume that has no claim, and a pod that has none', () => {
+    const none = { claimKey: undefined, claim: undefined }
+    expect(row({ ...none, volume: volume() }, 'volume/pv-1')).toMatchObject({ name: 'pv-1', pods: [] })
+    expect(row({ ...none, volume: undefined, pods: [running] }, 'pod/default/app')).toMatchObject({
+      name: 'default/app',
+    })
+  })
+
+  it('is gone with all of it', () => {
+    expect(row({ claim: undefined, volume: undefined })).toBeUndefined()
+  })
+
+  const places: [string, Partial<Attachment> | undefined, CachedPod[], object[]][] = [
+    ['nothing', undefined, [], []],
+    ['an attach', {}, [], [{ node: 'node-1', state: 'attaching', pods: [] }]],
+    ['an attach that fails', { attachError: 'no' }, [], [{ node: 'node-1', state: 'failing', pods: [], error: 'no' }]],
+    ['an attachment', { attached: true }, [], [{ node: 'node-1', state: 'attached', pods: [] }]],
+    ['a mount', { attached: true }, [running], [{ node: 'node-1', state: 'mounted', pods: ['app'] }]],
+    ['a pod that still waits', { attached: true }, [pod()], [{ node: 'node-1', state: 'attached', pods: [] }]],
+    [
+      'a pod of another node',
+      { attached: true },
+      [{ ...running, nodeName: 'node-2' }],
+      [
+        { node: 'node-1', state: 'attached', pods: [] },
+        { node: 'node-2', state: 'mounted', pods: ['app'] },
+      ],
+    ],
+    ['a detach', { attached: true, deleting: true }, [], [{ node: 'node-1', state: 'detaching', pods: [] }]],
+    [
+      'a detach that fails',
+      { attached: true, deleting: true, detachError: 'no' },
+      [],
+      [{ node: 'node-1', state: 'failing', pods: [], error: 'no' }],
+    ],
+    [
+      'two pods that needed no attach',
+      undefined,
+      [running, { ...running, name: 'b' }],
+      [{ node: 'node-1', state: 'mounted', pods: ['app', 'b'] }],
+    ],
+  ]
+  it.each(places)('shows at its node %s', (_, change, pods, expected) => {
+    const attachments = change === undefined ? [] : [attachment(change)]
+    expect(row({ attachments, pods })?.places).toEqual(expected)
+  })
+})

@@ -1,0 +1,88 @@
+import { Quantity } from '@csi-sidecars/kube-types'
+import type { Attachment } from '../../caches/attachment.ts'
+import type { Claim } from '../../caches/claim.ts'
+import type { CachedPod } from '../../caches/pod.ts'
+import type { Volume } from '../../caches/volume.ts'
+import type { ActualVolume, Place, PlaceState, Row, Size, Wait, WantedClaim, WantedPod } from '../view/wire.ts'
+import { claimWait } from './claim-waits.ts'
+import { podWait } from './pod-waits.ts'
+import type { RowView, WaitNow } from './view.ts'
+import { volumeWaits } from './volume-waits.ts'
+
+/** The row as it is now; undefined when nothing of it is there any more. `before`: how it was told last. */
+export function rowOf(
+  id: string,
+  view: RowView,
+  { before, now }: { before: Row | undefined; now: number },
+): Row | undefined {
+  const { claim, volume, pods } = view
+  const [pod] = pods
+  if (claim === undefined && volume === undefined && pod === undefined) return undefined
+  const name = view.claimKey ?? volume?.key ?? pod?.key ?? ''
+  return {
+    is: 'row',
+    id,
+    name,
+    ...(claim !== undefined && { claim: wantedClaim(claim) }),
+    pods: pods.map(wantedPod),
+    ...(volume !== undefined && { volume: actualVolume(volume, claim) }),
+    places: placesOf(view),
+    waits: waitsOf(view).map((wait) => ({ ...wait, since: since(wait, before?.waits ?? []) ?? now })),
+  }
+}
+
+function waitsOf(view: RowView): readonly WaitNow[] {
+  const { claim, pods } = view
+  const ofClaim = claim && claimWait(claim, view)
+  const ofPods = pods.flatMap((pod) => podWait(pod, view) ?? [])
+  return [...(ofClaim === undefined ? [] : [ofClaim]), ...ofPods, ...volumeWaits(view)]
+}
+
+/** Since when the same waits for the same. The words may change: they count. */
+function since({ who, about, why }: WaitNow, before: readonly Wait[]): number | undefined {
+  return before.find((each) => each.who === who && each.about === about && each.why === why)?.since
+}
+
+function wantedClaim(claim: Claim): WantedClaim {
+  const { key, phase, request, className, attributesClass, deleting } = claim
+  const size = sizeOf(request)
+  return { key, phase, size, ...(className !== undefined && { className }), attributesClass, deleting }
+}
+
+function wantedPod({ key, nodeName, phase, deleting }: CachedPod): WantedPod {
+  return { key, node: nodeName, phase, deleting }
+}
+
+function actualVolume({ key, phase, capacity, attributesClass }: Volume, claim: Claim | undefined): ActualVolume {
+  return { name: key, phase, size: sizeOf(claim?.capacity ?? capacity), capacity, attributesClass }
+}
+
+function sizeOf(text: string): Size {
+  return { text, bytes: Number(Quantity.parse(text).bytes()) }
+}
+
+function placesOf({ attachments, pods }: RowView): readonly Place[] {
+  const running = pods.filter(({ phase }) => phase === 'Running')
+  const on = (node: string): readonly string[] =>
+    running.filter(({ nodeName }) => nodeName === node).map(({ name }) => name)
+  const places = attachments.map((attachment): Place => {
+    const { nodeName, attached, attachError, detachError } = attachment
+    const users = on(nodeName)
+    const error = attached ? detachError : attachError
+    const state = placeState(attachment, users.length > 0)
+    return { node: nodeName, state, pods: users, ...(error !== undefined && { error }) }
+  })
+  // A driver without attach has pods and no attachment.
+  const known = new Set(places.map(({ node }) => node))
+  for (const { nodeName } of running) {
+    if (!known.has(nodeName)) places.push({ node: nodeName, state: 'mounted', pods: on(nodeName) })
+    known.add(nodeName)
+  }
+  return places
+}
+
+function placeState({ deleting, attached, attachError, detachError }: Attachment, isUsed: boolean): PlaceState {
+  if (deleting) return detachError === undefined ? 'detaching' : 'failing'
+  if (!attached) return attachError === undefined ? 'attaching' : 'failing'
+  return isUsed ? 'mounted' : 'attached'
+}

@@ -1,0 +1,30 @@
+import type { Attachment } from '../../caches/attachment.ts'
+import type { Claim } from '../../caches/claim.ts'
+import type { CachedNode } from '../../caches/node.ts'
+import type { CachedPod } from '../../caches/pod.ts'
+import type { Volume } from '../../caches/volume.ts'
+import type { EventToRecord } from '../../persistent-volume/claims.ts'
+import type { Wait } from '../view/wire.ts'
+import type { Failure } from './call-book.ts'
+
+/** All that one row is made of, at one moment. */
+export interface RowView {
+  /** Of the claim that the row is about, be it there or not. */
+  readonly claimKey: string | undefined
+  readonly claim: Claim | undefined
+  readonly volume: Volume | undefined
+  readonly attachments: readonly Attachment[]
+  readonly pods: readonly CachedPod[]
+  /** What the PV controller says of a claim that is not bound. */
+  readonly binding: EventToRecord | undefined
+  /** The volume's driver has an attach. */
+  readonly attaches: boolean
+  readonly node: (name: string) => CachedNode | undefined
+  /** What the actor's calls for this volume fail with. */
+  readonly failure: (who: string, ...methods: readonly string[]) => Failure | undefined
+  /** The last warning about a pod with one of these reasons. */
+  readonly warning: (podKey: string, ...reasons: readonly string[]) => string | undefined
+}
+
+/** A wait without its beginning, which the page's model knows. */
+export type WaitNow = Omit<Wait, 'since'>

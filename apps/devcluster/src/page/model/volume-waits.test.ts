@@ -1,0 +1,53 @@
+import { describe, expect, it } from '@jest/globals'
+import { attachment, volume } from '../../testing/objects.ts'
+import { fails, IN_USE, waits } from '../../testing/row-views.ts'
+import type { RowView } from './view.ts'
+
+const attached = attachment({ attached: true })
+
+describe('a volume waits', () => {
+  const released = { claimKey: undefined, claim: undefined, volume: volume({ phase: 'Released' }) }
+  const rows: [string, Partial<RowView>, string[]][] = [
+    ['its volume to be deleted', released, ['works: volume pv-1: provisioner: deletes it']],
+    [
+      'a driver that does not delete it',
+      { ...released, failure: fails('DeleteVolume') },
+      ['trouble: volume pv-1: provisioner: the driver does not delete it | DeleteVolume: Internal: no (2 times)'],
+    ],
+    [
+      'somebody who deletes what is kept',
+      { ...released, volume: volume({ phase: 'Released', reclaimPolicy: 'Retain' }) },
+      ['waits: volume pv-1: you: its claim is gone, and its reclaim policy Retain keeps it'],
+    ],
+    [
+      'nothing that cannot be',
+      { ...released, volume: volume({ phase: 'Failed' }) },
+      ['trouble: volume pv-1: provisioner: it cannot be deleted'],
+    ],
+    [
+      'its detach to be asked for',
+      { attachments: [attached] },
+      ['works: volume pv-1 on node-1: attach-detach: asks for its detach from node-1'],
+    ],
+    [
+      'a node that still uses it',
+      { attachments: [attached], ...IN_USE },
+      ['works: volume pv-1 on node-1: kubelet/node-1: unmounts it on node-1'],
+    ],
+    [
+      'a driver that does not detach it',
+      { attachments: [attachment({ attached: true, deleting: true })], failure: fails('ControllerUnpublishVolume') },
+      [
+        'trouble: volume pv-1 on node-1: csi-attacher: the driver does not detach the volume from node-1 | ControllerUnpublishVolume: Internal: no (2 times)',
+      ],
+    ],
+    [
+      'what the attacher has reported of a detach',
+      { attachments: [attachment({ attached: true, deleting: true, detachError: 'busy' })] },
+      ['trouble: volume pv-1 on node-1: csi-attacher: the driver does not detach the volume from node-1 | busy'],
+    ],
+  ]
+  it.each(rows)('for %s', (_, change, expected) => {
+    expect(waits(change)).toEqual(expected)
+  })
+})

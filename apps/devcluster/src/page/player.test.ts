@@ -1,0 +1,113 @@
+import { describe, expect, it } from '@jest/globals'
+import { Player } from './view/player.ts'
+import type { ClusterNode, Frame } from './view/wire.ts'
+
+const item = (id: string, ready = true): ClusterNode => ({ is: 'node', id, name: id, ready, schedulable: true })
+const frame = (at: number, text: string | undefined, ...ids: readonly string[]): Frame => ({
+  at,
+  ...(text !== undefined && { line: { who: 'you', text } }),
+  items: ids.map((id) => item(id)),
+})
+const shown = (player: Player): string => [...player.items.keys()].join()
+const texts = (player: Player): readonly (string | undefined)[] => player.lines(10).map(([, { line }]) => line?.text)
+
+function withThree(): Player {
+  const player = new Player()
+  player.begin({ items: [item('a')], frames: [frame(1, 'one', 'b'), frame(2, undefined, 'c'), frame(3, 'three', 'd')] })
+  return player
+}
+
+describe('the page goes along what happened', () => {
+  it('shows what is, and what has changed since it was drawn', () => {
+    const player = withThree()
+    expect([shown(player), player.mode, player.at, player.length, player.time]).toEqual(['a,b,c,d', 'live', 3, 3, 3])
+    expect([...player.changed].join()).toBe('a,b,c,d')
+    player.changed.clear()
+    player.add([{ at: 4, gone: ['a'] }])
+    expect([shown(player), [...player.changed].join()]).toEqual(['b,c,d', 'a'])
+  })
+
+  it('stays at a moment while the cluster goes on', () => {
+    const player = withThree()
+    player.stop()
+    player.add([frame(4, 'four', 'e')])
+    expect([shown(player), player.at, player.length]).toEqual(['a,b,c,d', 3, 4])
+    player.live()
+    expect(shown(player)).toBe('a,b,c,d,e')
+  })
+
+  it('steps back and forth from one thing that is told to the next', () => {
+    const player = withThree()
+    player.stepBack()
+    expect([shown(player), texts(player)]).toEqual(['a,b', ['one']])
+    player.stepBack()
+    player.stepBack()
+    expect([shown(player), texts(player)]).toEqual(['a', []])
+    player.step()
+    expect(shown(player)).toBe('a,b')
+    player.step()
+    expect([shown(player), texts(player)]).toEqual(['a,b,c,d', ['three', 'one']])
+  })
+
+  it('brings back what a frame has replaced or taken away', () => {
+    const player = new Player()
+    player.begin({
+      items: [item('a')],
+      frames: [
+        { at: 1, items: [item('a', false)] },
+        { at: 2, gone: ['a'] },
+      ],
+    })
+    expect(shown(player)).toBe('')
+    player.stepBack()
+    expect(player.items.get('a')).toMatchObject({ ready: true })
+  })
+
+  it('replays in the time that things took, neither too fast nor too slow, and then is live', () => {
+    const player = withThree()
+    player.add([frame(900_000, 'much later', 'e')])
+    player.replay(0)
+    const seen: [number, string][] = []
+    for (let now = 0; now <= 5_000 && player.mode === 'replaying'; now += 50) {
+      const before = player.at
+      player.tick(now)
+      if (player.at !== before) seen.push([now, texts(player)[0] ?? ''])
+    }
+    expect(seen).toEqual([
+      [0, 'one'],
+      [250, 'three'],
+      [500, 'much later'],
+    ])
+    expect([player.mode, shown(player)]).toEqual(['live', 'a,b,c,d,e'])
+  })
+
+  it('finds where something began', () => {
+    const player = withThree()
+    expect(player.before('d', () => true)).toBe(2)
+    expect(player.before('d', ({ is }) => is === 'row')).toBeUndefined()
+  })
+
+  it('forgets the oldest beyond a number, and keeps the numbers of the others', () => {
+    const player = new Player(4)
+    player.begin({ items: [], frames: [] })
+    for (let at = 1; at <= 10; at += 1) player.add([frame(at, `${at}`, `n${at}`)])
+    expect(player.length).toBeLessThan(6)
+    expect(player.lines(2)).toMatchObject([
+      [9, { at: 10 }],
+      [8, { at: 9 }],
+    ])
+    expect(player.items.size).toBe(10)
+    player.seek(0)
+    player.add([frame(11, '11', 'n11')])
+    expect(player.items.has('n10')).toBe(true)
+  })
+
+  it('begins anew when the cluster was gone', () => {
+    const player = withThree()
+    player.stop()
+    player.changed.clear()
+    player.begin({ items: [item('z')], frames: [] })
+    expect([shown(player), player.mode]).toEqual(['z', 'live'])
+    expect(player.changed.has('a')).toBe(true)
+  })
+})

@@ -1,0 +1,82 @@
+import { byId, clockTime, counted, fill, Keyed, make } from './dom.ts'
+import { CallDetails, EventText, tag } from './parts.ts'
+import type { Player } from './player.ts'
+import type { Actor, LastCall, LastEvent } from './wire.ts'
+
+/** Of many kubelets only those that are about something. */
+const MOST_IDLE = 16
+
+/** Who acts: what each is about, and the last that it said and called. */
+export class Actors {
+  readonly #player: Player
+  readonly #cards: Keyed<Actor, HTMLElement>
+  readonly #drawn = new Map<string, Card>()
+
+  constructor(player: Player) {
+    this.#player = player
+    this.#cards = new Keyed(byId('actors'), ({ id }) => this.#card(id).element)
+  }
+
+  readonly nameOf = (id: string): string => {
+    const actor = this.#player.items.get(id)
+    return actor?.is === 'actor' ? actor.name : id
+  }
+
+  draw(changed: ReadonlySet<string>): void {
+    const { items } = this.#player
+    const all = [...items.values()].filter((item) => item.is === 'actor').filter(({ id }) => id !== 'you')
+    const shown = all.filter((actor, index) => index < MOST_IDLE || actor.state !== 'idle')
+    this.#cards.show(shown.map((actor) => [actor.id, actor]))
+    for (const id of changed) {
+      const of = id.replace(/^(call|event)\//, '')
+      this.#drawn.get(of)?.draw(this.#player, of)
+    }
+  }
+
+  #card(id: string): Card {
+    const card = new Card()
+    card.draw(this.#player, id)
+    this.#drawn.set(id, card)
+    return card
+  }
+}
+
+class Card {
+  readonly element = make('li', { class: 'actor' })
+  readonly #head = make('div')
+  readonly #event = new EventText()
+  readonly #call = new CallDetails()
+
+  constructor() {
+    fill(this.element, this.#head, this.#event.element, this.#call.element)
+  }
+
+  draw({ items }: Player, id: string): void {
+    const actor = items.get(id)
+    if (actor?.is !== 'actor') return
+    const { name, does, state, last, open, turns, troubles, why } = actor
+    const about = [
+      open > 0 && `${counted(open, 'call')} under way`,
+      turns > 0 && `${counted(turns, 'step')} to take`,
+      troubles > 0 && `${troubles} stuck`,
+    ]
+    fill(
+      this.#head,
+      make('h3', {}, name, ' ', tag(state)),
+      make(
+        'p',
+        { class: 'quiet' },
+        `${does}${about
+          .filter((text) => text !== false)
+          .map((text) => `; ${text}`)
+          .join('')}`,
+      ),
+      why !== undefined && make('p', { class: 'bad' }, why),
+      last !== undefined && make('p', { class: last.bad ? 'bad last' : 'last' }, `${clockTime(last.at)} ${last.text}`),
+    )
+    const event = items.get(`event/${id}`) as LastEvent | undefined
+    // Often the event is the last that it has said.
+    this.#event.draw(event !== undefined && last?.text.endsWith(event.said.text) ? undefined : event)
+    this.#call.draw(items.get(`call/${id}`) as LastCall | undefined)
+  }
+}

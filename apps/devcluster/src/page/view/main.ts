@@ -1,0 +1,72 @@
+import { Actors } from './actors.ts'
+import { drawChaos } from './chaos.ts'
+import { Deeds } from './deeds.ts'
+import { byId, counted, setText } from './dom.ts'
+import { Player } from './player.ts'
+import { Story } from './story.ts'
+import { Table } from './table.ts'
+import { Timeline } from './timeline.ts'
+import { Waiting } from './waiting.ts'
+import type { Beginning, Frame } from './wire.ts'
+
+/** Draws what has changed, once for each picture that the screen shows. */
+let isDue = false
+function again(): void {
+  if (isDue) return
+  isDue = true
+  requestAnimationFrame(draw)
+}
+
+const player = new Player()
+const actors = new Actors(player)
+const { nameOf } = actors
+const table = new Table(player, { nameOf, again })
+const waiting = new Waiting(player, nameOf)
+const timeline = new Timeline(player, { nameOf, again })
+const deeds = new Deeds(player)
+const story = new Story(player, { send: (deed, values) => void deeds.send(deed, values), again })
+
+function draw(now: number): void {
+  isDue = false
+  player.tick(now)
+  const changed = new Set(player.changed)
+  player.changed.clear()
+  actors.draw(changed)
+  table.draw(changed)
+  if (changed.size > 0) waiting.draw()
+  timeline.draw()
+  story.draw(changed)
+  deeds.draw(changed)
+  drawChaos(player, changed)
+  if (changed.size > 0) drawCounts()
+  if (player.mode === 'replaying') again()
+}
+
+function drawCounts(): void {
+  const counts = { row: 0, node: 0 }
+  const states = new Map<string, number>()
+  for (const item of player.items.values()) {
+    if (item.is !== 'row' && item.is !== 'node') continue
+    counts[item.is] += 1
+    if (item.is === 'row') for (const { state } of item.places) states.set(state, (states.get(state) ?? 0) + 1)
+  }
+  const rest = [...states].map(([state, count]) => `${count} ${state}`)
+  setText(byId('counts'), [counted(counts.node, 'node'), counted(counts.row, 'row'), ...rest].join(' · '))
+}
+
+function say(text: string, state: 'live' | 'lost'): void {
+  setText(byId('link'), text)
+  byId('link').className = state
+}
+
+const source = new EventSource('/frames')
+source.addEventListener('open', () => say('connected', 'live'))
+source.addEventListener('error', () => say('the cluster is gone; trying again', 'lost'))
+source.addEventListener('beginning', ({ data }: MessageEvent<string>) => {
+  player.begin(JSON.parse(data) as Beginning)
+  again()
+})
+source.addEventListener('frames', ({ data }: MessageEvent<string>) => {
+  player.add(JSON.parse(data) as Frame[])
+  again()
+})

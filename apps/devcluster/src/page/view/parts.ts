@@ -1,0 +1,87 @@
+import { clockTime, fill, make, setText } from './dom.ts'
+import type { LastCall, LastEvent, Level, Size, Wait } from './wire.ts'
+
+/** Pieces that stand in several places of the page. */
+
+export function tag(state: string, text = state, title?: string): HTMLElement {
+  return make('span', { class: `tag ${state.replaceAll(' ', '-')}`, ...(title !== undefined && { title }) }, text)
+}
+
+const LEVELS: Readonly<Record<Level, string>> = { trouble: 'stuck', waits: 'waits', works: 'works' }
+
+/** Whose turn it is, what for, and why. */
+export function waitText(wait: Wait, nameOf: (actor: string) => string): HTMLElement {
+  const { level, about, who, why, words } = wait
+  return make(
+    'div',
+    { class: `wait ${level}` },
+    tag(level, LEVELS[level]),
+    ' ',
+    make('strong', {}, about),
+    ' · ',
+    make('span', { class: 'who' }, nameOf(who)),
+    `: ${why}`,
+    words !== undefined && make('q', { class: 'words' }, words),
+  )
+}
+
+/** Wanted is the whole bar, what is there fills it. */
+export function sizeBar(wanted: Size, actual: Size): HTMLElement {
+  const behind = actual.bytes < wanted.bytes
+  const text = behind ? `${actual.bytes === 0 ? '0' : actual.text} of ${wanted.text}` : actual.text
+  const filled = make('i')
+  filled.style.width = `${wanted.bytes > 0 ? Math.min(100, (actual.bytes / wanted.bytes) * 100) : 0}%`
+  const bar = make('span', { class: behind ? 'bar behind' : 'bar', 'aria-label': text }, filled)
+  bar.setAttribute('role', 'img')
+  return make('span', { class: 'size' }, bar, make('span', { 'aria-hidden': 'true' }, text))
+}
+
+/** The last call with its request and its answer, which stay open while others follow. */
+export class CallDetails {
+  readonly element = make('details', { class: 'call' })
+  readonly #summary = make('summary')
+  readonly #request = make('pre')
+  readonly #answer = make('pre')
+
+  constructor() {
+    const part = (title: string, body: HTMLElement) => make('div', {}, make('h4', {}, title), body)
+    fill(this.element, this.#summary, part('Request', this.#request), part('Answer', this.#answer))
+    this.element.hidden = true
+  }
+
+  draw(call: LastCall | undefined): void {
+    this.element.hidden = call === undefined
+    if (call === undefined) return
+    const { method, code, tookMs, at, message, request, response } = call
+    const state = code === undefined ? 'works' : code === 'OK' ? 'ok' : 'trouble'
+    const took = tookMs === undefined ? 'under way' : `${tookMs < 10 ? tookMs.toFixed(1) : Math.round(tookMs)} ms`
+    fill(
+      this.#summary,
+      method,
+      ' ',
+      tag(state, code ?? 'under way'),
+      ` ${clockTime(at)}${code === undefined ? '' : `, ${took}`}`,
+    )
+    setText(this.#request, request)
+    setText(this.#answer, message ?? response ?? (code === undefined ? 'none yet' : '{}'))
+  }
+}
+
+export class EventText {
+  readonly element = make('div', { class: 'event' })
+
+  /** `known`: what is said beside it already, and need not be said twice. */
+  draw(event: LastEvent | undefined, known: readonly (string | undefined)[] = []): void {
+    this.element.hidden = event === undefined
+    if (event === undefined) return
+    const { said, reason, about, count } = event
+    const text = known.includes(said.text) ? '' : ` ${said.text}`
+    const often = count > 1 ? ` (${count} times)` : ''
+    fill(
+      this.element,
+      make('span', { class: said.bad ? 'bad' : 'quiet' }, reason),
+      `${text}${often} `,
+      make('span', { class: 'quiet' }, `${about}, ${clockTime(said.at)}`),
+    )
+  }
+}

@@ -1,0 +1,163 @@
+import { byId, fill, Keyed, make, setText } from './dom.ts'
+import { CallDetails, EventText, sizeBar, tag, waitText } from './parts.ts'
+import type { Player } from './player.ts'
+import type { Item, LastCall, LastEvent, Place, Row } from './wire.ts'
+
+/** More rows than that nobody reads; the filter finds the others. */
+const MOST_ROWS = 200
+/** node-10 comes after node-9. */
+const BY_NAME = new Intl.Collator('en', { numeric: true })
+
+type NameOf = (actor: string) => string
+
+/** Left what is wanted, right what is, between them whose turn it is. */
+export class Table {
+  readonly #player: Player
+  readonly #nameOf: NameOf
+  readonly #filter = byId<HTMLInputElement>('filter')
+  readonly #waiting = byId<HTMLInputElement>('only-waiting')
+  readonly #rows: Keyed<Row, HTMLTableRowElement>
+  readonly #lines = new WeakMap<Element, RowLine>()
+  #sorted: readonly string[] = []
+  #narrowed = true
+
+  constructor(player: Player, { nameOf, again }: { nameOf: NameOf; again: () => void }) {
+    this.#player = player
+    this.#nameOf = nameOf
+    this.#rows = new Keyed(byId('rows'), (row) => this.#make(row))
+    const narrow = (): void => {
+      this.#narrowed = true
+      again()
+    }
+    this.#filter.addEventListener('input', narrow)
+    this.#waiting.addEventListener('change', narrow)
+  }
+
+  draw(changed: ReadonlySet<string>): void {
+    const { items } = this.#player
+    const rows = [...changed].filter(isRowId)
+    if (rows.length > 0 || this.#narrowed) this.#arrange(rows)
+    for (const id of changed) {
+      const element = this.#rows.get(ofRow(id))
+      if (element !== undefined) this.#lines.get(element)?.draw(id, items, this.#nameOf)
+    }
+  }
+
+  #arrange(changed: readonly string[]): void {
+    this.#narrowed = false
+    const { items } = this.#player
+    const known = new Set(this.#sorted)
+    if (changed.some((id) => known.has(id) !== items.has(id))) {
+      this.#sorted = [...items.keys()].filter(isRowId).sort((a, b) => BY_NAME.compare(nameIn(a), nameIn(b)))
+    }
+    const wanted = this.#filter.value.trim().toLowerCase()
+    const fitting = this.#sorted.flatMap((id): [string, Row][] => {
+      const row = items.get(id)
+      return row?.is === 'row' && fits(row, wanted, this.#waiting.checked) ? [[id, row]] : []
+    })
+    this.#rows.show(fitting.slice(0, MOST_ROWS))
+    byId('none').hidden = fitting.length > 0
+    byId('more').hidden = fitting.length <= MOST_ROWS
+    setText(
+      byId('more'),
+      `${Math.min(MOST_ROWS, fitting.length)} of ${fitting.length} rows are shown; the filter finds the others.`,
+    )
+  }
+
+  #make(row: Row): HTMLTableRowElement {
+    const line = new RowLine(row)
+    this.#lines.set(line.element, line)
+    for (const id of [row.id, `call/${row.id}`, `event/${row.id}`]) line.draw(id, this.#player.items, this.#nameOf)
+    return line.element
+  }
+}
+
+function isRowId(id: string): boolean {
+  return id.startsWith('claim/') || id.startsWith('volume/') || id.startsWith('pod/')
+}
+
+function nameIn(id: string): string {
+  return id.slice(id.indexOf('/') + 1)
+}
+
+/** The row on which the item stands. */
+function ofRow(id: string): string {
+  return id.startsWith('call/') || id.startsWith('event/') ? nameIn(id) : id
+}
+
+function fits(row: Row, wanted: string, onlyWaiting: boolean): boolean {
+  if (onlyWaiting && row.waits.length === 0) return false
+  if (wanted === '') return true
+  const states = [...row.places.flatMap(({ state, node }) => [state, node]), ...row.waits.map(({ level }) => level)]
+  const texts = [row.name, row.volume?.name ?? '', row.claim?.phase ?? '', ...row.pods.map(({ key }) => key), ...states]
+  return texts.some((text) => text.toLowerCase().includes(wanted))
+}
+
+/** One row; its parts are drawn one by one, so that what somebody has opened or focused stays. */
+class RowLine {
+  readonly element: HTMLTableRowElement
+  readonly #wanted = make('td', { 'data-label': 'Wanted' })
+  readonly #waits = make('div')
+  readonly #event = new EventText()
+  readonly #call = new CallDetails()
+  readonly #actual = make('td', { 'data-label': 'Actual' })
+  readonly #heading: HTMLTableCellElement
+
+  constructor({ id, name }: Row) {
+    this.#heading = make('th', { class: 'name' }, name)
+    this.#heading.scope = 'row'
+    const acts = make('td', { 'data-label': 'Who acts' }, this.#waits, this.#event.element, this.#call.element)
+    this.element = make('tr', { 'data-id': id }, this.#heading, this.#wanted, acts, this.#actual)
+  }
+
+  draw(id: string, items: ReadonlyMap<string, Item>, nameOf: NameOf): void {
+    const item = items.get(id)
+    if (id.startsWith('call/')) return this.#call.draw(item as LastCall | undefined)
+    if (item?.is === 'row') this.#drawRow(item, nameOf)
+    const row = items.get(ofRow(id))
+    const known = row?.is === 'row' ? row.waits.map(({ words }) => words) : []
+    this.#event.draw(items.get(`event/${ofRow(id)}`) as LastEvent | undefined, known)
+  }
+
+  #drawRow(row: Row, nameOf: NameOf): void {
+    const kind = row.claim ? 'claim' : row.volume ? 'volume without a claim' : 'pod'
+    fill(this.#heading, row.name, make('small', {}, kind))
+    fill(this.#wanted, ...wantedOf(row))
+    const waits = row.waits.map((wait) => waitText(wait, nameOf))
+    fill(
+      this.#waits,
+      ...(waits.length > 0 ? waits : [make('span', { class: 'quiet' }, 'nobody: it is as it should be')]),
+    )
+    fill(this.#actual, ...actualOf(row))
+  }
+}
+
+function wantedOf({ claim, pods, volume }: Row): readonly HTMLElement[] {
+  const parts: HTMLElement[] = []
+  if (claim !== undefined) {
+    const { size, className, attributesClass, phase, deleting } = claim
+    const of = className === undefined ? 'no class named' : className === '' ? 'no class' : `class ${className}`
+    const second = attributesClass === '' ? '' : `, ${attributesClass}`
+    parts.push(make('div', {}, `${size.text} of ${of}${second} `, tag(deleting ? 'deleting' : phase)))
+  } else if (volume !== undefined) parts.push(make('div', { class: 'quiet' }, 'by nobody'))
+  for (const { key, node, phase, deleting } of pods) {
+    const where = node === '' ? 'on any node' : `on ${node}`
+    parts.push(make('div', {}, `pod ${nameIn(key)} ${where} `, tag(deleting ? 'deleting' : phase)))
+  }
+  return parts
+}
+
+function actualOf({ claim, volume, places }: Row): readonly HTMLElement[] {
+  if (volume === undefined) return [make('span', { class: 'quiet' }, 'no volume'), ...places.map(placeOf)]
+  const { name, phase, size, capacity, attributesClass } = volume
+  const more = capacity === size.text ? '' : `, volume ${capacity}`
+  const second = attributesClass === '' ? '' : `, ${attributesClass}`
+  const about = make('div', { class: 'volume', title: name }, make('span', { class: 'cut' }, name), ' ', tag(phase))
+  const bar = make('div', {}, sizeBar(claim?.size ?? size, size), `${more}${second}`)
+  return [about, bar, ...places.map(placeOf)]
+}
+
+function placeOf({ node, state, pods, error }: Place): HTMLElement {
+  const users = pods.length === 0 ? '' : ` in ${pods.join(', ')}`
+  return make('div', { class: 'place', 'data-node': node }, `${node} `, tag(state, state, error), users)
+}

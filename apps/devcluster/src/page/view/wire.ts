@@ -1,0 +1,200 @@
+/** What goes from the cluster to the page: items by their ids, and frames that replace whole items. */
+
+/** `works`: somebody is about it. `waits`: it goes on when something else happens. `trouble`: it fails, or is stuck. */
+export type Level = 'works' | 'waits' | 'trouble'
+
+/** Whose turn it is, and why nothing more has happened yet. */
+export interface Wait {
+  /** The id of the actor whose turn it is. */
+  readonly who: string
+  readonly level: Level
+  /** What waits: `pod app`, `claim data`. */
+  readonly about: string
+  readonly why: string
+  /** The words of Kubernetes or of the driver. */
+  readonly words?: string
+  /** Milliseconds since 1970. */
+  readonly since: number
+}
+
+/** Something that was said, and when. */
+export interface Said {
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly text: string
+  readonly bad?: boolean
+}
+
+export interface Size {
+  readonly text: string
+  readonly bytes: number
+}
+
+export interface WantedClaim {
+  readonly key: string
+  readonly phase: string
+  readonly size: Size
+  /** Undefined: none was named, the default is welcome. */
+  readonly className?: string
+  readonly attributesClass: string
+  readonly deleting: boolean
+}
+
+export interface WantedPod {
+  readonly key: string
+  /** Empty while nobody has placed it. */
+  readonly node: string
+  readonly phase: string
+  readonly deleting: boolean
+}
+
+export interface ActualVolume {
+  readonly name: string
+  readonly phase: string
+  /** What a pod can use of it. */
+  readonly size: Size
+  /** What the volume itself has; its file system may still be smaller. */
+  readonly capacity: string
+  readonly attributesClass: string
+}
+
+export type PlaceState = 'attaching' | 'attached' | 'mounted' | 'detaching' | 'failing'
+
+/** How a volume stands with one node. */
+export interface Place {
+  readonly node: string
+  readonly state: PlaceState
+  /** The pods of that node that run with it. */
+  readonly pods: readonly string[]
+  readonly error?: string
+}
+
+/** One line of the page: a claim with its volume and its pods; or a volume, or a pod, that has no claim. */
+export interface Row {
+  readonly is: 'row'
+  readonly id: string
+  readonly name: string
+  readonly claim?: WantedClaim
+  readonly pods: readonly WantedPod[]
+  readonly volume?: ActualVolume
+  readonly places: readonly Place[]
+  readonly waits: readonly Wait[]
+}
+
+/** The last event of the API about a row, or of an actor. */
+export interface LastEvent {
+  readonly is: 'event'
+  readonly id: string
+  readonly of: string
+  readonly said: Said
+  readonly reason: string
+  readonly about: string
+  readonly count: number
+}
+
+/** The last CSI call about a row, or of an actor. */
+export interface LastCall {
+  readonly is: 'call'
+  readonly id: string
+  readonly of: string
+  readonly who: string
+  readonly method: string
+  readonly at: number
+  /** Undefined while it is under way. */
+  readonly tookMs?: number
+  readonly code?: string
+  readonly message?: string
+  /** As JSON, secrets left out. */
+  readonly request: string
+  readonly response?: string
+}
+
+export interface Actor {
+  readonly is: 'actor'
+  readonly id: string
+  readonly name: string
+  readonly does: string
+  /** `away`: it does not answer. */
+  readonly state: 'idle' | 'works' | 'stuck' | 'away'
+  /** CSI calls of it that are under way. */
+  readonly open: number
+  /** How many waits are its turn, and how many of them are trouble. */
+  readonly turns: number
+  readonly troubles: number
+  /** Why it is stuck or away, where that is its own. */
+  readonly why?: string
+  readonly last?: Said
+}
+
+export interface ClusterNode {
+  readonly is: 'node'
+  readonly id: string
+  readonly name: string
+  readonly ready: boolean
+  readonly schedulable: boolean
+}
+
+export interface ChapterLine {
+  readonly who: string
+  readonly text: string
+  readonly afterMs: number
+}
+
+export interface Chapter {
+  readonly is: 'chapter'
+  readonly id: string
+  readonly number: number
+  readonly title: string
+  readonly state: 'to come' | 'now' | 'true' | 'untrue' | 'left out'
+  /** Why it did not come true, or cannot. */
+  readonly why?: string
+  readonly lines: readonly ChapterLine[]
+}
+
+/** What everything fails by, while it does. */
+export interface Chaos {
+  readonly is: 'chaos'
+  readonly id: string
+  readonly seed: number
+  readonly actions: number
+  readonly last: readonly Said[]
+  readonly violations: readonly string[]
+  readonly state: 'breaks' | 'heals' | 'held' | 'violated'
+}
+
+/** What can be done here. */
+export interface Abilities {
+  readonly is: 'abilities'
+  readonly id: string
+  /** The deeds that this cluster can do. */
+  readonly deeds: readonly string[]
+  readonly driver: string
+  readonly classes: readonly string[]
+}
+
+export type Item = Row | LastEvent | LastCall | Actor | ClusterNode | Chapter | Chaos | Abilities
+
+/** One entry of the time line. */
+export interface Line {
+  /** The id of an actor. */
+  readonly who: string
+  readonly text: string
+  readonly bad?: boolean
+  /** The row that it is about. */
+  readonly row?: string
+}
+
+/** What changed at one moment; most often by what its line tells. */
+export interface Frame {
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly line?: Line
+  readonly items?: readonly Item[]
+  readonly gone?: readonly string[]
+}
+
+/** What a page that was just opened has to know: all items as they were, and what has changed since. */
+export interface Beginning {
+  readonly items: readonly Item[]
+  readonly frames: readonly Frame[]
+}

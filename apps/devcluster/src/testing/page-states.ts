@@ -1,0 +1,105 @@
+import { systemClock } from '@csi-sidecars/base'
+import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { type Page, startPage } from '../page/page.ts'
+import { Stage } from '../story/stage.ts'
+import type { Appearance, BrowserPage } from './browser.ts'
+import { claimOf, inDefault, isRunning, podOf, startTestCluster, type TestCluster } from './cluster.ts'
+
+/** A cluster whose page is open in a browser. */
+export interface Scene {
+  readonly test: TestCluster
+  readonly page: BrowserPage
+  readonly served: Page
+}
+
+/** What a page can look like, and how a cluster comes to look so. */
+export interface PageState {
+  readonly name: string
+  readonly like: Appearance
+  readonly make: (scene: Scene) => Promise<void>
+}
+
+const DESK = { width: 1280, height: 900, scheme: 'light' } as const
+const PHONE = { width: 390, height: 844, scheme: 'light' } as const
+
+export async function servePage(test: TestCluster): Promise<Page> {
+  const { cluster } = test
+  const story = new Stage({ cluster, clock: systemClock, chapterMs: 15_000, pauseMs: 0 })
+  return await startPage({ cluster, clock: systemClock, log: silentLogger, port: 0, story })
+}
+
+/** One claim without a class, one pod that needs what another has, and a driver that fails. */
+async function troubles({ test, page }: Scene): Promise<void> {
+  const { client } = test.cluster
+  await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+  await client.create(PODS, podOf('app', 'node-1', 'data'))
+  await test.until(PODS, inDefault('app'), isRunning)
+  await client.create(PODS, podOf('second', 'node-2', 'data'))
+  const { storageClassName: _, ...bare } = claimOf('bare').spec
+  await client.create(PERSISTENT_VOLUME_CLAIMS, { ...claimOf('bare'), spec: bare })
+  test.driver.faults.add({
+    match: { method: 'CreateVolume' },
+    action: { do: 'fail', code: 'RESOURCE_EXHAUSTED', message: 'no room in the pool' },
+  })
+  await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('logs'))
+  for (const text of ['Multi-Attach', 'names no class', 'no room in the pool']) {
+    await page.until(`document.querySelector('#waiting').innerText.includes('${text}')`)
+  }
+}
+
+async function running({ test, page }: Scene): Promise<void> {
+  const { client } = test.cluster
+  for (const [index, name] of ['data', 'logs', 'cache'].entries()) {
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf(name))
+    await client.create(PODS, podOf(`app-${index + 1}`, `node-${(index % 2) + 1}`, name))
+  }
+  await page.until(`document.querySelectorAll('.tag.mounted').length === 3`)
+}
+
+async function told({ page }: Scene): Promise<void> {
+  await page.until(`document.querySelectorAll('.chapter').length === 6`)
+  await page.evaluate(`document.querySelector('[aria-label^="Tell chapter 3"]').click()`)
+  await page.until(`document.querySelectorAll('.tag.true').length === 3`)
+}
+
+async function stopped(scene: Scene): Promise<void> {
+  await told(scene)
+  await scene.page.evaluate(`(() => {
+    document.querySelector('#stop').click()
+    const moment = document.querySelector('#moment')
+    moment.value = String(Math.floor(moment.max / 2))
+    moment.dispatchEvent(new Event('input'))
+  })()`)
+  await scene.page.until(
+    `document.body.dataset.mode === 'stopped' && document.querySelectorAll('[data-id]').length > 0`,
+  )
+}
+
+async function empty({ page }: Scene): Promise<void> {
+  await page.until(`document.querySelector('#link').innerText === 'connected'`)
+  await page.until(`document.querySelectorAll('form').length > 5`)
+}
+
+export const PAGE_STATES: readonly PageState[] = [
+  { name: 'empty', like: DESK, make: empty },
+  { name: 'running', like: DESK, make: running },
+  { name: 'troubles', like: DESK, make: troubles },
+  { name: 'troubles-dark', like: { ...DESK, scheme: 'dark' }, make: troubles },
+  { name: 'troubles-phone', like: PHONE, make: troubles },
+  { name: 'stopped', like: DESK, make: stopped },
+]
+
+/** Its cluster has two nodes, and stand-ins for the sidecars. */
+export async function inScene(
+  open: (url: string) => Promise<BrowserPage>,
+  { like, make }: PageState,
+  look: (scene: Scene) => Promise<void>,
+): Promise<void> {
+  await using test = await startTestCluster()
+  await using served = await servePage(test)
+  await using page = await open(served.url)
+  await page.look(like)
+  await make({ test, page, served })
+  await look({ test, page, served })
+}

@@ -1,0 +1,28 @@
+// Makes pictures of the page: node apps/devcluster/src/testing/pictures.ts [FOLDER]
+// With a folder one of each of its states; without it those of docs/pictures, light and dark.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { findBrowser, startBrowser } from './browser.ts'
+import { inScene, PAGE_STATES, type PageState } from './page-states.ts'
+
+const DOCS = join(import.meta.dirname, '../../../../docs/pictures')
+const SIZE = { width: 1200, height: 780 }
+
+const command = findBrowser()
+if (command === undefined) throw new Error('There is no chromium here: "apt-get install chromium" brings one.')
+const [folder] = process.argv.slice(2)
+mkdirSync(folder ?? DOCS, { recursive: true })
+await using browser = await startBrowser(command)
+for (const state of folder === undefined ? forDocs() : PAGE_STATES) {
+  await inScene(browser.open, state, async ({ page }) => {
+    writeFileSync(join(folder ?? DOCS, `${state.name}.png`), await page.screenshot())
+  })
+}
+
+function forDocs(): readonly PageState[] {
+  const troubles = PAGE_STATES.find(({ name }) => name === 'troubles')
+  if (troubles === undefined) throw new Error('the page has no state of that name')
+  const { make } = troubles
+  return (['light', 'dark'] as const).map((scheme) => ({ name: `page-${scheme}`, like: { ...SIZE, scheme }, make }))
+}

@@ -1,0 +1,44 @@
+import type { Failure } from '../page/model/call-book.ts'
+import { rowOf } from '../page/model/rows.ts'
+import type { RowView } from '../page/model/view.ts'
+import { boundPair, DRIVER, node, pod } from './objects.ts'
+
+const PAIR = boundPair()
+const NAME = `kubernetes.io/csi/${DRIVER}^handle-pv-1`
+
+/** Claim `data`, bound to volume `pv-1`, which is nowhere and used by nobody, with what differs. */
+export function rowView(change: Partial<RowView> = {}): RowView {
+  return {
+    claimKey: 'default/data',
+    ...PAIR,
+    attachments: [],
+    pods: [],
+    binding: undefined,
+    attaches: true,
+    node: () => node(),
+    failure: () => undefined,
+    warning: () => undefined,
+    ...change,
+  }
+}
+
+/** What such a row waits for, in one text each, with the words of others behind it. */
+export function waits(change: Partial<RowView>): readonly string[] {
+  const row = rowOf('claim/default/data', rowView(change), { before: undefined, now: 7 })
+  return (row?.waits ?? []).map(({ level, who, about, why, words }) =>
+    [`${level}: ${about}: ${who}: ${why}`, ...(words === undefined ? [] : [words])].join(' | '),
+  )
+}
+
+/** A call that has failed twice. */
+export const fails =
+  (method: string): RowView['failure'] =>
+  (_who, ...methods): Failure | undefined =>
+    methods.includes(method) ? { method, code: 'Internal', message: 'no', times: 2 } : undefined
+
+/** Every node says that the volume is attached, or that it uses it. */
+export const REPORTED = { node: () => node({ volumesAttached: [{ name: NAME, devicePath: '' }] }) }
+export const REPORTED_ILL = { node: () => node({ ready: false, volumesAttached: [{ name: NAME, devicePath: '' }] }) }
+export const IN_USE = { node: () => node({ volumesInUse: [NAME] }) }
+
+export const RUNNING = pod({ phase: 'Running' })
