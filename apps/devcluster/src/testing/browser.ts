@@ -92,6 +92,7 @@ async function openPage(devtools: Devtools, url: string): Promise<BrowserPage> {
     },
     async look({ width, height, scheme }) {
       await send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: width < 600 })
+      await send('Emulation.setScrollbarsHidden', { hidden: true })
       const features = [{ name: 'prefers-color-scheme', value: scheme }]
       await send('Emulation.setEmulatedMedia', { features })
     },

@@ -27,6 +27,10 @@ export class ActorBook {
     return this.#entries.keys()
   }
 
+  has(id: string): boolean {
+    return this.#entries.has(id)
+  }
+
   says(id: string, last: Said): void {
     this.#entry(id).last = last
   }

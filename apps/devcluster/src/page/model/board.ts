@@ -41,6 +41,14 @@ export class Board {
     this.#gone.add(id)
   }
 
+  /** A frame of its own: what is put comes with a later one. */
+  line(line: Line | undefined): void {
+    if (line === undefined) return
+    const frame = { at: this.#clock.now(), line }
+    this.#history.add(frame, FRAME_BYTES)
+    this.#tell(frame)
+  }
+
   /** Ends the frame, if there is anything in it. */
   frame(line?: Line): void {
     if (line === undefined && this.#set.size === 0 && this.#gone.size === 0) return

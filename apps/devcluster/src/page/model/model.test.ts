@@ -13,6 +13,7 @@ interface Watched extends AsyncDisposable {
   /** All items, as a page has them that hears of every frame. */
   readonly items: ReadonlyMap<string, Item>
   readonly lines: readonly string[]
+  readonly frames: readonly Frame[]
   /** Resolves as soon as it holds. */
   until(holds: (items: ReadonlyMap<string, Item>) => boolean): Promise<void>
 }
@@ -20,9 +21,11 @@ interface Watched extends AsyncDisposable {
 function watch({ cluster }: TestCluster): Watched {
   const items = new Map<string, Item>()
   const lines: string[] = []
+  const frames: Frame[] = []
   const life = new AbortController()
   let look = (): void => undefined
   const tell = (frame: Frame): void => {
+    frames.push(frame)
     apply(items, frame)
     if (frame.line !== undefined) lines.push(`${frame.line.who}: ${frame.line.text}`)
     look()
@@ -33,6 +36,7 @@ function watch({ cluster }: TestCluster): Watched {
     model,
     items,
     lines,
+    frames,
     until: (holds) =>
       new Promise((resolve, reject) => {
         const cancel = systemClock.schedule(15_000, () =>
@@ -200,5 +204,15 @@ describe("the page's model", () => {
     test.api.update(EVENTS, inDefault('e'), (event) => ({ ...event, count: 2 }))
     await page.until((items) => JSON.stringify(items.get(`event/${ROW}`)).includes('"count":2'))
     expect(page.lines).toContain('attach-detach: PersistentVolumeClaim data: Bad: no')
+  })
+
+  it('tells each line at once, and gathers what it has changed where there are many rows', async () => {
+    await using test = await startTestCluster(quiet)
+    await using page = watch(test)
+    for (let number = 1; number <= 102; number += 1) test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf(`c${number}`))
+    await page.until((items) => items.has('claim/default/c102'))
+    const frameOf = (text: string) => page.frames.find(({ line }) => line?.text.startsWith(text))
+    expect(frameOf('claim c1 made')?.items?.[0]).toMatchObject({ is: 'row' })
+    expect(frameOf('claim c102 made')).not.toHaveProperty('items')
   })
 })

@@ -1,4 +1,4 @@
-import type { Clock } from '@csi-sidecars/base'
+import type { Cancel, Clock } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import { createInformer, type Informer, type InformerEvent } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -7,7 +7,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Caches } from '../../caches/caches.ts'
 import type { LiveCall, LiveCalls } from '../../calls/seen.ts'
 import { type ObjectHappening, watchHappenings } from '../../story/happening.ts'
-import type { Beginning, Frame, Item, Line, Row } from '../view/wire.ts'
+import type { Beginning, Frame, Item, LastCall, LastEvent, Line, Row } from '../view/wire.ts'
 import { ActorBook } from './actor-book.ts'
 import { actorOfComponent, callerOf, kubeletOf } from './actors.ts'
 import { type CachedEvent, eventLine, eventProjection, lastEvent } from './api-event.ts'
@@ -32,7 +32,14 @@ export interface ModelOptions {
   readonly tell: (frame: Frame) => void
 }
 
-/** The page's view of the cluster, kept up to date from caches, events and calls. Each happening is one frame. */
+/** So many rows can be followed step by step; nobody can follow more. */
+const MOST_ROWS_CLOSELY = 100
+const GATHER_MS = 100
+
+/**
+ * The page's view of the cluster, kept up to date from caches, events and calls. Each happening is one frame. With many
+ * rows only its line is: what it has changed is gathered, so that a storm costs the cluster little.
+ */
 export class PageModel {
   readonly #options: ModelOptions
   readonly #board: Board
@@ -44,6 +51,11 @@ export class PageModel {
   readonly #begun = new Map<number, { readonly who: string; readonly at: number }>()
   readonly #events: Informer<CachedEvent, Event>
   readonly #isNode: (name: string) => boolean
+  /** What has to be looked at again: rows, actors, and the last events and calls by whose they are. */
+  readonly #dirtyRows = new Set<string>()
+  readonly #dirtyActors = new Set<string>()
+  readonly #lasts = new Map<string, () => LastEvent | LastCall>()
+  #gathering: Cancel | undefined
 
   constructor(options: ModelOptions) {
     const { clock, tell, nodeNames, client, log } = options
@@ -61,7 +73,8 @@ export class PageModel {
   /** Something that neither the API nor a call tells. */
   say(line: Line | undefined, ...items: readonly Item[]): void {
     for (const item of items) this.#board.put(item)
-    this.#frame(line)
+    if (line !== undefined) this.#says(line)
+    this.#flush(line)
   }
 
   /** Follows the cluster until the signal ends it. */
@@ -73,19 +86,21 @@ export class PageModel {
       liveCalls((call) => this.#call(call)),
       driver.subscribe(() => {
         this.#driver()
-        this.#frame(undefined)
+        this.#flush()
       }),
       caches.classes.subscribe(() => this.#look(pendingClaimRows(caches))),
       caches.drivers.subscribe(() => this.#look(allRows(caches))),
       this.#events.subscribe((event) => this.#event(event)),
     ]
     for (const { key } of caches.nodes.store.values()) this.#node(key)
-    for (const id of this.#actors.ids) this.#board.put(this.#actors.actor(id))
-    this.#look(allRows(caches))
+    for (const id of this.#actors.ids) this.#dirtyActors.add(id)
+    for (const id of allRows(caches)) this.#dirtyRows.add(id)
+    this.#flush()
     try {
       await this.#events.run(signal)
     } finally {
       for (const each of undo) each()
+      this.#gathering?.()
     }
   }
 
@@ -118,10 +133,11 @@ export class PageModel {
       this.#calls.end(call, who)
     }
     this.#actors.calls(who, call.end === undefined ? 1 : -1)
-    for (const of of [...this.#shown(rows), who]) this.#board.put(lastCall(of, call, begun))
+    for (const of of [...rows, who]) this.#lasts.set(`call/${of}`, () => lastCall(of, call, begun))
+    this.#dirtyActors.add(who)
     if (call.end !== undefined) this.#driver()
     const line = callLine(call, who)
-    this.#look(rows, line && { ...line, ...rowOfLine(rows) }, who)
+    this.#look(rows, line && { ...line, ...rowOfLine(rows) })
   }
 
   #event(event: InformerEvent<CachedEvent>): void {
@@ -131,12 +147,9 @@ export class PageModel {
     const rows = rowsOfEvent(of, caches)
     const who = actorOfComponent(of.component, { driver: driver.name, node: nodeOfEvent(of, caches) })
     this.#warnings.take(of)
-    for (const each of [...this.#shown(rows), who]) this.#board.put(lastEvent(each, of, of.at ?? clock.now()))
+    const at = of.at ?? clock.now()
+    for (const each of [...rows, who]) this.#lasts.set(`event/${each}`, () => lastEvent(each, of, at))
     this.#look(rows, { ...eventLine(of, who), ...rowOfLine(rows) })
-  }
-
-  #shown(rows: readonly string[]): readonly string[] {
-    return rows.filter((id) => this.#rows.has(id))
   }
 
   /** How the driver itself is. */
@@ -150,7 +163,7 @@ export class PageModel {
     if (driver.state !== 'ready')
       this.#actors.because('driver', { away: true, text: 'it does not answer; it is tried again' })
     else this.#actors.because('driver', text.length === 0 ? undefined : { away: false, text: text.join('; ') })
-    this.#board.put(this.#actors.actor('driver'))
+    this.#dirtyActors.add('driver')
   }
 
   #node(key: string): void {
@@ -160,12 +173,36 @@ export class PageModel {
     else this.#board.put({ is: 'node', id, name: key, ready: node.ready, schedulable: !node.unschedulable })
   }
 
-  /** Looks at rows again, and ends the frame with the line that tells of it. */
-  #look(rows: Iterable<string>, line?: Line, actor?: string): void {
-    const actors = new Set(actor === undefined ? [] : [actor])
-    for (const id of rows) for (const who of this.#row(id)) actors.add(who)
-    for (const who of actors) this.#board.put(this.#actors.actor(who))
-    this.#frame(line)
+  /** Has rows looked at again, and tells the line that says why. */
+  #look(rows: Iterable<string>, line?: Line): void {
+    for (const id of rows) this.#dirtyRows.add(id)
+    if (line !== undefined) this.#says(line)
+    if (this.#rows.size <= MOST_ROWS_CLOSELY) return this.#flush(line)
+    this.#board.line(line)
+    this.#gathering ??= this.#options.clock.schedule(GATHER_MS, () => this.#flush())
+  }
+
+  #says(line: Line): void {
+    this.#actors.says(line.who, { at: this.#options.clock.now(), text: line.text, ...(line.bad && { bad: true }) })
+    this.#dirtyActors.add(line.who)
+  }
+
+  /** Looks at all that has to be looked at again, and ends the frame. */
+  #flush(line?: Line): void {
+    this.#gathering?.()
+    this.#gathering = undefined
+    for (const id of this.#dirtyRows) for (const who of this.#row(id)) this.#dirtyActors.add(who)
+    for (const last of this.#lasts.values()) this.#putLast(last())
+    for (const who of this.#dirtyActors) this.#board.put(this.#actors.actor(who))
+    this.#dirtyRows.clear()
+    this.#dirtyActors.clear()
+    this.#lasts.clear()
+    this.#board.frame(line)
+  }
+
+  /** Not of a row that is not there any more. */
+  #putLast(last: LastEvent | LastCall): void {
+    if (this.#rows.has(last.of) || this.#actors.has(last.of)) this.#board.put(last)
   }
 
   /** Returns the ids of those whose turn has changed. */
@@ -193,15 +230,8 @@ export class PageModel {
     // What has gone over to another row, as a released volume does, is still failing there.
     if (seen.volume === undefined) this.#calls.forget(handle)
     for (const each of [id, `call/${id}`, `event/${id}`]) this.#board.remove(each)
-    return [...touched, 'driver']
-  }
-
-  #frame(line: Line | undefined): void {
-    if (line !== undefined) {
-      this.#actors.says(line.who, { at: this.#options.clock.now(), text: line.text, ...(line.bad && { bad: true }) })
-      this.#board.put(this.#actors.actor(line.who))
-    }
-    this.#board.frame(line)
+    this.#driver()
+    return touched
   }
 }
 

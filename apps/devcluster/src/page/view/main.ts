@@ -9,12 +9,32 @@ import { Timeline } from './timeline.ts'
 import { Waiting } from './waiting.ts'
 import type { Beginning, Frame } from './wire.ts'
 
-/** Draws what has changed, once for each picture that the screen shows. */
+/** Drawing takes a third of the time at most, so that a page of a thousand pods still answers to whoever uses it. */
+const SHARE = 3
+/** Two pictures: one that takes longer was work. */
+const SLOW_MS = 34
+const LONGEST_PAUSE_MS = 500
 let isDue = false
+let nextAt = 0
+
+/** Draws what has changed, at most once for each picture that the screen shows. */
 function again(): void {
   if (isDue) return
   isDue = true
-  requestAnimationFrame(draw)
+  requestAnimationFrame(wait)
+}
+
+function wait(now: number): void {
+  if (now < nextAt) {
+    requestAnimationFrame(wait)
+    return
+  }
+  draw(now)
+  // The next picture comes when the browser is done with this one.
+  requestAnimationFrame((next) => {
+    const took = next - now
+    nextAt = took > SLOW_MS ? next + Math.min((SHARE - 1) * took, LONGEST_PAUSE_MS) : 0
+  })
 }
 
 const player = new Player()

@@ -38,15 +38,13 @@ export class Waiting {
   }
 
   #make({ wait, row }: Stuck): HTMLLIElement {
-    const since = make('span', { class: 'quiet' }, ` since ${clockTime(wait.since)}`)
+    const since = make('span', { class: 'quiet' }, `since ${clockTime(wait.since)}`)
     const text = waitText(wait, this.#nameOf)
-    text.append(since)
-    if (row === undefined) return make('li', {}, text)
+    if (row === undefined) return make('li', {}, text, since)
     const show = make('button', { class: 'link', 'aria-label': `Show ${wait.about} in the table` }, 'show')
     show.type = 'button'
     show.addEventListener('click', () => showRow(row))
-    text.append(' ', show)
-    return make('li', {}, text)
+    return make('li', {}, text, since, show)
   }
 }
 
