@@ -4,7 +4,7 @@ import type { Player } from './player.ts'
 import type { Item, LastCall, LastEvent, Place, Row } from './wire.ts'
 
 /** More rows than that nobody reads; the filter finds the others. */
-const MOST_ROWS = 200
+const MOST_ROWS = 100
 /** node-10 comes after node-9. */
 const BY_NAME = new Intl.Collator('en', { numeric: true })
 

@@ -2,7 +2,7 @@ import { byId, clockTime, Keyed, make, setText } from './dom.ts'
 import type { Player } from './player.ts'
 import type { Frame } from './wire.ts'
 
-const MOST_LINES = 150
+const MOST_LINES = 80
 
 /** What happened, and how to go back to it. */
 export class Timeline {
