@@ -206,7 +206,7 @@ async function lackOf(page: BrowserPage): Promise<readonly string[]> {
       if (visible(input) && !input.labels?.length && !input.ariaLabel) lacks.push('no label: ' + input.outerHTML)
     }
     for (const button of document.querySelectorAll('button')) {
-      if (visible(button) && (button.ariaLabel ?? button.innerText).trim() === '') lacks.push('no name: ' + button.outerHTML)
+      if (visible(button) && (button.ariaLabel ?? button.textContent).trim() === '') lacks.push('no name: ' + button.outerHTML)
     }
     for (const th of document.querySelectorAll('th')) if (th.scope === '') lacks.push('no scope: ' + th.outerHTML)
     if (document.querySelector('table > caption') === null) lacks.push('no caption')

@@ -7,7 +7,7 @@ import { findBrowser, startBrowser } from './browser.ts'
 import { inScene, PAGE_STATES, type PageState } from './page-states.ts'
 
 const DOCS = join(import.meta.dirname, '../../../../docs/pictures')
-const SIZE = { width: 1080, height: 720 }
+const SIZE = { width: 1060, height: 680 }
 
 const command = findBrowser()
 if (command === undefined) throw new Error('There is no chromium here: "apt-get install chromium" brings one.')

@@ -59,7 +59,7 @@ describe('a claim waits', () => {
     [
       'for a volume that is not there',
       { claim: pending({ volumeName: 'pv-9' }), volume: undefined },
-      ['waits: claim data: persistent-volume: volume pv-9 is not there, or not bound yet'],
+      ['waits: claim data: persistent-volume: volume pv-9 is not there'],
     ],
     ['to be bound', { claim: pending() }, ['works: claim data: persistent-volume: binds it']],
     [

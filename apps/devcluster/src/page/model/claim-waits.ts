@@ -48,8 +48,9 @@ function binding({ phase, className, volumeName, uid }: Claim, view: RowView): T
     case 'ProvisioningFailed':
       return { who: 'you', level: 'trouble', why: `class ${className} cannot make a volume`, ...words }
     case undefined:
-      if (volumeName === '') return { who: 'persistent-volume', level: 'works', why: 'binds it' }
-      return { who: 'persistent-volume', level: 'waits', why: `volume ${volumeName} is not there, or not bound yet` }
+      if (volumeName === '' || view.volume !== undefined)
+        return { who: 'persistent-volume', level: 'works', why: 'binds it' }
+      return { who: 'persistent-volume', level: 'waits', why: `volume ${volumeName} is not there` }
     default:
       return { who: 'persistent-volume', level: 'waits', why: 'it has no volume yet', ...words }
   }
