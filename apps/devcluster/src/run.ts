@@ -44,7 +44,7 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
   const mounted = new Set<string>()
   try {
     const log = parts.openLog(join(directory, 'devcluster.log'))
-    const liveParts = { ...parts, directory, log, mounted }
+    const liveParts = { ...parts, directory, log, mounted, troubled: new Set<(message: string) => void>() }
     code =
       options.chaos === undefined
         ? await runCluster(options, liveParts, signal)
@@ -87,11 +87,11 @@ async function breakThings(options: Options, chaos: Chaos, parts: LiveParts, sig
 
 async function start(
   options: Options,
-  { terminal, clock, log, directory }: LiveParts,
+  { terminal, clock, log, directory, troubled }: LiveParts,
   signal: AbortSignal,
 ): Promise<Devcluster> {
   const { write, style } = terminal
-  const trouble = (message: string): void => write(`${style.bad('!')} ${message}\n`)
+  troubled.add((message) => write(`${style.bad('!')} ${message}\n`))
   return await startDevcluster(
     {
       nodes: options.nodes,
@@ -103,7 +103,7 @@ async function start(
       directory,
       clock,
       log,
-      onTrouble: trouble,
+      onTrouble: (message) => troubled.forEach((tell) => void tell(message)),
     },
     signal,
   )
@@ -120,6 +120,8 @@ interface LiveParts extends RunParts {
   readonly log: Logger
   /** What a person's own driver has still mounted at the end. */
   readonly mounted: Set<string>
+  /** Who is told when something has ended that should not have. */
+  readonly troubled: Set<(message: string) => void>
 }
 
 /** The cluster's time from its start to its end. */
@@ -133,6 +135,7 @@ async function live(cluster: Devcluster, options: Options, parts: LiveParts, sig
   const { patienceMs: chapterMs, pauseMs, pagePort: port } = options
   const story = new Stage({ cluster, clock, chapterMs, pauseMs })
   await using page = await startPage({ cluster, clock, log: parts.log, port, story })
+  parts.troubled.add((message) => page.trouble(message))
   if (stays) write(`  Watch it at ${page.url}\n`)
   const started = clock.monotonic()
   const ending = await tellStory(story, terminal, signal)

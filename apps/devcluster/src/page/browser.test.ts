@@ -117,11 +117,16 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
         `Number(document.querySelector('#moment').max) > Number(document.querySelector('#moment').value)`,
       )
       expect(await page.evaluate(`${row('claim/default/other')} === null`)).toBe(true)
-      const before = await page.evaluate<string>(text('moment-text'))
-      await click('back')
-      await page.until(`${text('moment-text')} !== ${JSON.stringify(before)}`)
+      const back = async (): Promise<string> => {
+        const now = JSON.stringify(await page.evaluate<string>(text('moment-text')))
+        await click('back')
+        await page.until(`${text('moment-text')} !== ${now}`)
+        return await page.evaluate<string>(text('moment-text'))
+      }
+      const once = await back()
+      await back()
       await click('forward')
-      await page.until(`${text('moment-text')} === ${JSON.stringify(before)}`)
+      await page.until(`${text('moment-text')} === ${JSON.stringify(once)}`)
       await page.evaluate(`(() => {
         const moment = document.querySelector('#moment')
         moment.value = '0'

@@ -2,22 +2,8 @@ import { systemClock } from '@csi-sidecars/base'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { describe, expect, it } from '@jest/globals'
 import { startTestCluster } from '../testing/cluster.ts'
+import { shownAt } from '../testing/shown-page.ts'
 import { chaosPages } from './chaos-page.ts'
-import { apply } from './view/frames.ts'
-import type { Beginning, Item } from './view/wire.ts'
-
-/** All that a page shows that is opened now. */
-async function shownAt(url: string): Promise<ReadonlyMap<string, Item>> {
-  const response = await fetch(new URL('/frames', url))
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
-  let text = ''
-  while (!text.includes('\n\n')) text += (await reader?.read())?.value ?? ''
-  await reader?.cancel()
-  const { items, frames } = JSON.parse(text.slice(text.indexOf('data: ') + 6)) as Beginning
-  const map = new Map(items.map((item): [string, Item] => [item.id, item]))
-  for (const frame of frames) apply(map, frame)
-  return map
-}
 
 describe('chaos on the page', () => {
   it('shows what is broken as it happens, where one only looks on, and how it ended', async () => {

@@ -4,6 +4,7 @@ import type { Devcluster } from '../cluster/devcluster.ts'
 import type { Stage } from '../story/stage.ts'
 import { Chapters } from './chapters.ts'
 import { DeedDesk } from './deeds/desk.ts'
+import { ACTORS } from './model/actors.ts'
 import { PageModel } from './model/model.ts'
 import { startPageServer } from './server.ts'
 import type { Frame, Item, Line } from './view/wire.ts'
@@ -25,6 +26,8 @@ export interface Page extends AsyncDisposable {
   readonly url: string
   /** Something that neither the API nor a call tells. */
   say(line: Line | undefined, ...items: readonly Item[]): void
+  /** Something has ended that should not have; its name comes first. */
+  trouble(message: string): void
 }
 
 export async function startPage({ cluster, clock, log, port, story, onlyLooking }: PageOptions): Promise<Page> {
@@ -44,6 +47,7 @@ export async function startPage({ cluster, clock, log, port, story, onlyLooking 
   return {
     url: server.url,
     say,
+    trouble: (text) => say({ who: actorNamed(text), text, bad: true }),
     async [Symbol.asyncDispose]() {
       life.abort(new CancelledError('the page is closed'))
       await running
@@ -51,4 +55,9 @@ export async function startPage({ cluster, clock, log, port, story, onlyLooking 
       await server.stop()
     },
   }
+}
+
+function actorNamed(text: string): string {
+  const [name = ''] = text.split(' ')
+  return Object.hasOwn(ACTORS, name) ? name : 'somebody'
 }

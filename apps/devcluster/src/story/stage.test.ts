@@ -1,7 +1,7 @@
 import { systemClock } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
-import { inDefault, startTestCluster } from '../testing/cluster.ts'
+import { inDefault, isRunning, podOf, startTestCluster } from '../testing/cluster.ts'
 import { Stage } from './stage.ts'
 
 const live = new AbortController().signal
@@ -32,8 +32,11 @@ describe('the stage', () => {
   })
 
   it('begins again on a clean stage for a chapter that was told', async () => {
-    await onStage(async (stage, told, { api }) => {
+    await onStage(async (stage, told, test) => {
+      const { api } = test
       await stage.playTo(2, live)
+      api.create(PODS, podOf('guest', 'node-1', 'data'))
+      await test.until(PODS, inDefault('guest'), isRunning)
       const first = api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.metadata?.uid
       expect(await stage.playTo(1, live)).toEqual({ is: 'true' })
       expect(told.slice(4)).toEqual(['begins 1', 'ends 1'])

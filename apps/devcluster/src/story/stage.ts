@@ -103,7 +103,10 @@ export class Stage {
       })
     }
     const { namespace, claim } = NAMES
-    for (const name of PODS_OF_STORY) await gone(client.delete(PODS, { namespace, name }, { signal: limit.signal }))
+    // Also those that somebody else has made for the story's claim, which would keep it for ever.
+    const users = caches.pods.store.byIndex(PODS_BY_CLAIM, CLAIM).map(({ name }) => name)
+    for (const name of new Set([...PODS_OF_STORY, ...users]))
+      await gone(client.delete(PODS, { namespace, name }, { signal: limit.signal }))
     await gone(client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name: claim }, { signal: limit.signal }))
     const cleared = Promise.withResolvers<void>()
     const look = (): void => {

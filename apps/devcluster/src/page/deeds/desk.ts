@@ -1,4 +1,4 @@
-import { type Clock, deadline, isAbort, messageOf } from '@csi-sidecars/base'
+import { type Clock, deadline, messageOf } from '@csi-sidecars/base'
 import type { Devcluster } from '../../cluster/devcluster.ts'
 import type { Ending } from '../../story/play.ts'
 import type { Stage } from '../../story/stage.ts'
@@ -73,7 +73,7 @@ export class DeedDesk {
     story.check(chapter)
     story.playTo(chapter, this.#signal).then(
       (ending) => this.#ended(ending),
-      (error: unknown) => isAbort(error) || this.#trouble(`The story broke off: ${messageOf(error)}`),
+      (error: unknown) => this.#signal.aborted || this.#trouble(`The story broke off: ${messageOf(error)}`),
     )
   }
 

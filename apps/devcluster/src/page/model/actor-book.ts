@@ -73,7 +73,7 @@ export class ActorBook {
 }
 
 function whoIs(id: string): { readonly name: string; readonly does: string } {
-  if (id in ACTORS) return ACTORS[id as keyof typeof ACTORS]
+  if (Object.hasOwn(ACTORS, id)) return ACTORS[id as keyof typeof ACTORS]
   const node = id.startsWith(KUBELET) ? id.slice(KUBELET.length) : ''
   return node === ''
     ? { name: id, does: 'sends events' }

@@ -58,11 +58,11 @@ function nodeOf({ request }: Call, isNode: (name: string) => boolean): string | 
   return undefined
 }
 
-const COMPONENTS: Readonly<Record<string, ActorId>> = {
-  'default-scheduler': 'scheduler',
-  'persistentvolume-controller': 'persistent-volume',
-  'attachdetach-controller': 'attach-detach',
-}
+const COMPONENTS: ReadonlyMap<string, ActorId> = new Map([
+  ['default-scheduler', 'scheduler'],
+  ['persistentvolume-controller', 'persistent-volume'],
+  ['attachdetach-controller', 'attach-detach'],
+])
 
 /** Who has sent an event, by what it calls itself; whoever is not known goes by that name. */
 export function actorOfComponent(component: string, about: { readonly driver: string; readonly node: string }): string {
@@ -70,5 +70,5 @@ export function actorOfComponent(component: string, about: { readonly driver: st
   if (component.startsWith('external-resizer')) return 'csi-resizer'
   if (component.startsWith('external-attacher')) return 'csi-attacher'
   if (component === about.driver) return 'provisioner'
-  return COMPONENTS[component] ?? (component === '' ? 'somebody' : component)
+  return COMPONENTS.get(component) ?? (component === '' ? 'somebody' : component)
 }

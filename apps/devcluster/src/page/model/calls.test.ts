@@ -41,6 +41,7 @@ describe('a call', () => {
     ['csi.example.com', 'provisioner'],
     ['kubelet', 'kubelet/node-1'],
     ['another-controller', 'another-controller'],
+    ['constructor', 'constructor'],
     ['', 'somebody'],
   ]
   it.each(components)('and an event of %s has its actor', (component, expected) => {

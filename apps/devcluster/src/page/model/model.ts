@@ -146,7 +146,7 @@ export class PageModel {
     const of = event.type === 'updated' ? event.after : event.object
     const rows = rowsOfEvent(of, caches)
     const who = actorOfComponent(of.component, { driver: driver.name, node: nodeOfEvent(of, caches) })
-    this.#warnings.take(of)
+    if (caches.pods.store.get(of.about) !== undefined) this.#warnings.take(of)
     const at = of.at ?? clock.now()
     for (const each of [...rows, who]) this.#lasts.set(`event/${each}`, () => lastEvent(each, of, at))
     this.#look(rows, { ...eventLine(of, who), ...rowOfLine(rows) })
