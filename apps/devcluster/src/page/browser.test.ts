@@ -135,6 +135,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
       await page.until(`document.querySelectorAll('#rows tr').length === 0`)
       await click('replay')
       await page.until(`document.querySelectorAll('#rows tr').length === 1`)
+      await click('stop')
       await page.until(`${text('mode')} === 'now' && document.querySelectorAll('#rows tr').length === 2`)
     })
   })
