@@ -40,7 +40,8 @@ test('what another program has put in its place meanwhile stays', async () => {
 })
 
 test('a file that is no data file is named and stays', async () => {
-  for (const text of ['{', '[]', '{"objects":[]}', 'text']) {
+  const strange = '{"resourceVersion":1,"objects":[{"apiVersion":"v9","kind":"Car","metadata":{}}]}'
+  for (const text of ['{', '[]', '{"objects":[]}', 'text', '{"resourceVersion":1,"objects":[1]}', strange]) {
     await writeFile(path, text)
     await expect(open()).rejects.toThrow(path)
     expect(await readFile(path, 'utf8')).toBe(text)

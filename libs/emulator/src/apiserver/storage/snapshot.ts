@@ -28,7 +28,15 @@ export function readSnapshot(text: string): Snapshot | undefined {
   const value = JSON.parse(text) as Json
   const { resourceVersion, objects } = isObject(value) ? value : {}
   if (typeof resourceVersion !== 'number' || !isList(objects)) throw new SnapshotError('not a data file')
-  return { resourceVersion, objects: objects as readonly KubeObject[] }
+  return { resourceVersion, objects: objects.map(known) }
+}
+
+/** What is of no kind that there is cannot be kept, so it is not read either. */
+function known(object: Json): KubeObject {
+  if (!isObject(object) || !isObject(object['metadata'])) throw new SnapshotError('not a data file')
+  const whole = { ...object, metadata: object['metadata'] }
+  kindOf(whole)
+  return whole
 }
 
 /** Puts the objects of a snapshot into an empty store. They get new versions, above those they had. */
