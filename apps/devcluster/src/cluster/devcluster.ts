@@ -141,6 +141,12 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   }
 }
 
+/**
+ * Of each kind. Whoever has not heard of so much lists anew, so the past is worth no more memory than that: a version is
+ * kept as an object, as JSON and as protobuf.
+ */
+const HISTORY = { changes: 5_000, bytes: 2 * 1024 * 1024 }
+
 /** The controllers are those of the API server's version. */
 async function minorVersion(client: OwnedKubeClient, signal: AbortSignal): Promise<number> {
   const version = await client.discover('/version', { signal })
@@ -155,7 +161,7 @@ async function openApi(
   stack: AsyncDisposableStack,
 ): Promise<{ readonly api: ApiServer | undefined; readonly kubeconfig: string }> {
   if (kubeconfig !== undefined) return { api: undefined, kubeconfig }
-  const api = await startApiServer({ clock })
+  const api = await startApiServer({ clock, history: HISTORY })
   stack.defer(() => api.stop())
   const file = join(directory, 'kubeconfig')
   await writeFile(file, api.kubeconfig(), { mode: 0o600 })
