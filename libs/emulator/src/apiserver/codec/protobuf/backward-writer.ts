@@ -14,7 +14,9 @@ export class BackwardWriter {
 
   /** All that was written; the writer begins anew. */
   take(): Buffer {
-    const bytes = Buffer.from(this.#buffer.subarray(this.#at))
+    // Not from Node's pool: what is kept would keep the whole block that it was cut from, with what others need no more.
+    const bytes = Buffer.allocUnsafeSlow(this.length)
+    this.#buffer.copy(bytes, 0, this.#at)
     this.#at = this.#buffer.length
     return bytes
   }
