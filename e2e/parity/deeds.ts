@@ -14,6 +14,7 @@ import {
   type StorageClass,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
+import { ApiFailure } from '../harness/api.ts'
 import * as objects from '../harness/objects.ts'
 import { type Deed, refIn, type Scene } from './scenario.ts'
 
@@ -178,6 +179,19 @@ export function told(resource: Resource<unknown>, what: string, status: Body): D
   return (scene) => {
     const ref = { ...refIn(scene, resource, what), subresource: 'status' }
     return scene.api.merge(resource, ref, { status: bodyOf(status, scene) })
+  }
+}
+
+/** What the API server does not allow. */
+export function refused(deed: Deed): Deed {
+  return async (scene) => {
+    try {
+      await deed(scene)
+    } catch (error) {
+      if (error instanceof ApiFailure) return
+      throw error
+    }
+    throw new Error('it was not refused')
   }
 }
 

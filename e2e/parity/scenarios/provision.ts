@@ -1,5 +1,5 @@
 import { PERSISTENT_VOLUME_CLAIMS as CLAIMS, PODS, PERSISTENT_VOLUMES as VOLUMES } from '@csi-sidecars/kube-types'
-import { changed, claim, deleted, lateClass, pod, storageClass, volume } from '../deeds.ts'
+import { changed, claim, deleted, lateClass, pod, refused, storageClass, volume } from '../deeds.ts'
 import { type Scenario, scenario } from '../scenario.ts'
 
 const PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
@@ -84,6 +84,12 @@ export const provisionScenarios: readonly Scenario[] = [
     [storageClass('class')],
     [claim('data')],
     [changed(CLAIMS, 'data', { spec: { resources: { requests: { storage: '2Gi' } } } })],
+  ),
+  scenario(
+    'expand: the class does not allow it',
+    [storageClass('class', { allowVolumeExpansion: false })],
+    [claim('data')],
+    [refused(changed(CLAIMS, 'data', { spec: { resources: { requests: { storage: '2Gi' } } } }))],
   ),
   scenario(
     'expand: of a plugin without expansion',

@@ -121,8 +121,11 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   // With a real API server pods are not ours to end; without a node service nothing is mounted.
   const mounts = options.driver !== undefined && api !== undefined && standInNodes === undefined
   const stop = async (): Promise<void> => {
-    if (mounts) await endPods({ client, clock, mounted })
-    await started.disposeAsync()
+    try {
+      if (mounts) await endPods({ client, clock, mounted })
+    } finally {
+      await started.disposeAsync()
+    }
   }
   return {
     client,

@@ -27,7 +27,8 @@ function grownClaims(event: InformerEvent<Claim>): string[] {
 async function reconcileExpand(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
   const { claims, volumes } = parts.caches
   const claim = claims.store.get(key)
-  if (claim === undefined) return SETTLED
+  // One that has lost its volume meanwhile is nobody's to expand.
+  if (claim?.phase !== 'Bound') return SETTLED
   try {
     const steps = decideExpand({ claim, volume: volumes.store.get(claim.volumeName) })
     for (const step of steps) await perform(step, claim, parts, signal)

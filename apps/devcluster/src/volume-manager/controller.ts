@@ -1,4 +1,3 @@
-import { unreachable } from '@csi-sidecars/base'
 import { caughtUp, type Run } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { InformerEvent } from '@csi-sidecars/informer'
@@ -9,12 +8,13 @@ import type { CachedPod } from '../caches/pod.ts'
 import { claimKeyOf } from '../caches/volume.ts'
 import { type ControllerParts, KeyInbox, type Life, periodically, runWorks } from '../control.ts'
 import { ActualStateOfWorld } from './actual-state.ts'
-import { DesiredStateOfWorld, type MountSource } from './desired-state.ts'
+import { DesiredStateOfWorld } from './desired-state.ts'
 import type { Disk } from './disk.ts'
 import { type MountParts, reconcileMount } from './mount.ts'
 import type { NodeParts } from './node-parts.ts'
 import type { Paths } from './paths.ts'
 import { type PodParts, populate, reconcilePod } from './pods.ts'
+import { showsAnew } from './show-anew.ts'
 
 /** One node's kubelet, as far as volumes go: what it has besides the parts that all share. */
 export interface NodeOptions {
@@ -125,21 +125,6 @@ class VolumeManager {
   #lookAtPod(uid: string): void {
     const key = this.#podKeys.get(uid)
     if (key !== undefined) this.#pods.add(key)
-  }
-}
-
-function showsAnew(source: MountSource, republishes: (driver: string) => boolean): boolean {
-  switch (source.is) {
-    case 'content':
-      return true
-    case 'csi':
-      return republishes(source.csi.driver)
-    case 'ephemeral':
-      return republishes(source.source.driver)
-    case 'local':
-      return false
-    default:
-      return unreachable(source)
   }
 }
 
