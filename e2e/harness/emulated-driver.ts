@@ -1,58 +1,62 @@
-// The emulated driver as a process of its own, as drivers are: node emulated-driver.ts SOCKET STATE [BUG]
-// Its storage outlives it in the file STATE: what was answered is there when it was killed.
+// The emulated driver as a process of its own, as drivers are:
+//   node emulated-driver.ts --socket PATH --state FILE [--node PATH...] [--bug NAME]
+// Its storage outlives it in the file: what was answered is there when it was killed. The first two nodes are in one
+// zone, all others in another.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import type {
-  ControllerPublishVolumeRequest,
-  ControllerUnpublishVolumeRequest,
-  CreateVolumeRequest,
-} from '@csi-sidecars/csi-proto'
-import { type CsiDriver, DriverFailure, startCsiDriver } from '@csi-sidecars/emulator'
+import { parseArgs } from 'node:util'
+import { type CsiDriver, startCsiDriver } from '@csi-sidecars/emulator'
+import { BUGS } from './driver-bugs.ts'
 
-const [socket = '', state = '', bug] = process.argv.slice(2)
+const { values } = parseArgs({
+  options: {
+    socket: { type: 'string', default: '' },
+    state: { type: 'string', default: '' },
+    node: { type: 'string', multiple: true, default: [] },
+    bug: { type: 'string' },
+  },
+})
+const { socket, state, node: nodeSockets, bug } = values
 
 type Stored = CsiDriver['volumes']['all'][number]
 
-/** What a driver may have wrong, by a name. */
-const BUGS: Readonly<Record<string, (driver: CsiDriver) => void>> = {
-  /** A volume that is attached already is not attached again. */
-  'publish-not-idempotent': (driver) => {
-    driver.script('ControllerPublishVolume', (request: ControllerPublishVolumeRequest) => {
-      const { volumeId, nodeId, volumeCapability, readonly } = request
-      const volume = driver.volumes.get(volumeId)
-      if (volume === undefined) throw new DriverFailure('NOT_FOUND', `volume ${volumeId} does not exist`)
-      if (volume.attachments.has(nodeId))
-        throw new DriverFailure('INTERNAL', `${volumeId} is attached to ${nodeId} already`)
-      if (volumeCapability === undefined) throw new DriverFailure('INVALID_ARGUMENT', 'volume_capability is required')
-      volume.attachments.set(nodeId, { capability: volumeCapability, readonly })
-      return { publishContext: { device: `/dev/${volumeId}` } }
-    })
-  },
-  /** A volume is made for each call, whatever its name. */
-  'volume-leaked': (driver) => {
-    driver.script('CreateVolume', ({ name, capacityRange }: CreateVolumeRequest) => {
-      const { id, capacityBytes } = driver.volumes.add({ name, capacityBytes: capacityRange?.requiredBytes ?? 1n })
-      const described = { volumeContext: {}, contentSource: undefined, accessibleTopology: [] }
-      return { volume: { volumeId: id, capacityBytes, ...described } }
-    })
-  },
-  /** A detach takes the volume off every node, also off one to which it was attached since. */
-  'detach-of-new-attachment': (driver) => {
-    driver.script('ControllerUnpublishVolume', ({ volumeId }: ControllerUnpublishVolumeRequest) => {
-      driver.volumes.get(volumeId)?.attachments.clear()
-      return {}
-    })
-  },
+const driver = await startDriver()
+let highest = restore(driver)
+saveAfterCalls(driver)
+const nodes = await Promise.all(nodeSockets.map((each, index) => startNode(each, index)))
+if (bug !== undefined) {
+  const put = BUGS[bug]
+  if (put === undefined) throw new Error(`no bug is called ${bug}`)
+  put({ controller: driver, nodes })
+}
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(
+    signal,
+    () => void Promise.all([driver, ...nodes].map((each) => each.stop())).then(() => process.exit(0)),
+  )
 }
 
-const driver = await startCsiDriver({ socket })
-let highest = restore(driver)
-if (bug !== undefined) BUGS[bug]?.(driver)
-// Told before the answer leaves.
-driver.log.subscribe(({ end }) => {
-  if (end !== undefined) save(driver)
-})
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void driver.stop().then(() => process.exit(0)))
+/** Told before the answer leaves. */
+function saveAfterCalls({ log }: CsiDriver): void {
+  log.subscribe(({ end }) => {
+    if (end !== undefined) save(driver)
+  })
+}
+
+async function startDriver(): Promise<CsiDriver> {
+  const usual = await startCsiDriver({ socket })
+  usual.settings.controller = [...usual.settings.controller, 'CLONE_VOLUME']
+  if (nodeSockets.length > 0) {
+    usual.settings.plugin = [...usual.settings.plugin, 'VOLUME_ACCESSIBILITY_CONSTRAINTS']
+  }
+  return usual
+}
+
+async function startNode(path: string, index: number): Promise<CsiDriver> {
+  const topology = { zone: index < 2 ? 'east' : 'west' }
+  const nodeId = `worker-${index + 1}`
+  const node = await startCsiDriver({ socket: path, nodeId, topology, makesTargets: true, volumes: driver.volumes })
+  saveAfterCalls(node)
+  return node
 }
 
 interface Saved {
@@ -62,7 +66,7 @@ interface Saved {
 }
 
 function save({ volumes }: CsiDriver): void {
-  highest = Math.max(highest, ...volumes.all.map(({ id }) => Number(id.replace(/^\D*/, ''))))
+  highest = Math.max(highest, ...volumes.all.map(({ id }) => Number(/^vol-(\d+)$/.exec(id)?.[1] ?? 0)))
   const saved: Saved = { highest, volumes: volumes.all }
   const text = JSON.stringify(saved, (_key, value: unknown) => {
     if (typeof value === 'bigint') return { bigint: String(value) }

@@ -1,73 +1,141 @@
 import { equal, match, ok } from 'node:assert'
 import type { ChildProcess } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { APPS } from '@csi-sidecars/sidecars'
 import { LONG } from '../../harness/long.ts'
 import { type Exit, exitOf, start, stop, temporaryFolder } from '../../harness/processes.ts'
 import { check, type Ground } from '../../harness/story.ts'
 import { eventually } from '../../harness/waiting.ts'
+import { build, originals } from '../../tools/binaries.ts'
 import { runDevcluster, sidecarArgs } from './devcluster-process.ts'
 
+const ROOT = resolve(import.meta.dirname, '../../..')
 const DRIVER = resolve(import.meta.dirname, '../../harness/emulated-driver.ts')
 const WITHIN_MS = 10 * 60_000
 const KILL_EVERY_MS = 3_000
 
 const long = LONG ? check : () => undefined
 
+/** The sockets of so many nodes are named to the test. */
+const NODES = 3
+
+const CSI_DRIVER = `
+apiVersion: storage.k8s.io/v1
+kind: CSIDriver
+metadata:
+  name: csi.example.com
+spec:
+  podInfoOnMount: true
+  volumeLifecycleModes: [Persistent, Ephemeral]
+`
+
+const AGAIN = 'had succeeded, and failed when it was repeated'
+
 /** Each bug with what the test has to say of it. */
-const BUGS = [
-  [
-    'publish-not-idempotent',
-    /succeeds again: ControllerPublishVolume of \S+ on \w+ had succeeded, and failed when it was repeated/,
-  ],
+const BUGS: readonly (readonly [string, RegExp])[] = [
+  ['publish-not-idempotent', new RegExp(`succeeds again: ControllerPublishVolume of \\S+ on [\\w-]+ ${AGAIN}`)],
   ['volume-leaked', /Nothing is left when everything was deleted: volume \S+ is left at the driver/],
-  [
-    'detach-of-new-attachment',
-    /volume \S+ was published to \w+ and is not listed there, without having been unpublished/,
-  ],
-] as const
+  ['detach-of-new-attachment', /volume \S+ was published to \S+ and is not listed there, without having been/],
+  ['create-not-idempotent', new RegExp(`CreateVolume of \\S+ ${AGAIN}`)],
+  ['create-too-small', /CreateVolume of \S+ answered with \d+ bytes where \d+ were required/],
+  ['topology-ignored', /volume \S+ is in \{"zone":"elsewhere"\}, not where asked/],
+  ['clone-without-source', /volume \S+ is made from volume \S+ and does not say so/],
+  ['delete-not-idempotent', new RegExp(`DeleteVolume of \\S+ ${AGAIN}`)],
+  ['delete-leaves-volume', /volume \S+ was deleted and is listed/],
+  ['context-changes', /the publish context of \S+ on \S+ was \S+, and then /],
+  ['unpublish-not-idempotent', new RegExp(`ControllerUnpublishVolume of \\S+ on \\S+ ${AGAIN}`)],
+  ['unpublish-leaves-volume', /is listed on \S+, where it is not published|"volume \S+ is attached"/],
+  ['expand-does-nothing', /ControllerExpandVolume of \S+ answered with \d+ bytes where \d+ were required/],
+  ['expand-not-idempotent', new RegExp(`ControllerExpandVolume of \\S+ ${AGAIN}`)],
+  ['list-without-attached', /volume \S+ was made and is not listed/],
+  ['stage-not-idempotent', new RegExp(`NodeStageVolume of \\S+ ${AGAIN}`)],
+  ['unstage-not-idempotent', new RegExp(`NodeUnstageVolume of \\S+ ${AGAIN}`)],
+  ['node-publish-not-idempotent', new RegExp(`NodePublishVolume of \\S+ ${AGAIN}`)],
+  ['node-unpublish-not-idempotent', new RegExp(`NodeUnpublishVolume of \\S+ ${AGAIN}`)],
+  ['node-expand-not-idempotent', new RegExp(`NodeExpandVolume of \\S+ ${AGAIN}`)],
+  ['target-missing', /NodePublishVolume of \S+ succeeded, and there is nothing at \S+/],
+  ['target-left', /NodeUnpublishVolume of \S+ succeeded, and there still is something at \S+/],
+  ['usage-refused', /NodeGetVolumeStats of \S+ at \S+ failed: Internal "\S+ is nowhere"/],
+  ['inline-left', /volume csi-\S+ was deleted and is listed/],
+]
+
+/** These are found twice: by a seed, and by what the test says to do again. */
+const REPEATED = 3
+const AT_ONCE = 3
 
 long(
   `driver test: ${BUGS.length} bugs are found, told with their calls, and found again by their seeds`,
   'emulator',
   async (ground) => {
-    const runs = await Promise.allSettled(BUGS.map(([bug, told]) => findTwice(ground, bug, told)))
-    const reds = runs.flatMap((run) => (run.status === 'rejected' ? [run.reason] : []))
+    const waiting = [...BUGS.entries()]
+    const reds: unknown[] = []
+    const work = async (): Promise<void> => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        const [index, [bug, told]] = next
+        await find(ground, bug, { told, again: index < REPEATED }).catch((error: unknown) => reds.push(error))
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
     if (reds.length > 0) throw new AggregateError(reds, reds.map(String).join('\n'))
+  },
+  2 * WITHIN_MS,
+)
+
+interface Search {
+  readonly told: RegExp
+  readonly again: boolean
+}
+
+async function find(ground: Ground, bug: string, { told, again }: Search): Promise<void> {
+  const found = (text: string): void => ok(told.test(text), `${bug} was not found:\n${text}`)
+  const first = await testOf(ground, `${bug}-1`, { bug, flags: ['--seed=1', '--seconds=20', '--patience=15'] })
+  found(first.told)
+  equal(first.code, 1, first.told)
+  match(first.told, /\+[\d.]+ s \w+Volume \S+/)
+  match(readFileSync(join(first.folder, 'junit.xml'), 'utf8'), /<failure message="/)
+  match(readFileSync(join(first.folder, 'report.md'), 'utf8'), /## Seed 1/)
+  if (!again) return
+
+  const [, line = ''] = /again: npm start -- test (.*)/.exec(first.told) ?? []
+  const flags = line.split(' ').filter((flag) => /^--(seed|seconds|patience)=/.test(flag))
+  equal(flags.length, 3, line)
+  const second = await testOf(ground, `${bug}-2`, { bug, flags })
+  found(second.told)
+  equal(second.code, 1, second.told)
+}
+
+long(
+  'driver test: a correct driver that is killed every 3 s raises no alarm, with its nodes and without',
+  'emulator',
+  async (ground) => {
+    for (const nodes of [0, NODES]) {
+      const { code, told, folder, deaths } = await testOf(ground, `killed-${nodes}`, {
+        flags: ['--chaos=1-2', '--patience=120'],
+        killEveryMs: KILL_EVERY_MS,
+        nodes,
+      })
+      equal(code, 0, told)
+      ok(deaths >= 5, `it died ${deaths} times`)
+      match(told, /All promises were kept/)
+      ok(!readFileSync(join(folder, 'junit.xml'), 'utf8').includes('<failure'))
+    }
   },
   WITHIN_MS,
 )
 
-async function findTwice(ground: Ground, bug: string, told: RegExp): Promise<void> {
-  const first = await testOf(ground, `${bug}-1`, { bug, flags: ['--seed=1', '--seconds=25', '--patience=15'] })
-  equal(first.code, 1, first.told)
-  match(first.told, told)
-  match(first.told, /\+[\d.]+ s \w+Volume \S+/)
-  match(readFileSync(join(first.folder, 'junit.xml'), 'utf8'), /<failure message="/)
-  match(readFileSync(join(first.folder, 'report.md'), 'utf8'), /## Seed 1/)
-
-  const [, again = ''] = /again: npm start -- test (.*)/.exec(first.told) ?? []
-  const flags = again.split(' ').filter((flag) => /^--(seed|seconds|patience)=/.test(flag))
-  equal(flags.length, 3, again)
-  const second = await testOf(ground, `${bug}-2`, { bug, flags })
-  equal(second.code, 1, second.told)
-  match(second.told, told)
-}
-
 long(
-  'driver test: a correct driver that is killed every 3 s raises no alarm',
+  'driver test: seeds 1 to 10 find nothing in a correct driver, beside our sidecars and the Go originals',
   'emulator',
   async (ground) => {
-    const { code, told, folder, deaths } = await testOf(ground, 'killed', {
-      flags: ['--chaos=1-2', '--patience=120'],
-      killEveryMs: KILL_EVERY_MS,
-    })
-    equal(code, 0, told)
-    ok(deaths >= 5, `it died ${deaths} times`)
-    match(told, /All promises were kept/)
-    ok(!readFileSync(join(folder, 'junit.xml'), 'utf8').includes('<failure'))
+    const ours = await testOf(ground, 'seeds', { flags: ['--chaos=1-10', '--seconds=15'] })
+    equal(ours.code, 0, ours.told)
+    for (const app of APPS) build(ROOT, `csi-${app}`)
+    const flags = [`--sidecars=${dirname(originals(ROOT).attacher)}`, '--chaos=1-2', '--seconds=15']
+    const theirs = await testOf(ground, 'originals', { flags, ownSidecars: true })
+    equal(theirs.code, 0, theirs.told)
   },
   WITHIN_MS,
 )
@@ -108,9 +176,13 @@ check('driver test: ends with 2 and one line where there is nothing to test', 'e
 })
 
 interface Case {
-  readonly bug?: string
+  readonly bug?: string | undefined
   readonly flags: readonly string[]
   readonly killEveryMs?: number
+  /** 0: the node service is played. */
+  readonly nodes?: number
+  /** The flags name the sidecars. */
+  readonly ownSidecars?: boolean | undefined
 }
 
 type Tested = Exit & { readonly told: string; readonly folder: string }
@@ -119,36 +191,58 @@ type Tested = Exit & { readonly told: string; readonly folder: string }
 async function testOf(
   ground: Ground,
   name: string,
-  { bug, flags, killEveryMs }: Case,
+  { bug, flags, killEveryMs, nodes = NODES, ownSidecars }: Case,
 ): Promise<Tested & { readonly deaths: number }> {
   const place = temporaryFolder('driver')
   const over = new AbortController()
-  const driver = keepRunning(driverArgs(place, bug), { place, killEveryMs, over: over.signal })
+  const driver = keepRunning(driverArgs(place, { bug, nodes }), { place, killEveryMs, over: over.signal })
   try {
-    return { ...(await run(ground, join(ground.folder, name), { place, flags })), deaths: driver.deaths() }
+    const tested = await run(ground, join(ground.folder, name), { place, flags, nodes, ownSidecars })
+    return { ...tested, deaths: driver.deaths() }
   } finally {
     over.abort()
     await driver.ended
   }
 }
 
+interface Run extends Pick<Case, 'flags' | 'nodes' | 'ownSidecars'> {
+  readonly place: string
+}
+
 async function run(
   { executables }: Ground,
   folder: string,
-  { place, flags }: { readonly place: string; readonly flags: readonly string[] },
+  { place, flags, nodes = 0, ownSidecars = false }: Run,
 ): Promise<Tested> {
   mkdirSync(folder, { recursive: true })
   const reports = [`--report=${join(folder, 'junit.xml')}`, `--markdown=${join(folder, 'report.md')}`]
-  const which = [`--driver=unix://${socketIn(place)}`, '--node-ids=a,b']
-  const exit = await runDevcluster(folder, ['test', ...which, ...sidecarArgs(executables), ...reports, ...flags])
+  const file = join(folder, 'csidriver.yaml')
+  writeFileSync(file, CSI_DRIVER)
+  const whose =
+    nodes === 0
+      ? ['--node-ids=a,b']
+      : [...nodeSockets(place, nodes).map((each) => `--node=unix://${each}`), `--csidriver=${file}`]
+  const which = [`--driver=unix://${socketIn(place)}`, ...whose]
+  const sidecars = ownSidecars ? [] : sidecarArgs(executables)
+  const exit = await runDevcluster(folder, ['test', ...which, ...sidecars, ...reports, ...flags])
   return { ...exit, folder }
 }
 
 const socketIn = (place: string): string => join(place, 'csi.sock')
 
-function driverArgs(place: string, bug?: string): readonly string[] {
-  const args = ['--disable-warning=ExperimentalWarning', DRIVER, socketIn(place), join(place, 'state.json')]
-  return bug === undefined ? args : [...args, bug]
+function nodeSockets(place: string, nodes: number): readonly string[] {
+  return Array.from({ length: nodes }, (_, index) => join(place, `node-${index + 1}.sock`))
+}
+
+function driverArgs(place: string, { bug, nodes = 0 }: Pick<Case, 'bug' | 'nodes'> = {}): readonly string[] {
+  return [
+    '--disable-warning=ExperimentalWarning',
+    DRIVER,
+    `--socket=${socketIn(place)}`,
+    `--state=${join(place, 'state.json')}`,
+    ...nodeSockets(place, nodes).map((each) => `--node=${each}`),
+    ...(bug === undefined ? [] : [`--bug=${bug}`]),
+  ]
 }
 
 interface Keeping {

@@ -32,6 +32,7 @@ export type {
 } from './client.ts'
 export type { ClusterConfig, ServerTrust } from './config/cluster-config.ts'
 export type { Authorization, Certificate, Credentials } from './config/credentials.ts'
+export { parseKubeconfig as readYamlMapping } from './config/kubeconfig-document.ts'
 export { type LoadConfigOptions, loadClusterConfig } from './config/load.ts'
 export { createKubeClient, type KubeClientOptions, type OwnedKubeClient } from './create-client.ts'
 export { type FlowOptions, flowOptions } from './flow/flow-options.ts'

@@ -26,6 +26,8 @@ export interface Claim extends Cached {
   readonly request: string
   readonly selector: PersistentVolumeClaimSpec['selector']
   readonly attributesClass: string
+  /** The claim, of the same namespace, whose volume is to be cloned; empty for none. */
+  readonly cloneOf: string
   readonly phase: ClaimPhase
   readonly statusModes: readonly string[] | undefined
   readonly capacity: string | undefined
@@ -61,6 +63,7 @@ export function claimProjection(pvc: PersistentVolumeClaim): Claim {
     request: spec?.resources?.requests?.['storage'] ?? '0',
     selector: spec?.selector ?? undefined,
     attributesClass: spec?.volumeAttributesClassName ?? '',
+    cloneOf: spec?.dataSource?.kind === 'PersistentVolumeClaim' ? spec.dataSource.name : '',
     phase: phaseOf(status?.phase),
     statusModes: status?.accessModes ?? undefined,
     capacity: status?.capacity?.['storage'],

@@ -7,6 +7,14 @@ const LATE_MS = { least: 200, most: 1_500 }
 /** A call that has ended in every other way may come once more: only one that undoes does no harm then. */
 export const LATE_METHOD = 'ControllerUnpublishVolume'
 
+/** The way back: each is called for everything that was made, when all is to go. */
+const UNDOING = ['NodeUnpublishVolume', 'NodeUnstageVolume', 'ControllerUnpublishVolume', 'DeleteVolume']
+
+/** What may still be done to calls when nothing else disturbs: a driver has to bear it at any time. */
+export function lastFaults(methods: readonly string[]): readonly PlannedFault[] {
+  return UNDOING.filter((method) => methods.includes(method)).map((method) => ({ method, fault: { do: 'repeat' } }))
+}
+
 /** A fault and the call that it strikes. */
 export interface PlannedFault {
   readonly method: string

@@ -13,12 +13,13 @@ import {
 /** What should be there when all is quiet, by what was asked for. */
 export interface Expected {
   readonly claims: Map<string, number>
-  readonly pods: Map<string, string>
+  /** With the claim that each uses; undefined where it needs none. */
+  readonly pods: Map<string, string | undefined>
 }
 
 export interface Missing {
   readonly text: string
-  readonly claim: string
+  readonly claim: string | undefined
 }
 
 interface Target {
@@ -39,7 +40,9 @@ export async function waitConverged(
   const missing = (): Missing[] => {
     const unbound = [...claims].filter(([name, size]) => !hasSize(api, name, size))
     // A pod whose claim was deleted before it was mounted cannot start, and is not expected to.
-    const waiting = [...pods].filter(([pod, claim]) => claims.has(claim) && !isRunning(api, pod))
+    const waiting = [...pods].filter(
+      ([pod, claim]) => (claim === undefined || claims.has(claim)) && !isRunning(api, pod),
+    )
     return [
       ...unbound.map(([claim, size]) => ({ claim, text: `claim ${claim} does not have ${size}Gi` })),
       ...waiting.map(([pod, claim]) => ({ claim, text: `pod ${pod} does not run` })),

@@ -1,13 +1,17 @@
+import type { Clock } from '@csi-sidecars/base'
 import type { ApiServer, FaultAction, FaultMatch } from '@csi-sidecars/emulator'
-import type { ApiFault } from './plan.ts'
+import type { ApiFault } from './action.ts'
 
 /** How often a fault strikes before it is over. */
 const TIMES = 6
 
+/** So long nobody reaches it. */
+const AWAY_MS = 2_000
+
 const WRITES: readonly NonNullable<FaultMatch['verb']>[] = ['create', 'patch', 'delete']
 
 /** Breaks the API in one way for a while. */
-export function breakApi(api: ApiServer, how: ApiFault): void {
+export function breakApi(api: ApiServer, how: ApiFault, clock: Clock): void {
   switch (how) {
     case 'conflict':
       strike(api, ['patch'], { do: 'answer', code: 409, reason: 'Conflict' })
@@ -31,6 +35,12 @@ export function breakApi(api: ApiServer, how: ApiFault): void {
       api.compact()
       api.dropWatches()
       return
+    case 'away': {
+      const { remove } = api.faults.add({ action: { do: 'cut' } })
+      api.dropWatches({ how: 'cut' })
+      clock.schedule(AWAY_MS, remove)
+      return
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
+import type { Action, DriverCan } from './action.ts'
 import { LATE_METHOD } from './call-faults.ts'
-import { type Action, type DriverCan, type PlanOptions, planOf } from './plan.ts'
+import { type PlanOptions, planOf } from './plan.ts'
 
 const options = (change: Partial<PlanOptions> = {}): PlanOptions => ({
   seed: 1,
@@ -58,6 +59,37 @@ describe('a plan', () => {
       const less = planned({ expand: false, shared: false, block: false, crash: false })
       expect(claims(less).filter(({ shared, block }) => shared || block)).toEqual([])
       expect(less.filter((each) => each.do === 'resizeClaim' || each.do === 'crashDriver')).toEqual([])
+    })
+
+    it('clones what stays as it is, and only into the same place', () => {
+      const zones = [
+        { nodes: ['node-1'], segments: { zone: 'east' } },
+        { nodes: ['node-2'], segments: { zone: 'west' } },
+      ]
+      const all = planned({ clone: true, zones })
+      const claims = new Map(all.flatMap((each) => (each.do === 'createClaim' ? [[each.claim, each]] : [])))
+      const clones = [...claims.values()].filter(({ from }) => from !== undefined)
+      expect(clones.length).toBeGreaterThan(0)
+      for (const { from = '', zone, shared, block } of clones) {
+        expect(claims.get(from)).toMatchObject({ zone, shared, size: 1, ...(block === true && { block }) })
+        const touched = all.filter(
+          (each) => (each.do === 'resizeClaim' || each.do === 'deleteClaim') && each.claim === from,
+        )
+        expect(touched).toEqual([])
+      }
+      expect(new Set([...claims.values()].map(({ zone }) => zone))).toEqual(new Set([0, 1]))
+      for (const each of all) {
+        if (each.do !== 'createPod' && each.do !== 'movePod') continue
+        expect(zones[claims.get(each.claim)?.zone ?? -1]?.nodes).toContain(each.node)
+      }
+    })
+
+    it('makes pods with volumes of their own, and takes them away', () => {
+      const all = planned({ inline: true })
+      const made = all.flatMap((each) => (each.do === 'createInlinePod' ? [each.pod] : []))
+      expect(made.length).toBeGreaterThan(2)
+      expect(all.some((each) => each.do === 'deletePod' && made.includes(each.pod))).toBe(true)
+      expect(planned().some((each) => each.do === 'createInlinePod')).toBe(false)
     })
 
     it('breaks each call in each way before any of them again', () => {

@@ -1,28 +1,6 @@
-import { FaultDeck, type PlannedFault } from './call-faults.ts'
+import type { Action, ApiFault, DriverCan } from './action.ts'
+import { FaultDeck } from './call-faults.ts'
 import { between, pick, type Random, seeded } from './random.ts'
-
-/** One thing that happens to the cluster. */
-export type Action =
-  | {
-      readonly do: 'createClaim'
-      readonly claim: string
-      readonly size: number
-      readonly shared: boolean
-      readonly block?: boolean
-    }
-  | { readonly do: 'createPod'; readonly pod: string; readonly node: string; readonly claim: string }
-  | { readonly do: 'deletePod'; readonly pod: string }
-  /** The old one goes and the new one comes without waiting for it, as a deployment does. */
-  | { readonly do: 'movePod'; readonly pod: string; readonly to: string; readonly node: string; readonly claim: string }
-  | { readonly do: 'resizeClaim'; readonly claim: string; readonly size: number }
-  | { readonly do: 'deleteClaim'; readonly claim: string }
-  | { readonly do: 'crashDriver'; readonly forMs: number }
-  | ({ readonly do: 'breakCall' } & PlannedFault)
-  | { readonly do: 'breakApi'; readonly how: ApiFault }
-  | { readonly do: 'restartController'; readonly which: number }
-  | { readonly do: 'killSidecar'; readonly which: number }
-
-export type ApiFault = 'conflict' | 'tooMany' | 'internal' | 'lostAnswer' | 'slow' | 'dropWatches' | 'compact'
 
 export interface PlannedAction {
   /** Since the one before. */
@@ -42,24 +20,22 @@ export interface PlanOptions {
   readonly can?: DriverCan | undefined
 }
 
-/** What not every driver can do. */
-export interface DriverCan {
-  readonly expand: boolean
-  /** Volumes that several nodes write to. */
-  readonly shared: boolean
-  readonly block: boolean
-  /** It may be ended and started again. */
-  readonly crash: boolean
-  /** Its calls, by name. */
-  readonly methods: readonly string[]
-}
-
+const MOST_INLINE = 3
 const MOST_CLAIMS = { all: 12, restarts: 12, driver: 6 }
 const MOST_PODS_SHARED = 3
 const SHORT = { least: 5, most: 250 }
 /** A driver has its work to do: what happens too fast happens to nothing. */
 const PAUSE_MS = { all: SHORT, restarts: SHORT, driver: { least: 20, most: 400 } }
-const FAULTS: readonly ApiFault[] = ['conflict', 'tooMany', 'internal', 'lostAnswer', 'slow', 'dropWatches', 'compact']
+const FAULTS: readonly ApiFault[] = [
+  'conflict',
+  'tooMany',
+  'internal',
+  'lostAnswer',
+  'slow',
+  'dropWatches',
+  'compact',
+  'away',
+]
 
 /** Everything that will happen, from the seed alone: the same seed gives the same sequence. */
 export function planOf(options: PlanOptions): readonly PlannedAction[] {
@@ -79,6 +55,10 @@ export function planOf(options: PlanOptions): readonly PlannedAction[] {
 interface PlannedClaim {
   readonly name: string
   readonly shared: boolean
+  readonly block: boolean
+  readonly zone: number | undefined
+  /** Cloned: it stays as it is, since nobody knows when the clone is made. */
+  pinned: boolean
   size: number
   readonly pods: Set<string>
 }
@@ -89,6 +69,7 @@ class Planner {
   readonly #options: PlanOptions
   readonly #claims = new Map<string, PlannedClaim>()
   readonly #podClaims = new Map<string, PlannedClaim>()
+  readonly #inlinePods = new Set<string>()
   readonly #faults: FaultDeck
   #made = 0
 
@@ -122,6 +103,7 @@ class Planner {
     const use = [
       { weight: this.#claims.size < MOST_CLAIMS[profile] ? 18 : 0, make: () => this.#createClaim() },
       { weight: 24, make: () => this.#createPod() },
+      { weight: can?.inline === true ? 6 : 0, make: () => this.#createInlinePod() },
       { weight: 14, make: () => this.#deletePod() },
       { weight: 14, make: () => this.#movePod() },
       { weight: can?.expand === false ? 0 : 9, make: () => this.#resizeClaim() },
@@ -154,11 +136,50 @@ class Planner {
 
   #createClaim(): Action {
     const { can } = this.#options
+    const source = can?.clone === true && this.#random() < 0.4 ? this.#source() : undefined
+    const { shared, block, zone } = source ?? this.#kind()
+    const name = this.#name('claim')
+    const claim = { name, shared, block, zone, pinned: false, size: 1, pods: new Set<string>() }
+    this.#claims.set(claim.name, claim)
+    if (source !== undefined) source.pinned = true
+    return {
+      do: 'createClaim',
+      claim: name,
+      size: claim.size,
+      shared,
+      ...(block && { block }),
+      ...(source !== undefined && { from: source.name }),
+      ...(zone !== undefined && { zone }),
+    }
+  }
+
+  #kind(): Pick<PlannedClaim, 'shared' | 'block' | 'zone'> {
+    const { can } = this.#options
     const shared = this.#random() < 0.25 && can?.shared !== false
     const block = can?.block === true && this.#random() < 0.25
-    const claim = { name: this.#name('claim'), shared, size: 1, pods: new Set<string>() }
-    this.#claims.set(claim.name, claim)
-    return { do: 'createClaim', claim: claim.name, size: claim.size, shared, ...(block && { block }) }
+    const zones = can?.zones ?? []
+    return { shared, block, zone: zones.length === 0 ? undefined : between(this.#random, 0, zones.length - 1) }
+  }
+
+  /** A claim to be cloned, in its place and as it is; one that has grown may have got there or not. */
+  #source(): PlannedClaim | undefined {
+    return pick(
+      this.#random,
+      [...this.#claims.values()].filter(({ size }) => size === 1),
+    )
+  }
+
+  #nodesFor({ zone }: PlannedClaim): readonly string[] {
+    const { nodes, can } = this.#options
+    return zone === undefined ? nodes : (can?.zones?.[zone]?.nodes ?? nodes)
+  }
+
+  #createInlinePod(): Action | undefined {
+    const node = pick(this.#random, this.#options.nodes)
+    if (node === undefined || this.#inlinePods.size >= MOST_INLINE) return undefined
+    const pod = this.#name('pod')
+    this.#inlinePods.add(pod)
+    return { do: 'createInlinePod', pod, node }
   }
 
   #createPod(): Action | undefined {
@@ -167,7 +188,7 @@ class Planner {
       this.#random,
       [...this.#claims.values()].filter((each) => each.pods.size < most(each)),
     )
-    const node = pick(this.#random, this.#options.nodes)
+    const node = claim && pick(this.#random, this.#nodesFor(claim))
     if (claim === undefined || node === undefined) return undefined
     const pod = this.#addPod(claim)
     return { do: 'createPod', pod, node, claim: claim.name }
@@ -183,10 +204,11 @@ class Planner {
   #removePod(pod: string): void {
     this.#podClaims.get(pod)?.pods.delete(pod)
     this.#podClaims.delete(pod)
+    this.#inlinePods.delete(pod)
   }
 
   #deletePod(): Action | undefined {
-    const pod = pick(this.#random, [...this.#podClaims.keys()])
+    const pod = pick(this.#random, [...this.#podClaims.keys(), ...this.#inlinePods])
     if (pod === undefined) return undefined
     this.#removePod(pod)
     return { do: 'deletePod', pod }
@@ -196,14 +218,17 @@ class Planner {
     // A claim that is being deleted takes no new pod.
     const movable = [...this.#podClaims].filter(([, { name }]) => this.#claims.has(name))
     const [pod, claim] = pick(this.#random, movable) ?? []
-    const node = pick(this.#random, this.#options.nodes)
+    const node = claim && pick(this.#random, this.#nodesFor(claim))
     if (pod === undefined || claim === undefined || node === undefined) return undefined
     this.#removePod(pod)
     return { do: 'movePod', pod, to: this.#addPod(claim), node, claim: claim.name }
   }
 
   #resizeClaim(): Action | undefined {
-    const claim = pick(this.#random, [...this.#claims.values()])
+    const claim = pick(
+      this.#random,
+      [...this.#claims.values()].filter(({ pinned }) => !pinned),
+    )
     if (claim === undefined) return undefined
     claim.size += between(this.#random, 1, 3)
     return { do: 'resizeClaim', claim: claim.name, size: claim.size }
@@ -211,10 +236,13 @@ class Planner {
 
   /** Its pods stay: the claim has to wait for them. */
   #deleteClaim(): Action | undefined {
-    const claim = pick(this.#random, [...this.#claims.keys()])
+    const claim = pick(
+      this.#random,
+      [...this.#claims.values()].filter(({ pinned }) => !pinned),
+    )
     if (claim === undefined) return undefined
-    this.#claims.delete(claim)
-    return { do: 'deleteClaim', claim }
+    this.#claims.delete(claim.name)
+    return { do: 'deleteClaim', claim: claim.name }
   }
 
   #breakApi(): Action {

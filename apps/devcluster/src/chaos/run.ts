@@ -4,15 +4,20 @@ import { PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '@csi-sidecars/k
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Controllers } from '../cluster/controllers.ts'
 import type { CallFault } from '../proxy/call.ts'
+import type { Action } from './action.ts'
+import { lastFaults } from './call-faults.ts'
 import { type Expected, inDefault, type Missing, waitConverged, waitGone } from './converge.ts'
 import { breakApi } from './faults.ts'
 import { Monitor, type Sighting } from './monitor.ts'
-import { type Action, type PlanOptions, planOf } from './plan.ts'
+import { claimOf, classObjects, podOf } from './objects.ts'
+import { type PlanOptions, planOf } from './plan.ts'
 import { type WatchedDriver, watchAll } from './watch.ts'
 
 /** A driver that may be broken. */
 export interface ChaosDriver extends WatchedDriver {
   readonly name: string
+  /** What pods say of volumes that they declare themselves. */
+  readonly inlineAttributes?: Readonly<Record<string, string>>
   /** Ends it as SIGKILL does, and starts it again after so long. Left out where it is not ours to end. */
   readonly crash?: (forMs: number) => Promise<void>
   /** Does this to the next call of the method. */
@@ -68,8 +73,6 @@ export interface ChaosResult {
   readonly left: readonly string[]
 }
 
-const CLASS = 'chaos'
-
 /** Lets a seed's plan loose on the cluster and watches that what must hold holds; then that everything comes right. */
 export async function runChaos(target: ChaosTarget, options: ChaosOptions, signal: AbortSignal): Promise<ChaosResult> {
   const { clock, nodes, api } = target
@@ -77,12 +80,9 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
   const leave = watchAll(target, (sighting) => see(sighting, monitor, target))
   const expected: Expected = { claims: new Map(), pods: new Map() }
   const repairs = new Set<Promise<void>>()
-  api.create(STORAGE_CLASSES, {
-    metadata: { name: CLASS },
-    provisioner: target.driver.name,
-    allowVolumeExpansion: true,
-    ...(options.parameters !== undefined && { parameters: { ...options.parameters } }),
-  })
+  const { parameters, can } = options
+  const classes = classObjects({ provisioner: target.driver.name, parameters, zones: can?.zones ?? [] })
+  for (const each of classes) api.create(STORAGE_CLASSES, each)
   try {
     const plan = planOf({ ...options, nodes })
     for (const { afterMs, action } of plan) {
@@ -97,6 +97,7 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
     target.tell?.({ is: 'calm' })
     const missing = await waitConverged(target, expected, options.calmMs, signal)
     await target.driver.inspect?.(signal)
+    for (const { method, fault } of lastFaults(can?.methods ?? [])) target.driver.breakCall?.(method, fault)
     const left = missing.length > 0 ? [] : await waitGone(target, expected, options.calmMs, signal)
     return { actions: plan.length, violations: monitor.violations, missing, left }
   } finally {
@@ -127,6 +128,9 @@ function perform(action: Action, target: ChaosTarget, expected: Expected, repair
       return void api.create(PERSISTENT_VOLUME_CLAIMS, claimOf(action))
     case 'createPod':
       return createPod(action.pod, action, api, expected)
+    case 'createInlinePod':
+      expected.pods.set(action.pod, undefined)
+      return void api.create(PODS, inlinePod(action, target))
     case 'deletePod':
       return deletePod(action.pod, api, expected)
     case 'movePod':
@@ -142,26 +146,13 @@ function perform(action: Action, target: ChaosTarget, expected: Expected, repair
     case 'breakCall':
       return target.driver.breakCall?.(action.method, action.fault)
     case 'breakApi':
-      return breakApi(api, action.how)
+      return breakApi(api, action.how, target.clock)
     case 'restartController':
       return later(restartController(target.controllers, action.which))
     case 'killSidecar':
       return later(target.killSidecar(action.which))
     default:
       unreachable(action)
-  }
-}
-
-function claimOf({ claim, size, shared, block }: Extract<Action, { do: 'createClaim' }>) {
-  return {
-    metadata: inDefault(claim),
-    spec: {
-      accessModes: [shared ? 'ReadWriteMany' : 'ReadWriteOnce'],
-      storageClassName: CLASS,
-      ...(block === true && { volumeMode: 'Block' }),
-      resources: { requests: { storage: `${size}Gi` } },
-    },
-    status: { phase: 'Pending' },
   }
 }
 
@@ -173,23 +164,18 @@ function createPod(
 ): void {
   expected.pods.set(pod, claim)
   const block = api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))?.spec?.volumeMode === 'Block'
-  const use = block
-    ? { volumeDevices: [{ name: 'data', devicePath: '/dev/data' }] }
-    : { volumeMounts: [{ name: 'data', mountPath: '/data' }] }
-  api.create(PODS, {
-    metadata: inDefault(pod),
-    spec: {
-      nodeName: node,
-      containers: [{ name: 'main', image: 'none', ...use }],
-      volumes: [{ name: 'data', persistentVolumeClaim: { claimName: claim } }],
-    },
-    status: { phase: 'Pending' },
-  })
+  api.create(PODS, podOf({ pod, node, block, volume: { persistentVolumeClaim: { claimName: claim } } }))
 }
 
 function deletePod(pod: string, api: ApiServer, expected: Expected): void {
   expected.pods.delete(pod)
   if (api.get(PODS, inDefault(pod)) !== undefined) api.delete(PODS, inDefault(pod))
+}
+
+function inlinePod({ pod, node }: Extract<Action, { do: 'createInlinePod' }>, { driver }: ChaosTarget) {
+  const { name, inlineAttributes } = driver
+  const csi = { driver: name, ...(inlineAttributes !== undefined && { volumeAttributes: { ...inlineAttributes } }) }
+  return podOf({ pod, node, block: false, volume: { csi } })
 }
 
 /** A claim that is not bound yet may not grow: the API would refuse that to anybody. */

@@ -3,49 +3,39 @@ import { join } from 'node:path'
 import { CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import type { NodeGetInfoResponse } from '@csi-sidecars/csi-proto'
-import {
-  type ApiServer,
-  type CsiDriver,
-  type DriverSettings,
-  freePort,
-  startApiServer,
-  startCsiDriver,
-} from '@csi-sidecars/emulator'
+import { type ApiServer, type CsiDriver, freePort, startApiServer } from '@csi-sidecars/emulator'
 import { createKubeClient, loadClusterConfig, type OwnedKubeClient } from '@csi-sidecars/kube-client'
+import { CSI_DRIVERS, type CSIDriver } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Caches, cachesSynced, createCaches, runCaches } from '../caches/caches.ts'
 import type { CallSource, LiveCalls } from '../calls/seen.ts'
-import { answered, callsOf, ProxiedCalls } from '../calls/sources.ts'
+import { answered } from '../calls/sources.ts'
 import { nodeInfo, openDriver } from '../driver/driver.ts'
 import { withStandInNode } from '../driver/stand-in-node.ts'
-import { type ProxyOptions, startProxy } from '../proxy/proxy.ts'
 import type { NodeOptions } from '../volume-manager/controller.ts'
 import { folderDisk, memoryDisk } from '../volume-manager/disk.ts'
 import { kubeletPaths } from '../volume-manager/paths.ts'
 import { programOf } from './binaries.ts'
 import type { Controllers } from './controllers.ts'
 import { endPods } from './end-pods.ts'
-import { ensureAccount, nodeIds, registerDriver, registerNode } from './register.ts'
+import { ensure, ensureAccount, nodeIds, registerDriver, registerNode } from './register.ts'
 import { type Sidecar, startSidecar } from './sidecars.ts'
+import { openNodes, openSockets, type SocketOptions } from './sockets.ts'
 import { type ControllerName, startControllers } from './start-controllers.ts'
 
-export interface DevclusterOptions {
+export interface DevclusterOptions extends SocketOptions {
   readonly nodes: number
   /** Without it all. */
   readonly controllers?: readonly ControllerName[] | undefined
   /** Of a real API server; without it the emulated one is started. */
   readonly kubeconfig?: string | undefined
-  /** `unix:///path` of a person's own driver; without it the emulated one is started. */
-  readonly driver?: string | undefined
   /**
-   * What the driver calls the nodes: there are as many, its node service is played, and nothing is mounted. Without it
-   * the driver's own node service is called.
+   * What the driver tells of its nodes: there are as many. Where they have no sockets of their own their node service is
+   * played, and nothing is mounted. Without it the driver's own node service is asked, and called.
    */
-  readonly standInNodes?: readonly NodeGetInfoResponse[] | undefined
-  /** What is done to the calls of a person's own driver, and who is told of them; without it nothing and nobody. */
-  readonly proxy?: Pick<ProxyOptions, 'choose' | 'tell' | 'mayComeAgain'> | undefined
-  /** How the emulated driver differs from the usual one. */
-  readonly driverSettings?: Partial<DriverSettings> | undefined
+  readonly knownNodes?: readonly NodeGetInfoResponse[] | undefined
+  /** What the driver's author says of it; without it what its capabilities say. */
+  readonly csiDriver?: CSIDriver | undefined
   /** Binaries to run beside the driver; one that is left out is not run. */
   readonly attacher?: string | undefined
   readonly resizer?: string | undefined
@@ -100,26 +90,28 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const config = await loadClusterConfig({ kubeconfig, env: {}, clock, log })
   const client = createKubeClient({ config, flow: { kind: 'adaptive' }, clock, log, userAgent: 'devcluster' })
   stack.defer(() => client.close())
-  const { address, liveCalls, emulatedDriver } = await openSocket(options, stack)
-  const { standInNodes } = options
-  const opened = await openDriver({ address, clock, log, signal, nodeService: standInNodes === undefined })
-  const driver = standInNodes === undefined ? opened : withStandInNode(opened)
+  const { address, nodes: nodeSockets, liveCalls, emulatedDriver } = await openSockets(options, stack, signal)
+  const { knownNodes, csiDriver } = options
+  const services = knownNodes === undefined ? 'all' : 'controller'
+  const opened = await openDriver({ address, clock, log, signal, services })
+  const driver = knownNodes === undefined || nodeSockets.length > 0 ? opened : withStandInNode(opened)
   stack.defer(() => driver.close())
-  const nodeNames = Array.from({ length: standInNodes?.length ?? options.nodes }, (_, index) => `node-${index + 1}`)
-  const infos = standInNodes ?? (await nodeInfos(driver, nodeNames, signal))
-  await registerAll(client, driver, { nodeNames, infos, nowMs: clock.now() }, signal)
+  const nodeDrivers = await openNodes(nodeSockets, { clock, log, signal, stack })
+  const nodeNames = Array.from({ length: knownNodes?.length ?? options.nodes }, (_, index) => `node-${index + 1}`)
+  const infos = knownNodes ?? (await nodeInfos(driver, nodeNames, signal))
+  await registerAll(client, driver, { nodeNames, infos, csiDriver, nowMs: clock.now() }, signal)
   const caches = createCaches({ client, clock, log })
   await followApi(caches, stack, signal)
   const parts = { client, caches, clock, log }
-  const nodes = nodesOf(nodeNames, options)
+  const nodes = nodesOf(nodeNames, nodeDrivers, options)
   const minor = await minorVersion(client, signal)
   const controllers = startControllers({ ...parts, driver }, { ...options, nodes, minor }, onTrouble)
   stack.defer(() => controllers.stopAll())
   const sidecars = await startSidecars({ ...options, address, kubeconfig }, stack)
   const started = stack.move()
   const mounted = (): readonly string[] => nodes.flatMap(({ disk }) => disk.records().map(({ path }) => path))
-  // With a real API server pods are not ours to end; without a node service nothing is mounted.
-  const mounts = options.driver !== undefined && api !== undefined && standInNodes === undefined
+  // With a real API server pods are not ours to end; who knows the nodes ends what is mounted there, or plays them.
+  const mounts = options.driver !== undefined && api !== undefined && knownNodes === undefined
   const stop = async (): Promise<void> => {
     try {
       if (mounts) await endPods({ client, clock, mounted })
@@ -171,43 +163,6 @@ async function openApi(
   return { api, kubeconfig: file }
 }
 
-interface OpenSocket {
-  /** Where the sidecars and we find the driver. */
-  readonly address: string
-  readonly liveCalls: LiveCalls
-  readonly emulatedDriver: CsiDriver | undefined
-}
-
-async function openSocket(options: DevclusterOptions, stack: AsyncDisposableStack): Promise<OpenSocket> {
-  const { driver, driverSettings, directory, clock } = options
-  if (driver !== undefined) return await openProxy(driver, options, stack)
-  const emulatedDriver = await startCsiDriver({ ...driverSettings, socket: join(directory, 'csi.sock'), clock })
-  stack.defer(() => emulatedDriver.stop())
-  return { address: emulatedDriver.address, liveCalls: callsOf(emulatedDriver), emulatedDriver }
-}
-
-/** A person's own driver is called through a proxy: so what the sidecars ask of it is seen, too. */
-async function openProxy(
-  driver: string,
-  { directory, clock, proxy: hooks }: DevclusterOptions,
-  stack: AsyncDisposableStack,
-): Promise<OpenSocket> {
-  const calls = new ProxiedCalls()
-  const proxy = await startProxy({
-    socket: join(directory, 'proxy.sock'),
-    driver: driver.replace(/^unix:\/\//, ''),
-    clock,
-    choose: (call) => hooks?.choose(call),
-    mayComeAgain: (call) => hooks?.mayComeAgain(call) ?? false,
-    tell: (call) => {
-      hooks?.tell(call)
-      calls.tell(call)
-    },
-  })
-  stack.defer(() => proxy.stop())
-  return { address: proxy.address, liveCalls: calls.source, emulatedDriver: undefined }
-}
-
 /** What the one node service tells of its node, for all of them. */
 async function nodeInfos(
   driver: Driver,
@@ -221,16 +176,18 @@ async function nodeInfos(
 interface Registered {
   readonly nodeNames: readonly string[]
   readonly infos: readonly NodeGetInfoResponse[]
+  readonly csiDriver: CSIDriver | undefined
   readonly nowMs: number
 }
 
 async function registerAll(
   client: OwnedKubeClient,
   driver: Driver,
-  { nodeNames, infos, nowMs }: Registered,
+  { nodeNames, infos, csiDriver, nowMs }: Registered,
   signal: AbortSignal,
 ): Promise<void> {
   await ensureAccount(client, 'default', signal)
+  if (csiDriver !== undefined) await ensure(client, CSI_DRIVERS, csiDriver, signal)
   await registerDriver(client, driver, signal)
   const registering = infos.map((info, index) =>
     registerNode(client, { name: nodeNames[index] ?? '', driverName: driver.name, info, nowMs }, signal),
@@ -249,10 +206,15 @@ async function followApi(caches: Caches, stack: AsyncDisposableStack, signal: Ab
   await cachesSynced(caches, signal)
 }
 
-function nodesOf(nodeNames: readonly string[], { data }: DevclusterOptions): readonly NodeOptions[] {
-  return nodeNames.map((node) => {
+function nodesOf(
+  nodeNames: readonly string[],
+  nodeDrivers: readonly Driver[],
+  { data }: DevclusterOptions,
+): readonly NodeOptions[] {
+  return nodeNames.map((node, index) => {
     const root = data === undefined ? `/var/lib/kubelet/${node}` : join(data, node)
-    return { node, paths: kubeletPaths(root), disk: data === undefined ? memoryDisk() : folderDisk(root) }
+    const disk = data === undefined ? memoryDisk() : folderDisk(root)
+    return { node, paths: kubeletPaths(root), disk, driver: nodeDrivers[index] }
   })
 }
 

@@ -28,13 +28,14 @@ async function start(settings: Partial<DriverSettings> = {}): Promise<CsiDriver>
 }
 
 const open = ({ address }: CsiDriver) =>
-  openDriver({ address, clock: systemClock, log: silentLogger, signal, nodeService: false })
+  openDriver({ address, clock: systemClock, log: silentLogger, signal, services: 'controller' })
 
 async function learn(driver: CsiDriver, change: Partial<AbilityOptions> = {}): Promise<Abilities> {
   const direct = await open(driver)
-  const usual = { address: driver.address, nodeIds: ['a', 'b'], parameters: {}, capabilities: undefined, crash: true }
+  const usual = { address: driver.address, nodeIds: ['a', 'b'], ownNodes: [], parameters: {}, crash: true }
+  const rest = { capabilities: undefined, csiDriver: undefined, clock: systemClock }
   try {
-    return await learnAbilities(direct, { ...usual, clock: systemClock, ...change }, signal)
+    return await learnAbilities(direct, { ...usual, ...rest, ...change }, signal)
   } finally {
     direct.close()
   }
@@ -53,7 +54,13 @@ describe('what can be tried with a driver', () => {
     expect(can).toMatchObject({ expand: true, shared: true, block: true, crash: true })
     expect(can.methods).toHaveLength(5)
     expect(nodes.map(({ nodeId }) => nodeId)).toEqual(['a', 'b'])
-    expect(leftOut).toHaveLength(2)
+    expect(leftOut.map((text) => text.split(':')[0])).toEqual([
+      'clones',
+      'topology',
+      'inline volumes',
+      'staging and mounting',
+      'modification and snapshots',
+    ])
     const [create] = driver.log.matching({ method: 'CreateVolume' })
     expect(create?.request).toMatchObject({ parameters: { type: 'fast' } })
     expect(driver.volumes.all).toEqual([])
@@ -86,6 +93,45 @@ describe('what can be tried with a driver', () => {
     expect((await learn(offline)).leftOut).toContain(
       'expansion: the driver expands volumes only while nobody uses them',
     )
+  })
+
+  it('has clones where the driver makes them, and leaves nothing of the try', async () => {
+    const driver = await start()
+    driver.settings.controller = [...driver.settings.controller, 'CLONE_VOLUME']
+    expect((await learn(driver)).can.clone).toBe(true)
+    driver.script('CreateVolume', (request: CreateVolumeRequest) => {
+      if (request.volumeContentSource !== undefined) throw new DriverFailure('INTERNAL', 'no copies today')
+      return driver.own('CreateVolume', request)
+    })
+    const { can, leftOut } = await learn(driver)
+    expect(can.clone).toBe(false)
+    expect(leftOut.join('\n')).toMatch(/clones: .*no copies today/)
+    expect(driver.volumes.all).toEqual([])
+  })
+
+  it('has zones where the driver and its nodes know of them', async () => {
+    const driver = await start({ plugin: ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'] })
+    expect((await learn(driver)).leftOut).toContain('topology: no node says where it is; --node asks them')
+    driver.settings.topology = { zone: 'east' }
+    const zones = [{ nodes: ['node-1'], segments: { zone: 'east' } }]
+    expect((await learn(driver, { nodeIds: [] })).can.zones).toEqual(zones)
+    expect((await learn(driver, { nodeIds: [], capabilities: ['block'] })).can.zones).toBeUndefined()
+  })
+
+  it("calls nodes that have sockets of their own, and keeps to the driver's CSIDriver", async () => {
+    const driver = await start()
+    const node = await openDriver({ address: driver.address, clock: systemClock, log: silentLogger, signal })
+    const info = { nodeId: 'n', maxVolumesPerNode: 0n, accessibleTopology: undefined }
+    const ownNodes = [{ address: driver.address, driver: node, info }]
+    const csiDriver = { metadata: { name: 'd' }, spec: { attachRequired: false, volumeLifecycleModes: ['Ephemeral'] } }
+    const { can, nodes, leftOut } = await learn(driver, { nodeIds: [], ownNodes, csiDriver })
+    node.close()
+    expect([can.inline, nodes]).toEqual([true, [info]])
+    expect(can.methods).toEqual(expect.arrayContaining(['NodeStageVolume', 'NodeExpandVolume']))
+    expect(can.methods).not.toContain('ControllerPublishVolume')
+    expect(leftOut).toContain('attaching: the CSIDriver says that it is not required')
+    const without = await learn(driver, { nodeIds: [], ownNodes })
+    expect(without.leftOut).toContain('inline volumes: no --csidriver has Ephemeral among its volumeLifecycleModes')
   })
 
   it('is nothing where the driver makes no volumes', async () => {

@@ -1,16 +1,19 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
-import { type Driver, volumeCapabilityOf } from '@csi-sidecars/csi'
+import type { Driver } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
-  CreateVolume,
-  DeleteVolume,
   type NodeGetInfoResponse,
+  PluginCapability_Service_Type as PluginService,
   PluginCapability_VolumeExpansion_Type as VolumeExpansion,
 } from '@csi-sidecars/csi-proto'
-import type { DriverCan } from '../chaos/plan.ts'
+import type { CSIDriver } from '@csi-sidecars/kube-types'
+import type { DriverCan, Zone } from '../chaos/action.ts'
 import { nodeInfo } from '../driver/driver.ts'
 import { canList, tellsNodes } from './lists.ts'
+import { nodeLacks, nodeMethods, type OwnNode, OwnNodes } from './nodes.ts'
 import { patiently } from './patient.ts'
+import { Tries } from './tries.ts'
+import { zonesOf } from './zones.ts'
 
 /** What the test can try with this driver, and what it cannot and why. */
 export interface Abilities {
@@ -24,6 +27,9 @@ export interface AbilityOptions {
   /** What the driver calls its nodes; empty: its node service is asked. */
   readonly nodeIds: readonly string[]
   readonly parameters: Readonly<Record<string, string>>
+  /** Node services with sockets of their own; empty: it is played. */
+  readonly ownNodes: readonly OwnNode[]
+  readonly csiDriver: CSIDriver | undefined
   /** Kinds of volumes to try; undefined: all that the driver takes. */
   readonly capabilities: readonly Kind[] | undefined
   /** The driver may be killed. */
@@ -32,63 +38,81 @@ export interface AbilityOptions {
 }
 
 /** Kinds of volumes that not every driver makes; a mounted one for one node is asked of all. */
-export const KINDS = ['block', 'shared'] as const
+export const KINDS = ['block', 'shared', 'clone', 'topology', 'inline'] as const
 export type Kind = (typeof KINDS)[number]
-
-const USES = {
-  mount: { volumeMode: 'Filesystem', accessModes: ['ReadWriteOnce'] },
-  block: { volumeMode: 'Block', accessModes: ['ReadWriteOnce'] },
-  shared: { volumeMode: 'Filesystem', accessModes: ['ReadWriteMany'] },
-} as const
-
-const TRY_MS = 120_000
-const SIZE = 1024n ** 3n
 
 /** Asks the driver, and makes a volume of each kind to see whether it does. Throws when it cannot be tested at all. */
 export async function learnAbilities(driver: Driver, options: AbilityOptions, signal: AbortSignal): Promise<Abilities> {
   const { controller, plugin } = driver.capabilities
+  const { address, crash, capabilities, csiDriver } = options
+  const own = new OwnNodes(options.ownNodes, '')
   const has = (what: ControllerRpc): boolean => controller.has(what)
   if (!has(ControllerRpc.CREATE_DELETE_VOLUME)) {
-    throw new Error(`the driver at ${options.address} lacks CREATE_DELETE_VOLUME: there is no life of a volume to test`)
+    throw new Error(`the driver at ${address} lacks CREATE_DELETE_VOLUME: there is no life of a volume to test`)
   }
   const nodes = await learnNodes(driver, options, signal)
-  const refusal = await refusalOf(driver, 'mount', options, signal)
-  if (refusal !== undefined) throw new Error(`the driver at ${options.address} makes no volume: ${refusal}`)
+  const tries = new Tries(driver, options, signal)
+  const refusal = await tries.refusalOf('mount')
+  if (refusal !== undefined) throw new Error(`the driver at ${address} makes no volume: ${refusal}`)
   const leftOut: string[] = []
-  const offered = async (kind: Kind, what: string): Promise<boolean> => {
-    const why = await whyNot(driver, kind, options, signal)
-    if (why !== undefined) leftOut.push(`${what}: ${why}`)
-    return why === undefined
+  const unless = (holds: boolean, text: string): boolean => {
+    if (!holds) leftOut.push(text)
+    return holds
   }
-  const block = await offered('block', 'volumes of mode Block')
-  const shared = await offered('shared', 'volumes of several nodes')
-  const attaches = has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
+  const offered = async (kind: Kind, what: string, refused: () => Promise<string | undefined>): Promise<boolean> => {
+    const why = capabilities?.includes(kind) === false ? 'not among --capabilities' : await refused()
+    return unless(why === undefined, `${what}: ${why}`)
+  }
+  const block = await offered('block', 'volumes of mode Block', () => tries.refusalOf('block'))
+  const shared = await offered('shared', 'volumes of several nodes', () => tries.refusalOf('shared'))
+  const clone = await offered('clone', 'clones', async () =>
+    has(ControllerRpc.CLONE_VOLUME) ? await tries.refusalOfClone() : 'the driver lacks CLONE_VOLUME',
+  )
+  const zones = zonesOf(nodes)
+  const inZones = await offered('topology', 'topology', async () => whyNoTopology(driver, zones))
+  const inline = await offered('inline', 'inline volumes', async () => whyNotInline(options))
+  const attaches =
+    unless(has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME), 'attaching: the driver lacks PUBLISH_UNPUBLISH_VOLUME') &&
+    unless(csiDriver?.spec.attachRequired !== false, 'attaching: the CSIDriver says that it is not required')
   const offline = plugin.volumeExpansion.has(VolumeExpansion.OFFLINE)
-  const expand = has(ControllerRpc.EXPAND_VOLUME) && !offline
-  const unless = (holds: boolean, text: string): void => void (holds || leftOut.push(text))
-  unless(attaches, 'attaching: the driver lacks PUBLISH_UNPUBLISH_VOLUME')
-  unless(has(ControllerRpc.EXPAND_VOLUME), 'expansion: the driver lacks EXPAND_VOLUME')
-  unless(!offline, 'expansion: the driver expands volumes only while nobody uses them')
+  const expand =
+    unless(has(ControllerRpc.EXPAND_VOLUME), 'expansion: the driver lacks EXPAND_VOLUME') &&
+    unless(!offline, 'expansion: the driver expands volumes only while nobody uses them')
   unless(canList(driver), 'leaks that no answer names, and volumes that vanish: the driver lacks LIST_VOLUMES')
   unless(tellsNodes(driver), 'attachments that vanish or stay: the driver lacks LIST_VOLUMES_PUBLISHED_NODES')
-  unless(nodes.length > 1, 'moves from node to node: one node is known; --node-ids names more')
-  unless(options.crash, 'the death of the driver: no --driver-command starts it')
-  leftOut.push('staging and mounting: the node service is played, so that nobody need be root')
-  leftOut.push('modification, snapshots, clones and inline volumes: this test does not ask for them')
+  const further = own.all.length > 0 ? '--node' : '--node-ids'
+  unless(nodes.length > 1, `moves from node to node: one node is known; ${further} names more`)
+  unless(crash, 'the death of the driver: no --driver-command starts it')
+  leftOut.push(...nodeLacks(own), 'modification and snapshots: this test does not ask for them')
   const methods = [
     'CreateVolume',
     'DeleteVolume',
     ...(attaches ? ['ControllerPublishVolume', 'ControllerUnpublishVolume'] : []),
     ...(expand ? ['ControllerExpandVolume'] : []),
+    ...nodeMethods(own),
   ]
-  return { can: { expand, shared, block, crash: options.crash, methods }, nodes, leftOut }
+  return { can: { expand, shared, block, clone, inline, ...(inZones && { zones }), crash, methods }, nodes, leftOut }
+}
+
+function whyNoTopology({ capabilities }: Driver, zones: readonly Zone[]): string | undefined {
+  if (!capabilities.plugin.services.has(PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS)) {
+    return 'the driver lacks VOLUME_ACCESSIBILITY_CONSTRAINTS'
+  }
+  return zones.length === 0 ? 'no node says where it is; --node asks them' : undefined
+}
+
+function whyNotInline({ csiDriver, ownNodes }: AbilityOptions): string | undefined {
+  if (ownNodes.length === 0) return 'the node service is played'
+  const modes = csiDriver?.spec.volumeLifecycleModes ?? []
+  return modes.includes('Ephemeral') ? undefined : 'no --csidriver has Ephemeral among its volumeLifecycleModes'
 }
 
 async function learnNodes(
   driver: Driver,
-  { address, nodeIds, clock }: AbilityOptions,
+  { address, nodeIds, ownNodes, clock }: AbilityOptions,
   signal: AbortSignal,
 ): Promise<readonly NodeGetInfoResponse[]> {
+  if (ownNodes.length > 0) return ownNodes.map(({ info }) => info)
   if (nodeIds.length > 0) {
     return nodeIds.map((nodeId) => ({ nodeId, maxVolumesPerNode: 0n, accessibleTopology: undefined }))
   }
@@ -98,47 +122,5 @@ async function learnNodes(
     signal.throwIfAborted()
     const remedy = 'name the nodes that it knows by --node-ids'
     throw new Error(`the driver at ${address} does not answer NodeGetInfo: ${messageOf(cause)}; ${remedy}`, { cause })
-  }
-}
-
-async function whyNot(
-  driver: Driver,
-  kind: Kind,
-  options: AbilityOptions,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  if (options.capabilities?.includes(kind) === false) return 'not among --capabilities'
-  return await refusalOf(driver, kind, options, signal)
-}
-
-/** The driver's own words when it does not make such a volume. What it makes is deleted again. */
-async function refusalOf(
-  driver: Driver,
-  kind: keyof typeof USES,
-  { parameters, clock }: AbilityOptions,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const { volumeMode, accessModes } = USES[kind]
-  const use = { volumeMode, accessModes: [...accessModes], fsType: '', mountOptions: [] }
-  const request = {
-    name: `csi-devcluster-${kind}-${clock.now()}`,
-    capacityRange: { requiredBytes: SIZE, limitBytes: 0n },
-    volumeCapabilities: [volumeCapabilityOf(use, false)],
-    parameters: { ...parameters },
-    secrets: {},
-    volumeContentSource: undefined,
-    accessibilityRequirements: undefined,
-    mutableParameters: {},
-  }
-  const limits = { timeoutMs: TRY_MS, signal }
-  try {
-    await patiently(clock, signal, async () => {
-      const { volume } = await driver.call(CreateVolume, request, limits)
-      await driver.call(DeleteVolume, { volumeId: volume?.volumeId ?? '', secrets: {} }, limits)
-    })
-    return undefined
-  } catch (error) {
-    signal.throwIfAborted()
-    return messageOf(error)
   }
 }

@@ -1,30 +1,51 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import { controllerClient, type Driver } from '@csi-sidecars/csi'
-import { DeleteVolume } from '@csi-sidecars/csi-proto'
-import type { Ledger } from './ledger.ts'
+import { DeleteVolume, NodeUnpublishVolume, NodeUnstageVolume } from '@csi-sidecars/csi-proto'
+import type { KnownVolume, Ledger } from './ledger.ts'
+import type { OwnNodes } from './nodes.ts'
 import { patiently } from './patient.ts'
 
 const CALL_MS = 30_000
 
-/** Detaches and deletes what a run has left at the driver. Returns what could not be deleted, and why. */
-export async function clearUp(
-  { driver, clock, ledger }: { readonly driver: Driver; readonly clock: Clock; readonly ledger: Ledger },
-  signal: AbortSignal,
-): Promise<readonly string[]> {
+interface ClearUpParts {
+  /** The controller, past the proxy. */
+  readonly driver: Driver
+  readonly nodes: OwnNodes
+  readonly clock: Clock
+  readonly ledger: Ledger
+}
+
+/** Unmounts, detaches and deletes what a run has left at the driver. Returns what could not be, and why. */
+export async function clearUp({ ledger, ...parts }: ClearUpParts, signal: AbortSignal): Promise<readonly string[]> {
   const left: string[] = []
-  for (const { id, exists, nodes } of ledger.volumes) {
-    if (exists === 'no') continue
-    const limits = { timeoutMs: CALL_MS, signal }
+  for (const volume of ledger.volumes) {
+    if (volume.exists === 'no') continue
     try {
-      await patiently(clock, signal, async () => {
-        for (const nodeId of nodes.keys()) {
-          await controllerClient(driver).unpublish({ volumeId: id, nodeId, secrets: {} }, limits)
-        }
-        await driver.call(DeleteVolume, { volumeId: id, secrets: {} }, limits)
+      await patiently(parts.clock, signal, async () => {
+        await unmount(volume, parts.nodes, signal)
+        if (!volume.inline) await remove(volume, parts.driver, signal)
       })
     } catch (error) {
-      left.push(`volume ${id}: ${messageOf(error)}`)
+      left.push(`volume ${volume.id}: ${messageOf(error)}`)
     }
   }
   return left
+}
+
+async function unmount({ id: volumeId, staged, published }: KnownVolume, nodes: OwnNodes, signal: AbortSignal) {
+  const limits = { timeoutMs: CALL_MS, signal }
+  for (const targetPath of published.keys()) {
+    await nodes.at(targetPath)?.driver.call(NodeUnpublishVolume, { volumeId, targetPath }, limits)
+  }
+  for (const stagingTargetPath of staged.keys()) {
+    await nodes.at(stagingTargetPath)?.driver.call(NodeUnstageVolume, { volumeId, stagingTargetPath }, limits)
+  }
+}
+
+async function remove({ id: volumeId, nodes }: KnownVolume, driver: Driver, signal: AbortSignal): Promise<void> {
+  const limits = { timeoutMs: CALL_MS, signal }
+  for (const nodeId of nodes.keys()) {
+    await controllerClient(driver).unpublish({ volumeId, nodeId, secrets: {} }, limits)
+  }
+  await driver.call(DeleteVolume, { volumeId, secrets: {} }, limits)
 }

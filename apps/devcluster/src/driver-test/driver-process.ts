@@ -10,7 +10,7 @@ export interface DriverProcessOptions {
   readonly log: Logger
 }
 
-/** The driver under test as a process of ours: killed at will, and started again whenever it has ended. */
+/** The driver under test as processes of ours: killed at will, and started again whenever it has ended. */
 export interface DriverProcess {
   /** As SIGKILL does it. */
   kill(): void
@@ -22,7 +22,36 @@ export interface DriverProcess {
 /** A driver that was killed is soon back, however often. */
 const RESTART = { initialMs: 200, maxMs: 1_000 }
 
-export async function startDriverProcess({ command, ...parts }: DriverProcessOptions): Promise<DriverProcess> {
+/** Several processes of one driver, its controller and its nodes for instance: each kill strikes the next of them. */
+export async function startDriverProcesses(
+  commands: readonly string[],
+  parts: Omit<DriverProcessOptions, 'command'>,
+): Promise<DriverProcess> {
+  const all: DriverProcess[] = []
+  const stop = async (): Promise<void> => void (await Promise.all(all.map((each) => each.stop())))
+  try {
+    for (const command of commands) all.push(await startDriverProcess({ ...parts, command }))
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  let turn = 0
+  return {
+    kill() {
+      all[turn % all.length]?.kill()
+      turn += 1
+    },
+    watchDeaths(listener) {
+      const undo = all.map((each) => each.watchDeaths(listener))
+      return () => {
+        for (const each of undo) each()
+      }
+    },
+    stop,
+  }
+}
+
+async function startDriverProcess({ command, ...parts }: DriverProcessOptions): Promise<DriverProcess> {
   const listeners = new Set<(how: string) => void>()
   let killed = false
   const child = await startSidecar({

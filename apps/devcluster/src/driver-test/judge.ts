@@ -1,15 +1,35 @@
 import { codeNameOf } from '../calls/seen.ts'
 import type { ProxiedCall } from '../proxy/call.ts'
+import { wrongVolume } from './answers.ts'
 import { Ledger, text } from './ledger.ts'
 import { type Listed, Listing } from './listing.ts'
-import type { Broken } from './promises.ts'
+import type { Broken, PromiseName } from './promises.ts'
 import { Repetitions, volumeIdOf } from './repetition.ts'
 import { wrongSize } from './sizes.ts'
+import { Targets } from './targets.ts'
 
 /** A broken promise with the calls that led to it, for people. */
 export interface Finding extends Broken {
   readonly calls: readonly string[]
 }
+
+export interface JudgeOptions {
+  /** Monotonic milliseconds: calls are told by the time since then. */
+  readonly startedAt: number
+  /** A path as people want to read it. */
+  readonly shortened: (path: string) => string
+}
+
+/** Nodes have no part in these: their calls would only stand before those that matter. */
+const OF_CONTROLLER: ReadonlySet<PromiseName> = new Set([
+  'oneVolume',
+  'context',
+  'capacity',
+  'reach',
+  'content',
+  'kept',
+  'ended',
+])
 
 /** So many calls are kept to be told, and so many of them are told with a finding. */
 const KEPT = 5_000
@@ -22,12 +42,12 @@ export class Judge {
   readonly #repetitions = new Repetitions()
   readonly #listing = new Listing(this.ledger)
   readonly #ended: ProxiedCall[] = []
-  readonly #startedAt: number
+  readonly #targets = new Targets()
+  readonly #options: JudgeOptions
   #calls = 0
 
-  /** Monotonic milliseconds: calls are told by the time since then. */
-  constructor(startedAt: number) {
-    this.#startedAt = startedAt
+  constructor(options: JudgeOptions) {
+    this.#options = options
   }
 
   /** How many have ended. */
@@ -42,7 +62,8 @@ export class Judge {
       this.#ended.push(call)
       if (this.#ended.length > KEPT) this.#ended.shift()
     }
-    for (const broken of [...this.#repetitions.see(call), ...wrongSize(call)]) this.find(broken)
+    const ofAnswer = [...wrongSize(call), ...wrongVolume(call)]
+    for (const broken of [...this.#repetitions.see(call), ...ofAnswer, ...this.#targets.see(call)]) this.find(broken)
   }
 
   look(listed: readonly Listed[], mark: number): void {
@@ -52,22 +73,23 @@ export class Judge {
   /** Each is told once. */
   find(broken: Broken): void {
     if (this.findings.some(({ text: told }) => told === broken.text)) return
-    this.findings.push({ ...broken, calls: this.#callsAbout(broken.about) })
+    this.findings.push({ ...broken, calls: this.#callsBefore(broken) })
   }
 
   /** The driver's own words about the last call that it refused; undefined when it refused none. */
-  lastWords(about: string): string | undefined {
+  lastWords(about: string | undefined): string | undefined {
     const call = this.#about(about).findLast(({ code = 0 }) => code !== 0)
     return call && `${call.method}: ${codeNameOf(call.code ?? 0)} ${JSON.stringify(call.message)}`
   }
 
-  #callsAbout(about: string | undefined): readonly string[] {
-    const known = this.#about(about)
+  #callsBefore({ about, promise }: Broken): readonly string[] {
+    const ofNodes = !OF_CONTROLLER.has(promise) || this.ledger.get(about ?? '')?.inline === true
+    const known = this.#about(about).filter(({ method }) => ofNodes || !method.startsWith('Node'))
     // Of a volume that no answer names, those calls are told that may have made it.
     const suspects = this.#ended.filter(({ method, code }) => method === 'CreateVolume' && code === undefined)
     return inRows(known.length > 0 ? known : suspects)
       .slice(-TOLD)
-      .map(({ call, times }) => `${lineOf(call, this.#startedAt)}${times > 1 ? `, ${times} times` : ''}`)
+      .map(({ call, times }) => `${lineOf(call, this.#options)}${times > 1 ? `, ${times} times` : ''}`)
   }
 
   /** By a volume's id, or by the name under which it was to be made. */
@@ -76,7 +98,7 @@ export class Judge {
     const ids = new Set(
       this.ledger.volumes.filter(({ id, name }) => id === about || name === about).map(({ id }) => id),
     )
-    const names = new Set([about, this.ledger.get(about)?.name])
+    const names = new Set([about, this.ledger.get(about)?.name].filter((name) => name !== ''))
     return this.#ended.filter(
       (call) =>
         ids.has(text(call.request['volumeId'])) || names.has(text(call.request['name'])) || ids.has(volumeIdOf(call)),
@@ -104,20 +126,23 @@ function inRows(calls: readonly ProxiedCall[]): readonly Row[] {
 }
 
 function sameTarget({ request: a }: ProxiedCall, { request: b }: ProxiedCall): boolean {
-  return ['name', 'volumeId', 'nodeId', 'targetPath'].every((field) => text(a[field]) === text(b[field]))
+  return ['name', 'volumeId', 'nodeId', 'targetPath', 'stagingTargetPath'].every(
+    (field) => text(a[field]) === text(b[field]),
+  )
 }
 
 /** One call in a line: when it began, what about, how it ended, how long it took, and what was done to it. */
-export function lineOf(call: ProxiedCall, zero: number): string {
+function lineOf(call: ProxiedCall, { startedAt, shortened }: JudgeOptions): string {
   const { method, request, start, end, code, message, fault } = call
   const made = volumeIdOf(call)
-  const about = [request['name'], request['volumeId'], request['nodeId'], request['targetPath']].map(text)
+  const path = shortened(text(request['targetPath']) || text(request['stagingTargetPath']))
+  const about = [...[request['name'], request['volumeId'], request['nodeId']].map(text), path]
   const what = [method, ...about.filter((each) => each !== '')].join(' ')
   const how = code === undefined ? 'no answer' : codeNameOf(code)
   const words = code === 0 || message === '' ? '' : ` ${JSON.stringify(message)}`
   const took = end === undefined ? '' : `, ${Math.round(end - start)} ms`
   const done = fault === undefined ? '' : ` [${FAULT_WORDS[fault]}]`
-  return `+${((start - zero) / 1000).toFixed(3)} s ${what} -> ${how}${made === '' ? '' : ` ${made}`}${words}${took}${done}`
+  return `+${((start - startedAt) / 1000).toFixed(3)} s ${what} -> ${how}${made === '' ? '' : ` ${made}`}${words}${took}${done}`
 }
 
 const FAULT_WORDS: Readonly<Record<NonNullable<ProxiedCall['fault']>, string>> = {

@@ -74,9 +74,19 @@ describe('the ledger', () => {
   it('knows what is mounted by the path', () => {
     const mount = { volumeId: 'vol', targetPath: '/t', stagingTargetPath: '/s' }
     const ledger = ledgerOf([...made, ...answered('NodeStageVolume', mount), ...answered('NodePublishVolume', mount)])
-    expect(certain(ledger.get('vol')?.mounts ?? new Map())).toEqual(['/s', '/t'])
+    expect(certain(ledger.get('vol')?.staged ?? new Map())).toEqual(['/s'])
+    expect(certain(ledger.get('vol')?.published ?? new Map())).toEqual(['/t'])
     for (const call of answered('NodeUnpublishVolume', mount)) ledger.see(call)
     for (const call of answered('NodeUnstageVolume', mount)) ledger.see(call)
-    expect(ledger.get('vol')?.mounts.size).toBe(0)
+    expect(ledger.get('vol')).toMatchObject({ staged: new Map(), published: new Map() })
+  })
+
+  it('knows a volume that was never made and is published as one that lives by that alone', () => {
+    const mount = { volumeId: 'csi-1', targetPath: '/t' }
+    const ledger = ledgerOf([...answered('NodePublishVolume', mount)])
+    expect(ledger.get('csi-1')).toMatchObject({ inline: true, exists: 'maybe', published: new Map([['/t', 'yes']]) })
+    for (const call of answered('NodeUnpublishVolume', mount)) ledger.see(call)
+    expect(ledger.get('csi-1')?.exists).toBe('no')
+    expect(ledgerOf([...answered('NodeUnpublishVolume', mount)]).volumes).toEqual([])
   })
 })

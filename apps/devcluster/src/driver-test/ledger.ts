@@ -1,3 +1,4 @@
+import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { ProxiedCall } from '../proxy/call.ts'
 
 /** `maybe` from the moment at which a call is under way that would change it until one has succeeded. */
@@ -12,8 +13,14 @@ export interface KnownVolume {
   capacity: bigint
   /** By node id. */
   readonly nodes: Map<string, Certainty>
-  /** By the path of the mount. */
-  readonly mounts: Map<string, Certainty>
+  /** By the path at which it is staged. */
+  readonly staged: Map<string, Certainty>
+  /** By the path at which a pod has it. */
+  readonly published: Map<string, Certainty>
+  /** It is used as a device. */
+  readonly block: boolean
+  /** Made by its publish and gone with its unpublish: no controller knows of it. */
+  readonly inline: boolean
   /** Calls under way. */
   busy: number
   /** The number of the last event about it. */
@@ -46,12 +53,22 @@ export class Ledger {
   see(call: ProxiedCall): void {
     this.#count += 1
     if (call.method === 'CreateVolume') return this.#onCreate(call)
-    const volume = this.#volumes.get(text(call.request['volumeId']))
+    const volume = this.#volumes.get(text(call.request['volumeId'])) ?? this.#inlineVolume(call)
     if (volume === undefined) return
     volume.changed = this.#count
     volume.busy += call.end === undefined ? 1 : -1
     const certainty = call.end === undefined ? 'maybe' : call.code === 0 ? 'done' : 'failed'
     if (certainty !== 'failed') this.#apply(volume, call, certainty)
+    if (volume.inline) volume.exists = volume.published.size > 0 ? 'maybe' : 'no'
+  }
+
+  /** What is published and was never made is made by that. */
+  #inlineVolume({ method, request }: ProxiedCall): KnownVolume | undefined {
+    if (method !== 'NodePublishVolume') return undefined
+    const id = text(request['volumeId'])
+    const volume: KnownVolume = { ...unused(), id, name: '', exists: 'maybe', capacity: 0n, block: false, inline: true }
+    this.#volumes.set(id, volume)
+    return volume
   }
 
   #onCreate({ request, response, code }: ProxiedCall): void {
@@ -60,8 +77,10 @@ export class Ledger {
     const { volumeId: id, capacityBytes: capacity } = made
     const known = this.#volumes.get(id)
     if (known?.exists === 'yes') return
-    const fresh = { id, name: text(request['name']), exists: 'yes' as const, capacity, busy: known?.busy ?? 0 }
-    this.#volumes.set(id, { ...fresh, nodes: new Map(), mounts: new Map(), changed: this.#count })
+    const name = text(request['name'])
+    const block = isBlock(request['volumeCapabilities'])
+    const fresh = { ...unused(), id, name, exists: 'yes' as const, capacity, block, inline: false }
+    this.#volumes.set(id, { ...fresh, busy: known?.busy ?? 0, changed: this.#count })
   }
 
   #apply(volume: KnownVolume, { method, request, response }: ProxiedCall, certainty: 'maybe' | 'done'): void {
@@ -86,18 +105,28 @@ export class Ledger {
         for (const each of node === '' ? [...volume.nodes.keys()] : [node]) end(volume.nodes, each)
         return
       case 'NodeStageVolume':
-        return begin(volume.mounts, staging)
+        return begin(volume.staged, staging)
       case 'NodeUnstageVolume':
-        return end(volume.mounts, staging)
+        return end(volume.staged, staging)
       case 'NodePublishVolume':
-        return begin(volume.mounts, target)
+        return begin(volume.published, target)
       case 'NodeUnpublishVolume':
-        return end(volume.mounts, target)
+        return end(volume.published, target)
       case 'ControllerExpandVolume':
         if (certainty === 'done') volume.capacity = larger(volume.capacity, response?.['capacityBytes'])
         return
     }
   }
+}
+
+/** What is the same for all volumes that nobody has called about. */
+function unused() {
+  return { nodes: new Map(), staged: new Map(), published: new Map(), busy: 0, changed: 0 }
+}
+
+function isBlock(capabilities: unknown): boolean {
+  const all = Array.isArray(capabilities) ? (capabilities as readonly VolumeCapability[]) : []
+  return all.some(({ accessType }) => accessType?.$case === 'block')
 }
 
 /** The keys of a map that are so for certain. */

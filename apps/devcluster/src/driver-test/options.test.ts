@@ -14,10 +14,14 @@ describe('the flags of a test', () => {
   it('have a driver, and otherwise what suits most', async () => {
     expect(await parse(DRIVER)).toEqual({
       driver: 'unix:///csi.sock',
-      driverCommand: undefined,
+      nodeSockets: [],
+      driverCommands: [],
+      csiDriverFile: undefined,
+      data: undefined,
       nodeIds: [],
       capabilities: undefined,
       parameters: {},
+      inlineAttributes: {},
       seeds: [1, 2, 3],
       seconds: 30,
       patienceSeconds: 60,
@@ -41,11 +45,27 @@ describe('the flags of a test', () => {
     expect((await parse(DRIVER, '--capabilities=')).capabilities).toEqual([])
   })
 
+  it('may name several sockets, and several processes', async () => {
+    const nodes = ['--node=unix:///a', '--node', 'unix:///b,unix:///c']
+    const commands = ['--driver-command=one', '--driver-command=two']
+    expect(await parse('--controller=unix:///ctrl', ...nodes, ...commands, '--sidecars=/bin')).toMatchObject({
+      driver: 'unix:///ctrl',
+      nodeSockets: ['unix:///a', 'unix:///b', 'unix:///c'],
+      driverCommands: ['one', 'two'],
+      attacher: '/bin/csi-attacher',
+      resizer: '/bin/csi-resizer',
+    })
+  })
+
   it.each([
     [[], '--driver is required: the socket of the driver to test, unix:///path'],
     [['--driver=tcp://h:1'], '--driver tcp://h:1: only unix sockets are known, as unix:///path'],
     [[`--driver=unix:///${'x'.repeat(107)}`], 'the path of a socket has 107 bytes at most'],
-    [[DRIVER, '--capabilities=tape'], '--capabilities tape: known are block, shared'],
+    [[DRIVER, '--capabilities=tape'], '--capabilities tape: known are block, shared, clone, topology, inline'],
+    [[DRIVER, '--controller=unix:///c'], '--driver and --controller are the same socket under two names'],
+    [[DRIVER, '--node=tcp://h:1'], '--node tcp://h:1: only unix sockets are known, as unix:///path'],
+    [[DRIVER, '--node=unix:///n', '--node-ids=a'], '--node-ids is for a test without --node'],
+    [[DRIVER, '--inline-attribute=x'], '--inline-attribute x: it is as type=fast'],
     [[DRIVER, '--parameter=type'], '--parameter type: it is as type=fast'],
     [[DRIVER, '--chaos=x'], '--chaos x: a seed is a whole number, several are as 1-10'],
     [[DRIVER, '--seconds=0'], '--seconds must be a whole number of 1 or more'],
@@ -56,10 +76,11 @@ describe('the flags of a test', () => {
   })
 
   it('come back as a line that repeats a seed', async () => {
-    const flags = [DRIVER, "--driver-command=sh -c 'x'", '--node-ids=a,b', '--capabilities=block', '--parameter=t=a b']
-    const line = againLine(await parse(...flags, '--chaos=1-9', '--report=r.xml'), 4)
+    const driver = [DRIVER, "--driver-command=sh -c 'x'", '--node=unix:///n', '--data=/d', '--csidriver=c.yaml']
+    const kinds = ['--capabilities=block', '--parameter=t=a b', '--inline-attribute=a=1']
+    const line = againLine(await parse(...driver, ...kinds, '--chaos=1-9', '--report=r.xml'), 4)
     expect(line).toBe(
-      "npm start -- test --driver=unix:///csi.sock '--driver-command=sh -c '\\''x'\\''' --node-ids=a,b --capabilities=block '--parameter=t=a b' --seconds=30 --patience=60 --seed=4",
+      "npm start -- test --driver=unix:///csi.sock --node=unix:///n '--driver-command=sh -c '\\''x'\\''' --data=/d --csidriver=c.yaml --capabilities=block '--parameter=t=a b' --inline-attribute=a=1 --seconds=30 --patience=60 --seed=4",
     )
   })
 

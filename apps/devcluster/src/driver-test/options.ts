@@ -1,15 +1,25 @@
+import { join } from 'node:path'
 import type { InferredOptionTypes } from 'yargs'
 import { PROGRAM, parseSeeds } from '../options.ts'
 import { KINDS, type Kind } from './abilities.ts'
+import { addressOf, kindOf, listOf, parametersOf, positive, quoted } from './option-values.ts'
 
 /** What a person asks for after `test`. */
 export interface TestOptions {
-  /** `unix:///path`. */
+  /** Of the controller service: `unix:///path`. */
   readonly driver: string
-  readonly driverCommand: string | undefined
+  /** Of node services; empty: it is played. */
+  readonly nodeSockets: readonly string[]
+  readonly driverCommands: readonly string[]
+  /** A file with the driver's CSIDriver. */
+  readonly csiDriverFile: string | undefined
+  /** For the folders of the nodes; without it one that is made for the test. */
+  readonly data: string | undefined
   readonly nodeIds: readonly string[]
   readonly capabilities: readonly Kind[] | undefined
   readonly parameters: Readonly<Record<string, string>>
+  /** Of volumes that pods declare themselves. */
+  readonly inlineAttributes: Readonly<Record<string, string>>
   readonly seeds: readonly number[]
   readonly seconds: number
   readonly patienceSeconds: number
@@ -20,16 +30,28 @@ export interface TestOptions {
   readonly markdown: string | undefined
 }
 
-/** As Linux has it, and the end of the text after it. */
-const LONGEST_PATH = 107
-
 export const TEST_FLAGS = {
   driver: { type: 'string', describe: "The driver's socket, unix:///path", requiresArg: true },
-  'driver-command': {
+  controller: { type: 'string', describe: 'Its socket, where it has the controller service alone', requiresArg: true },
+  node: {
     type: 'string',
-    describe: 'Starts the driver, in the foreground; with it the driver is killed now and then, and started again',
+    array: true,
+    describe: 'The socket of a node service; again for each node. Without it nothing is mounted',
     requiresArg: true,
   },
+  data: {
+    type: 'string',
+    describe: 'Where the nodes have their folders, if the driver does not see /tmp',
+    requiresArg: true,
+  },
+  'driver-command': {
+    type: 'string',
+    array: true,
+    describe:
+      'Starts the driver, in the foreground; again for more processes. With it they are killed now and then, and started again',
+    requiresArg: true,
+  },
+  csidriver: { type: 'string', describe: "A file with the driver's CSIDriver, YAML or JSON", requiresArg: true },
   'node-ids': {
     type: 'string',
     describe: 'What the driver calls its nodes, as i-1,i-2; without it NodeGetInfo is asked for one',
@@ -41,10 +63,20 @@ export const TEST_FLAGS = {
     requiresArg: true,
   },
   parameter: { type: 'string', array: true, describe: 'Of the StorageClass, as type=fast; again for more' },
+  'inline-attribute': {
+    type: 'string',
+    array: true,
+    describe: 'Of inline volumes, as size=1Gi; again for more',
+  },
   chaos: { type: 'string', default: '1-3', describe: 'Seeds, as 7 or 1-10', requiresArg: true },
   seed: { type: 'number', describe: 'This seed alone', requiresArg: true },
   seconds: { type: 'number', default: 30, describe: 'How long each seed disturbs', requiresArg: true },
   patience: { type: 'number', default: 60, describe: 'Seconds in which all has to come right', requiresArg: true },
+  sidecars: {
+    type: 'string',
+    describe: 'A folder with other sidecars to run, the Go originals for instance: csi-attacher and csi-resizer',
+    requiresArg: true,
+  },
   attacher: { type: 'string', describe: 'Another csi-attacher to run', requiresArg: true },
   resizer: { type: 'string', describe: 'Another csi-resizer to run', requiresArg: true },
   report: { type: 'string', describe: 'Write a JUnit report to this file', requiresArg: true },
@@ -53,25 +85,31 @@ export const TEST_FLAGS = {
 
 /** Throws one line that says what is wrong with them. */
 export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): TestOptions {
-  const { driver, attacher, resizer, report, markdown } = values
-  if (driver === undefined) throw new Error('--driver is required: the socket of the driver to test, unix:///path')
-  const path = driver.replace(/^unix:\/\//, '')
-  if (Buffer.byteLength(path) > LONGEST_PATH) {
-    throw new Error(`--driver ${driver}: the path of a socket has ${LONGEST_PATH} bytes at most`)
+  const { driver, controller, csidriver, sidecars, report, markdown } = values
+  const address = driver ?? controller
+  if (address === undefined) throw new Error('--driver is required: the socket of the driver to test, unix:///path')
+  if (driver !== undefined && controller !== undefined) {
+    throw new Error('--driver and --controller are the same socket under two names; --node is for those of nodes')
   }
-  if (!/^unix:\/\/.|^\//.test(driver))
-    throw new Error(`--driver ${driver}: only unix sockets are known, as unix:///path`)
+  const sockets = (values.node ?? []).flatMap((each) => listOf(each) ?? [])
+  if (sockets.length > 0 && values['node-ids'] !== undefined) {
+    throw new Error('--node-ids is for a test without --node: a node service says what its node is called')
+  }
   return {
-    driver,
-    driverCommand: values['driver-command'],
+    driver: addressOf(driver === undefined ? 'controller' : 'driver', address),
+    nodeSockets: sockets.map((each) => addressOf('node', each)),
+    driverCommands: values['driver-command'] ?? [],
+    csiDriverFile: csidriver,
+    data: values.data,
     nodeIds: listOf(values['node-ids']) ?? [],
     capabilities: listOf(values.capabilities)?.map(kindOf),
-    parameters: Object.fromEntries((values.parameter ?? []).map(parameterOf)),
+    parameters: parametersOf('parameter', values.parameter),
+    inlineAttributes: parametersOf('inline-attribute', values['inline-attribute']),
     seeds: values.seed === undefined ? parseSeeds(values.chaos) : parseSeeds(String(values.seed)),
     seconds: positive('seconds', values.seconds),
     patienceSeconds: positive('patience', values.patience),
-    attacher,
-    resizer,
+    attacher: values.attacher ?? (sidecars && join(sidecars, 'csi-attacher')),
+    resizer: values.resizer ?? (sidecars && join(sidecars, 'csi-resizer')),
     junit: report,
     markdown,
   }
@@ -79,45 +117,23 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Tes
 
 /** The flags that repeat a run with another seed, but for its reports. */
 export function againLine(options: TestOptions, seed: number): string {
-  const { driver, driverCommand, nodeIds, capabilities, parameters, seconds, patienceSeconds } = options
+  const { driver, nodeSockets, driverCommands, nodeIds, capabilities, parameters, inlineAttributes } = options
   const given: readonly (readonly [string, string | number | undefined])[] = [
     ['driver', driver],
-    ['driver-command', driverCommand],
+    ...nodeSockets.map((each) => ['node', each] as const),
+    ...driverCommands.map((each) => ['driver-command', each] as const),
+    ['data', options.data],
+    ['csidriver', options.csiDriverFile],
     ['node-ids', nodeIds.length > 0 ? nodeIds.join(',') : undefined],
     ['capabilities', capabilities?.join(',')],
     ...Object.entries(parameters).map(([key, value]) => ['parameter', `${key}=${value}`] as const),
+    ...Object.entries(inlineAttributes).map(([key, value]) => ['inline-attribute', `${key}=${value}`] as const),
     ['attacher', options.attacher],
     ['resizer', options.resizer],
-    ['seconds', seconds],
-    ['patience', patienceSeconds],
+    ['seconds', options.seconds],
+    ['patience', options.patienceSeconds],
     ['seed', seed],
   ]
   const flags = given.flatMap(([name, value]) => (value === undefined ? [] : [quoted(`--${name}=${value}`)]))
   return `${PROGRAM} test ${flags.join(' ')}`
-}
-
-/** As a shell takes it for one word. */
-function quoted(value: string): string {
-  return /^[\w@%+=:,./-]*$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`
-}
-
-function listOf(text: string | undefined): readonly string[] | undefined {
-  return text?.split(',').filter((each) => each !== '')
-}
-
-function kindOf(name: string): Kind {
-  const known = KINDS.find((each) => each === name)
-  if (known === undefined) throw new Error(`--capabilities ${name}: known are ${KINDS.join(', ')}`)
-  return known
-}
-
-function parameterOf(text: string): [string, string] {
-  const at = text.indexOf('=')
-  if (at < 1) throw new Error(`--parameter ${text}: it is as type=fast`)
-  return [text.slice(0, at), text.slice(at + 1)]
-}
-
-function positive(name: string, value: number): number {
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} must be a whole number of 1 or more`)
-  return value
 }

@@ -3,9 +3,17 @@ import { text } from './ledger.ts'
 import type { Broken } from './promises.ts'
 
 /** Codes by which a driver may put off a call that it has answered before. */
-const LATER: ReadonlySet<number> = new Set([1, 4, 8, 10, 14])
+export const LATER: ReadonlySet<number> = new Set([1, 4, 8, 10, 14])
 /** Codes of a fault of the moment: broken only when it comes again. */
 const PERHAPS: ReadonlySet<number> = new Set([2, 13])
+
+const NODE_METHODS = [
+  'NodeStageVolume',
+  'NodeUnstageVolume',
+  'NodePublishVolume',
+  'NodeUnpublishVolume',
+  'NodeExpandVolume',
+]
 
 /** After a call of the first kind no answer of the others holds any more. */
 const ENDS: Readonly<Record<string, readonly string[]>> = {
@@ -15,15 +23,17 @@ const ENDS: Readonly<Record<string, readonly string[]>> = {
     'ControllerUnpublishVolume',
     'ControllerExpandVolume',
     'ControllerModifyVolume',
+    ...NODE_METHODS,
   ],
   ControllerPublishVolume: ['ControllerUnpublishVolume', 'ControllerExpandVolume', 'DeleteVolume'],
-  ControllerUnpublishVolume: ['ControllerPublishVolume'],
+  ControllerUnpublishVolume: ['ControllerPublishVolume', ...NODE_METHODS],
   ControllerExpandVolume: ['CreateVolume', 'ControllerExpandVolume'],
   ControllerModifyVolume: ['CreateVolume', 'ControllerModifyVolume'],
   NodeStageVolume: ['NodeUnstageVolume'],
-  NodeUnstageVolume: ['NodeStageVolume', 'NodePublishVolume'],
+  NodeUnstageVolume: ['NodeStageVolume', 'NodePublishVolume', 'NodeExpandVolume'],
   NodePublishVolume: ['NodeUnpublishVolume'],
-  NodeUnpublishVolume: ['NodePublishVolume'],
+  NodeUnpublishVolume: ['NodePublishVolume', 'NodeExpandVolume'],
+  NodeExpandVolume: [],
 }
 const JUDGED: ReadonlySet<string> = new Set(['CreateVolume', ...Object.keys(ENDS)])
 
@@ -117,7 +127,9 @@ function sameNode(a: ProxiedCall, b: ProxiedCall): boolean {
   return one === '' || two === '' || one === two
 }
 
+/** `b` ends what holds of `a`. What undoes a stage, or all of a volume, does so for every path. */
 function samePath(a: ProxiedCall, b: ProxiedCall): boolean {
+  if (!b.method.startsWith('Node') || a.method === 'NodeExpandVolume') return true
   const [one, two] = [a, b].map(({ method, request }) =>
     text(/^Node(Un)?publish/i.test(method) ? request['targetPath'] : request['stagingTargetPath']),
   )

@@ -1,54 +1,73 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { isAbort, messageOf } from '@csi-sidecars/base'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import { sidecarBinaries } from '../cluster/binaries.ts'
 import { openDriver } from '../driver/driver.ts'
 import type { RunParts } from '../run.ts'
 import { learnAbilities } from './abilities.ts'
-import { type DriverProcess, startDriverProcess } from './driver-process.ts'
+import { csiDriverOf } from './csi-driver-file.ts'
+import { type DriverProcess, startDriverProcesses } from './driver-process.ts'
+import { removeFolder } from './mounts.ts'
+import { openOwnNodes } from './nodes.ts'
 import { againLine, type TestOptions } from './options.ts'
 import { isGood, junitOf, markdownOf, type TestReport, told } from './report.ts'
 import { runSeed, type SeedResult } from './seed.ts'
 
+const PREFIX = 'csi-devcluster-'
 /** Of a run that somebody has ended before it was over. */
 const INTERRUPTED = 130
 
 /** Tests the driver by all seeds, and writes the reports. Returns the exit code. */
 export async function runDriverTest(options: TestOptions, parts: RunParts, signal: AbortSignal): Promise<number> {
   const { write, style } = parts.terminal
-  const directory = await mkdtemp(join(tmpdir(), 'csi-devcluster-'))
+  const directory = await mkdtemp(join(tmpdir(), PREFIX))
+  const ours = new Map([[directory, 'What was logged is']])
   let code = 2
   try {
-    code = await test(options, { ...parts, directory }, signal)
+    const data = options.data === undefined ? directory : await mkdtemp(join(resolve(options.data), PREFIX))
+    if (data !== directory) ours.set(data, 'The folders of the nodes are')
+    code = await test(options, { ...parts, directory, data }, signal)
   } catch (error) {
     if (signal.aborted && isAbort(error)) code = INTERRUPTED
     else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
   }
-  if (code === 0 || code === INTERRUPTED) await rm(directory, { recursive: true, force: true })
-  else write(`What was logged is in ${directory}\n`)
+  const needed = code !== 0 && code !== INTERRUPTED
+  for (const [folder, what] of ours) {
+    if (needed || !(await removeFolder(folder))) write(`${what} in ${folder}\n`)
+  }
   return code
 }
 
-type TestParts = RunParts & { readonly directory: string }
+interface TestParts extends RunParts {
+  readonly directory: string
+  /** For the folders of the nodes; made for this test, so that it may be removed. */
+  readonly data: string
+}
 
 async function test(options: TestOptions, parts: TestParts, signal: AbortSignal): Promise<number> {
   const { directory, clock, terminal } = parts
   const { write } = terminal
   const { driver: address, parameters, capabilities, nodeIds } = options
+  const csiDriver = await csiDriverOf(options.csiDriverFile)
   const log = parts.openLog(join(directory, 'devcluster.log'))
   await using stack = new AsyncDisposableStack()
   const own = await startOwn(options, { ...parts, log }, stack)
-  const direct = await openDriver({ address, clock, log, signal, nodeService: false })
+  const direct = await openDriver({ address, clock, log, signal, services: 'controller' })
   stack.defer(() => direct.close())
+  const ownNodes = await openOwnNodes(options.nodeSockets, { name: direct.name, clock, log, stack }, signal)
   const crash = own !== undefined
-  const abilities = await learnAbilities(direct, { address, nodeIds, parameters, capabilities, crash, clock }, signal)
+  const asked = { address, nodeIds, ownNodes, parameters, capabilities, crash, csiDriver, clock }
+  const abilities = await learnAbilities(direct, asked, signal)
   write(`Driver ${direct.name} at ${address}, with ${abilities.nodes.map(({ nodeId }) => nodeId).join(', ')}\n`)
   for (const text of abilities.leftOut) write(`  left out: ${text}\n`)
   const binaries = await sidecarBinaries(options)
   const expands = direct.capabilities.controller.has(ControllerRpc.EXPAND_VOLUME)
   const sidecars = { attacher: binaries.attacher, ...(expands && { resizer: binaries.resizer }) }
+  const times = { durationMs: options.seconds * 1000, calmMs: options.patienceSeconds * 1000 }
+  const { inlineAttributes } = options
+  const usual = { ...times, abilities, parameters, inlineAttributes, sidecars, csiDriver }
   const results: SeedResult[] = []
   const report: TestReport = {
     driver: direct.name,
@@ -60,10 +79,9 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   for (const seed of options.seeds) {
     write(`seed ${seed} for ${options.seconds} s\n`)
     const place = join(directory, `seed-${seed}`)
-    const times = { durationMs: options.seconds * 1000, calmMs: options.patienceSeconds * 1000 }
     const result = await runSeed(
-      { seed, ...times, abilities, parameters, sidecars, directory: place },
-      { direct, address, ...processParts(own), clock, log },
+      { ...usual, seed, directory: place, data: join(parts.data, `seed-${seed}`, 'nodes') },
+      { direct, address, ownNodes, ...processParts(own), clock, log },
       signal,
     )
     results.push(result)
@@ -78,15 +96,15 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
 }
 
 async function startOwn(
-  { driverCommand, driver }: TestOptions,
+  { driverCommands, driver }: TestOptions,
   { directory, clock, log, terminal }: TestParts & { readonly log: ReturnType<RunParts['openLog']> },
   stack: AsyncDisposableStack,
 ): Promise<DriverProcess | undefined> {
-  if (driverCommand === undefined) return undefined
+  if (driverCommands.length === 0) return undefined
   const logFile = join(directory, 'driver.log')
-  const own = await startDriverProcess({ command: driverCommand, logFile, clock, log })
+  const own = await startDriverProcesses(driverCommands, { logFile, clock, log })
   stack.defer(() => own.stop())
-  terminal.write(`Started ${driver} by: ${driverCommand}\n`)
+  for (const command of driverCommands) terminal.write(`Started ${driver} by: ${command}\n`)
   return own
 }
 

@@ -1,16 +1,18 @@
 import { CancelledError, type Clock, deadline, scope, toError } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import type { ApiServer } from '@csi-sidecars/emulator'
-import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import { type CSIDriver, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Missing } from '../chaos/converge.ts'
+import { inDefault, type Missing } from '../chaos/converge.ts'
 import { runChaos } from '../chaos/run.ts'
 import { killSidecarOf } from '../chaos/seeds.ts'
 import { type Devcluster, type DevclusterOptions, startDevcluster } from '../cluster/devcluster.ts'
 import { volumeNameOf } from '../provisioner/provision.ts'
 import type { Abilities } from './abilities.ts'
 import { clearUp } from './clear-up.ts'
+import { ClusterRules } from './cluster-rules.ts'
 import { type Finding, Judge } from './judge.ts'
+import { type OwnNode, OwnNodes } from './nodes.ts'
 import { Subject } from './subject.ts'
 
 export interface SeedOptions {
@@ -20,9 +22,14 @@ export interface SeedOptions {
   readonly calmMs: number
   readonly abilities: Abilities
   readonly parameters: Readonly<Record<string, string>>
+  readonly inlineAttributes: Readonly<Record<string, string>>
   readonly sidecars: Pick<DevclusterOptions, 'attacher' | 'resizer'>
-  /** For the socket and the logs of this seed. */
+  /** The object by which the driver's author tells a cluster of it. */
+  readonly csiDriver: CSIDriver | undefined
+  /** For the sockets and the logs of this seed. */
   readonly directory: string
+  /** For the folders of the nodes, where their node services have sockets of their own. */
+  readonly data: string
 }
 
 export interface SeedParts {
@@ -30,6 +37,8 @@ export interface SeedParts {
   readonly direct: Driver
   /** Of the driver itself. */
   readonly address: string
+  /** Node services with sockets of their own; where there is none it is played. */
+  readonly ownNodes: readonly OwnNode[]
   readonly kill: (() => void) | undefined
   /** Told when the driver has ended by itself. Returns the undo. */
   readonly watchDeaths: (listener: (how: string) => void) => () => void
@@ -59,8 +68,11 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, signal: Ab
   const { seed, durationMs, calmMs, parameters, abilities } = options
   const { clock, direct, log } = parts
   const startedAt = clock.monotonic()
-  const judge = new Judge(startedAt)
-  const subject = new Subject({ ...parts, judge })
+  const nodes = new OwnNodes(parts.ownNodes, options.data)
+  const judge = new Judge({ startedAt, shortened: (path) => nodes.shortened(path) })
+  const rules = new ClusterRules(judge.ledger, nodes, abilities.can.methods.includes('ControllerPublishVolume'))
+  const { inlineAttributes } = options
+  const subject = new Subject({ ...parts, inlineAttributes, nodes, judge, rules })
   await subject.begin(signal)
   try {
     await using stack = new AsyncDisposableStack()
@@ -68,23 +80,24 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, signal: Ab
       judge.find({ promise: 'alive', about: undefined, text: `the driver ended ${how}, and nobody had asked it to` })
     stack.defer(parts.watchDeaths(died))
     const { cluster, api } = await startCluster(options, { ...parts, subject }, { stack, signal })
-    const { controllers, nodeNames: nodes } = cluster
-    const target = { api, driver: subject, controllers, nodes, killSidecar: killSidecarOf(cluster), clock, log }
+    const { controllers, nodeNames } = cluster
+    const hands = { controllers, nodes: nodeNames, killSidecar: killSidecarOf(cluster) }
+    const target = { api, driver: subject, ...hands, clock, log }
     const chaos = { seed, durationMs, profile: 'driver' as const, can: abilities.can, parameters, calmMs }
     const { actions, violations, missing, left } = await whileWatched(subject, signal, (life) =>
       runChaos(target, chaos, life),
     )
     for (const each of missing) judge.find(unfulfilled(each, api, judge))
-    for (const text of left) judge.find({ promise: 'noLeak', about: wordAfter('volume', text), text })
+    for (const text of left) judge.find(leak(text, judge))
     const seconds = (clock.monotonic() - startedAt) / 1000
-    const found = { findings: judge.findings, clusterFaults: violations }
-    const undeleted = await clearUp({ driver: direct, clock, ledger: judge.ledger }, signal)
-    const leftBehind = [...undeleted, ...left.flatMap((text) => unnamed(wordAfter('volume', text), judge))]
+    const found = { findings: judge.findings, clusterFaults: [...violations, ...rules.violations] }
+    const undeleted = await clearUp({ driver: direct, nodes, clock, ledger: judge.ledger }, signal)
+    const leftBehind = [...undeleted, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], judge))]
     return { seed, seconds, actions, calls: judge.calls, ...found, leftBehind }
   } catch (error) {
     // Also when somebody has interrupted it: what was made is not left to its owner.
     using limit = deadline(clock, CLEAR_UP_MS, 'clearing up')
-    const left = await clearUp({ driver: direct, clock, ledger: judge.ledger }, limit.signal)
+    const left = await clearUp({ driver: direct, nodes, clock, ledger: judge.ledger }, limit.signal)
     for (const text of left) log.info('Left at the driver', { text })
     throw error
   }
@@ -96,15 +109,17 @@ interface Lives {
 }
 
 async function startCluster(
-  { abilities, sidecars, directory }: SeedOptions,
-  { subject, address, clock, log, standIns }: SeedParts & { readonly subject: Subject },
+  { abilities, sidecars, csiDriver, directory, data }: SeedOptions,
+  { subject, address, ownNodes, clock, log, standIns }: SeedParts & { readonly subject: Subject },
   { stack, signal }: Lives,
 ): Promise<{ readonly cluster: Devcluster; readonly api: ApiServer }> {
   const cluster = await startDevcluster(
     {
       nodes: abilities.nodes.length,
-      standInNodes: abilities.nodes,
+      knownNodes: abilities.nodes,
+      ...(ownNodes.length > 0 && { nodeSockets: ownNodes.map((each) => each.address), data }),
       driver: address,
+      csiDriver,
       proxy: subject,
       ...sidecars,
       sidecarArgs: ['--retry-interval-max=5s'],
@@ -147,10 +162,17 @@ async function whileWatched<T>(
 
 /** With the driver's own words about the volume, where it refused something. */
 function unfulfilled({ text, claim }: Missing, api: ApiServer, judge: Judge) {
-  const uid = api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: claim })?.metadata?.uid
-  const about = volumeNameOf({ uid: uid ?? '' })
+  const found = claim === undefined ? undefined : api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
+  const about = found && volumeNameOf({ uid: found.metadata?.uid ?? '' })
   const words = judge.lastWords(about)
   return { promise: 'comesRight' as const, about, text: words === undefined ? text : `${text}; ${words}` }
+}
+
+/** With the driver's own words about it, where it would not let it go. */
+function leak(text: string, judge: Judge) {
+  const about = volumeIn(text)
+  const words = about === undefined ? undefined : judge.lastWords(about)
+  return { promise: 'noLeak' as const, about, text: words === undefined ? text : `${text}; ${words}` }
 }
 
 /** Volumes that no answer names may be somebody else's: they are not deleted. */
@@ -160,6 +182,7 @@ function unnamed(id: string | undefined, { ledger }: Judge): readonly string[] {
     : [`volume ${id}: no answer names it, so it was not deleted`]
 }
 
-function wordAfter(word: string, text: string): string | undefined {
-  return new RegExp(`\\b${word} (\\S+)`).exec(text)?.[1]
+/** A volume's id, or the name under which it was to be made. */
+function volumeIn(text: string): string | undefined {
+  return /\b(?:PersistentV|v)olume (\S+)/.exec(text)?.[1]
 }

@@ -3,14 +3,22 @@ import type { Driver } from '@csi-sidecars/csi'
 import { LATE_METHOD } from '../chaos/call-faults.ts'
 import type { ChaosDriver } from '../chaos/run.ts'
 import type { CallFault, ChooseFault, ProxiedCall } from '../proxy/call.ts'
+import type { ClusterRules } from './cluster-rules.ts'
 import type { Judge } from './judge.ts'
 import { certain, text } from './ledger.ts'
 import { canList, listVolumes } from './lists.ts'
+import { mountsBelow } from './mounts.ts'
+import type { OwnNodes } from './nodes.ts'
+import { UsageLooks } from './stats.ts'
 
 export interface SubjectParts {
   /** Connected to the driver itself, past the proxy. */
   readonly direct: Driver
+  readonly nodes: OwnNodes
+  readonly inlineAttributes: Readonly<Record<string, string>>
   readonly judge: Judge
+  /** What the cluster owes to a driver. */
+  readonly rules: ClusterRules
   readonly clock: Clock
   /** Where the driver is ours to kill. */
   readonly kill: (() => void) | undefined
@@ -28,17 +36,21 @@ const GONE_LOOKS = 10
 /** A driver under test, behind its proxy: what is done to it, and what is seen of it. */
 export class Subject implements ChaosDriver {
   readonly name: string
+  readonly inlineAttributes: Readonly<Record<string, string>>
   readonly crash?: (forMs: number) => Promise<void>
   readonly #parts: SubjectParts
   readonly #faults = new Map<string, CallFault[]>()
   readonly #listeners = new Set<(call: ProxiedCall) => void>()
+  readonly #usage: UsageLooks
   /** What it lists before anything was made: that is somebody else's. */
   #foreign: ReadonlySet<string> = new Set()
 
   constructor(parts: SubjectParts) {
-    const { direct, kill } = parts
+    const { direct, kill, judge, nodes } = parts
     this.#parts = parts
+    this.#usage = new UsageLooks(judge.ledger, nodes)
     this.name = direct.name
+    this.inlineAttributes = parts.inlineAttributes
     // Whoever supervises the driver says when it comes back.
     if (kill !== undefined) this.crash = async () => kill()
   }
@@ -48,6 +60,7 @@ export class Subject implements ChaosDriver {
 
   /** For the proxy. The judge hears of a call's beginning last, and of its end first: the state before is the one that counts. */
   readonly tell = (call: ProxiedCall): void => {
+    this.#parts.rules.see(call)
     if (call.end !== undefined) this.#parts.judge.see(call)
     for (const listener of this.#listeners) listener(call)
     if (call.end === undefined) this.#parts.judge.see(call)
@@ -69,9 +82,12 @@ export class Subject implements ChaosDriver {
     return certain(this.#parts.judge.ledger.get(volumeId)?.nodes ?? new Map())
   }
 
-  /** The node service is played: what it mounts is the cluster's alone. */
-  mountedOn(): readonly string[] {
-    return []
+  /** Where the node service is played, what it mounts is the cluster's alone. */
+  mountedOn(nodeId: string, volumeId: string): readonly string[] {
+    const { judge, nodes } = this.#parts
+    const volume = judge.ledger.get(volumeId)
+    const paths = volume === undefined ? [] : [...certain(volume.staged), ...certain(volume.published)]
+    return paths.filter((path) => nodes.at(path)?.info.nodeId === nodeId)
   }
 
   breakCall(method: string, fault: CallFault): void {
@@ -96,6 +112,7 @@ export class Subject implements ChaosDriver {
       for (;;) {
         await this.#parts.clock.sleep(LOOK_MS, signal)
         await this.#look(signal)
+        for (const broken of await this.#usage.look(signal)) this.#parts.judge.find(broken)
       }
     } catch (error) {
       if (!isAbort(error) || !signal.aborted) throw error
@@ -115,6 +132,16 @@ export class Subject implements ChaosDriver {
   }
 
   async left(signal: AbortSignal): Promise<readonly string[]> {
+    return [...(await this.#leftVolumes(signal)), ...(await this.#leftMounts())]
+  }
+
+  /** Mounts that nobody knows of any more, in the folders of the nodes. */
+  async #leftMounts(): Promise<readonly string[]> {
+    const { nodes } = this.#parts
+    return (await mountsBelow(nodes.folder)).map((path) => `${nodes.shortened(path)} is still mounted`)
+  }
+
+  async #leftVolumes(signal: AbortSignal): Promise<readonly string[]> {
     const { direct, judge, clock } = this.#parts
     const { volumes } = judge.ledger
     const undeleted = volumes.filter(({ exists }) => exists !== 'no').map(({ id }) => id)

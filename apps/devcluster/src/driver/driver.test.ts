@@ -11,7 +11,7 @@ import {
 import { type CsiDriver, DriverFailure, startCsiDriver } from '@csi-sidecars/emulator'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { openDriver } from './driver.ts'
+import { type OpenDriverOptions, openDriver } from './driver.ts'
 import { withStandInNode } from './stand-in-node.ts'
 
 const LIMITS = { timeoutMs: 10_000 }
@@ -27,13 +27,13 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-const open = (nodeService?: boolean) =>
+const open = (services?: OpenDriverOptions['services']) =>
   openDriver({
     address: emulated.address,
     clock: systemClock,
     log: silentLogger,
     signal: new AbortController().signal,
-    ...(nodeService !== undefined && { nodeService }),
+    ...(services !== undefined && { services }),
   })
 
 const refuse = (method: string): void =>
@@ -51,17 +51,41 @@ describe('a driver that is opened', () => {
     },
   )
 
+  it.each(['Probe', 'GetPluginCapabilities'])('and dies in %s is met again when it is back', async (method) => {
+    let deaths = 0
+    emulated.script(method, async () => {
+      deaths += 1
+      emulated.script(method, undefined)
+      await emulated.crash()
+      await emulated.restart()
+      return {}
+    })
+    const driver = await open()
+    expect([driver.name, deaths]).toEqual(['csi.example.com', 1])
+    driver.close()
+  })
+
   it('need not have a node service where it is not wanted', async () => {
     refuse('NodeGetCapabilities')
-    const driver = await open(false)
+    const driver = await open('controller')
     expect(driver.capabilities.node).toEqual(new Set())
+    driver.close()
+  })
+})
+
+describe('the socket of a node service', () => {
+  it('need not have a controller service, whatever the driver says of itself', async () => {
+    refuse('ControllerGetCapabilities')
+    const driver = await open('node')
+    expect(driver.capabilities.controller).toEqual(new Set())
+    expect(driver.capabilities.node?.has(NodeRpc.STAGE_UNSTAGE_VOLUME)).toBe(true)
     driver.close()
   })
 })
 
 describe('a driver whose node service is played', () => {
   it('expands on the node and answers for it, and is asked for everything else', async () => {
-    const driver = withStandInNode(await open(false))
+    const driver = withStandInNode(await open('controller'))
     expect(driver.capabilities.node).toEqual(new Set([NodeRpc.EXPAND_VOLUME]))
     const before = emulated.calls.length
     const request = { volumeId: 'v', volumePath: '/p', capacityRange: undefined, stagingTargetPath: '', secrets: {} }

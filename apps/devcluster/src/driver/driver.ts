@@ -1,5 +1,6 @@
-import { type Clock, messageOf } from '@csi-sidecars/base'
+import { type Clock, causesOf, messageOf } from '@csi-sidecars/base'
 import {
+  CODES,
   ConnectError,
   type Connection,
   connect,
@@ -12,6 +13,7 @@ import {
   getNodeCapabilities,
   getPluginCapabilities,
   probe,
+  RpcError,
 } from '@csi-sidecars/csi'
 import {
   NodeGetInfo,
@@ -27,24 +29,22 @@ export interface OpenDriverOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly signal: AbortSignal
-  /** False: it is not asked for its node service, which it may not have. */
-  readonly nodeService?: boolean
+  /** Those that are asked for; without it all. A socket may lack one, whatever the driver says of itself. */
+  readonly services?: 'all' | 'controller' | 'node'
 }
 
 /** For everything that is asked at the start. */
 const HANDSHAKE_MS = 10_000
+/** So long a driver may die while it is met: one that is killed every few seconds is met between two kills. */
+const DEATHS_MS = 30_000
+const PAUSE_MS = 200
 /** For a call about a volume; as kubelet's. */
 export const CALL_MS = 120_000
 
 /** Connects, waits until the driver is ready, and asks who it is and what its controller and its node can do. */
 export async function openDriver(options: OpenDriverOptions): Promise<Driver> {
-  const { clock, log, signal, address } = options
-  const connection = await connect(options).catch((cause: unknown) => {
-    signal.throwIfAborted()
-    const why = cause instanceof ConnectError ? cause.pairs.lastError : messageOf(cause)
-    throw new Error(`no CSI driver at ${address}: ${why}`, { cause })
-  })
-  const identity = await identify(connection, options, signal)
+  const { clock, log } = options
+  const { connection, identity } = await meet(options)
   return createDriver({
     clock,
     log,
@@ -55,9 +55,33 @@ export async function openDriver(options: OpenDriverOptions): Promise<Driver> {
   })
 }
 
+/** A driver that dies in the middle of it is met again when it is back. */
+async function meet(options: OpenDriverOptions): Promise<{ connection: Connection; identity: DriverIdentity }> {
+  const { clock, signal, address } = options
+  const until = clock.monotonic() + DEATHS_MS
+  for (;;) {
+    const connection = await connect(options).catch((cause: unknown) => {
+      signal.throwIfAborted()
+      const why = cause instanceof ConnectError ? cause.pairs.lastError : messageOf(cause)
+      throw new Error(`no CSI driver at ${address}: ${why}`, { cause })
+    })
+    try {
+      return { connection, identity: await identify(connection, options, signal) }
+    } catch (error) {
+      connection.close()
+      if (!isLoss(error) || clock.monotonic() > until) throw error
+      await clock.sleep(PAUSE_MS, signal)
+    }
+  }
+}
+
+function isLoss(error: unknown): boolean {
+  return [...causesOf(error)].some((cause) => cause instanceof RpcError && cause.code === CODES.Unavailable)
+}
+
 async function identify(
   connection: Connection,
-  { clock, log, address, nodeService = true }: OpenDriverOptions,
+  { clock, log, address, services = 'all' }: OpenDriverOptions,
   signal: AbortSignal,
 ): Promise<DriverIdentity> {
   const limits = { timeoutMs: HANDSHAKE_MS, signal }
@@ -72,13 +96,14 @@ async function identify(
   await asking('Probe', probe(connection, { timeoutMs: HANDSHAKE_MS, clock, log, signal }))
   const name = await asking('GetPluginInfo', getDriverName(connection, limits))
   const plugin = await asking('GetPluginCapabilities', getPluginCapabilities(connection, limits))
-  const hasController = plugin.services.has(PluginService.CONTROLLER_SERVICE)
+  const hasController = services !== 'node' && plugin.services.has(PluginService.CONTROLLER_SERVICE)
   const controller = hasController
     ? await asking('ControllerGetCapabilities', getControllerCapabilities(connection, limits))
     : new Set<never>()
-  const node = nodeService
-    ? await asking('NodeGetCapabilities', getNodeCapabilities(connection, limits))
-    : new Set<never>()
+  const node =
+    services === 'controller'
+      ? new Set<never>()
+      : await asking('NodeGetCapabilities', getNodeCapabilities(connection, limits))
   return { name, capabilities: driverCapabilities(plugin, controller, node) }
 }
 

@@ -66,6 +66,7 @@ describe('createVolumeRequest', () => {
       mountOptions: [],
       singleNodeMultiWriter: false,
       topology: undefined,
+      source: undefined,
       mutableParameters: {},
       ...change,
     })

@@ -1,5 +1,11 @@
 import { volumeCapabilityOf } from '@csi-sidecars/csi'
-import type { CreateVolumeRequest, Volume as CsiVolume, Topology, TopologyRequirement } from '@csi-sidecars/csi-proto'
+import type {
+  CreateVolumeRequest,
+  Volume as CsiVolume,
+  Topology,
+  TopologyRequirement,
+  VolumeContentSource,
+} from '@csi-sidecars/csi-proto'
 import { type PersistentVolume, type PersistentVolumeSpec, Quantity } from '@csi-sidecars/kube-types'
 import {
   BETA_STORAGE_PROVISIONER,
@@ -56,6 +62,8 @@ export interface RequestParts {
   readonly mountOptions: readonly string[]
   readonly singleNodeMultiWriter: boolean
   readonly topology: TopologyRequirement | undefined
+  /** The volume to be cloned, by its handle. */
+  readonly source: string | undefined
   /** Of the claim's VolumeAttributesClass. */
   readonly mutableParameters: Readonly<Record<string, string>>
 }
@@ -70,10 +78,14 @@ export function createVolumeRequest(parts: RequestParts): Omit<CreateVolumeReque
       volumeCapabilityOf({ ...use, accessModes: [mode] }, singleNodeMultiWriter),
     ),
     parameters: { ...parameters.plain },
-    volumeContentSource: undefined,
+    volumeContentSource: parts.source === undefined ? undefined : contentOf(parts.source),
     accessibilityRequirements: parts.topology,
     mutableParameters: { ...parts.mutableParameters },
   }
+}
+
+function contentOf(volumeId: string): VolumeContentSource {
+  return { type: { $case: 'volume', value: { volumeId } } }
 }
 
 /** Where a volume must be reachable: from the chosen node, by the topology that the driver has told of it. */

@@ -22,6 +22,7 @@ import type { Claim } from '../caches/claim.ts'
 import type { Volume } from '../caches/volume.ts'
 import { type ControllerParts, refOf, targetOf } from '../control.ts'
 import { CALL_MS } from '../driver/driver.ts'
+import { sourceHandle } from './clone.ts'
 import { type ClassParameters, classParameters, type SecretRef } from './parameters.ts'
 import {
   createVolumeRequest,
@@ -32,6 +33,7 @@ import {
   volumeNameOf,
 } from './provision.ts'
 import { decideReclaim } from './reclaim.ts'
+import { allowedTopology } from './topology.ts'
 
 export interface ProvisionerParts extends ControllerParts {
   readonly driver: Driver
@@ -124,11 +126,11 @@ async function requestFor(
     parameters,
     mountOptions: storageClass.mountOptions,
     singleNodeMultiWriter: driver.capabilities.controller.has(ControllerRpc.SINGLE_NODE_MULTI_WRITER),
-    topology: topologyFor(
-      driver.name,
-      selectedNode === undefined ? undefined : caches.nodes.store.get(selectedNode),
-      selectedNode === undefined ? undefined : caches.csiNodes.store.get(selectedNode),
-    ),
+    topology:
+      selectedNode === undefined
+        ? allowedTopology(storageClass.allowedTopologies)
+        : topologyFor(driver.name, caches.nodes.store.get(selectedNode), caches.csiNodes.store.get(selectedNode)),
+    source: sourceHandle(claim, caches, driver),
     mutableParameters,
   })
   return { ...request, secrets: await loadSecret(secrets.provision, client, signal) }

@@ -40,6 +40,9 @@ const LATE_CALL_MS = 30_000
 /** How long the driver may work on a call before the connection breaks. */
 const CUT_MS = 5
 
+/** That have passed, whichever proxy: one call is told from all others by its number. */
+let calls = 0
+
 /** A client that connects while the driver is away is sent away, as one without a proxy would be. */
 export async function startProxy(options: ProxyOptions): Promise<DriverProxy> {
   const { socket, driver } = options
@@ -81,7 +84,6 @@ class Passage {
   /** Volumes about which a call comes once more. */
   readonly #late = new Map<string, Promise<void>>()
   readonly #life = new AbortController()
-  #count = 0
 
   constructor(options: ProxyOptions) {
     this.#options = options
@@ -154,10 +156,10 @@ class Passage {
     signal: AbortSignal,
   ): Promise<Answer | undefined> {
     const { clock, tell } = this.#options
-    this.#count += 1
+    calls += 1
     const begun: ProxiedCall = {
       ...asked,
-      id: this.#count,
+      id: calls,
       start: clock.monotonic(),
       end: undefined,
       code: undefined,

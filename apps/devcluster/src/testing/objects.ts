@@ -30,6 +30,7 @@ export function claim(change: Partial<Claim> = {}): Claim {
     request: '1Gi',
     selector: undefined,
     attributesClass: '',
+    cloneOf: '',
     phase: 'Pending',
     statusModes: undefined,
     capacity: undefined,

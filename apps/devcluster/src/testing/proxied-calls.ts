@@ -21,5 +21,6 @@ export function answered(
 }
 
 export function created(name: string, volumeId: string, capacityBytes: bigint): readonly [ProxiedCall, ProxiedCall] {
-  return answered('CreateVolume', { name }, { response: { volume: { volumeId, capacityBytes } } })
+  const described = { volumeContext: {}, contentSource: undefined, accessibleTopology: [] }
+  return answered('CreateVolume', { name }, { response: { volume: { volumeId, capacityBytes, ...described } } })
 }

@@ -21,6 +21,8 @@ export interface NodeOptions {
   readonly node: string
   readonly disk: Disk
   readonly paths: Paths
+  /** Its own node service; without it the one that all have. */
+  readonly driver?: Driver | undefined
 }
 
 export type VolumeManagerParts = ControllerParts & { readonly driver: Driver }
@@ -40,14 +42,14 @@ class VolumeManager {
   readonly #podKeys = new Map<string, string>()
   readonly #removed = new Set<string>()
 
-  constructor(parts: VolumeManagerParts, { node, disk, paths }: NodeOptions) {
+  constructor(parts: VolumeManagerParts, { node, disk, paths, driver = parts.driver }: NodeOptions) {
     this.#node = node
     const desired = new DesiredStateOfWorld()
     const actual = new ActualStateOfWorld()
     for (const record of disk.records()) actual.restore(record)
     const { client, caches } = parts
     const inUse = inUseList({ client, nodes: caches.nodes }, () => usedVolumes(desired, actual))
-    this.#parts = { ...parts, node, disk, paths, desired, actual, inUse }
+    this.#parts = { ...parts, driver, node, disk, paths, desired, actual, inUse }
   }
 
   async run(life: Life): Promise<void> {

@@ -51,7 +51,7 @@ export class Controller {
     if (request.name === '') throw invalidArgument('name is required')
     if (request.volumeCapabilities.length === 0) throw invalidArgument('volume_capabilities are required')
     for (const capability of request.volumeCapabilities) requireCapability(capability)
-    if (request.volumeContentSource !== undefined) throw invalidArgument('volume_content_source is not supported')
+    const source = this.#sourceOf(request)
     this.#checkMutable(request.mutableParameters)
     const { requiredBytes = 0n, limitBytes = 0n } = request.capacityRange ?? {}
     const existing = this.#volumes.named(request.name)
@@ -60,11 +60,28 @@ export class Controller {
       if (capacityBytes < requiredBytes || (limitBytes > 0n && capacityBytes > limitBytes)) {
         throw new DriverFailure('ALREADY_EXISTS', `volume ${request.name} exists with another size`)
       }
+      if (existing.source !== source) {
+        throw new DriverFailure('ALREADY_EXISTS', `volume ${request.name} exists with another source`)
+      }
       return { volume: described(existing) }
     }
     const capacityBytes = this.#sized(requiredBytes === 0n ? defaultSize(limitBytes) : requiredBytes, limitBytes)
-    const { name, parameters, mutableParameters } = request
-    return { volume: described(this.#volumes.add({ name, capacityBytes, parameters, mutableParameters })) }
+    if (source !== undefined && capacityBytes < this.#volumes.require(source).capacityBytes) {
+      throw new DriverFailure('OUT_OF_RANGE', `volume ${source} has more than ${capacityBytes} bytes`)
+    }
+    const { name, parameters, mutableParameters, accessibilityRequirements: where } = request
+    const topology = (where?.preferred[0] ?? where?.requisite[0])?.segments
+    const wanted = { name, capacityBytes, parameters, mutableParameters, source, topology }
+    return { volume: described(this.#volumes.add(wanted)) }
+  }
+
+  #sourceOf({ volumeContentSource }: CreateVolumeRequest): string | undefined {
+    const type = volumeContentSource?.type
+    if (type === undefined) return undefined
+    if (type.$case !== 'volume' || !this.#has('CLONE_VOLUME')) {
+      throw invalidArgument('volume_content_source is not supported')
+    }
+    return type.value.volumeId
   }
 
   DeleteVolume(request: DeleteVolumeRequest): DeleteVolumeResponse {
@@ -205,13 +222,13 @@ function defaultSize(limitBytes: bigint): bigint {
 }
 
 function described(volume: StoredVolume): Volume {
-  const { id, capacityBytes, context } = volume
+  const { id, capacityBytes, context, source, topology } = volume
   return {
     volumeId: id,
     capacityBytes,
     volumeContext: { ...context },
-    contentSource: undefined,
-    accessibleTopology: [],
+    contentSource: source === undefined ? undefined : { type: { $case: 'volume', value: { volumeId: source } } },
+    accessibleTopology: topology === undefined ? [] : [{ segments: { ...topology } }],
   }
 }
 

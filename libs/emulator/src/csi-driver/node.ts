@@ -22,12 +22,17 @@ import {
 import { isCompatible, requireCapability } from './capability.ts'
 import { DriverFailure, invalidArgument } from './driver-failure.ts'
 import type { DriverSettings, NodeCapability } from './settings.ts'
-import type { Volumes } from './volumes.ts'
+import type { StoredVolume, Volumes } from './volumes.ts'
 
 /** A file for a device, a directory for a file system; what is there already stays. */
 function makeTarget(path: string, capability: VolumeCapability): void {
   if (capability.accessType?.$case === 'block') writeFileSync(path, '', { flag: 'a' })
   else mkdirSync(path, { recursive: true })
+}
+
+/** By the handle that a kubelet gives to a volume which a pod declares itself: no controller has made it. */
+function isInline(volumeId: string): boolean {
+  return /^csi-[0-9a-f]{64}$/.test(volumeId)
 }
 
 /** The Node service. Nothing is mounted: it keeps account of what would be. */
@@ -48,8 +53,9 @@ export class Node {
   }
 
   NodeGetInfo(): NodeGetInfoResponse {
-    const { nodeId, maxVolumesPerNode } = this.#settings
-    return { nodeId, maxVolumesPerNode: BigInt(maxVolumesPerNode), accessibleTopology: undefined }
+    const { nodeId, maxVolumesPerNode, topology } = this.#settings
+    const accessibleTopology = topology && { segments: { ...topology } }
+    return { nodeId, maxVolumesPerNode: BigInt(maxVolumesPerNode), accessibleTopology }
   }
 
   NodeStageVolume(request: NodeStageVolumeRequest): NodeStageVolumeResponse {
@@ -77,10 +83,11 @@ export class Node {
     if (request.volumeId === '') throw invalidArgument('volume_id is required')
     if (request.targetPath === '') throw invalidArgument('target_path is required')
     const capability = requireCapability(request.volumeCapability)
-    if (this.#settings.node.includes('STAGE_UNSTAGE_VOLUME') && request.stagingTargetPath === '') {
+    const inline = isInline(request.volumeId)
+    if (this.#settings.node.includes('STAGE_UNSTAGE_VOLUME') && request.stagingTargetPath === '' && !inline) {
       throw invalidArgument('staging_target_path is required')
     }
-    const volume = this.#volumes.require(request.volumeId)
+    const volume = inline ? this.#inlineVolume(request.volumeId) : this.#volumes.require(request.volumeId)
     const mounted = volume.mounted.get(request.targetPath)
     if (mounted !== undefined && !isCompatible(mounted, capability)) {
       throw new DriverFailure('ALREADY_EXISTS', `volume ${volume.id} is published in another way`)
@@ -97,9 +104,17 @@ export class Node {
   NodeUnpublishVolume(request: NodeUnpublishVolumeRequest): NodeUnpublishVolumeResponse {
     if (request.volumeId === '') throw invalidArgument('volume_id is required')
     if (request.targetPath === '') throw invalidArgument('target_path is required')
-    this.#volumes.require(request.volumeId).mounted.delete(request.targetPath)
-    if (this.#settings.makesTargets) rmSync(request.targetPath, { recursive: true, force: true })
+    const { volumeId, targetPath } = request
+    const volume = isInline(volumeId) ? this.#inlineVolume(volumeId) : this.#volumes.require(volumeId)
+    volume.mounted.delete(targetPath)
+    if (this.#settings.makesTargets) rmSync(targetPath, { recursive: true, force: true })
+    if (isInline(volumeId) && volume.mounted.size === 0) this.#volumes.delete(volumeId)
     return {}
+  }
+
+  /** It is there as soon as somebody asks for it. */
+  #inlineVolume(id: string): StoredVolume {
+    return this.#volumes.get(id) ?? this.#volumes.add({ id, name: id, capacityBytes: 0n })
   }
 
   NodeGetVolumeStats(request: NodeGetVolumeStatsRequest): NodeGetVolumeStatsResponse {

@@ -22,6 +22,8 @@ export interface CsiDriverOptions extends Partial<DriverSettings> {
   readonly socket: string
   readonly clock?: Clock
   readonly faults?: readonly DriverRule[]
+  /** Of a driver of which this one is another socket: both have the same storage behind them. */
+  readonly volumes?: Volumes
   /** Told when a fault has let the driver die, for a process that should die with it. */
   readonly onCrash?: () => void
 }
@@ -41,6 +43,8 @@ export interface CsiDriver extends AsyncDisposable {
   readonly log: CallLog
   /** Answers one method by a function of the test's own; undefined gives it back. It throws DriverFailure to refuse. */
   script<Q, R extends object>(method: string, answer: ((request: Q) => R | Promise<R>) | undefined): void
+  /** What it answers by itself, whatever a script says. */
+  own<Q extends object, R extends object>(method: string, request: Q): R
   /** Breaks all connections and stops listening, as a killed process does. The volumes stay as they are. */
   crash(): Promise<void>
   /** Listens again after a crash. */
@@ -51,9 +55,9 @@ export interface CsiDriver extends AsyncDisposable {
 const SERVICES: readonly ServiceDefinition[] = [IdentityService, ControllerService, NodeService]
 
 export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriver> {
-  const { socket, clock = systemClock, faults: rules, onCrash, ...given } = options
+  const { socket, clock = systemClock, faults: rules, volumes: shared, onCrash, ...given } = options
   const settings: DriverSettings = { ...DEFAULT_SETTINGS, ...given }
-  const volumes = new Volumes(settings)
+  const volumes = shared ?? new Volumes(settings)
   const log = createCallLog(clock)
   const faults = createDriverFaults(clock, rules)
   const scripts = new Map<string, Answer>()
@@ -90,6 +94,7 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
       if (answer === undefined) scripts.delete(method)
       else scripts.set(method, answer as Answer)
     },
+    own: (method, request) => ownAnswer(services, method, request) as never,
     crash,
     async restart() {
       running ??= start()
@@ -187,12 +192,16 @@ class Dispatcher {
   async #answer(method: string, request: object): Promise<object> {
     const scripted = this.#parts.scripts.get(method)
     if (scripted !== undefined) return await scripted(request as never)
-    for (const service of this.#parts.services) {
-      const own: unknown = Reflect.get(service, method)
-      if (typeof own === 'function') return own.call(service, request) as object
-    }
-    throw new DriverFailure('UNIMPLEMENTED', `${method} is not implemented`)
+    return ownAnswer(this.#parts.services, method, request)
   }
+}
+
+function ownAnswer(services: readonly object[], method: string, request: object): object {
+  for (const service of services) {
+    const own: unknown = Reflect.get(service, method)
+    if (typeof own === 'function') return own.call(service, request) as object
+  }
+  throw new DriverFailure('UNIMPLEMENTED', `${method} is not implemented`)
 }
 
 function subjectOf(method: string, request: object): DriverSubject {

@@ -25,6 +25,8 @@ export interface DriverSettings {
   /** The nodes that exist; undefined: every name is one. */
   nodes: readonly string[] | undefined
   maxVolumesPerNode: number
+  /** Where its node is, by the names and values of topology keys; undefined: nowhere in particular. */
+  topology: Readonly<Record<string, string>> | undefined
   /** Volumes that it is asked about and does not know: refused, or taken on as if they had always been there. */
   unknownVolumes: 'refuse' | 'adopt'
   /** Whether expansion leaves work for the node. */
@@ -58,6 +60,7 @@ export const DEFAULT_SETTINGS: DriverSettings = {
   nodeId: 'node-1',
   nodes: undefined,
   maxVolumesPerNode: 0,
+  topology: undefined,
   unknownVolumes: 'refuse',
   nodeExpansion: true,
   maxVolumeBytes: 2n ** 50n,

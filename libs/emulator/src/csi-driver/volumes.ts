@@ -15,6 +15,10 @@ export interface StoredVolume {
   readonly context: Readonly<Record<string, string>>
   readonly parameters: Readonly<Record<string, string>>
   mutableParameters: Readonly<Record<string, string>>
+  /** The volume that it was cloned from. */
+  readonly source: string | undefined
+  /** Where it can be reached from; undefined: from everywhere. */
+  readonly topology: Readonly<Record<string, string>> | undefined
   /** By node id. */
   readonly attachments: Map<string, Attachment>
   /** By staging path. */
@@ -53,6 +57,8 @@ export class Volumes {
       context: {},
       parameters: {},
       mutableParameters: {},
+      source: undefined,
+      topology: undefined,
       attachments: new Map(),
       staged: new Map(),
       mounted: new Map(),

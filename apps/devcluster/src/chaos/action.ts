@@ -1,0 +1,53 @@
+import type { PlannedFault } from './call-faults.ts'
+
+/** One thing that happens to the cluster. */
+export type Action =
+  | {
+      readonly do: 'createClaim'
+      readonly claim: string
+      readonly size: number
+      readonly shared: boolean
+      readonly block?: boolean
+      /** The claim whose volume it clones. */
+      readonly from?: string
+      /** Where it is to be, by the index of the zone. */
+      readonly zone?: number
+    }
+  | { readonly do: 'createPod'; readonly pod: string; readonly node: string; readonly claim: string }
+  /** With a volume of its own that no claim stands for. */
+  | { readonly do: 'createInlinePod'; readonly pod: string; readonly node: string }
+  | { readonly do: 'deletePod'; readonly pod: string }
+  /** The old one goes and the new one comes without waiting for it, as a deployment does. */
+  | { readonly do: 'movePod'; readonly pod: string; readonly to: string; readonly node: string; readonly claim: string }
+  | { readonly do: 'resizeClaim'; readonly claim: string; readonly size: number }
+  | { readonly do: 'deleteClaim'; readonly claim: string }
+  | { readonly do: 'crashDriver'; readonly forMs: number }
+  | ({ readonly do: 'breakCall' } & PlannedFault)
+  | { readonly do: 'breakApi'; readonly how: ApiFault }
+  | { readonly do: 'restartController'; readonly which: number }
+  | { readonly do: 'killSidecar'; readonly which: number }
+
+export type ApiFault = 'conflict' | 'tooMany' | 'internal' | 'lostAnswer' | 'slow' | 'dropWatches' | 'compact' | 'away'
+
+/** What not every driver can do. */
+export interface DriverCan {
+  readonly expand: boolean
+  /** Volumes that several nodes write to. */
+  readonly shared: boolean
+  readonly block: boolean
+  readonly clone?: boolean
+  /** Volumes that pods declare themselves. */
+  readonly inline?: boolean
+  /** Nodes that reach the same volumes; without it all do. */
+  readonly zones?: readonly Zone[]
+  /** It may be ended and started again. */
+  readonly crash: boolean
+  /** Its calls, by name. */
+  readonly methods: readonly string[]
+}
+
+/** A part of the cluster, in the driver's words and by the names of its nodes. */
+export interface Zone {
+  readonly nodes: readonly string[]
+  readonly segments: Readonly<Record<string, string>>
+}

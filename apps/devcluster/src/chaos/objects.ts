@@ -1,0 +1,75 @@
+import type { PersistentVolumeClaim, Pod, StorageClass } from '@csi-sidecars/kube-types'
+import type { Action, Zone } from './action.ts'
+import { inDefault } from './converge.ts'
+
+const CLASS = 'chaos'
+
+interface ClassOptions {
+  readonly provisioner: string
+  readonly parameters: Readonly<Record<string, string>> | undefined
+  readonly zones: readonly Zone[]
+}
+
+/** The class of all claims, and one for each zone. */
+export function classObjects({ provisioner, parameters, zones }: ClassOptions): readonly StorageClass[] {
+  const usual = {
+    provisioner,
+    allowVolumeExpansion: true,
+    ...(parameters !== undefined && { parameters: { ...parameters } }),
+  }
+  const inZones = zones.map(({ segments }, zone) => ({
+    ...usual,
+    metadata: { name: classOf(zone) },
+    allowedTopologies: [
+      { matchLabelExpressions: Object.entries(segments).map(([key, value]) => ({ key, values: [value] })) },
+    ],
+  }))
+  return [{ ...usual, metadata: { name: CLASS } }, ...inZones]
+}
+
+function classOf(zone: number | undefined): string {
+  return zone === undefined ? CLASS : `${CLASS}-${zone + 1}`
+}
+
+export function claimOf(action: Extract<Action, { do: 'createClaim' }>): PersistentVolumeClaim {
+  const { claim, size, shared, block, from, zone } = action
+  return {
+    metadata: inDefault(claim),
+    spec: {
+      accessModes: [shared ? 'ReadWriteMany' : 'ReadWriteOnce'],
+      storageClassName: classOf(zone),
+      ...(block === true && { volumeMode: 'Block' }),
+      ...(from !== undefined && sourceOf(from)),
+      resources: { requests: { storage: `${size}Gi` } },
+    },
+    status: { phase: 'Pending' },
+  }
+}
+
+/** Both fields, as the API server fills them for everybody who comes by HTTP. */
+function sourceOf(name: string) {
+  const source = { kind: 'PersistentVolumeClaim', name }
+  return { dataSource: source, dataSourceRef: source }
+}
+
+interface PodParts {
+  readonly pod: string
+  readonly node: string
+  readonly volume: Omit<NonNullable<NonNullable<Pod['spec']>['volumes']>[number], 'name'>
+  readonly block: boolean
+}
+
+export function podOf({ pod, node, volume, block }: PodParts): Pod {
+  const use = block
+    ? { volumeDevices: [{ name: 'data', devicePath: '/dev/data' }] }
+    : { volumeMounts: [{ name: 'data', mountPath: '/data' }] }
+  return {
+    metadata: inDefault(pod),
+    spec: {
+      nodeName: node,
+      containers: [{ name: 'main', image: 'none', ...use }],
+      volumes: [{ name: 'data', ...volume }],
+    },
+    status: { phase: 'Pending' },
+  }
+}

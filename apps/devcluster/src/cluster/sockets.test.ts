@@ -1,0 +1,51 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import { NodeUnpublishVolume } from '@csi-sidecars/csi-proto'
+import { DriverFailure, startCsiDriver } from '@csi-sidecars/emulator'
+import { recordingLogger, silentLogger } from '@csi-sidecars/telemetry'
+import { expect, it } from '@jest/globals'
+import { answered } from '../calls/sources.ts'
+import { openNodes, openSockets } from './sockets.ts'
+
+it('each socket of a driver has a proxy, and each call is told and stands in the log with its answer', async () => {
+  await using stack = new AsyncDisposableStack()
+  const directory = await mkdtemp(join(tmpdir(), 'sockets-'))
+  stack.defer(() => rm(directory, { recursive: true, force: true }))
+  const own = await startCsiDriver({ socket: join(directory, 'own.sock') })
+  const node = await startCsiDriver({ socket: join(directory, 'node.sock') })
+  for (const each of [own, node]) stack.use(each)
+  const log = recordingLogger()
+  const parts = { directory, clock: systemClock, log }
+  const { signal } = new AbortController()
+  const ownSockets = { driver: own.address, nodeSockets: [node.address] }
+  const sockets = await openSockets({ ...parts, ...ownSockets }, stack, signal)
+  expect(sockets.nodes).toHaveLength(1)
+  const seen: string[] = []
+  stack.defer(answered(sockets.liveCalls)(({ method, code }) => seen.push(`${method} ${code}`)))
+
+  const [driver] = await openNodes(sockets.nodes, { ...parts, signal, stack })
+  const limits = { timeoutMs: 10_000 }
+  const request = { volumeId: 'vol', targetPath: '/t' }
+  await expect(driver?.call(NodeUnpublishVolume, request, limits)).rejects.toThrow('does not exist')
+
+  expect(own.calls.map(({ method }) => method)).not.toContain('NodeUnpublishVolume')
+  expect(seen).toContain('NodeUnpublishVolume 5')
+  const about = { address: node.address, method: 'NodeUnpublishVolume', volumeId: 'vol', answer: 'NotFound' }
+  expect(log.lines.filter(({ message }) => message === 'CSI call').at(-1)).toMatchObject({ pairs: about })
+})
+
+it('a driver that does not answer is told by its own address and the call', async () => {
+  await using stack = new AsyncDisposableStack()
+  const directory = await mkdtemp(join(tmpdir(), 'sockets-'))
+  stack.defer(() => rm(directory, { recursive: true, force: true }))
+  const own = stack.use(await startCsiDriver({ socket: join(directory, 'own.sock') }))
+  own.script('GetPluginInfo', () => {
+    throw new DriverFailure('INTERNAL', 'no name yet')
+  })
+  const options = { directory, clock: systemClock, log: silentLogger, driver: own.address }
+  await expect(openSockets(options, stack, new AbortController().signal)).rejects.toThrow(
+    `the CSI driver at ${own.address} does not answer GetPluginInfo: `,
+  )
+})

@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals'
+import { answered } from '../testing/proxied-calls.ts'
+import { wrongVolume } from './answers.ts'
+
+const place = (zone: string) => ({ segments: { zone } })
+const source = (volumeId: string) => ({ type: { $case: 'volume', value: { volumeId } } })
+
+function broken(request: object, volume: object, code = 0): readonly string[] {
+  const response = { volume: { volumeId: 'vol', accessibleTopology: [], contentSource: undefined, ...volume } }
+  return answered('CreateVolume', { name: 'pvc', ...request }, { code, response }).flatMap((call) =>
+    wrongVolume(call).map(({ promise, text }) => `${promise}: ${text}`),
+  )
+}
+
+describe('a volume that was made', () => {
+  const east = { accessibilityRequirements: { requisite: [place('east'), place('north')], preferred: [] } }
+
+  it('may be in any place that was asked for, or everywhere', () => {
+    expect(broken(east, { accessibleTopology: [place('west'), place('north')] })).toEqual([])
+    expect(broken(east, {})).toEqual([])
+    expect(broken({}, { accessibleTopology: [place('west')] })).toEqual([])
+  })
+
+  it('may not be elsewhere', () => {
+    expect(broken(east, { accessibleTopology: [place('west')] })).toEqual([
+      'reach: volume vol is in {"zone":"west"}, not where asked',
+    ])
+  })
+
+  it('names what it was made from', () => {
+    const clone = { volumeContentSource: source('vol-0') }
+    expect(broken(clone, { contentSource: source('vol-0') })).toEqual([])
+    expect(broken(clone, {})).toEqual(['content: volume vol is made from volume vol-0 and does not say so'])
+    expect(broken(clone, { contentSource: source('vol-1') })).toHaveLength(1)
+  })
+
+  it('is looked at when it was made only', () => {
+    expect(broken(east, { accessibleTopology: [place('west')] }, 13)).toEqual([])
+  })
+})

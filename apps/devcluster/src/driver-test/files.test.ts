@@ -1,0 +1,59 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { csiDriverOf } from './csi-driver-file.ts'
+import { mountsBelow, removeFolder } from './mounts.ts'
+
+let directory: string
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'files-'))
+})
+afterEach(() => rm(directory, { recursive: true, force: true }))
+
+function file(text: string): string {
+  const path = join(directory, 'file')
+  writeFileSync(path, text)
+  return path
+}
+
+describe('a file with a CSIDriver', () => {
+  it('may be YAML, and need not be there', async () => {
+    const path = file('kind: CSIDriver\nmetadata: {name: d}\nspec:\n  volumeLifecycleModes: [Ephemeral]\n')
+    expect(await csiDriverOf(path)).toEqual({ metadata: { name: 'd' }, spec: { volumeLifecycleModes: ['Ephemeral'] } })
+    expect(await csiDriverOf(undefined)).toBeUndefined()
+  })
+
+  it.each([
+    ['kind: Pod', 'it is a Pod, not a CSIDriver'],
+    ['kind: CSIDriver', 'it has no name'],
+    ['- a', 'yaml: the document is not a mapping'],
+  ])('is told by its name when it holds something else: %s', async (text, why) => {
+    const path = file(text)
+    await expect(csiDriverOf(path)).rejects.toThrow(`--csidriver ${path}: ${why}`)
+  })
+
+  it('that cannot be read is told so', async () => {
+    await expect(csiDriverOf('/nowhere')).rejects.toThrow('--csidriver /nowhere: ENOENT')
+  })
+})
+
+describe('mounts', () => {
+  const line = (path: string): string => `36 35 0:32 / ${path} rw,relatime shared:1 - tmpfs tmpfs rw`
+
+  it('below a folder are found, and no others', async () => {
+    const list = file([line('/data/a b'.replace(' ', '\\040')), line('/data'), line('/database/x')].join('\n'))
+    expect(await mountsBelow('/data', list)).toEqual(['/data/a b'])
+    expect(await mountsBelow('/data', '/nowhere')).toEqual([])
+  })
+
+  it('keep their folder from being removed', async () => {
+    const folder = join(directory, 'folder')
+    mkdirSync(join(folder, 'x'), { recursive: true })
+    expect(await removeFolder(folder, file(line(join(folder, 'x'))))).toBe(false)
+    expect(existsSync(folder)).toBe(true)
+    expect(await removeFolder(folder, file(''))).toBe(true)
+    expect(existsSync(folder)).toBe(false)
+  })
+})

@@ -1,0 +1,126 @@
+import type {
+  ControllerExpandVolumeRequest,
+  ControllerExpandVolumeResponse,
+  ControllerPublishVolumeRequest,
+  ControllerPublishVolumeResponse,
+  ControllerUnpublishVolumeRequest,
+  CreateVolumeRequest,
+  CreateVolumeResponse,
+  DeleteVolumeRequest,
+  ListVolumesRequest,
+  ListVolumesResponse,
+} from '@csi-sidecars/csi-proto'
+import { type CsiDriver, DriverFailure } from '@csi-sidecars/emulator'
+import { type Bug, NODE_BUGS } from './node-bugs.ts'
+
+/** A call to a driver with a bug. */
+interface Called<Q, R> {
+  readonly request: Q
+  /** What the driver answers by itself. */
+  readonly own: () => R
+  readonly driver: CsiDriver
+}
+
+/** The method is answered in another way. */
+function instead<Q extends object, R extends object>(method: string, answer: (called: Called<Q, R>) => R): Bug {
+  return ({ controller: driver }) =>
+    driver.script(method, (request: Q) => answer({ request, own: () => driver.own<Q, R>(method, request), driver }))
+}
+
+/** What a controller may have wrong, by a name. */
+const CONTROLLER_BUGS: Readonly<Record<string, Bug>> = {
+  'create-not-idempotent': instead<CreateVolumeRequest, CreateVolumeResponse>(
+    'CreateVolume',
+    ({ request, own, driver }) => {
+      if (driver.volumes.named(request.name) !== undefined) throw new DriverFailure('ALREADY_EXISTS', request.name)
+      return own()
+    },
+  ),
+  /** A volume is made for each call, whatever its name. */
+  'volume-leaked': instead<CreateVolumeRequest, CreateVolumeResponse>('CreateVolume', ({ request, driver }) => {
+    const { id, capacityBytes } = driver.volumes.add({
+      name: request.name,
+      capacityBytes: request.capacityRange?.requiredBytes ?? 1n,
+    })
+    const described = { volumeContext: {}, contentSource: undefined, accessibleTopology: [] }
+    return { volume: { volumeId: id, capacityBytes, ...described } }
+  }),
+  'create-too-small': instead<CreateVolumeRequest, CreateVolumeResponse>('CreateVolume', ({ own }) => {
+    const { volume } = own()
+    return { volume: volume && { ...volume, capacityBytes: volume.capacityBytes / 2n } }
+  }),
+  'topology-ignored': instead<CreateVolumeRequest, CreateVolumeResponse>('CreateVolume', ({ own }) => {
+    const { volume } = own()
+    return { volume: volume && { ...volume, accessibleTopology: [{ segments: { zone: 'elsewhere' } }] } }
+  }),
+  'clone-without-source': instead<CreateVolumeRequest, CreateVolumeResponse>('CreateVolume', ({ own }) => {
+    const { volume } = own()
+    return { volume: volume && { ...volume, contentSource: undefined } }
+  }),
+  'delete-not-idempotent': instead<DeleteVolumeRequest, object>('DeleteVolume', ({ request, own, driver }) => {
+    driver.volumes.require(request.volumeId)
+    return own()
+  }),
+  'delete-leaves-volume': instead<DeleteVolumeRequest, object>('DeleteVolume', () => ({})),
+  /** A volume that is attached already is not attached again. */
+  'publish-not-idempotent': instead<ControllerPublishVolumeRequest, ControllerPublishVolumeResponse>(
+    'ControllerPublishVolume',
+    ({ request, own, driver }) => {
+      const { volumeId, nodeId } = request
+      if (driver.volumes.get(volumeId)?.attachments.has(nodeId) === true) {
+        throw new DriverFailure('INTERNAL', `${volumeId} is attached to ${nodeId} already`)
+      }
+      return own()
+    },
+  ),
+  'context-changes': instead<ControllerPublishVolumeRequest, ControllerPublishVolumeResponse>(
+    'ControllerPublishVolume',
+    ({ own, driver }) => {
+      own()
+      return { publishContext: { device: `/dev/vd${driver.calls.length}` } }
+    },
+  ),
+  'unpublish-not-idempotent': instead<ControllerUnpublishVolumeRequest, object>(
+    'ControllerUnpublishVolume',
+    ({ request, own, driver }) => {
+      const { volumeId, nodeId } = request
+      if (driver.volumes.get(volumeId)?.attachments.has(nodeId) !== true) {
+        throw new DriverFailure('NOT_FOUND', `${volumeId} is not attached to ${nodeId}`)
+      }
+      return own()
+    },
+  ),
+  'unpublish-leaves-volume': instead<ControllerUnpublishVolumeRequest, object>('ControllerUnpublishVolume', () => ({})),
+  /** A detach takes the volume off every node, also off one to which it was attached since. */
+  'detach-of-new-attachment': instead<ControllerUnpublishVolumeRequest, object>(
+    'ControllerUnpublishVolume',
+    ({ request, driver }) => {
+      driver.volumes.get(request.volumeId)?.attachments.clear()
+      return {}
+    },
+  ),
+  'expand-does-nothing': instead<ControllerExpandVolumeRequest, ControllerExpandVolumeResponse>(
+    'ControllerExpandVolume',
+    ({ request, driver }) => ({
+      capacityBytes: driver.volumes.require(request.volumeId).capacityBytes,
+      nodeExpansionRequired: false,
+    }),
+  ),
+  'expand-not-idempotent': instead<ControllerExpandVolumeRequest, ControllerExpandVolumeResponse>(
+    'ControllerExpandVolume',
+    ({ request, own, driver }) => {
+      const { capacityBytes } = driver.volumes.require(request.volumeId)
+      if (capacityBytes >= (request.capacityRange?.requiredBytes ?? 0n)) {
+        throw new DriverFailure('INVALID_ARGUMENT', `it has ${capacityBytes} bytes already`)
+      }
+      return own()
+    },
+  ),
+  'list-without-attached': instead<ListVolumesRequest, ListVolumesResponse>('ListVolumes', ({ own }) => {
+    const { entries, nextToken } = own()
+    return { entries: entries.filter(({ status }) => status?.publishedNodeIds.length === 0), nextToken }
+  }),
+}
+
+/** What a driver may have wrong, by a name. */
+export const BUGS: Readonly<Record<string, Bug>> = { ...CONTROLLER_BUGS, ...NODE_BUGS }
