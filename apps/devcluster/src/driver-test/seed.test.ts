@@ -15,6 +15,7 @@ describe('a seed', () => {
   it('finds a driver that makes a volume for each call, tells the calls, and clears up what is named', async () => {
     let made: CsiDriver | undefined
     const result = await judged({
+      durationMs: 8_000,
       spoil: (driver) => {
         made = driver
         driver.script('CreateVolume', ({ name, capacityRange }: CreateVolumeRequest) => {
