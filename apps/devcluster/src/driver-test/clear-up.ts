@@ -1,6 +1,12 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
-import { controllerClient, type Driver } from '@csi-sidecars/csi'
-import { DeleteVolume, NodeUnpublishVolume, NodeUnstageVolume } from '@csi-sidecars/csi-proto'
+import { classify, controllerClient, type Driver } from '@csi-sidecars/csi'
+import {
+  CreateVolume,
+  type CreateVolumeRequest,
+  DeleteVolume,
+  NodeUnpublishVolume,
+  NodeUnstageVolume,
+} from '@csi-sidecars/csi-proto'
 import type { KnownVolume, Ledger } from './ledger.ts'
 import type { OwnNodes } from './nodes.ts'
 import { patiently } from './patient.ts'
@@ -18,6 +24,14 @@ interface ClearUpParts {
 /** Unmounts, detaches and deletes what a run has left at the driver. Returns what could not be, and why. */
 export async function clearUp({ ledger, ...parts }: ClearUpParts, signal: AbortSignal): Promise<readonly string[]> {
   const left: string[] = []
+  for (const request of ledger.unsure) {
+    try {
+      await patiently(parts.clock, signal, () => undo(request, parts.driver, signal))
+    } catch (error) {
+      // What is refused for good was not made.
+      if (!classify(error).final) left.push(`volume ${request.name}: ${messageOf(error)}`)
+    }
+  }
   for (const volume of ledger.volumes) {
     if (volume.exists === 'no') continue
     try {
@@ -30,6 +44,13 @@ export async function clearUp({ ledger, ...parts }: ClearUpParts, signal: AbortS
     }
   }
   return left
+}
+
+/** Only the answer to the same request tells which volume it is; where it was not made, it is made now. */
+async function undo(request: CreateVolumeRequest, driver: Driver, signal: AbortSignal): Promise<void> {
+  const limits = { timeoutMs: CALL_MS, signal }
+  const { volume } = await driver.call(CreateVolume, request, limits)
+  if (volume !== undefined) await driver.call(DeleteVolume, { volumeId: volume.volumeId, secrets: {} }, limits)
 }
 
 async function unmount({ id: volumeId, staged, published }: KnownVolume, nodes: OwnNodes, signal: AbortSignal) {

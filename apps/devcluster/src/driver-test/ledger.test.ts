@@ -21,6 +21,18 @@ describe('the ledger', () => {
     expect(ledgerOf(answered('CreateVolume', { name: 'pvc' }, { code: 13 })).volumes).toEqual([])
   })
 
+  it.each([
+    { code: undefined, unsure: ['pvc'] },
+    { code: 4, unsure: ['pvc'] },
+    { code: 14, unsure: ['pvc'] },
+    { code: 3, unsure: [] },
+    { code: 0, unsure: [] },
+  ])('after code $code of a creation is unsure of $unsure', ({ code, unsure }) => {
+    const lost = answered('CreateVolume', { name: 'pvc' }, { code: undefined })
+    const again = answered('CreateVolume', { name: 'pvc' }, { code })
+    expect(ledgerOf([...lost, ...again]).unsure.map(({ name }) => name)).toEqual(unsure)
+  })
+
   it('is sure of an attachment when it was answered, and not of one that is under way or has failed', () => {
     const begun = callOf('ControllerPublishVolume', publish)
     expect([...(ledgerOf([...made, begun]).get('vol')?.nodes ?? [])]).toEqual([['a', 'maybe']])

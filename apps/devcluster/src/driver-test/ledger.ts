@@ -1,4 +1,5 @@
-import type { VolumeCapability } from '@csi-sidecars/csi-proto'
+import { CODES } from '@csi-sidecars/csi'
+import type { CreateVolumeRequest, VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { ProxiedCall } from '../proxy/call.ts'
 
 /** `maybe` from the moment at which a call is under way that would change it until one has succeeded. */
@@ -32,13 +33,29 @@ interface CreatedVolume {
   readonly capacityBytes: bigint
 }
 
+/** After these a driver may still be at it. */
+const MAY_GO_ON: readonly (number | undefined)[] = [
+  undefined, // no answer
+  CODES.Canceled,
+  CODES.DeadlineExceeded,
+  CODES.ResourceExhausted,
+  CODES.Aborted,
+  CODES.Unavailable,
+]
+
 /** Reads every call and knows what the driver has said to be so. */
 export class Ledger {
   readonly #volumes = new Map<string, KnownVolume>()
+  readonly #unsure = new Map<string, CreateVolumeRequest>()
   #count = 0
 
   get volumes(): readonly KnownVolume[] {
     return [...this.#volumes.values()]
+  }
+
+  /** What was asked for without an answer that says whether there is a volume now. */
+  get unsure(): readonly CreateVolumeRequest[] {
+    return [...this.#unsure.values()]
   }
 
   get(id: string): KnownVolume | undefined {
@@ -72,12 +89,15 @@ export class Ledger {
   }
 
   #onCreate({ request, response, code }: ProxiedCall): void {
+    const name = text(request['name'])
+    // The proxy has read it as what its method takes.
+    if (MAY_GO_ON.includes(code)) this.#unsure.set(name, request as unknown as CreateVolumeRequest)
+    else this.#unsure.delete(name)
     const made = response?.['volume'] as CreatedVolume | undefined
     if (code !== 0 || made === undefined) return
     const { volumeId: id, capacityBytes: capacity } = made
     const known = this.#volumes.get(id)
     if (known?.exists === 'yes') return
-    const name = text(request['name'])
     const block = isBlock(request['volumeCapabilities'])
     const fresh = { ...unused(), id, name, exists: 'yes' as const, capacity, block, inline: false }
     this.#volumes.set(id, { ...fresh, busy: known?.busy ?? 0, changed: this.#count })
