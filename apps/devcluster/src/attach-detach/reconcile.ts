@@ -39,6 +39,7 @@ export async function reconcileVolume(
   const run: Run = { volumeName, parts, signal, wakeMs: undefined, again: false }
   const { world, clock } = parts
   try {
+    for (const node of world.owed(volumeName)) await writeStatus(node, run)
     for (const step of decideVolume(world.observe(volumeName, clock.monotonic()))) await perform(step, run)
   } catch (error) {
     signal.throwIfAborted()
@@ -49,23 +50,23 @@ export async function reconcileVolume(
 }
 
 async function perform(step: Step, run: Run): Promise<void> {
-  const { volumeName, parts, signal } = run
+  const { volumeName, parts } = run
   const { actual, desired } = parts.world
   switch (step.do) {
     case 'markDetached':
       actual.markDetached(volumeName, step.node)
-      return await parts.writeStatus(step.node, signal)
+      return await writeStatus(step.node, run)
     case 'markUncertain':
       actual.markUncertain(volumeName, step.node)
-      return await parts.writeStatus(step.node, signal)
+      return await writeStatus(step.node, run)
     case 'markAttached':
       actual.markAttached(volumeName, step.node)
-      await parts.writeStatus(step.node, signal)
-      return tell(step.pods, 'Normal', 'SuccessfulAttachVolume', about(run, 'AttachVolume.Attach succeeded'), parts)
+      tell(step.pods, 'Normal', 'SuccessfulAttachVolume', about(run, 'AttachVolume.Attach succeeded'), parts)
+      return await writeStatus(step.node, run)
     case 'keep':
       actual.resetDetachRequest(volumeName, step.node)
       actual.report(volumeName, step.node)
-      return await parts.writeStatus(step.node, signal)
+      return await writeStatus(step.node, run)
     case 'requestDetach':
       return actual.requestDetach(volumeName, step.node, parts.clock.monotonic())
     case 'wait':
@@ -90,6 +91,13 @@ async function perform(step: Step, run: Run): Promise<void> {
     default:
       unreachable(step)
   }
+}
+
+/** What a node's status could not be told is owed: it is told before anything else is done for the volume. */
+async function writeStatus(node: string, { volumeName, parts, signal }: Run): Promise<void> {
+  parts.world.statusOwed(volumeName, node)
+  await parts.writeStatus(node, signal)
+  parts.world.statusWritten(volumeName, node)
 }
 
 async function attach(node: string, { volumeName, parts, signal }: Run): Promise<void> {
@@ -144,7 +152,7 @@ async function detach(node: string, force: Force | undefined, run: Run): Promise
   const { actual } = world
   actual.requestDetach(volumeName, node, clock.monotonic())
   actual.unreport(volumeName, node)
-  await parts.writeStatus(node, signal)
+  await writeStatus(node, run)
   if (force === undefined && (await isInUseNow(node, run))) {
     actual.markUncertain(volumeName, node)
     return

@@ -26,6 +26,23 @@ describe('the attach/detach controller', () => {
     await test.until(NODES, { name: 'node-1' }, ({ status }) => status?.volumesAttached?.[0]?.name === VOLUME_NAME)
   })
 
+  it.each(['attached', 'detached'])('says it again when a node could not be told what is %s', async (what) => {
+    await using test = await attachDetachOnly()
+    const failing = (): void => {
+      const match = { verb: 'patch', resource: 'nodes/status' } as const
+      test.api.faults.add({ match, times: 3, action: { do: 'answer', code: 500 } })
+    }
+    if (what === 'attached') failing()
+    await attachedTo1(test)
+    await test.api.requests.until({ verb: 'create', resource: 'events' })
+    expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
+    if (what === 'detached') failing()
+    // Nobody else asks the node's status for it.
+    if (what === 'detached') test.api.delete(VOLUME_ATTACHMENTS, ON_1)
+    await removePod(test, 'app')
+    await test.until(NODES, { name: 'node-1' }, ({ status }) => (status?.volumesAttached ?? []).length === 0)
+  })
+
   it('attaches what a pod names itself of a plugin for which a driver has taken over', async () => {
     await using test = await attachDetachOnly()
     const volumes = [{ name: 'data', awsElasticBlockStore: { volumeID: 'vol-1' } }]

@@ -21,6 +21,8 @@ export class AttachDetachState {
   readonly #deleted = new Set<string>()
   /** Attachments that were asked for and of which the cache does not know yet, by their names. */
   readonly #askedFor = new Set<string>()
+  /** Nodes whose status may not say yet what is known of a volume, by its name. */
+  readonly #owed = new Map<string, Set<string>>()
   /** The last error told for an attachment. */
   readonly #told = new Map<string, string>()
   readonly #caches: Caches
@@ -172,6 +174,22 @@ export class AttachDetachState {
   /** The cache knows the attachment, or the API has said that there is none. */
   attachmentSettled(name: string): void {
     this.#askedFor.delete(name)
+  }
+
+  statusOwed(volumeName: string, node: string): void {
+    const nodes = this.#owed.get(volumeName) ?? new Set()
+    this.#owed.set(volumeName, nodes.add(node))
+  }
+
+  statusWritten(volumeName: string, node: string): void {
+    const nodes = this.#owed.get(volumeName)
+    nodes?.delete(node)
+    if (nodes?.size === 0) this.#owed.delete(volumeName)
+  }
+
+  /** Nodes whose last write on behalf of the volume did not end well. */
+  owed(volumeName: string): readonly string[] {
+    return [...(this.#owed.get(volumeName) ?? [])]
   }
 
   deletionSent({ uid }: Attachment): void {
