@@ -48,6 +48,11 @@ export class ExchangeLog<Entry extends object, Match extends object> {
     return this.#total
   }
 
+  /** Whether any are kept; the others are told to listeners and counted. */
+  get keeps(): boolean {
+    return this.#limits.entries > 0
+  }
+
   get entries(): readonly Entry[] {
     return this.#entries
   }
@@ -86,7 +91,7 @@ export class ExchangeLog<Entry extends object, Match extends object> {
     const entry = { ...begun }
     let ended = false
     this.#total += 1
-    this.#entries.push(entry)
+    if (this.keeps) this.#entries.push(entry)
     // Not one by one: moving the list together costs as much as it is long.
     if (this.#entries.length > this.#limits.entries * 1.25) this.#drop(this.#entries.length - this.#limits.entries)
     this.#inFlight += 1

@@ -43,6 +43,8 @@ export interface DevclusterOptions extends SocketOptions {
   readonly sidecarArgs?: readonly string[] | undefined
   /** How often the PV controller looks at everything again; as in Kubernetes unless it is said. */
   readonly resyncMs?: number | undefined
+  /** Requests that the emulated API server's log keeps, for whoever looks back: none unless it is said. */
+  readonly keptRequests?: number | undefined
   /** Where volumes are mounted, for a driver that really mounts. */
   readonly data?: string | undefined
   /** For the socket, the kubeconfig and the logs. */
@@ -140,7 +142,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
  * Of each kind. Whoever has not heard of so much lists anew, so the past is worth no more memory than that: a version is
  * kept as an object, as JSON and as protobuf.
  */
-const HISTORY = { changes: 5_000, bytes: 2 * 1024 * 1024 }
+const HISTORY = { changes: 1_000, bytes: 512 * 1024 }
 
 /** The controllers are those of the API server's version. */
 async function minorVersion(client: OwnedKubeClient, signal: AbortSignal): Promise<number> {
@@ -152,11 +154,11 @@ async function minorVersion(client: OwnedKubeClient, signal: AbortSignal): Promi
 }
 
 async function openApi(
-  { kubeconfig, directory, clock }: DevclusterOptions,
+  { kubeconfig, directory, clock, keptRequests = 0 }: DevclusterOptions,
   stack: AsyncDisposableStack,
 ): Promise<{ readonly api: ApiServer | undefined; readonly kubeconfig: string }> {
   if (kubeconfig !== undefined) return { api: undefined, kubeconfig }
-  const api = await startApiServer({ clock, history: HISTORY })
+  const api = await startApiServer({ clock, history: HISTORY, keptRequests })
   stack.defer(() => api.stop())
   const file = join(directory, 'kubeconfig')
   await writeFile(file, api.kubeconfig(), { mode: 0o600 })

@@ -56,6 +56,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
       nodes,
       controllers,
       driverSettings,
+      keptRequests: 10_000,
       directory,
       data: folder && join(directory, folder),
       clock: systemClock,

@@ -53,7 +53,9 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
     open.note({ user: user.name })
     authorize(parts.registry.store, user, { info, query: url.searchParams })
     const body = await readBody(request)
-    open.note({ body: loggedBody(info, request.headers['content-type'], body) }, body.length)
+    if (parts.requests.keeps) {
+      open.note({ body: loggedBody(info, request.headers['content-type'], body) }, body.length)
+    }
     const subject = { ...subjectOf(info, request), user: user.name }
     await parts.faults.awaitHold(subject)
     const fault = parts.faults.match(subject)

@@ -24,6 +24,8 @@ export interface InProcessServerOptions {
   /** How much of the past is kept for watches and list pages, for each kind. */
   readonly history?: HistoryLimits
   readonly bookmarkMs?: number
+  /** How many requests the log keeps with their bodies; 0: it counts them, and reads no body twice. */
+  readonly keptRequests?: number | undefined
   /**
    * Objects have metadata.managedFields from their creation on, as on a real server; without it from the first apply
    * on, which makes most objects half as large.
@@ -129,7 +131,7 @@ export function handlerParts(store: Store, options: InProcessServerOptions & { r
     registry,
     authentication: new Authentication({ clock, adminToken, grants, open }),
     watches: new Watches(store, clock, { bookmarkMs: options.bookmarkMs ?? BOOKMARK_MS, stallMs: STALL_MS }),
-    requests: new RequestLog(clock),
+    requests: new RequestLog(clock, options.keptRequests),
     faults: createFaults(clock, options.faults),
     log,
   }

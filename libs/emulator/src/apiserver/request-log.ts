@@ -33,9 +33,11 @@ const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /** Every request, in the order of arrival; `until` waits for answers. */
 export class RequestLog extends ExchangeLog<LoggedRequest, RequestMatch> {
-  constructor(clock: Clock) {
+  /** Without a number as many as a test may want to look back upon. */
+  constructor(clock: Clock, entries?: number) {
     super({
       clock,
+      ...(entries === undefined ? {} : { limits: { entries } }),
       noun: 'requests',
       fits: (request, match) => sameFields<RequestMatch>(request, match),
       counts: ({ code }) => code !== 0,

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { isError, messageOf, systemCodeOf } from '@csi-sidecars/base'
 import { type Fields, mapping, text, texts } from './kubeconfig-document.ts'
 
@@ -29,8 +28,10 @@ class ExitError extends Error {
 }
 
 /** A plugin that asks a person for a password must find out that nobody is there: it has no input. */
-function outputOf(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
-  return new Promise((resolve, reject) => {
+async function outputOf(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
+  // Loaded only here: no other part of a sidecar starts processes.
+  const { spawn } = await import('node:child_process')
+  return await new Promise((resolve, reject) => {
     const plugin = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
     const out: Buffer[] = []
     const err: Buffer[] = []
