@@ -1,10 +1,12 @@
 import { APPS } from '@csi-sidecars/sidecars'
 import { compatibilityTable } from './compatibility-table.ts'
+import { ERROR_LINES } from './error-lines.ts'
 import { eventTable } from './event-table.ts'
 import { featureGates, genericGates, ownFlags, processFlagTable, standardFlags } from './flag-tables.ts'
 import { headlineTable } from './headline-table.ts'
-import { ERROR_LINES, linesTable, START_LINES } from './log-lines.ts'
+import { linesTable } from './log-lines.ts'
 import { alertSections, metricTable } from './monitoring-tables.ts'
+import { START_LINES } from './start-lines.ts'
 import { valuesTable } from './values-table.ts'
 
 /** What documents may have made from the code, by the name in their marks. */

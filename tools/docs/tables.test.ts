@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
+import { ERROR_LINES } from './error-lines.ts'
 import { EVENTS } from './event-table.ts'
-import { ERROR_LINES, SAID_ELSEWHERE, START_LINES } from './log-lines.ts'
 import { sectionNames, sectionOf, table, withSection } from './markdown.ts'
 import { DOCUMENTS, SECTIONS, sectionText } from './sections.ts'
 import { errorMessages, eventReasons, ROOT, runtimeSources, startMessages } from './source-texts.ts'
+import { SAID_ELSEWHERE, START_LINES } from './start-lines.ts'
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 const sources = runtimeSources()

@@ -16,6 +16,21 @@ export interface Listener {
   kill(): Promise<void>
 }
 
+/** Starts and stops in the order in which they are asked for, so that no two listen at once. */
+export function restartable(listen: () => Promise<Listener>): { start(): Promise<void>; stop(): Promise<void> } {
+  let last: Promise<Listener | undefined> = Promise.resolve(undefined)
+  const then = async (step: (listener: Listener | undefined) => Promise<Listener | undefined>): Promise<void> => {
+    const done = last.then(step)
+    // Who asked hears of a failure. The next step begins with nothing that listens.
+    last = done.catch(() => undefined)
+    await done
+  }
+  return {
+    start: () => then(async (listener) => listener ?? listen()),
+    stop: () => then(async (listener) => void (await listener?.kill())),
+  }
+}
+
 /** Takes the place of a socket that a killed process has left behind, and of nothing else. */
 export async function listen(path: string, services: readonly Service[]): Promise<Listener> {
   const grpc = new Server()

@@ -93,6 +93,12 @@ test('two that start it again at once get one server', async () => {
   await expect(driver.restart()).resolves.toBeUndefined()
 })
 
+test('crashes and restarts that are asked for at once are done one after the other', async () => {
+  const steps = Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? driver.crash() : driver.restart()))
+  await Promise.all(steps)
+  await call(ControllerPublishVolume, publication('n1'))
+})
+
 test('a crash after the effect breaks the call, and the volume is still attached after the restart', async () => {
   driver.faults.add({ match: { volumeId: 'v1' }, times: 1, action: { do: 'crash', applied: true } })
   expect(await call(ControllerPublishVolume, publication('n1')).catch(code)).toBe(status.UNAVAILABLE)

@@ -12,7 +12,7 @@ import { type CallLog, createCallLog, type DriverCall } from './call-log.ts'
 import { Controller } from './controller.ts'
 import { DriverFailure } from './driver-failure.ts'
 import { Identity } from './identity.ts'
-import { type Listener, listen, type Service } from './listener.ts'
+import { listen, restartable, type Service } from './listener.ts'
 import { Node } from './node.ts'
 import { DEFAULT_SETTINGS, type DriverSettings } from './settings.ts'
 import { Volumes } from './volumes.ts'
@@ -62,24 +62,18 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
   const faults = createDriverFaults(clock, rules)
   const scripts = new Map<string, Answer>()
   const services = [new Identity(settings), new Controller(settings, volumes), new Node(settings, volumes)]
-  const end = async (): Promise<void> => {
-    const ending = running
-    running = undefined
-    await (await ending)?.kill()
-  }
   const crash = async (): Promise<void> => {
     onCrash?.()
-    await end()
+    await server.stop()
   }
   const dispatcher = new Dispatcher({ services, scripts, log, faults, clock, crash })
-  const start = (): Promise<Listener> =>
+  const server = restartable(() =>
     listen(
       socket,
       SERVICES.map((definition) => dispatcher.serviceOf(definition)),
-    )
-  /** The server from the moment on in which it begins to listen: two that ask for it at once get one. */
-  let running: Promise<Listener> | undefined = start()
-  await running
+    ),
+  )
+  await server.start()
   return {
     socket,
     address: `unix://${socket}`,
@@ -96,12 +90,9 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
     },
     own: (method, request) => ownAnswer(services, method, request) as never,
     crash,
-    async restart() {
-      running ??= start()
-      await running
-    },
-    stop: end,
-    [Symbol.asyncDispose]: end,
+    restart: server.start,
+    stop: server.stop,
+    [Symbol.asyncDispose]: server.stop,
   }
 }
 
