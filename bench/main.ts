@@ -1,8 +1,6 @@
-// npm run bench [-- attacher workqueue]
-// npm run bench -- --against upstream [--only idle] [--rounds 1] [--scale 0.1] [--profiles DIR]
 import { resolve } from 'node:path'
 import process from 'node:process'
-import { parseArgs } from 'node:util'
+import { readArguments } from '@csi-sidecars/testkit'
 import { benchAttacher } from './attacher.ts'
 import { benchDevcluster } from './devcluster.ts'
 import { benchEmulator } from './emulator.ts'
@@ -10,6 +8,9 @@ import { benchHttpClient } from './http-client.ts'
 import { benchResizer } from './resizer.ts'
 import { benchAgainstUpstream, SCENES } from './upstream/run.ts'
 import { benchWorkqueue } from './workqueue.ts'
+
+const USAGE = `npm run bench -- [attacher] [workqueue] ...
+       npm run bench -- --against upstream [--only idle] [--rounds 1] [--scale 0.1] [--profiles DIR]`
 
 const benches: Readonly<Record<string, () => void | Promise<void>>> = {
   workqueue: benchWorkqueue,
@@ -23,7 +24,7 @@ const benches: Readonly<Record<string, () => void | Promise<void>>> = {
 process.exitCode = await main()
 
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = readArguments(USAGE, {
     allowPositionals: true,
     options: {
       against: { type: 'string' },

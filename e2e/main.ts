@@ -1,10 +1,9 @@
-// The stories, against the built binaries: `npm run e2e -- [--target real] [--binaries originals|one] [--grep TEXT] ...`
+// The stories, against the built binaries.
 import { copyFileSync, existsSync, globSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { systemClock } from '@csi-sidecars/base'
 import { byApp, SIDECARS } from '@csi-sidecars/sidecars'
-import { Progress } from '@csi-sidecars/testkit'
+import { Progress, readArguments } from '@csi-sidecars/testkit'
 import { provideHelm } from '../charts/tests/helm.ts'
 import type { Cluster } from './harness/cluster.ts'
 import { startControlPlane } from './harness/control-plane.ts'
@@ -17,17 +16,20 @@ import { allChecks, allStories } from './harness/story.ts'
 import type { Binaries, Executables, Target } from './harness/subject.ts'
 import { build, controlPlaneBinaries, executablesOf, hasGo, originals } from './tools/binaries.ts'
 
-const { values } = parseArgs({
-  options: {
-    grep: { type: 'string', multiple: true, default: [] },
-    skip: { type: 'string', multiple: true, default: [] },
-    target: { type: 'string', default: 'both' },
-    binaries: { type: 'string', default: 'ours' },
-    concurrency: { type: 'string', default: '4' },
-    repeat: { type: 'string', default: '1' },
-    list: { type: 'boolean', default: false },
+const { values } = readArguments(
+  'npm run e2e -- [--target emulator|real] [--binaries originals|one] [--grep TEXT] [--skip TEXT] [--concurrency N] [--repeat N] [--list]',
+  {
+    options: {
+      grep: { type: 'string', multiple: true, default: [] },
+      skip: { type: 'string', multiple: true, default: [] },
+      target: { type: 'string', default: 'both' },
+      binaries: { type: 'string', default: 'ours' },
+      concurrency: { type: 'string', default: '4' },
+      repeat: { type: 'string', default: '1' },
+      list: { type: 'boolean', default: false },
+    },
   },
-})
+)
 
 const REPORTS_KEPT = 8
 const root = resolve(import.meta.dirname, '..')

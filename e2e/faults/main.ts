@@ -1,10 +1,8 @@
-// Built executables under faults: `npm run faults -- [--seed N] [--grep TEXT] [--concurrency N] [--list]`.
-// Every case is a row of a table; how often a fault strikes, and in which order cases run, follow from the seed.
+// Built executables under faults. Every case is a row of a table; how often a fault strikes, and in which order cases run, follow from the seed.
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { systemClock } from '@csi-sidecars/base'
-import { Progress } from '@csi-sidecars/testkit'
+import { Progress, readArguments } from '@csi-sidecars/testkit'
 import { startEmulated } from '../harness/emulated.ts'
 import { grant } from '../harness/roles.ts'
 import { run } from '../harness/runner.ts'
@@ -18,7 +16,7 @@ import { processCases } from './processes.ts'
 import { chanceOf, copied, numberOf } from './seeded.ts'
 import { tlsCases } from './tls.ts'
 
-const { values } = parseArgs({
+const { values } = readArguments('npm run faults -- [--seed N] [--grep TEXT] [--concurrency N] [--list]', {
   options: {
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     grep: { type: 'string', multiple: true, default: [] },

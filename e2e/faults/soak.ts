@@ -1,9 +1,9 @@
-// `npm run soak -- --hours N [--seed N]`: the attacher under a steady load, with a fault every few seconds. Watched are
+// The attacher under a steady load, with a fault every few seconds. Watched are
 // memory, descriptors, the delay of the event loop, and that no work is lost. One line a minute, and a verdict.
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { readArguments } from '@csi-sidecars/testkit'
 import { startEmulated } from '../harness/emulated.ts'
 import { refusal } from '../harness/gate.ts'
 import { temporaryFolder } from '../harness/processes.ts'
@@ -13,7 +13,7 @@ import { World } from '../harness/world.ts'
 import { type AttacherScene, attach, attached, scene } from '../stories/attacher/scene.ts'
 import { chanceOf, copied } from './seeded.ts'
 
-const { values } = parseArgs({
+const { values } = readArguments('npm run soak -- [--hours N] [--seed N]', {
   options: { hours: { type: 'string', default: '1' }, seed: { type: 'string', default: '1' } },
 })
 

@@ -1,8 +1,8 @@
-// `npm run parity [-- --grep TEXT] [--kubernetes 1.37] [--long] [--list]`: the same objects under the real kube-controller-manager
+// The same objects under the real kube-controller-manager
 // and under the embedded cluster's controllers, each on a real kube-apiserver; what differs in each settled state.
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readArguments } from '@csi-sidecars/testkit'
 import { controlPlaneBinaries } from '../tools/binaries.ts'
 import { type NumberedScenario, play, type Verdict } from './play.ts'
 import { attachScenarios } from './scenarios/attach.ts'
@@ -11,7 +11,7 @@ import { provisionScenarios } from './scenarios/provision.ts'
 import { reclaimScenarios } from './scenarios/reclaim.ts'
 import { startSide } from './side.ts'
 
-const { values } = parseArgs({
+const { values } = readArguments('npm run parity -- [--grep TEXT] [--kubernetes 1.37] [--long] [--list]', {
   options: {
     grep: { type: 'string', multiple: true, default: [] },
     kubernetes: { type: 'string' },

@@ -1,8 +1,8 @@
-// `npm run storm -- [--seeds 1-10] [--target emulator|real] [--seconds 60] [--objects 200]`: both sidecars between an API
+// Both sidecars between an API
 // server and a driver of which anything may fail, and a look at what is left. All that happens follows from the seed.
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readArguments } from '@csi-sidecars/testkit'
 import { copied } from '../faults/seeded.ts'
 import type { Cluster } from '../harness/cluster.ts'
 import { startControlPlane } from '../harness/control-plane.ts'
@@ -15,14 +15,17 @@ import { controlPlaneBinaries } from '../tools/binaries.ts'
 import { briefly } from './overlaps.ts'
 import { Storm, type Verdict } from './storm.ts'
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '1-10' },
-    target: { type: 'string', default: 'emulator' },
-    seconds: { type: 'string', default: '60' },
-    objects: { type: 'string', default: '200' },
+const { values } = readArguments(
+  'npm run storm -- [--seeds 1-10] [--target emulator|real] [--seconds 60] [--objects 200]',
+  {
+    options: {
+      seeds: { type: 'string', default: '1-10' },
+      target: { type: 'string', default: 'emulator' },
+      seconds: { type: 'string', default: '60' },
+      objects: { type: 'string', default: '200' },
+    },
   },
-})
+)
 
 /** Of so many findings a seed tells; the rest is in its folder. */
 const FINDINGS_TOLD = 10
