@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Metafile, packagesOf, ROOT, readBundle, readJson, releaseVersion } from './bundle.ts'
 import { packageNotices } from './notices.ts'
@@ -8,15 +8,6 @@ const NAME = 'csi-devcluster'
 const OLDEST_NODE = 26
 const SOURCE = join(ROOT, 'apps/devcluster')
 const SIDECARS = ['csi-attacher', 'csi-resizer'] as const
-
-/** Written for any Node: an old one has to be able to say that it is too old. */
-const START = `#!/usr/bin/env node
-if (Number.parseInt(process.versions.node, 10) < ${OLDEST_NODE}) {
-  process.stderr.write('${NAME} needs Node.js ${OLDEST_NODE} or newer, and this is ' + process.version + '\\n')
-  process.exit(2)
-}
-import('./main.mjs')
-`
 
 /** Makes the folder from which `npm pack` makes the archive: the embedded cluster and its sidecars, all bundled. */
 export function makeNpmPackage(folder: string): void {
@@ -32,7 +23,8 @@ export function makeNpmPackage(folder: string): void {
     copyFileSync(file, join(folder, `${name}.bundle.cjs`))
     writeFileSync(join(folder, `${name}.cjs`), `require('./${name}.bundle.cjs').start()\n`)
   }
-  writeFileSync(join(folder, 'start.cjs'), START, { mode: 0o755 })
+  copyFileSync(join(import.meta.dirname, 'npm-start.cjs'), join(folder, 'start.cjs'))
+  chmodSync(join(folder, 'start.cjs'), 0o755)
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
   const inside = [
     ...packagesOf(metafile, readJson(join(ROOT, 'package-lock.json')), ROOT),
@@ -51,6 +43,21 @@ function manifest(): object {
     description: 'A cluster on loopback that shows what csi-attacher and csi-resizer do, and tests CSI drivers.',
     license: 'Apache-2.0',
     bin: { [NAME]: 'start.cjs' },
-    engines: { node: `>=${OLDEST_NODE}` },
+    engines: { node: '>=18' },
+    /** What start.cjs reads. */
+    oldestNode: OLDEST_NODE,
+    nodePackages: nodePackages(),
   }
+}
+
+/** By platform, the package that has the Node.js with which this repository is tested. */
+function nodePackages(): Readonly<Record<string, string>> {
+  const { optionalDependencies } = readJson<{ optionalDependencies: Readonly<Record<string, string>> }>(
+    join(ROOT, 'package.json'),
+  )
+  const packages = Object.entries(optionalDependencies).flatMap(([name, version]): [string, string][] => {
+    const platform = /^node-(?:bin-)?(.*)$/.exec(name)?.[1]
+    return platform === undefined ? [] : [[platform, `${name}@${version}`]]
+  })
+  return Object.fromEntries(packages)
 }

@@ -72,6 +72,17 @@ export const attachScenarios: readonly Scenario[] = [
   attach('many nodes may have it', { modes: ['ReadWriteMany'] }, [app(), app('second', 'n2')], [deleted(PODS, 'app')]),
   attach('the driver refuses', { handle: 'refused' }, [app()]),
   attach('an attach that does not end', { handle: 'slow' }, [app()]),
+  long(
+    attach(
+      'an attach that has not ended after two minutes',
+      { handle: 'slow' },
+      {
+        deeds: [app()],
+        until: ({ events }) => [...events].some((text) => text.includes('timed out waiting for external-attacher')),
+        patienceMs: MINUTES,
+      },
+    ),
+  ),
   attach('the driver refuses, and the pod goes', { handle: 'refused' }, [app()], {
     // What was never attached is taken for mounted until the node's kubelet is heard of.
     deeds: [deleted(PODS, 'app'), changed(NODES, 'n1', { metadata: { annotations: { heard: 'yes' } } })],

@@ -12,7 +12,9 @@ const wants = (change: Partial<NodeView> = {}): NodeView => ({
   pods: [POD],
   actual: undefined,
   attachment: 'none',
-  newError: undefined,
+  attachError: undefined,
+  errorTold: false,
+  waitingSince: undefined,
   isReported: false,
   inUse: false,
   health: 'healthy',
@@ -52,7 +54,7 @@ describe('an attach', () => {
     {
       name: 'is waited for',
       nodes: [wants({ actual: UNCERTAIN, attachment: 'waiting' })],
-      steps: [],
+      steps: ['beginWait node-1', 'wait 120000'],
     },
     {
       name: 'that was asked for and not heard of since is asked about',
@@ -72,12 +74,27 @@ describe('an attach', () => {
     {
       name: 'that was made by an earlier life is taken over',
       nodes: [wants({ attachment: 'waiting' })],
-      steps: ['markUncertain node-1'],
+      steps: ['markUncertain node-1', 'beginWait node-1', 'wait 120000'],
     },
     {
       name: 'that fails is told of',
-      nodes: [wants({ actual: UNCERTAIN, attachment: 'waiting', newError: 'no' })],
+      nodes: [wants({ actual: UNCERTAIN, attachment: 'waiting', attachError: 'no' })],
       steps: ['tellFailure node-1'],
+    },
+    {
+      name: 'that fails is told of once, however long that lasts',
+      nodes: [wants({ actual: UNCERTAIN, attachment: 'waiting', attachError: 'no', errorTold: true, waitingSince: 1 })],
+      steps: [],
+    },
+    {
+      name: 'is waited for until two minutes are over',
+      nodes: [wants({ actual: UNCERTAIN, attachment: 'waiting', waitingSince: NOW - 119_999 })],
+      steps: ['wait 1'],
+    },
+    {
+      name: 'that nobody answers is told of after two minutes, and waited for again',
+      nodes: [wants({ actual: UNCERTAIN, attachment: 'waiting', waitingSince: NOW - 120_000 })],
+      steps: ['tellTimeout node-1', 'beginWait node-1', 'wait 120000'],
     },
     {
       name: 'is asked for again when somebody deleted the attachment',
@@ -87,7 +104,7 @@ describe('an attach', () => {
     {
       name: 'is uncertain again when somebody took back that it is attached',
       nodes: [holds({ attachment: 'waiting' })],
-      steps: ['markUncertain node-1'],
+      steps: ['markUncertain node-1', 'beginWait node-1', 'wait 120000'],
     },
     {
       name: 'waits for the end of a detach that is under way',

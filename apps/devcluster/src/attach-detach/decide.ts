@@ -10,8 +10,11 @@ export interface NodeView {
   readonly actual: AttachedTo | undefined
   /** The VolumeAttachment as it stands in the API. `unknown`: it was asked for, and nobody has heard what became of that. */
   readonly attachment: 'none' | 'unknown' | 'waiting' | 'attached' | 'deleting'
-  /** What the attacher complains of, unless that was told already. */
-  readonly newError: string | undefined
+  /** What the attacher complains of. */
+  readonly attachError: string | undefined
+  readonly errorTold: boolean
+  /** Monotonic time since when an attacher that says nothing has been waited for. */
+  readonly waitingSince: number | undefined
   readonly isReported: boolean
   /** The kubelet has said that it uses the volume, or may be about to. */
   readonly inUse: boolean
@@ -31,6 +34,9 @@ export interface VolumeView {
 
 export type Force = 'timeout' | 'out-of-service'
 
+/** So long the CSI plugin waits for an answer of the attacher; then it says so, and waits again. */
+export const ATTACH_WAIT_MS = 2 * 60_000
+
 export type Step =
   | { readonly do: 'markDetached'; readonly node: string }
   | { readonly do: 'markAttached'; readonly node: string; readonly pods: readonly PodRef[] }
@@ -46,6 +52,9 @@ export type Step =
   /** The API itself is asked for the attachment. */
   | { readonly do: 'askForAttachment'; readonly node: string }
   | { readonly do: 'tellFailure'; readonly node: string; readonly pods: readonly PodRef[]; readonly message: string }
+  /** The wait for the attacher begins. */
+  | { readonly do: 'beginWait'; readonly node: string }
+  | { readonly do: 'tellTimeout'; readonly node: string; readonly pods: readonly PodRef[] }
   | {
       readonly do: 'tellMultiAttach'
       readonly node: string
@@ -68,7 +77,7 @@ export function decideVolume(view: VolumeView): readonly Step[] {
   for (const node of view.nodes) {
     if (node.pods.length === 0) continue
     const others = [...holders.values()].filter((other) => other.node !== node.node)
-    const plan = decideAttach(node, others, view.multiAttach || others.length === 0)
+    const plan = decideAttach(node, others, view)
     if (plan.some((step) => step.do === 'attach')) holders.set(node.node, node)
     steps.push(...plan)
   }
@@ -90,13 +99,14 @@ function decideDetach(node: NodeView, actual: AttachedTo, view: VolumeView): rea
   return [asked, { do: 'wait', ms: left }]
 }
 
-function decideAttach(node: NodeView, others: readonly NodeView[], mayAttach: boolean): readonly Step[] {
-  const { node: name, pods, actual, attachment, newError } = node
+function decideAttach(node: NodeView, others: readonly NodeView[], view: VolumeView): readonly Step[] {
+  const { node: name, pods, actual, attachment } = node
   const uncertain: Step[] = actual?.state === 'uncertain' ? [] : [{ do: 'markUncertain', node: name }]
   switch (attachment) {
     case 'none': {
       // Whatever was thought of it: without an attachment it is not there. Somebody else may have deleted that.
       const detached: Step[] = actual === undefined ? [] : [{ do: 'markDetached', node: name }]
+      const mayAttach = view.multiAttach || others.length === 0
       return [...detached, ...(mayAttach ? [{ do: 'attach' as const, node: name }] : multiAttach(node, others))]
     }
     case 'unknown':
@@ -108,11 +118,28 @@ function decideAttach(node: NodeView, others: readonly NodeView[], mayAttach: bo
       if (actual?.state !== 'attached') return [{ do: 'markAttached', node: name, pods }]
       return node.isReported && actual.detachRequestedAt === undefined ? [] : [{ do: 'keep', node: name }]
     case 'waiting':
-      if (newError === undefined) return uncertain
-      return [...uncertain, { do: 'tellFailure', node: name, pods, message: newError }]
+      return [...uncertain, ...decideWait(node, view.now)]
     default:
       return unreachable(attachment)
   }
+}
+
+/** An attacher that complains has answered. */
+function decideWait(node: NodeView, now: number): readonly Step[] {
+  const { node: name, pods, attachError, errorTold, waitingSince } = node
+  if (attachError !== undefined) return errorTold ? [] : [{ do: 'tellFailure', node: name, pods, message: attachError }]
+  if (waitingSince === undefined)
+    return [
+      { do: 'beginWait', node: name },
+      { do: 'wait', ms: ATTACH_WAIT_MS },
+    ]
+  const left = waitingSince + ATTACH_WAIT_MS - now
+  if (left > 0) return [{ do: 'wait', ms: left }]
+  return [
+    { do: 'tellTimeout', node: name, pods },
+    { do: 'beginWait', node: name },
+    { do: 'wait', ms: ATTACH_WAIT_MS },
+  ]
 }
 
 /** Told once, while another node is known to have the volume and nobody is taking it away. */

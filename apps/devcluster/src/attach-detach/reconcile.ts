@@ -61,6 +61,7 @@ async function perform(step: Step, run: Run): Promise<void> {
       return await writeStatus(step.node, run)
     case 'markAttached':
       actual.markAttached(volumeName, step.node)
+      parts.world.waitEnded(volumeName, step.node)
       tell(step.pods, 'Normal', 'SuccessfulAttachVolume', about(run, 'AttachVolume.Attach succeeded'), parts)
       return await writeStatus(step.node, run)
     case 'keep':
@@ -82,8 +83,14 @@ async function perform(step: Step, run: Run): Promise<void> {
     case 'tellFailure': {
       const attachment = parts.world.attachmentOf(volumeName, step.node)
       if (attachment !== undefined) parts.world.errorTold(attachment)
-      const message = `${about(run, 'AttachVolume.Attach failed')}: ${step.message}`
-      return tell(step.pods, 'Warning', 'FailedAttachVolume', message, parts)
+      return tellFailure(step.pods, step.message, run)
+    }
+    case 'beginWait':
+      return parts.world.waitBegun(volumeName, step.node, parts.clock.monotonic())
+    case 'tellTimeout': {
+      const { driver = 'unknown', volumeHandle = volumeName } = csiVolumeOf(volumeName) ?? {}
+      const message = `timed out waiting for external-attacher of ${driver} CSI driver to attach volume ${volumeHandle}`
+      return tellFailure(step.pods, message, run)
     }
     case 'tellMultiAttach':
       desired.multiAttachTold(volumeName, step.node)
@@ -181,6 +188,10 @@ async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Pro
     if (isNotFound(error)) return false
     throw error
   }
+}
+
+function tellFailure(pods: readonly PodRef[], why: string, run: Run): void {
+  tell(pods, 'Warning', 'FailedAttachVolume', `${about(run, 'AttachVolume.Attach failed')}: ${why}`, run.parts)
 }
 
 /** Each pod is told of those in its own namespace; of others it learns the number only. */

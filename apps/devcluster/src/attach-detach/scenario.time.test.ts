@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base'
 import { createRecorder } from '@csi-sidecars/events'
 import type { InformerEvent } from '@csi-sidecars/informer'
-import { NODES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { EVENTS, NODES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { describe, expect, it, jest } from '@jest/globals'
 import type { Caches } from '../caches/caches.ts'
@@ -45,6 +45,23 @@ describe('the attach/detach controller, as time goes by', () => {
     await clock.advance(1)
     await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
+  })
+
+  it('tells a pod every two minutes that no attacher answers', async () => {
+    await using test = await startTestCluster({ controllers: [], standIns: [] })
+    addBoundVolume(test)
+    const clock = startOnFakeClock(test)
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    await test.untilCached(test.cluster.caches.attachments, ON_1.name, () => true)
+    const told = (): readonly string[] => test.api.list(EVENTS).map(({ message = '', count }) => `${count}: ${message}`)
+    await clock.advance(2 * 60_000 - 1)
+    expect(told()).toEqual([])
+    const why = `timed out waiting for external-attacher of ${VOLUME.driver} CSI driver to attach volume ${VOLUME.volumeHandle}`
+    for (const count of [1, 2]) {
+      await clock.advance(count === 1 ? 1 : 2 * 60_000)
+      await test.api.requests.until({ resource: 'events' }, { count })
+      expect(told()).toEqual([`${count}: AttachVolume.Attach failed for volume "pv-1" : ${why}`])
+    }
   })
 
   it('finds within a minute a pod of which no event has told', async () => {

@@ -25,6 +25,8 @@ export class AttachDetachState {
   readonly #owed = new Map<string, Set<string>>()
   /** The last error told for an attachment. */
   readonly #told = new Map<string, string>()
+  /** Since when the attacher has been waited for, by the attachment's uid. */
+  readonly #waits = new Map<string, number>()
   readonly #caches: Caches
   readonly #options: WorldOptions
 
@@ -139,7 +141,9 @@ export class AttachDetachState {
       pods: desired.podsOn(volumeName, node),
       actual: actual.on(volumeName, node),
       attachment: attachment === undefined ? this.#absence(volumeName, node) : this.#stateOf(attachment),
-      newError: attachment && this.#untold(attachment),
+      attachError: attachment?.attachError,
+      errorTold: attachment !== undefined && this.#told.get(attachment.uid) === attachment.attachError,
+      waitingSince: attachment && this.#waits.get(attachment.uid),
       isReported: actual.isReported(volumeName, node),
       inUse: actual.inUseOn(node).has(volumeName),
       health: cached === undefined ? 'gone' : cached.ready ? 'healthy' : 'unhealthy',
@@ -158,12 +162,18 @@ export class AttachDetachState {
     return attachment.attached ? 'attached' : 'waiting'
   }
 
-  #untold({ uid, attachError }: Attachment): string | undefined {
-    return attachError === undefined || this.#told.get(uid) === attachError ? undefined : attachError
-  }
-
   errorTold({ uid, attachError }: Attachment): void {
     if (attachError !== undefined) this.#told.set(uid, attachError)
+  }
+
+  waitBegun(volumeName: string, node: string, now: number): void {
+    const attachment = this.attachmentOf(volumeName, node)
+    if (attachment !== undefined) this.#waits.set(attachment.uid, now)
+  }
+
+  waitEnded(volumeName: string, node: string): void {
+    const attachment = this.attachmentOf(volumeName, node)
+    if (attachment !== undefined) this.#waits.delete(attachment.uid)
   }
 
   /** Until it is settled the cache's ignorance of the attachment means nothing. */
@@ -199,6 +209,7 @@ export class AttachDetachState {
   attachmentGone({ uid }: Attachment): void {
     this.#deleted.delete(uid)
     this.#told.delete(uid)
+    this.#waits.delete(uid)
   }
 
   /** Of a volume that nobody wants any more. */
