@@ -1,12 +1,18 @@
-// Bundles src/main.ts into dist/kubectl-csi.cjs, one file that Node 22 or later runs, with the package.json of what npx
+// Bundles src/main.ts into dist/kubectl-csi.cjs, one file that Node 20 or later runs, with the package.json of what npx
 // runs and the manifest for krew beside it. The page with the advice is part of the file.
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { build } from 'esbuild'
 
 const NAME = 'kubectl-csi'
-const OLDEST_NODE = 22
+const OLDEST_NODE = 20
 /** Packages whose presence in the bundle means that an import grew. */
 const FORBIDDEN = ['@kubernetes/client-node', '@grpc/grpc-js', 'prom-client']
+
+const START = `if (Number.parseInt(process.versions.node, 10) < ${OLDEST_NODE}) {
+  process.stderr.write('${NAME} needs Node.js ${OLDEST_NODE} or newer, and this is ' + process.version + '\\n')
+  process.exit(2)
+}
+const __file = require('node:url').pathToFileURL(__filename).href`
 
 /** Modules of the libraries do nothing when they are loaded, so what is not used of them stays out. */
 const withoutSideEffects = {
@@ -37,7 +43,7 @@ const { metafile } = await build({
   legalComments: 'none',
   charset: 'ascii',
   define: { __OPERATIONS__: JSON.stringify(page), 'import.meta.url': '__file' },
-  banner: { js: `#!/usr/bin/env node\nconst __file = require('node:url').pathToFileURL(__filename).href` },
+  banner: { js: `#!/usr/bin/env node\n${START}` },
   plugins: [withoutSideEffects],
   logLevel: 'warning',
 })

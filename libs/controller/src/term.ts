@@ -1,4 +1,4 @@
-import { aborted, CancelledError, type Clock, type Scope, scope } from '@csi-sidecars/base'
+import { aborted, CancelledError, type Clock, type Scope, scope, TokenBucket } from '@csi-sidecars/base'
 import { perKeyExponential, type QueueMetrics, WorkQueue } from '@csi-sidecars/workqueue'
 import type { Backlog } from './backlog.ts'
 import type { Controller } from './controller.ts'
@@ -69,9 +69,17 @@ function end(...scopes: readonly Scope[]): void {
   for (const each of scopes) each.abort(new CancelledError('a controller failed'))
 }
 
+/**
+ * Of keys that come back by themselves. A few thousand of those, failing for one reason, would be all that the driver, the
+ * API server and the CPU are busy with; none of them is in such a hurry.
+ */
+const RETRIES_PER_SECOND = 100
+const RETRIES_AT_ONCE = 500
+
 function newQueue({ name, backoff, line }: Controller, { clock, queues }: TermOptions): WorkQueue {
   return new WorkQueue({
     clock,
+    pace: new TokenBucket({ clock, qps: RETRIES_PER_SECOND, burst: RETRIES_AT_ONCE }),
     limiter: perKeyExponential(backoff),
     ...(line && { line }),
     ...(queues && { observer: queues.observe(name) }),

@@ -64,9 +64,9 @@ class TimedLine implements Line {
     return this.#line.length
   }
 
-  push(key: string): void {
+  push(key: string, later: boolean): void {
     this.#since.set(key, this.#clock.monotonic())
-    this.#line.push(key)
+    this.#line.push(key, later)
   }
 
   touch(key: string): void {

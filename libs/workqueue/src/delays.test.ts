@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock, TokenBucket } from '@csi-sidecars/base'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { Delays } from './delays.ts'
@@ -6,7 +6,7 @@ import { Delays } from './delays.ts'
 function make(): { clock: FakeClock; delays: Delays; due: string[] } {
   const clock = new FakeClock()
   const due: string[] = []
-  return { clock, due, delays: new Delays(clock, (key) => due.push(`${key}@${clock.monotonic()}`)) }
+  return { clock, due, delays: new Delays({ clock, due: (key) => due.push(`${key}@${clock.monotonic()}`) }) }
 }
 
 describe('delays', () => {
@@ -30,6 +30,22 @@ describe('delays', () => {
     expect(delays.size).toBe(2)
     await clock.advance(1000)
     expect(due).toEqual(expected)
+  })
+
+  test('take a token each, so that the last of many are late, and those that are removed cost none', async () => {
+    const clock = new FakeClock()
+    const due: string[] = []
+    const pace = new TokenBucket({ clock, qps: 10, burst: 2 })
+    const delays = new Delays({ clock, pace, due: (key) => due.push(`${key}@${clock.monotonic()}`) })
+    for (const [index, key] of ['a', 'b', 'c', 'd', 'e'].entries()) delays.add(key, 46 + index)
+    await clock.advance(50)
+    delays.remove('d')
+    delays.add('f', 10)
+    await clock.advance(10_000)
+    expect(due).toEqual(['a@46', 'b@47', 'c@146', 'e@246', 'f@346'])
+    delays.add('g', 100)
+    await clock.advance(100)
+    expect([due.at(-1), clock.pending]).toEqual(['g@10150', 0])
   })
 
   test('forget a key that is removed', async () => {
@@ -69,9 +85,12 @@ describe('delays', () => {
   test('let a key be planned again while it is told of', async () => {
     const clock = new FakeClock()
     const times: number[] = []
-    const delays = new Delays(clock, (key) => {
-      times.push(clock.monotonic())
-      if (times.length < 3) delays.add(key, 100)
+    const delays = new Delays({
+      clock,
+      due: (key) => {
+        times.push(clock.monotonic())
+        if (times.length < 3) delays.add(key, 100)
+      },
     })
     delays.add('a', 100)
     await clock.advance(1000)

@@ -1,4 +1,4 @@
-import { type Cancel, type Clock, Heap, type HeapItem, NOT_IN_HEAP } from '@csi-sidecars/base'
+import { type Cancel, type Clock, Heap, type HeapItem, NOT_IN_HEAP, type TokenBucket } from '@csi-sidecars/base'
 
 interface Waiting extends HeapItem {
   readonly key: string
@@ -7,20 +7,25 @@ interface Waiting extends HeapItem {
 
 /**
  * Keys that are due later, each told to `due` once it is.
- * A key waits once; of two times the earlier wins. One timer, however many keys.
+ * A key waits once; of two times the earlier wins. One timer, however many keys. Each takes a token of `pace`, so when
+ * very many are due at once the last of them are late.
  */
 export class Delays {
   readonly #clock: Clock
   readonly #due: (key: string) => void
+  readonly #pace: Pick<TokenBucket, 'reserve' | 'refund'> | undefined
+  /** When the next token is there. */
+  #notBefore = Number.NEGATIVE_INFINITY
   readonly #byKey = new Map<string, Waiting>()
   readonly #heap = new Heap<Waiting>((a, b) => a.due < b.due)
   #cancel: Cancel | undefined
   /** The time the timer is set to; Infinity while there is none. */
   #armedFor = Number.POSITIVE_INFINITY
 
-  constructor(clock: Clock, due: (key: string) => void) {
-    this.#clock = clock
-    this.#due = due
+  constructor(options: { clock: Clock; due: (key: string) => void; pace?: TokenBucket | undefined }) {
+    this.#clock = options.clock
+    this.#due = options.due
+    this.#pace = options.pace
   }
 
   get size(): number {
@@ -66,7 +71,7 @@ export class Delays {
   }
 
   #arm(): void {
-    const next = this.#heap.peek()?.due ?? Number.POSITIVE_INFINITY
+    const next = Math.max(this.#notBefore, this.#heap.peek()?.due ?? Number.POSITIVE_INFINITY)
     if (next === this.#armedFor) return
     this.#cancel?.()
     this.#armedFor = next
@@ -80,10 +85,19 @@ export class Delays {
     this.#armedFor = Number.POSITIVE_INFINITY
     const now = this.#clock.monotonic()
     for (let next = this.#heap.peek(); next !== undefined && next.due <= now; next = this.#heap.peek()) {
+      if (!this.#mayGo(now)) break
       this.#heap.pop()
       this.#byKey.delete(next.key)
       this.#due(next.key)
     }
     this.#arm()
+  }
+  /** Takes a token if there is one now; a key that is woken meanwhile needs none. */
+  #mayGo(now: number): boolean {
+    const waitMs = this.#pace?.reserve() ?? 0
+    if (waitMs === 0) return true
+    this.#pace?.refund()
+    this.#notBefore = now + waitMs
+    return false
   }
 }

@@ -23,7 +23,9 @@ class PlainLanes {
   readonly #reserved: readonly number[]
   readonly #placements: ReadonlyMap<string, Placement>
   /** In the order in which they came into their lane. */
-  waiting: { key: string; lane: number; precedes: string | undefined }[] = []
+  waiting: { key: string; lane: number; precedes: string | undefined; later: boolean; turn: number }[] = []
+  /** By lane: the turn of the last one started, and of the next one of each kind. */
+  readonly #clocks = new Map<number, { now: number; usual: number; later: number }>()
   readonly working = new Map<string, Placement>()
   #picks = 0
 
@@ -37,18 +39,28 @@ class PlainLanes {
     return this.#placements.get(key) ?? NOWHERE
   }
 
-  push(key: string): void {
+  clockOf(lane: number): { now: number; usual: number; later: number } {
+    const clock = this.#clocks.get(lane) ?? { now: 0, usual: 0, later: 0 }
+    this.#clocks.set(lane, clock)
+    return clock
+  }
+
+  push(key: string, later: boolean): void {
     const { lane, precedes } = this.placeOf(key)
-    this.waiting.push({ key, lane, precedes })
+    const clock = this.clockOf(lane)
+    const turn = later ? Math.max(clock.now, clock.later) : Math.max(clock.now, clock.usual)
+    if (later) clock.later = turn + 3
+    else clock.usual = turn + 1
+    this.waiting.push({ key, lane, precedes, later, turn })
   }
 
   touch(key: string): void {
     const entry = this.waiting.find((each) => each.key === key)
     if (entry === undefined) return
     entry.precedes = this.placeOf(key).precedes
-    if (entry.lane === this.placeOf(key).lane) return
+    if (entry.lane === this.placeOf(key).lane && !entry.later) return
     this.waiting = this.waiting.filter((each) => each !== entry)
-    this.push(key)
+    this.push(key, false)
   }
 
   inWork(lane: number): number {
@@ -80,10 +92,13 @@ class PlainLanes {
       const inWork = this.working.size
       const extra = this.inWork(lane) < reservedOf(lane) && inWork < this.#workers + all
       if (inWork >= this.#workers && !extra) continue
-      const entry = this.waiting.find(({ key, lane: at }) => at === lane && this.mayStart(key))
+      const inOrder = this.waiting.toSorted((a, b) => a.turn - b.turn)
+      const entry = inOrder.find(({ key, lane: at }) => at === lane && this.mayStart(key))
       if (entry === undefined) continue
       this.waiting = this.waiting.filter((each) => each !== entry)
       this.working.set(entry.key, this.placeOf(entry.key))
+      const clock = this.clockOf(lane)
+      clock.now = Math.max(clock.now, entry.turn)
       this.#picks += 1
       return entry.key
     }
@@ -101,7 +116,7 @@ const placement = fc.oneof(
   },
 )
 const step = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('add' as const), key }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('add' as const), key, later: fc.boolean() }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('place' as const), key, placement }) },
   { weight: 5, arbitrary: fc.record({ do: fc.constant('take' as const) }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('release' as const), pick: fc.nat() }) },
@@ -147,8 +162,8 @@ describe('lanes', () => {
               lanes.touch(each.key)
               plain.touch(each.key)
             } else if (each.do === 'add' && !plain.working.has(each.key)) {
-              lanes.push(each.key)
-              plain.push(each.key)
+              lanes.push(each.key, each.later)
+              plain.push(each.key, each.later)
             }
           } else if (each.do === 'take') {
             expect(lanes.take()).toBe(plain.take())
@@ -197,7 +212,7 @@ describe('lanes', () => {
             if (picked !== undefined) release(picked)
           } else if (!waiting.has(each.key) && !working.has(each.key)) {
             waiting.add(each.key)
-            lanes.push(each.key)
+            lanes.push(each.key, each.later)
           }
           expect(lanes.length).toBe(waiting.size)
         }

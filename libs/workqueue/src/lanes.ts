@@ -1,11 +1,14 @@
 import { Heap, type HeapItem, invariant, NOT_IN_HEAP } from '@csi-sidecars/base'
-import type { Line } from './line.ts'
+import { type Line, SHARE_OF_OTHERS } from './line.ts'
 import type { GroupLimit, LaneOptions, Placement } from './placement.ts'
 
 interface Entry extends HeapItem {
   readonly key: string
-  /** Lower ones came earlier. Kept while the key waits for a group, so that it loses no place by that. */
-  readonly rank: number
+  /** When its turn is, by the clock of its lane. Kept while the key waits for a group, so that it loses no place by that. */
+  readonly turn: number
+  /** Of those with the same turn, lower ones came earlier. */
+  readonly arrival: number
+  readonly later: boolean
   readonly lane: Lane
   /** Where it waits: in its lane or behind a group. Nothing while it is in work. */
   line: Heap<Entry> | undefined
@@ -39,14 +42,15 @@ interface Group {
 interface Lane {
   readonly reserved: number
   inWork: number
+  /** The clock of the lane is the turn of the last key that was started. */
+  now: number
+  /** The turn of the next key, of either kind, that comes before `now` has reached it. */
+  readonly next: { usual: number; later: number }
   /** Keys that can start as far as is known. Whether their groups have room shows when their turn comes. */
   readonly ready: Heap<Entry>
 }
 
 const NO_LIMITS: readonly GroupLimit[] = []
-
-/** While a preferred lane has work, the others get one of this many picks. */
-const SHARE_OF_OTHERS = 4
 
 /**
  * Several lanes in one queue of `workers` workers.
@@ -55,7 +59,7 @@ const SHARE_OF_OTHERS = 4
  *   lane can starve another, however long its work hangs, and never more than `capacity` keys are in work.
  * - The preferred lane comes first; every fourth pick goes to another that waits, unless it would occupy what is reserved.
  * - Of a group never more than its limit is in work; a full group holds up nobody else.
- * Within a lane keys leave in the order in which they came, but for those whose group is full.
+ * Within a lane keys leave in the order in which they came, but for those whose group is full and those that come later.
  */
 export class Lanes implements Line {
   /** The most keys that can be in work at once: the workers, and what is reserved. */
@@ -65,7 +69,7 @@ export class Lanes implements Line {
   readonly #place: (key: string) => Placement
   readonly #entries = new Map<string, Entry>()
   readonly #groups = new Map<string, Group>()
-  #rank = 0
+  #arrivals = 0
   #inWork = 0
   #picks = 0
 
@@ -78,19 +82,25 @@ export class Lanes implements Line {
     this.#workers = workers
     this.capacity = workers <= 0 ? 0 : lanes.reduce((sum, { reserved }) => sum + reserved, workers)
     this.#place = place
-    this.#lanes = lanes.map(({ reserved }) => ({ reserved, inWork: 0, ready: byRank() }))
+    this.#lanes = lanes.map(({ reserved }) => ({
+      reserved,
+      inWork: 0,
+      now: 0,
+      next: { usual: 0, later: 0 },
+      ready: byTurn(),
+    }))
   }
 
   get length(): number {
     return this.#entries.size - this.#inWork
   }
 
-  push(key: string): void {
-    this.#enqueue(key, this.#place(key))
+  push(key: string, later = false): void {
+    this.#enqueue(key, this.#place(key), later)
   }
 
   /**
-   * A key that changed its lane while it waited goes to the end of the other one.
+   * A key that changed its lane while it waited goes to the end of the other one. One that was to come later comes now.
    * One that left the group behind which it waited goes back into its lane.
    */
   touch(key: string): void {
@@ -99,9 +109,9 @@ export class Lanes implements Line {
     const placement = this.#place(key)
     const { lane, limits } = placement
     this.#precede(entry, placement.precedes)
-    if (this.#lane(lane) !== entry.lane) {
+    if (this.#lane(lane) !== entry.lane || entry.later) {
       this.#leaveLine(entry)
-      this.#enqueue(key, placement)
+      this.#enqueue(key, placement, false)
     } else if (entry.line !== entry.lane.ready && !limits.some(({ group }) => group === entry.group)) {
       this.#leaveLine(entry)
       join(entry, entry.lane.ready, undefined)
@@ -109,13 +119,13 @@ export class Lanes implements Line {
   }
 
   take(): string | undefined {
-    const lastRank = this.#rank
+    const lastArrival = this.#arrivals
     for (const lane of this.#order()) {
       const entry = this.#hasRoom(lane) ? this.#next(lane) : undefined
       if (entry !== undefined) return this.#start(entry)
     }
     // A key may have turned out to belong to a lane that was already passed by.
-    return this.#rank === lastRank ? undefined : this.take()
+    return this.#arrivals === lastArrival ? undefined : this.take()
   }
 
   behind(key: string): string | undefined {
@@ -153,13 +163,15 @@ export class Lanes implements Line {
     return lane
   }
 
-  #enqueue(key: string, { lane: laneIndex, precedes }: Placement): void {
+  #enqueue(key: string, { lane: laneIndex, precedes }: Placement, later: boolean): void {
     const lane = this.#lane(laneIndex)
-    this.#rank += 1
+    this.#arrivals += 1
     const known = this.#entries.get(key)
     const entry: Entry = {
       key,
-      rank: this.#rank,
+      turn: turnIn(lane, later),
+      arrival: this.#arrivals,
+      later,
       lane,
       line: undefined,
       group: undefined,
@@ -217,7 +229,7 @@ export class Lanes implements Line {
       this.#precede(entry, placement.precedes)
       if (this.#lane(laneNow) !== lane) {
         this.#leaveLine(entry)
-        this.#enqueue(entry.key, placement)
+        this.#enqueue(entry.key, placement, entry.later)
         continue
       }
       entry.limits = limits
@@ -240,6 +252,7 @@ export class Lanes implements Line {
   #start(entry: Entry): string {
     for (const { group, max } of entry.limits) this.#count(group, max)
     this.#leaveLine(entry)
+    entry.lane.now = Math.max(entry.lane.now, entry.turn)
     entry.lane.inWork += 1
     this.#inWork += 1
     this.#picks += 1
@@ -271,14 +284,25 @@ function isFull({ counted }: Group, max: number): boolean {
   return counted.length >= Math.min(max, ...counted)
 }
 
-function byRank(): Heap<Entry> {
-  return new Heap((a, b) => a.rank < b.rank)
+function byTurn(): Heap<Entry> {
+  return new Heap((a, b) => (a.turn === b.turn ? a.arrival < b.arrival : a.turn < b.turn))
+}
+
+/**
+ * Each kind of keys has turns of its own, those that come later only one where the others have three. So whoever comes
+ * first of a kind is next, however many of the other kind wait.
+ */
+function turnIn({ now, next }: Lane, later: boolean): number {
+  const kind = later ? 'later' : 'usual'
+  const turn = Math.max(now, next[kind])
+  next[kind] = turn + (later ? SHARE_OF_OTHERS - 1 : 1)
+  return turn
 }
 
 function lineBehind(group: Group, lane: Lane, max: number): Heap<Entry> {
   const known = group.waiting.find((line) => line.lane === lane && line.max === max)
   if (known !== undefined) return known.entries
-  const entries = byRank()
+  const entries = byTurn()
   group.waiting.push({ lane, max, entries })
   return entries
 }

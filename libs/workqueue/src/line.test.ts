@@ -5,8 +5,33 @@ import { FifoLine } from './line.ts'
 test('keys leave in the order in which they came', () => {
   const line = new FifoLine()
   for (const key of ['b', 'a']) line.push(key)
-  line.touch()
+  line.touch('a')
   expect([line.length, line.take(), line.take(), line.take(), line.length]).toEqual([2, 'b', 'a', undefined, 0])
+})
+
+test('whoever comes later lets the others go first, but for every fourth pick', () => {
+  const line = new FifoLine()
+  for (const key of ['l0', 'l1', 'l2', 'l3']) line.push(key, true)
+  for (const key of ['a', 'b', 'c', 'd']) line.push(key)
+  expect(Array.from({ length: 8 }, () => line.take()).join(' ')).toBe('a b c l0 d l1 l2 l3')
+})
+
+test('one that was to come later comes now when something happens to it', () => {
+  const line = new FifoLine()
+  for (const key of ['l0', 'l1']) line.push(key, true)
+  line.push('a')
+  line.touch('l1')
+  line.touch('a')
+  line.touch('unknown')
+  expect([line.length, line.take(), line.take(), line.take(), line.take()]).toEqual([3, 'a', 'l1', 'l0', undefined])
+})
+
+test('what is removed has left, and may come again', () => {
+  const line = new FifoLine()
+  for (const key of ['a', 'b']) line.push(key)
+  expect([line.remove('a'), line.remove('a'), line.length]).toEqual([true, false, 1])
+  line.push('a', true)
+  expect([line.take(), line.take(), line.take()]).toEqual(['b', 'a', undefined])
 })
 
 test('nothing is lost or moved, however many keys have come and gone', () => {

@@ -62,7 +62,8 @@ export class Queue {
     return this.#state === 'shut'
   }
 
-  add(key: string): void {
+  /** `later`: nothing has happened to the key; others go first. */
+  add(key: string, later = false): void {
     if (this.#state === 'shut') return
     const known = this.#dirty.has(key)
     if (!known) {
@@ -71,8 +72,8 @@ export class Queue {
     }
     // Its turn comes after `done`.
     if (this.#processing.has(key)) return
-    if (known) this.#line.touch(key)
-    else this.#line.push(key)
+    if (!known) this.#line.push(key, later)
+    else if (!later) this.#line.touch(key)
     this.#handOut()
   }
 
@@ -99,7 +100,7 @@ export class Queue {
     invariant(this.#processing.delete(key), `done of ${key}, which is not in work`)
     this.#line.release(key)
     this.#observer.ended(key)
-    if (this.#dirty.has(key)) this.#line.push(key)
+    if (this.#dirty.has(key)) this.#line.push(key, false)
     this.#handOut()
     this.#retireWhenIdle()
   }

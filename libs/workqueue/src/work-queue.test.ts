@@ -33,6 +33,16 @@ describe('a work queue', () => {
     expect(await queue.get()).toBe('a')
   })
 
+  test('lets keys go first that are added for a cause, also one whose delay was over already', async () => {
+    const { clock, queue } = make()
+    for (const key of ['a', 'b', 'c']) queue.addAfter(key, 300)
+    await clock.advance(300)
+    for (const key of ['d', 'c']) queue.add(key)
+    const order: (string | undefined)[] = []
+    for (let taken = 0; taken < 4; taken += 1) order.push(await queue.get())
+    expect(order).toEqual(['d', 'c', 'a', 'b'])
+  })
+
   test.each([0, -1])('adds a key at once when the wait is %d', (ms) => {
     const { clock, queue } = make()
     queue.addAfter('a', ms)

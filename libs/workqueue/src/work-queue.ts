@@ -1,13 +1,23 @@
-import type { Clock } from '@csi-sidecars/base'
+import type { Clock, TokenBucket } from '@csi-sidecars/base'
 import { Delays } from './delays.ts'
 import type { Line } from './line.ts'
 import type { QueueObserver } from './metrics.ts'
 import { Queue } from './queue.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 
+export interface WorkQueueOptions {
+  readonly clock: Clock
+  readonly limiter: RateLimiter
+  readonly line?: Line
+  readonly observer?: QueueObserver
+  /** Of which each key takes one whose delay is over. */
+  readonly pace?: TokenBucket
+}
+
 /**
  * A queue whose keys can also be added later, or after the wait that their failures have earned.
- * Adding a key for a cause neither waits for its delay nor shortens the next one.
+ * Adding a key for a cause neither waits for its delay nor shortens the next one, and it goes before those whose delay is
+ * over: work that fails again and again holds up no other.
  */
 export class WorkQueue {
   readonly #queue: Queue
@@ -15,9 +25,10 @@ export class WorkQueue {
   readonly #limiter: RateLimiter
   readonly #observer: QueueObserver | undefined
 
-  constructor(options: { clock: Clock; limiter: RateLimiter; line?: Line; observer?: QueueObserver }) {
+  constructor(options: WorkQueueOptions) {
     this.#queue = new Queue(options)
-    this.#delays = new Delays(options.clock, (key) => this.#queue.add(key))
+    const { clock, pace } = options
+    this.#delays = new Delays({ clock, pace, due: (key) => this.#queue.add(key, true) })
     this.#limiter = options.limiter
     this.#observer = options.observer
   }

@@ -113,11 +113,23 @@ export function textOf(ref: Ref): string {
 }
 
 export function byObject(items: readonly PendingItem[]): Facts['pending'] {
-  return Map.groupBy(items, textOf)
+  return groupedBy(items, textOf)
 }
 
 export function byUid(events: readonly Event[]): Facts['events'] {
-  return Map.groupBy(events, ({ involvedObject }) => involvedObject.uid ?? '')
+  return groupedBy(events, ({ involvedObject }) => involvedObject.uid ?? '')
+}
+
+/** Map.groupBy, which Node 20 does not have yet. */
+export function groupedBy<T>(items: Iterable<T>, keyOf: (item: T) => string): ReadonlyMap<string, readonly T[]> {
+  const groups = new Map<string, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [item])
+    else group.push(item)
+  }
+  return groups
 }
 
 /** Milliseconds of a timestamp of the API; undefined where there is none. */

@@ -1,4 +1,4 @@
-import { type Facts, textOf } from '../facts/facts.ts'
+import { type Facts, groupedBy, textOf } from '../facts/facts.ts'
 import type { Finding } from '../findings/finding.ts'
 import { ageText } from './age.ts'
 import { findingJson, verdictOf } from './explanation.ts'
@@ -31,7 +31,7 @@ function summary(findings: readonly Finding[], facts: Facts): string {
 }
 
 function byReason(findings: readonly Finding[]): ReadonlyMap<string, readonly Finding[]> {
-  return Map.groupBy(findings, ({ reason }) => reason)
+  return groupedBy(findings, ({ reason }) => reason)
 }
 
 function lineOf({ object, waiter, waitsFor, since, atLeast }: Finding, now: number): string {
