@@ -1,4 +1,5 @@
 import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, type ClusterRole, type PolicyRule } from '@csi-sidecars/kube-types'
+import { APPS } from '@csi-sidecars/sidecars'
 import type { Api } from './api.ts'
 import type { App } from './subject.ts'
 
@@ -26,16 +27,23 @@ export const RULES: Readonly<Record<App, readonly PolicyRule[]>> = {
 
 /** Lets the groups of the token file do what the charts let the sidecars do. */
 export async function grant(api: Api): Promise<void> {
-  for (const [app, rules] of Object.entries(RULES)) {
-    await api.create(CLUSTER_ROLES, clusterRole(`csi-${app}`, rules))
-    await api.create(CLUSTER_ROLE_BINDINGS, {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: `csi-${app}s` },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: `csi-${app}` },
-      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: `csi-${app}s` }],
-    })
-  }
+  for (const app of APPS) await grantTo(app, `csi-${app}`, { api, rules: RULES[app] })
+}
+
+/** One more role for every sidecar of a kind. */
+export async function grantTo(
+  app: App,
+  name: string,
+  { api, rules }: { readonly api: Api; readonly rules: readonly PolicyRule[] },
+): Promise<void> {
+  await api.create(CLUSTER_ROLES, clusterRole(name, rules))
+  await api.create(CLUSTER_ROLE_BINDINGS, {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name: `${name}s` },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: `csi-${app}s` }],
+  })
 }
 
 export function clusterRole(name: string, rules: readonly PolicyRule[]): ClusterRole {

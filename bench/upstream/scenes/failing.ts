@@ -1,4 +1,5 @@
 import { EVENTS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { grantTo } from '../../../e2e/harness/roles.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import { makeCopies, mustHold } from '../copies.ts'
 import type { Ground } from '../ground.ts'
@@ -15,7 +16,7 @@ export const failing: BenchScene = {
   name: 'failing',
   title: 'Attachments beside others that fail',
   conditions:
-    'Ours alone, with default flags. The driver refuses the bad volumes at once with the same words. Healthy attaches ' +
+    'Ours alone, with default flags and the right to write events. The driver refuses the bad volumes at once with the same words. Healthy attaches ' +
     `are asked for every ${BETWEEN_ATTACHES_MS} ms, ${ATTACHES} in all, once the others have failed for ` +
     `${FAILING_MS / 1000} s; their time is that until ControllerPublishVolume.`,
   async run(bench) {
@@ -28,6 +29,9 @@ export const failing: BenchScene = {
 
 async function beside(bench: Bench, bad: number): Promise<void> {
   await using ground = await bench.ground()
+  // As our chart grants it; the stock roles of attachers do not have events.
+  const events = [{ apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] }]
+  await grantTo('attacher', 'csi-attacher-event', { api: ground.api, rules: events })
   const driver = await ground.driver('failing.example.com')
   driver.on('ControllerPublishVolume', (call) =>
     volumeOf(call).startsWith(BAD_PREFIX) ? { code: 13, message: 'no such array' } : { reply: { publishContext: {} } },
