@@ -70,6 +70,24 @@ story('attaches are not starved by detaches that hang', { only: 'ours', within: 
   at.driver.on('ControllerUnpublishVolume', { reply: {} })
 })
 
+story('attaches that fail again and again hold up no other', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
+  const isBad = ({ request }: Pick<Call, 'request'>): boolean => String(request['volume_id']).includes('-bad')
+  at.driver.on('ControllerPublishVolume', (call) =>
+    isBad(call) ? { code: 13, message: 'no such array', after: 1000 } : { reply: {} },
+  )
+  const bad = suffixes(60).map((suffix) => `-bad${suffix}`)
+  await Promise.all(bad.map((suffix) => attach(t, at, { suffix })))
+  // Ten workers take six seconds for all of them, so that each has to wait for its turn by now.
+  await eventually('retries', () => volumeCalls(at.driver).filter(isBad).length >= 80)
+  const began = Date.now()
+  await attach(t, at, { suffix: '-healthy' })
+  await attached(t, t.name('va-healthy'))
+  const call = at.driver.callsOf('ControllerPublishVolume').find((each) => !isBad(each))
+  const after = (call?.start ?? Infinity) - began
+  ok(after < 2500, `the healthy attach reached the driver after ${after} ms`)
+})
+
 story('detaches use all workers, and attaches come beyond them: at most 40 % more', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--kube-api-qps=1000', '--kube-api-burst=1000'] })
   const first = suffixes(24)
