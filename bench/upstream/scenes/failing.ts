@@ -1,10 +1,12 @@
-import { EVENTS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { grantTo } from '../../../e2e/harness/roles.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
+import { isWrite } from '../audit.ts'
 import { makeCopies, mustHold } from '../copies.ts'
 import type { Ground } from '../ground.ts'
 import { attach, nodeOf, nodes, volumes } from '../objects.ts'
 import type { Bench, BenchScene } from '../scene.ts'
+import type { Subject } from '../subject.ts'
 import { ATTACHED, ATTACHES, attachTimes, BETWEEN_ATTACHES_MS, percentile, volumeOf } from './latency.ts'
 
 const BAD = 10_000
@@ -42,7 +44,7 @@ async function beside(bench: Bench, bad: number): Promise<void> {
   if (bad > 0) await makeBad(ground, driver.name, bad)
   const subject = await ground.start({ side: 'ours', app: 'attacher', driver })
   await pause(bad > 0 ? FAILING_MS : FAILING_MS / 10)
-  const [before, eventsBefore] = [subject.cost(), await eventWrites(ground)]
+  const [before, eventsBefore] = [subject.cost(), await eventWrites(subject)]
   const from = performance.now()
   const times = await attachTimes(ground, subject, count)
   const seconds = (performance.now() - from) / 1000
@@ -54,7 +56,7 @@ async function beside(bench: Bench, bad: number): Promise<void> {
     [`${label}CPU per second (s)`]: (after.cpuSeconds - before.cpuSeconds) / seconds,
     [`${label}RSS at the beginning (MiB)`]: before.rss,
     [`${label}RSS at the end (MiB)`]: after.rss,
-    [`${label}events written per second`]: ((await eventWrites(ground)) - eventsBefore) / seconds,
+    [`${label}events written per second`]: ((await eventWrites(subject)) - eventsBefore) / seconds,
   })
   await subject.stop()
 }
@@ -74,8 +76,7 @@ async function makeBad(ground: Ground, driver: string, count: number): Promise<v
   for (const resource of resources) await mustHold(ground, resource, count, { atLeast: true })
 }
 
-/** How often events were written so far: each says itself how often it was. */
-async function eventWrites(ground: Ground): Promise<number> {
-  const events = await ground.api.list(EVENTS)
-  return events.reduce((sum, { count = 1 }) => sum + count, 0)
+async function eventWrites(subject: Subject): Promise<number> {
+  const requests = await subject.requests()
+  return requests.filter(({ verb, resource }) => isWrite(verb) && resource === 'events').length
 }
