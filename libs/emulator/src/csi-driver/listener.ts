@@ -61,7 +61,7 @@ export async function listen(path: string, services: readonly Service[]): Promis
  * under which it began when it ends, even if another process has it by then.
  */
 async function bind(server: NetServer, path: string): Promise<Stats> {
-  const folder = await mkdtemp(join(dirname(path), '.'))
+  const folder = await mkdtemp(`${dirname(path)}/.`)
   try {
     // As short as can be, since so are paths of sockets.
     const begun = join(folder, 's')

@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { mkdtemp, rename } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -147,4 +148,16 @@ test('it leaves nothing behind, and names a folder that is not there', async () 
   await driver.stop()
   expect(readdirSync(directory)).toEqual([])
   await expect(startCsiDriver({ socket: join(directory, 'none', 'csi.sock') })).rejects.toThrow('ENOENT')
+})
+
+test('nothing but the folder of its socket is written to', async () => {
+  const folder = await mkdtemp(join(directory, 'inner-'))
+  const changed: (string | null)[] = []
+  const outside = watch(directory, (_, name) => changed.push(name))
+  const other = await startCsiDriver({ socket: join(folder, 'csi.sock') })
+  await other.stop()
+  writeFileSync(join(directory, 'last'), '')
+  while (!changed.includes('last')) await once(outside, 'change')
+  outside.close()
+  expect(changed.filter((name) => name !== basename(folder) && name !== 'last')).toEqual([])
 })
