@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { isDeepStrictEqual } from 'node:util'
 import { CancelledError, systemClock } from '@csi-sidecars/base'
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
@@ -10,6 +12,8 @@ import { DeedDesk, type DeskOptions } from './desk.ts'
 interface Open extends Disposable {
   readonly lines: Line[]
   readonly items: Item[]
+  /** Resolves when the page knows these storage classes, as the cache has them sooner or later. */
+  classes(...names: readonly string[]): Promise<void>
   do(deed: string, values?: Readonly<Record<string, string>>): Promise<DeedAnswer>
 }
 
@@ -17,9 +21,15 @@ function open({ cluster }: TestCluster, change: Partial<DeskOptions> = {}): Open
   const life = new AbortController()
   const lines: Line[] = []
   const items: Item[] = []
+  const said = new EventTarget()
   const say: DeskOptions['say'] = (line, ...more) => {
     if (line !== undefined) lines.push(line)
     items.push(...more)
+    said.dispatchEvent(new Event('said'))
+  }
+  const knows = (names: readonly string[]): boolean => {
+    const last = items.at(-1)
+    return last?.is === 'abilities' && isDeepStrictEqual(last.classes, names)
   }
   const desk = new DeedDesk(
     { cluster, clock: systemClock, story: undefined, onlyLooking: false, say, ...change },
@@ -29,6 +39,9 @@ function open({ cluster }: TestCluster, change: Partial<DeskOptions> = {}): Open
   return {
     lines,
     items,
+    async classes(...names) {
+      while (!knows(names)) await once(said, 'said', { signal: life.signal })
+    },
     do: (deed, values = {}) => desk.take({ deed, values }),
     [Symbol.dispose]() {
       life.abort(new CancelledError('the test is over'))
@@ -105,7 +118,8 @@ describe('on the page somebody can', () => {
       text: 'This cannot be done here.',
     })
     expect(await desk.do('tellChapter', { number: '1' })).toEqual({ done: false, text: 'This cannot be done here.' })
-    expect(desk.items.at(-1)).toMatchObject({ is: 'abilities', driver: test.driver.settings.name, classes: ['fast'] })
+    await desk.classes('fast')
+    expect(desk.items.at(-1)).toMatchObject({ is: 'abilities', driver: test.driver.settings.name })
   })
 
   it('do nothing where something else is at it', async () => {
