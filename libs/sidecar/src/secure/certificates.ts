@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import type { Source } from './reloaded.ts'
 
 /** A certificate with its chain and its key, as PEM. */
@@ -32,7 +33,7 @@ export function pairSource(certFile: string, keyFile: string, read: ReadText = r
 export function authoritiesSource(file: string): Source<Authorities> {
   return {
     read: async () => [await readText(file)],
-    make: ([pem = '']) => ({ pem, all: authoritiesIn(pem, file) }),
+    make: ([pem = '']) => takenByOpenSsl({ ca: pem }, { pem, all: authoritiesIn(pem, file) }),
     loaded: 'Loaded a new CA Bundle and Verifier',
     refused: 'Failed to load the CA bundle, the one before stays',
   }
@@ -54,7 +55,13 @@ function checkedPair(pair: Pair): Pair {
   if (!new X509Certificate(first).checkPrivateKey(privateKey(pair.key))) {
     throw new Error('tls: private key does not match public key')
   }
-  return pair
+  return takenByOpenSsl(pair, pair)
+}
+
+/** OpenSSL refuses more than can be seen in the texts: a chain that is not well formed, a key that is too small. */
+function takenByOpenSsl<T>(context: SecureContextOptions, value: T): T {
+  createSecureContext(context)
+  return value
 }
 
 /** Without the reason of the parser, which may know parts of the key. */

@@ -39,6 +39,11 @@ describe('the certificate', () => {
       { cert: second.cert, key: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n' },
       'tls: failed to parse private key',
     ],
+    [
+      'with a chain that is none',
+      { cert: second.cert + ca.cert.replace(/MII\w/, 'MIIA'), key: second.key },
+      'error:0680009B:asn1 encoding routines::too long',
+    ],
   ])('%s is one line, and the old one stays until a right one comes', async (_, wrong, message) => {
     await using server = await SecureServer.start({ pair: first })
     server.writePair(wrong)
