@@ -53,9 +53,9 @@ export class Runner implements Enqueuer {
     this.#records = new Records(() => options.clock.now())
   }
 
-  add(key: string): void {
+  add(key: string, later = false): void {
     this.#records.of(key)
-    this.#queue.add(key)
+    this.#queue.add(key, later)
   }
 
   renew(key: string): void {
@@ -137,14 +137,15 @@ export class Runner implements Enqueuer {
     this.#driverReturns += 1
     this.#controller.onDriverReturn?.()
     const keys = new Set([...this.#queue.failed(), ...this.#queue.planned(), ...this.#waiting.keys()])
-    for (const key of keys) this.#retryNow(key)
+    // Most of them may fail again: what has been asked for meanwhile goes first.
+    for (const key of keys) this.#retryNow(key, true)
     this.#paused = false
     this.#queue.resume()
   }
 
-  #retryNow(key: string): void {
+  #retryNow(key: string, later = false): void {
     this.#queue.forget(key)
-    this.#queue.add(key)
+    this.#queue.add(key, later)
   }
 
   /**

@@ -42,7 +42,7 @@ const volumesOf = (event: InformerEvent<Claim>): string[] =>
 
 let done: string[]
 const queue: Enqueuer = {
-  add: (key) => done.push(`add ${key}`),
+  add: (key, later = false) => done.push(`add ${key}${later ? ' later' : ''}`),
   resetBackoff: (key) => done.push(`reset ${key}`),
   renew: (key) => done.push(`renew ${key}`),
   wake: ({ on, name }) => done.push(`wake ${on} ${name}`),
@@ -66,6 +66,20 @@ test('keys come from what the store holds, then from every event, until it is en
   expect(run(informer, keysOf(informer.asInformer, volumesOf))).toEqual(
     ['added pv-1', 'added pv-2', 'added pv-5', 'pv-1', 'pv-3', 'deleted pv-2'].map((key) => `add ${key}`),
   )
+})
+
+test('objects that have failed before the start, and all at a resync, let others go first', () => {
+  const informer = new ScriptedInformer(claim('a', 'pv-1'), claim('b', 'pv-2'))
+  const keyOf = (event: InformerEvent<Claim>): string[] => [
+    event.type === 'updated' ? event.after.key : event.object.key,
+  ]
+  const end = keysOf(informer.asInformer, keyOf, ({ key }) => key === 'b')(queue)
+  const object = claim('b', 'pv-2')
+  for (const cause of ['resync', 'watch'] as const) {
+    informer.emit({ type: 'updated', before: object, after: object, cause })
+  }
+  end()
+  expect(done).toEqual(['add a', 'add b later', 'add b later', 'add b'])
 })
 
 test('a trigger can ask what is in work', () => {

@@ -3,8 +3,8 @@ import type { Cause } from './waiting.ts'
 
 /** A controller's queue, as events see it. */
 export interface Enqueuer {
-  /** Look at the key. Its failures still count. */
-  add(key: string): void
+  /** Look at the key. Its failures still count. `later`: nothing has happened to it, so that others go first. */
+  add(key: string, later?: boolean): void
   /** What failed before says nothing any more: the key's next failure waits as the first. */
   resetBackoff(key: string): void
   /** Other work is wanted of the key: what failed before says nothing any more, and its age begins now. */
@@ -26,14 +26,21 @@ export type Trigger<T> = (event: InformerEvent<T>) => Iterable<string>
 /** The same, where it matters whether a run over the key is under way. */
 export type QueueTrigger<T> = (event: InformerEvent<T>, queue: Pick<Enqueuer, 'isInWork'>) => Iterable<string>
 
-/** Keys by the events of a cache, which begins with what it already holds as if that was added just now. */
-export function keysOf<T>(informer: Pick<Informer<T, never>, 'store' | 'subscribe'>, trigger: QueueTrigger<T>): Source {
+/**
+ * Keys by the events of a cache, which begins with what it already holds as if that was added just now. Of that, objects
+ * that `hasFailed` let others go first; so do all at a resync.
+ */
+export function keysOf<T>(
+  informer: Pick<Informer<T, never>, 'store' | 'subscribe'>,
+  trigger: QueueTrigger<T>,
+  hasFailed: (object: T) => boolean = () => false,
+): Source {
   return (queue) => {
-    const handle = (event: InformerEvent<T>): void => {
-      for (const key of trigger(event, queue)) queue.add(key)
+    const handle = (event: InformerEvent<T>, later: boolean): void => {
+      for (const key of trigger(event, queue)) queue.add(key, later)
     }
-    const stop = informer.subscribe(handle)
-    for (const object of informer.store.values()) handle({ type: 'added', object })
+    const stop = informer.subscribe((event) => handle(event, event.type === 'updated' && event.cause === 'resync'))
+    for (const object of informer.store.values()) handle({ type: 'added', object }, hasFailed(object))
     return stop
   }
 }

@@ -132,6 +132,16 @@ describe('the driver', () => {
     expect(returns).toBe(1)
   })
 
+  test('that is back is asked for what is new before what has failed', async () => {
+    const term = await Term.begin([RETRY], { workers: 1 })
+    await term.add('failed-1', 'failed-2', 'failed-3')
+    term.takeRuns()
+    term.driver.lose()
+    term.driver.comeBack()
+    await term.add('new')
+    expect(term.takeRuns()).toEqual(['failed-1@0', 'new@0', 'failed-2@0', 'failed-3@0'])
+  })
+
   test('that came back while a run was failing is tried at once, and the failure does not count', async () => {
     const { reconcile, answer } = hanging()
     const term = await Term.begin(reconcile)

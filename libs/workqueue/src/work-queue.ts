@@ -17,7 +17,7 @@ export interface WorkQueueOptions {
 /**
  * A queue whose keys can also be added later, or after the wait that their failures have earned.
  * Adding a key for a cause neither waits for its delay nor shortens the next one, and it goes before those whose delay is
- * over: work that fails again and again holds up no other.
+ * over and those that are added as `later`: work that fails again and again holds up no other.
  */
 export class WorkQueue {
   readonly #queue: Queue
@@ -71,8 +71,8 @@ export class WorkQueue {
     return this.#limiter.failed()
   }
 
-  add(key: string): void {
-    this.#queue.add(key)
+  add(key: string, later = false): void {
+    this.#queue.add(key, later)
   }
 
   /** Adds the key after `ms`, unless it is worked on before: that run decides anew. */

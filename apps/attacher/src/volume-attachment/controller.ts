@@ -12,7 +12,7 @@ import type { AttachmentDeps, PublishClient } from './run.ts'
 import { attachmentTable } from './subject.ts'
 import { FailureTeller } from './tell.ts'
 import { attachmentTraceSubject } from './trace-subject.ts'
-import { causesOfNode, causesOfVolume, onAttachment, onAttachmentEnd } from './triggers.ts'
+import { causesOfNode, causesOfVolume, hasError, onAttachment, onAttachmentEnd } from './triggers.ts'
 
 /** The name of its queue in metrics. */
 export const VA_QUEUE = 'csi-attacher-va'
@@ -59,7 +59,7 @@ export function attachmentController(parts: TermParts): Controller {
         memory.forget(key)
         published.attachmentGone(uid)
       }),
-      keysOf(attachments, onAttachment(finalizer, log)),
+      keysOf(attachments, onAttachment(finalizer, log), hasError),
       keysOf(attachments, onAttachmentEnd(published)),
       causesOf(volumes, causesOfVolume),
       causesOf(nodes, causesOfNode),

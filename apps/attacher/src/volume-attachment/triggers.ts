@@ -41,7 +41,8 @@ function matters(
   return othersChanged(before, after, '') || statusChanged(before, after)
 }
 
-function hasError(va: Attachment): boolean {
+/** Its last try has failed, whoever made it. */
+export function hasError(va: Attachment): boolean {
   return va.attachError !== undefined || va.detachError !== undefined
 }
 

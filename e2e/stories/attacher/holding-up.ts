@@ -1,0 +1,73 @@
+import { ok } from 'node:assert'
+import type { Call } from '../../harness/driver.ts'
+import { stop } from '../../harness/processes.ts'
+import { storiesOf } from '../../harness/story.ts'
+import { eventually } from '../../harness/waiting.ts'
+import type { World } from '../../harness/world.ts'
+import { type AttacherScene, attach, attached, attachFailed, scene } from './scene.ts'
+
+const story = storiesOf('attacher', 'holding up')
+
+/** Ten workers take six seconds for all of them. */
+const BAD = 60
+const CALL_MS = 1000
+/** They do not come back by themselves before the story is over. */
+const ONCE = ['--retry-interval-start=10m', '--retry-interval-max=10m']
+
+const badCalls = ({ driver }: Pick<AttacherScene, 'driver'>): readonly Call[] =>
+  driver.callsOf('ControllerPublishVolume').filter(isBad)
+
+function isBad({ request }: Pick<Call, 'request'>): boolean {
+  return String(request['volume_id']).includes('-bad')
+}
+
+/** Attachments that have failed, all of them. */
+async function failing(t: World, args: readonly string[] = []): Promise<AttacherScene> {
+  const at = await scene(t, { args: [...ONCE, ...args] })
+  refuse(at)
+  const suffixes = Array.from({ length: BAD }, (_, index) => `-bad-${index}`)
+  await Promise.all(suffixes.map((suffix) => attach(t, at, { suffix })))
+  for (const suffix of suffixes) await attachFailed(t, '', t.name(`va${suffix}`))
+  return at
+}
+
+function refuse({ driver }: Pick<AttacherScene, 'driver'>): void {
+  driver.on('ControllerPublishVolume', (call) =>
+    isBad(call) ? { code: 13, message: 'no such array', after: CALL_MS } : { reply: {} },
+  )
+}
+
+/** The failing ones are tried once more, by whatever cause; a new attachment does not stand behind them. */
+async function newcomerGoesFirst(t: World, at: Pick<AttacherScene, 'driver' | 'node'>, tried: number): Promise<void> {
+  await eventually('another try', () => badCalls(at).length > tried, { within: 30_000 })
+  const began = Date.now()
+  await attach(t, at, { suffix: '-healthy' })
+  await attached(t, t.name('va-healthy'))
+  const call = at.driver.callsOf('ControllerPublishVolume').find((each) => !isBad(each))
+  const after = (call?.start ?? Number.POSITIVE_INFINITY) - began
+  ok(after < 2500, `the healthy attach reached the driver after ${after} ms`)
+  ok(badCalls(at).length < tried + BAD, 'the others were tried again before')
+}
+
+story('what failed is looked at again by --resync behind what is new', { only: 'ours' }, async (t) => {
+  const at = await failing(t, ['--resync=15s'])
+  await newcomerGoesFirst(t, at, badCalls(at).length)
+})
+
+story('what failed is tried again for a driver that is back behind what is new', { only: 'ours' }, async (t) => {
+  const at = await failing(t)
+  const tried = badCalls(at).length
+  at.driver.kill()
+  await at.attacher.line('Lost connection')
+  await at.driver.start()
+  refuse(at)
+  await newcomerGoesFirst(t, at, tried)
+})
+
+story('what failed under the last leader is tried by the next one behind what is new', { only: 'ours' }, async (t) => {
+  const at = await failing(t)
+  const tried = badCalls(at).length
+  await stop(at.attacher.process)
+  await t.sidecar({ driver: at.driver, args: ONCE })
+  await newcomerGoesFirst(t, at, tried)
+})
