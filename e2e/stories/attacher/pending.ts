@@ -6,7 +6,7 @@ import {
   PERSISTENT_VOLUMES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { claim } from '../../harness/objects.ts'
+import { claim, volume } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import type { RunningSidecar, World } from '../../harness/world.ts'
@@ -208,3 +208,25 @@ story('--recover-lost-volumes detaches a lost volume by what was noted, once', o
     [{ volume_id: `${at.pv}-handle`, node_id: `${at.node}-id` }],
   )
 })
+
+story(
+  'a volume made anew under the name is refused, and the lost one is detached once that is gone',
+  ours,
+  async (t) => {
+    const at = await lost(t, ['--recover-lost-volumes'])
+    await t.create(PERSISTENT_VOLUMES, volume(at.pv, t.driverName, { csi: { volumeHandle: 'another' } }))
+    await pause(300)
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+    const item = await pending(at.attacher, ({ state }) => state === 'waiting')
+    equal([item['reason'], item['stuck'], item['nextTry']], ['VolumeNotUsable', true, undefined])
+    match(String(item['message']), /was made again since it was attached/)
+    equal(unpublishes(at), [])
+    await t.api.delete(PERSISTENT_VOLUMES, { name: at.pv })
+    await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+    const calls = at.driver.callsOf('ControllerUnpublishVolume')
+    equal(
+      calls.map(({ request }) => request['volume_id']),
+      [`${at.pv}-handle`],
+    )
+  },
+)

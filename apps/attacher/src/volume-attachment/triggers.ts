@@ -79,10 +79,13 @@ export function onAttachmentEnd(published: Pick<PublishedVolumes, 'leftBehindOn'
   }
 }
 
-/** A volume has come, or its access modes were corrected: attachments may be waiting for that. */
+/**
+ * A volume has come, or its access modes were corrected: attachments may be waiting for that. One that is gone may have
+ * borne the name of another, whose detach was blocked by it.
+ */
 export function causesOfVolume(event: InformerEvent<Volume>): readonly Cause[] {
-  if (event.type === 'added') return [{ on: 'volume', name: event.object.key }]
-  if (event.type === 'deleted' || event.before.modes === event.after.modes) return []
+  if (event.type !== 'updated') return [{ on: 'volume', name: event.object.key }]
+  if (event.before.modes === event.after.modes) return []
   return [{ on: 'volume', name: event.after.key }]
 }
 
