@@ -6,6 +6,7 @@ import { silentLogger } from '@csi-sidecars/telemetry'
 import { readOnly } from './facts/reader.ts'
 import { kubeconfigFiles } from './kubeconfig.ts'
 import { type Options, parseOptions } from './options.ts'
+import { oneLine } from './output/one-line.ts'
 import { run } from './run.ts'
 
 const COULD_NOT_TELL = 2
@@ -29,7 +30,7 @@ async function main(): Promise<number> {
     const options = await parseOptions(process.argv.slice(2), write)
     return options === 'answered' ? 0 : await ask(options, write)
   } catch (error) {
-    process.stderr.write(`kubectl-csi: ${messageOf(error).replaceAll('\n', ' ')}\n`)
+    process.stderr.write(`kubectl-csi: ${oneLine(messageOf(error))}\n`)
     return stop.signal.aborted ? INTERRUPTED : COULD_NOT_TELL
   }
 }

@@ -110,6 +110,22 @@ describe('explain', () => {
     })
   })
 
+  it('keeps words of several lines, and what a terminal would obey, in their line', async () => {
+    const message = 'mount failed\r\nMounting command: mount\n\u001b[2J\u009b31mred'
+    const status = { attached: false, attachError: { message, time: ago(5) } }
+    const failed: Stored = [VOLUME_ATTACHMENTS, va('va-1', { status })]
+    const server = serving([...SOUND, [CSI_NODES, csiNode('node-1')], failed])
+    const words = 'mount failed Mounting command: mount [2J 31mred'
+    const { first, text } = await ask(server, explain('va', 'va-1'))
+    expect(first).toContain(`for what the last try has failed for: ${words}.`)
+    expect(text).toContain(`    .status.attachError.message: ${words}\n`)
+    expect((await ask(server, { ask: 'stuck' })).text).toContain(
+      `waits for what the last try has failed for: ${words}\n`,
+    )
+    const { text: json } = await ask(server, explain('va', 'va-1'), true)
+    expect(JSON.parse(json).findings[0].waitsFor).toContain(message)
+  })
+
   it('says in JSON what it says in words', async () => {
     const { text } = await ask(serving([...SOUND, BARE, WAITING]), explain('pv', 'pv-1'), true)
     expect(JSON.parse(text)).toMatchObject({

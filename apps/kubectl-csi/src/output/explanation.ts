@@ -2,6 +2,7 @@ import type { Adviser } from '../advice/advice.ts'
 import { type Facts, type Ref, textOf } from '../facts/facts.ts'
 import type { Finding } from '../findings/finding.ts'
 import { ageText } from './age.ts'
+import { oneLine } from './one-line.ts'
 
 /** `well`: nobody waits too long. `unknown`: nothing was found, and not all could be seen. */
 export type Verdict = 'well' | 'stuck' | 'unknown'
@@ -17,10 +18,10 @@ export function verdictOf(findings: readonly Finding[], { unseen }: Pick<Facts, 
 export function headlineOf(finding: Finding, subject: Ref, now: number): string {
   const { object, waiter, waitsFor, since, atLeast } = finding
   const about = textOf(object) === textOf(subject) ? '' : ` (${textOf(object)})`
-  if (since === undefined)
-    return `${textOf(subject)}: ${waiter} waits for ${waitsFor}${about}; nothing tells since when.`
+  const cause = oneLine(waitsFor) + about
+  if (since === undefined) return `${textOf(subject)}: ${waiter} waits for ${cause}; nothing tells since when.`
   const age = `${atLeast ? 'at least ' : ''}${ageText(now - since)}`
-  return `${textOf(subject)}: ${waiter} has been waiting ${age} for ${waitsFor}${about}.`
+  return `${textOf(subject)}: ${waiter} has been waiting ${age} for ${cause}.`
 }
 
 /** A finding as programs get it, without what speaks for it: who wants that asks for an explanation. */

@@ -2,6 +2,7 @@ import { type Facts, groupedBy, textOf } from '../facts/facts.ts'
 import type { Finding } from '../findings/finding.ts'
 import { ageText } from './age.ts'
 import { findingJson, verdictOf } from './explanation.ts'
+import { oneLine } from './one-line.ts'
 import { unseenPart } from './text.ts'
 
 /** Of many objects that wait for the same reason the oldest are enough to see which; JSON has all of them. */
@@ -36,7 +37,7 @@ function byReason(findings: readonly Finding[]): ReadonlyMap<string, readonly Fi
 
 function lineOf({ object, waiter, waitsFor, since, atLeast }: Finding, now: number): string {
   const age = since === undefined ? '?' : `${atLeast ? '>' : ''}${ageText(now - since)}`
-  return `  ${age.padEnd(7)} ${textOf(object)}: ${waiter} waits for ${waitsFor}`
+  return `  ${age.padEnd(7)} ${textOf(object)}: ${waiter} waits for ${oneLine(waitsFor)}`
 }
 
 export function stuckJson(findings: readonly Finding[], facts: Facts): string {

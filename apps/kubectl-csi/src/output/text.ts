@@ -2,6 +2,7 @@ import type { Advice, Adviser } from '../advice/advice.ts'
 import { type Facts, type Ref, textOf } from '../facts/facts.ts'
 import type { Evidence, Finding } from '../findings/finding.ts'
 import { headlineOf, verdictOf } from './explanation.ts'
+import { oneLine } from './one-line.ts'
 
 export interface Explained {
   readonly subject: Ref
@@ -56,14 +57,14 @@ function evidenceLines(evidence: readonly Evidence[]): readonly string[] {
     const name = textOf(object)
     if (name !== last) lines.push(`  ${name}`)
     last = name
-    lines.push(`    ${field}: ${value.replaceAll('\n', ' ')}`)
+    lines.push(`    ${field}: ${oneLine(value)}`)
   }
   return lines
 }
 
 export function unseenPart({ unseen }: Pick<Facts, 'unseen'>): readonly string[] {
   if (unseen.length === 0) return []
-  return [`Not seen\n${unseen.map(({ what, why }) => `  ${what}: ${why}`).join('\n')}`]
+  return [`Not seen\n${unseen.map(({ what, why }) => `  ${what}: ${oneLine(why)}`).join('\n')}`]
 }
 
 function indent(text: string): string {
