@@ -2,9 +2,12 @@ import type { Server } from 'node:http'
 import type { Server as SecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 
+/** Of the connections, those that can be kept by requests under way. */
+const SHARE_OF_ANSWERED = 3 / 4
+
 /**
  * Keeps a server to `most` connections without refusing anybody: a newcomer costs the oldest connection that has no
- * complete request, and only where all are being answered the oldest of these. Node's own limit refuses the newcomer,
+ * complete request, and only where most are being answered the oldest of these. Node's own limit refuses the newcomer,
  * so that idle clients could keep a probe from being answered. A TLS handshake that is not over is such a connection.
  * What is returned ends all of them.
  */
@@ -12,6 +15,8 @@ export function limitConnections(server: Server | SecureServer, most: number): (
   // In the order in which they came, or were last done with a request.
   const idle = new Set<Socket>()
   const answering = new Set<Socket>()
+  // Else several who come at once would cost each other the connection where answers do not come.
+  const mostAnswering = most * SHARE_OF_ANSWERED
   const transportOf = transports(server)
   server.on('connection', (socket: Socket) => {
     idle.add(socket)
@@ -20,7 +25,7 @@ export function limitConnections(server: Server | SecureServer, most: number): (
       answering.delete(socket)
     })
     if (idle.size + answering.size <= most) return
-    const [oldest] = idle.size > 1 ? idle : answering
+    const [oldest] = answering.size > mostAnswering ? answering : idle
     oldest?.destroy()
   })
   server.on('request', (request, response) => {

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { systemClock } from '@csi-sidecars/base'
+import { FakeClock, systemClock } from '@csi-sidecars/base'
 import { makeAuthority } from '@csi-sidecars/testkit'
 import { describe, expect, test } from '@jest/globals'
+import { Reviews } from './reviews.ts'
+import { ScriptedReviews } from './testing/scripted-reviews.ts'
 import { SecureServer } from './testing/secure-server.ts'
 
 const pair = makeAuthority('ca').server('endpoint')
@@ -67,6 +69,21 @@ describe('clients in great numbers', () => {
       expect(systemClock.monotonic() - begin).toBeLessThan(1_000)
     }
     expect(clients.open).toBeLessThanOrEqual(64)
+  })
+
+  test('whose answers do not come keep no probes waiting, several at a time', async () => {
+    const api = new ScriptedReviews({})
+    api.silent = true
+    const reviews = new Reviews(new FakeClock(), () => api.client)
+    await using server = await SecureServer.start({ pair, reviews })
+    const scrape = 'GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n'
+    await using _ = await crowd(70, () => secured(server.port, scrape))
+    for (let round = 0; round < 5; round += 1) {
+      const begin = systemClock.monotonic()
+      const probes = Array.from({ length: 4 }, () => server.status('/livez'))
+      expect(await Promise.all(probes)).toEqual([200, 200, 200, 200])
+      expect(systemClock.monotonic() - begin).toBeLessThan(1_000)
+    }
   })
 
   test('leave alone who is being answered, however old', async () => {
