@@ -13,6 +13,8 @@ describe('the command line', () => {
     ['explain po/web -n prod', explained('pod', 'web', 'prod')],
     ['explain PersistentVolumeClaims data --namespace=prod', explained('pvc', 'data', 'prod')],
     ['explain pv pv-1 -o json', { ...explained('pv', 'pv-1'), json: true }],
+    ['explain pvc data -nprod -ojson', { ...explained('pvc', 'data', 'prod'), json: true }],
+    ['explain pvc data -n=prod -o=json', { ...explained('pvc', 'data', 'prod'), json: true }],
     ['explain va csi-1 --kubeconfig=/k --context prod', { kubeconfig: '/k', context: 'prod', json: false }],
     ['explain no node-1', explained('node', 'node-1')],
     ['explain node 007', explained('node', '007')],

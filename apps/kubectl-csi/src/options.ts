@@ -84,12 +84,18 @@ export async function parseOptions(
     .locale('en')
     .exitProcess(false)
     .fail(throwRefusal)
-  const values = await answeredOrValues(parser, args, write)
+  const values = await answeredOrValues(parser, args.flatMap(apart), write)
   if (values === 'answered' || question === undefined) return 'answered'
   const stuckAfterMs = durationMs(values['stuck-after'])
   if (stuckAfterMs === undefined) throw new Error(`--stuck-after ${values['stuck-after']}: a duration is as 30s or 5m`)
   const { kubeconfig, context, output } = values
   return { question, kubeconfig, context, json: output === 'json', stuckAfterMs }
+}
+
+/** `-ojson` is two words, as for kubectl; yargs takes it for five options. */
+function apart(word: string): readonly string[] {
+  const [, option, value] = /^(-[on])([^=].*)$/s.exec(word) ?? []
+  return option === undefined || value === undefined ? [word] : [option, value]
 }
 
 /** Whether the word that is being typed is the first one after `explain`. */

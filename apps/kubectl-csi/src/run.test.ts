@@ -13,7 +13,7 @@ import {
   STORAGE_CLASSES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { bound, csiNode, InProcessClient, pod, storageClass, va } from '@csi-sidecars/testkit'
+import { bound, csiNode, InProcessClient, pod, pvc, storageClass, va } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import type { Options, Question } from './options.ts'
 import { run } from './run.ts'
@@ -124,6 +124,28 @@ describe('explain', () => {
     )
     const { text: json } = await ask(server, explain('va', 'va-1'), true)
     expect(JSON.parse(json).findings[0].waitsFor).toContain(message)
+  })
+
+  it('tells of a pod without a node what its claim waits for first, but not where the claim waits for the pod', async () => {
+    const unbound = (storageClassName: string): Stored => [
+      PERSISTENT_VOLUME_CLAIMS,
+      pvc('pvc-1', {
+        metadata: { creationTimestamp: ago(60) },
+        spec: { storageClassName },
+        status: { phase: 'Pending' },
+      }),
+    ]
+    const later: Stored = [STORAGE_CLASSES, storageClass('later', { volumeBindingMode: 'WaitForFirstConsumer' })]
+    const web: Stored = [
+      PODS,
+      pod('web', { metadata: { creationTimestamp: ago(90) }, spec: { nodeName: null }, status: { phase: 'Pending' } }),
+    ]
+    expect(await ask(serving([unbound('none'), web]), explain('pod', 'web'))).toMatchObject({
+      first: expect.stringContaining('the claim has been waiting 1m for StorageClass none, which does not exist'),
+    })
+    expect(await ask(serving([unbound('later'), later, web]), explain('pod', 'web'))).toMatchObject({
+      first: 'Pod default/web: the pod has been waiting 1m30s for the scheduler to choose a node.',
+    })
   })
 
   it('says in JSON what it says in words', async () => {

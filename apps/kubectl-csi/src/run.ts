@@ -79,7 +79,13 @@ function concerns({ object }: Finding, subject: Ref): boolean {
   return object.kind !== 'Pod' || textOf(object) === textOf(subject)
 }
 
-/** A pod can start while its claim grows, but not before its volume is attached. */
-function distance({ object, stuck }: Finding, { kind }: Ref): number {
-  return (stuck ? 0 : 2) + (kind === 'Pod' && object.kind === 'PersistentVolumeClaim' ? 1 : 0)
+/**
+ * A pod can start while its claim grows, but not before its volume is attached; and no node is chosen for it before its
+ * claim is bound.
+ */
+function distance({ object, stuck, reason }: Finding, { kind }: Ref): number {
+  const ofClaim = kind === 'Pod' && object.kind === 'PersistentVolumeClaim'
+  return (stuck ? 0 : 3) + (ofClaim ? (BEFORE_SCHEDULING.has(reason) ? -1 : 1) : 0)
 }
+
+const BEFORE_SCHEDULING: ReadonlySet<string> = new Set(['StorageClassMissing', 'ClaimNotBound'])

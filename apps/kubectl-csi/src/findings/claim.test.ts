@@ -177,6 +177,13 @@ const ROWS: readonly Row[] = [
     says: 'PersistentVolumeClaim default/pvc-1: the claim waits for PersistentVolume pv-1, which does not exist; nothing tells',
   },
   {
+    name: 'a volume that is lost, as its phase says by now',
+    claim: claim({ status: { phase: 'Lost' } }),
+    facts: { volumes: allOf() },
+    reason: 'VolumeMissing',
+    says: 'the claim waits for PersistentVolume pv-1, which does not exist; nothing tells',
+  },
+  {
     name: 'a StorageClass',
     claim: pvc('pvc-1', { metadata: { creationTimestamp: ago(5) }, spec: { storageClassName: 'none' } }),
     reason: 'StorageClassMissing',
