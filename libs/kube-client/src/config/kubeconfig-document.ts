@@ -47,7 +47,7 @@ export function documentOf(files: readonly Fields[], context = ''): KubeconfigDo
   }
 }
 
-/** A text field; empty when it is missing. Numbers count as text, as an unquoted token of digits is one. */
+/** A text field; empty when it is missing. Numbers count as text, but where validation refuses them. */
 export function text(from: Fields, name: string): string {
   const value = from[name]
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''

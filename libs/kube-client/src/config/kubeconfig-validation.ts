@@ -11,8 +11,12 @@ const NO_CONFIGURATION = 'no configuration has been provided, try setting KUBERN
  * clientcmd's words. Paths have been made absolute. Parts that nobody uses may be broken.
  */
 export function validateKubeconfig(document: KubeconfigDocument): void {
-  const problems = [...contextProblems(document), ...userProblems(document)]
-  const { cluster, clusterName } = document
+  const { cluster, clusterName, user, userName } = document
+  const problems = [
+    ...contextProblems(document),
+    ...typeProblems(user, USER_TYPES, userName),
+    ...userProblems(document),
+  ]
   if (cluster !== undefined && Object.keys(cluster).length > 0) problems.push(...clusterProblems(clusterName, cluster))
   else problems.push(problems.length === 0 ? NO_CONFIGURATION : 'cluster has no server defined')
   if (problems.length === 0) return
@@ -24,8 +28,42 @@ function contextProblems({ currentContext, contextFound }: KubeconfigDocument): 
   return [`context was not found for specified context: ${currentContext}`]
 }
 
+type Types = Readonly<Record<'string' | 'boolean', readonly string[]>>
+
+const CLUSTER_TYPES: Types = {
+  string: ['server', 'tls-server-name', 'certificate-authority', 'certificate-authority-data', 'proxy-url'],
+  boolean: ['insecure-skip-tls-verify'],
+}
+const USER_TYPES: Types = {
+  string: [
+    'client-certificate',
+    'client-certificate-data',
+    'client-key',
+    'client-key-data',
+    'token',
+    'tokenFile',
+    'username',
+    'password',
+    'as',
+    'as-uid',
+  ],
+  boolean: [],
+}
+
+/** Without its quotes a token of digits is a number, and as such not always the same digits. */
+function typeProblems(fields: Fields, types: Types, owner: string): string[] {
+  return (['string', 'boolean'] as const).flatMap((wanted) =>
+    types[wanted].flatMap((name) => {
+      const value = fields[name] ?? undefined
+      if (value === undefined || typeof value === wanted) return []
+      const is = Array.isArray(value) ? 'array' : typeof value
+      return [`${name} of ${owner} is of type ${is}, and must be of type ${wanted}`]
+    }),
+  )
+}
+
 function clusterProblems(name: string, cluster: Fields): string[] {
-  const problems: string[] = []
+  const problems = typeProblems(cluster, CLUSTER_TYPES, name)
   if (text(cluster, 'server') === '') {
     problems.push(name === '' ? 'default cluster has no server defined' : `no server found for cluster "${name}"`)
   }
@@ -45,6 +83,10 @@ function userProblems({ user, userName: name }: KubeconfigDocument): string[] {
   if (text(user, 'token') !== '') methods.push('token')
   if (text(user, 'username') !== '' || text(user, 'password') !== '') methods.push('basicAuth')
   const problems = [...certificateProblems(user, name), ...execProblems(user, name), ...providerProblems(user)]
+  const speaksFor = ['as-uid', 'as-groups', 'as-user-extra'].some((field) => Object.keys(user[field] ?? {}).length > 0)
+  if (speaksFor && text(user, 'as') === '') {
+    problems.push(`requesting uid, groups or user-extra for ${name} without impersonating a user`)
+  }
   if (methods.length > 1) {
     const found = `more than one authentication method found for ${name}; found [${methods.join(' ')}]`
     problems.push(`${found}, only one is allowed`)

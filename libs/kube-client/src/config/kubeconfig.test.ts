@@ -193,6 +193,24 @@ describe('what cannot work is one line that a person understands', () => {
       invalid('apiVersion must be specified for u to use exec authentication plugin'),
     ],
     [
+      'a token of digits without quotes',
+      { user: { token: 123_456 } },
+      invalid('token of u is of type number, and must be of type string'),
+    ],
+    [
+      'a truth in quotes, and a list of servers',
+      { cluster: { server: ['a'], 'insecure-skip-tls-verify': 'true' } },
+      invalid(
+        '[server of c is of type array, and must be of type string, ' +
+          'insecure-skip-tls-verify of c is of type string, and must be of type boolean, no server found for cluster "c"]',
+      ),
+    ],
+    [
+      'groups of nobody',
+      { user: { token: 't', 'as-groups': ['a'] } },
+      invalid('requesting uid, groups or user-extra for u without impersonating a user'),
+    ],
+    [
       'a legacy provider',
       { user: { 'auth-provider': { name: 'oidc' } } },
       invalid('no Auth Provider found for name "oidc"'),
