@@ -1,5 +1,5 @@
 import { CODES, RpcError } from '@csi-sidecars/csi'
-import { CSI_NODES, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { apiError } from './testing/api-error.ts'
 import { AttacherScenario } from './testing/model/scenario.ts'
@@ -115,6 +115,27 @@ describe('waiting work wakes at once', () => {
     await scenario.answer('call unpublish vol-own n2-id')
     await scenario.answer('patch volumeattachments/own.n2')
     expect(scenario.inFlight).toEqual([PUBLISH])
+  })
+
+  it('when it has left the other node while a try failed before its publish', async () => {
+    await scenario.addFinalizers('own', 'n2')
+    await scenario.answer('call publish vol-own n2-id')
+    await scenario.answer('patch volumeattachments/own.n2/status')
+    await scenario.create('own', 'n1')
+    await scenario.answer('patch volumeattachments/own.n1')
+    await scenario.answer(PUBLISH, new RpcError(CODES.FailedPrecondition, 'attached elsewhere'))
+    await failedWith('rpc error: code = FailedPrecondition desc = attached elsewhere')
+    // The next try has a finalizer to add, and the server is busy.
+    scenario.api.edit(VOLUME_ATTACHMENTS, 'own.n1', { metadata: { finalizers: null } })
+    await scenario.deliver()
+    await scenario.answer('patch volumeattachments/own.n1', apiError(500, 'InternalError', 'etcd is away'))
+    await scenario.answer(STATUS)
+    await scenario.deliver()
+    expect(scenario.inFlight).toEqual([])
+    await scenario.remove('own', 'n2')
+    await scenario.answer('call unpublish vol-own n2-id')
+    await scenario.answer('patch volumeattachments/own.n2')
+    expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
   it('when the access modes of the volume are corrected', async () => {

@@ -9,6 +9,8 @@ import type { Cause } from './waiting.ts'
 export interface Run {
   /** Aborted when the run must end now. */
   readonly signal: AbortSignal
+  /** What the key waited for when the run began: part of it may be what it goes on waiting for. */
+  readonly waitedFor: readonly Cause[]
   /**
    * What the key waits for from now on; nothing, when called with none. A run that never says so and fails leaves it as
    * it was, so that a cause is not lost by a failure on the way to the decision. To be called with the decision, not

@@ -197,6 +197,7 @@ export class Runner implements Enqueuer {
     record.tries += 1
     const run: Active = {
       signal,
+      waitedFor: this.#waiting.causesOf(key),
       phase: 'deciding',
       decided: false,
       driverReturns: this.#driverReturns,

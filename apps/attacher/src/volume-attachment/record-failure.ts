@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import type { Outcome } from '@csi-sidecars/controller'
+import type { Cause, Outcome } from '@csi-sidecars/controller'
 import type { AttachStep } from './decide-attach.ts'
 import type { DetachStep } from './decide-detach.ts'
 import { AttachmentGoneError, type Failure, failureOf, OperationError } from './failure.ts'
@@ -10,11 +10,19 @@ type Operation = 'attach' | 'detach'
 /** A detach that is blocked is not tried again by itself, once users see why. */
 type Attempt = Operation | 'blocked detach'
 
-/** From the decision on, not from the failure on: what is missing may come while the steps before the failure run. */
+/**
+ * From the decision on, not from the failure on: what is missing may come while the steps before the failure run. What an
+ * earlier publish was refused for is waited for until the next one is sent.
+ */
 export function waitForCause(run: AttachmentRun, steps: readonly (AttachStep | DetachStep)[]): void {
   const last = steps.at(-1)
   if ((last?.do === 'fail' || last?.do === 'block') && last.waitsFor !== undefined) run.waitFor(last.waitsFor)
+  else if (last?.do === 'publish') run.waitFor(...run.waitedFor.filter(isUnpublishOf(last.request.volumeId)))
   else run.waitFor()
+}
+
+function isUnpublishOf(volumeId: string): (cause: Cause) => boolean {
+  return ({ on, name }) => on === 'unpublish' && name === volumeId
 }
 
 /** Shows users what has failed, and has it tried again. */
