@@ -116,6 +116,20 @@ describe('an error of the driver', () => {
     expect(fixture.claim.status?.conditions).toBeUndefined()
   })
 
+  it('does not hold a class up that is made again under its name', async () => {
+    await begin()
+    fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
+    await want('gold')
+    await fixture.clock.advance(100_000)
+    fixture.driver.modify = () => ({})
+    fixture.cluster.delete(VOLUME_ATTRIBUTES_CLASSES, { name: 'gold' })
+    await fixture.clock.advance(10)
+    expect(fixture.claim.status?.currentVolumeAttributesClassName).toBeUndefined()
+    fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+    await fixture.clock.advance(10)
+    expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
+  })
+
   it('is tried again when the driver says', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong', 3000)
@@ -143,6 +157,23 @@ describe('an error of the driver', () => {
     )
     expect(classes.slice(0, 2)).toEqual([{ iops: 'gold' }, { iops: 'silver' }])
     expect(fixture.driver.calls[1]?.at).toBe(fixture.driver.calls[0]?.at)
+  })
+
+  it('of a driver that is replaced while its answer is saved says nothing of the next one', async () => {
+    await begin()
+    fixture.driver.modify = (call) => {
+      fixture.cluster.before = ({ what }) => {
+        if (what !== CLAIM) return
+        fixture.cluster.before = () => undefined
+        fixture.driver.lose()
+        fixture.driver.modify = () => ({})
+        fixture.driver.return()
+      }
+      return failing(CODES.InvalidArgument, 'it went wrong')(call)
+    }
+    await want('gold')
+    await fixture.clock.advance(1)
+    expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
   it('moves the time of a condition only with its reason', async () => {

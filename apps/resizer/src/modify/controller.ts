@@ -33,6 +33,17 @@ export function modifyController(
     }
     return () => undefined
   }
+  /** A class that is made again under its name is another one: what the driver refused was not this. */
+  const classRemade: Source = (queue) =>
+    classes.subscribe((event) => {
+      if (event.type !== 'added') return
+      for (const { key, modifying } of claims.store.values()) {
+        if (modifying?.target !== event.object.key) continue
+        memory.slow.remove(key)
+        queue.renew(key)
+        queue.add(key)
+      }
+    })
   return {
     ...claimController(parts),
     onStart: () => log.info('Starting external resizer for modify volume', { controller: settings.driverName }),
@@ -40,6 +51,7 @@ export function modifyController(
     caches: [claims, volumes, classes],
     sources: [
       begunBefore,
+      classRemade,
       objectsOf(claims, ({ key }) => memory.forget(key)),
       causesOf(classes, (event) => (event.type === 'added' ? [{ on: 'class', name: event.object.key }] : [])),
       resetsOf(claims, classChanged),
@@ -56,8 +68,8 @@ export function modifyController(
   }
 }
 
-function modifyClient({ driver, settings, assertLeading }: TermParts): ModifyClient {
-  const calls = controllerClient(guardedDriver(driver, assertLeading))
+function modifyClient({ driver, settings, assertLeading, log }: TermParts): ModifyClient {
+  const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const timeoutMs = settings.modifyTimeoutMs
   return {
     modify: (request, options) => calls.modify(request, { ...options, timeoutMs }),

@@ -71,11 +71,14 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   if (failure.uncertain) deps.memory.uncertain.add(key)
   if (failure.mark === undefined) return withoutMark(run, claim, { failure, cause: error })
   if (!failure.uncertain) deps.memory.uncertain.delete(key)
-  const unsaved = await saveFailure(run, modification, failure.mark)
-  if (unsaved !== undefined) return { kind: 'retry', cause: unsaved }
-  // A driver that names a time is taken at its word.
+  // A driver that names a time is taken at its word. Before the claim is written: the next driver may come meanwhile.
   if (failure.mark.kind === 'infeasible' && failure.retryAfterMs === undefined) deps.memory.slow.add(key)
   else deps.memory.slow.remove(key)
+  const unsaved = await saveFailure(run, modification, failure.mark)
+  if (unsaved !== undefined) {
+    deps.memory.slow.remove(key)
+    return { kind: 'retry', cause: unsaved }
+  }
   const { message, uncertain } = failure
   const text = uncertain ? MODIFY_EVENTS.stillModifying(message, target.key) : MODIFY_EVENTS.failed(message)
   recordEvent(run, claim, text)
