@@ -4,7 +4,7 @@ import {
   NodeServiceCapability_RPC_Type as NodeRpc,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
-import type { ConnectionFailures, HandshakeTable, Question } from '@csi-sidecars/sidecar'
+import { type ConnectionFailures, type HandshakeTable, type Question, StartError } from '@csi-sidecars/sidecar'
 
 export interface HandshakeLimits {
   readonly probeMs: number
@@ -45,6 +45,7 @@ function connectionFailures(message: string): ConnectionFailures {
  */
 function questions({ resizeTimeoutMs, modifyTimeoutMs }: HandshakeLimits): readonly Question[] {
   const resize = 'Failed to create CSI resizer'
+  const noService = new Error('CSI driver does not support controller service')
   const check = (what: string, about = 'controller'): string =>
     `failed to check if plugin supports ${what}: error getting ${about} capabilities`
   return [
@@ -52,8 +53,7 @@ function questions({ resizeTimeoutMs, modifyTimeoutMs }: HandshakeLimits): reado
       about: 'plugin',
       limitMs: resizeTimeoutMs,
       failure: { message: resize, during: check('controller service') },
-      unfit: ({ controllerService }) =>
-        controllerService ? undefined : 'CSI driver does not support controller service',
+      unfit: ({ controllerService }) => (controllerService ? undefined : new StartError(resize, { cause: noService })),
     },
     {
       about: 'controller',

@@ -43,6 +43,8 @@ story('one list and watch of each kind, one connection to the driver, two leases
   ])
   const metrics = await at.sidecar.metrics()
   for (const name of Object.values(leasesOf(t))) equal(metrics.value('leader_election_master_status', { name }), 1)
+  const calls = at.sidecar.lines.filter((line) => /"GRPC call" .*Controller(?:Publish|Expand)/.test(line))
+  equal(calls.map((line) => /sidecar="([^"]*)"/.exec(line)?.[1]).sort(), ['csi-attacher', 'csi-resizer'])
   at.sidecar.signal('SIGTERM')
   equal((await at.sidecar.end()).code, 0)
   if (t.target === 'real') await eventually('one read of volumes in the audit log', () => noted(t, at) === 1)
@@ -143,6 +145,8 @@ story(
     await attach(t, at)
     await never('an attach', () => at.driver.callsOf('ControllerPublishVolume').length > 0, 2000)
     equal(at.sidecar.gate.writes('leases'), [])
+    // Whoever leads now may be of the Deployment that waits for this pod.
+    await eventually('ready', async () => (await at.sidecar.http('/readyz')).code === 200)
     const ref = { namespace: 'default', name: old }
     await t.api.merge(LEASES, ref, { spec: { holderIdentity: '' } })
     await attached(t)
@@ -185,6 +189,10 @@ const REFUSED: readonly (readonly [args: readonly string[], line: string])[] = [
   ],
   [['--controllers=resizer', '--resync=1m'], 'flag -resync is for controller attacher, which --controllers leaves out'],
   [['--single-lease=x'], 'flag -single-lease needs -leader-election'],
+  [
+    ['--single-lease=x', '--leader-election', '--resizer-leader-election=false'],
+    'flag -resizer-leader-election is for a lease of its own, and -single-lease is one lease for all',
+  ],
   [['--attacher-csi-address=x'], 'flag provided but not defined: -attacher-csi-address'],
 ]
 
@@ -196,6 +204,15 @@ story('what cannot be is refused in one line before the usage', ONCE, async (t) 
   const gate = await t.exec(['--feature-gates=Nobodys=true'], { app: 'both' })
   equal(gate.code, 1)
   match(gate.lines.at(-1) ?? '', /"Failed to set feature gates" err=.*Nobodys/)
+  const ofOther = await t.exec(['--resizer-feature-gates=MutableCSINodeAllocatableCount=true'], { app: 'both' })
+  match(ofOther.lines.at(-1) ?? '', /"Failed to set feature gates" err=.* sidecar="csi-resizer"$/)
+})
+
+story('leases that are asked for one by one are told of by the health check, too', ONCE, async (t) => {
+  const args = [...ELECTION.slice(1), '--attacher-leader-election', '--resizer-leader-election']
+  const at = await scene(t, { args })
+  await workOfBoth(t, at)
+  equal((await at.sidecar.http('/healthz/leader-election')).code, 200)
 })
 
 story('a driver that neither expands nor modifies: 255, and how to start without the resizer', OURS, async (t) => {
@@ -204,4 +221,11 @@ story('a driver that neither expands nor modifies: 255, and how to start without
   const sidecar = await t.sidecar({ app: 'both', driver })
   equal((await sidecar.end()).code, 255)
   match(sidecar.lines.at(-1) ?? '', /CSI driver does not support resize nor modify: use --controllers=attacher/)
+})
+
+story('a driver without a controller service: 1, and how to start without the resizer', ONCE, async (t) => {
+  const sidecar = await t.sidecar({ app: 'both', driver: await t.driver({ controllerService: false }) })
+  equal((await sidecar.end()).code, 1)
+  const line = /"Failed to create CSI resizer: use --controllers=attacher" err="CSI driver does not support controller/
+  match(sidecar.lines.at(-1) ?? '', line)
 })

@@ -206,8 +206,11 @@ class ReconnectingDriver implements Driver {
   }
 }
 
-/** The same driver, with `guard` run before each call and right before it is sent; what it throws ends the call. */
-export function guardedDriver(driver: Driver, guard: () => void): Driver {
+/**
+ * The same driver, with `guard` run before each call and right before it is sent; what it throws ends the call. Lines about
+ * calls that bring no log of their own go to `log`.
+ */
+export function guardedDriver(driver: Driver, guard: () => void, log?: Logger): Driver {
   return {
     get name() {
       return driver.name
@@ -224,7 +227,7 @@ export function guardedDriver(driver: Driver, guard: () => void): Driver {
     failure: driver.failure,
     call: async (method, request, options) => {
       guard()
-      return driver.call(method, request, { ...options, guard })
+      return driver.call(method, request, { ...(log && { log }), ...options, guard })
     },
     subscribe: (listener) => driver.subscribe(listener),
     close: () => driver.close(),

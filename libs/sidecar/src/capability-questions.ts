@@ -10,7 +10,7 @@ import {
   type PluginCapabilities,
 } from '@csi-sidecars/csi'
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
-import { failing, StartError } from './start-error.ts'
+import { failing, type StartError } from './start-error.ts'
 
 /** How a step of the start fails: the line `message`, in whose `err` `during` stands before the cause. */
 export interface StepFailure {
@@ -27,7 +27,7 @@ export interface Question {
   readonly limitMs: number
   readonly failure: StepFailure
   /** Why the start cannot go on with this answer. */
-  readonly unfit?: (known: DriverCapabilities) => string | undefined
+  readonly unfit?: (known: DriverCapabilities) => StartError | undefined
 }
 
 export interface AskOptions {
@@ -61,7 +61,7 @@ export async function askAtStart(
     const options = { timeoutMs, signal, ...(log && { log }) }
     answers = { ...answers, ...(await answer(driver, question, options).catch(stepFailed(question.failure))) }
     const unfit = question.unfit?.(known(answers))
-    if (unfit !== undefined) throw new StartError(question.failure.message, { cause: new Error(unfit) })
+    if (unfit !== undefined) throw unfit
   }
   return known(answers)
 }

@@ -1,11 +1,13 @@
 import type { App, AppFlags, StartTable } from './app.ts'
+import type { Question } from './capability-questions.ts'
 import { type FlaggedApp, flagsForOne, parseCombined, processFlags } from './combined-flags.ts'
 import { knownGatesText } from './feature-gates.ts'
 import type { Flag, Flags, FlagTable } from './go-flags.ts'
 import type { ConnectionFailures, HandshakeTable } from './handshake.ts'
-import { type Member, memberOf } from './member.ts'
+import { type Member, memberOf, unfitFor } from './member.ts'
 import type { Plan } from './plan.ts'
 import { type Program, startOf } from './run-app.ts'
+import { singleLeaseError } from './single-lease.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
 import type { StandardFlags } from './start-checks.ts'
 import { replacesText, usageText } from './usage.ts'
@@ -42,16 +44,14 @@ export function combine(name: string, apps: readonly CombinedApp[]): Program {
       const { running, flagsOf, singleLease } = parsed
       // Values and given flags were read by a table that begins with the standard flags.
       const standard = parsed.standard as unknown as StandardFlags
-      if (singleLease !== '' && !standard.values['leader-election']) {
-        const error = 'flag -single-lease needs -leader-election'
-        return { kind: 'refused', error, usage: usage(argv0, apps) }
-      }
+      const error = singleLeaseError(running, parsed.standard)
+      if (error !== undefined) return { kind: 'refused', error, usage: usage(argv0, apps) }
       const members = running.map((app) => app.member(flagsOf(app)))
       const [only] = running.length === 1 ? running : []
       const plan: Plan = {
         members,
         table: only?.start ?? START,
-        handshake: combinedHandshake(members.map(({ handshake }) => handshake)),
+        handshake: combinedHandshake(members),
         singleLease,
       }
       return startOf(plan, members.length === 1 && members[0] !== undefined ? members[0].standard : standard)
@@ -80,7 +80,8 @@ const FIRST: ConnectionFailures = {
 }
 
 /** Asks each thing once, with the longest of the limits, and rests on all that the apps' choices rest upon. */
-function combinedHandshake(tables: readonly HandshakeTable[]): HandshakeTable {
+function combinedHandshake(members: readonly Member[]): HandshakeTable {
+  const tables = members.map(({ handshake }) => handshake)
   const [only, ...others] = tables
   if (only !== undefined && others.length === 0) return only
   const longest = (of: (table: HandshakeTable) => number): number => Math.max(...tables.map(of))
@@ -88,7 +89,7 @@ function combinedHandshake(tables: readonly HandshakeTable[]): HandshakeTable {
     limits: { probeMs: longest(({ limits }) => limits.probeMs), nameMs: longest(({ limits }) => limits.nameMs) },
     failures: { first: FIRST, migrated: () => FIRST, name: { message: 'Failed to get the CSI driver name' } },
     questions: (driver) => {
-      const all = tables.flatMap((table) => table.questions(driver))
+      const all = members.flatMap((member) => questionsOf(member, members, driver))
       return (['plugin', 'controller', 'node'] as const).flatMap((about) => {
         const same = all.filter((question) => question.about === about)
         const [first] = same
@@ -99,7 +100,7 @@ function combinedHandshake(tables: readonly HandshakeTable[]): HandshakeTable {
             when: (known) => same.some(({ when }) => when?.(known) !== false),
             limitMs: Math.max(...same.map(({ limitMs }) => limitMs)),
             failure: { message: 'Failed to get the capabilities of the CSI driver', during: `${about} capabilities` },
-            unfit: (known) => same.map(({ unfit }) => unfit?.(known)).find((text) => text !== undefined),
+            unfit: (known) => same.map(({ unfit }) => unfit?.(known)).find((error) => error !== undefined),
           },
         ]
       })
@@ -112,6 +113,16 @@ function combinedHandshake(tables: readonly HandshakeTable[]): HandshakeTable {
     namedFrom: 'name',
     ...maxLogLength(tables),
   }
+}
+
+function questionsOf(member: Member, members: readonly Member[], driver: string): readonly Question[] {
+  return member.handshake.questions(driver).map((question): Question => {
+    const unfit: Question['unfit'] = (known) => {
+      const error = question.unfit?.(known)
+      return error && unfitFor(error, { member, members })
+    }
+    return { ...question, unfit }
+  })
 }
 
 function maxLogLength(tables: readonly HandshakeTable[]): Pick<HandshakeTable, 'maxLogLength'> {

@@ -95,6 +95,11 @@ describe('feature gates', () => {
   test.each<[line: string, left: object, right: object]>([
     ['--feature-gates=Lefty=false,Both=true,Old=true', { Lefty: false }, { Both: true, Old: true }],
     ['--feature-gates=Nobodys=true', { Nobodys: true }, {}],
+    [
+      '--feature-gates=AllBeta=false,AllAlpha=true',
+      { AllBeta: false, AllAlpha: true },
+      { AllBeta: false, AllAlpha: true },
+    ],
     ['--feature-gates=Both=true --right-feature-gates=Both=false', {}, { Both: false }],
     ['--left-feature-gates=Both=true', { Both: true }, {}],
   ])('%s', (line, left, right) => {

@@ -161,6 +161,9 @@ function sharedNames({ name, aliases = [] }: Flag, app: FlaggedApp, running: rea
 
 type Gates = ReadonlyMap<string, boolean>
 
+/** They mean gates of every app. */
+const ALL_OF_A_STAGE = ['AllAlpha', 'AllBeta']
+
 /**
  * Of the shared gates those that the app knows; a gate that no app knows stays with the first one, whose start refuses
  * it. Gates that are given for the app alone win.
@@ -169,7 +172,7 @@ function gatesFor(app: FlaggedApp, running: readonly FlaggedApp[], { values, giv
   const shared = values['feature-gates'] as Gates
   const own = `${app.prefix}-feature-gates`
   const knows = ({ gates }: FlaggedApp, gate: string): boolean =>
-    Object.hasOwn(gates.own, gate) || Object.hasOwn(gates.permanent, gate)
+    ALL_OF_A_STAGE.includes(gate) || Object.hasOwn(gates.own, gate) || Object.hasOwn(gates.permanent, gate)
   const mine = [...shared].filter(([gate]) => {
     const others = running.filter((each) => each !== app && knows(each, gate))
     return knows(app, gate) || (others.length === 0 && running[0] === app)

@@ -32,6 +32,26 @@ export interface Member {
   controllers(shared: SharedParts): AppControllers
 }
 
+interface OneOf {
+  readonly member: Member
+  readonly members: readonly Member[]
+}
+
+/** For `catch`: where several apps run, the line that ends the start says whose failure it is. */
+export function failingFor({ member, members }: OneOf): (error: unknown) => never {
+  return (error) => {
+    if (members.length === 1 || !(error instanceof StartError)) throw error
+    const { message, cause, pairs, exitCode } = error
+    throw new StartError(message, { cause, exitCode, pairs: { sidecar: member.name, ...pairs } })
+  }
+}
+
+/** The driver is nothing for one app among several: the line says how to start without that app. */
+export function unfitFor({ message, cause, pairs, exitCode }: StartError, { member, members }: OneOf): StartError {
+  const others = members.filter((each) => each !== member).map(({ prefix }) => prefix)
+  return new StartError(`${message}: use --controllers=${others.join(',')}`, { cause, pairs, exitCode })
+}
+
 export function memberOf<const T extends FlagTable, N extends string>(
   app: App<T, N>,
   flags: Flags<AppFlags<T>>,

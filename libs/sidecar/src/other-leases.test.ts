@@ -68,6 +68,22 @@ describe('before the first term', () => {
     expect(free).toBe(true)
   })
 
+  it('is known to wait from the first that is held on', async () => {
+    let waits = false
+    others.waits.then(
+      () => {
+        waits = true
+      },
+      () => undefined,
+    )
+    holders.set('right', 'original')
+    await clock.settle()
+    expect(waits).toBe(false)
+    wait()
+    await clock.settle()
+    expect([waits, free]).toEqual([true, false])
+  })
+
   it('waits while one is held and says so once, until it was not renewed for its duration', async () => {
     holders.set('right', 'original')
     wait()
@@ -95,6 +111,15 @@ it('says while it leads that one is held again, once a minute', async () => {
   holders.set('left', 'original')
   await clock.advance(60_000)
   expect(lines()).toEqual([['A lease of another sidecar is held: two may act for the same volumes', 'left (original)']])
+  stop.abort(new CancelledError('stop'))
+  await watching
+})
+
+it('says nothing of one that cannot be read while it leads', async () => {
+  failing = true
+  const watching = others.watch(stop.signal)
+  await clock.advance(120_000)
+  expect(lines()).toEqual([])
   stop.abort(new CancelledError('stop'))
   await watching
 })

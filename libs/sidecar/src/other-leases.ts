@@ -16,6 +16,12 @@ export interface OtherLeasesOptions {
   readonly log: Logger
 }
 
+interface Found {
+  /** `name (holder)`, or `name (why it cannot be read)`. */
+  readonly lease: string
+  readonly held: boolean
+}
+
 /** A look at held leases while this process leads: somebody who should not be there is said once in so long. */
 const REMINDER_MS = 60_000
 
@@ -26,6 +32,7 @@ const REMINDER_MS = 60_000
 export class OtherLeases {
   readonly #options: OtherLeasesOptions
   readonly #holders: readonly LeaseHolder[]
+  readonly #heldAtFirst = Promise.withResolvers<void>()
   #wereFree = false
 
   constructor(options: OtherLeasesOptions) {
@@ -42,18 +49,25 @@ export class OtherLeases {
     )
   }
 
+  /** Resolves once `whenFree` has found one of them held. */
+  get waits(): Promise<void> {
+    return this.#heldAtFirst.promise
+  }
+
   /** Resolves when nobody holds any of them; after the first time at once. Rejects when aborted. */
   async whenFree(signal: AbortSignal): Promise<void> {
     const { clock, periodMs, log } = this.#options
     let said = ''
     while (!this.#wereFree) {
-      const held = await this.#held(signal)
-      if (held === undefined) {
+      const found = await this.#found(signal)
+      if (found === undefined) {
         this.#wereFree = true
         return
       }
-      if (held !== said) log.info('Waiting for a lease of another sidecar', { lease: held })
-      said = held
+      this.#heldAtFirst.resolve()
+      // One that cannot be read may be held.
+      if (found.lease !== said) log.info('Waiting for a lease of another sidecar', { lease: found.lease })
+      said = found.lease
       await clock.sleep(periodMs, signal)
     }
   }
@@ -62,26 +76,27 @@ export class OtherLeases {
   async watch(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options
     while (!signal.aborted) {
-      const held = await this.#held(signal).catch(() => undefined)
-      if (held !== undefined) {
-        log.error(undefined, 'A lease of another sidecar is held: two may act for the same volumes', { lease: held })
+      const found = await this.#found(signal).catch(() => undefined)
+      if (found?.held === true) {
+        const message = 'A lease of another sidecar is held: two may act for the same volumes'
+        log.error(undefined, message, { lease: found.lease })
       }
       await clock.sleep(REMINDER_MS, signal).catch(() => {})
     }
   }
 
-  /** `name (holder)` of one that is held. One that cannot be read counts as held. */
-  async #held(signal: AbortSignal): Promise<string | undefined> {
+  /** The first that is held or cannot be read. */
+  async #found(signal: AbortSignal): Promise<Found | undefined> {
     for (const holder of this.#holders) {
       const { name } = holder.identity
       try {
         await holder.look(signal)
       } catch (error) {
         signal.throwIfAborted()
-        return `${name} (${messageOf(error)})`
+        return { lease: `${name} (${messageOf(error)})`, held: false }
       }
       const decision = holder.decide()
-      if (decision.do === 'wait') return `${name} (${decision.holder})`
+      if (decision.do === 'wait') return { lease: `${name} (${decision.holder})`, held: true }
     }
     return undefined
   }

@@ -13,6 +13,11 @@ export interface Plan {
   readonly singleLease?: string
 }
 
+/** Whether any app stands for a Lease. */
+export function electsLeader({ members }: Plan): boolean {
+  return members.some(({ standard }) => standard.values['leader-election'])
+}
+
 /** An app with what it runs for this driver. */
 export interface Chosen extends AppControllers {
   readonly member: Member

@@ -4,6 +4,7 @@ import type { ClusterConfig, KubeClient } from '@csi-sidecars/kube-client'
 import type { QueueMetrics } from '@csi-sidecars/workqueue'
 import type { Boot } from './boot.ts'
 import { leaseIdentity, leaseName, leaseNamespace } from './lease-name.ts'
+import { failingFor } from './member.ts'
 import { OtherLeases } from './other-leases.ts'
 import type { Chosen, Plan } from './plan.ts'
 import { restarting } from './restart.ts'
@@ -20,7 +21,7 @@ interface RoleParts {
 }
 
 /** Each app stands for the Lease of its Go original, so that it may live beside originals; or all for a single one. */
-export async function rolesOf(boot: Boot, { singleLease }: Plan, parts: RoleParts): Promise<readonly Role[]> {
+export async function rolesOf(boot: Boot, { singleLease, members }: Plan, parts: RoleParts): Promise<readonly Role[]> {
   let made: KubeClient | undefined
   const client = (): KubeClient => {
     made ??= kubeClient(boot, parts.config)
@@ -34,9 +35,10 @@ export async function rolesOf(boot: Boot, { singleLease }: Plan, parts: RolePart
       const { driver, queues, backlog } = parts
       const name = leaseName(member.lease.prefix, driver.name)
       const component = member.lease.component(driver.name)
+      const election = { client, standard: member.standard, name, component, named: several, log }
       return {
         name: member.name,
-        elector: await electorOf(boot, { client, standard: member.standard, name, component, named: several, log }),
+        elector: await electorOf(boot, election).catch(failingFor({ member, members })),
         lead: (lead) => runTerm(lead, identified(boot, driver, controllers(lead)), { clock, driver, queues, backlog }),
       }
     }),
@@ -63,6 +65,7 @@ async function roleOfAll(boot: Boot, name: string, parts: RoleParts, client: () 
     name: boot.name,
     elector,
     eligible: (signal) => others.whenFree(signal),
+    waits: others.waits,
     lead: async (lead) => {
       const { stop } = lead
       const terms = chosen.map(({ member, log: own, controllers }) => {

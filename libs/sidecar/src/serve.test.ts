@@ -40,7 +40,7 @@ beforeEach(() => {
   ending = undefined
 })
 
-function start(settings: Partial<ServeSettings> = {}, withElection = true): void {
+function start(settings: Partial<ServeSettings> = {}, withElection = true, waits?: Promise<void>): void {
   const run = async (signal: AbortSignal): Promise<void> => {
     filling = true
     await aborted(signal)
@@ -53,6 +53,7 @@ function start(settings: Partial<ServeSettings> = {}, withElection = true): void
         name: 'csi-test',
         // Only `run` and `looked` are used here.
         elector: withElection ? (elector as unknown as Elector) : undefined,
+        ...(waits && { waits }),
         lead: async (lead) => {
           leads.push(lead)
           await aborted(lead.stop)
@@ -222,6 +223,16 @@ describe('caches', () => {
   ])('are filled at once where $where', async ({ withElection, lost }) => {
     if (lost) driver.state = 'lost'
     start({}, withElection)
+    await clock.settle()
+    expect(filling).toBe(true)
+  })
+
+  it('are filled, too, while it may not be looked at', async () => {
+    const waits = Promise.withResolvers<void>()
+    start({}, true, waits.promise)
+    await clock.settle()
+    expect(filling).toBe(false)
+    waits.resolve()
     await clock.settle()
     expect(filling).toBe(true)
   })

@@ -86,10 +86,14 @@ export async function serve(options: ServeOptions): Promise<Ending> {
   }
 }
 
-/** Caches that are filled once the lease was seen to be free need not be filled again for the first term. */
+/**
+ * Caches that are filled once the lease was seen to be free need not be filled again for the first term. Whoever must
+ * wait before it may look at the lease is a standby like others, and as ready.
+ */
 async function timeToFill({ roles, driver }: Service): Promise<void> {
   // Without its driver this process does not stand for election, and never looks.
-  if (driver.state === 'ready') await Promise.all(roles.map(({ elector }) => elector?.looked))
+  if (driver.state !== 'ready') return
+  await Promise.all(roles.map(({ elector, waits }) => Promise.race([elector?.looked, ...(waits ? [waits] : [])])))
 }
 
 /** The first signal drains, where that is wanted; any other ends the process without waiting. */

@@ -11,6 +11,8 @@ export interface Role {
   readonly elector: Elector | undefined
   /** What it waits for, beside a driver that is there, before it stands for election. */
   readonly eligible?: (signal: AbortSignal) => Promise<void>
+  /** Resolves once `eligible` has found something to wait for, which may take long. */
+  readonly waits?: Promise<void>
   /** Works until `lead.stop` is aborted and what runs has come to its end. */
   readonly lead: (lead: Lead) => Promise<void>
 }

@@ -9,8 +9,8 @@ import { logBacklog } from './backlog-log.ts'
 import type { Boot } from './boot.ts'
 import { CacheRegistry } from './caches.ts'
 import { identifyDriver, openDriver } from './handshake.ts'
-import type { Member } from './member.ts'
-import type { Chosen, Plan } from './plan.ts'
+import { failingFor, type Member, unfitFor } from './member.ts'
+import { type Chosen, electsLeader, type Plan } from './plan.ts'
 import { rolesOf } from './roles.ts'
 import { loadSecurity, openProfiling } from './secure/load.ts'
 import type { Service } from './service.ts'
@@ -29,14 +29,17 @@ export async function start(given: Boot, plan: Plan): Promise<Started> {
   const { members, table, handshake } = plan
   const { failures } = table
   const { values } = given.standard
-  const setGates = (): void => {
-    for (const member of members) member.setGates(failures.gates, given.log, table)
+  const setGates = async (): Promise<void> => {
+    for (const member of members) {
+      const set = (): void => member.setGates(failures.gates, logOf(member, plan, given.log), table)
+      await Promise.try(set).catch(failingFor({ member, members }))
+    }
   }
-  if (table.gatesFirst) setGates()
+  if (table.gatesFirst) await setGates()
   if (values.version) throw new Answered(`${given.host.argv0} ${given.version}\n`)
   given.log.info('Version', { version: given.version, replaces: members.map(({ replaces }) => replaces).join(', ') })
   if (bothAddresses(values)) throw new StartError(failures.addresses)
-  if (!table.gatesFirst) setGates()
+  if (!table.gatesFirst) await setGates()
   const security = await loadSecurity(given)
   await openProfiling(given)
   const tracing = await tracingOf(given)
@@ -44,7 +47,9 @@ export async function start(given: Boot, plan: Plan): Promise<Started> {
   const config = await clusterConfig(boot, plan)
   for (const member of members) member.checkFlags()
   const client = await Promise.try(() => kubeClient(boot, config)).catch(failing(failures.client))
-  for (const member of members) await member.askServerForGates({ client, log: boot.log, signal: boot.signal })
+  for (const member of members) {
+    await member.askServerForGates({ client, log: logOf(member, plan, boot.log), signal: boot.signal })
+  }
 
   const driverBoot = { ...boot, address: values['csi-address'] }
   const identified = await identifyDriver(driverBoot, handshake)
@@ -53,7 +58,14 @@ export async function start(given: Boot, plan: Plan): Promise<Started> {
   log.v(2)?.info('CSI driver name', table.namePairs(identified.name))
   try {
     const endpoint = (): Promise<Endpoint> =>
-      openEndpoint(boot, { failure: failures.endpoint, context, log, security, client: reviewClient(boot, config) })
+      openEndpoint(boot, {
+        failure: failures.endpoint,
+        context,
+        log,
+        security,
+        elects: electsLeader(plan),
+        client: reviewClient(boot, config),
+      })
     const early = table.endpointFirst ? await endpoint() : undefined
     const driver = await openDriver({ ...driverBoot, log }, handshake, identified)
     const service = await assemble(boot, plan, { config, client, driver, startLog: log, early, endpoint, tracing })
@@ -116,24 +128,35 @@ interface Choosing {
   readonly member: Member
 }
 
-/** Where several apps run, each line says whose it is, and a failure how to start without that app. */
+/** Where several apps run, each line says whose it is. */
+function logOf({ name }: Member, { members }: Plan, log: Logger): Logger {
+  return members.length > 1 ? log.with({ sidecar: name }) : log
+}
+
+/** Where several apps run, a failure says how to start without that app. */
 function choose(
   boot: Boot,
-  { members }: Plan,
+  plan: Plan,
   { client, driver, caches, backlog, startLog, member }: Opened & Choosing,
 ): Chosen {
   const { clock, metrics } = boot
+  const { members } = plan
   const several = members.length > 1
-  const mine = (log: Logger): Logger => (several ? log.with({ sidecar: member.name }) : log)
-  const log = mine(boot.log)
+  const log = logOf(member, plan, boot.log)
   try {
     const own = several ? caches.ownedBy(member.name) : caches
-    const shared: SharedParts = { client, driver, caches: own, clock, metrics, backlog, log, startLog: mine(startLog) }
+    const shared: SharedParts = {
+      client,
+      driver,
+      caches: own,
+      clock,
+      metrics,
+      backlog,
+      log,
+      startLog: logOf(member, plan, startLog),
+    }
     return { member, log, ...member.controllers(shared) }
   } catch (error) {
-    if (!several || !(error instanceof StartError)) throw error
-    const others = members.filter((each) => each !== member).map(({ prefix }) => prefix)
-    const { pairs, exitCode, cause } = error
-    throw new StartError(`${error.message}: use --controllers=${others.join(',')}`, { cause, pairs, exitCode })
+    throw several && error instanceof StartError ? unfitFor(error, { member, members }) : error
   }
 }

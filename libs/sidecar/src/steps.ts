@@ -67,13 +67,15 @@ export interface EndpointOptions {
   readonly context?: Pairs
   readonly log: Logger
   readonly security?: Security | undefined
+  /** Whether there is a lease whose renewal is to be told of. */
+  readonly elects: boolean
   /** For reviews. */
   readonly client: () => KubeClient
 }
 
 /** Starts the HTTP server, if flags ask for one. */
 export async function openEndpoint(boot: Boot, options: EndpointOptions): Promise<Endpoint> {
-  const { failure, context = {}, log, security, client } = options
+  const { failure, context = {}, log, security, elects, client } = options
   const { clock, metrics, standard } = boot
   const { values } = standard
   const health = new Health(clock, metrics)
@@ -89,7 +91,7 @@ export async function openEndpoint(boot: Boot, options: EndpointOptions): Promis
     values['http-endpoint'] === ''
       ? {}
       : {
-          health: health.checks(values['leader-election']),
+          health: health.checks(elects),
           debugStuck: (query: URLSearchParams) => debugStuck(backlog, query),
         }
   const guarded = { secure: security?.secure, guard: security?.guard(client) }

@@ -90,8 +90,8 @@ function allOf(...parts: readonly (Alongside | undefined)[]): Alongside {
   return async (queue, stop) => void (await Promise.all(parts.map((part) => part?.(queue, stop))))
 }
 
-function publishClient({ driver, settings, assertLeading }: TermParts): PublishClient {
-  const calls = controllerClient(guardedDriver(driver, assertLeading))
+function publishClient({ driver, settings, assertLeading, log }: TermParts): PublishClient {
+  const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const { timeoutMs } = settings
   return {
     publish: async (request, options) => (await calls.publish(request, { ...options, timeoutMs })).publishContext,
@@ -105,7 +105,7 @@ function publishClient({ driver, settings, assertLeading }: TermParts): PublishC
 /** Compares what the API says with what the driver lists, for as long as the term lasts. */
 function comparison(parts: TermParts, memory: AttachmentMemory, work: WorkLog): Alongside {
   const { driver, settings, attachments, volumes, nodes, api, assertLeading, clock, log } = parts
-  const calls = controllerClient(guardedDriver(driver, assertLeading))
+  const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const { timeoutMs, maxEntries } = settings
   return (queue: Enqueuer, stop) =>
     compareForever(

@@ -66,8 +66,8 @@ function wake(queue: Enqueuer, key: string): void {
   queue.add(key)
 }
 
-function expandClient({ driver, settings, assertLeading }: TermParts): ExpandClient {
-  const calls = controllerClient(guardedDriver(driver, assertLeading))
+function expandClient({ driver, settings, assertLeading, log }: TermParts): ExpandClient {
+  const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const timeoutMs = settings.resizeTimeoutMs
   return {
     expand: (request, options) => calls.expand(request, { ...options, timeoutMs }),
