@@ -174,6 +174,28 @@ describe('waiting work wakes at once', () => {
   })
 })
 
+describe('a detach', () => {
+  it('is tried at once, with a back-off of its own, though the attach has failed for long', async () => {
+    await scenario.addFinalizers('own')
+    for (const wait of [1_000, 2_000, 4_000, 8_000]) {
+      await scenario.answer(PUBLISH, new RpcError(CODES.Internal, 'no'))
+      await scenario.answer(STATUS)
+      await scenario.deliver()
+      await scenario.clock.advance(wait)
+    }
+    await scenario.answer(PUBLISH, new RpcError(CODES.Internal, 'no'))
+    await scenario.answer(STATUS)
+    await scenario.remove('own')
+    await scenario.answer('call unpublish vol-own n1-id', new RpcError(CODES.Internal, 'no'))
+    await scenario.answer(STATUS)
+    await scenario.deliver()
+    await scenario.clock.advance(999)
+    expect(scenario.inFlight).toEqual([])
+    await scenario.clock.advance(1)
+    expect(scenario.inFlight).toEqual(['call unpublish vol-own n1-id'])
+  })
+})
+
 describe('an attachment that is made again under its name', () => {
   /** What fails before our finalizer is on lets the attachment go at once. */
   async function fail(): Promise<void> {

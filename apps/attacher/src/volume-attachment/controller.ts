@@ -1,4 +1,4 @@
-import { type Controller, causesOf, type Enqueuer, keysOf, objectsOf } from '@csi-sidecars/controller'
+import { type Controller, causesOf, type Enqueuer, keysOf, objectsOf, resetsOf } from '@csi-sidecars/controller'
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
 import { announced, backoffOf, listsPublishedNodes, type TermParts } from '../parts.ts'
 import { VolumeFinalizers } from '../persistent-volume/add-finalizer.ts'
@@ -12,7 +12,7 @@ import type { AttachmentDeps, PublishClient } from './run.ts'
 import { attachmentTable } from './subject.ts'
 import { FailureTeller } from './tell.ts'
 import { attachmentTraceSubject } from './trace-subject.ts'
-import { causesOfNode, causesOfVolume, hasError, onAttachment, onAttachmentEnd } from './triggers.ts'
+import { causesOfNode, causesOfVolume, hasError, onAttachment, onAttachmentEnd, onDetachWanted } from './triggers.ts'
 
 /** The name of its queue in metrics. */
 export const VA_QUEUE = 'csi-attacher-va'
@@ -59,6 +59,7 @@ export function attachmentController(parts: TermParts): Controller {
         memory.forget(key)
         published.attachmentGone(uid)
       }),
+      resetsOf(attachments, onDetachWanted),
       keysOf(attachments, onAttachment(finalizer, log), hasError),
       keysOf(attachments, onAttachmentEnd(published)),
       causesOf(volumes, causesOfVolume),

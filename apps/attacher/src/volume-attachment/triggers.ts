@@ -67,6 +67,10 @@ function statusChanged(before: Attachment, after: Attachment): boolean {
   )
 }
 
+/** A detach is wanted from now on: that the attach has failed says nothing of it. */
+export const onDetachWanted: Trigger<Attachment> = (event) =>
+  event.type === 'updated' && event.after.deleting && !event.before.deleting ? [event.after.key] : []
+
 /**
  * What was left behind on a node where an attachment ends: nothing may answer for it any more.
  * Only a living attachment of the same volume and node does.
