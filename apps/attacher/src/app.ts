@@ -10,7 +10,7 @@ import { handshakeOf } from './handshake.ts'
 import { type AttacherParts, type AttacherSettings, listsPublishedNodes } from './parts.ts'
 import { PV_QUEUE } from './persistent-volume/controller.ts'
 import { VA_QUEUE } from './volume-attachment/controller.ts'
-import { EventRight } from './volume-attachment/tell.ts'
+import { EventRight } from './volume-attachment/failure-reporter.ts'
 
 type Parts = AppParts<typeof ATTACHER_FLAGS, GateName>
 
@@ -23,7 +23,7 @@ const START: StartTable = {
     endpoint: 'Failed to start HTTP server at specified address and metrics path',
   },
   gatesFirst: true,
-  tellsGates: true,
+  logsGates: true,
   endpointFirst: true,
   namePairs: () => ({}),
   context: (driver) => ({ driver }),
@@ -112,6 +112,6 @@ function settingsOf(values: Parts['flags']['values'], gates: Parts['gates'], dri
     maxEntries: values['max-entries'],
     comparisonPeriodMs: values['reconcile-sync'],
     confirmations: values['reconcile-confirmations'],
-    tellErrorCode: gates.enabled('MutableCSINodeAllocatableCount'),
+    recordErrorCode: gates.enabled('MutableCSINodeAllocatableCount'),
   }
 }

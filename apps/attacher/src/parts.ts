@@ -9,8 +9,8 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from './caches/attachment.ts'
 import type { DriverNode } from './caches/node.ts'
 import type { Volume } from './caches/volume.ts'
+import type { EventRight } from './volume-attachment/failure-reporter.ts'
 import type { AttachSettings } from './volume-attachment/observe.ts'
-import type { EventRight } from './volume-attachment/tell.ts'
 
 export interface AttacherSettings extends AttachSettings {
   readonly workers: number
@@ -22,7 +22,7 @@ export interface AttacherSettings extends AttachSettings {
   readonly maxEntries: number
   readonly comparisonPeriodMs: number
   readonly confirmations: number
-  readonly tellErrorCode: boolean
+  readonly recordErrorCode: boolean
 }
 
 export interface AttacherParts {

@@ -35,7 +35,7 @@ const START: StartTable = {
     endpoint: 'Failed to start HTTP server',
   },
   gatesFirst: false,
-  tellsGates: false,
+  logsGates: false,
   endpointFirst: false,
   namePairs: (driverName) => ({ driverName }),
   context: () => ({}),

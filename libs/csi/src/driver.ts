@@ -140,7 +140,7 @@ class ReconnectingDriver implements Driver {
     connection.close()
     const { identity } = this.#state
     this.#state = { kind: 'lost', since: this.#options.clock.monotonic(), identity }
-    this.#tell({ type: 'lost' })
+    this.#notify({ type: 'lost' })
     this.#recover(identity).catch((error: unknown) => {
       if (!this.#life.signal.aborted) this.#options.log.error(error, 'Reconnecting to the CSI driver has ended')
     })
@@ -183,7 +183,7 @@ class ReconnectingDriver implements Driver {
     this.#state = { kind: 'ready', connection, identity }
     this.#options.log.info('CSI driver is back', { driver: identity.name, lostForSeconds: lostForMs / 1000 })
     this.#watch(connection)
-    this.#tell({ type: 'ready', lostForMs })
+    this.#notify({ type: 'ready', lostForMs })
   }
 
   #giveUp(connection: Connection, error: Error): void {
@@ -191,11 +191,11 @@ class ReconnectingDriver implements Driver {
     this.#state = { kind: 'failed', error, identity: this.#state.identity }
     this.#options.log.error(error, 'CSI driver has changed')
     this.#fail(error)
-    this.#tell({ type: 'failed', error })
+    this.#notify({ type: 'failed', error })
   }
 
   /** A listener that throws is reported and keeps neither the others nor the driver from going on. */
-  #tell(event: DriverEvent): void {
+  #notify(event: DriverEvent): void {
     for (const listener of this.#listeners) {
       try {
         listener(event)

@@ -43,7 +43,7 @@ export interface StartTable {
   /** The gates are looked at before --version and the addresses, or after them. */
   readonly gatesFirst: boolean
   /** The line about gates that cannot be set has those that were given. */
-  readonly tellsGates: boolean
+  readonly logsGates: boolean
   /** The HTTP server is opened before the driver is asked for its capabilities, or after that. */
   readonly endpointFirst: boolean
   /** Pairs of the line that names the driver. */

@@ -23,7 +23,7 @@ export interface Member {
   readonly handshake: HandshakeTable
   checkFlags(): void
   /** Sets the gates as the command line asks for. `failure` is the line for what cannot be set. */
-  setGates(failure: string, log: Logger, table: Pick<StartTable, 'tellsGates'>): void
+  setGates(failure: string, log: Logger, table: Pick<StartTable, 'logsGates'>): void
   askServerForGates(server: {
     readonly client: KubeClient
     readonly log: Logger
@@ -69,11 +69,11 @@ export function memberOf<const T extends FlagTable, N extends string>(
     master: app.master?.(flags) ?? '',
     handshake: app.handshake(flags),
     checkFlags: () => app.checkFlags?.(flags),
-    setGates(failure, log, { tellsGates }) {
+    setGates(failure, log, { logsGates }) {
       const given = standard.values['feature-gates']
       const resolved = resolveGates(app.gates, given)
       if (resolved.kind === 'refused') {
-        const pairs = tellsGates ? { featureGates: Object.fromEntries([...given].sort()) } : {}
+        const pairs = logsGates ? { featureGates: Object.fromEntries([...given].sort()) } : {}
         throw new StartError(failure, { cause: new Error(resolved.error), pairs })
       }
       for (const { message, pairs } of resolved.notices) log.info(message, pairs)

@@ -77,7 +77,7 @@ export async function runProgram(program: Program, host: Host, version: string):
     return { code: command.kind === 'help' ? 0 : 2 }
   }
   const { standard, release } = command
-  const runs = tellsRuns(standard) || standard.values['enable-otel-tracing'] ? new RunContexts() : undefined
+  const runs = logsRuns(standard) || standard.values['enable-otel-tracing'] ? new RunContexts() : undefined
   const { log, sink } = openAppLog(host, standard, runs)
   using asked = scope()
   using ends = new DisposableStack()
@@ -118,7 +118,7 @@ const STEPS = 4
  * In JSON a line has one key more. In text below this verbosity lines stay as those of the originals, which many
  * programs read.
  */
-function tellsRuns({ values }: StandardFlags): boolean {
+function logsRuns({ values }: StandardFlags): boolean {
   if (values['logging-format'] === 'json' || values.v >= STEPS) return true
   return values.vmodule.some(({ level }) => level >= STEPS)
 }
@@ -131,7 +131,7 @@ function openAppLog(
   const { values } = standard
   // A format that is refused, or comes with options that are, is refused in text.
   const format = values['logging-format'] === 'json' && loggingError(values) === undefined ? 'json' : 'text'
-  const traceId = runs !== undefined && tellsRuns(standard) ? () => runs.current?.traceId : undefined
+  const traceId = runs !== undefined && logsRuns(standard) ? () => runs.current?.traceId : undefined
   return openLog({ format, verbosity: values.v, vmodule: values.vmodule, clock, stream: stderr, traceId })
 }
 

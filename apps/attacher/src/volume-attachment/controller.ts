@@ -4,13 +4,13 @@ import { announced, backoffOf, listsPublishedNodes, type TermParts } from '../pa
 import { VolumeFinalizers } from '../persistent-volume/add-finalizer.ts'
 import { compareForever } from '../published-nodes/resync.ts'
 import { WorkLog } from '../published-nodes/work-log.ts'
+import { FailureReporter } from './failure-reporter.ts'
 import { attachmentLanes } from './lanes.ts'
 import { AttachmentMemory } from './memory.ts'
 import { nodeOf, observeAttachment, readVolume } from './observe.ts'
 import { reconcileAttachment } from './reconcile.ts'
 import type { AttachmentDeps, PublishClient } from './run.ts'
 import { attachmentTable } from './subject.ts'
-import { FailureTeller } from './tell.ts'
 import { attachmentTraceSubject } from './trace-subject.ts'
 import { causesOfNode, causesOfVolume, hasError, onAttachment, onAttachmentEnd, onDetachWanted } from './triggers.ts'
 
@@ -26,7 +26,7 @@ export function attachmentController(parts: TermParts): Controller {
   const { finalizer } = settings
   const line = attachmentLanes(settings, { attachments: attachments.store, volumes: volumes.store, published })
   const { eventRight: right, backlog } = parts
-  const teller = right && new FailureTeller({ api, backlog, right, driverName: settings.driverName, clock, log })
+  const reporter = right && new FailureReporter({ api, backlog, right, driverName: settings.driverName, clock, log })
   let queue: Enqueuer | undefined
   const deps: AttachmentDeps = {
     api,
@@ -40,7 +40,7 @@ export function attachmentController(parts: TermParts): Controller {
     isPlaced: (key) => line.isPlaced(key),
     wake: (cause) => queue?.wake(cause),
     enqueue: (key) => queue?.add(key),
-    recordErrorCode: settings.tellErrorCode,
+    recordErrorCode: settings.recordErrorCode,
     clock,
     log,
   }
@@ -77,10 +77,10 @@ export function attachmentController(parts: TermParts): Controller {
     }),
     callsDriver: true,
     ...announced(log),
-    onComplete: (_, subject) => teller?.completed(subject),
+    onComplete: (_, subject) => reporter?.completed(subject),
     alongside: allOf(
       listsPublishedNodes(driver) ? comparison(parts, memory, work) : undefined,
-      teller && ((_, stop) => teller.run(stop)),
+      reporter && ((_, stop) => reporter.run(stop)),
     ),
   }
 }

@@ -22,7 +22,7 @@ beforeEach(() => {
   table = new SeriesTable()
 })
 
-/** Tells whatever is due, as the teller does. */
+/** Tells whatever is due, as the reporter does. */
 function tell(
   pending: readonly PendingWork[],
   now: number,
@@ -30,7 +30,7 @@ function tell(
 ): { told: string[] } & Pick<DueEvents, 'skipped'> {
   const { chosen, skipped } = table.due(pending, now, most)
   for (const { work: told, series } of chosen) {
-    Object.assign(series, { due: now + PERIOD_MS, toldAt: now, tries: told.tries, message: told.message })
+    Object.assign(series, { due: now + PERIOD_MS, reportedAt: now, tries: told.tries, message: told.message })
   }
   return { told: chosen.map(({ work: { key } }) => key), skipped }
 }

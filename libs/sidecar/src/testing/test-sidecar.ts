@@ -32,7 +32,7 @@ const START: StartTable = {
     endpoint: 'Failed to start the HTTP server',
   },
   gatesFirst: false,
-  tellsGates: false,
+  logsGates: false,
   endpointFirst: false,
   namePairs: (driver) => ({ driver }),
   context: () => ({}),

@@ -35,7 +35,7 @@ export const SETTINGS: AttacherSettings = {
   maxEntries: 0,
   comparisonPeriodMs: 60_000,
   confirmations: 2,
-  tellErrorCode: true,
+  recordErrorCode: true,
 }
 
 export interface ProcessOptions {

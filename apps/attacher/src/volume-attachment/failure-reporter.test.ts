@@ -5,7 +5,7 @@ import type { Event } from '@csi-sidecars/kube-types'
 import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { apiError } from '../testing/api-error.ts'
-import { EventRight, FailureTeller } from './tell.ts'
+import { EventRight, FailureReporter } from './failure-reporter.ts'
 
 let clock: FakeClock
 let log: RecordingLogger
@@ -18,7 +18,7 @@ let spare: unknown[]
 let right: EventRight
 let stop: AbortController
 let ended: Promise<void>
-let teller: FailureTeller
+let reporter: FailureReporter
 
 beforeEach(() => {
   clock = new FakeClock()
@@ -62,8 +62,8 @@ function begin(): void {
         metadata: { name: 'e', namespace: 'ns' },
       }),
   } as unknown as KubeClient
-  teller = new FailureTeller({ api, backlog, right, driverName: 'd', clock, log })
-  ended = teller.run(stop.signal)
+  reporter = new FailureReporter({ api, backlog, right, driverName: 'd', clock, log })
+  ended = reporter.run(stop.signal)
 }
 
 const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => ({
@@ -108,7 +108,7 @@ describe('an attach that keeps failing', () => {
     await clock.advance(5_000)
     pending = []
     requests.splice(0)
-    teller.completed(work('a'))
+    reporter.completed(work('a'))
     await clock.advance(60_000)
     const well = 'VolumeAttachSuccessful x1: Volume pv on node n: attached after 3 failures'
     expect(requests).toEqual([`create VolumeAttachment a ${well}`, `create PersistentVolumeClaim claim ${well}`])
@@ -121,7 +121,7 @@ describe('an attach that keeps failing', () => {
   })
 
   it('that was not told about says nothing when it is well', async () => {
-    teller.completed(work('a'))
+    reporter.completed(work('a'))
     await clock.advance(10_000)
     expect(requests).toEqual([])
   })

@@ -14,7 +14,7 @@ const LOOK_MS = 5_000
 const WRITES_PER_SECOND = 5
 /** Two writes each: the attachment and its claim. */
 const OBJECTS_PER_LOOK = Math.floor((WRITES_PER_SECOND * LOOK_MS) / 1000 / 2)
-/** More that are well again at once are not told about. */
+/** More that are well again at once are not reported. */
 const MOST_RECOVERED = 500
 /** Whether events may be written after all. */
 const REFUSED_MS = 10 * 60_000
@@ -36,7 +36,7 @@ export class EventRight {
   }
 }
 
-export interface TellerOptions {
+export interface FailureReporterOptions {
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly backlog: Backlog
@@ -52,18 +52,18 @@ interface Recovery {
 }
 
 /**
- * Tells in events which attaches and detaches keep failing, and when they are well again. It looks at what is pending
+ * Reports in events which attaches and detaches keep failing, and when they are well again. It looks at what is pending
  * instead of listening to runs, so that no run waits for it, and one failure for ten thousand objects costs no more
  * writes than it may make.
  */
-export class FailureTeller {
-  readonly #options: TellerOptions
+export class FailureReporter {
+  readonly #options: FailureReporterOptions
   readonly #writer: SeriesWriter
   readonly #bucket: TokenBucket
   readonly #series = new SeriesTable()
   #recovered: Recovery[] = []
 
-  constructor(options: TellerOptions) {
+  constructor(options: FailureReporterOptions) {
     const { api: client, clock, driverName } = options
     this.#options = options
     this.#writer = new SeriesWriter({ client, clock, source: { component: `${SIDECAR} ${driverName}` } })
@@ -101,7 +101,7 @@ export class FailureTeller {
     if (skipped > 0) backlog.eventsSkipped(skipped)
     for (const { work, series } of chosen) {
       const now = clock.now()
-      Object.assign(series, { due: now + PERIOD_MS, toldAt: now, tries: work.tries, message: work.message })
+      Object.assign(series, { due: now + PERIOD_MS, reportedAt: now, tries: work.tries, message: work.message })
       await this.#write(work, { series, text: failureEvent(work), count: Math.max(1, work.tries), signal })
     }
   }
