@@ -66,7 +66,11 @@ function retryAfterMs(status: number, header: () => string | undefined): number 
  * connection refused`. A call that its signal or `close` ended fails with that reason instead. `sent`: bytes of it may
  * have reached the server.
  */
-export function noAnswer(call: Call, origin: string, thrown: unknown, sent = false): unknown {
+export function noAnswer(
+  call: Call,
+  thrown: unknown,
+  { origin, sent = false }: { readonly origin: string; readonly sent?: boolean },
+): unknown {
   const { request, signal } = call
   if (signal?.aborted) return signal.reason
   if (thrown instanceof CancelledError) return thrown

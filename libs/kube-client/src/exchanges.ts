@@ -60,7 +60,7 @@ export class Exchanges {
       this.#count(call, '<error>')
       // A read may be repeated. A write that met a closed connection may have been carried out before it closed.
       if (!reused || error.answered || call.writes || call.reconnected) {
-        throw noAnswer(call, this.#origin, error.cause, true)
+        throw noAnswer(call, error.cause, { origin: this.#origin, sent: true })
       }
       call.reconnected = true
       return undefined
@@ -81,7 +81,7 @@ export class Exchanges {
       connection.destroy(new CancelledError('the stream was not opened'))
       if (!(error instanceof ExchangeError)) throw error
       this.#count(call, '<error>')
-      throw noAnswer(call, this.#origin, error.cause)
+      throw noAnswer(call, error.cause, { origin: this.#origin })
     }
   }
 
@@ -98,7 +98,7 @@ export class Exchanges {
   }
 
   unsent(call: Call, thrown: unknown): unknown {
-    return noAnswer(call, this.#origin, thrown)
+    return noAnswer(call, thrown, { origin: this.#origin })
   }
 
   /** The request's bytes, after the last word of whoever may forbid it. Nothing waits between this and the socket. */

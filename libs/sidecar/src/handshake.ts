@@ -68,7 +68,8 @@ export async function identifyDriver(boot: DriverBoot, table: HandshakeTable): P
   const { failures, limits, namedFrom } = table
   const operations = new OperationMetrics(boot.metrics)
   const options = connectOptions(boot, table, operations)
-  const first = await ready(boot, limits.probeMs, failures.first, () => connect(options))
+  const { probeMs } = limits
+  const first = await ready(boot, { probeMs, failures: failures.first, open: () => connect(options) })
   const name = await getDriverName(first, { timeoutMs: limits.nameMs, signal: boot.signal }).catch(
     stepFailed(failures.name),
   )
@@ -77,15 +78,19 @@ export async function identifyDriver(boot: DriverBoot, table: HandshakeTable): P
     return { name, connection: first, operations }
   }
   const again = (): Promise<Connection> => connectMigrated(first, { ...options, operations, driverName: name })
-  const connection = await ready(boot, limits.probeMs, failures.migrated(name), again)
+  const connection = await ready(boot, { probeMs, failures: failures.migrated(name), open: again })
   return { name, connection, operations }
+}
+
+interface ConnectionSteps {
+  readonly probeMs: number
+  readonly failures: ConnectionFailures
+  readonly open: () => Promise<Connection>
 }
 
 async function ready(
   { clock, log, signal }: DriverBoot,
-  probeMs: number,
-  failures: ConnectionFailures,
-  open: () => Promise<Connection>,
+  { probeMs, failures, open }: ConnectionSteps,
 ): Promise<Connection> {
   const connection = await open().catch(stepFailed(failures.connect))
   await probe(connection, { timeoutMs: probeMs, clock, log, signal }).catch(stepFailed(failures.probe))

@@ -27,7 +27,7 @@ export async function rolesOf(boot: Boot, { singleLease, members }: Plan, parts:
     made ??= kubeClient(boot, parts.config)
     return made
   }
-  if (singleLease !== undefined && singleLease !== '') return [await roleOfAll(boot, singleLease, parts, client)]
+  if (singleLease !== undefined && singleLease !== '') return [await roleOfAll(boot, singleLease, { ...parts, client })]
   const several = parts.chosen.length > 1
   return await Promise.all(
     parts.chosen.map(async ({ member, log, controllers }): Promise<Role> => {
@@ -45,9 +45,13 @@ export async function rolesOf(boot: Boot, { singleLease, members }: Plan, parts:
   )
 }
 
-async function roleOfAll(boot: Boot, name: string, parts: RoleParts, client: () => KubeClient): Promise<Role> {
+async function roleOfAll(
+  boot: Boot,
+  name: string,
+  parts: RoleParts & { readonly client: () => KubeClient },
+): Promise<Role> {
   const { clock, log, standard, host } = boot
-  const { driver, chosen, queues, backlog } = parts
+  const { driver, chosen, queues, backlog, client } = parts
   const elector = await electorOf(boot, { client, standard, name, component: boot.name, named: true, log })
   if (elector === undefined) throw new Error('a single lease without leader election')
   const { values } = standard

@@ -143,7 +143,7 @@ async function workOnce(role: Role, options: ServeOptions, stop: AbortSignal): P
     return 'stopped'
   }
   for (;;) {
-    const outcome = await stand(role, role.elector, options, stop)
+    const outcome = await stand({ ...role, elector: role.elector }, options, stop)
     if (outcome === 'stopped' || options.settings.onLeaseLoss === 'exit') return outcome
   }
 }
@@ -159,8 +159,7 @@ async function leadAlone(role: Role, { settings, clock }: ServeOptions, stop: Ab
  * Work that fails gives the lease back, so that another process may take it, and is then thrown.
  */
 async function stand(
-  role: Role,
-  elector: Elector,
+  role: Role & { readonly elector: Elector },
   options: ServeOptions,
   stop: AbortSignal,
 ): Promise<'stopped' | 'lost'> {
@@ -182,7 +181,7 @@ async function stand(
     await whenReady(service.driver, signal)
     await role.eligible?.(signal)
   }
-  const outcome = await elector.run({ lead, stop: candidacy.signal, eligible })
+  const outcome = await role.elector.run({ lead, stop: candidacy.signal, eligible })
   if (failures.length > 0) throw failures[0]
   return outcome
 }

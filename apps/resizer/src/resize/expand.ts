@@ -42,8 +42,7 @@ export interface ExpandDeps {
 
 /** Has the driver make the volume at least this large. */
 export async function expandVolume(
-  volume: Volume,
-  target: Quantity,
+  { volume, target }: { readonly volume: Volume; readonly target: Quantity },
   { api, driver, driverName, onCall }: ExpandDeps,
   signal: AbortSignal,
 ): Promise<Expanded> {

@@ -158,17 +158,14 @@ async function expand(run: ResizeRun, expansion: Expansion): Promise<Outcome> {
   return await recordSuccess(run, expansion, expanded)
 }
 
-async function callDriver(
-  run: ResizeRun,
-  { volume, target }: Expansion,
-): Promise<Expanded | { readonly error: unknown }> {
+async function callDriver(run: ResizeRun, expansion: Expansion): Promise<Expanded | { readonly error: unknown }> {
   const { deps, signal } = run
   const { api, driver, settings } = deps
   const onCall = (): void => run.enter('calling')
   // Reading what the call needs is no write any more.
   run.enter('deciding')
   try {
-    return await expandVolume(volume, target, { api, driver, driverName: settings.driverName, onCall }, signal)
+    return await expandVolume(expansion, { api, driver, driverName: settings.driverName, onCall }, signal)
   } catch (error) {
     return { error }
   }

@@ -28,7 +28,7 @@ export function throughHttpProxy(proxy: URL): OpenStream {
 
 function overTls(socket: Socket, host: string, signal: AbortSignal): Promise<Socket> {
   const servername = isIP(host) ? {} : { servername: host }
-  return ready(connectTls({ socket, host, ...servername }), 'secureConnect', signal, handshakeError)
+  return ready(connectTls({ socket, host, ...servername }), 'secureConnect', { signal, describe: handshakeError })
 }
 
 function connectRequest(target: Address, proxy: URL): string {
@@ -59,12 +59,8 @@ async function tunnel(socket: Socket, request: string, signal: AbortSignal): Pro
   socket.on('readable', onReadable)
   socket.write(request)
   try {
-    await ready(
-      socket,
-      'tunnel',
-      signal,
-      (error) => new NetworkError(`proxyconnect tcp: ${String(error)}`, { cause: error }),
-    )
+    const describe = (error: unknown): Error => new NetworkError(`proxyconnect tcp: ${String(error)}`, { cause: error })
+    await ready(socket, 'tunnel', { signal, describe })
   } finally {
     socket.off('readable', onReadable)
   }

@@ -63,7 +63,7 @@ export function dialer({ address, open, tls, clock }: DialOptions): Dial {
 /** A plain TCP connection. */
 export const openTcp: OpenStream = ({ host, port }, signal) => {
   const socket = connectTcp({ host, port })
-  return ready(socket, 'connect', signal, (error) => dialError(error, host, port))
+  return ready(socket, 'connect', { signal, describe: (error) => dialError(error, host, port) })
 }
 
 async function handshake(
@@ -72,15 +72,14 @@ async function handshake(
   onSession: (session: Buffer) => void,
 ): Promise<TLSSocket> {
   socket.on('session', onSession)
-  return ready(socket, 'secureConnect', signal, handshakeError)
+  return ready(socket, 'secureConnect', { signal, describe: handshakeError })
 }
 
 /** Resolves with the socket at `event`. Whatever comes before it ends the socket. */
 export function ready<S extends Socket>(
   socket: S,
   event: string,
-  signal: AbortSignal,
-  describe: (error: unknown) => Error,
+  { signal, describe }: { readonly signal: AbortSignal; readonly describe: (error: unknown) => Error },
 ): Promise<S> {
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void): void => {

@@ -33,7 +33,7 @@ export class ExchangeError extends Error {
  */
 export function exchange(connection: Connection, request: string, limits: ExchangeLimits): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    connection.begin(request, new Collector(connection, limits, resolve, reject))
+    connection.begin(request, new Collector(connection, limits, { resolve, reject }))
   })
 }
 
@@ -49,8 +49,7 @@ class Collector implements ExchangeSink {
   constructor(
     connection: Connection,
     { clock, timeoutMs, signal }: ExchangeLimits,
-    resolve: (reply: Reply) => void,
-    reject: (error: unknown) => void,
+    { resolve, reject }: Pick<PromiseWithResolvers<Reply>, 'resolve' | 'reject'>,
   ) {
     this.#body = new Body(connection)
     this.#resolve = resolve

@@ -124,7 +124,11 @@ class Replies {
     while (this.#bytes.length < count) {
       const more: Buffer | null = this.#socket.read()
       if (more !== null) this.#bytes = Buffer.concat([this.#bytes, more])
-      else await ready(this.#socket, 'readable', this.#signal, (error) => new NetworkError(messageOf(error)))
+      else
+        await ready(this.#socket, 'readable', {
+          signal: this.#signal,
+          describe: (error) => new NetworkError(messageOf(error)),
+        })
     }
     const taken = this.#bytes.subarray(0, count)
     this.#bytes = this.#bytes.subarray(count)

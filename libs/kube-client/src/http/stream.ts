@@ -32,7 +32,7 @@ export function openStream(
   limits: ExchangeLimits,
 ): Promise<Opened> {
   return new Promise((resolve, reject) => {
-    connection.begin(request, new Opener(connection, sink, limits, { resolve, reject }))
+    connection.begin(request, new Opener(connection, { sink, limits }, { resolve, reject }))
   })
 }
 
@@ -49,7 +49,11 @@ class Opener implements ExchangeSink {
   readonly #refusal: Body
   #head: ResponseHead | undefined
 
-  constructor(connection: Connection, sink: StreamSink, limits: ExchangeLimits, settle: Settle) {
+  constructor(
+    connection: Connection,
+    { sink, limits }: { readonly sink: StreamSink; readonly limits: ExchangeLimits },
+    settle: Settle,
+  ) {
     this.#sink = sink
     this.#refusal = new Body(connection)
     this.#signal = limits.signal
