@@ -16,7 +16,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { ApiFailure } from '../harness/api.ts'
 import * as objects from '../harness/objects.ts'
-import { type Deed, refIn, type Scene } from './scenario.ts'
+import { type Deed, refIn, type ScenarioSide } from './scenario.ts'
 
 /** What users and administrators make. Options that name other objects of the scenario name them without its id. */
 
@@ -164,9 +164,9 @@ function containerStatus(state: object): object {
   return { name: 'c', image: 'none', imageID: '', ready: false, restartCount: 0, state }
 }
 
-type Body = object | ((scene: Scene) => object)
+type Body = object | ((scene: ScenarioSide) => object)
 
-function bodyOf(body: Body, scene: Scene): object {
+function bodyOf(body: Body, scene: ScenarioSide): object {
   return typeof body === 'function' ? body(scene) : body
 }
 

@@ -1,6 +1,6 @@
 import { pause } from '../harness/waiting.ts'
 import { differences } from './compare.ts'
-import type { Scenario, Scene } from './scenario.ts'
+import type { Scenario, ScenarioSide } from './scenario.ts'
 import { RESYNC_MS, type Side } from './side.ts'
 import { type View, viewOf } from './view.ts'
 
@@ -19,7 +19,7 @@ export interface Verdict {
 interface Running {
   readonly id: string
   readonly scenario: Scenario
-  readonly scenes: ReadonlyMap<Side, Scene>
+  readonly scenes: ReadonlyMap<Side, ScenarioSide>
   readonly lines: string[]
   /** So many objects and events have been compared. */
   compared: number
@@ -53,7 +53,9 @@ export async function play(
 }
 
 async function begin({ id, scenario }: NumberedScenario, sides: readonly Side[]): Promise<Running> {
-  const scenes = await Promise.all(sides.map(async (side): Promise<[Side, Scene]> => [side, await side.sceneOf(id)]))
+  const scenes = await Promise.all(
+    sides.map(async (side): Promise<[Side, ScenarioSide]> => [side, await side.sceneOf(id)]),
+  )
   return { id, scenario, scenes: new Map(scenes), lines: [], compared: 0 }
 }
 

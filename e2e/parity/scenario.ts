@@ -3,7 +3,7 @@ import type { Api, Ref } from '../harness/api.ts'
 import type { View } from './view.ts'
 
 /** Where a scenario takes place on one side. Its claims and pods have a namespace of their own; other names carry its id. */
-export interface Scene {
+export interface ScenarioSide {
   readonly api: Api
   readonly id: string
   /** The driver whose volumes can be made, attached and deleted. */
@@ -13,7 +13,7 @@ export interface Scene {
 }
 
 /** One thing that a user, an administrator, a kubelet or a sidecar does. */
-export type Deed = (scene: Scene) => Promise<unknown>
+export type Deed = (scene: ScenarioSide) => Promise<unknown>
 
 /** Some deeds; what follows from them has settled before the next step. */
 export interface Step {
@@ -43,6 +43,6 @@ export function gone(kind: string): (view: View) => boolean {
   return ({ objects }) => ![...objects.keys()].some((name) => name.startsWith(`${kind} `))
 }
 
-export function refIn(scene: Scene, resource: Resource<unknown>, what: string): Ref {
+export function refIn(scene: ScenarioSide, resource: Resource<unknown>, what: string): Ref {
   return resource.namespaced ? { namespace: scene.id, name: what } : { name: scene.name(what) }
 }

@@ -19,7 +19,7 @@ import { startControllerManager } from '../harness/controller-manager.ts'
 import { stop, temporaryFolder } from '../harness/processes.ts'
 import { kubeconfigOf } from '../harness/world.ts'
 import { playAttacher } from './attacher.ts'
-import type { Scene } from './scenario.ts'
+import type { ScenarioSide } from './scenario.ts'
 import type { Objects } from './view.ts'
 
 /** How often both PV controllers look at everything again. In Kubernetes it is 15 s. */
@@ -30,7 +30,7 @@ export interface Side {
   readonly name: 'real' | 'ours'
   readonly api: Api
   /** Makes room for a scenario. */
-  sceneOf(id: string): Promise<Scene>
+  sceneOf(id: string): Promise<ScenarioSide>
   objects(): Promise<Objects>
   stop(): Promise<void>
 }

@@ -15,9 +15,9 @@ import {
   outline,
   PRE_RESIZE,
   patchStatus,
+  type ResizerScene,
   requiredBytes,
   resized,
-  type Scene,
   scene,
   statusWord,
   untilClaim,
@@ -73,7 +73,7 @@ async function found(t: World, { row, has, asked, recorded, word, pending }: Row
   await bound(t, { suffix: `-${row}`, size: `${asked}Gi`, volumeSize: `${has}Gi`, status })
 }
 
-async function startedOver(t: World): Promise<Scene> {
+async function startedOver(t: World): Promise<ResizerScene> {
   const first = await scene(t)
   first.resizer.signal('SIGKILL')
   await first.resizer.end()

@@ -5,7 +5,18 @@ import { pod } from '../../harness/objects.ts'
 import { storiesOf } from '../../harness/story.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import type { World } from '../../harness/world.ts'
-import { ask, bound, eventsOf, expands, GI, resized, type Scene, type SceneSetup, scene, untilEvent } from './scene.ts'
+import {
+  ask,
+  bound,
+  eventsOf,
+  expands,
+  GI,
+  type ResizerScene,
+  resized,
+  type SceneSetup,
+  scene,
+  untilEvent,
+} from './scene.ts'
 
 const story = storiesOf('resizer', 'in use')
 
@@ -19,7 +30,7 @@ function usedBy(t: World, name: string, volumes?: readonly object[]): Promise<un
   )
 }
 
-async function refusedOnce(t: World, setup: SceneSetup = {}): Promise<Scene> {
+async function refusedOnce(t: World, setup: SceneSetup = {}): Promise<ResizerScene> {
   const at = await scene(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'], ...setup })
   at.driver.on('ControllerExpandVolume', OFFLINE_ONLY)
   await bound(t)

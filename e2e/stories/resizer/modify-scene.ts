@@ -8,12 +8,15 @@ import type { Call } from '../../harness/driver.ts'
 import { attributesClass } from '../../harness/objects.ts'
 import { pause } from '../../harness/waiting.ts'
 import type { World } from '../../harness/world.ts'
-import { type BoundParts, bound, type Scene, type SceneSetup, scene, untilClaim } from './scene.ts'
+import { type BoundParts, bound, type ResizerScene, type SceneSetup, scene, untilClaim } from './scene.ts'
 
 export const WATCHES = ['persistentvolumeclaims', 'persistentvolumes', 'volumeattributesclasses']
 
 /** A driver that modifies, the classes gold and silver, and a claim. */
-export async function modifying(t: World, setup: SceneSetup & { readonly bound?: BoundParts } = {}): Promise<Scene> {
+export async function modifying(
+  t: World,
+  setup: SceneSetup & { readonly bound?: BoundParts } = {},
+): Promise<ResizerScene> {
   const { bound: parts, ...rest } = setup
   for (const name of ['gold', 'silver']) {
     await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(t.name(name), t.driverName, { tier: name }))
@@ -36,7 +39,7 @@ export function modified(t: World, className: string): Promise<PersistentVolumeC
   )
 }
 
-export const modifies = ({ driver }: Scene): readonly Call[] => driver.callsOf('ControllerModifyVolume')
+export const modifies = ({ driver }: ResizerScene): readonly Call[] => driver.callsOf('ControllerModifyVolume')
 export const stateOf = ({ status }: PersistentVolumeClaim): unknown => status?.modifyVolumeStatus
 export const untilState = (t: World, word: string) =>
   untilClaim(t, ({ status }) => status?.modifyVolumeStatus?.status === word)

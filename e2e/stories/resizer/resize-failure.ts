@@ -16,8 +16,8 @@ import {
   getClaim,
   getVolume,
   outline,
+  type ResizerScene,
   resized,
-  type Scene,
   scene,
   statusWord,
   untilClaim,
@@ -53,7 +53,7 @@ const NOT_FINAL: readonly (readonly [code: number, name: string])[] = [
 ]
 
 /** One claim for each code, each refused by it. */
-async function refusedBy(t: World, codes: typeof FINAL): Promise<Scene> {
+async function refusedBy(t: World, codes: typeof FINAL): Promise<ResizerScene> {
   const at = await scene(t, { args: ['--retry-interval-start=60s', '--kube-api-qps=200', '--kube-api-burst=200'] })
   at.driver.on('ControllerExpandVolume', ({ request }) => {
     const [code = 0] = codes.find(([each]) => request['volume_id'] === `${t.name(`pv-${each}`)}-handle`) ?? []

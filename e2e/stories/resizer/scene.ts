@@ -18,7 +18,7 @@ export const EXPAND: Capabilities['controller'] = ['EXPAND_VOLUME']
 export const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 export const NO_NODE_STEP = 'volume.kubernetes.io/node-expansion-not-required'
 
-export interface Scene {
+export interface ResizerScene {
   readonly driver: Driver
   readonly resizer: RunningSidecar
 }
@@ -34,7 +34,7 @@ export interface SceneSetup extends SidecarSetup {
 export async function scene(
   t: World,
   { controller = EXPAND, node = [], prepare, watches, ...setup }: SceneSetup = {},
-): Promise<Scene> {
+): Promise<ResizerScene> {
   const driver = setup.driver ?? (await t.driver({ controller, node }))
   driver.on('ControllerExpandVolume', ({ request }) => ({
     reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false },
@@ -158,7 +158,7 @@ export function statusWord({ status }: PersistentVolumeClaim): string | undefine
   return status?.allocatedResourceStatuses?.['storage']
 }
 
-export function expands({ driver }: Scene): readonly Call[] {
+export function expands({ driver }: ResizerScene): readonly Call[] {
   return driver.callsOf('ControllerExpandVolume')
 }
 

@@ -1,5 +1,5 @@
 import { CORE, configMap, IN_DEFAULT, RBAC, STORAGE } from './objects.ts'
-import type { Step, Story } from './story.ts'
+import type { ConformanceCase, Step } from './story.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -29,7 +29,7 @@ const mayPath = (user: string, nonResourceAttributes: Fields): Step => ({
   only: ['spec', 'status'],
 })
 
-export const ACCESS_STORIES: readonly Story[] = [
+export const ACCESS_STORIES: readonly ConformanceCase[] = [
   {
     name: 'somebody without rights',
     steps: [

@@ -1,5 +1,5 @@
 import { BOUND, claim, configMap, IN_DEFAULT, volume } from './objects.ts'
-import type { Step, Story } from './story.ts'
+import type { ConformanceCase, Step } from './story.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -30,7 +30,7 @@ const deployment = (containers: readonly Fields[], spec: Fields = {}): Fields =>
   },
 })
 
-export const APPLY_STORIES: readonly Story[] = [
+export const APPLY_STORIES: readonly ConformanceCase[] = [
   {
     name: 'apply makes an object, and changes what its manager said before',
     steps: [

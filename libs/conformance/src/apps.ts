@@ -1,5 +1,5 @@
 import { CORE, IN_DEFAULT, pod, STORAGE } from './objects.ts'
-import type { Step, Story } from './story.ts'
+import type { ConformanceCase, Step } from './story.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -53,7 +53,7 @@ const evict = (name: string, fields: Fields = {}): Step => ({
   body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace: 'default' }, ...fields },
 })
 
-export const APP_STORIES: readonly Story[] = [
+export const APP_STORIES: readonly ConformanceCase[] = [
   {
     name: 'a deployment is kept, without what would make its pods',
     steps: [

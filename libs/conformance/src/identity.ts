@@ -1,5 +1,5 @@
 import { attachment, claim, IN_DEFAULT, pod, STORAGE, volume } from './objects.ts'
-import type { Step, Story } from './story.ts'
+import type { ConformanceCase, Step } from './story.ts'
 
 const OTHER_UID = '11111111-2222-3333-4444-555555555555'
 
@@ -38,7 +38,7 @@ function patches(path: string): readonly Step[] {
   ]
 }
 
-export const IDENTITY_STORIES: readonly Story[] = OBJECTS.flatMap(({ name, place, body }) => [
+export const IDENTITY_STORIES: readonly ConformanceCase[] = OBJECTS.flatMap(({ name, place, body }) => [
   {
     name: `a patch for another ${name} of the same name`,
     steps: [{ ask: `POST ${place}`, body, keep: 'made' }, ...patches(`${place}/uid-a`)],

@@ -1,5 +1,5 @@
 import { BOUND, claim, configMap, IN_DEFAULT, pod, volume } from './objects.ts'
-import type { Step, Story } from './story.ts'
+import type { ConformanceCase, Step } from './story.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -41,7 +41,7 @@ const applied = (path: string, manager: string, apply: unknown, options = ''): S
   managers: true,
 })
 
-export const MANAGER_STORIES: readonly Story[] = [
+export const MANAGER_STORIES: readonly ConformanceCase[] = [
   {
     name: 'fields have a manager from the creation on',
     steps: [

@@ -2,7 +2,7 @@ import { Agent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps, Agent as SecureAgent } from 'node:https'
 import { systemClock } from '@csi-sidecars/base'
 import { normalised } from './normalise.ts'
-import type { Answer, RecordedAnswer, Step, Story } from './story.ts'
+import type { Answer, ConformanceCase, RecordedAnswer, Step } from './story.ts'
 
 /** A server to ask. Both users exist there; `alice` may do nothing. */
 export interface Server {
@@ -11,7 +11,10 @@ export interface Server {
 }
 
 /** Asks a server everything that the stories ask, and returns its answers in order. */
-export async function runConformance(server: Server, stories: readonly Story[]): Promise<readonly RecordedAnswer[]> {
+export async function runConformance(
+  server: Server,
+  stories: readonly ConformanceCase[],
+): Promise<readonly RecordedAnswer[]> {
   const answers: RecordedAnswer[] = []
   for (const story of stories) {
     const runner = new StoryRunner(server)

@@ -11,7 +11,7 @@ import {
   storageClass,
   volume,
 } from './objects.ts'
-import type { Step, Story } from './story.ts'
+import type { ConformanceCase, Step } from './story.ts'
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
 const PARTIAL = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json'
@@ -28,7 +28,7 @@ const table = (path: string): Step => ({
 /** Cells that are ages differ by the time that the story has taken. */
 const made = (ask: string, body: unknown): Step => ({ ask: `POST ${ask}`, body, only: ['metadata.name'] })
 
-export const SHAPE_STORIES: readonly Story[] = [
+export const SHAPE_STORIES: readonly ConformanceCase[] = [
   {
     name: 'tables',
     steps: [

@@ -9,13 +9,13 @@ import { IDENTITY_STORIES } from './identity.ts'
 import { LIST_STORIES } from './lists.ts'
 import { MANAGER_STORIES } from './managers.ts'
 import { SHAPE_STORIES } from './shapes.ts'
-import type { Story } from './story.ts'
+import type { ConformanceCase } from './story.ts'
 import { VERB_STORIES } from './verbs.ts'
 import { VOLUME_STORIES } from './volumes.ts'
 import { WORKLOAD_STORIES } from './workloads.ts'
 
 /** Everything that is asked of a server. */
-export const STORIES: readonly Story[] = [
+export const STORIES: readonly ConformanceCase[] = [
   ...CLAIM_STORIES,
   ...VOLUME_STORIES,
   ...ATTACHMENT_STORIES,

@@ -27,7 +27,7 @@ export interface Step {
 }
 
 /** Requests that belong together. They run in order, and what they create is removed afterwards. */
-export interface Story {
+export interface ConformanceCase {
   readonly name: string
   readonly steps: readonly Step[]
 }

@@ -1,5 +1,5 @@
 import { claim, IN_DEFAULT } from './objects.ts'
-import type { Step, Story } from './story.ts'
+import type { ConformanceCase, Step } from './story.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -77,7 +77,7 @@ const image = (name: string): Fields => ({
   spec: { template: { spec: { containers: [{ name: 'main', image: name }] } } },
 })
 
-function kept(plural: string, kind: string): Story {
+function kept(plural: string, kind: string): ConformanceCase {
   const path = `${APPS}/${plural}/app-a`
   return {
     name: `a ${kind} is kept, without what would make its pods`,
@@ -106,7 +106,7 @@ function kept(plural: string, kind: string): Story {
   }
 }
 
-export const WORKLOAD_STORIES: readonly Story[] = [
+export const WORKLOAD_STORIES: readonly ConformanceCase[] = [
   kept('deployments', 'Deployment'),
   kept('replicasets', 'ReplicaSet'),
   kept('daemonsets', 'DaemonSet'),

@@ -5,7 +5,7 @@ import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { type Browser, type BrowserPage, findBrowser, startBrowser } from '../testing/browser.ts'
 import { claimOf, inDefault, podOf, startTestCluster } from '../testing/cluster.ts'
-import { inScene, PAGE_STATES, type Scene, servePage } from '../testing/page-states.ts'
+import { inOpenPage, type OpenPage, PAGE_STATES, servePage } from '../testing/page-states.ts'
 
 jest.setTimeout(60_000)
 
@@ -38,7 +38,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     await browser[Symbol.asyncDispose]()
   })
 
-  async function onPage(work: (scene: Scene) => Promise<void>): Promise<void> {
+  async function onPage(work: (scene: OpenPage) => Promise<void>): Promise<void> {
     await using test = await startTestCluster()
     await using served = await servePage(test)
     await using page = await browser.open(served.url)
@@ -48,7 +48,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
   }
 
   it.each(PAGE_STATES)('looks well: $name', async (state) => {
-    await inScene(browser.open, state, async ({ page }) => {
+    await inOpenPage(browser.open, state, async ({ page }) => {
       mkdirSync(PICTURES, { recursive: true })
       writeFileSync(join(PICTURES, `${state.name}.png`), await page.screenshot())
       expect(page.problems).toEqual([])

@@ -7,7 +7,7 @@ import { DeedDesk } from './deeds/desk.ts'
 import { ACTORS } from './model/actors.ts'
 import { PageModel } from './model/model.ts'
 import { startPageServer } from './server.ts'
-import type { Frame, Item, Line } from './view/wire.ts'
+import type { Frame, Item, TimelineEntry } from './view/wire.ts'
 
 export interface PageOptions {
   readonly cluster: Devcluster
@@ -25,7 +25,7 @@ export interface PageOptions {
 export interface Page extends AsyncDisposable {
   readonly url: string
   /** Something that neither the API nor a call tells. */
-  say(line: Line | undefined, ...items: readonly Item[]): void
+  say(line: TimelineEntry | undefined, ...items: readonly Item[]): void
   /** Something has ended that should not have; its name comes first. */
   trouble(message: string): void
 }
@@ -33,7 +33,7 @@ export interface Page extends AsyncDisposable {
 export async function startPage({ cluster, clock, log, port, story, onlyLooking }: PageOptions): Promise<Page> {
   const life = new AbortController()
   const model = new PageModel({ ...cluster, clock, log, tell: (frame: Frame) => server.tell(frame) })
-  const say = (line: Line | undefined, ...items: readonly Item[]): void => model.say(line, ...items)
+  const say = (line: TimelineEntry | undefined, ...items: readonly Item[]): void => model.say(line, ...items)
   const desk = new DeedDesk({ cluster, clock, story, onlyLooking: onlyLooking === true, say }, life.signal)
   const server = await startPageServer({
     port,

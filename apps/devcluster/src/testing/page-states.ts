@@ -7,7 +7,7 @@ import type { Appearance, BrowserPage } from './browser.ts'
 import { claimOf, inDefault, isRunning, podOf, startTestCluster, type TestCluster } from './cluster.ts'
 
 /** A cluster whose page is open in a browser. */
-export interface Scene {
+export interface OpenPage {
   readonly test: TestCluster
   readonly page: BrowserPage
   readonly served: Page
@@ -17,7 +17,7 @@ export interface Scene {
 export interface PageState {
   readonly name: string
   readonly like: Appearance
-  readonly make: (scene: Scene) => Promise<void>
+  readonly make: (scene: OpenPage) => Promise<void>
 }
 
 const DESK = { width: 1280, height: 900, scheme: 'light' } as const
@@ -30,7 +30,7 @@ export async function servePage(test: TestCluster): Promise<Page> {
 }
 
 /** One claim without a class, one pod that needs what another has, and a driver that fails. */
-async function troubles({ test, page }: Scene): Promise<void> {
+async function troubles({ test, page }: OpenPage): Promise<void> {
   const { client } = test.cluster
   await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
   await client.create(PODS, podOf('app', 'node-1', 'data'))
@@ -48,7 +48,7 @@ async function troubles({ test, page }: Scene): Promise<void> {
   }
 }
 
-async function running({ test, page }: Scene): Promise<void> {
+async function running({ test, page }: OpenPage): Promise<void> {
   const { client } = test.cluster
   for (const [index, name] of ['data', 'logs', 'cache'].entries()) {
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf(name))
@@ -57,13 +57,13 @@ async function running({ test, page }: Scene): Promise<void> {
   await page.until(`document.querySelectorAll('.tag.mounted').length === 3`)
 }
 
-async function told({ page }: Scene): Promise<void> {
+async function told({ page }: OpenPage): Promise<void> {
   await page.until(`document.querySelectorAll('.chapter').length === 6`)
   await page.evaluate(`document.querySelector('[aria-label^="Tell chapter 3"]').click()`)
   await page.until(`document.querySelectorAll('.tag.true').length === 3`)
 }
 
-async function stopped(scene: Scene): Promise<void> {
+async function stopped(scene: OpenPage): Promise<void> {
   await told(scene)
   await scene.page.evaluate(`(() => {
     document.querySelector('#stop').click()
@@ -76,7 +76,7 @@ async function stopped(scene: Scene): Promise<void> {
   )
 }
 
-async function empty({ page }: Scene): Promise<void> {
+async function empty({ page }: OpenPage): Promise<void> {
   await page.until(`document.querySelector('#link').innerText === 'connected'`)
   await page.until(`document.querySelectorAll('form').length > 5`)
 }
@@ -91,10 +91,10 @@ export const PAGE_STATES: readonly PageState[] = [
 ]
 
 /** Its cluster has two nodes, and stand-ins for the sidecars. */
-export async function inScene(
+export async function inOpenPage(
   open: (url: string) => Promise<BrowserPage>,
   { like, make }: PageState,
-  look: (scene: Scene) => Promise<void>,
+  look: (scene: OpenPage) => Promise<void>,
 ): Promise<void> {
   await using test = await startTestCluster()
   await using served = await servePage(test)

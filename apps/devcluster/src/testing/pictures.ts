@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { findBrowser, startBrowser } from './browser.ts'
-import { inScene, PAGE_STATES, type PageState } from './page-states.ts'
+import { inOpenPage, PAGE_STATES, type PageState } from './page-states.ts'
 
 const DOCS = join(import.meta.dirname, '../../../../docs/pictures')
 const SIZE = { width: 1060, height: 680 }
@@ -15,7 +15,7 @@ const [folder] = process.argv.slice(2)
 mkdirSync(folder ?? DOCS, { recursive: true })
 await using browser = await startBrowser(command)
 for (const state of folder === undefined ? forDocs() : PAGE_STATES) {
-  await inScene(browser.open, state, async ({ page }) => {
+  await inOpenPage(browser.open, state, async ({ page }) => {
     writeFileSync(join(folder ?? DOCS, `${state.name}.png`), await page.screenshot())
   })
 }

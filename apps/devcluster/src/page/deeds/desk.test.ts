@@ -6,11 +6,11 @@ import { describe, expect, it } from '@jest/globals'
 import { Stage } from '../../story/stage.ts'
 import { claimOf, inDefault, isRunning, podOf, startTestCluster, type TestCluster } from '../../testing/cluster.ts'
 import type { DeedAnswer } from '../server.ts'
-import type { Item, Line } from '../view/wire.ts'
+import type { Item, TimelineEntry } from '../view/wire.ts'
 import { DeedDesk, type DeskOptions } from './desk.ts'
 
 interface Open extends Disposable {
-  readonly lines: Line[]
+  readonly lines: TimelineEntry[]
   readonly items: Item[]
   /** Resolves when the page knows these storage classes, as the cache has them sooner or later. */
   classes(...names: readonly string[]): Promise<void>
@@ -19,7 +19,7 @@ interface Open extends Disposable {
 
 function open({ cluster }: TestCluster, change: Partial<DeskOptions> = {}): Open {
   const life = new AbortController()
-  const lines: Line[] = []
+  const lines: TimelineEntry[] = []
   const items: Item[] = []
   const said = new EventTarget()
   const say: DeskOptions['say'] = (line, ...more) => {

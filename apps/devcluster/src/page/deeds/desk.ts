@@ -4,7 +4,7 @@ import type { Ending } from '../../story/play.ts'
 import type { Stage } from '../../story/stage.ts'
 import type { DeedAnswer } from '../server.ts'
 import type { DeedName } from '../view/deed-table.ts'
-import type { Item, Line } from '../view/wire.ts'
+import type { Item, TimelineEntry } from '../view/wire.ts'
 import { parseDeed } from './parse.ts'
 import { type DeedParts, deedsOf, perform } from './perform.ts'
 
@@ -13,7 +13,7 @@ export interface DeskOptions {
   readonly clock: Clock
   readonly story: Stage | undefined
   readonly onlyLooking: boolean
-  readonly say: (line: Line | undefined, ...items: readonly Item[]) => void
+  readonly say: (line: TimelineEntry | undefined, ...items: readonly Item[]) => void
 }
 
 /** How long the cluster may take to do what somebody asks for on the page. */

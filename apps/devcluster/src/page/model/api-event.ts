@@ -1,7 +1,7 @@
 import type { Cached } from '@csi-sidecars/informer'
 import type { Event } from '@csi-sidecars/kube-types'
 import { identityOf } from '../../caches/identity.ts'
-import type { LastEvent, Line } from '../view/wire.ts'
+import type { LastEvent, TimelineEntry } from '../view/wire.ts'
 
 /** What is kept of an Event. */
 export interface CachedEvent extends Cached {
@@ -42,7 +42,7 @@ export function lastEvent(of: string, event: CachedEvent, at: number): LastEvent
   return { is: 'event', id: `event/${of}`, of, said, reason, about: aboutText(kind, about), count }
 }
 
-export function eventLine({ kind, about, reason, message, isWarning }: CachedEvent, who: string): Line {
+export function eventLine({ kind, about, reason, message, isWarning }: CachedEvent, who: string): TimelineEntry {
   return { who, text: `${aboutText(kind, about)}: ${reason}: ${message}`, ...(isWarning && { bad: true }) }
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { Beginning, Frame, Item, Line } from '../view/wire.ts'
+import type { Beginning, Frame, Item, TimelineEntry } from '../view/wire.ts'
 import { History } from './history.ts'
 
 /** About what a line costs, and what else a frame has. */
@@ -42,7 +42,7 @@ export class Board {
   }
 
   /** A frame of its own: what is put comes with a later one. */
-  line(line: Line | undefined): void {
+  line(line: TimelineEntry | undefined): void {
     if (line === undefined) return
     const frame = { at: this.#clock.now(), line }
     this.#history.add(frame, FRAME_BYTES)
@@ -50,7 +50,7 @@ export class Board {
   }
 
   /** Ends the frame, if there is anything in it. */
-  frame(line?: Line): void {
+  frame(line?: TimelineEntry): void {
     if (line === undefined && this.#set.size === 0 && this.#gone.size === 0) return
     const frame: Frame = {
       at: this.#clock.now(),

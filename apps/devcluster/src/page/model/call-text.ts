@@ -1,6 +1,6 @@
 import { codeNameOf, type LiveCall } from '../../calls/seen.ts'
 import { duration } from '../../story/expectation.ts'
-import type { LastCall, Line } from '../view/wire.ts'
+import type { LastCall, TimelineEntry } from '../view/wire.ts'
 import { volumeOf } from './call-book.ts'
 
 /** What a page shows of one message. */
@@ -26,7 +26,7 @@ export function lastCall(of: string, { method, request, end }: LiveCall, { who, 
 }
 
 /** One line of the time line for a call that has ended. */
-export function callLine({ method, request, end }: LiveCall, who: string): Line | undefined {
+export function callLine({ method, request, end }: LiveCall, who: string): TimelineEntry | undefined {
   if (end === undefined) return undefined
   const { code, tookMs, message } = end
   const node = request['nodeId']

@@ -7,7 +7,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Caches } from '../../caches/caches.ts'
 import type { LiveCall, LiveCalls } from '../../calls/seen.ts'
 import { type ObjectHappening, watchHappenings } from '../../story/happening.ts'
-import type { Beginning, Frame, Item, LastCall, LastEvent, Line, Row } from '../view/wire.ts'
+import type { Beginning, Frame, Item, LastCall, LastEvent, Row, TimelineEntry } from '../view/wire.ts'
 import { ActorBook } from './actor-book.ts'
 import { actorOfComponent, callerOf, kubeletOf } from './actors.ts'
 import { type CachedEvent, eventLine, eventProjection, lastEvent } from './api-event.ts'
@@ -71,7 +71,7 @@ export class PageModel {
   }
 
   /** Something that neither the API nor a call tells. */
-  say(line: Line | undefined, ...items: readonly Item[]): void {
+  say(line: TimelineEntry | undefined, ...items: readonly Item[]): void {
     for (const item of items) this.#board.put(item)
     if (line !== undefined) this.#says(line)
     this.#flush(line)
@@ -174,7 +174,7 @@ export class PageModel {
   }
 
   /** Has rows looked at again, and tells the line that says why. */
-  #look(rows: Iterable<string>, line?: Line): void {
+  #look(rows: Iterable<string>, line?: TimelineEntry): void {
     for (const id of rows) this.#dirtyRows.add(id)
     if (line !== undefined) this.#says(line)
     if (this.#rows.size <= MOST_ROWS_CLOSELY) return this.#flush(line)
@@ -182,13 +182,13 @@ export class PageModel {
     this.#gathering ??= this.#options.clock.schedule(GATHER_MS, () => this.#flush())
   }
 
-  #says(line: Line): void {
+  #says(line: TimelineEntry): void {
     this.#actors.says(line.who, { at: this.#options.clock.now(), text: line.text, ...(line.bad && { bad: true }) })
     this.#dirtyActors.add(line.who)
   }
 
   /** Looks at all that has to be looked at again, and ends the frame. */
-  #flush(line?: Line): void {
+  #flush(line?: TimelineEntry): void {
     this.#gathering?.()
     this.#gathering = undefined
     for (const id of this.#dirtyRows) for (const who of this.#row(id)) this.#dirtyActors.add(who)

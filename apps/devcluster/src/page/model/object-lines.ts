@@ -6,12 +6,12 @@ import type { CachedPod } from '../../caches/pod.ts'
 import type { Volume } from '../../caches/volume.ts'
 import type { ObjectHappening } from '../../story/happening.ts'
 import { csiVolumeOf } from '../../volume-names.ts'
-import type { Line } from '../view/wire.ts'
+import type { TimelineEntry } from '../view/wire.ts'
 import { kubeletOf } from './actors.ts'
 import { short } from './call-text.ts'
 
 /** What a change of an object tells, and who has made it; undefined for a change that tells a reader nothing. */
-export function objectLine(happening: ObjectHappening): Line | undefined {
+export function objectLine(happening: ObjectHappening): TimelineEntry | undefined {
   switch (happening.is) {
     case 'claim':
       return claimLine(happening.before, happening.after)
@@ -26,7 +26,7 @@ export function objectLine(happening: ObjectHappening): Line | undefined {
   }
 }
 
-function claimLine(before: Claim | undefined, after: Claim | undefined): Line | undefined {
+function claimLine(before: Claim | undefined, after: Claim | undefined): TimelineEntry | undefined {
   if (after === undefined) return before && { who: 'persistent-volume', text: `claim ${before.name} gone` }
   const { name } = after
   if (before === undefined) {
@@ -44,13 +44,13 @@ function claimLine(before: Claim | undefined, after: Claim | undefined): Line | 
   return sizeLine(before, after)
 }
 
-function phaseLine({ name, phase, volumeName }: Claim): Line {
+function phaseLine({ name, phase, volumeName }: Claim): TimelineEntry {
   const text = `claim ${name} ${phase}${phase === 'Bound' ? ` to ${short(volumeName)}` : ''}`
   return { who: 'persistent-volume', text, ...(phase === 'Lost' && { bad: true }) }
 }
 
 /** What becomes of a larger request, or another class. */
-function sizeLine(before: Claim, after: Claim): Line | undefined {
+function sizeLine(before: Claim, after: Claim): TimelineEntry | undefined {
   const { name, capacity, resizeStatus, currentAttributesClass } = after
   const byNode = before.resizeStatus?.startsWith('Node') === true
   if (before.capacity !== capacity)
@@ -65,7 +65,7 @@ function sizeLine(before: Claim, after: Claim): Line | undefined {
   return { who: 'csi-resizer', text: `claim ${name} is of class ${currentAttributesClass}` }
 }
 
-function volumeLine(before: Volume | undefined, after: Volume | undefined): Line | undefined {
+function volumeLine(before: Volume | undefined, after: Volume | undefined): TimelineEntry | undefined {
   const is = after ?? before
   if (is === undefined) return undefined
   const { key, annotations, capacity, phase, attributesClass } = is
@@ -81,7 +81,7 @@ function volumeLine(before: Volume | undefined, after: Volume | undefined): Line
   return undefined
 }
 
-function podLine(before: CachedPod | undefined, after: CachedPod | undefined): Line | undefined {
+function podLine(before: CachedPod | undefined, after: CachedPod | undefined): TimelineEntry | undefined {
   const is = after ?? before
   if (is === undefined) return undefined
   const { name, nodeName, phase } = is
@@ -93,7 +93,7 @@ function podLine(before: CachedPod | undefined, after: CachedPod | undefined): L
   return before.phase === phase ? undefined : { who: kubelet, text: `pod ${name} ${phase}` }
 }
 
-function attachmentLine(before: Attachment | undefined, after: Attachment | undefined): Line | undefined {
+function attachmentLine(before: Attachment | undefined, after: Attachment | undefined): TimelineEntry | undefined {
   const is = after ?? before
   if (is === undefined) return undefined
   const what = `${short(is.pvName ?? 'the volume')}`
@@ -110,7 +110,7 @@ function attachmentLine(before: Attachment | undefined, after: Attachment | unde
   return undefined
 }
 
-function nodeLine(before: CachedNode | undefined, after: CachedNode | undefined): Line | undefined {
+function nodeLine(before: CachedNode | undefined, after: CachedNode | undefined): TimelineEntry | undefined {
   if (before === undefined || after === undefined) return undefined
   const { key } = after
   if (before.ready !== after.ready)

@@ -1,9 +1,9 @@
 import { Actors } from './actors.ts'
 import { drawChaos } from './chaos.ts'
+import { ChapterList } from './chapter-list.ts'
 import { Deeds } from './deeds.ts'
 import { byId, counted, setText } from './dom.ts'
 import { Player } from './player.ts'
-import { Story } from './story.ts'
 import { Table } from './table.ts'
 import { Timeline } from './timeline.ts'
 import { Waiting } from './waiting.ts'
@@ -44,7 +44,7 @@ const table = new Table(player, { nameOf, again })
 const waiting = new Waiting(player, nameOf)
 const timeline = new Timeline(player, { nameOf, again })
 const deeds = new Deeds(player)
-const story = new Story(player, { send: (deed, values) => void deeds.send(deed, values), again })
+const story = new ChapterList(player, { send: (deed, values) => void deeds.send(deed, values), again })
 
 function draw(now: number): void {
   isDue = false

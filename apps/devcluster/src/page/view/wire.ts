@@ -175,7 +175,7 @@ export interface Abilities {
 export type Item = Row | LastEvent | LastCall | Actor | ClusterNode | Chapter | Chaos | Abilities
 
 /** One entry of the time line. */
-export interface Line {
+export interface TimelineEntry {
   /** The id of an actor. */
   readonly who: string
   readonly text: string
@@ -188,7 +188,7 @@ export interface Line {
 export interface Frame {
   /** Milliseconds since 1970. */
   readonly at: number
-  readonly line?: Line
+  readonly line?: TimelineEntry
   readonly items?: readonly Item[]
   readonly gone?: readonly string[]
 }

@@ -9,7 +9,7 @@ interface StoryOptions {
 }
 
 /** The chapters of the story, each with a button that tells it, and one that shows again how it was. */
-export class Story {
+export class ChapterList {
   readonly #player: Player
   readonly #options: StoryOptions
   readonly #list: Keyed<Chapter, HTMLLIElement>
