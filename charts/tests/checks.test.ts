@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals'
 import { CHART, EXAMPLES, exampleFile, runHelm, tryRender } from './helm.ts'
-import { merged, readValues } from './values.ts'
+import { at, merged, readValues } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 withHelm('helm lint --strict', () => {
@@ -58,6 +58,21 @@ withHelm('values that cannot work', () => {
       { controller: { terminationGracePeriodSeconds: 25 } },
       'attacher.drainTimeout (default 25s) must be shorter',
     ],
+    ...[0, 25].map((terminationGracePeriodSeconds): [object, object, string] => [
+      driver,
+      { controller: { podSpec: { terminationGracePeriodSeconds } } },
+      'attacher.drainTimeout (default 25s) must be shorter than controller.podSpec.terminationGracePeriodSeconds',
+    ]),
+    ...['metricsPort', 'profilingPort'].map((port): [object, object, string] => [
+      separate,
+      {
+        ...at('attacher', { [port]: 9000 }),
+        ...at('resizer', { [port]: 9000 }),
+        profiling: { enabled: true },
+        controller: { podSpec: { hostNetwork: true } },
+      },
+      `attacher.${port} and resizer.${port} are the same`,
+    ]),
   ])('fail with a sentence: %#', (base, values, sentence) => {
     expect(failure(base, values)).toContain(sentence)
   })
@@ -80,6 +95,7 @@ withHelm('values that cannot work', () => {
     { leaderElection: { leaseDuration: '10.5s', retryPeriod: '8.3s' } },
     { leaderElection: { leaseDuration: '2m', renewDeadline: '1m', retryPeriod: '30s' } },
     { attacher: { enabled: false }, resizer: { metricsPort: 8081 } },
+    { controller: { terminationGracePeriodSeconds: 10, podSpec: { terminationGracePeriodSeconds: 26 } } },
   ])('end where they can work: %j', (values) => {
     expect(failure(driver, values)).toBe('rendered')
   })

@@ -71,16 +71,18 @@ export interface RenderOptions {
   readonly chart?: string
   /** `demo` unless given. */
   readonly release?: string
+  /** `storage` unless given. */
+  readonly namespace?: string
 }
 
 export type Rendered =
   | { readonly kind: 'rendered'; readonly objects: readonly Manifest[] }
   | { readonly kind: 'failed'; readonly error: string }
 
-/** `helm template` of a release in namespace `storage`. */
+/** `helm template` of a release. */
 export function tryRender(options: RenderOptions): Rendered {
-  const { chart = CHART, release = 'demo' } = options
-  const { status, stdout, stderr } = runHelm(['template', release, chart, '-n', 'storage'], options)
+  const { chart = CHART, release = 'demo', namespace = 'storage' } = options
+  const { status, stdout, stderr } = runHelm(['template', release, chart, '-n', namespace], options)
   if (status !== 0) return { kind: 'failed', error: stderr }
   // An empty document parses as null.
   const objects = loadAll(stdout).filter((object) => object !== null && object !== undefined)

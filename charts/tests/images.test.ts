@@ -41,6 +41,23 @@ withHelm('the images of the sidecars', () => {
     expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)
   })
 
+  it.each(['https://example.com', 'example.com/Own', 'example.com//own', 'example.com/own images'])(
+    'cannot be at %s, where no node would find them',
+    (registry) => {
+      const rendered = tryRender({ values: merged(driver, { image: { registry } }) })
+      expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(
+        `"${registry}/csi-attacher" cannot be fetched`,
+      )
+    },
+  )
+
+  it.each(['localhost:5000', 'Example.com/own', '[::1]:5000/a', 'example.com:443/a-b/c__d'])(
+    'can be at %s',
+    (registry) => {
+      expect(imageOf({ image: { registry } })).toContain(`${registry}/csi-attacher:v`)
+    },
+  )
+
   it.each(EXAMPLES)('have a registry in examples/%s.yaml', (example) => {
     const images = podSpecs(render({ files: [exampleFile(example)] })).flatMap(({ containers }) =>
       containers.map(({ image }) => image),

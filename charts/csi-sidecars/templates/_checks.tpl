@@ -47,7 +47,7 @@
 {{- if and .csiDriver.create (not .driver.name) -}}
 {{- fail "csiDriver.create needs driver.name." -}}
 {{- end -}}
-{{- if and (eq .process "each") .attacher.enabled .resizer.enabled (or (eq .mode "shared") .controller.hostNetwork) (eq (int .attacher.metricsPort) (int .resizer.metricsPort)) -}}
+{{- if and (eq .process "each") .attacher.enabled .resizer.enabled (or (eq .mode "shared") (include "csi-sidecars.hostNetwork" $)) (eq (int .attacher.metricsPort) (int .resizer.metricsPort)) -}}
 {{- fail "attacher.metricsPort and resizer.metricsPort are the same, and so is the network of the two." -}}
 {{- end -}}
 {{- if and .logging.vmodule (eq .logging.format "json") -}}
@@ -114,11 +114,20 @@
 {{- end -}}
 {{- end }}
 
+{{/* Of the pods: what controller.podSpec says comes last. */}}
+{{- define "csi-sidecars.hostNetwork" -}}
+{{- $pod := .values.controller.podSpec -}}
+{{- if hasKey $pod "hostNetwork" | ternary $pod.hostNetwork .values.controller.hostNetwork }}true{{ end -}}
+{{- end }}
+
 {{- define "csi-sidecars.checkDrain" -}}
+{{- $field := "terminationGracePeriodSeconds" -}}
+{{- $inSpec := hasKey .values.controller.podSpec $field -}}
+{{- $seconds := get ($inSpec | ternary .values.controller.podSpec .values.controller) $field -}}
 {{- $drain := include "csi-sidecars.milliseconds" ((get .values .app).drainTimeout | default "25s") | int64 -}}
-{{- $grace := mul 1000 (int64 .values.controller.terminationGracePeriodSeconds) -}}
+{{- $grace := mul 1000 (int64 $seconds) -}}
 {{- if ge $drain $grace -}}
-{{- fail (printf "%s.drainTimeout (default 25s) must be shorter than controller.terminationGracePeriodSeconds: the kubelet would kill the sidecar before its calls are saved." .app) -}}
+{{- fail (printf "%s.drainTimeout (default 25s) must be shorter than controller.%s%s: the kubelet would kill the sidecar before its calls are saved." .app ($inSpec | ternary "podSpec." "") $field) -}}
 {{- end -}}
 {{- end }}
 

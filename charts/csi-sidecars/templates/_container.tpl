@@ -23,8 +23,8 @@
 - name: OTEL_EXPORTER_OTLP_HEADERS
   valueFrom:
     secretKeyRef:
-      name: {{ . }}
-      key: {{ $tracing.headersSecret.key }}
+      name: {{ . | quote }}
+      key: {{ $tracing.headersSecret.key | quote }}
 {{- end }}
 {{- end -}}
 {{- end }}
@@ -88,7 +88,7 @@ securityContext:
 {{- end }}
 terminationMessagePolicy: FallbackToLogsOnError
 volumeMounts:
-  - name: {{ .values.socketDir.volumeName }}
+  - name: {{ .values.socketDir.volumeName | quote }}
     mountPath: {{ .values.socketDir.mountPath }}
   {{- if .values.kubeconfigSecret.name }}
   - name: csi-sidecars-kubeconfig
@@ -109,12 +109,12 @@ volumeMounts:
 {{- define "csi-sidecars.volumes" -}}
 {{- $volume := .values.socketDir.volume -}}
 {{- if gt (len $volume) 1 }}{{ $volume = omit $volume "emptyDir" }}{{ end -}}
-- name: {{ .values.socketDir.volumeName }}
+- name: {{ .values.socketDir.volumeName | quote }}
   {{- toYaml $volume | nindent 2 }}
 {{- with .values.kubeconfigSecret.name }}
 - name: csi-sidecars-kubeconfig
   secret:
-    secretName: {{ . }}
+    secretName: {{ . | quote }}
 {{- end }}
 {{- range include "csi-sidecars.tlsVolumes" . | fromJsonArray }}
 - name: {{ .name }}

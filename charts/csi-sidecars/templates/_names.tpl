@@ -57,8 +57,8 @@ A chart that has this one as a dependency finds its values and chart under .Subc
 
 {{/* What tells the pods of one controller from all others; never changes in an upgrade. */}}
 {{- define "csi-sidecars.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "csi-sidecars.name" . }}
-app.kubernetes.io/instance: {{ .release.Name }}
+app.kubernetes.io/name: {{ include "csi-sidecars.name" . | quote }}
+app.kubernetes.io/instance: {{ .release.Name | quote }}
 app.kubernetes.io/component: {{ .workload.component }}
 {{- end }}
 
@@ -74,9 +74,9 @@ app.kubernetes.io/component: {{ .workload.component }}
 
 {{/* The metadata of an object; `name` and `namespace` (empty: none) in the dict, `component` and `labels` may be. */}}
 {{- define "csi-sidecars.metadata" -}}
-name: {{ .name }}
+name: {{ .name | quote }}
 {{- with .namespace }}
-namespace: {{ . }}
+namespace: {{ . | quote }}
 {{- end }}
 labels:
   {{- include "csi-sidecars.labels" . | nindent 2 }}
@@ -151,6 +151,10 @@ annotations:
 {{- fail (printf "image.registry is empty and %s.image.repository is %q: the nodes would look for it in their own default registry. Set image.registry to where the images of the sidecars are." .app $repository) -}}
 {{- end -}}
 {{- with $registry }}{{ $repository = printf "%s/%s" (trimSuffix "/" .) $repository }}{{ end -}}
+{{- /* As the nodes read it: host and port, then a path. */}}
+{{- if not (regexMatch "^(([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:]+\\])(:[0-9]+)?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$" $repository) -}}
+{{- fail (printf "%q cannot be fetched: image.registry and %s.image.repository are a host without https:// and a path in lower case." $repository .app) -}}
+{{- end -}}
 {{- if $image.digest -}}
 {{ $repository }}@{{ $image.digest }}
 {{- else -}}

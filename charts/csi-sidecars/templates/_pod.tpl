@@ -24,14 +24,14 @@ spec:
 {{- define "csi-sidecars.podSpec" -}}
 {{- $controller := .values.controller -}}
 {{- $selector := include "csi-sidecars.selectorLabels" . -}}
-serviceAccountName: {{ include "csi-sidecars.serviceAccountName" . }}
+serviceAccountName: {{ include "csi-sidecars.serviceAccountName" . | quote }}
 automountServiceAccountToken: {{ .values.serviceAccount.automountServiceAccountToken }}
 {{- with include "csi-sidecars.imagePullSecrets" . }}
 imagePullSecrets:
   {{- . | nindent 2 }}
 {{- end }}
 {{- with $controller.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- if $controller.hostNetwork }}
 hostNetwork: true

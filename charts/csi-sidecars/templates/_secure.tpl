@@ -106,7 +106,7 @@ bearerTokenFile: {{ .tokenFile }}
 {{- fail "tls.clientCA.configMapName and tls.clientCA.secretName are both given: the authorities are in one of them." -}}
 {{- end -}}
 {{- with .values -}}
-{{- if and .profiling.enabled (eq .process "each") .attacher.enabled .resizer.enabled (or (eq .mode "shared") .controller.hostNetwork) (eq (int .attacher.profilingPort) (int .resizer.profilingPort)) -}}
+{{- if and .profiling.enabled (eq .process "each") .attacher.enabled .resizer.enabled (or (eq .mode "shared") (include "csi-sidecars.hostNetwork" $)) (eq (int .attacher.profilingPort) (int .resizer.profilingPort)) -}}
 {{- fail "attacher.profilingPort and resizer.profilingPort are the same: containers of a pod share their loopback." -}}
 {{- end -}}
 {{- end -}}

@@ -1,0 +1,56 @@
+import { expect, it } from '@jest/globals'
+import { exampleFile, render } from './helm.ts'
+import { at, isMap, merged, readValues, type Values } from './values.ts'
+import { withHelm } from './with-helm.ts'
+
+/** Where the same names are texts of one and something else of the other: the paths. */
+function turned(one: unknown, other: unknown, path = ''): readonly string[] {
+  if (typeof one === 'string') return typeof other === 'string' ? [] : [path]
+  if (Array.isArray(one))
+    return one.flatMap((each, index) => turned(each, (other as unknown[])[index], `${path}/${index}`))
+  if (!isMap(one)) return []
+  return Object.entries(one).flatMap(([key, each]) => turned(each, (other as Values)[key], `${path}/${key}`))
+}
+
+withHelm('names that YAML would take for something else', () => {
+  const NAMES = [
+    'nameOverride',
+    'fullnameOverride',
+    'driver.name',
+    'socketDir.volumeName',
+    'serviceAccount.name',
+    'leaderElection.namespace',
+    'attacher.leaderElection.namespace',
+    'controller.priorityClassName',
+    'flowSchema.priorityLevel',
+    'kubeconfigSecret.name',
+    'tls.secretName',
+    'tls.clientCA.configMapName',
+    'tracing.headersSecret.name',
+    'tracing.headersSecret.key',
+  ]
+  const on = {
+    metrics: { enabled: true, serviceMonitor: { enabled: true }, prometheusRule: { enabled: true } },
+    networkPolicy: { enabled: true },
+    flowSchema: { enabled: true },
+    csiDriver: { create: true },
+    tracing: { enabled: true },
+    tls: { enabled: true, certManager: { enabled: true, issuerRef: { name: 'ca' } } },
+  }
+
+  it.each(['1234', '1e3', 'true', 'null'])('are texts wherever they come to stand: %s', (odd) => {
+    const objectsOf = (name: string) => {
+      const driver = { containers: [{ name: 'driver', image: 'd:v1', volumeMounts: [{ name, mountPath: '/csi' }] }] }
+      const usual = merged(merged(readValues(exampleFile('driver')), on), { driver })
+      const rbac = { rbac: { secretNames: [{ namespace: name, names: [name] }] } }
+      const values = NAMES.reduce((all, path) => merged(all, at(path, name)), merged(usual, rbac))
+      return render({ values, release: name, namespace: name })
+    }
+    const plain = objectsOf('plain')
+    expect(turned(plain, objectsOf(odd))).toEqual([])
+    // A release with its own names: those above would hide it.
+    const short = merged(readValues(exampleFile('driver')), on)
+    const named = (release: string) => render({ values: short, release, namespace: release })
+    expect(turned(named('plain'), named(odd))).toEqual([])
+  })
+})
