@@ -70,6 +70,11 @@ describe('the options', () => {
     [['--page-port', '-1'], '--page-port must be a port, 0 to 65535'],
     [['--page-port', 'http'], '--page-port must be a port, 0 to 65535'],
     [['--pause', 'x'], '--pause must be a number of seconds'],
+    [['--driver', 'tcp://h:1'], '--driver tcp://h:1: only unix sockets are known, as unix:///path'],
+    [['--driver', 'csi.sock'], '--driver csi.sock: only unix sockets are known, as unix:///path'],
+    [['--nodes', '2', '--nodes', '3'], '--nodes is given more than once'],
+    [['--chaos', '1-99999999999'], '--chaos 1-99999999999: a run has 10000 seeds at most'],
+    [['--chaos', '99999999999999999999'], '--chaos 99999999999999999999: a seed is a whole number'],
     [['--bogus'], 'Unknown argument: bogus'],
   ])('%j are refused', async (args, message) => {
     await expect(parse(...args)).rejects.toThrow(message)

@@ -1,5 +1,7 @@
+import { refuseRepeated } from '@csi-sidecars/base'
 import type { InferredOptionTypes } from 'yargs'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
+import { addressOf } from './driver-test/option-values.ts'
 
 /** What a person asks for on the command line. */
 export interface Options {
@@ -34,6 +36,9 @@ export interface Load {
   readonly attach: number
 }
 
+/** Each takes a minute or so. */
+const MOST_SEEDS = 10_000
+
 /** How it was started, from the repository or from the npm package. */
 export const PROGRAM = import.meta.url.endsWith('.ts') ? 'npm start --' : 'csi-devcluster'
 
@@ -64,7 +69,9 @@ export const STORY_FLAGS = {
 
 /** Throws one line that says what is wrong with them. */
 export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): Options {
-  const { exit, driver, attacher, resizer, kubeconfig, data } = values
+  refuseRepeated(values, Object.keys(STORY_FLAGS))
+  const { exit, attacher, resizer, kubeconfig, data } = values
+  const driver = values.driver && addressOf('driver', values.driver)
   if (driver !== undefined) refuseWithDriver(values)
   return {
     exit,
@@ -92,16 +99,19 @@ function parseControllers(text: string): readonly ControllerName[] {
 }
 
 function parseChaos(text: string, seconds: number): Chaos {
-  return { seeds: parseSeeds(text), seconds: count('chaos-seconds', seconds) }
+  return { seeds: parseSeeds('chaos', text), seconds: count('chaos-seconds', seconds) }
 }
 
 /** One seed, or the first and the last of several. */
-export function parseSeeds(text: string): readonly number[] {
+export function parseSeeds(flag: string, text: string): readonly number[] {
   const [, first = '', last = first] = /^(\d+)(?:-(\d+))?$/.exec(text) ?? []
-  if (first === '') throw new Error(`--chaos ${text}: a seed is a whole number, several are as 1-10`)
-  const from = Number(first)
-  if (Number(last) < from) throw new Error(`--chaos ${text}: the last seed comes before the first`)
-  return Array.from({ length: Number(last) - from + 1 }, (_, index) => from + index)
+  const [from, to] = [Number(first), Number(last)]
+  if (first === '' || !Number.isSafeInteger(to)) {
+    throw new Error(`--${flag} ${text}: a seed is a whole number, several are as 1-10`)
+  }
+  if (to < from) throw new Error(`--${flag} ${text}: the last seed comes before the first`)
+  if (to - from >= MOST_SEEDS) throw new Error(`--${flag} ${text}: a run has ${MOST_SEEDS} seeds at most`)
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }
 
 /** What an own driver has one socket for, or nothing behind it that could be broken. */

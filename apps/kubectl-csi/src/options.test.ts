@@ -32,6 +32,8 @@ describe('the command line', () => {
     ['stuck --all', 'Unknown argument: all'],
     ['delete', 'Unknown argument: delete'],
     ['stuck -o yaml', 'Invalid values'],
+    ['stuck --context=a --context=b', '--context is given more than once'],
+    ['explain pod web -n a -n b', '--namespace is given more than once'],
     ['stuck --stuck-after=soon', '--stuck-after soon: a duration is as 30s or 5m'],
   ])('%s is refused', async (line, why) => {
     await expect(parse(line)).rejects.toThrow(why)

@@ -1,4 +1,4 @@
-import { answeredOrValues, throwRefusal } from '@csi-sidecars/base'
+import { answeredOrValues, refuseRepeated, throwRefusal } from '@csi-sidecars/base'
 import yargs from 'yargs'
 import { KINDS, type SubjectKind } from './facts/collect.ts'
 import { durationMs } from './output/age.ts'
@@ -86,6 +86,7 @@ export async function parseOptions(
     .fail(throwRefusal)
   const values = await answeredOrValues(parser, args.flatMap(apart), write)
   if (values === 'answered' || question === undefined) return 'answered'
+  refuseRepeated(values, ['kubeconfig', 'context', 'output', 'stuck-after', 'namespace'])
   const stuckAfterMs = durationMs(values['stuck-after'])
   if (stuckAfterMs === undefined) throw new Error(`--stuck-after ${values['stuck-after']}: a duration is as 30s or 5m`)
   const { kubeconfig, context, output } = values

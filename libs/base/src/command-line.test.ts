@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { answeredOrValues, throwRefusal } from './command-line.ts'
+import { answeredOrValues, refuseRepeated, throwRefusal } from './command-line.ts'
 
 /** Answers with these texts, then has the values. */
 const parser = (...outputs: string[]) => ({
@@ -22,4 +22,10 @@ it('a command line has values, unless the parser has answered it', async () => {
 it('a refusal is the error there is, else its message', () => {
   expect(() => throwRefusal('words', undefined)).toThrow('words')
   expect(() => throwRefusal('words', new Error('cause'))).toThrow('cause')
+})
+
+it('a flag of one value is given once', () => {
+  const values = { _: [], node: ['a', 'b'], driver: 'c', again: ['d', 'e'] }
+  expect(() => refuseRepeated(values, ['driver', 'absent'])).not.toThrow()
+  expect(() => refuseRepeated(values, ['driver', 'again'])).toThrow('--again is given more than once')
 })

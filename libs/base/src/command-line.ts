@@ -25,6 +25,13 @@ export async function answeredOrValues<Values>(
   return answered ? 'answered' : values
 }
 
+/** Throws when a flag of one value was given more than once: the parser would hand on a list. */
+export function refuseRepeated(values: object, flags: readonly string[]): void {
+  const given = new Map<string, unknown>(Object.entries(values))
+  const repeated = flags.find((flag) => Array.isArray(given.get(flag)))
+  if (repeated !== undefined) throw new Error(`--${repeated} is given more than once`)
+}
+
 /** For a parser's `fail`: whoever called it gets the error, with the parser's own words where there is no other. */
 export function throwRefusal(message: string, error: Error | undefined): never {
   throw error ?? new Error(message)

@@ -1,7 +1,7 @@
 export { abortable, aborted, CancelledError, DeadlineError, deadline, isAbort, type Scope, scope } from './abort.ts'
 export { Backoff, type BackoffOptions, exponential } from './backoff.ts'
 export { type Cancel, type Clock, systemClock } from './clock.ts'
-export { answeredOrValues, throwRefusal } from './command-line.ts'
+export { answeredOrValues, refuseRepeated, throwRefusal } from './command-line.ts'
 export { causesOf, isError, messageOf, systemCodeOf, toError } from './errors.ts'
 export { FakeClock } from './fake-clock.ts'
 export { Heap, type HeapItem, NOT_IN_HEAP } from './heap.ts'

@@ -42,6 +42,7 @@ test.each([
   [[], '--kubeconfig-out is required'],
   [['--kubeconfig-out', 'k', '--colour'], 'Unknown argument: colour'],
   [['--kubeconfig-out', 'k', '--port', 'x'], '--port must be a port number'],
+  [['--kubeconfig-out', 'k', '--data', 'a', '--data', 'b'], '--data is given more than once'],
 ])('%j is refused', async (args, message) => {
   await expect(read(args)).rejects.toThrow(message)
 })

@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { answeredOrValues, type Clock, systemCodeOf, throwRefusal } from '@csi-sidecars/base'
+import { answeredOrValues, type Clock, refuseRepeated, systemCodeOf, throwRefusal } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import yargs from 'yargs'
 import { KUBECONFIG_HEAD } from './apiserver/http/kubeconfig.ts'
@@ -46,6 +46,7 @@ export async function readCommandLine(
     .fail(throwRefusal)
   const read = await answeredOrValues(parser, args, write)
   if (read === 'answered') return read
+  refuseRepeated(read, ['kubeconfig-out', 'port', 'csi-socket', 'faults', 'data'])
   const kubeconfigOut = read['kubeconfig-out']
   if (kubeconfigOut === undefined || kubeconfigOut === '') throw new Error('--kubeconfig-out is required')
   const { port, faults, data } = read

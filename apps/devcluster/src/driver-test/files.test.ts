@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { csiDriverOf } from './csi-driver-file.ts'
 import { mountsBelow, removeFolder } from './mounts.ts'
+import { checkReportFile } from './report-file.ts'
 
 let directory: string
 beforeEach(async () => {
@@ -36,6 +37,23 @@ describe('a file with a CSIDriver', () => {
 
   it('that cannot be read is told so', async () => {
     await expect(csiDriverOf('/nowhere')).rejects.toThrow('--csidriver /nowhere: ENOENT')
+  })
+})
+
+describe('a file for a report', () => {
+  it('is neither made nor emptied by the look whether it can be written', async () => {
+    const fresh = join(directory, 'fresh')
+    await checkReportFile('report', fresh)
+    expect(existsSync(fresh)).toBe(false)
+    const old = file('of the last test')
+    await checkReportFile('report', old)
+    expect(readFileSync(old, 'utf8')).toBe('of the last test')
+    await checkReportFile('report', undefined)
+  })
+
+  it.each(['', 'missing/r.xml'])('that cannot be written is told by its flag: %s', async (name) => {
+    const path = join(directory, name)
+    await expect(checkReportFile('report', path)).rejects.toThrow(`--report ${path} cannot be written: E`)
   })
 })
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { refuseRepeated } from '@csi-sidecars/base'
 import type { InferredOptionTypes } from 'yargs'
 import { PROGRAM, parseSeeds } from '../options.ts'
 import { KINDS, type Kind } from './abilities.ts'
@@ -69,7 +70,7 @@ export const TEST_FLAGS = {
     describe: 'Of inline volumes, as size=1Gi; again for more',
   },
   chaos: { type: 'string', default: '1-3', describe: 'Seeds, as 7 or 1-10', requiresArg: true },
-  seed: { type: 'number', describe: 'This seed alone', requiresArg: true },
+  seed: { type: 'string', describe: 'This seed alone', requiresArg: true },
   seconds: { type: 'number', default: 30, describe: 'How long each seed disturbs', requiresArg: true },
   patience: { type: 'number', default: 60, describe: 'Seconds in which all has to come right', requiresArg: true },
   sidecars: {
@@ -85,6 +86,10 @@ export const TEST_FLAGS = {
 
 /** Throws one line that says what is wrong with them. */
 export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): TestOptions {
+  refuseRepeated(
+    values,
+    Object.entries(TEST_FLAGS).flatMap(([name, flag]) => ('array' in flag ? [] : [name])),
+  )
   const { driver, controller, csidriver, sidecars, report, markdown } = values
   const address = driver ?? controller
   if (address === undefined) throw new Error('--driver is required: the socket of the driver to test, unix:///path')
@@ -105,7 +110,7 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Tes
     capabilities: listOf(values.capabilities)?.map(kindOf),
     parameters: parametersOf('parameter', values.parameter),
     inlineAttributes: parametersOf('inline-attribute', values['inline-attribute']),
-    seeds: values.seed === undefined ? parseSeeds(values.chaos) : parseSeeds(String(values.seed)),
+    seeds: values.seed === undefined ? parseSeeds('chaos', values.chaos) : parseSeeds('seed', values.seed),
     seconds: positive('seconds', values.seconds),
     patienceSeconds: positive('patience', values.patience),
     attacher: values.attacher ?? (sidecars && join(sidecars, 'csi-attacher')),

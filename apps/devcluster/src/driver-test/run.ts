@@ -13,6 +13,7 @@ import { removeFolder } from './mounts.ts'
 import { openOwnNodes } from './nodes.ts'
 import { againLine, type TestOptions } from './options.ts'
 import { isGood, junitOf, markdownOf, type TestReport, told } from './report.ts'
+import { checkReportFile } from './report-file.ts'
 import { runSeed, type SeedResult } from './seed.ts'
 
 const PREFIX = 'csi-devcluster-'
@@ -51,6 +52,8 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const { write } = terminal
   const { driver: address, parameters, capabilities, nodeIds } = options
   const csiDriver = await csiDriverOf(options.csiDriverFile)
+  await checkReportFile('report', options.junit)
+  await checkReportFile('markdown', options.markdown)
   const log = parts.openLog(join(directory, 'devcluster.log'))
   await using stack = new AsyncDisposableStack()
   const own = await startOwn(options, { ...parts, log }, stack)

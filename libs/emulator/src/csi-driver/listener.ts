@@ -5,6 +5,9 @@ import { dirname, join } from 'node:path'
 import { systemCodeOf } from '@csi-sidecars/base'
 import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js'
 
+/** As Linux has it, and the end of the text after it. */
+const LONGEST_PATH = 107
+
 export interface Service {
   readonly definition: ServiceDefinition
   readonly handlers: UntypedServiceImplementation
@@ -61,6 +64,10 @@ export async function listen(path: string, services: readonly Service[]): Promis
  * under which it began when it ends, even if another process has it by then.
  */
 async function bind(server: NetServer, path: string): Promise<Stats> {
+  // The name under which it begins is shorter, and nobody could connect under this one.
+  if (Buffer.byteLength(path) > LONGEST_PATH) {
+    throw new Error(`${path}: the path of a socket has ${LONGEST_PATH} bytes at most`)
+  }
   const folder = await mkdtemp(`${dirname(path)}/.`)
   try {
     // As short as can be, since so are paths of sockets.

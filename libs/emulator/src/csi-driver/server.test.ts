@@ -125,6 +125,14 @@ test('a method can be scripted, and a capability taken away', async () => {
   expect(await call(ControllerExpandVolume, request).catch(code)).toBe(status.UNIMPLEMENTED)
 })
 
+test('a path that no client could connect to is refused', async () => {
+  const path = join(directory, 'x'.repeat(107 - directory.length))
+  await expect(startCsiDriver({ socket: path })).rejects.toThrow(`${path}: the path of a socket has 107 bytes at most`)
+  expect(readdirSync(directory)).toEqual(['csi.sock'])
+  const longest = await startCsiDriver({ socket: path.slice(0, -1) })
+  await longest.stop()
+})
+
 test('what stands at the path of the socket and is not its own stays', async () => {
   const file = join(directory, 'notes')
   writeFileSync(file, 'kept')
