@@ -78,8 +78,8 @@ export class OtherLeases {
     while (!signal.aborted) {
       const found = await this.#found(signal).catch(() => undefined)
       if (found?.held === true) {
-        const message = 'A lease of another sidecar is held: two may act for the same volumes'
-        log.error(undefined, message, { lease: found.lease })
+        const { lease } = found
+        log.error(undefined, 'A lease of another sidecar is held: two may act for the same volumes', { lease })
       }
       await clock.sleep(REMINDER_MS, signal).catch(() => {})
     }

@@ -63,7 +63,7 @@ function detachLost(view: AttachmentView, message: string): readonly DetachStep[
   const { name } = volume as LostVolume
   const nodeId = va.remembered && nodeIdOf(view, va.remembered.handle)
   if (!settings.recoverLostVolumes || va.remembered === undefined || nodeId === undefined) {
-    return [block(message, name)]
+    return [block(message, { on: 'volume', name })]
   }
   const request = { volumeId: va.remembered.handle, nodeId }
   return [{ do: 'confirmLost', name }, { do: 'unpublish', request, migrated: false, lost: true }, letGo(settings)]
@@ -76,11 +76,12 @@ function whyReplaced({ va, volume, settings }: AttachmentView, source: CallSourc
     return undefined
   if (volume.pv.uid === remembered.uid || (source.ok && source.csi.volumeHandle === remembered.handle)) return undefined
   const what = `PersistentVolume "${volume.name}" was made again since it was attached`
-  return block(`${what}: its uid is ${volume.pv.uid}, that of the attached one was ${remembered.uid}`, volume.name)
+  const message = `${what}: its uid is ${volume.pv.uid}, that of the attached one was ${remembered.uid}`
+  return block(message, { on: 'volumeGone', name: volume.name })
 }
 
-function block(message: string, name: string): DetachStep {
-  return { do: 'block', message, waitsFor: { on: 'volume', name } }
+function block(message: string, waitsFor: Cause): DetachStep {
+  return { do: 'block', message, waitsFor }
 }
 
 /**

@@ -19,7 +19,7 @@ const deleting = (change: Partial<Attachment> = {}): Attachment =>
   withFinalizer({ deleting: true, attached: true, remembered: REMEMBERED, ...change })
 const detach = (change: Partial<AttachmentView>): unknown =>
   decideDetach(view({ va: deleting(), settings: recovering, ...change }))
-const block = (message: string): unknown => [{ do: 'block', message, waitsFor: { on: 'volume', name: 'pv1' } }]
+const block = (message: string, on = 'volume'): unknown => [{ do: 'block', message, waitsFor: { on, name: 'pv1' } }]
 const again = (source: object = {}): AttachmentView['volume'] =>
   ofPv(volume({ csi: csi(source) }, { uid: 'other-uid' }))
 
@@ -48,10 +48,11 @@ describe('a detach of a volume that is gone', () => {
 })
 
 describe('a detach of a volume that was made again', () => {
-  it('is refused for another handle', () => {
+  it('is refused for another handle, until that one is gone', () => {
     expect(detach({ volume: again({ volumeHandle: 'other' }) })).toEqual(
       block(
         'PersistentVolume "pv1" was made again since it was attached: its uid is other-uid, that of the attached one was pv1-uid',
+        'volumeGone',
       ),
     )
   })

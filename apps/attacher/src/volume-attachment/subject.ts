@@ -23,6 +23,7 @@ export function attachmentTable(sources: SubjectSources): PendingTable {
     subject: (key) => subjectOf(key, sources),
     causes: {
       volume: { kind: 'PersistentVolume', reason: 'VolumeNotUsable' },
+      volumeGone: { kind: 'the deletion of PersistentVolume', reason: 'VolumeNotUsable' },
       node: { kind: 'CSINode', reason: 'DriverNotOnNode' },
       unpublish: { kind: 'a detach of volume', reason: 'VolumeOrNodeBusy' },
     },

@@ -227,7 +227,7 @@ describe('causes', () => {
 
   it('a volume that appears or goes is one, and access modes that change', () => {
     expect(causesOfVolume({ type: 'added', object: volume() })).toEqual([{ on: 'volume', name: 'pv1' }])
-    expect(causesOfVolume({ type: 'deleted', object: volume() })).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(causesOfVolume({ type: 'deleted', object: volume() })).toEqual([{ on: 'volumeGone', name: 'pv1' }])
     expect(causesOfVolume({ type: 'updated', before: volume(), after: volume(), cause: 'watch' })).toEqual([])
     const corrected = volume({ accessModes: ['ReadWriteMany'] })
     expect(causesOfVolume({ type: 'updated', before: volume(), after: corrected, cause: 'watch' })).toEqual([

@@ -88,7 +88,8 @@ export function onAttachmentEnd(published: Pick<PublishedVolumes, 'leftBehindOn'
  * borne the name of another, whose detach was blocked by it.
  */
 export function causesOfVolume(event: InformerEvent<Volume>): readonly Cause[] {
-  if (event.type !== 'updated') return [{ on: 'volume', name: event.object.key }]
+  if (event.type === 'added') return [{ on: 'volume', name: event.object.key }]
+  if (event.type === 'deleted') return [{ on: 'volumeGone', name: event.object.key }]
   if (event.before.modes === event.after.modes) return []
   return [{ on: 'volume', name: event.after.key }]
 }
