@@ -16,6 +16,7 @@ describe('the command line', () => {
     ['explain pvc data -nprod -ojson', { ...explained('pvc', 'data', 'prod'), json: true }],
     ['explain pvc data -n=prod -o=json', { ...explained('pvc', 'data', 'prod'), json: true }],
     ['explain va csi-1 --kubeconfig=/k --context prod', { kubeconfig: '/k', context: 'prod', json: false }],
+    ['explain pod web -n a --context=a -n b --context b', { ...explained('pod', 'web', 'b'), context: 'b' }],
     ['explain no node-1', explained('node', 'node-1')],
     ['explain node 007', explained('node', '007')],
     ['stuck --stuck-after=1m30s', { question: { ask: 'stuck' }, stuckAfterMs: 90_000 }],
@@ -32,8 +33,6 @@ describe('the command line', () => {
     ['stuck --all', 'Unknown argument: all'],
     ['delete', 'Unknown argument: delete'],
     ['stuck -o yaml', 'Invalid values'],
-    ['stuck --context=a --context=b', '--context is given more than once'],
-    ['explain pod web -n a -n b', '--namespace is given more than once'],
     ['stuck --stuck-after=soon', '--stuck-after soon: a duration is as 30s or 5m'],
   ])('%s is refused', async (line, why) => {
     await expect(parse(line)).rejects.toThrow(why)

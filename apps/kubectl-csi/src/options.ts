@@ -1,4 +1,4 @@
-import { answeredOrValues, refuseRepeated, throwRefusal } from '@csi-sidecars/base'
+import { answeredOrValues, throwRefusal } from '@csi-sidecars/base'
 import yargs from 'yargs'
 import { KINDS, type SubjectKind } from './facts/collect.ts'
 import { durationMs } from './output/age.ts'
@@ -41,6 +41,8 @@ export async function parseOptions(
   const parser = yargs([...args])
     .scriptName('kubectl-csi')
     .usage(`$0 COMMAND\n\n${USAGE}`)
+    // Of a flag that is given twice the last one counts, as for kubectl.
+    .parserConfiguration({ 'duplicate-arguments-array': false })
     .options({
       kubeconfig: { type: 'string', describe: 'Path to the kubeconfig file to use', requiresArg: true },
       context: { type: 'string', describe: 'The context of the kubeconfig to use', requiresArg: true },
@@ -86,7 +88,6 @@ export async function parseOptions(
     .fail(throwRefusal)
   const values = await answeredOrValues(parser, args.flatMap(apart), write)
   if (values === 'answered' || question === undefined) return 'answered'
-  refuseRepeated(values, ['kubeconfig', 'context', 'output', 'stuck-after', 'namespace'])
   const stuckAfterMs = durationMs(values['stuck-after'])
   if (stuckAfterMs === undefined) throw new Error(`--stuck-after ${values['stuck-after']}: a duration is as 30s or 5m`)
   const { kubeconfig, context, output } = values
