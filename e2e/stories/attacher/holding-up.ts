@@ -49,6 +49,20 @@ async function newcomerGoesFirst(t: World, at: Pick<AttacherScene, 'driver' | 'n
   ok(badCalls(at).length < tried + BAD, 'the others were tried again before')
 }
 
+story('writes of what fails leave --kube-api-qps to others', { only: 'ours', within: 120_000 }, async (t) => {
+  const rate = ['--kube-api-qps=5', '--kube-api-burst=10']
+  const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms', ...rate] })
+  at.driver.on('ControllerPublishVolume', (call) => (isBad(call) ? { code: 13, message: 'no' } : { reply: {} }))
+  await Promise.all(Array.from({ length: 30 }, (_, index) => attach(t, at, { suffix: `-bad-${index}` })))
+  await eventually('retries', () => badCalls(at).length >= 60, { within: 60_000 })
+  const began = Date.now()
+  await attach(t, at, { suffix: '-healthy' })
+  await attached(t, t.name('va-healthy'))
+  const after = Date.now() - began
+  // Behind ten of the others with each of its three writes it would take six seconds.
+  ok(after < 3000, `the healthy volume was attached after ${after} ms`)
+})
+
 story('what failed is looked at again by --resync behind what is new', { only: 'ours' }, async (t) => {
   const at = await failing(t, ['--resync=15s'])
   await newcomerGoesFirst(t, at, badCalls(at).length)

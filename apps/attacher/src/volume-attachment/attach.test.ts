@@ -30,6 +30,21 @@ describe('an attach', () => {
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
+  it('that fails again and again asks for what others leave of the rate, all but its first failure and its success', async () => {
+    fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
+    fixture.api.put({ metadata: { name: 'creds' }, data: {} } as never)
+    fixture.publish = async () => {
+      throw new Error('full')
+    }
+    await fixture.run()
+    expect(fixture.api.spare).toEqual([])
+    await fixture.run()
+    expect(fixture.api.spare).toEqual(['get creds', 'patch va1/status'])
+    fixture.publish = async () => ({})
+    await fixture.run()
+    expect(fixture.api.spare).toEqual(['get creds', 'patch va1/status', 'get creds'])
+  })
+
   it('writes no finalizer that is there', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     await fixture.run()

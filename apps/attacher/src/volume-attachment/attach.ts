@@ -12,7 +12,7 @@ import type { AttachmentView } from './observe.ts'
 import { addFinalizerPatch, attachedPatch } from './patches.ts'
 import { failed, waitForCause } from './record-failure.ts'
 import type { SecretRef } from './requests.ts'
-import { type AttachmentRun, loadSecret, newest, patch, patchStatus } from './run.ts'
+import { type AttachmentRun, loadSecret, newest, patch, patchStatus, patience } from './run.ts'
 
 type Context = Readonly<Record<string, string>>
 
@@ -87,7 +87,7 @@ async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise
         break
       case 'loadSecret':
         secretRef = step.ref
-        secret = await loadSecret(deps, step.ref, signal)
+        secret = await loadSecret(deps, step.ref, { signal, ...patience(run, 'attach') })
         break
       case 'addFinalizer': {
         const change = addFinalizerPatch(newest(run), step)

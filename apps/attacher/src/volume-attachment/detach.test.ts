@@ -21,6 +21,18 @@ describe('a detach', () => {
     expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {"user":"admin"}'])
   })
 
+  it('that fails again and again asks for what others leave of the rate', async () => {
+    fixture.api.put(pv(SECRET_REF))
+    fixture.api.put({ metadata: { name: 'login' }, data: {} } as never)
+    fixture.unpublish = async () => {
+      throw new Error('away')
+    }
+    await fixture.run()
+    expect(fixture.api.spare).toEqual([])
+    await fixture.run()
+    expect(fixture.api.spare).toEqual(['get login', 'patch va1/status'])
+  })
+
   it('is called under the key of the run, and can be called off', async () => {
     const options: unknown[] = []
     const driver = { unpublish: async (_: object, given: object) => void options.push(given), lost: false }

@@ -8,7 +8,7 @@ import { during, isNotFoundByDriver, OperationError } from './failure.ts'
 import type { AttachmentView } from './observe.ts'
 import { detachedPatch, removeFinalizerPatch } from './patches.ts'
 import { failed, waitForCause } from './record-failure.ts'
-import { type AttachmentRun, leaveBehind, loadSecret, newest, patch, patchStatus } from './run.ts'
+import { type AttachmentRun, leaveBehind, loadSecret, newest, patch, patchStatus, patience } from './run.ts'
 
 export async function detach(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
   const steps = decideDetach(view)
@@ -43,7 +43,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
   for (const step of steps) {
     switch (step.do) {
       case 'loadSecret':
-        secret = await loadSecret(deps, step.ref, signal)
+        secret = await loadSecret(deps, step.ref, { signal, ...patience(run, 'detach') })
         break
       case 'unpublish': {
         await unpublish(run, step, secret)

@@ -19,7 +19,7 @@ export async function reconcileLeftBehind(publication: Publication, deps: Attach
   const log = deps.log.with({ volumeHandle: request.volumeId, nodeID: request.nodeId })
   log.v(2)?.info('Detaching a volume whose VolumeAttachment is gone')
   try {
-    const secret = ref === undefined ? {} : await loadSecret(deps, ref, signal)
+    const secret = ref === undefined ? {} : await loadSecret(deps, ref, { signal })
     run.enter('calling')
     await deps.driver.unpublish({ ...request, secrets: secretsFrom(secret) }, { migrated, signal, log })
   } catch (error) {

@@ -4,7 +4,7 @@ import type { AttachStep } from './decide-attach.ts'
 import type { DetachStep } from './decide-detach.ts'
 import { AttachmentGoneError, type Failure, failureOf, OperationError } from './failure.ts'
 import { attachErrorPatch, detachErrorPatch } from './patches.ts'
-import { type AttachmentRun, patchStatus } from './run.ts'
+import { type AttachmentRun, patchStatus, patience } from './run.ts'
 
 type Operation = 'attach' | 'detach'
 /** A detach that is blocked is not tried again by itself, once users see why. */
@@ -44,10 +44,13 @@ async function recordError(run: AttachmentRun, operation: Operation, failure: Fa
   run.log.v(4)?.info(`Saving ${operation} error`)
   const code = deps.recordErrorCode ? failure.code : undefined
   try {
-    await patchStatus(run, (va) =>
-      operation === 'attach'
-        ? attachErrorPatch(va, { message: failure.message, code }, now)
-        : detachErrorPatch(va, failure, now),
+    await patchStatus(
+      run,
+      (va) =>
+        operation === 'attach'
+          ? attachErrorPatch(va, { message: failure.message, code }, now)
+          : detachErrorPatch(va, failure, now),
+      patience(run, operation),
     )
     run.log.v(4)?.info(`Saved ${operation} error`)
     return true

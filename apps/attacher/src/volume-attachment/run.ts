@@ -2,7 +2,13 @@ import type { Clock } from '@csi-sidecars/base'
 import type { Cause, Run } from '@csi-sidecars/controller'
 import type { ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest } from '@csi-sidecars/csi-proto'
 import type { Informer, Reader } from '@csi-sidecars/informer'
-import { isMissing, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
+import {
+  type CallOptions as ApiOptions,
+  isMissing,
+  isNotFound,
+  type KubeClient,
+  type SubresourceOption,
+} from '@csi-sidecars/kube-client'
 import { type Patch, SECRETS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
@@ -58,13 +64,14 @@ export interface AttachmentRun extends Run {
   va: Attachment
 }
 
+type PatchOptions = Pick<ApiOptions & SubresourceOption, 'spare' | 'subresource'>
+
 /** Throws AttachmentGoneError when the attachment for which it is meant is gone. */
-export async function patch(run: AttachmentRun, change: Patch, subresource?: string): Promise<VolumeAttachment> {
+export async function patch(run: AttachmentRun, change: Patch, options: PatchOptions = {}): Promise<VolumeAttachment> {
   const { deps, key, signal } = run
   run.enter('writing')
-  const options = subresource === undefined ? { signal } : { signal, subresource }
   try {
-    const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, change, options)
+    const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, change, { signal, ...options })
     const known = deps.attachments.learn(saved)
     // Another one may have its name by now.
     if (known?.uid === run.va.uid) run.va = known
@@ -75,8 +82,21 @@ export async function patch(run: AttachmentRun, change: Patch, subresource?: str
   }
 }
 
-export function patchStatus(run: AttachmentRun, change: (va: Attachment) => Patch): Promise<VolumeAttachment> {
-  return patch(run, change(newest(run)), 'status')
+export function patchStatus(
+  run: AttachmentRun,
+  change: (va: Attachment) => Patch,
+  options: Pick<PatchOptions, 'spare'> = {},
+): Promise<VolumeAttachment> {
+  return patch(run, change(newest(run)), { ...options, subresource: 'status' })
+}
+
+/**
+ * What a run asks for that fails again and again is no hurry: thousands of them, failing for one reason, would use up
+ * --kube-api-qps, and others would stand behind them with every write.
+ */
+export function patience(run: AttachmentRun, operation: 'attach' | 'detach'): Pick<PatchOptions, 'spare'> {
+  const { attachError, detachError } = newest(run)
+  return { spare: (operation === 'attach' ? attachError : detachError) !== undefined }
 }
 
 /** What a patch is made from: a foreign finalizer, say, may have gone while a call was under way. */
@@ -112,12 +132,12 @@ export function leaveBehind({ deps, va }: AttachmentRun): void {
 
 /** The Secret's encoded data: read for each call, never kept, decoded only for the call. */
 export async function loadSecret(
-  { api }: AttachmentDeps,
+  { api }: Pick<AttachmentDeps, 'api'>,
   ref: SecretRef,
-  signal: AbortSignal,
+  options: Pick<ApiOptions, 'signal' | 'spare'>,
 ): Promise<Readonly<Record<string, string>>> {
   const secret = await api
-    .get(SECRETS, ref, { signal })
+    .get(SECRETS, ref, options)
     .catch(during(`failed to load secret "${ref.namespace}/${ref.name}"`))
   return secret.data ?? {}
 }
