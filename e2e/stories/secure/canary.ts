@@ -30,7 +30,8 @@ interface SecretRef {
 }
 
 function failing({ method }: Work): (driver: Driver) => void {
-  return (driver) => driver.on(method, { code: 13, message: 'no such array' })
+  // It repeats what it was given.
+  return (driver) => driver.on(method, { code: 13, message: `no array for ${PASSWORD}` })
 }
 
 const ATTACH: Work = {
@@ -99,7 +100,7 @@ for (const app of ['attacher', 'resizer'] as const) {
           const profile = textAt(`http://127.0.0.1:${profiling}/debug/profile?seconds=2`)
           const list = await eventually('the stuck list', async () => {
             const { text } = await sidecar.http('/debug/stuck')
-            return text.includes('no such array') ? text : undefined
+            return text.includes('no array for') ? text : undefined
           })
           // The attacher tells of what has failed for ten seconds.
           const events = await eventually('an event', () => eventsOf(t), { within: 30_000 })

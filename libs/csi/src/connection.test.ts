@@ -237,6 +237,21 @@ test('level 5 shows the error of a call that failed', async () => {
   expect(level5(log)[1]).toEqual(['GRPC response', { response: '{}', err }])
 })
 
+test('what a driver says of a failure holds no secret of the call, neither in the log nor in the error', async () => {
+  const log = recordingLogger()
+  const details = 'login of admin with tr0ub4dor&3 failed: tr0ub4dor&3-old has expired'
+  const { controller } = await connected({ ControllerPublishVolume: { code: 16, details } }, { log })
+  const secrets = { user: 'admin', password: 'tr0ub4dor&3\n', old: 'tr0ub4dor&3-old' }
+  const error = await failureOf(controller.publish({ ...PUBLISH, secrets }, limits))
+  expect(error).toMatchObject({
+    codeName: 'Unauthenticated',
+    message:
+      'rpc error: code = Unauthenticated desc = login of admin with ***stripped*** failed: ***stripped*** has expired',
+  })
+  expect(JSON.stringify(error)).not.toContain('tr0ub4dor')
+  expect(level5(log)[1]).toEqual(['GRPC response', { response: '{}', err: error }])
+})
+
 test.each([
   [20, '{"publish_context":{ [response body too large, log capped to 20 chars]'],
   [34, '{"publish_context":{"disk":"sda"}}'],

@@ -5,6 +5,7 @@ import { type Channel, connectivityState } from '@grpc/grpc-js'
 import { NOT_GRPC, type OperationMetrics } from './operation-metrics.ts'
 import { CODES, RpcError, unavailable } from './rpc-error.ts'
 import { strippedJson } from './sanitize.ts'
+import { withoutSecrets } from './secrets.ts'
 import { type CallLimits, unaryCall } from './unary-call.ts'
 
 export interface CallOptions extends CallLimits {
@@ -102,7 +103,8 @@ export class GrpcConnection implements Connection {
       span?.end()
       verbose?.info('GRPC response', { response: this.#responseText(method, response), err: null })
       return response
-    } catch (error) {
+    } catch (thrown) {
+      const error = withoutSecrets(thrown, request)
       report(error instanceof RpcError ? error.codeName : NOT_GRPC)
       if (error instanceof RpcError) span?.set({ [GRPC_CODE]: error.code })
       span?.end(error)

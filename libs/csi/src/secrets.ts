@@ -16,3 +16,23 @@ function textOf(base64: string): string {
   }
   return bytes.toString('utf8')
 }
+
+/** A shorter value may well be a word of its own: of a user's name or a mode the driver may speak. */
+const SHORTEST_TOLD = 6
+
+/**
+ * What a call has failed with, where the driver repeats a value of the request's secrets without that value: its words
+ * go into the status of objects, events, lines and traces.
+ */
+export function withoutSecrets(error: unknown, request: unknown): unknown {
+  if (!(error instanceof RpcError)) return error
+  const { secrets = {} } = request as { readonly secrets?: Readonly<Record<string, string>> }
+  const values = Object.values(secrets).map((value) => value.trim())
+  const details = values
+    .filter(({ length }) => length >= SHORTEST_TOLD)
+    .toSorted((a, b) => b.length - a.length)
+    .reduce((text, value) => text.replaceAll(value, '***stripped***'), error.details)
+  if (details === error.details) return error
+  const { code, retryAfterMs, origin } = error
+  return new RpcError(code, details, { retryAfterMs, origin })
+}
