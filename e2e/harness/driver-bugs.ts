@@ -49,6 +49,14 @@ const CONTROLLER_BUGS: Readonly<Record<string, Bug>> = {
     const { volume } = own()
     return { volume: volume && { ...volume, capacityBytes: volume.capacityBytes / 2n } }
   }),
+  'create-again-without-id': instead<CreateVolumeRequest, CreateVolumeResponse>(
+    'CreateVolume',
+    ({ request, own, driver }) => {
+      const known = driver.volumes.named(request.name) !== undefined
+      const { volume } = own()
+      return { volume: volume && { ...volume, ...(known && { volumeId: '' }) } }
+    },
+  ),
   'topology-ignored': instead<CreateVolumeRequest, CreateVolumeResponse>('CreateVolume', ({ own }) => {
     const { volume } = own()
     return { volume: volume && { ...volume, accessibleTopology: [{ segments: { zone: 'elsewhere' } }] } }
@@ -116,6 +124,13 @@ const CONTROLLER_BUGS: Readonly<Record<string, Bug>> = {
       return own()
     },
   ),
+  'list-refused': instead<ListVolumesRequest, ListVolumesResponse>('ListVolumes', () => {
+    throw new DriverFailure('UNIMPLEMENTED', 'not yet')
+  }),
+  'list-without-end': instead<ListVolumesRequest, ListVolumesResponse>('ListVolumes', () => ({
+    entries: [],
+    nextToken: 'again',
+  })),
   'list-without-attached': instead<ListVolumesRequest, ListVolumesResponse>('ListVolumes', ({ own }) => {
     const { entries, nextToken } = own()
     return { entries: entries.filter(({ status }) => status?.publishedNodeIds.length === 0), nextToken }

@@ -140,6 +140,8 @@ describe('what can be tried with a driver', () => {
     await expect(learn(driver)).rejects.toThrow(
       `the driver at ${driver.address} makes no volume: rpc error: code = InvalidArgument desc = parameter pool is required`,
     )
+    driver.script('CreateVolume', () => ({ volume: undefined }))
+    await expect(learn(driver)).rejects.toThrow('makes no volume: CreateVolume succeeded and names no volume')
     await driver.stop()
     const other = await start({ controller: ['LIST_VOLUMES'] })
     await expect(learn(other)).rejects.toThrow('lacks CREATE_DELETE_VOLUME')
@@ -168,20 +170,26 @@ describe('the list of a driver', () => {
       startingToken === '' ? { entries: all.slice(0, 1), nextToken: '1' } : { entries: all.slice(1), nextToken: '' },
     )
     const direct = await open(driver)
-    expect(await listVolumes(direct, signal)).toEqual([
+    const volumes = [
       { id: 'vol-1', capacity: 1n, nodes: ['a'] },
       { id: 'vol-2', capacity: 2n, nodes: ['a'] },
-    ])
+    ]
+    expect(await listVolumes(direct, signal)).toEqual({ is: 'list', volumes })
     direct.close()
   })
 
-  it('that has no end is said to have none, and one that cannot be had now is none', async () => {
+  it('that has no end, or cannot be had, is none, and why', async () => {
     const driver = await start()
     const direct = await open(driver)
-    refuse(driver, 'ListVolumes', 'later')
-    expect(await listVolumes(direct, signal)).toBeUndefined()
+    refuse(driver, 'ListVolumes', 'never')
+    expect(await listVolumes(direct, signal)).toEqual({ is: 'failure', why: 'InvalidArgument "never"', later: false })
+    driver.script('ListVolumes', () => {
+      throw new DriverFailure('ABORTED', 'busy')
+    })
+    expect(await listVolumes(direct, signal)).toEqual({ is: 'failure', why: 'Aborted "busy"', later: true })
     driver.script('ListVolumes', () => ({ entries: [], nextToken: 'again' }))
-    await expect(listVolumes(direct, signal)).rejects.toThrow('ListVolumes of csi.example.com has no end')
+    const why = 'it has no end, there are more than 1000 pages'
+    expect(await listVolumes(direct, signal)).toEqual({ is: 'failure', why, later: false })
     direct.close()
   })
 })

@@ -27,6 +27,13 @@ describe('a volume that was made', () => {
     ])
   })
 
+  it('has an id', () => {
+    const nameless = ['named: CreateVolume of pvc succeeded and names no volume']
+    expect(broken(east, { volumeId: '', accessibleTopology: [place('west')] })).toEqual(nameless)
+    const [, empty] = answered('CreateVolume', { name: 'pvc' }, { response: { volume: undefined } })
+    expect(wrongVolume(empty).map(({ promise, text }) => `${promise}: ${text}`)).toEqual(nameless)
+  })
+
   it('names what it was made from', () => {
     const clone = { volumeContentSource: source('vol-0') }
     expect(broken(clone, { contentSource: source('vol-0') })).toEqual([])

@@ -83,6 +83,8 @@ export class Judge {
   }
 
   #callsBefore({ about, promise }: Broken): readonly string[] {
+    // Lists do not pass the proxy, and no other call has to do with them.
+    if (promise === 'listed') return []
     const ofNodes = !OF_CONTROLLER.has(promise) || this.ledger.get(about ?? '')?.inline === true
     const known = this.#about(about).filter(({ method }) => ofNodes || !method.startsWith('Node'))
     // Of a volume that no answer names, those calls are told that may have made it.

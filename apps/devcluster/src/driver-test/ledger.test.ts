@@ -29,8 +29,16 @@ describe('the ledger', () => {
     { code: 0, unsure: [] },
   ])('after code $code of a creation is unsure of $unsure', ({ code, unsure }) => {
     const lost = answered('CreateVolume', { name: 'pvc' }, { code: undefined })
-    const again = answered('CreateVolume', { name: 'pvc' }, { code })
+    const named = code === 0 ? { response: { volume: { volumeId: 'vol', capacityBytes: 0n } } } : {}
+    const again = answered('CreateVolume', { name: 'pvc' }, { code, ...named })
     expect(ledgerOf([...lost, ...again]).unsure.map(({ name }) => name)).toEqual(unsure)
+  })
+
+  it('is unsure of a volume that was made and has no id', () => {
+    for (const volume of [undefined, { volumeId: '', capacityBytes: 0n }]) {
+      const { volumes, unsure } = ledgerOf(answered('CreateVolume', { name: 'pvc' }, { response: { volume } }))
+      expect([volumes, unsure.map(({ name }) => name)]).toEqual([[], ['pvc']])
+    }
   })
 
   it('is sure of an attachment when it was answered, and not of one that is under way or has failed', () => {

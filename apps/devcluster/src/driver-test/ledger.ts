@@ -53,7 +53,7 @@ export class Ledger {
     return [...this.#volumes.values()]
   }
 
-  /** What was asked for without an answer that says whether there is a volume now. */
+  /** What was asked for without an answer that says which volume there is now, if any. */
   get unsure(): readonly CreateVolumeRequest[] {
     return [...this.#unsure.values()]
   }
@@ -90,11 +90,12 @@ export class Ledger {
 
   #onCreate({ request, response, code }: ProxiedCall): void {
     const name = text(request['name'])
-    // The proxy has read it as what its method takes.
-    if (MAY_GO_ON.includes(code)) this.#unsure.set(name, request as unknown as CreateVolumeRequest)
-    else this.#unsure.delete(name)
     const made = response?.['volume'] as CreatedVolume | undefined
-    if (code !== 0 || made === undefined) return
+    const nameless = code === 0 && (made === undefined || made.volumeId === '')
+    // The proxy has read it as what its method takes.
+    if (MAY_GO_ON.includes(code) || nameless) this.#unsure.set(name, request as unknown as CreateVolumeRequest)
+    else this.#unsure.delete(name)
+    if (code !== 0 || made === undefined || nameless) return
     const { volumeId: id, capacityBytes: capacity } = made
     const known = this.#volumes.get(id)
     if (known?.exists === 'yes') return

@@ -5,6 +5,7 @@ import {
   type ListVolumesResponse_Entry,
 } from '@csi-sidecars/csi-proto'
 import type { Listed } from './listing.ts'
+import { LATER } from './repetition.ts'
 
 const LIST_MS = 30_000
 /** Of one list; a driver that gives more is going round in circles. */
@@ -18,8 +19,13 @@ export function tellsNodes(driver: Driver): boolean {
   return driver.capabilities.controller.has(ControllerRpc.LIST_VOLUMES_PUBLISHED_NODES)
 }
 
-/** All volumes that the driver lists; undefined when it could not be asked at this moment. */
-export async function listVolumes(driver: Driver, signal: AbortSignal): Promise<readonly Listed[] | undefined> {
+/** What the driver lists, or why it does not. */
+export type ListAnswer =
+  | { readonly is: 'list'; readonly volumes: readonly Listed[] }
+  | { readonly is: 'failure'; readonly why: string /** It may do so in a moment. */; readonly later: boolean }
+
+/** All volumes that the driver lists. */
+export async function listVolumes(driver: Driver, signal: AbortSignal): Promise<ListAnswer> {
   const entries: ListVolumesResponse_Entry[] = []
   let startingToken = ''
   try {
@@ -27,14 +33,16 @@ export async function listVolumes(driver: Driver, signal: AbortSignal): Promise<
       const answer = await driver.call(ListVolumes, { startingToken, maxEntries: 0 }, { timeoutMs: LIST_MS, signal })
       entries.push(...answer.entries)
       startingToken = answer.nextToken
-      if (startingToken === '') return entries.map((entry) => listed(entry, tellsNodes(driver)))
+      if (startingToken === '') {
+        return { is: 'list', volumes: entries.map((entry) => listed(entry, tellsNodes(driver))) }
+      }
     }
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof RpcError) return undefined
-    throw error
+    if (!(error instanceof RpcError)) throw error
+    return { is: 'failure', why: `${error.codeName} ${JSON.stringify(error.details)}`, later: LATER.has(error.code) }
   }
-  throw new Error(`ListVolumes of ${driver.name} has no end: more than ${MOST_PAGES} pages`)
+  return { is: 'failure', why: `it has no end, there are more than ${MOST_PAGES} pages`, later: false }
 }
 
 function listed({ volume, status }: ListVolumesResponse_Entry, withNodes: boolean): Listed {

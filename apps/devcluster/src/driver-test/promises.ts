@@ -2,6 +2,7 @@
 export const PROMISES = {
   idempotence: 'A call that is repeated after it has succeeded succeeds again',
   oneVolume: 'The same name gives the same volume',
+  named: 'A volume that was made has an id',
   context: 'The publish context of an attachment stays the same',
   capacity: 'A volume has the size that was asked for',
   reach: 'A volume can be reached from where it was asked for',
@@ -10,6 +11,7 @@ export const PROMISES = {
   ended: 'What was detached or deleted is so',
   placed: 'What was published is at its path, and what was unpublished is not',
   usage: 'What is mounted tells its use',
+  listed: 'What says that it lists volumes lists them',
   noLeak: 'Nothing is left when everything was deleted',
   comesRight: 'Everything asked for comes right when nothing disturbs any more',
   alive: 'The driver ends only when it is asked to',

@@ -1,9 +1,21 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { CreateVolumeRequest } from '@csi-sidecars/csi-proto'
-import type { CsiDriver } from '@csi-sidecars/emulator'
-import { describe, expect, it, jest } from '@jest/globals'
+import { type CsiDriver, DriverFailure } from '@csi-sidecars/emulator'
+import { afterAll, describe, expect, it, jest } from '@jest/globals'
 import { judged } from '../testing/judged.ts'
 
 jest.setTimeout(120_000)
+
+const folder = mkdtempSync(join(tmpdir(), 'seed-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function endingProgram(): string {
+  const path = join(folder, 'ends')
+  writeFileSync(path, '#!/bin/sh\nexit 3\n', { mode: 0o755 })
+  return path
+}
 
 describe('a seed', () => {
   it('finds nothing in a driver that keeps its promises', async () => {
@@ -37,6 +49,37 @@ describe('a seed', () => {
     expect(leak?.calls.join('\n')).toMatch(/CreateVolume pvc-/)
     const named = result.leftBehind.map((text) => /^volume (\S+): no answer names it/.exec(text)?.[1])
     expect(made?.volumes.all.map(({ id }) => id)).toEqual(named)
+  })
+
+  it.each([
+    ['refuses its list', 'Unimplemented "not yet"'],
+    ['has no end of it', 'it has no end, there are more than 1000 pages'],
+  ])('finds a driver that %s', async (how, why) => {
+    const { findings, clusterFaults } = await judged({
+      spoil: (driver) =>
+        driver.script('ListVolumes', () => {
+          if (how === 'has no end of it') return { entries: [], nextToken: 'again' }
+          throw new DriverFailure('UNIMPLEMENTED', 'not yet')
+        }),
+    })
+    const text = `ListVolumes, of which the driver says that it has it: ${why}`
+    expect(findings).toContainEqual({ promise: 'listed', about: undefined, text, calls: [] })
+    expect(clusterFaults).toEqual([])
+  })
+
+  it('tells of a sidecar that does not stay up when something has not come right', async () => {
+    const { findings } = await judged({
+      attacher: endingProgram(),
+      durationMs: 8_000,
+      spoil: (driver) =>
+        driver.script('ControllerPublishVolume', () => {
+          throw new DriverFailure('INTERNAL', 'no room')
+        }),
+    })
+    const wrong = findings.find(({ promise }) => promise === 'comesRight')
+    expect(wrong?.text).toMatch(
+      /^pod \S+ does not run; ControllerPublishVolume: Internal "no room"; csi-attacher ended with code 3; its log is \//,
+    )
   })
 
   it('that is interrupted leaves nothing at the driver', async () => {

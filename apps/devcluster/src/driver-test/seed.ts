@@ -4,7 +4,7 @@ import type { ApiServer } from '@csi-sidecars/emulator'
 import { type CSIDriver, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { inDefault, type Missing } from '../chaos/converge.ts'
-import { runChaos } from '../chaos/run.ts'
+import { type ChaosNews, runChaos } from '../chaos/run.ts'
 import { killSidecarOf } from '../chaos/seeds.ts'
 import { type Devcluster, type DevclusterOptions, startDevcluster } from '../cluster/devcluster.ts'
 import { volumeNameOf } from '../provisioner/provision.ts'
@@ -79,16 +79,20 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, signal: Ab
     const died = (how: string): void =>
       judge.find({ promise: 'alive', about: undefined, text: `the driver ended ${how}, and nobody had asked it to` })
     stack.defer(parts.watchDeaths(died))
-    const { cluster, api } = await startCluster(options, { ...parts, subject }, { stack, signal })
+    const troubles: string[] = []
+    const onTrouble = (text: string): void => void troubles.push(text)
+    const { cluster, api } = await startCluster(options, { ...parts, subject, onTrouble }, { stack, signal })
     const { controllers, nodeNames } = cluster
     const hands = { controllers, nodes: nodeNames, killSidecar: killSidecarOf(cluster) }
-    const target = { api, driver: subject, ...hands, clock, log }
+    // Until then sidecars are killed by plan.
+    const tell = ({ is }: ChaosNews): void => void (is === 'calm' && troubles.splice(0))
+    const target = { api, driver: subject, ...hands, clock, log, tell }
     const chaos = { seed, durationMs, profile: 'driver' as const, can: abilities.can, parameters, calmMs }
     const { actions, violations, missing, left } = await whileWatched(subject, signal, (life) =>
       runChaos(target, chaos, life),
     )
-    for (const each of missing) judge.find(unfulfilled(each, api, judge))
-    for (const text of left) judge.find(leak(text, judge))
+    for (const each of missing) judge.find(unfulfilled(each, api, { judge, troubles }))
+    for (const text of left) judge.find(leak(text, { judge, troubles }))
     const seconds = (clock.monotonic() - startedAt) / 1000
     const found = { findings: judge.findings, clusterFaults: [...violations, ...rules.violations] }
     const undeleted = await clearUp({ driver: direct, nodes, clock, ledger: judge.ledger }, signal)
@@ -103,6 +107,12 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, signal: Ab
   }
 }
 
+interface ClusterOwn {
+  readonly subject: Subject
+  /** A sidecar has ended. */
+  readonly onTrouble: (text: string) => void
+}
+
 interface Lives {
   readonly stack: AsyncDisposableStack
   readonly signal: AbortSignal
@@ -110,7 +120,7 @@ interface Lives {
 
 async function startCluster(
   { abilities, sidecars, csiDriver, directory, data }: SeedOptions,
-  { subject, address, ownNodes, clock, log, standIns }: SeedParts & { readonly subject: Subject },
+  { subject, onTrouble, address, ownNodes, clock, log, standIns }: SeedParts & ClusterOwn,
   { stack, signal }: Lives,
 ): Promise<{ readonly cluster: Devcluster; readonly api: ApiServer }> {
   const cluster = await startDevcluster(
@@ -126,7 +136,10 @@ async function startCluster(
       directory,
       clock,
       log,
-      onTrouble: (message) => log.info('Trouble', { message }),
+      onTrouble: (message) => {
+        log.info('Trouble', { message })
+        onTrouble(message)
+      },
     },
     signal,
   )
@@ -160,19 +173,28 @@ async function whileWatched<T>(
   }
 }
 
-/** With the driver's own words about the volume, where it refused something. */
-function unfulfilled({ text, claim }: Missing, api: ApiServer, judge: Judge) {
+interface Known {
+  readonly judge: Judge
+  /** Sidecars that have ended though nothing disturbed them any more, the last of them last. */
+  readonly troubles: readonly string[]
+}
+
+/** With the driver's own words about the volume, where it refused something, and with who could not go on. */
+function unfulfilled({ text, claim }: Missing, api: ApiServer, { judge, troubles }: Known) {
   const found = claim === undefined ? undefined : api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
   const about = found && volumeNameOf({ uid: found.metadata?.uid ?? '' })
-  const words = judge.lastWords(about)
-  return { promise: 'comesRight' as const, about, text: words === undefined ? text : `${text}; ${words}` }
+  return { promise: 'comesRight' as const, about, text: joined(text, judge.lastWords(about), troubles.at(-1)) }
 }
 
 /** With the driver's own words about it, where it would not let it go. */
-function leak(text: string, judge: Judge) {
+function leak(text: string, { judge, troubles }: Known) {
   const about = volumeIn(text)
   const words = about === undefined ? undefined : judge.lastWords(about)
-  return { promise: 'noLeak' as const, about, text: words === undefined ? text : `${text}; ${words}` }
+  return { promise: 'noLeak' as const, about, text: joined(text, words, troubles.at(-1)) }
+}
+
+function joined(...parts: readonly (string | undefined)[]): string {
+  return parts.filter((part) => part !== undefined).join('; ')
 }
 
 /** Volumes that no answer names may be somebody else's: they are not deleted. */

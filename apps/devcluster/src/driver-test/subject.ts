@@ -6,9 +6,11 @@ import type { CallFault, ChooseFault, ProxiedCall } from '../proxy/call.ts'
 import type { ClusterRules } from './cluster-rules.ts'
 import type { Judge } from './judge.ts'
 import { certain, text } from './ledger.ts'
+import type { Listed } from './listing.ts'
 import { canList, listVolumes } from './lists.ts'
 import { mountsBelow } from './mounts.ts'
 import type { OwnNodes } from './nodes.ts'
+import type { Broken } from './promises.ts'
 import { UsageLooks } from './stats.ts'
 
 export interface SubjectParts {
@@ -32,6 +34,9 @@ const LOOK_MS = 1_000
 const LAST_LOOKS = 3
 /** How long a list may go on naming what was deleted. */
 const GONE_LOOKS = 10
+const GONE_MS = 60_000
+/** So often in a row a list must be refused to count. */
+const REFUSALS = 2
 
 /** A driver under test, behind its proxy: what is done to it, and what is seen of it. */
 export class Subject implements ChaosDriver {
@@ -44,6 +49,8 @@ export class Subject implements ChaosDriver {
   readonly #usage: UsageLooks
   /** What it lists before anything was made: that is somebody else's. */
   #foreign: ReadonlySet<string> = new Set()
+  /** Lists in a row that the driver has refused. */
+  #refusals = 0
 
   constructor(parts: SubjectParts) {
     const { direct, kill, judge, nodes } = parts
@@ -103,7 +110,7 @@ export class Subject implements ChaosDriver {
   async begin(signal: AbortSignal): Promise<void> {
     const { direct } = this.#parts
     if (!canList(direct)) return
-    this.#foreign = new Set((await listVolumes(direct, signal))?.map(({ id }) => id))
+    this.#foreign = new Set((await this.#list(signal))?.map(({ id }) => id))
   }
 
   /** Looks at the driver's list again and again, until the signal. */
@@ -127,8 +134,21 @@ export class Subject implements ChaosDriver {
     const { direct, judge } = this.#parts
     if (!canList(direct)) return
     const { mark } = judge.ledger
-    const listed = await listVolumes(direct, signal)
+    const listed = await this.#list(signal)
     if (listed !== undefined) judge.look(listed, mark)
+  }
+
+  /** Undefined when the driver did not list its volumes. */
+  async #list(signal: AbortSignal): Promise<readonly Listed[] | undefined> {
+    const { direct, judge } = this.#parts
+    const answer = await listVolumes(direct, signal)
+    if (answer.is === 'list') {
+      this.#refusals = 0
+      return answer.volumes
+    }
+    if (!answer.later) this.#refusals += 1
+    if (this.#refusals >= REFUSALS) judge.find(unlisted(answer.why))
+    return undefined
   }
 
   async left(signal: AbortSignal): Promise<readonly string[]> {
@@ -144,15 +164,27 @@ export class Subject implements ChaosDriver {
   async #leftVolumes(signal: AbortSignal): Promise<readonly string[]> {
     const { direct, judge, clock } = this.#parts
     const { volumes } = judge.ledger
-    const undeleted = volumes.filter(({ exists }) => exists !== 'no').map(({ id }) => id)
-    if (!canList(direct)) return undeleted.map((id) => `volume ${id} was made and never deleted`)
-    let listed: readonly string[] = []
-    for (let looks = GONE_LOOKS; looks > 0; looks -= 1) {
-      const all = await listVolumes(direct, signal)
-      listed = (all ?? []).map(({ id }) => id).filter((id) => !this.#foreign.has(id))
-      if (all !== undefined && listed.length === 0) return []
+    const undeleted = volumes
+      .filter(({ exists }) => exists !== 'no')
+      .map(({ id }) => `volume ${id} was made and never deleted`)
+    if (!canList(direct)) return undeleted
+    let listed: readonly string[] | undefined
+    const until = clock.monotonic() + GONE_MS
+    for (let looks = GONE_LOOKS; looks > 0 && clock.monotonic() < until; looks -= 1) {
+      const all = await this.#list(signal)
+      if (all !== undefined) listed = all.map(({ id }) => id).filter((id) => !this.#foreign.has(id))
+      if (listed?.length === 0) return []
       await clock.sleep(LOOK_MS, signal)
+    }
+    if (listed === undefined) {
+      const why = 'it was not answered when everything was deleted'
+      if (!judge.findings.some(({ promise }) => promise === 'listed')) judge.find(unlisted(why))
+      return undeleted
     }
     return listed.map((id) => `volume ${id} is left at the driver`)
   }
+}
+
+function unlisted(why: string): Broken {
+  return { promise: 'listed', about: undefined, text: `ListVolumes, of which the driver says that it has it: ${why}` }
 }

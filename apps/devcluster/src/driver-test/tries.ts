@@ -76,7 +76,8 @@ export class Tries {
   #create(request: CreateVolumeRequest): Promise<string> {
     return patiently(this.#clock, this.#signal, async () => {
       const { volume } = await this.#driver.call(CreateVolume, request, { timeoutMs: TRY_MS, signal: this.#signal })
-      return volume?.volumeId ?? ''
+      if (!volume?.volumeId) throw new Error('CreateVolume succeeded and names no volume')
+      return volume.volumeId
     })
   }
 

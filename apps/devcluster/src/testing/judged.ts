@@ -26,6 +26,8 @@ interface Judged {
   readonly durationMs?: number
   readonly spoil?: (driver: CsiDriver, nodes: readonly CsiDriver[]) => void
   readonly signal?: AbortSignal
+  /** Beside the stand-ins. */
+  readonly attacher?: string
 }
 
 /** What seed 1 says of an emulated driver, with stand-ins for the sidecars. */
@@ -34,6 +36,7 @@ export async function judged({
   durationMs = 4_000,
   spoil,
   signal = NEVER,
+  attacher,
 }: Judged = {}): Promise<SeedResult> {
   await using stack = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'driver-test-'))
@@ -68,7 +71,7 @@ export async function judged({
   const times = { seed: 1, durationMs, calmMs: 15_000 }
   const folders = { directory, data: join(directory, 'nodes') }
   return await runSeed(
-    { ...times, ...folders, abilities, parameters: {}, inlineAttributes: {}, csiDriver, sidecars: {} },
+    { ...times, ...folders, abilities, parameters: {}, inlineAttributes: {}, csiDriver, sidecars: { attacher } },
     { direct, address, ownNodes, kill: undefined, watchDeaths: () => () => undefined, ...PARTS, standIns },
     signal,
   )
