@@ -4,11 +4,12 @@ import type { OpenExchange } from '../exchange-log.ts'
 import type { FaultAction, FaultResponse, FaultSubject, Faults } from '../faults/request-faults.ts'
 import type { User } from './access/authentication.ts'
 import { authorize } from './access/authorization.ts'
+import { servedAs } from './access/impersonation.ts'
 import { objectIn } from './codec/decode.ts'
 import { PROTOBUF } from './codec/protobuf/decode.ts'
 import { statusBytes } from './codec/protobuf/envelope.ts'
 import { mediaTypeOf, PLAIN, type Rendering, shapeOf } from './codec/representation.ts'
-import { ApiFailure, badRequest } from './http/api-failure.ts'
+import { ApiFailure, badRequest, methodNotAllowed } from './http/api-failure.ts'
 import type { HttpRequest, HttpResponse } from './http/exchange.ts'
 import { mediaType, readBody } from './http/read-body.ts'
 import { injected, refuse, type StatusForm, send } from './http/reply.ts'
@@ -39,6 +40,9 @@ interface Exchange {
   readonly logged: OpenExchange<LoggedRequest>
 }
 
+/** Of resources. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+
 /** Serves one request from its first line to the end of its answer: who, what, may they, what goes wrong, the answer. */
 export async function handle(parts: HandlerParts, request: HttpRequest, response: HttpResponse): Promise<void> {
   let logged: OpenExchange<LoggedRequest> | undefined
@@ -49,9 +53,14 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
     logged = open
     // One that is never answered ends with its connection.
     response.once('close', () => open.end({}))
-    const user = parts.authentication.userOf(request.headers.authorization)
+    const user = servedAs(
+      parts.registry.store,
+      parts.authentication.userOf(request.headers.authorization),
+      request.headers,
+    )
     open.note({ user: user.name })
     authorize(parts.registry.store, user, { info, query: url.searchParams })
+    if (info.type === 'resource' && !METHODS.has(request.method ?? 'GET')) throw methodNotAllowed()
     const body = await readBody(request)
     if (parts.requests.keeps) {
       open.note({ body: loggedBody(info, request.headers['content-type'], body) }, body.length)

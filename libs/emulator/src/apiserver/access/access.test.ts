@@ -60,6 +60,75 @@ test('a group that is bound to a role has its rights, and the log names the user
   ])
 })
 
+function wholeAs(token: string, headers: Readonly<Record<string, string>>, path: string, body?: object) {
+  return fetch(api.url + path, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+}
+
+const REVIEW = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
+const REVIEWS = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+
+test.each([
+  [{ 'impersonate-user': 'bob' }, { username: 'bob', groups: ['system:authenticated'] }],
+  [
+    { 'impersonate-user': 'bob', 'impersonate-uid': 'u', 'impersonate-group': 'a, b', 'impersonate-extra-x': '1' },
+    { username: 'bob', uid: 'u', groups: ['a', 'b', 'system:authenticated'], extra: { x: ['1'] } },
+  ],
+  [
+    { 'impersonate-user': 'system:serviceaccount:n:a' },
+    {
+      username: 'system:serviceaccount:n:a',
+      groups: ['system:serviceaccounts', 'system:serviceaccounts:n', 'system:authenticated'],
+    },
+  ],
+])('the administrator may be somebody else: %j', async (headers, userInfo) => {
+  const response = await wholeAs('admin', headers, REVIEWS, REVIEW)
+  expect(await response.json()).toMatchObject({ status: { userInfo } })
+  const refused = await wholeAs('admin', headers, CONFIGS)
+  expect([refused.status, await refused.json()]).toMatchObject([
+    403,
+    { message: expect.stringContaining(`User "${userInfo.username}" cannot list resource "configmaps"`) },
+  ])
+})
+
+test('others may be whom their roles name, and whoever is to be somebody else needs a name', async () => {
+  const messageOf = async (headers: Readonly<Record<string, string>>): Promise<unknown> =>
+    ((await (await wholeAs('alice', headers, CONFIGS)).json()) as { message: unknown }).message
+  const user = { 'impersonate-user': 'bob' }
+  const may = 'User "alice" cannot impersonate resource'
+  expect(await messageOf(user)).toBe(`users "bob" is forbidden: ${may} "users" in API group "" at the cluster scope`)
+  api.create(CLUSTER_ROLES, {
+    metadata: { name: 'imp' },
+    rules: [{ apiGroups: [''], resources: ['users'], resourceNames: ['bob'], verbs: ['impersonate'] }],
+  })
+  api.create(CLUSTER_ROLE_BINDINGS, {
+    metadata: { name: 'imp' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'imp' },
+    subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'alice' }],
+  })
+  expect(await messageOf(user)).toContain('User "bob" cannot list resource "configmaps"')
+  expect(await messageOf({ ...user, 'impersonate-group': 'g' })).toBe(
+    `groups "g" is forbidden: ${may} "groups" in API group "" at the cluster scope`,
+  )
+  expect(await messageOf({ ...user, 'impersonate-extra-scopes': 'g' })).toBe(
+    `userextras.authentication.k8s.io "g" is forbidden: ${may} "userextras/scopes" in API group "authentication.k8s.io" at the cluster scope`,
+  )
+  expect(await messageOf({ 'impersonate-user': 'system:serviceaccount:n:a' })).toBe(
+    `serviceaccounts "a" is forbidden: ${may} "serviceaccounts" in API group "" in the namespace "n"`,
+  )
+  expect(await messageOf({ 'impersonate-group': 'g' })).toBe(
+    'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without impersonating a user name',
+  )
+})
+
+test.each(['HEAD', 'OPTIONS'])('%s is no way to ask for a resource', async (method) => {
+  const response = await fetch(api.url + CONFIGS, { method })
+  expect(response.status).toBe(405)
+})
+
 test('a token of a service account ends in its time', async () => {
   const clock = new FakeClock()
   const tokens = new Authentication({ clock, adminToken: 'admin', open: false })

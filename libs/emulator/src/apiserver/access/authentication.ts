@@ -6,7 +6,11 @@ export interface User {
   readonly name: string
   readonly uid?: string
   readonly groups: readonly string[]
+  readonly extra?: Readonly<Record<string, readonly string[]>>
 }
+
+export const AUTHENTICATED = 'system:authenticated'
+export const ALL_SERVICE_ACCOUNTS = 'system:serviceaccounts'
 
 /** A token, and for whom it stands. */
 export interface TokenGrant {
@@ -22,7 +26,7 @@ interface Issued {
   readonly expires: number | undefined
 }
 
-const ADMIN: User = { name: 'admin', groups: ['system:masters', 'system:authenticated'] }
+const ADMIN: User = { name: 'admin', groups: ['system:masters', AUTHENTICATED] }
 const ANONYMOUS: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
 
 /** Who is behind a request: bearer tokens, given at the start or issued to service accounts. */
@@ -39,7 +43,7 @@ export class Authentication {
     for (const { token, user, uid, groups = [] } of options.grants ?? []) {
       const known = uid === undefined ? {} : { uid }
       this.#tokens.set(token, {
-        user: { name: user, ...known, groups: [...groups, 'system:authenticated'] },
+        user: { name: user, ...known, groups: [...groups, AUTHENTICATED] },
         expires: undefined,
       })
     }
@@ -71,7 +75,7 @@ export class Authentication {
     const { namespace, name, uid } = account
     const token = `emulator.${newUid(this.#clock, this.#tokens.size)}`
     const expires = this.#clock.now() + seconds * 1000
-    const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated']
+    const groups = [ALL_SERVICE_ACCOUNTS, `${ALL_SERVICE_ACCOUNTS}:${namespace}`, AUTHENTICATED]
     const user = { name: `system:serviceaccount:${namespace}:${name}`, uid, groups }
     this.#tokens.set(token, { user, expires })
     return { token, expires }

@@ -2,7 +2,10 @@
 export interface HttpRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined
   readonly url?: string | undefined
-  readonly headers: { readonly [name in RequestHeader]?: string | undefined }
+  readonly headers: { readonly [name in RequestHeader]?: string | undefined } & {
+    /** As one text those of a header that came more than once have commas between them. */
+    readonly [name in `impersonate-${string}`]?: string | readonly string[] | undefined
+  }
 }
 
 type RequestHeader = 'accept' | 'authorization' | 'content-length' | 'content-type' | 'user-agent'

@@ -35,8 +35,8 @@ function answered({ registry, authentication, user }: ReviewParts, kind: Kind, o
   }
 }
 
-function infoOf({ name, uid, groups }: User): JsonObject {
-  return { username: name, ...(uid === undefined ? {} : { uid }), groups }
+function infoOf({ name, uid, groups, extra }: User): JsonObject {
+  return { username: name, ...(uid === undefined ? {} : { uid }), groups, ...(extra !== undefined && { extra }) }
 }
 
 function tokenStatus(authentication: Authentication, object: KubeObject): JsonObject {
