@@ -147,6 +147,12 @@ describe('health', () => {
     expect(text(await get(path))).toBe(WELL)
   })
 
+  test('of several leases all that are not well are named', async () => {
+    await start({ health: { leaderElection: () => ['csi-attacher: late', 'csi-resizer: late'] } })
+    const told = text(await get('/healthz/leader-election'))
+    expect(told).toBe('500 internal server error: csi-attacher: late, csi-resizer: late\n')
+  })
+
   test('the path of the lease is not there without leader election', async () => {
     await start({ health: { live: () => [], ready: () => [] } })
     expect((await get('/healthz/leader-election')).status).toBe(404)

@@ -59,9 +59,9 @@ function healthReply(name: string, reasons: readonly string[]): Reply {
   return { status: 503, body: `${name} check failed:\n${lines}`, headers: ERROR_HEADERS }
 }
 
-function leaderElectionReply([reason]: readonly string[]): Reply {
-  if (reason === undefined) return { status: 200, body: 'ok', headers: PLAIN }
-  return { status: 500, body: `internal server error: ${reason}\n`, headers: ERROR_HEADERS }
+function leaderElectionReply(reasons: readonly string[]): Reply {
+  if (reasons.length === 0) return { status: 200, body: 'ok', headers: PLAIN }
+  return { status: 500, body: `internal server error: ${reasons.join(', ')}\n`, headers: ERROR_HEADERS }
 }
 
 /** Requests that come while an exposition is being made share it. */
