@@ -169,6 +169,7 @@ story('every flag of both is there, in groups, and taken with its prefix', ONCE,
   const help = await t.exec(['--help'], { app: 'both' })
   equal([help.code, help.stdout], [0, ''])
   const [shared = '', ...groups] = help.stderr.split(/^(?=Flags of the )/m)
+  equal(shared.match(/ReleaseLeaderElectionOnExit/g)?.length, 1)
   for (const name of ['controllers', 'single-lease', 'csi-address', 'leader-election', 'v']) {
     ok(shared.includes(`\n  -${name}`), name)
   }

@@ -133,7 +133,8 @@ function maxLogLength(tables: readonly HandshakeTable[]): Pick<HandshakeTable, '
 /** The flags in groups: those for all, then each app's. */
 function usage(argv0: string, apps: readonly CombinedApp[]): string {
   const shared = [...processFlags(apps), ...STANDARD_FLAGS]
-  const notes = { 'feature-gates': apps.map(({ gates }) => knownGatesText(gates)).join('\n') }
+  const gates = new Set(apps.flatMap((app) => knownGatesText(app.gates).split('\n')))
+  const notes = { 'feature-gates': [...gates].join('\n') }
   const groups = apps.map((app) => {
     const names = flagsForOne(app).filter(({ name }) => !app.flags.some((flag) => flag.name === name))
     const own: FlagTable = app.flags.map((flag): Flag => ({ ...flag, name: `${app.prefix}-${flag.name}`, aliases: [] }))

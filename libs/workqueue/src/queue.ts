@@ -42,11 +42,6 @@ export class Queue {
     return this.#processing.has(key)
   }
 
-  /** Keys that are to be worked on, those included that were added again while they are in work. */
-  queued(): Iterable<string> {
-    return this.#dirty
-  }
-
   /** Behind what the key waits though workers may be free. */
   behind(key: string): string | undefined {
     return this.#line.behind?.(key)

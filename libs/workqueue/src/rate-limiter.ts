@@ -6,8 +6,6 @@ export interface RateLimiter {
   when(key: string): number
   /** The key is fine: its failures count no more. */
   forget(key: string): void
-  /** Failures since the key was fine. */
-  failures(key: string): number
   /** The keys that failed since they were fine. */
   failed(): Iterable<string>
 }
@@ -23,7 +21,6 @@ export function perKeyExponential({ baseMs, maxMs }: { baseMs: number; maxMs: nu
       return exponential(growth, count)
     },
     forget: (key) => void failures.delete(key),
-    failures: (key) => failures.get(key) ?? 0,
     failed: () => failures.keys(),
   }
 }

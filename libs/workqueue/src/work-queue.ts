@@ -56,11 +56,6 @@ export class WorkQueue {
     return this.#queue.behind(key)
   }
 
-  /** Keys that are to be worked on. */
-  queued(): Iterable<string> {
-    return this.#queue.queued()
-  }
-
   /** Keys that are to be added later. */
   planned(): Iterable<string> {
     return this.#delays.keys()
@@ -91,10 +86,6 @@ export class WorkQueue {
   /** The key is fine: its next failure waits as the first one does. */
   forget(key: string): void {
     this.#limiter.forget(key)
-  }
-
-  failures(key: string): number {
-    return this.#limiter.failures(key)
   }
 
   /** Milliseconds until the key is added by itself; undefined when nothing is planned. */
