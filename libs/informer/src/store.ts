@@ -43,7 +43,7 @@ export class StoreWriter<T extends Cached> {
     if (before === undefined) return [{ type: 'added', object: after }]
     if (before.uid === after.uid) return [{ type: 'updated', before, after, cause: cause === 'own' ? 'own' : 'watch' }]
     // Deleted and made again under the same name: two objects.
-    this.#tombstones.bury(before)
+    this.#tombstones.add(before)
     return [
       { type: 'deleted', object: before },
       { type: 'added', object: after },
@@ -54,7 +54,7 @@ export class StoreWriter<T extends Cached> {
   remove(gone: Identity): readonly InformerEvent<T>[] {
     const before = this.#current.objects.get(gone.key)
     if (before !== undefined && before.uid !== gone.uid && !isNewer(gone, before)) return []
-    this.#tombstones.bury(gone)
+    this.#tombstones.add(gone)
     if (this.#learned !== undefined) this.#ended.push(gone)
     if (before === undefined) return []
     this.#current.delete(gone.key)
@@ -92,7 +92,7 @@ export class StoreWriter<T extends Cached> {
     this.#ended = []
     this.#completeTo = resourceVersion
     const vanished = [...old.values()].filter(({ key, uid }) => next.objects.get(key)?.uid !== uid)
-    for (const { key, uid } of vanished) this.#tombstones.bury({ key, uid, resourceVersion })
+    for (const { key, uid } of vanished) this.#tombstones.add({ key, uid, resourceVersion })
     this.#current = next
     this.#isSynced = true
     this.#synced.resolve()

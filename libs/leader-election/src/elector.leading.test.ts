@@ -182,9 +182,9 @@ describe('leading', () => {
     const a = new Candidate(server, clock, 'a')
     void a.stand()
     await clock.settle()
-    expect(a.elector.sickness).toBeUndefined()
+    expect(a.elector.unhealthyReason).toBeUndefined()
     const frozen = clock.freeze(35_001)
-    expect(a.elector.sickness).toBe('failed election to renew leadership on lease ')
+    expect(a.elector.unhealthyReason).toBe('failed election to renew leadership on lease ')
     await frozen
   })
 })

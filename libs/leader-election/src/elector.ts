@@ -91,7 +91,7 @@ export class Elector {
   }
 
   /** What is wrong, if this process leads and has not renewed for far too long. */
-  get sickness(): string | undefined {
+  get unhealthyReason(): string | undefined {
     const { clock, timings } = this.#options
     if (this.#term === undefined) return undefined
     const late = clock.monotonic() - this.#term.renewedAt - timings.leaseDurationMs

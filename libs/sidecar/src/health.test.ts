@@ -4,13 +4,13 @@ import { describe, expect, test } from '@jest/globals'
 import { Health } from './health.ts'
 import type { Service } from './service.ts'
 
-const SICKNESS = 'failed election to renew leadership on lease '
+const LATE = 'failed election to renew leadership on lease '
 
 /** What /healthz/leader-election says where the electors of these roles say this. */
 function notElected(roles: Readonly<Record<string, string | undefined>>): readonly string[] | undefined {
   const health = new Health(new FakeClock(), new Metrics())
   health.started({
-    roles: Object.entries(roles).map(([name, sickness]) => ({ name, elector: { sickness } })),
+    roles: Object.entries(roles).map(([name, unhealthyReason]) => ({ name, elector: { unhealthyReason } })),
     // Nothing else is asked here.
   } as unknown as Service)
   const reasons = health.checks(true).leaderElection?.()
@@ -20,10 +20,10 @@ function notElected(roles: Readonly<Record<string, string | undefined>>): readon
 
 describe('a lease that was not renewed', () => {
   test('of a process with one sidecar is said as the Go originals say it', () => {
-    expect(notElected({ 'csi-attacher': SICKNESS })).toEqual([SICKNESS])
+    expect(notElected({ 'csi-attacher': LATE })).toEqual([LATE])
   })
 
   test('of one among several is said with its name', () => {
-    expect(notElected({ 'csi-attacher': undefined, 'csi-resizer': SICKNESS })).toEqual([`csi-resizer: ${SICKNESS}`])
+    expect(notElected({ 'csi-attacher': undefined, 'csi-resizer': LATE })).toEqual([`csi-resizer: ${LATE}`])
   })
 })

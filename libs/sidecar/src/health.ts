@@ -55,8 +55,8 @@ export class Health {
     const roles = this.#service?.roles ?? []
     // The text of one alone is that of the Go originals.
     return roles.flatMap(({ name, elector }) => {
-      const sickness = elector?.sickness
-      return sickness === undefined ? [] : [roles.length > 1 ? `${name}: ${sickness}` : sickness]
+      const unhealthyReason = elector?.unhealthyReason
+      return unhealthyReason === undefined ? [] : [roles.length > 1 ? `${name}: ${unhealthyReason}` : unhealthyReason]
     })
   }
 }
