@@ -49,6 +49,18 @@ async function newcomerGoesFirst(t: World, at: Pick<AttacherScene, 'driver' | 'n
   ok(badCalls(at).length < tried + BAD, 'the others were tried again before')
 }
 
+story('calls that hang again and again leave workers to others', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--timeout=5s', '--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
+  at.driver.on('ControllerPublishVolume', (call) => (isBad(call) ? 'hang' : { reply: {} }))
+  await Promise.all(Array.from({ length: 20 }, (_, index) => attach(t, at, { suffix: `-bad-${index}` })))
+  await eventually('second tries on all workers', () => badCalls(at).length >= 30, { within: 60_000 })
+  const began = Date.now()
+  await attach(t, at, { suffix: '-healthy' })
+  await attached(t, t.name('va-healthy'))
+  const after = Date.now() - began
+  ok(after < 2500, `the healthy volume was attached after ${after} ms`)
+})
+
 story('writes of what fails leave --kube-api-qps to others', { only: 'ours', within: 120_000 }, async (t) => {
   const rate = ['--kube-api-qps=5', '--kube-api-burst=10']
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms', ...rate] })

@@ -1,6 +1,6 @@
 import { Heap, type HeapItem } from '@csi-sidecars/base'
 import { SHARE_OF_OTHERS } from './line.ts'
-import type { GroupLimit } from './placement.ts'
+import type { GroupLimit, LaneOptions } from './placement.ts'
 
 export interface Entry extends HeapItem {
   readonly key: string
@@ -20,9 +20,10 @@ export interface Entry extends HeapItem {
   precedes: string | undefined
 }
 
-/** Keys of one lane that wait for one group with the same limit. */
+/** Keys of one lane and kind that wait for one group with the same limit. */
 interface WaitingLine {
   readonly lane: Lane
+  readonly later: boolean
   readonly max: number
   readonly entries: Heap<Entry>
 }
@@ -39,23 +40,58 @@ export interface Group {
   readonly waiting: WaitingLine[]
 }
 
+/** A group that has no room for keys of this limit. */
+export interface FullGroup {
+  readonly group: Group
+  readonly max: number
+}
+
 export interface Lane {
   readonly reserved: number
   inWork: number
+  /** Of those in work, how many came later. */
+  laterInWork: number
   /** The clock of the lane is the turn of the last key that was started. */
   now: number
   /** The turn of the next key, of either kind, that comes before `now` has reached it. */
   readonly next: { usual: number; later: number }
   /** Keys that can start as far as is known. Whether their groups have room shows when their turn comes. */
-  readonly ready: Heap<Entry>
+  readonly ready: Ready
+}
+
+/** The two kinds apart, since there may be room for one of them alone. */
+export interface Ready {
+  readonly usual: Heap<Entry>
+  readonly later: Heap<Entry>
+}
+
+export function emptyLane({ reserved }: LaneOptions): Lane {
+  const ready = { usual: byTurn(), later: byTurn() }
+  return { reserved, inWork: 0, laterInWork: 0, now: 0, next: { usual: 0, later: 0 }, ready }
+}
+
+/** Where the entry stands while it can start. */
+export function readyLine({ lane, later }: Pick<Entry, 'lane' | 'later'>): Heap<Entry> {
+  return later ? lane.ready.later : lane.ready.usual
+}
+
+/** Whose turn it is of those that can start; of the usual ones alone where there is room for no other. */
+export function firstReady({ usual, later }: Ready, usualOnly: boolean): Entry | undefined {
+  const [first, other] = [usual.peek(), usualOnly ? undefined : later.peek()]
+  if (first === undefined || other === undefined) return first ?? other
+  return isBefore(other, first) ? other : first
 }
 
 export function isFull({ counted }: Group, max: number): boolean {
   return counted.length >= Math.min(max, ...counted)
 }
 
-export function byTurn(): Heap<Entry> {
-  return new Heap((a, b) => (a.turn === b.turn ? a.arrival < b.arrival : a.turn < b.turn))
+function isBefore(a: Entry, b: Entry): boolean {
+  return a.turn === b.turn ? a.arrival < b.arrival : a.turn < b.turn
+}
+
+function byTurn(): Heap<Entry> {
+  return new Heap(isBefore)
 }
 
 /**
@@ -69,11 +105,12 @@ export function turnIn({ now, next }: Lane, later: boolean): number {
   return turn
 }
 
-export function lineBehind(group: Group, lane: Lane, max: number): Heap<Entry> {
-  const known = group.waiting.find((line) => line.lane === lane && line.max === max)
+/** Where the entry waits behind a group that is full. */
+export function lineBehind({ group, max }: FullGroup, { lane, later }: Pick<Entry, 'lane' | 'later'>): Heap<Entry> {
+  const known = group.waiting.find((line) => line.lane === lane && line.later === later && line.max === max)
   if (known !== undefined) return known.entries
   const entries = byTurn()
-  group.waiting.push({ lane, max, entries })
+  group.waiting.push({ lane, later, max, entries })
   return entries
 }
 

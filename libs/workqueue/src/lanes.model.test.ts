@@ -26,7 +26,7 @@ class PlainLanes {
   waiting: { key: string; lane: number; precedes: string | undefined; later: boolean; turn: number }[] = []
   /** By lane: the turn of the last one started, and of the next one of each kind. */
   readonly #clocks = new Map<number, { now: number; usual: number; later: number }>()
-  readonly working = new Map<string, Placement>()
+  readonly working = new Map<string, Placement & { readonly later: boolean }>()
   #picks = 0
 
   constructor(workers: number, reserved: readonly number[], placements: ReadonlyMap<string, Placement>) {
@@ -67,6 +67,10 @@ class PlainLanes {
     return [...this.working.values()].filter((placement) => placement.lane === lane).length
   }
 
+  usualInWork(lane: number): number {
+    return [...this.working.values()].filter((placement) => placement.lane === lane && !placement.later).length
+  }
+
   /** What each key that counts in the group allows. */
   counted(group: string): number[] {
     const working = [...this.working.values()]
@@ -90,13 +94,18 @@ class PlainLanes {
     const first = turn.filter((lane) => this.inWork(lane) < this.#workers - (all - reservedOf(lane)))
     for (const lane of [...first, ...lanes.filter((each) => !first.includes(each))]) {
       const inWork = this.working.size
-      const extra = this.inWork(lane) < reservedOf(lane) && inWork < this.#workers + all
-      if (inWork >= this.#workers && !extra) continue
+      const others = lanes.filter((each) => each !== lane)
+      const kept = others.reduce((sum, each) => sum + Math.max(0, reservedOf(each) - this.inWork(each)), 0)
+      const room = (later: boolean): boolean => {
+        if (inWork < this.#workers) return true
+        const own = later ? this.inWork(lane) : this.usualInWork(lane)
+        return own < reservedOf(lane) && inWork < this.#workers + all - kept
+      }
       const inOrder = this.waiting.toSorted((a, b) => a.turn - b.turn)
-      const entry = inOrder.find(({ key, lane: at }) => at === lane && this.mayStart(key))
+      const entry = inOrder.find(({ key, lane: at, later }) => at === lane && room(later) && this.mayStart(key))
       if (entry === undefined) continue
       this.waiting = this.waiting.filter((each) => each !== entry)
-      this.working.set(entry.key, this.placeOf(entry.key))
+      this.working.set(entry.key, { ...this.placeOf(entry.key), later: entry.later })
       const clock = this.clockOf(lane)
       clock.now = Math.max(clock.now, entry.turn)
       this.#picks += 1

@@ -44,35 +44,6 @@ describe('a lane', () => {
     expect(takeAll()).toEqual(['a8', 'd2'])
   })
 
-  test('lets those go first to which something has happened, however many come back by themselves', () => {
-    const { push, lanes, takeAll, release } = lanesOf(1, [0, 0])
-    for (const key of numbered('a', 1000)) lanes.push(key, true)
-    expect(takeAll()).toEqual(['a0'])
-    push('a-new')
-    release('a0')
-    expect(takeAll()).toEqual(['a-new'])
-  })
-
-  test('gives those that come back by themselves every fourth pick', () => {
-    const { push, lanes, release } = lanesOf(1, [0, 0])
-    for (const key of ['a-l0', 'a-l1', 'a-l2']) lanes.push(key, true)
-    push(...numbered('a', 6))
-    const picks = Array.from({ length: 9 }, () => {
-      const key = lanes.take() ?? ''
-      release(key)
-      return key
-    })
-    expect(picks.join(' ')).toBe('a-l0 a0 a1 a2 a-l1 a3 a4 a5 a-l2')
-  })
-
-  test('takes one that was to come later now, when something happens to it', () => {
-    const { push, lanes, takeAll } = lanesOf(4, [0, 0])
-    for (const key of ['a-l0', 'a-l1', 'a-l2']) lanes.push(key, true)
-    push('a0')
-    lanes.touch('a-l2')
-    expect([lanes.length, takeAll()]).toEqual([4, ['a-l0', 'a0', 'a-l2', 'a-l1']])
-  })
-
   test('that hangs does not starve the preferred one: twenty attaches pass a thousand detaches', () => {
     const { push, lanes, takeAll, release } = lanesOf(10, [3, 0])
     push(...numbered('d', 1000))

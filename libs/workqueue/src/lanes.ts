@@ -1,5 +1,17 @@
 import { invariant, NOT_IN_HEAP } from '@csi-sidecars/base'
-import { byTurn, type Entry, type Group, isFull, join, type Lane, lineBehind, turnIn } from './lane.ts'
+import {
+  type Entry,
+  emptyLane,
+  type FullGroup,
+  firstReady,
+  type Group,
+  isFull,
+  join,
+  type Lane,
+  lineBehind,
+  readyLine,
+  turnIn,
+} from './lane.ts'
 import { type Line, SHARE_OF_OTHERS } from './line.ts'
 import type { GroupLimit, LaneOptions, Placement } from './placement.ts'
 
@@ -10,6 +22,8 @@ const NO_LIMITS: readonly GroupLimit[] = []
  * - No worker is idle while a key could start: a lane may occupy all of them.
  * - When others occupy them, a lane still starts as many keys as it has reserved, beyond the number of workers. So no
  *   lane can starve another, however long its work hangs, and never more than `capacity` keys are in work.
+ * - To keys that do not come later those of their own lane that do are others: what hangs again and again starves no
+ *   newcomer.
  * - The preferred lane comes first; every fourth pick goes to another that waits, unless it would occupy what is reserved.
  * - Of a group never more than its limit is in work; a full group holds up nobody else.
  * Within a lane keys leave in the order in which they came, but for those whose group is full and those that come later.
@@ -35,13 +49,7 @@ export class Lanes implements Line {
     this.#workers = workers
     this.capacity = workers <= 0 ? 0 : lanes.reduce((sum, { reserved }) => sum + reserved, workers)
     this.#place = place
-    this.#lanes = lanes.map(({ reserved }) => ({
-      reserved,
-      inWork: 0,
-      now: 0,
-      next: { usual: 0, later: 0 },
-      ready: byTurn(),
-    }))
+    this.#lanes = lanes.map(emptyLane)
   }
 
   get length(): number {
@@ -65,16 +73,16 @@ export class Lanes implements Line {
     if (this.#lane(lane) !== entry.lane || entry.later) {
       this.#leaveLine(entry)
       this.#enqueue(key, placement, false)
-    } else if (entry.line !== entry.lane.ready && !limits.some(({ group }) => group === entry.group)) {
+    } else if (entry.line !== readyLine(entry) && !limits.some(({ group }) => group === entry.group)) {
       this.#leaveLine(entry)
-      join(entry, entry.lane.ready, undefined)
+      join(entry, readyLine(entry), undefined)
     }
   }
 
   take(): string | undefined {
     const lastArrival = this.#arrivals
     for (const lane of this.#order()) {
-      const entry = this.#hasRoom(lane) ? this.#next(lane) : undefined
+      const entry = this.#next(lane)
       if (entry !== undefined) return this.#start(entry)
     }
     // A key may have turned out to belong to a lane that was already passed by.
@@ -83,7 +91,7 @@ export class Lanes implements Line {
 
   behind(key: string): string | undefined {
     const entry = this.#entries.get(key)
-    return entry?.line === undefined || entry.line === entry.lane.ready ? undefined : entry.group
+    return entry?.line === undefined || entry.line === readyLine(entry) ? undefined : entry.group
   }
 
   /** Whether the key, which is in work, would start now where it was started: what it depends on may have changed. */
@@ -106,6 +114,7 @@ export class Lanes implements Line {
     this.#entries.delete(key)
     this.#inWork -= 1
     entry.lane.inWork -= 1
+    if (entry.later) entry.lane.laterInWork -= 1
     for (const { group, max } of entry.limits) this.#uncount(group, max)
     this.#precede(entry, undefined)
   }
@@ -134,7 +143,7 @@ export class Lanes implements Line {
     }
     this.#entries.set(key, entry)
     this.#precede(entry, precedes)
-    join(entry, lane.ready, undefined)
+    join(entry, readyLine(entry), undefined)
   }
 
   #precede(entry: Entry, group: string | undefined): void {
@@ -170,13 +179,30 @@ export class Lanes implements Line {
     return this.capacity - this.#workers - lane.reserved
   }
 
-  #hasRoom(lane: Lane): boolean {
-    return this.#inWork < this.#workers || (lane.inWork < lane.reserved && this.#inWork < this.capacity)
+  /** Whether a worker is free, or what is reserved has room beyond them. */
+  #hasRoom(lane: Lane, inWork: number): boolean {
+    return (
+      this.#inWork < this.#workers || (inWork < lane.reserved && this.#inWork < this.capacity - this.#keptFrom(lane))
+    )
   }
 
-  /** The first key of the lane whose groups all have room. Those before it go behind their groups. */
+  /** What other lanes may still start beyond the workers. */
+  #keptFrom(lane: Lane): number {
+    return this.#lanes.reduce(
+      (sum, other) => (other === lane ? sum : sum + Math.max(0, other.reserved - other.inWork)),
+      0,
+    )
+  }
+
+  /** The first key of the lane for which there is room, also in all of its groups. Those before it go behind these. */
   #next(lane: Lane): Entry | undefined {
-    for (let entry = lane.ready.peek(); entry !== undefined; entry = lane.ready.peek()) {
+    if (!this.#hasRoom(lane, lane.inWork - lane.laterInWork)) return undefined
+    const usualOnly = !this.#hasRoom(lane, lane.inWork)
+    for (
+      let entry = firstReady(lane.ready, usualOnly);
+      entry !== undefined;
+      entry = firstReady(lane.ready, usualOnly)
+    ) {
       const placement = this.#place(entry.key)
       const { lane: laneNow, limits } = placement
       this.#precede(entry, placement.precedes)
@@ -189,12 +215,12 @@ export class Lanes implements Line {
       const full = this.#fullGroup(limits)
       if (full === undefined) return entry
       this.#leaveLine(entry)
-      join(entry, lineBehind(full.group, lane, full.max), full.group.name)
+      join(entry, lineBehind(full, entry), full.group.name)
     }
     return undefined
   }
 
-  #fullGroup(limits: readonly GroupLimit[]): { group: Group; max: number } | undefined {
+  #fullGroup(limits: readonly GroupLimit[]): FullGroup | undefined {
     for (const { group: name, max } of limits) {
       const group = this.#groups.get(name)
       if (group !== undefined && isFull(group, max)) return { group, max }
@@ -207,6 +233,7 @@ export class Lanes implements Line {
     this.#leaveLine(entry)
     entry.lane.now = Math.max(entry.lane.now, entry.turn)
     entry.lane.inWork += 1
+    if (entry.later) entry.lane.laterInWork += 1
     this.#inWork += 1
     this.#picks += 1
     return entry.key
@@ -222,10 +249,10 @@ export class Lanes implements Line {
 
   /** Lets the next waiting keys back into their lanes if the group has room for them; forgets a group without keys. */
   #letOn(group: Group): void {
-    for (const { lane, max, entries } of group.waiting) {
+    for (const { max, entries } of group.waiting) {
       if (entries.size === 0 || isFull(group, max)) continue
       const entry = entries.pop()
-      if (entry !== undefined) join(entry, lane.ready, group.name)
+      if (entry !== undefined) join(entry, readyLine(entry), group.name)
     }
     if (group.counted.length === 0 && group.waiting.every(({ entries }) => entries.size === 0)) {
       this.#groups.delete(group.name)

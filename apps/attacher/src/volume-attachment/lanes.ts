@@ -9,7 +9,10 @@ import type { PublishedVolumes } from './published.ts'
 const ATTACH = 0
 const DETACH = 1
 
-/** Of the workers, how many attaches start beyond them while detaches occupy all. With one worker nothing overlaps. */
+/**
+ * Of the workers, how many attaches start beyond them while detaches, or attaches that are tried again, occupy all. With
+ * one worker nothing overlaps.
+ */
 const RESERVED_FOR_ATTACH = 0.4
 
 export interface LaneSettings {
@@ -25,7 +28,7 @@ export interface LaneSources {
   readonly published: Pick<PublishedVolumes, 'leftBehind'>
 }
 
-/** Attaches and detaches as two lanes: detaches that hang cannot keep an attach from the driver. */
+/** Attaches and detaches as two lanes: what hangs of the one, or again and again, cannot keep an attach from the driver. */
 export function attachmentLanes(settings: LaneSettings, sources: LaneSources): Lanes {
   const { workers } = settings
   const reserved = workers < 2 ? 0 : Math.max(1, Math.floor(workers * RESERVED_FOR_ATTACH))
