@@ -17,8 +17,8 @@ import type { Strategy } from './strategy.ts'
 
 const TOLERATION_SECONDS = 300
 const UPDATABLE =
-  'spec.containers[*].image,spec.initContainers[*].image,spec.activeDeadlineSeconds,spec.tolerations (only additions to ' +
-  'existing tolerations),spec.terminationGracePeriodSeconds (allow it to be set to 1 if it was previously negative)'
+  '`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions ' +
+  'to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)'
 
 export const podStrategy: Strategy = {
   defaults(object) {

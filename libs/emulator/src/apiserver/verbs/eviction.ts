@@ -8,6 +8,13 @@ import { remove } from './deletion.ts'
 /** Phases in which nobody misses a pod. */
 const UNGUARDED = ['Pending', 'Succeeded', 'Failed']
 
+const EVICTED = {
+  type: 'DisruptionTarget',
+  status: 'True',
+  reason: 'EvictionByEvictionAPI',
+  message: 'Eviction API: evicting',
+}
+
 /** POST to `pods/x/eviction`: deletes the pod unless its disruption budget forbids that. */
 export function evict(
   registry: Registry,
@@ -24,18 +31,28 @@ export function evict(
   const unguarded =
     UNGUARDED.includes(textAt(object, 'status', 'phase') ?? '') || object.metadata.deletionTimestamp !== undefined
   if (!unguarded) spend(registry, object, dryRun)
-  remove(
-    registry,
-    { ...pod, status: false },
-    {
-      dryRun,
-      gracePeriodSeconds: typeof grace === 'number' ? grace : undefined,
-      preconditions: {
-        uid: textAt(deletion, 'preconditions', 'uid'),
-        resourceVersion: textAt(deletion, 'preconditions', 'resourceVersion'),
-      },
+  const target = { ...pod, status: false }
+  const how = {
+    dryRun,
+    gracePeriodSeconds: typeof grace === 'number' ? grace : undefined,
+    preconditions: {
+      uid: textAt(deletion, 'preconditions', 'uid'),
+      resourceVersion: textAt(deletion, 'preconditions', 'resourceVersion'),
     },
-  )
+  }
+  // Whether it may go is looked at before its status says why it goes.
+  remove(registry, target, { ...how, dryRun: true })
+  if (dryRun) return
+  commit(registry, target, withReason(registry, object), { dryRun })
+  remove(registry, target, { ...how, preconditions: { uid: how.preconditions.uid } })
+}
+
+/** The pod with the condition by which others see that it was evicted. */
+function withReason(registry: Registry, pod: KubeObject): KubeObject {
+  const status = objectAt(pod, 'status')
+  const others = listAt(pod, 'status', 'conditions').filter((each) => textAt(each, 'type') !== EVICTED.type)
+  const condition = { ...EVICTED, lastProbeTime: null, lastTransitionTime: timestamp(registry.clock) }
+  return { ...pod, status: { ...status, conditions: [...others, condition] } }
 }
 
 /** Takes one disruption from the budget of a pod, if it has one. */
