@@ -48,6 +48,11 @@ const running = (name: string, ready = 'True'): readonly Step[] => [
     only: ['status.phase'],
   },
 ]
+const declares = (source: Fields): Step => {
+  const { spec, ...rest } = pod('declares') as { readonly spec: Fields }
+  const body = { ...rest, spec: { ...spec, volumes: [{ name: 'v', ...source }] } }
+  return { ask: `POST ${PODS}?dryRun=All`, body, only: ['code', 'message'] }
+}
 const evict = (name: string, fields: Fields = {}): Step => ({
   ask: `POST ${PODS}/${name}/eviction`,
   body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace: 'default' }, ...fields },
@@ -101,6 +106,22 @@ export const APP_STORIES: readonly ConformanceCase[] = [
       { ask: `GET ${STORAGE}/csistoragecapacities`, only: ['kind', 'items.0.metadata.name'] },
       { ask: `GET ${CAPACITIES}`, accept: TABLE, only: ['rows.0.cells'] },
       { ask: `DELETE ${CAPACITIES}/cap-a` },
+    ],
+  },
+  {
+    name: 'volumes that a pod declares',
+    steps: [
+      ...['../x', 'a/..', '..', '..x', '/x', '', 'a/..b'].map((path) =>
+        declares({ configMap: { name: 'c', items: [{ key: 'k', path }] } }),
+      ),
+      declares({ secret: { items: [{ key: '', path: '../x', mode: -1 }], defaultMode: 512 } }),
+      declares({ configMap: { defaultMode: 511 } }),
+      declares({ projected: { defaultMode: 512, sources: [{ secret: { items: [{ key: 'k', path: '..' }] } }] } }),
+      declares({ csi: { driver: '' } }),
+      declares({ csi: { driver: '../x', nodePublishSecretRef: { name: '' } } }),
+      declares({ hostPath: { path: '/a/../b', type: 'Pipe' } }),
+      declares({ ephemeral: {} }),
+      declares({ emptyDir: {}, hostPath: { path: '' }, secret: { secretName: '' } }),
     ],
   },
   {

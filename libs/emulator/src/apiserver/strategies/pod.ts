@@ -13,6 +13,7 @@ import {
 } from '../schema/json.ts'
 import { label } from './names.ts'
 import { withSpecDefaults } from './pod-defaults.ts'
+import { checkVolumes } from './pod-volumes.ts'
 import type { Strategy } from './strategy.ts'
 
 const TOLERATION_SECONDS = 300
@@ -94,6 +95,7 @@ function checkPod(errors: FieldErrors, object: KubeObject): void {
 export function checkContainers(errors: FieldErrors, object: KubeObject, place: readonly string[]): void {
   const containers = listAt(object, ...place, 'containers')
   const root = place.join('.')
+  const volumes = checkVolumes(errors, root, listAt(object, ...place, 'volumes'))
   if (containers.length === 0) errors.required(`${root}.containers`)
   const names = new Set<string>()
   containers.forEach((container, index) => {
@@ -105,26 +107,14 @@ export function checkContainers(errors: FieldErrors, object: KubeObject, place: 
     names.add(name)
     if ((textAt(container, 'image') ?? '') === '') errors.required(`${path}.image`)
   })
-  checkVolumes(errors, root, { volumes: listAt(object, ...place, 'volumes'), containers })
+  checkMounts(errors, root, { names: volumes, containers })
 }
 
-function checkVolumes(
+function checkMounts(
   errors: FieldErrors,
   root: string,
-  { volumes, containers }: { readonly volumes: readonly Json[]; readonly containers: readonly Json[] },
+  { names, containers }: { readonly names: ReadonlySet<string>; readonly containers: readonly Json[] },
 ): void {
-  const names = new Set<string>()
-  volumes.forEach((volume, index) => {
-    const name = textAt(volume, 'name') ?? ''
-    const path = `${root}.volumes[${index}]`
-    if (name === '') errors.required(`${path}.name`)
-    else errors.checked(`${path}.name`, name, label)
-    if (names.has(name)) errors.duplicate(`${path}.name`, name)
-    names.add(name)
-    if (textAt(volume, 'persistentVolumeClaim', 'claimName') === '') {
-      errors.required(`${path}.persistentVolumeClaim.claimName`)
-    }
-  })
   containers.forEach((container, at) => {
     listAt(container, 'volumeMounts').forEach((mount, index) => {
       const path = `${root}.containers[${at}].volumeMounts[${index}]`
