@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, globSync, mkdirSync, readdirSync, rmSync, wri
 import { basename, join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { byApp, SIDECARS } from '@csi-sidecars/sidecars'
-import { Progress, readArguments } from '@csi-sidecars/testkit'
+import { COUNT, Progress, readArguments } from '@csi-sidecars/testkit'
 import { provideHelm } from '../charts/tests/helm.ts'
 import type { Cluster } from './harness/cluster.ts'
 import { startControlPlane } from './harness/control-plane.ts'
@@ -29,6 +29,7 @@ const { values } = readArguments(
       list: { type: 'boolean', default: false },
     },
   },
+  { target: /^(emulator|real|both)$/, binaries: /^(ours|originals|one)$/, concurrency: COUNT, repeat: COUNT },
 )
 
 const REPORTS_KEPT = 8

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
-import { Progress, readArguments } from '@csi-sidecars/testkit'
+import { COUNT, NUMBER, Progress, readArguments } from '@csi-sidecars/testkit'
 import { startEmulated } from '../harness/emulated.ts'
 import { grant } from '../harness/roles.ts'
 import { run } from '../harness/runner.ts'
@@ -16,14 +16,18 @@ import { processCases } from './processes.ts'
 import { chanceOf, copied, numberOf } from './seeded.ts'
 import { tlsCases } from './tls.ts'
 
-const { values } = readArguments('npm run faults -- [--seed N] [--grep TEXT] [--concurrency N] [--list]', {
-  options: {
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    grep: { type: 'string', multiple: true, default: [] },
-    concurrency: { type: 'string', default: '4' },
-    list: { type: 'boolean', default: false },
+const { values } = readArguments(
+  'npm run faults -- [--seed N] [--grep TEXT] [--concurrency N] [--list]',
+  {
+    options: {
+      seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+      grep: { type: 'string', multiple: true, default: [] },
+      concurrency: { type: 'string', default: '4' },
+      list: { type: 'boolean', default: false },
+    },
   },
-})
+  { seed: NUMBER, concurrency: COUNT },
+)
 
 const root = resolve(import.meta.dirname, '../..')
 const say = (line: string): void => {

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { readArguments } from '@csi-sidecars/testkit'
+import { NUMBER, readArguments } from '@csi-sidecars/testkit'
 import { startEmulated } from '../harness/emulated.ts'
 import { refusal } from '../harness/gate.ts'
 import { temporaryFolder } from '../harness/processes.ts'
@@ -13,9 +13,11 @@ import { World } from '../harness/world.ts'
 import { type AttacherScene, attach, attached, scene } from '../stories/attacher/scene.ts'
 import { chanceOf, copied } from './seeded.ts'
 
-const { values } = readArguments('npm run soak -- [--hours N] [--seed N]', {
-  options: { hours: { type: 'string', default: '1' }, seed: { type: 'string', default: '1' } },
-})
+const { values } = readArguments(
+  'npm run soak -- [--hours N] [--seed N]',
+  { options: { hours: { type: 'string', default: '1' }, seed: { type: 'string', default: '1' } } },
+  { hours: NUMBER, seed: NUMBER },
+)
 
 /** Volumes on their way at one time. */
 const AT_WORK = 8

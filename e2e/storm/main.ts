@@ -2,7 +2,7 @@
 // server and a driver of which anything may fail, and a look at what is left. All that happens follows from the seed.
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { readArguments } from '@csi-sidecars/testkit'
+import { COUNT, readArguments } from '@csi-sidecars/testkit'
 import { copied } from '../faults/seeded.ts'
 import type { Cluster } from '../harness/cluster.ts'
 import { startControlPlane } from '../harness/control-plane.ts'
@@ -25,6 +25,7 @@ const { values } = readArguments(
       objects: { type: 'string', default: '200' },
     },
   },
+  { seeds: /^\d+(-\d+)?$/, target: /^(emulator|real)$/, seconds: COUNT, objects: COUNT },
 )
 
 /** Of so many findings a seed tells; the rest is in its folder. */

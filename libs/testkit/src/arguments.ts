@@ -4,8 +4,19 @@ import { type ParseArgsConfig, parseArgs } from 'node:util'
 type Config = Pick<ParseArgsConfig, 'options' | 'allowPositionals'>
 type Arguments<T extends Config> = ReturnType<typeof parseArgs<T>>
 
-/** The arguments of a developer's command. `--help` prints its usage; a wrong one is one line with the usage, and 2. */
-export function readArguments<const T extends Config>(usage: string, config: T): Arguments<T> {
+/** What the value of an option may look like. */
+export const COUNT = /^[1-9]\d*$/
+export const NUMBER = /^\d+(\.\d+)?$/
+
+/**
+ * The arguments of a developer's command. `--help` prints its usage; a wrong one is one line with the usage, and 2. So is
+ * a value that does not look as `forms` say of its option.
+ */
+export function readArguments<const T extends Config>(
+  usage: string,
+  config: T,
+  forms: Readonly<Record<string, RegExp>> = {},
+): Arguments<T> {
   const args = process.argv.slice(2)
   if (args.includes('--help')) {
     process.stdout.write(`usage: ${usage}\n`)
@@ -13,14 +24,22 @@ export function readArguments<const T extends Config>(usage: string, config: T):
     process.exit(0)
   }
   try {
-    return parseArgs<T>({ ...config, args })
+    const read = parseArgs<T>({ ...config, args })
+    const given = new Map(Object.entries(read.values))
+    const wrong = Object.entries(forms).find(([name, form]) => given.has(name) && !form.test(String(given.get(name))))
+    if (wrong === undefined) return read
+    return refuse(usage, `--${wrong[0]} cannot be ${JSON.stringify(given.get(wrong[0]))}`)
   } catch (error) {
     if (!isWrongArgument(error)) throw error
     // Node's second sentence is about arguments that begin with a hyphen.
-    process.stderr.write(`${error.message.split('. ')[0]}\nusage: ${usage}\n`)
-    // biome-ignore lint/plugin: it is the first line of each main.
-    process.exit(2)
+    return refuse(usage, error.message.split('. ')[0] ?? '')
   }
+}
+
+function refuse(usage: string, why: string): never {
+  process.stderr.write(`${why}\nusage: ${usage}\n`)
+  // biome-ignore lint/plugin: it is the first line of each main.
+  process.exit(2)
 }
 
 function isWrongArgument(error: unknown): error is Error {

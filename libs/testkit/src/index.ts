@@ -1,5 +1,5 @@
 export { anyObject, type ReadFromBoth } from './any-object.ts'
-export { readArguments } from './arguments.ts'
+export { COUNT, NUMBER, readArguments } from './arguments.ts'
 export { type Authority, type Issued, makeAuthority } from './authority.ts'
 export {
   bound,
