@@ -176,6 +176,28 @@ describe('a failed attach', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
+  it('starts over, too, where somebody sets the status back before the success is heard of', async () => {
+    await scenario.addFinalizers('own')
+    for (const wait of [1_000, 2_000, 4_000]) {
+      await publishAgain()
+      await scenario.answer('patch volumeattachments/own.n1/status')
+      await scenario.deliver()
+      await scenario.clock.advance(wait)
+    }
+    await scenario.answer('call publish vol-own n1-id')
+    scenario.flight('patch volumeattachments/own.n1/status').apply()
+    scenario.api.edit(VOLUME_ATTACHMENTS, 'own.n1', { status: { attached: false } })
+    await scenario.deliver()
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    await publishAgain()
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    await scenario.deliver()
+    await scenario.clock.advance(999)
+    expect(scenario.inFlight).toEqual([])
+    await scenario.clock.advance(1)
+    expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
+  })
+
   it('is tried early by a resync, and by somebody who touches the object', async () => {
     await scenario.addFinalizers('own')
     await publishAgain()

@@ -12,8 +12,8 @@ export type Outcome =
   /** Not now: come back after `ms`, whatever the back-off says. */
   | { readonly kind: 'postponed'; readonly ms: number }
   /**
-   * The world moved on while this run wrote: look again at once. With a cause the run has failed, for an object that is
-   * gone; what bears its name now starts without failures.
+   * The world moved on while this run wrote: look again at once. With a cause the run has failed, for what is gone or is
+   * wanted no more; what is wanted now starts without failures.
    */
   | { readonly kind: 'again'; readonly cause?: unknown }
   /** Stopped on purpose, by shutdown or a lost lease; whoever leads next starts from the beginning. */

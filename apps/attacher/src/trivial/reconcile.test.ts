@@ -76,11 +76,11 @@ it('has nothing to do for one that is gone', async () => {
   expect(await run()).toEqual({ kind: 'settled' })
 })
 
-it('tries again when somebody has set the status back meanwhile', async () => {
+it('tries again at once when somebody has set the status back meanwhile', async () => {
   api.put(va())
   const setBack = (object: VolumeAttachment): VolumeAttachment => ({ ...object, status: { attached: false } })
   expect(await run(undefined, setBack)).toMatchObject({
-    kind: 'retry',
+    kind: 'again',
     cause: new Error('somebody has set the status back'),
   })
 })

@@ -22,10 +22,11 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   if (va === undefined || !va.ours || va.attached === true) return SETTLED
   const log = deps.log.with({ VolumeAttachment: key })
   let known: Attachment | undefined
+  let saved: VolumeAttachment
   try {
     const options = { signal, subresource: 'status' }
     run.enter('writing')
-    const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, triviallyAttachedPatch(va), options)
+    saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, triviallyAttachedPatch(va), options)
     known = deps.attachments.learn(saved)
   } catch (error) {
     signal.throwIfAborted()
@@ -37,5 +38,6 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   run.complete()
   if (known === undefined || known.attached === true) return SETTLED
   // The event of that came during this run, when a status that changes starts no other.
-  return { kind: 'retry', cause: new Error('somebody has set the status back') }
+  const cause = new Error('somebody has set the status back')
+  return saved.status?.attached === true ? { kind: 'again', cause } : { kind: 'retry', cause }
 }

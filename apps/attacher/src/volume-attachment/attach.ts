@@ -2,7 +2,7 @@ import { messageOf, unreachable } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
-import type { Patch } from '@csi-sidecars/kube-types'
+import type { Patch, VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
 import { type AttachStep, decideAttach } from './decide-attach.ts'
@@ -138,11 +138,12 @@ async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call
 
 async function markAttached(run: AttachmentRun, context: Context): Promise<Outcome> {
   run.log.v(4)?.info('Marking as attached')
+  let saved: VolumeAttachment
   try {
     const change = (va: Attachment): Patch => attachedPatch(va, context)
-    await patchStatus(run, change)
+    saved = await patchStatus(run, change)
     // The answer shows what the cache had not seen yet, such as an error that was stored though nobody heard of it.
-    if (run.va.attachError !== undefined) await patchStatus(run, change)
+    if (run.va.attachError !== undefined) saved = await patchStatus(run, change)
   } catch (error) {
     // The volume is where it should be, only the object does not say so: no error is recorded, the run is repeated.
     run.signal.throwIfAborted()
@@ -153,5 +154,8 @@ async function markAttached(run: AttachmentRun, context: Context): Promise<Outco
   run.log.v(4)?.info('Fully attached')
   if (run.va.attached === true) run.complete()
   if (run.va.attached === true || run.va.deleting) return SETTLED
-  return { kind: 'retry', cause: new OperationError('somebody has set the status back') }
+  const cause = new OperationError('somebody has set the status back')
+  // What was stored, and then set back, is wanted once more: the attach has succeeded, and its failures count no more. Where
+  // it was not stored, as by a webhook that keeps it back, it would be written without end.
+  return saved.status?.attached === true ? { kind: 'again', cause } : { kind: 'retry', cause }
 }
