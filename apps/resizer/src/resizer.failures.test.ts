@@ -94,6 +94,20 @@ describe('an error of the driver', () => {
     expect(await callsWithin(70)).toEqual([1, 3, 7, 15, 31, 63])
   })
 
+  it('leaves the rate of requests to others from the second try on, until it succeeds', async () => {
+    const seen: string[] = []
+    fixture.cluster.onRequest = ({ verb, what, spare }) => {
+      if (verb === 'patch') seen.push(`${what}${spare === true ? ' spare' : ''}`)
+    }
+    fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
+    await fixture.request('2Gi')
+    await fixture.clock.advance(1_500)
+    expect(seen.splice(0)).toEqual([CLAIM, CLAIM, `${CLAIM} spare`, `${CLAIM} spare`])
+    fixture.driver.expand = willing
+    await fixture.clock.advance(2_000)
+    expect(seen).toEqual([`${CLAIM} spare`, VOLUME, CLAIM])
+  })
+
   it('is tried again when the driver says', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 3000)
     await fixture.request('2Gi')

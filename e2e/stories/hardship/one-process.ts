@@ -76,6 +76,7 @@ story('a resizer that may not read claims delays no attach, /readyz says so, and
 })
 
 const BAD = 200
+const LONG_ALONE = { ...OURS, target: 'emulator', alone: true, long: true } as const
 
 story(
   `${BAD} claims that fail again and again delay no attach`,
@@ -102,6 +103,21 @@ story(
     ok(at.driver.callsOf('ControllerExpandVolume').length > failing, 'claims went on failing meanwhile')
   },
 )
+
+story('claims that fail leave --kube-api-qps to the attacher', { ...LONG_ALONE, within: 120_000 }, async (t) => {
+  const rate = ['--kube-api-qps=5', '--kube-api-burst=10']
+  const retries = ['--resizer-retry-interval-start=100ms', '--resizer-retry-interval-max=200ms']
+  const at = await scene(t, { args: [...rate, ...retries] })
+  at.driver.on('ControllerExpandVolume', { code: 13, message: 'never' })
+  const bad = Array.from({ length: 20 }, (_, index) => `-bad-${index}`)
+  await Promise.all(bad.map((suffix) => bound(t, { suffix })))
+  await Promise.all(bad.map((suffix) => ask(t, '2Gi', t.name(`pvc${suffix}`))))
+  const tried = (): boolean => at.driver.callsOf('ControllerExpandVolume').length > bad.length + 10
+  await eventually('retries', tried, { within: 60_000 })
+  await attach(t, at)
+  // Behind ten of their writes with each of its three it would take six seconds and more.
+  await attached(t, t.name('va'), { within: 3000 })
+})
 
 story(
   'a lost lease ends the term of its controller, and nothing of the other',

@@ -9,6 +9,8 @@ import type { Cause } from './waiting.ts'
 export interface Run {
   /** Aborted when the run must end now. */
   readonly signal: AbortSignal
+  /** The last run has failed, and this one tries again: what it asks of the API server until it succeeds is in no hurry. */
+  readonly retrying: boolean
   /** What the key waited for when the run began: part of it may be what it goes on waiting for. */
   readonly waitedFor: readonly Cause[]
   /**

@@ -47,3 +47,9 @@ function apiReason({ code, reason, details }: ApiError): Pick<Failure, 'reason' 
   const subject = details?.kind === 'secrets' ? 'Secret' : 'API'
   return { reason: `${subject}${known}`, code: reason || String(code) }
 }
+
+/** How long the API server has asked to wait, wherever among the causes its answer stands. */
+export function serverWaitOf(thrown: unknown): number | undefined {
+  for (const cause of causesOf(thrown)) if (cause instanceof ApiError) return cause.retryAfterMs
+  return undefined
+}

@@ -7,6 +7,8 @@ export interface KeyRecord {
   /** Runs that have begun. */
   tries: number
   failure: Failure | undefined
+  /** The last run has failed, and is to be repeated. */
+  retrying: boolean
   /** No retry helps: only what it waits for does. */
   blocked: boolean
 }
@@ -32,7 +34,7 @@ export class Records {
   of(key: string): KeyRecord {
     const known = this.#records.get(key)
     if (known !== undefined) return known
-    const record: KeyRecord = { addedAt: this.#now(), tries: 0, failure: undefined, blocked: false }
+    const record: KeyRecord = { addedAt: this.#now(), tries: 0, failure: undefined, retrying: false, blocked: false }
     this.#records.set(key, record)
     return record
   }

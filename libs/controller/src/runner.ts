@@ -1,10 +1,9 @@
-import { aborted, type Clock, causesOf, isAbort, unreachable } from '@csi-sidecars/base'
+import { aborted, type Clock, isAbort, unreachable } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
-import { ApiError } from '@csi-sidecars/kube-client'
 import type { WorkQueue } from '@csi-sidecars/workqueue'
 import type { Backlog } from './backlog.ts'
 import type { Controller, Run } from './controller.ts'
-import { failureOf } from './failure.ts'
+import { failureOf, serverWaitOf } from './failure.ts'
 import { type Outcome, STOPPED } from './outcome.ts'
 import { dueSince, type KeyState, type PendingWork, type Phase, type Subject } from './pending.ts'
 import { pendingWork } from './pending-work.ts'
@@ -197,6 +196,7 @@ export class Runner implements Enqueuer {
     record.tries += 1
     const run: Active = {
       signal,
+      retrying: record.retrying,
       waitedFor: this.#waiting.causesOf(key),
       phase: 'deciding',
       decided: false,
@@ -251,22 +251,21 @@ export class Runner implements Enqueuer {
         return
       case 'again':
         if (outcome.cause !== undefined) {
-          this.#failed(key, outcome.cause)
+          this.#failed(key, outcome)
           this.#queue.forget(key)
         }
         this.#queue.add(key)
         return
       case 'retry':
-        this.#failed(key, outcome.cause)
+        this.#failed(key, outcome)
         this.#retry(key, run, outcome.afterMs ?? serverWaitOf(outcome.cause))
         return
       case 'postponed':
         this.#queue.addAfter(key, outcome.ms)
         return
       case 'blocked':
-        this.#failed(key, outcome.cause)
+        this.#failed(key, outcome)
         this.#queue.forget(key)
-        this.#records.of(key).blocked = true
         return
       case 'stopped':
         return
@@ -275,10 +274,11 @@ export class Runner implements Enqueuer {
     }
   }
 
-  #failed(key: string, cause: unknown): void {
+  #failed(key: string, { kind, cause }: Pick<Outcome & { cause?: unknown }, 'kind' | 'cause'>): void {
     const record = this.#records.of(key)
     record.failure = failureOf(cause)
-    record.blocked = false
+    record.retrying = kind === 'retry'
+    record.blocked = kind === 'blocked'
     this.#controller.onFailure?.(key, cause)
   }
 
@@ -291,10 +291,4 @@ export class Runner implements Enqueuer {
     } else if (afterMs === undefined) this.#queue.addRateLimited(key)
     else this.#queue.addAfter(key, Math.min(Math.max(afterMs, baseMs), maxMs))
   }
-}
-
-/** How long the API server has asked to wait, wherever among the causes its answer stands. */
-function serverWaitOf(thrown: unknown): number | undefined {
-  for (const cause of causesOf(thrown)) if (cause instanceof ApiError) return cause.retryAfterMs
-  return undefined
 }

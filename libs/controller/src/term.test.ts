@@ -52,6 +52,19 @@ describe('an outcome', () => {
     expect(runs).toEqual(['a@0', at, `a@${told + 1000}`])
   })
 
+  test('retry lets the next run know that it tries again, until one succeeds or other work is wanted', async () => {
+    const outcomes: Outcome[] = [RETRY, RETRY, { kind: 'again', cause: new Error('failed') }, RETRY, SETTLED]
+    const retrying: boolean[] = []
+    const term = await Term.begin(async (_, run) => {
+      retrying.push(run.retrying)
+      return outcomes.shift() ?? SETTLED
+    })
+    await term.add('a')
+    await term.clock.advance(60_000)
+    await term.add('a')
+    expect(retrying).toEqual([false, true, true, false, true, false])
+  })
+
   test('retry waits as long as the API server has asked for, and no longer than the longest back-off', async () => {
     const asked = (retryAfterMs: number): Outcome => {
       const refused = new ApiError({ code: 429, reason: 'TooManyRequests', message: 'wait', retryAfterMs })

@@ -47,10 +47,22 @@ export function newRun<D extends ClaimDeps>(key: string, deps: D, own: Run): Cla
 }
 
 /** Changes the claim's status. The claim as the server answers it, which the cache knows from here on. */
-export async function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch): Promise<Claim> {
+export function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch): Promise<Claim> {
+  return patchWith(run, patch, false)
+}
+
+/**
+ * The same for what comes before a call and after its failure. Of a run that tries again it waits for what others leave of
+ * the rate: thousands of claims that fail, for one reason, would use up --kube-api-qps.
+ */
+export function patchPatiently(run: ClaimRun<ClaimDeps>, patch: Patch): Promise<Claim> {
+  return patchWith(run, patch, run.retrying)
+}
+
+async function patchWith(run: ClaimRun<ClaimDeps>, patch: Patch, spare: boolean): Promise<Claim> {
   const { key, deps, signal } = run
   run.enter('writing')
-  const options = { signal, subresource: 'status' }
+  const options = { signal, subresource: 'status', spare }
   const saved = await deps.api.patch(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), patch, options)
   deps.claims.learn(saved)
   return projectClaim(saved)

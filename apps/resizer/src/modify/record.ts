@@ -3,7 +3,15 @@ import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isConflict, isMissing } from '@csi-sidecars/kube-client'
 import { type Claim, claimRef } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
-import { CONFLICT_TRIES, cannotPatch, isKnown, patchClaim, readClaim, recordEvent } from '../claim/run.ts'
+import {
+  CONFLICT_TRIES,
+  cannotPatch,
+  isKnown,
+  patchClaim,
+  patchPatiently,
+  readClaim,
+  recordEvent,
+} from '../claim/run.ts'
 import { patchVolume, refuseReplaced, replacedOutcome } from '../claim/volume.ts'
 import { MODIFY_EVENTS } from './events.ts'
 import { type Failure, failureOf } from './failure.ts'
@@ -121,7 +129,7 @@ async function saveFailure(
         const newest = deps.claims.store.get(key)
         if (newest === undefined || newest.uid !== claim.uid || !isStill(newest, target.key)) return
         const patch = failedPatch(newest, { target: target.key, error }, deps.clock.now())
-        await patchClaim(run, patch).catch(async (cause: unknown) => {
+        await patchPatiently(run, patch).catch(async (cause: unknown) => {
           if (isConflict(cause)) await readClaim(run)
           throw cause
         })

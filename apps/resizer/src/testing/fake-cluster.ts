@@ -26,6 +26,8 @@ export interface SeenRequest {
   readonly what: string
   readonly name: string
   readonly body?: unknown
+  /** Of a patch: whether it waits for what others leave of the rate. */
+  readonly spare?: boolean
 }
 
 export type ClusterChange = {
@@ -137,7 +139,8 @@ export class FakeCluster {
   }
 
   #patch<T>(resource: Resource<T>, ref: ObjectRef, { body, kind }: Patch, options: PatchOptions): Promise<T> {
-    const request: SeenRequest = { verb: 'patch', ...seen(resource, ref, options.subresource), body }
+    const { subresource, spare = false } = options
+    const request: SeenRequest = { verb: 'patch', ...seen(resource, ref, subresource), body, spare }
     const perform = (): T => {
       if (kind !== 'strategic') throw new Error(`unexpected ${kind} patch`)
       const object = this.#read(resource, ref) as KubeObject

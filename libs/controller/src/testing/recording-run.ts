@@ -15,6 +15,7 @@ export function recordingRun(signal: AbortSignal = new AbortController().signal)
   const phases: (Phase | 'completed')[] = []
   return {
     signal,
+    retrying: false,
     waitedFor: [],
     phases,
     waitFor: (...given) => {
