@@ -96,16 +96,16 @@ describe('an error of the driver', () => {
 
   it('leaves the rate of requests to others from the second try on, until it succeeds', async () => {
     const seen: string[] = []
-    fixture.cluster.onRequest = ({ verb, what, spare }) => {
-      if (verb === 'patch') seen.push(`${what}${spare === true ? ' spare' : ''}`)
+    fixture.cluster.onRequest = ({ verb, what, priority }) => {
+      if (verb === 'patch') seen.push(`${what}${priority === undefined ? '' : ` ${priority}`}`)
     }
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('2Gi')
     await fixture.clock.advance(1_500)
-    expect(seen.splice(0)).toEqual([CLAIM, CLAIM, `${CLAIM} spare`, `${CLAIM} spare`])
+    expect(seen.splice(0)).toEqual([CLAIM, CLAIM, `${CLAIM} low`, `${CLAIM} low`])
     fixture.driver.expand = willing
     await fixture.clock.advance(2_000)
-    expect(seen).toEqual([`${CLAIM} spare`, VOLUME, CLAIM])
+    expect(seen).toEqual([`${CLAIM} low`, VOLUME, CLAIM])
   })
 
   it('is tried again when the driver says', async () => {

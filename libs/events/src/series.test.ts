@@ -15,7 +15,7 @@ const occurrence = (message: string): Parameters<SeriesWriter['write']>[0] => ({
 })
 
 let clock: FakeClock
-let requests: { verb: string; body: unknown; spare: unknown }[]
+let requests: { verb: string; body: unknown; priority: unknown }[]
 let stored: Event | undefined
 let writer: SeriesWriter
 beforeEach(() => {
@@ -23,13 +23,13 @@ beforeEach(() => {
   requests = []
   stored = undefined
   const client = {
-    create: async (_: unknown, object: Event, { spare }: { spare: boolean }) => {
-      requests.push({ verb: 'create', body: object, spare })
+    create: async (_: unknown, object: Event, { priority }: { priority: string }) => {
+      requests.push({ verb: 'create', body: object, priority })
       stored = object
       return object
     },
-    patch: async (_: unknown, __: unknown, { body }: { body: object }, { spare }: { spare: boolean }) => {
-      requests.push({ verb: 'patch', body, spare })
+    patch: async (_: unknown, __: unknown, { body }: { body: object }, { priority }: { priority: string }) => {
+      requests.push({ verb: 'patch', body, priority })
       if (stored === undefined) throw new ApiError({ code: 404, reason: 'NotFound', message: 'x' })
       return { ...stored, ...body }
     },
@@ -50,7 +50,7 @@ it('makes one event, whose count and words follow what goes on', async () => {
   await clock.advance(60_000)
   await writer.write(occurrence('two'), { count: 5, told, signal })
   expect(requests.slice(1)).toEqual([
-    { verb: 'patch', body: { count: 5, lastTimestamp: '2026-01-02T03:05:05Z', message: 'two' }, spare: true },
+    { verb: 'patch', body: { count: 5, lastTimestamp: '2026-01-02T03:05:05Z', message: 'two' }, priority: 'spare' },
   ])
 })
 
@@ -58,10 +58,10 @@ it('makes it anew where it has expired', async () => {
   const told = await writer.write(occurrence('one'), { count: 1, signal })
   stored = undefined
   const again = await writer.write(occurrence('one'), { count: 9, told, signal })
-  expect(requests.map(({ verb, spare }) => [verb, spare])).toEqual([
-    ['create', true],
-    ['patch', true],
-    ['create', true],
+  expect(requests.map(({ verb, priority }) => [verb, priority])).toEqual([
+    ['create', 'spare'],
+    ['patch', 'spare'],
+    ['create', 'spare'],
   ])
   expect([again.count, again.metadata.name === told.metadata.name]).toEqual([9, false])
 })

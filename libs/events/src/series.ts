@@ -28,7 +28,7 @@ export class SeriesWriter {
     { count, told, signal }: { count: number; told?: Event | undefined; signal: AbortSignal },
   ): Promise<Event> {
     const { client, source, clock } = this.#options
-    const options = { signal, spare: true }
+    const options = { signal, priority: 'spare' } as const
     if (told !== undefined) {
       const { name = '', namespace } = told.metadata
       const body = { count, lastTimestamp: rfc3339(clock.now()), message: occurrence.message }

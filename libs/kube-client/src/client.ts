@@ -4,16 +4,20 @@ import type { ApiError } from './api-error.ts'
 /** `lease` has its own flow control and its own connections: it never waits behind work. */
 export type Lane = 'work' | 'lease'
 
+/**
+ * Both are sent while nothing else waits and enough of the rate is left for what comes next.
+ * - `spare` at no other time; a refusal is not tried again and slows nobody down. For what may as well not be said.
+ * - `low` after ten seconds in line with others. For work that has failed and is tried again: however much there is of it,
+ *   others go first, and it goes on.
+ */
+export type Priority = 'low' | 'spare'
+
 export interface CallOptions {
   /** Ends every wait of the call; it then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
   /** Default: `work`. */
   readonly lane?: Lane | undefined
-  /**
-   * Sent only while nothing else waits and enough of the rate is left for what comes next; a refusal is not tried again
-   * and slows nobody down. For what may as well not be said.
-   */
-  readonly spare?: boolean | undefined
+  readonly priority?: Priority | undefined
   /** Not on a kept connection, which may be dead without anybody having noticed. */
   readonly newConnection?: boolean | undefined
   /** Limit of one attempt, from its first byte sent. Default: one minute, as the API server's own. */

@@ -23,6 +23,7 @@ export type {
   Lane,
   ListOptions,
   ListPage,
+  Priority,
   Projecting,
   RereadListener,
   Selection,

@@ -38,9 +38,9 @@ export class RequestLane {
     return this.#gate(group).enter(signal)
   }
 
-  /** The same, once there is some to spare. */
-  enterSpare(group: string, signal?: AbortSignal): Promise<Permit> {
-    return this.#gate(group).enterSpare(signal)
+  /** The same, once there is some to spare, or after `maxMs` in turn with others. */
+  enterSpare(group: string, signal?: AbortSignal, maxMs?: number): Promise<Permit> {
+    return this.#gate(group).enterSpare(signal, maxMs)
   }
 
   /** The server asked for patience: every request of the lane heeds it, whatever it is about. */

@@ -53,7 +53,7 @@ describe('Retry-After', () => {
   test('of a request that may as well not be sent is its result, and holds back nobody', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const client = server.connect()
-    await expect(patch(client, { spare: true })).rejects.toMatchObject({ code: 429 })
+    await expect(patch(client, { priority: 'spare' })).rejects.toMatchObject({ code: 429 })
     expect(await get(client)).toEqual(JSON.parse(OBJECT))
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0])
   })

@@ -30,6 +30,8 @@ export interface TransportOptions {
 const MAX_THROTTLED = 10
 /** From here on a person who wonders why nothing happens is to find the reason in the log. */
 const LONG_WAIT_MS = 10_000
+/** So long a request of low priority lets others go first. */
+const LOW_PRIORITY_MS = 10_000
 
 /**
  * Sends requests: credentials, flow control, connection, and the retries that the server asks for.
@@ -131,8 +133,11 @@ export class Transport {
   /** Resolves with undefined when a kept connection was closed already and the request should be sent on another. */
   async #attempt(call: Call): Promise<Answer | undefined> {
     const group = call.request.resource?.group ?? ''
-    const spare = call.request.options?.spare === true
-    const entered = spare ? call.lane.enterSpare(group, call.signal) : call.lane.enter(group, call.signal)
+    const { priority } = call.request.options ?? {}
+    const entered =
+      priority === undefined
+        ? call.lane.enter(group, call.signal)
+        : call.lane.enterSpare(group, call.signal, priority === 'low' ? LOW_PRIORITY_MS : undefined)
     const permit = entered instanceof Promise ? await entered : entered
     this.#options.metrics.waited(call.request.method, permit.waitedMs)
     let outcome: FlowOutcome = 'done'
@@ -140,7 +145,7 @@ export class Transport {
     try {
       connection = await this.#connection(call)
       const answer = await this.#exchanges.send(call, connection)
-      if (answer?.status === 429 && !spare) outcome = 'throttled'
+      if (answer?.status === 429 && priority !== 'spare') outcome = 'throttled'
       return answer
     } finally {
       if (connection !== undefined) call.lane.pool.release(connection)
@@ -169,8 +174,8 @@ export class Transport {
   async #recover(call: Call, answer: Answer): Promise<void> {
     if (await this.#reauthorized(call, answer)) return
     const { retryAfterMs } = answer
-    const { spare = false } = call.request.options ?? {}
-    if (retryAfterMs === undefined || call.throttled === MAX_THROTTLED || spare)
+    const isSpare = call.request.options?.priority === 'spare'
+    if (retryAfterMs === undefined || call.throttled === MAX_THROTTLED || isSpare)
       throw errorOfReply(answer, call.request)
     call.throttled += 1
     this.#pause(call, retryAfterMs)

@@ -12,8 +12,8 @@ export class FakeApi {
   /** `patch pv1 {...}` in the order in which they came. */
   readonly requests: string[] = []
   readonly objects = new Map<string, Stored>()
-  /** Those of them that take only what is to spare of the rate. */
-  readonly spare: string[] = []
+  /** Those of them that let others go first. */
+  readonly ofLowPriority: string[] = []
   /** What the next requests that begin so are answered with, instead of being served. */
   readonly failures: { readonly request: string; readonly error: unknown; left: number }[] = []
   #version = 1
@@ -33,7 +33,7 @@ export class FakeApi {
   get client(): Pick<KubeClient, 'get' | 'patch'> {
     return {
       get: async <T>(_: Resource<T>, { name }: ObjectRef, options?: CallOptions) => {
-        if (options?.spare === true) this.spare.push(`get ${name}`)
+        if (options?.priority === 'low') this.ofLowPriority.push(`get ${name}`)
         return this.#serve(`get ${name}`, name, (object) => object) as T
       },
       patch: async <T>(
@@ -44,7 +44,7 @@ export class FakeApi {
       ) => {
         const subresource = options?.subresource === undefined ? '' : `/${options.subresource}`
         const request = `patch ${name}${subresource} ${JSON.stringify(patch.body)}`
-        if (options?.spare === true) this.spare.push(`patch ${name}${subresource}`)
+        if (options?.priority === 'low') this.ofLowPriority.push(`patch ${name}${subresource}`)
         return this.#serve(request, name, (object) => patched(object, patch)) as T
       },
     }

@@ -37,12 +37,12 @@ describe('an attach', () => {
       throw new Error('full')
     }
     await fixture.run()
-    expect(fixture.api.spare).toEqual([])
+    expect(fixture.api.ofLowPriority).toEqual([])
     await fixture.run()
-    expect(fixture.api.spare).toEqual(['get creds', 'patch va1/status'])
+    expect(fixture.api.ofLowPriority).toEqual(['get creds', 'patch va1/status'])
     fixture.publish = async () => ({})
     await fixture.run()
-    expect(fixture.api.spare).toEqual(['get creds', 'patch va1/status', 'get creds'])
+    expect(fixture.api.ofLowPriority).toEqual(['get creds', 'patch va1/status', 'get creds'])
   })
 
   it('writes no finalizer that is there', async () => {

@@ -28,9 +28,9 @@ describe('a detach', () => {
       throw new Error('away')
     }
     await fixture.run()
-    expect(fixture.api.spare).toEqual([])
+    expect(fixture.api.ofLowPriority).toEqual([])
     await fixture.run()
-    expect(fixture.api.spare).toEqual(['get login', 'patch va1/status'])
+    expect(fixture.api.ofLowPriority).toEqual(['get login', 'patch va1/status'])
   })
 
   it('is called under the key of the run, and can be called off', async () => {

@@ -14,7 +14,7 @@ let backlog: Backlog
 let pending: PendingWork[]
 let requests: string[]
 let answer: (request: string) => Promise<void>
-let spare: unknown[]
+let priorities: unknown[]
 let right: EventRight
 let stop: AbortController
 let ended: Promise<void>
@@ -28,7 +28,7 @@ beforeEach(() => {
   pending = []
   backlog.join(() => pending)
   requests = []
-  spare = []
+  priorities = []
   answer = async () => undefined
   right = new EventRight()
   begin()
@@ -41,9 +41,9 @@ afterEach(async () => {
 
 function begin(): void {
   stop = new AbortController()
-  const serve = async <T>(request: string, options: { spare?: boolean }, result: T): Promise<T> => {
+  const serve = async <T>(request: string, options: { priority?: string }, result: T): Promise<T> => {
     requests.push(request)
-    spare.push(options.spare)
+    priorities.push(options.priority)
     await answer(request)
     return result
   }
@@ -100,7 +100,7 @@ describe('an attach that keeps failing', () => {
     expect(requests).toEqual([])
     await clock.advance(5_000)
     expect(requests).toEqual([`patch x9: ${WORDS}`, `patch x9: ${WORDS}`])
-    expect(spare).not.toContain(undefined)
+    expect(priorities).not.toContain(undefined)
   })
 
   it('ends with one event each that all is well', async () => {

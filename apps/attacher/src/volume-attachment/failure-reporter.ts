@@ -141,7 +141,7 @@ export class FailureReporter {
   async #claimOf(volume: string | undefined, signal: AbortSignal): Promise<EventTarget | null> {
     if (volume === undefined) return null
     try {
-      const { spec } = await this.#options.api.get(PERSISTENT_VOLUMES, { name: volume }, { signal, spare: true })
+      const { spec } = await this.#options.api.get(PERSISTENT_VOLUMES, { name: volume }, { signal, priority: 'spare' })
       const { namespace, name, uid } = spec?.claimRef ?? {}
       return name === undefined ? null : { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid }
     } catch (error) {

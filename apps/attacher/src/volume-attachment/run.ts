@@ -64,7 +64,7 @@ export interface AttachmentRun extends Run {
   va: Attachment
 }
 
-type PatchOptions = Pick<ApiOptions & SubresourceOption, 'spare' | 'subresource'>
+type PatchOptions = Pick<ApiOptions & SubresourceOption, 'priority' | 'subresource'>
 
 /** Throws AttachmentGoneError when the attachment for which it is meant is gone. */
 export async function patch(run: AttachmentRun, change: Patch, options: PatchOptions = {}): Promise<VolumeAttachment> {
@@ -85,7 +85,7 @@ export async function patch(run: AttachmentRun, change: Patch, options: PatchOpt
 export function patchStatus(
   run: AttachmentRun,
   change: (va: Attachment) => Patch,
-  options: Pick<PatchOptions, 'spare'> = {},
+  options: Pick<PatchOptions, 'priority'> = {},
 ): Promise<VolumeAttachment> {
   return patch(run, change(newest(run)), { ...options, subresource: 'status' })
 }
@@ -94,9 +94,9 @@ export function patchStatus(
  * What a run asks for that fails again and again is no hurry: thousands of them, failing for one reason, would use up
  * --kube-api-qps, and others would stand behind them with every write.
  */
-export function patience(run: AttachmentRun, operation: 'attach' | 'detach'): Pick<PatchOptions, 'spare'> {
+export function patience(run: AttachmentRun, operation: 'attach' | 'detach'): Pick<PatchOptions, 'priority'> {
   const { attachError, detachError } = newest(run)
-  return { spare: (operation === 'attach' ? attachError : detachError) !== undefined }
+  return (operation === 'attach' ? attachError : detachError) === undefined ? {} : { priority: 'low' }
 }
 
 /** What a patch is made from: a foreign finalizer, say, may have gone while a call was under way. */
@@ -134,7 +134,7 @@ export function leaveBehind({ deps, va }: AttachmentRun): void {
 export async function loadSecret(
   { api }: Pick<AttachmentDeps, 'api'>,
   ref: SecretRef,
-  options: Pick<ApiOptions, 'signal' | 'spare'>,
+  options: Pick<ApiOptions, 'signal' | 'priority'>,
 ): Promise<Readonly<Record<string, string>>> {
   const secret = await api
     .get(SECRETS, ref, options)

@@ -2,7 +2,7 @@ import { type Clock, messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
 import type { Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
-import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { KubeClient, Priority } from '@csi-sidecars/kube-client'
 import {
   type Patch,
   PERSISTENT_VOLUME_CLAIMS,
@@ -48,7 +48,7 @@ export function newRun<D extends ClaimDeps>(key: string, deps: D, own: Run): Cla
 
 /** Changes the claim's status. The claim as the server answers it, which the cache knows from here on. */
 export function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch): Promise<Claim> {
-  return patchWith(run, patch, false)
+  return patchWith(run, patch, undefined)
 }
 
 /**
@@ -56,13 +56,13 @@ export function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch): Promise<Clai
  * the rate: thousands of claims that fail, for one reason, would use up --kube-api-qps.
  */
 export function patchPatiently(run: ClaimRun<ClaimDeps>, patch: Patch): Promise<Claim> {
-  return patchWith(run, patch, run.retrying)
+  return patchWith(run, patch, run.retrying ? 'low' : undefined)
 }
 
-async function patchWith(run: ClaimRun<ClaimDeps>, patch: Patch, spare: boolean): Promise<Claim> {
+async function patchWith(run: ClaimRun<ClaimDeps>, patch: Patch, priority: Priority | undefined): Promise<Claim> {
   const { key, deps, signal } = run
   run.enter('writing')
-  const options = { signal, subresource: 'status', spare }
+  const options = { signal, subresource: 'status', priority }
   const saved = await deps.api.patch(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), patch, options)
   deps.claims.learn(saved)
   return projectClaim(saved)

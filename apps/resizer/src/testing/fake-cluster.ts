@@ -4,6 +4,7 @@ import {
   type CallOptions,
   type KubeClient,
   type ListOptions,
+  type Priority,
   type Projecting,
   type SubresourceOption,
   type WatchFrame,
@@ -26,8 +27,8 @@ export interface SeenRequest {
   readonly what: string
   readonly name: string
   readonly body?: unknown
-  /** Of a patch: whether it waits for what others leave of the rate. */
-  readonly spare?: boolean
+  /** Of a patch. */
+  readonly priority?: Priority | undefined
 }
 
 export type ClusterChange = {
@@ -139,8 +140,8 @@ export class FakeCluster {
   }
 
   #patch<T>(resource: Resource<T>, ref: ObjectRef, { body, kind }: Patch, options: PatchOptions): Promise<T> {
-    const { subresource, spare = false } = options
-    const request: SeenRequest = { verb: 'patch', ...seen(resource, ref, subresource), body, spare }
+    const { subresource, priority } = options
+    const request: SeenRequest = { verb: 'patch', ...seen(resource, ref, subresource), body, priority }
     const perform = (): T => {
       if (kind !== 'strategic') throw new Error(`unexpected ${kind} patch`)
       const object = this.#read(resource, ref) as KubeObject

@@ -125,6 +125,18 @@ describe('what is to spare', () => {
     expect(passed).toEqual(['spare@0 after 0', 'a@0'])
   })
 
+  test('waits in line with others after its time, however many there are', async () => {
+    gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
+    const names = Array.from({ length: 60 }, (_, index) => `a${index}`)
+    enterAll(...names.slice(0, 40))
+    const low = gate.enterSpare(undefined, 2000).then(({ waitedMs }) => passed.push(`low after ${waitedMs}`))
+    await clock.advance(1000)
+    enterAll(...names.slice(40))
+    await clock.advance(10_000)
+    await low
+    expect(passed.slice(-2)).toEqual(['a59@5900', 'low after 6000'])
+  })
+
   test('waits out a pause, and ends with its signal', async () => {
     gate.pause(5000)
     const stop = new AbortController()

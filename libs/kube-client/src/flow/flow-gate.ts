@@ -9,11 +9,10 @@ export interface Permit {
 }
 
 interface Waiter {
-  readonly since: number
   give(): void
 }
 
-/** Whoever asks for what is to spare has time. */
+/** Whoever asks for what is to spare has time: so often, at least, it looks again. */
 const SPARE_MS = 1000
 
 /** One lane: requests pass in the order in which they asked, as its policy lets them, and none while it is paused. */
@@ -31,9 +30,13 @@ export class FlowGate {
 
   /** A permit: at once when the lane is free, else a promise of one. A caller that is aborted leaves the queue. */
   enter(signal?: AbortSignal): Permit | Promise<Permit> {
+    return this.#enter(this.#clock.monotonic(), signal)
+  }
+
+  #enter(since: number, signal?: AbortSignal): Permit | Promise<Permit> {
     const now = this.#clock.monotonic()
     if (this.#waiters.size === 0 && now >= this.#pausedUntil && this.#policy.admit(now) === 0) {
-      return this.#permit(now, now)
+      return this.#permit(since, now)
     }
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
@@ -43,10 +46,9 @@ export class FlowGate {
         if (this.#waiters.size === 0) this.#timer?.()
       })
       const waiter: Waiter = {
-        since: now,
         give: () => {
           ignoreAbort()
-          resolve(this.#permit(now, this.#clock.monotonic()))
+          resolve(this.#permit(since, this.#clock.monotonic()))
         },
       }
       this.#waiters.add(waiter)
@@ -54,16 +56,16 @@ export class FlowGate {
     })
   }
 
-  /** A permit once nobody else waits for one and the policy has some to spare. Looks again now and then. */
-  async enterSpare(signal?: AbortSignal): Promise<Permit> {
+  /** A permit once nobody else waits for one and the policy has some to spare. After `maxMs` it queues like others. */
+  async enterSpare(signal?: AbortSignal, maxMs = Number.POSITIVE_INFINITY): Promise<Permit> {
     const asked = this.#clock.monotonic()
-    for (;;) {
+    for (let now = asked; now - asked < maxMs; now = this.#clock.monotonic()) {
       signal?.throwIfAborted()
-      const now = this.#clock.monotonic()
       const wait = this.#waiters.size > 0 || now < this.#pausedUntil ? SPARE_MS : this.#policy.admitSpare(now)
       if (wait === 0) return this.#permit(asked, now)
-      await this.#clock.sleep(Math.min(Math.max(wait, SPARE_MS / 10), SPARE_MS), signal)
+      await this.#clock.sleep(Math.min(Math.max(wait, SPARE_MS / 10), SPARE_MS, asked + maxMs - now), signal)
     }
+    return this.#enter(asked, signal)
   }
 
   /** Lets nothing pass for so long, whoever asks. A pause never shortens another. */
