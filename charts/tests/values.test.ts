@@ -74,6 +74,7 @@ describe('values.schema.json', () => {
     ['a digest that is none', 'attacher.image.digest', 'latest'],
     ['another selector', 'commonLabels', { 'app.kubernetes.io/name': 'mine' }],
     ['a label that is a number', 'controller.podLabels', { tier: 1 }],
+    ['a Lease that no API server takes', 'sidecars.singleLease', 'Own_Lease'],
     ['an unknown version of TLS', 'tls.minVersion', 'VersionTLS11'],
     ['a cipher by the name of OpenSSL', 'tls.cipherSuites', ['ECDHE-RSA-AES128-SHA']],
     ['a path that does not begin with a slash', 'authorization.alwaysAllowPaths', ['livez']],
