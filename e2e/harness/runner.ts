@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Progress } from '@csi-sidecars/testkit'
 import type { Cluster } from './cluster.ts'
+import { LONG } from './long.ts'
 import { temporaryFolder } from './processes.ts'
 import type { Check, Ground, Story } from './story.ts'
 import type { App, Binaries, Executables, Target } from './subject.ts'
@@ -78,6 +79,7 @@ export function toldWith(options: Choice): Pick<RunOptions, 'stories' | 'checks'
 function fits(story: Story, { target, binaries }: Choice): boolean {
   const whose = binaries === 'one' ? 'ours' : binaries
   const told = (story.only ?? whose) === whose && (story.target ?? target) === target
+  if (story.long === target && !LONG) return false
   return told && !(binaries === 'one' && story.notOne === true)
 }
 

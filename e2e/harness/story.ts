@@ -12,8 +12,8 @@ export interface StoryOptions {
   /** Nothing else runs meanwhile: the story counts time or touches what all share. */
   readonly alone?: boolean
   readonly within?: number
-  /** Told among the long ones only. */
-  readonly long?: boolean
+  /** Told among the long ones only; with a target there alone, as it passes most of its time with waiting. */
+  readonly long?: boolean | Target
 }
 
 export interface Story extends StoryOptions {

@@ -8,6 +8,8 @@ import { type AttacherScene, attach, attached, attachFailed, scene } from './sce
 
 const story = storiesOf('attacher', 'holding up')
 
+const OURS = { only: 'ours', long: 'real' } as const
+
 /** Ten workers take six seconds for all of them. */
 const BAD = 60
 const CALL_MS = 1000
@@ -49,7 +51,7 @@ async function newcomerGoesFirst(t: World, at: Pick<AttacherScene, 'driver' | 'n
   ok(badCalls(at).length < tried + BAD, 'the others were tried again before')
 }
 
-story('calls that hang again and again leave workers to others', { only: 'ours' }, async (t) => {
+story('calls that hang again and again leave workers to others', OURS, async (t) => {
   const at = await scene(t, { args: ['--timeout=5s', '--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
   at.driver.on('ControllerPublishVolume', (call) => (isBad(call) ? 'hang' : { reply: {} }))
   await Promise.all(Array.from({ length: 20 }, (_, index) => attach(t, at, { suffix: `-bad-${index}` })))
@@ -61,7 +63,7 @@ story('calls that hang again and again leave workers to others', { only: 'ours' 
   ok(after < 2500, `the healthy volume was attached after ${after} ms`)
 })
 
-story('writes of what fails leave --kube-api-qps to others', { only: 'ours', within: 120_000 }, async (t) => {
+story('writes of what fails leave --kube-api-qps to others', { ...OURS, within: 120_000 }, async (t) => {
   const rate = ['--kube-api-qps=5', '--kube-api-burst=10']
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms', ...rate] })
   at.driver.on('ControllerPublishVolume', (call) => (isBad(call) ? { code: 13, message: 'no' } : { reply: {} }))
@@ -75,12 +77,12 @@ story('writes of what fails leave --kube-api-qps to others', { only: 'ours', wit
   ok(after < 3000, `the healthy volume was attached after ${after} ms`)
 })
 
-story('what failed is looked at again by --resync behind what is new', { only: 'ours' }, async (t) => {
+story('what failed is looked at again by --resync behind what is new', OURS, async (t) => {
   const at = await failing(t, ['--resync=15s'])
   await newcomerGoesFirst(t, at, badCalls(at).length)
 })
 
-story('what failed is tried again for a driver that is back behind what is new', { only: 'ours' }, async (t) => {
+story('what failed is tried again for a driver that is back behind what is new', OURS, async (t) => {
   const at = await failing(t)
   const tried = badCalls(at).length
   at.driver.kill()
@@ -90,7 +92,7 @@ story('what failed is tried again for a driver that is back behind what is new',
   await newcomerGoesFirst(t, at, tried)
 })
 
-story('what failed under the last leader is tried by the next one behind what is new', { only: 'ours' }, async (t) => {
+story('what failed under the last leader is tried by the next one behind what is new', OURS, async (t) => {
   const at = await failing(t)
   const tried = badCalls(at).length
   await stop(at.attacher.process)

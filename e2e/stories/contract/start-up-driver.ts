@@ -9,7 +9,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const story = storiesOf(app, 'start-up')
   const config = (t: World, server = 'https://127.0.0.1:1'): string => `--kubeconfig=${t.kubeconfig(server, 'x')}`
 
-  story('no driver: Still connecting every 10 s, exit 1 after 30 s', async (t) => {
+  story('no driver: Still connecting every 10 s, exit 1 after 30 s', { long: 'emulator' }, async (t) => {
     const address = join(t.folder, 'no.sock')
     const last = t.ours ? ' lastError="connect: no such file or directory"' : ''
     const began = Date.now()

@@ -14,31 +14,39 @@ const isLease = ({ resource, watch }: WireRequest): boolean => resource === 'lea
 const isSmallRead = ({ path }: WireRequest): boolean => path === '/version'
 const CLOSING = 'No answer from the API server, closing the connections that are older than the request'
 
-story('every request about the lease takes 4.5 s: it is kept', { only: 'ours', within: 120_000 }, async (t) => {
-  const gate = await t.gate()
-  gate.rules.push((request) => (isLease(request) ? slow(4500) : undefined))
-  const at = await scene(t, { gate, args: [...QUICK, '--leader-election'] })
-  await at.attacher.line('became leader, starting', { within: 20_000 })
-  await pause(45_000)
-  equal(at.attacher.linesWith('Stopped leading'), [])
-  equal(at.attacher.linesWith('became leader, starting').length, 1)
-  ok(gate.writes('leases').length >= 9, `${gate.writes('leases').length} renewals`)
-  await attach(t, at)
-  await attached(t)
-})
+story(
+  'every request about the lease takes 4.5 s: it is kept',
+  { only: 'ours', within: 120_000, long: 'real' },
+  async (t) => {
+    const gate = await t.gate()
+    gate.rules.push((request) => (isLease(request) ? slow(4500) : undefined))
+    const at = await scene(t, { gate, args: [...QUICK, '--leader-election'] })
+    await at.attacher.line('became leader, starting', { within: 20_000 })
+    await pause(45_000)
+    equal(at.attacher.linesWith('Stopped leading'), [])
+    equal(at.attacher.linesWith('became leader, starting').length, 1)
+    ok(gate.writes('leases').length >= 9, `${gate.writes('leases').length} renewals`)
+    await attach(t, at)
+    await attached(t)
+  },
+)
 
-story('a Retry-After of an hour stops work for half a minute, and a line says so', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: QUICK })
-  let once = true
-  at.attacher.gate.rules.push(({ method, resource }) => {
-    if (method !== 'PATCH' || resource !== 'persistentvolumes' || !once) return undefined
-    once = false
-    return refusal(429, 'TooManyRequests', 'slow down', 3600)
-  })
-  await attach(t, at)
-  await at.attacher.line('The API server asks to wait')
-  await attached(t, t.name('va'), { within: 45_000 })
-})
+story(
+  'a Retry-After of an hour stops work for half a minute, and a line says so',
+  { only: 'ours', long: 'real' },
+  async (t) => {
+    const at = await scene(t, { args: QUICK })
+    let once = true
+    at.attacher.gate.rules.push(({ method, resource }) => {
+      if (method !== 'PATCH' || resource !== 'persistentvolumes' || !once) return undefined
+      once = false
+      return refusal(429, 'TooManyRequests', 'slow down', 3600)
+    })
+    await attach(t, at)
+    await at.attacher.line('The API server asks to wait')
+    await attached(t, t.name('va'), { within: 45_000 })
+  },
+)
 
 story('a Retry-After of an hour for the lease costs no lease', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: [...QUICK, '--leader-election'] })
@@ -68,7 +76,7 @@ for (const election of [true, false]) {
   const how = election ? 'with' : 'without'
   story(
     `old connections are dead though nobody has closed them, ${how} leader election: noticed within 45 s`,
-    { only: 'ours', within: 150_000 },
+    { only: 'ours', within: 150_000, long: 'real' },
     async (t) => {
       const at = await scene(t, { args: [...QUICK, ...(election ? ['--leader-election'] : [])] })
       if (election) await at.attacher.line('became leader, starting')
@@ -92,7 +100,7 @@ for (const election of [true, false]) {
 
 story(
   'a write that is never answered: read again before it is written again',
-  { only: 'ours', within: 120_000 },
+  { only: 'ours', within: 120_000, long: 'real' },
   async (t) => {
     const at = await scene(t, { args: QUICK })
     const { gate } = at.attacher

@@ -26,7 +26,7 @@ const ELECTION = [
 for (const awayMs of [5000, 40_000]) {
   story(
     `unreachable for ${awayMs / 1000} s with a call under way: no exit, no attach error, all done after`,
-    { only: 'ours' },
+    { only: 'ours', ...(awayMs > 5000 && { long: 'real' }) },
     async (t) => {
       const at = await attacherScene(t, { args: [...QUICK, ...ELECTION] })
       at.driver.on('ControllerPublishVolume', { reply: { publishContext: { a: 'b' } }, after: 1500 })

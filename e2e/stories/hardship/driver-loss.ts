@@ -141,7 +141,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     },
   )
 
-  story('away for 40 s without leader election: the process waits', { only: 'ours' }, async (t) => {
+  story('away for 40 s without leader election: the process waits', { only: 'ours', long: 'real' }, async (t) => {
     const driver = await ground(t)
     const sidecar = await running(t, driver)
     driver.kill()

@@ -29,14 +29,18 @@ attacher('profile, heap, metrics and log of an attach tell no secret', { only: '
   }
 })
 
-attacher('a profile may take longer than any other answer', { only: 'ours', within: 90_000 }, async (t) => {
-  const port = await freePort()
-  await scene(t, { args: ['--enable-profiling', `--profiling-address=127.0.0.1:${port}`] })
-  const begin = performance.now()
-  const { status } = await fetch(`http://127.0.0.1:${port}/debug/profile?seconds=33`)
-  equal(status, 200)
-  ok(performance.now() - begin >= 33_000)
-})
+attacher(
+  'a profile may take longer than any other answer',
+  { only: 'ours', within: 90_000, long: 'real' },
+  async (t) => {
+    const port = await freePort()
+    await scene(t, { args: ['--enable-profiling', `--profiling-address=127.0.0.1:${port}`] })
+    const begin = performance.now()
+    const { status } = await fetch(`http://127.0.0.1:${port}/debug/profile?seconds=33`)
+    equal(status, 200)
+    ok(performance.now() - begin >= 33_000)
+  },
+)
 
 for (const app of ['attacher', 'resizer'] as const) {
   const story = storiesOf(app, 'endpoint profiling')
