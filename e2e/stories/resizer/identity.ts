@@ -213,7 +213,8 @@ story('conditions and annotations that others write meanwhile stay', { only: 'ou
   equal(claim.metadata?.annotations?.['mine'], 'x')
 })
 
-story('the annotation of a volume goes alone', { only: 'ours' }, async (t) => {
+// Any resizer takes the annotation away, that of another story too.
+story('the annotation of a volume goes alone', { only: 'ours', alone: true }, async (t) => {
   const blocked = Promise.withResolvers<void>()
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: true } })
