@@ -21,6 +21,17 @@ async function failedWith(message: string): Promise<void> {
   expect(scenario.inFlight).toEqual([])
 }
 
+/** The volume is published on n2, and the driver refuses it on n1 for that. */
+async function refusedForOtherNode(): Promise<void> {
+  await scenario.addFinalizers('own', 'n2')
+  await scenario.answer('call publish vol-own n2-id')
+  await scenario.answer('patch volumeattachments/own.n2/status')
+  await scenario.create('own', 'n1')
+  await scenario.answer('patch volumeattachments/own.n1')
+  await scenario.answer(PUBLISH, new RpcError(CODES.FailedPrecondition, 'attached elsewhere'))
+  await failedWith('rpc error: code = FailedPrecondition desc = attached elsewhere')
+}
+
 describe('waiting work wakes at once', () => {
   it.each([
     { name: 'the node', present: false, message: 'csinode.storage.k8s.io "n1" not found' },
@@ -104,13 +115,7 @@ describe('waiting work wakes at once', () => {
   })
 
   it('when a detach of ours has taken the volume off another node', async () => {
-    await scenario.addFinalizers('own', 'n2')
-    await scenario.answer('call publish vol-own n2-id')
-    await scenario.answer('patch volumeattachments/own.n2/status')
-    await scenario.create('own', 'n1')
-    await scenario.answer('patch volumeattachments/own.n1')
-    await scenario.answer(PUBLISH, new RpcError(CODES.FailedPrecondition, 'attached elsewhere'))
-    await failedWith('rpc error: code = FailedPrecondition desc = attached elsewhere')
+    await refusedForOtherNode()
     await scenario.remove('own', 'n2')
     await scenario.answer('call unpublish vol-own n2-id')
     await scenario.answer('patch volumeattachments/own.n2')
@@ -118,13 +123,7 @@ describe('waiting work wakes at once', () => {
   })
 
   it('when it has left the other node while a try failed before its publish', async () => {
-    await scenario.addFinalizers('own', 'n2')
-    await scenario.answer('call publish vol-own n2-id')
-    await scenario.answer('patch volumeattachments/own.n2/status')
-    await scenario.create('own', 'n1')
-    await scenario.answer('patch volumeattachments/own.n1')
-    await scenario.answer(PUBLISH, new RpcError(CODES.FailedPrecondition, 'attached elsewhere'))
-    await failedWith('rpc error: code = FailedPrecondition desc = attached elsewhere')
+    await refusedForOtherNode()
     // The next try has a finalizer to add, and the server is busy.
     scenario.api.edit(VOLUME_ATTACHMENTS, 'own.n1', { metadata: { finalizers: null } })
     await scenario.deliver()

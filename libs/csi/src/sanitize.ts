@@ -1,8 +1,9 @@
 import { unreachable } from '@csi-sidecars/base'
 import type { Field, FieldType, Shape } from '@csi-sidecars/csi-proto'
+import { STRIPPED_SECRET } from './secrets.ts'
 
 /** Stands for the content of every field that the proto marks as secret. */
-const STRIPPED = '"***stripped***"'
+const STRIPPED = JSON.stringify(STRIPPED_SECRET)
 
 /**
  * A message as one line of JSON that holds no secret: the proto's field names in alphabetical order, only fields that

@@ -17,6 +17,9 @@ function textOf(base64: string): string {
   return bytes.toString('utf8')
 }
 
+/** Stands in the place of a secret. */
+export const STRIPPED_SECRET = '***stripped***'
+
 /** A shorter value may well be a word of its own: of a user's name or a mode the driver may speak. */
 const SHORTEST_TOLD = 6
 
@@ -31,7 +34,7 @@ export function withoutSecrets(error: unknown, request: unknown): unknown {
   const details = values
     .filter(({ length }) => length >= SHORTEST_TOLD)
     .toSorted((a, b) => b.length - a.length)
-    .reduce((text, value) => text.replaceAll(value, '***stripped***'), error.details)
+    .reduce((text, value) => text.replaceAll(value, STRIPPED_SECRET), error.details)
   if (details === error.details) return error
   const { code, retryAfterMs, origin } = error
   return new RpcError(code, details, { retryAfterMs, origin })

@@ -4,6 +4,7 @@ import { isUidMismatch, type KubeClient } from '@csi-sidecars/kube-client'
 import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
+import { setBack } from '../set-back.ts'
 import { triviallyAttachedPatch } from '../volume-attachment/patches.ts'
 
 export interface TrivialDeps {
@@ -38,6 +39,5 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   run.complete()
   if (known === undefined || known.attached === true) return SETTLED
   // The event of that came during this run, when a status that changes starts no other.
-  const cause = new Error('somebody has set the status back')
-  return saved.status?.attached === true ? { kind: 'again', cause } : { kind: 'retry', cause }
+  return setBack(saved, new Error('somebody has set the status back'))
 }

@@ -5,6 +5,7 @@ import { isNotFound } from '@csi-sidecars/kube-client'
 import type { Patch, VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
+import { setBack } from '../set-back.ts'
 import { type AttachStep, decideAttach } from './decide-attach.ts'
 import { AttachmentGoneError, during, OperationError } from './failure.ts'
 import { volumeName } from './lanes.ts'
@@ -154,8 +155,5 @@ async function markAttached(run: AttachmentRun, context: Context): Promise<Outco
   run.log.v(4)?.info('Fully attached')
   if (run.va.attached === true) run.complete()
   if (run.va.attached === true || run.va.deleting) return SETTLED
-  const cause = new OperationError('somebody has set the status back')
-  // What was stored, and then set back, is wanted once more: the attach has succeeded, and its failures count no more. Where
-  // it was not stored, as by a webhook that keeps it back, it would be written without end.
-  return saved.status?.attached === true ? { kind: 'again', cause } : { kind: 'retry', cause }
+  return setBack(saved, new OperationError('somebody has set the status back'))
 }

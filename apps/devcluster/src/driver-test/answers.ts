@@ -1,13 +1,13 @@
-import type { Topology, TopologyRequirement, Volume, VolumeContentSource } from '@csi-sidecars/csi-proto'
+import type { Topology, TopologyRequirement, VolumeContentSource } from '@csi-sidecars/csi-proto'
 import type { ProxiedCall } from '../proxy/call.ts'
-import { text } from './ledger.ts'
+import { namedVolume, text } from './ledger.ts'
 import type { Broken } from './promises.ts'
 
 /** Whether a volume that was made has an id, is where it was wanted, and from what it was wanted. */
 export function wrongVolume({ method, request, response, code }: ProxiedCall): readonly Broken[] {
-  const volume = response?.['volume'] as Volume | undefined
   if (method !== 'CreateVolume' || code !== 0) return []
-  if (volume === undefined || volume.volumeId === '') {
+  const volume = namedVolume(response)
+  if (volume === undefined) {
     const name = text(request['name'])
     return [{ promise: 'named', about: name, text: `CreateVolume of ${name} succeeded and names no volume` }]
   }

@@ -1,5 +1,5 @@
 import { CODES } from '@csi-sidecars/csi'
-import type { CreateVolumeRequest, VolumeCapability } from '@csi-sidecars/csi-proto'
+import type { CreateVolumeRequest, Volume, VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { ProxiedCall } from '../proxy/call.ts'
 
 /** `maybe` from the moment at which a call is under way that would change it until one has succeeded. */
@@ -28,9 +28,10 @@ export interface KnownVolume {
   changed: number
 }
 
-interface CreatedVolume {
-  readonly volumeId: string
-  readonly capacityBytes: bigint
+/** The volume of an answer to CreateVolume, unless it has no id. */
+export function namedVolume(response: ProxiedCall['response']): Volume | undefined {
+  const volume = response?.['volume'] as Volume | undefined
+  return volume?.volumeId === '' ? undefined : volume
 }
 
 /** After these a driver may still be at it. */
@@ -90,12 +91,12 @@ export class Ledger {
 
   #onCreate({ request, response, code }: ProxiedCall): void {
     const name = text(request['name'])
-    const made = response?.['volume'] as CreatedVolume | undefined
-    const nameless = code === 0 && (made === undefined || made.volumeId === '')
+    const made = code === 0 ? namedVolume(response) : undefined
     // The proxy has read it as what its method takes.
-    if (MAY_GO_ON.includes(code) || nameless) this.#unsure.set(name, request as unknown as CreateVolumeRequest)
+    if (MAY_GO_ON.includes(code) || (code === 0 && made === undefined))
+      this.#unsure.set(name, request as unknown as CreateVolumeRequest)
     else this.#unsure.delete(name)
-    if (code !== 0 || made === undefined || nameless) return
+    if (made === undefined) return
     const { volumeId: id, capacityBytes: capacity } = made
     const known = this.#volumes.get(id)
     if (known?.exists === 'yes') return

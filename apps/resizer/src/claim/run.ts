@@ -47,25 +47,21 @@ export function newRun<D extends ClaimDeps>(key: string, deps: D, own: Run): Cla
 }
 
 /** Changes the claim's status. The claim as the server answers it, which the cache knows from here on. */
-export function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch): Promise<Claim> {
-  return patchWith(run, patch, undefined)
-}
-
-/**
- * The same for what comes before a call and after its failure. Of a run that tries again it waits for what others leave of
- * the rate: thousands of claims that fail, for one reason, would use up --kube-api-qps.
- */
-export function patchPatiently(run: ClaimRun<ClaimDeps>, patch: Patch): Promise<Claim> {
-  return patchWith(run, patch, run.retrying ? 'low' : undefined)
-}
-
-async function patchWith(run: ClaimRun<ClaimDeps>, patch: Patch, priority: Priority | undefined): Promise<Claim> {
+export async function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch, priority?: Priority): Promise<Claim> {
   const { key, deps, signal } = run
   run.enter('writing')
   const options = { signal, subresource: 'status', priority }
   const saved = await deps.api.patch(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), patch, options)
   deps.claims.learn(saved)
   return projectClaim(saved)
+}
+
+/**
+ * Of what comes before a call and after its failure. A run that tries again waits for what others leave of the rate:
+ * thousands of claims that fail, for one reason, would use up --kube-api-qps.
+ */
+export function priorityOf({ retrying }: Pick<Run, 'retrying'>): Priority | undefined {
+  return retrying ? 'low' : undefined
 }
 
 /** Whether the cache still holds this very claim, so that nothing else will put its key to work. */

@@ -2,7 +2,7 @@ import { unreachable } from '@csi-sidecars/base'
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { isConflict, isMissing } from '@csi-sidecars/kube-client'
 import { claimRef } from '../caches/claim.ts'
-import { CONFLICT_TRIES, isKnown, newRun, patchClaim, patchPatiently, readClaim, recordEvent } from '../claim/run.ts'
+import { CONFLICT_TRIES, isKnown, newRun, patchClaim, priorityOf, readClaim, recordEvent } from '../claim/run.ts'
 import { decideModify, type ModifyStep } from './decide.ts'
 import { MODIFY_EVENTS } from './events.ts'
 import { type ModifyView, observeModify } from './observe.ts'
@@ -80,7 +80,7 @@ async function performBeginning(run: ModifyRun, view: ModifyView, steps: readonl
         const away = whileAway(run)
         if (away !== undefined) return away
         deps.began(key)
-        claim = await patchPatiently(run, step.patch)
+        claim = await patchClaim(run, step.patch, priorityOf(run))
         recordEvent(run, claim, MODIFY_EVENTS.started(claimRef(claim).name, step.className))
         break
       }

@@ -3,15 +3,7 @@ import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isConflict, isMissing } from '@csi-sidecars/kube-client'
 import { type Claim, claimRef } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
-import {
-  CONFLICT_TRIES,
-  cannotPatch,
-  isKnown,
-  patchClaim,
-  patchPatiently,
-  readClaim,
-  recordEvent,
-} from '../claim/run.ts'
+import { CONFLICT_TRIES, cannotPatch, isKnown, patchClaim, priorityOf, readClaim, recordEvent } from '../claim/run.ts'
 import { patchVolume, refuseReplaced, replacedOutcome } from '../claim/volume.ts'
 import { MODIFY_EVENTS } from './events.ts'
 import { type Failure, failureOf } from './failure.ts'
@@ -129,7 +121,7 @@ async function saveFailure(
         const newest = deps.claims.store.get(key)
         if (newest === undefined || newest.uid !== claim.uid || !isStill(newest, target.key)) return
         const patch = failedPatch(newest, { target: target.key, error }, deps.clock.now())
-        await patchPatiently(run, patch).catch(async (cause: unknown) => {
+        await patchClaim(run, patch, priorityOf(run)).catch(async (cause: unknown) => {
           if (isConflict(cause)) await readClaim(run)
           throw cause
         })

@@ -3,7 +3,16 @@ import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { isConflict, isMissing } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
-import { CONFLICT_TRIES, cannotPatch, isKnown, newRun, patchPatiently, readClaim, recordEvent } from '../claim/run.ts'
+import {
+  CONFLICT_TRIES,
+  cannotPatch,
+  isKnown,
+  newRun,
+  patchClaim,
+  priorityOf,
+  readClaim,
+  recordEvent,
+} from '../claim/run.ts'
 import { decideResize, type ResizeStep } from './decide.ts'
 import { RESIZE_EVENTS } from './events.ts'
 import { type Expanded, expandVolume } from './expand.ts'
@@ -113,7 +122,7 @@ async function mark(run: ResizeRun, view: ResizeView, step: ResizeStep & { do: '
   if (deps.driver?.lost === true) return { end: { kind: 'retry', cause: new Error('the CSI driver is away') } }
   if (step.row === 'B5') warnOfOldServer(run)
   deps.began(key)
-  const claim = await patchPatiently(run, step.patch)
+  const claim = await patchClaim(run, step.patch, priorityOf(run))
   return { expansion: { claim, before: view.claim, volume, target: step.target } }
 }
 

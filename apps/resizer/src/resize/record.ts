@@ -4,15 +4,7 @@ import { isConflict, isMissing, isTooManyRequests } from '@csi-sidecars/kube-cli
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
 import type { Volume } from '../caches/volume.ts'
-import {
-  CONFLICT_TRIES,
-  cannotPatch,
-  isKnown,
-  patchClaim,
-  patchPatiently,
-  readClaim,
-  recordEvent,
-} from '../claim/run.ts'
+import { CONFLICT_TRIES, cannotPatch, isKnown, patchClaim, priorityOf, readClaim, recordEvent } from '../claim/run.ts'
 import { isVolumeReplaced, patchVolume, replacedOutcome } from '../claim/volume.ts'
 import { dueSize } from './decide.ts'
 import { RESIZE_EVENTS } from './events.ts'
@@ -186,7 +178,7 @@ async function saveFailure(run: ResizeRun, begun: Claim, failure: Failure): Prom
   try {
     await deps.mutex.run(key, signal, async () => {
       const claim = deps.claims.store.get(key)
-      if (claim?.uid === begun.uid) await patchPatiently(run, failedPatch(claim, error, deps.clock.now()))
+      if (claim?.uid === begun.uid) await patchClaim(run, failedPatch(claim, error, deps.clock.now()), priorityOf(run))
     })
     return undefined
   } catch (cause) {

@@ -11,12 +11,8 @@ const NO_CONFIGURATION = 'no configuration has been provided, try setting KUBERN
  * clientcmd's words. Paths have been made absolute. Parts that nobody uses may be broken.
  */
 export function validateKubeconfig(document: KubeconfigDocument): void {
-  const { cluster, clusterName, user, userName } = document
-  const problems = [
-    ...contextProblems(document),
-    ...typeProblems(user, USER_TYPES, userName),
-    ...userProblems(document),
-  ]
+  const problems = [...contextProblems(document), ...userProblems(document)]
+  const { cluster, clusterName } = document
   if (cluster !== undefined && Object.keys(cluster).length > 0) problems.push(...clusterProblems(clusterName, cluster))
   else problems.push(problems.length === 0 ? NO_CONFIGURATION : 'cluster has no server defined')
   if (problems.length === 0) return
@@ -82,7 +78,12 @@ function userProblems({ user, userName: name }: KubeconfigDocument): string[] {
   const methods: string[] = []
   if (text(user, 'token') !== '') methods.push('token')
   if (text(user, 'username') !== '' || text(user, 'password') !== '') methods.push('basicAuth')
-  const problems = [...certificateProblems(user, name), ...execProblems(user, name), ...providerProblems(user)]
+  const problems = [
+    ...typeProblems(user, USER_TYPES, name),
+    ...certificateProblems(user, name),
+    ...execProblems(user, name),
+    ...providerProblems(user),
+  ]
   const speaksFor = ['as-uid', 'as-groups', 'as-user-extra'].some((field) => Object.keys(user[field] ?? {}).length > 0)
   if (speaksFor && text(user, 'as') === '') {
     problems.push(`requesting uid, groups or user-extra for ${name} without impersonating a user`)
