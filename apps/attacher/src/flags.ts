@@ -78,8 +78,8 @@ export const ATTACHER_FLAGS = [
     type: 'uint',
     default: 10,
     help:
-      'How many volumes are attached or detached at the same time. When detaches occupy all of these, attaches still ' +
-      'start: 40 % more at most, with 1 none.',
+      'How many volumes are attached or detached at the same time. When detaches, or attaches that are tried again, ' +
+      'occupy all of these, other attaches still start: 40 % more at most, with 1 none.',
     chart: { key: 'workerThreads', sample: 1200, minimum: 1 },
   },
 ] as const satisfies readonly Flag[]

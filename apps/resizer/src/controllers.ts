@@ -1,8 +1,8 @@
 import type { Controller, Lead } from '@csi-sidecars/controller'
 import type { Recorder } from '@csi-sidecars/events'
 import { guarded } from '@csi-sidecars/kube-client'
+import { FifoLine, reservedOf } from '@csi-sidecars/workqueue'
 import { KeyedMutex } from './claim/keyed-mutex.ts'
-import { PreferenceLine } from './claim/preference-line.ts'
 import { modifyController } from './modify/controller.ts'
 import type { ResizerParts, TermParts } from './parts.ts'
 import { resizeController } from './resize/controller.ts'
@@ -19,7 +19,9 @@ export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead)
     clock,
     log,
   }
-  const lines = { resize: new PreferenceLine(), modify: new PreferenceLine() }
+  const { workers } = parts.settings
+  const newLine = (): FifoLine => new FifoLine({ workers, reserved: reservedOf(workers) })
+  const lines = { resize: newLine(), modify: newLine() }
   const term: TermParts = { ...parts, assertLeading, common, lines }
   return [
     ...(expands === undefined ? [] : [resizeController(term)]),

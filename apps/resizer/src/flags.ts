@@ -61,7 +61,9 @@ export const RESIZER_FLAGS = [
     aliases: ['worker-threads'],
     type: 'int',
     default: 10,
-    help: 'How many claims are worked on at the same time, by each of the two controllers. 0: none.',
+    help:
+      'How many claims are worked on at the same time, by each of the two controllers. When claims that are tried again ' +
+      'occupy all of these, others still start: 40 % more at most, with 1 none. 0: none.',
     chart: { key: 'workers', sample: 7, minimum: 1 },
   },
 ] as const satisfies readonly Flag[]

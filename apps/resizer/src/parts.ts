@@ -4,9 +4,9 @@ import type { Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
+import type { FifoLine } from '@csi-sidecars/workqueue'
 import { claimRef } from './caches/claim.ts'
 import type { Informers } from './caches/open.ts'
-import type { PreferenceLine } from './claim/preference-line.ts'
 import type { ClaimDeps } from './claim/run.ts'
 
 export interface ResizerSettings {
@@ -40,8 +40,11 @@ export interface TermParts extends ResizerParts {
   readonly assertLeading: () => void
   /** What both work with. */
   readonly common: Omit<ClaimDeps, 'began'>
-  /** In which order either works on its claims. */
-  readonly lines: { readonly resize: PreferenceLine; readonly modify: PreferenceLine }
+  /**
+   * In which order either works on its claims. Each prefers in the other's line what it begins to work on: so both halves
+   * of one edit are worked on together even when thousands of others wait.
+   */
+  readonly lines: { readonly resize: FifoLine; readonly modify: FifoLine }
 }
 
 /** Of both queues, so that their numbers add up in one series. */
@@ -50,14 +53,15 @@ export function queueName(driverName: string): string {
 }
 
 /** What both controllers of claims have in common. */
-export function claimController({
-  settings,
-  log,
-}: TermParts): Pick<Controller, 'name' | 'workers' | 'backoff' | 'onFailure' | 'onEnd'> {
-  const { driverName, workers, retryStartMs, retryMaxMs } = settings
+export function claimController(
+  { settings, log }: TermParts,
+  line: FifoLine,
+): Pick<Controller, 'name' | 'workers' | 'line' | 'backoff' | 'onFailure' | 'onEnd'> {
+  const { driverName, retryStartMs, retryMaxMs } = settings
   return {
     name: queueName(driverName),
-    workers,
+    workers: line.capacity,
+    line,
     backoff: { baseMs: retryStartMs, maxMs: retryMaxMs },
     onFailure: (key, cause) => log.error(cause, 'Error syncing PVC', { PVC: objectRef(claimRef({ key })) }),
     onEnd: () => log.info('Shutting down external resizer', { controller: driverName }),

@@ -1,5 +1,5 @@
 export { Lanes } from './lanes.ts'
-export { FifoLine, type Line } from './line.ts'
+export { FifoLine, type Line, reservedOf } from './line.ts'
 export { QueueMetrics, type QueueObserver } from './metrics.ts'
 export type { GroupLimit, LaneOptions, Placement } from './placement.ts'
 export { perKeyExponential, type RateLimiter } from './rate-limiter.ts'

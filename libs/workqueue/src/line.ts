@@ -20,62 +20,126 @@ export interface Line {
 /** While others wait that go first, keys of less urgency get one of this many picks. */
 export const SHARE_OF_OTHERS = 4
 
+/**
+ * Of the workers, how many keys start beyond them while others occupy all that are to leave room. With one worker nothing
+ * overlaps.
+ */
+const RESERVED_SHARE = 0.4
+
+export function reservedOf(workers: number): number {
+  return workers < 2 ? 0 : Math.max(1, Math.floor(workers * RESERVED_SHARE))
+}
+
 /** How many taken tickets are kept before their room is reclaimed. */
 const SLACK = 1024
 
 interface Ticket {
   readonly key: string
   readonly later: boolean
+  readonly among: Tickets
   /** It has left the line by another way. */
   gone: boolean
 }
 
-/** First come, first served, but for keys that come later than others. Amortised O(1). */
+export interface FifoOptions {
+  /** Left out: as many as there are keys. */
+  readonly workers?: number
+  /** How many keys that do not come later start though those that do occupy all workers. */
+  readonly reserved?: number
+}
+
+/**
+ * First come, first served, but for keys that are preferred and for keys that come later. What hangs again and again
+ * starves no newcomer: while such keys occupy all workers, as many others as are reserved start beyond them.
+ * Amortised O(1).
+ */
 export class FifoLine implements Line {
-  readonly #tickets = new Map<string, Ticket>()
-  readonly #usual = new Tickets()
-  readonly #later = new Tickets()
-  #picks = 0
+  /** The most keys that can be in work at once. */
+  readonly capacity: number
+  readonly #workers: number
+  readonly #reserved: number
+  readonly #waiting = new Map<string, Ticket>()
+  readonly #preferred = new Tickets()
+  readonly #keys = new Tickets()
+  readonly #inWork = new Set<string>()
+  /** Of those in work, the ones that came later. */
+  readonly #laterInWork = new Set<string>()
+
+  constructor({ workers = Number.POSITIVE_INFINITY, reserved = 0 }: FifoOptions = {}) {
+    this.capacity = workers <= 0 ? 0 : workers + reserved
+    this.#workers = workers
+    this.#reserved = reserved
+  }
 
   get length(): number {
-    return this.#tickets.size
+    return this.#waiting.size
   }
 
   push(key: string, later = false): void {
-    const ticket: Ticket = { key, later, gone: false }
-    this.#tickets.set(key, ticket)
-    if (later) this.#later.push(ticket)
-    else this.#usual.push(ticket)
+    this.#join({ key, later, among: this.#keys, gone: false })
   }
 
   touch(key: string): void {
-    if (this.#tickets.get(key)?.later !== true) return
-    this.remove(key)
-    this.push(key)
+    const ticket = this.#waiting.get(key)
+    if (ticket?.later !== true) return
+    ticket.gone = true
+    this.#join({ ...ticket, later: false, gone: false })
+  }
+
+  /** If the key waits it comes next, after those that were preferred before. */
+  prefer(key: string): void {
+    const ticket = this.#waiting.get(key)
+    if (ticket === undefined || ticket.among === this.#preferred) return
+    ticket.gone = true
+    this.#join({ ...ticket, among: this.#preferred, gone: false })
   }
 
   take(): string | undefined {
-    const isTurnOfLater = this.#picks % SHARE_OF_OTHERS === SHARE_OF_OTHERS - 1
-    const [first, second] = isTurnOfLater ? [this.#later, this.#usual] : [this.#usual, this.#later]
-    const key = (first.take() ?? second.take())?.key
-    if (key === undefined) return undefined
-    this.#picks += 1
-    this.#tickets.delete(key)
+    const isFull = this.#inWork.size >= this.#workers
+    if (isFull && this.#inWork.size - this.#laterInWork.size >= this.#reserved) return undefined
+    const ticket = this.#preferred.take(isFull) ?? this.#keys.take(isFull)
+    if (ticket === undefined) return undefined
+    const { key, later } = ticket
+    this.#waiting.delete(key)
+    this.#inWork.add(key)
+    if (later) this.#laterInWork.add(key)
     return key
   }
 
-  release(): void {}
+  release(key: string): void {
+    this.#inWork.delete(key)
+    this.#laterInWork.delete(key)
+  }
 
-  /** Whether the key has waited. */
-  remove(key: string): boolean {
-    const ticket = this.#tickets.get(key)
-    if (ticket === undefined) return false
-    ticket.gone = true
-    return this.#tickets.delete(key)
+  #join(ticket: Ticket): void {
+    this.#waiting.set(ticket.key, ticket)
+    ticket.among.push(ticket)
   }
 }
 
+/** Both kinds in the order in which they came. While both wait, those that come later get every fourth pick. */
 class Tickets {
+  readonly #usual = new TicketQueue()
+  readonly #later = new TicketQueue()
+  #picks = 0
+
+  push(ticket: Ticket): void {
+    if (ticket.later) this.#later.push(ticket)
+    else this.#usual.push(ticket)
+  }
+
+  take(usualOnly: boolean): Ticket | undefined {
+    if (usualOnly) return this.#usual.take()
+    const isTurnOfLater = this.#picks % SHARE_OF_OTHERS === SHARE_OF_OTHERS - 1
+    const [first, second] = isTurnOfLater ? [this.#later, this.#usual] : [this.#usual, this.#later]
+    const ticket = first.take() ?? second.take()
+    if (ticket !== undefined) this.#picks += 1
+    return ticket
+  }
+}
+
+/** The tickets of one kind. */
+class TicketQueue {
   /** Those before `#head` were taken. */
   #tickets: Ticket[] = []
   #head = 0

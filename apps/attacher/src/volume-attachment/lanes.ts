@@ -1,5 +1,5 @@
 import type { Reader } from '@csi-sidecars/informer'
-import { type GroupLimit, Lanes, type Placement } from '@csi-sidecars/workqueue'
+import { type GroupLimit, Lanes, type Placement, reservedOf } from '@csi-sidecars/workqueue'
 import type { Attachment } from '../caches/attachment.ts'
 import { forManyNodes, modesOf, type Volume } from '../caches/volume.ts'
 import { callSource } from './call-source.ts'
@@ -8,12 +8,6 @@ import type { PublishedVolumes } from './published.ts'
 
 const ATTACH = 0
 const DETACH = 1
-
-/**
- * Of the workers, how many attaches start beyond them while detaches, or attaches that are tried again, occupy all. With
- * one worker nothing overlaps.
- */
-const RESERVED_FOR_ATTACH = 0.4
 
 export interface LaneSettings {
   readonly workers: number
@@ -28,13 +22,15 @@ export interface LaneSources {
   readonly published: Pick<PublishedVolumes, 'leftBehind'>
 }
 
-/** Attaches and detaches as two lanes: what hangs of the one, or again and again, cannot keep an attach from the driver. */
+/**
+ * Attaches and detaches as two lanes: what hangs of the one, or again and again, cannot keep an attach from the driver.
+ * So many attaches are reserved as start while detaches, or attaches that are tried again, occupy all workers.
+ */
 export function attachmentLanes(settings: LaneSettings, sources: LaneSources): Lanes {
   const { workers } = settings
-  const reserved = workers < 2 ? 0 : Math.max(1, Math.floor(workers * RESERVED_FOR_ATTACH))
   return new Lanes({
     workers,
-    lanes: [{ reserved }, { reserved: 0 }],
+    lanes: [{ reserved: reservedOf(workers) }, { reserved: 0 }],
     place: (key) => placeOf(key, settings, sources),
   })
 }

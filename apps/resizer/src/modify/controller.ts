@@ -45,9 +45,8 @@ export function modifyController(
       }
     })
   return {
-    ...claimController(parts),
+    ...claimController(parts, lines.modify),
     onStart: () => log.info('Starting external resizer for modify volume', { controller: settings.driverName }),
-    line: lines.modify,
     caches: [claims, volumes, classes],
     sources: [
       begunBefore,

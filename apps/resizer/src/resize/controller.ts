@@ -32,9 +32,8 @@ export function resizeController(parts: TermParts): Controller {
   const nodeSteps = new NodeSteps({ claims, volumes: volumes.store, driverName, backlog: parts.backlog, clock })
   const podsEnded: Source[] = inUse === undefined ? [] : [(queue) => inUse.open((key) => wake(queue, key))]
   return {
-    ...claimController(parts),
+    ...claimController(parts, lines.resize),
     onStart: () => log.info('Starting external resizer', { controller: driverName }),
-    line: lines.resize,
     caches: [claims, volumes],
     sources: [
       ...podsEnded,
