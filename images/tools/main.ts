@@ -8,7 +8,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readArguments } from '@csi-sidecars/testkit'
 import { ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
 import { ARCHITECTURE, makeContext, packagesOf } from './context.ts'
 import { ARCHITECTURES, type Architecture, makeExecutables } from './executables.ts'
@@ -18,7 +18,11 @@ import { makeNpmPackage } from './npm-package.ts'
 import { makePrograms } from './programs.ts'
 import { sbomOf } from './sbom.ts'
 
-const { values, positionals } = parseArgs({
+const USAGE =
+  'npm exec -- node images/tools/main.ts context|sbom|node|npm|programs|executables [--out FOLDER] [--arch x64,arm64] ' +
+  '[--checksums FILE --archive FILE]'
+
+const { values, positionals } = readArguments(USAGE, {
   options: {
     out: { type: 'string' },
     arch: { type: 'string', default: process.arch },
@@ -80,7 +84,7 @@ switch (positionals[0]) {
     break
   }
   default:
-    say('usage: main.ts context|sbom|node|npm|programs|executables [--out FOLDER] [--arch x64,arm64]')
+    process.stderr.write(`usage: ${USAGE}\n`)
     process.exitCode = 2
 }
 
