@@ -58,7 +58,7 @@ export async function runAttachDetachController(
     }
   }
   const { write: writeStatus } = attachedList({ client, nodes: caches.nodes }, (node) => world.actual.reportedOn(node))
-  const own = { ...parts, saysWaiting, world, writeStatus, look }
+  const own = { ...parts, saysWaiting, world, writeStatus }
   const reconcile = (key: string, { signal }: Run): Promise<Outcome> => reconcileVolume(key, own, signal)
   const { attachments, nodes, pods, claims, volumes } = caches
   await runWorks(

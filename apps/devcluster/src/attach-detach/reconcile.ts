@@ -2,7 +2,6 @@ import { unreachable } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { NODES, PODS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
-import { nodeProjection } from '../caches/node.ts'
 import { type ControllerParts, targetOf } from '../control.ts'
 import { attachmentName, csiVolumeOf } from '../volume-names.ts'
 import { decideVolume, type Force, type Step } from './decide.ts'
@@ -15,8 +14,6 @@ export interface AttachDetachParts extends ControllerParts {
   readonly world: AttachDetachState
   readonly writeStatus: StatusList['write']
   readonly saysWaiting: boolean
-  /** Something is news about these volumes. */
-  readonly look: (volumeNames: Iterable<string>) => void
 }
 
 /** One volume in work. */
@@ -177,17 +174,19 @@ async function detach(node: string, force: Force | undefined, run: Run): Promise
   }
 }
 
-/** Asks the API itself: the cache may not have the node's last word. A node that is gone uses nothing. */
+/**
+ * Asks the API itself: the cache may not have the node's last word. It may have a later one than the answer, too, and of
+ * that nobody would hear again: the later one counts. A node that is gone uses nothing.
+ */
 async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Promise<boolean> {
+  const { nodes } = parts.caches
   try {
-    const now = nodeProjection(await parts.client.get(NODES, { name: node }, { signal }))
-    // Also news about others, which the node's event, when it comes, will not be any more.
-    parts.look(parts.world.actual.setInUse(node, now.volumesInUse))
-    return now.volumesInUse.includes(volumeName)
+    nodes.learn(await parts.client.get(NODES, { name: node }, { signal }))
   } catch (error) {
     if (isNotFound(error)) return false
     throw error
   }
+  return nodes.store.get(node)?.volumesInUse.includes(volumeName) === true
 }
 
 function tellFailure(pods: readonly PodRef[], why: string, run: Run): void {

@@ -97,6 +97,24 @@ describe('the attach/detach controller', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
   })
 
+  it('believes the latest that a node has said, also when an older answer comes after it', async () => {
+    await using test = await attachDetachOnly()
+    await attachedTo1(test)
+    const { client, caches } = test.cluster
+    const get = client.get.bind(client)
+    const overtaken = jest.spyOn(client, 'get').mockImplementationOnce(async (resource, ref, options) => {
+      setInUse(test, 'node-1', [VOLUME_NAME])
+      const answer = await get(resource, ref, options)
+      setInUse(test, 'node-1', [])
+      const version = test.api.get(NODES, { name: 'node-1' })?.metadata?.resourceVersion
+      await test.untilCached(caches.nodes, 'node-1', ({ resourceVersion }) => resourceVersion === version)
+      return answer
+    })
+    await removePod(test, 'app')
+    await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
+    expect(overtaken.mock.calls[0]?.slice(0, 2)).toEqual([NODES, { name: 'node-1' }])
+  })
+
   it('tells a pod who has the volume that it waits for', async () => {
     await using test = await attachDetachOnly()
     setInUse(test, 'node-1', [VOLUME_NAME])
