@@ -9,7 +9,7 @@ import { ModifyMemory } from './memory.ts'
 import { reconcileModify } from './reconcile.ts'
 import type { ModifyClient } from './run.ts'
 import { modificationOf } from './subject.ts'
-import { classChanged, onClaim } from './triggers.ts'
+import { classChanged, onClaim, wasTried } from './triggers.ts'
 
 /** Modifies volumes by the class that their claims want. */
 export function modifyController(
@@ -54,7 +54,7 @@ export function modifyController(
       objectsOf(claims, ({ key }) => memory.forget(key)),
       causesOf(classes, (event) => (event.type === 'added' ? [{ on: 'class', name: event.object.key }] : [])),
       resetsOf(claims, classChanged),
-      keysOf(claims, onClaim),
+      keysOf(claims, onClaim, wasTried),
       causesOfVolumes(parts),
     ],
     reconcile: (key, run) => reconcileModify(key, deps, run),

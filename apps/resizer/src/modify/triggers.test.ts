@@ -2,7 +2,7 @@ import type { InformerEvent } from '@csi-sidecars/informer'
 import { describe, expect, it } from '@jest/globals'
 import { type Claim, projectClaim } from '../caches/claim.ts'
 import { type ClaimParts, claim } from '../testing/builders.ts'
-import { classChanged, onClaim } from './triggers.ts'
+import { classChanged, onClaim, wasTried } from './triggers.ts'
 
 const known = (parts: ClaimParts = {}): Claim => projectClaim(claim(parts))
 const updated = (
@@ -67,4 +67,16 @@ describe('earlier failures of a claim are forgotten', () => {
     ['when the claim is seen first', { type: 'added', object: known({ wantedClass: 'gold' }) }],
     ['when the same class is wanted', updated({ wantedClass: 'gold' }, { wantedClass: 'gold', request: '2Gi' })],
   ])('not %s', (_what, event) => expect(classChanged(event)).toEqual([]))
+})
+
+describe('a claim of before', () => {
+  it.each([
+    [undefined, false],
+    ['Pending', false],
+    ['InProgress', true],
+    ['Infeasible', true],
+  ])('with %s lets others go first: %s', (status, expected) => {
+    const modifyVolumeStatus = status && { modifyVolumeStatus: { status } }
+    expect(wasTried(known({ status: { ...modifyVolumeStatus } }))).toBe(expected)
+  })
 })

@@ -1,5 +1,6 @@
 import type { Trigger } from '@csi-sidecars/controller'
 import type { Claim } from '../caches/claim.ts'
+import { MODIFY_STATUS } from '../caches/names.ts'
 import { type ClaimUpdate, claimTrigger } from '../claim/trigger.ts'
 
 /** Claims, whenever another class may be due. */
@@ -8,6 +9,11 @@ export const onClaim = claimTrigger(matters)
 /** Another class is wanted than the one that may have failed. */
 export const classChanged: Trigger<Claim> = (event) =>
   event.type === 'updated' && event.before.wantedClass !== event.after.wantedClass ? [event.after.key] : []
+
+/** A modification was begun, whoever began it, and has not ended well. */
+export function wasTried({ modifying }: Claim): boolean {
+  return modifying?.status === MODIFY_STATUS.inProgress || modifying?.status === MODIFY_STATUS.infeasible
+}
 
 /**
  * A claim that wants another class than before, or that has just come to the end of a modification and wants yet

@@ -10,7 +10,7 @@ import { ResizeMemory } from './memory.ts'
 import { NodeSteps } from './node-steps.ts'
 import { reconcileResize } from './reconcile.ts'
 import { expansionOf } from './subject.ts'
-import { onClaim, onVolume, requestChanged } from './triggers.ts'
+import { onClaim, onVolume, requestChanged, wasTried } from './triggers.ts'
 
 /** Expands volumes. */
 export function resizeController(parts: TermParts): Controller {
@@ -43,7 +43,7 @@ export function resizeController(parts: TermParts): Controller {
         inUse?.forget(claim)
       }),
       resetsOf(claims, requestChanged),
-      keysOf(claims, onClaim),
+      keysOf(claims, onClaim, wasTried),
       keysOf(volumes, onVolume),
       causesOfVolumes(parts),
     ],

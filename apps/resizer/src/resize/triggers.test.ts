@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { type Claim, projectClaim } from '../caches/claim.ts'
 import { type Volume, volumeProjection } from '../caches/volume.ts'
 import { type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
-import { onClaim, onVolume, requestChanged } from './triggers.ts'
+import { onClaim, onVolume, requestChanged, wasTried } from './triggers.ts'
 
 const known = (parts: ClaimParts = {}): Claim => projectClaim(claim(parts))
 
@@ -107,4 +107,16 @@ describe('the size of the claim of a volume is looked at', () => {
       [],
     ],
   ])('%s', (_what, event, inWork, keys) => expect([...onVolume(event, { isInWork: () => inWork })]).toEqual(keys))
+})
+
+describe('a claim of before', () => {
+  it.each([
+    [undefined, false],
+    ['ControllerResizeInProgress', true],
+    ['ControllerResizeInfeasible', true],
+    ['NodeResizePending', false],
+    ['NodeResizeInfeasible', false],
+  ])('with %s lets others go first: %s', (sizeStatus, expected) => {
+    expect(wasTried(known(sizeStatus === undefined ? {} : { sizeStatus }))).toBe(expected)
+  })
 })

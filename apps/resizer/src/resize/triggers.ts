@@ -13,6 +13,11 @@ export const onClaim: QueueTrigger<Claim> = (event, queue) =>
 export const requestChanged: Trigger<Claim> = (event) =>
   event.type === 'updated' && !sameSize(event.before.request, event.after.request) ? [event.after.key] : []
 
+/** An expansion was begun, whoever began it, and has not ended well. */
+export function wasTried({ sizeStatus }: Claim): boolean {
+  return sizeStatus === SIZE_STATUS.controllerInProgress || sizeStatus === SIZE_STATUS.controllerInfeasible
+}
+
 /**
  * The claim of a volume that is seen to have the size from before its expansion. While the claim is in work that news is
  * its own run's; later than that kubelet may have been faster than the news, and nothing else would take the size away.
