@@ -1,4 +1,4 @@
-import type { Clock } from '@csi-sidecars/base'
+import { type Clock, inSlices } from '@csi-sidecars/base'
 import {
   type Counter,
   EVENTS_SKIPPED_TOTAL,
@@ -74,15 +74,16 @@ export class Backlog {
   }
 
   /** What each queue owes; a queue that owes nothing is left out. */
-  depths(): ReadonlyMap<string, Depth> {
+  async depths(signal: AbortSignal): Promise<ReadonlyMap<string, Depth>> {
     const depths = new Map<string, { waiting: number; inWork: number }>()
-    for (const { queue, state } of this.pending()) {
-      if (queue === undefined) continue
+    const count = ({ queue, state }: PendingWork): void => {
+      if (queue === undefined) return
       const depth = depths.get(queue) ?? { waiting: 0, inWork: 0 }
       depths.set(queue, depth)
       if (state === 'queued' || state === 'waiting' || state === 'backoff') depth.waiting += 1
       else depth.inWork += 1
     }
+    await inSlices(this.pending(), count, { clock: this.#clock, signal })
     return depths
   }
 

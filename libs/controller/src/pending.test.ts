@@ -217,7 +217,7 @@ describe('a key in work', () => {
     const [a, b] = pending()
     expect(a).toMatchObject({ key: 'a', state, reason, waitsFor, tries: 1 })
     expect(b).toMatchObject({ key: 'b', state: 'queued', reason: 'NoWorkerFree', waitsFor: [], tries: 0 })
-    expect(backlog.depths()).toEqual(new Map([['q', { waiting: 1, inWork: 1 }]]))
+    expect(await backlog.depths(new AbortController().signal)).toEqual(new Map([['q', { waiting: 1, inWork: 1 }]]))
   })
 
   test('for which nothing is due is not told about', async () => {

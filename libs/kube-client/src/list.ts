@@ -1,4 +1,4 @@
-import { type Clock, messageOf } from '@csi-sidecars/base'
+import { type Clock, messageOf, Slices } from '@csi-sidecars/base'
 import { type MessageReader, type Resource, resourcePath } from '@csi-sidecars/kube-types'
 import { ApiError } from './api-error.ts'
 import type { Answer } from './call.ts'
@@ -6,7 +6,6 @@ import type { ListOptions, ListPage, Projecting } from './client.ts'
 import { type DecodedList, decodeList, type ListHead, NoListError } from './list-decoder.ts'
 import { ACCEPT_PROTOBUF, decodeListMessage, isProtobuf } from './protobuf.ts'
 import { query } from './request.ts'
-import { Slices } from './slices.ts'
 import type { Transport } from './transport.ts'
 
 /** Large enough that a list of thousands takes few requests, small enough that a page is not much memory. */

@@ -1,4 +1,4 @@
-import type { Clock } from '@csi-sidecars/base'
+import { CancelledError, type Clock, inSlices, scope } from '@csi-sidecars/base'
 import type { Backlog, PendingWork } from '@csi-sidecars/controller'
 import { type Logger, objectRef, type Pairs } from '@csi-sidecars/telemetry'
 
@@ -17,40 +17,48 @@ const MOST_STUCK_LINES = 100
 /** Says while work waits how much of it, and at -v=2 which objects are stuck; until the returned function is called. */
 export function logBacklog(backlog: Backlog, { clock, log, intervalMs }: BacklogLogOptions): () => void {
   const ends: (() => void)[] = []
-  if (intervalMs > 0) ends.push(repeated(clock, intervalMs, () => logDepths(backlog, log)))
-  ends.push(repeated(clock, STUCK_INTERVAL_MS, () => logStuck(backlog, { clock, log })))
+  if (intervalMs > 0) ends.push(repeated(clock, intervalMs, (signal) => logDepths(backlog, log, signal)))
+  ends.push(repeated(clock, STUCK_INTERVAL_MS, (signal) => logStuck(backlog, { clock, log }, signal)))
   return () => {
     for (const end of ends) end()
   }
 }
 
-function repeated(clock: Clock, ms: number, act: () => void): () => void {
-  let cancel = (): void => {}
-  const arm = (): void => {
-    cancel = clock.schedule(ms, () => {
-      arm()
-      act()
-    })
+function repeated(clock: Clock, ms: number, act: (signal: AbortSignal) => Promise<void>): () => void {
+  const stop = scope()
+  const { signal } = stop
+  const run = async (): Promise<void> => {
+    for (;;) {
+      await clock.sleep(ms, signal)
+      await act(signal)
+    }
   }
-  arm()
-  return () => cancel()
+  run().catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+  return () => stop.abort(new CancelledError('nobody reads about pending work any more'))
 }
 
-function logDepths(backlog: Backlog, log: Logger): void {
-  const depths = backlog.depths()
+async function logDepths(backlog: Backlog, log: Logger, signal: AbortSignal): Promise<void> {
+  const depths = await backlog.depths(signal)
   if (![...depths.values()].some(({ waiting }) => waiting > 0)) return
   const pairs = Object.fromEntries([...depths].map(([queue, { waiting }]) => [queue, waiting]))
   log.info('Work is waiting', pairs)
 }
 
-function logStuck(backlog: Backlog, { clock, log }: Pick<BacklogLogOptions, 'clock' | 'log'>): void {
+async function logStuck(
+  backlog: Backlog,
+  { clock, log }: Pick<BacklogLogOptions, 'clock' | 'log'>,
+  signal: AbortSignal,
+): Promise<void> {
   if (log.v(2) === undefined) return
   let count = 0
-  for (const work of backlog.pending()) {
-    if (!work.stuck) continue
+  const say = (work: PendingWork): void => {
+    if (!work.stuck) return
     count += 1
     if (count <= MOST_STUCK_LINES) log.v(2)?.info('Work is stuck', pairsOf(work, clock.now()))
   }
+  await inSlices(backlog.pending(), say, { clock, signal })
   if (count > MOST_STUCK_LINES) log.v(2)?.info('More work is stuck', { objects: count - MOST_STUCK_LINES })
 }
 

@@ -22,13 +22,19 @@ beforeEach(() => {
   table = new SeriesTable()
 })
 
+function look(pending: readonly PendingWork[], now: number, most: number): DueEvents {
+  const looking = table.look(now, most)
+  for (const each of pending) looking.see(each)
+  return looking.end()
+}
+
 /** Tells whatever is due, as the reporter does. */
 function tell(
   pending: readonly PendingWork[],
   now: number,
   most = 100,
 ): { told: string[] } & Pick<DueEvents, 'skipped'> {
-  const { chosen, skipped } = table.due(pending, now, most)
+  const { chosen, skipped } = look(pending, now, most)
   for (const { work: told, series } of chosen) {
     Object.assign(series, { due: now + PERIOD_MS, reportedAt: now, tries: told.tries, message: told.message })
   }
@@ -74,6 +80,13 @@ describe('more than may be told', () => {
     expect(tell([work('young', { since: 1, tries: 2 }), work('old', { tries: 2 })], 90_000, 1).told).toEqual(['young'])
   })
 
+  it('count once where one is seen twice in a look', () => {
+    expect(look([work('a'), work('b'), work('a')], QUIET_MS, 3).chosen.map((event) => event.work.key)).toEqual([
+      'a',
+      'b',
+    ])
+  })
+
   it('count as skipped once for each minute in which they were not told', () => {
     const skips = [0, 5_000, 59_999, 60_000, 65_000, 119_999, 120_000].map(
       (ms) => tell(three(ms), QUIET_MS + ms, ms === 0 ? 1 : 0).skipped,
@@ -83,6 +96,15 @@ describe('more than may be told', () => {
 })
 
 describe('an object that is well again', () => {
+  it('is no longer held by what was chosen before', () => {
+    const { chosen } = look([work('a'), work('b')], QUIET_MS, 2)
+    table.take(work('a'))
+    expect(chosen.map((event) => [event.work.key, table.holds(event)])).toEqual([
+      ['a', false],
+      ['b', true],
+    ])
+  })
+
   it('gives its series away, once', () => {
     tell([work('a')], QUIET_MS)
     expect(table.take(work('a'))).toMatchObject({ tries: 1 })
@@ -90,7 +112,7 @@ describe('an object that is well again', () => {
   })
 
   it('has none where nothing was told, and where it is pending no more', () => {
-    table.due([work('a')], QUIET_MS, 0)
+    look([work('a')], QUIET_MS, 0)
     expect(table.take(work('a'))).toBeUndefined()
     tell([work('b')], QUIET_MS)
     tell([], QUIET_MS)

@@ -25,9 +25,15 @@ export const PERIOD_MS = 60_000
  */
 export const QUIET_MS = 10_000
 
+/** Work that is to be reported, in its series. */
+export interface DueEvent {
+  readonly work: PendingWork
+  readonly series: Series
+}
+
 export interface DueEvents {
   /** As many as may be reported, those that were reported longest ago first. */
-  readonly chosen: readonly { readonly work: PendingWork; readonly series: Series }[]
+  readonly chosen: readonly DueEvent[]
   /** Events that were due for a whole period and were not reported. */
   readonly skipped: number
 }
@@ -36,24 +42,14 @@ export interface DueEvents {
 export class SeriesTable {
   readonly #series = new Map<string, Series>()
 
-  /** What is to be reported now. Forgets whatever is pending no more. */
-  due(pending: readonly PendingWork[], now: number, most: number): DueEvents {
-    const failing = new Map(pending.filter((work) => isReported(work, now)).map((work) => [idOf(work), work]))
-    for (const id of this.#series.keys()) if (!failing.has(id)) this.#series.delete(id)
-    const candidates: { work: PendingWork; series: Series }[] = []
-    for (const [id, work] of failing) {
-      const series = this.#of(id, now)
-      const isNews = series.reportedAt === 0 || series.tries !== work.tries || series.message !== work.message
-      if (series.due <= now && isNews) candidates.push({ work, series })
-    }
-    candidates.sort((a, b) => a.series.reportedAt - b.series.reportedAt || a.work.since - b.work.since)
-    let skipped = 0
-    for (const { series } of candidates.slice(most)) {
-      if (now - series.due < PERIOD_MS) continue
-      series.due += PERIOD_MS
-      skipped += 1
-    }
-    return { chosen: candidates.slice(0, most), skipped }
+  /** What is to be reported now: begins a look at what is pending. */
+  look(now: number, most: number): DueLook {
+    return new DueLook(this.#series, now, most)
+  }
+
+  /** Whether the object still fails, as far as is known, since it was chosen. */
+  holds({ work, series }: DueEvent): boolean {
+    return this.#series.get(idOf(work)) === series
   }
 
   /** Takes the series of an object that is well again; undefined where nothing was reported. */
@@ -67,14 +63,66 @@ export class SeriesTable {
   get size(): number {
     return this.#series.size
   }
+}
 
-  #of(id: string, now: number): Series {
+/** One look at all that is pending, piece by piece: between two pieces others may work. */
+class DueLook {
+  readonly #series: Map<string, Series>
+  readonly #now: number
+  readonly #most: number
+  readonly #failing = new Set<string>()
+  /** The first ones of those seen so far, in order. */
+  readonly #chosen: DueEvent[] = []
+  #skipped = 0
+
+  constructor(series: Map<string, Series>, now: number, most: number) {
+    this.#series = series
+    this.#now = now
+    this.#most = most
+  }
+
+  see(work: PendingWork): void {
+    const id = idOf(work)
+    if (!isReported(work, this.#now) || this.#failing.has(id)) return
+    this.#failing.add(id)
+    const series = this.#of(id)
+    const isNews = series.reportedAt === 0 || series.tries !== work.tries || series.message !== work.message
+    if (series.due <= this.#now && isNews) this.#choose({ work, series })
+  }
+
+  /** Forgets whatever is pending no more. */
+  end(): DueEvents {
+    for (const id of this.#series.keys()) if (!this.#failing.has(id)) this.#series.delete(id)
+    return { chosen: this.#chosen, skipped: this.#skipped }
+  }
+
+  #choose(event: DueEvent): void {
+    const behind = this.#chosen.findIndex((other) => isBefore(event, other))
+    this.#chosen.splice(behind < 0 ? this.#chosen.length : behind, 0, event)
+    const last = this.#chosen.length > this.#most ? this.#chosen.pop() : undefined
+    if (last !== undefined) this.#skip(last.series)
+  }
+
+  /** Counts once for each period. */
+  #skip(series: Series): void {
+    if (this.#now - series.due < PERIOD_MS) return
+    series.due += PERIOD_MS
+    this.#skipped += 1
+  }
+
+  #of(id: string): Series {
     const known = this.#series.get(id)
     if (known !== undefined) return known
-    const series = { due: now, reportedAt: 0, tries: 0, message: undefined, events: new Map(), claim: undefined }
+    const due = this.#now
+    const series = { due, reportedAt: 0, tries: 0, message: undefined, events: new Map(), claim: undefined }
     this.#series.set(id, series)
     return series
   }
+}
+
+function isBefore(a: DueEvent, b: DueEvent): boolean {
+  const [before, after] = [a.series.reportedAt, b.series.reportedAt]
+  return before === after ? a.work.since < b.work.since : before < after
 }
 
 function isReported({ operation, object, message, since }: PendingWork, now: number): boolean {

@@ -120,6 +120,16 @@ describe('an attach that keeps failing', () => {
     expect(requests).toHaveLength(2)
   })
 
+  it('says nothing that is well again before its turn', async () => {
+    pending = ['a', 'b', 'c', 'd'].map((name) => work(name, { volume: 'unclaimed' }))
+    answer = async (request) => {
+      if (request.startsWith('create VolumeAttachment a ')) reporter.completed(work('c'))
+    }
+    await clock.advance(5_999)
+    const written = requests.filter((each) => each.startsWith('create')).map((each) => each.split(' ')[2])
+    expect(written).toEqual(['a', 'b', 'd'])
+  })
+
   it('that was not told about says nothing when it is well', async () => {
     reporter.completed(work('a'))
     await clock.advance(10_000)

@@ -1,4 +1,4 @@
-import { type Clock, TokenBucket } from '@csi-sidecars/base'
+import { type Clock, inSlices, TokenBucket } from '@csi-sidecars/base'
 import type { Backlog, Subject } from '@csi-sidecars/controller'
 import { type EventTarget, SeriesWriter } from '@csi-sidecars/events'
 import { ApiError, isForbidden, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
@@ -96,10 +96,13 @@ export class FailureReporter {
       const text = recoveryEvent(subject, series.tries)
       await this.#write(subject, { series: { ...series, events: new Map() }, text, count: 1, signal })
     }
-    const pending = [...backlog.pending()].filter(({ sidecar }) => sidecar === SIDECAR)
-    const { chosen, skipped } = this.#series.due(pending, clock.now(), OBJECTS_PER_LOOK)
+    const look = this.#series.look(clock.now(), OBJECTS_PER_LOOK)
+    await inSlices(backlog.pending(), (work) => work.sidecar === SIDECAR && look.see(work), { clock, signal })
+    const { chosen, skipped } = look.end()
     if (skipped > 0) backlog.eventsSkipped(skipped)
-    for (const { work, series } of chosen) {
+    for (const event of chosen) {
+      if (!this.#series.holds(event)) continue
+      const { work, series } = event
       const now = clock.now()
       Object.assign(series, { due: now + PERIOD_MS, reportedAt: now, tries: work.tries, message: work.message })
       await this.#write(work, { series, text: failureEvent(work), count: Math.max(1, work.tries), signal })

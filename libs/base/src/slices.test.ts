@@ -1,6 +1,6 @@
-import { FakeClock } from '@csi-sidecars/base'
 import { beforeEach, expect, test } from '@jest/globals'
-import { Slices } from './slices.ts'
+import { FakeClock } from './fake-clock.ts'
+import { inSlices, Slices } from './slices.ts'
 
 let clock: FakeClock
 let slices: Slices
@@ -33,4 +33,19 @@ test('another one begins with a pause, or where the work was interrupted anyway'
 
 test('a pause ends with the signal', async () => {
   await expect(slices.pause(AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough')
+})
+
+test('many are seen in slices, each once', async () => {
+  let now = 0
+  const seen: (number | string)[] = []
+  const sleep = async (): Promise<void> => {
+    seen.push('pause')
+  }
+  const see = (item: number): void => {
+    now += 4
+    seen.push(item)
+  }
+  const { signal } = new AbortController()
+  await inSlices([0, 1, 2, 3, 4, 5, 6], see, { clock: { monotonic: () => now, sleep }, signal })
+  expect(seen).toEqual([0, 1, 2, 'pause', 3, 4, 5, 'pause', 6])
 })

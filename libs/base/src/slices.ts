@@ -1,14 +1,16 @@
-import type { Clock } from '@csi-sidecars/base'
+import type { Clock } from './clock.ts'
 
 const SLICE_MS = 10
 
+type SliceClock = Pick<Clock, 'monotonic' | 'sleep'>
+
 /** Cuts long work into slices, so that timers and sockets get their turn in between. */
 export class Slices {
-  readonly #clock: Clock
+  readonly #clock: SliceClock
   #began: number
   #seen: number
 
-  constructor(clock: Clock) {
+  constructor(clock: SliceClock) {
     this.#clock = clock
     this.#began = clock.monotonic()
     this.#seen = this.#began
@@ -26,5 +28,18 @@ export class Slices {
     await this.#clock.sleep(0, signal)
     this.#began = this.#clock.monotonic()
     this.#seen = this.#began
+  }
+}
+
+/** Shows each of them to `see`, in slices. What joins them or leaves them meanwhile may be seen or not. */
+export async function inSlices<T>(
+  items: Iterable<T>,
+  see: (item: T) => void,
+  { clock, signal }: { readonly clock: SliceClock; readonly signal: AbortSignal },
+): Promise<void> {
+  const slices = new Slices(clock)
+  for (const item of items) {
+    see(item)
+    if (slices.over) await slices.pause(signal)
   }
 }
