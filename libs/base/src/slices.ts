@@ -35,7 +35,7 @@ export class Slices {
 export async function inSlices<T>(
   items: Iterable<T>,
   see: (item: T) => void,
-  { clock, signal }: { readonly clock: SliceClock; readonly signal: AbortSignal },
+  { clock, signal }: { readonly clock: SliceClock; readonly signal?: AbortSignal | undefined },
 ): Promise<void> {
   const slices = new Slices(clock)
   for (const item of items) {

@@ -1,4 +1,4 @@
-import { type Clock, messageOf, Slices } from '@csi-sidecars/base'
+import { type Clock, inSlices, messageOf } from '@csi-sidecars/base'
 import { type MessageReader, type Resource, resourcePath } from '@csi-sidecars/kube-types'
 import { ApiError } from './api-error.ts'
 import type { Answer } from './call.ts'
@@ -48,12 +48,11 @@ async function pageOf<T, P>(answer: Answer, options: PageOptions<T, P>): Promise
   try {
     const list = decoded(answer, options.message)
     head = list.head
-    const slices = new Slices(clock)
-    for (const object of list.objects) {
+    const project = (object: unknown): void => {
       const projected = options.project(object as T)
       if (projected !== undefined) items.push(projected)
-      if (slices.over) await slices.pause(signal)
     }
+    await inSlices(list.objects, project, { clock, signal })
   } catch (error) {
     if (!(error instanceof NoListError)) throw error
     throw noList(path, messageOf(error))

@@ -16,26 +16,19 @@ const MOST_STUCK_LINES = 100
 
 /** Says while work waits how much of it, and at -v=2 which objects are stuck; until the returned function is called. */
 export function logBacklog(backlog: Backlog, { clock, log, intervalMs }: BacklogLogOptions): () => void {
-  const ends: (() => void)[] = []
-  if (intervalMs > 0) ends.push(repeated(clock, intervalMs, (signal) => logDepths(backlog, log, signal)))
-  ends.push(repeated(clock, STUCK_INTERVAL_MS, (signal) => logStuck(backlog, { clock, log }, signal)))
-  return () => {
-    for (const end of ends) end()
-  }
-}
-
-function repeated(clock: Clock, ms: number, act: (signal: AbortSignal) => Promise<void>): () => void {
   const stop = scope()
   const { signal } = stop
-  const run = async (): Promise<void> => {
+  const repeat = async (ms: number, act: () => Promise<void>): Promise<void> => {
     for (;;) {
       await clock.sleep(ms, signal)
-      await act(signal)
+      await act()
     }
   }
-  run().catch((error: unknown) => {
+  const unlessStopped = (error: unknown): void => {
     if (!signal.aborted) throw error
-  })
+  }
+  if (intervalMs > 0) repeat(intervalMs, () => logDepths(backlog, log, signal)).catch(unlessStopped)
+  repeat(STUCK_INTERVAL_MS, () => logStuck(backlog, { clock, log }, signal)).catch(unlessStopped)
   return () => stop.abort(new CancelledError('nobody reads about pending work any more'))
 }
 

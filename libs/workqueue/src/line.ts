@@ -20,12 +20,9 @@ export interface Line {
 /** While others wait that go first, keys of less urgency get one of this many picks. */
 export const SHARE_OF_OTHERS = 4
 
-/**
- * Of the workers, how many keys start beyond them while others occupy all that are to leave room. With one worker nothing
- * overlaps.
- */
 const RESERVED_SHARE = 0.4
 
+/** How many keys start beyond so many workers while others, which are to leave room, occupy all. With one nothing overlaps. */
 export function reservedOf(workers: number): number {
   return workers < 2 ? 0 : Math.max(1, Math.floor(workers * RESERVED_SHARE))
 }
@@ -61,7 +58,7 @@ export class FifoLine implements Line {
   readonly #waiting = new Map<string, Ticket>()
   readonly #preferred = new Tickets()
   readonly #keys = new Tickets()
-  readonly #inWork = new Set<string>()
+  #inWork = 0
   /** Of those in work, the ones that came later. */
   readonly #laterInWork = new Set<string>()
 
@@ -82,33 +79,37 @@ export class FifoLine implements Line {
   touch(key: string): void {
     const ticket = this.#waiting.get(key)
     if (ticket?.later !== true) return
-    ticket.gone = true
-    this.#join({ ...ticket, later: false, gone: false })
+    this.#move(ticket, { later: false })
   }
 
   /** If the key waits it comes next, after those that were preferred before. */
   prefer(key: string): void {
     const ticket = this.#waiting.get(key)
     if (ticket === undefined || ticket.among === this.#preferred) return
-    ticket.gone = true
-    this.#join({ ...ticket, among: this.#preferred, gone: false })
+    this.#move(ticket, { among: this.#preferred })
   }
 
   take(): string | undefined {
-    const isFull = this.#inWork.size >= this.#workers
-    if (isFull && this.#inWork.size - this.#laterInWork.size >= this.#reserved) return undefined
+    const isFull = this.#inWork >= this.#workers
+    if (isFull && this.#inWork - this.#laterInWork.size >= this.#reserved) return undefined
     const ticket = this.#preferred.take(isFull) ?? this.#keys.take(isFull)
     if (ticket === undefined) return undefined
     const { key, later } = ticket
     this.#waiting.delete(key)
-    this.#inWork.add(key)
+    this.#inWork += 1
     if (later) this.#laterInWork.add(key)
     return key
   }
 
   release(key: string): void {
-    this.#inWork.delete(key)
+    this.#inWork -= 1
     this.#laterInWork.delete(key)
+  }
+
+  /** To the end of where it stands then. */
+  #move(ticket: Ticket, change: Partial<Ticket>): void {
+    ticket.gone = true
+    this.#join({ ...ticket, ...change, gone: false })
   }
 
   #join(ticket: Ticket): void {

@@ -1,5 +1,5 @@
 import { type Clock, inSlices, TokenBucket } from '@csi-sidecars/base'
-import type { Backlog, Subject } from '@csi-sidecars/controller'
+import type { Backlog, PendingWork, Subject } from '@csi-sidecars/controller'
 import { type EventTarget, SeriesWriter } from '@csi-sidecars/events'
 import { ApiError, isForbidden, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
@@ -97,7 +97,10 @@ export class FailureReporter {
       await this.#write(subject, { series: { ...series, events: new Map() }, text, count: 1, signal })
     }
     const look = this.#series.look(clock.now(), OBJECTS_PER_LOOK)
-    await inSlices(backlog.pending(), (work) => work.sidecar === SIDECAR && look.see(work), { clock, signal })
+    const see = (work: PendingWork): void => {
+      if (work.sidecar === SIDECAR) look.see(work)
+    }
+    await inSlices(backlog.pending(), see, { clock, signal })
     const { chosen, skipped } = look.end()
     if (skipped > 0) backlog.eventsSkipped(skipped)
     for (const event of chosen) {
