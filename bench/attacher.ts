@@ -79,7 +79,7 @@ async function storm(title: string, args: readonly string[], count = 1000): Prom
   })
 }
 
-/** What one part of a storm has cost. */
+/** The cost of one part of a storm. */
 async function phase({ cluster, sidecar }: Parameters<Parameters<typeof withSidecar>[1]>[0], run: () => Promise<void>) {
   cluster.api.requests.clear()
   const before = costOf(sidecar.pid)

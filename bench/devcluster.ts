@@ -22,15 +22,15 @@ export async function benchDevcluster(pods = 5000, nodes = 100): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-devcluster-'))
   const child = startStorm(pods, nodes, directory)
   try {
-    const told = textOf(child)
+    const output = textOf(child)
     const exited = once(child, 'exit')
     const costs = await watchCosts(child)
     const [code] = await exited
-    if (code !== 0) throw new Error(`the embedded cluster ended with ${code}:\n${told().slice(-2000)}`)
+    if (code !== 0) throw new Error(`the embedded cluster ended with ${code}:\n${output().slice(-2000)}`)
     table(`embedded cluster, a storm of ${pods} pods with a volume each on ${nodes} nodes`, {
-      'all running after (s)': figure(told(), /all running after ([\d.]+) s/),
-      'all gone after, more (s)': figure(told(), /all gone after ([\d.]+) s/),
-      'API requests for each pod and volume': figure(told(), /([\d.]+) for each pod and volume/),
+      'all running after (s)': figure(output(), /all running after ([\d.]+) s/),
+      'all gone after, more (s)': figure(output(), /all gone after ([\d.]+) s/),
+      'API requests for each pod and volume': figure(output(), /([\d.]+) for each pod and volume/),
       ...Object.fromEntries(
         ROLES.flatMap((role): [string, number][] => [
           [`${role}, peak (MiB)`, costs.get(role)?.peak ?? Number.NaN],
@@ -61,7 +61,7 @@ function textOf({ stdout }: ChildProcess): () => string {
   return () => text
 }
 
-/** What each process had cost when it was last seen; resolves when the cluster's has ended. */
+/** The last known cost of each process; resolves when the cluster's process has ended. */
 async function watchCosts(cluster: ChildProcess): Promise<ReadonlyMap<Role, Cost>> {
   const costs = new Map<Role, Cost>()
   while (cluster.exitCode === null && cluster.signalCode === null) {
@@ -94,7 +94,7 @@ function childrenOf(pid: number): ReadonlyMap<string, number> {
   return names
 }
 
-/** What the kernel knows of a process; undefined once there is none. */
+/** The kernel's figures of a process; undefined once it has ended. */
 function unlessGone<T>(read: () => T): T | undefined {
   try {
     return read()

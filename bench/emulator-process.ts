@@ -1,4 +1,4 @@
-/** The emulated API server alone in a process, so that what it costs is not mixed with what its clients cost. */
+/** The emulated API server alone in a process, so that its cost is separate from that of its clients. */
 import { startApiServer } from '@csi-sidecars/emulator'
 import { type KubeObject, RESOURCES, type Resource } from '@csi-sidecars/kube-types'
 import { csiNode, pod, pv, pvc, va } from '@csi-sidecars/testkit'
@@ -9,10 +9,10 @@ export interface Fill {
   readonly count: number
 }
 
-/** What it is told: how to reach the server, and when objects are there. */
-export type Told = { readonly url: string; readonly kubeconfig: string } | { readonly filled: string }
+/** Its messages: how to reach the server, and when objects exist. */
+export type Message = { readonly url: string; readonly kubeconfig: string } | { readonly filled: string }
 
-/** Objects of ordinary size where the kind has a shape that matters; elsewhere a name is enough. */
+/** Objects of ordinary size for kinds whose shape matters; for others a name is enough. */
 const BUILDERS: Readonly<Record<string, (index: number) => KubeObject>> = {
   persistentvolumes: (index) => pv(`pv-${index}`),
   persistentvolumeclaims: (index) => pvc(`pvc-${index}`),
@@ -27,13 +27,13 @@ process.on('message', ({ plural, count }: Fill) => {
   const resource = RESOURCES.find((each) => each.plural === plural)
   if (resource === undefined) throw new Error(`there is no resource ${plural}`)
   for (let index = 0; index < count; index += 1) server.create(resource as Resource<KubeObject>, make(resource, index))
-  tell({ filled: plural })
+  send({ filled: plural })
 })
 process.on('disconnect', () => {
   process.exitCode = 0
   server.stop().catch(() => process.abort())
 })
-tell({ url: server.url, kubeconfig: server.kubeconfig() })
+send({ url: server.url, kubeconfig: server.kubeconfig() })
 
 function make({ kind, plural, group, version }: Resource<unknown>, index: number): KubeObject {
   const build = BUILDERS[plural]
@@ -45,6 +45,6 @@ function make({ kind, plural, group, version }: Resource<unknown>, index: number
   }
 }
 
-function tell(what: Told): void {
+function send(what: Message): void {
   process.send?.(what)
 }

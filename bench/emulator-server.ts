@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { get } from 'node:http'
-import type { Fill, Told } from './emulator-process.ts'
+import type { Fill, Message } from './emulator-process.ts'
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
@@ -20,10 +20,10 @@ export class Emulator implements AsyncDisposable {
 
   static async start(args: readonly string[]): Promise<Emulator> {
     const emulator = new Emulator(fork(new URL('./emulator-process.ts', import.meta.url), args))
-    const told = await emulator.#told()
-    if (!('url' in told)) throw new Error('the emulator did not say where it listens')
-    emulator.#url = new URL(told.url)
-    emulator.kubeconfig = told.kubeconfig
+    const message = await emulator.#next()
+    if (!('url' in message)) throw new Error('the emulator did not say where it listens')
+    emulator.#url = new URL(message.url)
+    emulator.kubeconfig = message.kubeconfig
     return emulator
   }
 
@@ -36,7 +36,7 @@ export class Emulator implements AsyncDisposable {
   }
 
   async fill(what: Fill): Promise<void> {
-    const filled = this.#told()
+    const filled = this.#next()
     this.#child.send(what)
     await filled
   }
@@ -56,7 +56,7 @@ export class Emulator implements AsyncDisposable {
     return promise
   }
 
-  /** Watches from nothing until the server says that all there was has been sent. */
+  /** Watches with initial events until the server marks their end. */
   watchInitial(path: string): Promise<void> {
     const query = 'watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan'
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -77,12 +77,12 @@ export class Emulator implements AsyncDisposable {
     await this.#exited
   }
 
-  /** The next that it says. */
-  async #told(): Promise<Told> {
+  /** Its next message. */
+  async #next(): Promise<Message> {
     const silent = this.#exited.then((): never => {
       throw new Error(`the emulator ended with ${this.#child.exitCode}`)
     })
-    const told = new Promise<Told>((resolve) => this.#child.once('message', (message) => resolve(message as Told)))
-    return await Promise.race([told, silent])
+    const message = new Promise<Message>((resolve) => this.#child.once('message', (given) => resolve(given as Message)))
+    return await Promise.race([message, silent])
   }
 }

@@ -17,7 +17,7 @@ const BODY = { metadata: { annotations: { 'csi.alpha.kubernetes.io/node-id': 'no
 /** Sends one patch and resolves when its answer has been read as JSON. */
 type Send = (name: string) => Promise<unknown>
 
-/** What our client takes for a patch over TLS, with all that it does beside sending, and what `node:https` alone takes. */
+/** The time of a patch over TLS by our client, and by `node:https` alone. */
 export async function benchHttpClient(): Promise<void> {
   await using server = await Emulator.start(['--tls'])
   await server.fill({ plural: VOLUME_ATTACHMENTS.plural, count: OBJECTS })

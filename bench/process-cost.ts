@@ -13,7 +13,7 @@ export interface Cost {
   readonly cpuSeconds: number
 }
 
-/** Reads what the kernel knows of a running process. */
+/** Reads the kernel's figures of a running process. */
 export function costOf(pid: number): Cost {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const kib = (name: string): number =>

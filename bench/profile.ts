@@ -56,7 +56,7 @@ function add({ nodes, samples, timeDeltas }: Profile): void {
   for (const [index, id] of samples.entries()) {
     const frame = frames.get(id)
     if (frame === undefined || NOT_BUSY.has(frame.functionName)) continue
-    // A sample stands for the time until the next one.
+    // A sample covers the time until the next one.
     const microseconds = timeDeltas[index + 1] ?? 0
     const place = placeOf(frame)
     busy.microseconds += microseconds

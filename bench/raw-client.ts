@@ -5,7 +5,7 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 
 /**
  * One kept connection that sends ready-made requests and reads no more of the answers than it must: cheap enough to
- * ask a server for all it can give.
+ * saturate a server.
  */
 export class RawClient {
   readonly #socket: Socket

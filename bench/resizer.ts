@@ -65,7 +65,7 @@ async function storm(count = 1000): Promise<void> {
   })
 }
 
-/** Kubernetes 1.37 says of each claim whether a pod uses it, by a condition that is nobody's here. */
+/** Kubernetes 1.37 says of each claim whether a pod uses it, by a condition that neither the resizer nor another client reads here. */
 async function unusedFlips(claims = 1000, rounds = 10): Promise<void> {
   const objects = Array.from({ length: claims }, (_, number) => bound({ number })).flatMap(({ claim, volume }) => [
     claim,

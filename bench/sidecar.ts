@@ -27,8 +27,8 @@ export interface Setup {
 const AT_WORK = { attacher: 'Starting CSI attacher', resizer: 'Starting external resizer' }
 
 /**
- * A copy of a built sidecar in a folder, to be measured in its place: a file that was just written is not in the page
- * cache as one in use is, and would count as memory.
+ * A copy of a built sidecar in a folder, to be warmed up before it is measured: a file that was just written is not in
+ * the page cache as one in use is, and would count as memory.
  */
 export function copiedExecutable(app: Setup['app'], folder: string): string {
   const copy = join(folder, `csi-${app}`)

@@ -1,11 +1,11 @@
 /**
- * What the work queue costs with 100,000 keys waiting, under each of its lines.
+ * The cost of the work queue with 100,000 waiting keys, for each of its orders.
  * Run with: node bench/workqueue.ts
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { systemClock } from '@csi-sidecars/base'
-import { FifoLine, Lanes, type Line, perKeyExponential, WorkQueue } from '@csi-sidecars/workqueue'
+import { FifoOrder, type KeyOrder, Lanes, perKeyExponential, WorkQueue } from '@csi-sidecars/workqueue'
 
 const KEYS = 100_000
 const ROUNDS = 9
@@ -13,8 +13,8 @@ const ROUNDS = 9
 /** Made once, so that the text of the keys, which the caches share with the queue, is not counted. */
 const keys = Array.from({ length: KEYS }, (_, number) => `csi-${number.toString(16).padStart(8, '0')}`)
 
-const lines: Record<string, () => Line> = {
-  FifoLine: () => new FifoLine(),
+const orders: Record<string, () => KeyOrder> = {
+  FifoOrder: () => new FifoOrder(),
   Lanes: () => {
     const placements = new Map(
       keys.map((key, number) => [key, { lane: number % 2, limits: [{ group: `node-${number % 100}`, max: 10 }] }]),
@@ -23,7 +23,7 @@ const lines: Record<string, () => Line> = {
     return new Lanes({
       workers: 10,
       lanes: [{ reserved: 3 }, { reserved: 0 }],
-      place: (key) => placements.get(key) ?? nowhere,
+      placementOf: (key) => placements.get(key) ?? nowhere,
     })
   },
 }
@@ -45,9 +45,9 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed
 }
 
-async function measure(makeLine: () => Line): Promise<Figures> {
+async function measure(makeOrder: () => KeyOrder): Promise<Figures> {
   const limiter = perKeyExponential({ baseMs: 1000, maxMs: 300_000 })
-  const queue = new WorkQueue({ clock: systemClock, limiter, line: makeLine() })
+  const queue = new WorkQueue({ clock: systemClock, limiter, order: makeOrder() })
   const bytesBefore = heapBytes()
   const started = performance.now()
   for (const key of keys) queue.add(key)
@@ -69,9 +69,9 @@ function median(rounds: readonly Figures[], figure: keyof Figures): number {
 }
 
 export async function benchWorkqueue(): Promise<void> {
-  for (const [name, makeLine] of Object.entries(lines)) {
+  for (const [name, makeOrder] of Object.entries(orders)) {
     const rounds: Figures[] = []
-    for (let round = 0; round < ROUNDS; round += 1) rounds.push(await measure(makeLine))
+    for (let round = 0; round < ROUNDS; round += 1) rounds.push(await measure(makeOrder))
     const [adds, bytes, runs] = (['addsPerSecond', 'bytesPerKey', 'runsPerSecond'] as const).map((figure) =>
       median(rounds, figure).toLocaleString('en'),
     )

@@ -1,20 +1,17 @@
-// The stories, against the built binaries.
+// The tests, against the built binaries.
 import { copyFileSync, existsSync, globSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { byApp, SIDECARS } from '@csi-sidecars/sidecars'
 import { COUNT, Progress, readArguments } from '@csi-sidecars/testkit'
 import { provideHelm } from '../charts/tests/helm.ts'
-import type { Cluster } from './harness/cluster.ts'
-import { startControlPlane } from './harness/control-plane.ts'
-import { startEmulated } from './harness/emulated.ts'
 import { LONG } from './harness/long.ts'
-import { temporaryFolder } from './harness/processes.ts'
-import { grant } from './harness/roles.ts'
-import { run, type Tally, toldWith } from './harness/runner.ts'
-import { allChecks, allStories } from './harness/story.ts'
+import { temporaryFolder } from './harness/process/processes.ts'
+import { run, selectedFor, type Tally } from './harness/runner.ts'
 import type { Binaries, Executables, Target } from './harness/subject.ts'
+import { allChecks, allTests } from './harness/test.ts'
 import { build, controlPlaneBinaries, executablesOf, hasGo, originals } from './tools/binaries.ts'
+import { openCluster, targetOf } from './tools/open-cluster.ts'
 
 const { values } = readArguments(
   'npm run e2e -- [--target emulator|real] [--binaries originals|one] [--grep TEXT] [--skip TEXT] [--concurrency N] [--repeat N] [--list]',
@@ -41,16 +38,16 @@ const say = (line: string): void => {
 process.exitCode = await main()
 
 async function main(): Promise<number> {
-  // The stories about the chart are there where Helm is.
+  // The tests of the chart need Helm.
   const withoutHelm = values.list ? undefined : provideHelm()
   if (withoutHelm !== undefined) say(withoutHelm)
-  for (const file of globSync('stories/**/*.ts', { cwd: import.meta.dirname }).sort()) {
+  for (const file of globSync('tests/**/*.ts', { cwd: import.meta.dirname }).sort()) {
     await import(join(import.meta.dirname, file))
   }
-  const stories = allStories().filter(({ title }) => wanted(title))
+  const tests = allTests().filter(({ title }) => wanted(title))
   const checks = allChecks().filter(({ title }) => wanted(title))
   if (values.list) {
-    for (const { title, only } of stories) say(only === undefined ? title : `${title} (${only} only)`)
+    for (const { title, only } of tests) say(only === undefined ? title : `${title} (${only} only)`)
     for (const { title } of checks) say(title)
     return 0
   }
@@ -64,13 +61,12 @@ async function main(): Promise<number> {
   const executables = copied(executablesOf(root, binaries))
   const total = { passed: 0, failed: 0 }
   const rounds = Number(values.repeat)
-  const each = targets().map((target) => toldWith({ stories, checks, target, binaries }))
-  const pieces = each.reduce((sum, told) => sum + told.stories.length + told.checks.length, 0)
+  const each = targets().map((target) => selectedFor({ tests, checks, target, binaries }))
+  const pieces = each.reduce((sum, one) => sum + one.tests.length + one.checks.length, 0)
   const progress = new Progress(rounds * pieces, process.stdout, systemClock)
   for (const target of targets()) {
     const logs = join(reports, target)
-    mkdirSync(logs, { recursive: true })
-    await using lane = await open(target, logs)
+    await using lane = await openCluster(root, target, logs)
     for (let round = 0; round < rounds; round += 1) {
       const common = {
         target,
@@ -81,7 +77,7 @@ async function main(): Promise<number> {
         concurrency: Number(values.concurrency),
         progress,
       } as const
-      add(total, await run({ ...common, stories, checks, reports: logs }))
+      add(total, await run({ ...common, tests, checks, reports: logs }))
     }
   }
   progress.stop()
@@ -97,20 +93,7 @@ function whose(): Binaries {
 }
 
 function targets(): readonly Target[] {
-  if (values.target === 'both') return ['emulator', 'real']
-  if (values.target === 'real' || values.target === 'emulator') return [values.target]
-  throw new Error(`--target is real, emulator or both, not ${values.target}`)
-}
-
-async function open(target: Target, logs: string): Promise<{ cluster: Cluster } & AsyncDisposable> {
-  const assets = controlPlaneBinaries(root)
-  if (target === 'real' && 'remedy' in assets) throw new Error(assets.remedy)
-  const cluster =
-    'folder' in assets && target === 'real'
-      ? await startControlPlane({ binaries: assets.folder, logs })
-      : await startEmulated()
-  await grant(cluster.api)
-  return { cluster, [Symbol.asyncDispose]: () => cluster.stop() }
+  return values.target === 'both' ? ['emulator', 'real'] : [targetOf(values.target)]
 }
 
 /** Builds what is missing; one line when that is not possible. */
@@ -132,7 +115,7 @@ function add(total: { passed: number; failed: number }, tally: Tally): void {
   total.failed += tally.failed
 }
 
-/** A folder for this run; those of older runs go. */
+/** Creates the folder of this run, and removes those of older runs. */
 function reportFolder(): string {
   const parent = join(root, '.cache', 'e2e')
   mkdirSync(parent, { recursive: true })

@@ -10,9 +10,9 @@ import { build } from 'esbuild'
 import { callSites } from './call-sites.mjs'
 import { leanModules } from './lean-modules.mjs'
 import { plainBuiltins } from './plain-builtins.mjs'
-import { START_FLAGS } from './start-flags.mjs'
+import { EXECUTABLE_FLAGS, START_FLAGS } from './start-flags.mjs'
 
-/** Packages whose presence in the bundle means that an import grew. */
+/** Packages that must not be in the bundle. */
 const FORBIDDEN = [
   '@kubernetes/client-node', // for its types alone
   'yargs',
@@ -53,11 +53,11 @@ async function bundle() {
     outfile: file,
     format: 'cjs',
     metafile: true,
-    // Whoever loads the bundle starts it.
+    // The program that loads the bundle starts it.
     define: { __VERSION__: JSON.stringify(version()), 'import.meta.main': 'false' },
     minifyWhitespace: true,
     minifyIdentifiers: true,
-    lineLimit: 200, // Node prints the whole line of an exception that nobody caught
+    lineLimit: 200, // Node prints the whole line of an uncaught exception
   })
   const inputs = Object.keys(metafile.outputs[file].inputs)
   const unwanted = FORBIDDEN.filter((part) => inputs.some((path) => path.includes(`node_modules/${part}/`)))
@@ -107,8 +107,8 @@ function makeExecutable() {
       output: `dist/${name}`,
       disableExperimentalSEAWarning: true,
       assets: { 'bundle.cjs': `dist/${name}.cjs`, 'bundle.cache': `dist/${name}.cache` },
-      execArgv: START_FLAGS,
-      execArgvExtension: 'none', // NODE_OPTIONS of the surroundings has no effect
+      execArgv: EXECUTABLE_FLAGS,
+      execArgvExtension: 'none', // NODE_OPTIONS of the environment has no effect
     }),
   )
   execFileSync(process.execPath, ['--build-sea', 'dist/sea.json'], { stdio: 'inherit' })

@@ -1,5 +1,5 @@
 // Bundles the embedded cluster for its npm package: node tools/bundle-devcluster.mjs FOLDER VERSION
-// Written to stdout: what is in the bundle, as esbuild tells it.
+// Written to stdout: what is in the bundle, as esbuild reports it.
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { callSites } from './call-sites.mjs'

@@ -6,9 +6,9 @@ import { readFileSync } from 'node:fs'
 import { withoutChartKeys } from './chart-keys.mjs'
 
 const CALL = /\.(info|warn|error|fatal|v)\(/g
-/** How loggers are called; whoever names one in another way is told so by the build. */
+/** The names of loggers; the build refuses any other name. */
 const LOGGER = /\b(log|\w+Log)\)?\??$|\bverbose\?$/
-/** `log.v(4)?` and the like, which has been looked at itself. */
+/** `log.v(4)?` and the like, which is checked itself. */
 const LEVEL = /\.v\([^()]*\)\s*\?$/
 /** The logger itself. */
 const EXEMPT = /[\\/]telemetry[\\/]src[\\/]/

@@ -1,4 +1,4 @@
-// How the chart sets a flag stands in the flag's row, and is nothing that a sidecar needs: the build leaves it out.
+// The row of a flag says how the chart sets it. A sidecar does not need that: the build leaves it out.
 
 const FIELD = /\bchart: /g
 

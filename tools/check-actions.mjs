@@ -1,4 +1,4 @@
-// Fails when a workflow uses somebody's action by anything but a commit with its version beside it.
+// Fails when a workflow uses a foreign action by anything but a commit with its version beside it.
 import { globSync, readFileSync } from 'node:fs'
 
 const PINNED = /^[\w-]+\/[\w-]+(?:\/[\w-]+)*@[0-9a-f]{40} # v\d+\.\d+\.\d+$/

@@ -9,7 +9,7 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 export const bin = (name) => join(root, 'node_modules', '.bin', name)
 
 export const OLDEST_NODE = 26
-/** A build that takes longer than this is not from the cache, and somebody may wonder. */
+/** A build that takes longer than this is not from the cache, so a line explains the wait. */
 const QUIET_MS = 1500
 const CLEAR_LINE = '\r\u001b[K'
 

@@ -1,5 +1,5 @@
-// A plugin of the mutation tester: leaves calls of the logger alone. Their words are held to the originals by the stories,
-// and a line at a level that is off has nothing to be found by.
+// A plugin of the mutation tester: leaves calls of the logger alone. End-to-end tests compare their texts with the
+// originals, and no unit test can find a fault in a line whose level is off.
 
 const WRITES = new Set(['info', 'warn', 'error'])
 

@@ -1,6 +1,6 @@
 // `npm run mutate -- <package> <glob>...`: how many faults put into the files do the package's tests find?
 //     npm run mutate -- apps/attacher 'src/volume-attachment/decide-*.ts' src/volume-attachment/patches.ts
-// Faults are put into a copy of the tree: one that stands still while it is edited, and stopping leaves nothing behind.
+// Faults are put into a copy of the tree, so that you can keep editing, and an interrupted run leaves no fault.
 // A fault in a rule is for the rule's own tests to find: only those beside the files are run. Files that perform what was
 // decided have their tests elsewhere, and those are named: --tests 'src/volume-attachment/reconcile*.test.ts'
 // Less than 90 % ends with 1.

@@ -22,7 +22,7 @@ export const plainBuiltins = {
   },
 }
 
-/** As ES module whose exports nobody misses: what is not imported is not read. */
+/** As ES module with the imported exports only: others are not read. */
 function contentsOf(path) {
   const names = Object.keys(process.getBuiltinModule(path)).filter((name) => IDENTIFIER.test(name))
   return [

@@ -24,6 +24,10 @@ const FLAGS = [
 ]
 const CACHE = 'bundle.cache'
 
+/** Set for another Node; none of them is wanted in a sidecar. */
+const FOREIGN = ['NODE_OPTIONS', 'NODE_V8_COVERAGE', 'OPENSSL_CONF']
+
+startAgainWithout(sea.isSea() ? ['NODE_V8_COVERAGE'] : FOREIGN)
 const { filename, text, cachedData } = sea.isSea() ? carried() : besides(__filename)
 const script = new Script(`(function (exports, require, module) {${text}\n})`, { filename, cachedData })
 const bundle = { exports: {} }
@@ -41,12 +45,17 @@ function carried() {
   }
 }
 
-/** The script `/name` has its bundle in `/lib`. Options that the surroundings have for some Node are not for this one. */
+/** Node has followed them by now, so this process gives way to one that does not see them. */
+function startAgainWithout(names) {
+  if (!names.some((name) => process.env[name])) return
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !names.includes(name)))
+  // An executable brings its flags itself, and is not named again among its arguments.
+  const [program, ...script] = sea.isSea() ? [process.argv0] : [process.execPath, ...process.execArgv, __filename]
+  process.execve(process.execPath, [program, ...script, ...process.argv.slice(2)], env)
+}
+
+/** The script `/name` has its bundle in `/lib`. */
 function besides(file) {
-  const { NODE_OPTIONS, ...env } = process.env
-  if (NODE_OPTIONS !== undefined) {
-    process.execve(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], env)
-  }
   const stem = `/lib/${basename(file)}`
   return {
     filename: `${stem}.cjs`,

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What nobody wants to read first: warnings of npm, of turbo and of Node. Titles of tests may speak of warnings. */
+/** What a newcomer must not see: warnings of npm, of turbo and of Node. Titles of tests may contain the word. */
 const WARNING = /\bnpm (?:warn|WARN)\b|\bWARN(?:ING)?\b|\(node:\d+\)|\bEBADENGINE\b/
 const LOG = 'walk.log'
 

@@ -7,7 +7,7 @@ export interface NotedRequest {
   readonly code: number
 }
 
-/** Who asked for what: enough to count, and less work for the server than bodies would be. */
+/** Metadata only: enough to count, and less work for the server than bodies. */
 export const AUDIT_POLICY = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',

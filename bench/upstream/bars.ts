@@ -69,7 +69,7 @@ function legend(y: number): string {
 function rowOf([says, ours, theirs]: HeadlineFigures, y: number): string {
   const most = Math.max(Number.parseFloat(ours), Number.parseFloat(theirs))
   const bar = (name: string, text: string, top: number): string => {
-    // A bar that nobody could see is no bar.
+    // A bar has a minimum width, so that it is visible.
     const width = Math.max(2, (LONGEST * Number.parseFloat(text)) / most)
     const rect = `<rect class="${name}" x="${LEFT}" y="${top}" width="${width.toFixed(1)}" height="${BAR}" rx="2"/>`
     return `${rect}<text class="small" x="${(LEFT + width + 6).toFixed(1)}" y="${top + 10}">${escaped(text)}</text>`

@@ -17,7 +17,7 @@ export interface Copies {
   readonly count: number
   /** The number of the first copy. Default: 0. */
   readonly from?: number
-  /** The key or the text of an original as it is for the copy with this number. */
+  /** The key or the text of an original for the copy with this number. */
   readonly rename: (text: string, number: number) => string
 }
 
@@ -43,12 +43,11 @@ export async function makeCopies({ api, cluster }: Ground, copies: Copies): Prom
   for (let at = 0; at < puts.length; at += BATCH) await write(cluster.etcdUrl, puts.slice(at, at + BATCH))
 }
 
-/** Waits until the server knows as many as there must be. */
+/** Waits until the server has this many objects. */
 export async function mustHold(
   { api }: Ground,
   resource: Resource<unknown>,
-  count: number,
-  { atLeast = false } = {},
+  { count, atLeast = false }: { count: number; atLeast?: boolean },
 ): Promise<void> {
   const look = async (): Promise<boolean> => {
     const path = `${resourcePath(resource, {})}?limit=1`

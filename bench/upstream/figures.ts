@@ -9,7 +9,7 @@ export interface Row {
   readonly original: readonly number[]
 }
 
-/** What the rounds of one scene have shown. Rows stand in the order in which they were first noted. */
+/** The figures of the rounds of one scene. Rows are in the order in which they were first noted. */
 export class Figures {
   readonly #rows = new Map<string, { app: Subject; what: string; ours: number[]; original: number[] }>()
 

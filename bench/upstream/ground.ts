@@ -1,11 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type KubeObject, NAMESPACES, type Resource, resourcePath } from '@csi-sidecars/kube-types'
-import type { Api } from '../../e2e/harness/api.ts'
-import { type ControlPlane, startControlPlane } from '../../e2e/harness/control-plane.ts'
-import { Driver } from '../../e2e/harness/driver.ts'
-import { temporaryFolder } from '../../e2e/harness/processes.ts'
-import { grant } from '../../e2e/harness/roles.ts'
+import type { Api } from '../../e2e/harness/api/api.ts'
+import { type ControlPlane, startControlPlane } from '../../e2e/harness/api/control-plane.ts'
+import { Gate } from '../../e2e/harness/api/gate.ts'
+import { grant } from '../../e2e/harness/api/roles.ts'
+import { Driver } from '../../e2e/harness/driver/driver.ts'
+import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
 import { AUDIT_POLICY } from './audit.ts'
 import { Observer } from './observer.ts'
 import type { Executables } from './side.ts'
@@ -32,6 +33,7 @@ export class Ground implements AsyncDisposable {
   readonly #options: GroundOptions
   readonly #drivers: Driver[] = []
   readonly #subjects: Subject[] = []
+  readonly #gates: Gate[] = []
   #count = 0
 
   private constructor(cluster: ControlPlane, options: GroundOptions) {
@@ -90,6 +92,15 @@ export class Ground implements AsyncDisposable {
     return subject
   }
 
+  /** A door between one sidecar and the server. */
+  async gate(): Promise<Gate> {
+    const { url, ca, certificate } = this.cluster
+    const gate = new Gate({ upstream: url, ca, certificate })
+    this.#gates.push(gate)
+    await gate.open()
+    return gate
+  }
+
   observe<T extends KubeObject>(resource: Resource<T>): Promise<Observer<T>> {
     return Observer.open(this.cluster, resource)
   }
@@ -131,6 +142,7 @@ export class Ground implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#subjects.map((subject) => subject.kill()))
     for (const driver of this.#drivers) driver.kill()
+    await Promise.all(this.#gates.map((gate) => gate.stop()))
     await this.cluster.stop()
   }
 }

@@ -5,7 +5,7 @@ import {
   STORAGE_CLASSES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { attachment, claim, csiNode, storageClass, volume } from '../../e2e/harness/objects.ts'
+import { attachment, claim, csiNode, storageClass, volume } from '../../e2e/harness/api/objects.ts'
 import type { Ground } from './ground.ts'
 
 /** Objects as a cluster has them, made through the API as any client makes them. */
@@ -29,7 +29,7 @@ export function nodes(ground: Ground, driver: string, count = 1): Promise<void> 
   })
 }
 
-/** Volumes `<prefix>-<number>` that nobody uses. */
+/** Volumes `<prefix>-<number>` that are not in use. */
 export function volumes(ground: Ground, driver: string, { count, prefix }: Many): Promise<void> {
   return ground.each(count, (index) => ground.api.create(PERSISTENT_VOLUMES, volume(`${prefix}-${index}`, driver)))
 }

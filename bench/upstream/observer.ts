@@ -1,6 +1,6 @@
 import { get } from 'node:https'
 import { type KubeObject, type Resource, resourcePath } from '@csi-sidecars/kube-types'
-import type { Cluster } from '../../e2e/harness/cluster.ts'
+import type { Cluster } from '../../e2e/harness/api/cluster.ts'
 
 interface Frame<T> {
   readonly type: string
@@ -12,9 +12,9 @@ interface List<T> {
   readonly metadata: { readonly resourceVersion: string }
 }
 
-/** The administrator's eyes: one watch, much cheaper for the server than asking again and again. */
+/** The observer of a scene: one watch, much cheaper for the server than polling. */
 export class Observer<T extends KubeObject> implements Disposable {
-  /** As they are now, by name. */
+  /** The current objects, by name. */
   readonly #objects = new Map<string, T>()
   readonly #cluster: Cluster
   readonly #path: string
@@ -35,7 +35,11 @@ export class Observer<T extends KubeObject> implements Disposable {
   }
 
   /** Resolves as soon as `count` objects are as asked; rejects with how many are when the time is over. */
-  async until(what: string, count: number, holds: (object: T) => boolean, within: number): Promise<void> {
+  async until(
+    what: string,
+    holds: (object: T) => boolean,
+    { count, within }: { count: number; within: number },
+  ): Promise<void> {
     const fitting = (): number => this.#objects.values().filter(holds).toArray().length
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const look = (): void => {
@@ -95,7 +99,7 @@ export class Observer<T extends KubeObject> implements Disposable {
     else if (type === 'DELETED') this.#objects.delete(nameOf(object))
   }
 
-  /** The server ends the watches of those who do not keep up, as this busy program may not. */
+  /** The server ends watches that do not keep up, which may happen to this busy program. */
   #again(): void {
     if (this.#closed) return
     this.#look().catch((error: unknown) => {

@@ -10,10 +10,10 @@ export interface Outcome {
   readonly failure: string | undefined
 }
 
-/** People write below this line, and the program leaves it alone. */
+/** Text below this line is written by hand; the program keeps it. */
 const KEPT = '## Where the time and the memory go'
 
-/** What one scene has shown, as Markdown. */
+/** The results of one scene, as Markdown. */
 export function section({ scene, rows, failure }: Outcome): string {
   const parts = [`### ${scene.title}`, scene.conditions]
   if (rows.length > 0) parts.push(markdown(rows))

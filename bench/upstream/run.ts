@@ -4,8 +4,8 @@ import process from 'node:process'
 import { systemClock } from '@csi-sidecars/base'
 import { byApp, SIDECARS } from '@csi-sidecars/sidecars'
 import { Progress } from '@csi-sidecars/testkit'
-import { temporaryFolder } from '../../e2e/harness/processes.ts'
-import { errorText } from '../../e2e/harness/world.ts'
+import { errorText } from '../../e2e/harness/context.ts'
+import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
 import {
   build,
   cacheFolder,
@@ -27,7 +27,9 @@ import { failover } from './scenes/failover.ts'
 import { idle } from './scenes/idle.ts'
 import { loaded } from './scenes/loaded.ts'
 import { oneProcess } from './scenes/one-process.ts'
+import { requestLimits } from './scenes/request-limits.ts'
 import { resizeStorm, resizeStormDefaults } from './scenes/resize-storm.ts'
+import { silence } from './scenes/silence.ts'
 import { sizes } from './scenes/sizes.ts'
 import { starvation } from './scenes/starvation.ts'
 import type { Executables, Side } from './side.ts'
@@ -45,6 +47,8 @@ export const SCENES: readonly BenchScene[] = [
   driverRestart,
   oneProcess,
   failing,
+  requestLimits,
+  silence,
 ]
 
 export interface RunOptions {

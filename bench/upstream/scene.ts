@@ -9,7 +9,7 @@ export interface Bench {
   readonly say: (line: string) => void
   /** The size asked for, smaller where the whole run is to be a rehearsal. */
   sized(count: number): number
-  /** An API server with nothing in it; what a scene leaves behind ends with it. */
+  /** An API server with nothing in it; it is removed with the objects of the scene. */
   ground(): Promise<Ground>
 }
 

@@ -1,13 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
-import type { Cluster, User } from '../../e2e/harness/cluster.ts'
-import type { Driver } from '../../e2e/harness/driver.ts'
-import { type Exit, stop } from '../../e2e/harness/processes.ts'
-import { Sidecar } from '../../e2e/harness/sidecar.ts'
+import type { Cluster, User } from '../../e2e/harness/api/cluster.ts'
+import { kubeconfigOf } from '../../e2e/harness/context.ts'
+import type { Driver } from '../../e2e/harness/driver/driver.ts'
+import { type Exit, stop } from '../../e2e/harness/process/processes.ts'
+import { Sidecar } from '../../e2e/harness/process/sidecar.ts'
 import type { App } from '../../e2e/harness/subject.ts'
 import { eventually, pause } from '../../e2e/harness/waiting.ts'
-import { kubeconfigOf } from '../../e2e/harness/world.ts'
 import { type Cost, costOf } from '../process-cost.ts'
 import { type NotedRequest, notedRequests } from './audit.ts'
 import type { Side } from './side.ts'
@@ -22,6 +22,8 @@ export interface SubjectOptions {
   /** Replicas know each other by their host names. */
   readonly hostname?: string
   readonly leaseNamespace?: string
+  /** A door to the API server; it shows the server's certificate. */
+  readonly server?: string
 }
 
 interface Surroundings {
@@ -61,9 +63,10 @@ export class Subject {
 
   static async start(options: SubjectOptions, at: Surroundings): Promise<Subject> {
     const { side, app, both = false, driver, args = [], hostname, leaseNamespace = 'default' } = options
+    const { url, ca } = at.cluster
     const user = at.cluster.user(both ? 'both' : app)
     const kubeconfig = join(at.folder, `${user.name}.json`)
-    writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(at.cluster.url, at.cluster.ca, { token: user.token })))
+    writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(options.server ?? url, ca, { token: user.token })))
     const port = await freePort()
     const usual = [
       `--kubeconfig=${kubeconfig}`,
@@ -84,6 +87,10 @@ export class Subject {
     return new Subject(options, { sidecar, user }, at)
   }
 
+  get userName(): string {
+    return this.#user.name
+  }
+
   cost(): Cost {
     this.mustRun()
     return costOf(this.sidecar.pid)
@@ -95,7 +102,7 @@ export class Subject {
     return notedRequests(this.#around.cluster.auditOf([this.#user]))
   }
 
-  /** Throws with its last words when it has ended. */
+  /** Throws with its last lines when it has ended. */
   mustRun(): void {
     const { exit } = this.sidecar
     if (exit !== undefined) throw this.#ended(exit)
@@ -125,8 +132,8 @@ export class Subject {
   }
 
   #ended({ code, signal }: Exit): Error {
-    const lastWords = this.sidecar.lines.slice(-2).join(' / ')
-    return new Error(`${this.side} ${this.app} ended with ${signal ?? `code ${code}`}: ${lastWords}`)
+    const lastLogLine = this.sidecar.lines.slice(-2).join(' / ')
+    return new Error(`${this.side} ${this.app} ended with ${signal ?? `code ${code}`}: ${lastLogLine}`)
   }
 
   #keepLog(): void {

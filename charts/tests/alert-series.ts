@@ -14,7 +14,7 @@ export interface AlertCase {
   /** What its labels and its summary say then, beside severity. */
   readonly labels: Labels
   readonly summary: string
-  /** As close to firing as it may come. */
+  /** As close to firing as possible. */
   readonly quiet: readonly Series[]
 }
 

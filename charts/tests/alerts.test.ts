@@ -16,19 +16,19 @@ withPromtool('the rule of each alert', () => {
     expect(ALERT_CASES.map(({ alert }) => alert)).toEqual(rules.map(({ alert }) => alert))
   })
 
-  // One run of promtool for all; what it says names the alert.
+  // One run of promtool for all; its output names the alert.
   it('is fired by them in time, and not by those that are close to it', () => {
-    const tests = ALERT_CASES.flatMap((told) => [
-      look(told.fires, told.after, told.alert, [fired(told)]),
-      look(told.fires, told.after - 1, told.alert, []),
-      look(told.quiet, SETTLED, told.alert, []),
+    const tests = ALERT_CASES.flatMap((one) => [
+      look(one.fires, one.after, { alert: one.alert, expected: [fired(one)] }),
+      look(one.fires, one.after - 1, { alert: one.alert }),
+      look(one.quiet, SETTLED, { alert: one.alert }),
     ])
     expect(ruleFailures(groups, tests)).toBe('')
   })
 
   it('is not fired by the pods of another release', () => {
     const ofPods = ALERT_CASES.filter(({ alert }) => alert !== 'CSISidecarIsNotThere')
-    const tests = ofPods.map(({ alert, fires }) => look(ofAnother(fires), SETTLED, alert, []))
+    const tests = ofPods.map(({ alert, fires }) => look(ofAnother(fires), SETTLED, { alert }))
     expect(ruleFailures(groups, tests)).toBe('')
   })
 
@@ -55,10 +55,14 @@ function ofAnother(all: readonly Series[]): readonly Series[] {
 }
 
 /** One look at an alert, so many minutes after the first samples. */
-function look(series: readonly Series[], minutes: number, alertname: string, alerts: readonly object[]): object {
+function look(
+  series: readonly Series[],
+  minutes: number,
+  { alert, expected = [] }: { alert: string; expected?: readonly object[] },
+): object {
   return {
     interval: '1m',
     input_series: series,
-    alert_rule_test: [{ eval_time: `${minutes}m`, alertname, exp_alerts: alerts }],
+    alert_rule_test: [{ eval_time: `${minutes}m`, alertname: alert, exp_alerts: expected }],
   }
 }

@@ -73,7 +73,7 @@ withHelm('what vendors say of controllers and pods', () => {
     expect(controllerOf('StatefulSet', {}).spec).toMatchObject({ podManagementPolicy: 'Parallel', replicas: 2 })
   })
 
-  it.each(APPS)('makes the probes of the %s as told', (app) => {
+  it.each(APPS)('renders the probes of the %s as configured', (app) => {
     const probes = {
       startupProbe: { enabled: true, path: '/readyz' },
       livenessProbe: { path: '/healthz/leader-election' },

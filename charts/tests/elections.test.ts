@@ -20,7 +20,7 @@ const SHARED = { leaseDuration: '30s', renewDeadline: '20s', namespace: 'leases'
 const OWN = { leaseDuration: '1m', retryPeriod: '7s', labels: { tier: '1' } }
 
 withHelm('leader election of one sidecar', () => {
-  it('is what is said of all, and over it what is said of the sidecar', () => {
+  it('merges the values of all sidecars with those of the sidecar', () => {
     const objects = objectsOf({ leaderElection: SHARED, attacher: { leaderElection: OWN } })
     expect(electionArgs(objects, 'attacher')).toEqual([
       '--leader-election=true',
@@ -83,7 +83,7 @@ withHelm('leader election of one sidecar', () => {
       expect(sidecars.parse({ argv0: 'csi-sidecars', args })).toMatchObject({ kind: 'start' })
     })
 
-    it('cannot differ where both have one Lease', () => {
+    it('cannot differ if both have one Lease', () => {
       expect(failure({ ...values, sidecars: { singleLease: 'both' } })).toContain(
         'attacher.leaderElection must be empty',
       )
@@ -111,14 +111,14 @@ withHelm('leader election of one sidecar', () => {
     expect(failure(values)).toContain(sentence)
   })
 
-  it('may be that of each where that of all is off', () => {
+  it('may be enabled for each sidecar while that of all is disabled', () => {
     const on = { leaderElection: { enabled: true } }
     expect(failure({ leaderElection: { enabled: false }, attacher: on, resizer: on })).toBe('rendered')
   })
 })
 
 withHelm('the FlowSchema of leases', () => {
-  it('is there only when asked for', () => {
+  it('exists only when it is enabled', () => {
     expect(ofKind(objectsOf({}), 'FlowSchema')).toEqual([])
   })
 
@@ -145,7 +145,7 @@ withHelm('the FlowSchema of leases', () => {
     })
   })
 
-  it('is not made without leader election', () => {
+  it('is not created without leader election', () => {
     const values = {
       flowSchema: { enabled: true },
       leaderElection: { enabled: false },

@@ -37,7 +37,7 @@ describe.each(APPS)('values of the %s', (app) => {
   })
 })
 
-/** `--log-*-split-stream` stands for two. */
+/** `--log-*-split-stream` means two. */
 function mentions(text: string, flag: string): boolean {
   return text.includes(`--${flag}`) || text.includes(`--${flag.replace(/-(json|text)-/, '-*-')}`)
 }
@@ -82,7 +82,7 @@ withHelm('rendered arguments', () => {
     expect(sidecar(defaults, 'resizer').args?.join(' ')).not.toContain('--worker-threads')
   })
 
-  it('end with what the user adds', () => {
+  it('end with the arguments of the user', () => {
     const { args } = sidecar(
       render({ values: merged(base, at('attacher.additionalArgs', ['-timeout=1h', '--v=9'])) }),
       'attacher',

@@ -46,8 +46,8 @@ describe('a flag that is new', () => {
 
 describe('the executables', () => {
   const tables = [
-    'libs/sidecar/src/standard-flags.ts',
-    'libs/sidecar/src/secure/flags.ts',
+    'libs/sidecar/src/flags/standard-flags.ts',
+    'libs/sidecar/src/http/secure/flags.ts',
     ...APPS.map((app) => `apps/${app}/src/flags.ts`),
   ]
 
@@ -71,7 +71,7 @@ describe('values.yaml', () => {
     expect(description).not.toBe('')
   })
 
-  it('gives its words to the schema', () => {
+  it('gives its descriptions to the schema', () => {
     const { description } = documentedValues().find(({ key }) => key === 'attacher.retryIntervalMax') ?? {}
     expect(description).toBe('Longest pause between two tries of one object. --retry-interval-max')
     expect(get(schema(), 'properties.attacher.properties.retryIntervalMax.description')).toBe(description)

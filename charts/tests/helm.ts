@@ -7,7 +7,7 @@ import type { Manifest } from './manifest.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const BUILT = join(ROOT, '.cache/helm/bin/helm')
-/** What a Helm built from its module believes to run against; releases of Helm have it built in. */
+/** The Kubernetes version of a Helm that is built from its module; releases of Helm have it built in. */
 const KUBERNETES_MINOR = 37
 const BUILD_LIMIT_MS = 15 * 60_000
 

@@ -42,7 +42,7 @@ async function measured(): Promise<MetricFamily[]> {
   telemetry.registerProcessMetrics(metrics)
   const clock = new FakeClock()
   using watches = new DisposableStack()
-  for (const { stop } of [telemetry.watchEventLoop(clock, metrics), telemetry.giveBackMemory({ clock, metrics })]) {
+  for (const { stop } of [telemetry.watchEventLoop(clock, metrics), telemetry.releaseMemory({ clock, metrics })]) {
     watches.defer(stop)
   }
   const text = await metrics.text()

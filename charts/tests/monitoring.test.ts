@@ -14,7 +14,7 @@ const ALERTS = load(read('files/alerts.yaml')) as readonly AlertRule[]
 
 /** Labels that Prometheus or its operator add to what they scrape. */
 const OF_THE_TARGET = ['namespace', 'container', 'pod', 'le']
-/** Words of PromQL. */
+/** Keywords of PromQL. */
 const PROMQL = /^(?:absent|sum|max|by|rate|changes|histogram_quantile|label_values)$/
 
 /** The names of metrics and labels in an expression. */
@@ -56,13 +56,13 @@ describe('alerts', () => {
     expect(expr.match(/\{(?:OWN|EACH)[,}]/g)).toHaveLength(namesIn(expr).metrics.length)
   })
 
-  it('tell slow calls by those that ended at their time-out, whatever it is', () => {
+  it('count as slow calls those that ended at their time-out', () => {
     const slow = ALERTS.find(({ alert }) => alert === 'CSISidecarCallsAreSlow')?.expr ?? ''
     expect(slow).toContain('grpc_status_code="DeadlineExceeded"')
     expect(ALERTS.filter(({ expr }) => expr.includes('csi_sidecar_operations_seconds_bucket'))).toEqual([])
   })
 
-  it('are told apart by their names', () => {
+  it('have different names', () => {
     expect(new Set(ALERTS.map(({ alert }) => alert)).size).toBe(ALERTS.length)
   })
 })
@@ -185,7 +185,7 @@ withHelm('rendered monitoring', () => {
     }
   })
 
-  it('scrapes as often and waits as long as told', () => {
+  it('scrapes with the configured interval and time-out', () => {
     const endpoint = (kind: string, field: string): unknown => {
       const [first] = (ofKind(objects, kind)[0]?.spec?.[field] ?? []) as readonly Values[]
       return [first?.['interval'], first?.['scrapeTimeout']]
@@ -196,7 +196,7 @@ withHelm('rendered monitoring', () => {
     expect(plain).not.toContain('scrapeTimeout')
   })
 
-  it('misses each container that is gone, also when another one is there', () => {
+  it('reports each missing container, also when another one is there', () => {
     const missing = (values: object): string | undefined =>
       rulesOf(render({ values: merged(readValues(exampleFile('monitored')), { ...values }) })).find(
         ({ alert }) => alert === 'CSISidecarIsNotThere',
@@ -213,7 +213,7 @@ withHelm('rendered monitoring', () => {
     expect(JSON.parse(data?.['csi-sidecars.json'] ?? '')).toEqual(JSON.parse(read('files/dashboard.json')))
   })
 
-  it('is there only when asked for', () => {
+  it('exists only when it is enabled', () => {
     const kinds = render({ files: [exampleFile('driver')] }).map(({ kind }) => kind)
     for (const kind of ['Service', 'ServiceMonitor', 'PodMonitor', 'PrometheusRule', 'ConfigMap', 'NetworkPolicy']) {
       expect(kinds).not.toContain(kind)

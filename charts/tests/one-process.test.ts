@@ -59,11 +59,11 @@ withHelm('process one', () => {
     })
   })
 
-  it('is started by what is rendered without any value', () => {
+  it('starts with the defaults', () => {
     expect(sidecars.parse({ argv0: 'csi-sidecars', args: argsOf(defaults) })).toMatchObject({ kind: 'start' })
   })
 
-  it('passes what is said of the process once, without a prefix', () => {
+  it('passes the flags of the process once, without a prefix', () => {
     const process = { onLeaseLoss: 'exit', drainTimeout: '31s', kubeAPIQPS: 12.5, logLevel: 6, singleLease: 'both' }
     const args = argsOf(withValues({ sidecars: { ...process, additionalArgs: ['--resizer-v=9'] } }))
     expect(args).toEqual(

@@ -32,7 +32,7 @@ withHelm('rendered pods', () => {
     expect(pod(defaults).volumes).toEqual([{ name: 'socket-dir', emptyDir: {} }])
   })
 
-  it('say nothing of traces unless they are wanted, and then where they go', () => {
+  it('have no tracing settings unless tracing is enabled, and then the endpoint', () => {
     expect(sidecar(defaults, 'attacher').env?.map(({ name }) => name)).toEqual(['POD_NAMESPACE'])
     const tracing = {
       enabled: true,
@@ -146,7 +146,7 @@ withHelm('rendered pods', () => {
     }
   })
 
-  it('have each label once, whoever says it', () => {
+  it('have each label once, from any source', () => {
     const values = {
       commonLabels: { team: 'storage', tier: '1', 'app.kubernetes.io/part-of': 'backend' },
       controller: { podLabels: { team: 'pods' } },
@@ -187,7 +187,7 @@ withHelm('rendered pods', () => {
     expect(restrictedViolations(pod(render({ files: [exampleFile('restricted')] })))).toEqual([])
   })
 
-  it('would be seen to break the levels', () => {
+  it('break the levels with other settings', () => {
     const broken = withValues({
       controller: { hostNetwork: true },
       attacher: { securityContext: { privileged: true } },
@@ -198,7 +198,7 @@ withHelm('rendered pods', () => {
 })
 
 withHelm('the CSIDriver', () => {
-  it("belongs to the driver's own chart unless asked for", () => {
+  it("belongs to the driver's own chart unless it is enabled", () => {
     const values = readValues(exampleFile('driver'))
     expect(ofKind(render({ values }), 'CSIDriver')).toEqual([])
     const made = named(

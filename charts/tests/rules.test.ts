@@ -12,7 +12,7 @@ const rule = (apiGroup: string, resource: string, verbs: readonly string[]): Pol
   verbs: [...verbs],
 })
 
-/** What the sidecars ask of the API server, and what drivers' charts grant today. */
+/** The permissions that the sidecars use, and those that drivers' charts grant today. */
 const ATTACHER = [
   rule('', 'persistentvolumes', [...READ, 'patch']),
   rule('storage.k8s.io', 'csinodes', READ),
@@ -29,8 +29,9 @@ const RESIZER = [
   rule('', 'events', ['create', 'patch']),
   rule('storage.k8s.io', 'volumeattributesclasses', READ),
 ]
-const LEASES = [
-  rule('coordination.k8s.io', 'leases', ['get', 'watch', 'create', 'update']),
+const leases = (...resourceNames: string[]): PolicyRule[] => [
+  rule('coordination.k8s.io', 'leases', ['create']),
+  { ...rule('coordination.k8s.io', 'leases', ['get', 'watch', 'update']), resourceNames },
   rule('', 'events', ['create', 'patch']),
 ]
 const SECRETS = rule('', 'secrets', ['get'])
@@ -59,9 +60,27 @@ withHelm('rendered rules', () => {
   it('in the namespace of the lease are those of leader election', () => {
     const objects = objectsOf({ leaderElection: { namespace: 'leases' } })
     const role = named(objects, 'Role', 'demo-csi-sidecars-leases')
-    expect(role.rules).toEqual(LEASES)
+    expect(role.rules).toEqual(
+      leases('external-attacher-leader-example-csi-k8s-io', 'external-resizer-example-csi-k8s-io'),
+    )
     expect(role.metadata.namespace).toBe('leases')
     expect(named(objects, 'RoleBinding', 'demo-csi-sidecars-leases').metadata.namespace).toBe('leases')
+  })
+
+  it.each([
+    ['csi.example.com', '', 'csi-example-com'],
+    ['Some.Driver-1', '', 'Some-Driver-1'],
+    ['csi.example.com', 'one-lease', 'csi-example-com'],
+  ])('name each lease that the sidecars of driver %s can have, with single lease "%s"', (name, singleLease, suffix) => {
+    const one = { driver: { name }, ...(singleLease && { process: 'one', sidecars: { singleLease } }) }
+    const role = named(objectsOf(one), 'Role', 'demo-csi-sidecars-leases')
+    const names = [`external-attacher-leader-${suffix}`, `external-resizer-${suffix}`]
+    expect(role.rules).toEqual(leases(...names, ...(singleLease ? [singleLease] : [])))
+  })
+
+  it('open all leases of the namespace where the name of the driver is not known', () => {
+    const role = named(objectsOf({ driver: { name: '' } }), 'Role', 'demo-csi-sidecars-leases')
+    expect(role.rules?.[0]).toEqual(rule('coordination.k8s.io', 'leases', ['get', 'watch', 'create', 'update']))
   })
 
   it('name no lease without leader election', () => {
@@ -79,18 +98,18 @@ withHelm('rendered rules', () => {
     expect(clusterRules('resizer', { rbac: { pods }, resizer: { handleVolumeInUseError } })).toEqual(expected)
   })
 
-  it('open every secret only when asked to', () => {
+  it('allow every secret only when enabled', () => {
     expect(clusterRules('attacher', { rbac: { secrets: true } })).toEqual([...ATTACHER, SECRETS])
   })
 
-  it('open single secrets by their names', () => {
+  it('allow single secrets by their names', () => {
     const secretNames = [{ namespace: 'backend', names: ['login', 'key'] }]
     const role = named(objectsOf({ rbac: { secretNames } }), 'Role', 'demo-csi-sidecars-secrets')
     expect(role.metadata.namespace).toBe('backend')
     expect(role.rules).toEqual([{ ...SECRETS, resourceNames: ['login', 'key'] }])
   })
 
-  it('open the secrets of a namespace by one Role, however often it is named', () => {
+  it('allow the secrets of a namespace by one Role, even if it is named twice', () => {
     const secretNames = [
       { namespace: 'backend', names: ['login', 'key'] },
       { namespace: 'other', names: ['login'] },
@@ -105,7 +124,7 @@ withHelm('rendered rules', () => {
     ])
   })
 
-  it('have what the user adds', () => {
+  it('have the rules of the user', () => {
     const additionalClusterRoleRules = [rule('', 'nodes', ['get'])]
     expect(clusterRules('resizer', { resizer: { additionalClusterRoleRules } })).toEqual([
       ...RESIZER,
@@ -113,7 +132,7 @@ withHelm('rendered rules', () => {
     ])
   })
 
-  it('are made for enabled sidecars only', () => {
+  it('exist for enabled sidecars only', () => {
     const names = ofKind(objectsOf({ resizer: { enabled: false } }), 'ClusterRole').map(({ metadata }) => metadata.name)
     expect(names).toEqual(['demo-csi-sidecars-external-attacher-role'])
   })

@@ -28,7 +28,7 @@ withHelm('a secure endpoint', () => {
     expect([livenessProbe?.httpGet.scheme, readinessProbe?.httpGet.scheme]).toEqual(['HTTPS', 'HTTPS'])
   })
 
-  it('leaves everything as it was where it is off', () => {
+  it('changes nothing when it is off', () => {
     const objects = objectsOf({})
     for (const app of APPS) {
       const { livenessProbe, args = [], volumeMounts } = sidecar(objects, app)
@@ -80,7 +80,7 @@ withHelm('a secure endpoint', () => {
     })
   })
 
-  it('may ask who somebody is and what they may, and lets scrapers get the metrics', () => {
+  it('may create token and access reviews, and lets scrapers get the metrics', () => {
     for (const app of APPS) {
       const { rules = [] } = named(secure, 'ClusterRole', `demo-csi-sidecars-external-${app}-role`)
       expect(rules.slice(-2)).toEqual(REVIEWS)
@@ -131,7 +131,7 @@ withHelm('a monitor of a secure endpoint', () => {
     expect(service(objectsOf({ tls: { enabled: true } }))).toMatchObject({ tlsConfig: { insecureSkipVerify: true } })
   })
 
-  it('sends the token of Prometheus, or what the user says', () => {
+  it('sends the token of Prometheus, or the authorization of the user', () => {
     const secure = { tls: { enabled: true }, authorization: { enabled: true } }
     const own = objectsOf(secure)
     expect(service(own)).toMatchObject({ bearerTokenFile: TOKEN })
@@ -146,7 +146,7 @@ withHelm('a monitor of a secure endpoint', () => {
     }
   })
 
-  it('is told by annotations, too', () => {
+  it('is configured by annotations, too', () => {
     const objects = objectsOf({ tls: { enabled: true }, metrics: { annotations: true } })
     expect(ofKind(objects, 'Service')[0]?.metadata.annotations).toMatchObject({ 'prometheus.io/scheme': 'https' })
   })

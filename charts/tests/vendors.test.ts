@@ -10,12 +10,12 @@ import { withHelm } from './with-helm.ts'
 
 const REGISTRY = { image: { registry: 'registry.example.com/storage' } }
 
-/** What a vendor's variables stand for. */
+/** The values of a vendor's variables. */
 function expanded(argument: string, { address = '' }: Vendor): string {
   return argument.replace('$(ADDRESS)', address).replace('$(POD_IP)', '').replace('$(POD_NAMESPACE)', 'storage')
 }
 
-/** What the arguments mean, in words that both sides may say in their own way. */
+/** The meaning of the arguments, independent of their spelling. */
 function meaning(app: AppName, args: readonly string[]): Readonly<Record<string, unknown>> {
   const parsed = parseFlags(FLAG_TABLES[app], args)
   if (parsed.kind !== 'flags') throw new Error(JSON.stringify(parsed))
@@ -52,13 +52,13 @@ withHelm('the chart with the values of a vendor', () => {
     it.each(apps)('asks for no right of the %s that the vendor does not grant', (app) => {
       const { rules = [] } = ofKind(objects, 'ClusterRole').find(({ metadata }) => metadata.name.includes(app)) ?? {}
       const lacking = rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>
-        resources.filter((resource) => !grants(vendor, apiGroups[0] ?? '', resource, verbs)),
+        resources.filter((resource) => !grants(vendor, { group: apiGroups[0] ?? '', resource }, verbs)),
       )
       expect(lacking.filter((resource) => !vendor.lacks?.includes(resource))).toEqual([])
     })
   })
 
-  it('has the pods of those that go to the network of the node or to its DNS', () => {
+  it('has pods with host network or the DNS of the node if the vendor has them', () => {
     const pod = (vendor: string) => podSpecs(render({ values: merged(REGISTRY, VENDOR_VALUES[vendor] ?? {}) }))[0]
     expect(pod('azuredisk')).toMatchObject({ hostNetwork: true, dnsPolicy: 'ClusterFirst' })
     expect(pod('nfs')).toMatchObject({ hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' })
@@ -66,7 +66,11 @@ withHelm('the chart with the values of a vendor', () => {
   })
 })
 
-function grants({ rules }: Vendor, group: string, resource: string, verbs: readonly string[]): boolean {
+function grants(
+  { rules }: Vendor,
+  { group, resource }: { group: string; resource: string },
+  verbs: readonly string[],
+): boolean {
   return rules.some(
     (rule) =>
       rule.apiGroups?.includes(group) === true &&

@@ -8,13 +8,13 @@ import type { AppName } from '@csi-sidecars/sidecars'
 
 export interface Vendor {
   readonly name: string
-  /** What $(ADDRESS) stands for in its containers; without one the flag's default is used. */
+  /** The value of $(ADDRESS) in its containers; without one the flag's default is used. */
   readonly address?: string
   /** Arguments of its containers; a vendor may have only one of the two. */
   readonly args: Readonly<Partial<Record<AppName, readonly string[]>>>
   /** All roles of the account together, as far as a sidecar asks for it. */
   readonly rules: readonly PolicyRule[]
-  /** What our chart grants beside that: a resizer asks for it only where its driver modifies volumes. */
+  /** Further rules of our chart: a resizer uses them only if its driver modifies volumes. */
   readonly lacks?: readonly string[]
 }
 
@@ -31,7 +31,7 @@ function rights(...all: readonly Right[]): readonly PolicyRule[] {
   return all.map(([group, resource, verbs]) => ({ apiGroups: [group], resources: [resource], verbs: verbs.split(' ') }))
 }
 
-/** What the roles of the originals grant. */
+/** The roles of the originals. */
 const ORIGINAL: readonly Right[] = [
   ['', 'persistentvolumes', `${READ} patch`],
   ['', 'persistentvolumeclaims', READ],
@@ -200,7 +200,7 @@ export const VENDORS: readonly Vendor[] = [
     args: {
       attacher: words(`--v=2 --csi-address=$(ADDRESS) --timeout=1m50s --retry-interval-max=1m --leader-election
         --leader-election-namespace=$(POD_NAMESPACE) --kube-api-qps=50 --kube-api-burst=100 --http-endpoint=:8000`),
-      // The namespace stands there twice.
+      // The namespace is there twice.
       resizer: words(`--v=2 --csi-address=$(ADDRESS) --timeout=1m50s --retry-interval-max=1m --leader-election
         --leader-election-namespace=$(POD_NAMESPACE) --leader-election-namespace=$(POD_NAMESPACE) --kube-api-qps=50
         --kube-api-burst=100 --http-endpoint=:8000 --handle-volume-inuse-error=false

@@ -12,7 +12,7 @@ export function withHelm(name: string, body: () => void): void {
 /** The same for tests that ask promtool about rendered rules. */
 export function withPromtool(name: string, body: () => void): void {
   if (promtoolPath() !== undefined) return withHelm(name, body)
-  // The workflow installs it: without it these tests would be gone, and nobody would know.
+  // The workflow installs it: without it these tests would be skipped unnoticed.
   if (process.env['GITHUB_ACTIONS'] !== undefined) throw new Error(`${name}: there is no promtool here`)
   describe.skip(name, () => it('needs promtool', () => undefined))
 }

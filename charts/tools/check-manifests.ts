@@ -47,8 +47,8 @@ process.stdout.write(`${objects} objects for ${VERSIONS.join(', ')}: ${errors} e
 if (errors > 0) process.exitCode = 1
 
 function swaggerOf(version: string): Swagger {
-  const told = execFileSync('go', ['mod', 'download', '-json', `k8s.io/kubernetes@${version}`], { encoding: 'utf8' })
-  const { Dir } = JSON.parse(told) as { Dir: string }
+  const answer = execFileSync('go', ['mod', 'download', '-json', `k8s.io/kubernetes@${version}`], { encoding: 'utf8' })
+  const { Dir } = JSON.parse(answer) as { Dir: string }
   return JSON.parse(readFileSync(join(Dir, 'api/openapi-spec/swagger.json'), 'utf8')) as Swagger
 }
 

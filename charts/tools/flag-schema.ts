@@ -35,7 +35,7 @@ function setProperty(schema: Schema, section: string, key: FlagKey): void {
   properties[name] = propertyOf(key, isOfOne) ?? properties[name] ?? { type: 'string' }
 }
 
-/** undefined for texts and lists, of which only a person knows what they may be. */
+/** undefined for texts and lists, whose valid values are written by hand. */
 function propertyOf({ flag, minimum, sample }: FlagKey, isOfOne: boolean): Schema | undefined {
   // A section about all has no value that is not given.
   const orNull = (type: string): unknown => (isOfOne ? [type, 'null'] : type)

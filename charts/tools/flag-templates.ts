@@ -3,11 +3,11 @@ import { APPS, EACH, FLAG_KEYS, type FlagKey, PROCESS } from './flag-keys.ts'
 const HEAD = `{{/*
 Made from the flags of the sidecars: npm exec -- node tools/docs/main.ts
 
-Each template takes a dict: \`section\` is the part of the values, \`prefix\` stands before the names. _args.tpl says when.
+Each template takes a dict: \`section\` is the part of the values, \`prefix\` is put before the names. _args.tpl says when.
 */}}
 `
 
-/** templates/_flags.tpl: the arguments of every flag that is a value as it stands. */
+/** templates/_flags.tpl: the arguments of every flag whose value is passed unchanged. */
 export function flagTemplates(keys: readonly FlagKey[] = FLAG_KEYS): string {
   const plain = keys.filter(({ by }) => by === undefined)
   const sections = [...new Set(plain.map(({ section }) => section))].sort((a, b) => rank(a) - rank(b))

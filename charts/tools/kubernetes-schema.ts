@@ -20,10 +20,10 @@ interface Manifest {
   readonly metadata: { readonly name: string }
 }
 
-/** What is wrong with an object; empty where nothing is. */
+/** The errors of an object. */
 export type Check = (object: Manifest) => readonly string[]
 
-/** A check that refuses what the API server's strict field validation refuses: fields and types that there are not. */
+/** A check that refuses what the API server's strict field validation refuses: unknown fields and wrong types. */
 export function checkOf({ definitions }: Swagger): Check {
   const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true })
   ajv.addSchema({ $id: 'kubernetes', definitions: mapped(definitions, strict) })
@@ -52,7 +52,7 @@ function namesByKind(definitions: Swagger['definitions']): ReadonlyMap<string, s
   return names
 }
 
-/** The same definition, which takes nothing that it does not name. */
+/** The same definition, which refuses unknown fields. */
 function strict(definition: Definition, name = ''): Definition {
   if (definition.format === 'int-or-string') return { type: ['integer', 'string'] } as unknown as Definition
   // A number is read as its text.

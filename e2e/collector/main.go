@@ -1,4 +1,4 @@
-// Collector is the OpenTelemetry Collector with what the stories need of it: it receives traces by OTLP and prints them.
+// Collector is the OpenTelemetry Collector with the parts that the tests need: it receives traces by OTLP and prints them.
 package main
 
 import (

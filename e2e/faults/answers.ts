@@ -1,8 +1,9 @@
-import { refusal } from '../harness/gate.ts'
+import { between, type Random } from '@csi-sidecars/disturb'
+import { refusal } from '../harness/api/gate.ts'
+import type { Fault } from '../harness/api/wire.ts'
 import type { App } from '../harness/subject.ts'
 import { pause } from '../harness/waiting.ts'
-import type { Fault } from '../harness/wire.ts'
-import { begin, CAPABILITIES, type Chance, done, type FaultCase, QUICK, sound, touch } from './case.ts'
+import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound, touch } from './case.ts'
 import { startedScene } from './start.ts'
 
 /** A request that the sidecar makes for its work. */
@@ -30,9 +31,9 @@ const REQUESTS: Readonly<Record<App, readonly Asked[]>> = {
 interface AnswerFault {
   readonly what: string
   readonly fault: () => Fault
-  /** The answer says that there is nothing to be done any more; only a change of the object says otherwise. */
+  /** The answer ends the work; only a change of the object starts it again. */
   readonly ends?: boolean
-  /** The answer costs the longest pause that there is, so once is enough. */
+  /** The answer causes the longest pause, so once is enough. */
   readonly once?: boolean
 }
 
@@ -44,14 +45,16 @@ const raw = (code: number, bytes: string, headers?: Record<string, string>): Fau
 })
 const status = (code: number, reason: string, ends = false): AnswerFault => ({
   what: `${code} ${reason}`,
-  fault: () => refusal(code, reason, 'told to fail'),
+  fault: () => refusal(code, reason, 'a fault of the test'),
   ends,
 })
-const patience = (after: string): AnswerFault => ({
+const retryAfter = (after: string): AnswerFault => ({
   what: `429 with Retry-After: ${after}`,
   fault: () => ({ ...refusal(429, 'TooManyRequests', 'too many'), headers: { 'retry-after': after } }) as Fault,
   once: true,
 })
+
+const WAIT_IN_TEXT = '{"kind":"Status","code":500,"message":"wait","details":{"retryAfterSeconds":"1"}}'
 
 const ANSWERS: readonly AnswerFault[] = [
   status(400, 'BadRequest'),
@@ -65,9 +68,10 @@ const ANSWERS: readonly AnswerFault[] = [
   status(500, 'InternalError'),
   status(503, 'ServiceUnavailable'),
   status(504, 'Timeout'),
-  ...['1', '3600', '-5', 'soon', '1e9'].map(patience),
+  ...['1', '3600', '-5', 'soon', '1e9'].map(retryAfter),
   { what: '502 in HTML', fault: () => raw(502, '<html>Bad Gateway</html>', { 'content-type': 'text/html' }) },
   { what: '500 without a body', fault: () => raw(500, '') },
+  { what: '500 whose retryAfterSeconds is a text', fault: () => raw(500, WAIT_IN_TEXT) },
   { what: '302 to another place', fault: () => raw(302, '', { location: 'https://127.0.0.1:1/' }) },
   { what: '200 that is no JSON', fault: () => raw(200, 'password: hunter2') },
   { what: '200 with {}', fault: () => raw(200, '{}') },
@@ -88,24 +92,27 @@ export const answerCases: readonly FaultCase[] = (['attacher', 'resizer'] as con
       app,
       kind: 'answers',
       what: `${asked.what}: ${answer.what}`,
-      tell: (t, chance) => answered(t, asked, answer, chance),
+      run: (t, random) => answered(t, { asked, answer, random }),
     })),
   ),
 )
 
-async function answered(
-  t: Parameters<FaultCase['tell']>[0],
-  { method, resource }: Asked,
-  { fault, ends = false, once = false }: AnswerFault,
-  chance: Chance,
-): Promise<void> {
+interface Injection {
+  readonly asked: Asked
+  readonly answer: AnswerFault
+  readonly random: Random
+}
+
+async function answered(t: Parameters<FaultCase['run']>[0], { asked, answer, random }: Injection): Promise<void> {
+  const { method, resource } = asked
+  const { fault, ends = false, once = false } = answer
   const gate = await t.gate()
-  let left = once ? 1 : chance.upTo(3)
-  let struck = 0
+  let left = once ? 1 : between(random, 1, 3)
+  let injected = 0
   gate.rules.push((request) => {
     if (request.method !== method || request.resource !== resource || left === 0) return undefined
     left -= 1
-    struck += 1
+    injected += 1
     return fault()
   })
   const { sidecar, node } = await startedScene(t, { gate, args: QUICK, controller: [...CAPABILITIES] })
@@ -116,6 +123,6 @@ async function answered(
     await touch(t)
   }
   await done(t)
-  if (struck === 0) throw new Error('the fault never struck')
+  if (injected === 0) throw new Error('no fault was injected')
   await sound(sidecar)
 }

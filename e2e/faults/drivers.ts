@@ -2,13 +2,14 @@ import { ok } from 'node:assert'
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import { join } from 'node:path'
 import { ControllerExpandVolume } from '@csi-sidecars/csi-proto'
-import { framed, GRPC_HEADERS, RawDriver, refuse, reply } from '../harness/raw-driver.ts'
+import { between, type Random } from '@csi-sidecars/disturb'
+import type { TestContext } from '../harness/context.ts'
+import { framed, GRPC_HEADERS, RawDriver, refuse, reply } from '../harness/driver/raw-driver.ts'
 import type { App } from '../harness/subject.ts'
-import type { World } from '../harness/world.ts'
-import { begin, type Chance, done, type FaultCase, QUICK, sound } from './case.ts'
+import { begin, done, type FaultCase, QUICK, sound } from './case.ts'
 import { surroundings } from './start.ts'
 
-/** What the driver does in place of its answer. */
+/** Faults in place of the driver's answer. */
 type Misdeed = (stream: ServerHttp2Stream, driver: RawDriver) => void
 
 const latin = (text: string): string => Buffer.from(text).toString('latin1')
@@ -26,19 +27,19 @@ const failing =
 
 const MISDEEDS: Readonly<Record<string, Misdeed>> = {
   ...Object.fromEntries(
-    Array.from({ length: 16 }, (_, index) => [`error ${index + 1}`, failing(String(index + 1), 'told to fail')]),
+    Array.from({ length: 16 }, (_, index) => [`error ${index + 1}`, failing(String(index + 1), 'a fault of the test')]),
   ),
   'error 17': failing('17', 'unknown to gRPC'),
   'error -1': failing('-1', 'below all'),
   'a status that is no number': failing('broken', 'no number'),
   'a success without a message': (stream) => refuse(stream, { code: 0, message: '' }),
-  'words of 60 KB': failing('13', 'x'.repeat(60_000)),
-  'words of 200 KB': failing('13', 'x'.repeat(200_000)),
-  'words that are no ASCII': failing('13', latin('kein Gerät: 東京')),
-  'words that are no UTF-8': failing('13', '\u00ff\u00fe'),
-  'words with line breaks': failing('13', 'a%0Ab%0A%0Dc'),
-  'words with broken escapes': failing('13', '100% %zz %'),
-  'words that look like a log line': failing('13', 'E0101 00:00:00.000000       1 x.go:1] "x" err="y"'),
+  'a message of 60 KB': failing('13', 'x'.repeat(60_000)),
+  'a message of 200 KB': failing('13', 'x'.repeat(200_000)),
+  'a message that is not ASCII': failing('13', latin('kein Gerät: 東京')),
+  'a message that is not UTF-8': failing('13', '\u00ff\u00fe'),
+  'a message with line breaks': failing('13', 'a%0Ab%0A%0Dc'),
+  'a message with broken escapes': failing('13', '100% %zz %'),
+  'a message that looks like a log line': failing('13', 'E0101 00:00:00.000000       1 x.go:1] "x" err="y"'),
   'details that are no protobuf': failing('8', 'busy', { 'grpc-status-details-bin': 'AAAAAAAA//8' }),
   'a header that cannot be read': failing('8', 'busy', { 'x-trace': latin('ü') }),
   'an answer without a status': (stream) => {
@@ -68,7 +69,7 @@ const MISDEEDS: Readonly<Record<string, Misdeed>> = {
   ),
   'GOAWAY without an answer': (stream) => stream.session?.goaway(constants.NGHTTP2_NO_ERROR),
   'a session that breaks': (stream) => stream.session?.destroy(),
-  'a driver that dies and comes back': (_, driver) => {
+  'a driver that dies and restarts': (_, driver) => {
     driver.kill()
     void driver.start()
   },
@@ -82,14 +83,14 @@ export const driverCases: readonly FaultCase[] = (['attacher', 'resizer'] as con
     app,
     kind: 'drivers',
     what,
-    tell: (t, chance) => misdone(t, misdeed, chance),
+    run: (t, random) => misdone(t, misdeed, random),
   })),
 )
 
-async function misdone(t: World, misdeed: Misdeed, chance: Chance): Promise<void> {
+async function misdone(t: TestContext, misdeed: Misdeed, random: Random): Promise<void> {
   const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
   await driver.start()
-  let left = chance.upTo(2)
+  let left = between(random, 1, 2)
   const method = CALLS[t.app]
   driver.answers[method] = (stream) => {
     if (left > 0) {
@@ -107,7 +108,7 @@ async function misdone(t: World, misdeed: Misdeed, chance: Chance): Promise<void
     const sidecar = await t.sidecar({ args: [...QUICK, `--csi-address=${driver.socket}`] })
     await begin(t, node)
     await done(t)
-    ok(left === 0, 'the fault never struck')
+    ok(left === 0, 'no fault was injected')
     await sound(sidecar)
   } finally {
     driver.kill()

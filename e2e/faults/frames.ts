@@ -1,5 +1,6 @@
+import { between, pick } from '@csi-sidecars/disturb'
+import type { Fault } from '../harness/api/wire.ts'
 import type { App } from '../harness/subject.ts'
-import type { Fault } from '../harness/wire.ts'
 import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound } from './case.ts'
 import { startedScene } from './start.ts'
 
@@ -14,7 +15,7 @@ const error = (code: number | undefined, reason: string, after?: number): string
     object: { kind: 'Status', status: 'Failure', code, reason, message: reason, details: { retryAfterSeconds: after } },
   })
 
-/** What a watch sends in place of its first frames; a line each. */
+/** Faults in place of the first frames of a watch, a line each. */
 const FRAMES: Readonly<Record<string, string | Buffer>> = {
   'no JSON': 'hello\n',
   'half a frame': '{"type":"ADDED","object":{"metadata":{"na',
@@ -51,11 +52,11 @@ export const frameCases: readonly FaultCase[] = (['attacher', 'resizer'] as cons
       app,
       kind: 'frames',
       what: `a watch of ${resource}: ${what}`,
-      tell: async (t, chance) => {
+      run: async (t, random) => {
         const gate = await t.gate()
-        // Each costs the longest pause that there is.
-        let left = what.includes('for an hour') ? 1 : chance.upTo(3)
-        const ending = (['end', 'cut'] as const)[chance.upTo(2) - 1] ?? 'end'
+        // Each causes the longest pause.
+        let left = what.includes('for an hour') ? 1 : between(random, 1, 3)
+        const ending = pick(random, ['end', 'cut'] as const)
         gate.rules.push((request): Fault | undefined => {
           if (!request.watch || request.resource !== resource || left === 0) return undefined
           left -= 1

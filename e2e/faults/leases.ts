@@ -1,9 +1,10 @@
 import { ok } from 'node:assert'
+import { between } from '@csi-sidecars/disturb'
 import { LEASES, type Lease } from '@csi-sidecars/kube-types'
-import { refusal } from '../harness/gate.ts'
+import { refusal } from '../harness/api/gate.ts'
+import type { Fault } from '../harness/api/wire.ts'
 import type { App } from '../harness/subject.ts'
 import { pause } from '../harness/waiting.ts'
-import type { Fault } from '../harness/wire.ts'
 import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound } from './case.ts'
 import { startedScene } from './start.ts'
 
@@ -17,7 +18,7 @@ const NAMES: Readonly<Record<App, (driver: string) => string>> = {
   resizer: (driver) => `external-resizer-${driver.replace(/[^a-zA-Z0-9-]/g, '-')}`,
 }
 
-/** What somebody has left in the place of the lease; each is free, or becomes so. */
+/** Leases that exist before the start; each is free or becomes free. */
 const LEFT: Readonly<Record<string, Lease['spec']>> = {
   'an empty spec': {},
   'a holder who never renewed': { holderIdentity: 'other', leaseDurationSeconds: 1 },
@@ -35,13 +36,13 @@ function spec(change: NonNullable<Lease['spec']>): Lease['spec'] {
 
 const raw = (code: number, bytes: string): Fault => ({ kind: 'raw', code, bytes })
 
-/** How requests for the lease go wrong, each a few times. */
+/** Faults of requests for the lease, each a few times. */
 const ANSWERS: Readonly<Record<string, () => Fault>> = {
   'refused with 403': () => refusal(403, 'Forbidden', 'no'),
   'refused with 404': () => refusal(404, 'NotFound', 'no'),
   'refused with 409': () => refusal(409, 'Conflict', 'no'),
   'refused with 429': () => refusal(429, 'TooManyRequests', 'no'),
-  'refused with 429 for an hour': () => refusal(429, 'TooManyRequests', 'no', 3600),
+  'refused with 429 for an hour': () => refusal(429, 'TooManyRequests', 'no', { retryAfterSeconds: 3600 }),
   'refused with 500': () => refusal(500, 'InternalError', 'no'),
   'answered with nothing': () => raw(200, ''),
   'answered with {}': () => raw(200, '{}'),
@@ -63,7 +64,7 @@ export const leaseCases: readonly FaultCase[] = apps.flatMap((app) => [
       app,
       kind: 'leases',
       what: `there is one with ${what}`,
-      tell: async (t) => {
+      run: async (t) => {
         const name = NAMES[app](t.driverName)
         await t.create(LEASES, {
           apiVersion: 'coordination.k8s.io/v1',
@@ -81,8 +82,8 @@ export const leaseCases: readonly FaultCase[] = apps.flatMap((app) => [
         app,
         kind: 'leases',
         what: `${method} is ${what}`,
-        tell: async (t, chance) => {
-          let left = chance.upTo(3)
+        run: async (t, random) => {
+          let left = between(random, 1, 3)
           await leads(t, [
             (request) => {
               if (request.resource !== 'leases' || request.method !== method || left === 0) return undefined
@@ -96,9 +97,9 @@ export const leaseCases: readonly FaultCase[] = apps.flatMap((app) => [
   ),
 ])
 
-/** It comes to lead and does the work; nothing of it is called or written before. */
+/** The sidecar leads and does the work; it makes no call and no write before. */
 async function leads(
-  t: Parameters<FaultCase['tell']>[0],
+  t: Parameters<FaultCase['run']>[0],
   rules: readonly Parameters<Awaited<ReturnType<typeof t.gate>>['rules']['push']>[0][],
 ): Promise<void> {
   const gate = await t.gate()

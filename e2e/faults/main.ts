@@ -1,19 +1,21 @@
-// Built executables under faults. Every case is a row of a table; how often a fault strikes, and in which order cases run, follow from the seed.
+// Built executables under faults. Every case is a row of a table; the seed determines how often a fault occurs and in
+// which order the cases run.
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
+import { seeded } from '@csi-sidecars/disturb'
 import { COUNT, NUMBER, Progress, readArguments } from '@csi-sidecars/testkit'
-import { startEmulated } from '../harness/emulated.ts'
-import { grant } from '../harness/roles.ts'
+import { startEmulated } from '../harness/api/emulated.ts'
+import { grant } from '../harness/api/roles.ts'
 import { run } from '../harness/runner.ts'
-import type { Story } from '../harness/story.ts'
+import type { EndToEndTest } from '../harness/test.ts'
+import { copied } from '../tools/copied.ts'
 import { answerCases } from './answers.ts'
 import type { FaultCase } from './case.ts'
 import { driverCases } from './drivers.ts'
 import { frameCases } from './frames.ts'
 import { leaseCases } from './leases.ts'
 import { processCases } from './processes.ts'
-import { chanceOf, copied, numberOf } from './seeded.ts'
 import { tlsCases } from './tls.ts'
 
 const { values } = readArguments(
@@ -38,13 +40,13 @@ const cases = [answerCases, frameCases, leaseCases, driverCases, tlsCases, proce
 process.exitCode = await main(Number(values.seed))
 
 async function main(seed: number): Promise<number> {
-  const stories = cases
-    .map((each) => storyOf(each, seed))
+  const tests = cases
+    .map((each) => testOf(each, seed))
     .filter(({ title }) => values.grep.every((text) => title.includes(text)))
-    .toSorted((a, b) => numberOf(seed, a.title) - numberOf(seed, b.title))
+    .toSorted((a, b) => seeded(seed, a.title)() - seeded(seed, b.title)())
   if (values.list) {
-    for (const { title } of stories) say(title)
-    say(`${stories.length} cases`)
+    for (const { title } of tests) say(title)
+    say(`${tests.length} cases`)
     return 0
   }
   const executables = copied(root)
@@ -55,17 +57,17 @@ async function main(seed: number): Promise<number> {
     await grant(cluster.api)
     const common = { checks: [], target: 'emulator', binaries: 'ours', executables, originals: executables } as const
     const concurrency = Number(values.concurrency)
-    const progress = new Progress(stories.length, process.stdout, systemClock)
-    const { passed, failed } = await run({ ...common, stories, cluster, concurrency, reports, progress })
+    const progress = new Progress(tests.length, process.stdout, systemClock)
+    const { passed, failed } = await run({ ...common, tests, cluster, concurrency, reports, progress })
     progress.stop()
-    say(`${passed} held, ${failed} did not; again with --seed ${seed}`)
+    say(`${passed} passed, ${failed} failed; repeat with --seed ${seed}`)
     return failed === 0 && passed > 0 ? 0 : 1
   } finally {
     await cluster.stop()
   }
 }
 
-function storyOf({ app, kind, what, tell }: FaultCase, seed: number): Story {
+function testOf({ app, kind, what, run }: FaultCase, seed: number): EndToEndTest {
   const title = `${app}, ${kind}: ${what}`
-  return { app, title, tell: (t) => tell(t, chanceOf(seed, title)) }
+  return { app, title, run: (t) => run(t, seeded(seed, title)) }
 }

@@ -1,11 +1,12 @@
 import { equal, ok } from 'node:assert'
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import type { RunningSidecar, TestContext } from '../harness/context.ts'
 import { pause } from '../harness/waiting.ts'
-import type { RunningSidecar, World } from '../harness/world.ts'
 import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound, soundLines } from './case.ts'
 import { startedScene } from './start.ts'
 
-/** What happens to the process while it works, and leaves it at work. */
+/** Disturbances that the process survives. */
 const BLOWS: Readonly<Record<string, (sidecar: RunningSidecar) => Promise<void> | void>> = {
   ...Object.fromEntries(
     (['SIGUSR1', 'SIGPIPE', 'SIGWINCH', 'SIGCONT', 'SIGURG'] as const).map((signal) => [
@@ -26,29 +27,50 @@ const BLOWS: Readonly<Record<string, (sidecar: RunningSidecar) => Promise<void> 
       await pause(30)
     }
   },
-  'nobody reads its standard error': (sidecar) => void sidecar.process.stderr?.pause(),
+  'no reader of its standard error': (sidecar) => void sidecar.process.stderr?.pause(),
   'its standard output is closed': (sidecar) => void sidecar.process.stdout?.destroy(),
   '200 clients that say nothing': (sidecar) => clients(sidecar, ''),
   '200 clients that say noise': (sidecar) => clients(sidecar, '\u0000\u0001\u0002 noise\r\n\r\n'),
   '200 clients that begin a request': (sidecar) => clients(sidecar, 'GET /metrics HTTP/1.1\r\nX: '),
+  '16 clients that ask for thousands of scrapes and read nothing': (sidecar) =>
+    clients(sidecar, pipelined('/metrics'), 16),
+  '64 clients that ask for thousands of things that do not exist and read nothing': (sidecar) =>
+    clients(sidecar, pipelined('/nothing'), 64),
+  '16 clients that ask for all pending work thousands of times and read nothing': (sidecar) =>
+    clients(sidecar, pipelined('/debug/stuck'), 16),
   'a request with endless headers': (sidecar) => clients(sidecar, `GET / HTTP/1.1\r\n${'X: y\r\n'.repeat(5000)}`, 5),
   'a request with two lengths': (sidecar) =>
     clients(sidecar, 'POST /metrics HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 5),
 }
 
+function pipelined(path: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(1800)
+}
+
+/** Memory of a process in RAM, in MiB. */
+function residentMiB({ pid }: RunningSidecar): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+/** At rest it has 70; without a bound for requests in work, or for answers that are not read, it has some hundred. */
+const MOST_MIB = 160
+
 async function clients(sidecar: RunningSidecar, bytes: string, count = 200): Promise<void> {
   const sockets = Array.from({ length: count }, () => {
     const socket = connect(sidecar.port ?? 0, '127.0.0.1')
     socket.on('error', () => undefined)
+    socket.pause()
     socket.write(bytes)
     return socket
   })
   await pause(500)
   equal((await sidecar.http('/livez')).code, 200)
+  const mib = residentMiB(sidecar)
+  ok(mib < MOST_MIB, `${mib} MiB`)
   for (const socket of sockets) socket.destroy()
 }
 
-/** Ends it from outside; whoever starts next makes the work whole. */
+/** Ends the process from outside; the next one completes the work. */
 const ENDS: readonly (readonly ['SIGTERM' | 'SIGINT' | 'SIGKILL', number | null])[] = [
   ['SIGTERM', 0],
   ['SIGINT', 0],
@@ -59,7 +81,7 @@ const apps = ['attacher', 'resizer'] as const
 
 export const processCases: readonly FaultCase[] = apps.flatMap((app) => [
   ...Object.entries(BLOWS).map(
-    ([what, blow]): FaultCase => ({ app, kind: 'processes', what, tell: (t) => struck(t, blow) }),
+    ([what, blow]): FaultCase => ({ app, kind: 'processes', what, run: (t) => withDisturbance(t, blow) }),
   ),
   ...ENDS.flatMap(([signal, code]) =>
     [0, 50, 150, 300, 600].map(
@@ -67,19 +89,19 @@ export const processCases: readonly FaultCase[] = apps.flatMap((app) => [
         app,
         kind: 'processes',
         what: `${signal} ${ms} ms after the work began`,
-        tell: (t) => ended(t, signal, { code, ms }),
+        run: (t) => ended(t, signal, { code, ms }),
       }),
     ),
   ),
 ])
 
-async function serving(t: World): Promise<{ sidecar: RunningSidecar; node: string }> {
+async function serving(t: TestContext): Promise<{ sidecar: RunningSidecar; node: string }> {
   const scene = await startedScene(t, { args: QUICK, controller: [...CAPABILITIES] })
   await t.watching(scene.sidecar, 'persistentvolumes')
   return scene
 }
 
-async function struck(t: World, blow: (sidecar: RunningSidecar) => Promise<void> | void): Promise<void> {
+async function withDisturbance(t: TestContext, blow: (sidecar: RunningSidecar) => Promise<void> | void): Promise<void> {
   const { sidecar, node } = await serving(t)
   const blown = Promise.resolve(blow(sidecar))
   await begin(t, node)
@@ -90,7 +112,7 @@ async function struck(t: World, blow: (sidecar: RunningSidecar) => Promise<void>
 }
 
 async function ended(
-  t: World,
+  t: TestContext,
   signal: NodeJS.Signals,
   { code, ms }: { readonly code: number | null; readonly ms: number },
 ): Promise<void> {

@@ -2,16 +2,17 @@
 // memory, descriptors, the delay of the event loop, and that no work is lost. One line a minute, and a verdict.
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { between, pick, seeded } from '@csi-sidecars/disturb'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { NUMBER, readArguments } from '@csi-sidecars/testkit'
-import { startEmulated } from '../harness/emulated.ts'
-import { refusal } from '../harness/gate.ts'
-import { temporaryFolder } from '../harness/processes.ts'
-import { grant } from '../harness/roles.ts'
+import { startEmulated } from '../harness/api/emulated.ts'
+import { refusal } from '../harness/api/gate.ts'
+import { grant } from '../harness/api/roles.ts'
+import { TestContext } from '../harness/context.ts'
+import { temporaryFolder } from '../harness/process/processes.ts'
 import { eventually, pause } from '../harness/waiting.ts'
-import { World } from '../harness/world.ts'
-import { type AttacherScene, attach, attached, scene } from '../stories/attacher/scene.ts'
-import { chanceOf, copied } from './seeded.ts'
+import { type AttacherScene, attach, attached, scene } from '../tests/attacher/scene.ts'
+import { copied } from '../tools/copied.ts'
 
 const { values } = readArguments(
   'npm run soak -- [--hours N] [--seed N]',
@@ -38,7 +39,7 @@ const root = resolve(import.meta.dirname, '../..')
 const executables = copied(root)
 const cluster = await startEmulated()
 await grant(cluster.api)
-const world = new World({
+const world = new TestContext({
   id: 'soak',
   app: 'attacher',
   target: 'emulator',
@@ -102,9 +103,9 @@ async function work(at: AttacherScene, worker: number, going: () => boolean, tal
 /** One fault after the other, as the seed has it. */
 async function disturb({ attacher, driver }: AttacherScene, going: () => boolean, tally: Counts): Promise<void> {
   const { gate } = attacher
-  const chance = chanceOf(Number(values.seed), 'soak')
-  const strike = (fault: ReturnType<typeof refusal> | { kind: 'cut' } | { kind: 'loseAnswer' }): void => {
-    let left = chance.upTo(20)
+  const random = seeded(Number(values.seed), 'soak')
+  const inject = (fault: ReturnType<typeof refusal> | { kind: 'cut' } | { kind: 'loseAnswer' }): void => {
+    let left = between(random, 1, 20)
     gate.rules.push(({ watch }) => {
       if (left === 0 || watch) return undefined
       left -= 1
@@ -113,37 +114,37 @@ async function disturb({ attacher, driver }: AttacherScene, going: () => boolean
   }
   const faults: readonly (() => Promise<void> | void)[] = [
     () => gate.dropWatches(),
-    () => strike(refusal(500, 'InternalError', 'told to fail')),
-    () => strike(refusal(409, 'Conflict', 'told to fail')),
-    () => strike(refusal(429, 'TooManyRequests', 'told to wait', 1)),
-    () => strike({ kind: 'cut' }),
-    () => strike({ kind: 'loseAnswer' }),
+    () => inject(refusal(500, 'InternalError', 'injected failure')),
+    () => inject(refusal(409, 'Conflict', 'injected failure')),
+    () => inject(refusal(429, 'TooManyRequests', 'injected pause', { retryAfterSeconds: 1 })),
+    () => inject({ kind: 'cut' }),
+    () => inject({ kind: 'loseAnswer' }),
     () => cluster.compact(),
     () =>
       driver.on('ControllerPublishVolume', (_, nth) =>
-        nth < 5 ? { code: 13, message: 'told to fail' } : { reply: {} },
+        nth < 5 ? { code: 13, message: 'injected failure' } : { reply: {} },
       ),
     () => driver.on('ControllerUnpublishVolume', (_, nth) => (nth < 2 ? 'hang' : { reply: {} })),
     async () => {
       driver.kill()
-      await pause(chance.upTo(2000))
+      await pause(between(random, 1, 2000))
       await driver.start()
     },
     async () => {
       await gate.close()
-      await pause(chance.upTo(3000))
+      await pause(between(random, 1, 3000))
       await gate.open()
     },
     async () => {
       attacher.signal('SIGSTOP')
-      await pause(chance.upTo(2000))
+      await pause(between(random, 1, 2000))
       attacher.signal('SIGCONT')
     },
   ]
   while (going()) {
     await pause(FAULT_EVERY_MS)
     gate.rules.length = 0
-    await faults[chance.upTo(faults.length) - 1]?.()
+    await pick(random, faults)?.()
     tally.faults += 1
     // What has been seen is not needed any more; hours of it would fill this process.
     gate.requests.length = 0

@@ -1,8 +1,8 @@
 import { CSI_NODES, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
-import type { Capabilities, Driver } from '../harness/driver.ts'
-import { csiNode, storageClass } from '../harness/objects.ts'
-import type { RunningSidecar, SidecarSetup, World } from '../harness/world.ts'
-import { requiredBytes } from '../stories/resizer/scene.ts'
+import { csiNode, storageClass } from '../harness/api/objects.ts'
+import type { RunningSidecar, SidecarSetup, TestContext } from '../harness/context.ts'
+import type { Capabilities, Driver } from '../harness/driver/driver.ts'
+import { requiredBytes } from '../tests/resizer/scene.ts'
 
 export interface StartedScene {
   readonly sidecar: RunningSidecar
@@ -10,9 +10,9 @@ export interface StartedScene {
   readonly node: string
 }
 
-/** Node, class, driver and sidecar, which may be in trouble already: nothing is waited for. */
+/** Creates node, class, driver and sidecar without waiting: the fault may already apply. */
 export async function startedScene(
-  t: World,
+  t: TestContext,
   { controller = [], ...setup }: SidecarSetup & { readonly controller?: Capabilities['controller'] },
 ): Promise<StartedScene> {
   const driver = setup.driver ?? (await t.driver({ controller }))
@@ -23,8 +23,8 @@ export async function startedScene(
   return { sidecar: await t.sidecar({ ...setup, driver }), driver, node }
 }
 
-/** What the work of either sidecar needs in the API. */
-export async function surroundings(t: World): Promise<string> {
+/** The objects that either sidecar needs. */
+export async function surroundings(t: TestContext): Promise<string> {
   const node = t.name('node')
   await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
   await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))

@@ -1,10 +1,11 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
-import { selfSigned } from '../harness/certificate.ts'
+import { between as numberBetween } from '@csi-sidecars/disturb'
+import { selfSigned } from '../harness/api/certificate.ts'
 import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound } from './case.ts'
 import { startedScene } from './start.ts'
 
-/** What a place between sidecar and server does to a connection. */
+/** Faults of a connection between sidecar and server. */
 type Meddler = (socket: Socket, upstream: number) => void
 
 const answer =
@@ -68,11 +69,11 @@ export const tlsCases: readonly FaultCase[] = (['attacher', 'resizer'] as const)
   Object.entries(MEDDLERS).map(([what, meddle]) => ({
     app,
     kind: 'TLS',
-    what: `somebody between ${what}`,
-    tell: async (t, chance) => {
+    what: `a man in the middle ${what}`,
+    run: async (t, random) => {
       const gate = await t.gate()
       const upstream = Number(new URL(gate.url).port)
-      let left = 2 + chance.upTo(6)
+      let left = 2 + numberBetween(random, 1, 6)
       const between = createServer((socket) => {
         socket.on('error', () => undefined)
         left -= 1

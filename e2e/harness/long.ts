@@ -1,5 +1,5 @@
 /**
- * Whether the long stories are told too: those that take minutes, need a tool that takes minutes to build, look for
- * what shows itself by chance, or measure. A change does not wait for them.
+ * Whether the long tests run too: tests that take minutes, need a tool that takes minutes to build, look for random
+ * failures, or measure. The check of a change leaves them out.
  */
 export const LONG = process.env['E2E_LONG'] === 'true'

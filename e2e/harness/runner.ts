@@ -1,15 +1,15 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Progress } from '@csi-sidecars/testkit'
-import type { Cluster } from './cluster.ts'
+import type { Cluster } from './api/cluster.ts'
+import { errorText, TestContext } from './context.ts'
 import { LONG } from './long.ts'
-import { temporaryFolder } from './processes.ts'
-import type { Check, Ground, Story } from './story.ts'
+import { temporaryFolder } from './process/processes.ts'
 import type { App, Binaries, Executables, Target } from './subject.ts'
-import { errorText, World } from './world.ts'
+import type { Check, EndToEndTest, Ground } from './test.ts'
 
 export interface RunOptions {
-  readonly stories: readonly Story[]
+  readonly tests: readonly EndToEndTest[]
   readonly checks: readonly Check[]
   readonly target: Target
   readonly binaries: Binaries
@@ -17,7 +17,7 @@ export interface RunOptions {
   readonly originals: Readonly<Record<App, string>>
   readonly cluster: Cluster
   readonly concurrency: number
-  /** Where failing stories leave what is needed to understand them. */
+  /** Where the reports of failed tests go. */
   readonly reports: string
   readonly progress: Progress
 }
@@ -27,21 +27,21 @@ export interface Tally {
   readonly failed: number
 }
 
-const STORY_LIMIT_MS = 120_000
+const TEST_LIMIT_MS = 120_000
 
-/** Counts on from round to round: events of an earlier round are still there, under the names of their objects. */
+/** Never reset between rounds: events of an earlier round still exist, under the names of their objects. */
 let numbered = 0
 
-/** Tells the stories, several at a time: most of them wait most of the time. Those that want to be alone come last. */
+/** Runs the tests, several at a time, because most of them mostly wait. Tests with `alone` run last. */
 export async function run(options: RunOptions): Promise<Tally> {
-  const folder = temporaryFolder('stories')
-  const { stories: fitting, checks } = toldWith(options)
+  const folder = temporaryFolder('tests')
+  const { tests: fitting, checks } = selectedFor(options)
   const { progress } = options
   const tally = { passed: 0, failed: 0 }
-  const count = async (title: string, told: Promise<string | undefined>): Promise<void> => {
+  const count = async (title: string, result: Promise<string | undefined>): Promise<void> => {
     const began = performance.now()
     progress.begin(title)
-    const failure = await told
+    const failure = await result
     tally[failure === undefined ? 'passed' : 'failed'] += 1
     const seconds = ((performance.now() - began) / 1000).toFixed(1)
     progress.say(
@@ -50,78 +50,78 @@ export async function run(options: RunOptions): Promise<Tally> {
     if (failure !== undefined) progress.say(failure)
     progress.end(title)
   }
-  const tell = (story: Story): Promise<void> => {
+  const runNext = (test: EndToEndTest): Promise<void> => {
     numbered += 1
     const id = `s${numbered}`
-    return count(story.title, tellOne(story, { ...options, id, folder: join(folder, id) }))
+    return count(test.title, runTest(test, { ...options, id, folder: join(folder, id) }))
   }
   const together = fitting.filter(({ alone }) => alone !== true)
-  const teller = async (): Promise<void> => {
-    for (let story = together.shift(); story !== undefined; story = together.shift()) await tell(story)
+  const worker = async (): Promise<void> => {
+    for (let test = together.shift(); test !== undefined; test = together.shift()) await runNext(test)
   }
-  await Promise.all(Array.from({ length: options.concurrency }, teller))
-  for (const story of fitting.filter(({ alone }) => alone === true)) await tell(story)
+  await Promise.all(Array.from({ length: options.concurrency }, worker))
+  for (const test of fitting.filter(({ alone }) => alone === true)) await runNext(test)
   for (const check of checks) {
-    await count(check.title, checkOne(check, { ...options, folder: join(options.reports, slug(check.title)) }))
+    await count(check.title, runCheck(check, { ...options, folder: join(options.reports, slug(check.title)) }))
   }
   return tally
 }
 
-type Choice = Pick<RunOptions, 'stories' | 'checks' | 'target' | 'binaries'>
+type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries'>
 
-/** Those that are told on this target, about these binaries. */
-export function toldWith(options: Choice): Pick<RunOptions, 'stories' | 'checks'> {
-  // Checks are about the ground and start sidecars of their own.
+/** The tests and checks that run on this target with these binaries. */
+export function selectedFor(options: Choice): Pick<RunOptions, 'tests' | 'checks'> {
+  // Checks start sidecars of their own.
   const checks = options.binaries === 'one' ? [] : options.checks.filter(({ target }) => target === options.target)
-  return { stories: options.stories.filter((story) => fits(story, options)), checks }
+  return { tests: options.tests.filter((test) => fits(test, options)), checks }
 }
 
-function fits(story: Story, { target, binaries }: Choice): boolean {
-  const whose = binaries === 'one' ? 'ours' : binaries
-  const told = (story.only ?? whose) === whose && (story.target ?? target) === target
-  if (story.long === target && !LONG) return false
-  return told && !(binaries === 'one' && story.notOne === true)
+function fits(test: EndToEndTest, { target, binaries }: Choice): boolean {
+  const flavour = binaries === 'one' ? 'ours' : binaries
+  const selected = (test.only ?? flavour) === flavour && (test.target ?? target) === target
+  if (test.long === target && !LONG) return false
+  return selected && !(binaries === 'one' && test.notOne === true)
 }
 
-async function tellOne(
-  story: Story,
+async function runTest(
+  test: EndToEndTest,
   options: RunOptions & { id: string; folder: string },
 ): Promise<string | undefined> {
   mkdirSync(options.folder, { recursive: true })
-  const world = new World({ ...options, app: story.app })
+  const context = new TestContext({ ...options, app: test.app })
   let failure: string | undefined
   try {
-    await within(story.within ?? STORY_LIMIT_MS, story.tell(world))
+    await within(test.within ?? TEST_LIMIT_MS, test.run(context))
   } catch (error) {
-    const report = join(options.reports, slug(story.title))
-    world.report(report, error)
+    const report = join(options.reports, slug(test.title))
+    context.report(report, error)
     failure = `${indent(errorText(error))}\n     the logs of all sides are in ${report}`
   }
   try {
-    await world.close()
+    await context.close()
   } catch (error) {
-    failure ??= indent(`could not clean up: ${errorText(error)}`)
+    failure ??= indent(`cleanup failed: ${errorText(error)}`)
   }
   return failure
 }
 
-async function checkOne({ tell, within: limit }: Check, ground: Ground): Promise<string | undefined> {
+async function runCheck({ run: execute, within: limit }: Check, ground: Ground): Promise<string | undefined> {
   const { folder } = ground
   mkdirSync(folder, { recursive: true })
   try {
-    await within(limit ?? STORY_LIMIT_MS, tell(ground))
+    await within(limit ?? TEST_LIMIT_MS, execute(ground))
     return undefined
   } catch (error) {
     return `${indent(errorText(error))}\n     more is in ${folder}`
   }
 }
 
-async function within(ms: number, told: Promise<void>): Promise<void> {
+async function within(ms: number, work: Promise<void>): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>()
   const timer = AbortSignal.timeout(ms)
-  timer.addEventListener('abort', () => reject(new Error(`the story did not end within ${ms} ms`)), { once: true })
-  told.catch(() => undefined)
-  await Promise.race([told, promise])
+  timer.addEventListener('abort', () => reject(new Error(`the test did not end within ${ms} ms`)), { once: true })
+  work.catch(() => undefined)
+  await Promise.race([work, promise])
 }
 
 function slug(title: string): string {

@@ -5,8 +5,8 @@ export type App = AppName
 export type Subject = App | 'both'
 export type Target = 'real' | 'emulator'
 /**
- * Whose executables are put to the test: the originals show that a story tells the truth about them, `one` that the one
- * process with one controller is as good as that sidecar alone.
+ * The executables under test. A run against the originals shows that a test describes them correctly; a run against
+ * `one` shows that the combined process with one controller equals that sidecar alone.
  */
 export type Binaries = 'ours' | 'one' | 'originals'
 export type Executables = Readonly<Record<Subject, string>>

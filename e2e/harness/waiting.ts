@@ -3,24 +3,24 @@ import { setTimeout as pause } from 'node:timers/promises'
 export { pause }
 
 /**
- * Objects of two kinds arrive by different watches. What needs both and comes first begins with a failure, and its
- * back-off with a longer pause: a story that makes both gives the first one so many milliseconds.
+ * Objects of two kinds arrive by different watches. Work that starts before both have arrived fails and backs off, so a
+ * test that creates both waits this long between them.
  */
 export const WATCHES_DIFFER_MS = 150
 
-export interface Patience {
+export interface WaitOptions {
   readonly within?: number
   readonly every?: number
 }
 
 /**
- * Looks again and again until there is something to see; `false`, `undefined` and thrown errors are "not yet".
- * Throws what was seen last when the time is over.
+ * Polls until `look` returns a value; `false`, `undefined` and thrown errors are "not yet". After the time limit it
+ * throws, with the last error as its cause.
  */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T | false | undefined> | T | false | undefined,
-  { within = 30_000, every = 40 }: Patience = {},
+  { within = 30_000, every = 40 }: WaitOptions = {},
 ): Promise<T> {
   const end = performance.now() + within
   let last: unknown
@@ -39,7 +39,7 @@ export async function eventually<T>(
   }
 }
 
-/** Holds all the time, or throws with what was seen. */
+/** Polls for the whole time, and throws as soon as `look` returns a value. */
 export async function never(what: string, look: () => unknown, forMs: number): Promise<void> {
   const end = performance.now() + forMs
   for (;;) {

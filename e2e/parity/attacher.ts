@@ -5,14 +5,14 @@ import {
   VOLUME_ATTACHMENTS,
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
-import { type Api, ApiFailure } from '../harness/api.ts'
+import { type Api, ApiFailure } from '../harness/api/api.ts'
 import { pause } from '../harness/waiting.ts'
 
 const FINALIZER = 'external-attacher/parity'
 const PERIOD_MS = 100
 
 /**
- * Plays external-attacher on both sides, in the shortest way. Words in a volume's handle say what becomes of it:
+ * A minimal external-attacher for both sides. Texts in a volume's handle select the result:
  * `refused` fails, `slow` never ends; `stuck` is attached and never detached.
  */
 export async function playAttacher(api: Api, signal: AbortSignal): Promise<void> {
@@ -40,7 +40,7 @@ async function serve({ metadata, spec, status }: VolumeAttachment, api: Api): Pr
     const body = { status: handle.includes('refused') ? refused : { attached: true } }
     await api.merge(VOLUME_ATTACHMENTS, { ...ref, subresource: 'status' }, body)
   } catch (error) {
-    // Somebody else has changed or deleted it meanwhile; it is looked at again.
+    // Another client has changed or deleted it meanwhile; the next pass reads it again.
     if (!(error instanceof ApiFailure)) throw error
   }
 }

@@ -1,6 +1,6 @@
 import type { View } from './view.ts'
 
-/** What of one scenario is not the same, a line each: the field, then both values. */
+/** The differences of one scenario, a line each: the field, then both values. */
 export function differences(real: View, ours: View): readonly string[] {
   const lines: string[] = []
   for (const name of union(real.objects.keys(), ours.objects.keys())) {

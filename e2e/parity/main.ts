@@ -45,7 +45,7 @@ async function main(): Promise<number> {
     return 2
   }
   const verdicts = await compare(wanted, assets.folder)
-  for (const verdict of verdicts) tell(verdict)
+  for (const verdict of verdicts) print(verdict)
   const failed = verdicts.filter(({ lines }) => lines.length > 0).length
   say(`${verdicts.length - failed} passed, ${failed} failed`)
   return failed === 0 && verdicts.length > 0 ? 0 : 1
@@ -77,7 +77,7 @@ function roundOf({ scenario }: NumberedScenario): number {
   return scenario.round ?? 1
 }
 
-function tell({ scenario, lines }: Verdict): void {
+function print({ scenario, lines }: Verdict): void {
   say(`${lines.length === 0 ? 'equal ' : 'DIFFER'}  ${scenario.name}`)
   for (const line of lines) say(`          ${line}`)
 }

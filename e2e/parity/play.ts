@@ -4,12 +4,12 @@ import type { Scenario, ScenarioSide } from './scenario.ts'
 import { RESYNC_MS, type Side } from './side.ts'
 import { type View, viewOf } from './view.ts'
 
-/** Nothing has changed for so long: each PV controller has looked at everything again. */
+/** Nothing changes for this long: each PV controller has resynchronised. */
 const QUIET_MS = RESYNC_MS + 1500
 const LOOK_MS = 300
-const PATIENCE_MS = 60_000
+const TIME_LIMIT_MS = 60_000
 
-/** What was not the same after a step, and what could not be done. */
+/** The differences after a step, and the failed actions. */
 export interface Verdict {
   readonly scenario: Scenario
   /** A line each; none: equal in each settled state. */
@@ -21,7 +21,7 @@ interface Running {
   readonly scenario: Scenario
   readonly scenes: ReadonlyMap<Side, ScenarioSide>
   readonly lines: string[]
-  /** So many objects and events have been compared. */
+  /** The number of compared objects and events. */
   compared: number
 }
 
@@ -31,8 +31,8 @@ export interface NumberedScenario {
 }
 
 /**
- * Plays scenarios side by side on both sides. All take their first step, then all is let settle and is compared, then
- * all take their second one.
+ * Runs scenarios in parallel on both sides. All run their first step, settle and are compared, and so on for each
+ * further step.
  */
 export async function play(
   some: readonly NumberedScenario[],
@@ -59,13 +59,13 @@ async function begin({ id, scenario }: NumberedScenario, sides: readonly Side[])
   return { id, scenario, scenes: new Map(scenes), lines: [], compared: 0 }
 }
 
-/** Deeds follow one another as they stand. One that is refused is told; the other side's refusal stands beside it. */
+/** Runs the actions of a step in order. A refused action becomes a line of the report, for either side. */
 async function act({ scenario, scenes, lines }: Running, side: Side, at: number): Promise<void> {
   const scene = scenes.get(side)
   if (scene === undefined) return
-  for (const deed of scenario.steps[at]?.deeds ?? []) {
+  for (const action of scenario.steps[at]?.actions ?? []) {
     try {
-      await deed(scene)
+      await action(scene)
     } catch (error) {
       lines.push(`step ${at + 1}, ${side.name}: ${error instanceof Error ? error.message : String(error)}`)
     }
@@ -74,10 +74,10 @@ async function act({ scenario, scenes, lines }: Running, side: Side, at: number)
 
 type Views = ReadonlyMap<string, readonly [real: View, ours: View]>
 
-/** Waits until nothing has changed for a while on either side, and everything that is waited for is so. */
+/** Waits until neither side has changed for a while and every expected condition holds. */
 async function settle(active: readonly Running[], sides: readonly [Side, Side], at: number): Promise<Views> {
-  const patience = active.map(({ scenario }) => scenario.steps[at]?.patienceMs ?? PATIENCE_MS)
-  const end = performance.now() + Math.max(...patience)
+  const limits = active.map(({ scenario }) => scenario.steps[at]?.timeLimitMs ?? TIME_LIMIT_MS)
+  const end = performance.now() + Math.max(...limits)
   let last = ''
   let since = performance.now()
   for (;;) {

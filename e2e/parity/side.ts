@@ -13,23 +13,23 @@ import {
 import { openLog } from '@csi-sidecars/telemetry'
 import { startDevcluster } from '../../apps/devcluster/src/cluster/devcluster.ts'
 import type { ControllerName } from '../../apps/devcluster/src/cluster/start-controllers.ts'
-import type { Api } from '../harness/api.ts'
-import { startControlPlane } from '../harness/control-plane.ts'
-import { startControllerManager } from '../harness/controller-manager.ts'
-import { stop, temporaryFolder } from '../harness/processes.ts'
-import { kubeconfigOf } from '../harness/world.ts'
+import type { Api } from '../harness/api/api.ts'
+import { startControlPlane } from '../harness/api/control-plane.ts'
+import { startControllerManager } from '../harness/api/controller-manager.ts'
+import { kubeconfigOf } from '../harness/context.ts'
+import { stop, temporaryFolder } from '../harness/process/processes.ts'
 import { playAttacher } from './attacher.ts'
 import type { ScenarioSide } from './scenario.ts'
 import type { Objects } from './view.ts'
 
-/** How often both PV controllers look at everything again. In Kubernetes it is 15 s. */
+/** The resync period of both PV controllers. In Kubernetes it is 15 s. */
 export const RESYNC_MS = 3000
 
 /** A real API server with the controllers of one side. */
 export interface Side {
   readonly name: 'real' | 'ours'
   readonly api: Api
-  /** Makes room for a scenario. */
+  /** Creates the namespace and the objects of a scenario. */
   sceneOf(id: string): Promise<ScenarioSide>
   objects(): Promise<Objects>
   stop(): Promise<void>
@@ -59,7 +59,7 @@ const OUR_CONTROLLERS = [
   'expander',
 ] as const satisfies readonly ControllerName[]
 
-/** Both sides have the same provisioner and the same attacher: they are no part of kube-controller-manager. */
+/** Both sides have the same provisioner and the same attacher, which are not part of kube-controller-manager. */
 export async function startSide(name: Side['name'], { binaries, folder: parent }: SideOptions): Promise<Side> {
   await using stack = new AsyncDisposableStack()
   const folder = join(parent, name)

@@ -18,14 +18,14 @@ export interface Objects {
   readonly events: readonly Event[]
 }
 
-/** What is compared of one scenario: each object's fields, and which events there are, with names that both sides share. */
+/** The compared part of a scenario: the fields of each object and the events, with names that both sides share. */
 export interface View {
   /** `PersistentVolumeClaim data` -> field -> value. */
   readonly objects: ReadonlyMap<string, ReadonlyMap<string, string>>
   readonly events: ReadonlySet<string>
 }
 
-/** What the scenario with this id has come to. */
+/** The view of the scenario with this id. */
 export function viewOf(id: string, all: Objects): View {
   const own = ownOf(id, all)
   const plain = plainTexts(own)
@@ -45,10 +45,10 @@ export function viewOf(id: string, all: Objects): View {
   return { objects, events: new Set(events) }
 }
 
-/** A write that came too late and was made again: it happens when it happens. */
+/** A write that conflicted and was repeated: it occurs at random. */
 const LOST_RACE = /the object has been modified; please apply your changes to the latest version/
 
-/** The scenario's own: in its namespace, or named after it, or made for what is. */
+/** The objects of the scenario: in its namespace, named after it, or created for one of those. */
 function ownOf(id: string, { claims, volumes, attachments, pods, nodes, events }: Objects): Objects {
   const isNamed = (name = ''): boolean => name.startsWith(`${id}-`) || name.includes(`-${id}-`)
   const isOwn = ({ metadata }: KubeObject): boolean => metadata?.namespace === id || isNamed(metadata?.name)
@@ -66,7 +66,7 @@ function ownOf(id: string, { claims, volumes, attachments, pods, nodes, events }
   }
 }
 
-/** What each side has made up by itself is called by what it belongs to. */
+/** Replaces generated names by the name of their owner. */
 function plainTexts({ claims, volumes, attachments, pods, nodes }: Objects): (text: string) => string {
   const names = new Map<string, string>()
   for (const { metadata } of [claims, volumes, attachments, pods, nodes].flat()) {
@@ -75,7 +75,7 @@ function plainTexts({ claims, volumes, attachments, pods, nodes }: Objects): (te
   for (const { metadata, spec } of volumes) {
     const { uid, name } = spec?.claimRef ?? {}
     if (uid !== undefined && !names.has(uid)) names.set(uid, `(uid of ${name})`)
-    // Of a provisioned volume the driver has chosen the handle, and that is in the names of its attachments.
+    // The driver chooses the handle of a provisioned volume, and the names of its attachments contain it.
     if (!isProvisioned(metadata?.name) || spec?.csi == null) continue
     names.set(spec.csi.volumeHandle, `(handle of ${metadata?.name})`)
   }
@@ -149,7 +149,7 @@ function attachmentFields({ spec, status }: VolumeAttachment): object {
   return { attacher: spec.attacher, node: spec.nodeName, source: spec.source, attached, attachmentMetadata, ...errors }
 }
 
-/** Of a pod that a controller has made all of it counts. */
+/** All fields of a pod that a controller has created. */
 function podFields({ metadata, spec, status }: Pod): object {
   const made = metadata?.namespace === 'default' ? { spec: withoutDefaults(spec) } : {}
   return { phase: status?.phase, ...made }

@@ -1,22 +1,5 @@
-import type { Chance } from '../faults/case.ts'
-import { chanceOf } from '../faults/seeded.ts'
-
-/** What somebody does to attachments of one volume. */
-export type AttachmentMove = {
-  readonly of: 'attachment'
-  /** `move` deletes and makes one on another node at once; `again` strips the finalizers and makes it again. */
-  readonly do: 'toggle' | 'move' | 'again' | 'volumeAgain'
-  readonly index: number
-  readonly node: number
-}
-
-/** What somebody does to one claim. */
-export type ClaimMove = {
-  readonly of: 'claim'
-  readonly do: 'grow' | 'lower' | 'modify' | 'again' | 'flag'
-  readonly index: number
-  readonly amount: number
-}
+import { between, pick, type Random, scattered, seeded, type Timed } from '@csi-sidecars/disturb'
+import type { AttachmentMove, ClaimMove } from '../model/moves.ts'
 
 /** What happens to everything at once. */
 export type GroundMove = {
@@ -27,11 +10,6 @@ export type GroundMove = {
 
 export type Move = AttachmentMove | ClaimMove | GroundMove
 
-export interface Planned {
-  readonly atMs: number
-  readonly move: Move
-}
-
 export interface StormOptions {
   readonly seed: number
   readonly seconds: number
@@ -40,7 +18,7 @@ export interface StormOptions {
 }
 
 export const NODES = 4
-/** So often, on an average, somebody does something to each object. */
+/** So often, on an average, a user does something to each object. */
 const MOVES_EACH = 4
 const GROUND_MOVE_EVERY_MS = 2500
 const LONGEST_OUTAGE_MS = 2000
@@ -50,47 +28,40 @@ export function volumesOf(objects: number): number {
   return Math.max(1, Math.round(objects * 0.8))
 }
 
-export function isShared(index: number): boolean {
-  return index % 4 === 0
-}
-
 /** All that is done in a storm, in its order. */
-export function planOf({ seed, seconds, objects }: StormOptions): readonly Planned[] {
-  const chance = chanceOf(seed, 'plan')
+export function planOf({ seed, seconds, objects }: StormOptions): readonly Timed<Move>[] {
+  const random = seeded(seed, 'plan')
   const ms = seconds * 1000
-  const at = (move: Move): Planned => ({ atMs: chance.upTo(ms), move })
-  const attachments = Array.from({ length: objects * MOVES_EACH }, () => at(attachmentMove(chance, objects)))
-  const claims = Array.from({ length: objects * MOVES_EACH }, () => at(claimMove(chance, objects)))
-  const ground = Array.from({ length: Math.ceil(ms / GROUND_MOVE_EVERY_MS) }, () => at(groundMove(chance)))
-  return [...attachments, ...claims, ...ground].toSorted((a, b) => a.atMs - b.atMs)
+  const moves = objects * MOVES_EACH
+  return scattered<Move>(random, ms, [
+    ...Array.from({ length: moves }, () => attachmentMove(random, objects)),
+    ...Array.from({ length: moves }, () => claimMove(random, objects)),
+    ...Array.from({ length: Math.ceil(ms / GROUND_MOVE_EVERY_MS) }, () => groundMove(random)),
+  ])
 }
 
-export function oneOf<T>(chance: Chance, all: readonly [T, ...T[]]): T {
-  return all[chance.upTo(all.length) - 1] ?? all[0]
-}
-
-function attachmentMove(chance: Chance, objects: number): AttachmentMove {
+function attachmentMove(random: Random, objects: number): AttachmentMove {
   return {
     of: 'attachment',
-    do: oneOf(chance, ['toggle', 'toggle', 'toggle', 'move', 'move', 'again', 'again', 'volumeAgain']),
-    index: chance.upTo(volumesOf(objects)) - 1,
-    node: chance.upTo(NODES) - 1,
+    do: pick(random, ['toggle', 'toggle', 'toggle', 'move', 'move', 'again', 'again', 'volumeAgain']),
+    index: between(random, 0, volumesOf(objects) - 1),
+    node: between(random, 0, NODES - 1),
   }
 }
 
-function claimMove(chance: Chance, objects: number): ClaimMove {
+function claimMove(random: Random, objects: number): ClaimMove {
   return {
     of: 'claim',
-    do: oneOf(chance, ['grow', 'grow', 'lower', 'lower', 'modify', 'modify', 'again', 'flag']),
-    index: chance.upTo(objects) - 1,
-    amount: chance.upTo(3),
+    do: pick(random, ['grow', 'grow', 'lower', 'lower', 'modify', 'modify', 'again', 'flag']),
+    index: between(random, 0, objects - 1),
+    amount: between(random, 1, 3),
   }
 }
 
-function groundMove(chance: Chance): GroundMove {
+function groundMove(random: Random): GroundMove {
   return {
     of: 'ground',
-    do: oneOf(chance, ['cutWatches', 'cutWatches', 'compact', 'killAttacher', 'killResizer', 'killDriver']),
-    forMs: chance.upTo(LONGEST_OUTAGE_MS),
+    do: pick(random, ['cutWatches', 'cutWatches', 'compact', 'killAttacher', 'killResizer', 'killDriver']),
+    forMs: between(random, 1, LONGEST_OUTAGE_MS),
   }
 }

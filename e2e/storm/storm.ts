@@ -1,27 +1,32 @@
+import { systemClock as clock } from '@csi-sidecars/base'
+import { between, converge, type Finding, Occurrences, pick, play, type Random } from '@csi-sidecars/disturb'
 import { soundLines } from '../faults/case.ts'
-import { chanceOf } from '../faults/seeded.ts'
-import type { Call, Driver } from '../harness/driver.ts'
-import type { Gate } from '../harness/gate.ts'
+import type { FaultRule } from '../harness/api/wire.ts'
+import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
+import type { TestContext } from '../harness/context.ts'
+import type { Call, Driver } from '../harness/driver/driver.ts'
 import type { App } from '../harness/subject.ts'
-import { eventually, pause } from '../harness/waiting.ts'
-import { WAYS_TO_FAIL } from '../harness/ways-to-fail.ts'
-import type { RunningSidecar, World } from '../harness/world.ts'
-import { Attachments } from './attachments.ts'
-import { BackEnd } from './back-end.ts'
-import { Claims } from './claims.ts'
-import { type Finding, isVolumeCall, overlaps } from './overlaps.ts'
-import { type GroundMove, type Move, planOf, type StormOptions } from './plan.ts'
+import { pause } from '../harness/waiting.ts'
+import { Attachments } from '../model/attachments.ts'
+import { BackEnd, type Outcome } from '../model/back-end.ts'
+import { Claims } from '../model/claims.ts'
+import { isVolumeCall, overlaps } from '../model/overlaps.ts'
+import { Sidecars } from '../model/sidecars.ts'
+import { type GroundMove, type Move, NODES, planOf, type StormOptions, volumesOf } from './plan.ts'
 
 const ARGS: readonly string[] = ['--retry-interval-start=100ms', '--retry-interval-max=2s', '--timeout=2s', '-v=4']
-/** Of a hundred requests of a sidecar that are no watch. */
-const FAILING_REQUESTS = 6
-/** After the last fault everything comes right without help. */
+/** Of requests of a sidecar that are no watch. */
+const SHARE_OF_FAILING_REQUESTS = 0.06
+/** Unknown, InvalidArgument, DeadlineExceeded, ResourceExhausted, FailedPrecondition, Aborted, Internal, Unavailable. */
+const CODES = [2, 3, 4, 8, 9, 10, 13, 14] as const
+const LONGEST_CALL_MS = 300
+/** After the last fault everything converges without help. */
 const SETTLED_WITHIN_MS = 60_000
 /** And then nothing is done any more. */
 const QUIET_MS = 3000
 const APPS: readonly App[] = ['attacher', 'resizer']
 
-export interface Verdict {
+export interface StormResult {
   readonly findings: readonly Finding[]
   readonly calls: readonly Call[]
   readonly settledMs: number
@@ -32,61 +37,69 @@ export interface Verdict {
 
 /** One storm: everything begins well, then anything may fail, then nothing, and then all must be as it should. */
 export class Storm {
-  readonly #t: World
+  readonly #t: TestContext
   readonly #options: StormOptions
   readonly #driver: Driver
   readonly #backEnd: BackEnd
   readonly #attachments: Attachments
   readonly #claims: Claims
-  readonly #sidecars = new Map<App, RunningSidecar>()
+  readonly #sidecars: ReadonlyMap<App, Sidecars>
+  readonly #requests: Occurrences
   /** What is done to one object is done in order. */
   readonly #chains = new Map<string, Promise<void>>()
   readonly #findings: Finding[] = []
   #requestsFailed = 0
   #disturbed = 0
 
-  constructor(t: World, options: StormOptions) {
+  constructor(t: TestContext, options: StormOptions) {
     this.#t = t
     this.#options = options
     const controller = ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] as const
     this.#driver = t.idleDriver({ controller: [...controller] })
-    this.#backEnd = new BackEnd(options.seed, this.#driver)
-    this.#attachments = new Attachments(t, options.objects)
-    this.#claims = new Claims(t, options.objects)
+    this.#backEnd = new BackEnd(options.seed, this.#driver, (_, random) => outcomeOf(random))
+    this.#attachments = new Attachments(t, this.#backEnd, { volumes: volumesOf(options.objects), nodes: NODES })
+    this.#claims = new Claims(t, this.#backEnd, options.objects)
+    this.#requests = new Occurrences(options.seed)
+    this.#sidecars = new Map(APPS.map((app) => [app, this.#sidecarsOf(app)]))
   }
 
-  async run(): Promise<Verdict> {
+  async run(): Promise<StormResult> {
+    try {
+      return await this.#storm()
+    } finally {
+      for (const sidecars of this.#sidecars.values()) await sidecars.stop()
+    }
+  }
+
+  async #storm(): Promise<StormResult> {
     await this.#driver.start()
-    for (const app of APPS) await this.#start(app, await this.#gate())
-    await Promise.all([this.#attachments.start(), this.#claims.start()])
+    for (const sidecars of this.#sidecars.values()) await sidecars.start()
+    await Promise.all([this.#attachments.start({ attached: true }), this.#claims.start()])
     this.#backEnd.calm = false
     await this.#disturbAll()
     this.#backEnd.calm = true
     const began = performance.now()
-    await this.#settled()
+    this.#findings.push(...(await this.#settled(() => this.#differences())))
     const settledMs = performance.now() - began
     const calls = this.#driver.calls.filter(isVolumeCall)
     if (this.#findings.length === 0) await this.#quiet()
     if (this.#findings.length === 0) await this.#clear()
-    for (const sidecar of this.#sidecars.values()) soundLines(sidecar)
+    for (const sidecars of this.#sidecars.values()) for (const each of sidecars.running) soundLines(each)
     const findings = [...this.#findings, ...overlaps(this.#driver.calls)]
     return { findings, calls, settledMs, requestsFailed: this.#requestsFailed, disturbed: this.#disturbed }
   }
 
   async #disturbAll(): Promise<void> {
-    const began = performance.now()
-    for (const { atMs, move } of planOf(this.#options)) {
-      await pause(Math.max(0, began + atMs - performance.now()))
+    const perform = (move: Move): void => {
       const chain = chainOf(move)
       // What could not be done once is not tried again: the rest of its chain is left out.
       const made = (this.#chains.get(chain) ?? Promise.resolve()).then(() => this.#make(move))
       made.catch(() => undefined)
       this.#chains.set(chain, made)
     }
-    for (const [index, result] of (await Promise.allSettled(this.#chains.values())).entries()) {
-      if (result.status === 'fulfilled') continue
-      const chain = [...this.#chains.keys()][index]
-      this.#findings.push({ text: `${chain}: something could not be done: ${String(result.reason)}` })
+    await play(planOf(this.#options), perform, { clock })
+    for (const [chain, made] of this.#chains) {
+      await made.catch((error: unknown) => this.#findings.push({ rule: `${chain} can be done`, text: String(error) }))
     }
   }
 
@@ -105,86 +118,68 @@ export class Storm {
     this.#disturbed += 1
     switch (what) {
       case 'cutWatches':
-        for (const { gate } of this.#sidecars.values()) gate.dropWatches()
-        return
+        return this.#cutWatches()
       case 'compact':
         await this.#t.cluster.compact()
-        for (const { gate } of this.#sidecars.values()) gate.dropWatches()
-        return
+        return this.#cutWatches()
       case 'killDriver':
         this.#driver.kill()
         this.#backEnd.forgetCalls()
         await pause(forMs)
         return await this.#driver.start()
       case 'killAttacher':
-        return await this.#kill('attacher', forMs)
+        return await this.#sidecars.get('attacher')?.kill(0, forMs)
       case 'killResizer':
-        return await this.#kill('resizer', forMs)
+        return await this.#sidecars.get('resizer')?.kill(0, forMs)
     }
   }
 
-  async #kill(app: App, forMs: number): Promise<void> {
-    const sidecar = this.#sidecars.get(app)
-    if (sidecar === undefined) return
-    if (sidecar.exit !== undefined) this.#findings.push({ text: `${app} ended: ${JSON.stringify(sidecar.exit)}` })
-    sidecar.signal('SIGKILL')
-    await sidecar.end()
-    await pause(forMs)
-    await this.#start(app, sidecar.gate)
+  #cutWatches(): void {
+    for (const { gates } of this.#sidecars.values()) for (const gate of gates) gate.dropWatches()
   }
 
-  async #start(app: App, gate: Gate): Promise<void> {
-    const user = this.#sidecars.get(app)?.user
-    const setup = { app, gate, driver: this.#driver, args: ARGS, ...(user === undefined ? {} : { user }) }
-    const sidecar = await this.#t.sidecar(setup)
-    this.#sidecars.set(app, sidecar)
-    void sidecar.exited
-      .then(async ({ code }) => {
-        const started = sidecar.linesWith('"Starting ').length > 0
+  #sidecarsOf(app: App): Sidecars {
+    return new Sidecars(this.#t, {
+      app,
+      driver: this.#driver,
+      args: ARGS,
+      replicas: 1,
+      rule: this.#failing(),
+      ending: () => this.#attachments.interrupted(),
+      ended: (sidecar) => {
         // A start that loses its driver ends with 1, as that of the Go original does, and kubelet starts it again.
-        if (code === 1 && !started && this.#sidecars.get(app) === sidecar) await this.#start(app, gate)
-      })
-      .catch((error: unknown) => this.#findings.push({ text: `${app} did not start again: ${String(error)}` }))
+        if (sidecar.exit?.code === 1 && sidecar.linesWith('"Starting ').length === 0) return
+        this.#findings.push({ rule: 'no process ends by itself', text: `${app}: ${JSON.stringify(sidecar.exit)}` })
+      },
+    })
   }
 
-  /** A door at which requests fail by chance: by what is asked, and how often it was. */
-  async #gate(): Promise<Gate> {
-    const gate = await this.#t.gate()
-    const ways = Object.values(WAYS_TO_FAIL)
-    const counts = new Map<string, number>()
-    gate.rules.push(({ method, path, watch }) => {
+  /** Requests fail by chance: by what is asked, and how often it was. */
+  #failing(): FaultRule {
+    const ways = Object.values(WRITE_FAULTS)
+    return ({ method, path, watch }) => {
       if (this.#backEnd.calm || watch) return undefined
-      const nth = (counts.get(`${method} ${path}`) ?? 0) + 1
-      counts.set(`${method} ${path}`, nth)
-      const chance = chanceOf(this.#options.seed, `${method} ${path} ${nth}`)
-      if (chance.upTo(100) > FAILING_REQUESTS) return undefined
+      const random = this.#requests.next(`${method} ${path}`)
+      if (random() >= SHARE_OF_FAILING_REQUESTS) return undefined
       this.#requestsFailed += 1
-      return ways[chance.upTo(ways.length) - 1]
-    })
-    return gate
+      return pick(random, ways)
+    }
   }
 
   async #differences(): Promise<readonly Finding[]> {
-    const attachments = await this.#attachments.differences(this.#backEnd)
-    return [...attachments, ...(await this.#claims.differences(this.#backEnd))]
+    return [...(await this.#attachments.differences()), ...(await this.#claims.differences())]
   }
 
-  async #settled(): Promise<void> {
-    const agree = async (): Promise<boolean> => (await this.#differences()).length === 0
-    const patience = { within: this.#findings.length === 0 ? SETTLED_WITHIN_MS : 0, every: 1000 }
-    await eventually('agreement', agree, patience).catch(async () => {
-      this.#findings.push(...(await this.#differences()))
-    })
-    for (const [app, { exit }] of this.#sidecars) {
-      if (exit !== undefined) this.#findings.push({ text: `${app} ended: ${JSON.stringify(exit)}` })
-    }
+  #settled(look: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
+    const withinMs = this.#findings.length === 0 ? SETTLED_WITHIN_MS : 0
+    return converge(look, { clock, withinMs, everyMs: 1000 })
   }
 
   async #quiet(): Promise<void> {
     const before = this.#driver.calls.length
     await pause(QUIET_MS)
     for (const call of this.#driver.calls.slice(before).filter(isVolumeCall)) {
-      this.#findings.push({ text: `a call when all was done: ${JSON.stringify(call)}` })
+      this.#findings.push({ rule: 'no call when all is done', text: JSON.stringify(call) })
     }
     this.#findings.push(...(await this.#differences()))
   }
@@ -192,13 +187,19 @@ export class Storm {
   /** All is deleted, and nothing is left over. */
   async #clear(): Promise<void> {
     await this.#attachments.deleteAll()
-    const gone = async (): Promise<boolean> => (await this.#attachments.differences(this.#backEnd)).length === 0
-    const patience = { within: SETTLED_WITHIN_MS, every: 500 }
-    await eventually('the end of all attachments', gone, patience).catch(() => undefined)
-    this.#findings.push(...(await this.#attachments.differences(this.#backEnd)))
+    this.#findings.push(...(await this.#settled(() => this.#attachments.differences())))
     this.#findings.push(...(await this.#attachments.deleteVolumes()))
-    await this.#claims.deleteAll()
+    await this.#claims.remove()
   }
+}
+
+/** Of ten calls six go well, three fail, and the answer of one is lost; what does not go well may be done all the same. */
+function outcomeOf(random: Random): Outcome {
+  const ms = between(random, 1, LONGEST_CALL_MS)
+  const which = between(random, 1, 10)
+  const applies = random() < 0.5
+  if (which <= 6) return { ms, applies: true, ends: 'well' }
+  return { ms, applies, ends: which <= 9 ? pick(random, CODES) : 'never' }
 }
 
 function chainOf(move: Move): string {

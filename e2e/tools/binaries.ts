@@ -13,21 +13,21 @@ interface Build {
   readonly ldflags: string
 }
 
-/** The real control planes that stories can run on, by the value of E2E_KUBERNETES; the first one unless it says otherwise. */
+/** The real control planes for the tests, by the value of E2E_KUBERNETES; by default the first one. */
 const KUBERNETES: Readonly<Record<string, { readonly module: string; readonly version: string }>> = {
   '1.36': { module: 'control-plane', version: 'v1.36.3' },
   '1.37': { module: 'control-plane-1.37', version: 'v1.37.1' },
 }
 const DEFAULT_KUBERNETES = '1.36'
 
-/** Undefined where the variable names none of them. */
+/** Undefined if the variable names none of them. */
 function kubernetes(): { readonly name: string; readonly module: string; readonly version: string } | undefined {
   const name = process.env['E2E_KUBERNETES'] || DEFAULT_KUBERNETES
   const found = Object.hasOwn(KUBERNETES, name) ? KUBERNETES[name] : undefined
   return found && { name, ...found }
 }
 
-/** Whether the real control plane is the one that the emulator is held to. */
+/** Whether the real control plane is the version that the emulator is checked against. */
 export function isDefaultKubernetes(): boolean {
   return kubernetes()?.name === DEFAULT_KUBERNETES
 }
@@ -83,7 +83,7 @@ export function originals(root: string): Readonly<Record<AppName, string>> {
   return byApp((app) => join(cacheFolder(root), `csi-${app}`))
 }
 
-/** What is put to the test, or what the environment names in its place. */
+/** The executables under test, or those that the environment names. */
 export function executablesOf(root: string, binaries: Binaries): Executables {
   const chosen = (app: string, usual: string): string => process.env[`E2E_${app.toUpperCase()}`] ?? usual
   const dist = (app: string): string => join(root, 'apps', app, 'dist', `csi-${app}`)
@@ -93,7 +93,7 @@ export function executablesOf(root: string, binaries: Binaries): Executables {
   return { ...byApp((app) => chosen(app, binaries === 'originals' ? go[app] : dist(app))), both }
 }
 
-/** Where etcd and kube-apiserver are, built now if need be; or one line on how to get them. */
+/** The folder of etcd and kube-apiserver, built if necessary; or one line on how to get them. */
 export function controlPlaneBinaries(root: string): { folder: string } | { remedy: string } {
   const { KUBEBUILDER_ASSETS } = process.env
   if (KUBEBUILDER_ASSETS !== undefined && KUBEBUILDER_ASSETS !== '') {
@@ -122,7 +122,7 @@ export function hasGo(): boolean {
 export function build(root: string, name: string): string {
   const ofKubernetes = controlPlane()[name]
   const what = ofKubernetes ?? { ...ORIGINALS, ...SANITY, ...COLLECTOR }[name]
-  if (what === undefined) throw new Error(`nobody knows how to build ${name}`)
+  if (what === undefined) throw new Error(`no rule builds ${name}`)
   const folder = ofKubernetes === undefined ? cacheFolder(root) : controlPlaneFolder(root)
   const file = join(folder, name)
   if (existsSync(file)) return file

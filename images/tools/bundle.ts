@@ -7,19 +7,21 @@ export type Sidecar = `csi-${AppName}` | 'csi-sidecars'
 /** What is shipped: each sidecar, and all of them in one process. */
 export const SIDECARS: readonly Sidecar[] = [...APPS.map((app) => `csi-${app}` as const), 'csi-sidecars']
 
-/** What `npm run build` has left of a sidecar. */
+/** The files of a sidecar that `npm run build` writes. */
 export interface Bundle {
   readonly name: Sidecar
   /** The bundle itself. */
   readonly file: string
   /** Its code cache, for Node.js of this machine's architecture. */
   readonly cache: string
-  /** How Node is to be started for it. */
+  /** The flags of Node for it, in an image and in an executable. */
   readonly flags: readonly string[]
+  /** What an executable has beside them. */
+  readonly executableFlags: readonly string[]
   readonly packages: readonly BundledPackage[]
 }
 
-/** A package from the registry of which something is in a bundle. */
+/** A package from the registry that is part of a bundle. */
 export interface BundledPackage {
   readonly name: string
   readonly version: string
@@ -38,12 +40,15 @@ interface Lockfile {
   readonly packages: Readonly<Record<string, { version?: string; license?: string; integrity?: string }>>
 }
 
-/** What esbuild tells of a bundle. */
+/** What esbuild reports about a bundle. */
 export interface Metafile {
   readonly outputs: Readonly<Record<string, { inputs: Readonly<Record<string, { bytesInOutput: number }>> }>>
 }
 
-/** Reads the build of a sidecar. Throws with what to do when there is none. */
+/** The first line of an image's script has no room for it: see tools/start-flags.mjs. */
+const ofExecutables = (flag: string): boolean => flag.startsWith('--openssl-config=')
+
+/** Reads the build of a sidecar. Throws with an instruction when there is none. */
 export function readBundle(name: Sidecar, root = ROOT): Bundle {
   const dist = join(root, 'apps', name.replace('csi-', ''), 'dist')
   const file = join(dist, `${name}.cjs`)
@@ -55,12 +60,13 @@ export function readBundle(name: Sidecar, root = ROOT): Bundle {
     name,
     file,
     cache: join(dist, `${name}.cache`),
-    flags: execArgv,
+    flags: execArgv.filter((flag) => !ofExecutables(flag)),
+    executableFlags: execArgv.filter(ofExecutables),
     packages: packagesOf(metafile, lockfile, root),
   }
 }
 
-/** The packages whose code is in the bundle, by name. What the build has left out, or replaced, does not count. */
+/** The packages whose code is in the bundle, by name. Packages that the build drops or replaces do not count. */
 export function packagesOf(metafile: Metafile, lockfile: Lockfile, root: string): readonly BundledPackage[] {
   const inputs = Object.values(metafile.outputs).flatMap((output) => Object.entries(output.inputs))
   const keys = inputs.flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? (lockfileKey(path) ?? []) : []))
@@ -79,7 +85,7 @@ function lockfileKey(path: string): string | undefined {
   return /^(?:\.\.\/)*((?:[^/]+\/)*?node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]
 }
 
-/** The release that is being made, else that of the package: `v1.2.3`. */
+/** The version of the release being built, else that of the package: `v1.2.3`. */
 export function releaseVersion(root = ROOT, env: NodeJS.ProcessEnv = process.env): string {
   const own = readJson<{ version: string }>(join(root, 'apps/attacher/package.json')).version
   return env['RELEASE_VERSION'] || `v${own}`

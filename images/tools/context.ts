@@ -35,13 +35,13 @@ function makeNodeRoot(folder: string): void {
   write(join(folder, 'etc/passwd'), PASSWD)
   write(join(folder, 'etc/group'), GROUP)
   write(join(folder, 'etc/nsswitch.conf'), NSSWITCH)
-  // Node's own list, so that the image does not depend on the machine that makes it.
+  // Node's own list, so that the image does not depend on the machine that builds it.
   write(join(folder, 'etc/ssl/certs/ca-certificates.crt'), `${rootCertificates.join('\n')}\n`)
   copy(join(nodePackage(), 'LICENSE'), join(folder, 'usr/share/licenses/node/LICENSE'))
   describeLibraries(folder, libraries)
 }
 
-/** What scanners read to know the libraries, and their licences. */
+/** The records by which scanners find the libraries, and their licences. */
 function describeLibraries(folder: string, libraries: readonly Library[]): void {
   write(join(folder, 'etc/os-release'), distribution().text)
   for (const one of packagesOf(libraries)) {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -41,17 +41,20 @@ onLinux('executables', () => {
   })
 
   it.each(SIDECARS)('of %s run with nothing else', (name) => {
-    const env = { NODE_OPTIONS: '--no-such-option' }
+    const coverage = join(folder, 'coverage')
+    writeFileSync(join(folder, 'bad.cnf'), 'no equal sign\n')
+    const env = { NODE_OPTIONS: '--no-such-option', NODE_V8_COVERAGE: coverage, OPENSSL_CONF: 'bad.cnf' }
     const said = execFileSync(first(nameOf(name)), ['--version'], { cwd: folder, env, encoding: 'utf8' })
-    expect(said.endsWith(` ${releaseVersion()}\n`)).toBe(true)
+    expect(said).toBe(`${first(nameOf(name))} ${releaseVersion()}\n`)
+    expect(existsSync(coverage)).toBe(false)
   })
 
-  it.each(SIDECARS)('of %s do not tell where they were made', (name) => {
+  it.each(SIDECARS)('of %s do not contain their build folder', (name) => {
     expect(readFileSync(first(nameOf(name))).includes(`${ROOT}/`)).toBe(false)
   })
 
   it(
-    'are the same to the byte when they are made again',
+    'are the same to the byte when they are built twice',
     () => {
       make('again')
       const sums = (out: string): string => readFileSync(join(folder, out, 'SHA256SUMS'), 'utf8')

@@ -49,13 +49,13 @@ interface MakeOptions extends ExecutableOptions {
 }
 
 function makeExecutable(
-  { name, file, cache, flags }: Bundle,
+  { name, file, cache, flags, executableFlags }: Bundle,
   { architecture, node, work, out, version }: MakeOptions,
 ): string {
   const made = `${name}-${version}-linux-${architecture}`
   const output = resolve(out, made)
   const config = join(work, `${made}.json`)
-  // Its name becomes part of the executable, so it is one that does not tell where it was built.
+  // Its name becomes part of the executable, so it must not contain the build folder.
   const main = 'start-bundle.cjs'
   copyFileSync(START, join(work, main))
   const settings = {
@@ -68,7 +68,7 @@ function makeExecutable(
       // A cache is for the architecture on which it was made: an executable for another starts without.
       ...(architecture === process.arch && { 'bundle.cache': cache }),
     },
-    execArgv: flags,
+    execArgv: [...flags, ...executableFlags],
     execArgvExtension: 'none',
   }
   writeFileSync(config, JSON.stringify(settings))

@@ -24,7 +24,7 @@ it('the chart has the registry of the release, unless it has one', () => {
   expect(() => withRegistry('image:\n  registry: other\n', 'ghcr.io/x')).toThrow('no empty image.registry')
 })
 
-it('everything that a reader copies is filled in, and the way back is the way there', () => {
+it('everything that a reader copies is filled in, and can be filled in again', () => {
   const root = mkdtempSync(join(tmpdir(), 'fill-'))
   try {
     const files = [
@@ -40,11 +40,11 @@ it('everything that a reader copies is filled in, and the way back is the way th
       cpSync(join(ROOT, file), join(root, file), { recursive: true })
     }
     const read = (file: string): string => readFileSync(join(root, file), 'utf8')
-    fill(root, 'Somebody/else', { registry: true })
-    expect(homeOf(root)).toBe('Somebody/else')
-    expect(read('README.md')).toContain('oci://ghcr.io/somebody/charts/csi-sidecars')
-    expect(read('apps/kubectl-csi/krew.yaml')).toContain('https://github.com/Somebody/else/releases/download/')
-    expect(read('charts/csi-sidecars/values.yaml')).toMatch(/^ {2}registry: ghcr\.io\/somebody$/m)
+    fill(root, 'Example/other', { registry: true })
+    expect(homeOf(root)).toBe('Example/other')
+    expect(read('README.md')).toContain('oci://ghcr.io/example/charts/csi-sidecars')
+    expect(read('apps/kubectl-csi/krew.yaml')).toContain('https://github.com/Example/other/releases/download/')
+    expect(read('charts/csi-sidecars/values.yaml')).toMatch(/^ {2}registry: ghcr\.io\/example$/m)
     const chart = ['Chart.yaml', 'README.md', 'values.yaml'].map((file) => `charts/csi-sidecars/${file}`)
     for (const file of ['README.md', 'docs/drivers.md', 'apps/kubectl-csi/krew.yaml', ...chart]) {
       expect(read(file)).not.toMatch(new RegExp(`${HERE}|ghcr\\.io/${HERE.split('/')[0]}`))

@@ -29,7 +29,7 @@ export function lackingForImages(): string | undefined {
   return lacking === undefined ? undefined : `images are not tested: ${lacking}`
 }
 
-/** Images made from the Dockerfile, in a store of their own that goes away with it. */
+/** Images built from the Dockerfile, in a store of their own that is removed with it. */
 export class ImageStore implements Disposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'images-'))
   readonly context: string

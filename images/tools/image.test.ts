@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,6 +15,11 @@ if (lacking !== undefined) process.stdout.write(`${lacking}\n`)
 const UNKNOWN_USER = '12345:54321'
 const ARGS = { VERSION: 'v1.2.3', REVISION: 'abc', SOURCE: 'https://example.com/csi-sidecars' }
 const MINUTES = 60_000
+const FOREIGN = {
+  NODE_OPTIONS: '--stack-trace-limit=7',
+  NODE_V8_COVERAGE: '/run/shared/coverage',
+  OPENSSL_CONF: '/run/shared/none.cnf',
+}
 
 const withBuildah = lacking === undefined ? describe : describe.skip
 
@@ -49,6 +54,7 @@ withBuildah('an image', () => {
     const { Cmd, User, ExposedPorts, WorkingDir } = it
     expect({ Cmd, User, ExposedPorts, WorkingDir }).toEqual({})
     expect(it.Env).toContain('MALLOC_ARENA_MAX=1')
+    expect(it.Env).toContain('UV_USE_IO_URING=0')
   })
 
   it.each(SIDECARS)('of %s says where it comes from', (name) => {
@@ -76,7 +82,7 @@ withBuildah('an image', () => {
   })
 
   it(
-    'is the same to the byte when it is made again',
+    'is the same to the byte when it is built twice',
     () => {
       using again = new ImageStore(store.context)
       expect(again.build('attacher', ARGS)).toBe(images.get('attacher'))
@@ -120,8 +126,8 @@ withBuildah('an image', () => {
           `/${name}`,
           ...args,
         ]),
-        // Options of the surroundings are not for this Node.
-        env: { MALLOC_ARENA_MAX: '1', NODE_OPTIONS: '--stack-trace-limit=7' },
+        // Options of the environment must not reach this Node.
+        env: { MALLOC_ARENA_MAX: '1', ...FOREIGN },
       })
       await process.untilLine(name === 'csi-resizer' ? 'Starting external resizer' : 'Starting CSI attacher', {
         timeoutMs: MINUTES,
@@ -130,9 +136,11 @@ withBuildah('an image', () => {
       const child = childOf(process.pid)
       const commandLine = readFileSync(`/proc/${child}/cmdline`, 'utf8').split('\0')
       expect(commandLine.slice(0, 3)).toEqual(['/bin/node', '--disable-sigusr1', `/${name}`])
-      expect(readFileSync(`/proc/${child}/environ`, 'utf8')).not.toContain('NODE_OPTIONS')
+      const environment = readFileSync(`/proc/${child}/environ`, 'utf8')
+      for (const variable of Object.keys(FOREIGN)) expect(environment).not.toContain(variable)
       execFileSync('kill', ['-TERM', child])
       expect(await process.exited).toEqual({ code: 0, signal: null })
+      expect(existsSync(join(cluster.directory, 'coverage'))).toBe(false)
     },
     2 * MINUTES,
   )
@@ -157,7 +165,7 @@ async function readiness(port: number): Promise<string> {
   return text
 }
 
-/** Ends what runs inside as well: a change of user takes from a process the wish to die with its parent. */
+/** Ends the processes inside as well: a change of user resets the parent death signal. */
 async function startContainer(options: ProcessOptions): Promise<RunningProcess> {
   const started = await startProcess(options)
   const end = async (): Promise<void> => {

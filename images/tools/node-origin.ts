@@ -34,7 +34,7 @@ export function nodeOrigin(name = ownNodePackage(), file = process.execPath): No
 }
 
 export interface Published {
-  /** The project's SHASUMS256.txt, whose signature somebody has verified. */
+  /** The project's SHASUMS256.txt, whose signature is verified already. */
   readonly checksums: string
   /** `node-v26.10.0-linux-x64.tar.xz`, as the project publishes it. */
   readonly archive: string

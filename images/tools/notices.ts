@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BundledPackage, ROOT } from './bundle.ts'
 
-/** What may be in a sidecar. Another one is a decision, not an accident. */
+/** The licences that a sidecar may contain. Adding one is a decision. */
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT']
 
 /** The licences of everything in a bundle and of the Node that runs it, as one text. */
@@ -11,7 +11,7 @@ export function noticesOf(packages: readonly BundledPackage[]): string {
   return `${packageNotices(packages)}\n${node}`
 }
 
-/** The licences of everything in a bundle. Throws for a licence that nobody has decided about. */
+/** The licences of everything in a bundle. Throws for an unknown licence. */
 export function packageNotices(packages: readonly BundledPackage[]): string {
   const parts = packages.map((one) => {
     const foreign = licencesIn(one.licence).filter((id) => !ALLOWED.includes(id))

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// What npx runs, with any Node.js there is: one that is too old has npm fetch one that is not.
+// The program that npx runs, with any Node.js: if it is too old, npm fetches a newer one.
 'use strict'
 const { spawn, spawnSync } = require('node:child_process')
 const { constants } = require('node:os')

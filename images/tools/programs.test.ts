@@ -39,7 +39,7 @@ describe('what people run on their own machines', () => {
     expect(manifest.replace(/^#.*$/gm, '')).not.toMatch(/VERSION|SHA256|OWNER/)
   })
 
-  it('are the same to the byte when they are made again', () => {
+  it('are the same to the byte when they are built twice', () => {
     // A build of another moment.
     utimesSync(join(ROOT, 'apps/kubectl-csi/dist/kubectl-csi.cjs'), 1, 1)
     makePrograms(join(folder, 'again'), 0)

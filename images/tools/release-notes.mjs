@@ -8,6 +8,6 @@ for (const app of ['attacher', 'resizer']) {
   const file = `apps/${app}/CHANGELOG.md`
   const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
   const section = text.split(/^## /m).find((part) => part.startsWith(`${version}\n`))
-  const told = section === undefined ? '' : section.slice(version.length).trim()
-  process.stdout.write(`## csi-${app}\n\n${told === '' ? 'No changes.' : told}\n\n`)
+  const notes = section === undefined ? '' : section.slice(version.length).trim()
+  process.stdout.write(`## csi-${app}\n\n${notes === '' ? 'No changes.' : notes}\n\n`)
 }

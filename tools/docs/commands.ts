@@ -12,7 +12,7 @@ export interface Command {
 }
 
 /** What cannot be tried here: it needs a cluster, a registry or a person. Its first words must be known all the same. */
-const ELSEWHERE = ['kubectl', 'cosign', 'curl', 'export', 'gh', 'git', 'open', 'docker', 'buildah']
+const ELSEWHERE = ['kubectl', 'cosign', 'curl', 'export', 'gh', 'git', 'open', 'docker', 'buildah', 'kind']
 
 /** The lines of shell blocks, and of blocks without a language that begin with a program we know; spans that do. */
 export function commandsIn({ path, text }: Document): readonly Command[] {
@@ -36,7 +36,7 @@ export function allCommands(): readonly Command[] {
   return allDocuments().flatMap(commandsIn)
 }
 
-/** Why a command cannot work; undefined if it can, as far as that can be told without a cluster. */
+/** Why a command cannot work; undefined if it can, as far as that is visible without a cluster. */
 export function whyNot(line: string, withHelm: boolean): string | undefined {
   let folder = ROOT
   for (const part of line.split(/\s+(?:&&|\|\||\||;)\s+/)) {
@@ -62,7 +62,7 @@ interface Surroundings {
 function whyNotOne(program: string, args: readonly string[], { folder, withHelm }: Surroundings): string | undefined {
   if (program === 'npm') return whyNotNpm(args, folder)
   if (program === 'node' || program.endsWith('/node')) return missingFile(args, folder)
-  // An archive that somebody has made is not part of the repository.
+  // An archive that a user has created is not part of the repository.
   if (program === 'npx') {
     const asked = args.find((word) => !word.startsWith('-'))
     return asked?.endsWith('.tgz') ? undefined : missingProgram(asked)
@@ -73,7 +73,7 @@ function whyNotOne(program: string, args: readonly string[], { folder, withHelm 
   const file = join(folder, program)
   // What `npm run build` leaves may not be there yet.
   if (/^(?:\.\/)?apps\/\w+\/dist\/csi-\w+$/.test(program) || existsSync(file)) return undefined
-  return `nobody knows the program ${program}`
+  return `unknown program ${program}`
 }
 
 const OF_NPM = ['ci', 'install', 'test', 'start', 'exec', 'pack']

@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals'
 import { compatibilityTable, requiredModule } from './compatibility-table.ts'
 
 it.each(SIDECARS.map(({ app, value }) => [app, value.replaces]))(
-  'the original that %s says it replaces is the one that stories run beside it: %s',
+  'the original that %s says it replaces is the one in the end-to-end tests: %s',
   (_, replaces) => {
     const [name = '', version = ''] = replaces.split(' v')
     const major = version.split('.')[0]

@@ -35,7 +35,7 @@ describe('files that documents name', () => {
     expect(missingFiles(allDocuments())).toEqual([])
   })
 
-  it('are told from other code', () => {
+  it('are distinguished from other code', () => {
     const text = '`libs/base` `decide*.ts` `helm lint` `attached: true` `dist/csi-attacher` `a.b`\n```\n`x.ts`\n```\n'
     expect(filesNamedIn(text)).toEqual(['libs/base', 'decide*.ts'])
   })
@@ -80,7 +80,7 @@ describe('commands', () => {
     expect(whyNot(line, helmPath() !== undefined)).toBeUndefined()
   })
 
-  it('for a cluster stand where an end-to-end story runs them', () => {
+  it('for a cluster are where an end-to-end test runs them', () => {
     const kubectl = commands.filter(({ line }) => line.startsWith('kubectl'))
     expect(new Set(kubectl.map(({ path }) => path))).toEqual(
       new Set(['README.md', 'docs/migration.md', 'docs/operations.md']),
@@ -102,7 +102,7 @@ describe('commands', () => {
     ['npm run nothing', 'there is no script nothing'],
     ['npm exec -- node tools/nothing.ts', 'there is no file tools/nothing.ts'],
     ['cd nowhere && npm test', 'there is no folder nowhere'],
-    ['frobnicate --all', 'nobody knows the program frobnicate'],
+    ['frobnicate --all', 'unknown program frobnicate'],
     ['npm frobnicate', 'npm has no frobnicate'],
   ])('that cannot work are seen: %s', (line, why) => {
     expect(whyNot(line, false)).toBe(why)
@@ -127,7 +127,7 @@ describe('docs/drivers.md', () => {
       )
       writeFileSync(join(folder, 'controller.yaml'), POD)
       const made = kustomize(folder)
-      // Without kubectl there is nobody to ask.
+      // Skipped without kubectl.
       if (made === undefined) return
       const registry = registryOf(homeOf(ROOT))
       const images = [...made.matchAll(/image: (.*)/g)].map(([, image]) => image)

@@ -18,7 +18,7 @@ export const ERROR_LINES: readonly LogLine[] = [
   {
     message: 'Failed to reconnect to the CSI driver',
     means: 'The driver is still away, or answers badly. Tried again each second at the longest.',
-    action: 'Look at the driver, if it goes on.',
+    action: 'Look at the driver, if it continues.',
   },
   {
     message: 'CSI driver is gone for longer than the grace period, releasing the lease',
@@ -37,8 +37,15 @@ export const ERROR_LINES: readonly LogLine[] = [
   },
   {
     message: 'No answer from the API server, closing the connections that are older than the request',
-    means: 'Something on the way swallows what is sent on old connections. They are opened again at once.',
+    means: 'The network drops what is sent on old connections. They are opened again at once.',
     action: 'If it repeats: load balancers, NAT tables and proxies between here and the API server.',
+  },
+  {
+    message: 'The API server limits requests',
+    means:
+      'It refuses some of the requests with 429, mostly by API Priority and Fairness: `refused` of them in the last ten seconds. At most `inFlight` are sent at a time now, unless flags give the rate; what was refused is sent again.',
+    action:
+      'If it stays: give the sidecar a priority level with more shares or with queues, and see who else uses that level.',
   },
   {
     message: 'Error retrieving or updating lease lock',
@@ -47,17 +54,17 @@ export const ERROR_LINES: readonly LogLine[] = [
   },
   {
     message: 'Failed to release lease',
-    means: 'On its way out the sidecar could not free the lease.',
+    means: 'The sidecar could not release the lease while it was ending.',
     action: 'Nothing: the next leader waits for the lease to expire.',
   },
   {
     message: 'Error syncing PVC',
     means: 'One try for a claim failed; `err` says why. It is tried again.',
-    action: 'Alert on a claim that repeats, not on the line. Events of the claim tell the same to its owner.',
+    action: 'Alert on a claim that repeats, not on the line. Events of the claim have the same message for its owner.',
   },
   {
     message: 'PVC cannot be resized',
-    means: 'What the claim asks for contradicts itself or cannot be understood. Not tried again until it changes.',
+    means: 'The request of the claim is contradictory or invalid. Not retried until it changes.',
     action: 'Look at the claim and its PersistentVolume.',
   },
   {
@@ -65,7 +72,12 @@ export const ERROR_LINES: readonly LogLine[] = [
       'VolumeAttachment attached status and actual state do not match. Adding back to VolumeAttachment queue for forced reprocessing',
     means:
       'The driver lists a volume as attached or detached, in `--reconcile-confirmations` listings, and the API says otherwise.',
-    action: 'Somebody attaches or detaches behind the back of Kubernetes. The attacher sets it right.',
+    action: 'Another program attaches or detaches without Kubernetes. The attacher corrects it.',
+  },
+  {
+    message: 'VolumeAttributesClass is for another driver',
+    means: 'A claim asks for a class whose `driverName` is not the driver of its volume. It is applied nevertheless.',
+    action: 'Name a class of the driver in the claim. An event of the claim names both drivers.',
   },
   {
     message: 'VolumeAttachment cannot be compared with the driver',
@@ -79,7 +91,7 @@ export const ERROR_LINES: readonly LogLine[] = [
   },
   {
     message: 'Failed to remove finalizer from PersistentVolume',
-    means: 'The PersistentVolume could not be let go; tried again.',
+    means: 'The finalizer could not be removed; tried again.',
     action: 'If it says forbidden: the `patch` verb on persistentvolumes.',
   },
   {
@@ -97,7 +109,7 @@ export const ERROR_LINES: readonly LogLine[] = [
       'external-resizer may be running with older version of kubernetes api-server, please upgrade to k8s version 1.32',
     means:
       'The PersistentVolume has the size already, but the status of its claim does not say how far the expansion is: an API server that does not know those fields leaves a claim like this.',
-    action: 'Upgrade the API server. The expansion goes on all the same.',
+    action: 'Upgrade the API server. The expansion continues.',
   },
   {
     message: 'Failed to list',
@@ -106,11 +118,11 @@ export const ERROR_LINES: readonly LogLine[] = [
   },
   {
     message: 'Unable to rotate token',
-    means: 'The file of the service account could not be read; the old token is used on.',
-    action: 'Look at the pod if it goes on: the token expires in the end.',
+    means: 'The file of the service account could not be read; the old token stays in use.',
+    action: 'Look at the pod if it continues: the token expires in the end.',
   },
   {
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: as it stands in the source
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as in the source
     message: 'Expected to load root CA config from ${file}, but got err: ${messageOf(error)}',
     means: 'The pod has no certificate of the cluster; Node.js falls back on its own list.',
     action: 'Mount the service account as a whole.',
@@ -127,18 +139,17 @@ export const ERROR_LINES: readonly LogLine[] = [
   },
   {
     message: 'Events about attaching and detaching may not be written',
-    means:
-      'The role of the attacher lacks events. Said once; tried again every ten minutes. Nothing else depends on it.',
+    means: 'The role of the attacher lacks events. Logged once; retried every ten minutes. Nothing else depends on it.',
     action: 'Grant `create` and `patch` on events, if the events are wanted.',
   },
   {
     message: 'Too many events are waiting, event dropped',
-    means: 'More happens than the API server takes events.',
+    means: 'Events occur faster than the API server accepts them.',
     action: NOTHING,
   },
   {
     message: 'Ignoring an object that cannot be understood',
-    means: 'An object in the API is not formed as its kind should be; it is left alone.',
+    means: 'An object in the API does not match the schema of its kind. The sidecar ignores it.',
     action: 'Look at the object that the line names.',
   },
   {
@@ -148,7 +159,7 @@ export const ERROR_LINES: readonly LogLine[] = [
   },
   {
     message: 'Controller failed, it starts again after a pause',
-    means: 'A fault of ours in one of several controllers of a process; `sidecar` says which. The others go on.',
+    means: 'A fault of ours in one of several controllers of a process; `sidecar` says which. The others continue.',
     action: 'Nothing at once: it starts again after ten seconds. Report it with the line.',
   },
   {
@@ -159,13 +170,13 @@ export const ERROR_LINES: readonly LogLine[] = [
   { message: 'Closing failed', means: 'Something did not end in time while the process was ending.', action: NOTHING },
   {
     message: 'Failed to load the cert/key pair, the one before stays',
-    means: 'What replaced `--tls-cert-file` or `--tls-private-key-file` cannot be used; `err` says why. Told once.',
-    action: 'Put a certificate there with its own key. It is looked at every five seconds.',
+    means: 'What replaced `--tls-cert-file` or `--tls-private-key-file` cannot be used. `err` says why. Logged once.',
+    action: 'Put a certificate there with its own key. It is read every five seconds.',
   },
   {
     message: 'Failed to load the CA bundle, the one before stays',
-    means: 'What replaced `--client-ca-file` cannot be read, or holds no certificate. Told once.',
-    action: 'Mend the bundle. It is looked at every five seconds.',
+    means: 'What replaced `--client-ca-file` cannot be read, or holds no certificate. Logged once.',
+    action: 'Correct the bundle. It is read every five seconds.',
   },
   {
     message: 'Failed to make a certificate, the one before stays',
@@ -175,21 +186,26 @@ export const ERROR_LINES: readonly LogLine[] = [
   {
     message: 'Requests to the HTTP endpoint cannot be reviewed',
     means:
-      'With `--authorize-metrics`: the API server is away, or refuses to say. Scrapers get 503, probes are answered. ' +
-      'Told once, until it says so again.',
+      'With `--authorize-metrics`: the API server is unreachable, or refuses the review. Scrapers get 503, probes are answered. ' +
+      'Logged once, until reviews work again.',
     action: 'If it says forbidden: `create` on tokenreviews and subjectaccessreviews. Otherwise the API server.',
   },
   {
     message: '--authorize-metrics without TLS: tokens come over plain HTTP',
-    means: 'Whoever can listen on the way from the scraper can use its token.',
+    means: 'A token that is intercepted between the scraper and this endpoint can be used.',
     action: 'Give a certificate, unless something in front of the port has one.',
+  },
+  {
+    message: 'The memory limit is too low: the sidecar will be slow, and read from disk all the time',
+    means: 'The control group grants less than `needed`, to which come `neededPerThousandObjects`.',
+    action: 'Raise the memory limit: [Sizing](#sizing).',
   },
   { message: 'HTTP request failed', means: 'An answer to a scraper or a probe could not be given.', action: NOTHING },
   { message: 'Cache stopped', means: 'A cache ended, so the process ends.', action: REPORT },
   { message: 'Informer handler failed', means: 'A change of an object was not taken in.', action: REPORT },
   {
     message: 'Listener of CSI driver events failed',
-    means: 'A part did not hear that the driver left or came.',
+    means: 'A part of the sidecar missed that the driver disconnected or returned.',
     action: REPORT,
   },
   {
@@ -201,11 +217,11 @@ export const ERROR_LINES: readonly LogLine[] = [
   {
     message: 'Tracing is off',
     means: 'With `--enable-otel-tracing`: the variable of the line `variable` cannot be followed, `err` says why.',
-    action: 'Correct it and start the sidecar anew. Work goes on without traces.',
+    action: 'Correct it and restart the sidecar. It works without traces.',
   },
   {
     message: 'Spans could not be exported',
-    means: 'The collector of traces is away, or refuses them. Told once a minute; work is not held up.',
+    means: 'The collector of traces is unreachable, or refuses them. Logged once a minute; work is not blocked.',
     action: 'Look at the collector; `csi_sidecar_spans_dropped_total` counts what is lost.',
   },
 ]

@@ -20,7 +20,7 @@ export const EVENTS: readonly EventRow[] = [
     reason: 'VolumeResizeFailed',
     type: 'Warning',
     on: 'claim',
-    means: 'A try failed; the message holds the words of the driver. It is tried again.',
+    means: 'An attempt failed; the message contains the error of the driver. It is tried again.',
   },
   { reason: 'VolumeModify', type: 'Normal', on: 'claim', means: 'The driver is asked to modify the volume.' },
   { reason: 'VolumeModifySuccessful', type: 'Normal', on: 'claim', means: 'Done.' },
@@ -28,14 +28,20 @@ export const EVENTS: readonly EventRow[] = [
     reason: 'VolumeModifyFailed',
     type: 'Warning',
     on: 'claim',
-    means: 'A try failed, or the VolumeAttributesClass does not exist.',
+    means: 'An attempt failed, or the VolumeAttributesClass does not exist.',
+  },
+  {
+    reason: 'VolumeModifyDriverMismatch',
+    type: 'Warning',
+    on: 'claim',
+    means: 'The VolumeAttributesClass is for another driver than the volume. Its parameters are applied nevertheless.',
   },
   { reason: 'VolumeModifyCanceled', type: 'Normal', on: 'claim', means: 'The claim no longer asks for another class.' },
   {
     reason: 'VolumeAttachFailed',
     type: 'Warning',
     on: 'VolumeAttachment, claim',
-    means: 'Attaching has failed for ten seconds or more. One event whose count and words follow the tries.',
+    means: 'Attaching has failed for ten seconds or more. One event whose count and message follow the attempts.',
   },
   {
     reason: 'VolumeAttachSuccessful',
@@ -53,7 +59,8 @@ export const EVENTS: readonly EventRow[] = [
     reason: 'VolumeDetachBlocked',
     type: 'Warning',
     on: 'VolumeAttachment',
-    means: 'The PersistentVolume is gone, so nothing can be named to the driver. Not tried again before it is back.',
+    means:
+      'The PersistentVolume is gone, and with it the volume handle that the driver needs. Not retried until it is back.',
   },
   {
     reason: 'VolumeDetachSuccessful',

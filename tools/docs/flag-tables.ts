@@ -113,7 +113,7 @@ interface GateRows {
 
 function meaning(name: string): string {
   const text = GATE_MEANINGS[name]
-  if (text === undefined) throw new Error(`nobody has said what gate ${name} is for`)
+  if (text === undefined) throw new Error(`gate ${name} has no description`)
   return text
 }
 

@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
-import { figuresOf } from './headline-table.ts'
+import { figuresOf, headlines } from './headline-table.ts'
+import { ROOT } from './source-texts.ts'
 
 const RESULTS = `### Idle, on an empty API
 
@@ -29,4 +32,19 @@ it('a figure that is not there is no empty cell', () => {
   expect(() => figuresOf(RESULTS, { scene: 'With', sidecar: 'resizer', what: 'RSS (MiB)' })).toThrow(
     'bench/RESULTS.md has no RSS (MiB) in With',
   )
+})
+
+it('a row is in the half of the side with the smaller figure, and equal figures are not ours', () => {
+  const results = readFileSync(join(ROOT, 'bench/RESULTS.md'), 'utf8')
+  const { forUs, forTheOriginals } = headlines(results)
+  const number = (text: string): number => Number.parseFloat(text)
+  expect(forUs.filter(([, ours, theirs]) => number(ours) >= number(theirs))).toEqual([])
+  expect(forTheOriginals.filter(([, ours, theirs]) => number(ours) < number(theirs))).toEqual([])
+
+  const says = '100 volumes to attach at once'
+  const withFigures = (figures: string): string =>
+    results.replace(/^(\| attacher \| 100: attached \(s\) \|).*$/m, `$1 ${figures} | 1 |`)
+  expect(headlines(withFigures('9.9 | 10.1')).forUs.map(([row]) => row)).toContain(says)
+  expect(headlines(withFigures('10.1 | 9.9')).forTheOriginals.map(([row]) => row)).toContain(says)
+  expect(headlines(withFigures('10 | 10')).forTheOriginals.map(([row]) => row)).toContain(says)
 })

@@ -7,7 +7,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 
 export const code = (text: string): string => `\`${text}\``
 
-/** What stands between the marks of a section; undefined where there is none. */
+/** The text between the marks of a section; undefined if there is none. */
 export function sectionOf(document: string, name: string): string | undefined {
   return markedSection(name).exec(document)?.[2]?.trim()
 }

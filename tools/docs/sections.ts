@@ -6,6 +6,7 @@ import { featureGates, genericGates, ownFlags, processFlagTable, standardFlags }
 import { headlineTable } from './headline-table.ts'
 import { linesTable } from './log-lines.ts'
 import { alertSections, metricTable } from './monitoring-tables.ts'
+import { rollbackTable } from './rollback-table.ts'
 import { START_LINES } from './start-lines.ts'
 import { valuesTable } from './values-table.ts'
 
@@ -21,16 +22,17 @@ export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> 
   'error-lines': () => linesTable(ERROR_LINES),
   'start-lines': () => linesTable(START_LINES),
   events: eventTable,
+  'rollback-flags': rollbackTable,
   values: valuesTable,
   headline: () => headlineTable(),
   compatibility: compatibilityTable,
 }
 
-/** Where they stand. */
-export const DOCUMENTS = ['README.md', 'docs/operations.md', 'charts/csi-sidecars/README.md']
+/** Their files. */
+export const DOCUMENTS = ['README.md', 'docs/operations.md', 'docs/migration.md', 'charts/csi-sidecars/README.md']
 
 export async function sectionText(name: string): Promise<string> {
   const make = SECTIONS[name]
-  if (make === undefined) throw new Error(`nobody makes a section ${name}: ${Object.keys(SECTIONS).join(', ')}`)
+  if (make === undefined) throw new Error(`unknown section ${name}, known are ${Object.keys(SECTIONS).join(', ')}`)
   return await make()
 }

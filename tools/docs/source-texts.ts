@@ -15,7 +15,7 @@ export function runtimeSources(): string {
   return own.map((file) => readFileSync(join(ROOT, file), 'utf8')).join('\n')
 }
 
-/** The messages of the warnings and error lines that stand in the sources as literals. */
+/** The messages of the warnings and error lines that are literals in the sources. */
 export function errorMessages(sources: string): ReadonlySet<string> {
   // The first literal after the call is the message: what comes before it is an error, which is a name or `new Error`.
   const calls = sources.matchAll(

@@ -94,7 +94,7 @@ export const START_LINES: readonly LogLine[] = [
   {
     message: 'Secure serving configuration is invalid',
     means: 'Flags of TLS or authorization that do not fit together, or files that cannot be used.',
-    action: '`err` says which. [The HTTP endpoint, secured](#the-http-endpoint-secured) has what belongs together.',
+    action: '`err` says which. [Secure the HTTP endpoint](#secure-the-http-endpoint) has what belongs together.',
   },
   {
     message: 'Failed to serve profiles',

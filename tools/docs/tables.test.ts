@@ -14,14 +14,14 @@ const sources = runtimeSources()
 describe('what is made from the code', () => {
   const marked = DOCUMENTS.flatMap((path) => sectionNames(read(path)).map((name) => ({ path, name })))
 
-  // Where there is no /proc, a process has fewer numbers to tell.
+  // Without /proc a process has fewer metrics.
   const here = marked.filter(({ name }) => process.platform === 'linux' || name !== 'metrics')
 
   it.each(here)('$name in $path is as the code says (npm exec -- node tools/docs/main.ts)', async ({ path, name }) => {
     expect(sectionOf(read(path), name)).toBe(await sectionText(name))
   })
 
-  it('stands somewhere, all of it', () => {
+  it('is complete', () => {
     expect(marked.map(({ name }) => name).sort()).toEqual(Object.keys(SECTIONS).sort())
   })
 })
@@ -29,7 +29,7 @@ describe('what is made from the code', () => {
 describe('the documentation', () => {
   it('explains every warning and error line that the sidecars can write, and no other', () => {
     const inCode = [...errorMessages(sources)]
-    const told = ERROR_LINES.map(({ message }) => message)
+    const listed = ERROR_LINES.map(({ message }) => message)
     // A constant, not a literal at the call.
     const constants = [
       'Lost connection to CSI driver, exiting',
@@ -38,18 +38,20 @@ describe('the documentation', () => {
       'Failed to make a certificate, the one before stays',
     ]
     for (const message of constants) expect(sources).toContain(message)
-    expect(told.toSorted()).toEqual([...inCode, ...constants].toSorted())
+    expect(listed.toSorted()).toEqual([...inCode, ...constants].toSorted())
   })
 
   it('explains every line that ends the start', () => {
-    const told = START_LINES.map(({ message }) => message)
-    expect([...startMessages(sources)].filter((message) => ![...told, ...SAID_ELSEWHERE].includes(message))).toEqual([])
-    expect(told.filter((message) => !sources.includes(message))).toEqual([])
+    const listed = START_LINES.map(({ message }) => message)
+    expect([...startMessages(sources)].filter((message) => ![...listed, ...SAID_ELSEWHERE].includes(message))).toEqual(
+      [],
+    )
+    expect(listed.filter((message) => !sources.includes(message))).toEqual([])
   })
 
   it('explains every event', () => {
-    const told = EVENTS.map(({ reason }) => reason)
-    expect(told.toSorted()).toEqual([...eventReasons(sources), 'LeaderElection'].toSorted())
+    const listed = EVENTS.map(({ reason }) => reason)
+    expect(listed.toSorted()).toEqual([...eventReasons(sources), 'LeaderElection'].toSorted())
   })
 
   it('quotes lines of the log that can be written', () => {
@@ -59,7 +61,7 @@ describe('the documentation', () => {
     expect(quoted.filter((line) => !sources.includes(`'${line}`))).toEqual([])
   })
 
-  it('tells which lines of the originals are written, and which are not', () => {
+  it('lists which lines of the originals are written, and which are not', () => {
     const [, section = ''] = read('docs/migration.md').split('### Lines of the log\n')
     const rows = [...section.matchAll(/^\| (`.*?) \| (.*) \|$/gm)]
     const messages = rows.flatMap(([, cell = '', says = '']) =>

@@ -43,7 +43,7 @@ const STYLE = `
   .line { animation: appear 1ms linear both }
   @keyframes appear { from { visibility: hidden } to { visibility: visible } }`
 
-/** A terminal that shows what was written, line by line and when it was; still, with its last screen, where nobody wants motion. */
+/** A terminal that shows what was written, line by line and when it was; still, with its last screen, if the reader prefers reduced motion. */
 export function terminalPicture(chunks: readonly Chunk[], title: string): string {
   const lines = linesOf(chunks)
   const width = Math.ceil(COLUMNS * CHARACTER + 2 * MARGIN)
@@ -66,7 +66,7 @@ ${shown.join('\n')}
 `
 }
 
-/** The same, without the part of a silence that is longer: nobody watches a machine that is busy with something else. */
+/** The same, without the part of a silence that is longer: a long silence is only a busy machine. */
 export function withoutLongWaits(chunks: readonly Chunk[], longest: number): readonly Chunk[] {
   let before = 0
   let now = 0

@@ -121,7 +121,7 @@ describe('an in-tree volume', () => {
     })
   })
 
-  it('that cannot be translated is reported, and stops nobody else', async () => {
+  it('that cannot be translated is reported, and stops no other attachment', async () => {
     const kind = { azureDisk: { diskName: 'd', diskURI: 'u', kind: 'Shared' } }
     const good = pv('pv-2', { metadata: { finalizers: [FINALIZER] } })
     await runScenario({

@@ -6,7 +6,7 @@ import { runAttacher } from './testing/run-attacher.ts'
 
 const PUBLISH = { method: 'ControllerPublishVolume' }
 /** No back-off can be what makes something happen within the time that a test waits. */
-const PATIENT = ['--retry-interval-start=10m', '--retry-interval-max=10m']
+const LONG_RETRIES = ['--retry-interval-start=10m', '--retry-interval-max=10m']
 
 let cluster: Cluster
 let run: ReturnType<typeof scope>
@@ -39,7 +39,7 @@ async function failed(name: string): Promise<string | undefined> {
 
 describe('a running attacher', () => {
   it('attaches as soon as the node has the driver', async () => {
-    start(...PATIENT)
+    start(...LONG_RETRIES)
     cluster.add(attachment('1', 'node-2'))
     expect(await failed('va-1')).toBe('csinode.storage.k8s.io "node-2" not found')
     cluster.add(csiNode('node-2', { spec: { drivers: [] } }))
@@ -49,7 +49,7 @@ describe('a running attacher', () => {
   })
 
   it('attaches as soon as the volume is there', async () => {
-    start(...PATIENT)
+    start(...LONG_RETRIES)
     cluster.add(attachment('9'))
     expect(await failed('va-9')).toBe('persistentvolume "pv-9" not found')
     cluster.add(pv('pv-9'))
@@ -58,7 +58,7 @@ describe('a running attacher', () => {
   })
 
   it('outlives its driver, and attaches as soon as that is back, without a word to users', async () => {
-    start(...PATIENT)
+    start(...LONG_RETRIES)
     const hold = cluster.driver.faults.hold(PUBLISH)
     cluster.add(attachment('1'))
     await hold.arrived

@@ -10,9 +10,12 @@ const ADD_VOLUME_FINALIZER = [
   { op: 'test', path: '/metadata/finalizers', value: null },
   { op: 'add', path: '/metadata/finalizers', value: [FINALIZER] },
 ]
-const ADD_FINALIZER = {
-  metadata: { uid: ANY, annotations: { 'csi.alpha.kubernetes.io/node-id': 'node-1-id' }, finalizers: [FINALIZER] },
-}
+const ADD_FINALIZER = [
+  { op: 'test', path: '/metadata/uid', value: ANY },
+  { op: 'test', path: '/metadata/annotations', value: null },
+  { op: 'add', path: '/metadata/annotations', value: { 'csi.alpha.kubernetes.io/node-id': 'node-1-id' } },
+  ...ADD_VOLUME_FINALIZER.slice(1),
+]
 const FINALIZED = {
   finalizers: [FINALIZER],
   annotations: { 'csi.alpha.kubernetes.io/node-id': 'node-1-id' },
@@ -20,8 +23,8 @@ const FINALIZED = {
 }
 const held = { metadata: { finalizers: [FINALIZER] } }
 
-const scenario = (story: Omit<Scenario, 'run'> & { flags?: readonly string[] }): Promise<void> => {
-  const { flags = [], ...rest } = story
+const scenario = (options: Omit<Scenario, 'run'> & { flags?: readonly string[] }): Promise<void> => {
+  const { flags = [], ...rest } = options
   const run = ({ kubeconfig, driver }: Cluster, signal: AbortSignal): Promise<void> =>
     runAttacher({ kubeconfig, socket: driver.socket, flags }, signal)
   return runScenario({ ignoreCalls: ['ListVolumes'], ...rest, run })
@@ -63,7 +66,14 @@ describe('on the wire', () => {
           call: 'ControllerUnpublishVolume',
           request: { volumeId: 'vol-1', nodeId: 'node-1-id', secrets: { user: 'me' } },
         },
-        { write: 'PATCH volumeattachments/va-1', body: { metadata: { uid: ANY, finalizers: null } } },
+        {
+          write: 'PATCH volumeattachments/va-1',
+          body: [
+            { op: 'test', path: '/metadata/uid', value: ANY },
+            { op: 'test', path: '/metadata/finalizers/0', value: FINALIZER },
+            { op: 'remove', path: '/metadata/finalizers/0' },
+          ],
+        },
       ],
     })
   })

@@ -1,33 +1,19 @@
 import type { Driver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
-import { type App, type AppControllers, type AppParts, StartError, type StartTable } from '@csi-sidecars/sidecar'
+import { type App, type AppControllers, type AppParts, StartError } from '@csi-sidecars/sidecar'
 import { finalizerName } from './caches/names.ts'
 import { openAttachingCaches, openAttachments } from './caches/open.ts'
 import { attacherControllers } from './controllers.ts'
 import { ATTACHER_FLAGS } from './flags.ts'
 import { ATTACHER_GATES, type GateName } from './gates.ts'
 import { handshakeOf } from './handshake.ts'
-import { type AttacherParts, type AttacherSettings, listsPublishedNodes } from './parts.ts'
+import type { AttacherParts, AttacherSettings } from './parts.ts'
 import { PV_QUEUE } from './persistent-volume/controller.ts'
+import { EventPermission } from './reporting/failure-reporter.ts'
 import { VA_QUEUE } from './volume-attachment/controller.ts'
-import { EventRight } from './volume-attachment/failure-reporter.ts'
+import { listsPublishedNodes } from './volume-attachment/observe.ts'
 
 type Parts = AppParts<typeof ATTACHER_FLAGS, GateName>
-
-const START: StartTable = {
-  failures: {
-    gates: 'failed to store flag gates',
-    addresses: 'Only one of `--metrics-address` and `--http-endpoint` can be set',
-    config: 'Failed to build a Kubernetes config',
-    client: 'Failed to create a Clientset',
-    endpoint: 'Failed to start HTTP server at specified address and metrics path',
-  },
-  gatesFirst: true,
-  logsGates: true,
-  endpointFirst: true,
-  namePairs: () => ({}),
-  context: (driver) => ({ driver }),
-}
 
 export const attacher: App<typeof ATTACHER_FLAGS, GateName> = {
   name: 'csi-attacher',
@@ -39,7 +25,18 @@ export const attacher: App<typeof ATTACHER_FLAGS, GateName> = {
     prefix: 'external-attacher-leader-',
     component: (driverName) => `external-attacher-leader-${driverName}`,
   },
-  start: START,
+  start: {
+    failures: {
+      gates: 'failed to store flag gates',
+      client: 'Failed to create a Clientset',
+      endpoint: 'Failed to start HTTP server at specified address and metrics path',
+    },
+    gatesFirst: true,
+    logsGates: true,
+    endpointFirst: true,
+    namePairs: () => ({}),
+    context: (driver) => ({ driver }),
+  },
   checkFlags({ values }) {
     if (values['worker-threads'] === 0) throw new StartError('Option -worker-threads must be greater than zero')
   },
@@ -80,7 +77,7 @@ function chooseControllers({
     driver,
     attachments: openAttachments(options),
     attaching: trivial === undefined ? openAttachingCaches(options) : undefined,
-    eventRight: new EventRight(),
+    eventPermission: new EventPermission(),
     backlog,
     clock,
     log,

@@ -83,7 +83,7 @@ const ROWS: Row[] = [
 ]
 
 describe('a bad object', () => {
-  it.each(ROWS)('is reported, and stops nobody else: $name', async ({ va, pv, node, error }) => {
+  it.each(ROWS)('is reported, and stops no other attachment: $name', async ({ va, pv, node, error }) => {
     const scenario = await AttacherScenario.begin()
     await scenario.answerAtOnce()
     const metadata = { name: 'bad' }

@@ -14,7 +14,7 @@ beforeEach(async () => {
   scenario = await AttacherScenario.begin()
 })
 
-/** Somebody removes its finalizers by hand, and it goes if it was to go. */
+/** A user removes its finalizers, and the API server deletes it if its deletion was requested. */
 function strip(): void {
   scenario.api.edit(VOLUME_ATTACHMENTS, 'own.n1', { metadata: { finalizers: null } })
 }
@@ -28,7 +28,7 @@ describe('an attachment that goes in mid-call', () => {
   it.each([
     { name: 'seen by the cache', seen: true },
     { name: 'before the cache sees it', seen: false },
-  ])('and is made again gets a publish of its own, $name', async ({ seen }) => {
+  ])('and is recreated gets a publish of its own, $name', async ({ seen }) => {
     await scenario.addFinalizers('own')
     stripAndDelete()
     scenario.createAttachment('own', 'n1', false)
@@ -99,7 +99,7 @@ describe('an attachment that goes in mid-call', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id'])
   })
 
-  it('and is made again without ever coming to a publish leaves the unpublish to its end', async () => {
+  it('and is recreated without ever coming to a publish leaves the unpublish to its end', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
@@ -115,7 +115,7 @@ describe('an attachment that goes in mid-call', () => {
     expect(scenario.inFlight).toEqual([UNPUBLISH])
   })
 
-  it('and is made again while its unpublish runs is published after that', async () => {
+  it('and is recreated while its unpublish runs is published after that', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
@@ -132,7 +132,7 @@ describe('an attachment that goes in mid-call', () => {
   })
 })
 
-describe('a volume that is made again before our finalizer is on it', () => {
+describe('a volume that is recreated before our finalizer is on it', () => {
   it('is published by the handle that it has now', async () => {
     scenario.createAttachment('own', 'n1', false)
     scenario.api.delete(PERSISTENT_VOLUMES, 'own')

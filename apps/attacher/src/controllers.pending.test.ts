@@ -33,13 +33,13 @@ async function attached(): Promise<void> {
 
 /** The volume is deleted, and its finalizer removed by hand. */
 async function lose(): Promise<void> {
-  scenario.api.edit(PERSISTENT_VOLUMES, 'own', { metadata: { finalizers: null } })
   scenario.api.delete(PERSISTENT_VOLUMES, 'own')
+  scenario.api.edit(PERSISTENT_VOLUMES, 'own', { metadata: { finalizers: null } })
   await scenario.deliver()
 }
 
 describe('an attach', () => {
-  it('is told step by step, and counts when it is done', async () => {
+  it('is reported step by step, and counts when it is done', async () => {
     expect(pending()).toEqual([])
     await scenario.create('own')
     expect(states()).toEqual(['attach own.n1 writing APIWrite'])
@@ -81,7 +81,7 @@ describe('an attach', () => {
     expect(pending()).toMatchObject([{ state: 'waiting', reason: 'CSINodeMissing', waitsFor: ['CSINode n1'] }])
   })
 
-  it('whose driver is away is told as that', async () => {
+  it('whose driver is away is reported with that reason', async () => {
     scenario.running.driver.lose()
     await scenario.create('own')
     expect(pending()).toMatchObject([{ state: 'queued', reason: 'DriverAway', waitsFor: ['CSI driver'], tries: 0 }])
@@ -112,7 +112,7 @@ describe('a detach whose volume is gone', () => {
     expect(scenario.inFlight).toEqual([UNPUBLISH])
   })
 
-  it('is tried again as long as nobody can read why it is blocked', async () => {
+  it('is tried again while its status does not say why it is blocked', async () => {
     await attached()
     await lose()
     await scenario.remove('own')
@@ -160,8 +160,8 @@ describe('with --recover-lost-volumes', () => {
 
   it('nothing is called while the volume is there after all', async () => {
     await attached()
-    scenario.api.edit(PERSISTENT_VOLUMES, 'own', { metadata: { finalizers: null } })
     scenario.api.delete(PERSISTENT_VOLUMES, 'own')
+    scenario.api.edit(PERSISTENT_VOLUMES, 'own', { metadata: { finalizers: null } })
     await scenario.deliver()
     scenario.createVolume('own')
     scenario.api.delete(VOLUME_ATTACHMENTS, 'own.n1')

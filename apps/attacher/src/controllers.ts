@@ -1,6 +1,7 @@
 import type { Controller, Lead } from '@csi-sidecars/controller'
 import { guarded } from '@csi-sidecars/kube-client'
 import type { AttacherParts, TermParts } from './parts.ts'
+import { VolumeFinalizers } from './persistent-volume/add-finalizer.ts'
 import { volumeController } from './persistent-volume/controller.ts'
 import { trivialController } from './trivial/controller.ts'
 import { attachmentController } from './volume-attachment/controller.ts'
@@ -9,6 +10,8 @@ import { attachmentController } from './volume-attachment/controller.ts'
 export function attacherControllers(parts: AttacherParts, { assertLeading }: Lead): readonly Controller[] {
   const api = guarded(parts.client, assertLeading)
   if (parts.attaching === undefined) return [trivialController({ ...parts, api })]
-  const term: TermParts = { ...parts, ...parts.attaching, api, assertLeading }
+  const { volumes } = parts.attaching
+  const finalizers = new VolumeFinalizers({ api, volumes, finalizer: parts.settings.finalizer })
+  const term: TermParts = { ...parts, ...parts.attaching, finalizers, api, assertLeading }
   return [attachmentController(term), volumeController(term)]
 }

@@ -101,7 +101,7 @@ describe('waiting work wakes at once', () => {
     },
   )
 
-  it('when the driver is back, to which nothing is sent meanwhile and of which no error tells', async () => {
+  it('when the driver is back; until then nothing is sent to it and no error is recorded', async () => {
     await scenario.addFinalizers('own')
     scenario.running.driver.lose()
     await scenario.settle()
@@ -195,8 +195,8 @@ describe('a detach', () => {
   })
 })
 
-describe('an attachment that is made again under its name', () => {
-  /** What fails before our finalizer is on lets the attachment go at once. */
+describe('an attachment that is recreated under its name', () => {
+  /** Without our finalizer a deleted attachment disappears at once. */
   async function fail(): Promise<void> {
     await scenario.answer(STATUS)
     await scenario.deliver()

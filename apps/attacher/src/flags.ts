@@ -9,28 +9,28 @@ export const ATTACHER_FLAGS = [
     name: 'default-fstype',
     type: 'string',
     default: '',
-    help: 'File system type to ask the driver for where a PersistentVolume names none.',
+    help: 'File system type for PersistentVolumes that name none.',
     chart: { key: 'defaultFsType', sample: 'xfs' },
   },
   {
     name: 'max-entries',
     type: 'int',
     default: 0,
-    help: 'Most volumes that a page of ListVolumes may hold. 0: the driver decides.',
+    help: 'Maximum number of volumes in a page of ListVolumes. 0: the driver decides.',
     chart: { key: 'maxEntries', sample: 0, minimum: 0 },
   },
   {
     name: 'max-grpc-log-length',
     type: 'int',
     default: -1,
-    help: 'Longest response of the driver in a log line of -v=5. 0 and less: no limit.',
+    help: 'Maximum length of a response of the driver in a log line of -v=5. 0 and less: no limit.',
     chart: { key: 'maxGrpcLogLength', sample: -1, minimum: -1 },
   },
   {
     name: 'max-inflight-per-node',
     type: 'int',
     default: 0,
-    help: 'Most attaches and detaches of one node at the same time. 0: no limit.',
+    help: 'Maximum number of attaches and detaches that run at the same time for one node. 0: no limit.',
     chart: { key: 'maxInflightPerNode', sample: 4, minimum: 0 },
   },
   {
@@ -38,8 +38,8 @@ export const ATTACHER_FLAGS = [
     type: 'int',
     default: 2,
     help:
-      'How many listings of the driver in a row must disagree with a VolumeAttachment before it is attached or ' +
-      'detached again. 1: the first acts.',
+      'How many consecutive listings of the driver must disagree with a VolumeAttachment before it is attached or ' +
+      'detached again. 1: one is enough.',
     chart: { key: 'reconcileConfirmations', sample: 3, minimum: 1 },
   },
   {
@@ -54,15 +54,15 @@ export const ATTACHER_FLAGS = [
     type: 'bool',
     default: false,
     help:
-      'Note on each VolumeAttachment the handle and the uid of its volume, and detach by them once the PersistentVolume ' +
-      'is gone. Off: such a VolumeAttachment is blocked.',
+      'Record the handle and the uid of its volume on each VolumeAttachment, and detach with them when the ' +
+      'PersistentVolume is gone. Off: such a VolumeAttachment is blocked.',
     chart: { key: 'recoverLostVolumes', sample: true },
   },
   {
     name: 'resync',
     type: 'duration',
     default: 10 * MINUTE,
-    help: 'How often every VolumeAttachment is looked at again, without a cause. 0: never.',
+    help: 'How often every VolumeAttachment is checked without a change. 0: never.',
     chart: { key: 'resync', sample: '0s' },
   },
   {
@@ -78,8 +78,8 @@ export const ATTACHER_FLAGS = [
     type: 'uint',
     default: 10,
     help:
-      'How many volumes are attached or detached at the same time. When detaches, or attaches that are tried again, ' +
-      'occupy all of these, other attaches still start: 40 % more at most, with 1 none.',
+      'How many volumes are attached or detached at the same time. When detaches or retried attaches occupy all ' +
+      'workers, other attaches still start: up to 40 % more calls. With 1 worker there are no more.',
     chart: { key: 'workerThreads', sample: 1200, minimum: 1 },
   },
 ] as const satisfies readonly Flag[]

@@ -1,7 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { Backlog, Controller } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
-import { ControllerServiceCapability_RPC_Type as Rpc } from '@csi-sidecars/csi-proto'
 import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-types'
@@ -9,7 +8,8 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from './caches/attachment.ts'
 import type { DriverNode } from './caches/node.ts'
 import type { Volume } from './caches/volume.ts'
-import type { EventRight } from './volume-attachment/failure-reporter.ts'
+import type { VolumeFinalizers } from './persistent-volume/add-finalizer.ts'
+import type { EventPermission } from './reporting/failure-reporter.ts'
 import type { AttachSettings } from './volume-attachment/observe.ts'
 
 export interface AttacherSettings extends AttachSettings {
@@ -33,7 +33,7 @@ export interface AttacherParts {
   /** Undefined for a driver that has no attach: its attachments are only marked as attached. */
   readonly attaching: AttachingCaches | undefined
   /** Whether events may be written. Undefined where none are. */
-  readonly eventRight?: EventRight
+  readonly eventPermission?: EventPermission
   /** What is pending in this process. */
   readonly backlog: Backlog
   readonly clock: Clock
@@ -48,21 +48,18 @@ export interface AttachingCaches {
 
 /** What the controllers of one term are made of. Nothing is written, and no driver called, without the lead. */
 export interface TermParts extends AttacherParts, AttachingCaches {
+  /** Adds our finalizer to volumes, for whichever controller needs it there. */
+  readonly finalizers: VolumeFinalizers
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly assertLeading: () => void
 }
 
 /** What both kinds of attachment controllers say of themselves. */
-export function announced(log: Logger): Pick<Controller, 'onStart' | 'onEnd'> {
+export function lifecycleLogs(log: Logger): Pick<Controller, 'onStart' | 'onEnd'> {
   return { onStart: () => log.info('Starting CSI attacher'), onEnd: () => log.info('Shutting CSI attacher') }
 }
 
 export function backoffOf({ retryStartMs, retryMaxMs }: AttacherSettings): Controller['backoff'] {
   return { baseMs: retryStartMs, maxMs: retryMaxMs }
-}
-
-/** Only a driver that lists volumes with the nodes they are published to can be compared with. */
-export function listsPublishedNodes({ capabilities: { controller } }: Pick<Driver, 'capabilities'>): boolean {
-  return controller.has(Rpc.LIST_VOLUMES) && controller.has(Rpc.LIST_VOLUMES_PUBLISHED_NODES)
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { coalesced } from './coalesce.ts'
 
-/** Runs that end when they are told to, with the number of the run. */
+/** Runs that end on request, with the number of the run. */
 function scripted(): { runs: (() => void)[]; ask: (key: string) => Promise<number>; fail: (error: Error) => void } {
   const runs: (() => void)[] = []
   let fail: (error: Error) => void = () => undefined
@@ -20,7 +20,7 @@ const settle = async (): Promise<void> => {
 }
 
 describe('coalesced', () => {
-  it('gives whoever asks during a run the result of the next one, together', async () => {
+  it('gives all that ask during a run the result of the next one', async () => {
     const { runs, ask } = scripted()
     const first = ask('a')
     const others = [ask('a'), ask('a'), ask('a')]
@@ -53,7 +53,7 @@ describe('coalesced', () => {
     expect(runs).toHaveLength(2)
   })
 
-  it('goes on after a run that failed', async () => {
+  it('continues after a run that failed', async () => {
     const { runs, ask, fail } = scripted()
     const first = ask('a')
     const second = ask('a')

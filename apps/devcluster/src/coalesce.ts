@@ -1,5 +1,5 @@
 /**
- * Makes runs of `run` shared: whoever asks for a key while a run for it is under way gets the result of the next one,
+ * Shares runs of `run`: a caller that asks for a key while a run for it is under way gets the result of the next one,
  * together with all others who ask by then. So a result is never older than its question, and a thousand questions at
  * once cost two runs.
  */

@@ -13,7 +13,7 @@ const USAGE = `A cluster on this machine that shows what csi-attacher and csi-re
 Usage: ${PROGRAM} [options]
        ${PROGRAM} test --driver unix:///path [options]`
 
-const TEST_USAGE = `Plays the lives of volumes against a CSI driver, disturbs them by plan, and judges what the driver makes of it.
+const TEST_USAGE = `Runs volumes through their life cycle on a CSI driver, injects faults by plan, and checks what the driver does.
 
 Usage: ${PROGRAM} test --driver unix:///path [options]
 
@@ -29,7 +29,7 @@ export async function readCommandLine(
     .scriptName(PROGRAM)
     .command(
       '$0',
-      'Starts the cluster and tells the life of a volume',
+      'Starts the cluster and runs a volume through its life cycle',
       (story) => story.usage(USAGE).options(STORY_FLAGS),
       (values) => {
         command = { run: 'story', options: storyOptions(values) }
@@ -62,7 +62,7 @@ export async function readCommandLine(
   return values === 'answered' || command === undefined ? 'answered' : command
 }
 
-/** The parser completes the flags of commands that have a name, and the story's has none. */
+/** The parser completes the flags of commands that have a name, and the story has none. */
 function asksForStoryFlag(argv: unknown, current: string): boolean {
   const words = typeof argv === 'object' && argv !== null && '_' in argv && Array.isArray(argv._) ? argv._ : []
   return current.startsWith('-') && !words.includes('test')

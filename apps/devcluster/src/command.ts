@@ -28,7 +28,7 @@ export async function main(args: readonly string[], signal: AbortSignal): Promis
   }
 }
 
-/** Not loaded where nobody tests a driver. */
+/** Loaded only for a driver test. */
 async function testDriver(options: TestOptions, parts: RunParts, signal: AbortSignal): Promise<number> {
   const { runDriverTest } = await import('./driver-test/run.ts')
   return await runDriverTest(options, parts, signal)

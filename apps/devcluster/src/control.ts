@@ -1,18 +1,22 @@
 import type { Clock } from '@csi-sidecars/base'
-import { type Controller, type Enqueuer, type ReadCache, runTerm, type Source } from '@csi-sidecars/controller'
+import {
+  type Controller,
+  keysOf,
+  type Outcome,
+  objectOf,
+  presentKey,
+  SETTLED,
+  type Source,
+} from '@csi-sidecars/controller'
 import type { EventTarget, Recorder } from '@csi-sidecars/events'
-import type { KubeClient } from '@csi-sidecars/kube-client'
+import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { apiVersionOf, type Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Caches } from './caches/caches.ts'
+import { type Caches, PODS_BY_CLAIM } from './caches/caches.ts'
+import type { CachedPod } from './caches/pod.ts'
+import { claimKeyOf } from './caches/volume.ts'
 
-/** How long a controller lives: it takes no more keys after `stop`, and gives up those in work after `cut`. */
-export interface Life {
-  readonly stop: AbortSignal
-  readonly cut: AbortSignal
-}
-
-/** What every controller is made of. */
+/** What every controller needs. */
 export interface ControllerParts {
   readonly client: KubeClient
   readonly caches: Caches
@@ -21,71 +25,77 @@ export interface ControllerParts {
   readonly log: Logger
 }
 
-/** Waits of a key that failed. The later ones are shorter than in a real cluster: here somebody is watching. */
+/** Waits of a key that failed. The later ones are shorter than in a real cluster: here a person is watching. */
 const BACKOFF = { baseMs: 100, maxMs: 10_000 }
 
-/** One queue of a controller with its workers. `of` says what its keys are, for the log. */
-export interface Work extends Pick<Controller, 'workers' | 'sources' | 'reconcile'> {
-  readonly of: string
-  readonly backoff?: Controller['backoff']
-  /** It begins when these miss nothing. */
-  readonly caches?: readonly ReadCache[]
-}
-
-/**
- * Works until the end of the controller's life. As a process that has just been started it has to find what an earlier
- * life of it did last, and the caches, which outlive it here, may not have heard of that yet.
- */
-export async function runWorks(
-  works: readonly Work[],
-  { clock, log }: Pick<ControllerParts, 'clock' | 'log'>,
-  life: Life,
-): Promise<void> {
-  const lead = { ...life, assertLeading: () => undefined, soleSince: clock.monotonic() }
-  const controllers = works.map(
-    ({ of, backoff = BACKOFF, caches = [], ...work }): Controller => ({
-      ...work,
-      name: of,
-      backoff,
-      caches,
-      callsDriver: false,
-      onFailure: (key, cause) => log.v(2)?.info('Will try again', { [of]: key, err: cause }),
-    }),
-  )
-  await runTerm(lead, controllers, { clock })
-}
-
-/** Runs it again and again, for what events may have missed, until it is told to stop. */
-export function periodically(clock: Clock, ms: number, run: () => void): () => void {
-  let cancel = (): void => undefined
-  const arm = (): void => {
-    cancel = clock.schedule(ms, () => {
-      run()
-      arm()
-    })
+/** What all controllers here have in common. The name says what the keys are. */
+export function baseController(
+  name: string,
+  { log }: Pick<ControllerParts, 'log'>,
+): Pick<Controller, 'name' | 'backoff' | 'caches' | 'callsDriver' | 'onFailure'> {
+  return {
+    name,
+    backoff: BACKOFF,
+    caches: [],
+    callsDriver: false,
+    onFailure: (key, cause) => log.v(2)?.info('Will try again', { [name]: key, err: cause }),
   }
-  arm()
-  return () => cancel()
 }
 
-/** Takes keys also before its queue has started. */
-export class KeyInbox {
-  readonly #early = new Set<string>()
-  #queue: Enqueuer | undefined
+/** An event as a controller decides on it. */
+export interface EventToRecord {
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly message: string
+}
 
-  readonly source: Source = (queue) => {
-    this.#queue = queue
-    for (const key of this.#early) queue.add(key)
-    this.#early.clear()
-    return () => {
-      this.#queue = undefined
+export function recordEvent(
+  { recorder }: Pick<ControllerParts, 'recorder'>,
+  target: EventTarget,
+  { type, reason, message }: EventToRecord,
+): void {
+  recorder.event(target, type, reason, message)
+}
+
+/** A run whose object is deleted meanwhile has nothing left to do. Every other error fails the run. */
+export async function settledUnlessFailed(work: Promise<void>, isSettled = isNotFound): Promise<Outcome> {
+  try {
+    await work
+  } catch (error) {
+    if (!isSettled(error)) throw error
+  }
+  return SETTLED
+}
+
+/** Adds keys periodically, for what events may have missed. */
+export function periodicKeys(clock: Clock, everyMs: number, keys: () => Iterable<string>): Source {
+  return (queue) => {
+    let cancel = (): void => undefined
+    const arm = (): void => {
+      cancel = clock.schedule(everyMs, () => {
+        for (const key of keys()) queue.add(key)
+        arm()
+      })
     }
+    arm()
+    return () => cancel()
   }
+}
 
-  add(key: string): void {
-    if (this.#queue === undefined) this.#early.add(key)
-    else this.#queue.add(key)
-  }
+/** The keys of pods whose claims, volumes or drivers change: these decide how the volumes of a pod are used. */
+export function keysOfPodVolumes(
+  { claims, volumes, drivers, pods }: Caches,
+  keys: (pod: CachedPod) => readonly string[],
+): readonly Source[] {
+  const byClaim = (key: string): string[] => pods.store.byIndex(PODS_BY_CLAIM, key).flatMap(keys)
+  return [
+    keysOf(claims, (event) => presentKey(event).flatMap(byClaim)),
+    keysOf(volumes, (event) => {
+      const { claimRef } = objectOf(event)
+      return event.type === 'deleted' || claimRef === undefined ? [] : byClaim(claimKeyOf(claimRef))
+    }),
+    keysOf(drivers, () => [...pods.store.values()].flatMap(keys)),
+  ]
 }
 
 /** The object that an event is about, by what a cache knows of it. */

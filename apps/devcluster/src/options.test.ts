@@ -21,7 +21,7 @@ describe('the options', () => {
       data: undefined,
       load: undefined,
       chaos: undefined,
-      patienceMs: 30_000,
+      timeoutMs: 30_000,
       pauseMs: 0,
       pagePort: 0,
     })
@@ -31,7 +31,7 @@ describe('the options', () => {
     expect(await parse('--driver', 'unix:///csi.sock')).toMatchObject({
       driver: 'unix:///csi.sock',
       nodes: 1,
-      patienceMs: 300_000,
+      timeoutMs: 300_000,
     })
     expect(await parse('--driver', 'unix:///csi.sock', '--nodes', '1')).toMatchObject({ nodes: 1 })
   })

@@ -1,7 +1,7 @@
 import { refuseRepeated } from '@csi-sidecars/base'
 import type { InferredOptionTypes } from 'yargs'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
-import { addressOf } from './driver-test/option-values.ts'
+import { addressOf, positive } from './driver-test/option-values.ts'
 
 /** What a person asks for on the command line. */
 export interface Options {
@@ -13,24 +13,24 @@ export interface Options {
   readonly resizer: string | undefined
   readonly kubeconfig: string | undefined
   readonly data: string | undefined
-  /** The parts of Kubernetes to play; undefined: all. */
+  /** The parts of Kubernetes to run; undefined: all. */
   readonly controllers: readonly ControllerName[] | undefined
   readonly load: Load | undefined
-  /** How long each chapter of the story may take. */
-  readonly patienceMs: number
-  /** Before each chapter, for somebody who watches the page. */
+  /** How long each step of the story may take. */
+  readonly timeoutMs: number
+  /** Before each step, for a person who watches the page. */
   readonly pauseMs: number
   readonly pagePort: number
   readonly chaos: Chaos | undefined
 }
 
-/** Instead of the story: everything that can fail does, for so long for each seed. */
+/** Instead of the story: faults of every kind, for this time for each seed. */
 export interface Chaos {
   readonly seeds: readonly number[]
   readonly seconds: number
 }
 
-/** A storm to be let loose after the story. */
+/** A load test after the story. */
 export interface Load {
   /** So many pods, each with a volume of its own. */
   readonly attach: number
@@ -51,16 +51,16 @@ export const STORY_FLAGS = {
   kubeconfig: { type: 'string', describe: 'A real API server instead of the emulated one', requiresArg: true },
   controllers: {
     type: 'string',
-    describe: `Parts to play beside a real controller manager, of ${CONTROLLERS.join(',')}`,
+    describe: `Parts to run beside a real controller manager, of ${CONTROLLERS.join(',')}`,
     requiresArg: true,
   },
   data: { type: 'string', describe: 'Where volumes are really mounted', requiresArg: true },
   patience: {
     type: 'number',
-    describe: 'Seconds that a chapter may take; 30, or 300 with --driver',
+    describe: 'Seconds that a step may take; 30, or 300 with --driver',
     requiresArg: true,
   },
-  pause: { type: 'number', default: 0, describe: 'Seconds to wait before each chapter', requiresArg: true },
+  pause: { type: 'number', default: 0, describe: 'Seconds to wait before each step', requiresArg: true },
   load: { type: 'string', describe: 'A storm after the story, as attach=1000', requiresArg: true },
   chaos: { type: 'string', describe: 'Break things instead, by seeds, as 7 or 1-10', requiresArg: true },
   'chaos-seconds': { type: 'number', default: 120, describe: 'How long for each seed', requiresArg: true },
@@ -75,7 +75,7 @@ export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): O
   if (driver !== undefined) refuseWithDriver(values)
   return {
     exit,
-    nodes: count('nodes', values.nodes ?? (driver === undefined ? 2 : 1)),
+    nodes: positive('nodes', values.nodes ?? (driver === undefined ? 2 : 1)),
     driver,
     attacher,
     resizer,
@@ -83,7 +83,7 @@ export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): O
     data,
     controllers: values.controllers === undefined ? undefined : parseControllers(values.controllers),
     load: values.load === undefined ? undefined : parseLoad(values.load),
-    patienceMs: 1000 * count('patience', values.patience ?? (driver === undefined ? 30 : 300)),
+    timeoutMs: 1000 * positive('patience', values.patience ?? (driver === undefined ? 30 : 300)),
     pauseMs: 1000 * seconds('pause', values.pause),
     pagePort: port('page-port', values['page-port']),
     chaos: values.chaos === undefined ? undefined : parseChaos(values.chaos, values['chaos-seconds']),
@@ -99,7 +99,7 @@ function parseControllers(text: string): readonly ControllerName[] {
 }
 
 function parseChaos(text: string, seconds: number): Chaos {
-  return { seeds: parseSeeds('chaos', text), seconds: count('chaos-seconds', seconds) }
+  return { seeds: parseSeeds('chaos', text), seconds: positive('chaos-seconds', seconds) }
 }
 
 /** One seed, or the first and the last of several. */
@@ -135,7 +135,7 @@ function parseLoad(text: string): Load {
   if (what !== 'attach' || number === undefined || more.length > 0) {
     throw new Error(`--load ${text}: only attach=<number of pods> is known`)
   }
-  return { attach: count('load attach', Number(number)) }
+  return { attach: positive('load attach', Number(number)) }
 }
 
 function seconds(name: string, value: number): number {
@@ -145,10 +145,5 @@ function seconds(name: string, value: number): number {
 
 function port(name: string, value: number): number {
   if (!Number.isInteger(value) || value < 0 || value > 65_535) throw new Error(`--${name} must be a port, 0 to 65535`)
-  return value
-}
-
-function count(name: string, value: number): number {
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} must be a whole number of 1 or more`)
   return value
 }

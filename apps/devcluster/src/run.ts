@@ -1,27 +1,26 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, rmdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { aborted, type Clock, isAbort, messageOf } from '@csi-sidecars/base'
+import { dirname, join, resolve } from 'node:path'
+import { aborted, type Clock, isAbort, messageOf, systemCodeOf } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { runSeeds } from './chaos/seeds.ts'
 import { sidecarBinaries } from './cluster/binaries.ts'
-import { checkDataFolder } from './cluster/data-folder.ts'
 import { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
 import { runStorm } from './load/storm.ts'
 import type { Chaos, Load, Options } from './options.ts'
 import { chaosPages } from './page/chaos-page.ts'
 import { type Page, startPage } from './page/page.ts'
 import { exampleFile } from './story/objects.ts'
-import type { Ending } from './story/play.ts'
-import { Stage } from './story/stage.ts'
+import type { Ending } from './story/run-steps.ts'
+import { Scenario } from './story/scenario.ts'
+import { storyPrinter } from './terminal/printer.ts'
 import type { Style } from './terminal/style.ts'
-import { storyTeller } from './terminal/teller.ts'
 
-/** Where a run tells its story. */
+/** Where a run prints its output. */
 export interface Terminal {
   readonly write: (text: string) => void
   readonly style: Style
-  /** Somebody is there to look at the cluster once the story is over. */
+  /** A person is there to look at the cluster when the story is over. */
   readonly interactive: boolean
 }
 
@@ -32,10 +31,10 @@ export interface RunParts {
   readonly openLog: (file: string) => Logger
 }
 
-/** Of a run that somebody has ended before the story was over: neither true nor untrue. */
+/** Of a run that was interrupted before the story was over: it has neither succeeded nor failed. */
 const INTERRUPTED = 130
 
-/** Starts the cluster, plays the story, and stays until the signal if somebody is there. Returns the exit code. */
+/** Starts the cluster, runs the story, and stays until the signal if a person is there. Returns the exit code. */
 export async function run(options: Options, parts: RunParts, signal: AbortSignal): Promise<number> {
   const { write, style } = parts.terminal
   if (options.data !== undefined) await checkDataFolder(resolve(options.data))
@@ -48,7 +47,7 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
     code =
       options.chaos === undefined
         ? await runCluster(options, liveParts, signal)
-        : await breakThings(options, options.chaos, liveParts, signal)
+        : await runChaos({ ...options, chaos: options.chaos }, liveParts, signal)
   } catch (error) {
     if (signal.aborted && isAbort(error)) code = INTERRUPTED
     else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
@@ -63,17 +62,21 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
 async function runCluster(options: Options, parts: LiveParts, signal: AbortSignal): Promise<number> {
   const cluster = await start(options, parts, signal)
   try {
-    return await live(cluster, options, parts, signal)
+    return await useCluster(options, { ...parts, cluster }, signal)
   } finally {
     await cluster.stop()
     for (const path of options.driver === undefined ? [] : cluster.mounted()) parts.mounted.add(path)
   }
 }
 
-async function breakThings(options: Options, chaos: Chaos, parts: LiveParts, signal: AbortSignal): Promise<number> {
+async function runChaos(
+  options: Options & { readonly chaos: Chaos },
+  parts: LiveParts,
+  signal: AbortSignal,
+): Promise<number> {
   const { clock, log, directory, terminal } = parts
   const cluster = { nodes: Math.max(options.nodes, 3), ...(await sidecarBinaries(options)), clock, log }
-  const { seeds, seconds } = chaos
+  const { seeds, seconds } = options.chaos
   const { write } = terminal
   const show = chaosPages({
     clock,
@@ -103,7 +106,7 @@ async function start(
       directory,
       clock,
       log,
-      onTrouble: (message) => troubled.forEach((tell) => void tell(message)),
+      onTrouble: (message) => troubled.forEach((report) => void report(message)),
     },
     signal,
   )
@@ -120,51 +123,54 @@ interface LiveParts extends RunParts {
   readonly log: Logger
   /** What a person's own driver has still mounted at the end. */
   readonly mounted: Set<string>
-  /** Who is told when something has ended that should not have. */
+  /** Called when something has ended that should not have. */
   readonly troubled: Set<(message: string) => void>
 }
 
-/** The cluster's time from its start to its end. */
-async function live(cluster: Devcluster, options: Options, parts: LiveParts, signal: AbortSignal): Promise<number> {
-  const { terminal, clock } = parts
+interface ClusterParts extends LiveParts {
+  readonly cluster: Devcluster
+}
+
+/** What happens between the start of the cluster and its end. */
+async function useCluster(options: Options, parts: ClusterParts, signal: AbortSignal): Promise<number> {
+  const { cluster, terminal, clock } = parts
   const { write, style } = terminal
   const { driver, nodeNames } = cluster
   const stays = terminal.interactive && !options.exit
   const own = options.driver === undefined ? 'emulated' : options.driver
   write(`A cluster of ${nodeNames.length} node${nodeNames.length > 1 ? 's' : ''} with driver ${driver.name} (${own})\n`)
-  const { patienceMs: chapterMs, pauseMs, pagePort: port } = options
-  const story = new Stage({ cluster, clock, chapterMs, pauseMs })
+  const { timeoutMs: stepMs, pauseMs, pagePort: port } = options
+  const story = new Scenario({ cluster, clock, stepMs, pauseMs })
   await using page = await startPage({ cluster, clock, log: parts.log, port, story })
   parts.troubled.add((message) => page.trouble(message))
   if (stays) write(`  Watch it at ${page.url}\n`)
   const started = clock.monotonic()
-  const ending = await tellStory(story, terminal, signal)
+  const ending = await runStory(story, terminal, signal)
   const seconds = ((clock.monotonic() - started) / 1000).toFixed(1)
-  if (ending.is === 'untrue') {
-    write(`\n${style.bad('Not true:')} ${ending.what}\n  in the chapter "${ending.chapter}"\n`)
+  if (ending.is === 'failed') {
+    write(`\n${style.bad('Not true:')} ${ending.what}\n  in the step "${ending.step}"\n`)
     for (const line of ending.refusals) write(`  the driver: ${line}\n`)
   } else {
     write(`\n${style.good('All of it came true')} in ${seconds} s.\n`)
   }
-  if (ending.is === 'true' && options.load !== undefined) await runLoad(cluster, options.load, parts, signal)
+  if (ending.is === 'succeeded' && options.load !== undefined) await runLoad(options.load, parts, signal)
   if (stays) {
-    await showHow(cluster, page, parts)
+    await showHow(page, parts)
     await aborted(signal)
     write('\nStopping.\n')
   }
-  return ending.is === 'true' ? 0 : 1
+  return ending.is === 'succeeded' ? 0 : 1
 }
 
-async function tellStory(story: Stage, { write, style }: Terminal, signal: AbortSignal): Promise<Ending> {
+async function runStory(story: Scenario, { write, style }: Terminal, signal: AbortSignal): Promise<Ending> {
   for (const { title, why } of story.leftOut) write(`Left out: "${title}", since ${why}\n`)
-  story.tellTo(storyTeller(write, style))
-  return await story.playAll(signal)
+  story.addPrinter(storyPrinter(write, style))
+  return await story.runAll(signal)
 }
 
 async function runLoad(
-  cluster: Devcluster,
   { attach: pods }: Load,
-  { terminal, clock }: LiveParts,
+  { cluster, terminal, clock }: ClusterParts,
   signal: AbortSignal,
 ): Promise<void> {
   const { write, style } = terminal
@@ -178,8 +184,8 @@ async function runLoad(
   write(`  ${requests} API requests, ${(requests / pods).toFixed(1)} for each pod and volume\n`)
 }
 
-/** How to look at what is there, and how to begin with something of one's own. */
-async function showHow(cluster: Devcluster, page: Page, { terminal, directory }: LiveParts): Promise<void> {
+/** Prints how to look at the cluster, and how to create objects of one's own. */
+async function showHow(page: Page, { cluster, terminal, directory }: ClusterParts): Promise<void> {
   const { write, style } = terminal
   const line = (what: string, text: string): void => write(`  ${style.bold(what.padEnd(14))}${text}\n`)
   const example = join(directory, 'app.yaml')
@@ -194,4 +200,27 @@ async function showHow(cluster: Devcluster, page: Page, { terminal, directory }:
   }
   line('page', page.url)
   line('logs', join(directory, '*.log'))
+}
+
+/** Checks that a folder can hold mounts: an error comes at the start, not with the first pod. */
+export async function checkDataFolder(folder: string): Promise<void> {
+  try {
+    await make(folder)
+    await rmdir(await mkdtemp(join(folder, '.devcluster-')))
+  } catch (error) {
+    throw new Error(`--data ${folder} cannot be written: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+/** With its parents. Node's own way to do that never ends below /proc. */
+async function make(folder: string): Promise<void> {
+  try {
+    await mkdir(folder)
+  } catch (error) {
+    const code = systemCodeOf(error)
+    if (code === 'EEXIST') return
+    if (code !== 'ENOENT' || dirname(folder) === folder) throw error
+    await make(dirname(folder))
+    await mkdir(folder)
+  }
 }

@@ -16,7 +16,7 @@ describe('a label selector', () => {
     ['NotIn, without the label', { matchExpressions: [{ key: 'zone', operator: 'NotIn', values: ['a'] }] }, true],
     ['Exists', { matchExpressions: [{ key: 'zone', operator: 'Exists' }] }, false],
     ['DoesNotExist', { matchExpressions: [{ key: 'zone', operator: 'DoesNotExist' }] }, true],
-    ['an operator that nobody knows', { matchExpressions: [{ key: 'disk', operator: 'Like', values: ['s*'] }] }, false],
+    ['an unknown operator', { matchExpressions: [{ key: 'disk', operator: 'Like', values: ['s*'] }] }, false],
     [
       'labels and expressions, both asked for',
       { matchLabels: { disk: 'ssd' }, matchExpressions: [{ key: 'zone', operator: 'Exists' }] },

@@ -30,7 +30,7 @@ it('of several files those that are missing do not count; if all are, the first 
   expect(kubeconfigFiles(undefined, { KUBECONFIG: '/no:/neither' }, home)).toEqual(['/no'])
 })
 
-it('without a kubeconfig a pod uses its service account, and anybody else is told what is missing', () => {
+it('without a kubeconfig a pod uses its service account, and other users get an error that names what is missing', () => {
   expect(kubeconfigFiles(undefined, { KUBERNETES_SERVICE_HOST: '10.0.0.1' }, home)).toEqual([])
   expect(kubeconfigFiles(undefined, {}, home)).toEqual([join(home, '.kube', 'config')])
 })

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** The kubeconfig files that kubectl would read; none stands for the pod's own service account. */
+/** The kubeconfig files that kubectl would read; none means the pod's own service account. */
 export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv, home: string): readonly string[] {
   if (flag !== undefined) return [flag]
   const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '')

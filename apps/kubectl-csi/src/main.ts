@@ -9,14 +9,14 @@ import { type Options, parseOptions } from './options.ts'
 import { oneLine } from './output/one-line.ts'
 import { run } from './run.ts'
 
-const COULD_NOT_TELL = 2
+const UNKNOWN = 2
 const INTERRUPTED = 130
 
 const stop = new AbortController()
 process.once('SIGINT', () => stop.abort(new CancelledError('interrupted')))
 process.stdout.on('error', (error) => {
-  // Whoever reads may have seen enough, as `head`.
-  process.exit('code' in error && error.code === 'EPIPE' ? 0 : COULD_NOT_TELL)
+  // The reader may have closed the pipe, as `head` does.
+  process.exit('code' in error && error.code === 'EPIPE' ? 0 : UNKNOWN)
 })
 
 void main().then((code) => {
@@ -31,7 +31,7 @@ async function main(): Promise<number> {
     return options === 'answered' ? 0 : await ask(options, write)
   } catch (error) {
     process.stderr.write(`kubectl-csi: ${oneLine(messageOf(error))}\n`)
-    return stop.signal.aborted ? INTERRUPTED : COULD_NOT_TELL
+    return stop.signal.aborted ? INTERRUPTED : UNKNOWN
   }
 }
 

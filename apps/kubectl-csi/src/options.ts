@@ -30,7 +30,7 @@ const ALIASES: Readonly<Record<SubjectKind, readonly string[]>> = {
 }
 
 const USAGE =
-  'Says who waits for whom, since when, and what to do, about volumes that are attached, resized or modified. It reads, and never writes.'
+  'Says what objects wait for, since when, and what to do, about volumes that are attached, resized or modified. It reads, and never writes.'
 
 /** Throws one line that says what is wrong with the arguments. */
 export async function parseOptions(
@@ -50,13 +50,13 @@ export async function parseOptions(
       'stuck-after': {
         type: 'string',
         default: '30s',
-        describe: 'Work that nobody has failed at and that is younger counts as under way',
+        describe: 'Work that has not failed and is younger counts as under way',
         requiresArg: true,
       },
     })
     .command(
       'explain <kind> [name]',
-      'Whom an object waits for: explain pod|pvc|pv|va|node NAME',
+      'What an object waits for: explain pod|pvc|pv|va|node NAME',
       (command) =>
         command
           .positional('kind', {

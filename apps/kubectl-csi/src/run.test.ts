@@ -82,7 +82,7 @@ describe('explain', () => {
     expect(new Set(server.requests.entries.map(({ method }) => method))).toEqual(new Set(['GET']))
   })
 
-  it('has evidence with object and field, the words of the page, how sure it is, and what was not seen', async () => {
+  it('has evidence with object and field, the text of the page, how sure it is, and what was not seen', async () => {
     const { text } = await ask(serving([...SOUND, BARE, WAITING]), explain('va', 'va-1'))
     expect(text.split('\n\n').map((part) => part.split('\n')[0])).toEqual([
       `VolumeAttachment va-1: ${CAUSE}.`,
@@ -98,7 +98,7 @@ describe('explain', () => {
     )
   })
 
-  it('tells of a pod what keeps it from its start before what its claim waits for', async () => {
+  it('names what delays a pod before what its claim waits for', async () => {
     const grows = bound({ claim: { spec: { resources: { requests: { storage: '2Gi' } } } } }).claim
     const others = SOUND.filter(([, { kind }]) => kind !== 'PersistentVolumeClaim')
     const server = serving([...others, [PERSISTENT_VOLUME_CLAIMS, grows], BARE, WAITING])
@@ -110,12 +110,12 @@ describe('explain', () => {
     })
   })
 
-  it('keeps words of several lines, and what a terminal would obey, in their line', async () => {
-    const message = 'mount failed\r\nMounting command: mount\n\u001b[2J\u009b31mred'
+  it('keeps texts of several lines, and control characters, in their line', async () => {
+    const message = 'mount failed\r\nMounting command: mount\n\u001b[2J\u009b31mred\u202egnp\u2066.exe\u200f'
     const status = { attached: false, attachError: { message, time: ago(5) } }
     const failed: Stored = [VOLUME_ATTACHMENTS, va('va-1', { status })]
     const server = serving([...SOUND, [CSI_NODES, csiNode('node-1')], failed])
-    const words = 'mount failed Mounting command: mount [2J 31mred'
+    const words = 'mount failed Mounting command: mount [2J 31mred gnp .exe '
     const { first, text } = await ask(server, explain('va', 'va-1'))
     expect(first).toContain(`for what the last try has failed for: ${words}.`)
     expect(text).toContain(`    .status.attachError.message: ${words}\n`)
@@ -123,10 +123,11 @@ describe('explain', () => {
       `waits for what the last try has failed for: ${words}\n`,
     )
     const { text: json } = await ask(server, explain('va', 'va-1'), true)
+    expect(json).not.toMatch(/[\p{Bidi_Control}]/u)
     expect(JSON.parse(json).findings[0].waitsFor).toContain(message)
   })
 
-  it('tells of a pod without a node what its claim waits for first, but not where the claim waits for the pod', async () => {
+  it('names what the claim of a pod without a node waits for first, but not where the claim waits for the pod', async () => {
     const unbound = (storageClassName: string): Stored => [
       PERSISTENT_VOLUME_CLAIMS,
       pvc('pvc-1', {
@@ -176,7 +177,7 @@ describe('explain', () => {
       'PersistentVolumeClaim default/pvc-1: nobody waits for these sidecars. It has 1Gi as asked for, in pv-1.',
     ],
     ['node', 'node-9', 'Node node-9: nobody waits for these sidecars. Volumes attached to it: 1.'],
-  ] as const)('%s %s is well where nobody waits', async (kind, name, first) => {
+  ] as const)('%s %s is well where nothing waits', async (kind, name, first) => {
     expect(await ask(serving(SOUND), explain(kind, name))).toMatchObject({ code: 0, first })
   })
 
@@ -190,7 +191,7 @@ describe('explain', () => {
     await expect(ask(serving(SOUND), explain(kind, 'no'))).rejects.toThrow(`${what} does not exist`)
   })
 
-  it('still tells what is under way, with exit code 0', async () => {
+  it('still reports what is under way, with exit code 0', async () => {
     const young: Stored = [VOLUME_ATTACHMENTS, va('va-1', { metadata: { creationTimestamp: ago(3) } })]
     const server = serving([...SOUND, [CSI_NODES, csiNode()], young])
     const { code, text } = await ask(server, explain('va', 'va-1'))
@@ -199,7 +200,7 @@ describe('explain', () => {
     expect(text).toContain('Under way, not stuck yet.')
   })
 
-  it('names a read that was refused, and cannot tell without an essential one', async () => {
+  it('names a read that was refused, and has no answer without an essential one', async () => {
     const server = serving(SOUND)
     const refused = { do: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const
     server.faults.add({ match: { resource: 'volumeattachments' }, action: refused })
@@ -233,7 +234,7 @@ describe('stuck', () => {
     ],
   ]
 
-  it('lists who waits, by reason, and pods that nobody has asked an attach for', async () => {
+  it('lists who waits, by reason, and pods without a requested attach', async () => {
     const { code, text } = await ask(serving([...SOUND, ...refusedPod]), { ask: 'stuck' })
     expect(code).toBe(1)
     expect(text).toContain('1 object is stuck, the oldest for 1m. More on each: kubectl csi explain.')
@@ -264,7 +265,7 @@ describe('stuck', () => {
     expect(text).toContain('waits for driver csi.example.com to register on node nowhere')
   })
 
-  it('says that nothing is stuck, or that nobody can tell', async () => {
+  it('says that nothing is stuck, or that it is unknown', async () => {
     expect(await ask(serving(SOUND), { ask: 'stuck' })).toMatchObject({ code: 0, first: 'Nothing is stuck.' })
     const server = serving(SOUND)
     const action = { do: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const

@@ -30,7 +30,7 @@ export class NoSuchObjectError extends Error {
   override readonly name = 'NoSuchObjectError'
 }
 
-/** Resolves with the exit code: 0 well, 1 stuck, 2 could not tell. */
+/** Resolves with the exit code: 0 well, 1 stuck, 2 unknown. */
 export function run(options: Options, around: Surroundings): Promise<number> {
   const { question } = options
   return question.ask === 'stuck' ? stuck(options, around) : explain(question, options, around)

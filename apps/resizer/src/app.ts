@@ -5,14 +5,7 @@ import {
 } from '@csi-sidecars/csi-proto'
 import { createRecorder } from '@csi-sidecars/events'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
-import {
-  type App,
-  type AppControllers,
-  type AppParts,
-  StartError,
-  type StartTable,
-  sanitizeName,
-} from '@csi-sidecars/sidecar'
+import { type App, type AppControllers, type AppParts, StartError, sanitizeName } from '@csi-sidecars/sidecar'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { openCaches } from './caches/open.ts'
 import { loggingRecorder } from './claim/log-events.ts'
@@ -26,21 +19,6 @@ type Parts = AppParts<typeof RESIZER_FLAGS, GateName>
 
 const LEASE_PREFIX = 'external-resizer-'
 
-const START: StartTable = {
-  failures: {
-    gates: 'Failed to set feature gates',
-    addresses: 'Only one of `--metrics-address` and `--http-endpoint` can be set.',
-    config: 'Failed to create cluster config',
-    client: 'Failed to create kube client',
-    endpoint: 'Failed to start HTTP server',
-  },
-  gatesFirst: false,
-  logsGates: false,
-  endpointFirst: false,
-  namePairs: (driverName) => ({ driverName }),
-  context: () => ({}),
-}
-
 export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
   name: 'csi-resizer',
   prefix: 'resizer',
@@ -48,7 +26,13 @@ export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
   flags: RESIZER_FLAGS,
   gates: RESIZER_GATES,
   lease: { prefix: LEASE_PREFIX, component: (driverName) => `${LEASE_PREFIX}${sanitizeName(driverName)}` },
-  start: START,
+  start: {
+    failures: {
+      addresses: 'Only one of `--metrics-address` and `--http-endpoint` can be set.',
+      config: 'Failed to create cluster config',
+      client: 'Failed to create kube client',
+    },
+  },
   master: ({ values }) => values.master,
   gatesOfServer,
   handshake: (flags) => handshakeOf({ probeMs: flags.values.timeout, ...limitsOf(flags) }),
@@ -57,7 +41,7 @@ export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
 
 const CLASS = 'VolumeAttributesClass'
 
-/** Where nobody has said whether volumes are modified, the server's knowledge of classes decides. */
+/** Where no flag says whether volumes are modified, it depends on whether the API server serves classes. */
 async function gatesOfServer(
   gates: Parts['gates'],
   { client, log, signal }: { readonly client: KubeClient; readonly log: Logger; readonly signal: AbortSignal },

@@ -1,7 +1,7 @@
 import type { Controller, Lead } from '@csi-sidecars/controller'
 import type { Recorder } from '@csi-sidecars/events'
 import { guarded } from '@csi-sidecars/kube-client'
-import { FifoLine, reservedOf } from '@csi-sidecars/workqueue'
+import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { KeyedMutex } from './claim/keyed-mutex.ts'
 import { modifyController } from './modify/controller.ts'
 import type { ResizerParts, TermParts } from './parts.ts'
@@ -20,9 +20,9 @@ export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead)
     log,
   }
   const { workers } = parts.settings
-  const newLine = (): FifoLine => new FifoLine({ workers, reserved: reservedOf(workers) })
-  const lines = { resize: newLine(), modify: newLine() }
-  const term: TermParts = { ...parts, assertLeading, common, lines }
+  const newOrder = (): FifoOrder => new FifoOrder({ workers, reserved: reservedFor(workers) })
+  const orders = { resize: newOrder(), modify: newOrder() }
+  const term: TermParts = { ...parts, assertLeading, common, orders }
   return [
     ...(expands === undefined ? [] : [resizeController(term)]),
     ...(classes === undefined ? [] : [modifyController({ ...term, classes })]),

@@ -9,7 +9,7 @@ export const RESIZER_FLAGS = [
     name: 'extra-modify-metadata',
     type: 'bool',
     default: false,
-    help: 'Tell the driver the names of claim and PersistentVolume with each modification.',
+    help: 'Send the names of claim and PersistentVolume to the driver with each modification.',
     chart: { key: 'extraModifyMetadata', sample: true },
   },
   {
@@ -17,15 +17,15 @@ export const RESIZER_FLAGS = [
     type: 'bool',
     default: true,
     help:
-      'Leave a volume alone that the driver has refused to expand while it is in use, until no pod uses its claim any ' +
-      'more. Pods are looked at only after such a refusal, in the namespaces of such claims, from 20 of them on in all.',
+      'When the driver refuses to expand a volume in use, wait until no pod uses its claim. Pods are read only after ' +
+      'such a refusal, and only in the namespaces of such claims. With 20 or more of them, all namespaces are read.',
     chart: { key: 'handleVolumeInUseError', sample: false },
   },
   {
     name: 'master',
     type: 'string',
     default: '',
-    help: 'URL of the API server. Takes the place of the one in --kubeconfig.',
+    help: 'URL of the API server. Overrides the one in --kubeconfig.',
     chart: { key: 'master', sample: 'https://api.example.com' },
   },
   {
@@ -46,7 +46,7 @@ export const RESIZER_FLAGS = [
     name: 'resync-period',
     type: 'duration',
     default: 10 * MINUTE,
-    help: 'How often every claim is looked at again, without a cause. 0: never.',
+    help: 'How often every claim is checked without a change. 0: never.',
     chart: { key: 'resyncPeriod', sample: '39m' },
   },
   {
@@ -62,8 +62,8 @@ export const RESIZER_FLAGS = [
     type: 'int',
     default: 10,
     help:
-      'How many claims are worked on at the same time, by each of the two controllers. When claims that are tried again ' +
-      'occupy all of these, others still start: 40 % more at most, with 1 none. 0: none.',
+      'How many claims each of the two controllers works on at the same time. When retried claims occupy all workers, ' +
+      'others still start: up to 40 % more calls. With 1 worker there are no more. 0: no work is done.',
     chart: { key: 'workers', sample: 7, minimum: 1 },
   },
 ] as const satisfies readonly Flag[]

@@ -40,8 +40,8 @@ function connectionFailures(message: string): ConnectionFailures {
 }
 
 /**
- * Resize and modify ask for themselves, each with its own limit: whoever watches the calls of a start or greps for the
- * step that failed finds them as they have always been. The node is asked only where the controller cannot expand.
+ * Resize and modify ask for themselves, each with its own limit: users who watch the calls of a start or grep for the
+ * step that failed find those of the Go original. The node is asked only where the controller cannot expand.
  */
 function questions({ resizeTimeoutMs, modifyTimeoutMs }: HandshakeLimits): readonly Question[] {
   const resize = 'Failed to create CSI resizer'
@@ -53,7 +53,8 @@ function questions({ resizeTimeoutMs, modifyTimeoutMs }: HandshakeLimits): reado
       about: 'plugin',
       limitMs: resizeTimeoutMs,
       failure: { message: resize, during: check('controller service') },
-      unfit: ({ controllerService }) => (controllerService ? undefined : new StartError(resize, { cause: noService })),
+      startError: ({ controllerService }) =>
+        controllerService ? undefined : new StartError(resize, { cause: noService }),
     },
     {
       about: 'controller',

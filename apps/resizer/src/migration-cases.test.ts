@@ -10,7 +10,7 @@ const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
     'resizerCanSupport',
     ({ driverName = '', pv, pvc }) => {
       const volume = volumeProjection(driverName)(pv ?? {}, (text) => text)
-      // Of a claim without a volume nobody asks.
+      // A claim without a volume is not looked at.
       const claim = projectClaim({ ...pvc, spec: { volumeName: 'any', ...pvc?.spec } })
       return isOurs(claim, volume, driverName)
     },

@@ -8,7 +8,7 @@ import { type Action, ModelRun } from './testing/model/model-run.ts'
 /**
  * Random users, drivers, nodes, replacements and crashes against a storage back end that keeps its own books. Whatever happens:
  * - the back end is never asked for more than the largest request that there ever was;
- * - no object says more about the volume than what is true of it, also when a claim or a volume is made again under its
+ * - no object says more about the volume than what is true of it, also when a claim or a volume is recreated under its
  *   name while calls are under way, and while the caches are behind;
  * - a size that it has refused for good is not asked for again once the user has taken it back;
  * - while a size or a class may be on its way, no other one is asked for;

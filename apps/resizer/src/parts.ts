@@ -4,7 +4,7 @@ import type { Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
-import type { FifoLine } from '@csi-sidecars/workqueue'
+import type { FifoOrder } from '@csi-sidecars/workqueue'
 import { claimRef } from './caches/claim.ts'
 import type { Informers } from './caches/open.ts'
 import type { ClaimDeps } from './claim/run.ts'
@@ -24,7 +24,7 @@ export interface ResizerSettings {
 
 export interface ResizerParts extends Informers {
   readonly settings: ResizerSettings
-  /** Who expands volumes; undefined: nobody. */
+  /** Who expands volumes; undefined: no volume is expanded. */
   readonly expands: 'driver' | 'node' | undefined
   readonly client: KubeClient
   readonly driver: Driver
@@ -39,12 +39,12 @@ export interface ResizerParts extends Informers {
 export interface TermParts extends ResizerParts {
   readonly assertLeading: () => void
   /** What both work with. */
-  readonly common: Omit<ClaimDeps, 'began'>
+  readonly common: Omit<ClaimDeps, 'notifyCallStarted'>
   /**
-   * In which order either works on its claims. Each prefers in the other's line what it begins to work on: so both halves
-   * of one edit are worked on together even when thousands of others wait.
+   * The order in which each works on its claims. Each prefers in the other's order the claim that it begins to work on,
+   * so that both parts of one edit are worked on together even when thousands of others wait.
    */
-  readonly lines: { readonly resize: FifoLine; readonly modify: FifoLine }
+  readonly orders: { readonly resize: FifoOrder; readonly modify: FifoOrder }
 }
 
 /** Of both queues, so that their numbers add up in one series. */
@@ -55,13 +55,13 @@ export function queueName(driverName: string): string {
 /** What both controllers of claims have in common. */
 export function claimController(
   { settings, log }: TermParts,
-  line: FifoLine,
-): Pick<Controller, 'name' | 'workers' | 'line' | 'backoff' | 'onFailure' | 'onEnd'> {
+  order: FifoOrder,
+): Pick<Controller, 'name' | 'workers' | 'order' | 'backoff' | 'onFailure' | 'onEnd'> {
   const { driverName, retryStartMs, retryMaxMs } = settings
   return {
     name: queueName(driverName),
-    workers: line.capacity,
-    line,
+    workers: order.capacity,
+    order,
     backoff: { baseMs: retryStartMs, maxMs: retryMaxMs },
     onFailure: (key, cause) => log.error(cause, 'Error syncing PVC', { PVC: objectRef(claimRef({ key })) }),
     onEnd: () => log.info('Shutting down external resizer', { controller: driverName }),

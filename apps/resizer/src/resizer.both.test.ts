@@ -85,7 +85,7 @@ describe('an edit of size and class', () => {
     expect(conflicts()).toEqual([])
   })
 
-  it('goes on though the cache hears of nothing', async () => {
+  it('continues though the cache receives nothing', async () => {
     fixture.driver.expand = ({ request }) => {
       fixture.caches.claims.lagging = true
       return { capacityBytes: (request as { capacityRange: { requiredBytes: bigint } }).capacityRange.requiredBytes }

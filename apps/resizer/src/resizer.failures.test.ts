@@ -31,7 +31,7 @@ const failure = (code: string) => `rpc error: code = ${code} desc = it went wron
 const failedEvent = (code: string) =>
   `Warning VolumeResizeFailed: resize volume "pv-data" by resizer "csi.example.com" failed: ${failure(code)}`
 
-it('a process that leads no more tells nothing of what it still hears', async () => {
+it('a process that leads no more reports nothing of what it still receives', async () => {
   fixture.driver.expand = (call) => {
     fixture.takeEvents()
     fixture.loseLease()
@@ -219,7 +219,7 @@ describe('what cannot be saved', () => {
     }
   }
 
-  it('the beginning: the driver is not called and nothing is told', async () => {
+  it('the beginning: the driver is not called and nothing is reported', async () => {
     refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM])
@@ -231,7 +231,7 @@ describe('what cannot be saved', () => {
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
   })
 
-  it('the size of the volume: told, and the driver is asked again', async () => {
+  it('the size of the volume: reported, and the driver is asked again', async () => {
     refuse(VOLUME, apiError(403, 'Forbidden', 'not you'))
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME])
@@ -246,7 +246,7 @@ describe('what cannot be saved', () => {
   it.each([
     [false, 'resize finished'],
     [true, 'node expansion required'],
-  ])('the result (node step: %s): told, and the driver is asked again', async (nodeExpansionRequired, what) => {
+  ])('the result (node step: %s): reported, and the driver is asked again', async (nodeExpansionRequired, what) => {
     fixture.driver.expand = () => {
       refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
       return { capacityBytes: 2n ** 31n, nodeExpansionRequired }
@@ -258,7 +258,7 @@ describe('what cannot be saved', () => {
     )
   })
 
-  it('the failure: told with what went wrong twice', async () => {
+  it('the failure: reported with what went wrong twice', async () => {
     fixture.driver.expand = (call) => {
       refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
       return failing(CODES.Internal, 'it went wrong')(call)
@@ -271,7 +271,7 @@ describe('what cannot be saved', () => {
     )
   })
 
-  it.each([CLAIM, VOLUME])('a server that asks for patience (%s) is no failure of the volume', async (what) => {
+  it.each([CLAIM, VOLUME])('a server that asks to retry later (%s) is no failure of the volume', async (what) => {
     refuse(what, apiError(429, 'TooManyRequests', 'slow down'), 1)
     await fixture.request('2Gi')
     await fixture.clock.advance(1_000)

@@ -20,13 +20,13 @@ beforeEach(async () => {
   await fixture.start()
 })
 
-/** The volume is deleted and made again under its name, for the same claim. */
+/** The volume is deleted and recreated under its name, for the same claim. */
 function replaceVolume(): void {
   fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)
   fixture.cluster.put(PERSISTENT_VOLUMES, volume({ ownUid: 'uid-pv-2', handle: 'handle-2' }))
 }
 
-/** The claim is deleted and made again under its name, with the volume bound to the new one. */
+/** The claim is deleted and recreated under its name, with the volume bound to the new one. */
 function replaceClaim(): void {
   fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
   fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { claimRef: { uid: 'uid-2' } } })
@@ -55,7 +55,7 @@ function duringFirstCall(what: () => void): void {
   }
 }
 
-describe('a volume that is made again under its name during its expansion', () => {
+describe('a volume that is recreated under its name during its expansion', () => {
   it('is expanded itself, at once', async () => {
     let callsBeforeWrite: number | undefined
     duringFirstCall(replaceVolume)
@@ -86,7 +86,7 @@ describe('a volume that is made again under its name during its expansion', () =
   })
 })
 
-describe('a volume that is made again under its name during its modification', () => {
+describe('a volume that is recreated under its name during its modification', () => {
   it('is modified itself, at once', async () => {
     duringFirstCall(replaceVolume)
     await want('gold')
@@ -108,8 +108,8 @@ describe('a volume that is made again under its name during its modification', (
   })
 })
 
-describe('a claim that is made again under its name', () => {
-  it.each([true, false])('bears no mark of the failure of the other one (its cache behind: %s)', async (lagging) => {
+describe('a claim that is recreated under its name', () => {
+  it.each([true, false])('has nothing of the failure of the other one (its cache behind: %s)', async (lagging) => {
     fixture.caches.claims.lagging = lagging
     fixture.driver.expand = () => {
       replaceClaim()

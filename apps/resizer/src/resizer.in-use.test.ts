@@ -42,7 +42,7 @@ async function changePod(change: Partial<Pod> | undefined, name = 'web'): Promis
 }
 
 describe('a driver that expands volumes in use', () => {
-  it('has nobody ask about pods', async () => {
+  it('asks nothing about pods', async () => {
     await fixture.request('2Gi')
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
     expect(takePodRequests()).toEqual([])

@@ -19,7 +19,7 @@ beforeEach(async () => {
   await fixture.start()
 })
 
-describe('somebody else who changes the claim', () => {
+describe('another writer that changes the claim', () => {
   const label = (): void => {
     fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
       metadata: { labels: { now: String(fixture.wire.length) } },
@@ -70,7 +70,7 @@ describe('somebody else who changes the claim', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('and its size has the claim looked at anew', async () => {
+  it('and its size has the claim looked at again', async () => {
     let calls = 0
     fixture.driver.expand = ({ request }) => {
       calls += 1
@@ -116,8 +116,8 @@ describe('somebody else who changes the claim', () => {
   })
 })
 
-describe('a driver that goes away', () => {
-  it('in mid-call is nobody to complain about, and is called when it is back', async () => {
+describe('a driver that disconnects', () => {
+  it('during a call causes no error, and is called when it is back', async () => {
     fixture.driver.expand = (call) => {
       fixture.driver.lose()
       return failing(CODES.Unavailable, 'connection lost')(call)
@@ -171,5 +171,37 @@ describe('a volume that is not there', () => {
     fixture.cluster.put(PERSISTENT_VOLUMES, volume())
     await fixture.clock.settle()
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
+  })
+})
+
+describe('an administrator who edits the volume', () => {
+  const editVolume = (storage: string): void => {
+    fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { capacity: { storage } } })
+  }
+
+  it('to a larger size does not keep the claim from its request', async () => {
+    await fixture.request('3Gi')
+    editVolume('9Gi')
+    await fixture.request('5Gi')
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi', '5Gi'])
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '5Gi' })
+    expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '5Gi' })
+  })
+
+  it('to a smaller size while the result is saved has the driver asked again', async () => {
+    fixture.driver.expand = ({ request }) => grown(request, true)
+    let edits = 0
+    fixture.cluster.before = ({ what }) => {
+      if (what !== CLAIM || fixture.driver.calls.length === 0 || edits > 0) return
+      edits += 1
+      editVolume('1Gi')
+    }
+    await fixture.request('2Gi')
+    await fixture.clock.advance(1_000)
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi', '2Gi'])
+    expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2Gi' })
+    fixture.takeWire()
+    await fixture.clock.advance(3_600_000)
+    expect(fixture.takeWire()).toEqual([])
   })
 })

@@ -116,7 +116,7 @@ describe('an error of the driver', () => {
     expect(fixture.claim.status?.conditions).toBeUndefined()
   })
 
-  it('does not hold a class up that is made again under its name', async () => {
+  it('does not delay a class that is recreated under its name', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')
@@ -142,7 +142,7 @@ describe('an error of the driver', () => {
     ['Internal', false],
     ['InvalidArgument', true],
     ['Internal', true],
-  ])('%s lets the class go that is wanted by now, at once (after a restart: %s)', async (code, restarted) => {
+  ])('%s starts the class that is wanted by now at once (after a restart: %s)', async (code, restarted) => {
     await begin()
     fixture.driver.modify = failing(CODES.DeadlineExceeded, 'it went wrong')
     await want('gold')
@@ -190,7 +190,7 @@ describe('an error of the driver', () => {
     ])
   })
 
-  it('that cannot be saved is not told', async () => {
+  it('that cannot be saved is not reported', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.cluster.before = ({ what }) => {
@@ -207,7 +207,7 @@ describe('an error of the driver', () => {
   })
 })
 
-describe('a wish that is withdrawn', () => {
+describe('a request that is withdrawn', () => {
   it('after a final failure only takes the condition away', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')

@@ -63,7 +63,7 @@ describe('what cannot be saved', () => {
   })
 })
 
-describe('somebody else who changes the claim', () => {
+describe('another writer that changes the claim', () => {
   it('costs a read and no event', async () => {
     await begin()
     fixture.driver.modify = (call) => {
@@ -77,8 +77,8 @@ describe('somebody else who changes the claim', () => {
   })
 })
 
-describe('a driver that goes away in mid-call', () => {
-  it('is nobody to complain about, and is called with the same class when it is back', async () => {
+describe('a driver that disconnects during a call', () => {
+  it('causes no error, and is called with the same class when it is back', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.driver.lose()
@@ -99,15 +99,15 @@ describe('a driver that goes away in mid-call', () => {
     expect(parameters).toEqual([{ iops: 'gold' }, { iops: 'silver' }])
   })
 
-  it('is told in its own words, for it has not refused anything', async () => {
+  it('is reported with the error of the call, for the driver has not refused anything', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.driver.lose()
       return failing(CODES.Unavailable, 'connection lost')(call)
     }
     await want('gold')
-    const told = fixture.log.lines.flatMap(({ error }) => (error === undefined ? [] : [messageOf(error)]))
-    expect(told).toEqual(['rpc error: code = Unavailable desc = connection lost'])
+    const message = fixture.log.lines.flatMap(({ error }) => (error === undefined ? [] : [messageOf(error)]))
+    expect(message).toEqual(['rpc error: code = Unavailable desc = connection lost'])
   })
 })
 

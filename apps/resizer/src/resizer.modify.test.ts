@@ -71,7 +71,7 @@ describe('a claim that wants a class', () => {
     ])
   })
 
-  it('tells its beginning and its end', () => {
+  it('reports its beginning and its end', () => {
     expect(fixture.takeEvents()).toEqual([
       'Normal VolumeModify: external resizer is modifying volume data with vac gold',
       'Normal VolumeModifySuccessful: external resizer modified volume data with vac gold successfully',
@@ -146,7 +146,7 @@ describe('the request of a modification', () => {
     expect(fixture.driver.calls[0]?.request).toMatchObject({ secrets })
   })
 
-  it('that has no secret to be made of is told, though the claim says nothing of it', async () => {
+  it('without its secret is reported, though the claim does not show it', async () => {
     await begin({ wantedClass: 'gold' }, { spec: expandSecret })
     expect(fixture.driver.calls).toEqual([])
     expect(fixture.takeWire()).toEqual([CLAIM])
@@ -210,5 +210,24 @@ describe('a class that is not there', () => {
     await want('bronze')
     expect(fixture.claim.status?.modifyVolumeStatus).toEqual(modifying('Pending', 'gold'))
     expect(fixture.claim.status?.conditions?.map(({ type }) => type)).toEqual(['ModifyingVolume', 'ModifyVolumeError'])
+  })
+})
+
+describe('a class of another driver', () => {
+  it('is applied, and reported once though it is tried again', async () => {
+    fixture = await beginModify()
+    fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, { ...attributesClass('foreign'), driverName: 'other.example.com' })
+    fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
+    await wantClass(fixture, 'foreign')
+    await fixture.clock.advance(10_000)
+    fixture.driver.modify = () => ({})
+    await fixture.clock.advance(10_000)
+    expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('foreign')
+    const warnings = fixture.takeEvents().filter((event) => event.includes('VolumeModifyDriverMismatch'))
+    expect(warnings).toEqual([
+      'Warning VolumeModifyDriverMismatch: VAC "foreign" is for driver other.example.com, and its parameters are applied to a volume of driver csi.example.com',
+    ])
+    const lines = fixture.log.lines.filter(({ message }) => message === 'VolumeAttributesClass is for another driver')
+    expect(lines).toHaveLength(1)
   })
 })

@@ -34,7 +34,7 @@ async function nodeFinishes(size: string): Promise<void> {
 const preResize = () => fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations?.[PRE_RESIZE]
 
 describe('an expansion with a node step', () => {
-  it('goes on while kubelet is at it', async () => {
+  it('continues while kubelet works on it', async () => {
     await begin()
     await fixture.request('2Gi')
     fixture.takeWire()
@@ -165,7 +165,7 @@ describe('the old size on a volume', () => {
 })
 
 describe('a driver that expands on nodes only', () => {
-  it('is not called: the volume gets the size that was asked for, in its own words', async () => {
+  it('is not called: the volume gets the size that was asked for, in the spelling of the request', async () => {
     await begin({ expands: 'node' })
     await fixture.request('2G')
     expect(fixture.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])

@@ -75,7 +75,7 @@ describe('the request of an expansion', () => {
       },
     ],
     [
-      'has the access mode of a driver that tells pods of one node apart',
+      'has the access mode of a driver that distinguishes pods of one node',
       { prepare: ({ driver }) => driver.controller.add(Rpc.SINGLE_NODE_MULTI_WRITER) },
       { volumeCapability: { accessType: mounted('', []), accessMode: { mode: Mode.SINGLE_NODE_MULTI_WRITER } } },
     ],
@@ -160,14 +160,14 @@ describe('an expansion that cannot be asked for', () => {
       },
       'failed to translate persistent volume: could not find in-tree plugin translation logic for "pv-data"',
     ],
-  ])('%s: told, not called, tried again', async (_what, given, why) => {
+  ])('%s: reported, not called, tried again', async (_what, given, why) => {
     const fixture = await expandWith(given)
     const { name } = fixture.driver
     expect(fixture.driver.calls).toEqual([])
     expect(fixture.takeWire()).toEqual(['persistentvolumeclaims/status'])
-    const told = `resize volume "pv-data" by resizer "${name}" failed: ${why}`
-    expect(fixture.takeEvents().at(-1)).toBe(`Warning VolumeResizeFailed: ${told}`)
-    expect(fixture.errors).toEqual([`Error syncing PVC: ${told}`])
+    const message = `resize volume "pv-data" by resizer "${name}" failed: ${why}`
+    expect(fixture.takeEvents().at(-1)).toBe(`Warning VolumeResizeFailed: ${message}`)
+    expect(fixture.errors).toEqual([`Error syncing PVC: ${message}`])
     await fixture.clock.advance(1_000)
     expect(fixture.takeWire()).toEqual(['persistentvolumeclaims/status'])
   })
@@ -208,15 +208,15 @@ describe('bad input', () => {
       { claim: { capacity: null, status: { phase: undefined } } },
       'the claim has no status',
     ],
-  ])('%s: an event and a line name the cause, and other claims go on', async (_what, given, why) => {
+  ])('%s: an event and a line name the cause, and other claims continue', async (_what, given, why) => {
     const prepare = ({ cluster }: ResizerFixture): void => {
       cluster.put(PERSISTENT_VOLUMES, volume({ name: 'fine' }))
       cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'fine', request: '2Gi' }))
     }
     const fixture = await expandWith({ ...given, prepare })
-    const told = `resize volume "pv-data" by resizer "csi.example.com" failed: ${why}`
-    expect(fixture.takeEvents()).toContain(`Warning VolumeResizeFailed: ${told}`)
-    expect(fixture.errors).toEqual([`PVC cannot be resized: ${told}`])
+    const message = `resize volume "pv-data" by resizer "csi.example.com" failed: ${why}`
+    expect(fixture.takeEvents()).toContain(`Warning VolumeResizeFailed: ${message}`)
+    expect(fixture.errors).toEqual([`PVC cannot be resized: ${message}`])
     expect(fixture.driver.calls.map(({ request }) => (request as { volumeId: string }).volumeId)).toEqual([
       'handle-fine',
     ])

@@ -65,7 +65,7 @@ describe('an expansion without a node step', () => {
     ])
   })
 
-  it('tells its beginning and its end', () => {
+  it('reports its beginning and its end', () => {
     expect(fixture.takeEvents()).toEqual([
       'Normal Resizing: External resizer is resizing volume pv-data',
       'Normal VolumeResizeSuccessful: Resize volume succeeded',

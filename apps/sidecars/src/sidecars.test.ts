@@ -15,7 +15,7 @@ function run(
   program = sidecars,
 ): ReturnType<typeof runInProcess> {
   const where = [`--kubeconfig=${cluster.kubeconfig}`, `--csi-address=${cluster.driver.socket}`]
-  return runInProcess(program, [...where, ...flags], signal)
+  return runInProcess(program, [...where, ...flags], { signal })
 }
 
 describe('one process', () => {
@@ -64,6 +64,14 @@ describe('one process', () => {
     expect(lease?.spec?.holderIdentity).toMatch(/^host/)
     stop.abort()
     expect((await ended).ending).toEqual({ code: 0 })
+  })
+
+  it('names no app that is not released', async () => {
+    const { log } = await runInProcess(sidecars, ['--help'])
+    expect(log).toContain('Comma-separated controllers to run: attacher, resizer. (default "attacher,resizer")')
+    expect(log).not.toContain('noop')
+    const refused = await runInProcess(sidecars, ['--controllers=driver'])
+    expect(refused.log).toMatch(/"driver" is none of attacher, resizer\n/)
   })
 
   it('refuses what is for an app that does not run', async () => {

@@ -1,34 +1,44 @@
 import { attacher } from '@csi-sidecars/attacher'
+import { noop } from '@csi-sidecars/noop'
 import { resizer } from '@csi-sidecars/resizer'
 import { type CombinedApp, combinable, combine, type Program } from '@csi-sidecars/sidecar'
 
-interface Sidecar {
+interface Row {
   /** Its folder under apps, its prefix before flags, its section in the chart's values. */
   readonly app: string
   /** What it does, for the label of its image. */
   readonly does: string
+  /** False: no image, executable, chart section, document or help text mentions it. */
+  readonly released: boolean
   readonly value: CombinedApp
 }
 
-/** The sidecars. Images, executables, chart tests, stories, benchmarks and documents are made from this list. */
-export const SIDECARS = [
+const ROWS = [
   {
     app: 'attacher',
     does: 'VolumeAttachments to ControllerPublishVolume and back',
+    released: true,
     value: combinable(attacher),
   },
   {
     app: 'resizer',
     does: 'claims to ControllerExpandVolume and ControllerModifyVolume',
+    released: true,
     value: combinable(resizer),
   },
-] as const satisfies readonly Sidecar[]
+  { app: 'noop', does: 'nothing, as a template', released: false, value: combinable(noop, { released: false }) },
+] as const satisfies readonly Row[]
 
-export type AppName = (typeof SIDECARS)[number]['app']
+type Sidecar = Extract<(typeof ROWS)[number], { readonly released: true }>
+
+/** The released sidecars. Images, executables, chart tests, end-to-end tests, benchmarks and documents follow this list. */
+export const SIDECARS: readonly Sidecar[] = ROWS.filter((row): row is Sidecar => row.released)
+
+export type AppName = Sidecar['app']
 
 export const APPS: readonly AppName[] = SIDECARS.map(({ app }) => app)
 
-/** One entry for each sidecar. */
+/** One entry for each released sidecar. */
 export function byApp<T>(make: (app: AppName) => T): Readonly<Record<AppName, T>> {
   return Object.fromEntries(APPS.map((app) => [app, make(app)])) as Record<AppName, T>
 }
@@ -36,5 +46,5 @@ export function byApp<T>(make: (app: AppName) => T): Readonly<Record<AppName, T>
 /** The controllers that one process can run. */
 export const sidecars: Program = combine(
   'csi-sidecars',
-  SIDECARS.map(({ value }) => value),
+  ROWS.map(({ value }) => value),
 )

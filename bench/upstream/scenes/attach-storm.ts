@@ -47,12 +47,12 @@ async function storm({ figures }: Bench, ground: Ground, how: Storm): Promise<vo
     await ground.each(count, (index) =>
       attach(ground, driver.name, { name: name(index), node: nodeOf(driver.name, index % NODES) }),
     )
-    await seen.until('are attached', count, (va) => isOwn(va) && va.status?.attached === true, within)
+    await seen.until('are attached', (va) => isOwn(va) && va.status?.attached === true, { count, within })
   })
   const publishes = workCalls('attacher', driver).length - callsBefore
   const detaching = await phase(subject, async () => {
     await ground.each(count, (index) => ground.api.delete(VOLUME_ATTACHMENTS, { name: name(index) }))
-    await seen.until('are left', 0, isOwn, within)
+    await seen.until('are left', isOwn, { count: 0, within })
   })
   const each = {
     'CPU per 1,000 attaches (s)': (attaching.cpuSeconds * 1000) / count,

@@ -7,7 +7,7 @@ import type { Subject } from '../subject.ts'
 import { giveWork, prepareWork, warmUp, workCalls } from '../work.ts'
 
 const AWAY_MS = 3000
-/** Each round a little longer, for both sides try again at fixed times, and one of them might be the right one. */
+/** Each round is a little longer: both sides retry at fixed times, and one of them might match by chance. */
 const AWAY_LONGER_MS = 300
 /** What the kubelet takes to start an ended container for the first time, and its back-off from then on. */
 const RESTART_MS = [1000, 10_000, 20_000, 40_000]
@@ -82,7 +82,7 @@ class Kubelet implements AsyncDisposable {
     for (;;) {
       await this.subject.sidecar.exited
       const delay = RESTART_MS[Math.min(this.restarts, RESTART_MS.length - 1)]
-      await pause(delay, undefined, { signal }).catch(() => undefined) // only told that it is over
+      await pause(delay, undefined, { signal }).catch(() => undefined) // the signal only ends the wait
       if (signal.aborted) return
       this.restarts += 1
       this.subject = await this.#start()

@@ -1,5 +1,5 @@
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { grantTo } from '../../../e2e/harness/roles.ts'
+import { grantTo } from '../../../e2e/harness/api/roles.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import { isWrite } from '../audit.ts'
 import { makeCopies, mustHold } from '../copies.ts'
@@ -13,7 +13,7 @@ const BAD = 10_000
 const FAILING_MS = 60_000
 const BAD_PREFIX = 'bad'
 
-/** What attachments that fail again and again cost the others. */
+/** The cost of repeatedly failing attachments for others. */
 export const failing: BenchScene = {
   name: 'failing',
   title: 'Attachments beside others that fail',
@@ -73,7 +73,7 @@ async function makeBad(ground: Ground, driver: string, count: number): Promise<v
     from: 1,
     rename: (text, number) => text.replaceAll(first, `${BAD_PREFIX}-${number}`),
   })
-  for (const resource of resources) await mustHold(ground, resource, count, { atLeast: true })
+  for (const resource of resources) await mustHold(ground, resource, { count, atLeast: true })
 }
 
 async function eventWrites(subject: Subject): Promise<number> {

@@ -6,7 +6,7 @@ import { APPS, type Side } from '../side.ts'
 import type { Subject } from '../subject.ts'
 import { giveWork, prepareWork, warmUp, workCalls } from '../work.ts'
 
-const STANDING_BY_MS = 4000
+const STANDBY_MS = 4000
 const WORK_EVERY_MS = 250
 const WITHIN_MS = 60_000
 const SIGNALS = ['SIGTERM', 'SIGKILL'] as const
@@ -39,7 +39,7 @@ async function gap({ figures }: Bench, ground: Ground, { app, side, round, signa
   const first = await replica(ground, { app, side, driverName, hostname: 'first' })
   await warmUp(ground, first)
   const second = await replica(ground, { app, side, driverName, hostname: 'second' })
-  await pause(STANDING_BY_MS)
+  await pause(STANDBY_MS)
   first.sidecar.signal(signal)
   const signalled = Date.now()
   const call = await firstCall(ground, second, `${app}-${driverName}`)
@@ -55,7 +55,7 @@ async function replica(
   return await ground.start({ side, app, driver, hostname })
 }
 
-/** When it comes, while more and more work waits: a leader that is told to end may still take some of it. */
+/** When it comes, while more and more work waits: a leader that is stopping may still take some of it. */
 async function firstCall(ground: Ground, subject: Subject, name: string): Promise<number> {
   let given = 0
   const end = Date.now() + WITHIN_MS

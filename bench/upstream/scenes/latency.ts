@@ -1,4 +1,4 @@
-import type { Call } from '../../../e2e/harness/driver.ts'
+import type { Call } from '../../../e2e/harness/driver/driver.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import type { Ground } from '../ground.ts'
 import { attach, nodeOf } from '../objects.ts'

@@ -6,7 +6,7 @@ import {
   type Resource,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { pod } from '../../../e2e/harness/objects.ts'
+import { pod } from '../../../e2e/harness/api/objects.ts'
 import type { App } from '../../../e2e/harness/subject.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import { makeCopies, mustHold } from '../copies.ts'
@@ -71,7 +71,7 @@ export async function populate(bench: Bench, ground: Ground): Promise<void> {
         text.replaceAll(name, `set-${number}.${driver}`).replaceAll(nodeOf(DRIVER), nodeOf(DRIVER, number % nodeCount)),
     })
   }
-  await mustHold(ground, CSI_NODES, nodeCount)
+  await mustHold(ground, CSI_NODES, { count: nodeCount })
   const resources: readonly Resource<unknown>[] = [
     PERSISTENT_VOLUMES,
     VOLUME_ATTACHMENTS,
@@ -79,15 +79,15 @@ export async function populate(bench: Bench, ground: Ground): Promise<void> {
     PODS,
   ]
   for (const resource of resources) {
-    await mustHold(ground, resource, count)
+    await mustHold(ground, resource, { count })
     await ground.api.list(resource)
   }
-  // The server has taken in much at once; whoever comes first must not find it busy with that.
+  // The server has stored much at once; the first subject must not find it busy with that.
   await pause(DIGESTED_MS)
   bench.say(`  ${count} objects of each kind made in ${((performance.now() - from) / 1000).toFixed(0)} s`)
 }
 
-/** A pod with a claim, its volume, and the attachment of it, as they stand in a cluster in which nothing happens. */
+/** A pod with a claim, its volume, and the attachment of it, as in a cluster at rest. */
 async function makeSet(ground: Ground, driver: string, name: string): Promise<void> {
   const metadata = {
     finalizers: ['kubernetes.io/pv-protection', finalizerOf(driver)],
@@ -99,7 +99,7 @@ async function makeSet(ground: Ground, driver: string, name: string): Promise<vo
   await ground.api.create(PODS, pod('default', name, [{ name: 'data', persistentVolumeClaim: { claimName: name } }]))
 }
 
-/** Starts a sidecar for which one piece of work waits, and notes what it takes until it has begun with it. */
+/** Starts a sidecar with one piece of pending work, and measures the time until its first call. */
 export async function startWithWork(
   { figures }: Pick<Bench, 'figures'>,
   ground: Ground,
@@ -107,7 +107,7 @@ export async function startWithWork(
 ): Promise<Subject> {
   const driver = await ground.driver(DRIVER)
   await giveWork(ground, { app, driver }, `${side}-${round}-${app}`)
-  // A lease of its own: those before it let go of theirs late or not at all.
+  // Its own lease: earlier subjects release theirs late or not at all.
   const subject = await ground.start({ side, app, driver, leaseNamespace: `${side}-${round}` })
   const call = await subject.until('its first call', async () => workCalls(app, driver)[0], 120_000)
   const { cpuSeconds } = subject.cost()

@@ -20,9 +20,9 @@ export const oneProcess: BenchScene = {
   name: 'one-process',
   title: 'Both in one process',
   conditions:
-    'Memory is the sum of the processes; that of two processes of ours stands in rows of their own. Attaches are asked ' +
-    `for every ${BETWEEN_ATTACHES_MS} ms, ${ATTACHES} in all; their time is that until ControllerPublishVolume, ours each ` +
-    'time. Beside the attacher alone nobody expands the claims; beside two processes the server, the driver and the ' +
+    'Memory is the sum of the processes; that of two processes of ours has its own rows. Attaches are requested ' +
+    `every ${BETWEEN_ATTACHES_MS} ms, ${ATTACHES} in all; their time is that until ControllerPublishVolume, ours each ` +
+    'time. Beside the attacher alone no claims are expanded; beside two processes the server, the driver and the ' +
     'machine have the same work as beside one. A claim that fails is refused by the driver at once.',
   async run(bench) {
     bench.say('  memory, idle')
@@ -48,7 +48,7 @@ async function memory(bench: Bench, { label, driver, settledMs, prepare }: Memor
   await interleaved(bench, async (side, round) => {
     const layouts: readonly Layout[] = side === 'ours' ? ['one', 'two'] : ['original']
     for (const layout of layouts) {
-      // Leases of their own: those before them let go of theirs late or not at all.
+      // Their own leases: earlier subjects release theirs late or not at all.
       const leaseNamespace = `${layout}-${round}`
       await ground.namespace(leaseNamespace)
       const subjects = await start(ground, layout, { driver, leaseNamespace })
@@ -109,7 +109,7 @@ async function attaches(
   const other = layout === 'two' ? await ground.start({ ...common, app: 'resizer' }) : undefined
   await pause(QUIET_MS)
   const raising = ground.each(claims, (index) => raise(ground, `claim-${index}`))
-  // Claims that fail are to fail all the time, those that are raised to be raised meanwhile.
+  // Failing claims fail all the time; raised claims are raised meanwhile.
   if (refused) await raising
   const times = await attachTimes(ground, subject, count)
   await raising

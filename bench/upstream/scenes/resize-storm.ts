@@ -39,12 +39,10 @@ async function storm({ figures }: Bench, ground: Ground, how: Storm): Promise<vo
   const resizing = await phase(subject, async () => {
     await ground.each(count, (index) => raise(ground, name(index)))
     // The one with which it was warmed up counts too.
-    await seen.until(
-      'are resized',
-      count + 1,
-      ({ status }) => status?.capacity?.['storage'] === '2Gi',
-      30_000 + count * PER_OBJECT_MS,
-    )
+    await seen.until('are resized', ({ status }) => status?.capacity?.['storage'] === '2Gi', {
+      count: count + 1,
+      within: 30_000 + count * PER_OBJECT_MS,
+    })
   })
   const each = {
     'CPU per 1,000 (s)': (resizing.cpuSeconds * 1000) / count,

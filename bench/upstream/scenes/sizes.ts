@@ -53,7 +53,7 @@ async function grow(ground: Ground, { from, to }: { from: number; to: number }):
     rename: (text, number) => text.replaceAll(`${FIRST}-0`, `set-${number}`),
   })
   // What earlier rounds have asked for is there as well.
-  for (const resource of resources) await mustHold(ground, resource, to, { atLeast: true })
+  for (const resource of resources) await mustHold(ground, resource, { count: to, atLeast: true })
   await pause(DIGESTED_MS)
 }
 

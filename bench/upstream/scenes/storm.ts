@@ -27,7 +27,7 @@ export interface Storm {
   readonly label?: string
 }
 
-/** Nothing said about limits: few objects for both sides, and many for ours, who alone can have them done in time. */
+/** Without flags for limits: few objects for both sides, and many for ours, which alone completes them in time. */
 export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>): Promise<void> {
   const [few, many] = [bench.sized(100), bench.sized(1000)]
   await interleaved({ ...bench, rounds: 1 }, (side) =>
@@ -45,7 +45,7 @@ export interface Phase {
   readonly events: number
 }
 
-/** Does something to many objects, waits until the sidecar has followed, and says what that cost it. */
+/** Changes many objects, waits for the sidecar, and returns its cost. */
 export async function phase(subject: Subject, run: () => Promise<void>): Promise<Phase> {
   const before = subject.cost()
   const from = Date.now()
@@ -64,7 +64,7 @@ export async function phase(subject: Subject, run: () => Promise<void>): Promise
   }
 }
 
-/** What comes after the last object is done, as events do, belongs to the cost. */
+/** Work after the last object, such as events, belongs to the cost. */
 async function quiet(subject: Subject): Promise<Cost> {
   const end = performance.now() + QUIET_WITHIN_MS
   let last = subject.cost()

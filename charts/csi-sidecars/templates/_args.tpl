@@ -46,7 +46,7 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- include (printf "csi-sidecars.flags.%s" .name) (dict "section" (get .values .name) "prefix" "") -}}
 {{- end }}
 
-{{/* What holds for a process. Flags that are not a value as it stands are here, all others in templates/_flags.tpl. */}}
+{{/* The flags of a process. Flags whose values are converted are here, all others in templates/_flags.tpl. */}}
 {{- define "csi-sidecars.sharedFlags" -}}
 {{- $app := get .values .app -}}
 {{- include "csi-sidecars.flag" (dict "name" "csi-address" "value" (printf "%s/%s" (trimSuffix "/" .values.socketDir.mountPath) .values.socketDir.fileName)) -}}

@@ -1,7 +1,7 @@
 {{/*
 Made from the flags of the sidecars: npm exec -- node tools/docs/main.ts
 
-Each template takes a dict: `section` is the part of the values, `prefix` stands before the names. _args.tpl says when.
+Each template takes a dict: `section` is the part of the values, `prefix` is put before the names. _args.tpl says when.
 */}}
 
 {{- define "csi-sidecars.flags.attacher" -}}

@@ -55,7 +55,7 @@ A chart that has this one as a dependency finds its values and chart under .Subc
 {{ $workloads | toJson }}
 {{- end }}
 
-{{/* What tells the pods of one controller from all others; never changes in an upgrade. */}}
+{{/* Selects the pods of one controller; never changes in an upgrade. */}}
 {{- define "csi-sidecars.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "csi-sidecars.name" . | quote }}
 app.kubernetes.io/instance: {{ .release.Name | quote }}
@@ -117,6 +117,22 @@ annotations:
 {{/* Of the Lease of a sidecar. */}}
 {{- define "csi-sidecars.leaseNamespace" -}}
 {{ (include "csi-sidecars.election" . | fromJson).namespace | default .release.Namespace }}
+{{- end }}
+
+{{/*
+Each name that a Lease of either sidecar can have, as JSON; empty where the driver's name is not known. Those of both,
+whatever is enabled: one that is enabled or disabled has replicas of the other kind beside it for a while, and a process
+with one Lease for all looks who holds those of single sidecars.
+*/}}
+{{- define "csi-sidecars.leaseNames" -}}
+{{- $names := list -}}
+{{- with .values.driver.name -}}
+{{- range $prefix := list "external-attacher-leader" "external-resizer" -}}
+{{- $names = append $names (printf "%s-%s" $prefix (regexReplaceAll "[^a-zA-Z0-9-]" $.values.driver.name "-")) -}}
+{{- end -}}
+{{- with $.values.sidecars.singleLease }}{{ $names = append $names . }}{{ end -}}
+{{- end -}}
+{{ $names | toJson }}
 {{- end }}
 
 {{/* The namespaces of the Leases with the accounts that hold them, as JSON: {namespace: [account]}. */}}

@@ -60,11 +60,21 @@
 {{- end }}
 {{- end }}
 
-{{/* In the namespace of the Lease. `watch` lets a standby see at once that the lease is free. */}}
+{{/*
+In the namespace of the Lease. `watch` lets a standby see at once that the lease is free. A creation has no name that
+could be allowed; all else is for the Leases of these sidecars, where their names are known.
+*/}}
 {{- define "csi-sidecars.leaseRules" -}}
+{{- $names := include "csi-sidecars.leaseNames" . | fromJsonArray -}}
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  verbs: [get, watch, create, update]
+  verbs: [{{ ternary "create" "get, watch, create, update" (not (empty $names)) }}]
+{{- if $names }}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: {{ $names | toJson }}
+  verbs: [get, watch, update]
+{{- end }}
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]

@@ -100,7 +100,7 @@ bearerTokenFile: {{ .tokenFile }}
 {{- end -}}
 {{- end -}}
 {{- if and $tls.certManager.enabled (not $tls.certManager.issuerRef.name) -}}
-{{- fail "tls.certManager.enabled needs tls.certManager.issuerRef with a name: somebody must sign." -}}
+{{- fail "tls.certManager.enabled needs tls.certManager.issuerRef with a name: a certificate needs an issuer." -}}
 {{- end -}}
 {{- if and $tls.clientCA.configMapName $tls.clientCA.secretName -}}
 {{- fail "tls.clientCA.configMapName and tls.clientCA.secretName are both given: the authorities are in one of them." -}}

@@ -12,22 +12,22 @@ import {
   pod,
   RUNNING,
   readiness,
-  told,
+  reported,
   type VolumeOptions,
   volume,
-} from '../deeds.ts'
-import { type Deed, gone, type Scenario, type Step, scenario } from '../scenario.ts'
+} from '../actions.ts'
+import { type Action, gone, type Scenario, type Step, scenario } from '../scenario.ts'
 
 const OUT_OF_SERVICE = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }
 const app = (what = 'app', on = 'n1') => pod(what, { node: on, claims: ['data'] })
 
 /** Two nodes, a bound claim; then what the scenario is about. */
-function attach(name: string, options: VolumeOptions, ...steps: readonly (readonly Deed[] | Step)[]): Scenario {
+function attach(name: string, options: VolumeOptions, ...steps: readonly (readonly Action[] | Step)[]): Scenario {
   const modes = options.modes === undefined ? {} : { modes: options.modes }
   return scenario(`attach: ${name}`, [node('n1'), node('n2'), volume('pv', options), claim('data', modes)], ...steps)
 }
 
-/** The real controller looks at everything again every three minutes, and gives an attach two. */
+/** The real controller resynchronises every three minutes, and an attach times out after two. */
 const MINUTES = 240_000
 
 function long(one: Scenario): Scenario {
@@ -36,7 +36,7 @@ function long(one: Scenario): Scenario {
 
 /** Pods, nodes and attachments. */
 export const attachScenarios: readonly Scenario[] = [
-  attach('a pod comes and goes', {}, [app()], [deleted(PODS, 'app')]),
+  attach('a pod is created and deleted', {}, [app()], [deleted(PODS, 'app')]),
   attach(
     'detached only when the kubelet is through',
     {},
@@ -77,15 +77,15 @@ export const attachScenarios: readonly Scenario[] = [
       'an attach that has not ended after two minutes',
       { handle: 'slow' },
       {
-        deeds: [app()],
+        actions: [app()],
         until: ({ events }) => [...events].some((text) => text.includes('timed out waiting for external-attacher')),
-        patienceMs: MINUTES,
+        timeLimitMs: MINUTES,
       },
     ),
   ),
-  attach('the driver refuses, and the pod goes', { handle: 'refused' }, [app()], {
-    // What was never attached is taken for mounted until the node's kubelet is heard of.
-    deeds: [deleted(PODS, 'app'), changed(NODES, 'n1', { metadata: { annotations: { heard: 'yes' } } })],
+  attach('the driver refuses, and the pod is deleted', { handle: 'refused' }, [app()], {
+    // A volume that was never attached counts as mounted until the kubelet reports.
+    actions: [deleted(PODS, 'app'), changed(NODES, 'n1', { metadata: { annotations: { heard: 'yes' } } })],
     until: gone('VolumeAttachment'),
   }),
   attach('a detach that does not end', { handle: 'stuck' }, [app()], [deleted(PODS, 'app')], [app('second', 'n2')]),
@@ -109,12 +109,12 @@ export const attachScenarios: readonly Scenario[] = [
     ],
     [phase('app', 'Succeeded', ENDED)],
   ),
-  attach('a pod that nobody has placed', {}, [pod('app', { claims: ['data'] })]),
+  attach('a pod that is not scheduled', {}, [pod('app', { claims: ['data'] })]),
   attach(
     'the node is out of service',
     {},
     [app(), inUse('n1', 'pv')],
-    [told(NODES, 'n1', readiness(false)), deleted(PODS, 'app')],
+    [reported(NODES, 'n1', readiness(false)), deleted(PODS, 'app')],
     [changed(NODES, 'n1', { spec: { taints: [OUT_OF_SERVICE] } })],
   ),
   attach(
@@ -127,16 +127,16 @@ export const attachScenarios: readonly Scenario[] = [
     'the node does not answer and says that it uses it',
     {},
     [app(), inUse('n1', 'pv')],
-    [told(NODES, 'n1', readiness(false)), deleted(PODS, 'app'), app('second', 'n2')],
+    [reported(NODES, 'n1', readiness(false)), deleted(PODS, 'app'), app('second', 'n2')],
   ),
-  attach('the node is gone', {}, [app()], [deleted(NODES, 'n1')], [deleted(PODS, 'app')]),
+  attach('the node is deleted', {}, [app()], [deleted(NODES, 'n1')], [deleted(PODS, 'app')]),
   attach(
-    'the node is gone while it uses it',
+    'the node is deleted while it uses the volume',
     {},
     [app(), inUse('n1', 'pv')],
     [deleted(NODES, 'n1'), deleted(PODS, 'app')],
   ),
-  attach('the node comes back', {}, [app(), inUse('n1', 'pv')], [deleted(NODES, 'n1')], [node('n1')]),
+  attach('the node is recreated', {}, [app(), inUse('n1', 'pv')], [deleted(NODES, 'n1')], [node('n1')]),
   scenario(
     'attach: a node that does it by itself',
     [node('n1', { annotations: {} }), volume('pv'), claim('data')],
@@ -148,25 +148,30 @@ export const attachScenarios: readonly Scenario[] = [
       [node('n1', { annotations: {} }), volume('pv'), claim('data')],
       [app()],
       {
-        deeds: [
+        actions: [
           changed(NODES, 'n1', {
             metadata: { annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' } },
           }),
         ],
         until: ({ objects }) => [...objects.keys()].some((name) => name.startsWith('VolumeAttachment ')),
-        patienceMs: MINUTES,
+        timeLimitMs: MINUTES,
       },
     ),
   ),
-  attach('somebody deletes the attachment of a pod that is there', {}, [app()], [attachmentsDeleted('pv')]),
+  attach('another client deletes the attachment of a pod that exists', {}, [app()], [attachmentsDeleted('pv')]),
   attach(
-    'somebody deletes the attachment of a pod that has gone',
+    'another client deletes the attachment of a pod that is deleted',
     {},
     [app(), inUse('n1', 'pv')],
     [deleted(PODS, 'app')],
     [attachmentsDeleted('pv')],
   ),
-  attach('somebody empties the status of the node', {}, [app()], [told(NODES, 'n1', { volumesAttached: null })]),
+  attach(
+    'another client empties the status of the node',
+    {},
+    [app()],
+    [reported(NODES, 'n1', { volumesAttached: null })],
+  ),
   scenario(
     'attach: a driver that needs none',
     [node('n1'), csiDriver('driver', { attachRequired: false }), volume('pv', { driver: 'driver' }), claim('data')],
@@ -183,9 +188,9 @@ export const attachScenarios: readonly Scenario[] = [
       [node('n1'), csiDriver('driver', { attachRequired: true }), volume('pv', { driver: 'driver' }), claim('data')],
       [app()],
       {
-        deeds: [deleted(CSI_DRIVERS, 'driver'), csiDriver('driver', { attachRequired: false })],
+        actions: [deleted(CSI_DRIVERS, 'driver'), csiDriver('driver', { attachRequired: false })],
         until: gone('VolumeAttachment'),
-        patienceMs: MINUTES,
+        timeLimitMs: MINUTES,
       },
       [deleted(PODS, 'app')],
     ),

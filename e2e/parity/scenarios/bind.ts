@@ -4,14 +4,14 @@ import {
   STORAGE_CLASSES,
   PERSISTENT_VOLUMES as VOLUMES,
 } from '@csi-sidecars/kube-types'
-import { changed, claim, deleted, forced, lateClass, pod, storageClass, volume } from '../deeds.ts'
+import { changed, claim, deleted, forced, lateClass, pod, storageClass, volume } from '../actions.ts'
 import { type Scenario, scenario } from '../scenario.ts'
 
 const released = (what: string) => changed(VOLUMES, what, { spec: { claimRef: null } })
 const BLOCK = { volumeMode: 'Block' as const }
 const MANY = { modes: ['ReadWriteMany'] }
 
-/** Claims and volumes that are there, and who gets whom. */
+/** Existing claims and volumes, and which are bound to each other. */
 export const bindScenarios: readonly Scenario[] = [
   scenario(
     'bind: the smallest volume that is large enough',
@@ -92,13 +92,13 @@ export const bindScenarios: readonly Scenario[] = [
     [volume('pv', { claim: 'data' })],
   ),
   scenario(
-    'lost: the volume is gone and comes back without a claim',
+    'lost: the volume is deleted and recreated without a claim',
     [volume('pv'), claim('data')],
     [forced(VOLUMES, 'pv')],
     [volume('pv')],
   ),
   scenario(
-    'lost: the volume is gone and comes back for another claim',
+    'lost: the volume is deleted and recreated for another claim',
     [volume('pv'), claim('data')],
     [forced(VOLUMES, 'pv')],
     [volume('pv', { claim: 'other' })],
@@ -117,9 +117,9 @@ export const bindScenarios: readonly Scenario[] = [
     [claim('data', { class: '', metadata: { annotations: { 'pv.kubernetes.io/bind-completed': 'yes' } } })],
     [volume('pv', { class: '' })],
   ),
-  scenario('bound: the reference is taken off the volume', [volume('pv'), claim('data')], [released('pv')]),
+  scenario('bound: the reference is removed from the volume', [volume('pv'), claim('data')], [released('pv')]),
   scenario(
-    'bound: the mark of the binding is taken off the claim',
+    'bound: the mark of the binding is removed from the claim',
     [volume('pv'), claim('data')],
     [changed(CLAIMS, 'data', { metadata: { annotations: { 'pv.kubernetes.io/bind-completed': null } } })],
   ),
@@ -138,24 +138,24 @@ export const bindScenarios: readonly Scenario[] = [
     claim('data', { volumeAttributesClassName: 'gold' }),
   ]),
   scenario(
-    'delete: a claim that a pod uses stays until the pod is gone',
+    'delete: a claim that a pod uses stays until the pod is deleted',
     [volume('pv'), claim('data'), pod('app', { node: 'n', claims: ['data'] })],
     [deleted(CLAIMS, 'data')],
     [deleted(PODS, 'app')],
   ),
   scenario(
-    'delete: a claim of a pod that nobody has placed',
+    'delete: a claim of a pod that is not scheduled',
     [volume('pv'), claim('data'), pod('app', { claims: ['data'] })],
     [deleted(CLAIMS, 'data')],
   ),
   scenario(
-    'delete: a volume stays until its claim is gone',
+    'delete: a volume stays until its claim is deleted',
     [volume('pv'), claim('data')],
     [deleted(VOLUMES, 'pv')],
     [deleted(CLAIMS, 'data')],
   ),
   scenario('delete: a claim that waits', [claim('data', { class: '' })], [deleted(CLAIMS, 'data')]),
-  scenario('wait for a consumer: nobody comes', [lateClass('class'), volume('pv'), claim('data')]),
+  scenario('wait for a consumer: no pod uses the claim', [lateClass('class'), volume('pv'), claim('data')]),
   scenario(
     'wait for a consumer: a pod comes',
     [lateClass('class'), claim('data')],

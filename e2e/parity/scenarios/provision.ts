@@ -1,5 +1,5 @@
 import { PERSISTENT_VOLUME_CLAIMS as CLAIMS, PODS, PERSISTENT_VOLUMES as VOLUMES } from '@csi-sidecars/kube-types'
-import { changed, claim, deleted, lateClass, pod, refused, storageClass, volume } from '../deeds.ts'
+import { changed, claim, deleted, lateClass, pod, refused, storageClass, volume } from '../actions.ts'
 import { type Scenario, scenario } from '../scenario.ts'
 
 const PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
@@ -13,7 +13,7 @@ const ephemeral = (name: string, spec: object = {}) => ({
     },
   },
 })
-/** A class that is not there: nobody makes a volume. */
+/** The class does not exist: no volume is created. */
 const NONE = { storageClassName: 'none' }
 const selected = (what: string) =>
   changed(CLAIMS, 'data', (scene) => ({ metadata: { annotations: node(scene.name(what)) } }))
@@ -24,7 +24,7 @@ export const provisionScenarios: readonly Scenario[] = [
   scenario('provision: by the driver', [storageClass('class')], [claim('data')]),
   scenario('provision: a block volume', [storageClass('class')], [claim('data', { volumeMode: 'Block' })]),
   scenario('provision: there is no such class, then there is', [claim('data')], [storageClass('class')]),
-  scenario('provision: nobody provisions this class', [
+  scenario('provision: no provisioner for this class', [
     storageClass('class', { provisioner: 'kubernetes.io/no-provisioner' }),
     claim('data'),
   ]),
@@ -38,24 +38,24 @@ export const provisionScenarios: readonly Scenario[] = [
     claim('data'),
   ]),
   scenario(
-    'provision: nobody answers, then a volume is made by hand',
-    [storageClass('class', { provisioner: 'nobody.example.com' }), claim('data')],
+    'provision: no provisioner answers, then an administrator creates a volume',
+    [storageClass('class', { provisioner: 'missing.example.com' }), claim('data')],
     [volume('pv')],
   ),
   scenario(
-    'provision: the annotations are taken off the claim',
-    [storageClass('class', { provisioner: 'nobody.example.com' }), claim('data')],
+    'provision: the annotations are removed from the claim',
+    [storageClass('class', { provisioner: 'missing.example.com' }), claim('data')],
     [changed(CLAIMS, 'data', { metadata: { annotations: { [PROVISIONER]: null } } })],
   ),
   scenario(
     'provision: the claim is deleted before it has a volume',
-    [storageClass('class', { provisioner: 'nobody.example.com' }), claim('data')],
+    [storageClass('class', { provisioner: 'missing.example.com' }), claim('data')],
     [deleted(CLAIMS, 'data')],
   ),
   scenario('provision: late, for a node that was chosen', [lateClass('class'), claim('data')], [selected('n')]),
   scenario('provision: late, by a migrated plugin', [lateClass('class', EBS), claim('data')], [selected('n')]),
   scenario(
-    'provision: late, and nobody provisions',
+    'provision: late binding, and no provisioner',
     [lateClass('class', { provisioner: 'kubernetes.io/no-provisioner' }), claim('data')],
     [selected('n')],
   ),
@@ -139,7 +139,7 @@ export const provisionScenarios: readonly Scenario[] = [
     [changed(VOLUMES, 'pv', { spec: { persistentVolumeReclaimPolicy: 'Retain' } })],
   ),
   scenario('migrate: a claim that says it was migrated and is not', [
-    storageClass('class', { provisioner: 'nobody.example.com' }),
+    storageClass('class', { provisioner: 'missing.example.com' }),
     claim('data', { metadata: { annotations: { 'pv.kubernetes.io/migrated-to': 'gone.example.com' } } }),
   ]),
   scenario(
@@ -147,7 +147,7 @@ export const provisionScenarios: readonly Scenario[] = [
     [pod('app', { volumes: [ephemeral('data', NONE)] })],
     [deleted(PODS, 'app')],
   ),
-  scenario('ephemeral: the claim is somebody else’s', [
+  scenario('ephemeral: the claim has another owner', [
     claim('app-data', { class: '' }),
     pod('app', { volumes: [ephemeral('data', NONE)] }),
   ]),

@@ -1,21 +1,21 @@
 import { PERSISTENT_VOLUME_CLAIMS as CLAIMS, PODS, PERSISTENT_VOLUMES as VOLUMES } from '@csi-sidecars/kube-types'
-import { changed, claim, deleted, phase, pod, type VolumeOptions, volume } from '../deeds.ts'
-import { type Deed, type Scenario, scenario } from '../scenario.ts'
+import { changed, claim, deleted, phase, pod, type VolumeOptions, volume } from '../actions.ts'
+import { type Action, type Scenario, scenario } from '../scenario.ts'
 
 const released = changed(VOLUMES, 'pv', { spec: { claimRef: null } })
 const gone = deleted(CLAIMS, 'data')
 const hostPath = (path: string): VolumeOptions => ({ csi: null, hostPath: { path } })
 const NFS: VolumeOptions = { csi: null, nfs: { server: 'nfs.example.com', path: '/data' } }
 
-/** Of the pod that scrubs the volume: what its kubelet says. */
-function scrubber(status: object): Deed {
+/** The status of the pod that scrubs the volume. */
+function scrubber(status: object): Action {
   return (scene) => {
     const ref = { namespace: 'default', name: `recycler-for-${scene.name('pv')}`, subresource: 'status' }
     return scene.api.merge(PODS, ref, { status })
   }
 }
 
-function used(name: string, options: VolumeOptions, ...steps: readonly (readonly Deed[])[]): Scenario {
+function used(name: string, options: VolumeOptions, ...steps: readonly (readonly Action[])[]): Scenario {
   return scenario(name, [volume('pv', options), claim('data')], ...steps)
 }
 
@@ -27,10 +27,10 @@ function inRound(round: number, one: Scenario): Scenario {
   return { ...one, round }
 }
 
-/** What becomes of a volume whose claim is gone. */
+/** What happens to a volume whose claim is deleted. */
 export const reclaimScenarios: readonly Scenario[] = [
   used('retain: released', {}, [gone]),
-  used('retain: the claim comes back under its name', {}, [gone], [claim('data')]),
+  used('retain: the claim is recreated', {}, [gone], [claim('data')]),
   used('retain: an administrator frees it', {}, [gone], [released], [claim('other')]),
   used(
     'retain: an administrator clears the uid only',
@@ -45,7 +45,7 @@ export const reclaimScenarios: readonly Scenario[] = [
     [changed(VOLUMES, 'pv', { spec: { persistentVolumeReclaimPolicy: 'Delete' } })],
   ),
   used('retain: deleted by an administrator', {}, [gone], [deleted(VOLUMES, 'pv')]),
-  used('delete: a CSI volume that nobody has provisioned', { policy: 'Delete' }, [gone]),
+  used('delete: a CSI volume that was not provisioned', { policy: 'Delete' }, [gone]),
   used('delete: a plugin that cannot delete', { policy: 'Delete', ...NFS }, [gone]),
   used(
     'delete: a migrated plugin',
@@ -59,10 +59,10 @@ export const reclaimScenarios: readonly Scenario[] = [
   used('delete: a host path', { policy: 'Delete', ...hostPath('/tmp/parity-none/pv') }, [gone]),
   used('delete: a host path that is not temporary', { policy: 'Delete', ...hostPath('/var/parity-none') }, [gone]),
   used(
-    'delete: by somebody unknown',
+    'delete: by an unknown provisioner',
     {
       policy: 'Delete',
-      metadata: { annotations: { 'pv.kubernetes.io/provisioned-by': 'nobody.example.com' } },
+      metadata: { annotations: { 'pv.kubernetes.io/provisioned-by': 'missing.example.com' } },
     },
     [gone],
   ),

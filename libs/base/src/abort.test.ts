@@ -10,7 +10,7 @@ function listeners(...signals: readonly AbortSignal[]): readonly number[] {
 }
 
 describe('a scope', () => {
-  test('follows whichever parent is aborted first, with its reason, and lets go of all of them', () => {
+  test('follows the first parent that is aborted, with its reason, and keeps no listener', () => {
     const [a, b] = [new AbortController(), new AbortController()]
     const { signal } = scope(a.signal, undefined, b.signal)
     expect(listeners(a.signal, b.signal)).toEqual([1, 1])
@@ -37,7 +37,7 @@ describe('a scope', () => {
     expect(listeners(parent.signal)).toEqual([0])
   })
 
-  test('hears nothing of its parents once it is disposed, but can still be aborted', () => {
+  test('ignores its parents once it is disposed, but can still be aborted', () => {
     const parent = new AbortController()
     const inner = scope(parent.signal)
     inner.dispose()

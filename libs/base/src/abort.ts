@@ -2,7 +2,7 @@ import type { Cancel, Clock } from './clock.ts'
 import { causesOf, isError } from './errors.ts'
 import { onAbort } from './on-abort.ts'
 
-/** A wait that ended because its time was over. `what` names the guard, so that two guards can be told apart. */
+/** A wait that ended because its time was over. `what` names the guard, which distinguishes two guards. */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError'
   readonly what: string
@@ -13,12 +13,12 @@ export class DeadlineError extends Error {
   }
 }
 
-/** Work that was called off: shutdown, a lost lease, a driver that went away. */
+/** Cancelled work: shutdown, a lost lease, a disconnected driver. */
 export class CancelledError extends Error {
   override readonly name = 'CancelledError'
 }
 
-/** Whether a rejection only says that the work was called off or its time was over; it may stand along the causes. */
+/** Whether a rejection, or one of its causes, only means that the work was cancelled or its time was over. */
 export function isAbort(thrown: unknown): boolean {
   for (const cause of causesOf(thrown)) {
     if (cause instanceof CancelledError || cause instanceof DeadlineError) return true
@@ -76,7 +76,7 @@ function follow(
 
 /**
  * Settles as the promise does, or rejects with the signal's reason, whichever comes first.
- * The promise itself goes on; a late rejection of it is not reported as unhandled.
+ * The promise itself continues; a late rejection of it is not reported as unhandled.
  */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise

@@ -21,7 +21,7 @@ describe('the system clock', () => {
     expect(fire).toHaveBeenCalledTimes(1)
   })
 
-  test('never fires before the caller has got away, however short the wait', () => {
+  test('never fires before the caller has returned, even after the shortest wait', () => {
     const fire = jest.fn()
     systemClock.schedule(-5, fire)
     expect(fire).not.toHaveBeenCalled()
@@ -39,7 +39,7 @@ describe('the system clock', () => {
     expect(jest.getTimerCount()).toBe(0)
   })
 
-  test('waits for ever without firing', () => {
+  test('waits without limit and never fires', () => {
     const fire = jest.fn()
     const cancel = systemClock.schedule(Number.POSITIVE_INFINITY, fire)
     jest.advanceTimersByTime(100 * DAY_MS)
@@ -48,7 +48,7 @@ describe('the system clock', () => {
     expect(jest.getTimerCount()).toBe(0)
   })
 
-  test('waits on when its timer comes early', () => {
+  test('is not ended by a timer that fires early', () => {
     const now = jest.spyOn(performance, 'now').mockReturnValue(0.9)
     const fire = jest.fn()
     systemClock.schedule(10, fire)
@@ -71,7 +71,7 @@ describe('the system clock', () => {
     expect(fire).not.toHaveBeenCalled()
   })
 
-  test('tells wall time and a time that only counts up', () => {
+  test('has wall time and monotonic time', () => {
     jest.setSystemTime(1_800_000_000_000)
     const before = systemClock.monotonic()
     expect(systemClock.now()).toBe(1_800_000_000_000)

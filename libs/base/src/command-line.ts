@@ -8,8 +8,8 @@ export interface CommandLine<Values> {
 }
 
 /**
- * Reads a command line. Where it asks for something that the parser itself answers, as help or a completion, the answer
- * is written, and there are no values. The parser must neither end the process nor print by itself.
+ * Reads a command line. If the parser answers it itself, with help or a completion, the answer is written, and there are
+ * no values. The parser must neither end the process nor print by itself.
  */
 export async function answeredOrValues<Values>(
   parser: CommandLine<Values>,
@@ -32,7 +32,7 @@ export function refuseRepeated(values: object, flags: readonly string[]): void {
   if (repeated !== undefined) throw new Error(`--${repeated} is given more than once`)
 }
 
-/** For a parser's `fail`: whoever called it gets the error, with the parser's own words where there is no other. */
+/** For a parser's `fail`: its caller gets the error, with the parser's message if there is no other. */
 export function throwRefusal(message: string, error: Error | undefined): never {
   throw error ?? new Error(message)
 }

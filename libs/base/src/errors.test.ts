@@ -25,11 +25,7 @@ describe('messageOf', () => {
     ['an object', { code: 5, details: ['a'] }, "{ code: 5, details: [ 'a' ] }"],
     ['an object without a prototype', Object.create(null), '[Object: null prototype] {}'],
     ['several errors in one', new AggregateError([new Error('first'), new Error('second')]), 'first; second'],
-    [
-      'several errors in one that speaks for them',
-      new AggregateError([new Error('first')], 'all failed'),
-      'all failed',
-    ],
+    ['several errors in one that has a message', new AggregateError([new Error('first')], 'all failed'), 'all failed'],
     ['an error that says nothing', new Error(''), ''],
   ])('of %s', (_, thrown, expected) => {
     expect(messageOf(thrown)).toBe(expected)

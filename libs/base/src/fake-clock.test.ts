@@ -2,7 +2,7 @@ import { describe, expect, jest, test } from '@jest/globals'
 import { FakeClock } from './fake-clock.ts'
 
 describe('the fake clock', () => {
-  test('stands still by itself', async () => {
+  test('does not advance by itself', async () => {
     const clock = new FakeClock({ now: 5000 })
     await clock.settle()
     expect([clock.now(), clock.monotonic()]).toEqual([5000, 0])
@@ -25,7 +25,7 @@ describe('the fake clock', () => {
     expect([clock.now(), clock.monotonic(), clock.pending, clock.nextIn]).toEqual([40, 40, 1, 1])
   })
 
-  test('lets promises go on between two timers, so that they can schedule the next', async () => {
+  test('runs promises between two timers, so that they can schedule the next', async () => {
     const clock = new FakeClock()
     const times: number[] = []
     const steps = async (): Promise<void> => {

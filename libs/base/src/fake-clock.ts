@@ -11,7 +11,7 @@ interface Timer extends HeapItem {
 /** Turns of the event loop given to promises between two timers; enough for chains through real sockets' callbacks. */
 const TURNS = 3
 
-/** A Clock that stands still until `advance` is called. Randomness is a fixed number unless given. */
+/** A Clock that advances only when `advance` is called. Randomness is a fixed number unless given. */
 export class FakeClock implements Clock {
   readonly #timers = new Heap<Timer>((a, b) => a.due < b.due || (a.due === b.due && a.order < b.order))
   readonly #random: () => number
@@ -47,7 +47,7 @@ export class FakeClock implements Clock {
     return sleepOn(this, ms, signal)
   }
 
-  /** How many timers wait: zero shows that nothing was left behind. */
+  /** How many timers wait: zero shows that none is left. */
   get pending(): number {
     return this.#timers.size
   }

@@ -86,7 +86,7 @@ describe('a heap', () => {
     expect(drain(heap)).toEqual([0, 1, 2, 3, 4, 5, 6, 20, 100, 102, 103, 104, 105, 106])
   })
 
-  test('leaves alone what it does not hold', () => {
+  test('ignores an item that it does not hold', () => {
     const [mine, other] = [byRank(), byRank()]
     const [low, high, foreign] = [ranked(1), ranked(2), ranked(0)]
     mine.push(low)
@@ -99,7 +99,7 @@ describe('a heap', () => {
     expect([drain(mine), drain(other)]).toEqual([[1, 2], [0]])
   })
 
-  test('refuses an item that stands in a heap already', () => {
+  test('refuses an item that is in a heap already', () => {
     const heap = byRank()
     const item = ranked(1)
     heap.push(item)

@@ -5,7 +5,7 @@ export interface HeapItem {
   heapIndex: number
 }
 
-/** Where an item stands that is in no heap. */
+/** The index of an item that is in no heap. */
 export const NOT_IN_HEAP = -1
 
 /** A binary heap of items that know their index: push, pop, remove and update in O(log n), peek in O(1). */
@@ -26,7 +26,7 @@ export class Heap<T extends HeapItem> {
   }
 
   push(item: T): void {
-    invariant(item.heapIndex === NOT_IN_HEAP, 'an item stands in one heap, once')
+    invariant(item.heapIndex === NOT_IN_HEAP, 'an item is in one heap, once')
     item.heapIndex = this.#items.length
     this.#items.push(item)
     this.#up(item)
@@ -38,7 +38,7 @@ export class Heap<T extends HeapItem> {
     return first
   }
 
-  /** Takes an item out, wherever it stands. An item that is not in this heap is left alone. */
+  /** Removes an item at any place. An item that is not in this heap is ignored. */
   remove(item: T): void {
     if (!this.has(item)) return
     const index = item.heapIndex

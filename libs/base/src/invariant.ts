@@ -3,7 +3,7 @@ export class InvariantError extends Error {
   override readonly name = 'InvariantError'
 }
 
-/** States what must be true here whatever the input; throws otherwise. */
+/** States what must be true here for any input; throws otherwise. */
 export function invariant(condition: unknown, message: string): asserts condition {
   if (!condition) throw new InvariantError(message)
 }

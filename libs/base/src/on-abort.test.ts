@@ -17,14 +17,14 @@ describe('onAbort', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  it('calls nobody for a signal that was aborted before', () => {
+  it('calls no listener for a signal that was aborted before', () => {
     const never = (): void => {
       throw new Error('called')
     }
     onAbort(AbortSignal.abort(), never)()
   })
 
-  it('calls nobody who was taken back, not even by another listener', () => {
+  it('calls no removed listener, not even one that another listener has removed', () => {
     const { signal, abort } = controller()
     const calls: string[] = []
     const takeBackA = onAbort(signal, () => calls.push('a'))
@@ -40,7 +40,7 @@ describe('onAbort', () => {
     expect(calls).toEqual(['b'])
   })
 
-  it('leaves the signal without a listener once all are taken back, and takes new ones afterwards', () => {
+  it('leaves the signal without a listener once all are removed, and takes new ones afterwards', () => {
     const { signal, abort } = controller()
     let calls = 0
     const listener = (): void => {

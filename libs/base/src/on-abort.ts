@@ -1,9 +1,9 @@
 const listenersOf = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
- * Calls `listener` when the signal is aborted; never when it was before, as with the event itself. The returned function
- * takes the listener back: call it when the wait ends otherwise. However many wait on a signal, it has one listener of
- * the event: EventTarget goes through all it has for each that comes or goes. A listener must not throw.
+ * Calls `listener` when the signal is aborted; never if it was aborted before, as with the event itself. The returned
+ * function removes the listener: call it when the wait ends otherwise. Any number of waits share one listener of the
+ * event, because EventTarget goes through its whole list for each that is added or removed. A listener must not throw.
  */
 export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
   if (signal === undefined || signal.aborted) return nothing

@@ -5,7 +5,7 @@ import { FakeClock } from './fake-clock.ts'
 import { InvariantError } from './invariant.ts'
 import { TokenBucket } from './token-bucket.ts'
 
-/** Notes who is served, and when. */
+/** Records which taker is served, and when. */
 function line(
   bucket: TokenBucket,
   clock: FakeClock,
@@ -26,7 +26,7 @@ describe('a bucket of 5 a second and 10 at once', () => {
     return { clock, bucket: new TokenBucket({ clock, qps: 5, burst: 10 }) }
   }
 
-  test('serves ten at once and one each 200 ms after that, in the order in which they asked', async () => {
+  test('serves ten at once and one each 200 ms after that, in the order of their requests', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let taker = 1; taker <= 13; taker += 1) ask(`${taker}`)
@@ -69,7 +69,7 @@ describe('a bucket of 5 a second and 10 at once', () => {
     expect(Array.from({ length: 11 }, () => bucket.reserve()).indexOf(200)).toBe(10)
   })
 
-  test('tells how long a taker waited', async () => {
+  test('returns how long a taker waited', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     const waits = [bucket.take(), bucket.take()]
@@ -78,7 +78,7 @@ describe('a bucket of 5 a second and 10 at once', () => {
     expect(await bucket.take()).toBe(0)
   })
 
-  test('lets those behind a taker that goes away move up, and none overtakes them', async () => {
+  test('lets those behind a cancelled taker move up, and none overtakes them', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let token = 0; token < 10; token += 1) bucket.reserve()
@@ -93,7 +93,7 @@ describe('a bucket of 5 a second and 10 at once', () => {
     expect(served).toEqual(['a left@100', 'b left@100', 'c@200', 'd@400'])
   })
 
-  test('leaves neither timer nor listener behind when all go away', async () => {
+  test('keeps neither timer nor listener when all takers are cancelled', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     const controller = new AbortController()
@@ -122,7 +122,7 @@ describe('a bucket of 5 a second and 10 at once', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  test('serves those in line before one who comes when their turn is long past', async () => {
+  test('serves waiting takers before a new one, even when their turn is long past', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let token = 0; token < 10; token += 1) bucket.reserve()
@@ -140,7 +140,7 @@ describe('a bucket', () => {
     expect([bucket.reserve(), bucket.reserve(), bucket.reserve()]).toEqual([0, 10_000, 20_000])
   })
 
-  test('without a limit makes nobody wait', async () => {
+  test('without a limit never waits', async () => {
     const clock = new FakeClock()
     const bucket = new TokenBucket({ clock, qps: Number.POSITIVE_INFINITY, burst: 1 })
     expect(new Set(Array.from({ length: 100 }, () => bucket.reserve()))).toEqual(new Set([0]))
@@ -158,7 +158,7 @@ describe('a bucket', () => {
     expect(() => new TokenBucket({ clock: new FakeClock(), qps, burst })).toThrow(InvariantError)
   })
 
-  test('never serves more than burst + qps x time in any window, and everybody in turn', async () => {
+  test('never serves more than burst + qps x time in any window, and all takers in turn', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 50 }),

@@ -8,20 +8,20 @@ interface Taker {
 
 /**
  * A bucket that holds `burst` tokens and gains `qps` a second. Full at first.
- * Takers are served in the order in which they asked; when one goes away those behind it move up.
+ * Takers are served in the order of their requests; when one is cancelled, those behind it move up.
  */
 export class TokenBucket {
   readonly #clock: Clock
   readonly #msPerToken: number
   readonly #burst: number
-  /** When the next token to be handed out is there. A time instead of a count: nothing is added up in between. */
+  /** When the next token is available. A time instead of a count needs no updates in between. */
   #next = Number.NEGATIVE_INFINITY
   readonly #takers = new Set<Taker>()
   /** When the first taker is served, the second, and so on. They belong to places in the line, not to takers. */
   readonly #turns: number[] = []
   #cancel: Cancel | undefined
 
-  /** A `qps` of Infinity never makes anybody wait. */
+  /** With a `qps` of Infinity no taker waits. */
   constructor(options: { clock: Clock; qps: number; burst: number }) {
     const { clock, qps, burst } = options
     invariant(qps > 0, `a bucket that gains ${qps} tokens a second`)
@@ -36,12 +36,12 @@ export class TokenBucket {
     return Math.max(0, this.#claim() - this.#clock.monotonic())
   }
 
-  /** Gives back a token that was reserved and not used. */
+  /** Returns a token that was reserved and not used. */
   refund(): void {
     this.#next -= this.#msPerToken
   }
 
-  /** Waits for a token and returns how long that took. A taker that is aborted while waiting gives its place back. */
+  /** Waits for a token and returns how long that took. A taker that is aborted while waiting returns its place. */
   async take(signal?: AbortSignal): Promise<number> {
     signal?.throwIfAborted()
     const asked = this.#clock.monotonic()
@@ -82,7 +82,7 @@ export class TokenBucket {
     if (this.#takers.size === 0) this.#arm()
   }
 
-  /** One timer, for whoever is first. */
+  /** One timer, for the first taker. */
   #arm(): void {
     this.#cancel?.()
     const [turn] = this.#turns

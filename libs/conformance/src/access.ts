@@ -1,5 +1,5 @@
+import type { ConformanceCase, Step } from './case.ts'
 import { CORE, configMap, IN_DEFAULT, RBAC, STORAGE } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -29,9 +29,9 @@ const mayPath = (user: string, nonResourceAttributes: Fields): Step => ({
   only: ['spec', 'status'],
 })
 
-export const ACCESS_STORIES: readonly ConformanceCase[] = [
+export const ACCESS_CASES: readonly ConformanceCase[] = [
   {
-    name: 'somebody without rights',
+    name: 'a user without rights',
     steps: [
       asAlice(`GET ${CORE}/pods`),
       asAlice(`GET ${IN_DEFAULT}/pods`),
@@ -55,7 +55,7 @@ export const ACCESS_STORIES: readonly ConformanceCase[] = [
   {
     name: 'tokens',
     steps: [
-      { ask: `GET ${CORE}/pods`, as: 'nobody' },
+      { ask: `GET ${CORE}/pods`, as: 'wrongToken' },
       { ask: `GET ${CORE}/pods`, as: 'anonymous' },
       { ask: 'GET /healthz', as: 'anonymous' },
       { ask: 'GET /api', as: 'anonymous' },

@@ -1,5 +1,5 @@
+import type { ConformanceCase, Step } from './case.ts'
 import { BOUND, claim, configMap, IN_DEFAULT, volume } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -7,8 +7,9 @@ const MAPS = `${IN_DEFAULT}/configmaps`
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
 const CLAIMS = `${IN_DEFAULT}/persistentvolumeclaims`
 
-const applied = (path: string, manager: string, body: Fields, options = ''): Step => ({
-  ask: `PATCH ${path}?fieldManager=${manager}${options}`,
+/** `query` is the field manager, and further parameters after it. */
+const applied = (path: string, query: string, body: Fields): Step => ({
+  ask: `PATCH ${path}?fieldManager=${query}`,
   apply: body,
   managers: true,
 })
@@ -30,7 +31,7 @@ const deployment = (containers: readonly Fields[], spec: Fields = {}): Fields =>
   },
 })
 
-export const APPLY_STORIES: readonly ConformanceCase[] = [
+export const APPLY_CASES: readonly ConformanceCase[] = [
   {
     name: 'apply makes an object, and changes what its manager said before',
     steps: [
@@ -39,8 +40,8 @@ export const APPLY_STORIES: readonly ConformanceCase[] = [
       applied(`${MAPS}/apply-a`, 'one', map('apply-a', { data: { a: '3' } })),
       applied(`${MAPS}/apply-a`, 'two', map('apply-a', { data: { c: '4' } })),
       applied(`${MAPS}/apply-a`, 'two', map('apply-a', { data: { a: '5' } })),
-      applied(`${MAPS}/apply-a`, 'two', map('apply-a', { data: { a: '5' } }), '&force=true'),
-      applied(`${MAPS}/apply-a`, 'two', map('apply-a', { data: { a: '5' } }), '&dryRun=All'),
+      applied(`${MAPS}/apply-a`, 'two&force=true', map('apply-a', { data: { a: '5' } })),
+      applied(`${MAPS}/apply-a`, 'two&dryRun=All', map('apply-a', { data: { a: '5' } })),
       applied(`${MAPS}/apply-a`, 'one', map('apply-a')),
       applied(`${MAPS}/apply-a`, 'two', map('apply-a')),
     ],
@@ -58,7 +59,7 @@ export const APPLY_STORIES: readonly ConformanceCase[] = [
         managers: true,
       },
       applied(`${MAPS}/apply-a`, 'one', map('apply-a', { data: { a: '1', c: '4' } })),
-      applied(`${MAPS}/apply-a`, 'one', map('apply-a', { data: { a: '1', c: '4' } }), '&force=true'),
+      applied(`${MAPS}/apply-a`, 'one&force=true', map('apply-a', { data: { a: '1', c: '4' } })),
       {
         ask: `PUT ${MAPS}/apply-a?fieldManager=putter`,
         body: configMap('apply-a', { data: { z: '1' } }),
@@ -86,14 +87,13 @@ export const APPLY_STORIES: readonly ConformanceCase[] = [
       },
       applied(
         `${DEPLOYMENTS}/apply-a`,
-        'three',
+        'three&force=true',
         deployment([container('b', { resources: { limits: { cpu: '1' } }, args: ['x'] })], { replicas: 8 }),
-        '&force=true',
       ),
     ],
   },
   {
-    name: 'apply to an object that nobody has applied',
+    name: 'apply to an object that was never applied',
     steps: [
       { ask: `POST ${CLAIMS}`, body: claim('apply-a') },
       { ask: `PATCH ${CLAIMS}/apply-a`, merge: { metadata: { managedFields: [{}] } } },

@@ -1,5 +1,5 @@
+import type { ConformanceCase, Step } from './case.ts'
 import { CORE, IN_DEFAULT, pod, STORAGE } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -58,7 +58,7 @@ const evict = (name: string, fields: Fields = {}): Step => ({
   body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace: 'default' }, ...fields },
 })
 
-export const APP_STORIES: readonly ConformanceCase[] = [
+export const APP_CASES: readonly ConformanceCase[] = [
   {
     name: 'a deployment is kept, without what would make its pods',
     steps: [

@@ -1,5 +1,5 @@
+import type { ConformanceCase, Step } from './case.ts'
 import { attachment, STORAGE } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 const ATTACHMENTS = `${STORAGE}/volumeattachments`
 
@@ -19,7 +19,7 @@ const inline = (spec: object): Readonly<Record<string, unknown>> => ({
   source: { inlineVolumeSpec: { accessModes: ['ReadWriteOnce'], csi: { driver: 'a.b', volumeHandle: 'h' }, ...spec } },
 })
 
-export const ATTACHMENT_STORIES: readonly ConformanceCase[] = [
+export const ATTACHMENT_CASES: readonly ConformanceCase[] = [
   {
     name: 'an attachment is created without its status',
     steps: [

@@ -1,5 +1,5 @@
+import type { ConformanceCase, Step } from './case.ts'
 import { BOUND, claim, IN_DEFAULT, STORAGE, storageClass } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 const CLAIMS = `${IN_DEFAULT}/persistentvolumeclaims`
 
@@ -28,7 +28,7 @@ const wantsClass = (name: string, className: string | null): Step => ({
   merge: { spec: { volumeAttributesClassName: className } },
 })
 
-export const CLAIM_STORIES: readonly ConformanceCase[] = [
+export const CLAIM_CASES: readonly ConformanceCase[] = [
   {
     name: 'a claim is raised where its class allows it',
     steps: [

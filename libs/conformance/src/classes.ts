@@ -1,5 +1,5 @@
+import type { ConformanceCase, Step } from './case.ts'
 import { DRIVER, STORAGE, storageClass } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -21,7 +21,7 @@ const csiDriver = (name: string, spec: Fields = {}): Step => ({
   body: { metadata: { name }, spec },
 })
 
-export const CLASS_STORIES: readonly ConformanceCase[] = [
+export const CLASS_CASES: readonly ConformanceCase[] = [
   {
     name: 'storage classes',
     steps: [

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { RecordedAnswer } from './story.ts'
+import type { RecordedAnswer } from './case.ts'
 
-/** Where two runs of the stories differ, one text each; none when they agree. */
+/** The differences of two runs, one text each; none when they agree. */
 export function compare(expected: readonly RecordedAnswer[], actual: readonly RecordedAnswer[]): readonly string[] {
   const count = Math.max(expected.length, actual.length)
   return Array.from({ length: count }, (_, index) => differenceAt(expected[index], actual[index])).filter(
@@ -10,9 +10,9 @@ export function compare(expected: readonly RecordedAnswer[], actual: readonly Re
 }
 
 function differenceAt(expected: RecordedAnswer | undefined, actual: RecordedAnswer | undefined): string | undefined {
-  const { story, asked } = expected ?? actual ?? { story: '', asked: '' }
+  const { title, asked } = expected ?? actual ?? { title: '', asked: '' }
   const parts = differencesIn(asJson(expected), asJson(actual), '')
-  return parts.length === 0 ? undefined : [`${story}: ${asked}`, ...parts].join('\n')
+  return parts.length === 0 ? undefined : [`${title}: ${asked}`, ...parts].join('\n')
 }
 
 /** What JSON keeps of it: fields that are undefined are absent. */

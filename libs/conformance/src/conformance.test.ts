@@ -1,20 +1,20 @@
 import { startApiServer } from '@csi-sidecars/emulator'
 import { expect, test } from '@jest/globals'
+import { CONFORMANCE_CASES } from './cases.ts'
 import { compare } from './compare.ts'
 import { DIFFERENCES } from './differences.ts'
 import { readRecorded } from './recorded.ts'
 import { runConformance } from './run.ts'
-import { STORIES } from './stories.ts'
 
 test('this server answers every request as kube-apiserver did', async () => {
   const tokens = [{ token: 'alice', user: 'alice', uid: 'alice-uid' }]
   await using api = await startApiServer({ tls: true, adminToken: 'admin', tokens, tracksCreation: true })
-  const answers = await runConformance({ url: api.url, tokens: { admin: 'admin', alice: 'alice' } }, STORIES)
+  const answers = await runConformance({ url: api.url, tokens: { admin: 'admin', alice: 'alice' } }, CONFORMANCE_CASES)
   expect(compare(readRecorded(), answers).join('\n')).toBe('')
 }, 60_000)
 
 test('there are at least 150 requests, and they use every patch type', () => {
-  const steps = STORIES.flatMap((story) => story.steps)
+  const steps = CONFORMANCE_CASES.flatMap(({ steps }) => steps)
   expect(steps.length).toBeGreaterThanOrEqual(150)
   for (const kind of ['merge', 'strategic', 'json'] as const) {
     expect(steps.some((step) => step[kind] !== undefined)).toBe(true)
@@ -27,7 +27,7 @@ test('at most ten differences are allowed, each for a reason', () => {
 })
 
 test('an answer that differs is shown with its place', () => {
-  const recorded = { story: 's', asked: 'GET /x', answer: { code: 200, body: { a: [1, 2] } } }
+  const recorded = { title: 's', asked: 'GET /x', answer: { code: 200, body: { a: [1, 2] } } }
   const other = { ...recorded, answer: { code: 200, body: { a: [1, 3] } } }
   expect(compare([recorded], [recorded])).toEqual([])
   expect(compare([recorded], [other])).toEqual(['s: GET /x\n  .answer.body.a.1\n    expected 2\n    actual   3'])

@@ -1,5 +1,5 @@
+import type { ConformanceCase, Step } from './case.ts'
 import { CORE, configMap, IN_DEFAULT, pod } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -38,7 +38,7 @@ const binding = (name: string, node: string, uid?: string) => ({
   target: { apiVersion: 'v1', kind: 'Node', name: node },
 })
 
-export const CORE_STORIES: readonly ConformanceCase[] = [
+export const CORE_CASES: readonly ConformanceCase[] = [
   {
     name: 'pods',
     steps: [

@@ -1,6 +1,6 @@
 /**
  * Where this server and kube-apiserver v1.36.3 answer differently, each with its reason, ten at most. `hide` takes the
- * difference out of a value before answers are compared; those without it concern requests that the stories leave out.
+ * difference out of a value before answers are compared; those without it concern requests that no case sends.
  */
 export interface Difference {
   readonly what: string
@@ -10,8 +10,8 @@ export interface Difference {
 
 export const DIFFERENCES: readonly Difference[] = [
   {
-    what: 'metadata.managedFields is kept from the creation on only where that is asked for, else from the first apply on',
-    why: 'Nobody who does not apply reads it, and it makes most objects twice as large. Stories that look at it ask for it.',
+    what: 'metadata.managedFields is kept from the creation on only if tracksCreation asks for it, else from the first apply on',
+    why: 'Only clients that apply read it, and it doubles the size of most objects. Cases that look at it ask for it.',
     hide: (_key, value) => withoutField(value, 'managedFields'),
   },
   {
@@ -35,7 +35,7 @@ export const DIFFERENCES: readonly Difference[] = [
     hide: (key, value) => (key === 'description' ? '<description>' : value),
   },
   {
-    what: 'a field of the wrong type is refused without its Go type, and broken JSON in the words of another parser',
+    what: 'a field of the wrong type is refused without its Go type, and broken JSON with the message of another parser',
     why: 'The names are those of Go types and of a Go parser. Code and reason are the same.',
   },
   {
@@ -43,12 +43,12 @@ export const DIFFERENCES: readonly Difference[] = [
     why: 'kubectl, Helm, Flux and Argo send JSON and read JSON as well.',
   },
   {
-    what: 'a namespace that is deleted is emptied and goes',
-    why: 'In a cluster the controller manager does it, which does not stand beside this server.',
+    what: 'a deleted namespace is emptied and removed',
+    why: 'In a cluster the controller manager does it, which does not run beside this server.',
   },
   {
     what: 'resources of other groups, and subresources other than status, token and eviction, are not served',
-    why: 'They are what the sidecars and the controllers around them do not use.',
+    why: 'The sidecars and the controllers around them do not use them.',
   },
   {
     what: 'a watch or list of the future is answered at once, where the real server first waits three seconds',

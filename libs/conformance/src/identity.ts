@@ -1,5 +1,5 @@
+import type { ConformanceCase, Step } from './case.ts'
 import { attachment, claim, IN_DEFAULT, pod, STORAGE, volume } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 const OTHER_UID = '11111111-2222-3333-4444-555555555555'
 
@@ -38,7 +38,7 @@ function patches(path: string): readonly Step[] {
   ]
 }
 
-export const IDENTITY_STORIES: readonly ConformanceCase[] = OBJECTS.flatMap(({ name, place, body }) => [
+export const IDENTITY_CASES: readonly ConformanceCase[] = OBJECTS.flatMap(({ name, place, body }) => [
   {
     name: `a patch for another ${name} of the same name`,
     steps: [{ ask: `POST ${place}`, body, keep: 'made' }, ...patches(`${place}/uid-a`)],
@@ -48,7 +48,7 @@ export const IDENTITY_STORIES: readonly ConformanceCase[] = OBJECTS.flatMap(({ n
     steps: [{ ask: `POST ${place}`, body, keep: 'made' }, ...patches(`${place}/uid-a/status`)],
   },
   {
-    name: `a ${name} that is made again while it is patched`,
+    name: `a ${name} that is recreated while it is patched`,
     steps: [
       { ask: `POST ${place}`, body, keep: 'first' },
       { ask: `DELETE ${place}/uid-a?gracePeriodSeconds=0`, only: ['metadata.name'] },

@@ -13,7 +13,7 @@ import { silentLogger } from '@csi-sidecars/telemetry'
 import { InProcessClient, pv, pvc, startCluster, va } from '@csi-sidecars/testkit'
 import { expect, test } from '@jest/globals'
 
-/** What came of a call: the answer, or the error as its callers classify it. */
+/** The result of a call: the answer, or the error as its callers classify it. */
 async function outcome(call: Promise<unknown>): Promise<unknown> {
   try {
     return await call
@@ -67,7 +67,7 @@ async function conversation(client: KubeClient): Promise<readonly unknown[]> {
   return outcomes
 }
 
-test('the in-process client and the one over HTTP tell the same', async () => {
+test('the in-process client and the one over HTTP return the same', async () => {
   const time = new FakeClock()
   await using cluster = await startCluster({ api: { clock: time } })
   const parts = { clock: systemClock, log: silentLogger }

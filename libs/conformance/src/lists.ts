@@ -1,5 +1,5 @@
+import type { ConformanceCase, Step } from './case.ts'
 import { CORE, configMap, IN_DEFAULT } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 const CONFIGS = `${IN_DEFAULT}/configmaps`
 
@@ -19,7 +19,7 @@ const ONE = 'labelSelector=set%3Done'
 const START = { ask: `GET ${CONFIGS}?labelSelector=nothing`, keep: 'start' }
 const NAMES = ['metadata', 'items.0.metadata.name', 'items.1.metadata.name', 'items.2', 'reason']
 
-export const LIST_STORIES: readonly ConformanceCase[] = [
+export const LIST_CASES: readonly ConformanceCase[] = [
   {
     name: 'label selectors',
     steps: [

@@ -1,5 +1,5 @@
+import type { ConformanceCase, Step } from './case.ts'
 import { BOUND, claim, configMap, IN_DEFAULT, pod, volume } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -22,7 +22,7 @@ const deployment = (image: string, spec: Fields = {}): Fields => ({
     ...spec,
   },
 })
-/** As `kubectl apply` writes an object: with all that it says in an annotation. */
+/** As `kubectl apply` writes an object: with all its fields in an annotation. */
 const byKubectl = (object: Fields): Fields => {
   const metadata: unknown = object['metadata']
   return {
@@ -35,13 +35,14 @@ const made = (path: string, manager: string, body: unknown): Step => ({
   body,
   managers: true,
 })
-const applied = (path: string, manager: string, apply: unknown, options = ''): Step => ({
-  ask: `PATCH ${path}?fieldManager=${manager}${options}`,
+/** `query` is the field manager, and further parameters after it. */
+const applied = (path: string, query: string, apply: unknown): Step => ({
+  ask: `PATCH ${path}?fieldManager=${query}`,
   apply,
   managers: true,
 })
 
-export const MANAGER_STORIES: readonly ConformanceCase[] = [
+export const MANAGER_CASES: readonly ConformanceCase[] = [
   {
     name: 'fields have a manager from the creation on',
     steps: [
@@ -117,14 +118,9 @@ export const MANAGER_STORIES: readonly ConformanceCase[] = [
         managers: true,
       },
       applied(`${MAPS}/man-a`, 'helm', configMap('man-a', { data: { a: '3' } })),
-      applied(`${MAPS}/man-a`, 'kustomize-controller', configMap('man-a', { data: { a: '4' } }), '&dryRun=All'),
-      applied(
-        `${MAPS}/man-a`,
-        'kustomize-controller',
-        configMap('man-a', { data: { a: '4' } }),
-        '&dryRun=All&force=true',
-      ),
-      applied(`${MAPS}/man-a`, 'kustomize-controller', configMap('man-a', { data: { a: '4' } }), '&force=true'),
+      applied(`${MAPS}/man-a`, 'kustomize-controller&dryRun=All', configMap('man-a', { data: { a: '4' } })),
+      applied(`${MAPS}/man-a`, 'kustomize-controller&dryRun=All&force=true', configMap('man-a', { data: { a: '4' } })),
+      applied(`${MAPS}/man-a`, 'kustomize-controller&force=true', configMap('man-a', { data: { a: '4' } })),
       { ask: `GET ${MAPS}/man-a`, managers: true },
       applied(`${MAPS}/man-a`, 'helm', configMap('man-a', { data: { a: '5', c: '6' } })),
       { ask: `PATCH ${MAPS}/man-a`, merge: { metadata: { managedFields: [{ manager: 'x', operation: 'Other' }] } } },

@@ -1,5 +1,5 @@
+import type { Answer, Step } from './case.ts'
 import { DIFFERENCES } from './differences.ts'
-import type { Answer, Step } from './story.ts'
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uid>'],
@@ -12,7 +12,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
 const AGE = /^(\d+[ydhms]){1,2}$/
 const LONGEST_TEXT = 400
 
-/** Takes out of an answer what no two runs have in common, and what the list of differences allows. */
+/** Removes from an answer what differs from run to run, and what the list of differences allows. */
 export function normalised(answer: Answer, { only, managers }: Pick<Step, 'only' | 'managers'>): Answer {
   const body = plain(answer.body, '')
   const owned = managers === true ? { managers: managersOf(answer.body) } : {}
@@ -35,7 +35,7 @@ function plain(given: unknown, key: string): unknown {
   if (key.endsWith('odePort') && given !== 30_080) return '<port>'
   const value = DIFFERENCES.reduce((rest, { hide }) => hide?.(key, rest) ?? rest, given)
   if (typeof value === 'string') return plainText(value, key)
-  // What is in a list is looked at under the list's name: the cells of a table may be ages.
+  // Items of a list are checked under the list's name: the cells of a table may be ages.
   if (Array.isArray(value)) return value.map((item) => plain(item, key === 'cells' ? 'cell' : ''))
   if (typeof value !== 'object' || value === null) return value
   const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
@@ -48,7 +48,7 @@ function plainText(text: string, key: string): string {
   return known.length > LONGEST_TEXT ? `${known.slice(0, LONGEST_TEXT)}<${known.length} characters>` : known
 }
 
-/** Follows a path; `name=x` finds the item of a list with that field, `~` stands for a dot in a key. */
+/** Follows a path; `name=x` finds the item of a list with that field, `~` means a dot in a key. */
 function partAt(value: unknown, path: string): unknown {
   let here = value
   for (const step of path.split('.').map((each) => each.replaceAll('~', '.'))) {

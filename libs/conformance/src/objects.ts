@@ -1,4 +1,4 @@
-/** Bodies that the stories share. */
+/** Bodies that the cases share. */
 export const DRIVER = 'csi.example.com'
 export const CORE = '/api/v1'
 export const STORAGE = '/apis/storage.k8s.io/v1'

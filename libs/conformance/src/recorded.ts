@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import type { RecordedAnswer } from './story.ts'
+import type { RecordedAnswer } from './case.ts'
 
 const FILE = new URL('recorded.jsonl', import.meta.url)
 
-/** What kube-apiserver v1.36.3 has answered to the stories, one answer a line. */
+/** The answers of kube-apiserver v1.36.3 to the cases, one answer a line. */
 export function readRecorded(): readonly RecordedAnswer[] {
   const lines = readFileSync(FILE, 'utf8').split('\n')
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as RecordedAnswer)

@@ -1,8 +1,8 @@
 import { Agent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps, Agent as SecureAgent } from 'node:https'
 import { systemClock } from '@csi-sidecars/base'
+import type { Answer, ConformanceCase, RecordedAnswer, Step } from './case.ts'
 import { normalised } from './normalise.ts'
-import type { Answer, ConformanceCase, RecordedAnswer, Step } from './story.ts'
 
 /** A server to ask. Both users exist there; `alice` may do nothing. */
 export interface Server {
@@ -10,17 +10,17 @@ export interface Server {
   readonly tokens: { readonly admin: string; readonly alice: string }
 }
 
-/** Asks a server everything that the stories ask, and returns its answers in order. */
+/** Sends the requests of all cases to a server, and returns its answers in order. */
 export async function runConformance(
   server: Server,
-  stories: readonly ConformanceCase[],
+  cases: readonly ConformanceCase[],
 ): Promise<readonly RecordedAnswer[]> {
   const answers: RecordedAnswer[] = []
-  for (const story of stories) {
-    const runner = new StoryRunner(server)
-    for (const step of story.steps) {
+  for (const each of cases) {
+    const runner = new CaseRunner(server)
+    for (const step of each.steps) {
       const answer = await runner.ask(step)
-      answers.push({ story: story.name, asked: step.ask, answer: normalised(answer, step) })
+      answers.push({ title: each.name, asked: step.ask, answer: normalised(answer, step) })
     }
     await runner.clean()
   }
@@ -42,7 +42,7 @@ const BODY_TYPES = {
 const GRANT_TRIES = 50
 const GRANT_PAUSE_MS = 100
 
-class StoryRunner {
+class CaseRunner {
   readonly #server: Server
   readonly #kept = new Map<string, unknown>()
   readonly #created: string[] = []
@@ -68,7 +68,7 @@ class StoryRunner {
     return answer
   }
 
-  /** Removes what the story made, newest first. */
+  /** Removes what the case created, newest first. */
   async clean(): Promise<void> {
     for (const path of this.#created.reverse()) {
       const finalizers = { text: '{"metadata":{"finalizers":null}}', contentType: BODY_TYPES.merge }
@@ -104,7 +104,7 @@ interface Question extends Step {
 
 function send(server: Server, question: Question): Promise<Answer> {
   const { method, path, text, contentType, accept = 'application/json', as, frames } = question
-  const tokens = { ...server.tokens, nobody: 'a-wrong-token' }
+  const tokens = { ...server.tokens, wrongToken: 'a-wrong-token' }
   const headers: Record<string, string | number> = { accept }
   if (as !== 'anonymous') headers['authorization'] = `Bearer ${tokens[as ?? 'admin']}`
   if (contentType !== undefined) headers['content-type'] = contentType

@@ -1,3 +1,4 @@
+import type { ConformanceCase, Step } from './case.ts'
 import {
   attachment,
   BOUND,
@@ -11,7 +12,6 @@ import {
   storageClass,
   volume,
 } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
 const PARTIAL = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json'
@@ -25,10 +25,10 @@ const table = (path: string): Step => ({
   accept: TABLE,
   only: ['kind', 'apiVersion', 'columnDefinitions', 'rows'],
 })
-/** Cells that are ages differ by the time that the story has taken. */
+/** Cells that are ages differ by the duration of the case. */
 const made = (ask: string, body: unknown): Step => ({ ask: `POST ${ask}`, body, only: ['metadata.name'] })
 
-export const SHAPE_STORIES: readonly ConformanceCase[] = [
+export const SHAPE_CASES: readonly ConformanceCase[] = [
   {
     name: 'tables',
     steps: [

@@ -1,5 +1,5 @@
+import type { ConformanceCase, Step } from './case.ts'
 import { CORE, configMap, IN_DEFAULT, STORAGE, volume } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 const CONFIGS = `${IN_DEFAULT}/configmaps`
 const VOLUMES = `${CORE}/persistentvolumes`
@@ -9,7 +9,7 @@ const made = (name: string, rest: Readonly<Record<string, unknown>> = {}): Step 
   body: configMap(name, rest),
 })
 
-export const VERB_STORIES: readonly ConformanceCase[] = [
+export const VERB_CASES: readonly ConformanceCase[] = [
   {
     name: 'bodies that cannot be read',
     steps: [

@@ -1,5 +1,5 @@
+import type { ConformanceCase, Step } from './case.ts'
 import { CORE, volume } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 const VOLUMES = `${CORE}/persistentvolumes`
 
@@ -17,7 +17,7 @@ const withFinalizers = (name: string, finalizers: readonly string[] | null): Ste
   merge: { metadata: { finalizers } },
 })
 
-export const VOLUME_STORIES: readonly ConformanceCase[] = [
+export const VOLUME_CASES: readonly ConformanceCase[] = [
   {
     name: 'the capacity of a volume',
     steps: [

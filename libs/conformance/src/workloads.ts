@@ -1,5 +1,5 @@
+import type { ConformanceCase, Step } from './case.ts'
 import { claim, IN_DEFAULT } from './objects.ts'
-import type { ConformanceCase, Step } from './story.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -38,8 +38,8 @@ function ITEMS(): Fields {
   return { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }] }
 }
 
-const workload = (plural: string, kind: string, name: string, spec: Fields = {}): Step => ({
-  ask: `POST ${APPS}/${plural}`,
+const workload = (kind: string, name: string, spec: Fields = {}): Step => ({
+  ask: `POST ${APPS}/${kind.toLowerCase()}s`,
   body: {
     apiVersion: 'apps/v1',
     kind,
@@ -82,7 +82,7 @@ function kept(plural: string, kind: string): ConformanceCase {
   return {
     name: `a ${kind} is kept, without what would make its pods`,
     steps: [
-      workload(plural, kind, 'app-a'),
+      workload(kind, 'app-a'),
       { ask: `PATCH ${path}`, strategic: image('other:2'), only: ['metadata.generation', 'metadata.annotations'] },
       {
         ask: `PATCH ${path}`,
@@ -96,17 +96,17 @@ function kept(plural: string, kind: string): ConformanceCase {
       },
       { ask: `PATCH ${path}`, merge: OTHER_LABELS },
       shown(path),
-      workload(plural, kind, 'app-b', { selector: {} }),
-      workload(plural, kind, 'app-b', {
+      workload(kind, 'app-b', { selector: {} }),
+      workload(kind, 'app-b', {
         template: { ...template, spec: { ...template.spec, restartPolicy: 'Never' } },
       }),
-      workload(plural, kind, 'app-b', { template: { metadata: {}, spec: template.spec } }),
+      workload(kind, 'app-b', { template: { metadata: {}, spec: template.spec } }),
       { ask: `DELETE ${path}` },
     ],
   }
 }
 
-export const WORKLOAD_STORIES: readonly ConformanceCase[] = [
+export const WORKLOAD_CASES: readonly ConformanceCase[] = [
   kept('deployments', 'Deployment'),
   kept('replicasets', 'ReplicaSet'),
   kept('daemonsets', 'DaemonSet'),
@@ -114,13 +114,13 @@ export const WORKLOAD_STORIES: readonly ConformanceCase[] = [
   {
     name: 'strategies of updates, and claims of a StatefulSet',
     steps: [
-      workload('daemonsets', 'DaemonSet', 'app-a', { updateStrategy: { type: 'OnDelete' } }),
-      workload('daemonsets', 'DaemonSet', 'app-b', { updateStrategy: { rollingUpdate: { maxUnavailable: '10%' } } }),
-      workload('statefulsets', 'StatefulSet', 'app-a', {
+      workload('DaemonSet', 'app-a', { updateStrategy: { type: 'OnDelete' } }),
+      workload('DaemonSet', 'app-b', { updateStrategy: { rollingUpdate: { maxUnavailable: '10%' } } }),
+      workload('StatefulSet', 'app-a', {
         updateStrategy: { type: 'OnDelete' },
         podManagementPolicy: 'Parallel',
       }),
-      workload('statefulsets', 'StatefulSet', 'app-b', {
+      workload('StatefulSet', 'app-b', {
         serviceName: 'app',
         replicas: 3,
         volumeClaimTemplates: [
@@ -187,7 +187,7 @@ export const WORKLOAD_STORIES: readonly ConformanceCase[] = [
   {
     name: 'how many pods a workload wants',
     steps: [
-      workload('deployments', 'Deployment', 'app-a', { replicas: 2 }),
+      workload('Deployment', 'app-a', { replicas: 2 }),
       { ask: `GET ${APPS}/deployments/app-a/scale` },
       { ask: `PATCH ${APPS}/deployments/app-a/scale?fieldManager=kubectl-scale`, merge: { spec: { replicas: 3 } } },
       { ask: `GET ${APPS}/deployments/app-a`, only: ['metadata.generation', 'spec.replicas'], managers: true },
@@ -204,7 +204,7 @@ export const WORKLOAD_STORIES: readonly ConformanceCase[] = [
       { ask: `PATCH ${APPS}/deployments/app-a/scale`, merge: { spec: { replicas: -1 } } },
       { ask: `DELETE ${APPS}/deployments/app-a/scale`, only: ['code', 'reason'] },
       { ask: `GET ${APPS}/daemonsets/app-a/scale`, only: ['code', 'reason'] },
-      workload('statefulsets', 'StatefulSet', 'app-a', {
+      workload('StatefulSet', 'app-a', {
         selector: { matchExpressions: [{ key: 'app', operator: 'In', values: ['a', 'b'] }] },
       }),
       { ask: `GET ${APPS}/statefulsets/app-a/scale` },

@@ -1,4 +1,4 @@
-import { type Clock, inSlices } from '@csi-sidecars/base'
+import { type Clock, inBatches } from '@csi-sidecars/base'
 import {
   type Counter,
   EVENTS_SKIPPED_TOTAL,
@@ -12,7 +12,7 @@ import {
 } from '@csi-sidecars/telemetry'
 import type { Operation, PendingWork } from './pending.ts'
 
-/** How much of what a queue owes waits, and how much is in work. */
+/** How much of a queue's pending work waits, and how much is in work. */
 export interface Depth {
   readonly waiting: number
   readonly inWork: number
@@ -30,8 +30,8 @@ interface Series {
 type WorkLabel = (typeof WORK_SECONDS.labels)[number]
 
 /**
- * What a process has to do and has not done, whoever of its controllers it concerns. Nothing is kept here: whoever asks
- * has the controllers look at their pending keys.
+ * The pending work of all controllers of a process. Nothing is kept here: each reader makes the controllers look at
+ * their pending keys.
  */
 export class Backlog {
   /** The driver's name. */
@@ -49,8 +49,8 @@ export class Backlog {
     this.#wait = metrics.histogram(WORK_WAIT_SECONDS)
     this.#skipped = metrics.counter(EVENTS_SKIPPED_TOTAL)
     let series: readonly Series[] = []
-    metrics.onCollect(() => {
-      series = this.#series()
+    metrics.onCollect(async () => {
+      series = await this.#series()
     })
     const of = (value: (each: Series) => number) => () =>
       series.map((each) => ({ labels: this.#labels(each), value: value(each) }))
@@ -62,7 +62,7 @@ export class Backlog {
     metrics.series({ ...STUCK_WORK, read: () => this.#stuck(series) })
   }
 
-  /** Has its pending work told with that of the others, until the returned function is called. */
+  /** Adds a controller's pending work, until the returned function is called. */
   join(source: () => Iterable<PendingWork>): () => void {
     this.#sources.add(source)
     return () => this.#sources.delete(source)
@@ -73,7 +73,14 @@ export class Backlog {
     for (const source of this.#sources) yield* source()
   }
 
-  /** What each queue owes; a queue that owes nothing is left out. */
+  /** The same, read in batches with other work in between. */
+  async all(): Promise<readonly PendingWork[]> {
+    const all: PendingWork[] = []
+    await inBatches(this.pending(), (work) => all.push(work), { clock: this.#clock })
+    return all
+  }
+
+  /** The depth of each queue while it is not empty. */
   async depths(signal: AbortSignal): Promise<ReadonlyMap<string, Depth>> {
     const depths = new Map<string, { waiting: number; inWork: number }>()
     const count = ({ queue, state }: PendingWork): void => {
@@ -83,11 +90,11 @@ export class Backlog {
       if (state === 'queued' || state === 'waiting' || state === 'backoff') depth.waiting += 1
       else depth.inWork += 1
     }
-    await inSlices(this.pending(), count, { clock: this.#clock, signal })
+    await inBatches(this.pending(), count, { clock: this.#clock, signal })
     return depths
   }
 
-  /** Work was taken up for the first time. */
+  /** Work was begun for the first time. */
   begun(operation: Operation, ageMs: number): void {
     this.#wait.observe({ driver_name: this.driver, operation }, ageMs / 1000)
   }
@@ -97,14 +104,14 @@ export class Backlog {
     this.#work.observe({ driver_name: this.driver, operation }, ageMs / 1000)
   }
 
-  /** Events about failing work that were due and are left out. */
+  /** Events about failing work that were due and were left out. */
   eventsSkipped(count: number): void {
     this.#skipped.inc({ driver_name: this.driver }, count)
   }
 
-  #series(): readonly Series[] {
+  async #series(): Promise<readonly Series[]> {
     const series = new Map<string, Series>()
-    for (const { operation, state, reason, since, stuck } of this.pending()) {
+    const count = ({ operation, state, reason, since, stuck }: PendingWork): void => {
       const id = `${operation} ${state} ${reason}`
       const known = series.get(id) ?? { operation, state, reason, count: 0, stuck: 0, oldest: since }
       series.set(id, known)
@@ -112,6 +119,7 @@ export class Backlog {
       if (stuck) known.stuck += 1
       known.oldest = Math.min(known.oldest, since)
     }
+    await inBatches(this.pending(), count, { clock: this.#clock })
     return [...series.values()]
   }
 
@@ -119,7 +127,7 @@ export class Backlog {
     return { driver_name: this.driver, operation, state, reason }
   }
 
-  /** By operation and reason: what a stuck object happens to be doing does not matter. */
+  /** By operation and reason: the state of a stuck object does not matter. */
   #stuck(series: readonly Series[]): Iterable<{ labels: Readonly<Record<string, string>>; value: number }> {
     const sums = new Map<string, { labels: Readonly<Record<string, string>>; value: number }>()
     for (const { operation, reason, stuck } of series) {

@@ -1,4 +1,4 @@
-import type { Line } from '@csi-sidecars/workqueue'
+import type { KeyOrder } from '@csi-sidecars/workqueue'
 import type { ReadCache } from './lead.ts'
 import type { Outcome } from './outcome.ts'
 import type { PendingTable, Phase, Subject } from './pending.ts'
@@ -9,65 +9,64 @@ import type { Cause } from './waiting.ts'
 export interface Run {
   /** Aborted when the run must end now. */
   readonly signal: AbortSignal
-  /** The last run has failed, and this one tries again: what it asks of the API server until it succeeds is in no hurry. */
+  /** The last run has failed and this one repeats it: its requests to the API server have low priority until it succeeds. */
   readonly retrying: boolean
-  /** What the key waited for when the run began: part of it may be what it goes on waiting for. */
+  /** What the key waited for when the run began; it may continue to wait for a part of it. */
   readonly waitedFor: readonly Cause[]
   /**
-   * What the key waits for from now on; nothing, when called with none. A run that never says so and fails leaves it as
-   * it was, so that a cause is not lost by a failure on the way to the decision. To be called with the decision, not
-   * with the failure: what is missing may come while the steps before the failure run.
+   * What the key waits for from now on; nothing, when called without causes. A run that fails without a call leaves the
+   * causes as they are, so that a failure before the decision loses none. Call it with the decision, not with the
+   * failure: what is missing may come while the steps before the failure run.
    */
   waitFor(...causes: readonly Cause[]): void
-  /** Says what the run is busy with from now on. */
+  /** Reports what the run does from now on. */
   enter(phase: Phase): void
-  /** Says that what was due for the key is done, if the run ends well: how long it took is counted then. */
+  /** Reports that what was due for the key is done, if the run is settled: its duration is counted then. */
   complete(): void
 }
 
-/** What a trace of a run says of the key's object. */
+/** What a trace of a run records about the key's object. */
 export interface TraceSubject {
-  /** What is done to it: `attach`. */
+  /** The operation: `attach`. */
   readonly operation: string
-  /** Names of the object and of others around it, by the attributes that they are known by in traces. */
+  /** The names of the object and of related ones, by their attributes in traces. */
   readonly names: Readonly<Record<string, string>>
-  /** What somebody has written on the object, so that runs over it are a part of that trace. */
+  /** From the object, where a user wants the runs over it to be a part of that trace. */
   readonly traceparent: string | undefined
 }
 
 /**
- * A controller as a value. `runTerm` owns its queue: what feeds it, what wakes it, what pauses it, and what becomes of a
- * key after each run.
+ * A controller as a value. `runTerm` owns its queue: what feeds, wakes and pauses it, and what follows from each run.
  */
 export interface Controller {
   /** The name of its queue in metrics. Queues of one name add up. */
   readonly name: string
-  /** How many keys are in work at the same time. None, or less: it runs and works on nothing. */
+  /** How many keys are in work at the same time. With 0 or less it runs and works on no key. */
   readonly workers: number
   readonly backoff: { readonly baseMs: number; readonly maxMs: number }
-  /** The order in which keys are worked on. Left out: as they came. */
-  readonly line?: Line
-  /** What its decisions read: it starts when they miss nothing that an earlier leader has done. */
+  /** The order in which keys are worked on. Left out: first come, first served. */
+  readonly order?: KeyOrder
+  /** What its decisions read: it starts when these contain everything that an earlier leader has done. */
   readonly caches: readonly ReadCache[]
-  /** What puts keys to work, begun in this order. */
+  /** What adds keys, started in this order. */
   readonly sources: readonly Source[]
-  /** Works on one key. Must settle soon after the signal is aborted. Whatever it throws is a failed run of this key. */
+  /** Works on one key. Must end soon after the signal is aborted. Whatever it throws is a failed run of this key. */
   readonly reconcile: (key: string, run: Run) => Promise<Outcome>
-  /** Read at the beginning of a run, where runs are traced. */
+  /** Read at the start of a run, where runs are traced. */
   readonly traceSubject?: (key: string) => TraceSubject
-  /** Put around each run and what follows from its outcome. Must give back that outcome. */
+  /** Wraps each run and what follows from its outcome. Must return that outcome. */
   readonly around?: (key: string, run: () => Promise<Outcome>) => Promise<Outcome>
-  /** Told of every failed run, before the key is planned again. */
+  /** Called for every failed run, before the key is planned again. */
   readonly onFailure?: (key: string, cause: unknown) => void
-  /** How its pending keys are told about. Left out: nobody hears of them. */
+  /** How its pending keys are reported. Left out: they are not. */
   readonly pending?: PendingTable
-  /** Told when what was due for a key is done, and since when it was due: milliseconds since 1970. */
+  /** Called when what was due for a key is done, with the time since when it was due: milliseconds since 1970. */
   readonly onComplete?: (key: string, subject: Subject, since: number) => void
   /** Whether its runs call the driver: no key is started while the driver is away. */
   readonly callsDriver: boolean
-  /** The driver is back, and may be another one: forget what the old one has said. */
+  /** The driver is back, and may be another one: forget what is known from the old one. */
   readonly onDriverReturn?: () => void
-  /** Told when its caches are ready and it begins, and when it has ended after that. */
+  /** Called when its caches are ready and it starts, and when it has ended after that. */
   readonly onStart?: () => void
   readonly onEnd?: () => void
   /** Runs beside the workers until the signal ends it. */

@@ -2,15 +2,15 @@ import { causesOf, messageOf } from '@csi-sidecars/base'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { ApiError } from '@csi-sidecars/kube-client'
 
-/** Why a run has failed, as it is shown. */
+/** Why a run has failed, for reports. */
 export interface Failure {
-  /** One of few words. Undefined where neither the driver nor the API server has refused anything. */
+  /** One of a small set. Undefined where neither the driver nor the API server has refused anything. */
   readonly reason: string | undefined
   readonly code: string | undefined
   readonly message: string
 }
 
-/** As many words are kept of each failure; the object's status and the log have all of them. */
+/** As many characters are kept of each message; the object's status and the log have all of them. */
 const LONGEST_MESSAGE = 512
 
 /** The reasons of the API server that count as such in metrics; webhooks may invent others. */
@@ -27,10 +27,10 @@ const API_REASONS: ReadonlySet<string> = new Set([
   'Unauthorized',
 ])
 
-/** The driver's or the server's answer, wherever among the causes it stands. */
+/** By the driver's or the server's answer, wherever it is among the causes. */
 export function failureOf(thrown: unknown): Failure {
-  const words = messageOf(thrown)
-  const message = words.length > LONGEST_MESSAGE ? `${words.slice(0, LONGEST_MESSAGE - 3)}...` : words
+  const text = messageOf(thrown)
+  const message = text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE - 3)}...` : text
   for (const cause of causesOf(thrown)) {
     if (cause instanceof RpcError) {
       const { codeName } = cause
@@ -48,7 +48,7 @@ function apiReason({ code, reason, details }: ApiError): Pick<Failure, 'reason' 
   return { reason: `${subject}${known}`, code: reason || String(code) }
 }
 
-/** How long the API server has asked to wait, wherever among the causes its answer stands. */
+/** How long the API server asks to wait, wherever its answer is among the causes. */
 export function serverWaitOf(thrown: unknown): number | undefined {
   for (const cause of causesOf(thrown)) if (cause instanceof ApiError) return cause.retryAfterMs
   return undefined

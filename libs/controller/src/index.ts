@@ -1,14 +1,17 @@
 export { Backlog, type Depth } from './backlog.ts'
 export type { Controller, Run, TraceSubject } from './controller.ts'
-export { caughtUp, type Lead, type ReadCache } from './lead.ts'
+export type { Lead, ReadCache } from './lead.ts'
 export { AGAIN, type Outcome, SETTLED } from './outcome.ts'
 export type { KeyState, Operation, PendingTable, PendingWork, Phase, Subject } from './pending.ts'
-export type { FollowedDriver } from './runner.ts'
+export type { FollowedDriver } from './schedule.ts'
 export {
   causesOf,
   type Enqueuer,
+  KeyFeed,
   keysOf,
+  objectOf,
   objectsOf,
+  presentKey,
   type QueueTrigger,
   resetsOf,
   type Source,

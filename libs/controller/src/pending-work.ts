@@ -1,3 +1,4 @@
+import type { Failure } from './failure.ts'
 import {
   dueSince,
   type KeyState,
@@ -6,11 +7,23 @@ import {
   STUCK_AFTER_MS,
   type Subject,
 } from './pending.ts'
-import type { KeyRecord } from './records.ts'
 import type { Cause } from './waiting.ts'
 
+/** What is recorded of a key from its first addition until it has no pending work. */
+export interface KeyRecord {
+  /** Milliseconds since 1970. */
+  readonly addedAt: number
+  /** Runs that have begun. */
+  tries: number
+  failure: Failure | undefined
+  /** The last run has failed, and is to be repeated. */
+  retrying: boolean
+  /** No retry helps: only what it waits for does. */
+  blocked: boolean
+}
+
 /** All that is known of a key at one moment. */
-export interface Standing {
+export interface KeySnapshot {
   readonly key: string
   /** The name of its queue. */
   readonly queue: string
@@ -21,8 +34,7 @@ export interface Standing {
   readonly causes: readonly Cause[]
   /** No key is started: the driver is away. */
   readonly paused: boolean
-  /** What has no room for it, though a worker may be free. */
-  readonly behind: string | undefined
+  readonly blockedBy: string | undefined
   /** Milliseconds until it is added by itself. */
   readonly dueIn: number | undefined
   /** Milliseconds since 1970. */
@@ -30,10 +42,10 @@ export interface Standing {
   readonly table: Pick<PendingTable, 'causes' | 'sidecar'>
 }
 
-/** What is told of a pending key; pure. */
-export function pendingWork(standing: Standing): PendingWork {
-  const { key, queue, record, state, dueIn, now, table } = standing
-  const { sinceSeconds, obstacle: _, ...about } = standing.subject
+/** What is reported of a pending key; pure. */
+export function pendingWork(snapshot: KeySnapshot): PendingWork {
+  const { key, queue, record, state, dueIn, now, table } = snapshot
+  const { sinceSeconds, obstacle: _, ...about } = snapshot.subject
   const since = Math.min(dueSince(record.addedAt, sinceSeconds), now)
   return {
     ...about,
@@ -41,21 +53,21 @@ export function pendingWork(standing: Standing): PendingWork {
     key,
     queue,
     state,
-    reason: reasonOf(standing),
+    reason: reasonOf(snapshot),
     since,
     stuck: record.blocked || now - since >= STUCK_AFTER_MS,
     tries: record.tries,
     code: record.failure?.code,
     message: record.failure?.message,
-    waitsFor: waitsFor(standing),
+    waitsFor: waitsFor(snapshot),
     nextTry: dueIn === undefined ? undefined : now + dueIn,
   }
 }
 
-/** Why the work is not done: what the driver or the API server has refused, else what stands in its way, else its state. */
-function reasonOf({ state, record, subject, causes, paused, behind, table }: Standing): string {
+/** Why the work is not done: what the driver or the API server has refused, else its obstacle, else its state. */
+function reasonOf({ state, record, subject, causes, paused, blockedBy, table }: KeySnapshot): string {
   if (paused && state === 'queued') return 'DriverAway'
-  if (behind !== undefined && state === 'queued') return 'VolumeOrNodeBusy'
+  if (blockedBy !== undefined && state === 'queued') return 'VolumeOrNodeBusy'
   const { failure } = record
   if (failure?.reason !== undefined) return failure.reason
   const [first] = causes
@@ -74,13 +86,13 @@ const FIRST_TRY: Readonly<Record<Exclude<KeyState, 'waiting' | 'backoff'>, strin
   writing: 'APIWrite',
 }
 
-/** A volume that many nodes keep shows the first of them. */
+/** A volume that many nodes use shows the first of them. */
 const MOST_CAUSES = 10
 
-function waitsFor({ state, causes, paused, behind, table }: Standing): readonly string[] {
+function waitsFor({ state, causes, paused, blockedBy, table }: KeySnapshot): readonly string[] {
   if (state === 'calling' || (paused && state === 'queued')) return ['CSI driver']
   if (state === 'writing') return ['API server']
-  if (state === 'queued') return behind === undefined ? [] : [behind]
+  if (state === 'queued') return blockedBy === undefined ? [] : [blockedBy]
   const named = causes.map(({ on, name }) => [table.causes[on]?.kind ?? on, name].filter(Boolean).join(' '))
   return named.slice(0, MOST_CAUSES)
 }

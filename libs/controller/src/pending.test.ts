@@ -76,7 +76,7 @@ const forever = (): Promise<Outcome> =>
 describe('a key that fails', () => {
   const unavailable = new Error('failed to attach', { cause: new RpcError(14, 'no') })
 
-  test('is told with its age, tries, last words and next try, until it is settled', async () => {
+  test('is listed with its age, tries, last error and next try, until it is settled', async () => {
     let outcome: Outcome = { kind: 'retry', cause: unavailable }
     reconcile = async () => outcome
     await add('a')
@@ -110,7 +110,7 @@ describe('a key that fails', () => {
     expect(only().stuck).toBe(true)
   })
 
-  test('leaves nothing once it is settled: what comes later is as old as it is', async () => {
+  test('leaves no record when it is settled: later work has its own age', async () => {
     await add('a')
     await clock.advance(5000)
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
@@ -118,7 +118,7 @@ describe('a key that fails', () => {
     expect(only()).toMatchObject({ since: NOW + 5000, tries: 1 })
   })
 
-  test('begins anew when other work is wanted, and when its object is gone', async () => {
+  test('starts over when other work is wanted, and when its object is deleted', async () => {
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
     await add('a')
     await clock.advance(500)
@@ -134,7 +134,7 @@ describe('a key that fails', () => {
     ['the driver, with a code of its own', new RpcError(99, 'no'), 'Unknown', 'Code(99)'],
     ['the API server', new ApiError({ code: 409, reason: 'Conflict', message: 'x' }), 'APIConflict', 'Conflict'],
     ['a webhook', new ApiError({ code: 400, reason: 'NotOnMyWatch', message: 'x' }), 'APIRefused', 'NotOnMyWatch'],
-    ['nobody', new ApiError({ code: 0, reason: '', message: 'x' }), 'APIUnreachable', undefined],
+    ['no server', new ApiError({ code: 0, reason: '', message: 'x' }), 'APIUnreachable', undefined],
     [
       'the API server, of a Secret',
       new ApiError({ code: 404, reason: 'NotFound', message: 'x', details: { kind: 'secrets' } }),
@@ -148,13 +148,13 @@ describe('a key that fails', () => {
     expect(only()).toMatchObject({ reason, code })
   })
 
-  test('keeps no more than 512 characters of its words', async () => {
+  test('keeps at most 512 characters of its error message', async () => {
     reconcile = async () => ({ kind: 'retry', cause: new Error('x'.repeat(2000)) })
     await add('a')
     expect(only().message).toHaveLength(512)
   })
 
-  test('names what stands in its way before a failure without a name', async () => {
+  test('names its obstacle rather than a failure without a name', async () => {
     subject = { operation: 'attach', obstacle: 'CSINodeMissing' }
     reconcile = async () => ({ kind: 'retry', cause: new Error('x') })
     await add('a')
@@ -166,7 +166,7 @@ describe('a key that waits', () => {
   test.each<[string, Outcome]>([
     ['settled', SETTLED],
     ['blocked', { kind: 'blocked', cause: new Error('the volume is gone') }],
-  ])('is told while it does, and wakes: %s', async (kind, outcome) => {
+  ])('is listed while it waits, and wakes: %s', async (kind, outcome) => {
     reconcile = async (_, run) => {
       run.waitFor({ on: 'volume', name: 'pv' })
       return outcome
@@ -220,7 +220,7 @@ describe('a key in work', () => {
     expect(await backlog.depths(new AbortController().signal)).toEqual(new Map([['q', { waiting: 1, inWork: 1 }]]))
   })
 
-  test('for which nothing is due is not told about', async () => {
+  test('for which nothing is due is not listed', async () => {
     reconcile = forever
     await add('idle')
     expect(pending()).toEqual([])
@@ -231,7 +231,7 @@ describe('the age', () => {
   test.each([
     ['of the key', undefined, NOW],
     ['of its second, where it was added in that', NOW / 1000, NOW],
-    ['told by the API, for a process that has begun later', NOW / 1000 - 60, NOW - 60_001 + 1000],
+    ['from the API, for a process that started later', NOW / 1000 - 60, NOW - 60_001 + 1000],
     ['of the second that is to come, by a clock that is ahead, but never below 0', NOW / 1000 + 5, NOW],
   ])('is that %s', async (_, sinceSeconds, since) => {
     subject = { operation: 'detach', sinceSeconds }

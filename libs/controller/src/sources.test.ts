@@ -1,6 +1,6 @@
 import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
 import { beforeEach, expect, test } from '@jest/globals'
-import { causesOf, type Enqueuer, keysOf, objectsOf, resetsOf, type Source } from './sources.ts'
+import { causesOf, type Enqueuer, KeyFeed, keysOf, objectsOf, resetsOf, type Source } from './sources.ts'
 
 interface Claim extends Cached {
   readonly volume: string
@@ -8,7 +8,7 @@ interface Claim extends Cached {
 
 const claim = (key: string, volume: string): Claim => ({ key, volume, uid: `uid-${key}`, resourceVersion: '1' })
 
-/** As much of an informer as a source sees: what the store holds, and whoever listens. */
+/** The part of an informer that a source uses: the objects of its store, and its listeners. */
 class ScriptedInformer {
   readonly listeners = new Set<(event: InformerEvent<Claim>) => void>()
   readonly store: Pick<Informer<Claim>['store'], 'values'>
@@ -42,7 +42,7 @@ const volumesOf = (event: InformerEvent<Claim>): string[] =>
 
 let done: string[]
 const queue: Enqueuer = {
-  add: (key, later = false) => done.push(`add ${key}${later ? ' later' : ''}`),
+  add: (key, priority = 'normal') => done.push(`add ${key}${priority === 'retry' ? ' as retry' : ''}`),
   resetBackoff: (key) => done.push(`reset ${key}`),
   renew: (key) => done.push(`renew ${key}`),
   wake: ({ on, name }) => done.push(`wake ${on} ${name}`),
@@ -68,7 +68,7 @@ test('keys come from what the store holds, then from every event, until it is en
   )
 })
 
-test('objects that have failed before the start, and all at a resync, let others go first', () => {
+test('objects that failed before the start, and all objects of a resync, run after others', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'), claim('b', 'pv-2'))
   const keyOf = (event: InformerEvent<Claim>): string[] => [
     event.type === 'updated' ? event.after.key : event.object.key,
@@ -79,7 +79,7 @@ test('objects that have failed before the start, and all at a resync, let others
     informer.emit({ type: 'updated', before: object, after: object, cause })
   }
   end()
-  expect(done).toEqual(['add a', 'add b later', 'add b later', 'add b'])
+  expect(done).toEqual(['add a', 'add b as retry', 'add b as retry', 'add b'])
 })
 
 test('a trigger can ask what is in work', () => {
@@ -113,4 +113,16 @@ test('objects that are gone are forgotten, by the queue first', () => {
       objectsOf(informer.asInformer, ({ uid }) => done.push(`gone ${uid}`)),
     ),
   ).toEqual(['forget b', 'gone uid-b'])
+})
+
+test('requested keys are added, also those that were requested before the queue started', () => {
+  const feed = new KeyFeed()
+  feed.add('early')
+  const end = feed.source(queue)
+  feed.add('late')
+  end()
+  feed.add('next')
+  expect(done).toEqual(['add early', 'add late'])
+  feed.source(queue)
+  expect(done).toEqual(['add early', 'add late', 'add next'])
 })

@@ -41,19 +41,19 @@ describe('an outcome', () => {
   })
 
   test.each([
-    { afterMs: 5_000, at: 'a@5000', name: 'as told' },
+    { afterMs: 5_000, at: 'a@5000', name: 'after that wait' },
     { afterMs: 10, at: 'a@1000', name: 'not before the first back-off' },
     { afterMs: 3_600_000, at: 'a@8000', name: 'not after the longest' },
-  ])('retry with a told wait comes back $name, and leaves the back-off as it is', async ({ afterMs, at }) => {
+  ])('retry with a given wait comes back $name, and leaves the back-off as it is', async ({ afterMs, at }) => {
     const { clock, runs, queue } = await Term.begin([{ ...RETRY, afterMs }, RETRY, SETTLED])
     queue.add('a')
     await clock.advance(20_000)
-    const told = Number(at.slice(2))
-    expect(runs).toEqual(['a@0', at, `a@${told + 1000}`])
+    const retriedAt = Number(at.slice(2))
+    expect(runs).toEqual(['a@0', at, `a@${retriedAt + 1000}`])
   })
 
-  test('retry lets the next run know that it tries again, until one succeeds or other work is wanted', async () => {
-    const outcomes: Outcome[] = [RETRY, RETRY, { kind: 'again', cause: new Error('failed') }, RETRY, SETTLED]
+  test('retry marks the next run as a retry, until one succeeds or other work is wanted', async () => {
+    const outcomes: Outcome[] = [RETRY, RETRY, { kind: 'superseded', cause: new Error('failed') }, RETRY, SETTLED]
     const retrying: boolean[] = []
     const term = await Term.begin(async (_, run) => {
       retrying.push(run.retrying)
@@ -83,21 +83,26 @@ describe('an outcome', () => {
     expect([runs, failures]).toEqual([['a@0', 'a@50'], []])
   })
 
-  test('again comes back at once, once', async () => {
+  test('again runs once more at once', async () => {
     const term = await Term.begin([AGAIN, SETTLED])
     await term.add('a')
     expect([term.runs, term.queue.isInWork('a')]).toEqual([['a@0', 'a@0'], false])
   })
 
-  test('again with a cause is a failure of an object that is gone: the next of its name has none', async () => {
-    const { clock, runs, failures, queue } = await Term.begin([RETRY, { kind: 'again', cause: busy }, RETRY, SETTLED])
+  test('superseded is a failure of a replaced object: the next one of its name has none', async () => {
+    const { clock, runs, failures, queue } = await Term.begin([
+      RETRY,
+      { kind: 'superseded', cause: busy },
+      RETRY,
+      SETTLED,
+    ])
     queue.add('a')
     await clock.advance(10_000)
     expect(runs).toEqual(['a@0', 'a@1000', 'a@1000', 'a@2000'])
     expect(failures).toHaveLength(3)
   })
 
-  test('stopped leaves the key to whoever comes next', async () => {
+  test('stopped leaves the key to the next leader', async () => {
     const { clock, runs, failures, queue } = await Term.begin([STOPPED])
     queue.add('a')
     await clock.advance(100_000)
@@ -114,7 +119,7 @@ describe('a reconcile that throws', () => {
         throw busy
       },
     ],
-    ['reports an abort that nobody asked for', () => Promise.reject(new CancelledError('busy'))],
+    ['reports an abort without an aborted signal', () => Promise.reject(new CancelledError('busy'))],
   ])('is a failed run when it %s', async (_, reconcile) => {
     const { clock, runs, failures, queue } = await Term.begin(reconcile)
     queue.add('a')
@@ -200,40 +205,40 @@ describe('stopping', () => {
   })
 
   test('ends sources and what runs beside the workers, and says so', async () => {
-    const told: string[] = []
+    const steps: string[] = []
     const term = await Term.begin([SETTLED], {
       sources: [
         () => {
-          told.push('source began')
-          return () => told.push('source ended')
+          steps.push('source began')
+          return () => steps.push('source ended')
         },
       ],
-      onStart: () => told.push('start'),
-      onEnd: () => told.push('end'),
+      onStart: () => steps.push('start'),
+      onEnd: () => steps.push('end'),
       alongside: (_, stop) =>
         new Promise((resolve) =>
           stop.addEventListener('abort', () => {
-            told.push('stopped')
+            steps.push('stopped')
             resolve()
           }),
         ),
     })
     term.stop.abort(shutdown)
     await term.ended
-    expect(told).toEqual(['start', 'source began', 'stopped', 'source ended', 'end'])
+    expect(steps).toEqual(['start', 'source began', 'stopped', 'source ended', 'end'])
   })
 
   test('before its caches are ready leaves it unbegun', async () => {
-    const told: string[] = []
+    const steps: string[] = []
     const caughtUp = (_: number, stop: AbortSignal): Promise<void> =>
       new Promise((_resolve, reject) => stop.addEventListener('abort', () => reject(stop.reason), { once: true }))
-    const term = new Term([SETTLED], { caches: [{ caughtUp }], onStart: () => told.push('start') })
+    const term = new Term([SETTLED], { caches: [{ caughtUp }], onStart: () => steps.push('start') })
     term.stop.abort(shutdown)
     await term.ended
-    expect(told).toEqual([])
+    expect(steps).toEqual([])
   })
 
-  test('without controllers goes on until it is stopped', async () => {
+  test('without controllers runs until it is stopped', async () => {
     const stop = new AbortController()
     const lead = { stop: stop.signal, cut: stop.signal, assertLeading: () => undefined, soleSince: 0 }
     let over = false
@@ -267,17 +272,17 @@ test('a part of a controller that throws cuts short what runs beside it, and is 
 
 describe('what is put around runs', () => {
   test('surrounds each of them, its failure and its end, and learns the outcome', async () => {
-    const told: string[] = []
+    const steps: string[] = []
     const around: Controller['around'] = async (key, run) => {
-      told.push(`begin ${key}`)
+      steps.push(`begin ${key}`)
       const { kind } = await run()
-      told.push(`end ${key}: ${kind}`)
+      steps.push(`end ${key}: ${kind}`)
       return { kind: 'settled' }
     }
-    const onFailure = (key: string): number => told.push(`failed ${key}`)
+    const onFailure = (key: string): number => steps.push(`failed ${key}`)
     const term = await Term.begin(async () => Promise.reject(busy), { around, onFailure })
     await term.add('a')
-    expect(told).toEqual(['begin a', 'failed a', 'end a: retry'])
+    expect(steps).toEqual(['begin a', 'failed a', 'end a: retry'])
     await term.clock.advance(1000)
     expect(term.takeRuns()).toEqual(['a@0', 'a@1000'])
   })

@@ -3,25 +3,26 @@ import { perKeyExponential, type QueueMetrics, WorkQueue } from '@csi-sidecars/w
 import type { Backlog } from './backlog.ts'
 import type { Controller } from './controller.ts'
 import { caughtUp, type Lead } from './lead.ts'
-import { type FollowedDriver, Runner } from './runner.ts'
+import { Runner } from './runner.ts'
+import type { FollowedDriver } from './schedule.ts'
 
 /** What the controllers of a term share. */
 export interface TermOptions {
   readonly clock: Clock
   /** Undefined where nothing is called. */
   readonly driver?: FollowedDriver
-  /** Undefined where nobody looks. */
+  /** Undefined where queues have no metrics. */
   readonly queues?: QueueMetrics
-  /** Undefined where nobody asks what is pending. */
+  /** Undefined where pending work is not reported. */
   readonly backlog?: Backlog | undefined
 }
 
 /**
- * Runs controllers until `lead.stop` is aborted and what runs has come to its end. Each starts when its caches are ready.
- * Where one throws, all are cut short, and that is thrown once nothing runs any more.
+ * Runs controllers until `lead.stop` is aborted and all runs have ended. Each starts when its caches are ready.
+ * Where one throws, all are cut short, and the error is thrown when all runs have ended.
  */
 export async function runTerm(lead: Lead, controllers: readonly Controller[], options: TermOptions): Promise<void> {
-  // Without any there is nothing that would go on until the end.
+  // Without controllers nothing else runs until the end.
   if (controllers.length === 0) await aborted(lead.stop)
   using stop = scope(lead.stop)
   using cut = scope(lead.cut)
@@ -35,7 +36,7 @@ export async function runTerm(lead: Lead, controllers: readonly Controller[], op
 async function runController(lead: Lead, controller: Controller, options: TermOptions): Promise<void> {
   if (!(await caughtUp(controller.caches, lead))) return
   controller.onStart?.()
-  // Signals of its own: thousands of idle workers of many controllers on one would make each wait for a key dear.
+  // Signals of its own: with the idle workers of all controllers on one signal each wait for a key would be expensive.
   using stop = scope(lead.stop)
   using cut = scope(lead.cut)
   const queue = newQueue(controller, options)
@@ -53,7 +54,7 @@ async function runController(lead: Lead, controller: Controller, options: TermOp
   }
 }
 
-/** Waits for all of them, also where one fails: that calls `onFailure`, and is thrown when the others have ended. */
+/** Waits for all of them, also where one fails: that calls `onFailure`, and its error is thrown when the others have ended. */
 async function allEnded(parts: readonly (Promise<void> | undefined)[], onFailure: () => void): Promise<void> {
   const watched = parts.map((part) =>
     part?.catch((error: unknown) => {
@@ -70,18 +71,18 @@ function end(...scopes: readonly Scope[]): void {
 }
 
 /**
- * Of keys that come back by themselves. A few thousand of those, failing for one reason, would be all that the driver, the
- * API server and the CPU are busy with; none of them is in such a hurry.
+ * Retries. A few thousand keys that fail for one reason would otherwise occupy the driver, the API server and the CPU,
+ * and none of them is urgent.
  */
 const RETRIES_PER_SECOND = 100
 const RETRIES_AT_ONCE = 500
 
-function newQueue({ name, backoff, line }: Controller, { clock, queues }: TermOptions): WorkQueue {
+function newQueue({ name, backoff, order }: Controller, { clock, queues }: TermOptions): WorkQueue {
   return new WorkQueue({
     clock,
     pace: new TokenBucket({ clock, qps: RETRIES_PER_SECOND, burst: RETRIES_AT_ONCE }),
     limiter: perKeyExponential(backoff),
-    ...(line && { line }),
+    ...(order && { order }),
     ...(queues && { observer: queues.observe(name) }),
   })
 }

@@ -35,7 +35,7 @@ describe('a key that waits for a cause', () => {
     expect(term.runs).toEqual(['a@0'])
   })
 
-  test('goes on waiting when a run fails before it has decided', async () => {
+  test('still waits when a run fails before it decides', async () => {
     let runs = 0
     const reconcile: Reconcile = (key, run) => {
       runs += 1
@@ -100,7 +100,7 @@ describe('a key that waits for a cause', () => {
 })
 
 describe('the driver', () => {
-  test('that is away holds keys back, and those that did not fail go on when it is back', async () => {
+  test('that is lost delays keys, and those that did not fail continue when it is back', async () => {
     const term = await Term.begin([SETTLED])
     term.driver.lose()
     await term.add('a')

@@ -39,7 +39,7 @@ describe('what keys wait for', () => {
     expect(known()).toEqual([false, true])
   })
 
-  it('is told apart by kind and name, also a cause without a name', () => {
+  it('is identified by kind and name, also a cause without a name', () => {
     waiting.set('a', [{ on: 'node', name: '' }])
     waiting.set('b', [{ on: 'node', name: 'driver' }])
     expect([{ on: 'node' }, driver].map((cause) => waiting.keysOf(cause))).toEqual([['a'], []])

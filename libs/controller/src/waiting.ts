@@ -1,5 +1,5 @@
 /**
- * What a key waits for: an object that is to come or to change, by its kind and name, or the driver. When it comes, the
+ * What a key waits for: an object that has to appear or to change, by its kind and name, or the driver. When it comes, the
  * key is tried at once instead of at the end of its back-off.
  */
 export interface Cause {

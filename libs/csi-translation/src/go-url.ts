@@ -6,7 +6,7 @@ export class UrlError extends Error {
   override readonly name = 'UrlError'
 }
 
-/** What may stand unescaped in a host, of ASCII. */
+/** ASCII characters that are valid unescaped in a host. */
 const HOST = /[A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]/
 const ESCAPE = /^%[0-9a-fA-F]{2}$/
 const USER_INFO = /^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/

@@ -20,7 +20,7 @@ export type SourceField =
 export type VolumeSource<Field extends SourceField> = NonNullable<PersistentVolumeSpec[Field]>
 export type InlineSource<Field extends SourceField> = NonNullable<Volume[Field]>
 
-/** What a plugin knows. Sources may lack any field, whatever their types say: an empty object is a source too. */
+/** One in-tree plugin. Sources may lack any field, even required ones: an empty object is a source too. */
 export interface PluginRules<Field extends SourceField> {
   readonly inTreeName: string
   readonly driverName: string

@@ -62,7 +62,7 @@ const volume: fc.Arbitrary<PersistentVolume> = fc
 
 const translated = (pv: PersistentVolume) => outcomeOf(() => translateInTreePVToCSI(pv))
 
-it('a translation follows from the volume alone, whatever the order of its keys', () => {
+it('a translation depends on the volume alone, not on the order of its keys', () => {
   fc.assert(
     fc.property(volume, (pv) => {
       const once = translated(pv)
@@ -83,7 +83,7 @@ it('a translation never changes what it is given', () => {
   )
 })
 
-it('fields that nobody knows change nothing', () => {
+it('unknown fields change nothing', () => {
   fc.assert(
     fc.property(volume, fc.jsonValue(), (pv, unknown) => {
       const plain = translated(pv)

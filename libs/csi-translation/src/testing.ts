@@ -15,7 +15,7 @@ export interface MigrationCase {
   /** The operation. */
   readonly direction: string
   readonly note?: string
-  /** The operation's arguments by name; objects as they stand on the wire. */
+  /** The operation's arguments by name; objects as on the wire. */
   readonly input: MigrationInput
   readonly output?: unknown
   readonly error?: { readonly code: string; readonly meaning: string }
@@ -79,7 +79,7 @@ const SOURCES = new Set([
 const TEXT_MAPS = new Set(['annotations', 'capacity', 'labels', 'parameters', 'volumeAttributes'])
 
 /**
- * The value without what the API does not tell from absence: nulls, empty lists and maps; and inside sources and
+ * The value without what the API treats as absent: nulls, empty lists and maps; and inside sources and
  * secret references also false, 0 and empty text.
  */
 export function comparable(value: unknown, inSource = false): unknown {

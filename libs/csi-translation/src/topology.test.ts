@@ -127,7 +127,7 @@ describe('topologyToInTree', () => {
     expect(topology).toEqual({ labels, nodeAffinity: terms && affinity(terms) })
   })
 
-  it('adds no region where nobody can tell one', () => {
+  it('adds no region if none is known', () => {
     expect(topologyToInTree(volume(undefined, [[within(KEY, 'a')]]), KEY)).toEqual({
       labels: { [GA.zone]: 'a' },
       nodeAffinity: affinity([[within(GA.zone, 'a')]]),

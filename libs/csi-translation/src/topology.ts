@@ -20,7 +20,7 @@ export const BETA: Family = {
   region: 'failure-domain.beta.kubernetes.io/region',
 }
 
-/** Stands between the zones of a volume that has several, in its zone label. */
+/** Separates several zones in the zone label of a volume. */
 export const ZONE_DELIMITER = '__'
 
 /** Which generation a volume uses. Zone keys alone decide, and affinity comes before labels. */
@@ -69,7 +69,7 @@ export interface InTreeTopology {
   readonly labels: Labels | undefined
 }
 
-/** The way back: the driver's key becomes the zone key, and labels say what the affinity requires. */
+/** The reverse direction: the driver's key becomes the zone key, and labels say what the affinity requires. */
 export function topologyToInTree(
   pv: PersistentVolume,
   driverKey: string,

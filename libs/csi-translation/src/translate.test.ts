@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import * as translation from './translate.ts'
 
-describe("a failure has a code and upstream's words", () => {
+describe("a failure has a code and upstream's message", () => {
   const odd = { metadata: { name: 'p"v' }, spec: { hostPath: { path: '/' } } }
   it.each<[message: string, code: string, operation: () => unknown]>([
     ['persistent volume was nil', 'NIL_OBJECT', () => translation.translateInTreePVToCSI(null)],

@@ -37,7 +37,7 @@ export function translateInTreeInlineVolumeToCSI(volume: Maybe<Volume>, podNames
   return firstOf((plugin) => plugin.inlineToCsi(volume, podNamespace)) ?? noLogic(quoted(volume.name ?? ''))
 }
 
-/** The way back, by the driver of the CSI source. */
+/** The reverse direction, by the driver of the CSI source. */
 export function translateCSIPVToInTree(pv: Maybe<PersistentVolume>): PersistentVolume {
   const csi = pv?.spec?.csi
   if (pv == null || csi == null) throw new TranslationError('NIL_OBJECT', 'CSI persistent volume was nil')

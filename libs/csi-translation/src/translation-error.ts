@@ -32,7 +32,7 @@ export class TranslationError extends Error {
   }
 }
 
-/** Runs `translate`; its failure keeps its code and gets upstream's words about what was being done in front. */
+/** Runs `translate`; its failure keeps its code and gets upstream's description of the operation in front. */
 export function explaining<T>(prefix: string, translate: () => T): T {
   try {
     return translate()

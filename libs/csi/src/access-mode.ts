@@ -1,13 +1,13 @@
 import { VolumeCapability_AccessMode_Mode as Mode } from '@csi-sidecars/csi-proto'
 
-/** Access modes that no CSI mode stands for. */
+/** Access modes without a corresponding CSI mode. */
 export class AccessModeError extends Error {
   override readonly name = 'AccessModeError'
 }
 
 /**
  * The CSI access mode for the access modes of a PersistentVolume, which are a set. With `singleNodeMultiWriter` the
- * driver tells one writing pod from many; without it ReadWriteOncePod is as good as ReadWriteOnce.
+ * driver distinguishes one writing pod from many; without it ReadWriteOncePod is as good as ReadWriteOnce.
  */
 export function accessModeOf(modes: readonly string[] | undefined, singleNodeMultiWriter: boolean): Mode {
   const set = new Set(modes)

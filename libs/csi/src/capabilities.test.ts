@@ -20,7 +20,7 @@ const NOTHING = { type: undefined }
 
 const info = (name: string) => new FakeConnection({ GetPluginInfo: () => ({ name, vendorVersion: '', manifest: {} }) })
 
-test('the driver tells its name', async () => {
+test("getDriverName returns the driver's name", async () => {
   expect(await getDriverName(info('csi.example.com'), options)).toBe('csi.example.com')
 })
 
@@ -28,7 +28,7 @@ test('a driver without a name is an error', async () => {
   await expect(getDriverName(info(''), options)).rejects.toEqual(new Error('driver name is empty'))
 })
 
-test('what the plugin offers is told from how volumes may be expanded', async () => {
+test('plugin services and modes of volume expansion are separate sets', async () => {
   const capabilities = [
     { type: { $case: 'service', value: { type: PluginService.CONTROLLER_SERVICE } } },
     { type: { $case: 'volumeExpansion', value: { type: VolumeExpansion.ONLINE } } },
@@ -48,7 +48,7 @@ test('capabilities of another version of CSI are kept as their numbers', async (
   expect(controller).toEqual(new Set([ControllerRpc.EXPAND_VOLUME, 11, 99]))
 })
 
-test('the node tells what it can do', async () => {
+test('node capabilities are the RPCs that the node supports', async () => {
   const capabilities = [rpc(NodeRpc.EXPAND_VOLUME), NOTHING]
   const connection = new FakeConnection({ NodeGetCapabilities: () => ({ capabilities }) })
   const node = await getNodeCapabilities(connection, options)

@@ -1,7 +1,7 @@
 import { CODES, type CodeName, RpcError } from './rpc-error.ts'
 
 export interface Verdict {
-  /** The driver is done with the operation: it has failed and does not go on behind our back. */
+  /** The driver has ended the operation: it has failed, and does not continue unseen. */
   readonly final: boolean
   /** The request itself cannot be met, however often it is repeated. Implies `final`. */
   readonly infeasible: { readonly expand: boolean; readonly modify: boolean }
@@ -21,7 +21,7 @@ const failed = (why: string): Verdict => ({ final: true, infeasible: FEASIBLE, i
  */
 const VERDICTS: Readonly<Record<CodeName, Verdict>> = {
   OK: failed('the driver called a success an error'),
-  Canceled: uncertain('the call was given up, here or by the driver; the operation may go on'),
+  Canceled: uncertain('the call was given up, here or by the driver; the operation may continue'),
   Unknown: failed('the driver failed without saying how'),
   InvalidArgument: {
     ...failed('the driver refused the request as it is'),

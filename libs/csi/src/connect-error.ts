@@ -4,7 +4,7 @@ import { messageOf, systemCodeOf } from '@csi-sidecars/base'
 /** No connection within the time for it; the text is Go's. */
 export class ConnectError extends Error {
   override readonly name = 'ConnectError'
-  /** For the log line that tells of it. */
+  /** For the log line that reports it. */
   readonly pairs: { readonly lastError: string }
 
   constructor(lastError: string, cause: unknown) {

@@ -117,7 +117,7 @@ test('a peer that accepts and says nothing is tried again on a new socket', asyn
   expect(clock.pending).toBe(0)
 })
 
-test('a connection that nobody uses is kept for ever', async () => {
+test('an idle connection stays open', async () => {
   const clock = new FakeClock()
   const { socket } = await driver()
   const connection = await connect({ address: socket, clock, log: silentLogger })

@@ -4,7 +4,7 @@ import { pathOf, socketAddressOf } from './address.ts'
 import { ConnectError, whyUnreachable } from './connect-error.ts'
 import { type CallReporting, type Connection, GrpcConnection } from './connection.ts'
 import { logGrpcBy } from './grpc-log.ts'
-import { keepDriversWords } from './headers.ts'
+import { decodeStatusMessageAsUtf8 } from './headers.ts'
 import { SocketCredentials } from './socket-credentials.ts'
 
 export interface ConnectOptions extends CallReporting {
@@ -42,11 +42,11 @@ const CHANNEL_OPTIONS: ChannelOptions = {
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { clock, log, timeoutMs = CONNECT_MS, signal } = options
   const address = socketAddressOf(options.address)
-  keepDriversWords()
+  decodeStatusMessageAsUtf8()
   logGrpcBy(log)
   log.v(5)?.info('Connecting', { address })
   const path = pathOf(address)
-  const stopTelling = tellEvery(clock, STILL_CONNECTING_MS, async (stopped) => {
+  const stopLogging = logPeriodically(clock, STILL_CONNECTING_MS, async (stopped) => {
     const lastError = await whyUnreachable(path)
     if (!stopped()) log.info('Still connecting', { address, lastError })
   })
@@ -58,7 +58,7 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     if (error instanceof DeadlineError) throw new ConnectError(await whyUnreachable(path), error)
     throw error
   } finally {
-    stopTelling()
+    stopLogging()
   }
 }
 
@@ -100,12 +100,12 @@ function becomesReady(channel: Channel, clock: Clock, signal: AbortSignal): Prom
   })
 }
 
-function tellEvery(clock: Clock, ms: number, tell: (stopped: () => boolean) => Promise<void>): () => void {
+function logPeriodically(clock: Clock, ms: number, log: (stopped: () => boolean) => Promise<void>): () => void {
   let stopped = false
   let cancel = (): void => undefined
   const arm = (): void => {
     cancel = clock.schedule(ms, () => {
-      void tell(() => stopped)
+      void log(() => stopped)
       arm()
     })
   }

@@ -62,25 +62,25 @@ describe('an answer that grpc-js cannot read', () => {
   })
 })
 
-describe("the driver's words", () => {
+describe("the driver's error messages", () => {
   const failing = (headers: Record<string, string>) => (stream: ServerHttp2Stream) =>
     stream.respond({ ...GRPC, 'grpc-status': '3', ...headers }, { endStream: true })
   const utf8 = (text: string): string => Buffer.from(text).toString('latin1')
 
   test.each([
-    ['as they are though they are no ASCII', utf8('kein Gerät'), 'kein Gerät'],
+    ['in plain UTF-8', utf8('kein Gerät'), 'kein Gerät'],
     ['escaped', 'kein%20Ger%C3%A4t%2C 100%25 weg%3F', 'kein Gerät, 100% weg?'],
-    ['escaped in part', `${utf8('ä')}%c3%a4 50%`, 'ää 50%'],
+    ['partly escaped', `${utf8('ä')}%c3%a4 50%`, 'ää 50%'],
     ['that look escaped twice', 'a%252Cb', 'a%2Cb'],
     ['that are no UTF-8', '\u00ff!', '\ufffd!'],
     ['with a tab', 'a\tb', 'a\tb'],
-  ])('%s come through', async (_, sent, words) => {
+  ])('%s arrive intact', async (_, sent, details) => {
     const connection = await connectedToHttp2(failing({ 'grpc-message': sent }))
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
-    expect(error).toMatchObject({ codeName: 'InvalidArgument', details: words })
+    expect(error).toMatchObject({ codeName: 'InvalidArgument', details })
   })
 
-  test('come through beside a header that cannot be read, which is a line of our own log', async () => {
+  test('arrive beside a header that cannot be read, and one log line reports that header', async () => {
     const log = recordingLogger()
     const connection = await connectedToHttp2(failing({ 'grpc-message': 'no', 'x-trace': utf8('ü') }), { log })
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
@@ -92,7 +92,7 @@ describe("the driver's words", () => {
   })
 })
 
-test('an error text that HTTP/2 does not bear ends all calls, and one line says why', async () => {
+test('an error text that HTTP/2 does not allow ends all calls, and one line says why', async () => {
   const log = recordingLogger()
   const answers = {
     ControllerUnpublishVolume: { code: 13, details: 'x'.repeat(100_000) },

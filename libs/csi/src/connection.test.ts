@@ -42,7 +42,7 @@ test.each([
   expect(timeoutHeader(ms)).toBe(header)
 })
 
-test("a limit that passes ends the call in Go's words, and at the driver", async () => {
+test('a call that reaches its time limit ends with the error of grpc-go, and ends at the driver', async () => {
   const clock = new FakeClock()
   const { driver, controller } = await connected({ ControllerUnpublishVolume: 'silence' }, { clock })
   const call = failureOf(controller.unpublish(UNPUBLISH, limits))
@@ -84,7 +84,7 @@ test.each([0, -1])('a limit of %d is over before the call is made', async (timeo
   expect(driver.calls).toEqual([])
 })
 
-test("a signal ends the call in Go's words, and at the driver", async () => {
+test('a signal ends the call with the error of grpc-go, and ends it at the driver', async () => {
   const clock = new FakeClock()
   const { driver, controller, connection } = await connected({ ControllerUnpublishVolume: 'silence' }, { clock })
   const stop = new AbortController()

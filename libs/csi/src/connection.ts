@@ -9,15 +9,15 @@ import { withoutSecrets } from './secrets.ts'
 import { type CallLimits, unaryCall } from './unary-call.ts'
 
 export interface CallOptions extends CallLimits {
-  /** The call is for a volume translated from an in-tree one; only told to the metrics. */
+  /** The call is for a volume translated from an in-tree one; only the metrics use this. */
   readonly migrated?: boolean
-  /** Whose work the call is part of: its pairs tell the calls of parallel work apart in the log. */
+  /** The logger of the work that the call is part of: its pairs distinguish the calls of parallel work. */
   readonly log?: Logger | undefined
   /** Run right before the request is sent; what it throws ends the call. */
   readonly guard?: (() => void) | undefined
 }
 
-/** Whoever can be asked: a connection, or a driver that changes connections. */
+/** What accepts calls: a connection, or a driver that changes connections. */
 export interface Caller {
   /** One RPC: logged at level 5 without its secrets, and counted. Throws RpcError. */
   call<Q, R>(method: UnaryMethod<Q, R>, request: Q, options: CallOptions): Promise<R>
@@ -43,7 +43,7 @@ export interface CallReporting {
   readonly tracer?: Tracer | undefined
 }
 
-/** How often grpc-js is told that the connection is in use; it would drop an unused one after 24 days. */
+/** How often the connection is marked as in use: grpc-js drops an unused one after 24 days. */
 const KEEP_MS = 24 * 60 * 60 * 1000
 /** grpc-js ends the calls of a session that breaks a moment before it says that the connection is gone. */
 const LOSS_MS = 100
@@ -80,7 +80,7 @@ export class GrpcConnection implements Connection {
   }
 
   async call<Q, R>(method: UnaryMethod<Q, R>, request: Q, options: CallOptions): Promise<R> {
-    // A call on a channel that is about to reconnect would reach a driver that nobody has looked at yet.
+    // A call on a channel that is about to reconnect would reach a driver that has not been identified yet.
     if (this.#closed) throw unavailable(this.lost.aborted ? 'connection to the CSI driver lost' : 'connection closed')
     const { clock, log } = this.#reporting
     const verbose = (options.log ?? log).v(5)
@@ -114,7 +114,7 @@ export class GrpcConnection implements Connection {
     }
   }
 
-  /** Whoever hears of the call's end is to know that the driver is lost. */
+  /** When the call's end is known, the loss of the driver must be known too. */
   async #breaks(error: RpcError): Promise<void> {
     if (this.#closed) return
     this.#brokenBy ??= error
@@ -153,7 +153,7 @@ export class GrpcConnection implements Connection {
 
 const GRPC_CODE = 'rpc.grpc.status_code'
 
-/** The volume and the node stand in it as the driver knows them, and nothing else of the request. */
+/** Of the request, it contains only the driver's IDs of the volume and the node. */
 function beginSpan(tracer: Tracer | undefined, path: string, request: unknown): ActiveSpan | undefined {
   if (tracer === undefined) return undefined
   const [, service = '', method = ''] = path.split('/')

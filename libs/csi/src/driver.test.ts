@@ -79,7 +79,7 @@ test('calls go to the connection while it is there', async () => {
   })
 })
 
-test('a loss is told at once, and calls fail as Unavailable without anybody being asked', async () => {
+test('a loss is reported at once, and calls fail as Unavailable without reaching a driver', async () => {
   const { driver, first, events, clock } = watched()
   first.lose()
   expect(events).toEqual([{ type: 'lost' }])
@@ -163,7 +163,7 @@ test.each([
   [
     'a needed capability less',
     identity('csi.example.com'),
-    'CSI driver csi.example.com came back without the capability PUBLISH_UNPUBLISH_VOLUME',
+    'CSI driver csi.example.com came back without the controller capability PUBLISH_UNPUBLISH_VOLUME',
   ],
   [
     'a decisive capability more',
@@ -171,7 +171,7 @@ test.each([
       ...KNOWN,
       capabilities: { ...KNOWN.capabilities, node: new Set([NodeRpc.EXPAND_VOLUME]) },
     },
-    'CSI driver csi.example.com came back with the capability EXPAND_VOLUME, which it did not have',
+    'CSI driver csi.example.com came back with the node capability EXPAND_VOLUME, which it did not have',
   ],
 ])('a driver that comes back with %s has failed for good', async (_, after, message) => {
   const { driver, first, clock, events, comeBack, answer } = watched()
@@ -197,7 +197,7 @@ test('a capability on which nothing rests may come and go', async () => {
   expect(driver.capabilities.controller.has(PUBLISH_READONLY)).toBe(true)
 })
 
-test('a driver that was lost before anybody watched is lost', async () => {
+test('a driver whose connection was lost before the start is lost', async () => {
   const clock = new FakeClock()
   const connection = new FakeConnection()
   connection.lose()
@@ -241,7 +241,7 @@ test('a connection that comes after closing is closed and not used', async () =>
   expect({ state: driver.state, timers: clock.pending }).toEqual({ state: 'closed', timers: 0 })
 })
 
-test('a listener that throws keeps nobody else from hearing', async () => {
+test('a listener that throws does not keep events from other listeners', async () => {
   const { driver, first, events, log } = watched()
   const broken = new Error('listener')
   driver.subscribe(() => {

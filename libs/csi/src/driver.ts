@@ -3,7 +3,7 @@ import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { DriverCapabilities } from './capabilities.ts'
 import type { Caller, CallOptions, Connection } from './connection.ts'
-import { type Decisive, type DriverIdentity, whyUnfit } from './identity.ts'
+import { type Decisive, type DriverIdentity, whyIncompatible } from './identity.ts'
 import { Isolation } from './isolation.ts'
 import { unavailable } from './rpc-error.ts'
 
@@ -15,7 +15,7 @@ export type DriverEvent =
   | { readonly type: 'lost' }
   /** The driver is back and is still the one that we know; its capabilities were read again. */
   | { readonly type: 'ready'; readonly lostForMs: number }
-  /** The driver came back as one that this process cannot go on with. Nothing follows. */
+  /** The driver came back as one that this process cannot use. No event follows. */
   | { readonly type: 'failed'; readonly error: Error }
 
 /** One driver, through every connection that it takes. */
@@ -47,7 +47,7 @@ export interface DriverOptions {
   identify(connection: Connection, signal: AbortSignal): Promise<DriverIdentity>
 }
 
-/** Exactly one holds. Only `ready` has somebody to talk to. */
+/** Exactly one holds. Only `ready` has a driver to call. */
 type State =
   | { readonly kind: 'ready'; readonly connection: Connection; readonly identity: DriverIdentity }
   | { readonly kind: 'lost'; readonly since: number; readonly identity: DriverIdentity }
@@ -161,9 +161,9 @@ class ReconnectingDriver implements Driver {
       const identity = await this.#identify(connection)
       this.#life.signal.throwIfAborted()
       connection.lost.throwIfAborted()
-      const unfit = whyUnfit(before, identity, decisive)
-      if (unfit === undefined) this.#return(connection, identity)
-      else this.#giveUp(connection, new Error(unfit))
+      const incompatible = whyIncompatible(before, identity, decisive)
+      if (incompatible === undefined) this.#return(connection, identity)
+      else this.#giveUp(connection, new Error(incompatible))
       return true
     } catch (error) {
       connection?.close()
@@ -194,7 +194,7 @@ class ReconnectingDriver implements Driver {
     this.#notify({ type: 'failed', error })
   }
 
-  /** A listener that throws is reported and keeps neither the others nor the driver from going on. */
+  /** A listener that throws is reported, and stops neither the other listeners nor the driver. */
   #notify(event: DriverEvent): void {
     for (const listener of this.#listeners) {
       try {

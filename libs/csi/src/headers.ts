@@ -22,31 +22,31 @@ function lenient(
   if (typeof options === 'function') return lenient(authority, {}, options)
   const session = strict(authority, { ...options, strictFieldWhitespaceValidation: false }, listener)
   const request = session.request.bind(session)
-  // Before anybody else listens to the stream.
+  // Before any other listener of the stream.
   session.request = (...parameters) =>
     request(...parameters)
-      .on('response', keepWords)
-      .on('trailers', keepWords)
+      .on('response', reencodeMessage)
+      .on('trailers', reencodeMessage)
   return session
 }
 
 /**
- * gRPC servers send a driver's words in a header, some of them as they are. Node drops one whose value begins or ends
- * with a blank, as HTTP/2 asks for, and grpc-js one that is not ASCII; and of escaped words it leaves some escaped.
- * It has no option for either, so headers are made such that it reads them as Go does.
+ * gRPC servers send a driver's error message in a header, not always escaped. Node drops a header that begins or ends
+ * with a blank, as HTTP/2 requires; grpc-js drops one that is not ASCII, and leaves parts of an escaped one escaped.
+ * Neither has an option for that, so this rewrites the header such that grpc-js reads it as grpc-go does.
  */
-export function keepDriversWords(): void {
+export function decodeStatusMessageAsUtf8(): void {
   if (!(LENIENT in http2.connect)) http2.connect = Object.assign(lenient, { [LENIENT]: true })
 }
 
-function keepWords(headers: IncomingHttpHeaders): void {
-  const words = headers[MESSAGE]
-  // Words that hold nothing to decode are nearly all.
-  if (typeof words === 'string' && !/^[ -$&-~]*$/.test(words)) headers[MESSAGE] = encodeURI(decoded(words))
+function reencodeMessage(headers: IncomingHttpHeaders): void {
+  const message = headers[MESSAGE]
+  // Nearly all messages have nothing to decode.
+  if (typeof message === 'string' && !/^[ -$&-~]*$/.test(message)) headers[MESSAGE] = encodeURI(decoded(message))
 }
 
-/** `%41` is the byte 41; whatever is no such escape stands for itself. Node gives a byte for each character. */
-function decoded(words: string): string {
-  const bytes = words.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+/** `%41` is the byte 41; all other text is literal. Node returns one character for each byte. */
+function decoded(message: string): string {
+  const bytes = message.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
   return Buffer.from(bytes, 'latin1').toString('utf8')
 }

@@ -22,7 +22,7 @@ export interface Decisive {
  * Why the driver that came back cannot take the place of the one before; undefined when it can. A capability gained
  * counts as much as one lost: a driver that can attach now must not be served by the handler that only pretends to.
  */
-export function whyUnfit(
+export function whyIncompatible(
   before: DriverIdentity,
   after: DriverIdentity,
   { plugin = [], controller = [], node = [] }: Decisive = {},
@@ -30,24 +30,27 @@ export function whyUnfit(
   if (after.name !== before.name) return `CSI driver ${before.name} came back under another name: ${after.name}`
   const [had, has] = [before.capabilities, after.capabilities]
   const changes = [
-    ...changesOf(plugin, { names: PluginService, had: had.plugin.services, has: has.plugin.services }),
-    ...changesOf(controller, { names: ControllerRpc, had: had.controller, has: has.controller }),
-    ...changesOf(node, { names: NodeRpc, had: had.node, has: has.node }),
+    ...changesOf(plugin, { of: 'plugin', names: PluginService, had: had.plugin.services, has: has.plugin.services }),
+    ...changesOf(controller, { of: 'controller', names: ControllerRpc, had: had.controller, has: has.controller }),
+    ...changesOf(node, { of: 'node', names: NodeRpc, had: had.node, has: has.node }),
   ]
   return changes.length === 0 ? undefined : `CSI driver ${before.name} came back ${changes.join(' and ')}`
 }
 
 interface Sets {
+  /** Whose capabilities: a controller and a node have some of the same name. */
+  readonly of: 'plugin' | 'controller' | 'node'
   readonly names: Readonly<Record<string, number>>
   readonly had: ReadonlySet<number> | undefined
   readonly has: ReadonlySet<number> | undefined
 }
 
-function changesOf(decisive: readonly number[], { names, had, has }: Sets): string[] {
+function changesOf(decisive: readonly number[], { of, names, had, has }: Sets): string[] {
   return decisive.flatMap((capability) => {
     const [before, after] = [had?.has(capability) ?? false, has?.has(capability) ?? false]
     if (before === after) return []
     const name = Object.keys(names).find((key) => names[key] === capability) ?? String(capability)
-    return [before ? `without the capability ${name}` : `with the capability ${name}, which it did not have`]
+    const text = `the ${of} capability ${name}`
+    return [before ? `without ${text}` : `with ${text}, which it did not have`]
   })
 }

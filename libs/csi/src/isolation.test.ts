@@ -31,7 +31,7 @@ function isolated(shared: Reply, own: Reply) {
   return { clock, call, opened, connection, isolation }
 }
 
-test('a call that was under way when the connection broke is made again on one of its own, until it is answered', async () => {
+test('a call that was running when the connection broke is repeated on its own connection, until it is answered', async () => {
   const { call, opened, connection } = isolated(fail(broken), () => ({}))
   await expect(call('a')).rejects.toBe(broken)
   expect(await call('a')).toEqual({})
@@ -56,7 +56,7 @@ test('one that breaks its own connection too stays alone', async () => {
 test.each([
   ['an answer of the driver', refused, 1],
   ['a failure that says nothing', new Error('x'), 2],
-])('after %s, the call is made again where it belongs', async (_, error, own) => {
+])('after %s, the call is repeated on the right connection', async (_, error, own) => {
   const { call, opened } = isolated(fail(broken), fail(error))
   await expect(call('a')).rejects.toBe(broken)
   await expect(call('a')).rejects.toBe(error)
@@ -64,7 +64,7 @@ test.each([
   expect(opened).toHaveLength(own)
 })
 
-test('an error of the driver puts nobody under suspicion', async () => {
+test('an error of the driver puts no call under suspicion', async () => {
   const { call, opened } = isolated(fail(refused), () => ({}))
   for (let times = 0; times < 2; times += 1) await expect(call('a')).rejects.toBe(refused)
   expect(opened).toEqual([])

@@ -15,7 +15,7 @@ export interface IsolationOptions {
 
 /**
  * An answer that breaks HTTP/2 ends every call of its connection, and nothing says which call it was the answer to. All
- * of them are under suspicion from then on: when they are made again, each gets a connection of its own, until it is
+ * of them are under suspicion from then on: when they are repeated, each gets a connection of its own, until it is
  * answered. So the one that will break its connection again takes no other with it, and fails alone.
  */
 export class Isolation {

@@ -41,12 +41,12 @@ export interface RpcErrorOptions {
   readonly cause?: unknown
 }
 
-/** A call that ended with a gRPC status other than OK: the driver's, or one that stands for what happened to the call. */
+/** A call that ended with a gRPC status other than OK: from the driver, or for what happened to the call here. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly code: number
   readonly codeName: string
-  /** The driver's own words. */
+  /** The driver's error message. */
   readonly details: string
   /** When the driver wants to be asked again (google.rpc.RetryInfo). */
   readonly retryAfterMs?: number
@@ -73,7 +73,7 @@ export function canceled(cause: unknown): RpcError {
   return new RpcError(CODES.Canceled, 'context canceled', { cause })
 }
 
-/** Nobody answered: the call may or may not have reached the driver. */
+/** No answer came: the call may or may not have reached the driver. */
 export function unavailable(details: string): RpcError {
   return new RpcError(CODES.Unavailable, details)
 }

@@ -12,7 +12,7 @@ import { strippedJson } from './sanitize.ts'
 
 const shapeOf = (name: string): Shape => SHAPES[name]?.() ?? []
 
-/** A message with every field filled, of a oneof the chosen member; secrets and others can be told apart. */
+/** A message with every field filled, of a oneof the chosen member; secrets and other values are recognizable. */
 function filled(shape: Shape, member: number): Record<string, unknown> {
   const message: Record<string, unknown> = {}
   const unions = new Map<string, Field[]>()

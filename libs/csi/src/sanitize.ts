@@ -2,7 +2,7 @@ import { unreachable } from '@csi-sidecars/base'
 import type { Field, FieldType, Shape } from '@csi-sidecars/csi-proto'
 import { STRIPPED_SECRET } from './secrets.ts'
 
-/** Stands for the content of every field that the proto marks as secret. */
+/** Replaces the content of every field that the proto marks as secret. */
 const STRIPPED = JSON.stringify(STRIPPED_SECRET)
 
 /**

@@ -17,14 +17,14 @@ function textOf(base64: string): string {
   return bytes.toString('utf8')
 }
 
-/** Stands in the place of a secret. */
+/** Replaces a secret. */
 export const STRIPPED_SECRET = '***stripped***'
 
-/** A shorter value may well be a word of its own: of a user's name or a mode the driver may speak. */
-const SHORTEST_TOLD = 6
+/** A shorter value may be ordinary text: the driver's message may contain the same user name or mode. */
+const SHORTEST_STRIPPED = 6
 
 /**
- * What a call has failed with, where the driver repeats a value of the request's secrets without that value: its words
+ * The error of a call, without the values of the request's secrets that the driver repeats in its message: messages
  * go into the status of objects, events, lines and traces.
  */
 export function withoutSecrets(error: unknown, request: unknown): unknown {
@@ -32,7 +32,7 @@ export function withoutSecrets(error: unknown, request: unknown): unknown {
   const { secrets = {} } = request as { readonly secrets?: Readonly<Record<string, string>> }
   const values = Object.values(secrets).map((value) => value.trim())
   const details = values
-    .filter(({ length }) => length >= SHORTEST_TOLD)
+    .filter(({ length }) => length >= SHORTEST_STRIPPED)
     .toSorted((a, b) => b.length - a.length)
     .reduce((text, value) => text.replaceAll(value, STRIPPED_SECRET), error.details)
   if (details === error.details) return error

@@ -5,7 +5,7 @@ type SecureConnector = ReturnType<ChannelCredentials['_createSecureConnector']>
 
 /**
  * No credentials, and a way to the socket of the channel that uses them. Closing a channel that waits for a peer to
- * say something leaves its socket open until the peer goes away, so an attempt that is given up destroys it itself.
+ * say something leaves its socket open until the peer disconnects, so an abandoned attempt destroys it itself.
  */
 export class SocketCredentials extends ChannelCredentials {
   readonly #insecure = ChannelCredentials.createInsecure()

@@ -36,7 +36,7 @@ afterEach(() => {
   driver.stop()
 })
 
-test('a call of a run is a span, of which the driver is told, without secrets', async () => {
+test('a call of a run is a span, which its headers carry to the driver, without secrets', async () => {
   await controller.unpublish(UNPUBLISH, LIMITS)
   expect(tracer.spans).toEqual([
     {
@@ -59,7 +59,7 @@ test('a call that is not about a volume names none', async () => {
   ])
 })
 
-test('a failed call has its code and its words', async () => {
+test('the span of a failed call has its code and error message', async () => {
   driver.answers['ControllerUnpublishVolume'] = { code: CODES.Internal, details: 'no such array' }
   const thrown = await controller.unpublish(UNPUBLISH, LIMITS).catch((error: unknown) => error)
   expect(tracer.spans[0]).toMatchObject({
@@ -68,7 +68,7 @@ test('a failed call has its code and its words', async () => {
   })
 })
 
-test('outside of a run the driver is told nothing', async () => {
+test('outside of a run the driver receives no trace context', async () => {
   tracer.running = false
   await controller.unpublish(UNPUBLISH, LIMITS)
   expect(driver.calls[0]?.metadata).not.toHaveProperty('traceparent')

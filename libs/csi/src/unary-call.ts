@@ -14,11 +14,11 @@ export interface CallLimits {
 /** How much earlier a driver's clock may end a call than ours does, both rounding to milliseconds. */
 const CLOCKS_APART_MS = 2
 
-/** As `call.cancel()` of grpc-js words it; nobody sees it. */
+/** The text of `call.cancel()` of grpc-js; no caller sees it. */
 const CANCELLED_HERE = 'Cancelled on client'
 
 /**
- * One RPC, neither logged nor counted. Throws RpcError, with Go's words for what ended the call on this side.
+ * One RPC, neither logged nor counted. Throws RpcError, with the message of grpc-go for what ended the call here.
  *
  * Speaks to the channel itself: the client in front of it adds interceptors, events and a stack trace for each call,
  * a tenth of its cost.
@@ -75,7 +75,7 @@ export function unaryCall<Q, R>(
 }
 
 /**
- * The time limit is kept here by the given clock and told to the driver by this header; grpc-js, asked to keep it,
+ * The given clock enforces the time limit here, and this header carries it to the driver; grpc-js, asked to enforce it,
  * would go by the wall clock.
  */
 function headersOf(timeoutMs: number, traceparent: string | undefined): Metadata {
@@ -122,16 +122,17 @@ function decoded<Q, R>(method: UnaryMethod<Q, R>, reply: Buffer | undefined): R 
  */
 const MADE_UP = /^(Received RST_STREAM with code|Failed to start HTTP\/2 stream|Call cancelled$)/
 /** Of these the whole session has died: something that the driver sent is no HTTP/2, or more of it than is taken. */
-const SESSION_BROKEN = /triggered by internal client error: (.*)$/
+const SESSION_BROKEN = 'triggered by internal client error: '
 /** The driver has sent something that grpc-js could not read, and it says so in a code of its own choice. */
 const UNREADABLE =
   /^(Failed to decompress |Received message (that decompresses to a size )?larger than |Received HTTP status code |No status information received$)/
 
 function fromStatus({ code, details, metadata }: StatusObject, overdue: boolean): RpcError {
-  // Some servers end a call by themselves when its time is over, in words of their own. It is our time.
+  // Some servers end a call by themselves when its time is over, with another message. The time limit is ours.
   if (code === CODES.DeadlineExceeded && overdue) return deadlineExceeded()
-  const broken = SESSION_BROKEN.exec(details)?.[1]
-  if (broken !== undefined) return sessionBroken(broken)
+  const lastLine = details.slice(details.lastIndexOf('\n') + 1)
+  const broken = lastLine.indexOf(SESSION_BROKEN)
+  if (broken !== -1) return sessionBroken(lastLine.slice(broken + SESSION_BROKEN.length))
   if ((code === CODES.Internal || code === CODES.Canceled) && MADE_UP.test(details)) {
     return new RpcError(CODES.Unavailable, `call ended without an answer (${details})`)
   }

@@ -13,7 +13,7 @@ test.each([
   [[RWO], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_MULTI_WRITER],
   [[RWO, RWO], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_MULTI_WRITER],
   [[RWOP], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_SINGLE_WRITER],
-])('%p is %d, and %d for a driver that tells single writers apart', (modes, without, withCapability) => {
+])('%p is %d, and %d for a driver that distinguishes single writers', (modes, without, withCapability) => {
   expect(accessModeOf(modes, false)).toBe(without)
   expect(accessModeOf(modes, true)).toBe(withCapability)
 })

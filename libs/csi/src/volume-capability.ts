@@ -11,8 +11,8 @@ export interface VolumeUse {
 }
 
 /**
- * How a volume is used, in the words of CSI. File system type and mount options mean nothing for a block volume and are
- * dropped. Throws AccessModeError.
+ * The use of a volume as a CSI VolumeCapability. For a block volume, drops the file system type and the mount
+ * options, which have no meaning there. Throws AccessModeError.
  */
 export function volumeCapabilityOf(use: VolumeUse, singleNodeMultiWriter: boolean): VolumeCapability {
   const accessMode = { mode: accessModeOf(use.accessModes, singleNodeMultiWriter) }

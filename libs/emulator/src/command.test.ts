@@ -80,7 +80,7 @@ test('files that cannot be used are named', async () => {
   await expect(startCommand(options({ data: file }), parts)).rejects.toThrow(file)
 })
 
-test('a kubeconfig of an emulator is written again, that of somebody else stays', async () => {
+test('a kubeconfig of an emulator is replaced, any other stays', async () => {
   const kubeconfig = join(directory, 'kubeconfig')
   for (const _again of [1, 2]) await (await startCommand(options(), parts)).stop()
   await writeFile(kubeconfig, 'apiVersion: v1\nkind: Config\ncurrent-context: production\n')
@@ -88,7 +88,7 @@ test('a kubeconfig of an emulator is written again, that of somebody else stays'
   expect(await readFile(kubeconfig, 'utf8')).toContain('production')
 })
 
-test('data that cannot be kept, or a socket that cannot be had, is an error at the start', async () => {
+test('an unusable data file or socket path is an error at the start', async () => {
   const missing = join(directory, 'none', 'data.json')
   await expect(startCommand(options({ data: missing }), parts)).rejects.toThrow(`${missing} cannot be written`)
   const file = join(directory, 'file')

@@ -60,7 +60,7 @@ interface Running {
   stop(): Promise<void>
 }
 
-/** Starts what the command line asks for. `onCrash` is told when a fault has killed the driver. */
+/** Starts what the command line asks for. `onCrash` is called when a fault has killed the driver. */
 export async function startCommand(
   options: CommandOptions,
   parts: { clock: Clock; log: Logger; onCrash: () => void },
@@ -95,7 +95,7 @@ export async function startCommand(
   return { api, driver, stop }
 }
 
-/** Somebody's own kubeconfig is not replaced: only one that an emulator has written, or an empty file. */
+/** Replaces only a kubeconfig that an emulator has written, or an empty file. */
 async function refuseForeign(kubeconfig: string): Promise<void> {
   let text: string
   try {

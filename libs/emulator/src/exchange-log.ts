@@ -48,7 +48,7 @@ export class ExchangeLog<Entry extends object, Match extends object> {
     return this.#total
   }
 
-  /** Whether any are kept; the others are told to listeners and counted. */
+  /** Whether entries are kept; without that listeners get them and they are counted. */
   get keeps(): boolean {
     return this.#limits.entries > 0
   }

@@ -1,11 +1,11 @@
 import { createServer } from 'node:net'
 import { systemClock } from '@csi-sidecars/base'
 
-/** From here up to where Linux begins to choose ports for others: what is handed out is taken by nobody in between. */
+/** From here up to the first ephemeral port of Linux, so that no other program takes a port meanwhile. */
 const PORTS = { first: 12_000, last: 32_000 }
 let nextPort = PORTS.first + Math.floor(systemClock.random() * (PORTS.last - PORTS.first))
 
-/** A port of loopback, for a program that must be told where to listen: nobody does there, and it is never the last one. */
+/** A free loopback port for a program that takes its port as an option; never the port that was returned last. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = nextPort

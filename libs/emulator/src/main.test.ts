@@ -26,7 +26,7 @@ interface Ended {
   readonly stderr: string
 }
 
-/** Runs the command, and tells it to end at its first output when asked to. */
+/** Runs the command; with a signal, sends it at the first output. */
 function run(args: readonly string[], endAtOutput = false): Promise<Ended> {
   const child = spawn(process.execPath, [MAIN, ...args], { env: { PATH: process.env['PATH'] } })
   let stdout = ''
@@ -41,7 +41,7 @@ function run(args: readonly string[], endAtOutput = false): Promise<Ended> {
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })))
 }
 
-test('it says where it listens, stays, and ends when it is told to', async () => {
+test('it prints where it listens, and runs until a signal', async () => {
   const kubeconfig = join(directory, 'kubeconfig')
   const socket = join(directory, 'csi.sock')
   const ended = await run(['--kubeconfig-out', kubeconfig, '--csi-socket', socket], true)
@@ -100,7 +100,7 @@ test('what was answered is there after the process was killed', async () => {
   expect(await second.closed).toBe(0)
 }, 60_000)
 
-test('data that cannot be saved any more is said to who writes, and SIGTERM still ends it', async () => {
+test('a write that cannot be saved is an error for its client, and SIGTERM still ends the process', async () => {
   const folder = await mkdtemp(join(directory, 'gone-'))
   const one = await keeping(join(folder, 'data.json'))
   await rm(folder, { recursive: true })
@@ -115,6 +115,6 @@ test('data that cannot be saved any more is said to who writes, and SIGTERM stil
   expect(lines[1]).toMatch(/^emulator: .*data.json cannot be written: ENOENT/)
 }, 60_000)
 
-test('a wrong command line ends it with one line and code 1', async () => {
+test('a wrong command line ends the process with one line and code 1', async () => {
   expect(await run(['--colour=red'])).toEqual({ code: 1, stdout: '', stderr: 'emulator: Unknown argument: colour\n' })
 }, 60_000)

@@ -1,7 +1,7 @@
 import { messageOf, systemClock } from '@csi-sidecars/base'
 import { createLogger } from '@csi-sidecars/telemetry'
 
-/** Generated code may be missing yet, and would be missed when the modules are linked. */
+/** Generated code may be missing, and an import of it would fail before this check. */
 await import(new URL('../../../tools/ensure-made.mjs', import.meta.url).href)
 const { readCommandLine, startCommand } = await import('./command.ts')
 
@@ -14,7 +14,7 @@ async function main(): Promise<number> {
   }
   const log = createLogger({ format: 'text', verbosity: 0, clock: systemClock, write })
   const crashed = Promise.withResolvers<number>()
-  // Listened for before anything is announced: whoever reads an announcement may end it at once.
+  // Signals are handled before the first output: its reader may send one at once.
   const signalled = new Promise<number>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => resolve(0))
   })

@@ -1,4 +1,4 @@
-/** Fields of a protobuf message as they stand on the wire. */
+/** Fields of a protobuf message on the wire. */
 export function varintField(number: number, value: number): Buffer {
   return Buffer.from([...varint(number * 8), ...varint(value)])
 }

@@ -31,10 +31,10 @@ const occurrence = (message: string, change: Partial<Occurrence> = {}): Occurren
   ...change,
 })
 
-/** Correlates and, as the recorder does on success, notes that it was told. */
-function tell(message: string, change: Partial<Occurrence> = {}): Correlated {
+/** Correlates and, as the recorder does on success, notes that the event is stored. */
+function record(message: string, change: Partial<Occurrence> = {}): Correlated {
   const correlated = correlator.correlate(occurrence(message, change))
-  if (correlated.do !== 'drop') correlator.told(correlated.key, correlated.event)
+  if (correlated.do !== 'drop') correlator.stored(correlated.key, correlated.event)
   return correlated
 }
 
@@ -44,7 +44,7 @@ const eventOf = (correlated: Correlated): Event => {
 }
 
 describe('a new event', () => {
-  it('has a name of its own, also among those that others tell in the same millisecond', () => {
+  it('has a unique name, also among events of other writers in the same millisecond', () => {
     const names = [0.25, 0.5].map((chance) => {
       random = chance
       const another = new Correlator({ component: 'another' }, clock)
@@ -54,15 +54,15 @@ describe('a new event', () => {
     expect(names).toEqual([250_000n, 500_000n].map((offset) => `c.${(start + offset).toString(16)}`))
   })
 
-  it('has a name that the API takes, however long that of the object is', () => {
+  it('has a name that the API accepts, even for the longest name of an object', () => {
     const long = `${'a'.repeat(235)}-b.${'c'.repeat(14)}`
-    const { name } = eventOf(tell('boom', { target: { ...target, name: long } })).metadata
+    const { name } = eventOf(record('boom', { target: { ...target, name: long } })).metadata
     expect(name).toBe(`${'a'.repeat(235)}.${(BigInt(NOW) * 1_000_000n).toString(16)}`)
     expect(name?.length).toBeLessThanOrEqual(253)
   })
 
-  it('has all the fields of one', () => {
-    expect(eventOf(tell('boom'))).toEqual({
+  it('has all fields of an event', () => {
+    expect(eventOf(record('boom'))).toEqual({
       apiVersion: 'v1',
       kind: 'Event',
       metadata: { name: `c.${(BigInt(NOW) * 1_000_000n).toString(16)}`, namespace: 'ns' },
@@ -88,31 +88,31 @@ describe('a new event', () => {
     })
   })
 
-  it('of an object without a namespace lives in default', () => {
+  it('of an object without a namespace is in default', () => {
     const { namespace: _, ...clusterWide } = target
-    expect(eventOf(tell('boom', { target: clusterWide })).metadata.namespace).toBe('default')
+    expect(eventOf(record('boom', { target: clusterWide })).metadata.namespace).toBe('default')
   })
 
-  it('has a name of its own within the same millisecond', () => {
-    const names = ['a', 'b', 'c'].map((message) => eventOf(tell(message)).metadata.name)
+  it('has a unique name within the same millisecond', () => {
+    const names = ['a', 'b', 'c'].map((message) => eventOf(record(message)).metadata.name)
     expect(new Set(names).size).toBe(3)
   })
 })
 
 describe('the same event again', () => {
-  it('counts one more and moves the last time', async () => {
-    const first = eventOf(tell('boom'))
+  it('increments the count and updates the last time', async () => {
+    const first = eventOf(record('boom'))
     await clock.advance(61_000)
-    const again = tell('boom')
+    const again = record('boom')
     expect(again).toMatchObject({
       do: 'repeat',
       patch: { kind: 'strategic', body: { count: 2, lastTimestamp: '2026-01-02T03:05:06Z', message: 'boom' } },
       event: { metadata: first.metadata, firstTimestamp: '2026-01-02T03:04:05Z', count: 2 },
     })
-    expect(tell('boom')).toMatchObject({ patch: { body: { count: 3 } } })
+    expect(record('boom')).toMatchObject({ patch: { body: { count: 3 } } })
   })
 
-  it('is new while the first one was not told', () => {
+  it('is new while the first one is not stored', () => {
     correlator.correlate(occurrence('boom'))
     expect(correlator.correlate(occurrence('boom')).do).toBe('create')
   })
@@ -123,43 +123,43 @@ describe('the same event again', () => {
     ['another object', { target: { ...target, name: 'd' } }],
     ['another object of that name', { target: { ...target, uid: 'v' } }],
   ])('is another with %s', (_, change) => {
-    tell('boom')
-    expect(tell('boom', change).do).toBe('create')
+    record('boom')
+    expect(record('boom', change).do).toBe('create')
   })
 })
 
 describe('many similar events', () => {
   it('are merged from the tenth different message on', () => {
-    const told = Array.from({ length: 12 }, (_, i) => tell(`boom ${i}`))
-    expect(told.map((each) => each.do)).toEqual([...Array(10).fill('create'), 'repeat', 'repeat'])
-    expect(eventOf(told[8] ?? { do: 'drop' }).message).toBe('boom 8')
-    expect(eventOf(told[9] ?? { do: 'drop' }).message).toBe('(combined from similar events): boom 9')
-    expect(told[11]).toMatchObject({
+    const results = Array.from({ length: 12 }, (_, i) => record(`boom ${i}`))
+    expect(results.map((each) => each.do)).toEqual([...Array(10).fill('create'), 'repeat', 'repeat'])
+    expect(eventOf(results[8] ?? { do: 'drop' }).message).toBe('boom 8')
+    expect(eventOf(results[9] ?? { do: 'drop' }).message).toBe('(combined from similar events): boom 9')
+    expect(results[11]).toMatchObject({
       patch: { body: { count: 3, message: '(combined from similar events): boom 11' } },
     })
   })
 
-  it('are told apart again after ten quiet minutes', async () => {
-    for (let i = 0; i < 12; i += 1) tell(`boom ${i}`)
+  it('are separate again after ten quiet minutes', async () => {
+    for (let i = 0; i < 12; i += 1) record(`boom ${i}`)
     await clock.advance(10 * 60_000 + 1)
-    expect(eventOf(tell('boom 12')).message).toBe('boom 12')
+    expect(eventOf(record('boom 12')).message).toBe('boom 12')
   })
 })
 
 describe('too many events', () => {
   it('are dropped after 25 for an object and type, then one every five minutes', async () => {
-    const kinds = Array.from({ length: 30 }, () => tell('boom').do)
+    const kinds = Array.from({ length: 30 }, () => record('boom').do)
     expect(kinds.filter((kind) => kind === 'drop')).toHaveLength(5)
     await clock.advance(5 * 60_000 - 1)
-    expect(tell('boom').do).toBe('drop')
+    expect(record('boom').do).toBe('drop')
     await clock.advance(1)
-    expect(tell('boom').do).toBe('repeat')
-    expect(tell('boom').do).toBe('drop')
+    expect(record('boom').do).toBe('repeat')
+    expect(record('boom').do).toBe('drop')
   })
 
   it('do not count against another type or object', () => {
-    for (let i = 0; i < 30; i += 1) tell('boom')
-    expect(tell('boom', { type: 'Normal' }).do).toBe('create')
-    expect(tell('boom', { target: { ...target, name: 'd' } }).do).toBe('create')
+    for (let i = 0; i < 30; i += 1) record('boom')
+    expect(record('boom', { type: 'Normal' }).do).toBe('create')
+    expect(record('boom', { target: { ...target, name: 'd' } }).do).toBe('create')
   })
 })

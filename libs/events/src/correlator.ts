@@ -6,16 +6,16 @@ import { type EventSource, namespaceOf, newEvent, type Occurrence, UniqueTimes }
 const AGGREGATE_FROM = 10
 const AGGREGATE_WITHIN_MS = 10 * 60_000
 const AGGREGATE_PREFIX = '(combined from similar events): '
-/** For each object and type: so many at once, then one more every five minutes. */
+/** For each object and type: this many at once, then one every five minutes. */
 const SPAM_BURST = 25
 const SPAM_QPS = 1 / 300
-/** Objects and messages that are remembered; the oldest is forgotten first, and then simply told anew. */
+/** Objects and messages that are remembered. The oldest is forgotten first; its next event is a new one. */
 const REMEMBERED = 4096
 
-/** What is to be done about an occurrence. */
+/** What to do about an occurrence. */
 export type Correlated =
   | { readonly do: 'create'; readonly event: Event; readonly key: string }
-  /** `event` is what it has become by now: made anew where the one to patch has expired meanwhile. */
+  /** `event` is the patched event; it is created again if the one to patch has expired. */
   | { readonly do: 'repeat'; readonly key: string; readonly patch: Patch; readonly event: Event }
   | { readonly do: 'drop' }
 
@@ -29,7 +29,7 @@ export class Correlator {
   readonly #source: EventSource
   readonly #clock: Clock
   readonly #similar = new Remembered<Similar>()
-  readonly #told = new Remembered<Event>()
+  readonly #stored = new Remembered<Event>()
   readonly #buckets = new Remembered<TokenBucket>()
   readonly #names: UniqueTimes
 
@@ -44,7 +44,7 @@ export class Correlator {
     const subject = [target.apiVersion, target.kind, target.namespace, target.name, target.uid, type].join('\0')
     const { key, message } = this.#aggregate(subject, occurrence)
     const event = newEvent(this.#source, { ...occurrence, message }, this.#names.next())
-    const before = this.#told.get(key)
+    const before = this.#stored.get(key)
     if (!this.#accepts(subject)) return { do: 'drop' }
     if (before === undefined) return { do: 'create', event, key }
     const count = (before.count ?? 0) + 1
@@ -59,8 +59,8 @@ export class Correlator {
   }
 
   /** The event is stored: the next one of its key repeats it. */
-  told(key: string, event: Event): void {
-    this.#told.set(key, event)
+  stored(key: string, event: Event): void {
+    this.#stored.set(key, event)
   }
 
   #aggregate(subject: string, { reason, message, target }: Occurrence): { key: string; message: string } {
@@ -89,7 +89,7 @@ export class Correlator {
   }
 }
 
-/** A map that forgets what was set longest ago. */
+/** A map that drops the entries that were set longest ago. */
 class Remembered<V> {
   readonly #entries = new Map<string, V>()
 

@@ -13,13 +13,13 @@ export interface EventTarget {
 
 export type EventType = 'Normal' | 'Warning'
 
-/** Who tells it, and where that runs. */
+/** The component that reports it, and its host. */
 export interface EventSource {
   readonly component: string
   readonly host?: string | undefined
 }
 
-/** What happened to whom, before anybody has looked whether it happened before. */
+/** What happened to which object, before correlation. */
 export interface Occurrence {
   readonly target: EventTarget
   readonly type: EventType
@@ -27,7 +27,7 @@ export interface Occurrence {
   readonly message: string
 }
 
-/** Events about objects without a namespace live here. */
+/** Events about objects without a namespace are in this one. */
 export const DEFAULT_NAMESPACE = 'default'
 
 export function namespaceOf({ namespace }: EventTarget): string {
@@ -36,14 +36,15 @@ export function namespaceOf({ namespace }: EventTarget): string {
 
 const LONGEST_NAME = 253
 
-/** The object's name and what makes the event's one of a kind; a name that leaves no room for that is cut. */
+/** The object's name and a unique suffix; a name that leaves no room for the suffix is cut. */
 function eventName(target: string, unique: string): string {
   const name = `${target}.${unique}`
   if (name.length <= LONGEST_NAME) return name
+  // bounded: a name of at most 253 characters
   return `${target.slice(0, LONGEST_NAME - 1 - unique.length).replace(/[^a-z0-9]+$/, '')}.${unique}`
 }
 
-/** Nanoseconds since 1970 that make names of events one of a kind. */
+/** Nanoseconds since 1970 that make names of events unique. */
 export class UniqueTimes {
   readonly #clock: Clock
   #last = 0n
@@ -53,8 +54,8 @@ export class UniqueTimes {
   }
 
   /**
-   * Never the same twice, however many events a millisecond has. Where in its millisecond the first one stands is left
-   * to chance: others tell about the same object at the same time, and the names of events must not meet.
+   * Never the same twice, even with many events in one millisecond. The nanoseconds of the first one are random, because
+   * other writers record events of the same object at the same time, and the names of events must differ.
    */
   next(): bigint {
     const now = BigInt(Math.floor(this.#clock.now())) * 1_000_000n
@@ -63,7 +64,7 @@ export class UniqueTimes {
   }
 }
 
-/** A new Event for the API. `nanoseconds` since 1970 make its name one of a kind. */
+/** A new Event for the API. `nanoseconds` since 1970 make its name unique. */
 export function newEvent(
   source: EventSource,
   { target, type, reason, message }: Occurrence,

@@ -41,7 +41,7 @@ beforeEach(() => {
 const record = (message: string, name = 'claim'): void => recorder.event(target(name), 'Normal', 'Resizing', message)
 
 describe('createRecorder', () => {
-  it('tells the events of one object in their order, and counts up what was told before', async () => {
+  it('writes the events of one object in their order, and increments the count of a repeated one', async () => {
     record('one')
     record('two')
     record('one')
@@ -49,7 +49,7 @@ describe('createRecorder', () => {
     expect(requests).toEqual(['create one', 'create two', 'patch one'])
   })
 
-  it('makes an event anew that has expired since it was told', async () => {
+  it('creates an event again that has expired since it was written', async () => {
     record('one')
     await recorder.flush()
     answer = (verb) => (verb === 'patch' ? Promise.reject(apiError(404, 'NotFound')) : Promise.resolve())
@@ -59,7 +59,7 @@ describe('createRecorder', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('tells those of several objects side by side', async () => {
+  it('writes those of several objects in parallel', async () => {
     const gate = Promise.withResolvers<void>()
     answer = () => gate.promise
     record('one', 'a')
@@ -70,7 +70,7 @@ describe('createRecorder', () => {
     await recorder.flush()
   })
 
-  it('writes a few at a time, so that work need not stand behind a storm of events', async () => {
+  it('writes a few at a time, so that many events do not delay work', async () => {
     const gate = Promise.withResolvers<void>()
     answer = () => gate.promise
     for (let i = 0; i < 100; i += 1) record('one', `claim-${i}`)
@@ -81,7 +81,7 @@ describe('createRecorder', () => {
     expect(requests).toHaveLength(100)
   })
 
-  it('does not let those that wait for a server hold up others', async () => {
+  it('is not blocked by events that wait for a server', async () => {
     answer = () => Promise.reject(apiError(0, ''))
     for (let i = 0; i < 20; i += 1) record('one', `claim-${i}`)
     await clock.settle()
@@ -93,7 +93,7 @@ describe('createRecorder', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('waits for an API server that is away, twelve times ten seconds', async () => {
+  it('retries an unreachable API server twelve times, every ten seconds', async () => {
     answer = () => Promise.reject(apiError(0, ''))
     record('one')
     await clock.advance(109_999)
@@ -105,7 +105,7 @@ describe('createRecorder', () => {
     expect(log.lines).toHaveLength(1)
   })
 
-  it('does not ask twice where it was refused, and says so once for each kind of refusal', async () => {
+  it('does not retry a refusal, and logs each kind of refusal once', async () => {
     answer = () => Promise.reject(apiError(403, 'Forbidden'))
     record('one')
     record('two')
@@ -114,7 +114,7 @@ describe('createRecorder', () => {
     expect(log.lines).toMatchObject([{ level: 'error', message: 'Server rejected event (will not retry!)' }])
   })
 
-  it('stops waiting when told to', async () => {
+  it('stops waiting when its signal is aborted', async () => {
     answer = () => Promise.reject(apiError(0, ''))
     record('one')
     await clock.settle()
@@ -124,7 +124,7 @@ describe('createRecorder', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('drops what would pile up without end', async () => {
+  it('drops events beyond its limit', async () => {
     answer = () => new Promise(() => {})
     for (let i = 0; i < 10_001; i += 1) record('one', `claim-${i}`)
     expect(log.lines).toMatchObject([{ message: 'Too many events are waiting, event dropped' }])

@@ -7,32 +7,32 @@ import type { EventTarget, EventType, Occurrence } from './event.ts'
 import { Turns } from './turns.ts'
 
 export interface Recorder {
-  /** Tells the cluster. Returns at once and never fails: an event that cannot be told is logged and dropped. */
+  /** Records an event. Returns at once and never throws: an event that cannot be written is logged and dropped. */
   event(target: EventTarget, type: EventType, reason: string, message: string): void
-  /** Resolves when all that was recorded so far is told or dropped. */
+  /** Resolves when all events recorded so far are written or dropped. */
   flush(signal?: AbortSignal): Promise<void>
 }
 
 export interface RecorderOptions {
   readonly client: KubeClient
-  /** Who tells it. */
+  /** The reporting component. */
   readonly component: string
-  /** Where it runs. */
+  /** Its host. */
   readonly host?: string | undefined
   readonly clock: Clock
   readonly log: Logger
-  /** Ends every wait; what is not told by then is dropped. */
+  /** Ends every wait; events that are not written by then are dropped. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Events under way and waiting; the rest is dropped, for work is never held up by events. */
+/** Events in progress and waiting; more are dropped, because events must not block work. */
 const QUEUED_AT_MOST = 10_000
-/** Writes under way: requests pass the flow control in their order, so the work would stand behind every one more. */
+/** Writes at one time: requests pass the flow control in order, so each further one delays work. */
 const WRITES_AT_ONCE = 8
 const TRIES = 12
 const PAUSE_MS = 10_000
 
-/** Tells events in the background, those of one object in their order, those of several side by side. */
+/** Writes events in the background: those of one object in their order, those of several in parallel. */
 export function createRecorder(options: RecorderOptions): Recorder {
   return new QueueingRecorder(options)
 }
@@ -40,8 +40,8 @@ export function createRecorder(options: RecorderOptions): Recorder {
 class QueueingRecorder implements Recorder {
   readonly #options: RecorderOptions
   readonly #correlator: Correlator
-  /** The end of the line of each object that has events under way. */
-  readonly #lines = new Map<string, Promise<void>>()
+  /** The last write of each object that has events in progress. */
+  readonly #last = new Map<string, Promise<void>>()
   readonly #refusals = new Set<string>()
   readonly #turns = new Turns(WRITES_AT_ONCE)
   #queued = 0
@@ -59,26 +59,26 @@ class QueueingRecorder implements Recorder {
     }
     this.#queued += 1
     const occurrence = { target, type, reason, message }
-    const line = `${target.kind}/${target.namespace ?? ''}/${target.name}`
-    const last = (this.#lines.get(line) ?? Promise.resolve())
-      .then(() => this.#tell(occurrence))
+    const object = `${target.kind}/${target.namespace ?? ''}/${target.name}`
+    const last = (this.#last.get(object) ?? Promise.resolve())
+      .then(() => this.#record(occurrence))
       .catch((error: unknown) => this.#refused(error, occurrence))
       .finally(() => {
         this.#queued -= 1
-        if (this.#lines.get(line) === last) this.#lines.delete(line)
+        if (this.#last.get(object) === last) this.#last.delete(object)
       })
-    this.#lines.set(line, last)
+    this.#last.set(object, last)
   }
 
   async flush(signal?: AbortSignal): Promise<void> {
-    await abortable(Promise.all(this.#lines.values()), signal)
+    await abortable(Promise.all(this.#last.values()), signal)
   }
 
-  async #tell(occurrence: Occurrence): Promise<void> {
+  async #record(occurrence: Occurrence): Promise<void> {
     const correlated = this.#correlator.correlate(occurrence)
     if (correlated.do === 'drop') return
     const event = await this.#persistently(() => this.#write(correlated))
-    this.#correlator.told(correlated.key, event)
+    this.#correlator.stored(correlated.key, event)
   }
 
   async #write(correlated: Exclude<Correlated, { do: 'drop' }>): Promise<Event> {
@@ -94,12 +94,12 @@ class QueueingRecorder implements Recorder {
     return await client.create(EVENTS, correlated.event, { signal })
   }
 
-  /** An API server that is away is waited for; one that refuses is not asked again. */
+  /** Retries while the API server is unreachable; a refusal is final. */
   async #persistently(write: () => Promise<Event>): Promise<Event> {
     const { clock, signal } = this.#options
     for (let tries = 1; ; tries += 1) {
       try {
-        // A turn is for one try: whoever pauses for a server that is away holds nobody up.
+        // A turn is for one try: a pause for an unreachable server delays no other event.
         return await this.#turns.take(write)
       } catch (error) {
         if (!isUnreachable(error) || tries >= TRIES) throw error
@@ -109,7 +109,7 @@ class QueueingRecorder implements Recorder {
   }
 
   #refused(error: unknown, { reason, message }: Occurrence): void {
-    // Told already, by a try whose answer was lost.
+    // Stored already, by a try whose answer was lost.
     if (isAbort(error) || isAlreadyExists(error)) return
     const { log } = this.#options
     const refusal = error instanceof Error ? error.message : String(error)

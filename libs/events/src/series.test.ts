@@ -37,9 +37,9 @@ beforeEach(() => {
   writer = new SeriesWriter({ client, clock, source: { component: 'external-attacher d' } })
 })
 
-it('makes one event, whose count and words follow what goes on', async () => {
-  const told = await writer.write(occurrence('one'), { count: 2, signal })
-  expect(told).toMatchObject({
+it('creates one event, and updates its count and message', async () => {
+  const previous = await writer.write(occurrence('one'), { count: 2, signal })
+  expect(previous).toMatchObject({
     metadata: { name: `va.${(BigInt(NOW) * 1_000_000n).toString(16)}`, namespace: 'default' },
     involvedObject: target,
     reason: 'VolumeAttachFailed',
@@ -48,20 +48,20 @@ it('makes one event, whose count and words follow what goes on', async () => {
     firstTimestamp: '2026-01-02T03:04:05Z',
   })
   await clock.advance(60_000)
-  await writer.write(occurrence('two'), { count: 5, told, signal })
+  await writer.write(occurrence('two'), { count: 5, previous, signal })
   expect(requests.slice(1)).toEqual([
     { verb: 'patch', body: { count: 5, lastTimestamp: '2026-01-02T03:05:05Z', message: 'two' }, priority: 'spare' },
   ])
 })
 
-it('makes it anew where it has expired', async () => {
-  const told = await writer.write(occurrence('one'), { count: 1, signal })
+it('creates a new event when the previous one has expired', async () => {
+  const previous = await writer.write(occurrence('one'), { count: 1, signal })
   stored = undefined
-  const again = await writer.write(occurrence('one'), { count: 9, told, signal })
+  const again = await writer.write(occurrence('one'), { count: 9, previous, signal })
   expect(requests.map(({ verb, priority }) => [verb, priority])).toEqual([
     ['create', 'spare'],
     ['patch', 'spare'],
     ['create', 'spare'],
   ])
-  expect([again.count, again.metadata.name === told.metadata.name]).toEqual([9, false])
+  expect([again.count, again.metadata.name === previous.metadata.name]).toEqual([9, false])
 })

@@ -10,8 +10,8 @@ export interface SeriesOptions {
 }
 
 /**
- * Events whose writer itself knows what repeats what: one Event for something that goes on, whose count and words
- * follow it. Each write is one that may as well not be made: never ahead of others, and not repeated.
+ * Events whose writer groups repetitions itself: one Event for a state that lasts, whose count and message are updated.
+ * Each write has the lowest priority and is not repeated.
  */
 export class SeriesWriter {
   readonly #options: SeriesOptions
@@ -22,15 +22,15 @@ export class SeriesWriter {
     this.#names = new UniqueTimes(options.clock)
   }
 
-  /** Writes the event, or what has become of the one that was `told` before. Returns what is to be told next time. */
+  /** Writes the event, or updates the `previous` one. Returns the event to pass as `previous` next time. */
   async write(
     occurrence: Occurrence,
-    { count, told, signal }: { count: number; told?: Event | undefined; signal: AbortSignal },
+    { count, previous, signal }: { count: number; previous?: Event | undefined; signal: AbortSignal },
   ): Promise<Event> {
     const { client, source, clock } = this.#options
     const options = { signal, priority: 'spare' } as const
-    if (told !== undefined) {
-      const { name = '', namespace } = told.metadata
+    if (previous !== undefined) {
+      const { name = '', namespace } = previous.metadata
       const body = { count, lastTimestamp: rfc3339(clock.now()), message: occurrence.message }
       try {
         return await client.patch(EVENTS, { name, namespace }, { kind: 'strategic', body }, options)

@@ -1,4 +1,4 @@
-/** Lets so many run at a time; the others wait in their order. */
+/** Runs a limited number at a time; the others wait in their order. */
 export class Turns {
   #free: number
   readonly #waiting: (() => void)[] = []
@@ -13,7 +13,7 @@ export class Turns {
     try {
       return await run()
     } finally {
-      // The turn passes on directly, so that nobody who comes now goes before those who wait.
+      // The turn is handed over directly, so that a new caller cannot overtake those that wait.
       const next = this.#waiting.shift()
       if (next === undefined) this.#free += 1
       else next()

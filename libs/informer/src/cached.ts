@@ -4,11 +4,11 @@ export interface Cached {
   readonly key: string
   readonly resourceVersion: string
   readonly uid: string
-  /** The annotation of that name. Kept where runs are traced and somebody has written it, absent otherwise. */
+  /** The annotation of that name. Kept if runs are traced and the object has it, absent otherwise. */
   readonly traceparent?: string
 }
 
-/** All that is needed to tell one object, and one state of it, from others. */
+/** Identifies one object, and one state of it. */
 export type Identity = Pick<Cached, 'key' | 'uid' | 'resourceVersion'>
 
 /** What one writer of the cache did to one key. */
@@ -18,7 +18,7 @@ export type InformerEvent<T> =
       readonly type: 'updated'
       readonly before: T
       readonly after: T
-      /** `own`: the result of our own write came in before its event. `resync`: nothing has changed. */
+      /** `own`: the result of our own write, before its event. `resync`: nothing has changed. */
       readonly cause: 'watch' | 'own' | 'resync'
     }
   /** `object` is the last known state. */

@@ -11,7 +11,7 @@ beforeEach(() => {
   dispatcher = new Dispatcher(clock, (error, event) => reported.push(`${event}: ${String(error)}`))
 })
 
-test('every handler hears everything, in order and at once', () => {
+test('every handler gets every event, in order and at once', () => {
   const heard: string[] = []
   dispatcher.subscribe((event) => heard.push(`1 ${event}`))
   const stop = dispatcher.subscribe((event) => heard.push(`2 ${event}`))
@@ -32,7 +32,7 @@ test('one handler may listen twice', () => {
   expect(heard).toBe(1)
 })
 
-test('a handler that throws is reported; it and the others go on', () => {
+test('a handler that throws is reported; it and the others continue', () => {
   const heard: string[] = []
   dispatcher.subscribe((event) => {
     if (event === 'a') throw new Error('no')
@@ -44,7 +44,7 @@ test('a handler that throws is reported; it and the others go on', () => {
   expect(reported).toEqual(['a: Error: no'])
 })
 
-test('what a handler sets off is told after what is being told', () => {
+test('events that a handler emits follow the current ones', () => {
   const heard: string[] = []
   dispatcher.subscribe((event) => {
     heard.push(event)
@@ -56,7 +56,7 @@ test('what a handler sets off is told after what is being told', () => {
 })
 
 describe('many events', () => {
-  test('are told in slices, and what happens meanwhile after them', async () => {
+  test('are delivered in batches, and events emitted meanwhile follow them', async () => {
     const heard: string[] = []
     dispatcher.subscribe((event) => {
       heard.push(event)
@@ -71,7 +71,7 @@ describe('many events', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('never keep the process busy for long at a time', async () => {
+  test('never block the event loop for long', async () => {
     const real = new Dispatcher<number>(systemClock, () => undefined)
     const busy = (ms: number): void => {
       const end = systemClock.monotonic() + ms

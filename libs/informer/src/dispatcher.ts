@@ -1,11 +1,11 @@
 import type { Clock } from '@csi-sidecars/base'
 
 /** How long handlers may run before timers and sockets get their turn. */
-const SLICE_MS = 10
+const BATCH_MS = 10
 
 /**
- * Tells every handler every event, in order. A handler that throws is reported and goes on hearing of the others.
- * Many events at once are told in slices; what happens meanwhile is told after them.
+ * Delivers every event to every handler, in order. A handler that throws is reported and gets the next events too.
+ * Many events are delivered in batches; events emitted meanwhile follow them.
  */
 export class Dispatcher<E> {
   readonly #clock: Clock
@@ -13,7 +13,7 @@ export class Dispatcher<E> {
   readonly #handlers = new Set<(event: E) => void>()
   readonly #queue: Iterator<E>[] = []
   #draining: Promise<void> | undefined
-  #telling = false
+  #dispatching = false
 
   constructor(clock: Clock, report: (error: unknown, event: E) => void) {
     this.#clock = clock
@@ -27,13 +27,13 @@ export class Dispatcher<E> {
   }
 
   /**
-   * Returns once all has been told, or a promise of that when it takes longer than one slice. What a handler itself
-   * sets off is told after what is being told.
+   * Returns once all events are delivered, or a promise of that when it takes longer than one batch. Events that a
+   * handler emits follow the current ones.
    */
   emit(events: Iterable<E>): void | Promise<void> {
     this.#queue.push(events[Symbol.iterator]())
-    if (this.#draining !== undefined || this.#telling) return this.#draining
-    if (this.#drainSlice()) return undefined
+    if (this.#draining !== undefined || this.#dispatching) return this.#draining
+    if (this.#drainBatch()) return undefined
     this.#draining = this.#drainRest()
     return this.#draining
   }
@@ -41,16 +41,16 @@ export class Dispatcher<E> {
   async #drainRest(): Promise<void> {
     do {
       await this.#clock.sleep(0)
-    } while (!this.#drainSlice())
+    } while (!this.#drainBatch())
     this.#draining = undefined
   }
 
   /** Returns whether nothing is left. */
-  #drainSlice(): boolean {
-    const end = this.#clock.monotonic() + SLICE_MS
+  #drainBatch(): boolean {
+    const end = this.#clock.monotonic() + BATCH_MS
     for (let events = this.#queue[0]; events !== undefined; events = this.#queue[0]) {
       for (let step = events.next(); !step.done; step = events.next()) {
-        this.#tell(step.value)
+        this.#dispatch(step.value)
         if (this.#clock.monotonic() > end) return false
       }
       this.#queue.shift()
@@ -58,8 +58,8 @@ export class Dispatcher<E> {
     return true
   }
 
-  #tell(event: E): void {
-    this.#telling = true
+  #dispatch(event: E): void {
+    this.#dispatching = true
     for (const handler of this.#handlers) {
       try {
         handler(event)
@@ -67,6 +67,6 @@ export class Dispatcher<E> {
         this.#report(error, event)
       }
     }
-    this.#telling = false
+    this.#dispatching = false
   }
 }

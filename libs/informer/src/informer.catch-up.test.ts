@@ -28,7 +28,7 @@ test('a list whose end is not marked is fetched in pages instead', async () => {
   expect(cache.keys).toEqual(['a'])
 })
 
-test('a list whose end is never marked is fetched in pages after a minute, whatever comes meanwhile', async () => {
+test('a list whose end is never marked is fetched in pages after a minute, even if objects keep arriving', async () => {
   const { list } = cache.server.client
   const object = cache.server.put('a')
   const watch = (_: unknown, { signal, onActivity }: WatchOptions) => ({
@@ -48,7 +48,7 @@ test('a list whose end is never marked is fetched in pages after a minute, whate
   expect(cache.keys).toEqual(['a'])
 })
 
-test('no server stops the cache for longer than half a minute, whatever it asks for', async () => {
+test('a Retry-After stops the cache for half a minute at most', async () => {
   const asked: number[] = []
   const retryAfterMs = 3_600_000
   const error = new ApiError({ code: 429, reason: 'TooManyRequests', message: 'slow down', retryAfterMs })
@@ -67,12 +67,12 @@ test('no server stops the cache for longer than half a minute, whatever it asks 
 })
 
 describe('an object that was read again after a write without an answer', () => {
-  let tell: RereadListener<Thing>
+  let listener: RereadListener<Thing>
   let listeners: number
   beforeEach(() => {
     listeners = 0
-    const onReread = (_: unknown, listener: RereadListener<Thing>) => {
-      tell = listener
+    const onReread = (_: unknown, given: RereadListener<Thing>) => {
+      listener = given
       listeners += 1
       return () => {
         listeners -= 1
@@ -81,50 +81,50 @@ describe('an object that was read again after a write without an answer', () => 
     Object.assign(cache.server.client, { onReread })
     cache.create()
   })
-  const tellOf = (object: Thing): boolean => tell({ name: object.metadata.name }, object)
+  const sendReread = (object: Thing): boolean => listener({ name: object.metadata.name }, object)
 
-  test('is news as from the watch where the write was carried out, and none where it was not', async () => {
+  test('is an event as from the watch if the write was carried out, and none if it was not', async () => {
     const before = cache.server.put('a')
     await cache.start()
     cache.server.mute = true
-    expect(tellOf(before)).toBe(false)
+    expect(sendReread(before)).toBe(false)
     const after = cache.server.put('a')
-    expect(tellOf(after)).toBe(true)
+    expect(sendReread(after)).toBe(true)
     expect(cache.informer.store.get('a')).toEqual(project(after))
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'watch a'])
-    // The event that comes later says nothing new.
+    // The later event changes nothing.
     cache.server.mute = false
     cache.server.put('b')
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'watch a', 'added b'])
   })
 
-  test('and is not there leaves the cache', async () => {
+  test('and does not exist leaves the cache', async () => {
     cache.server.put('a')
     await cache.start()
     cache.server.mute = true
     cache.server.delete('a')
-    expect(tell({ name: 'a' }, undefined)).toBe(true)
-    expect(tell({ name: 'a' }, undefined)).toBe(false)
+    expect(listener({ name: 'a' }, undefined)).toBe(true)
+    expect(listener({ name: 'a' }, undefined)).toBe(false)
     expect(cache.keys).toEqual([])
   })
 
-  test('is listened for while the cache runs', async () => {
+  test('is received while the cache runs', async () => {
     await cache.start()
     expect(listeners).toBe(1)
     await cache.end()
     expect(listeners).toBe(0)
   })
 
-  test('is of no interest to a cache of a part', async () => {
+  test('is ignored by a cache of another namespace', async () => {
     cache.create({ fieldSelector: 'metadata.name=x' })
     await cache.start()
     expect(listeners).toBe(0)
   })
 })
 
-test('one that was stopped can be started again, and tells what happened in between', async () => {
+test('a stopped informer can be started again, and reports the changes in between', async () => {
   cache.server.put('a')
   cache.server.put('b')
   await cache.start()
@@ -152,7 +152,7 @@ describe('catching up with a server whose watches have fallen silent', () => {
     await cache.clock.advance(100)
   })
 
-  test('lists anew, and goes on from there', async () => {
+  test('lists again, and continues from there', async () => {
     const caughtUp = cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)
     await cache.clock.advance(0)
     await caughtUp
@@ -167,12 +167,12 @@ describe('catching up with a server whose watches have fallen silent', () => {
     expect(cache.keys).toEqual(['a', 'b', 'c'])
   })
 
-  test('lists nothing where the last list began late enough', async () => {
+  test('does not list when the last list began late enough', async () => {
     await cache.informer.caughtUp(0, cache.stop.signal)
     expect(asked).toEqual(['watch'])
   })
 
-  test('lists once for all who wait', async () => {
+  test('lists once for all waiting callers', async () => {
     const now = cache.clock.monotonic()
     const all = [now, now - 1, now].map((since) => cache.informer.caughtUp(since, cache.stop.signal))
     await cache.clock.advance(0)
@@ -180,7 +180,7 @@ describe('catching up with a server whose watches have fallen silent', () => {
     expect(asked).toEqual(['watch', 'watch'])
   })
 
-  test('does not wait for the next try of a watch that was refused', async () => {
+  test('does not wait for the next attempt of a refused watch', async () => {
     cache.server.restart(100)
     await cache.clock.advance(200)
     const caughtUp = cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)

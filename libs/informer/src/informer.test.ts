@@ -40,7 +40,7 @@ describe('a first list that fails', () => {
   test.each([
     { code: 500, gaps: [1200, 2400, 4800, 9600, 19_200, 38_400, 45_000, 45_000] },
     { code: 0, gaps: [1200, 2400, 4800, 5000, 5000, 5000, 5000, 5000] },
-  ])('with $code is tried again for ever, ever more slowly: $gaps', async ({ code, gaps }) => {
+  ])('with $code is retried without limit, with growing pauses: $gaps', async ({ code, gaps }) => {
     const asked: number[] = []
     cache.create({ client: refusing(new ApiError({ code, reason: '', message: 'no' }), asked) })
     await cache.start()
@@ -68,7 +68,7 @@ describe('a first list that fails', () => {
   })
 })
 
-test('trouble after two quiet minutes begins with short waits again', async () => {
+test('failures after two quiet minutes start with short waits again', async () => {
   await cache.start()
   const asked: number[] = []
   const watch = cache.server.client.watch.bind(cache.server.client)
@@ -89,7 +89,7 @@ test('trouble after two quiet minutes begins with short waits again', async () =
 })
 
 describe('objects that are not as they should be', () => {
-  test('are named once and left out; the others are there, and nothing stops', async () => {
+  test('are logged once and left out; the cache has the others and keeps running', async () => {
     cache.create({
       project: (thing) => {
         if (thing.metadata.name === 'bad') throw new Error('there is no source')
@@ -112,14 +112,14 @@ describe('objects that are not as they should be', () => {
     cache.server.put('a')
     await cache.start()
     const odd = [{}, { metadata: {} }, { metadata: { name: 7 } }] as unknown as Thing[]
-    for (const object of odd) cache.server.tell({ type: 'MODIFIED', object })
+    for (const object of odd) cache.server.send({ type: 'MODIFIED', object })
     cache.server.put('b')
     await cache.clock.advance(0)
     expect(cache.keys).toEqual(['a', 'b'])
   })
 })
 
-test('what a projection does not want is not kept, and goes when it is not wanted any more', async () => {
+test('an object that the projection rejects is not kept, and is removed when it is rejected later', async () => {
   const foreign = new Set(['b'])
   cache.create({ project: (thing) => (foreign.has(thing.metadata.name) ? undefined : project(thing)) })
   cache.server.put('a')
@@ -152,7 +152,7 @@ test('a projection can share the texts that many objects repeat', async () => {
 })
 
 describe('an own result', () => {
-  test('is in the store at once, and its event later is no news', async () => {
+  test('is in the store at once, and its later event changes nothing', async () => {
     cache.server.put('a')
     await cache.start()
     const result = cache.server.put('a')
@@ -170,7 +170,7 @@ describe('an own result', () => {
     expect(cache.heard).toEqual(['added a'])
   })
 
-  test('that took off the last finalizer of a deleted object is its end, though its version is the old one', async () => {
+  test('that removes the last finalizer of a deleted object is its deletion, although its version is the old one', async () => {
     const { metadata, ...rest } = cache.server.put('a')
     await cache.start()
     const result = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [] } }
@@ -181,7 +181,7 @@ describe('an own result', () => {
     expect(cache.heard).toEqual(['added a', 'deleted a'])
   })
 
-  test('of an object that is gone does not bring it back', async () => {
+  test('of a deleted object does not bring it back', async () => {
     const result = cache.server.put('a')
     await cache.start()
     cache.server.delete('a')
@@ -192,7 +192,7 @@ describe('an own result', () => {
 })
 
 describe('resync', () => {
-  test('tells of every object anew, as often as wanted, not before there is a first list', async () => {
+  test('reports every object as updated at each interval, not before the first list', async () => {
     cache.create({ resyncMs: 60_000 })
     cache.server.restart(70_000)
     cache.server.put('a')
@@ -204,7 +204,7 @@ describe('resync', () => {
     expect(cache.heard).toEqual(['resync a', 'resync b'])
   })
 
-  test('can be asked for', async () => {
+  test('can be requested', async () => {
     cache.server.put('a')
     await cache.start()
     cache.informer.resync()
@@ -212,7 +212,7 @@ describe('resync', () => {
   })
 })
 
-test('a handler that throws is reported with the object, and hears of the next one', async () => {
+test('a handler that throws is reported with the object, and gets the next event', async () => {
   cache.informer.subscribe(({ type }) => {
     if (type === 'added') throw new Error('no')
   })
@@ -229,7 +229,7 @@ test('a handler that throws is reported with the object, and hears of the next o
   expect(cache.heard).toEqual(['added a', 'added b'])
 })
 
-test('the last sign of life of the server is known', async () => {
+test('the time of the last answer of the server is known', async () => {
   await cache.start()
   await cache.clock.advance(5000)
   cache.server.put('a')

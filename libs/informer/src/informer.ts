@@ -14,23 +14,23 @@ import { type Replica, Watcher } from './watcher.ts'
 /** A cache of one resource that follows the server. */
 export interface Informer<T, W = unknown> {
   readonly store: Reader<T>
-  /** Calls `handler` for every change from now on; what is there already it finds in the store. Returns the undo. */
+  /** Calls `handler` for every change from now on; existing objects are in the store. Returns a function that unsubscribes. */
   subscribe(handler: (event: InformerEvent<T>) => void): () => void
-  /** Follows the server until the signal ends it, then resolves. What the store holds stays. */
+  /** Follows the server until the signal is aborted, then resolves. The store keeps its objects. */
   run(signal: AbortSignal): Promise<void>
   /**
-   * Resolves when the store holds nothing older than what the server held at `since`, in the clock's monotonic
-   * milliseconds: at once where the last list began later, else after another list.
+   * Resolves when the store holds nothing older than the server's state at `since`, in the clock's monotonic
+   * milliseconds: at once if the last list began later, else after another list.
    */
   caughtUp(since: number, signal: AbortSignal): Promise<void>
   /**
-   * Puts the result of our own write into the store before its event comes. Returns what the store holds of it now:
-   * that result, or something newer; undefined when it is of no interest or gone already.
+   * Puts the result of our own write into the store before its event arrives. Returns what the store holds now: that
+   * result, or something newer; undefined when the projection rejects it or the object is deleted already.
    */
   learn(object: W): T | undefined
-  /** Tells of every object anew, as if it had been updated to what it is. */
+  /** Emits an `updated` event for every object, without a change. */
   resync(): void
-  /** When the server last showed that it is there, in the clock's monotonic milliseconds. */
+  /** When the server was last heard from, in the clock's monotonic milliseconds. */
   readonly lastActivity: number
 }
 
@@ -50,7 +50,7 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   /** 0: never. */
   readonly resyncMs: number
   readonly pageSize?: number | undefined
-  /** A list and a watch that fill other caches of the kind too. Left out: one of its own. */
+  /** A list and a watch that fill other caches of the kind too. Left out: a separate one. */
   readonly watch?: SharedWatch<W> | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -123,7 +123,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     return this.store.get(projected.key)
   }
 
-  /** What a write without an answer has come to is news like any other: its writer could not learn it. */
+  /** Objects that the client reads again after a write without an answer enter the cache like those of the watch. */
   #listenForRereads(): () => void {
     const { client, resource, namespace, fieldSelector } = this.#options
     const all = fieldSelector === undefined
@@ -188,7 +188,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     this.#writer.reached(resourceVersion)
   }
 
-  /** The same state of an object need not be kept twice while a list comes in beside what is there. */
+  /** Reuses the cached object for the same state, so that a list does not double the memory. */
   #known(projected: T): T {
     const present = this.store.get(projected.key)
     const same = present?.uid === projected.uid && present.resourceVersion === projected.resourceVersion
@@ -213,15 +213,15 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
 }
 
 /**
- * The server answers the write that takes off a deleted object's last finalizer with the version before it, though the
- * object is gone by then: such a result is the end of the object, not a state of it.
+ * The server answers the write that removes the last finalizer of a deleted object with the version before it, although
+ * the object is deleted by then: such a result is the end of the object, not a state of it.
  */
 function isGone({ metadata }: KubeObject): boolean {
   const { deletionTimestamp, finalizers, deletionGracePeriodSeconds } = metadata ?? {}
   return deletionTimestamp != null && (finalizers ?? []).length === 0 && !deletionGracePeriodSeconds
 }
 
-/** Told in slices: an object that changes or goes meanwhile is told of as it is then, or not at all. */
+/** Events are delivered in batches; each carries the newest object, and deleted objects have none. */
 function* resyncEvents<T extends Cached>(store: Reader<T>): Generator<InformerEvent<T>> {
   for (const { key } of [...store.values()]) {
     const object = store.get(key)

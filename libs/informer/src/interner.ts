@@ -1,4 +1,4 @@
-/** As many different texts as one cluster has nodes, drivers and classes; what comes after is not worth the table. */
+/** About as many texts as one cluster has nodes, drivers and classes; more are not worth the table. */
 const CAPACITY = 20_000
 
 /**

@@ -9,10 +9,10 @@ export interface ProjectorOptions<W, T> {
   readonly log: Logger
 }
 
-/** Enough to name every broken object of a cluster that is not broken as a whole. */
+/** Limits the log if a whole cluster has invalid objects. */
 const MAX_REPORTED = 1000
 
-/** Applies a projection to whatever the API holds. One bad object is one log line, and nobody else's trouble. */
+/** Applies a projection to all objects of the API. An invalid object causes one log line and affects no other object. */
 export class Projector<W extends KubeObject, T extends Cached> {
   readonly #options: ProjectorOptions<W, T>
   readonly #reported = new Set<string>()
@@ -21,7 +21,7 @@ export class Projector<W extends KubeObject, T extends Cached> {
     this.#options = options
   }
 
-  /** Undefined for an object that is not to be kept, or cannot be understood. */
+  /** Undefined for an object that is not kept or cannot be read. */
   project(object: W): T | undefined {
     try {
       return this.#options.project(object, this.#options.intern)

@@ -7,13 +7,13 @@ import { type Replica, Watcher } from './watcher.ts'
 /** What fills one cache. */
 export type Feed = Pick<Watcher<KubeObject>, 'run' | 'caughtUp'>
 
-/** A cache that takes part, and who hears that the server is there. */
+/** A cache that takes part, and its callback for signs of life of the server. */
 interface Subscriber<W> {
   readonly replica: Replica<W>
   readonly onActivity: () => void
 }
 
-/** One list and one watch of a kind for any number of caches, each with a projection of its own. */
+/** One list and one watch of a kind for any number of caches, each with its own projection. */
 export class SharedWatch<W extends KubeObject> implements Replica<W> {
   readonly #watcher: Watcher<W>
   readonly #subscribers: Subscriber<W>[] = []
@@ -33,7 +33,7 @@ export class SharedWatch<W extends KubeObject> implements Replica<W> {
     this.#watcher = new Watcher({ ...options, replica: this, onActivity })
   }
 
-  /** Takes a cache in. All must have come before the first one runs: a later one would miss the list. */
+  /** Adds a cache. All must be added before the first one runs: a later one would miss the list. */
   subscribe(subscriber: Subscriber<W>): Feed {
     invariant(this.#running === undefined, 'a cache that comes after the list')
     this.#subscribers.push(subscriber)

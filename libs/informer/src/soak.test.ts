@@ -22,7 +22,7 @@ interface Kept extends Cached {
   readonly value: number
 }
 
-/** A small seeded generator: a run that fails can be had again by its seed. */
+/** A small seeded generator: the seed reproduces a run that fails. */
 function generator(seed: number): () => number {
   let state = seed
   return () => {
@@ -33,7 +33,7 @@ function generator(seed: number): () => number {
   }
 }
 
-/** What somebody knows who only listens: every event must fit what was told before. */
+/** The state as its events describe it: each event must fit the ones before. */
 class Listener {
   readonly known = new Map<string, Kept>()
 
@@ -66,7 +66,11 @@ function informerOf(server: FaultyServer, clock: FakeClock): Informer<Kept, Thin
 }
 
 /** Waits until the informer has caught up, and then looks for anything older than what the server has now. */
-async function catchUp(server: FaultyServer, informer: Informer<Kept, Thing>, now: number, signal: AbortSignal) {
+async function catchUp(
+  { server, informer }: { server: FaultyServer; informer: Informer<Kept, Thing> },
+  now: number,
+  signal: AbortSignal,
+) {
   const before = new Map([...server.objects].map(([key, { value }]) => [key, value]))
   const last = server.version
   await informer.caughtUp(now, signal)
@@ -100,13 +104,13 @@ async function soak(seed: number): Promise<void> {
     const what = random()
     if (what < 0.45) {
       const result = server.put(name)
-      // Our own write: its answer may come long before its event, or long after the object is gone.
+      // Our own write: its answer may come long before its event, or long after the deletion of the object.
       if (random() < 0.5) clock.schedule(random() * 200, () => informer.learn(result))
     } else if (what < 0.7) server.delete(name)
     else if (what < 0.78) server.compact()
     else if (what < 0.82) server.restart(random() * 3000)
     else if (what < 0.86) {
-      const waiting = catchUp(server, informer, clock.monotonic(), stop.signal)
+      const waiting = catchUp({ server, informer }, clock.monotonic(), stop.signal)
       caughtUp.push(waiting.catch((error: unknown) => void wrong.push(error)))
     }
     await clock.advance(random() * 100)
@@ -122,6 +126,6 @@ async function soak(seed: number): Promise<void> {
   await done
 }
 
-test(`${RUNS} random histories end with the store, and whoever listened, knowing what the server has`, async () => {
+test(`${RUNS} random histories end with the store and its subscribers in the state of the server`, async () => {
   for (let seed = 1; seed <= RUNS; seed += 1) await soak(seed)
 }, 600_000)

@@ -5,7 +5,11 @@ import { StoreWriter } from './store.ts'
 interface Thing extends Cached {
   readonly owner: string
 }
-const thing = (key: string, version: number | string, uid = `uid-${key}`, owner = 'o'): Thing => ({
+const thing = (
+  key: string,
+  version: number | string,
+  { uid = `uid-${key}`, owner = 'o' }: { uid?: string; owner?: string } = {},
+): Thing => ({
   key,
   resourceVersion: `${version}`,
   uid,
@@ -44,7 +48,7 @@ describe('a state of an object', () => {
     expect(inWords(states.flatMap((version) => writer.put(thing('a', version), 'watch')))).toEqual(words)
   })
 
-  test('of our own making is never overtaken by an older one from the watch', () => {
+  test('from our own write is never replaced by an older one from the watch', () => {
     replace(5, thing('a', 5))
     const events = [
       ...writer.put(thing('a', 9), 'own'),
@@ -56,28 +60,28 @@ describe('a state of an object', () => {
   })
 
   test('with another uid is another object', () => {
-    writer.put(thing('a', 5, 'first'), 'watch')
-    expect(inWords(writer.put(thing('a', 8, 'second'), 'watch'))).toEqual(['deleted a 5', 'added a 8'])
-    expect(inWords(writer.put(thing('a', 6, 'first'), 'watch'))).toEqual([])
+    writer.put(thing('a', 5, { uid: 'first' }), 'watch')
+    expect(inWords(writer.put(thing('a', 8, { uid: 'second' }), 'watch'))).toEqual(['deleted a 5', 'added a 8'])
+    expect(inWords(writer.put(thing('a', 6, { uid: 'first' }), 'watch'))).toEqual([])
   })
 })
 
 describe('a deletion', () => {
-  test('tells the last known state', () => {
+  test('reports the last known state', () => {
     writer.put(thing('a', 5), 'watch')
     expect(inWords(writer.remove(thing('a', 6)))).toEqual(['deleted a 5'])
     expect(versions()).toEqual({})
   })
 
-  test('of what is not there is nothing', () => {
+  test('of a missing object is no event', () => {
     expect(inWords(writer.remove(thing('a', 6)))).toEqual([])
   })
 
   test('counts for its object even if an own result is newer, for no other of that name', () => {
     writer.put(thing('a', 9), 'own')
     expect(inWords(writer.remove(thing('a', 7)))).toEqual(['deleted a 9'])
-    writer.put(thing('b', 9, 'second'), 'watch')
-    expect(inWords(writer.remove(thing('b', 7, 'first')))).toEqual([])
+    writer.put(thing('b', 9, { uid: 'second' }), 'watch')
+    expect(inWords(writer.remove(thing('b', 7, { uid: 'first' })))).toEqual([])
   })
 
   test.each(['watch', 'own'] as const)('cannot be undone by an older state from the %s', (cause) => {
@@ -85,10 +89,10 @@ describe('a deletion', () => {
     writer.remove(thing('a', 8))
     writer.reached('8')
     expect(inWords(writer.put(thing('a', 7), cause))).toEqual([])
-    expect(inWords(writer.put(thing('a', 12, 'second'), cause))).toEqual(['added a 12'])
+    expect(inWords(writer.put(thing('a', 12, { uid: 'second' }), cause))).toEqual(['added a 12'])
   })
 
-  test('that nobody saw, between two lists, cannot be undone by an own result that comes late', () => {
+  test('that was missed between two lists cannot be undone by a late own result', () => {
     replace(20)
     expect(inWords(writer.put(thing('a', 15), 'own'))).toEqual([])
     writer.reached('30')
@@ -96,13 +100,13 @@ describe('a deletion', () => {
     expect(inWords(writer.put(thing('c', 31), 'own'))).toEqual(['added c 31'])
   })
 
-  test('of an object that is only of no interest any more can be followed by its return', () => {
+  test('of an object that the projection rejects can be followed by its return', () => {
     writer.put(thing('a', 5), 'watch')
     writer.remove(thing('a', 6))
     expect(inWords(writer.put(thing('a', 7), 'watch'))).toEqual(['added a 7'])
   })
 
-  test('is remembered for a while, not for ever', () => {
+  test('is remembered for a while only', () => {
     for (let at = 0; at < 5000; at += 1) writer.remove(thing(`gone-${at}`, 6))
     expect(inWords(writer.put(thing('gone-4999', 5), 'watch'))).toEqual([])
     expect(inWords(writer.put(thing('gone-0', 5), 'watch'))).toEqual(['added gone-0 5'])
@@ -110,14 +114,14 @@ describe('a deletion', () => {
 })
 
 describe('a list', () => {
-  test('takes the place of what was there, and tells the difference', () => {
-    replace(5, thing('stays', 1), thing('changes', 2), thing('goes', 3), thing('is replaced', 4, 'first'))
+  test('replaces the state, and reports the differences', () => {
+    replace(5, thing('stays', 1), thing('changes', 2), thing('goes', 3), thing('is replaced', 4, { uid: 'first' }))
     const events = replace(
       9,
       thing('stays', 1),
       thing('changes', 7),
       thing('comes', 8),
-      thing('is replaced', 9, 'second'),
+      thing('is replaced', 9, { uid: 'second' }),
     )
     expect(inWords(events)).toEqual([
       'deleted goes 3',
@@ -128,7 +132,7 @@ describe('a list', () => {
     ])
   })
 
-  test('is seen whole or not at all', () => {
+  test('is visible as a whole or not at all', () => {
     replace(5, thing('a', 1))
     const snapshot = writer.begin()
     snapshot.set(thing('b', 6))
@@ -159,20 +163,20 @@ describe('a list', () => {
     expect(versions()).toEqual({ a: '12', b: '9' })
   })
 
-  test('does not bring back what an own write has ended since it was asked for', () => {
+  test('does not bring back an object whose deletion an own write has completed since its request', () => {
     replace(5, thing('a', 5), thing('b', 5), thing('c', 5))
     const snapshot = writer.begin()
     writer.remove(thing('a', 6))
-    writer.remove(thing('b', 6, 'first'))
+    writer.remove(thing('b', 6, { uid: 'first' }))
     writer.remove(thing('c', 6))
     snapshot.set(thing('a', 6))
-    snapshot.set(thing('b', 6, 'second'))
+    snapshot.set(thing('b', 6, { uid: 'second' }))
     snapshot.set(thing('c', 9))
     expect(inWords(writer.replace(snapshot, '10'))).toEqual(['added b 6', 'added c 9'])
     expect(versions()).toEqual({ b: '6', c: '9' })
   })
 
-  test('of a server that was set back shows again what had ended before it was asked for', () => {
+  test('of a restored server shows again what was deleted before its request', () => {
     replace(5, thing('a', 5))
     writer.begin()
     writer.remove(thing('a', 6))
@@ -181,13 +185,13 @@ describe('a list', () => {
     expect(inWords(replace(5, thing('a', 5)))).toEqual(['added a 5'])
   })
 
-  test('of a server that was set back counts, though all its versions are older', () => {
+  test('of a restored server counts, although all its versions are older', () => {
     replace(500, thing('a', 400), thing('b', 500))
     expect(inWords(replace(50, thing('a', 40)))).toEqual(['deleted b 500', 'a 400->40 watch'])
     expect(inWords(writer.put(thing('a', 51), 'watch'))).toEqual(['a 40->51 watch'])
   })
 
-  test('makes the store ready, and for good', async () => {
+  test('makes the store synced, and it stays synced', async () => {
     const ready = writer.reader.whenSynced()
     expect(writer.reader.synced).toBe(false)
     replace(5)
@@ -197,7 +201,7 @@ describe('a list', () => {
     expect(writer.reader.synced).toBe(true)
   })
 
-  test('that is waited for in vain ends with the signal', async () => {
+  test('that never comes ends the wait with the signal', async () => {
     const stop = new AbortController()
     const ready = writer.reader.whenSynced(stop.signal)
     stop.abort(new Error('enough'))
@@ -209,22 +213,22 @@ describe('an index', () => {
   const owned = (owner: string): string[] => writer.reader.byIndex('owner', owner).map(({ key }) => key)
 
   test('finds objects by what they say of themselves, as they are now', () => {
-    replace(5, thing('a', 1, 'u', 'x'), thing('b', 2, 'u', 'x,y'), thing('c', 3, 'u', ''))
+    replace(5, thing('a', 1, { owner: 'x' }), thing('b', 2, { owner: 'x,y' }), thing('c', 3, { owner: '' }))
     expect([owned('x'), owned('y'), owned('z')]).toEqual([['a', 'b'], ['b'], []])
-    writer.put(thing('a', 6, 'u', 'y'), 'watch')
-    writer.remove(thing('b', 7, 'u'))
+    writer.put(thing('a', 6, { owner: 'y' }), 'watch')
+    writer.remove(thing('b', 7))
     expect([owned('x'), owned('y')]).toEqual([[], ['a']])
-    expect(writer.reader.byIndex('owner', 'y')).toEqual([thing('a', 6, 'u', 'y')])
+    expect(writer.reader.byIndex('owner', 'y')).toEqual([thing('a', 6, { owner: 'y' })])
   })
 
-  test('holds each object once, however often it names a value', () => {
-    replace(5, thing('a', 1, 'u', 'x,x'))
+  test('holds each object once, even if it names a value twice', () => {
+    replace(5, thing('a', 1, { owner: 'x,x' }))
     expect(owned('x')).toEqual(['a'])
-    writer.put(thing('a', 6, 'u', 'y'), 'watch')
+    writer.put(thing('a', 6, { owner: 'y' }), 'watch')
     expect(owned('x')).toEqual([])
   })
 
-  test('that does not exist is a mistake', () => {
+  test('that does not exist is an error', () => {
     expect(() => writer.reader.byIndex('color', 'red')).toThrow('there is no index "color"')
   })
 })

@@ -5,8 +5,8 @@ import { Tombstones } from './tombstones.ts'
 import { isNewer } from './version.ts'
 
 /**
- * The one place where the cache changes. An object is never replaced by an older state of itself and never comes back
- * after it has left, from wherever its news arrive.
+ * The one place where the cache changes. No older state replaces an object, and no deleted object returns, from any
+ * source.
  */
 export class StoreWriter<T extends Cached> {
   readonly reader: Reader<T>
@@ -15,11 +15,11 @@ export class StoreWriter<T extends Cached> {
   readonly #synced = Promise.withResolvers<void>()
   #isSynced = false
   #current: Snapshot<T>
-  /** Everything up to this version is in the store, or gone. */
+  /** The store has seen every change up to this version. */
   #completeTo = ''
-  /** Own results, and what was read alone, that came while a list is under way: it may have been read before them. */
+  /** Own results and single reads during a list: the list may be older than they are. */
   #learned: Set<string> | undefined
-  /** The ends that own writes have brought meanwhile: the list may still show what they ended. */
+  /** Deletions by own writes during a list: the list may still show these objects. */
   #ended: Identity[] = []
 
   constructor(indexes: Indexes<T>) {
@@ -29,20 +29,20 @@ export class StoreWriter<T extends Cached> {
   }
 
   /**
-   * Takes in a state of an object: what the watch brings, the result of an own write, or what was read of it alone.
+   * Takes a state of an object: from the watch, from an own write, or from a single read.
    * Returns what changed: nothing when a newer state is known already.
    */
   put(after: T, cause: 'watch' | 'own' | 'read'): readonly InformerEvent<T>[] {
     if (this.#tombstones.covers(after)) return []
     const before = this.#current.objects.get(after.key)
-    // The answer to an own write may come after the object's whole life has passed, unseen between two lists.
+    // The answer to an own write may arrive after the deletion of the object, unseen between two lists.
     if (before === undefined && cause !== 'watch' && !isNewer(after, { resourceVersion: this.#completeTo })) return []
     if (before !== undefined && !isNewer(after, before)) return []
     this.#current.set(after)
     if (cause !== 'watch') this.#learned?.add(after.key)
     if (before === undefined) return [{ type: 'added', object: after }]
     if (before.uid === after.uid) return [{ type: 'updated', before, after, cause: cause === 'own' ? 'own' : 'watch' }]
-    // Deleted and made again under the same name: two objects.
+    // Deleted and created again under the same name: two objects.
     this.#tombstones.add(before)
     return [
       { type: 'deleted', object: before },
@@ -50,7 +50,7 @@ export class StoreWriter<T extends Cached> {
     ]
   }
 
-  /** Takes in that an object is gone, or not to be kept any more. One of the same name that was made later stays. */
+  /** Removes an object that is deleted or not kept any more. A newer one of the same name stays. */
   remove(gone: Identity): readonly InformerEvent<T>[] {
     const before = this.#current.objects.get(gone.key)
     if (before !== undefined && before.uid !== gone.uid && !isNewer(gone, before)) return []
@@ -61,12 +61,12 @@ export class StoreWriter<T extends Cached> {
     return [{ type: 'deleted', object: before }]
   }
 
-  /** Every change up to this version has been taken in. */
+  /** Every change up to this version is in the store. */
   reached(resourceVersion: string): void {
     this.#completeTo = resourceVersion
   }
 
-  /** An empty snapshot for a list that is about to be asked for; `replace` makes it the current one. */
+  /** An empty snapshot for a list that is about to be requested; `replace` makes it the current one. */
   begin(): Snapshot<T> {
     this.#learned = new Set()
     this.#ended = []
@@ -74,12 +74,12 @@ export class StoreWriter<T extends Cached> {
   }
 
   /**
-   * Makes a complete list the current state, at once for all readers. The changes are worked out as they are asked
-   * for, so that thousands of them need not be told in one go; only own results may come in between.
+   * Makes a complete list the current state, at once for all readers. The returned changes are computed lazily, so that
+   * thousands of them can be delivered in batches; only own results may come in between.
    */
   replace(next: Snapshot<T>, resourceVersion: string): Iterable<InformerEvent<T>> {
     const old = this.#current.objects
-    // Only these ends, not all that are remembered: a server that was set back may hold again what once was gone.
+    // Only these deletions, not all tombstones: a restored server may hold deleted objects again.
     for (const gone of this.#ended) {
       const listed = next.objects.get(gone.key)
       if (listed?.uid === gone.uid && !isNewer(listed, gone)) next.delete(gone.key)

@@ -1,7 +1,7 @@
 import type { Identity } from './cached.ts'
 import { isNewer } from './version.ts'
 
-/** News that a deletion overtakes are late by seconds at most: so many deletions are enough to remember. */
+/** States that arrive after their deletion are late by seconds at most, so this many deletions are enough. */
 const REMEMBERED = 2000
 
 /** What has left the cache lately, so that nothing older brings it back. Bounded: the oldest are forgotten first. */

@@ -15,7 +15,7 @@ const ahead = error(504, 'Timeout', [{ reason: 'ResourceVersionTooLarge' }])
 const refused = (cause: unknown): WatchReply => ({ kind: 'refused', error: cause })
 type Why = (WatchReply & { kind: 'ended' })['why']
 const ended = (why: Why, brief = false): WatchReply => ({ kind: 'ended', why, error: undefined, brief })
-const told = (cause: ApiError): WatchReply => ({ kind: 'ended', why: 'error', error: cause, brief: false })
+const failed = (cause: ApiError): WatchReply => ({ kind: 'ended', why: 'error', error: cause, brief: false })
 const listed: WatchReply = { kind: 'listed', resourceVersion: '9' }
 
 const stream = (failures = 0): WatchState => ({ at: 'streamList', failures })
@@ -41,12 +41,12 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
       ['that the server does not know becomes pages', refused(invalid), pages(), GO],
       ['that is forbidden becomes pages, whose error says why', refused(forbidden), pages(), GO],
       ['that falls silent before its mark becomes pages', ended('unmarked'), pages(), GO],
-      ['that nobody answers is tried again', refused(unreachable), stream(), WAIT],
+      ['that gets no answer is tried again', refused(unreachable), stream(), WAIT],
       ['that is throttled is tried again', refused(throttled), stream(), WAIT],
-      ['that the server fails at is tried again, not for ever', refused(broken), stream(1), WAIT],
-      ['that breaks off is tried again, not for ever', ended('broken'), stream(1), WAIT],
-      ['that brings rubbish is tried again, not for ever', ended('badFrame'), stream(1), WAIT],
-      ['that ends with an error of its own becomes pages', told(invalid), pages(), GO],
+      ['that fails in the server is retried with a limit', refused(broken), stream(1), WAIT],
+      ['that breaks off is retried with a limit', ended('broken'), stream(1), WAIT],
+      ['with an invalid frame is retried with a limit', ended('badFrame'), stream(1), WAIT],
+      ['that ends with an error becomes pages', failed(invalid), pages(), GO],
     ],
   ],
   [
@@ -54,7 +54,7 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
     stream(5),
     [
       ['and fails again becomes pages', ended('broken'), pages(), WAIT],
-      ['is still tried while nobody answers', refused(unreachable), stream(5), WAIT],
+      ['is still tried while there is no answer', refused(unreachable), stream(5), WAIT],
     ],
   ],
   [
@@ -62,9 +62,9 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
     pages(),
     [
       ['that is complete is watched from', listed, fresh(false), GO],
-      ['whose token expires is asked for in one piece', refused(expired), pages(false), GO],
-      ['that is forbidden is tried for ever', refused(forbidden), pages(), WAIT],
-      ['that nobody answers is tried for ever', refused(unreachable), pages(), WAIT],
+      ['whose token expires is requested in one piece', refused(expired), pages(false), GO],
+      ['that is forbidden is retried without limit', refused(forbidden), pages(), WAIT],
+      ['that gets no answer is retried without limit', refused(unreachable), pages(), WAIT],
     ],
   ],
   [
@@ -72,7 +72,7 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
     pages(false),
     [
       ['that fails is tried in pages again', refused(broken), pages(), WAIT],
-      ['that expires all the same is not tried without a pause', refused(expired), pages(false), WAIT],
+      ['that still expires is retried after a pause', refused(expired), pages(false), WAIT],
     ],
   ],
   [
@@ -80,7 +80,7 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
     watch(),
     [
       [
-        'goes on from what it has seen',
+        'continues from what it has seen',
         { kind: 'seen', resourceVersion: '8' },
         { ...watch(), from: '8' } as WatchState,
         GO,
@@ -90,21 +90,21 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
       ['that falls silent is opened again at once, without a list', ended('silent'), watch(), GO],
       ['that ends before it began is opened again after a pause', ended('closed', true), watch(), WAIT],
       ['with a bad frame may have lost something: list', ended('badFrame'), START, GO],
-      ['whose version has expired lists', told(expired), START, GO],
+      ['whose version has expired lists', failed(expired), START, GO],
       ['whose version has expired before it began lists', refused(expired), START, GO],
-      ['that nobody answers is tried again, however often', refused(unreachable), watch(), WAIT],
-      ['that is throttled is tried again, however often', refused(throttled), watch(), WAIT],
-      ['that is throttled midway is tried again', told(throttled), watch(), WAIT],
-      ['that the server fails at is tried again, not for ever', refused(broken), watch(1), WAIT],
+      ['that gets no answer is tried again without limit', refused(unreachable), watch(), WAIT],
+      ['that is throttled is retried without limit', refused(throttled), watch(), WAIT],
+      ['that is throttled midway is tried again', failed(throttled), watch(), WAIT],
+      ['that fails in the server is retried with a limit', refused(broken), watch(1), WAIT],
       ['that is forbidden lists, whose error says why', refused(forbidden), START, WAIT],
       ['that is ahead of the server lists', refused(ahead), START, WAIT],
     ],
   ],
   [
-    'a watch that has brought nothing since its list',
+    'a watch without events since its list',
     fresh(),
     [
-      ['and whose version has expired all the same lists after a pause', told(expired), START, WAIT],
+      ['and whose version has still expired lists after a pause', failed(expired), START, WAIT],
       ['and whose version had expired before it began lists after a pause', refused(expired), START, WAIT],
       ['and then a bad frame lists after a pause', ended('badFrame'), START, WAIT],
       ['that the server ends is opened again at once, and is no older for it', ended('closed'), fresh(), GO],
@@ -112,17 +112,17 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
     ],
   ],
   [
-    'a watch that the server failed at five times',
+    'a watch that failed five times at the server',
     watch(5),
     [
       ['and again lists', refused(broken), START, WAIT],
       [
-        'and that then brings something is as good as new',
+        'and that then brings an event has its count reset',
         { kind: 'seen', resourceVersion: '8' },
         { ...watch(), from: '8' } as WatchState,
         GO,
       ],
-      ['is still tried while nobody answers', refused(unreachable), watch(5), WAIT],
+      ['is still tried while there is no answer', refused(unreachable), watch(5), WAIT],
     ],
   ],
   ['a watch of a server that streams no lists', watch(0, false), [['lists in pages', refused(expired), pages(), GO]]],

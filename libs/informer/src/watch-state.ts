@@ -3,7 +3,7 @@ import { ApiError, isGone, isTooManyRequests } from '@csi-sidecars/kube-client'
 
 /** What a watcher does next. */
 export type WatchState =
-  /** A streaming list: a watch that begins with everything there is, and then goes on. */
+  /** A streaming list: a watch that begins with all existing objects, and then continues. */
   | { readonly at: 'streamList'; readonly failures: number }
   /** A list in pages, or in one piece once a page token has expired. */
   | { readonly at: 'pageList'; readonly paged: boolean; readonly streamable: boolean }
@@ -16,37 +16,37 @@ export type WatchState =
       readonly fresh: boolean
     }
 
-/** What came of it. */
+/** The result of a step. */
 export type WatchReply =
-  /** Everything there is has been seen, as of a version. */
+  /** All objects have been seen, as of a version. */
   | { readonly kind: 'listed'; readonly resourceVersion: string }
   /** A change or a bookmark: everything up to a version has been seen. */
   | { readonly kind: 'seen'; readonly resourceVersion: string }
-  /** The stream is over. `brief`: it brought nothing and did not last, so that opening another at once is no use. */
+  /** The stream is over. `brief`: it ended soon without a frame, so that another at once is of no use. */
   | { readonly kind: 'ended'; readonly why: EndCause; readonly error: unknown; readonly brief: boolean }
   /** The request was refused or not answered. */
   | { readonly kind: 'refused'; readonly error: unknown }
 
 /**
- * `unmarked`: a streaming list whose end was not told, as by a server that does not know what was asked.
- * `outdated`: ended by us, since somebody needs a list that begins now.
+ * `unmarked`: a streaming list without a bookmark at its end, as from a server that does not know the option.
+ * `outdated`: ended by us, because a caller needs a list that begins now.
  */
 export type EndCause = 'closed' | 'broken' | 'silent' | 'badFrame' | 'error' | 'unmarked' | 'outdated'
 
 export interface WatchStep {
   readonly state: WatchState
-  /** Whether to wait before going on; how long is the back-off's business. */
+  /** Whether to wait before the next step; the back-off says how long. */
   readonly wait: boolean
 }
 
 export const START: WatchState = { at: 'streamList', failures: 0 }
 
-/** Failures in a row after which the same request is given up for one that may do better. */
+/** Consecutive failures after which another kind of request is tried. */
 const MAX_FAILURES = 5
 
 /**
- * The whole policy of a watcher. Pure. What can be resumed from a version is resumed, because a list is dear; where
- * something may have been missed, everything is listed.
+ * The whole policy of a watcher. Pure. It resumes from a version where possible, because a list is expensive. Where it
+ * may have missed something, it lists.
  */
 export function next(state: WatchState, reply: WatchReply): WatchStep {
   switch (reply.kind) {
@@ -88,10 +88,10 @@ function afterRefusal(state: WatchState, error: unknown): WatchStep {
       if (!isPassing(error)) return go(PAGE_LIST)
       return isServersFault(error) ? afterFailedList(state) : wait(state)
     case 'pageList':
-      // A token expires when the list takes longer than the server remembers: in one piece it cannot.
+      // A token expires when the list takes longer than the server's history. A list in one piece has no token.
       return isGone(error) ? { state: { ...state, paged: false }, wait: !state.paged } : wait({ ...state, paged: true })
     case 'watch':
-      // A list that could not even be watched from is no use without a pause.
+      // A list whose version expires before its watch must not be repeated without a pause.
       if (isGone(error)) return { state: list(state), wait: state.fresh }
       if (!isPassing(error) || isAhead(error)) return wait(list(state))
       if (!isServersFault(error)) return wait(state)
@@ -101,13 +101,13 @@ function afterRefusal(state: WatchState, error: unknown): WatchStep {
   }
 }
 
-/** A streaming list that fails again and again may be more than what lies in between can carry: pages are smaller. */
+/** A streaming list that fails repeatedly may be too large for a proxy in between: pages are smaller. */
 function afterFailedList(state: WatchState): WatchStep {
   if (state.at !== 'streamList') return wait(state)
   return state.failures === MAX_FAILURES ? wait(PAGE_LIST) : wait({ ...state, failures: state.failures + 1 })
 }
 
-/** A server that refused to stream a list is not asked again. */
+/** After a server has refused to stream a list, lists are paged. */
 const PAGE_LIST: WatchState = { at: 'pageList', paged: true, streamable: false }
 
 function list(state: WatchState): WatchState {
@@ -126,12 +126,12 @@ function wait(state: WatchState): WatchStep {
   return { state, wait: true }
 }
 
-/** The same request may be granted later: nobody answered, too many requests, a failure of the server's own. */
+/** The same request may succeed later: no answer, too many requests, an internal error of the server. */
 function isPassing(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 0 || isTooManyRequests(error) || error.code >= 500)
 }
 
-/** A failure of the server's own: it may be about this very request. */
+/** An internal error of the server: this request may cause it. */
 function isServersFault(error: unknown): boolean {
   return error instanceof ApiError && error.code >= 500
 }

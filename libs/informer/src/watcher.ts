@@ -13,13 +13,13 @@ import { next, START, type WatchReply, type WatchState } from './watch-state.ts'
 
 /** What a watcher keeps up to date. */
 export interface Replica<W> {
-  /** A list begins; what it brings is collected apart. */
+  /** A list begins; its objects are collected separately. */
   begin(): void
-  /** An object of the list, or a change that came while a streaming list was under way. */
+  /** An object of the list, or a change during a streaming list. */
   collect(frame: ChangeFrame<W>): void
-  /** The list is complete: what was collected is the state of the world. */
+  /** The list is complete: the collected objects are the current state. */
   commit(resourceVersion: string): void | Promise<void>
-  /** A change to the state of the world. Returns the version it leads to, undefined when the object does not say. */
+  /** A change of the current state. Returns its version, undefined when the object has none. */
   apply(frame: ChangeFrame<W>): string | undefined
   /** There were no other changes up to this version. */
   reached(resourceVersion: string): void
@@ -35,38 +35,38 @@ export interface WatcherOptions<W> {
   readonly replica: Replica<W>
   readonly clock: Clock
   readonly log: Logger
-  /** Called whenever the server shows that it is there. */
+  /** Called whenever the server sends something. */
   onActivity(): void
 }
 
 /** A stream that brought nothing within its first second is not opened again at once. */
 const BRIEF_MS = 1000
-/** A server that streams a list sends without pause and says when it is through; one that falls silent does not. */
+/** A server that streams a list sends without pause and marks the end; one that falls silent does not support it. */
 const UNMARKED_MS = 10_000
-/** Nor does a list take so long, whatever comes meanwhile: as many objects as a cluster can have are streamed sooner. */
+/** No list takes longer than this: even the objects of the largest cluster are streamed sooner. */
 const LONGEST_LIST_MS = 60_000
 const FIRST_WAIT_MS = 800
 const LONGEST_WAIT_MS = 30_000
-/** A server that nobody can reach is not burdened by being asked, and everybody waits for its return. */
+/** Requests are no load for an unreachable server, and its return must be noticed soon. */
 const LONGEST_WAIT_UNREACHABLE_MS = 5_000
-/** Trouble that comes after so much quiet is new trouble. */
+/** A failure after this time without one resets the back-off. */
 const QUIET_MS = 120_000
 
-/** Keeps a replica up to date until the signal ends it: performs what `watch-state` decides. Never gives up. */
+/** Keeps a replica up to date until the signal is aborted: performs what `watch-state` decides. Retries without limit. */
 export class Watcher<W> {
   readonly #options: WatcherOptions<W>
   readonly #backoff: Backoff
   #waitedAt = Number.NEGATIVE_INFINITY
   #state: WatchState = START
-  /** When the list was asked for that the replica stands on, and the one that is under way. */
+  /** When the replica's list was requested, and the one in progress. */
   #listedSince = Number.NEGATIVE_INFINITY
   #listBegan = Number.NEGATIVE_INFINITY
-  /** What `caughtUp` was asked for last. */
+  /** The newest `since` of `caughtUp`. */
   #wantedSince = Number.NEGATIVE_INFINITY
   #listed = Promise.withResolvers<void>()
-  /** That the stream has brought. */
+  /** Frames of the stream so far. */
   #frames = 0
-  /** Of the stream, or the pause, that is under way. */
+  /** Ends the current stream or pause. */
   #interrupt: Scope | undefined
 
   constructor(options: WatcherOptions<W>) {
@@ -94,7 +94,7 @@ export class Watcher<W> {
     }
   }
 
-  /** Resolves when the replica stands on a list that was asked for at `since` or later. */
+  /** Resolves when the replica has a list that was requested at `since` or later. */
   async caughtUp(since: number, signal: AbortSignal): Promise<void> {
     this.#wantedSince = Math.max(this.#wantedSince, since)
     if (this.#outdated) this.#interrupt?.abort(new CancelledError('a newer list is wanted'))
@@ -103,7 +103,7 @@ export class Watcher<W> {
     }
   }
 
-  /** Changes are followed from a list that somebody finds too old. */
+  /** The watch follows a list that is too old for a caller. */
   get #outdated(): boolean {
     return this.#state.at === 'watch' && this.#listedSince < this.#wantedSince
   }
@@ -214,7 +214,7 @@ export class Watcher<W> {
     const longest = isUnreachable(error) ? LONGEST_WAIT_UNREACHABLE_MS : Number.POSITIVE_INFINITY
     using pause = scope(signal)
     this.#interrupt = pause
-    // No answer of a server may stop a cache for an hour.
+    // A Retry-After must not stop a cache for an hour.
     const askedMs = Math.min(error?.retryAfterMs ?? 0, LONGEST_WAIT_MS)
     const ms = Math.max(askedMs, Math.min(this.#backoff.next(), longest))
     await clock.sleep(ms, pause.signal).catch((reason: unknown) => {
@@ -238,7 +238,7 @@ export class Watcher<W> {
   }
 }
 
-/** Ends a streaming list that falls silent before its end is told, or whose end is not told in good time. */
+/** Ends a streaming list that falls silent before its end is marked, or whose end comes too late. */
 class MarkGuard {
   readonly #clock: Clock
   readonly #own: Scope
@@ -259,7 +259,7 @@ class MarkGuard {
     this.#heardAt = this.#clock.monotonic()
   }
 
-  /** The end was told, or the stream is no list. */
+  /** The end is marked, or the stream is no list. */
   done(): void {
     this.#cancel()
   }
@@ -271,12 +271,12 @@ class MarkGuard {
       this.#cancel = this.#clock.schedule(left, () => this.#check())
     } else {
       this.missed = true
-      this.#own.abort(new CancelledError('the end of the streaming list was not told'))
+      this.#own.abort(new CancelledError('the end of the streaming list was not marked'))
     }
   }
 }
 
-/** The server is there, and says that this is not for us: to hear that again and again is no silence. */
+/** A refusal is an answer: the server is reachable. */
 function isAnswered(reply: WatchReply): boolean {
   return (
     reply.kind === 'refused' && reply.error instanceof ApiError && reply.error.code >= 400 && reply.error.code < 500

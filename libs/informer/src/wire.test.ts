@@ -65,7 +65,7 @@ const label = (name: string): void => {
 }
 
 describe('a server that streams lists', () => {
-  test('is asked once and followed from there', async () => {
+  test('gets one request, and its stream is followed', async () => {
     cluster.add(pv('a'), pv('b'))
     start()
     await informer.store.whenSynced()
@@ -95,7 +95,7 @@ describe('a server that streams lists', () => {
     },
   )
 
-  test('that has forgotten the version is asked for everything, and what vanished is told', async () => {
+  test('that has compacted the version gets a list request, and missing objects are reported as deleted', async () => {
     cluster.add(pv('a'), pv('b'), pv('c'))
     start()
     await informer.store.whenSynced()
@@ -113,7 +113,7 @@ describe('a server that streams lists', () => {
     expect(keys()).toEqual(['a', 'c'])
   })
 
-  test('that sends garbage is asked for everything again', async () => {
+  test('that sends garbage gets a list request', async () => {
     cluster.add(pv('a'))
     cluster.api.faults.add({
       match: { verb: 'watch' },
@@ -134,7 +134,7 @@ describe('a server that does not stream lists', () => {
     cluster.api.faults.add({ match: { verb: 'watch' }, times: 1, action })
   }
 
-  test('is asked for pages, and watched from their version', async () => {
+  test('gets requests for pages, and a watch from their version', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     refuse()
     start({ pageSize: 3 })
@@ -145,7 +145,7 @@ describe('a server that does not stream lists', () => {
     await until(() => keys().length === 8)
   })
 
-  test('whose pages expire is asked for everything in one piece', async () => {
+  test('whose pages expire gets a request for the list in one piece', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     refuse()
     cluster.api.faults.add({
@@ -162,7 +162,7 @@ describe('a server that does not stream lists', () => {
   })
 })
 
-test('twenty thousand objects are all there, and all told of', async () => {
+test('twenty thousand objects are all in the cache, each with its event', async () => {
   cluster.add(...Array.from({ length: 20_000 }, (_, at) => pv(`pv-${at}`)))
   start()
   await informer.store.whenSynced()

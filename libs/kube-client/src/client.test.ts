@@ -98,7 +98,7 @@ describe('one object', () => {
   })
 })
 
-describe('what the server refuses is told apart', () => {
+describe('refusals of the server are classified', () => {
   test('not there', async () => {
     const error = await failure(client.get(PERSISTENT_VOLUMES, { name: 'x' }))
     expect(error).toMatchObject({ code: 404, reason: 'NotFound', message: 'persistentvolumes "x" not found' })

@@ -1,14 +1,14 @@
 import type { MessageReader, ObjectRef, Patch, Resource } from '@csi-sidecars/kube-types'
-import type { ApiError } from './api-error.ts'
+import type { ApiError } from './errors/api-error.ts'
 
 /** `lease` has its own flow control and its own connections: it never waits behind work. */
 export type Lane = 'work' | 'lease'
 
 /**
  * Both are sent while nothing else waits and enough of the rate is left for what comes next.
- * - `spare` at no other time; a refusal is not tried again and slows nobody down. For what may as well not be said.
+ * - `spare` at no other time; a refusal is not tried again. For what may as well not be said.
  * - `low` after ten seconds in line with others. For work that has failed and is tried again: however much there is of it,
- *   others go first, and it goes on.
+ *   other requests go first, and it makes progress.
  */
 export type Priority = 'low' | 'spare'
 
@@ -18,7 +18,7 @@ export interface CallOptions {
   /** Default: `work`. */
   readonly lane?: Lane | undefined
   readonly priority?: Priority | undefined
-  /** Not on a kept connection, which may be dead without anybody having noticed. */
+  /** Not on a kept connection, which may be dead without notice. */
   readonly newConnection?: boolean | undefined
   /** Limit of one attempt, from its first byte sent. Default: one minute, as the API server's own. */
   readonly timeoutMs?: number | undefined
@@ -68,8 +68,6 @@ export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
   readonly sendInitialEvents?: boolean | undefined
   /** When the server ends the stream. Default: random within five to ten minutes. */
   readonly timeoutSeconds?: number | undefined
-  /** The stream is given up when no byte came for so long. */
-  readonly silenceMs?: number | undefined
   readonly signal?: AbortSignal | undefined
   /**
    * Sees each change at once when its bytes are decoded. The frames of the watch are then bookmarks and the end only: a
@@ -91,7 +89,7 @@ export type BookmarkFrame = {
 export type EndFrame = {
   readonly type: 'END'
   /**
-   * `closed`: the server ended it in good order. `broken`: the connection went away in the middle. `silent`: nothing
+   * `closed`: the server ended it in good order. `broken`: the connection was lost in the middle. `silent`: nothing
    * came for too long. `badFrame`: something that is no watch event. `error`: the server sent an ERROR frame.
    */
   readonly why: 'closed' | 'broken' | 'silent' | 'badFrame' | 'error'
@@ -101,7 +99,8 @@ export type WatchFrame<T> = ChangeFrame<T> | BookmarkFrame | EndFrame
 
 /**
  * The Kubernetes API. Whatever the server refuses or does not answer is thrown as ApiError; a call that its signal
- * ended rejects with the signal's reason. A 429 or 5xx with Retry-After is tried again here, up to ten times.
+ * ended rejects with the signal's reason. A 429 or 5xx with Retry-After is tried again here, up to ten times; a 429 more
+ * often, until a minute has passed. One that asks for more than half a minute is thrown at once.
  */
 export interface KubeClient {
   get<T>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T>

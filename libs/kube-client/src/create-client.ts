@@ -20,16 +20,17 @@ import type {
   WatchFrame,
   WatchOptions,
 } from './client.ts'
+import { parseAnswer } from './codec/decode.ts'
 import type { ClusterConfig } from './config/cluster-config.ts'
-import { configDialer } from './config-dialer.ts'
-import { parseAnswer } from './decode.ts'
 import type { FlowOptions } from './flow/flow-options.ts'
-import { listPages } from './list.ts'
-import { type ApiRequest, query } from './request.ts'
-import { RestMetrics } from './rest-metrics.ts'
-import { Transport } from './transport.ts'
-import { UnknownOutcomes } from './unknown-outcomes.ts'
-import { watchFrames } from './watch.ts'
+import { configDialer } from './requests/config-dialer.ts'
+import { listPages } from './requests/list.ts'
+import type { ServerLimits } from './requests/refusals.ts'
+import { type ApiRequest, query } from './requests/request.ts'
+import { RestMetrics } from './requests/rest-metrics.ts'
+import { Transport } from './requests/transport.ts'
+import { UnknownOutcomes } from './requests/unknown-outcomes.ts'
+import { watchFrames } from './watch/watch.ts'
 
 export interface KubeClientOptions {
   readonly config: ClusterConfig
@@ -47,6 +48,7 @@ const REREAD_MS = 10_000
 
 /** A client that holds connections; `close` ends them and what runs on them. */
 export interface OwnedKubeClient extends KubeClient {
+  readonly limits: ServerLimits
   close(): void
 }
 
@@ -122,6 +124,10 @@ class HttpKubeClient implements OwnedKubeClient {
 
   onReread<T>(resource: Resource<T>, listener: RereadListener<T>): () => void {
     return this.#unknown.listen(resource, (ref, object) => listener(ref, object as T | undefined))
+  }
+
+  get limits(): ServerLimits {
+    return this.#transport.limits
   }
 
   close(): void {

@@ -1,18 +1,3 @@
-export {
-  ApiError,
-  type ApiErrorFields,
-  apiErrorOf,
-  isAlreadyExists,
-  isConflict,
-  isForbidden,
-  isGone,
-  isInvalid,
-  isMissing,
-  isNotFound,
-  isTooManyRequests,
-  isUidMismatch,
-  isUnreachable,
-} from './api-error.ts'
 export type {
   BookmarkFrame,
   CallOptions,
@@ -36,5 +21,21 @@ export type { Authorization, Certificate, Credentials } from './config/credentia
 export { parseKubeconfig as readYamlMapping } from './config/kubeconfig-document.ts'
 export { type LoadConfigOptions, loadClusterConfig } from './config/load.ts'
 export { createKubeClient, type KubeClientOptions, type OwnedKubeClient } from './create-client.ts'
+export {
+  ApiError,
+  type ApiErrorFields,
+  apiErrorOf,
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isGone,
+  isInvalid,
+  isMissing,
+  isNotFound,
+  isTooManyRequests,
+  isUidMismatch,
+  isUnreachable,
+} from './errors/api-error.ts'
 export { type FlowOptions, flowOptions } from './flow/flow-options.ts'
-export { guarded } from './guarded.ts'
+export { guarded } from './requests/guarded.ts'
+export type { ServerLimits } from './requests/refusals.ts'

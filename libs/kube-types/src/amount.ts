@@ -38,8 +38,9 @@ export function roundedUp(amount: Amount, scale: number): Amount {
 export function reduced(amount: Amount): Amount {
   if (amount.mantissa === 0n) return { mantissa: 0n, scale: 0 }
   const text = amount.mantissa.toString()
-  const digits = text.replace(/0+$/, '')
-  return { mantissa: BigInt(digits), scale: amount.scale + text.length - digits.length }
+  let length = text.length
+  while (text[length - 1] === '0') length -= 1
+  return { mantissa: BigInt(text.slice(0, length)), scale: amount.scale + text.length - length }
 }
 
 /** The mantissa at a scale that is not above the amount's own. */

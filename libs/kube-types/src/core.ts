@@ -48,7 +48,7 @@ export type PersistentVolumeClaimSpec = Wire<V1PersistentVolumeClaimSpec>
 export type PersistentVolumeClaimStatus = Omit<Wire<V1PersistentVolumeClaimStatus>, 'conditions'> & {
   readonly conditions?: readonly PersistentVolumeClaimCondition[] | undefined
 }
-/** `lastProbeTime` is null on the wire where nobody probed, never absent. */
+/** `lastProbeTime` is null on the wire without a probe, never absent. */
 export type PersistentVolumeClaimCondition = Omit<Wire<V1PersistentVolumeClaimCondition>, 'lastProbeTime'> & {
   readonly lastProbeTime?: string | null | undefined
 }

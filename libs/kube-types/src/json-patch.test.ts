@@ -28,7 +28,7 @@ describe('addFinalizerPatch', () => {
 })
 
 describe('removeFinalizerPatch', () => {
-  it('takes the entry out where the cache saw it, if it still stands there', () => {
+  it('removes the entry at the index of the cache, if it is still there', () => {
     expect(removeFinalizerPatch(['a', MINE, 'b'], MINE)).toStrictEqual({
       kind: 'json',
       body: [
@@ -38,7 +38,7 @@ describe('removeFinalizerPatch', () => {
     })
   })
 
-  it.each([[undefined], [[]], [['other']]])('has nothing to do for %j', (finalizers) => {
+  it.each([[undefined], [[]], [['other']]])('returns undefined for %j', (finalizers) => {
     expect(removeFinalizerPatch(finalizers, MINE)).toBeUndefined()
   })
 })

@@ -4,9 +4,9 @@ const FINALIZERS = '/metadata/finalizers'
 const UID = '/metadata/uid'
 
 /**
- * Adds one finalizer without touching others': a list written whole would bring back what somebody has removed since.
- * `finalizers` is what the cache knows; a list that appeared meanwhile makes the test fail rather than be overwritten.
- * With `uid` an object that was made again under the name refuses it.
+ * Adds one finalizer without touching others: a list written as a whole would bring back finalizers that another client
+ * has removed since. `finalizers` is what the cache knows; a list that appeared meanwhile makes the test fail rather than
+ * be overwritten. With `uid` the server refuses the patch for an object that was recreated under the name.
  */
 export function addFinalizerPatch(finalizers: readonly string[] | undefined, name: string, uid?: string): Patch {
   const same = isUid(uid)

@@ -2,7 +2,7 @@ import { fieldOf, isJsonObject, type JsonObject, jsonEqual, keysOf } from './jso
 
 /**
  * The smallest RFC 7396 patch that turns `before` into `after`; `{}` when nothing differs.
- * Lists are replaced whole. A null in `after` cannot be told from an absent field and is taken for one.
+ * Lists are replaced whole. A null in `after` means an absent field.
  */
 export function mergePatchOf(before: object, after: object): JsonObject {
   return difference(before as JsonObject, after as JsonObject)

@@ -1,7 +1,7 @@
 import type { ProtobufReader } from './protobuf.ts'
 
 /**
- * Reads an object from the message that begins where the reader stands: those of its fields that proto/kube names, as
+ * Reads an object from the message at the position of the reader: those of its fields that proto/kube names, as
  * JSON would have them. Throws ProtobufError.
  */
 export type MessageReader<T> = (reader: ProtobufReader, end: number) => T

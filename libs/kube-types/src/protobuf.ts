@@ -8,8 +8,8 @@ const FIXED64 = 1
 const BYTES = 2
 const FIXED32 = 5
 
-/** The first of a byte's values that say that the number goes on in the next one. */
-const GOES_ON = 0x80
+/** Set in each byte of a number that continues in the next byte. */
+const CONTINUATION_BIT = 0x80
 /** Of a number that only the length of its bytes limits. */
 const LONGEST_VARINT = 10
 
@@ -38,7 +38,7 @@ export class ProtobufReader {
     return this.#tag
   }
 
-  /** Passes over the value of a field that nobody asked for. */
+  /** Skips the value of a field that is not read. */
   skip(end: number): void {
     switch (this.#tag & 7) {
       case VARINT:
@@ -88,16 +88,16 @@ export class ProtobufReader {
   int(end: number): number {
     const from = this.at
     const value = this.#unsigned(end)
-    // A negative number takes all ten bytes: it stands there as 2^64 less.
+    // A negative number takes all ten bytes: it is written as 2^64 plus the number.
     return this.at - from === LONGEST_VARINT ? this.#negative(from) : value
   }
 
   #unsigned(end: number): number {
     let at = this.at
-    let byte = this.#bytes[at] ?? GOES_ON
+    let byte = this.#bytes[at] ?? CONTINUATION_BIT
     at += 1
     let value = byte & 0x7f
-    for (let scale = 128; byte >= GOES_ON; scale *= 128) {
+    for (let scale = 128; byte >= CONTINUATION_BIT; scale *= 128) {
       if (at >= end) throw truncated()
       if (at - this.at === LONGEST_VARINT) throw new ProtobufError('proto: integer overflow')
       byte = this.#bytes[at] ?? 0

@@ -85,7 +85,7 @@ describe('Quantity', () => {
     expect(() => Quantity.parse(text)).toThrow(new QuantityError('unable to parse numeric part of quantity'))
   })
 
-  it('tells a text that is no quantity without throwing', () => {
+  it('recognizes a text that is no quantity without throwing', () => {
     expect(Quantity.tryParse('ten')).toBeUndefined()
     expect(Quantity.tryParse('10')?.bytes()).toBe(10n)
   })
@@ -119,7 +119,7 @@ describe('Quantity', () => {
     expect(Quantity.parse(a).equals(Quantity.parse(b))).toBe(order === 0)
   })
 
-  it('stands in a body as its text', () => {
+  it('is its text in a body', () => {
     expect(JSON.stringify({ storage: Quantity.parse('1024Mi') })).toBe('{"storage":"1Gi"}')
   })
 

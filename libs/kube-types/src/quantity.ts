@@ -10,7 +10,7 @@ const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.
 const NUMBER_WRONG = 'unable to parse numeric part of quantity'
 const SUFFIX_WRONG = "unable to parse quantity's suffix"
 /** Not the expression of the message: upstream's scanner lets all digits be missing, and takes one point only. */
-const SHAPE = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/
+const SHAPE = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/
 
 /** The finest step that is kept. */
 const NANO = -9
@@ -33,7 +33,7 @@ export class Quantity {
     this.#text = text
   }
 
-  /** Throws a QuantityError with the API server's words. */
+  /** Throws a QuantityError with the API server's message. */
   static parse(text: string): Quantity {
     const written = scan(text)
     const amount = amountOf(written)
@@ -89,7 +89,7 @@ export class Quantity {
     return this.#text
   }
 
-  /** So that a quantity may stand in a body. */
+  /** Writes a quantity into a JSON body. */
   toJSON(): string {
     return this.toString()
   }

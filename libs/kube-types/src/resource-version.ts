@@ -2,7 +2,7 @@ const DECIMAL = /^(?:0|[1-9][0-9]*)$/
 
 /**
  * Orders two resource versions of one resource: negative when `a` is the older.
- * They are whole numbers of any length; whatever is not one is older than all of them.
+ * They are whole numbers of any length; any other text is older than all of them.
  */
 export function compareResourceVersions(a: string, b: string): number {
   const aIs = DECIMAL.test(a)

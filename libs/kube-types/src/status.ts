@@ -1,14 +1,14 @@
+import { fieldOf, isJsonObject, type JsonObject } from './json.ts'
+import { wholeNumberOf } from './whole-number.ts'
+
 /** The API server's own account of a request that it did not answer with an object. */
 export interface Status {
   readonly kind: 'Status'
-  readonly apiVersion?: string | undefined
-  readonly metadata?: { readonly continue?: string | undefined; readonly resourceVersion?: string | undefined }
-  readonly status?: 'Success' | 'Failure' | undefined
   /** The HTTP status code. */
   readonly code?: number | undefined
-  /** One word a program may act on, as `NotFound`. */
+  /** For programs, as `NotFound`. */
   readonly reason?: string | undefined
-  /** Words for people. */
+  /** For people. */
   readonly message?: string | undefined
   readonly details?: StatusDetails | undefined
 }
@@ -28,7 +28,39 @@ export interface StatusCause {
   readonly field?: string | undefined
 }
 
-/** Whether a decoded answer is a Status rather than the object that was asked for. */
-export function isStatus(answer: unknown): answer is Status {
-  return typeof answer === 'object' && answer !== null && 'kind' in answer && answer.kind === 'Status'
+/**
+ * A decoded answer as a Status; undefined when it is the object that was asked for. Fields of another type are left out:
+ * what answers may be a proxy, and a wait that is a text must not become NaN.
+ */
+export function statusOf(answer: unknown): Status | undefined {
+  if (!isJsonObject(answer) || fieldOf(answer, 'kind') !== 'Status') return undefined
+  const details = fieldOf(answer, 'details')
+  return {
+    kind: 'Status',
+    code: wholeNumberOf(fieldOf(answer, 'code')),
+    reason: textIn(answer, 'reason'),
+    message: textIn(answer, 'message'),
+    details: isJsonObject(details) ? detailsOf(details) : undefined,
+  }
+}
+
+function detailsOf(details: JsonObject): StatusDetails {
+  const causes = fieldOf(details, 'causes')
+  return {
+    name: textIn(details, 'name'),
+    group: textIn(details, 'group'),
+    kind: textIn(details, 'kind'),
+    uid: textIn(details, 'uid'),
+    causes: Array.isArray(causes) ? causes.filter(isJsonObject).map(causeOf) : undefined,
+    retryAfterSeconds: wholeNumberOf(fieldOf(details, 'retryAfterSeconds')),
+  }
+}
+
+function causeOf(cause: JsonObject): StatusCause {
+  return { reason: textIn(cause, 'reason'), message: textIn(cause, 'message'), field: textIn(cause, 'field') }
+}
+
+function textIn(object: JsonObject, name: string): string | undefined {
+  const value = fieldOf(object, name)
+  return typeof value === 'string' ? value : undefined
 }

@@ -19,7 +19,7 @@ export interface VolumeParts {
 
 /** Which object a patch is meant for: the server refuses it for any other. */
 export interface PatchGuard {
-  /** One that is of another uid was made again under the same name. */
+  /** An object of another uid was recreated under the same name. */
   readonly uid?: string | undefined
   /** One that has changed since it had this version. */
   readonly resourceVersion?: string | undefined

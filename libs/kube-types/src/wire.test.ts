@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it } from '@jest/globals'
 import type { V1JSONSchemaProps, V1ListMeta, V1Pod } from '@kubernetes/client-node'
-import { type Event, isStatus, type Lease, type PersistentVolume } from './index.ts'
+import type { Event, Lease, PersistentVolume } from './index.ts'
 import type { Wire } from './wire.ts'
 
 /** Fails to compile unless both types are the same. */
@@ -27,12 +27,6 @@ it('keeps maps, lists and numbers that may be text', () => {
 it('drops the underscore before reserved words', () => {
   same<Wire<V1ListMeta>['continue'], string | undefined>(true)
   same<Wire<V1JSONSchemaProps>['enum'], readonly unknown[] | undefined>(true)
-})
-
-it('tells a Status from an object', () => {
-  expect(isStatus({ kind: 'Status', code: 404 })).toBe(true)
-  expect(isStatus({ kind: 'Pod' })).toBe(false)
-  expect(isStatus(null)).toBe(false)
 })
 
 it('loads nothing of client-node', async () => {

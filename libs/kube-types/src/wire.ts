@@ -1,5 +1,5 @@
 /**
- * A model of client-node as it stands on the wire: dates are text, arrays and maps are read-only, and the
+ * A model of client-node as on the wire: dates are text, arrays and maps are read-only, and the
  * underscore that the generator puts before TypeScript's reserved words (`_continue`, `_default`) is gone.
  * What may be absent may also be `undefined`: JSON drops it.
  */

@@ -23,7 +23,7 @@ const messages = new Map()
 for (const { messageType } of protos) collect(messageType, prefix)
 const texts = [...messages].filter(([full, message]) => !(full in TEXTS) && !isMapEntry(message))
 const inner = new Set(texts.flatMap(([, { field }]) => field.map(({ typeName }) => typeName)))
-/** Those that stand alone on the wire, and bear the names of their types. */
+/** Messages that exist alone on the wire, and have the names of their types. */
 const whole = texts.filter(([full]) => !inner.has(full)).map(([, { name }]) => name)
 
 const functions = texts.map(([full, message]) => readerText(full, message))
@@ -81,7 +81,7 @@ function readerText(full, message) {
   ].join('\n')
 }
 
-/** What reading a field takes: its variables, and a statement. A variable bears the field's number: names may be words of the language. */
+/** The code that reads a field: its variables, and a statement. A variable has the field's number, because names may be keywords. */
 function fieldOf(field) {
   const { name, number, type: form, typeName } = field
   const tag = number * 8 + (form === 'TYPE_STRING' || form === 'TYPE_MESSAGE' ? BYTES : 0)

@@ -6,9 +6,9 @@ const held = (holder: string, since: number): LeaseView['seen'] => ({ record: { 
 describe('decideLease', () => {
   const rows: { name: string; seen: LeaseView['seen']; now?: number; decision: LeaseDecision }[] = [
     { name: 'creates a lease that is not there', seen: undefined, decision: { do: 'create' } },
-    { name: 'goes on with its own', seen: held('me', 0), decision: { do: 'take', why: 'ours' } },
+    { name: 'continues with its own', seen: held('me', 0), decision: { do: 'take', why: 'ours' } },
     {
-      name: 'goes on with its own, however old it is',
+      name: 'continues with its own, at any age',
       seen: held('me', 0),
       now: 60_000,
       decision: { do: 'take', why: 'ours' },

@@ -1,4 +1,4 @@
-/** What a Lease says of its holder, in the terms of the decision. */
+/** The holder of a Lease, as the decision needs it. */
 export interface LeaseRecord {
   /** Empty when the lease was released. */
   readonly holder: string
@@ -18,11 +18,11 @@ export interface LeaseView {
 
 export type LeaseDecision =
   | { readonly do: 'create' }
-  /** Write ourselves in. A lease that already names us goes on: same acquire time, no transition. */
+  /** Write our identity. A lease that already names us continues: same acquire time, no transition. */
   | { readonly do: 'take'; readonly why: 'ours' | 'released' | 'expired' }
   | { readonly do: 'wait'; readonly holder: string; readonly expiresInMs: number }
 
-/** What someone who wants the lease does about it; pure. */
+/** What a candidate does about the lease; pure. */
 export function decideLease({ me, now, seen }: LeaseView): LeaseDecision {
   if (seen === undefined) return { do: 'create' }
   const { record, since } = seen

@@ -13,7 +13,7 @@ beforeEach(() => {
 describe('leading', () => {
   it('renews every retry period by one PUT', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     server.requests.length = 0
     await clock.advance(30_000)
@@ -22,7 +22,7 @@ describe('leading', () => {
 
   it('survives failing renewals until the renew deadline, not beyond', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     server.failing = true
     await clock.advance(9_999)
@@ -38,7 +38,7 @@ describe('leading', () => {
 
   it('is lost when another has the lease', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     server.hold('b', 15)
     await clock.advance(5_000)
@@ -46,9 +46,9 @@ describe('leading', () => {
     expect(server.lease?.spec?.holderIdentity).toBe('b')
   })
 
-  it('renews over a write of somebody else that left the holder alone, counting the slow path', async () => {
+  it('renews after another writer has changed the lease but not its holder, and counts the slow path', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     server.touch()
     await clock.advance(5_000)
@@ -56,18 +56,18 @@ describe('leading', () => {
     expect(await a.metrics.text()).toContain('leader_election_slowpath_total{name=""} 1')
   })
 
-  it('ends in a request that hangs as in one that fails', async () => {
+  it('ends during a request that hangs as after one that fails', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     server.hanging = true
     await clock.advance(10_000)
     expect(a.outcome).toBe('lost')
   })
 
-  it('outlives a server that fails for a moment', async () => {
+  it('survives a short failure of the server', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     server.failing = true
     await clock.advance(7_000)
@@ -80,7 +80,7 @@ describe('leading', () => {
 
   it('waits for a renewal that is slow', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     server.slowly = () => clock.sleep(3_400)
     await clock.advance(9_999)
@@ -91,16 +91,16 @@ describe('leading', () => {
   it('keeps the lease for as long as every request takes 4.5 s', async () => {
     const a = new Candidate(server, clock, 'a')
     server.slowly = () => clock.sleep(4_500)
-    void a.stand()
+    void a.run()
     await clock.advance(300_000)
     expect(a.outcome).toBeUndefined()
     expect(a.leads).toBe(true)
     expect(a.announced).toEqual(['a became leader'])
   })
 
-  it('counts the pause between two renewals from the sending', async () => {
+  it('counts the pause between two renewals from when the first is sent', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     server.slowly = () => clock.sleep(3_000)
     const sent: number[] = []
@@ -109,9 +109,9 @@ describe('leading', () => {
     expect(sent).toEqual([5_000, 10_000, 15_000, 20_000])
   })
 
-  it('takes the answer of the first PUT where that comes while the lease is looked at', async () => {
+  it('uses the answer of the first PUT if it arrives while the lease is read', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     server.slowly = () => clock.sleep(4_900)
     await clock.advance(9_900)
@@ -121,7 +121,7 @@ describe('leading', () => {
 
   it('ends at the renew deadline, to the millisecond, when no answer comes', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     await clock.advance(5_000)
     server.hanging = true
@@ -138,7 +138,7 @@ describe('leading', () => {
     { asked: 3_600_000, next: [5_000, 5_000, 8_500, 8_500, 9_250, 9_250] },
   ])('waits $asked ms longer because the server asks for it, as far as the term allows', async ({ asked, next }) => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     server.failing = true
     server.retryAfterMs = asked
@@ -153,7 +153,7 @@ describe('leading', () => {
 
   it('survives one renewal that hangs, by another within the same term', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     server.hanging = true
     await clock.advance(5_000)
@@ -163,9 +163,9 @@ describe('leading', () => {
     expect(server.requests).toEqual(['get', 'create', 'replace', 'get on a new connection', 'replace'])
   })
 
-  it('is told of on the lease as it is', async () => {
+  it('is announced on the current lease', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     await clock.advance(5_000)
     a.stop()
@@ -178,9 +178,9 @@ describe('leading', () => {
     ])
   })
 
-  it('is unhealthy only when it has led on without renewal for lease duration and 20 s', async () => {
+  it('is unhealthy only when the last renewal is older than lease duration plus 20 s', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     expect(a.elector.unhealthyReason).toBeUndefined()
     const frozen = clock.freeze(35_001)

@@ -11,10 +11,10 @@ beforeEach(() => {
 })
 
 describe('what earlier leaders have done', () => {
-  it('was done before the look that found the lease free', async () => {
+  it('happened before the look that found the lease free', async () => {
     server.hold('gone', 15)
     const b = new Candidate(server, clock, 'b')
-    void b.stand()
+    void b.run()
     await clock.advance(20_000)
     expect(b.terms[0]?.soleSince).toBe(15_000)
   })
@@ -32,7 +32,7 @@ describe('what earlier leaders have done', () => {
     })
     await clock.settle()
     expect(looked).toBe(false)
-    void b.stand()
+    void b.run()
     await clock.settle()
     expect(looked).toBe(true)
   })
@@ -41,7 +41,7 @@ describe('what earlier leaders have done', () => {
 describe('acquiring', () => {
   it('creates the lease and leads', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     expect(a.leads).toBe(true)
     expect(server.lease?.spec).toMatchObject({ holderIdentity: 'a', leaseTransitions: 0 })
@@ -52,7 +52,7 @@ describe('acquiring', () => {
   it('takes an expired lease when it expires, not a retry period later', async () => {
     server.hold('gone', 15)
     const b = new Candidate(server, clock, 'b')
-    void b.stand()
+    void b.run()
     await clock.advance(14_999)
     expect(b.leads).toBe(false)
     await clock.advance(1)
@@ -63,7 +63,7 @@ describe('acquiring', () => {
   it('sees a release at once where it may watch', async () => {
     server.hold('other', 15)
     const b = new Candidate(server, clock, 'b')
-    void b.stand()
+    void b.run()
     await clock.advance(100)
     server.hold('', 1)
     await clock.advance(1)
@@ -74,7 +74,7 @@ describe('acquiring', () => {
     server.watchForbidden = true
     server.hold('other', 15)
     const b = new Candidate(server, clock, 'b')
-    void b.stand()
+    void b.run()
     await clock.advance(100)
     server.hold('', 1)
     await clock.advance(1)
@@ -83,11 +83,11 @@ describe('acquiring', () => {
     expect(b.leads).toBe(true)
   })
 
-  it('leaves nothing behind at each poll', async () => {
+  it('keeps no listener after a poll', async () => {
     server.watchForbidden = true
     server.hold('other', 1_000_000)
     const b = new Candidate(server, clock, 'b')
-    void b.stand()
+    void b.run()
     await clock.advance(TIMINGS.retryPeriodMs * 3)
     const before = b.waiting
     await clock.advance(TIMINGS.retryPeriodMs * 100)
@@ -98,25 +98,25 @@ describe('acquiring', () => {
   it('takes its own lease over at once after a restart', async () => {
     server.hold('a', 15)
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     expect(a.leads).toBe(true)
     expect(server.lease?.spec?.leaseTransitions).toBe(0)
   })
 
-  it('goes on trying while the API server refuses', async () => {
+  it('keeps trying while the API server refuses', async () => {
     server.failing = true
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.advance(60_000)
     server.failing = false
     await clock.advance(TIMINGS.retryPeriodMs * 2.2)
     expect(a.leads).toBe(true)
   })
 
-  it('does not stand before it is eligible, and ends at once when stopped', async () => {
+  it('does not take part before it is eligible, and ends at once when stopped', async () => {
     const a = new Candidate(server, clock, 'a')
-    const ended = a.stand(
+    const ended = a.run(
       (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     )
     await clock.advance(60_000)
@@ -132,9 +132,9 @@ describe('handing over', () => {
   it('renews while running work drains, then releases, and the standby leads at once', async () => {
     const a = new Candidate(server, clock, 'a')
     const b = new Candidate(server, clock, 'b')
-    void a.stand()
+    void a.run()
     await clock.settle()
-    void b.stand()
+    void b.run()
     a.stop()
     await clock.advance(20_000)
     expect(a.leads).toBe(true)
@@ -149,10 +149,10 @@ describe('handing over', () => {
     { throttledMs: 3_000, holder: '' },
     { throttledMs: 60_000, holder: 'a' },
   ])(
-    'releases as soon as a server that throttles for $throttledMs ms lets it, within the renew deadline',
+    'releases as soon as a server that throttles for $throttledMs ms allows it, within the renew deadline',
     async (row) => {
       const a = new Candidate(server, clock, 'a')
-      void a.stand()
+      void a.run()
       await clock.settle()
       server.throttling = true
       server.retryAfterMs = 3_600_000
@@ -168,16 +168,16 @@ describe('handing over', () => {
     },
   )
 
-  it('never has two leaders, whatever is frozen for however long', async () => {
+  it('never has two leaders, even if a process is frozen for any time', async () => {
     const a = new Candidate(server, clock, 'a')
-    void a.stand()
+    void a.run()
     await clock.settle()
     const late = a.terms[0]
     server.failing = true
     await clock.advance(14_999)
     const b = new Candidate(server, clock, 'b')
     server.failing = false
-    void b.stand()
+    void b.run()
     await clock.advance(1)
     expect(late?.held()).toBe(false)
     expect(b.leads).toBe(false)

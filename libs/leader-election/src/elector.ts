@@ -19,7 +19,7 @@ export interface LeaseTimings {
 }
 
 export interface ElectorOptions {
-  /** A client of its own: the lease never waits behind work. */
+  /** A separate client: requests for the lease never wait behind others. */
   readonly client: KubeClient
   readonly lease: {
     readonly namespace: string
@@ -33,20 +33,20 @@ export interface ElectorOptions {
   readonly metrics: Metrics
   /** The lease in metrics, where a process has several. Left out: empty, as the Go originals have it. */
   readonly metricName?: string
-  /** Tells the cluster, on the Lease as last seen: `<identity> became leader`. Must not fail. */
+  /** Records an event on the Lease as last seen: `<identity> became leader`. Must not throw. */
   readonly announce: (message: string, lease: Lease | undefined) => void
 }
 
-export interface Candidacy {
-  /** Leads until it resolves; a lease that is still held is then given back. It must come to its end soon after `term.signal` is aborted. */
+export interface Election {
+  /** Leads until it resolves; then a lease that is still held is released. It must end soon after `term.signal` is aborted. */
   readonly lead: (term: Term) => Promise<void>
-  /** Resolves once this process may stand for election. */
+  /** Resolves once this process may take part in the election. */
   readonly eligible: (signal: AbortSignal) => Promise<void>
-  /** Ends the candidacy. A leader is given the time it needs: the lease is renewed until `lead` has resolved. */
+  /** Ends the election. A leader has the time it needs: the lease is renewed until `lead` has resolved. */
   readonly stop: AbortSignal
 }
 
-/** When the request was sent that won the lease, and when, before that, it was seen to be free. */
+/** When the winning request was sent, and when the lease was seen to be free before that. */
 interface Win {
   readonly sentAt: number
   readonly soleSince: number
@@ -54,11 +54,11 @@ interface Win {
 
 /** A try to acquire waits 1 to 2.2 retry periods, so that standbys do not try in step. */
 const ACQUIRE_JITTER = 1.2
-/** How far renewal may lag behind expiry before the health check says so. */
+/** How long after its expiry an unrenewed lease fails the health check. */
 const UNHEALTHY_AFTER_EXPIRY_MS = 20_000
 
 /**
- * Leads while it holds the Lease and stands by otherwise. Compatible on the wire with client-go's leader election.
+ * Leads while it holds the Lease, and is a standby otherwise. Compatible on the wire with client-go's leader election.
  * Never two at once: a term ends at its renew deadline, others take the lease after its duration, which is longer.
  */
 export class Elector {
@@ -85,7 +85,7 @@ export class Elector {
     this.#status.set(this.#labels, 0)
   }
 
-  /** Resolves when the lease has been looked at for the first time, whatever came of it. */
+  /** Resolves when the lease has been read for the first time, or that has failed. */
   get looked(): Promise<void> {
     return this.#looked.promise
   }
@@ -98,22 +98,22 @@ export class Elector {
     return late > UNHEALTHY_AFTER_EXPIRY_MS ? 'failed election to renew leadership on lease ' : undefined
   }
 
-  /** Stands for election until stopped, or until a term is lost. Says which. */
-  async run(candidacy: Candidacy): Promise<'stopped' | 'lost'> {
+  /** Takes part in the election until it is stopped, or until a term is lost. Returns which. */
+  async run(election: Election): Promise<'stopped' | 'lost'> {
     const { log } = this.#options
     for (;;) {
-      const won = await this.#acquire(candidacy)
+      const won = await this.#acquire(election)
       if (won === undefined) return 'stopped'
       const term = this.#begin(won)
       const leading = scope()
-      const lead = candidacy.lead(term).finally(() => leading.abort(new Error('done leading')))
+      const lead = election.lead(term).finally(() => leading.abort(new Error('done leading')))
       await this.#renew(term, leading.signal)
       const lost = term.signal.aborted
       if (lost) log.error(undefined, 'Stopped leading', this.#describe)
       await lead
       await this.#end(term)
       if (lost) return 'lost'
-      if (candidacy.stop.aborted) return 'stopped'
+      if (election.stop.aborted) return 'stopped'
     }
   }
 
@@ -148,7 +148,7 @@ export class Elector {
   }
 
   /** Waits for the lease. Undefined: stopped before. */
-  async #acquire({ eligible, stop }: Candidacy): Promise<Win | undefined> {
+  async #acquire({ eligible, stop }: Election): Promise<Win | undefined> {
     const { log } = this.#options
     try {
       await eligible(stop)
@@ -210,13 +210,13 @@ export class Elector {
       stop.throwIfAborted()
       if (!isAbort(error) && !pause.signal.aborted) throw error
     })
-    // Not `stop` itself, which outlives all pauses and would remember each of them.
+    // Not `stop` itself, which would keep a listener of each pause.
     await Promise.race([slept, abortable(change, pause.signal)])
     pause.abort(new Error('the lease changed'))
     await slept
   }
 
-  /** Tells of every change of the lease, where this process may watch leases; the poll goes on in any case. */
+  /** Calls `changed` at every change of the lease, if this process may watch leases. Polling continues in any case. */
   async #watch(signal: AbortSignal, changed: () => void): Promise<void> {
     const { client, lease, clock, log, timings } = this.#options
     while (!signal.aborted) {

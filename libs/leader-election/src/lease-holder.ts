@@ -4,16 +4,16 @@ import { LEASES, type Lease } from '@csi-sidecars/kube-types'
 import { decideLease, type LeaseDecision } from './decide-lease.ts'
 import { heldLease, type LeaseIdentity, newLease, recordOf, releasedLease, sameRecord } from './lease.ts'
 
-/** The lease as a write of ours has left it, and when that write was sent. */
+/** The lease after our write, and when that write was sent. */
 export interface Put {
   readonly lease: Lease
   readonly sentAt: number
 }
 
-/** However long the server asks to wait: everybody else waits for the lease. */
+/** The longest wait that the server may ask for: all other candidates wait for the lease. */
 const RELEASE_PAUSE_MS = 1000
 
-/** Reads and writes the one Lease, and remembers since when it has looked as it does. */
+/** Reads and writes the Lease, and remembers since when it is unchanged. */
 export class LeaseHolder {
   readonly identity: LeaseIdentity
   readonly #client: KubeClient
@@ -38,7 +38,7 @@ export class LeaseHolder {
     return this.#seen?.lease
   }
 
-  /** Takes note of a state of the lease, by whatever way it came. */
+  /** Takes a new state of the lease, from any source. */
   observe(lease: Lease | undefined): void {
     const before = this.#seen
     if (lease === undefined) this.#seen = undefined
@@ -54,7 +54,7 @@ export class LeaseHolder {
     })
   }
 
-  /** Reads the lease. A kept connection may be dead without anybody having noticed; a new one is not. */
+  /** Reads the lease. A kept connection may be dead unnoticed; a new one is not. */
   async look(signal: AbortSignal, options: { newConnection?: boolean } = {}): Promise<void> {
     const ref = { namespace: this.identity.namespace, name: this.identity.name }
     const lease = await this.#within(signal, (inner) =>
@@ -67,12 +67,12 @@ export class LeaseHolder {
     this.observe(lease)
   }
 
-  /** Writes us in, over the version last seen. Returns when the request was sent: from then on the lease is ours. */
+  /** Writes our identity, guarded by the version last seen. Returns when the request was sent: the lease is ours from then on. */
   async write(signal: AbortSignal): Promise<number> {
     return this.written(await this.put(signal))
   }
 
-  /** As `write`, for a caller who sends two and takes note of the one that was through first. */
+  /** As `write`, for a caller that sends two and passes the first answer to `written`. */
   async put(signal: AbortSignal, timeoutMs = this.#timeoutMs): Promise<Put> {
     const sentAt = this.#clock.monotonic()
     const now = this.#clock.now()
@@ -86,13 +86,13 @@ export class LeaseHolder {
     return { lease: await this.#within(signal, request, timeoutMs), sentAt }
   }
 
-  /** Takes note of what `put` came to. */
+  /** Takes the result of `put`. */
   written({ lease, sentAt }: Put): number {
     this.observe(lease)
     return sentAt
   }
 
-  /** Frees the lease for anybody, if it is still ours. A conflict is another look and another try, as is a 429. */
+  /** Releases the lease, if it is still ours. After a conflict or a 429 it reads the lease and tries again. */
   async release(signal: AbortSignal): Promise<void> {
     for (;;) {
       try {

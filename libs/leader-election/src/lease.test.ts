@@ -37,6 +37,13 @@ describe('heldLease', () => {
     expect(spec).toMatchObject({ holderIdentity: 'me', acquireTime: TIME, renewTime: TIME, leaseTransitions: 4 })
   })
 
+  it.each(['5', -1, 1.5, null, 2 ** 40])('counts %j for no number at all', (odd) => {
+    const spec = { holderIdentity: 'other', leaseDurationSeconds: odd, leaseTransitions: odd }
+    const lease: Lease = { ...stored(undefined), ...JSON.parse(JSON.stringify({ spec })) }
+    expect(recordOf(lease)).toEqual({ holder: 'other', durationMs: 0 })
+    expect(heldLease(lease, identity, NOW).spec).toMatchObject({ leaseTransitions: 1 })
+  })
+
   it('takes over a lease whose spec is null as one that is empty', () => {
     const lease: Lease = { ...stored(undefined), ...JSON.parse('{"spec":null}') }
     expect(recordOf(lease)).toEqual({ holder: '', durationMs: 0 })

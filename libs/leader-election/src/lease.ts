@@ -1,4 +1,4 @@
-import { type Lease, rfc3339Micro } from '@csi-sidecars/kube-types'
+import { type Lease, rfc3339Micro, wholeNumberOf } from '@csi-sidecars/kube-types'
 import type { LeaseRecord } from './decide-lease.ts'
 
 /** Who holds which lease, and what is written into it. */
@@ -12,10 +12,11 @@ export interface LeaseIdentity {
 }
 
 export function recordOf(lease: Lease): LeaseRecord {
-  return { holder: lease.spec?.holderIdentity ?? '', durationMs: (lease.spec?.leaseDurationSeconds ?? 0) * 1000 }
+  const seconds = wholeNumberOf(lease.spec?.leaseDurationSeconds) ?? 0
+  return { holder: lease.spec?.holderIdentity ?? '', durationMs: seconds * 1000 }
 }
 
-/** Whether somebody has written the lease since: what restarts the count of its age. */
+/** Whether the lease is unchanged: a write restarts the count of its age. */
 export function sameRecord(a: Lease, b: Lease): boolean {
   return (
     a.spec?.holderIdentity === b.spec?.holderIdentity &&
@@ -35,12 +36,12 @@ export function newLease(identity: LeaseIdentity, now: number): Lease {
   return heldLease(base, identity, now)
 }
 
-/** The lease with us as holder. Going on with our own keeps its acquire time and its count of transitions. */
+/** The lease with us as holder. Our own lease keeps its acquire time and its count of transitions. */
 export function heldLease(lease: Lease, identity: LeaseIdentity, now: number): Lease {
-  // A Lease that somebody wrote by hand may say `spec: null`.
+  // A Lease that was written by hand may say `spec: null`.
   const spec = lease.spec ?? {}
-  const goesOn = spec.holderIdentity === identity.holder
-  const transitions = spec.leaseTransitions
+  const isOurs = spec.holderIdentity === identity.holder
+  const transitions = wholeNumberOf(spec.leaseTransitions) ?? 0
   return {
     ...lease,
     metadata: withLabels(lease.metadata, identity.labels),
@@ -48,14 +49,14 @@ export function heldLease(lease: Lease, identity: LeaseIdentity, now: number): L
       ...spec,
       holderIdentity: identity.holder,
       leaseDurationSeconds: Math.floor(identity.durationMs / 1000),
-      acquireTime: (goesOn ? spec.acquireTime : undefined) ?? rfc3339Micro(now),
+      acquireTime: (isOurs ? spec.acquireTime : undefined) ?? rfc3339Micro(now),
       renewTime: rfc3339Micro(now),
-      leaseTransitions: isNew(lease) ? 0 : (transitions ?? 0) + (goesOn ? 0 : 1),
+      leaseTransitions: isNew(lease) ? 0 : transitions + (isOurs ? 0 : 1),
     },
   }
 }
 
-/** The lease as we leave it: free for anybody at once. */
+/** The lease after its release: free at once. */
 export function releasedLease(lease: Lease, identity: LeaseIdentity, now: number): Lease {
   return {
     ...lease,

@@ -13,14 +13,14 @@ export interface RenewalOptions {
   onLook(): void
 }
 
-/** Enough for a new connection and two requests, where the server is well. */
-const OTHER_WAY_MS = 1500
+/** Enough for a new connection and two requests to a healthy server. */
+const FALLBACK_MS = 1500
 /** Between two renewals, however little time is left. */
 const SHORTEST_PAUSE_MS = 200
 
 /**
- * Renews until `leading` is aborted or the term is over, each retry period, counted from one sending to the next: an
- * answer that takes long costs nothing of the term. Returns why the term is over, undefined when leading came to its end.
+ * Renews once each retry period, counted from one sending to the next, until `leading` is aborted or the term is over: a
+ * slow answer takes nothing from the term. Returns why the term is over, undefined when leading has ended.
  */
 export async function renewWhileLeading(
   term: Term,
@@ -53,45 +53,45 @@ export async function renewWhileLeading(
 }
 
 /**
- * After a failure the next try comes sooner: the term has room for one retry period more or less, and a server that was
- * away for a moment must not cost the lease. A server that asks for patience gets as much as the term can spare.
+ * The pause after a failure is shorter: a term has room for about one retry period more, and a server that fails for a
+ * moment must not cost the lease. A server that asks for a delay gets as much as the term can spare.
  */
 function pauseAfter(failure: unknown, leftMs: number, retryPeriodMs: number): number {
   const soonMs = Math.min(leftMs / 2, retryPeriodMs)
   const askedMs = failure instanceof ApiError ? (failure.retryAfterMs ?? 0) : 0
-  return Math.max(soonMs, Math.min(askedMs, leftMs - OTHER_WAY_MS))
+  return Math.max(soonMs, Math.min(askedMs, leftMs - FALLBACK_MS))
 }
 
 /**
- * A PUT over what we wrote last; when that fails, a look and a PUT over what is there. A PUT that is merely slow goes on
- * for as long as the term lasts while the lease is looked at on another connection, and whichever is through first
- * counts. Undefined: somebody else has it.
+ * Sends a PUT over what we wrote last. When that fails, it reads the lease and sends a PUT over what is there. A slow PUT
+ * continues until the end of the term while the lease is read on another connection; the first answer counts. Undefined:
+ * another process has the lease.
  */
 async function renewOnce(term: Term, signal: AbortSignal, options: RenewalOptions): Promise<number | undefined> {
   const { clock, holder } = options
   const leftMs = term.heldUntil - clock.monotonic()
-  const patienceMs = leftMs - Math.min(leftMs / 2, OTHER_WAY_MS)
+  const waitMs = leftMs - Math.min(leftMs / 2, FALLBACK_MS)
   using tries = scope(signal)
   const first = holder.put(signal, leftMs)
   try {
-    const patience = clock.sleep(patienceMs, tries.signal)
-    const answered = await Promise.race([first, patience])
+    const waited = clock.sleep(waitMs, tries.signal)
+    const answered = await Promise.race([first, waited])
     if (answered !== undefined) return holder.written(answered)
-    options.onSlowPath(`no answer within ${patienceMs} ms`)
+    options.onSlowPath(`no answer within ${waitMs} ms`)
   } catch (error) {
     signal.throwIfAborted()
     options.onSlowPath(messageOf(error))
   }
-  const other = otherWay(tries.signal, options)
+  const fallback = readThenPut(tries.signal, options)
   try {
-    const put = await Promise.any([first, other]).catch(() => other)
+    const put = await Promise.any([first, fallback]).catch(() => fallback)
     return put && holder.written(put)
   } finally {
-    tries.abort(new Error('the lease was renewed by the other way'))
+    tries.abort(new Error('the lease was renewed by the fallback'))
   }
 }
 
-async function otherWay(signal: AbortSignal, { holder, onLook }: RenewalOptions): Promise<Put | undefined> {
+async function readThenPut(signal: AbortSignal, { holder, onLook }: RenewalOptions): Promise<Put | undefined> {
   await holder.look(signal, { newConnection: true })
   onLook()
   if (holder.decide().do === 'wait') return undefined

@@ -26,7 +26,7 @@ describe('Term', () => {
     expect(term.held()).toBe(false)
   })
 
-  it('goes on with each renewal', async () => {
+  it('is extended by each renewal', async () => {
     const { clock, term } = start()
     for (let i = 0; i < 10; i += 1) {
       await clock.advance(5_000)

@@ -1,12 +1,12 @@
 import { type Cancel, CancelledError, type Clock } from '@csi-sidecars/base'
 
 /**
- * One time of leading. It ends by itself at the renew deadline, counted from when the last successful renewal was sent;
- * others may take the lease only later. A process that was stopped meanwhile learns it from `assertHeld`,
- * which looks at the clock and not at whether a timer came round to fire.
+ * One term as leader. It ends by itself at the renew deadline, counted from when the last successful renewal was sent;
+ * others may take the lease only later. A process that was frozen meanwhile learns it from `assertHeld`, which reads
+ * the clock and does not depend on a timer.
  */
 export class Term {
-  /** Since when nobody else leads, in monotonic time: what is read from then on misses nothing that others have done. */
+  /** Since when no other process leads, in monotonic time: a later read misses no write of earlier leaders. */
   readonly soleSince: number
   readonly #clock: Clock
   readonly #renewDeadlineMs: number
@@ -22,7 +22,7 @@ export class Term {
     this.renewed(options.sentAt)
   }
 
-  /** Aborted when the lease is lost, given up or past its renew deadline. */
+  /** Aborted when the lease is lost, released or past its renew deadline. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }

@@ -1,41 +1,41 @@
-export type { App, AppControllers, AppFlags, AppParts, Host, LeaseNames, StartTable } from './app.ts'
-export { type Cache, type CacheRegistry, cacheOf } from './caches.ts'
-export type { Question, StepFailure } from './capability-questions.ts'
-export type { ChartKey } from './chart-key.ts'
-export { type CombinedApp, combinable, combine } from './combine.ts'
-export { flagsForOne, processFlags } from './combined-flags.ts'
+export type { Question, StepFailure } from './driver/capability-questions.ts'
+export type {
+  ConnectionFailures,
+  HandshakeTable,
+} from './driver/handshake-table.ts'
+export type { ChartKey } from './flags/chart-key.ts'
+export { flagsForOne, processFlags } from './flags/combined-flags.ts'
 export {
   type FeatureGates,
   type GateNotice,
   type ResolvedGates,
   resolveGates,
-} from './feature-gates.ts'
-export { FLAG_TYPES, type FlagType, type FlagTypeName, type FlagValues } from './flag-types.ts'
+} from './flags/feature-gates.ts'
+export { FLAG_TYPES, type FlagType, type FlagTypeName, type FlagValues } from './flags/flag-types.ts'
 export {
   type Gate,
   type GateStage,
   type GateTable,
   GENERIC_GATES,
   RELEASE_ON_EXIT,
-} from './gate-tables.ts'
-export { type Flag, type Flags, type FlagTable, type ParsedFlags, parseFlags } from './go-flags.ts'
-export { goDuration } from './go-values.ts'
-export type {
-  ConnectionFailures,
-  HandshakeTable,
-} from './handshake.ts'
-export type { HttpServer } from './http-listener.ts'
-export type { Check, HealthChecks, HttpServerOptions } from './http-server.ts'
-export { type NamespaceSources, sanitizeName } from './lease-name.ts'
-export type { ListenAddress } from './listen-address.ts'
-export { main } from './main.ts'
-export { type Program, programOf } from './run-app.ts'
-export type { Ending, ServeOptions, ServeSettings, StopSignal } from './serve.ts'
-export { STANDARD_FLAGS } from './standard-flags.ts'
+} from './flags/gate-tables.ts'
+export { type Flag, type Flags, type FlagTable, type ParsedFlags, parseFlags } from './flags/go-flags.ts'
+export { goDuration } from './flags/go-values.ts'
+export { STANDARD_FLAGS } from './flags/standard-flags.ts'
+export type { ListenAddress } from './http/listen-address.ts'
+export type { HttpServer } from './http/listener.ts'
+export type { Check, HealthChecks, HttpServerOptions } from './http/server.ts'
+export { type NamespaceSources, sanitizeName } from './lease/lease-name.ts'
+export { type Cache, type CacheRegistry, cacheOf } from './serve/caches.ts'
+export type { Ending, ServeOptions, ServeSettings, StopSignal } from './serve/serve.ts'
+export type { App, AppControllers, AppFlags, AppParts, Host, LeaseNames, StartTable } from './start/app.ts'
+export { type CombinedApp, combinable, combine } from './start/combine.ts'
+export { main } from './start/main.ts'
+export { type Program, programOf } from './start/program.ts'
 export {
   leaseTimingError,
   loggingError,
   type StandardFlags,
   type StandardValues,
-} from './start-checks.ts'
-export { StartError } from './start-error.ts'
+} from './start/start-checks.ts'
+export { StartError } from './start/start-error.ts'

@@ -1,8 +1,8 @@
-/** Where a log call stands in the source. */
+/** The place of a log call in the source. */
 export interface CallSite {
   /** `watcher.ts`; `???` when unknown. */
   readonly file: string
-  /** The folder that tells the file from others of its name: the package's instead of its `src`. Empty when unknown. */
+  /** The folder, which distinguishes files of one name: the package's instead of its `src`. Empty when unknown. */
   readonly folder: string
   readonly line: number
 }
@@ -48,6 +48,7 @@ function frameSite(stack: string): CallSite {
 
 /** The last line of a stack: `    at name (file:///a/b/c.ts:12:34)`, or the place alone. */
 export function parseFrame(stack: string): { path: string; line: number } | undefined {
+  // bounded: a line of our own stack
   const match = /([^\s()]*):(\d+):\d+\)?$/.exec(stack)
   if (match === null) return undefined
   const [, path = '', line] = match

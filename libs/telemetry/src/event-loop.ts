@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { Metrics } from './metrics.ts'
 
-/** Knows whether the event loop turns, from a beat every five seconds. */
+/** Notices a blocked event loop by a timer every five seconds. */
 export interface EventLoopWatch {
   /** How long the current beat is overdue, in milliseconds. */
   overdueMs(): number

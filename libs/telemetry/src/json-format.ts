@@ -5,8 +5,8 @@ import { mergePairs, type Pairs } from './pairs.ts'
 import { preciseTime } from './precise-time.ts'
 
 /**
- * One object a line: ts, caller, msg, context, `v`, pairs of the call. An error line has no `v`, which is how it is told
- * from the others, and ends with `err`. A line of a run names it behind the pairs. No key appears twice.
+ * One object a line: ts, caller, msg, context, `v`, pairs of the call. An error line has no `v` and ends with `err`. A
+ * line of a run has its id behind the pairs. No key appears twice.
  */
 export function jsonFormat(clock: Clock): Format {
   const now = preciseTime(clock)

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals'
 import { createLogSink, type LogStream } from './log-sink.ts'
 import { openLog } from './open-log.ts'
 
-/** A stream whose reader reads when told to. */
+/** A stream whose reader reads when asked to. */
 class Pipe implements LogStream {
   readonly read: string[] = []
   #waiting: { text: string; done: (() => void) | undefined }[] = []
@@ -37,29 +37,29 @@ class Pipe implements LogStream {
 function piped(maxBufferedBytes = 10) {
   const stream = new Pipe()
   const clock = new FakeClock()
-  const told: number[] = []
+  const reported: number[] = []
   const onDropped = (records: number): void => {
-    told.push(records)
+    reported.push(records)
   }
-  return { stream, clock, told, sink: createLogSink({ stream, clock, maxBufferedBytes, onDropped }) }
+  return { stream, clock, reported, sink: createLogSink({ stream, clock, maxBufferedBytes, onDropped }) }
 }
 
-describe('a reader that stands still', () => {
-  test('costs the records that do not fit, and is told their number when it reads again', () => {
-    const { stream, sink, told } = piped()
+describe('a reader that is stuck', () => {
+  test('costs the records that do not fit, and gets their number when it reads again', () => {
+    const { stream, sink, reported } = piped()
     for (const record of ['12345\n', '67890\n', 'lost1\n', 'lost2\n']) sink.write(record)
-    expect({ dropped: sink.dropped, told }).toEqual({ dropped: 2, told: [] })
+    expect({ dropped: sink.dropped, reported }).toEqual({ dropped: 2, reported: [] })
     stream.readAll()
     sink.write('later\n')
     stream.readAll()
-    expect({ dropped: sink.dropped, told, read: stream.read }).toEqual({
+    expect({ dropped: sink.dropped, reported, read: stream.read }).toEqual({
       dropped: 2,
-      told: [2],
+      reported: [2],
       read: ['12345\n', '67890\n', 'later\n'],
     })
   })
 
-  test('holds up a flush no longer than allowed', async () => {
+  test('delays a flush no longer than allowed', async () => {
     const { stream, clock, sink } = piped()
     sink.write('a\n')
     const flushed = sink.flush(500)
@@ -71,7 +71,7 @@ describe('a reader that stands still', () => {
   })
 })
 
-describe('a reader that went away', () => {
+describe('a reader that has disconnected', () => {
   test('costs every record from then on, and no exception', async () => {
     const { stream, sink } = piped()
     stream.break()
@@ -96,7 +96,7 @@ test('a flush of nothing is immediate', async () => {
   expect(clock.pending).toBe(0)
 })
 
-test('the log says itself what it dropped, in its own format', () => {
+test('the log reports what it dropped, in its own format', () => {
   const stream = new Pipe()
   const { log, sink } = openLog({ format: 'json', verbosity: 0, clock: new FakeClock(), stream })
   const line = 'x'.repeat(600_000)
@@ -106,5 +106,5 @@ test('the log says itself what it dropped, in its own format', () => {
   log.info('back')
   stream.readAll()
   const [note, back] = stream.read.slice(2).map((record) => JSON.parse(record))
-  expect([note.msg, note.count, back.msg]).toEqual(['Dropped log lines because nobody read them', 2, 'back'])
+  expect([note.msg, note.count, back.msg]).toEqual(['Dropped log lines because their reader is too slow', 2, 'back'])
 })

@@ -1,10 +1,10 @@
 import type { Clock } from '@csi-sidecars/base'
 
-/** Takes log records and gives them to a stream that may be slow, stuck or gone. */
+/** Takes log records and writes them to a stream that may be slow, stuck or closed. */
 export interface LogSink {
   /** Neither throws nor blocks. What does not fit into the buffer is dropped and counted. */
   write(record: string): void
-  /** Resolves when everything is with the operating system, when nobody can read it any more, or after `ms`. */
+  /** Resolves when everything is written to the operating system, when the stream is closed, or after `ms`. */
   flush(ms: number): Promise<void>
   /** Records dropped so far. */
   readonly dropped: number
@@ -31,8 +31,8 @@ export interface LogSinkOptions {
 const MAX_BUFFERED_BYTES = 1024 * 1024
 
 /**
- * A reader that went away (EPIPE) costs the records and nothing else: they are dropped from then on.
- * One that stands still costs those that do not fit.
+ * After a reader has disconnected (EPIPE) all further records are dropped, and nothing else happens. A stuck reader costs
+ * the records that do not fit.
  */
 export function createLogSink(options: LogSinkOptions): LogSink {
   const { stream, clock, maxBufferedBytes = MAX_BUFFERED_BYTES, onDropped } = options

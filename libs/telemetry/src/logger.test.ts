@@ -26,7 +26,7 @@ describe('text', () => {
     expect(unnumbered(records)).toBe(`I1121 01:09:16.289000 ${PID} logger.test.ts:N] "Started" key="value" count=3\n`)
   })
 
-  test('a warning is told by its letter alone', () => {
+  test('a warning differs by its letter alone', () => {
     const { log, records } = capture()
     log.with({ driver: 'd' }).warn('Strange', { count: 3 })
     expect(unnumbered(records)).toBe(`W1121 01:09:16.289000 ${PID} logger.test.ts:N] "Strange" driver="d" count=3\n`)
@@ -110,7 +110,7 @@ describe('text', () => {
   })
 })
 
-/** A clock whose monotonic side moves 0.4 ms with each look, its wall side in whole milliseconds. */
+/** A clock whose monotonic side moves 0.4 ms with each reading, its wall side in whole milliseconds. */
 function ticking(): FakeClock {
   const clock = new FakeClock({ now: NOW })
   let looks = 0

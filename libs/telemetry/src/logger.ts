@@ -14,11 +14,11 @@ export interface Verbose {
 export interface Logger extends Verbose {
   /** At level 0. */
   info(message: string, pairs?: Pairs): void
-  /** At level 0: nothing failed, but somebody should look. `err` is a pair like any other. */
+  /** At level 0: nothing failed, but an operator should look. `err` is a pair like any other. */
   warn(message: string, pairs?: Pairs): void
   /** `undefined` says that something is wrong though nothing was thrown. */
   error(error: unknown, message: string, pairs?: Pairs): void
-  /** The last words before the process ends. Does not end it. */
+  /** The last line before the process ends. Does not end it. */
   fatal(message: string): void
   /** Undefined when the level is off, so that `log.v(4)?.info('Attaching', { ... })` builds nothing then. */
   v(level: number): Verbose | undefined
@@ -33,7 +33,7 @@ export interface LoggerOptions {
   /** Other levels for single files; the text format alone honours them. */
   readonly vmodule?: readonly VmoduleRule[]
   readonly clock: Clock
-  /** The id of the run under way, for the end of each of its lines. Left out: lines tell none. */
+  /** The id of the current run, for the end of each of its lines. Left out: lines have none. */
   readonly traceId?: (() => string | undefined) | undefined
   /** Takes one whole record with its line break; must neither throw nor block. */
   write(record: string): void

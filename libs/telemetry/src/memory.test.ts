@@ -1,6 +1,6 @@
 import { FakeClock } from '@csi-sidecars/base'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { giveBackMemory } from './memory.ts'
+import { releaseMemory } from './memory.ts'
 import { Metrics } from './metrics.ts'
 
 const NAME = 'nodejs_memory_giveback_seconds_total'
@@ -18,11 +18,11 @@ beforeEach(() => {
   const collect = (): void => void collections.push(clock.monotonic() - began)
   const began = clock.monotonic()
   const meter = { busyMs: () => used.busyMs, cpuMs: () => used.cpuMs }
-  stop = giveBackMemory({ clock, metrics, collect, meter }).stop
+  stop = releaseMemory({ clock, metrics, collect, meter }).stop
 })
 afterEach(() => stop())
 
-/** Works for so many milliseconds of processor time in the next seconds. */
+/** Works for this many milliseconds of processor time in the next seconds. */
 async function spend(ms: number, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second += 1) {
     used = { busyMs: used.busyMs + ms / seconds, cpuMs: used.cpuMs + ms / seconds }
@@ -30,7 +30,7 @@ async function spend(ms: number, seconds: number): Promise<void> {
   }
 }
 
-test('memory is given back once, a second after the start', async () => {
+test('memory is released once, a second after the start', async () => {
   await clock.advance(60_000)
   expect(collections).toEqual([1_000])
 })
@@ -41,7 +41,7 @@ test('a start that takes longer is waited for', async () => {
   expect(collections).toEqual([16_000])
 })
 
-test('after a storm it is given back once more', async () => {
+test('it is released again after a burst of work', async () => {
   await clock.advance(60_000)
   await spend(5_000, 20)
   expect(collections).toEqual([1_000])
@@ -49,14 +49,14 @@ test('after a storm it is given back once more', async () => {
   expect(collections).toEqual([1_000, 86_000])
 })
 
-test('a little work is not worth it', async () => {
+test('a little work causes no collection', async () => {
   await clock.advance(60_000)
   await spend(900, 5)
   await clock.advance(60_000)
   expect(collections).toEqual([1_000])
 })
 
-test('work that never rests is never held up', async () => {
+test('continuous work is never blocked', async () => {
   await spend(60_000, 600)
   expect(collections).toEqual([])
 })
@@ -68,9 +68,9 @@ test('nothing is done after the stop', async () => {
   expect(clock.pending).toBe(0)
 })
 
-test('the real collection gives back what nobody holds, and leaves code that works', async () => {
+test('the real collection frees unused memory, and code keeps working', async () => {
   let held: WeakRef<object> | undefined = new WeakRef({})
-  const real = giveBackMemory({ clock, metrics: new Metrics(), meter: { busyMs: () => 0, cpuMs: () => 0 } })
+  const real = releaseMemory({ clock, metrics: new Metrics(), meter: { busyMs: () => 0, cpuMs: () => 0 } })
   await clock.advance(1_000)
   await clock.settle()
   expect(held.deref()).toBeUndefined()

@@ -23,16 +23,16 @@ export interface Meter {
 /** Long enough after the start for its work to be over. */
 const FIRST_LOOK_MS = 1_000
 const LOOK_MS = 5_000
-/** Busy for less than this part of the time: nothing waits that a pause could hold up. */
+/** Busy for less than this share of the time: a pause blocks no work. */
 const AT_REST = 0.02
-/** What is collected has been left behind by work; less of it is not worth a pause of some 40 ms. */
+/** Processor time since the last collection; the garbage of less work is not worth a pause of some 40 ms. */
 const WORTH_MS = 1_000
 
 /**
- * V8 keeps what a start or a storm has made it allocate, and the code that only they needed, for as long as nothing
- * makes it look again. So once they are over, and the process is at rest, everything is collected one time.
+ * V8 keeps the memory of a start or a burst of work, and code that only they needed, until something makes it collect.
+ * So once the process is at rest again, everything is collected once.
  */
-export function giveBackMemory(options: MemoryOptions): { stop(): void } {
+export function releaseMemory(options: MemoryOptions): { stop(): void } {
   const { clock, metrics, collect = collectAll, meter = processMeter() } = options
   let collectedAt = Number.NEGATIVE_INFINITY
   let seconds = 0
@@ -52,7 +52,7 @@ export function giveBackMemory(options: MemoryOptions): { stop(): void } {
   let cancel = clock.schedule(FIRST_LOOK_MS, look)
   metrics.reading({
     name: 'nodejs_memory_giveback_seconds_total',
-    help: 'Time that the event loop stood still to give memory back, which is done at rest only.',
+    help: 'Time that the event loop was blocked to release memory, which is done at rest only.',
     type: 'counter',
     read: () => seconds,
   })

@@ -123,6 +123,15 @@ export const REST_CLIENT_REQUEST_RETRIES_TOTAL = {
   labels: ['code', 'verb', 'host'],
 } as const satisfies MetricSpec<string>
 
+/** Ours alone. */
+export const API_IN_FLIGHT_LIMIT = {
+  name: 'csi_sidecar_api_in_flight_limit',
+  help:
+    '[ALPHA] Requests to the API server that may run at a time at present: halved when it refuses one with 429, one more ' +
+    'with each round of successes. Not with --kube-api-qps or --kube-api-burst.',
+  labels: [],
+} as const satisfies MetricSpec<string>
+
 export const SPANS_EXPORTED_TOTAL = {
   name: 'csi_sidecar_spans_exported_total',
   help: '[ALPHA] Spans that the collector of traces has taken. Only with --enable-otel-tracing.',
@@ -137,13 +146,11 @@ export const SPANS_DROPPED_TOTAL = {
   labels: ['reason'],
 } as const satisfies MetricSpec<string>
 
-/*
- * Ours alone: work that is not done. No label names an object; the reasons are few.
- */
+// Only ours: pending work. No label names an object; the reasons are few.
 
 export const PENDING_WORK = {
   name: 'csi_sidecar_pending_work',
-  help: '[ALPHA] Objects that are to be worked on, by what is to be done, what is going on and why it is not done.',
+  help: '[ALPHA] Objects with pending work, by operation, state and reason.',
   labels: ['driver_name', 'operation', 'state', 'reason'],
 } as const satisfies MetricSpec<string>
 

@@ -46,7 +46,7 @@ export interface SeriesSpec extends MetricSpec<string> {
   read(): Iterable<{ readonly labels: Labels<string>; readonly value: number }>
 }
 
-/** Sets gauges that are computed only when somebody reads them. */
+/** Sets gauges that are computed only when they are read. */
 export type Collect = () => void | Promise<void>
 
 /** The metrics of one process. Asking twice for a name gives the same metric, so that two queues share one family. */
@@ -128,7 +128,7 @@ export class Metrics {
 /** What `Metrics.text` is. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** A copy of its own, for prom-client keeps what it is given; without the labels that are left out. */
+/** A copy, because prom-client keeps its argument; without absent labels. */
 function given(labels: Labels<string>): Record<string, string> {
   const values: Record<string, string> = {}
   for (const [name, value] of Object.entries(labels)) {

@@ -7,7 +7,7 @@ export function openLog(options: Omit<LoggerOptions, 'write'> & { readonly strea
   sink: LogSink
 } {
   const { stream, clock } = options
-  const onDropped = (count: number): void => log.info('Dropped log lines because nobody read them', { count })
+  const onDropped = (count: number): void => log.info('Dropped log lines because their reader is too slow', { count })
   const sink = createLogSink({ stream, clock, onDropped })
   const log = createLogger({ ...options, write: sink.write })
   return { log, sink }

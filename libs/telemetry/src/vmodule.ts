@@ -19,10 +19,11 @@ export function vmoduleLevels(rules: readonly VmoduleRule[]): (file: string) => 
   }
 }
 
-/** Shell patterns: `*`, `?`, `[a-z]`, `[^a-z]` and `\` before a character that stands for itself. A bad one matches nothing. */
+/** Shell patterns: `*`, `?`, `[a-z]`, `[^a-z]` and `\` before a literal character. A bad one matches nothing. */
 export function globMatcher(pattern: string): (name: string) => boolean {
   const source = globSource(pattern)
   if (source === undefined) return () => false
+  // bounded: a flag, for the names of our own files
   const expression = new RegExp(`^${source}$`, 'su')
   return (name) => expression.test(name)
 }

@@ -1,7 +1,7 @@
 import { canonical, type FieldType, type Schema, schemaNamed } from '@csi-sidecars/emulator'
 import { type MessageReader, ProtobufReader } from '@csi-sidecars/kube-types'
 
-/** A whole number from 0 on, anew each time. */
+/** A random whole number from 0 on. */
 type Next = () => number
 
 /** One object as it is read from each of the two forms in which an API server sends it. */
@@ -23,7 +23,7 @@ export function anyObject<W>(kind: string, message: MessageReader<W>, seed: numb
   }
 }
 
-/** JSON has null for these where there is nothing, for whoever wrote the types. */
+/** JSON has null for these if they are empty. */
 const NULLS: ReadonlySet<string> = new Set(['nodeSelectorTerms', 'secretNamespace'])
 
 function withoutNulls(key: string, value: unknown): unknown {
@@ -44,7 +44,7 @@ function numbersFrom(seed: number): Next {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A PersistentVolume as the API lets it pass: with one source, which is CSI or one that CSI drivers have taken over. */
+/** A PersistentVolume that the API accepts: with one source, which is CSI or one that CSI drivers have taken over. */
 function withOneSource(object: Fields): Fields {
   const spec = object['spec']
   if (typeof spec !== 'object' || spec === null) return object
@@ -63,7 +63,7 @@ const SOURCES = [
   'portworxVolume',
   'csi',
 ]
-/** The fields of a spec that stand in a message of their own. */
+/** The fields of a spec that have their own message. */
 const ALL_SOURCES = new Set(
   schemaNamed('PersistentVolumeSpec')
     .fields.filter(({ numbers }) => numbers.length > 1)
@@ -96,7 +96,7 @@ function partOf(type: FieldType, next: Next, depth: number): unknown {
   }
 }
 
-/** Every third is a driver's name: whoever has a driver keeps of others' objects next to nothing. */
+/** Every third is a driver's name: a projection keeps almost nothing of other drivers' objects. */
 const DRIVER = 'csi.example.com'
 const TEXTS = ['', 'a', 'storage', DRIVER, 'Größe 😀', '__proto__', 'a/b', '1', 'x'.repeat(200), DRIVER, DRIVER, DRIVER]
 const QUANTITIES = ['0', '1Gi', '1500m', '2Ti', '-1']

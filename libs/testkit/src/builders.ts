@@ -42,7 +42,7 @@ export function pv(name = 'pv-1', change?: Change<PersistentVolume>): Made<Persi
   return made<PersistentVolume>({ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name }, spec }, change)
 }
 
-/** A claim that nobody has bound yet. */
+/** An unbound claim. */
 export function pvc(name = 'pvc-1', change?: Change<PersistentVolumeClaim>): Made<PersistentVolumeClaim> {
   const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: 'sc-1' }
   const metadata = { name, namespace: 'default' }
@@ -120,7 +120,7 @@ export function configMap(name = 'config-1', change?: Change<ConfigMap>): Made<C
   return made<ConfigMap>({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } }, change)
 }
 
-/** A lease that nobody holds. */
+/** A lease without a holder. */
 export function lease(name = 'lease-1', change?: Change<Lease>): Made<Lease> {
   const metadata = { name, namespace: 'default' }
   return made<Lease>({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: {} }, change)

@@ -44,7 +44,7 @@ test('a change sets fields at any depth and drops those that are null', () => {
   })
 })
 
-test('objects are there with their status, and nothing is left behind', async () => {
+test('objects exist with their status, and no file is left', async () => {
   const { claim, volume } = bound()
   const cluster = await startCluster({ objects: [claim, volume] })
   const stored = cluster.api.get(PERSISTENT_VOLUME_CLAIMS, { name: 'pvc-1' })

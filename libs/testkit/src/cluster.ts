@@ -14,18 +14,18 @@ import { type KubeObject, RESOURCES, type Resource } from '@csi-sidecars/kube-ty
 export interface ClusterOptions {
   readonly api?: ApiServerOptions
   readonly driver?: Partial<Omit<CsiDriverOptions, 'socket'>>
-  /** Stored as they are, status included, before anybody looks. */
+  /** Stored as they are, status included, before the first request. */
   readonly objects?: readonly KubeObject[]
 }
 
-/** An API server and a CSI driver, in this process, with a directory of their own. */
+/** An API server and a CSI driver, in this process, with their own directory. */
 export interface Cluster extends AsyncDisposable {
   readonly api: ApiServer
   readonly driver: CsiDriver
   readonly directory: string
   /** Of a kubeconfig file for the API server. */
   readonly kubeconfig: string
-  /** Stores an object as it is, whatever its kind. */
+  /** Stores an object of any kind as it is. */
   add(...objects: readonly KubeObject[]): void
   /** Ends both and removes the directory. */
   stop(): Promise<void>

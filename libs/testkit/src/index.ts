@@ -15,6 +15,7 @@ export {
   vac,
 } from './builders.ts'
 export { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'
+export { type Exploration, explore, type Model, type Move } from './explore.ts'
 export { InProcessClient } from './in-process/client.ts'
 export { type Gate, type InFlight, type Passing, StepGate } from './in-process/gate.ts'
 export { type ProcessOptions, type RunningProcess, startProcess } from './process.ts'

@@ -11,23 +11,23 @@ const COLUMNS = 80
 const LOG_EVERY_MS = 60_000
 const CLEAR_LINE = '\r\u001b[K'
 
-/** What runs, how far it is, and how long it will take, for somebody who waits. */
+/** Shows what runs, how far it is, and how long it will take. */
 export class Progress {
   readonly #total: number
   readonly #stream: ProgressStream
   readonly #clock: Pick<Clock, 'monotonic'>
-  /** When the first piece began: what is made ready before says nothing about the rest. */
+  /** When the first piece began: preparations before it say nothing about the rest. */
   #began: number | undefined
   readonly #running: string[] = []
   #done = 0
-  #told: number
+  #writtenAt: number
 
   /** `total` is how many pieces of work there are. */
   constructor(total: number, stream: ProgressStream, clock: Pick<Clock, 'monotonic'>) {
     this.#total = total
     this.#stream = stream
     this.#clock = clock
-    this.#told = clock.monotonic()
+    this.#writtenAt = clock.monotonic()
   }
 
   begin(what: string): void {
@@ -58,8 +58,8 @@ export class Progress {
   #show(): void {
     const { isTTY = false, columns = COLUMNS } = this.#stream
     const now = this.#clock.monotonic()
-    if (!isTTY && now - this.#told < LOG_EVERY_MS) return
-    this.#told = now
+    if (!isTTY && now - this.#writtenAt < LOG_EVERY_MS) return
+    this.#writtenAt = now
     const elapsedMs = now - (this.#began ?? now)
     const text = progressText({ done: this.#done, total: this.#total, elapsedMs, running: this.#running })
     this.#stream.write(
@@ -76,7 +76,7 @@ export interface ProgressState {
   readonly running: readonly string[]
 }
 
-/** The rest takes as long as what is done took, piece by piece. */
+/** Assumes that each remaining piece takes as long as the finished ones. */
 export function progressText({ done, total, elapsedMs, running }: ProgressState): string {
   const left = done === 0 || done >= total ? '' : `, about ${spanText(((total - done) * elapsedMs) / done)} left`
   const [first, ...more] = running

@@ -22,7 +22,7 @@ async function markAttached(
   leave()
 }
 
-const story: Scenario = {
+const scenario: Scenario = {
   given: { objects: [pv()] },
   run: (cluster, signal) => markAttached(cluster, signal),
   when: (cluster) => cluster.add(va()),
@@ -31,7 +31,7 @@ const story: Scenario = {
 
 test('a program that does what the script says passes', async () => {
   await runScenario({
-    ...story,
+    ...scenario,
     check: ({ api }) => {
       expect(api.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.status?.attached).toBe(true)
       expect(api.get(PERSISTENT_VOLUMES, { name: 'pv-1' })?.spec?.csi?.volumeHandle).toBe('vol-1')
@@ -41,19 +41,19 @@ test('a program that does what the script says passes', async () => {
 
 test('another body fails it, and the message shows both', async () => {
   const run = (cluster: Cluster, signal: AbortSignal): Promise<void> => markAttached(cluster, signal, { status: {} })
-  await expect(runScenario({ ...story, run })).rejects.toThrow(
+  await expect(runScenario({ ...scenario, run })).rejects.toThrow(
     /step 1: an unexpected write\n.*<any>.*\n.*"status":\{\}/,
   )
 })
 
 test('one write too many fails it', async () => {
   const when = (cluster: Cluster): void => cluster.add(va(), va('va-2'))
-  await expect(runScenario({ ...story, when })).rejects.toThrow(
+  await expect(runScenario({ ...scenario, when })).rejects.toThrow(
     /step 2: an unexpected write\n {2}expected: nothing more/,
   )
 })
 
 test('a step that never comes fails it', async () => {
   const when = (): void => undefined
-  await expect(runScenario({ ...story, when, timeoutMs: 50 })).rejects.toThrow('step 1: nothing more came in 50 ms')
+  await expect(runScenario({ ...scenario, when, timeoutMs: 50 })).rejects.toThrow('step 1: nothing more came in 50 ms')
 })

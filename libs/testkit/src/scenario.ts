@@ -6,7 +6,7 @@ import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'
 /** A CSI call that is expected, and how the driver answers it. */
 export interface ExpectedCall {
   readonly call: string
-  /** Fields that the request must have, compared exactly; others are not looked at. */
+  /** Fields that the request must have, compared exactly; others are ignored. */
   readonly request?: Readonly<Record<string, unknown>>
   /** Without `reply` and `fail` the driver answers by itself. */
   readonly reply?: object
@@ -16,7 +16,7 @@ export interface ExpectedCall {
 /** A write to the API that is expected: `PATCH volumeattachments/va-1/status`. */
 export interface ExpectedWrite {
   readonly write: string
-  /** The whole body; `ANY` stands for values that differ from run to run. */
+  /** The whole body; `ANY` matches values that differ from run to run. */
   readonly body?: unknown
   /** What it is answered; 200 or 201 unless given. */
   readonly code?: number
@@ -28,7 +28,7 @@ export interface Scenario {
   readonly given?: ClusterOptions
   /** The program under test, until the signal is aborted. Runs beside `when`. */
   readonly run: (cluster: Cluster, signal: AbortSignal) => Promise<void>
-  /** What happens then, by the hands of others. */
+  /** What other clients do then. */
   readonly when?: (cluster: Cluster) => Promise<void> | void
   /** All calls that the driver gets and all writes that the API gets, in order; discovery of the driver left out. */
   readonly steps: readonly Step[]
@@ -41,10 +41,10 @@ export interface Scenario {
   readonly timeoutMs?: number
 }
 
-/** Stands for any value in an expected body. */
+/** Matches any value in an expected body. */
 export const ANY = Symbol('any value')
 
-/** After the last step nothing more may come for so long. */
+/** After the last step nothing more may come for this time. */
 const QUIET_MS = 40
 const DISCOVERY = [
   'GetPluginInfo',
@@ -104,7 +104,7 @@ class Script {
   constructor(scenario: Scenario, cluster: Cluster) {
     this.#steps = scenario.steps
     this.#ignored = new Set([...DISCOVERY, ...(scenario.ignoreCalls ?? [])])
-    // Rejections are also seen by throwIfBroken, so nobody has to be waiting at the time.
+    // throwIfBroken reports rejections too, so there need not be a waiting caller.
     this.#finished.promise.catch(() => undefined)
     const counts = (request: LoggedRequest, ended: boolean): boolean =>
       ended &&
@@ -121,7 +121,7 @@ class Script {
     return this.#finished.promise
   }
 
-  /** Looks no more, and lets go of whoever waits for the end. */
+  /** Stops watching, and ends the wait for the end. */
   close(): void {
     for (const leave of this.#leave.splice(0)) leave()
     this.#finished.resolve()

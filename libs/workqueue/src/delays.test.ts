@@ -10,7 +10,7 @@ function make(): { clock: FakeClock; delays: Delays; due: string[] } {
 }
 
 describe('delays', () => {
-  test('tell of each key when it is due', async () => {
+  test('report each key when it is due', async () => {
     const { clock, delays, due } = make()
     delays.add('late', 300)
     delays.add('early', 100)
@@ -75,14 +75,14 @@ describe('delays', () => {
     expect(due).toEqual(['a@100', 'a@150'])
   })
 
-  test('tell how long a key still waits', async () => {
+  test('report how long a key still waits', async () => {
     const { clock, delays } = make()
     delays.add('a', 300)
     await clock.advance(100)
     expect([delays.dueIn('a'), delays.dueIn('b')]).toEqual([200, undefined])
   })
 
-  test('let a key be planned again while it is told of', async () => {
+  test('accept a key again while they report it', async () => {
     const clock = new FakeClock()
     const times: number[] = []
     const delays = new Delays({
@@ -112,7 +112,7 @@ describe('delays', () => {
     expect(due).toHaveLength(2500)
   })
 
-  test('tell of everything at once after a freeze', async () => {
+  test('report all keys at once after a freeze', async () => {
     const { clock, delays, due } = make()
     delays.add('b', 200)
     delays.add('a', 100)
@@ -120,7 +120,7 @@ describe('delays', () => {
     expect(due).toEqual(['a@60000', 'b@60000'])
   })
 
-  test('tell of each key at the earliest of its times, whatever comes between', async () => {
+  test('report each key at the earliest of its times, whatever comes between', async () => {
     const step = fc.record({
       key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
       ms: fc.integer({ min: 1, max: 100 }),

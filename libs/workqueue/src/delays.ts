@@ -6,7 +6,7 @@ interface Waiting extends HeapItem {
 }
 
 /**
- * Keys that are due later, each told to `due` once it is.
+ * Keys that are due later; each is passed to `due` when its time has come.
  * A key waits once; of two times the earlier wins. One timer, however many keys. Each takes a token of `pace`, so when
  * very many are due at once the last of them are late.
  */
@@ -92,6 +92,7 @@ export class Delays {
     }
     this.#arm()
   }
+
   /** Takes a token if there is one now; a key that is woken meanwhile needs none. */
   #mayGo(now: number): boolean {
     const waitMs = this.#pace?.reserve() ?? 0

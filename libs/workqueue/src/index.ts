@@ -1,6 +1,7 @@
+export { FifoOrder } from './fifo-order.ts'
 export { Lanes } from './lanes.ts'
-export { FifoLine, type Line, reservedOf } from './line.ts'
 export { QueueMetrics, type QueueObserver } from './metrics.ts'
+export { type KeyOrder, type Priority, reservedFor } from './order.ts'
 export type { GroupLimit, LaneOptions, Placement } from './placement.ts'
 export { perKeyExponential, type RateLimiter } from './rate-limiter.ts'
 export { WorkQueue } from './work-queue.ts'

@@ -1,43 +1,42 @@
 import { Heap, type HeapItem } from '@csi-sidecars/base'
-import { SHARE_OF_OTHERS } from './line.ts'
+import { FAIRNESS_INTERVAL, type Priority } from './order.ts'
 import type { GroupLimit, LaneOptions } from './placement.ts'
 
 export interface Entry extends HeapItem {
   readonly key: string
-  /** When its turn is, by the clock of its lane. Kept while the key waits for a group, so that it loses no place by that. */
+  /** When its turn is, by the clock of its lane. A key that waits for a group keeps it, so that it loses nothing by that. */
   readonly turn: number
   /** Of those with the same turn, lower ones came earlier. */
   readonly arrival: number
-  readonly later: boolean
+  readonly priority: Priority
   readonly lane: Lane
-  /** Where it waits: in its lane or behind a group. Nothing while it is in work. */
-  line: Heap<Entry> | undefined
-  /** The group behind which it waits, or which has let it back into its lane. */
+  /** Where it waits: in its lane or for a group. Undefined while it is in work. */
+  heap: Heap<Entry> | undefined
+  /** The group that it waits for, or that has let it back into its lane. */
   group: string | undefined
   /** What it counts against while it is in work. */
   limits: readonly GroupLimit[]
   /** The group in which it counts now, waiting or in work. */
-  precedes: string | undefined
+  blocks: string | undefined
 }
 
-/** Keys of one lane and kind that wait for one group with the same limit. */
-interface WaitingLine {
+/** Keys of one lane and priority that wait for one group with the same limit. */
+interface BlockedKeys {
   readonly lane: Lane
-  readonly later: boolean
+  readonly priority: Priority
   readonly max: number
   readonly entries: Heap<Entry>
 }
 
 /**
- * Exists while a key counts in it or waits for it.
- * While it has room for the keys of a line, the earliest of them stands in its lane;
- * when that one leaves, for whatever reason, the next one follows.
+ * Exists while a key counts in it or waits for it. While it has room for some blocked keys, the earliest of them is back
+ * in its lane; when that one leaves, for whatever reason, the next one follows.
  */
 export interface Group {
   readonly name: string
-  /** What each key that counts in it allows: few, as many as are in work or precede others. */
+  /** What each key that counts in it allows: as many numbers as keys are in work or block others. */
   readonly counted: number[]
-  readonly waiting: WaitingLine[]
+  readonly blocked: BlockedKeys[]
 }
 
 /** A group that has no room for keys of this limit. */
@@ -49,35 +48,32 @@ export interface FullGroup {
 export interface Lane {
   readonly reserved: number
   inWork: number
-  /** Of those in work, how many came later. */
-  laterInWork: number
-  /** The clock of the lane is the turn of the last key that was started. */
+  /** Of those in work, how many are retries. */
+  retriesInWork: number
+  /** The clock of the lane: the turn of the last key that started. */
   now: number
-  /** The turn of the next key, of either kind, that comes before `now` has reached it. */
-  readonly next: { usual: number; later: number }
+  /** The turn of the next key of each priority that comes before `now` has reached it. */
+  readonly next: Record<Priority, number>
   /** Keys that can start as far as is known. Whether their groups have room shows when their turn comes. */
   readonly ready: Ready
 }
 
-/** The two kinds apart, since there may be room for one of them alone. */
-export interface Ready {
-  readonly usual: Heap<Entry>
-  readonly later: Heap<Entry>
-}
+/** The two priorities apart, since there may be room for normal keys alone. */
+export type Ready = Readonly<Record<Priority, Heap<Entry>>>
 
 export function emptyLane({ reserved }: LaneOptions): Lane {
-  const ready = { usual: byTurn(), later: byTurn() }
-  return { reserved, inWork: 0, laterInWork: 0, now: 0, next: { usual: 0, later: 0 }, ready }
+  const ready = { normal: byTurn(), retry: byTurn() }
+  return { reserved, inWork: 0, retriesInWork: 0, now: 0, next: { normal: 0, retry: 0 }, ready }
 }
 
-/** Where the entry stands while it can start. */
-export function readyLine({ lane, later }: Pick<Entry, 'lane' | 'later'>): Heap<Entry> {
-  return later ? lane.ready.later : lane.ready.usual
+/** Where the entry waits while it can start. */
+export function readyHeap({ lane, priority }: Pick<Entry, 'lane' | 'priority'>): Heap<Entry> {
+  return lane.ready[priority]
 }
 
-/** Whose turn it is of those that can start; of the usual ones alone where there is room for no other. */
-export function firstReady({ usual, later }: Ready, usualOnly: boolean): Entry | undefined {
-  const [first, other] = [usual.peek(), usualOnly ? undefined : later.peek()]
+/** The next of those that can start; of the normal ones alone where there is room for no other. */
+export function firstReady({ normal, retry }: Ready, normalOnly: boolean): Entry | undefined {
+  const [first, other] = [normal.peek(), normalOnly ? undefined : retry.peek()]
   if (first === undefined || other === undefined) return first ?? other
   return isBefore(other, first) ? other : first
 }
@@ -95,27 +91,29 @@ function byTurn(): Heap<Entry> {
 }
 
 /**
- * Each kind of keys has turns of its own, those that come later only one where the others have three. So whoever comes
- * first of a kind is next, however many of the other kind wait.
+ * Each priority has turns of its own, retries one where normal keys have three. So the first key of a priority is next,
+ * however many of the other wait.
  */
-export function turnIn({ now, next }: Lane, later: boolean): number {
-  const kind = later ? 'later' : 'usual'
-  const turn = Math.max(now, next[kind])
-  next[kind] = turn + (later ? SHARE_OF_OTHERS - 1 : 1)
+export function nextTurn({ now, next }: Lane, priority: Priority): number {
+  const turn = Math.max(now, next[priority])
+  next[priority] = turn + (priority === 'retry' ? FAIRNESS_INTERVAL - 1 : 1)
   return turn
 }
 
-/** Where the entry waits behind a group that is full. */
-export function lineBehind({ group, max }: FullGroup, { lane, later }: Pick<Entry, 'lane' | 'later'>): Heap<Entry> {
-  const known = group.waiting.find((line) => line.lane === lane && line.later === later && line.max === max)
+/** Where the entry waits for a group that is full. */
+export function heapBlockedBy(
+  { group, max }: FullGroup,
+  { lane, priority }: Pick<Entry, 'lane' | 'priority'>,
+): Heap<Entry> {
+  const known = group.blocked.find((each) => each.lane === lane && each.priority === priority && each.max === max)
   if (known !== undefined) return known.entries
   const entries = byTurn()
-  group.waiting.push({ lane, later, max, entries })
+  group.blocked.push({ lane, priority, max, entries })
   return entries
 }
 
-export function join(entry: Entry, line: Heap<Entry>, group: string | undefined): void {
-  entry.line = line
+export function join(entry: Entry, heap: Heap<Entry>, group: string | undefined): void {
+  entry.heap = heap
   entry.group = group
-  line.push(entry)
+  heap.push(entry)
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { Lanes } from './lanes.ts'
+import type { Priority } from './order.ts'
 import type { Placement } from './placement.ts'
 
 const LIMITS = [
@@ -9,11 +10,13 @@ const LIMITS = [
   { group: 'node-1', max: 2 },
   { group: 'node-2', max: 3 },
 ]
-/** One that keys need alone or share, and that others precede. */
+/** One that keys need alone or share, and that others block. */
 const SHARED = [
   { group: 'shared', max: 1 },
   { group: 'shared', max: Number.POSITIVE_INFINITY },
 ]
+
+type LaneClock = Record<Priority | 'now', number>
 
 const NOWHERE: Placement = { lane: 0, limits: [] }
 
@@ -23,10 +26,10 @@ class PlainLanes {
   readonly #reserved: readonly number[]
   readonly #placements: ReadonlyMap<string, Placement>
   /** In the order in which they came into their lane. */
-  waiting: { key: string; lane: number; precedes: string | undefined; later: boolean; turn: number }[] = []
+  waiting: { key: string; lane: number; blocks: string | undefined; priority: Priority; turn: number }[] = []
   /** By lane: the turn of the last one started, and of the next one of each kind. */
-  readonly #clocks = new Map<number, { now: number; usual: number; later: number }>()
-  readonly working = new Map<string, Placement & { readonly later: boolean }>()
+  readonly #clocks = new Map<number, LaneClock>()
+  readonly working = new Map<string, Placement & { readonly priority: Priority }>()
   #picks = 0
 
   constructor(workers: number, reserved: readonly number[], placements: ReadonlyMap<string, Placement>) {
@@ -35,52 +38,52 @@ class PlainLanes {
     this.#placements = placements
   }
 
-  placeOf(key: string): Placement {
+  placementOf(key: string): Placement {
     return this.#placements.get(key) ?? NOWHERE
   }
 
-  clockOf(lane: number): { now: number; usual: number; later: number } {
-    const clock = this.#clocks.get(lane) ?? { now: 0, usual: 0, later: 0 }
+  clockOf(lane: number): LaneClock {
+    const clock = this.#clocks.get(lane) ?? { now: 0, normal: 0, retry: 0 }
     this.#clocks.set(lane, clock)
     return clock
   }
 
-  push(key: string, later: boolean): void {
-    const { lane, precedes } = this.placeOf(key)
+  push(key: string, priority: Priority): void {
+    const { lane, blocks } = this.placementOf(key)
     const clock = this.clockOf(lane)
-    const turn = later ? Math.max(clock.now, clock.later) : Math.max(clock.now, clock.usual)
-    if (later) clock.later = turn + 3
-    else clock.usual = turn + 1
-    this.waiting.push({ key, lane, precedes, later, turn })
+    const turn = Math.max(clock.now, clock[priority])
+    clock[priority] = turn + (priority === 'retry' ? 3 : 1)
+    this.waiting.push({ key, lane, blocks, priority, turn })
   }
 
   touch(key: string): void {
     const entry = this.waiting.find((each) => each.key === key)
     if (entry === undefined) return
-    entry.precedes = this.placeOf(key).precedes
-    if (entry.lane === this.placeOf(key).lane && !entry.later) return
+    entry.blocks = this.placementOf(key).blocks
+    if (entry.lane === this.placementOf(key).lane && entry.priority === 'normal') return
     this.waiting = this.waiting.filter((each) => each !== entry)
-    this.push(key, false)
+    this.push(key, 'normal')
   }
 
   inWork(lane: number): number {
     return [...this.working.values()].filter((placement) => placement.lane === lane).length
   }
 
-  usualInWork(lane: number): number {
-    return [...this.working.values()].filter((placement) => placement.lane === lane && !placement.later).length
+  normalInWork(lane: number): number {
+    return [...this.working.values()].filter((placement) => placement.lane === lane && placement.priority === 'normal')
+      .length
   }
 
   /** What each key that counts in the group allows. */
   counted(group: string): number[] {
     const working = [...this.working.values()]
-    const preceding = [...working, ...this.waiting].filter(({ precedes }) => precedes === group)
+    const blocking = [...working, ...this.waiting].filter(({ blocks }) => blocks === group)
     const limits = working.flatMap(({ limits }) => limits.filter((limit) => limit.group === group))
-    return [...limits.map(({ max }) => max), ...preceding.map(() => Number.POSITIVE_INFINITY)]
+    return [...limits.map(({ max }) => max), ...blocking.map(() => Number.POSITIVE_INFINITY)]
   }
 
   mayStart(key: string): boolean {
-    return this.placeOf(key).limits.every(({ group, max }) => {
+    return this.placementOf(key).limits.every(({ group, max }) => {
       const counted = this.counted(group)
       return counted.length < Math.min(max, ...counted)
     })
@@ -96,16 +99,16 @@ class PlainLanes {
       const inWork = this.working.size
       const others = lanes.filter((each) => each !== lane)
       const kept = others.reduce((sum, each) => sum + Math.max(0, reservedOf(each) - this.inWork(each)), 0)
-      const room = (later: boolean): boolean => {
+      const room = (priority: Priority): boolean => {
         if (inWork < this.#workers) return true
-        const own = later ? this.inWork(lane) : this.usualInWork(lane)
+        const own = priority === 'retry' ? this.inWork(lane) : this.normalInWork(lane)
         return own < reservedOf(lane) && inWork < this.#workers + all - kept
       }
       const inOrder = this.waiting.toSorted((a, b) => a.turn - b.turn)
-      const entry = inOrder.find(({ key, lane: at, later }) => at === lane && room(later) && this.mayStart(key))
+      const entry = inOrder.find(({ key, lane: at, priority }) => at === lane && room(priority) && this.mayStart(key))
       if (entry === undefined) continue
       this.waiting = this.waiting.filter((each) => each !== entry)
-      this.working.set(entry.key, { ...this.placeOf(entry.key), later: entry.later })
+      this.working.set(entry.key, { ...this.placementOf(entry.key), priority: entry.priority })
       const clock = this.clockOf(lane)
       clock.now = Math.max(clock.now, entry.turn)
       this.#picks += 1
@@ -121,11 +124,18 @@ const placement = fc.oneof(
   { weight: 1, arbitrary: fc.record({ lane: fc.nat(2), limits: fc.constantFrom(...SHARED).map((limit) => [limit]) }) },
   {
     weight: 1,
-    arbitrary: fc.record({ lane: fc.nat(2), limits: fc.subarray(LIMITS), precedes: fc.constant('shared') }),
+    arbitrary: fc.record({ lane: fc.nat(2), limits: fc.subarray(LIMITS), blocks: fc.constant('shared') }),
   },
 )
 const step = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('add' as const), key, later: fc.boolean() }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant('add' as const),
+      key,
+      priority: fc.constantFrom<Priority>('normal', 'retry'),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('place' as const), key, placement }) },
   { weight: 5, arbitrary: fc.record({ do: fc.constant('take' as const) }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('release' as const), pick: fc.nat() }) },
@@ -148,13 +158,13 @@ function build(drawn: typeof sequence extends fc.Arbitrary<infer Drawn> ? Drawn 
   const lanes = new Lanes({
     workers,
     lanes: drawn.reserved.map((each) => ({ reserved: each })),
-    place: (each) => placements.get(each) ?? NOWHERE,
+    placementOf: (each) => placements.get(each) ?? NOWHERE,
   })
   return { workers, placements, lanes }
 }
 
 describe('lanes', () => {
-  test('start the very keys that a plain search would start', () => {
+  test('start the keys that a plain search would start', () => {
     fc.assert(
       fc.property(sequence, (drawn) => {
         const { workers, placements, lanes } = build(drawn)
@@ -171,8 +181,8 @@ describe('lanes', () => {
               lanes.touch(each.key)
               plain.touch(each.key)
             } else if (each.do === 'add' && !plain.working.has(each.key)) {
-              lanes.push(each.key, each.later)
-              plain.push(each.key, each.later)
+              lanes.push(each.key, each.priority)
+              plain.push(each.key, each.priority)
             }
           } else if (each.do === 'take') {
             expect(lanes.take()).toBe(plain.take())
@@ -195,7 +205,7 @@ describe('lanes', () => {
     )
   })
 
-  test('lose no key and let none wait for ever, even when nobody tells them that a place has changed', () => {
+  test('lose no key and let none wait for ever, even when no touch reports that a placement has changed', () => {
     fc.assert(
       fc.property(sequence, (drawn) => {
         const { placements, lanes } = build(drawn)
@@ -221,7 +231,7 @@ describe('lanes', () => {
             if (picked !== undefined) release(picked)
           } else if (!waiting.has(each.key) && !working.has(each.key)) {
             waiting.add(each.key)
-            lanes.push(each.key, each.later)
+            lanes.push(each.key, each.priority)
           }
           expect(lanes.length).toBe(waiting.size)
         }

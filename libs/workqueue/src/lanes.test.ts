@@ -95,7 +95,7 @@ describe('a lane', () => {
 })
 
 describe('a group', () => {
-  test('never has more keys in work than its limit, and holds up nobody else', () => {
+  test('never has more keys in work than its limit, and does not block other keys', () => {
     const { place, push, takeAll, lanes } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, { group: 'node-1', max: 2 })
     push('a0', 'a1', 'a2', 'a3', 'd0')
@@ -103,7 +103,7 @@ describe('a group', () => {
     expect(lanes.length).toBe(1)
   })
 
-  test('lets the keys that wait for it go on in the order in which they came, before fresh ones', () => {
+  test('starts the keys that wait for it in the order in which they came, before new ones', () => {
     const { place, push, takeAll, release, lanes } = lanesOf(2, [0, 0])
     for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
     push('a0', 'a1', 'a2')
@@ -191,8 +191,8 @@ describe('limits of one group', () => {
   })
 })
 
-describe('a key that precedes others of a group', () => {
-  /** d0 precedes those who need the volume alone. */
+describe('a key that blocks others of a group', () => {
+  /** d0 blocks those who need the volume alone. */
   const setup = (workers = 10): LanesSetup => {
     const made = lanesOf(workers, [0, 0])
     for (const key of ['a0', 'a1']) made.place(key, ATTACH, one('volume'))
@@ -208,7 +208,7 @@ describe('a key that precedes others of a group', () => {
     expect(takeAll()).toEqual(['a0'])
   })
 
-  test('keeps them waiting until its work has ended', () => {
+  test('blocks them until its work has ended', () => {
     const { push, takeAll, release } = setup()
     push('d0')
     expect(takeAll()).toEqual(['d0'])
@@ -218,7 +218,7 @@ describe('a key that precedes others of a group', () => {
     expect(takeAll()).toEqual(['a0'])
   })
 
-  test('is not held up by one that is in work, nor by those that wait for that one', () => {
+  test('is not blocked by a key in work, nor by the keys that wait for that one', () => {
     const { push, takeAll, release } = setup()
     push('a0')
     expect(takeAll()).toEqual(['a0'])
@@ -230,7 +230,7 @@ describe('a key that precedes others of a group', () => {
     expect(takeAll()).toEqual(['a1'])
   })
 
-  test('precedes nobody any more when its place has changed', () => {
+  test('blocks no key any more when its placement has changed', () => {
     const { push, precede, lanes, takeAll } = setup(1)
     push('a0', 'd0')
     precede('d0', 'other')
@@ -238,7 +238,7 @@ describe('a key that precedes others of a group', () => {
     expect(takeAll()).toEqual(['a0'])
   })
 
-  test('precedes nobody any more when it has changed its lane for one where it does not', () => {
+  test('blocks no key any more after a move to a lane where it does not block', () => {
     const { push, place, takeAll, release, lanes } = setup(1)
     place('a2', ATTACH)
     push('a2', 'a0', 'd0')

@@ -5,14 +5,14 @@ import {
   type FullGroup,
   firstReady,
   type Group,
+  heapBlockedBy,
   isFull,
   join,
   type Lane,
-  lineBehind,
-  readyLine,
-  turnIn,
+  nextTurn,
+  readyHeap,
 } from './lane.ts'
-import { type Line, SHARE_OF_OTHERS } from './line.ts'
+import { FAIRNESS_INTERVAL, type KeyOrder, type Priority } from './order.ts'
 import type { GroupLimit, LaneOptions, Placement } from './placement.ts'
 
 const NO_LIMITS: readonly GroupLimit[] = []
@@ -22,18 +22,17 @@ const NO_LIMITS: readonly GroupLimit[] = []
  * - No worker is idle while a key could start: a lane may occupy all of them.
  * - When others occupy them, a lane still starts as many keys as it has reserved, beyond the number of workers. So no
  *   lane can starve another, however long its work hangs, and never more than `capacity` keys are in work.
- * - To keys that do not come later those of their own lane that do are others: what hangs again and again starves no
- *   newcomer.
+ * - To the normal keys of a lane its retries are others: work that hangs again and again starves no new work.
  * - The preferred lane comes first; every fourth pick goes to another that waits, unless it would occupy what is reserved.
- * - Of a group never more than its limit is in work; a full group holds up nobody else.
- * Within a lane keys leave in the order in which they came, but for those whose group is full and those that come later.
+ * - Of a group never more than its limit is in work; a full group blocks no key of another.
+ * Within a lane keys leave in the order in which they came, except those whose group is full and retries.
  */
-export class Lanes implements Line {
+export class Lanes implements KeyOrder {
   /** The most keys that can be in work at once: the workers, and what is reserved. */
   readonly capacity: number
   readonly #workers: number
   readonly #lanes: readonly Lane[]
-  readonly #place: (key: string) => Placement
+  readonly #placementOf: (key: string) => Placement
   readonly #entries = new Map<string, Entry>()
   readonly #groups = new Map<string, Group>()
   #arrivals = 0
@@ -41,14 +40,14 @@ export class Lanes implements Line {
   #picks = 0
 
   /**
-   * `place` is asked when a key is added and again when its turn comes, so it must be cheap and must not throw.
+   * `placementOf` is asked when a key is added and again when its turn comes, so it must be cheap and must not throw.
    * When its answer changes for a waiting key, `touch` the key.
    */
-  constructor(options: { workers: number; lanes: readonly LaneOptions[]; place: (key: string) => Placement }) {
-    const { workers, lanes, place } = options
+  constructor(options: { workers: number; lanes: readonly LaneOptions[]; placementOf: (key: string) => Placement }) {
+    const { workers, lanes, placementOf } = options
     this.#workers = workers
     this.capacity = workers <= 0 ? 0 : lanes.reduce((sum, { reserved }) => sum + reserved, workers)
-    this.#place = place
+    this.#placementOf = placementOf
     this.#lanes = lanes.map(emptyLane)
   }
 
@@ -56,67 +55,65 @@ export class Lanes implements Line {
     return this.#entries.size - this.#inWork
   }
 
-  push(key: string, later = false): void {
-    this.#enqueue(key, this.#place(key), later)
+  push(key: string, priority: Priority = 'normal'): void {
+    this.#enqueue(key, this.#placementOf(key), priority)
   }
 
   /**
-   * A key that changed its lane while it waited goes to the end of the other one. One that was to come later comes now.
-   * One that left the group behind which it waited goes back into its lane.
+   * A key that changed its lane while it waited goes to the end of the other one. A retry becomes a normal
+   * key. One that left the group that it waited for returns to its lane.
    */
   touch(key: string): void {
     const entry = this.#entries.get(key)
-    if (entry?.line === undefined) return
-    const placement = this.#place(key)
+    if (entry?.heap === undefined) return
+    const placement = this.#placementOf(key)
     const { lane, limits } = placement
-    this.#precede(entry, placement.precedes)
-    if (this.#lane(lane) !== entry.lane || entry.later) {
-      this.#leaveLine(entry)
-      this.#enqueue(key, placement, false)
-    } else if (entry.line !== readyLine(entry) && !limits.some(({ group }) => group === entry.group)) {
-      this.#leaveLine(entry)
-      join(entry, readyLine(entry), undefined)
+    this.#block(entry, placement.blocks)
+    if (this.#lane(lane) !== entry.lane || entry.priority === 'retry') {
+      this.#leaveHeap(entry)
+      this.#enqueue(key, placement, 'normal')
+    } else if (entry.heap !== readyHeap(entry) && !limits.some(({ group }) => group === entry.group)) {
+      this.#leaveHeap(entry)
+      join(entry, readyHeap(entry), undefined)
     }
   }
 
   take(): string | undefined {
     const lastArrival = this.#arrivals
-    for (const lane of this.#order()) {
+    for (const lane of this.#lanesInTurn()) {
       const entry = this.#next(lane)
       if (entry !== undefined) return this.#start(entry)
     }
-    // A key may have turned out to belong to a lane that was already passed by.
+    // A key may have changed to a lane that was looked at before.
     return this.#arrivals === lastArrival ? undefined : this.take()
   }
 
-  behind(key: string): string | undefined {
+  blockedBy(key: string): string | undefined {
     const entry = this.#entries.get(key)
-    return entry?.line === undefined || entry.line === readyLine(entry) ? undefined : entry.group
+    return entry?.heap === undefined || entry.heap === readyHeap(entry) ? undefined : entry.group
   }
 
-  /** Whether the key, which is in work, would start now where it was started: what it depends on may have changed. */
-  isPlaced(key: string): boolean {
+  /** Whether the key, which is in work, would start in the same lane and groups now: what they depend on may have changed. */
+  placementUnchanged(key: string): boolean {
     const entry = this.#entries.get(key)
-    if (entry === undefined || entry.line !== undefined) return false
-    const { lane, limits, precedes } = this.#place(key)
+    if (entry === undefined || entry.heap !== undefined) return false
+    const { lane, limits, blocks } = this.#placementOf(key)
     const same = limits.every(({ group, max }, index) => {
       const started = entry.limits[index]
       return started?.group === group && started.max === max
     })
-    return (
-      same && limits.length === entry.limits.length && this.#lane(lane) === entry.lane && precedes === entry.precedes
-    )
+    return same && limits.length === entry.limits.length && this.#lane(lane) === entry.lane && blocks === entry.blocks
   }
 
   release(key: string): void {
     const entry = this.#entries.get(key)
-    invariant(entry !== undefined && entry.line === undefined, `release of ${key}, which is not in work`)
+    invariant(entry !== undefined && entry.heap === undefined, `release of ${key}, which is not in work`)
     this.#entries.delete(key)
     this.#inWork -= 1
     entry.lane.inWork -= 1
-    if (entry.later) entry.lane.laterInWork -= 1
+    if (entry.priority === 'retry') entry.lane.retriesInWork -= 1
     for (const { group, max } of entry.limits) this.#uncount(group, max)
-    this.#precede(entry, undefined)
+    this.#block(entry, undefined)
   }
 
   #lane(index: number): Lane {
@@ -125,37 +122,37 @@ export class Lanes implements Line {
     return lane
   }
 
-  #enqueue(key: string, { lane: laneIndex, precedes }: Placement, later: boolean): void {
+  #enqueue(key: string, { lane: laneIndex, blocks }: Placement, priority: Priority): void {
     const lane = this.#lane(laneIndex)
     this.#arrivals += 1
     const known = this.#entries.get(key)
     const entry: Entry = {
       key,
-      turn: turnIn(lane, later),
+      turn: nextTurn(lane, priority),
       arrival: this.#arrivals,
-      later,
+      priority,
       lane,
-      line: undefined,
+      heap: undefined,
       group: undefined,
       limits: NO_LIMITS,
-      precedes: known?.precedes,
+      blocks: known?.blocks,
       heapIndex: NOT_IN_HEAP,
     }
     this.#entries.set(key, entry)
-    this.#precede(entry, precedes)
-    join(entry, readyLine(entry), undefined)
+    this.#block(entry, blocks)
+    join(entry, readyHeap(entry), undefined)
   }
 
-  #precede(entry: Entry, group: string | undefined): void {
-    const before = entry.precedes
+  #block(entry: Entry, group: string | undefined): void {
+    const before = entry.blocks
     if (before === group) return
-    entry.precedes = group
+    entry.blocks = group
     if (group !== undefined) this.#count(group, Number.POSITIVE_INFINITY)
     if (before !== undefined) this.#uncount(before, Number.POSITIVE_INFINITY)
   }
 
   #count(name: string, max: number): void {
-    const group = this.#groups.get(name) ?? { name, counted: [], waiting: [] }
+    const group = this.#groups.get(name) ?? { name, counted: [], blocked: [] }
     this.#groups.set(name, group)
     group.counted.push(max)
   }
@@ -165,12 +162,12 @@ export class Lanes implements Line {
     const index = group?.counted.indexOf(max) ?? -1
     invariant(group !== undefined && index >= 0, `no key of ${max} counts in group ${name}`)
     group.counted.splice(index, 1)
-    this.#letOn(group)
+    this.#admitWaiting(group)
   }
 
   /** The preferred lane first, but for every fourth pick. */
-  #order(): readonly Lane[] {
-    if (this.#picks % SHARE_OF_OTHERS !== SHARE_OF_OTHERS - 1) return this.#lanes
+  #lanesInTurn(): readonly Lane[] {
+    if (this.#picks % FAIRNESS_INTERVAL !== FAIRNESS_INTERVAL - 1) return this.#lanes
     const first = this.#lanes.slice(1).filter((lane) => lane.inWork < this.#workers - this.#reservedBesides(lane))
     return [...first, ...this.#lanes.filter((lane) => !first.includes(lane))]
   }
@@ -182,40 +179,41 @@ export class Lanes implements Line {
   /** Whether a worker is free, or what is reserved has room beyond them. */
   #hasRoom(lane: Lane, inWork: number): boolean {
     return (
-      this.#inWork < this.#workers || (inWork < lane.reserved && this.#inWork < this.capacity - this.#keptFrom(lane))
+      this.#inWork < this.#workers ||
+      (inWork < lane.reserved && this.#inWork < this.capacity - this.#reservedByOthers(lane))
     )
   }
 
   /** What other lanes may still start beyond the workers. */
-  #keptFrom(lane: Lane): number {
+  #reservedByOthers(lane: Lane): number {
     return this.#lanes.reduce(
       (sum, other) => (other === lane ? sum : sum + Math.max(0, other.reserved - other.inWork)),
       0,
     )
   }
 
-  /** The first key of the lane for which there is room, also in all of its groups. Those before it go behind these. */
+  /** The first key of the lane for which there is room, also in all of its groups. Those before it wait for their groups. */
   #next(lane: Lane): Entry | undefined {
-    if (!this.#hasRoom(lane, lane.inWork - lane.laterInWork)) return undefined
-    const usualOnly = !this.#hasRoom(lane, lane.inWork)
+    if (!this.#hasRoom(lane, lane.inWork - lane.retriesInWork)) return undefined
+    const normalOnly = !this.#hasRoom(lane, lane.inWork)
     for (
-      let entry = firstReady(lane.ready, usualOnly);
+      let entry = firstReady(lane.ready, normalOnly);
       entry !== undefined;
-      entry = firstReady(lane.ready, usualOnly)
+      entry = firstReady(lane.ready, normalOnly)
     ) {
-      const placement = this.#place(entry.key)
+      const placement = this.#placementOf(entry.key)
       const { lane: laneNow, limits } = placement
-      this.#precede(entry, placement.precedes)
+      this.#block(entry, placement.blocks)
       if (this.#lane(laneNow) !== lane) {
-        this.#leaveLine(entry)
-        this.#enqueue(entry.key, placement, entry.later)
+        this.#leaveHeap(entry)
+        this.#enqueue(entry.key, placement, entry.priority)
         continue
       }
       entry.limits = limits
       const full = this.#fullGroup(limits)
       if (full === undefined) return entry
-      this.#leaveLine(entry)
-      join(entry, lineBehind(full, entry), full.group.name)
+      this.#leaveHeap(entry)
+      join(entry, heapBlockedBy(full, entry), full.group.name)
     }
     return undefined
   }
@@ -230,31 +228,31 @@ export class Lanes implements Line {
 
   #start(entry: Entry): string {
     for (const { group, max } of entry.limits) this.#count(group, max)
-    this.#leaveLine(entry)
+    this.#leaveHeap(entry)
     entry.lane.now = Math.max(entry.lane.now, entry.turn)
     entry.lane.inWork += 1
-    if (entry.later) entry.lane.laterInWork += 1
+    if (entry.priority === 'retry') entry.lane.retriesInWork += 1
     this.#inWork += 1
     this.#picks += 1
     return entry.key
   }
 
-  #leaveLine(entry: Entry): void {
-    entry.line?.remove(entry)
-    entry.line = undefined
+  #leaveHeap(entry: Entry): void {
+    entry.heap?.remove(entry)
+    entry.heap = undefined
     const group = entry.group === undefined ? undefined : this.#groups.get(entry.group)
     entry.group = undefined
-    if (group !== undefined) this.#letOn(group)
+    if (group !== undefined) this.#admitWaiting(group)
   }
 
-  /** Lets the next waiting keys back into their lanes if the group has room for them; forgets a group without keys. */
-  #letOn(group: Group): void {
-    for (const { max, entries } of group.waiting) {
+  /** Returns the next blocked keys to their lanes if the group has room for them; forgets a group without keys. */
+  #admitWaiting(group: Group): void {
+    for (const { max, entries } of group.blocked) {
       if (entries.size === 0 || isFull(group, max)) continue
       const entry = entries.pop()
-      if (entry !== undefined) join(entry, readyLine(entry), group.name)
+      if (entry !== undefined) join(entry, readyHeap(entry), group.name)
     }
-    if (group.counted.length === 0 && group.waiting.every(({ entries }) => entries.size === 0)) {
+    if (group.counted.length === 0 && group.blocked.every(({ entries }) => entries.size === 0)) {
       this.#groups.delete(group.name)
     }
   }

@@ -116,7 +116,7 @@ describe('queue metrics', () => {
     expect([await read('queue_duration_seconds_sum'), await read('queue_duration_seconds_count')]).toEqual([3.75, 2])
   })
 
-  test('tell of work that goes on: all of it, and the longest', async () => {
+  test('report unfinished work: its total, and the longest', async () => {
     const { clock, queue, read } = make()
     const va = queue()
     va.add('a')

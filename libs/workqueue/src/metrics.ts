@@ -13,13 +13,13 @@ import {
   WORKQUEUE_WORK_DURATION_SECONDS,
 } from '@csi-sidecars/telemetry'
 
-/** Told what happens to the keys of one queue. */
+/** Observes what happens to the keys of one queue. */
 export interface QueueObserver {
   added(key: string): void
   started(key: string): void
   ended(key: string): void
   retried(): void
-  /** The queue is shut and no key is in work: what it still holds, nobody may ever take. Can be told more than once. */
+  /** The queue is shut and no key is in work: no worker takes what it still holds. Can be reported more than once. */
   retired(): void
 }
 
@@ -34,7 +34,7 @@ interface Track {
 }
 
 /**
- * The `workqueue_*` families. Made once a process; each queue gets its observer from `observe`.
+ * The `workqueue_*` families. Created once a process; each queue gets its observer from `observe`.
  * Two queues may share a name: their numbers add up in one series.
  */
 export class QueueMetrics {
@@ -60,7 +60,7 @@ export class QueueMetrics {
     metrics.onCollect(() => this.#collect())
   }
 
-  /** Shows the series of queues that are made later, by a standby only once it leads. */
+  /** Shows the series of queues that are created later, by a standby only when it leads. */
   declare(...names: readonly string[]): void {
     for (const name of names) this.#tracksOf(name)
   }
@@ -100,7 +100,7 @@ export class QueueMetrics {
     return tracks
   }
 
-  /** Of a name all of whose queues are gone the series stay, at 0. */
+  /** The series of a name whose queues have all ended stay, at 0. */
   #collect(): void {
     const now = this.#clock.monotonic()
     for (const [name, tracks] of this.#tracks) {
@@ -122,7 +122,7 @@ export class QueueMetrics {
   }
 }
 
-/** The seconds for which the key has stood in the map, which it leaves. */
+/** The seconds for which the key has been in the map, which it leaves. */
 function takeSeconds(sinceByKey: Map<string, number>, key: string, now: number): number {
   const since = sinceByKey.get(key) ?? now
   sinceByKey.delete(key)

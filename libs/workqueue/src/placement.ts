@@ -8,20 +8,20 @@ export interface GroupLimit {
   readonly max: number
 }
 
-/** Where a key belongs at this moment. */
+/** The lane and the groups of a key at this moment. */
 export interface Placement {
   /** Index into the lanes; a lower one is preferred. */
   readonly lane: number
   /** The groups that the key is in, each once. */
   readonly limits: readonly GroupLimit[]
   /**
-   * A group in which the key counts already while it waits, though nobody there holds it up: keys with a limit in it let
-   * this one go first. None of its own limits, and none of a key that others of that group wait for.
+   * A group in which the key counts already while it waits: keys with a limit in it start after this one, and this one
+   * waits for none of them. None of its own limits, and none of a key that others of that group wait for.
    */
-  readonly precedes?: string | undefined
+  readonly blocks?: string | undefined
 }
 
 export interface LaneOptions {
-  /** How many keys of this lane start though all workers are occupied, as far as by other lanes. */
+  /** How many keys of this lane start though other lanes occupy all workers. */
   readonly reserved: number
 }

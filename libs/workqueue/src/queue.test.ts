@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import { FakeClock, InvariantError } from '@csi-sidecars/base'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import type { Line } from './line.ts'
+import type { KeyOrder } from './order.ts'
 import { Queue } from './queue.ts'
 
 const reason = new Error('shutting down')
@@ -69,10 +69,10 @@ describe('a queue', () => {
     expect(() => queue.done('a')).toThrow(InvariantError)
   })
 
-  test('tells its line that a waiting key was added again, and nothing of one that is in work', async () => {
+  test('touches the order when a waiting key is added again, and leaves one that is in work alone', async () => {
     const calls: string[] = []
     let keys: string[] = []
-    const line: Line = {
+    const order: KeyOrder = {
       length: 0,
       push(key) {
         calls.push(`push ${key}`)
@@ -86,7 +86,7 @@ describe('a queue', () => {
       },
       release: (key) => void calls.push(`release ${key}`),
     }
-    const queue = new Queue({ line })
+    const queue = new Queue({ order })
     queue.add('a')
     queue.add('a')
     await queue.get()
@@ -96,10 +96,10 @@ describe('a queue', () => {
     expect(calls).toEqual(['push a', 'touch a', 'release a', 'push a'])
   })
 
-  test('hands out what a touch has made startable', async () => {
+  test('hands out a key that can start after a touch', async () => {
     let open = false
     const keys: string[] = []
-    const line: Line = {
+    const order: KeyOrder = {
       length: 1,
       push: (key) => void keys.push(key),
       touch: () => {
@@ -108,7 +108,7 @@ describe('a queue', () => {
       take: () => (open ? keys.shift() : undefined),
       release() {},
     }
-    const queue = new Queue({ line })
+    const queue = new Queue({ order })
     const got = queue.get()
     queue.add('a')
     await settle()
@@ -158,11 +158,11 @@ describe('a get that is aborted', () => {
     const queue = new Queue()
     const controller = new AbortController()
     const aborted = queue.get(controller.signal)
-    const patient = queue.get()
+    const served = queue.get()
     controller.abort(reason)
     await expect(aborted).rejects.toBe(reason)
     queue.add('a')
-    expect(await patient).toBe('a')
+    expect(await served).toBe('a')
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
   })
 
@@ -185,7 +185,7 @@ describe('a get that is aborted', () => {
 })
 
 describe('shutdown', () => {
-  test('hands out what waits, takes no more, and then sends the workers home', async () => {
+  test('hands out the waiting keys, takes no more, and then ends the workers', async () => {
     const queue = new Queue()
     queue.add('a')
     expect(queue.isShut).toBe(false)
@@ -226,14 +226,14 @@ test('whatever the order of adds, gets and ends: no key is in two workers and ev
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const queue = new Queue()
       const inWork: string[] = []
-      const owed = new Set<string>()
+      const pending = new Set<string>()
       let waiting = new AbortController()
       const get = (): void => {
         queue.get(waiting.signal).then(
           (key) => {
             if (key === undefined) return
             expect(inWork).not.toContain(key)
-            expect(owed.delete(key)).toBe(true)
+            expect(pending.delete(key)).toBe(true)
             inWork.push(key)
           },
           () => {},
@@ -244,7 +244,7 @@ test('whatever the order of adds, gets and ends: no key is in two workers and ev
       }
       for (const each of steps) {
         if (each.do === 'add') {
-          owed.add(each.key)
+          pending.add(each.key)
           queue.add(each.key)
         } else if (each.do === 'get') get()
         else if (each.do === 'done') end(each.pick % Math.max(inWork.length, 1))
@@ -255,7 +255,7 @@ test('whatever the order of adds, gets and ends: no key is in two workers and ev
         for (let turn = 0; turn < 4; turn += 1) await Promise.resolve()
         expect([queue.inWork, queue.length]).toEqual([
           inWork.length,
-          [...owed].filter((key) => !inWork.includes(key)).length,
+          [...pending].filter((key) => !inWork.includes(key)).length,
         ])
       }
       queue.resume()
@@ -265,7 +265,7 @@ test('whatever the order of adds, gets and ends: no key is in two workers and ev
         await Promise.resolve()
       }
       await settle()
-      expect([[...owed], inWork, queue.length, queue.inWork]).toEqual([[], [], 0, 0])
+      expect([[...pending], inWork, queue.length, queue.inWork]).toEqual([[], [], 0, 0])
     }),
   )
 })

@@ -1,6 +1,7 @@
 import { invariant, onAbort } from '@csi-sidecars/base'
-import { FifoLine, type Line } from './line.ts'
+import { FifoOrder } from './fifo-order.ts'
 import { type QueueObserver, unobserved } from './metrics.ts'
+import type { KeyOrder, Priority } from './order.ts'
 
 interface Waiter {
   readonly resolve: (key: string | undefined) => void
@@ -9,29 +10,29 @@ interface Waiter {
 
 /**
  * Hands keys to workers. Promises:
- * - fair: keys leave in the order of their line;
+ * - fair: keys leave in their order;
  * - stingy: a key that is added many times before it is worked on is worked on once;
  * - exclusive: a key is never in two workers;
  * - nothing lost: a key that is added while it is worked on is worked on once more afterwards.
  */
 export class Queue {
-  /** Keys that need work. A key in work may stand here too: it was added again meanwhile. */
+  /** Keys that need work. A key in work is here too when it was added again meanwhile. */
   readonly #dirty = new Set<string>()
-  /** Keys that a worker holds: from `get` to `done`. Those that are dirty too are not in the line. */
+  /** Keys that a worker holds: from `get` to `done`. Those that are dirty too are not in the order. */
   readonly #processing = new Set<string>()
-  readonly #line: Line
+  readonly #order: KeyOrder
   readonly #observer: QueueObserver
   readonly #waiters = new Set<Waiter>()
   #state: 'open' | 'paused' | 'shut' = 'open'
 
-  constructor(options: { line?: Line; observer?: QueueObserver } = {}) {
-    this.#line = options.line ?? new FifoLine()
+  constructor(options: { order?: KeyOrder; observer?: QueueObserver } = {}) {
+    this.#order = options.order ?? new FifoOrder()
     this.#observer = options.observer ?? unobserved
   }
 
   /** Keys that wait, not those in work. */
   get length(): number {
-    return this.#line.length
+    return this.#order.length
   }
 
   get inWork(): number {
@@ -42,9 +43,9 @@ export class Queue {
     return this.#processing.has(key)
   }
 
-  /** Behind what the key waits though workers may be free. */
-  behind(key: string): string | undefined {
-    return this.#line.behind?.(key)
+  /** The group that the key waits for though workers may be free. */
+  blockedBy(key: string): string | undefined {
+    return this.#order.blockedBy?.(key)
   }
 
   /** Whether the key is in work or to be worked on. */
@@ -57,8 +58,7 @@ export class Queue {
     return this.#state === 'shut'
   }
 
-  /** `later`: nothing has happened to the key; others go first. */
-  add(key: string, later = false): void {
+  add(key: string, priority: Priority = 'normal'): void {
     if (this.#state === 'shut') return
     const known = this.#dirty.has(key)
     if (!known) {
@@ -67,8 +67,8 @@ export class Queue {
     }
     // Its turn comes after `done`.
     if (this.#processing.has(key)) return
-    if (!known) this.#line.push(key, later)
-    else if (!later) this.#line.touch(key)
+    if (!known) this.#order.push(key, priority)
+    else if (priority === 'normal') this.#order.touch(key)
     this.#handOut()
   }
 
@@ -90,17 +90,17 @@ export class Queue {
     })
   }
 
-  /** The worker is through with the key, for better or worse. */
+  /** The worker has finished with the key, whatever the result. */
   done(key: string): void {
     invariant(this.#processing.delete(key), `done of ${key}, which is not in work`)
-    this.#line.release(key)
+    this.#order.release(key)
     this.#observer.ended(key)
-    if (this.#dirty.has(key)) this.#line.push(key, false)
+    if (this.#dirty.has(key)) this.#order.push(key, 'normal')
     this.#handOut()
     this.#retireWhenIdle()
   }
 
-  /** Hands out nothing more until `resume`. Keys in work go on; keys can still be added. */
+  /** Hands out nothing more until `resume`. Keys in work continue; keys can still be added. */
   pause(): void {
     if (this.#state === 'open') this.#state = 'paused'
   }
@@ -123,12 +123,12 @@ export class Queue {
   }
 
   #ended(): boolean {
-    return this.#state === 'shut' && this.#line.length === 0
+    return this.#state === 'shut' && this.#order.length === 0
   }
 
   #take(): string | undefined {
     if (this.#state === 'paused') return undefined
-    const key = this.#line.take()
+    const key = this.#order.take()
     if (key === undefined) return undefined
     this.#dirty.delete(key)
     this.#processing.add(key)

@@ -4,9 +4,9 @@ import { exponential } from '@csi-sidecars/base'
 export interface RateLimiter {
   /** The wait of the next try, in milliseconds. Counts as a failure of the key. */
   when(key: string): number
-  /** The key is fine: its failures count no more. */
+  /** The key has succeeded: its failures no longer count. */
   forget(key: string): void
-  /** The keys that failed since they were fine. */
+  /** The keys that have failed since they last succeeded. */
   failed(): Iterable<string>
 }
 

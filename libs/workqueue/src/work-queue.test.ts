@@ -33,7 +33,7 @@ describe('a work queue', () => {
     expect(await queue.get()).toBe('a')
   })
 
-  test('lets keys go first that are added for a cause, also one whose delay was over already', async () => {
+  test('starts keys first that are added for a cause, also one whose delay was over already', async () => {
     const { clock, queue } = make()
     for (const key of ['a', 'b', 'c']) queue.addAfter(key, 300)
     await clock.advance(300)
@@ -89,15 +89,15 @@ describe('a work queue', () => {
     expect(queue.length).toBe(1)
   })
 
-  test('waits for a key, and for no longer than it is told to', async () => {
+  test('waits for a key until its signal aborts', async () => {
     const { clock, queue } = make()
     const controller = new AbortController()
-    const [impatient, patient] = [queue.get(controller.signal), queue.get()]
+    const [aborted, served] = [queue.get(controller.signal), queue.get()]
     controller.abort(reason)
-    await expect(impatient).rejects.toBe(reason)
+    await expect(aborted).rejects.toBe(reason)
     queue.addAfter('a', 50)
     await clock.advance(50)
-    expect(await patient).toBe('a')
+    expect(await served).toBe('a')
   })
 
   test('while it is paused keeps what falls due', async () => {
@@ -133,19 +133,19 @@ describe('a work queue', () => {
     expect(['queued', 'later'].map((key) => queue.isPending(key))).toEqual([true, false])
   })
 
-  test('tells its observer what happens, every planned run as a retry', async () => {
-    const told: string[] = []
+  test('notifies its observer of each step, and of every planned run as a retry', async () => {
+    const notified: string[] = []
     const { clock, queue } = make({
       ...unobserved,
-      added: (key) => told.push(`added ${key}`),
-      started: (key) => told.push(`started ${key}`),
-      ended: (key) => told.push(`ended ${key}`),
-      retried: () => told.push('retried'),
+      added: (key) => notified.push(`added ${key}`),
+      started: (key) => notified.push(`started ${key}`),
+      ended: (key) => notified.push(`ended ${key}`),
+      retried: () => notified.push('retried'),
     })
     queue.add('a')
     queue.add('a')
     await fail(queue)
     await clock.advance(1000)
-    expect(told).toEqual(['added a', 'started a', 'retried', 'ended a', 'added a'])
+    expect(notified).toEqual(['added a', 'started a', 'retried', 'ended a', 'added a'])
   })
 })

@@ -1,23 +1,23 @@
 import type { Clock, TokenBucket } from '@csi-sidecars/base'
 import { Delays } from './delays.ts'
-import type { Line } from './line.ts'
 import type { QueueObserver } from './metrics.ts'
+import type { KeyOrder, Priority } from './order.ts'
 import { Queue } from './queue.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 
 export interface WorkQueueOptions {
   readonly clock: Clock
   readonly limiter: RateLimiter
-  readonly line?: Line
+  readonly order?: KeyOrder
   readonly observer?: QueueObserver
   /** Of which each key takes one whose delay is over. */
   readonly pace?: TokenBucket
 }
 
 /**
- * A queue whose keys can also be added later, or after the wait that their failures have earned.
- * Adding a key for a cause neither waits for its delay nor shortens the next one, and it goes before those whose delay is
- * over and those that are added as `later`: work that fails again and again holds up no other.
+ * A queue whose keys can also be added after a delay, or after the wait that follows from their failures.
+ * Adding a key for a cause neither waits for its delay nor shortens the next one. Such a key goes before those whose
+ * delay is over, which are retries: work that fails again and again blocks no other.
  */
 export class WorkQueue {
   readonly #queue: Queue
@@ -28,7 +28,7 @@ export class WorkQueue {
   constructor(options: WorkQueueOptions) {
     this.#queue = new Queue(options)
     const { clock, pace } = options
-    this.#delays = new Delays({ clock, pace, due: (key) => this.#queue.add(key, true) })
+    this.#delays = new Delays({ clock, pace, due: (key) => this.#queue.add(key, 'retry') })
     this.#limiter = options.limiter
     this.#observer = options.observer
   }
@@ -51,9 +51,9 @@ export class WorkQueue {
     return this.#queue.isPending(key)
   }
 
-  /** Behind what the key waits though workers may be free. */
-  behind(key: string): string | undefined {
-    return this.#queue.behind(key)
+  /** The group that the key waits for though workers may be free. */
+  blockedBy(key: string): string | undefined {
+    return this.#queue.blockedBy(key)
   }
 
   /** Keys that are to be added later. */
@@ -61,16 +61,16 @@ export class WorkQueue {
     return this.#delays.keys()
   }
 
-  /** Keys that have failed since they were fine. */
+  /** Keys that have failed since they last succeeded. */
   failed(): Iterable<string> {
     return this.#limiter.failed()
   }
 
-  add(key: string, later = false): void {
-    this.#queue.add(key, later)
+  add(key: string, priority: Priority = 'normal'): void {
+    this.#queue.add(key, priority)
   }
 
-  /** Adds the key after `ms`, unless it is worked on before: that run decides anew. */
+  /** Adds the key after `ms`, unless it is worked on before: that run decides again. */
   addAfter(key: string, ms: number): void {
     if (this.#queue.isShut) return
     this.#observer?.retried()
@@ -83,7 +83,7 @@ export class WorkQueue {
     this.addAfter(key, this.#limiter.when(key))
   }
 
-  /** The key is fine: its next failure waits as the first one does. */
+  /** The key has succeeded: its next failure waits as the first one does. */
   forget(key: string): void {
     this.#limiter.forget(key)
   }
@@ -111,7 +111,7 @@ export class WorkQueue {
     this.#queue.resume()
   }
 
-  /** Drops what is planned for later and takes no more keys; what waits is still handed out. */
+  /** Drops the keys that are planned for later and takes no more; waiting keys are still handed out. */
   shutDown(): void {
     this.#delays.clear()
     this.#queue.shutDown()

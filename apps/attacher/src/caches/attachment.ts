@@ -17,6 +17,8 @@ export interface Attachment extends Cached {
   /** When it was deleted, else when it was made; in seconds since 1970, a number that V8 keeps in place. */
   readonly dueSeconds: number | undefined
   readonly finalizers: readonly string[] | undefined
+  /** Whether it has any annotations. */
+  readonly annotated: boolean
   /** The node id annotation. */
   readonly nodeId: string | undefined
   /** The volume that was published for it, with --recover-lost-volumes. */
@@ -52,6 +54,7 @@ export function attachmentProjection(attacher: string, remember = false): (va: V
       deleting: metadata?.deletionTimestamp != null,
       dueSeconds: ours ? seconds(metadata?.deletionTimestamp ?? metadata?.creationTimestamp) : undefined,
       finalizers: ours ? texts(metadata?.finalizers) : undefined,
+      annotated: ours && Object.keys(metadata?.annotations ?? {}).length > 0,
       nodeId: ours ? text(metadata?.annotations?.[NODE_ID_ANNOTATION]) : undefined,
       remembered: ours && remember ? rememberedOf(metadata?.annotations) : undefined,
       attached: ours ? status?.attached : undefined,

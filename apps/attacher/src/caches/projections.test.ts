@@ -8,7 +8,7 @@ import { compare } from '../published-nodes/diff.ts'
 import { DRIVER, FINALIZER, view } from '../testing/views.ts'
 import { decideAttach } from '../volume-attachment/decide-attach.ts'
 import { decideDetach } from '../volume-attachment/decide-detach.ts'
-import { placeOf } from '../volume-attachment/lanes.ts'
+import { placementOf } from '../volume-attachment/lanes.ts'
 import { nodeOf, readVolume } from '../volume-attachment/observe.ts'
 import { PublishedVolumes } from '../volume-attachment/published.ts'
 import { onAttachment } from '../volume-attachment/triggers.ts'
@@ -106,7 +106,7 @@ describe('whatever the API holds', () => {
         if (step.do === 'unpublish') ControllerUnpublishVolume.requestSerialize({ ...step.request, secrets: {} })
       }
       compare(whole, new Map(), DRIVER)
-      placeOf(
+      placementOf(
         va.key,
         { maxInflightPerNode: 1 },
         { attachments: { get: () => va }, volumes, published: new PublishedVolumes() },
@@ -139,6 +139,7 @@ describe('a projection', () => {
       ['ours', false],
       ['pvName', 'x'],
       ['deleting', false],
+      ['annotated', false],
     ])
   })
 
@@ -152,7 +153,7 @@ describe('a projection', () => {
     expect(nodeProjection(DRIVER)({ metadata: { name: 'n' }, spec } as CSINode).nodeId).toBeUndefined()
   })
 
-  it('tells labels, annotations and owners apart, in whatever order they come', () => {
+  it('distinguishes labels, annotations and owners, in any order', () => {
     const rest = (metadata: object): string => attachmentProjection(DRIVER)({ ...VA, metadata } as never).rest
     expect(rest({ labels: { a: '1', b: '2' } })).toBe(rest({ labels: { b: '2', a: '1' } }))
     const all = [{ labels: { a: '1' } }, { annotations: { a: '1' } }, { ownerReferences: [{ name: 'a' }] }]

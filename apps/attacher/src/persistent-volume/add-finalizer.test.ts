@@ -68,13 +68,13 @@ describe('VolumeFinalizers', () => {
     expect(api.requests).toEqual([ADD_FIRST, 'get pv1', ADD])
   })
 
-  it('is done when the fresh read shows that somebody has added it', async () => {
+  it('is done when the fresh read shows that another writer has added it', async () => {
     api.put(pv({ finalizers: [FINALIZER] }))
     await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST, 'get pv1'])
   })
 
-  it('answers with the volume that carries it: the one that was made again, when the cache has not seen that', async () => {
+  it('answers with the volume that carries it: the one that was recreated, when the cache has not seen that', async () => {
     api.put({ ...pv({ uid: 'v' }), spec: { csi: csi({ volumeHandle: 'handle-2' }) } } as never)
     const added = await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST, 'get pv1', ADD_FIRST.replace('"u"', '"v"')])
@@ -96,6 +96,7 @@ describe('reconcileVolume', () => {
   const REMOVE = (index: number): string =>
     `patch pv1 [${UID},{"op":"test","path":"/metadata/finalizers/${index}","value":"${FINALIZER}"},{"op":"remove","path":"/metadata/finalizers/${index}"}]`
   let own: RecordingRun
+  let undone: { has: () => boolean; waitMs: () => number }
   const run = (attachments: unknown[] = []): ReturnType<typeof reconcileVolume> =>
     reconcileVolume(
       'pv1',
@@ -103,6 +104,8 @@ describe('reconcileVolume', () => {
         api: client(),
         volumes,
         attachments: { byIndex: () => attachments } as never,
+        finalizers: finalizers(),
+        undone,
         settings: { driverName: DRIVER, finalizer: FINALIZER },
         log: silentLogger,
       },
@@ -111,6 +114,7 @@ describe('reconcileVolume', () => {
 
   beforeEach(() => {
     own = recordingRun()
+    undone = { has: () => false, waitMs: () => 0 }
     cached = project(pv(deleted))
     api.put(pv(deleted))
   })
@@ -134,7 +138,7 @@ describe('reconcileVolume', () => {
     expect(api.requests).toEqual([REMOVE(1), 'get pv1', REMOVE(0)])
   })
 
-  it('leaves alone the volume that was made again under the name', async () => {
+  it('leaves alone the volume that was recreated under the name', async () => {
     api.put(pv({ ...deleted, uid: 'v' }))
     expect(await run()).toMatchObject({ kind: 'retry' })
     expect(api.get('pv1')?.metadata.finalizers).toEqual(deleted.finalizers)

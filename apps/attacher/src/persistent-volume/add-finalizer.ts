@@ -34,7 +34,7 @@ export class VolumeFinalizers {
 
   /**
    * Resolves when the volume carries our finalizer, with the volume that carries it: the cache may have been behind, and
-   * another one may stand under the name. Undefined when it is gone again.
+   * another one may have the name by now. Undefined when it no longer exists.
    */
   add(name: string, signal: AbortSignal): Promise<Volume | undefined> {
     const running = this.#running.get(name)

@@ -1,7 +1,9 @@
 import { type Controller, keysOf, objectsOf } from '@csi-sidecars/controller'
 import { backoffOf, type TermParts } from '../parts.ts'
-import { SIDECAR } from '../volume-attachment/subject.ts'
-import { concernsUs } from './decide.ts'
+import { SIDECAR } from '../reporting/subject.ts'
+import { undoneBy } from '../sources.ts'
+import { UndoneWrites } from '../undone-writes.ts'
+import { concernsUs, hasLostFinalizer } from './decide.ts'
 import { reconcileVolume } from './reconcile.ts'
 import { onAttachmentGone, onVolume } from './triggers.ts'
 
@@ -9,14 +11,21 @@ import { onAttachmentGone, onVolume } from './triggers.ts'
 export const PV_QUEUE = 'csi-attacher-pv'
 
 /** Takes the finalizer off volumes that nothing needs any more. */
-export function volumeController({ settings, volumes, attachments, api, log }: TermParts): Controller {
-  const deps = { api, volumes, attachments: attachments.store, settings, log }
+export function volumeController(parts: TermParts): Controller {
+  const { settings, volumes, attachments, api, finalizers, clock, log } = parts
+  const undone = new UndoneWrites({ ...backoffOf(settings), clock })
+  const deps = { api, volumes, attachments: attachments.store, finalizers, undone, settings, log }
   return {
     name: PV_QUEUE,
     workers: settings.workers,
     backoff: backoffOf(settings),
     caches: [attachments, volumes],
-    sources: [objectsOf(volumes), keysOf(attachments, onAttachmentGone), keysOf(volumes, onVolume(settings))],
+    sources: [
+      objectsOf(volumes, ({ key }) => undone.forget(key)),
+      undoneBy(volumes, (event) => hasLostFinalizer(event, settings), undone),
+      keysOf(attachments, onAttachmentGone),
+      keysOf(volumes, onVolume(settings)),
+    ],
     reconcile: (key, run) => reconcileVolume(key, deps, run),
     traceSubject: (key) => ({
       operation: 'remove finalizer',

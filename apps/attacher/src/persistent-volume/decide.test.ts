@@ -40,7 +40,7 @@ describe('releasing a volume', () => {
     expect(decideRelease(volume({}, { ...DELETED, finalizers: ['a/b'] }), [], settings)).toBeUndefined()
   })
 
-  it('takes off only ours, wherever it stands', () => {
+  it('removes only ours, at any position', () => {
     const patch = decideRelease(volume({}, { ...DELETED, finalizers: ['a/b', FINALIZER, 'c/d'] }), [], settings)
     expect(patch?.body).toEqual([
       UID,

@@ -1,5 +1,7 @@
 import { type Patch, removeFinalizerPatch } from '@csi-sidecars/kube-types'
+import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
+import type { Update } from '../sources.ts'
 
 export interface VolumeSettings {
   readonly driverName: string
@@ -14,6 +16,22 @@ export function concernsUs(pv: Volume, settings: VolumeSettings): boolean {
 /** A volume is released when it is being deleted, or when an in-tree volume is no longer migrated to this driver. */
 function mayBeReleased(pv: Volume, { driverName }: VolumeSettings): boolean {
   return pv.deleting || (pv.kind === 'inTree' && pv.migratedTo !== driverName)
+}
+
+type Change = Pick<Update<Volume>, 'before' | 'after'>
+
+/** Another writer has removed our finalizer from a living volume; we remove it when the volume may be released. */
+export function hasLostFinalizer({ before, after }: Change, settings: VolumeSettings): boolean {
+  const { finalizer } = settings
+  const isLost = before.finalizers?.includes(finalizer) === true && after.finalizers?.includes(finalizer) !== true
+  return isLost && !mayBeReleased(after, settings)
+}
+
+/** Whether a volume that has lost our finalizer needs it back: it must not be deleted while it is attached. */
+export function needsFinalizer(pv: Volume, attachments: readonly Attachment[], settings: VolumeSettings): boolean {
+  const { finalizer } = settings
+  if (pv.finalizers?.includes(finalizer) || mayBeReleased(pv, settings)) return false
+  return attachments.some((va) => va.ours && (!va.deleting || va.finalizers?.includes(finalizer)))
 }
 
 /** The patch that releases the volume; undefined while it is to be kept or nothing of ours is on it. */

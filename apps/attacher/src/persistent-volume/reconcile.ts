@@ -5,7 +5,9 @@ import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-ty
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
-import { concernsUs, decideRelease, type VolumeSettings } from './decide.ts'
+import type { UndoneWrites } from '../undone-writes.ts'
+import type { VolumeFinalizers } from './add-finalizer.ts'
+import { concernsUs, decideRelease, needsFinalizer, type VolumeSettings } from './decide.ts'
 
 /** The index of attachments, of whatever attacher, by the volume they name. */
 export const BY_VOLUME = 'volume'
@@ -14,11 +16,14 @@ export interface VolumeDeps {
   readonly api: KubeClient
   readonly volumes: Pick<Informer<Volume, PersistentVolume>, 'learn' | 'store'>
   readonly attachments: Reader<Attachment>
+  readonly finalizers: Pick<VolumeFinalizers, 'add'>
+  /** Volumes from which other writers have removed our finalizer. */
+  readonly undone: Pick<UndoneWrites, 'has' | 'waitMs'>
   readonly settings: VolumeSettings
   readonly log: Logger
 }
 
-/** Takes our finalizer off a volume that nothing needs any more. */
+/** Takes our finalizer off a volume that nothing needs any more, and puts it back where another writer has removed it. */
 export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run): Promise<Outcome> {
   const { signal } = run
   run.waitFor()
@@ -27,6 +32,8 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run):
   const log = deps.log.with({ PersistentVolume: name })
   log.v(4)?.info('Started PersistentVolume processing')
   const attachments = deps.attachments.byIndex(BY_VOLUME, name)
+  if (deps.undone.has(pv) && needsFinalizer(pv, attachments, deps.settings))
+    return await restore(pv, { ...deps, log }, run)
   const patch = decideRelease(pv, attachments, deps.settings)
   if (patch === undefined) {
     // The end of each puts the volume to work by itself; this is for those who ask why it is still there.
@@ -46,6 +53,23 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run):
   }
   log.v(2)?.info('Removed finalizer from PersistentVolume')
   run.complete()
+  return SETTLED
+}
+
+/** Whatever fails is tried again after the back-off. */
+async function restore(pv: Volume, { undone, finalizers, settings, log }: VolumeDeps, run: Run): Promise<Outcome> {
+  const afterMs = undone.waitMs(pv)
+  if (afterMs > 0) return { kind: 'postponed', ms: afterMs }
+  run.enter('writing')
+  const restored = await finalizers.add(pv.key, run.signal).catch((error: unknown) => {
+    if (isNotFound(error)) return undefined
+    throw error
+  })
+  // Gone, or another volume by now, to which the next attach adds it.
+  if (restored?.uid !== pv.uid) return SETTLED
+  // An admission policy, say, keeps it off.
+  if (!restored.finalizers?.includes(settings.finalizer)) throw new Error('the finalizer was written and not stored')
+  log.v(2)?.info('Restored the finalizer that another writer has removed')
   return SETTLED
 }
 

@@ -1,14 +1,15 @@
 import type { Trigger } from '@csi-sidecars/controller'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
-import { concernsUs, type VolumeSettings } from './decide.ts'
+import { concernsUs, hasLostFinalizer, type VolumeSettings } from './decide.ts'
 
-/** A volume that may be released, whenever it appears or changes. */
+/** A volume that may be released, whenever it appears or changes, and one that loses our finalizer. */
 export function onVolume(settings: VolumeSettings): Trigger<Volume> {
   return (event) => {
     if (event.type === 'deleted') return []
     const pv = event.type === 'added' ? event.object : event.after
-    return concernsUs(pv, settings) ? [pv.key] : []
+    const isStripped = event.type === 'updated' && hasLostFinalizer(event, settings)
+    return isStripped || concernsUs(pv, settings) ? [pv.key] : []
   }
 }
 

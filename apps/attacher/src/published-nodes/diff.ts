@@ -18,13 +18,18 @@ export type Verdict =
   | { readonly is: 'same' }
   | { readonly is: 'different'; readonly volumeHandle: string; readonly found: boolean }
   | { readonly is: 'unknown'; readonly why: string }
+  /** An inline volume of a driver without an in-tree plugin. */
+  | { readonly is: 'notCompared' }
 
 /** Whether the driver's listing agrees with what the attachment says; pure. */
 export function compare({ va, volume, node }: Compared, published: Published, driverName: string): Verdict {
   const nodeId = node.known === 'id' ? node.nodeId : va.nodeId
   if (nodeId === undefined) return { is: 'unknown', why: nodeText(va, node, driverName) }
   const listed = listedHandle(volume, nodeId)
-  if (!listed.ok) return { is: 'unknown', why: listed.message }
+  if (!listed.ok) {
+    const isForeign = volume.from === 'inline' && listed.code === 'UNKNOWN_NAME'
+    return isForeign ? { is: 'notCompared' } : { is: 'unknown', why: listed.message }
+  }
   const { volumeHandle } = listed
   const found = published.get(volumeHandle)?.has(nodeId) === true
   return found === (va.attached === true) ? { is: 'same' } : { is: 'different', volumeHandle, found }
@@ -32,12 +37,12 @@ export function compare({ va, volume, node }: Compared, published: Published, dr
 
 export type ListedHandle = { readonly ok: true; readonly volumeHandle: string } | SourceFailure
 
-/** The handle under which the driver lists the volume: a translated one can lack what only the node's id tells. */
+/** The handle under which the driver lists the volume: a translated one can lack a part that only the node's id shows. */
 export function listedHandle(volume: VolumeView, nodeId: string): ListedHandle {
   const source = callSource(volume)
   if (!source.ok) return source
   const { driver, volumeHandle } = source.csi
-  // Inline volumes come translated and cannot be told from volumes that always were CSI; all of them are repaired.
+  // Inline volumes come translated and look like volumes that always were CSI; all of them are repaired.
   if (!source.migrated && volume.from !== 'inline') return { ok: true, volumeHandle }
   try {
     return { ok: true, volumeHandle: repairVolumeHandle(driver, volumeHandle, nodeId) }

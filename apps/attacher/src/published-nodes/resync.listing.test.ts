@@ -28,7 +28,7 @@ describe('compareForever', () => {
       },
       'failed to ListVolumes: the driver goes on after 1050000 volumes',
     ],
-  ])('gives up a listing that goes on for ever %s, with a line', async (_, next, text) => {
+  ])('gives up an endless listing %s, with a log line', async (_, next, text) => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({ confirmations: 1, pages: async () => next() })
     await until(() => fixture.log.lines.length > 0)
@@ -38,7 +38,24 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('follows the pages, and tells what it cannot list', async () => {
+  it('gives up a listing that takes too long, with one line', async () => {
+    fixture.has(withFinalizer({ attached: true }))
+    const pages = async (): Promise<ListVolumesResponse> => {
+      await fixture.clock.sleep(1_000)
+      return page(String(fixture.asked.length), [`volume-${fixture.asked.length}`, 'node1-id'])
+    }
+    void fixture.start({ confirmations: 1, pages })
+    await fixture.clock.advance(302_000)
+    expect(fixture.log.lines.map(({ message, error }) => [message, (error as Error).message])).toEqual([
+      [
+        'Failed to reconcile VolumeAttachment',
+        'failed to ListVolumes: the listing has not ended after 5 minutes and 301 volumes',
+      ],
+    ])
+    expect(fixture.forced).toEqual([])
+  })
+
+  it('follows the pages, and logs what it cannot list', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const pages = [page('t1', ['other', 'n']), page('', ['handle-1', 'node1-id'])]
     void fixture.start({
@@ -85,7 +102,7 @@ describe('compareForever', () => {
     expect(fixture.asked).toHaveLength(2)
   })
 
-  it('ends when told to, in the middle of a pause', async () => {
+  it('ends on abort, in the middle of a pause', async () => {
     const ended = fixture.start({})
     await fixture.clock.settle()
     fixture.stop.abort(new Error('stop'))

@@ -1,3 +1,4 @@
+import { recordingRun } from '@csi-sidecars/controller/testing'
 import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { ComparisonFixture, page } from '../testing/comparison-fixture.ts'
@@ -46,10 +47,13 @@ describe('compareForever', () => {
   })
 
   describe('says nothing of an attachment that is worked on', () => {
-    /** Work that goes on until it is told to end. */
+    /** Work that runs until the test ends it. */
     const begin = (key: string): (() => Promise<void>) => {
       const { promise, resolve } = Promise.withResolvers<void>()
-      const ended = fixture.work.run(key, () => promise)
+      const ended = fixture.work.run(key, recordingRun(), (run) => {
+        run.enter('calling')
+        return promise
+      })
       return () => {
         resolve()
         return ended
@@ -135,7 +139,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('tells of an attachment that cannot be compared, and goes on with the others', async () => {
+  it('logs an attachment that cannot be compared, and continues with the others', async () => {
     fixture.has(withFinalizer({ key: 'bad', attached: true }))
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({
@@ -155,7 +159,7 @@ describe('compareForever', () => {
     })
   })
 
-  it('needs as many listings in a row as it was told, of the same kind', async () => {
+  it('needs the configured number of equal listings in a row', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({ confirmations: 3, pages: async () => page('') })
     await fixture.clock.advance(60_000)
@@ -164,7 +168,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1'])
   })
 
-  it('counts anew when what is different has changed', async () => {
+  it('counts from zero when the difference is another one', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const listings = [page(''), page('', ['handle-1', 'node1-id'])]
     void fixture.start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })

@@ -3,6 +3,7 @@ import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
+import type { Listing } from '../volume-attachment/memory.ts'
 import { type Compared, compare, type Published, type Verdict } from './diff.ts'
 import type { WorkSince } from './work-log.ts'
 
@@ -11,8 +12,13 @@ export interface ComparisonOptions {
   readonly listPage: (startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>
   readonly attachments: Reader<Attachment>
   readonly view: (va: Attachment, signal: AbortSignal) => Promise<Compared>
-  /** Has the attachment worked on; `forced`: though by what is stored there would be nothing to do. */
-  readonly reprocess: (key: string, forced: boolean) => void
+  /**
+   * Has the attachment worked on: as usual, or though by what is stored there is nothing to do, because the driver says
+   * something else, or says the same beside the error of an earlier try.
+   */
+  readonly reprocess: (key: string, listing: Listing | undefined) => void
+  /** Whether the status has an error that is out of date once the driver lists the same. */
+  readonly hasStaleError: (va: Attachment) => boolean
   /** Begins to note what is worked on: a listing says nothing sure about a call that ran beside it. */
   readonly workSince: () => WorkSince
   readonly driverName: string
@@ -26,8 +32,10 @@ export interface ComparisonOptions {
 /** Drivers may answer pages without a volume, and back ends are large; beyond this a listing will not end by itself. */
 const MOST_EMPTY_PAGES = 1_000
 const MOST_VOLUMES = 1_000_000
+/** However quick its pages are: a driver that answers each with a new token is given up after this. */
+const LONGEST_LISTING_MS = 5 * 60_000
 
-/** How often in a row an attachment was seen to differ, and how. Another one of the same name begins anew. */
+/** How often in a row an attachment was seen to differ, and how. Another one of the same name starts from zero. */
 interface Suspicion {
   readonly uid: string
   readonly attached: boolean
@@ -65,7 +73,7 @@ async function compareOnce(
   const seen = new Set<string>()
   for (const va of before) {
     const verdict = await verdictOf(options, { va, published }, signal)
-    // It changed while the driver was listing: nobody can say which of the two states the listing shows.
+    // It changed while the driver was listing: the listing may show either of the two states.
     if (options.attachments.get(va.key) !== va || worked.has(va.key)) continue
     if (verdict.is === 'different') seen.add(va.key)
     act(options, suspicions, { va, verdict })
@@ -88,7 +96,7 @@ async function verdictOf(
 }
 
 function act(
-  { confirmations, reprocess, log }: ComparisonOptions,
+  { confirmations, reprocess, hasStaleError, log }: ComparisonOptions,
   suspicions: Map<string, Suspicion>,
   { va, verdict }: { readonly va: Attachment; readonly verdict: Verdict },
 ): void {
@@ -97,7 +105,8 @@ function act(
     log.error(new Error(verdict.why), 'VolumeAttachment cannot be compared with the driver', { VolumeAttachment })
     return
   }
-  if (verdict.is === 'same') return
+  if (verdict.is === 'same' && hasStaleError(va)) reprocess(va.key, 'same')
+  if (verdict.is !== 'different') return
   const attached = va.attached === true
   const { uid } = va
   const last = suspicions.get(va.key)
@@ -115,12 +124,17 @@ function act(
     { VolumeAttachment, volumeHandle, attachedStatus: attached, found },
   )
   // What is not attached yet and not to go is attached without being forced; it may be under way at this moment.
-  reprocess(va.key, attached || va.deleting)
+  reprocess(va.key, attached || va.deleting ? 'different' : undefined)
 }
 
-async function listAll({ listPage }: ComparisonOptions, signal: AbortSignal): Promise<Published> {
+/** All pages of one listing. */
+export async function listAll(
+  { listPage, clock }: Pick<ComparisonOptions, 'listPage' | 'clock'>,
+  signal: AbortSignal,
+): Promise<Published> {
   const published = new Map<string, ReadonlySet<string>>()
   const seen = new Set<string>()
+  const started = clock.monotonic()
   let token = ''
   let volumes = 0
   let emptyPages = 0
@@ -129,7 +143,9 @@ async function listAll({ listPage }: ComparisonOptions, signal: AbortSignal): Pr
       throw new Error(`failed to ListVolumes: failed to list volumes: ${messageOf(cause)}`, { cause })
     })
     for (const { volume, status } of page.entries) {
-      if (volume !== undefined && status !== undefined) published.set(volume.volumeId, new Set(status.publishedNodeIds))
+      // One that is published nowhere counts as one that is not listed, and takes no memory.
+      if (!volume || !status?.publishedNodeIds.length) continue
+      published.set(volume.volumeId, new Set(status.publishedNodeIds))
     }
     volumes += page.entries.length
     emptyPages = page.entries.length === 0 ? emptyPages + 1 : 0
@@ -142,6 +158,12 @@ async function listAll({ listPage }: ComparisonOptions, signal: AbortSignal): Pr
     if (token !== '' && (volumes > MOST_VOLUMES || emptyPages >= MOST_EMPTY_PAGES)) {
       const after = emptyPages > 0 ? `${emptyPages} pages without a volume` : `${volumes} volumes`
       throw new Error(`failed to ListVolumes: the driver goes on after ${after}`)
+    }
+    if (token !== '' && clock.monotonic() - started > LONGEST_LISTING_MS) {
+      const minutes = LONGEST_LISTING_MS / 60_000
+      throw new Error(
+        `failed to ListVolumes: the listing has not ended after ${minutes} minutes and ${volumes} volumes`,
+      )
     }
   } while (token !== '')
   return published

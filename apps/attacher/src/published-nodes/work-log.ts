@@ -1,28 +1,37 @@
-/** The keys that were worked on since it was begun, or are right now. */
+import type { Run } from '@csi-sidecars/controller'
+
+/** The keys for which the driver was called since it was begun, or is being called right now. */
 export interface WorkSince extends Disposable {
   has(key: string): boolean
 }
 
-/** Which keys are worked on, for those who look at what the work changes. */
+/** For which keys the driver is called, for those who look at what a call changes. A run that calls nothing is no work. */
 export class WorkLog {
-  readonly #running = new Set<string>()
+  readonly #calling = new Set<string>()
   readonly #begun = new Set<Set<string>>()
 
-  /** Runs the work of a key; the queue sees to it that there is one at a time. */
-  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    this.#running.add(key)
-    for (const seen of this.#begun) seen.add(key)
+  /** Runs the work of a key; the queue sees to it that there is one at a time. From its first call on it counts to its end. */
+  async run<T>(key: string, run: Run, work: (run: Run) => Promise<T>): Promise<T> {
+    const enter: Run['enter'] = (phase) => {
+      if (phase === 'calling') this.#called(key)
+      run.enter(phase)
+    }
     try {
-      return await work()
+      return await work({ ...run, enter })
     } finally {
-      this.#running.delete(key)
+      this.#calling.delete(key)
     }
   }
 
   /** From now on. */
   since(): WorkSince {
-    const seen = new Set(this.#running)
+    const seen = new Set(this.#calling)
     this.#begun.add(seen)
     return { has: (key) => seen.has(key), [Symbol.dispose]: () => this.#begun.delete(seen) }
+  }
+
+  #called(key: string): void {
+    this.#calling.add(key)
+    for (const seen of this.#begun) seen.add(key)
   }
 }

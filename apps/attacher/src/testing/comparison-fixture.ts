@@ -18,7 +18,7 @@ export const page = (nextToken: string, ...volumes: [handle: string, ...nodes: s
 export class ComparisonFixture {
   readonly clock = new FakeClock()
   readonly stop = new AbortController()
-  /** Keys that were put back to the queue; with `as usual` where without a force mark. */
+  /** Keys that were put back to the queue; with `as usual` or `same` where without a force mark. */
   readonly forced: string[] = []
   /** The tokens with which the driver was asked for pages. */
   readonly asked: string[] = []
@@ -48,7 +48,9 @@ export class ComparisonFixture {
           whenSynced: async () => {},
         },
         view: async (va) => ({ va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' } }),
-        reprocess: (key, mark) => this.forced.push(mark ? key : `${key} as usual`),
+        reprocess: (key, listing) =>
+          this.forced.push(listing === 'different' ? key : `${key} ${listing ?? 'as usual'}`),
+        hasStaleError: ({ attachError }) => attachError !== undefined,
         workSince: () => this.work.since(),
         driverName: DRIVER,
         periodMs: 60_000,

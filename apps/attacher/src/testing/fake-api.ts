@@ -1,7 +1,7 @@
 import type { CallOptions, KubeClient, SubresourceOption } from '@csi-sidecars/kube-client'
 import { applyMergePatch, type ObjectRef, type Patch, type Resource } from '@csi-sidecars/kube-types'
 import { apiError, uidMismatch } from './api-error.ts'
-import { patchedFinalizers } from './json-patch.ts'
+import { applyJsonPatch } from './json-patch.ts'
 
 interface Stored {
   metadata: { name: string; uid?: string; resourceVersion?: string; finalizers?: string[] }
@@ -12,7 +12,7 @@ export class FakeApi {
   /** `patch pv1 {...}` in the order in which they came. */
   readonly requests: string[] = []
   readonly objects = new Map<string, Stored>()
-  /** Those of them that let others go first. */
+  /** Those of them that have a low priority. */
   readonly ofLowPriority: string[] = []
   /** What the next requests that begin so are answered with, instead of being served. */
   readonly failures: { readonly request: string; readonly error: unknown; left: number }[] = []
@@ -78,6 +78,5 @@ function patched(object: Stored, patch: Patch): Stored {
     if (uid !== undefined && uid !== object.metadata.uid) throw uidMismatch(uid)
     return applyMergePatch(object, patch.body) as Stored
   }
-  const finalizers = patchedFinalizers(object.metadata, patch.body as [])
-  return { ...object, metadata: { ...object.metadata, ...(finalizers && { finalizers: [...finalizers] }) } }
+  return applyJsonPatch(object, patch.body as [])
 }

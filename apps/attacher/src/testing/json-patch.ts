@@ -6,33 +6,33 @@ interface Operation {
   readonly value?: unknown
 }
 
-/** The JSON patches that the attacher makes: all of them are about the list of finalizers, of one very object. */
-export function patchedFinalizers(
-  { finalizers: before, uid }: { finalizers?: readonly string[]; uid?: string },
-  operations: readonly Operation[],
-): readonly string[] | undefined {
-  let finalizers = before
+/** What a JSON patch makes of an object: the operations that the attacher uses, refused as the API server refuses them. */
+export function applyJsonPatch<T extends object>(object: T, operations: readonly Operation[]): T {
+  const result = structuredClone(object)
   for (const { op, path, value } of operations) {
-    if (path === '/metadata/uid') {
-      if (op !== 'test' || value !== uid) throw refused()
-      continue
-    }
-    const part = path.replace('/metadata/finalizers', '').slice(1)
-    const list = [...(finalizers ?? [])]
-    const index = Number(part)
+    const keys = path.split('/').slice(1).map(unescaped)
+    const last = keys.pop() ?? ''
+    const parent = keys.reduce<unknown>((each, key) => (each as Record<string, unknown> | undefined)?.[key], result)
+    if (typeof parent !== 'object' || parent === null) throw refused()
+    const found = (parent as Record<string, unknown>)[last]
     if (op === 'test') {
-      const found = (part === '' ? finalizers : list[index]) ?? null
-      if (JSON.stringify(found) !== JSON.stringify(value)) throw refused()
-    } else if (op === 'add' && part === '-') {
-      if (finalizers === undefined) throw refused()
-      finalizers = [...list, value as string]
+      if (JSON.stringify(found ?? null) !== JSON.stringify(value)) throw refused()
     } else if (op === 'remove') {
-      finalizers = list.toSpliced(index, 1)
-    } else if (part === '') {
-      finalizers = value as string[]
-    } else throw refused()
+      if (found === undefined) throw refused()
+      if (Array.isArray(parent)) parent.splice(Number(last), 1)
+      else delete (parent as Record<string, unknown>)[last]
+    } else if (Array.isArray(parent)) {
+      if (op !== 'add' || last !== '-') throw refused()
+      parent.push(value)
+    } else {
+      ;(parent as Record<string, unknown>)[last] = structuredClone(value)
+    }
   }
-  return finalizers
+  return result
+}
+
+function unescaped(part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
 function refused(): Error {

@@ -8,6 +8,6 @@ export async function runAttacher(
   signal: AbortSignal,
 ): Promise<void> {
   const args = [`--kubeconfig=${kubeconfig}`, `--csi-address=${socket}`, '--v=5', ...flags]
-  const { ending, log } = await runInProcess(programOf(attacher), args, signal)
+  const { ending, log } = await runInProcess(programOf(attacher), args, signal && { signal })
   if (!signal.aborted) throw new Error(`csi-attacher ended with ${JSON.stringify(ending)}:\n${log}`)
 }

@@ -20,6 +20,7 @@ export function attachment(change: Partial<Attachment> = {}): Attachment {
     deleting: false,
     dueSeconds: undefined,
     finalizers: undefined,
+    annotated: false,
     nodeId: undefined,
     remembered: undefined,
     attached: false,
@@ -33,7 +34,7 @@ export function attachment(change: Partial<Attachment> = {}): Attachment {
 
 /** The same with finalizer and node id stored. */
 export function withFinalizer(change: Partial<Attachment> = {}): Attachment {
-  return attachment({ finalizers: [FINALIZER], nodeId: 'node1-id', ...change })
+  return attachment({ finalizers: [FINALIZER], annotated: true, nodeId: 'node1-id', ...change })
 }
 
 export const csi = (source: object = {}): NonNullable<NonNullable<PersistentVolume['spec']>['csi']> => ({
@@ -61,10 +62,13 @@ export function view(change: Partial<AttachmentView> = {}): AttachmentView {
     volume: { from: 'pv', name: 'pv1', pv: volume() },
     node: { known: 'id', nodeId: 'node1-id' },
     forced: false,
+    confirmed: false,
+    stripped: false,
     statusPending: false,
+    formerNodeId: undefined,
     published: [],
     lostDetached: false,
-    capabilities: { publishReadonly: false, singleNodeMultiWriter: false },
+    capabilities: { publishReadonly: false, singleNodeMultiWriter: false, listsPublishedNodes: false },
     settings: { driverName: DRIVER, finalizer: FINALIZER, defaultFsType: '', recoverLostVolumes: false },
     ...change,
   }

@@ -1,22 +1,29 @@
 import { type Controller, keysOf, objectsOf } from '@csi-sidecars/controller'
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import { type AttacherParts, announced, backoffOf } from '../parts.ts'
+import { type AttacherParts, backoffOf, lifecycleLogs } from '../parts.ts'
+import { objectOf, SIDECAR } from '../reporting/subject.ts'
+import { attachmentTraceSubject } from '../reporting/trace-subject.ts'
+import { undoneBy } from '../sources.ts'
+import { UndoneWrites } from '../undone-writes.ts'
 import { VA_QUEUE } from '../volume-attachment/controller.ts'
-import { objectOf, SIDECAR } from '../volume-attachment/subject.ts'
-import { attachmentTraceSubject } from '../volume-attachment/trace-subject.ts'
-import { onAttachment } from '../volume-attachment/triggers.ts'
+import { isStatusReverted, onAttachment } from '../volume-attachment/triggers.ts'
 import { reconcileTrivially } from './reconcile.ts'
 
 /** Marks attachments as attached, for a driver that has no attach. */
 export function trivialController(parts: AttacherParts & { readonly api: KubeClient }): Controller {
-  const { settings, attachments, log } = parts
+  const { settings, attachments, clock, log } = parts
+  const undone = new UndoneWrites({ ...backoffOf(settings), clock })
   return {
     name: VA_QUEUE,
     workers: settings.workers,
     backoff: backoffOf(settings),
     caches: [attachments],
-    sources: [objectsOf(attachments), keysOf(attachments, onAttachment(settings.finalizer, log))],
-    reconcile: (key, run) => reconcileTrivially(key, parts, run),
+    sources: [
+      objectsOf(attachments, ({ key }) => undone.forget(key)),
+      undoneBy(attachments, isStatusReverted, undone),
+      keysOf(attachments, onAttachment(settings.finalizer, log)),
+    ],
+    reconcile: (key, run) => reconcileTrivially(key, { ...parts, undone }, run),
     traceSubject: attachmentTraceSubject(attachments.store),
     pending: {
       sidecar: SIDECAR,
@@ -29,6 +36,6 @@ export function trivialController(parts: AttacherParts & { readonly api: KubeCli
       causes: {},
     },
     callsDriver: false,
-    ...announced(log),
+    ...lifecycleLogs(log),
   }
 }

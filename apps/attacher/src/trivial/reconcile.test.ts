@@ -5,6 +5,7 @@ import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, expect, it } from '@jest/globals'
 import { type Attachment, attachmentProjection } from '../caches/attachment.ts'
+import { STATUS_REVERTED } from '../status-reverted.ts'
 import { apiError, uidMismatch } from '../testing/api-error.ts'
 import { FakeApi } from '../testing/fake-api.ts'
 import { DRIVER, FINALIZER } from '../testing/views.ts'
@@ -17,6 +18,7 @@ beforeEach(() => {
   api = new FakeApi()
   log = recordingLogger()
   learned = []
+  waitMs = 0
 })
 
 const va = (
@@ -26,6 +28,8 @@ const va = (
   spec: { attacher: change.attacher ?? DRIVER, nodeName: 'node1', source: { persistentVolumeName: 'pv1' } },
   ...(change.status && { status: { attached: false, ...change.status } }),
 })
+
+let waitMs: number
 
 /** `since` is what the cache holds of it once the answer is there. */
 function run(
@@ -43,8 +47,16 @@ function run(
     return held && project(held)
   }
   const attachments = { learn, store: { get } as never }
-  return reconcileTrivially('va1', { api: api.client as KubeClient, attachments, log }, recordingRun(signal))
+  const undone = { waitMs: () => waitMs }
+  return reconcileTrivially('va1', { api: api.client as KubeClient, attachments, undone, log }, recordingRun(signal))
 }
+
+it('waits where another writer resets it again and again', async () => {
+  api.put(va() as never)
+  waitMs = 1_000
+  expect(await run()).toEqual({ kind: 'postponed', ms: 1_000 })
+  expect(api.requests).toEqual([])
+})
 
 const ATTACHED = 'patch va1/status {"metadata":{"uid":"u"},"status":{"attached":true}}'
 const error = { message: 'x', time: 't' }
@@ -76,12 +88,12 @@ it('has nothing to do for one that is gone', async () => {
   expect(await run()).toEqual({ kind: 'settled' })
 })
 
-it('tries again at once when somebody has set the status back meanwhile', async () => {
+it('tries again at once when another writer has reverted the status meanwhile', async () => {
   api.put(va())
-  const setBack = (object: VolumeAttachment): VolumeAttachment => ({ ...object, status: { attached: false } })
-  expect(await run(undefined, setBack)).toMatchObject({
-    kind: 'again',
-    cause: new Error('somebody has set the status back'),
+  const statusReverted = (object: VolumeAttachment): VolumeAttachment => ({ ...object, status: { attached: false } })
+  expect(await run(undefined, statusReverted)).toMatchObject({
+    kind: 'superseded',
+    cause: new Error(STATUS_REVERTED),
   })
 })
 
@@ -103,7 +115,7 @@ it('tries again when the status cannot be stored', async () => {
   })
 })
 
-it('leaves alone the one that was made again under its name meanwhile', async () => {
+it('leaves alone the one that was recreated under its name meanwhile', async () => {
   api.put(va())
   api.fail('patch', uidMismatch('u'))
   expect(await run()).toMatchObject({ kind: 'retry' })

@@ -4,12 +4,15 @@ import { isUidMismatch, type KubeClient } from '@csi-sidecars/kube-client'
 import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
-import { setBack } from '../set-back.ts'
+import { STATUS_REVERTED, statusReverted } from '../status-reverted.ts'
+import type { UndoneWrites } from '../undone-writes.ts'
 import { triviallyAttachedPatch } from '../volume-attachment/patches.ts'
 
 export interface TrivialDeps {
   readonly api: KubeClient
   readonly attachments: Pick<Informer<Attachment, VolumeAttachment>, 'learn' | 'store'>
+  /** Attachments that other writers have reverted to not attached. */
+  readonly undone: Pick<UndoneWrites, 'waitMs'>
   readonly log: Logger
 }
 
@@ -21,13 +24,17 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   const { signal } = run
   const va = deps.attachments.store.get(key)
   if (va === undefined || !va.ours || va.attached === true) return SETTLED
+  const afterMs = deps.undone.waitMs(va)
+  if (afterMs > 0) return { kind: 'postponed', ms: afterMs }
+  const patch = triviallyAttachedPatch(va)
+  if (patch === undefined) return SETTLED
   const log = deps.log.with({ VolumeAttachment: key })
   let known: Attachment | undefined
   let saved: VolumeAttachment
   try {
     const options = { signal, subresource: 'status' }
     run.enter('writing')
-    saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, triviallyAttachedPatch(va), options)
+    saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, patch, options)
     known = deps.attachments.learn(saved)
   } catch (error) {
     signal.throwIfAborted()
@@ -39,5 +46,5 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   run.complete()
   if (known === undefined || known.attached === true) return SETTLED
   // The event of that came during this run, when a status that changes starts no other.
-  return setBack(saved, new Error('somebody has set the status back'))
+  return statusReverted(saved, new Error(STATUS_REVERTED))
 }

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
+import { STATUS_REVERTED } from '../status-reverted.ts'
 import { apiError } from '../testing/api-error.ts'
 import { FINALIZED, pv, ReconcileFixture, va } from '../testing/reconcile-fixture.ts'
 
@@ -38,6 +39,7 @@ describe('an attach', () => {
     }
     await fixture.run()
     expect(fixture.api.ofLowPriority).toEqual([])
+    await fixture.clock.advance(1_000)
     await fixture.run()
     expect(fixture.api.ofLowPriority).toEqual(['get creds', 'patch va1/status'])
     fixture.publish = async () => ({})
@@ -67,13 +69,13 @@ describe('an attach', () => {
     expect(JSON.stringify(fixture.api.get('va1'))).not.toContain('attachError')
   })
 
-  it('comes again when somebody has set the status back meanwhile', async () => {
+  it('runs again when another writer has reverted the status meanwhile', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     const back = { ...va({ metadata: FINALIZED }), status: { attached: false } }
     const patch = async (): Promise<object> => back
     expect(await fixture.run({ api: { ...fixture.api.client, patch } as never })).toMatchObject({
       kind: 'retry',
-      cause: { message: 'somebody has set the status back' },
+      cause: { message: STATUS_REVERTED },
     })
     expect(fixture.own.phases).not.toContain('completed')
   })
@@ -111,7 +113,7 @@ describe('an attach', () => {
     await expect(fixture.run({ api: { ...fixture.api.client, patch } as never })).rejects.toThrow('enough')
   })
 
-  it('tells what its status could not be written for', async () => {
+  it('names the error whose status could not be written', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     const failure = apiError(500, 'InternalError', 'no')
     fixture.api.fail('patch va1/status', failure)

@@ -2,10 +2,10 @@ import { messageOf, unreachable } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
-import type { Patch, VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
-import { setBack } from '../set-back.ts'
+import { STATUS_REVERTED, statusReverted } from '../status-reverted.ts'
 import { type AttachStep, decideAttach } from './decide-attach.ts'
 import { AttachmentGoneError, during, OperationError } from './failure.ts'
 import { volumeName } from './lanes.ts'
@@ -13,7 +13,7 @@ import type { AttachmentView } from './observe.ts'
 import { addFinalizerPatch, attachedPatch } from './patches.ts'
 import { failed, waitForCause } from './record-failure.ts'
 import type { SecretRef } from './requests.ts'
-import { type AttachmentRun, loadSecret, newest, patch, patchStatus, patience } from './run.ts'
+import { type AttachmentRun, loadSecret, newest, patchStatus, patchTested, statusWritePriority } from './run.ts'
 
 type Context = Readonly<Record<string, string>>
 
@@ -34,7 +34,9 @@ export async function attach(run: AttachmentRun, view: AttachmentView): Promise<
   try {
     const held = await withVolumeFinalizer(run, plan)
     if (held === undefined) return AGAIN
-    context = await performAttach(run, held)
+    const published = await performAttach(run, held)
+    if (published === undefined) return AGAIN
+    context = published
   } catch (error) {
     return await failed(run, 'attach', error)
   }
@@ -75,7 +77,8 @@ async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<Vol
   return pv
 }
 
-async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise<Context> {
+/** Undefined: it has been deleted meanwhile, before anything was published. */
+async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise<Context | undefined> {
   const { deps, signal, log } = run
   let secretRef: SecretRef | undefined
   let secret: Readonly<Record<string, string>> = {}
@@ -83,17 +86,21 @@ async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise
   for (const step of steps) {
     switch (step.do) {
       case 'addVolumeFinalizer':
-        // Somebody has removed it from the volume that had it a moment ago.
+        // Another writer has removed it from the volume that had it a moment ago.
         await addVolumeFinalizer(run, step.name)
         break
       case 'loadSecret':
         secretRef = step.ref
-        secret = await loadSecret(deps, step.ref, { signal, ...patience(run, 'attach') })
+        secret = await loadSecret(deps, step.ref, { signal, ...statusWritePriority(run, 'attach') })
         break
       case 'addFinalizer': {
-        const change = addFinalizerPatch(newest(run), step)
-        if (change === undefined) break
-        await patch(run, change).catch(during('could not save VolumeAttachment'))
+        const isTooLate = (va: Attachment): boolean => va.deleting && !va.finalizers?.includes(step.finalizer)
+        const before = newest(run).nodeId
+        if (before !== undefined && before !== step.nodeId) deps.memory.noteFormerNode(run.va, before)
+        await patchTested(run, (va) => (isTooLate(va) ? undefined : addFinalizerPatch(va, step))).catch(
+          during('could not save VolumeAttachment'),
+        )
+        if (isTooLate(newest(run))) return undefined
         log.v(4)?.info('VolumeAttachment finalizer and NodeID annotation saved', { nodeID: step.nodeId })
         break
       }
@@ -139,12 +146,11 @@ async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call
 
 async function markAttached(run: AttachmentRun, context: Context): Promise<Outcome> {
   run.log.v(4)?.info('Marking as attached')
-  let saved: VolumeAttachment
+  let saved: VolumeAttachment | undefined
   try {
-    const change = (va: Attachment): Patch => attachedPatch(va, context)
-    saved = await patchStatus(run, change)
-    // The answer shows what the cache had not seen yet, such as an error that was stored though nobody heard of it.
-    if (run.va.attachError !== undefined) saved = await patchStatus(run, change)
+    saved = await patchStatus(run, (va) => attachedPatch(va, context))
+    // The answer shows what the cache had not seen yet: an error, or keys of an earlier publish beside this one's.
+    if (newest(run).attached === true) await patchStatus(run, (va) => attachedPatch(va, context))
   } catch (error) {
     // The volume is where it should be, only the object does not say so: no error is recorded, the run is repeated.
     run.signal.throwIfAborted()
@@ -154,6 +160,6 @@ async function markAttached(run: AttachmentRun, context: Context): Promise<Outco
   }
   run.log.v(4)?.info('Fully attached')
   if (run.va.attached === true) run.complete()
-  if (run.va.attached === true || run.va.deleting) return SETTLED
-  return setBack(saved, new OperationError('somebody has set the status back'))
+  if (run.va.attached === true || run.va.deleting || saved === undefined) return SETTLED
+  return statusReverted(saved, new OperationError(STATUS_REVERTED))
 }

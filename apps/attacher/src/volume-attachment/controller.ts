@@ -1,18 +1,31 @@
 import { type Controller, causesOf, type Enqueuer, keysOf, objectsOf, resetsOf } from '@csi-sidecars/controller'
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
-import { announced, backoffOf, listsPublishedNodes, type TermParts } from '../parts.ts'
-import { VolumeFinalizers } from '../persistent-volume/add-finalizer.ts'
-import { compareForever } from '../published-nodes/resync.ts'
+import { backoffOf, lifecycleLogs, type TermParts } from '../parts.ts'
+import { BY_VOLUME } from '../persistent-volume/reconcile.ts'
+import { type ComparisonOptions, compareForever, listAll } from '../published-nodes/resync.ts'
 import { WorkLog } from '../published-nodes/work-log.ts'
-import { FailureReporter } from './failure-reporter.ts'
+import { FailureReporter } from '../reporting/failure-reporter.ts'
+import { attachmentTable } from '../reporting/subject.ts'
+import { attachmentTraceSubject } from '../reporting/trace-subject.ts'
+import { changesOf, undoneBy } from '../sources.ts'
+import { hasStaleError } from './decide-attached.ts'
+import { sharedListing } from './former-node.ts'
 import { attachmentLanes } from './lanes.ts'
 import { AttachmentMemory } from './memory.ts'
-import { nodeOf, observeAttachment, readVolume } from './observe.ts'
+import { listsPublishedNodes, nodeOf, observeAttachment, readVolume } from './observe.ts'
 import { reconcileAttachment } from './reconcile.ts'
 import type { AttachmentDeps, PublishClient } from './run.ts'
-import { attachmentTable } from './subject.ts'
-import { attachmentTraceSubject } from './trace-subject.ts'
-import { causesOfNode, causesOfVolume, hasError, onAttachment, onAttachmentEnd, onDetachWanted } from './triggers.ts'
+import {
+  causesOfNode,
+  causesOfVolume,
+  hasError,
+  hasLostFinalizer,
+  isStatusReverted,
+  onAttachment,
+  onAttachmentEnd,
+  onDetachWanted,
+  onVolumeAdded,
+} from './triggers.ts'
 
 /** The name of its queue in metrics. */
 export const VA_QUEUE = 'csi-attacher-va'
@@ -20,24 +33,27 @@ export const VA_QUEUE = 'csi-attacher-va'
 /** Attaches and detaches through the driver. */
 export function attachmentController(parts: TermParts): Controller {
   const { settings, attachments, volumes, nodes, api, driver, clock, log } = parts
-  const memory = new AttachmentMemory()
+  const memory = new AttachmentMemory({ ...backoffOf(settings), clock })
   const work = new WorkLog()
   const { published } = memory
   const { finalizer } = settings
-  const line = attachmentLanes(settings, { attachments: attachments.store, volumes: volumes.store, published })
-  const { eventRight: right, backlog } = parts
-  const reporter = right && new FailureReporter({ api, backlog, right, driverName: settings.driverName, clock, log })
+  const lanes = attachmentLanes(settings, { attachments: attachments.store, volumes: volumes.store, published })
+  const { eventPermission: permission, backlog } = parts
+  const reporter =
+    permission && new FailureReporter({ api, backlog, permission, driverName: settings.driverName, clock, log })
   let queue: Enqueuer | undefined
   const deps: AttachmentDeps = {
     api,
     driver: publishClient(parts),
+    listPublished: sharedListing((signal) => listAll({ listPage: pageOf(parts), clock }, signal)),
     attachments,
     volumes: volumes.store,
-    finalizers: new VolumeFinalizers({ api, volumes, finalizer }),
+    nodes: nodes.store,
+    finalizers: parts.finalizers,
     finalizer,
     memory,
     observe: observeAttachment({ ...parts, memory }),
-    isPlaced: (key) => line.isPlaced(key),
+    placementUnchanged: (key) => lanes.placementUnchanged(key),
     wake: (cause) => queue?.wake(cause),
     enqueue: (key) => queue?.add(key),
     recordErrorCode: settings.recordErrorCode,
@@ -46,9 +62,9 @@ export function attachmentController(parts: TermParts): Controller {
   }
   return {
     name: VA_QUEUE,
-    workers: line.capacity,
+    workers: lanes.capacity,
     backoff: backoffOf(settings),
-    line,
+    order: lanes,
     caches: [attachments, volumes, nodes],
     sources: [
       (started) => {
@@ -60,12 +76,18 @@ export function attachmentController(parts: TermParts): Controller {
         published.attachmentGone(uid)
       }),
       resetsOf(attachments, onDetachWanted),
+      undoneBy(attachments, isStatusReverted, memory.statuses),
+      undoneBy(attachments, (event) => hasLostFinalizer(event, finalizer), memory.finalizers),
       keysOf(attachments, onAttachment(finalizer, log), hasError),
       keysOf(attachments, onAttachmentEnd(published)),
       causesOf(volumes, causesOfVolume),
+      changesOf(
+        volumes,
+        onVolumeAdded((name) => attachments.store.byIndex(BY_VOLUME, name)),
+      ),
       causesOf(nodes, causesOfNode),
     ],
-    reconcile: (key, run) => work.run(key, () => reconcileAttachment(key, deps, run)),
+    reconcile: (key, own) => work.run(key, own, (run) => reconcileAttachment(key, deps, run)),
     traceSubject: attachmentTraceSubject(attachments.store),
     onFailure: (key, cause) => log.v(2)?.info('Error processing', { VolumeAttachment: key, err: cause }),
     pending: attachmentTable({
@@ -76,7 +98,7 @@ export function attachmentController(parts: TermParts): Controller {
       finalizer,
     }),
     callsDriver: true,
-    ...announced(log),
+    ...lifecycleLogs(log),
     onComplete: (_, subject) => reporter?.completed(subject),
     alongside: allOf(
       listsPublishedNodes(driver) ? comparison(parts, memory, work) : undefined,
@@ -103,25 +125,31 @@ function publishClient({ driver, settings, assertLeading, log }: TermParts): Pub
   }
 }
 
-/** Compares what the API says with what the driver lists, for as long as the term lasts. */
-function comparison(parts: TermParts, memory: AttachmentMemory, work: WorkLog): Alongside {
-  const { driver, settings, attachments, volumes, nodes, api, assertLeading, clock, log } = parts
+/** One page of ListVolumes, with the deadline of --timeout. */
+function pageOf({ driver, settings, assertLeading, log }: TermParts): ComparisonOptions['listPage'] {
   const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const { timeoutMs, maxEntries } = settings
+  return (startingToken, signal) => calls.listVolumes({ maxEntries, startingToken }, { timeoutMs, signal })
+}
+
+/** Compares what the API says with what the driver lists, for as long as the term lasts. */
+function comparison(parts: TermParts, memory: AttachmentMemory, work: WorkLog): Alongside {
+  const { settings, attachments, volumes, nodes, api, clock, log } = parts
   return (queue: Enqueuer, stop) =>
     compareForever(
       {
-        listPage: (startingToken, signal) => calls.listVolumes({ maxEntries, startingToken }, { timeoutMs, signal }),
+        listPage: pageOf(parts),
         attachments: attachments.store,
         view: async (va, signal) => ({
           va,
           volume: await readVolume(va, { volumes: volumes.store, api }, signal),
           node: nodeOf(va, nodes.store),
         }),
-        reprocess(key, forced) {
-          if (forced) memory.force(key)
+        reprocess(key, listing) {
+          if (listing !== undefined) memory.noteListing(key, listing)
           queue.add(key)
         },
+        hasStaleError: (va) => hasStaleError(va, settings.finalizer),
         workSince: () => work.since(),
         driverName: settings.driverName,
         periodMs: settings.comparisonPeriodMs,

@@ -232,7 +232,11 @@ describe('the publish request', () => {
     { readOnly: false, publishReadonly: true, readonly: false },
     { readOnly: undefined, publishReadonly: true, readonly: false },
   ])('readonly is $readonly for readOnly $readOnly with the capability $publishReadonly', (row) => {
-    const capabilities = { publishReadonly: row.publishReadonly, singleNodeMultiWriter: false }
+    const capabilities = {
+      publishReadonly: row.publishReadonly,
+      singleNodeMultiWriter: false,
+      listsPublishedNodes: false,
+    }
     const request = requestOf({ capabilities, volume: ofPv(volume({ csi: csi({ readOnly: row.readOnly }) })) })
     expect(request).toMatchObject({ readonly: row.readonly })
   })
@@ -266,14 +270,18 @@ describe('the publish request', () => {
     { singleNodeMultiWriter: true, modes: ['ReadWriteOncePod'], mode: Mode.SINGLE_NODE_SINGLE_WRITER },
     { singleNodeMultiWriter: true, modes: ['ReadWriteMany'], mode: Mode.MULTI_NODE_MULTI_WRITER },
   ])('asks for mode $mode for $modes with the capability $singleNodeMultiWriter', (row) => {
-    const capabilities = { publishReadonly: false, singleNodeMultiWriter: row.singleNodeMultiWriter }
+    const capabilities = {
+      publishReadonly: false,
+      singleNodeMultiWriter: row.singleNodeMultiWriter,
+      listsPublishedNodes: false,
+    }
     const request = requestOf({ capabilities, volume: ofPv(volume({ accessModes: row.modes })) })
     expect(request).toMatchObject({ volumeCapability: { accessMode: { mode: row.mode } } })
   })
 
   it('names a translated volume as translation does, unrepaired', () => {
     const inTree = volume({ gcePersistentDisk: { pdName: 'd', fsType: 'xfs', readOnly: true } })
-    const capabilities = { publishReadonly: true, singleNodeMultiWriter: false }
+    const capabilities = { publishReadonly: true, singleNodeMultiWriter: false, listsPublishedNodes: false }
     expect(requestOf({ capabilities, volume: ofPv(inTree) })).toMatchObject({
       volumeId: 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d',
       readonly: true,

@@ -12,13 +12,13 @@ export type AttachStep =
   /** The volume must not be deleted while it is attached. After this step the rest is decided again. */
   | { readonly do: 'addVolumeFinalizer'; readonly name: string }
   | { readonly do: 'loadSecret'; readonly ref: SecretRef }
-  /** Store finalizer and node id: from here on only an unpublish lets the attachment go. */
+  /** Store finalizer and node id: from here on only an unpublish releases the attachment. */
   | ({ readonly do: 'addFinalizer' } & PublishNote)
   | { readonly do: 'publish'; readonly request: PublishRequest; readonly migrated: boolean }
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause | undefined }
 
 /**
- * The steps of an attach in the order in which they go over the wire; none when there is nothing to do.
+ * The steps of an attach in the order in which they go over the wire; none when it is attached already.
  * All that can fail without the driver comes before our finalizer, which blocks the deletion of the attachment.
  */
 export function decideAttach(view: AttachmentView): readonly AttachStep[] {

@@ -1,6 +1,8 @@
 import type { Cause } from '@csi-sidecars/controller'
+import { listedHandle } from '../published-nodes/diff.ts'
 import { type CallSource, callSource } from './call-source.ts'
 import { type AttachStep, fail, nodeFailure, retryWhenRecreated, secretOf } from './decide-attach.ts'
+import { hasStaleError } from './decide-attached.ts'
 import type { AttachmentView, VolumeView } from './observe.ts'
 import type { UnpublishRequest } from './requests.ts'
 
@@ -13,11 +15,20 @@ export type DetachStep =
       /** By what the attachment remembers of it, since its PersistentVolume is gone. */
       readonly lost?: true
     }
+  /** The driver may still have it under the id that the node had before; `nodeId` is the one of now. */
+  | {
+      readonly do: 'unpublishFormerNode'
+      readonly request: UnpublishRequest
+      readonly migrated: boolean
+      readonly nodeId: string
+      /** The handle under which the driver lists it. */
+      readonly listedAs: string
+    }
   /** The caches may be behind: what follows must not happen while the volume is there. */
   | { readonly do: 'confirmLost'; readonly name: string }
-  /** Nobody knows how the volume is called: nothing helps but its PersistentVolume. */
+  /** The volume's handle is unknown: nothing helps but its PersistentVolume. */
   | { readonly do: 'block'; readonly message: string; readonly waitsFor: Cause }
-  /** Let the attachment go. Before the status: a finalizer beside attached=false would read as "maybe published". */
+  /** Remove the finalizer. Before the status: a finalizer beside attached=false would read as "maybe published". */
   | { readonly do: 'removeFinalizer'; readonly finalizer: string }
   /** The volume is detached already, and only the status may not say so. */
   | { readonly do: 'markDetached' }
@@ -29,8 +40,11 @@ export type DetachStep =
 export function decideDetach(view: AttachmentView): readonly DetachStep[] {
   const { va, volume, forced, settings } = view
   const hasFinalizer = va.finalizers?.includes(settings.finalizer) === true
-  if (!hasFinalizer && !forced) return view.statusPending ? [{ do: 'markDetached' }] : []
-  if (hasFinalizer && !forced && view.lostDetached) return [letGo(settings)]
+  if (!hasFinalizer && !forced) {
+    const isStale = view.statusPending || (view.confirmed && hasStaleError(va, settings.finalizer))
+    return isStale ? [{ do: 'markDetached' }] : []
+  }
+  if (hasFinalizer && !forced && view.lostDetached) return [removeFinalizer(settings)]
   const source = callSource(volume)
   const replaced = whyReplaced(view, source)
   if (replaced !== undefined) return [replaced]
@@ -43,11 +57,23 @@ export function decideDetach(view: AttachmentView): readonly DetachStep[] {
   const nodeId = nodeIdOf(view, csi.volumeHandle)
   if (nodeId === undefined) return [...steps, nodeFailure(view)]
   steps.push({ do: 'unpublish', request: { volumeId: csi.volumeHandle, nodeId }, migrated })
-  if (hasFinalizer) steps.push(letGo(settings))
+  steps.push(...formerNode(view, { volumeId: csi.volumeHandle, nodeId, migrated }))
+  if (hasFinalizer) steps.push(removeFinalizer(settings))
   return steps
 }
 
-function letGo({ finalizer }: AttachmentView['settings']): DetachStep {
+/** Only a listing can say whether the volume is still there: the id may be another node's by now. */
+function formerNode(
+  { volume, formerNodeId, capabilities }: AttachmentView,
+  { volumeId, nodeId, migrated }: UnpublishRequest & { readonly migrated: boolean },
+): readonly DetachStep[] {
+  if (!capabilities.listsPublishedNodes || formerNodeId === undefined || formerNodeId === nodeId) return []
+  const listed = listedHandle(volume, formerNodeId)
+  const listedAs = listed.ok ? listed.volumeHandle : volumeId
+  return [{ do: 'unpublishFormerNode', request: { volumeId, nodeId: formerNodeId }, migrated, nodeId, listedAs }]
+}
+
+function removeFinalizer({ finalizer }: AttachmentView['settings']): DetachStep {
   return { do: 'removeFinalizer', finalizer }
 }
 
@@ -66,10 +92,14 @@ function detachLost(view: AttachmentView, message: string): readonly DetachStep[
     return [block(message, { on: 'volume', name })]
   }
   const request = { volumeId: va.remembered.handle, nodeId }
-  return [{ do: 'confirmLost', name }, { do: 'unpublish', request, migrated: false, lost: true }, letGo(settings)]
+  return [
+    { do: 'confirmLost', name },
+    { do: 'unpublish', request, migrated: false, lost: true },
+    removeFinalizer(settings),
+  ]
 }
 
-/** Another volume bears the name of the one that was published: its handle says nothing about that one. */
+/** Another volume has the name of the one that was published: its handle says nothing about that one. */
 function whyReplaced({ va, volume, settings }: AttachmentView, source: CallSource): DetachStep | undefined {
   const { remembered } = va
   if (!settings.recoverLostVolumes || remembered === undefined || volume.from !== 'pv' || volume.pv === undefined)

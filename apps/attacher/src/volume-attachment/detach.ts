@@ -2,13 +2,23 @@ import { unreachable } from '@csi-sidecars/base'
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
-import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import type { Attachment } from '../caches/attachment.ts'
 import { type DetachStep, decideDetach } from './decide-detach.ts'
 import { during, isNotFoundByDriver, OperationError } from './failure.ts'
+import { unpublishFormerNode } from './former-node.ts'
 import type { AttachmentView } from './observe.ts'
 import { detachedPatch, removeFinalizerPatch } from './patches.ts'
 import { failed, waitForCause } from './record-failure.ts'
-import { type AttachmentRun, leaveBehind, loadSecret, newest, patch, patchStatus, patience } from './run.ts'
+import {
+  type AttachmentRun,
+  loadSecret,
+  newest,
+  orphanPublications,
+  patchStatus,
+  patchTested,
+  statusWritePriority,
+} from './run.ts'
 
 export async function detach(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
   const steps = decideDetach(view)
@@ -26,7 +36,7 @@ export async function detach(run: AttachmentRun, view: AttachmentView): Promise<
   }
   run.deps.memory.clearStatusPending(run.key)
   // Under another handle or node id, which it had before.
-  leaveBehind(run)
+  orphanPublications(run)
   run.complete()
   run.log.v(4)?.info('Fully detached')
   return SETTLED
@@ -34,7 +44,7 @@ export async function detach(run: AttachmentRun, view: AttachmentView): Promise<
 
 /**
  * Whether the status need not be written: an attachment that only our finalizer held is gone with it, and one without
- * our finalizer may say that it is detached already.
+ * our finalizer may say already that it is detached.
  */
 async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): Promise<boolean> {
   const { deps, signal, log } = run
@@ -43,7 +53,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
   for (const step of steps) {
     switch (step.do) {
       case 'loadSecret':
-        secret = await loadSecret(deps, step.ref, { signal, ...patience(run, 'detach') })
+        secret = await loadSecret(deps, step.ref, { signal, ...statusWritePriority(run, 'detach') })
         break
       case 'unpublish': {
         await unpublish(run, step, secret)
@@ -53,14 +63,20 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         deps.wake({ on: 'unpublish', name: request.volumeId })
         break
       }
+      case 'unpublishFormerNode':
+        await unpublishFormerNode(run, step, secret)
+        break
       case 'confirmLost':
         await confirmLost(run, step.name)
         break
       case 'removeFinalizer': {
-        const change = removeFinalizerPatch(newest(run), step.finalizer)
-        const saved = await patch(run, change).catch(during('could not mark as detached'))
+        // Its answer may be lost: without our finalizer nothing else would bring the write of the status.
+        deps.memory.markStatusPending(run.key)
+        const change = (va: Attachment): Patch | undefined => removeFinalizerPatch(va, step.finalizer)
+        const saved = await patchTested(run, change).catch(during('could not mark as detached'))
         log.v(4)?.info('Finalizer removed')
-        return (saved.metadata?.finalizers ?? []).length === 0
+        if (saved?.metadata?.finalizers == null) return saved !== undefined
+        return saved.metadata.finalizers.length === 0
       }
       case 'markDetached':
         return false
@@ -71,7 +87,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         unreachable(step)
     }
   }
-  return newest(run).attached !== true
+  return detachedPatch(newest(run)) === undefined
 }
 
 type Unpublish = DetachStep & { readonly do: 'unpublish' }

@@ -22,11 +22,11 @@ describe('failureOf', () => {
       is: { ...recorded, message: 'could not save: no' },
     },
     {
-      name: 'an API server that asks for patience',
+      name: 'an API server that asks to retry later',
       error: thrownBy(() => during('could not save')(busy)),
       is: { ...recorded, record: false },
     },
-    { name: 'the same, of which nobody says what was being done', error: busy, is: { ...recorded, record: false } },
+    { name: 'the same without the name of what was being done', error: busy, is: { ...recorded, record: false } },
     {
       name: 'a refusal of the driver, with its code',
       error: new RpcError(CODES.NotFound, 'gone'),
@@ -43,7 +43,7 @@ describe('failureOf', () => {
       is: { ...recorded, code: 14 },
     },
     {
-      name: 'a driver that went away in mid-call, which is awaited and not recorded',
+      name: 'a driver that disconnected during a call, which is awaited and not recorded',
       error: new RpcError(CODES.Unavailable, 'lost'),
       lost: true,
       is: { record: false, retryAfterMs: undefined },

@@ -7,7 +7,7 @@ export class OperationError extends Error {
   override readonly name = 'OperationError'
 }
 
-/** The attachment is gone; what has its name now, if anything, is another one. Nobody is to see that. */
+/** The attachment is gone; what has its name now, if anything, is another one. No user sees this error. */
 export class AttachmentGoneError extends Error {
   override readonly name = 'AttachmentGoneError'
 }
@@ -33,7 +33,7 @@ export interface Failure {
 
 /**
  * Users see every failure but two that only delay the work and say nothing about the volume:
- * an API server that asks for patience, and a driver that went away in mid-call and is awaited.
+ * an API server that asks to retry later, and a driver that disconnected during a call and is awaited.
  */
 export function failureOf(error: unknown, driverLost: boolean): Failure {
   const message = messageOf(error)

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
 import { attachment, csi, volume } from '../testing/views.ts'
-import { attachmentLanes, placeOf, volumeName } from './lanes.ts'
+import { attachmentLanes, placementOf, volumeName } from './lanes.ts'
 import { PublishedVolumes } from './published.ts'
 
 const reader = <T extends { key: string }>(...objects: T[]): { get(key: string): T | undefined } => {
@@ -14,21 +14,21 @@ const reader = <T extends { key: string }>(...objects: T[]): { get(key: string):
 
 const none = new PublishedVolumes()
 
-describe('placeOf', () => {
+describe('placementOf', () => {
   const place = (va: Attachment | undefined, pv?: Volume, maxInflightPerNode = 0): Placement => {
     const attachments = reader(...(va ? [va] : []))
     const volumes = reader(...(pv ? [pv] : []))
-    return placeOf('va1', { maxInflightPerNode }, { attachments, volumes, published: none })
+    return placementOf('va1', { maxInflightPerNode }, { attachments, volumes, published: none })
   }
   const groups = (...args: Parameters<typeof place>): string[] => place(...args).limits.map(({ group }) => group)
   const deleting = attachment({ deleting: true })
 
   it.each([
-    { name: 'an attach', va: attachment(), lane: 0, precedes: undefined },
-    { name: 'a detach', va: deleting, lane: 1, precedes: 'volume handle-1' },
-  ])('$name is in lane $lane, and precedes "$precedes"', ({ va, lane, precedes }) => {
-    const { lane: found, precedes: whom } = place(va, volume())
-    expect([found, whom]).toEqual([lane, precedes])
+    { name: 'an attach', va: attachment(), lane: 0, blocks: undefined },
+    { name: 'a detach', va: deleting, lane: 1, blocks: 'volume handle-1' },
+  ])('$name is in lane $lane, and blocks "$blocks"', ({ va, lane, blocks }) => {
+    const { lane: found, blocks: blocked } = place(va, volume())
+    expect([found, blocked]).toEqual([lane, blocks])
   })
 
   it.each([
@@ -74,7 +74,7 @@ describe('placeOf', () => {
     expect(place(attachment(), volume(source)).limits[0]).toEqual(limit)
   })
 
-  it("goes by what stands for the handle of another driver's volume, and lets its many nodes use it", () => {
+  it("uses a substitute for the handle of another driver's volume, and allows it on many nodes", () => {
     const limitOf = (name: string, spec: PersistentVolume['spec']): GroupLimit | undefined =>
       place(attachment({ pvName: name }), volume({ ...spec, csi: csi({ driver: 'other', ...spec?.csi }) }, { name }))
         .limits[0]
@@ -105,7 +105,7 @@ describe('placeOf', () => {
     expect(place(va).limits[0]).toEqual({ group: 'volume handle-1', max: 1 })
   })
 
-  it('has what was left behind wait as the detach that it is', () => {
+  it('places an orphaned publication as a detach', () => {
     const published = new PublishedVolumes()
     const request = { volumeId: 'handle-1', nodeId: 'id' }
     published.publishing({
@@ -118,7 +118,7 @@ describe('placeOf', () => {
     })
     const [key = ''] = published.attachmentGone('u')
     const sources = { attachments: reader(deleting), volumes: reader(volume()), published }
-    expect(placeOf(key, { maxInflightPerNode: 3 }, sources)).toEqual(place(deleting, volume(), 3))
+    expect(placementOf(key, { maxInflightPerNode: 3 }, sources)).toEqual(place(deleting, volume(), 3))
   })
 
   it('limits a node where the flag says so', () => {

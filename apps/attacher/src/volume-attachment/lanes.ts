@@ -1,5 +1,5 @@
 import type { Reader } from '@csi-sidecars/informer'
-import { type GroupLimit, Lanes, type Placement, reservedOf } from '@csi-sidecars/workqueue'
+import { type GroupLimit, Lanes, type Placement, reservedFor } from '@csi-sidecars/workqueue'
 import type { Attachment } from '../caches/attachment.ts'
 import { forManyNodes, modesOf, type Volume } from '../caches/volume.ts'
 import { callSource } from './call-source.ts'
@@ -15,11 +15,11 @@ export interface LaneSettings {
   readonly maxInflightPerNode: number
 }
 
-/** What the place of a key depends on. */
+/** What the placement of a key depends on. */
 export interface LaneSources {
   readonly attachments: Pick<Reader<Attachment>, 'get'>
   readonly volumes: Pick<Reader<Volume>, 'get'>
-  readonly published: Pick<PublishedVolumes, 'leftBehind'>
+  readonly published: Pick<PublishedVolumes, 'orphanedPublication'>
 }
 
 /**
@@ -30,8 +30,8 @@ export function attachmentLanes(settings: LaneSettings, sources: LaneSources): L
   const { workers } = settings
   return new Lanes({
     workers,
-    lanes: [{ reserved: reservedOf(workers) }, { reserved: 0 }],
-    place: (key) => placeOf(key, settings, sources),
+    lanes: [{ reserved: reservedFor(workers) }, { reserved: 0 }],
+    placementOf: (key) => placementOf(key, settings, sources),
   })
 }
 
@@ -43,20 +43,24 @@ type NodeLimit = Pick<LaneSettings, 'maxInflightPerNode'>
  * - It leaves a node before it comes to another: a detach waits for no attach elsewhere, and an attach for every detach,
  *   also for one that still waits for a worker.
  */
-export function placeOf(key: string, limit: NodeLimit, { attachments, volumes, published }: LaneSources): Placement {
-  const leftBehind = published.leftBehind(key)
-  if (leftBehind !== undefined) return detachPlace(leftBehind.volume, leftBehind.nodeName, limit)
+export function placementOf(
+  key: string,
+  limit: NodeLimit,
+  { attachments, volumes, published }: LaneSources,
+): Placement {
+  const orphaned = published.orphanedPublication(key)
+  if (orphaned !== undefined) return detachPlacement(orphaned.volume, orphaned.nodeName, limit)
   const va = attachments.get(key)
   // Gone while it was queued: there is nothing to call, so it fits anywhere.
   if (va === undefined) return { lane: ATTACH, limits: [] }
   const { name, manyNodes } = identityOf(va, volumeOf(va, volumes))
-  if (va.deleting) return detachPlace(name, va.nodeName, limit)
+  if (va.deleting) return detachPlacement(name, va.nodeName, limit)
   const max = manyNodes ? Number.POSITIVE_INFINITY : 1
   return { lane: ATTACH, limits: [{ group: everywhere(name), max }, ...limitsOf(name, va.nodeName, limit)] }
 }
 
-function detachPlace(volume: string, nodeName: string, limit: NodeLimit): Placement {
-  return { lane: DETACH, limits: limitsOf(volume, nodeName, limit), precedes: everywhere(volume) }
+function detachPlacement(volume: string, nodeName: string, limit: NodeLimit): Placement {
+  return { lane: DETACH, limits: limitsOf(volume, nodeName, limit), blocks: everywhere(volume) }
 }
 
 function limitsOf(volume: string, nodeName: string, { maxInflightPerNode }: NodeLimit): readonly GroupLimit[] {

@@ -1,22 +1,29 @@
+import { FakeClock } from '@csi-sidecars/base'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { AttachmentMemory } from './memory.ts'
 
 let memory: AttachmentMemory
 beforeEach(() => {
-  memory = new AttachmentMemory()
+  memory = new AttachmentMemory({ baseMs: 1_000, maxMs: 60_000, clock: new FakeClock() })
 })
 
-describe('a force mark', () => {
-  it('counts once', () => {
-    memory.force('va1')
-    memory.force('va1')
-    expect([memory.takeForce('va1'), memory.takeForce('va1'), memory.takeForce('va2')]).toEqual([true, false, false])
+describe('what a listing says of an attachment', () => {
+  it('holds until a run has acted on it, or the next listing says something else', () => {
+    memory.noteListing('va1', 'different')
+    expect([memory.isForced('va1'), memory.isForced('va1'), memory.isForced('va2')]).toEqual([true, true, false])
+    memory.noteListing('va1', 'same')
+    expect([memory.isForced('va1'), memory.listing('va1')]).toEqual([false, 'same'])
+    memory.clearListing('va1')
+    expect(memory.listing('va1')).toBeUndefined()
   })
 
-  it('goes with its attachment', () => {
-    memory.force('va1')
+  it('is forgotten with its attachment, and so is what others have undone', () => {
+    const va = { key: 'va1', uid: 'u' }
+    memory.noteListing('va1', 'different')
+    memory.statuses.note(va)
+    memory.finalizers.note(va)
     memory.forget('va1')
-    expect(memory.takeForce('va1')).toBe(false)
+    expect([memory.isForced('va1'), memory.statuses.has(va), memory.finalizers.has(va)]).toEqual([false, false, false])
   })
 })
 

@@ -9,10 +9,11 @@ import { callSpec, modesOf, type Volume } from '../caches/volume.ts'
 import type { AttachmentMemory } from './memory.ts'
 import type { Publication } from './published.ts'
 
-/** What the driver can do, as far as a publish depends on it. */
-export interface PublishCapabilities {
+/** What the driver can do, as far as decisions depend on it. */
+export interface DriverCapabilities {
   readonly publishReadonly: boolean
   readonly singleNodeMultiWriter: boolean
+  readonly listsPublishedNodes: boolean
 }
 
 /** The settings of this process that decisions depend on; the same for its whole life. */
@@ -41,15 +42,21 @@ export interface AttachmentView {
   readonly va: Attachment
   readonly volume: VolumeView
   readonly node: NodeView
-  /** The driver's own listing disagrees with the status: act though the status says that all is well. */
+  /** The driver's own listing disagrees with the status: act though the status needs no change. */
   readonly forced: boolean
+  /** The driver's own listing agrees with the status, which still has the error of an earlier try. */
+  readonly confirmed: boolean
+  /** Another writer has removed our finalizer while it lived. */
+  readonly stripped: boolean
   /** Our finalizer is off, and the status could not be written: it may still say attached. */
   readonly statusPending: boolean
+  /** Under which id of the node it was published before, as far as that is known; may be the one of now. */
+  readonly formerNodeId: string | undefined
   /** What this process has published for it, the last one last. */
   readonly published: readonly Publication[]
   /** Its lost volume is detached, and only the API does not say so. */
   readonly lostDetached: boolean
-  readonly capabilities: PublishCapabilities
+  readonly capabilities: DriverCapabilities
   readonly settings: AttachSettings
 }
 
@@ -97,31 +104,47 @@ export interface ObserveDeps {
   readonly nodes: { readonly store: Pick<Reader<DriverNode>, 'get'> }
   readonly api: Pick<KubeClient, 'get'>
   readonly driver: Pick<Driver, 'capabilities'>
-  readonly memory: Pick<AttachmentMemory, 'statusPending' | 'published' | 'isLostDetached'>
+  readonly memory: Omit<AttachmentMemory, 'forget'>
   readonly settings: AttachSettings
 }
 
 /** The attachment as it is now; undefined when it is gone or not ours. */
-export type Observe = (key: string, forced: boolean, signal: AbortSignal) => Promise<AttachmentView | undefined>
+export type Observe = (key: string, signal: AbortSignal) => Promise<AttachmentView | undefined>
 
 export function observeAttachment(deps: ObserveDeps): Observe {
   const { attachments, volumes, nodes, api, driver, memory, settings } = deps
-  return async (key, forced, signal) => {
+  return async (key, signal) => {
     const va = attachments.store.get(key)
     if (va === undefined || !va.ours) return undefined
     const volume = await readVolume(va, { volumes: volumes.store, api }, signal)
-    const capabilities = publishCapabilities(driver)
-    const statusPending = memory.statusPending(key)
-    const published = [...memory.published.ofAttachment(va.uid)]
-    const lostDetached = memory.isLostDetached(va)
-    const node = nodeOf(va, nodes.store)
-    return { va, volume, node, forced, statusPending, published, lostDetached, capabilities, settings }
+    const listing = memory.listing(key)
+    return {
+      va,
+      volume,
+      node: nodeOf(va, nodes.store),
+      forced: listing === 'different',
+      confirmed: listing === 'same',
+      stripped: memory.finalizers.has(va),
+      statusPending: memory.statusPending(key),
+      published: [...memory.published.ofAttachment(va.uid)],
+      formerNodeId: memory.formerNode(va) ?? va.nodeId,
+      lostDetached: memory.isLostDetached(va),
+      capabilities: capabilitiesOf(driver),
+      settings,
+    }
   }
 }
 
-function publishCapabilities({ capabilities: { controller } }: ObserveDeps['driver']): PublishCapabilities {
+function capabilitiesOf(driver: ObserveDeps['driver']): DriverCapabilities {
+  const { controller } = driver.capabilities
   return {
+    listsPublishedNodes: listsPublishedNodes(driver),
     publishReadonly: controller.has(Rpc.PUBLISH_READONLY),
     singleNodeMultiWriter: controller.has(Rpc.SINGLE_NODE_MULTI_WRITER),
   }
+}
+
+/** Only a driver that lists volumes with the nodes they are published to can be compared with. */
+export function listsPublishedNodes({ capabilities: { controller } }: Pick<Driver, 'capabilities'>): boolean {
+  return controller.has(Rpc.LIST_VOLUMES) && controller.has(Rpc.LIST_VOLUMES_PUBLISHED_NODES)
 }

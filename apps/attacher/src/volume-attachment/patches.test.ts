@@ -5,9 +5,11 @@ import {
   addFinalizerPatch,
   attachErrorPatch,
   attachedPatch,
+  confirmedPatch,
   detachErrorPatch,
   detachedPatch,
   removeFinalizerPatch,
+  restoreFinalizerPatch,
   triviallyAttachedPatch,
 } from './patches.ts'
 
@@ -18,6 +20,11 @@ const merge = ({ metadata, ...change }: { metadata?: object; status?: object }):
   kind: 'merge',
   body: { metadata: { uid: 'va1-uid', ...metadata }, ...change },
 })
+const tested = (operations: readonly object[]): Patch => ({
+  kind: 'json',
+  body: [{ op: 'test', path: '/metadata/uid', value: 'va1-uid' }, ...operations],
+})
+const NODE_ID = '/metadata/annotations/csi.alpha.kubernetes.io~1node-id'
 const error = (message: string, errorCode?: number): { message: string; time: string; errorCode?: number } => ({
   message,
   time: TIME,
@@ -27,22 +34,39 @@ const error = (message: string, errorCode?: number): { message: string; time: st
 describe('addFinalizerPatch', () => {
   it.each([
     {
-      name: 'adds both',
+      name: 'adds both, where there is neither a map nor a list',
       va: attachment(),
-      body: { metadata: { annotations: { 'csi.alpha.kubernetes.io/node-id': 'n' }, finalizers: [FINALIZER] } },
+      operations: [
+        { op: 'test', path: '/metadata/annotations', value: null },
+        { op: 'add', path: '/metadata/annotations', value: { 'csi.alpha.kubernetes.io/node-id': 'n' } },
+        { op: 'test', path: '/metadata/finalizers', value: null },
+        { op: 'add', path: '/metadata/finalizers', value: [FINALIZER] },
+      ],
+    },
+    {
+      name: 'adds the node id to the annotations of others, and the finalizer to an empty list',
+      va: attachment({ annotated: true, finalizers: [] }),
+      operations: [
+        { op: 'add', path: NODE_ID, value: 'n' },
+        { op: 'test', path: '/metadata/finalizers', value: [] },
+        { op: 'add', path: '/metadata/finalizers', value: [FINALIZER] },
+      ],
     },
     {
       name: 'adds only the finalizer, behind foreign ones',
-      va: attachment({ nodeId: 'n', finalizers: ['b/b', 'a/a'] }),
-      body: { metadata: { finalizers: ['b/b', 'a/a', FINALIZER] } },
+      va: attachment({ annotated: true, nodeId: 'n', finalizers: ['b/b', 'a/a'] }),
+      operations: [
+        { op: 'test', path: '/metadata/finalizers', value: ['b/b', 'a/a'] },
+        { op: 'add', path: '/metadata/finalizers/-', value: FINALIZER },
+      ],
     },
     {
       name: 'overwrites a wrong node id',
       va: withFinalizer({ nodeId: 'wrong' }),
-      body: { metadata: { annotations: { 'csi.alpha.kubernetes.io/node-id': 'n' } } },
+      operations: [{ op: 'add', path: NODE_ID, value: 'n' }],
     },
-  ])('$name', ({ va, body }) => {
-    expect(addFinalizerPatch(va, { nodeId: 'n', finalizer: FINALIZER })).toEqual(merge(body))
+  ])('$name', ({ va, operations }) => {
+    expect(addFinalizerPatch(va, { nodeId: 'n', finalizer: FINALIZER })).toEqual(tested(operations))
   })
 
   it('is none when both are there', () => {
@@ -50,15 +74,36 @@ describe('addFinalizerPatch', () => {
   })
 })
 
-describe('removeFinalizerPatch', () => {
-  it('keeps foreign finalizers in their order', () => {
-    const va = withFinalizer({ finalizers: ['b/b', FINALIZER, 'a/a'] })
-    expect(removeFinalizerPatch(va, FINALIZER)).toEqual(merge({ metadata: { finalizers: ['b/b', 'a/a'] } }))
+describe('restoreFinalizerPatch', () => {
+  it('adds the finalizer alone', () => {
+    expect(restoreFinalizerPatch(attachment(), FINALIZER)).toEqual(
+      tested([
+        { op: 'test', path: '/metadata/finalizers', value: null },
+        { op: 'add', path: '/metadata/finalizers', value: [FINALIZER] },
+      ]),
+    )
+    expect(restoreFinalizerPatch(withFinalizer(), FINALIZER)).toBeUndefined()
   })
+})
 
-  it('removes the list with the last finalizer', () => {
-    expect(removeFinalizerPatch(withFinalizer(), FINALIZER)).toEqual(merge({ metadata: { finalizers: null } }))
-    expect(removeFinalizerPatch(attachment(), FINALIZER)).toEqual(merge({ metadata: { finalizers: null } }))
+describe('removeFinalizerPatch', () => {
+  it('removes ours at its index, and nothing where it is not listed', () => {
+    const va = withFinalizer({ finalizers: ['b/b', FINALIZER, 'a/a'] })
+    expect(removeFinalizerPatch(va, FINALIZER)).toEqual(
+      tested([
+        { op: 'test', path: '/metadata/finalizers/1', value: FINALIZER },
+        { op: 'remove', path: '/metadata/finalizers/1' },
+      ]),
+    )
+    expect(removeFinalizerPatch(attachment(), FINALIZER)).toBeUndefined()
+  })
+})
+
+describe('confirmedPatch', () => {
+  it('clears the attach error alone', () => {
+    const va = withFinalizer({ attached: true, attachError: error('x'), detachError: error('y') })
+    expect(confirmedPatch(va)).toEqual(merge({ status: { attachError: null } }))
+    expect(confirmedPatch(withFinalizer({ attached: true }))).toBeUndefined()
   })
 })
 
@@ -93,8 +138,9 @@ describe('attachedPatch', () => {
     expect(attachedPatch(va, context)).toEqual(merge({ status }))
   })
 
-  it('names only the object, but is a patch, when nothing changes', () => {
-    expect(attachedPatch(withFinalizer({ attached: true }), {})).toEqual(merge({}))
+  it('is none when nothing changes', () => {
+    const va = withFinalizer({ attached: true, metadata: { a: '1' } })
+    expect(attachedPatch(va, { a: '1' })).toBeUndefined()
   })
 
   it('leaves a detach error alone', () => {
@@ -122,16 +168,20 @@ describe('triviallyAttachedPatch', () => {
 })
 
 describe('attachErrorPatch', () => {
-  const patchOf = (va = withFinalizer(), message = 'boom', code: number | undefined = 13): Patch =>
+  const patchOf = (va = withFinalizer(), message = 'boom', code: number | undefined = 13): Patch | undefined =>
     attachErrorPatch(va, { message, code }, NOW)
 
   it('says what, when and with which code', () => {
     expect(patchOf()).toEqual(merge({ status: { attachError: { message: 'boom', time: TIME, errorCode: 13 } } }))
   })
 
-  it('tells only the time when the same error comes again', () => {
+  it('changes only the time when the same error comes again', () => {
     const va = withFinalizer({ attachError: { ...error('boom', 13), time: '2026-01-01T00:00:00Z' } })
     expect(patchOf(va)).toEqual(merge({ status: { attachError: { time: TIME } } }))
+  })
+
+  it('is none when the same error comes again within a second', () => {
+    expect(patchOf(withFinalizer({ attachError: error('boom', 13) }))).toBeUndefined()
   })
 
   it('removes the code of an earlier error that had one', () => {

@@ -1,9 +1,18 @@
-import { mergePatchOf, type Patch, rfc3339, type VolumeError } from '@csi-sidecars/kube-types'
+import {
+  mergePatchOf,
+  type Patch,
+  removeFinalizerPatch as removeFinalizer,
+  rfc3339,
+  type VolumeError,
+} from '@csi-sidecars/kube-types'
 import type { Attachment, RememberedVolume } from '../caches/attachment.ts'
 import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from '../caches/names.ts'
 
 /** The API server refuses a VolumeError whose message is longer. */
 const LONGEST_MESSAGE_BYTES = 1024
+
+const ANNOTATIONS = '/metadata/annotations'
+const FINALIZERS = '/metadata/finalizers'
 
 /** What is stored before anything is published. */
 export interface PublishNote {
@@ -13,39 +22,74 @@ export interface PublishNote {
   readonly remember?: RememberedVolume | undefined
 }
 
-/** Finalizer and node id, stored before anything is published. Undefined when both are there. */
+/**
+ * Finalizer and node id, stored before anything is published. Undefined when both are there. It names what was known of the
+ * list and of the map: where another writer has changed them since, the patch is refused instead of undoing that.
+ */
 export function addFinalizerPatch(va: Attachment, { nodeId, finalizer, remember }: PublishNote): Patch | undefined {
-  const finalizers = va.finalizers ?? []
-  const metadata: Record<string, unknown> = {}
   const annotations: Record<string, string> = {}
   if (va.nodeId !== nodeId) annotations[NODE_ID_ANNOTATION] = nodeId
   if (remember !== undefined && !isSame(remember, va.remembered)) {
     annotations[HANDLE_ANNOTATION] = remember.handle
     annotations[VOLUME_UID_ANNOTATION] = remember.uid
   }
-  if (Object.keys(annotations).length > 0) metadata['annotations'] = annotations
-  if (!finalizers.includes(finalizer)) metadata['finalizers'] = [...finalizers, finalizer]
-  return Object.keys(metadata).length === 0 ? undefined : patchOf(va, { metadata })
+  return testedPatch(va, [...annotate(va, annotations), ...addFinalizer(va, finalizer)])
+}
+
+/** The finalizer alone, which another writer has removed. Undefined when it is there. */
+export function restoreFinalizerPatch(va: Attachment, finalizer: string): Patch | undefined {
+  return testedPatch(va, addFinalizer(va, finalizer))
 }
 
 function isSame(volume: RememberedVolume, other: RememberedVolume | undefined): boolean {
   return volume.handle === other?.handle && volume.uid === other.uid
 }
 
-/** Removes our finalizer. Foreign finalizers keep their order; an empty list is removed. */
-export function removeFinalizerPatch(va: Attachment, finalizer: string): Patch {
-  const others = (va.finalizers ?? []).filter((name) => name !== finalizer)
-  return patchOf(va, { metadata: { finalizers: others.length > 0 ? others : null } })
+function annotate({ annotated }: Attachment, annotations: Readonly<Record<string, string>>): readonly object[] {
+  const names = Object.keys(annotations)
+  if (names.length === 0) return []
+  if (annotated) {
+    return names.map((name) => ({ op: 'add', path: `${ANNOTATIONS}/${escaped(name)}`, value: annotations[name] }))
+  }
+  return [
+    { op: 'test', path: ANNOTATIONS, value: null },
+    { op: 'add', path: ANNOTATIONS, value: annotations },
+  ]
+}
+
+function addFinalizer({ finalizers }: Attachment, name: string): readonly object[] {
+  if (finalizers?.includes(name)) return []
+  const test = { op: 'test', path: FINALIZERS, value: finalizers ?? null }
+  const isEmpty = finalizers === undefined || finalizers.length === 0
+  return [
+    test,
+    isEmpty ? { op: 'add', path: FINALIZERS, value: [name] } : { op: 'add', path: `${FINALIZERS}/-`, value: name },
+  ]
+}
+
+/** A key as a part of a JSON pointer. */
+function escaped(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+/** Removes our finalizer at its index; undefined when it is not listed. */
+export function removeFinalizerPatch({ finalizers, uid }: Attachment, finalizer: string): Patch | undefined {
+  return removeFinalizer(finalizers, finalizer, uid)
 }
 
 /** Attached with this publish context, which replaces an older one. An error of the past is cleared. */
-export function attachedPatch(va: Attachment, context: Readonly<Record<string, string>>): Patch {
+export function attachedPatch(va: Attachment, context: Readonly<Record<string, string>>): Patch | undefined {
   const empty = Object.keys(context).length === 0
   return statusPatch(va, { attached: true, attachmentMetadata: empty ? undefined : context, attachError: undefined })
 }
 
+/** The driver lists it as published: an error of the past is cleared. */
+export function confirmedPatch(va: Attachment): Patch | undefined {
+  return statusPatch(va, { attachError: undefined })
+}
+
 /** Detached. What went wrong with attaching stays as it is. */
-export function detachedPatch(va: Attachment): Patch {
+export function detachedPatch(va: Attachment): Patch | undefined {
   return statusPatch(va, { attached: false, attachmentMetadata: undefined, detachError: undefined })
 }
 
@@ -54,17 +98,17 @@ export function attachErrorPatch(
   va: Attachment,
   error: { message: string; code: number | undefined },
   now: number,
-): Patch {
+): Patch | undefined {
   return statusPatch(va, { attachError: { ...volumeError(error.message, now), errorCode: error.code } })
 }
 
 /** Why detaching failed; never with a code. */
-export function detachErrorPatch(va: Attachment, error: { message: string }, now: number): Patch {
+export function detachErrorPatch(va: Attachment, error: { message: string }, now: number): Patch | undefined {
   return statusPatch(va, { detachError: volumeError(error.message, now) })
 }
 
 /** Without own finalizer or CSI call: attached, whatever there was before. */
-export function triviallyAttachedPatch(va: Attachment): Patch {
+export function triviallyAttachedPatch(va: Attachment): Patch | undefined {
   return statusPatch(va, { attached: true, attachmentMetadata: undefined, attachError: undefined })
 }
 
@@ -75,15 +119,21 @@ interface StatusChange {
   readonly detachError?: VolumeError | undefined
 }
 
-function statusPatch(va: Attachment, change: StatusChange): Patch {
-  const { attached, metadata: attachmentMetadata, attachError, detachError } = va
+/**
+ * For this very object: one that was recreated under its name refuses it, so it never gets the other one's result.
+ * Undefined when it would change nothing.
+ */
+function statusPatch(va: Attachment, change: StatusChange): Patch | undefined {
+  const { uid, attached, metadata: attachmentMetadata, attachError, detachError } = va
   const before = { attached, attachmentMetadata, attachError, detachError }
-  return patchOf(va, mergePatchOf({ status: before }, { status: { ...before, ...change } }))
+  const body = mergePatchOf({ status: before }, { status: { ...before, ...change } })
+  return Object.keys(body).length === 0 ? undefined : { kind: 'merge', body: { metadata: { uid }, ...body } }
 }
 
-/** For this very object: one that was made again under its name refuses it, so it never gets the other one's result. */
-function patchOf({ uid }: Attachment, { metadata, ...change }: { readonly metadata?: object }): Patch {
-  return { kind: 'merge', body: { metadata: { uid, ...metadata }, ...change } }
+/** For this very object too. */
+function testedPatch({ uid }: Attachment, operations: readonly object[]): Patch | undefined {
+  if (operations.length === 0) return undefined
+  return { kind: 'json', body: [{ op: 'test', path: '/metadata/uid', value: uid }, ...operations] }
 }
 
 function volumeError(message: string, now: number): VolumeError {

@@ -35,7 +35,7 @@ describe('what was published', () => {
     expect(published.attachmentGone('early')).toEqual([])
   })
 
-  it('is told apart by volume and node id', () => {
+  it('is identified by volume and node id', () => {
     const [one, other] = [publish('u', 'id', 'h'), publish('u', 'id', 'i')]
     published.unpublished({ volumeId: 'h', nodeId: 'other' })
     published.unpublished({ volumeId: 'x', nodeId: 'id' })
@@ -43,21 +43,33 @@ describe('what was published', () => {
   })
 })
 
-describe('what is left behind', () => {
+describe('an orphaned publication', () => {
   it('is what was published for an attachment that is gone, until it is unpublished', () => {
     const publication = publish('u')
-    expect([published.leftBehindOn('node1'), published.leftBehind('h on id')]).toEqual([[], undefined])
+    expect([published.orphanedPublicationsOn('node1'), published.orphanedPublication('h on id')]).toEqual([
+      [],
+      undefined,
+    ])
     expect(published.attachmentGone('u')).toEqual(['h on id'])
-    expect([published.leftBehindOn('node1'), published.leftBehindOn('node2')]).toEqual([['h on id'], []])
-    expect(published.leftBehind('h on id')).toBe(publication)
+    expect([published.orphanedPublicationsOn('node1'), published.orphanedPublicationsOn('node2')]).toEqual([
+      ['h on id'],
+      [],
+    ])
+    expect(published.orphanedPublication('h on id')).toBe(publication)
     published.unpublished(publication.request)
-    expect([published.leftBehindOn('node1'), published.leftBehind('h on id')]).toEqual([[], undefined])
+    expect([published.orphanedPublicationsOn('node1'), published.orphanedPublication('h on id')]).toEqual([
+      [],
+      undefined,
+    ])
   })
 
   it('is so no more when it is published for another attachment', () => {
     publish('u')
     published.attachmentGone('u')
     publish('later')
-    expect([published.leftBehindOn('node1'), published.leftBehind('h on id')]).toEqual([[], undefined])
+    expect([published.orphanedPublicationsOn('node1'), published.orphanedPublication('h on id')]).toEqual([
+      [],
+      undefined,
+    ])
   })
 })

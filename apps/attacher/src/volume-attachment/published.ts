@@ -18,11 +18,11 @@ export interface Publication {
  */
 export class PublishedVolumes {
   readonly #publications = new Map<string, Publication>()
-  readonly #leftBehind = new Map<string, Publication>()
-  /** By the attachment's uid; what was sent last stands last. Who has none is not in it. */
+  readonly #orphaned = new Map<string, Publication>()
+  /** By the attachment's uid; what was sent last comes last. An attachment without any is not listed. */
   readonly #byAttachment = new Map<string, ReadonlySet<Publication>>()
 
-  /** The publish is about to be sent. From now on this attachment, and no earlier one, answers for it. */
+  /** The publish is about to be sent. From now on this attachment, and no earlier one, is responsible for it. */
   publishing(publication: Publication): void {
     this.unpublished(publication.request)
     this.#publications.set(keyOf(publication.request), publication)
@@ -34,7 +34,7 @@ export class PublishedVolumes {
     const known = this.#publications.get(key)
     if (known === undefined) return
     this.#publications.delete(key)
-    this.#leftBehind.delete(key)
+    this.#orphaned.delete(key)
     const others = this.ofAttachment(known.uid).difference(new Set([known]))
     if (others.size === 0) this.#byAttachment.delete(known.uid)
     else this.#byAttachment.set(known.uid, others)
@@ -45,20 +45,20 @@ export class PublishedVolumes {
     return this.#byAttachment.get(uid) ?? new Set()
   }
 
-  /** The attachment is gone, and what was published for it is left behind. Returns the keys under which it is found. */
+  /** The attachment is gone, and its publications are orphaned. Returns their keys. */
   attachmentGone(uid: string): readonly string[] {
-    for (const publication of this.ofAttachment(uid)) this.#leftBehind.set(keyOf(publication.request), publication)
+    for (const publication of this.ofAttachment(uid)) this.#orphaned.set(keyOf(publication.request), publication)
     return Array.from(this.ofAttachment(uid), ({ request }) => keyOf(request))
   }
 
-  /** What was left behind under the key, if it still is. The key is no name that an attachment can have. */
-  leftBehind(key: string): Publication | undefined {
-    return this.#leftBehind.get(key)
+  /** The publication under the key if it is still orphaned. The key is no name that an attachment can have. */
+  orphanedPublication(key: string): Publication | undefined {
+    return this.#orphaned.get(key)
   }
 
-  /** The keys of what was left behind on a node. */
-  leftBehindOn(nodeName: string): readonly string[] {
-    return [...this.#leftBehind].flatMap(([key, publication]) => (publication.nodeName === nodeName ? [key] : []))
+  /** The keys of the orphaned publications on a node. */
+  orphanedPublicationsOn(nodeName: string): readonly string[] {
+    return [...this.#orphaned].flatMap(([key, publication]) => (publication.nodeName === nodeName ? [key] : []))
   }
 }
 

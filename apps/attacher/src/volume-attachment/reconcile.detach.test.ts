@@ -4,7 +4,8 @@ import { apiError } from '../testing/api-error.ts'
 import { deleting, project, ReconcileFixture, TIME, va } from '../testing/reconcile-fixture.ts'
 import { FINALIZER, view } from '../testing/views.ts'
 
-const REMOVE_FINALIZER = 'patch va1 {"metadata":{"uid":"va1-uid","finalizers":null}}'
+const REMOVE_FINALIZER =
+  'patch va1 [{"op":"test","path":"/metadata/uid","value":"va1-uid"},{"op":"test","path":"/metadata/finalizers/0","value":"external-attacher/csi-example-com"},{"op":"remove","path":"/metadata/finalizers/0"}]'
 
 let fixture: ReconcileFixture
 beforeEach(() => {
@@ -24,7 +25,7 @@ describe('a detach', () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([
-      'patch va1 {"metadata":{"uid":"va1-uid","finalizers":["a/b"]}}',
+      'patch va1 [{"op":"test","path":"/metadata/uid","value":"va1-uid"},{"op":"test","path":"/metadata/finalizers/1","value":"external-attacher/csi-example-com"},{"op":"remove","path":"/metadata/finalizers/1"}]',
       'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":false}}',
     ])
   })
@@ -40,7 +41,7 @@ describe('a detach', () => {
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect(fixture.calls).toHaveLength(1)
     expect(fixture.api.requests).toEqual([
-      'patch va1 {"metadata":{"uid":"va1-uid","finalizers":["a/b"]}}',
+      'patch va1 [{"op":"test","path":"/metadata/uid","value":"va1-uid"},{"op":"test","path":"/metadata/finalizers/1","value":"external-attacher/csi-example-com"},{"op":"remove","path":"/metadata/finalizers/1"}]',
       'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":false}}',
       `patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"detachError":{"message":"could not mark as detached: no","time":"${TIME}"}}}`,
       'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":false,"detachError":null}}',
@@ -92,15 +93,15 @@ describe('a detach', () => {
 
   it('writes nothing for a forced one that has neither finalizer nor attached', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME } }))
-    fixture.memory.force('va1')
+    fixture.memory.noteListing('va1', 'different')
     await fixture.run()
     expect(fixture.calls).toHaveLength(1)
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('sets back the status of a forced one that only says attached', async () => {
+  it('reverts the status of a forced one that only says attached', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME }, status: { attached: true } }))
-    fixture.memory.force('va1')
+    fixture.memory.noteListing('va1', 'different')
     await fixture.run()
     expect(fixture.api.requests).toEqual([
       'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":false}}',

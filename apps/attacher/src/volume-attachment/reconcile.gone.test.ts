@@ -19,7 +19,7 @@ describe('an attachment that goes while its run is under way', () => {
     fixture.api.put(again())
   }
 
-  it('leaves its result to nobody: not to the one that has its name, and that one answers for the volume', async () => {
+  it('does not store its result in the one that has its name, and that one is responsible for the volume', async () => {
     fixture.publish = async () => {
       replaced()
       return { device: '/dev/x' }
@@ -49,19 +49,19 @@ describe('an attachment that goes while its run is under way', () => {
     expect(fixture.calls).toHaveLength(2)
   })
 
-  it('is unpublished though the driver went away before it answered, once it is back', async () => {
+  it('is unpublished though the driver disconnected before it answered, once it is back', async () => {
     fixture.publish = async () => {
       fixture.api.objects.delete('va1')
       fixture.lost = true
       throw new RpcError(CODES.Unavailable, 'connection lost')
     }
-    expect(await fixture.run()).toMatchObject({ kind: 'again' })
+    expect(await fixture.run()).toMatchObject({ kind: 'superseded' })
     fixture.unpublish = async () => Promise.reject(new RpcError(CODES.Unavailable, 'connection lost'))
     expect(await fixture.run({}, LEFT)).toMatchObject({ kind: 'retry' })
     fixture.lost = false
     fixture.unpublish = async () => {}
     expect(await fixture.run({}, LEFT)).toEqual({ kind: 'settled' })
-    expect(fixture.memory.published.leftBehind(LEFT)).toBeUndefined()
+    expect(fixture.memory.published.orphanedPublication(LEFT)).toBeUndefined()
   })
 
   it.each([
@@ -93,7 +93,7 @@ describe('an attachment that goes while its run is under way', () => {
     await fixture.run()
     await fixture.run({}, LEFT)
     expect(fixture.calls.some((call) => call.startsWith('unpublish'))).toBe(unpublished)
-    expect(fixture.memory.published.leftBehind(LEFT) === undefined).toBe(unpublished)
+    expect(fixture.memory.published.orphanedPublication(LEFT) === undefined).toBe(unpublished)
   })
 
   it('takes the secret along for the unpublish', async () => {
@@ -122,7 +122,7 @@ describe('an attachment that goes while its run is under way', () => {
     await fixture.run()
     fixture.unpublish = async () => Promise.reject(new RpcError(CODES[code], 'no'))
     expect(await fixture.run({}, LEFT)).toMatchObject(outcome)
-    expect(fixture.memory.published.leftBehind(LEFT) === undefined).toBe(outcome.kind === 'settled')
+    expect(fixture.memory.published.orphanedPublication(LEFT) === undefined).toBe(outcome.kind === 'settled')
   })
 
   it('is not published any more when its end is known before', async () => {

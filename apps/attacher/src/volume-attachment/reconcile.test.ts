@@ -5,7 +5,7 @@ import { apiError } from '../testing/api-error.ts'
 import { deleting, FINALIZED, projectVolume, pv, ReconcileFixture, TIME, va } from '../testing/reconcile-fixture.ts'
 
 const ADD_FINALIZER =
-  'patch va1 {"metadata":{"uid":"va1-uid","annotations":{"csi.alpha.kubernetes.io/node-id":"node1-id"},"finalizers":["external-attacher/csi-example-com"]}}'
+  'patch va1 [{"op":"test","path":"/metadata/uid","value":"va1-uid"},{"op":"test","path":"/metadata/annotations","value":null},{"op":"add","path":"/metadata/annotations","value":{"csi.alpha.kubernetes.io/node-id":"node1-id"}},{"op":"test","path":"/metadata/finalizers","value":null},{"op":"add","path":"/metadata/finalizers","value":["external-attacher/csi-example-com"]}]'
 
 let fixture: ReconcileFixture
 beforeEach(() => {
@@ -97,13 +97,13 @@ describe('an attach', () => {
     expect(fixture.api.requests.filter((request) => request.includes('attachError'))).toEqual([])
   })
 
-  it('is no attach error when the API server asks for patience', async () => {
+  it('is no attach error when the API server asks to retry later', async () => {
     fixture.api.fail('patch va1 ', apiError(429, 'TooManyRequests'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.api.requests).toEqual([ADD_FINALIZER])
   })
 
-  it('is no attach error when the driver went away', async () => {
+  it('is no attach error when the driver disconnected', async () => {
     fixture.publish = () => {
       fixture.lost = true
       return Promise.reject(new RpcError(CODES.Unavailable, 'connection to the CSI driver lost'))
@@ -121,7 +121,7 @@ describe('an attach', () => {
     expect(fixture.api.requests).toEqual([ADD_FINALIZER])
   })
 
-  it('goes on when the error cannot be stored', async () => {
+  it('continues when the error cannot be stored', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.Internal, 'x'))
     fixture.api.fail('patch va1/status', apiError(422, 'Invalid', 'too long'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
@@ -148,13 +148,13 @@ describe('an attach', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('uses up a force mark', async () => {
+  it('uses up a force mark, and writes nothing that changes nothing', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
-    fixture.memory.force('va1')
+    fixture.memory.noteListing('va1', 'different')
     await fixture.run()
     await fixture.run()
     expect(fixture.calls).toHaveLength(1)
-    expect(fixture.api.requests).toEqual(['patch va1/status {"metadata":{"uid":"va1-uid"}}'])
+    expect(fixture.api.requests).toEqual([])
   })
 
   it('refuses a secret that is no text, once the finalizer is stored', async () => {
@@ -166,7 +166,7 @@ describe('an attach', () => {
   })
 })
 
-describe('a volume that was made again before our finalizer was on it', () => {
+describe('a volume that was recreated before our finalizer was on it', () => {
   beforeEach(() => fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid', finalizers: [] } }))
 
   it.each([
@@ -204,8 +204,8 @@ describe('a volume that was made again before our finalizer was on it', () => {
 
 it('a run that was begun in the wrong line does nothing but come again, and keeps its force mark', async () => {
   fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
-  fixture.memory.force('va1')
-  expect(await fixture.run({ isPlaced: () => false })).toEqual({ kind: 'again' })
+  fixture.memory.noteListing('va1', 'different')
+  expect(await fixture.run({ placementUnchanged: () => false })).toEqual({ kind: 'again' })
   expect([fixture.api.requests, fixture.calls]).toEqual([[], []])
   await fixture.run()
   expect(fixture.calls).toHaveLength(1)

@@ -1,25 +1,30 @@
 import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import type { Attachment } from '../caches/attachment.ts'
 import { attach } from './attach.ts'
 import { detach } from './detach.ts'
 import { AttachmentGoneError } from './failure.ts'
-import { reconcileLeftBehind } from './left-behind.ts'
-import { type AttachmentDeps, type AttachmentRun, isGone, leaveBehind } from './run.ts'
+import { keepAttached } from './keep-attached.ts'
+import type { AttachmentView } from './observe.ts'
+import { reconcileOrphanedPublication } from './orphaned-publications.ts'
+import { type AttachmentDeps, type AttachmentRun, isGone, orphanPublications } from './run.ts'
 
-/** One run over an attachment, or over what one that is gone has left behind. */
+/** One run over an attachment, or over an orphaned publication. */
 export async function reconcileAttachment(key: string, deps: AttachmentDeps, own: Run): Promise<Outcome> {
   const { memory } = deps
   const { signal } = own
-  const leftBehind = memory.published.leftBehind(key)
-  if (leftBehind !== undefined) return await reconcileLeftBehind(leftBehind, deps, own)
+  const orphaned = memory.published.orphanedPublication(key)
+  if (orphaned !== undefined) return await reconcileOrphanedPublication(orphaned, deps, own)
   const log = deps.log.with({ VolumeAttachment: key })
   const cached = deps.attachments.store.get(key)
   if (cached !== undefined && memory.isGone(cached)) {
     if (await isGone(cached, deps, signal)) return SETTLED
     memory.clearGone(key)
   }
-  // The volume has changed since, and calls for it wait in another line. What follows looks at the caches at once.
-  if (!deps.isPlaced(key)) return AGAIN
-  const view = await deps.observe(key, memory.takeForce(key), signal)
+  // The volume has changed since, and calls for it have another placement. What follows looks at the caches at once.
+  if (!deps.placementUnchanged(key)) return AGAIN
+  const afterMs = cached === undefined ? 0 : undoneWait(cached, deps)
+  if (afterMs > 0) return { kind: 'postponed', ms: afterMs }
+  const view = await deps.observe(key, signal)
   if (view === undefined) {
     memory.forget(key)
     log.v(3)?.info('VolumeAttachment was deleted, ignoring')
@@ -27,13 +32,28 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, own
   }
   log.v(4)?.info('Started VolumeAttachment processing')
   const run: AttachmentRun = { ...own, key, deps, log, va: view.va }
-  const outcome = await (view.va.deleting ? detach(run, view) : attach(run, view)).catch(gone(run))
+  const outcome = await perform(run, view).catch(gone(run))
+  if (outcome.kind === 'settled') memory.clearListing(key)
   log.v(4)?.info('CSIHandler: finished processing', { outcome: outcome.kind })
   if (isKnown(run)) return outcome
   // Its end may have been seen before the publish was sent.
-  leaveBehind(run)
-  // Its failure says nothing of an attachment that was made again under its name, so that one's back-off is its own.
-  return outcome.kind === 'retry' || outcome.kind === 'blocked' ? { kind: 'again', cause: outcome.cause } : outcome
+  orphanPublications(run)
+  // Its failure says nothing of an attachment that was recreated under its name, so that one's back-off is its own.
+  return outcome.kind === 'retry' || outcome.kind === 'blocked' ? { kind: 'superseded', cause: outcome.cause } : outcome
+}
+
+function perform(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
+  if (view.va.deleting) return detach(run, view)
+  return view.va.attached === true && !view.forced ? keepAttached(run, view) : attach(run, view)
+}
+
+/** How long what another writer undoes again and again is left as it is; a detach never waits for that. */
+function undoneWait(va: Attachment, { memory, finalizer }: AttachmentDeps): number {
+  if (va.deleting) return 0
+  return Math.max(
+    va.attached === true ? 0 : memory.statuses.waitMs(va),
+    va.finalizers?.includes(finalizer) ? 0 : memory.finalizers.waitMs(va),
+  )
 }
 
 /** The end of a run whose attachment has gone: there is nothing left to write to, or it is another's. */
@@ -45,7 +65,7 @@ function gone(run: AttachmentRun): (error: unknown) => Outcome {
     run.waitFor()
     deps.memory.clearStatusPending(key)
     if (isKnown(run)) deps.memory.markGone(va)
-    leaveBehind(run)
+    orphanPublications(run)
     return SETTLED
   }
 }

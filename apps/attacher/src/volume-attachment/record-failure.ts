@@ -4,7 +4,7 @@ import type { AttachStep } from './decide-attach.ts'
 import type { DetachStep } from './decide-detach.ts'
 import { AttachmentGoneError, type Failure, failureOf, OperationError } from './failure.ts'
 import { attachErrorPatch, detachErrorPatch } from './patches.ts'
-import { type AttachmentRun, patchStatus, patience } from './run.ts'
+import { type AttachmentRun, newest, patchStatus, statusWritePriority } from './run.ts'
 
 type Operation = 'attach' | 'detach'
 /** A detach that is blocked is not tried again by itself, once users see why. */
@@ -27,14 +27,20 @@ function isUnpublishOf(volumeId: string): (cause: Cause) => boolean {
 
 /** Shows users what has failed, and has it tried again. */
 export async function failed(run: AttachmentRun, attempt: Attempt, error: unknown): Promise<Outcome> {
-  // Called off by shutdown or a lost lease: that is no failure of the volume, and whoever leads next tries again.
+  // Called off by shutdown or a lost lease: that is no failure of the volume, and the next leader tries again.
   run.signal.throwIfAborted()
   if (error instanceof AttachmentGoneError) throw error
+  const { memory, finalizer, driver } = run.deps
   const operation = attempt === 'attach' ? attempt : 'detach'
-  const failure = failureOf(error, run.deps.driver.lost)
+  const failure = failureOf(error, driver.lost)
   const recorded = failure.record && (await recordError(run, operation, failure))
   const cause = new OperationError(`failed to ${operation}: ${failure.message}`, { cause: error })
-  if (attempt === 'blocked detach' && recorded) return { kind: 'blocked', cause }
+  // An earlier one was stored, and its answer was lost.
+  const { attached, deleting, finalizers } = newest(run)
+  if (operation === 'attach' && attached === true && !deleting) memory.force(run.key)
+  // Else only the status is left to write, and that needs no volume.
+  const needsVolume = finalizers?.includes(finalizer) || memory.isForced(run.key)
+  if (attempt === 'blocked detach' && recorded && needsVolume) return { kind: 'blocked', cause }
   return { kind: 'retry', cause, afterMs: failure.retryAfterMs }
 }
 
@@ -50,7 +56,7 @@ async function recordError(run: AttachmentRun, operation: Operation, failure: Fa
         operation === 'attach'
           ? attachErrorPatch(va, { message: failure.message, code }, now)
           : detachErrorPatch(va, failure, now),
-      patience(run, operation),
+      statusWritePriority(run, operation),
     )
     run.log.v(4)?.info(`Saved ${operation} error`)
     return true

@@ -8,7 +8,7 @@ import { addFinalizerPatch } from './patches.ts'
 
 const recovering = { ...view().settings, recoverLostVolumes: true }
 const REMEMBERED = { handle: 'handle-1', uid: 'pv1-uid' }
-const LET_GO = { do: 'removeFinalizer', finalizer: FINALIZER }
+const REMOVE_FINALIZER = { do: 'removeFinalizer', finalizer: FINALIZER }
 const UNPUBLISH = {
   do: 'unpublish',
   request: { volumeId: 'handle-1', nodeId: 'node1-id' },
@@ -28,26 +28,26 @@ describe('a detach of a volume that is gone', () => {
     expect(detach({ volume: ofPv(undefined) })).toEqual([
       { do: 'confirmLost', name: 'pv1' },
       { ...UNPUBLISH, lost: true },
-      LET_GO,
+      REMOVE_FINALIZER,
     ])
   })
 
-  it('is not called again after it has succeeded, whatever bears the name of the volume by now', () => {
+  it('is not called again after it has succeeded, whatever volume has its name by now', () => {
     for (const now of [ofPv(undefined), again({ volumeHandle: 'other' })]) {
-      expect(detach({ volume: now, lostDetached: true })).toEqual([LET_GO])
+      expect(detach({ volume: now, lostDetached: true })).toEqual([REMOVE_FINALIZER])
     }
   })
 
   it.each<[string, Partial<AttachmentView>]>([
     ['without the flag', { settings: view().settings }],
     ['where nothing is remembered', { va: deleting({ remembered: undefined }) }],
-    ['where nobody knows the node', { va: deleting({ nodeId: undefined }), node: { known: 'noNode' } }],
+    ['where the node is unknown', { va: deleting({ nodeId: undefined }), node: { known: 'noNode' } }],
   ])('is blocked %s', (_, change) => {
     expect(detach({ volume: ofPv(undefined), ...change })).toEqual(block('persistentvolume "pv1" not found'))
   })
 })
 
-describe('a detach of a volume that was made again', () => {
+describe('a detach of a volume that was recreated', () => {
   it('is refused for another handle, until that one is gone', () => {
     expect(detach({ volume: again({ volumeHandle: 'other' }) })).toEqual(
       block(
@@ -61,8 +61,8 @@ describe('a detach of a volume that was made again', () => {
     ['that has the same handle', { volume: again() }],
     ['whatever its handle, without the flag', { volume: again(), settings: view().settings }],
     ['where nothing is remembered', { volume: again(), va: deleting({ remembered: undefined }) }],
-  ])('goes on as ever for one %s', (_, change) => {
-    expect(detach(change)).toEqual([UNPUBLISH, LET_GO])
+  ])('detaches as usual one %s', (_, change) => {
+    expect(detach(change)).toEqual([UNPUBLISH, REMOVE_FINALIZER])
   })
 })
 
@@ -80,13 +80,12 @@ describe('an attach', () => {
     expect(
       addFinalizerPatch(withFinalizer(), { nodeId: 'node1-id', finalizer: FINALIZER, remember: REMEMBERED }),
     ).toEqual({
-      kind: 'merge',
-      body: {
-        metadata: {
-          uid: 'va1-uid',
-          annotations: { 'csi-sidecars/volume-handle': 'handle-1', 'csi-sidecars/volume-uid': 'pv1-uid' },
-        },
-      },
+      kind: 'json',
+      body: [
+        { op: 'test', path: '/metadata/uid', value: 'va1-uid' },
+        { op: 'add', path: '/metadata/annotations/csi-sidecars~1volume-handle', value: 'handle-1' },
+        { op: 'add', path: '/metadata/annotations/csi-sidecars~1volume-uid', value: 'pv1-uid' },
+      ],
     })
   })
 

@@ -4,6 +4,8 @@ import type { ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest }
 import type { Informer, Reader } from '@csi-sidecars/informer'
 import {
   type CallOptions as ApiOptions,
+  isConflict,
+  isInvalid,
   isMissing,
   isNotFound,
   type KubeClient,
@@ -12,8 +14,10 @@ import {
 import { type Patch, SECRETS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
+import type { DriverNode } from '../caches/node.ts'
 import type { Volume } from '../caches/volume.ts'
 import type { VolumeFinalizers } from '../persistent-volume/add-finalizer.ts'
+import type { Published } from '../published-nodes/diff.ts'
 import { AttachmentGoneError, during } from './failure.ts'
 import type { AttachmentMemory } from './memory.ts'
 import type { Observe } from './observe.ts'
@@ -38,14 +42,17 @@ export interface AttachmentDeps {
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly driver: PublishClient
+  /** What the driver lists as published, in a listing that is sent from now on. */
+  readonly listPublished: (signal: AbortSignal) => Promise<Published>
   readonly attachments: Pick<Informer<Attachment, VolumeAttachment>, 'learn' | 'store'>
   readonly volumes: Pick<Reader<Volume>, 'get'>
+  readonly nodes: Pick<Reader<DriverNode>, 'values'>
   readonly finalizers: VolumeFinalizers
   readonly finalizer: string
   readonly memory: AttachmentMemory
   readonly observe: Observe
   /** Whether the key would be taken now in the line in which it was taken. */
-  readonly isPlaced: (key: string) => boolean
+  readonly placementUnchanged: (key: string) => boolean
   /** Something has come that keys may be waiting for. */
   readonly wake: (cause: Cause) => void
   /** Puts a key to work. */
@@ -82,19 +89,58 @@ export async function patch(run: AttachmentRun, change: Patch, options: PatchOpt
   }
 }
 
-export function patchStatus(
+type Change = (va: Attachment) => Patch | undefined
+
+/** Undefined where nothing had to be written. */
+export async function patchStatus(
   run: AttachmentRun,
-  change: (va: Attachment) => Patch,
+  change: Change,
   options: Pick<PatchOptions, 'priority'> = {},
-): Promise<VolumeAttachment> {
-  return patch(run, change(newest(run)), { ...options, subresource: 'status' })
+): Promise<VolumeAttachment | undefined> {
+  const next = change(newest(run))
+  return next && (await patch(run, next, { ...options, subresource: 'status' }))
+}
+
+/** Tries before an object that keeps changing under our hands is an error. */
+const TRIES = 3
+
+/**
+ * A patch with tests. Where one of them fails the object is read and the patch made again from what it is now: that other
+ * writers have changed it is no failure. Undefined where nothing had to be written.
+ */
+export async function patchTested(run: AttachmentRun, change: Change): Promise<VolumeAttachment | undefined> {
+  for (let left = TRIES; ; left -= 1) {
+    const next = change(newest(run))
+    if (next === undefined) return undefined
+    try {
+      return await patch(run, next)
+    } catch (error) {
+      if (left <= 1 || !(isInvalid(error) || isConflict(error))) throw error
+      await readAgain(run)
+      // It was made from what is there, so it was refused for another reason.
+      if (isInvalid(error) && JSON.stringify(change(newest(run))) === JSON.stringify(next)) throw error
+    }
+  }
+}
+
+async function readAgain(run: AttachmentRun): Promise<void> {
+  const { deps, key, signal } = run
+  const now = await deps.api.get(VOLUME_ATTACHMENTS, { name: key }, { signal }).catch((error: unknown) => {
+    throw isNotFound(error) ? new AttachmentGoneError(key, { cause: error }) : error
+  })
+  const known = deps.attachments.learn(now)
+  if (now.metadata?.uid !== run.va.uid) throw new AttachmentGoneError(key)
+  if (known?.uid === run.va.uid) run.va = known
 }
 
 /**
- * What a run asks for that fails again and again is no hurry: thousands of them, failing for one reason, would use up
- * --kube-api-qps, and others would stand behind them with every write.
+ * Requests of a run that has failed before have a low priority: thousands of them, failing for one reason, would use up
+ * --kube-api-qps and delay every write of the others.
  */
-export function patience(run: AttachmentRun, operation: 'attach' | 'detach'): Pick<PatchOptions, 'priority'> {
+export function statusWritePriority(
+  run: AttachmentRun,
+  operation: 'attach' | 'detach',
+): Pick<PatchOptions, 'priority'> {
   const { attachError, detachError } = newest(run)
   return (operation === 'attach' ? attachError : detachError) === undefined ? {} : { priority: 'low' }
 }
@@ -125,8 +171,8 @@ export async function isGone(
   }
 }
 
-/** The attachment answers no more for what was published for it, and is still published. */
-export function leaveBehind({ deps, va }: AttachmentRun): void {
+/** The attachment is no longer responsible for what was published for it and still is. */
+export function orphanPublications({ deps, va }: AttachmentRun): void {
   for (const key of deps.memory.published.attachmentGone(va.uid)) deps.enqueue(key)
 }
 

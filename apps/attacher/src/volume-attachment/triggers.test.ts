@@ -3,8 +3,16 @@ import type { InformerEvent } from '@csi-sidecars/informer'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Attachment } from '../caches/attachment.ts'
+import type { Volume } from '../caches/volume.ts'
 import { attachment, FINALIZER, volume, withFinalizer } from '../testing/views.ts'
-import { causesOfNode, causesOfVolume, onAttachment, onAttachmentEnd } from './triggers.ts'
+import {
+  causesOfNode,
+  causesOfVolume,
+  isStatusReverted,
+  onAttachment,
+  onAttachmentEnd,
+  onVolumeAdded,
+} from './triggers.ts'
 
 const error = { message: 'boom', time: '2026-01-01T00:00:00Z' }
 const later = { message: 'boom', time: '2026-01-01T00:01:00Z' }
@@ -95,28 +103,28 @@ describe('onAttachment', () => {
         runs: true,
       },
       {
-        name: 'a finalizer that somebody added during the back-off',
+        name: 'a finalizer that another writer added during the back-off',
         before: withFinalizer({ attachError: error }),
         after: withFinalizer({ attachError: error, finalizers: [FINALIZER, 'a/b'] }),
         cause: 'watch',
         runs: true,
       },
       {
-        name: 'attached set back by somebody',
+        name: 'attached reverted by another writer',
         before: withFinalizer({ attached: true, attachError: error }),
         after: withFinalizer({ attached: false, attachError: error }),
         cause: 'watch',
         runs: true,
       },
       {
-        name: 'a node id that somebody changed during the back-off',
+        name: 'a node id that another writer changed during the back-off',
         before: withFinalizer({ attachError: error }),
         after: withFinalizer({ attachError: error, nodeId: 'other' }),
         cause: 'watch',
         runs: true,
       },
       {
-        name: 'a context that somebody changed beside the error',
+        name: 'a context that another writer changed beside the error',
         before: withFinalizer({ attachError: error }),
         after: withFinalizer({ attachError: error, metadata: { a: 'b' } }),
         cause: 'watch',
@@ -130,17 +138,33 @@ describe('onAttachment', () => {
         runs: false,
       },
       {
-        name: 'a finalizer of ours that somebody took away beside the error',
+        name: 'a finalizer of ours that another writer removed beside the error',
         before: withFinalizer({ attachError: error }),
         after: withFinalizer({ attachError: error, finalizers: [] }),
         cause: 'watch',
         runs: true,
       },
       {
-        name: 'attached set back while a run is under way, which sees it in the end',
+        name: 'attached reverted while a run is under way, which sees it in the end',
         before: withFinalizer({ attached: true }),
         after: withFinalizer({ attached: false }),
         cause: 'watch',
+        inWork: true,
+        runs: false,
+      },
+      {
+        name: 'a finalizer of ours that another writer takes away while a run is under way',
+        before: withFinalizer({ attached: true }),
+        after: attachment({ attached: true }),
+        cause: 'watch',
+        inWork: true,
+        runs: true,
+      },
+      {
+        name: 'a finalizer of ours that our detach takes away',
+        before: withFinalizer({ deleting: true }),
+        after: attachment({ deleting: true }),
+        cause: 'own',
         inWork: true,
         runs: false,
       },
@@ -183,7 +207,7 @@ describe('onAttachment', () => {
         runs: true,
       },
       {
-        name: "our own write whose answer shows somebody's finalizer",
+        name: "our own write whose answer shows another writer's finalizer",
         before: ours,
         after: withFinalizer({ finalizers: ['a/b', FINALIZER] }),
         cause: 'own',
@@ -196,9 +220,9 @@ describe('onAttachment', () => {
   })
 })
 
-describe('what was left behind on a node', () => {
-  const leftBehindOn = (nodeName: string): string[] => [`left on ${nodeName}`]
-  const trigger = onAttachmentEnd({ leftBehindOn })
+describe('orphaned publications on a node', () => {
+  const orphanedPublicationsOn = (nodeName: string): string[] => [`left on ${nodeName}`]
+  const trigger = onAttachmentEnd({ orphanedPublicationsOn })
   const before = attachment()
 
   it.each<[string, InformerEvent<Attachment>, string[]]>([
@@ -213,6 +237,24 @@ describe('what was left behind on a node', () => {
   ])('is looked at when %s', (_, event, keys) => {
     expect([...trigger(event)]).toEqual(keys)
   })
+})
+
+it('a volume that comes is due for each of ours that is not attached yet, or to be detached', () => {
+  const of = (...attachments: Attachment[]): Trigger<Volume> => onVolumeAdded(() => attachments)
+  const waiting = attachment()
+  const leaving = withFinalizer({ key: 'va2', attached: true, deleting: true })
+  const rest = [withFinalizer({ attached: true }), attachment({ ours: false })]
+  const trigger = of(waiting, leaving, ...rest)
+  expect([...trigger({ type: 'added', object: volume() })]).toEqual(['va1', 'va2'])
+  expect([...trigger({ type: 'deleted', object: volume() })]).toEqual([])
+})
+
+it.each([
+  ['a reset', withFinalizer({ attached: true }), withFinalizer(), true],
+  ['a detach', withFinalizer({ attached: true }), withFinalizer({ deleting: true }), false],
+  ['a success', withFinalizer(), withFinalizer({ attached: true }), false],
+])('another writer has set it back: %s', (_, before, after, is) => {
+  expect(isStatusReverted({ before, after })).toBe(is)
 })
 
 describe('causes', () => {

@@ -5,6 +5,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
 import type { Volume } from '../caches/volume.ts'
+import type { Update } from '../sources.ts'
 import type { PublishedVolumes } from './published.ts'
 
 /** Our attachments, whenever there may be something to do for them. Others' are never queued. */
@@ -28,20 +29,16 @@ export function onAttachment(finalizer: string, log: Logger): QueueTrigger<Attac
 
 /**
  * An error that was stored must not cause the retry that its back-off delays. What a run writes needs no other run either,
- * unless somebody else has changed the object meanwhile; a run checks at its end that its own success still stands.
+ * unless another writer has changed the object meanwhile; a run checks at its end that its own success is still stored.
  */
-function matters(
-  { before, after, cause }: InformerEvent<Attachment> & { type: 'updated' },
-  finalizer: string,
-  inWork: boolean,
-): boolean {
-  if (cause === 'resync') return true
+function matters({ before, after, cause }: Update<Attachment>, finalizer: string, inWork: boolean): boolean {
+  if (cause === 'resync' || hasLostFinalizer({ before, after }, finalizer)) return true
   if (cause === 'own' || inWork) return othersChanged(before, after, finalizer)
   if (!hasError(before) && !hasError(after)) return true
   return othersChanged(before, after, '') || statusChanged(before, after)
 }
 
-/** Its last try has failed, whoever made it. */
+/** Its last try has failed, that of this process or of another one. */
 export function hasError(va: Attachment): boolean {
   return va.attachError !== undefined || va.detachError !== undefined
 }
@@ -67,31 +64,57 @@ function statusChanged(before: Attachment, after: Attachment): boolean {
   )
 }
 
+/** Another writer has removed our finalizer from a living attachment; our own detach removes it from deleted ones. */
+export function hasLostFinalizer(
+  { before, after }: Pick<Update<Attachment>, 'before' | 'after'>,
+  finalizer: string,
+): boolean {
+  if (after.deleting || before.finalizers?.includes(finalizer) !== true) return false
+  return after.finalizers?.includes(finalizer) !== true
+}
+
+/** Another writer has set a living attachment back to not attached: we do that to deleted ones alone. */
+export function isStatusReverted({ before, after }: Pick<Update<Attachment>, 'before' | 'after'>): boolean {
+  return before.attached === true && after.attached !== true && !after.deleting
+}
+
 /** A detach is wanted from now on: that the attach has failed says nothing of it. */
 export const onDetachWanted: Trigger<Attachment> = (event) =>
   event.type === 'updated' && event.after.deleting && !event.before.deleting ? [event.after.key] : []
 
-/**
- * What was left behind on a node where an attachment ends: nothing may answer for it any more.
- * Only a living attachment of the same volume and node does.
- */
-export function onAttachmentEnd(published: Pick<PublishedVolumes, 'leftBehindOn'>): Trigger<Attachment> {
+/** Orphaned publications on a node where an attachment ends: it may have been the last one responsible for them. */
+export function onAttachmentEnd(published: Pick<PublishedVolumes, 'orphanedPublicationsOn'>): Trigger<Attachment> {
   return (event) => {
     if (event.type === 'added') return []
     const va = event.type === 'deleted' ? event.object : event.after
-    return event.type === 'deleted' || va.deleting ? published.leftBehindOn(va.nodeName) : []
+    return event.type === 'deleted' || va.deleting ? published.orphanedPublicationsOn(va.nodeName) : []
   }
 }
 
 /**
  * A volume has come, or its access modes were corrected: attachments may be waiting for that. One that is gone may have
- * borne the name of another, whose detach was blocked by it.
+ * had the name of another, whose detach was blocked by it.
  */
 export function causesOfVolume(event: InformerEvent<Volume>): readonly Cause[] {
   if (event.type === 'added') return [{ on: 'volume', name: event.object.key }]
   if (event.type === 'deleted') return [{ on: 'volumeGone', name: event.object.key }]
   if (event.before.modes === event.after.modes) return []
   return [{ on: 'volume', name: event.after.key }]
+}
+
+/**
+ * A volume has come, perhaps under the name of another one: what is not attached yet may wait behind calls for that one's
+ * handle, and is due for the new one at once. An attachment that waits for nothing is looked at in vain.
+ */
+export function onVolumeAdded(attachmentsOf: (volume: string) => readonly Attachment[]): Trigger<Volume> {
+  return (event) => {
+    if (event.type !== 'added') return []
+    return attachmentsOf(event.object.key).flatMap((va) => (va.ours && !isDone(va) ? [va.key] : []))
+  }
+}
+
+function isDone({ attached, deleting }: Attachment): boolean {
+  return attached === true && !deleting
 }
 
 /** The driver has come to a node that attachments may be waiting for. */

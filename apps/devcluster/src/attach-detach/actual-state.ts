@@ -79,7 +79,7 @@ export class ActualStateOfWorld {
     return this.#reported.get(node)?.has(volumeName) === true
   }
 
-  /** Takes in a node's own report. Returns the volumes for which it is news. */
+  /** Takes in a node's own report. Returns the volumes for which it changes something. */
   setInUse(node: string, volumeNames: readonly string[]): readonly string[] {
     const before = this.inUseOn(node)
     const after = new Set(volumeNames)

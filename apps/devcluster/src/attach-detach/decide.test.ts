@@ -13,13 +13,13 @@ const wants = (change: Partial<NodeView> = {}): NodeView => ({
   actual: undefined,
   attachment: 'none',
   attachError: undefined,
-  errorTold: false,
+  errorReported: false,
   waitingSince: undefined,
   isReported: false,
   inUse: false,
   health: 'healthy',
   outOfService: false,
-  multiAttachTold: false,
+  multiAttachReported: false,
   ...change,
 })
 
@@ -57,9 +57,9 @@ describe('an attach', () => {
       steps: ['beginWait node-1', 'wait 120000'],
     },
     {
-      name: 'that was asked for and not heard of since is asked about',
+      name: 'that was requested and is not in the cache is read',
       nodes: [wants({ actual: UNCERTAIN, attachment: 'unknown' })],
-      steps: ['askForAttachment node-1'],
+      steps: ['readAttachment node-1'],
     },
     {
       name: 'is complete when the attacher says so',
@@ -72,18 +72,20 @@ describe('an attach', () => {
       steps: [],
     },
     {
-      name: 'that was made by an earlier life is taken over',
+      name: 'from before a restart is taken over',
       nodes: [wants({ attachment: 'waiting' })],
       steps: ['markUncertain node-1', 'beginWait node-1', 'wait 120000'],
     },
     {
-      name: 'that fails is told of',
+      name: 'that fails is reported',
       nodes: [wants({ actual: UNCERTAIN, attachment: 'waiting', attachError: 'no' })],
-      steps: ['tellFailure node-1'],
+      steps: ['recordFailure node-1'],
     },
     {
-      name: 'that fails is told of once, however long that lasts',
-      nodes: [wants({ actual: UNCERTAIN, attachment: 'waiting', attachError: 'no', errorTold: true, waitingSince: 1 })],
+      name: 'that fails is reported once, however long that lasts',
+      nodes: [
+        wants({ actual: UNCERTAIN, attachment: 'waiting', attachError: 'no', errorReported: true, waitingSince: 1 }),
+      ],
       steps: [],
     },
     {
@@ -92,17 +94,17 @@ describe('an attach', () => {
       steps: ['wait 1'],
     },
     {
-      name: 'that nobody answers is told of after two minutes, and waited for again',
+      name: 'that is not answered is reported after two minutes, and waited for again',
       nodes: [wants({ actual: UNCERTAIN, attachment: 'waiting', waitingSince: NOW - 120_000 })],
-      steps: ['tellTimeout node-1', 'beginWait node-1', 'wait 120000'],
+      steps: ['recordTimeout node-1', 'beginWait node-1', 'wait 120000'],
     },
     {
-      name: 'is asked for again when somebody deleted the attachment',
+      name: 'is asked for again when a user deleted the attachment',
       nodes: [holds({ attachment: 'none' })],
       steps: ['markDetached node-1', 'attach node-1'],
     },
     {
-      name: 'is uncertain again when somebody took back that it is attached',
+      name: 'is uncertain again when a client has withdrawn that it is attached',
       nodes: [holds({ attachment: 'waiting' })],
       steps: ['markUncertain node-1', 'beginWait node-1', 'wait 120000'],
     },
@@ -133,7 +135,7 @@ describe('a detach', () => {
     { name: 'is asked for where no pod wants the volume', nodes: [has()], steps: ['detach node-1'] },
     { name: 'waits while the node uses the volume', nodes: [has({ inUse: true })], steps: ['requestDetach node-1'] },
     {
-      name: 'waits for a healthy node for ever',
+      name: 'waits for a healthy node without limit',
       nodes: [has({ inUse: true, actual: asked(10 * SIX_MINUTES) })],
       steps: ['requestDetach node-1'],
     },
@@ -165,7 +167,7 @@ describe('a detach', () => {
     },
     { name: 'that is under way is waited for', nodes: [has({ actual: UNCERTAIN, attachment: 'deleting' })], steps: [] },
     {
-      name: 'that somebody else began makes the volume unsafe to use',
+      name: 'that another client began makes the volume unsafe to use',
       nodes: [has({ attachment: 'deleting' })],
       steps: ['markUncertain node-1'],
     },
@@ -175,9 +177,9 @@ describe('a detach', () => {
       steps: ['markDetached node-1'],
     },
     {
-      name: 'asks first where nobody knows whether there is an attachment',
+      name: 'asks first where it is unknown whether there is an attachment',
       nodes: [has({ actual: UNCERTAIN, attachment: 'unknown', isReported: false })],
-      steps: ['askForAttachment node-1'],
+      steps: ['readAttachment node-1'],
     },
     {
       name: 'takes back an attach that never ended',
@@ -198,7 +200,7 @@ describe('a volume for one node', () => {
     expect(summary(decide([old, next]))).toEqual(['detach node-1'])
   })
 
-  it('is attached to the new node once the old one has let it go', () => {
+  it('is attached to the new node when it is detached from the old one', () => {
     const steps = decide([{ ...old, actual: UNCERTAIN, attachment: 'none' }, next])
     expect(summary(steps)).toEqual(['markDetached node-1', 'attach node-2'])
   })
@@ -211,31 +213,34 @@ describe('a volume for one node', () => {
     },
   )
 
-  it('tells of a multi-attach while the old node uses it', () => {
-    expect(summary(decide([{ ...old, inUse: true }, next]))).toEqual(['requestDetach node-1', 'tellMultiAttach node-2'])
+  it('reports a multi-attach while the old node uses it', () => {
+    expect(summary(decide([{ ...old, inUse: true }, next]))).toEqual([
+      'requestDetach node-1',
+      'recordMultiAttach node-2',
+    ])
   })
 
-  it('tells nobody of a multi-attach while the old node is letting it go', () => {
+  it('reports no multi-attach while it is being detached from the old node', () => {
     expect(summary(decide([{ ...old, actual: UNCERTAIN, attachment: 'deleting' }, next]))).toEqual([])
   })
 
-  it('tells nobody of a multi-attach while it is not known whether the old node has it', () => {
+  it('reports no multi-attach while it is not known whether the old node has it', () => {
     const steps = decide([{ ...old, actual: UNCERTAIN, attachment: 'unknown' }, next])
-    expect(summary(steps)).toEqual(['askForAttachment node-1'])
+    expect(summary(steps)).toEqual(['readAttachment node-1'])
   })
 
-  it('tells of a multi-attach once', () => {
-    expect(summary(decide([holds(), { ...next, multiAttachTold: true }]))).toEqual([])
+  it('reports a multi-attach once', () => {
+    expect(summary(decide([holds(), { ...next, multiAttachReported: true }]))).toEqual([])
   })
 
   it('names the nodes that have it', () => {
     expect(decide([holds(), next])).toEqual([
-      { do: 'tellMultiAttach', node: 'node-2', pods: [POD], others: ['node-1'] },
+      { do: 'recordMultiAttach', node: 'node-2', pods: [POD], others: ['node-1'] },
     ])
   })
 
   it('is attached to one of two nodes that want it', () => {
-    expect(summary(decide([wants({ node: 'node-1' }), next]))).toEqual(['attach node-1', 'tellMultiAttach node-2'])
+    expect(summary(decide([wants({ node: 'node-1' }), next]))).toEqual(['attach node-1', 'recordMultiAttach node-2'])
   })
 })
 

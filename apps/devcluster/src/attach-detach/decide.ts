@@ -8,11 +8,11 @@ export interface NodeView {
   /** The pods for which the volume should be there; none: it should not. */
   readonly pods: readonly PodRef[]
   readonly actual: AttachedTo | undefined
-  /** The VolumeAttachment as it stands in the API. `unknown`: it was asked for, and nobody has heard what became of that. */
+  /** The VolumeAttachment in the API. `unknown`: it was requested, and the result of that is not known. */
   readonly attachment: 'none' | 'unknown' | 'waiting' | 'attached' | 'deleting'
   /** What the attacher complains of. */
   readonly attachError: string | undefined
-  readonly errorTold: boolean
+  readonly errorReported: boolean
   /** Monotonic time since when an attacher that says nothing has been waited for. */
   readonly waitingSince: number | undefined
   readonly isReported: boolean
@@ -20,7 +20,7 @@ export interface NodeView {
   readonly inUse: boolean
   readonly health: 'healthy' | 'unhealthy' | 'gone'
   readonly outOfService: boolean
-  readonly multiAttachTold: boolean
+  readonly multiAttachReported: boolean
 }
 
 /** One volume and all that its next step depends on, at one moment. */
@@ -28,13 +28,13 @@ export interface VolumeView {
   readonly multiAttach: boolean
   readonly nodes: readonly NodeView[]
   readonly now: number
-  /** How long an unhealthy node may say that it uses the volume; undefined: for ever. */
+  /** How long an unhealthy node may report that it uses the volume; undefined: without limit. */
   readonly maxWaitForUnmountMs: number | undefined
 }
 
 export type Force = 'timeout' | 'out-of-service'
 
-/** So long the CSI plugin waits for an answer of the attacher; then it says so, and waits again. */
+/** The CSI plugin waits this long for an answer of the attacher; then it reports that, and waits again. */
 export const ATTACH_WAIT_MS = 2 * 60_000
 
 export type Step =
@@ -50,13 +50,13 @@ export type Step =
   | { readonly do: 'detach'; readonly node: string; readonly force: Force | undefined }
   | { readonly do: 'attach'; readonly node: string }
   /** The API itself is asked for the attachment. */
-  | { readonly do: 'askForAttachment'; readonly node: string }
-  | { readonly do: 'tellFailure'; readonly node: string; readonly pods: readonly PodRef[]; readonly message: string }
+  | { readonly do: 'readAttachment'; readonly node: string }
+  | { readonly do: 'recordFailure'; readonly node: string; readonly pods: readonly PodRef[]; readonly message: string }
   /** The wait for the attacher begins. */
   | { readonly do: 'beginWait'; readonly node: string }
-  | { readonly do: 'tellTimeout'; readonly node: string; readonly pods: readonly PodRef[] }
+  | { readonly do: 'recordTimeout'; readonly node: string; readonly pods: readonly PodRef[] }
   | {
-      readonly do: 'tellMultiAttach'
+      readonly do: 'recordMultiAttach'
       readonly node: string
       readonly pods: readonly PodRef[]
       readonly others: readonly string[]
@@ -87,7 +87,7 @@ export function decideVolume(view: VolumeView): readonly Step[] {
 function decideDetach(node: NodeView, actual: AttachedTo, view: VolumeView): readonly Step[] {
   const { node: name, attachment, inUse, outOfService, health } = node
   if (attachment === 'none') return [{ do: 'markDetached', node: name }]
-  if (attachment === 'unknown') return [{ do: 'askForAttachment', node: name }]
+  if (attachment === 'unknown') return [{ do: 'readAttachment', node: name }]
   if (attachment === 'deleting') return actual.state === 'attached' ? [{ do: 'markUncertain', node: name }] : []
   if (outOfService) return [{ do: 'detach', node: name, force: 'out-of-service' }]
   if (!inUse) return [{ do: 'detach', node: name, force: undefined }]
@@ -104,13 +104,13 @@ function decideAttach(node: NodeView, others: readonly NodeView[], view: VolumeV
   const uncertain: Step[] = actual?.state === 'uncertain' ? [] : [{ do: 'markUncertain', node: name }]
   switch (attachment) {
     case 'none': {
-      // Whatever was thought of it: without an attachment it is not there. Somebody else may have deleted that.
+      // Without an attachment it is not attached. Another client may have deleted that.
       const detached: Step[] = actual === undefined ? [] : [{ do: 'markDetached', node: name }]
       const mayAttach = view.multiAttach || others.length === 0
       return [...detached, ...(mayAttach ? [{ do: 'attach' as const, node: name }] : multiAttach(node, others))]
     }
     case 'unknown':
-      return [{ do: 'askForAttachment', node: name }]
+      return [{ do: 'readAttachment', node: name }]
     case 'deleting':
       // Wanted again in the middle of its detach, which must end first.
       return uncertain
@@ -126,8 +126,9 @@ function decideAttach(node: NodeView, others: readonly NodeView[], view: VolumeV
 
 /** An attacher that complains has answered. */
 function decideWait(node: NodeView, now: number): readonly Step[] {
-  const { node: name, pods, attachError, errorTold, waitingSince } = node
-  if (attachError !== undefined) return errorTold ? [] : [{ do: 'tellFailure', node: name, pods, message: attachError }]
+  const { node: name, pods, attachError, errorReported, waitingSince } = node
+  if (attachError !== undefined)
+    return errorReported ? [] : [{ do: 'recordFailure', node: name, pods, message: attachError }]
   if (waitingSince === undefined)
     return [
       { do: 'beginWait', node: name },
@@ -136,15 +137,15 @@ function decideWait(node: NodeView, now: number): readonly Step[] {
   const left = waitingSince + ATTACH_WAIT_MS - now
   if (left > 0) return [{ do: 'wait', ms: left }]
   return [
-    { do: 'tellTimeout', node: name, pods },
+    { do: 'recordTimeout', node: name, pods },
     { do: 'beginWait', node: name },
     { do: 'wait', ms: ATTACH_WAIT_MS },
   ]
 }
 
-/** Told once, while another node is known to have the volume and nobody is taking it away. */
-function multiAttach({ node, pods, multiAttachTold }: NodeView, others: readonly NodeView[]): readonly Step[] {
+/** Reported once, while another node is known to have the volume and it is not being detached. */
+function multiAttach({ node, pods, multiAttachReported }: NodeView, others: readonly NodeView[]): readonly Step[] {
   const holders = others.filter(({ attachment }) => attachment !== 'deleting' && attachment !== 'unknown')
-  if (multiAttachTold || holders.length === 0) return []
-  return [{ do: 'tellMultiAttach', node, pods, others: holders.map((other) => other.node) }]
+  if (multiAttachReported || holders.length === 0) return []
+  return [{ do: 'recordMultiAttach', node, pods, others: holders.map((other) => other.node) }]
 }

@@ -5,7 +5,7 @@ export interface VolumeSpec {
   /** As in node statuses. */
   readonly volumeName: string
   readonly pvName: string
-  /** Of a volume that a pod names itself, and that no PersistentVolume stands for: what is attached instead. */
+  /** Of an inline volume of a pod, which has no PersistentVolume: what is attached instead. */
   readonly inline?: PersistentVolumeSpec
   /** Several nodes may have it at once. */
   readonly multiAttach: boolean
@@ -21,8 +21,8 @@ export interface PodRef {
 interface DesiredVolume {
   readonly spec: VolumeSpec
   readonly pods: Map<string, PodRef>
-  /** The multi-attach error was told for this volume and node; once is enough. */
-  multiAttachTold: boolean
+  /** The multi-attach error was reported for this volume and node; once is enough. */
+  multiAttachReported: boolean
 }
 
 /** What should be: node -> volume -> pods. Only nodes that the controller manages are in it. */
@@ -45,7 +45,7 @@ export class DesiredStateOfWorld {
     return this.#nodes.has(node)
   }
 
-  /** Returns whether that is news. */
+  /** Returns whether that changes something. */
   addPod(pod: PodRef, node: string, spec: VolumeSpec): boolean {
     const volumes = this.#nodes.get(node)
     if (volumes === undefined) return false
@@ -54,7 +54,7 @@ export class DesiredStateOfWorld {
     const isNew = known?.pods.has(pod.uid) !== true
     const pods = known?.pods ?? new Map<string, PodRef>()
     pods.set(pod.uid, pod)
-    volumes.set(volumeName, { spec, pods, multiAttachTold: known?.multiAttachTold ?? false })
+    volumes.set(volumeName, { spec, pods, multiAttachReported: known?.multiAttachReported ?? false })
     const nodes = this.#nodesByVolume.get(volumeName) ?? new Set()
     this.#nodesByVolume.set(volumeName, nodes.add(node))
     const entry = this.#pods.get(pod.uid) ?? { ref: pod, node, volumes: new Set() }
@@ -103,13 +103,13 @@ export class DesiredStateOfWorld {
     return [...(this.#nodes.get(node)?.get(volumeName)?.pods.values() ?? [])]
   }
 
-  wasMultiAttachTold(volumeName: string, node: string): boolean {
-    return this.#nodes.get(node)?.get(volumeName)?.multiAttachTold === true
+  wasMultiAttachReported(volumeName: string, node: string): boolean {
+    return this.#nodes.get(node)?.get(volumeName)?.multiAttachReported === true
   }
 
-  multiAttachTold(volumeName: string, node: string): void {
+  multiAttachReported(volumeName: string, node: string): void {
     const volume = this.#nodes.get(node)?.get(volumeName)
-    if (volume !== undefined) volume.multiAttachTold = true
+    if (volume !== undefined) volume.multiAttachReported = true
   }
 
   /** Every pod that wants a volume, with what it wants. */

@@ -9,8 +9,8 @@ describe('a pod whose volume another node has', () => {
     [['a/one', 'a/two'], 'Volume is already used by pod(s) one, two'],
     [['b/one'], 'Volume is already used by 1 pod(s) in different namespaces'],
     [['a/one', 'b/two', 'c/three'], 'Volume is already used by pod(s) one and 2 pod(s) in different namespaces'],
-  ])('is told of the users %j', (users, why) => {
-    const text = multiAttachText(ref('a/app'), users.map(ref), { saysWaiting: false })
+  ])('lists the users %j', (users, why) => {
+    const text = multiAttachText(ref('a/app'), users.map(ref), { waitingMessage: false })
     expect(text).toEqual({ what: 'Multi-Attach error', why })
   })
 
@@ -21,7 +21,7 @@ describe('a pod whose volume another node has', () => {
     ],
     [['a/one'], 'Volume is already used by pod(s) one'],
   ])('waits, since 1.37, for the detach of the users %j', (users, why) => {
-    const text = multiAttachText(ref('a/app'), users.map(ref), { saysWaiting: true })
+    const text = multiAttachText(ref('a/app'), users.map(ref), { waitingMessage: true })
     expect(text).toEqual({ what: 'Waiting for detach', why })
   })
 })

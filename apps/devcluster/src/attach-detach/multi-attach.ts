@@ -1,6 +1,6 @@
 import type { PodRef } from './desired-state.ts'
 
-/** What a pod is told whose volume another node has: what happened, and why. */
+/** The event for a pod whose volume another node has: what happened, and why. */
 export interface MultiAttachText {
   readonly what: string
   readonly why: string
@@ -10,11 +10,11 @@ export interface MultiAttachText {
 export function multiAttachText(
   pod: PodRef,
   users: readonly PodRef[],
-  { saysWaiting }: { readonly saysWaiting: boolean },
+  { waitingMessage }: { readonly waitingMessage: boolean },
 ): MultiAttachText {
-  const what = saysWaiting ? 'Waiting for detach' : 'Multi-Attach error'
+  const what = waitingMessage ? 'Waiting for detach' : 'Multi-Attach error'
   if (users.length > 0) return { what, why: `Volume is already used by ${usersText(pod, users)}` }
-  const rest = saysWaiting
+  const rest = waitingMessage
     ? ', waiting on detach before it can be attached to another node'
     : " and can't be attached to another"
   return { what, why: `Volume is already exclusively attached to one node${rest}` }

@@ -52,7 +52,7 @@ describe("a list in a node's status", () => {
     expect([list.says(NODE, 'a'), list.says(NODE, 'b')]).toEqual(['yes', 'no'])
   })
 
-  it('is written at first whatever the cache says: an earlier life may have written what nobody has heard of', async () => {
+  it('is written at first whatever the cache says: before a restart it may have written what the cache lacks', async () => {
     expect(list.says(NODE, 'a')).toBe('perhaps')
     await write()
     expect(writes).toEqual([[]])

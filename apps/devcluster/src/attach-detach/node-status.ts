@@ -9,20 +9,21 @@ export interface NodeStatusParts {
   readonly nodes: Pick<Informer<CachedNode, Node>, 'learn' | 'store'>
 }
 
-/** Whether a node's status names a volume; `perhaps`: a write was made, by us or before our time, and not confirmed. */
+/** Whether a node's status names a volume; `perhaps`: a write of this process, or an earlier one, is not confirmed. */
 export type Says = 'yes' | 'no' | 'perhaps'
 
 /**
  * One list of volumes in the statuses of nodes, and their only writer. What the cache knows counts only while the last
- * write is known to have ended: the answer may be lost of one that was made, and others act upon it before we hear of it.
+ * write is known to have ended: the answer of a write that succeeded may be lost, and other components act upon the
+ * write before the cache has it.
  */
 export interface StatusList {
-  /** Brings a node's list up to date; resolves when it says what was to be said when this was asked for. */
+  /** Brings a node's list up to date; resolves when it has at least the content of the moment of this call. */
   write(node: string, signal: AbortSignal): Promise<void>
   says(node: string, volumeName: string): Says
 }
 
-/** `volumesAttached`, which tells the kubelet what it may use. A node that is gone needs to know nothing. */
+/** `volumesAttached`, by which the kubelet knows what it may use. A node that is gone needs to know nothing. */
 export function attachedList(parts: NodeStatusParts, reportedOn: (node: string) => readonly string[]): StatusList {
   return statusList(parts, {
     wanted: reportedOn,
@@ -31,7 +32,7 @@ export function attachedList(parts: NodeStatusParts, reportedOn: (node: string) 
   })
 }
 
-/** `volumesInUse`, which tells the attach/detach controller what it must not take away. */
+/** `volumesInUse`, by which the attach/detach controller knows what it must not detach. */
 export function inUseList(parts: NodeStatusParts, inUseOn: (node: string) => readonly string[]): StatusList {
   return statusList(parts, {
     wanted: inUseOn,
@@ -54,7 +55,7 @@ function statusList(parts: NodeStatusParts, { wanted, present, status }: ListOpt
     const names = wanted(name)
     if (node === undefined || (confirmed.has(name) && isSameSet(present(node), names))) return
     confirmed.delete(name)
-    await patchStatus(parts, name, status(names), signal)
+    await patchStatus(parts, { name, status: status(names) }, signal)
     confirmed.add(name)
   })
   return {
@@ -69,8 +70,7 @@ function statusList(parts: NodeStatusParts, { wanted, present, status }: ListOpt
 
 async function patchStatus(
   { client, nodes }: NodeStatusParts,
-  name: string,
-  status: object,
+  { name, status }: { readonly name: string; readonly status: object },
   signal: AbortSignal,
 ): Promise<void> {
   try {

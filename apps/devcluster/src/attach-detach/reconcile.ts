@@ -2,7 +2,7 @@ import { unreachable } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { NODES, PODS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
-import { type ControllerParts, targetOf } from '../control.ts'
+import { type ControllerParts, type EventToRecord, recordEvent, targetOf } from '../control.ts'
 import { attachmentName, csiVolumeOf } from '../volume-names.ts'
 import { decideVolume, type Force, type Step } from './decide.ts'
 import type { PodRef, VolumeSpec } from './desired-state.ts'
@@ -11,9 +11,9 @@ import type { StatusList } from './node-status.ts'
 import type { AttachDetachState } from './state.ts'
 
 export interface AttachDetachParts extends ControllerParts {
-  readonly world: AttachDetachState
+  readonly state: AttachDetachState
   readonly writeStatus: StatusList['write']
-  readonly saysWaiting: boolean
+  readonly waitingMessage: boolean
 }
 
 /** One volume in work. */
@@ -34,21 +34,16 @@ export async function reconcileVolume(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const run: Run = { volumeName, parts, signal, wakeMs: undefined, again: false }
-  const { world, clock } = parts
-  try {
-    for (const node of world.owed(volumeName)) await writeStatus(node, run)
-    for (const step of decideVolume(world.observe(volumeName, clock.monotonic()))) await perform(step, run)
-  } catch (error) {
-    signal.throwIfAborted()
-    return { kind: 'retry', cause: error }
-  }
+  const { state, clock } = parts
+  for (const node of state.pendingStatuses(volumeName)) await writeStatus(node, run)
+  for (const step of decideVolume(state.observe(volumeName, clock.monotonic()))) await perform(step, run)
   if (run.again) return AGAIN
   return run.wakeMs === undefined ? SETTLED : { kind: 'postponed', ms: run.wakeMs }
 }
 
 async function perform(step: Step, run: Run): Promise<void> {
   const { volumeName, parts } = run
-  const { actual, desired } = parts.world
+  const { actual, desired } = parts.state
   switch (step.do) {
     case 'markDetached':
       actual.markDetached(volumeName, step.node)
@@ -58,8 +53,12 @@ async function perform(step: Step, run: Run): Promise<void> {
       return await writeStatus(step.node, run)
     case 'markAttached':
       actual.markAttached(volumeName, step.node)
-      parts.world.waitEnded(volumeName, step.node)
-      tell(step.pods, 'Normal', 'SuccessfulAttachVolume', about(run, 'AttachVolume.Attach succeeded'), parts)
+      parts.state.waitEnded(volumeName, step.node)
+      recordOnPods(
+        step.pods,
+        { type: 'Normal', reason: 'SuccessfulAttachVolume', message: about(run, 'AttachVolume.Attach succeeded') },
+        run,
+      )
       return await writeStatus(step.node, run)
     case 'keep':
       actual.resetDetachRequest(volumeName, step.node)
@@ -74,40 +73,40 @@ async function perform(step: Step, run: Run): Promise<void> {
       return await detach(step.node, step.force, run)
     case 'attach':
       return await attach(step.node, run)
-    case 'askForAttachment':
+    case 'readAttachment':
       run.again = true
-      return await askForAttachment(step.node, run)
-    case 'tellFailure': {
-      const attachment = parts.world.attachmentOf(volumeName, step.node)
-      if (attachment !== undefined) parts.world.errorTold(attachment)
-      return tellFailure(step.pods, step.message, run)
+      return await readAttachment(step.node, run)
+    case 'recordFailure': {
+      const attachment = parts.state.attachmentOf(volumeName, step.node)
+      if (attachment !== undefined) parts.state.errorReported(attachment)
+      return recordFailure(step.pods, step.message, run)
     }
     case 'beginWait':
-      return parts.world.waitBegun(volumeName, step.node, parts.clock.monotonic())
-    case 'tellTimeout': {
+      return parts.state.waitBegun(volumeName, step.node, parts.clock.monotonic())
+    case 'recordTimeout': {
       const { driver = 'unknown', volumeHandle = volumeName } = csiVolumeOf(volumeName) ?? {}
       const message = `timed out waiting for external-attacher of ${driver} CSI driver to attach volume ${volumeHandle}`
-      return tellFailure(step.pods, message, run)
+      return recordFailure(step.pods, message, run)
     }
-    case 'tellMultiAttach':
-      desired.multiAttachTold(volumeName, step.node)
-      return tellMultiAttach(step.pods, step.others, run)
+    case 'recordMultiAttach':
+      desired.multiAttachReported(volumeName, step.node)
+      return recordMultiAttach(step.pods, step.others, run)
     default:
       unreachable(step)
   }
 }
 
-/** What a node's status could not be told is owed: it is told before anything else is done for the volume. */
+/** A write that fails leaves the status pending: it is written before anything else is done for the volume. */
 async function writeStatus(node: string, { volumeName, parts, signal }: Run): Promise<void> {
-  parts.world.statusOwed(volumeName, node)
+  parts.state.statusPending(volumeName, node)
   await parts.writeStatus(node, signal)
-  parts.world.statusWritten(volumeName, node)
+  parts.state.statusWritten(volumeName, node)
 }
 
 async function attach(node: string, { volumeName, parts, signal }: Run): Promise<void> {
-  const { client, caches, world } = parts
+  const { client, caches, state } = parts
   const volume = csiVolumeOf(volumeName)
-  const spec = world.desired.specOf(volumeName)
+  const spec = state.desired.specOf(volumeName)
   if (volume === undefined || spec === undefined) return
   const name = attachmentName(volume, node)
   const attachment: VolumeAttachment = {
@@ -117,24 +116,24 @@ async function attach(node: string, { volumeName, parts, signal }: Run): Promise
     spec: { attacher: volume.driver, nodeName: node, source: sourceOf(spec) },
   }
   // From here on it may be there, whatever becomes of the request.
-  world.actual.markUncertain(volumeName, node)
-  world.attachmentAskedFor(name)
+  state.actual.markUncertain(volumeName, node)
+  state.attachmentRequested(name)
   try {
     caches.attachments.learn(await client.create(VOLUME_ATTACHMENTS, attachment, { signal }))
   } catch (error) {
     if (!isAlreadyExists(error)) throw error
     caches.attachments.learn(await client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
   }
-  world.attachmentSettled(name)
+  state.attachmentSettled(name)
 }
 
 function sourceOf({ pvName, inline }: VolumeSpec): VolumeAttachment['spec']['source'] {
   return inline === undefined ? { persistentVolumeName: pvName } : { inlineVolumeSpec: inline }
 }
 
-/** The answer to an attach was lost, and nobody wants to wait for the cache to tell what became of it. */
-async function askForAttachment(node: string, { volumeName, parts, signal }: Run): Promise<void> {
-  const { client, caches, world } = parts
+/** The answer to an attach was lost, and the cache may take long to show its result. */
+async function readAttachment(node: string, { volumeName, parts, signal }: Run): Promise<void> {
+  const { client, caches, state } = parts
   const volume = csiVolumeOf(volumeName)
   if (volume === undefined) return
   const name = attachmentName(volume, node)
@@ -143,17 +142,17 @@ async function askForAttachment(node: string, { volumeName, parts, signal }: Run
   } catch (error) {
     if (!isNotFound(error)) throw error
   }
-  world.attachmentSettled(name)
+  state.attachmentSettled(name)
 }
 
 /**
- * The order keeps a mounted volume safe: first the node is told not to use it any more, then it is asked whether it
+ * The order keeps a mounted volume safe: first the node must not use it any more, then it is asked whether it
  * does. A kubelet says that it will use a volume before it looks whether it may.
  */
 async function detach(node: string, force: Force | undefined, run: Run): Promise<void> {
   const { volumeName, parts, signal } = run
-  const { world, clock, client, log } = parts
-  const { actual } = world
+  const { state, clock, client, log } = parts
+  const { actual } = state
   actual.requestDetach(volumeName, node, clock.monotonic())
   actual.unreport(volumeName, node)
   await writeStatus(node, run)
@@ -162,21 +161,21 @@ async function detach(node: string, force: Force | undefined, run: Run): Promise
     return
   }
   if (force !== undefined) log.info('Detaching by force', { volume: volumeName, node, reason: force })
-  const attachment = world.attachmentOf(volumeName, node)
+  const attachment = state.attachmentOf(volumeName, node)
   actual.markUncertain(volumeName, node)
   if (attachment === undefined) return
   try {
-    world.deletionSent(attachment)
+    state.deletionSent(attachment)
     await client.delete(VOLUME_ATTACHMENTS, { name: attachment.key }, { signal })
   } catch (error) {
-    world.attachmentGone(attachment)
+    state.attachmentGone(attachment)
     if (!isNotFound(error)) throw error
   }
 }
 
 /**
- * Asks the API itself: the cache may not have the node's last word. It may have a later one than the answer, too, and of
- * that nobody would hear again: the later one counts. A node that is gone uses nothing.
+ * Asks the API itself: the cache may lack the node's last update. The cache may also be newer than the answer; then the
+ * cache counts, since no event would follow. A node that is gone uses nothing.
  */
 async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Promise<boolean> {
   const { nodes } = parts.caches
@@ -189,31 +188,26 @@ async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Pro
   return nodes.store.get(node)?.volumesInUse.includes(volumeName) === true
 }
 
-function tellFailure(pods: readonly PodRef[], why: string, run: Run): void {
-  tell(pods, 'Warning', 'FailedAttachVolume', `${about(run, 'AttachVolume.Attach failed')}: ${why}`, run.parts)
+function recordFailure(pods: readonly PodRef[], why: string, run: Run): void {
+  const message = `${about(run, 'AttachVolume.Attach failed')}: ${why}`
+  recordOnPods(pods, { type: 'Warning', reason: 'FailedAttachVolume', message }, run)
 }
 
-/** Each pod is told of those in its own namespace; of others it learns the number only. */
-function tellMultiAttach(pods: readonly PodRef[], others: readonly string[], run: Run): void {
+/** Each pod learns the names of those in its own namespace; of others only the number. */
+function recordMultiAttach(pods: readonly PodRef[], others: readonly string[], run: Run): void {
   const { volumeName, parts } = run
-  const users = others.flatMap((node) => parts.world.desired.podsOn(volumeName, node))
+  const users = others.flatMap((node) => parts.state.desired.podsOn(volumeName, node))
   for (const pod of pods) {
-    const { what, why } = multiAttachText(pod, users, { saysWaiting: parts.saysWaiting })
-    tell([pod], 'Warning', 'FailedAttachVolume', `${about(run, what)}${why}`, parts)
+    const { what, why } = multiAttachText(pod, users, { waitingMessage: parts.waitingMessage })
+    recordOnPods([pod], { type: 'Warning', reason: 'FailedAttachVolume', message: `${about(run, what)}${why}` }, run)
   }
 }
 
 /** As kubectl shows it: what happened, and to which volume. */
 function about({ volumeName, parts }: Run, what: string): string {
-  return `${what} for volume "${parts.world.desired.specOf(volumeName)?.pvName ?? volumeName}" `
+  return `${what} for volume "${parts.state.desired.specOf(volumeName)?.pvName ?? volumeName}" `
 }
 
-function tell(
-  pods: readonly PodRef[],
-  type: 'Normal' | 'Warning',
-  reason: string,
-  message: string,
-  { recorder }: ControllerParts,
-): void {
-  for (const pod of pods) recorder.event(targetOf(PODS, pod), type, reason, message)
+function recordOnPods(pods: readonly PodRef[], event: EventToRecord, { parts }: Run): void {
+  for (const pod of pods) recordEvent(parts, targetOf(PODS, pod), event)
 }

@@ -72,7 +72,7 @@ describe('a volume of a pod', () => {
     ])
   })
 
-  it('that is its own must have been made for it', () => {
+  it('that is its own must have been created for it', () => {
     const own = [{ is: 'claim' as const, name: 'own', claim: 'data', readOnly: false, ephemeral: true }]
     expect(resolved({ claims, volumes }, own)).toEqual([{ is: 'unknown' }])
     const made = { ...bound.claim, ownerUid: pod().uid }

@@ -2,12 +2,12 @@ import { NODES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { describe, expect, it, jest } from '@jest/globals'
 import { attachDetachOnly, attachedTo1, deletes, isAttached, ON_1, ON_2, removePod } from '../testing/attach-detach.ts'
 import { setInUse, VOLUME_NAME } from '../testing/bound-volume.ts'
-import { podOf } from '../testing/cluster.ts'
+import { podOf, podWith } from '../testing/cluster.ts'
 
 jest.setTimeout(20_000)
 
 describe('the attach/detach controller', () => {
-  it("attaches under the name that kubelet looks for, says so in the node's status and tells the pod", async () => {
+  it("attaches under the name that kubelet looks for, reports it in the node's status and on the pod", async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     expect(test.api.get(VOLUME_ATTACHMENTS, ON_1)).toMatchObject({
@@ -17,7 +17,7 @@ describe('the attach/detach controller', () => {
     expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
   })
 
-  it('says what is attached to a node that is made again', async () => {
+  it('reports what is attached to a recreated node', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const node = test.api.get(NODES, { name: 'node-1' })
@@ -26,27 +26,30 @@ describe('the attach/detach controller', () => {
     await test.until(NODES, { name: 'node-1' }, ({ status }) => status?.volumesAttached?.[0]?.name === VOLUME_NAME)
   })
 
-  it.each(['attached', 'detached'])('says it again when a node could not be told what is %s', async (what) => {
-    await using test = await attachDetachOnly()
-    const failing = (): void => {
-      const match = { verb: 'patch', resource: 'nodes/status' } as const
-      test.api.faults.add({ match, times: 3, action: { do: 'answer', code: 500 } })
-    }
-    if (what === 'attached') failing()
-    await attachedTo1(test)
-    await test.api.requests.until({ verb: 'create', resource: 'events' })
-    expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
-    if (what === 'detached') failing()
-    // Nobody else asks the node's status for it.
-    if (what === 'detached') test.api.delete(VOLUME_ATTACHMENTS, ON_1)
-    await removePod(test, 'app')
-    await test.until(NODES, { name: 'node-1' }, ({ status }) => (status?.volumesAttached ?? []).length === 0)
-  })
+  it.each(['attached', 'detached'])(
+    "writes it again when a node's status could not be updated with what is %s",
+    async (what) => {
+      await using test = await attachDetachOnly()
+      const failing = (): void => {
+        const match = { verb: 'patch', resource: 'nodes/status' } as const
+        test.api.faults.add({ match, times: 3, action: { do: 'answer', code: 500 } })
+      }
+      if (what === 'attached') failing()
+      await attachedTo1(test)
+      await test.api.requests.until({ verb: 'create', resource: 'events' })
+      expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
+      if (what === 'detached') failing()
+      // No other component writes it to the node's status.
+      if (what === 'detached') test.api.delete(VOLUME_ATTACHMENTS, ON_1)
+      await removePod(test, 'app')
+      await test.until(NODES, { name: 'node-1' }, ({ status }) => (status?.volumesAttached ?? []).length === 0)
+    },
+  )
 
   it('attaches what a pod names itself of a plugin for which a driver has taken over', async () => {
     await using test = await attachDetachOnly()
     const volumes = [{ name: 'data', awsElasticBlockStore: { volumeID: 'vol-1' } }]
-    test.api.create(PODS, podOf('app', 'node-1', 'none', { volumes }))
+    test.api.create(PODS, podWith({ volumes }, ['app', 'node-1', 'none']))
     await test.untilAll(VOLUME_ATTACHMENTS, (all) => all.length === 1)
     expect(test.api.list(VOLUME_ATTACHMENTS)[0]?.spec).toMatchObject({
       attacher: 'ebs.csi.aws.com',
@@ -56,7 +59,7 @@ describe('the attach/detach controller', () => {
     await test.untilAll(VOLUME_ATTACHMENTS, (all) => all.length === 0)
   })
 
-  it('attaches nothing for a pod that has ended, or that nobody has placed', async () => {
+  it('attaches nothing for a pod that has ended, or that is not scheduled', async () => {
     await using test = await attachDetachOnly()
     test.api.create(PODS, { ...podOf('ended', 'node-1', 'data'), status: { phase: 'Failed' } })
     test.api.create(PODS, podOf('waiting', undefined, 'data'))
@@ -70,7 +73,7 @@ describe('the attach/detach controller', () => {
     setInUse(test, 'node-1', [VOLUME_NAME])
     await attachedTo1(test)
     await removePod(test, 'app')
-    // Whoever comes next on another node proves that the controller has had its turn.
+    // The next pod, on another node, proves that the controller has had its turn.
     test.api.create(PODS, podOf('next', 'node-2', 'data'))
     await test.api.requests.until({ verb: 'create', resource: 'events' }, { count: 2 })
     expect(deletes(test)).toEqual([])
@@ -115,7 +118,7 @@ describe('the attach/detach controller', () => {
     expect(overtaken.mock.calls[0]?.slice(0, 2)).toEqual([NODES, { name: 'node-1' }])
   })
 
-  it('tells a pod who has the volume that it waits for', async () => {
+  it('reports to a pod which pods have the volume that it waits for', async () => {
     await using test = await attachDetachOnly()
     setInUse(test, 'node-1', [VOLUME_NAME])
     await attachedTo1(test)
@@ -153,7 +156,7 @@ describe('the attach/detach controller', () => {
     await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
   })
 
-  it('tells the pod why its volume cannot be attached', async () => {
+  it('reports to the pod why its volume cannot be attached', async () => {
     await using test = await attachDetachOnly()
     test.driver.faults.add({ match: { method: 'ControllerPublishVolume' }, action: { do: 'fail', code: 'INTERNAL' } })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
@@ -166,7 +169,7 @@ describe('the attach/detach controller', () => {
     ])
   })
 
-  it('makes an attachment again that somebody deleted under a running pod', async () => {
+  it('recreates an attachment that a user deleted under a running pod', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const before = test.api.get(VOLUME_ATTACHMENTS, ON_1)?.metadata?.uid
@@ -188,7 +191,7 @@ describe('the attach/detach controller', () => {
     expect([made.length, deletes(test).length]).toEqual([1, 1])
   })
 
-  it('goes on where it was ended in the middle of an attach', async () => {
+  it('continues where it was stopped in the middle of an attach', async () => {
     await using test = await attachDetachOnly()
     const held = test.driver.faults.hold({ method: 'ControllerPublishVolume' })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
@@ -199,7 +202,7 @@ describe('the attach/detach controller', () => {
     expect(test.api.requests.matching({ verb: 'create', resource: 'volumeattachments' })).toHaveLength(1)
   })
 
-  it('hears of an attachment whose answer was lost, and makes no other', async () => {
+  it('finds an attachment whose answer was lost, and creates no other', async () => {
     await using test = await attachDetachOnly()
     const lost = { verb: 'create', resource: 'volumeattachments' } as const
     test.api.faults.add({ match: lost, times: 1, action: { do: 'cut', applied: true } })
@@ -207,7 +210,7 @@ describe('the attach/detach controller', () => {
     expect(test.api.requests.matching(lost)).toHaveLength(1)
   })
 
-  it('detaches what lost its pod while nobody was looking', async () => {
+  it('detaches what lost its pod while the controller was stopped', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const { controllers } = test.cluster

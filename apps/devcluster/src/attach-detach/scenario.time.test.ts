@@ -6,29 +6,34 @@ import { silentLogger } from '@csi-sidecars/telemetry'
 import { describe, expect, it, jest } from '@jest/globals'
 import type { Caches } from '../caches/caches.ts'
 import type { CachedNode } from '../caches/node.ts'
+import { Controllers } from '../cluster/controllers.ts'
 import { attachedTo1, deletes, isAttached, ON_1, ON_2, removePod } from '../testing/attach-detach.ts'
 import { addBoundVolume, setInUse, VOLUME, VOLUME_NAME } from '../testing/bound-volume.ts'
 import { podOf, startTestCluster, type TestCluster } from '../testing/cluster.ts'
 import { uniqueVolumeName } from '../volume-names.ts'
-import { runAttachDetachController } from './controller.ts'
+import { attachDetachController } from './controller.ts'
 
 jest.setTimeout(20_000)
 
 /** The controller on a clock that stands still until the test moves it. */
-function startOnFakeClock(test: TestCluster, caches: Caches = test.cluster.caches): FakeClock {
+function startOnFakeClock({ cluster }: TestCluster, caches: Caches = cluster.caches) {
   const clock = new FakeClock()
-  const { client, controllers } = test.cluster
+  const { client } = cluster
   const recorder = createRecorder({ client, component: 'attachdetach-controller', clock, log: silentLogger })
   const parts = { client, caches, clock, recorder, log: silentLogger }
-  controllers.start('attach-detach', (life) => runAttachDetachController(parts, life))
-  return clock
+  const controllers = new Controllers(clock, (_name, error) => {
+    throw error
+  })
+  controllers.start('attach-detach', () => [attachDetachController(parts)])
+  return { clock, [Symbol.asyncDispose]: () => controllers.stopAll() }
 }
 
-describe('the attach/detach controller, as time goes by', () => {
+describe('the attach/detach controller, over time', () => {
   it('detaches by force what an unhealthy node has not unmounted after six minutes, and not before', async () => {
     await using test = await startTestCluster({ controllers: [], standIns: ['csi-attacher'] })
     addBoundVolume(test)
-    const clock = startOnFakeClock(test)
+    await using controller = startOnFakeClock(test)
+    const { clock } = controller
     setInUse(test, 'node-1', [VOLUME_NAME])
     await attachedTo1(test)
     test.api.update(NODES, { name: 'node-1' }, ({ status, ...old }) => ({
@@ -37,7 +42,7 @@ describe('the attach/detach controller, as time goes by', () => {
     }))
     await test.untilCached(test.cluster.caches.nodes, 'node-1', ({ ready }) => !ready)
     await removePod(test, 'app')
-    // Its volume is asked for elsewhere, and what the pod is told proves that the wait has begun.
+    // Its volume is asked for elsewhere, and the event on the pod proves that the wait has begun.
     test.api.create(PODS, podOf('next', 'node-2', 'data'))
     await test.api.requests.until({ verb: 'create', resource: 'events' }, { count: 2 })
     await clock.advance(6 * 60_000 - 1)
@@ -47,31 +52,34 @@ describe('the attach/detach controller, as time goes by', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
   })
 
-  it('tells a pod every two minutes that no attacher answers', async () => {
+  it('reports to a pod every two minutes that no attacher answers', async () => {
     await using test = await startTestCluster({ controllers: [], standIns: [] })
     addBoundVolume(test)
-    const clock = startOnFakeClock(test)
+    await using controller = startOnFakeClock(test)
+    const { clock } = controller
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await test.untilCached(test.cluster.caches.attachments, ON_1.name, () => true)
-    const told = (): readonly string[] => test.api.list(EVENTS).map(({ message = '', count }) => `${count}: ${message}`)
+    const reported = (): readonly string[] =>
+      test.api.list(EVENTS).map(({ message = '', count }) => `${count}: ${message}`)
     await clock.advance(2 * 60_000 - 1)
-    expect(told()).toEqual([])
+    expect(reported()).toEqual([])
     const why = `timed out waiting for external-attacher of ${VOLUME.driver} CSI driver to attach volume ${VOLUME.volumeHandle}`
     for (const count of [1, 2]) {
       await clock.advance(count === 1 ? 1 : 2 * 60_000)
       await test.api.requests.until({ resource: 'events' }, { count })
-      expect(told()).toEqual([`${count}: AttachVolume.Attach failed for volume "pv-1" : ${why}`])
+      expect(reported()).toEqual([`${count}: AttachVolume.Attach failed for volume "pv-1" : ${why}`])
     }
   })
 
-  it('finds within a minute a pod of which no event has told', async () => {
+  it('finds within a minute a pod of which there was no event', async () => {
     await using test = await startTestCluster({ controllers: [], standIns: ['csi-attacher'] })
     addBoundVolume(test)
     const { caches } = test.cluster
     const { store } = caches.pods
     const pods = { ...caches.pods, store, caughtUp: async () => {}, subscribe: () => () => undefined }
     const deaf = { ...caches, pods }
-    const clock = startOnFakeClock(test, deaf)
+    await using controller = startOnFakeClock(test, deaf)
+    const { clock } = controller
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await test.untilCached(caches.pods, 'default/app', () => true)
     await clock.advance(59_999)
@@ -81,7 +89,7 @@ describe('the attach/detach controller, as time goes by', () => {
   })
 })
 
-/** A cache that stands still for one node while it is held, and then hears what it is told. */
+/** A cache that does not change for one node while it is held, and then gets what the test sends. */
 function lateNodes(real: Caches['nodes']) {
   const handlers = new Set<(event: InformerEvent<CachedNode>) => void>()
   let held: CachedNode | undefined
@@ -103,7 +111,7 @@ function lateNodes(real: Caches['nodes']) {
     hold(name: string): void {
       held = real.store.get(name)
     },
-    tell(change: Partial<CachedNode>): void {
+    recordEvent(change: Partial<CachedNode>): void {
       if (held === undefined) throw new Error('nothing is held')
       const before = held
       held = { ...held, ...change }
@@ -118,7 +126,7 @@ describe("the attach/detach controller and a node's events that come late", () =
     addBoundVolume(test)
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })
     const late = lateNodes(test.cluster.caches.nodes)
-    startOnFakeClock(test, { ...test.cluster.caches, nodes: late.nodes })
+    await using _controller = startOnFakeClock(test, { ...test.cluster.caches, nodes: late.nodes })
     const other = uniqueVolumeName({ ...VOLUME, volumeHandle: 'vol-2' })
     setInUse(test, 'node-1', [VOLUME_NAME, other])
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
@@ -129,9 +137,9 @@ describe("the attach/detach controller and a node's events that come late", () =
     await removePod(test, 'app')
     await removePod(test, 'app-2')
     setInUse(test, 'node-1', [])
-    late.tell({ volumesInUse: [other] })
+    late.recordEvent({ volumesInUse: [other] })
     await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
-    late.tell({ volumesInUse: [] })
+    late.recordEvent({ volumesInUse: [] })
     await test.untilAll(VOLUME_ATTACHMENTS, (attachments) => attachments.length === 0)
   })
 })

@@ -4,7 +4,7 @@ import { addBoundVolume, attach, attachmentOn, setAttached, setInUse, VOLUME_NAM
 import { inDefault, podOf, startTestCluster, type TestCluster } from '../testing/cluster.ts'
 import { AttachDetachState } from './state.ts'
 
-/** Caches that follow an API in which nobody does anything. */
+/** Caches that follow an API in which nothing happens. */
 async function quietCluster(): Promise<TestCluster> {
   const test = await startTestCluster({ controllers: [], standIns: [] })
   addBoundVolume(test)
@@ -14,48 +14,48 @@ async function quietCluster(): Promise<TestCluster> {
   return test
 }
 
-const newWorld = ({ cluster }: TestCluster): AttachDetachState =>
+const newState = ({ cluster }: TestCluster): AttachDetachState =>
   new AttachDetachState(cluster.caches, { maxWaitForUnmountMs: undefined })
 
-describe('the world of a controller that has just been started', () => {
+describe('the state of a controller that has just been started', () => {
   it('has what a node calls attached, and in use, though no attachment is there', async () => {
     await using test = await quietCluster()
     setAttached(test, 'node-1', [VOLUME_NAME])
     setInUse(test, 'node-1', [VOLUME_NAME])
     await test.untilCached(test.cluster.caches.nodes, 'node-1', ({ volumesInUse }) => volumesInUse.length === 1)
-    const world = newWorld(test)
-    world.rebuild()
-    expect(world.observe(VOLUME_NAME, 0).nodes).toMatchObject([
+    const state = newState(test)
+    state.rebuild()
+    expect(state.observe(VOLUME_NAME, 0).nodes).toMatchObject([
       { node: 'node-1', actual: { state: 'attached' }, inUse: true, isReported: true, pods: [], attachment: 'none' },
     ])
   })
 
-  it('is uncertain of an attachment that no node tells of', async () => {
+  it('is uncertain of an attachment that no node reports', async () => {
     await using test = await quietCluster()
     attach(test, 'node-2')
     setAttached(test, 'node-2', [])
     await test.untilCached(test.cluster.caches.attachments, attachmentOn('node-2').name, () => true)
     await test.untilCached(test.cluster.caches.nodes, 'node-2', ({ volumesAttached }) => volumesAttached.length === 0)
-    const world = newWorld(test)
-    world.rebuild()
-    expect([...world.volumeNames()]).toEqual([VOLUME_NAME])
-    expect(world.observe(VOLUME_NAME, 0).nodes).toMatchObject([
+    const state = newState(test)
+    state.rebuild()
+    expect([...state.volumeNames()]).toEqual([VOLUME_NAME])
+    expect(state.observe(VOLUME_NAME, 0).nodes).toMatchObject([
       { node: 'node-2', actual: { state: 'uncertain' }, isReported: false, attachment: 'attached' },
     ])
   })
 })
 
 describe('an attachment of which the cache does not know', () => {
-  it('is not taken for absent once it was asked for, until somebody has heard', async () => {
+  it('does not count as absent after its request, until the result is known', async () => {
     await using test = await quietCluster()
     const { name } = attachmentOn('node-1')
-    const world = newWorld(test)
-    world.actual.markUncertain(VOLUME_NAME, 'node-1')
-    const seen = (): unknown[] => world.observe(VOLUME_NAME, 0).nodes.map(({ attachment }) => attachment)
+    const state = newState(test)
+    state.actual.markUncertain(VOLUME_NAME, 'node-1')
+    const seen = (): unknown[] => state.observe(VOLUME_NAME, 0).nodes.map(({ attachment }) => attachment)
     expect(seen()).toEqual(['none'])
-    world.attachmentAskedFor(name)
+    state.attachmentRequested(name)
     expect(seen()).toEqual(['unknown'])
-    world.attachmentSettled(name)
+    state.attachmentSettled(name)
     expect(seen()).toEqual(['none'])
   })
 })
@@ -64,31 +64,31 @@ describe('a look at everything', () => {
   it('finds pods that came and went unnoticed', async () => {
     await using test = await quietCluster()
     const { pods } = test.cluster.caches
-    const world = newWorld(test)
-    world.rebuild()
+    const state = newState(test)
+    state.rebuild()
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await test.untilCached(pods, 'default/app', () => true)
-    expect(world.populate()).toEqual([VOLUME_NAME])
-    expect(world.populate()).toEqual([])
+    expect(state.populate()).toEqual([VOLUME_NAME])
+    expect(state.populate()).toEqual([])
     test.api.update(PODS, inDefault('app'), (pod) => ({ ...pod, status: { phase: 'Succeeded' } }))
     await test.untilCached(pods, 'default/app', ({ phase }) => phase === 'Succeeded')
-    expect(world.populate()).toEqual([VOLUME_NAME])
-    expect([...world.desired.nodesOf(VOLUME_NAME)]).toEqual([])
+    expect(state.populate()).toEqual([VOLUME_NAME])
+    expect([...state.desired.nodesOf(VOLUME_NAME)]).toEqual([])
   })
 
-  it('finds a pod that was made again under its name', async () => {
+  it('finds a pod that was recreated under its name', async () => {
     await using test = await quietCluster()
     const { pods } = test.cluster.caches
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await test.untilCached(pods, 'default/app', () => true)
-    const world = newWorld(test)
-    world.rebuild()
+    const state = newState(test)
+    state.rebuild()
     test.api.update(PODS, inDefault('app'), (pod) => ({ ...pod, status: { phase: 'Failed' } }))
     test.api.delete(PODS, inDefault('app'))
     test.api.create(PODS, podOf('app', 'node-2', 'data'))
     await test.untilCached(pods, 'default/app', ({ nodeName }) => nodeName === 'node-2')
-    world.populate()
-    expect([...world.desired.nodesOf(VOLUME_NAME)]).toEqual(['node-2'])
+    state.populate()
+    expect([...state.desired.nodesOf(VOLUME_NAME)]).toEqual(['node-2'])
   })
 
   it('wants no attach any more for a driver that has come to need none', async () => {
@@ -96,15 +96,15 @@ describe('a look at everything', () => {
     const { pods, drivers } = test.cluster.caches
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await test.untilCached(pods, 'default/app', () => true)
-    const world = newWorld(test)
-    world.rebuild()
-    expect([...world.desired.nodesOf(VOLUME_NAME)]).toEqual(['node-1'])
+    const state = newState(test)
+    state.rebuild()
+    expect([...state.desired.nodesOf(VOLUME_NAME)]).toEqual(['node-1'])
     test.api.update(CSI_DRIVERS, { name: 'csi.example.com' }, (driver) => ({
       ...driver,
       spec: { ...driver.spec, attachRequired: false },
     }))
     await test.untilCached(drivers, 'csi.example.com', ({ attachRequired }) => !attachRequired)
-    expect(world.populate()).toEqual([VOLUME_NAME])
-    expect([...world.desired.nodesOf(VOLUME_NAME)]).toEqual([])
+    expect(state.populate()).toEqual([VOLUME_NAME])
+    expect([...state.desired.nodesOf(VOLUME_NAME)]).toEqual([])
   })
 })

@@ -9,35 +9,35 @@ import type { NodeView, VolumeView } from './decide.ts'
 import { DesiredStateOfWorld, type PodRef } from './desired-state.ts'
 import { mayAttachTwice, resolveVolumes, wantsVolumes } from './resolve.ts'
 
-export interface WorldOptions {
+export interface AttachDetachStateOptions {
   readonly maxWaitForUnmountMs: number | undefined
 }
 
-/** The two states of the world, and what leads from the API's objects to them. */
+/** The two states of the state, and what leads from the API's objects to them. */
 export class AttachDetachState {
   readonly desired = new DesiredStateOfWorld()
   readonly actual = new ActualStateOfWorld()
-  /** Attachments whose deletion the API has accepted; their news may be on its way. */
+  /** Attachments whose deletion the API has accepted; the event of that may still come. */
   readonly #deleted = new Set<string>()
   /** Attachments that were asked for and of which the cache does not know yet, by their names. */
-  readonly #askedFor = new Set<string>()
+  readonly #requested = new Set<string>()
   /** Nodes whose status may not say yet what is known of a volume, by its name. */
-  readonly #owed = new Map<string, Set<string>>()
-  /** The last error told for an attachment. */
-  readonly #told = new Map<string, string>()
+  readonly #pendingStatuses = new Map<string, Set<string>>()
+  /** The last error that was reported for an attachment. */
+  readonly #reportedErrors = new Map<string, string>()
   /** Since when the attacher has been waited for, by the attachment's uid. */
   readonly #waits = new Map<string, number>()
   readonly #caches: Caches
-  readonly #options: WorldOptions
+  readonly #options: AttachDetachStateOptions
 
-  constructor(caches: Caches, options: WorldOptions) {
+  constructor(caches: Caches, options: AttachDetachStateOptions) {
     this.#caches = caches
     this.#options = options
   }
 
   /**
    * Both states as a controller finds them that has just been started. What node statuses call attached is, until its
-   * attachment says otherwise; an attachment that no status tells of may have been made a moment before the last one ended.
+   * attachment says otherwise; an attachment that no status mentions may have been created just before the restart.
    */
   rebuild(): void {
     const { nodes, attachments, pods } = this.#caches
@@ -107,7 +107,7 @@ export class AttachDetachState {
     const volume = pvName === undefined ? undefined : this.#caches.volumes.store.get(pvName)
     const csi = volume && csiSourceOf(volume)
     if (csi !== undefined) return uniqueVolumeName(csi)
-    // Its PersistentVolume is gone: only what is known already can tell.
+    // Its PersistentVolume is gone: only the actual state can identify it.
     for (const volumeName of this.actual.volumesOn(nodeName)) {
       const id = csiVolumeOf(volumeName)
       if (id !== undefined && attachmentName(id, nodeName) === key) return volumeName
@@ -142,19 +142,19 @@ export class AttachDetachState {
       actual: actual.on(volumeName, node),
       attachment: attachment === undefined ? this.#absence(volumeName, node) : this.#stateOf(attachment),
       attachError: attachment?.attachError,
-      errorTold: attachment !== undefined && this.#told.get(attachment.uid) === attachment.attachError,
+      errorReported: attachment !== undefined && this.#reportedErrors.get(attachment.uid) === attachment.attachError,
       waitingSince: attachment && this.#waits.get(attachment.uid),
       isReported: actual.isReported(volumeName, node),
       inUse: actual.inUseOn(node).has(volumeName),
       health: cached === undefined ? 'gone' : cached.ready ? 'healthy' : 'unhealthy',
       outOfService: cached !== undefined && isOutOfService(cached),
-      multiAttachTold: desired.wasMultiAttachTold(volumeName, node),
+      multiAttachReported: desired.wasMultiAttachReported(volumeName, node),
     }
   }
 
   #absence(volumeName: string, node: string): NodeView['attachment'] {
     const volume = csiVolumeOf(volumeName)
-    return volume !== undefined && this.#askedFor.has(attachmentName(volume, node)) ? 'unknown' : 'none'
+    return volume !== undefined && this.#requested.has(attachmentName(volume, node)) ? 'unknown' : 'none'
   }
 
   #stateOf(attachment: Attachment): NodeView['attachment'] {
@@ -162,8 +162,8 @@ export class AttachDetachState {
     return attachment.attached ? 'attached' : 'waiting'
   }
 
-  errorTold({ uid, attachError }: Attachment): void {
-    if (attachError !== undefined) this.#told.set(uid, attachError)
+  errorReported({ uid, attachError }: Attachment): void {
+    if (attachError !== undefined) this.#reportedErrors.set(uid, attachError)
   }
 
   waitBegun(volumeName: string, node: string, now: number): void {
@@ -177,29 +177,29 @@ export class AttachDetachState {
   }
 
   /** Until it is settled the cache's ignorance of the attachment means nothing. */
-  attachmentAskedFor(name: string): void {
-    this.#askedFor.add(name)
+  attachmentRequested(name: string): void {
+    this.#requested.add(name)
   }
 
   /** The cache knows the attachment, or the API has said that there is none. */
   attachmentSettled(name: string): void {
-    this.#askedFor.delete(name)
+    this.#requested.delete(name)
   }
 
-  statusOwed(volumeName: string, node: string): void {
-    const nodes = this.#owed.get(volumeName) ?? new Set()
-    this.#owed.set(volumeName, nodes.add(node))
+  statusPending(volumeName: string, node: string): void {
+    const nodes = this.#pendingStatuses.get(volumeName) ?? new Set()
+    this.#pendingStatuses.set(volumeName, nodes.add(node))
   }
 
   statusWritten(volumeName: string, node: string): void {
-    const nodes = this.#owed.get(volumeName)
+    const nodes = this.#pendingStatuses.get(volumeName)
     nodes?.delete(node)
-    if (nodes?.size === 0) this.#owed.delete(volumeName)
+    if (nodes?.size === 0) this.#pendingStatuses.delete(volumeName)
   }
 
   /** Nodes whose last write on behalf of the volume did not end well. */
-  owed(volumeName: string): readonly string[] {
-    return [...(this.#owed.get(volumeName) ?? [])]
+  pendingStatuses(volumeName: string): readonly string[] {
+    return [...(this.#pendingStatuses.get(volumeName) ?? [])]
   }
 
   deletionSent({ uid }: Attachment): void {
@@ -208,11 +208,11 @@ export class AttachDetachState {
 
   attachmentGone({ uid }: Attachment): void {
     this.#deleted.delete(uid)
-    this.#told.delete(uid)
+    this.#reportedErrors.delete(uid)
     this.#waits.delete(uid)
   }
 
-  /** Of a volume that nobody wants any more. */
+  /** Of a volume that no pod wants any more. */
   #mayAttachTwice(volumeName: string): boolean {
     const volume = csiVolumeOf(volumeName)
     const [pv] = volume === undefined ? [] : this.#caches.volumes.store.byIndex(VOLUMES_BY_HANDLE, handleKey(volume))

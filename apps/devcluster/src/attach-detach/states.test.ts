@@ -6,104 +6,104 @@ const spec = (volumeName = 'v'): VolumeSpec => ({ volumeName, pvName: `pv-${volu
 const ref = (uid: string) => ({ key: `default/${uid}`, uid, resourceVersion: '1' })
 
 describe('the desired state of world', () => {
-  let world: DesiredStateOfWorld
+  let state: DesiredStateOfWorld
   beforeEach(() => {
-    world = new DesiredStateOfWorld()
-    world.addNode('node-1')
-    world.addNode('node-2')
+    state = new DesiredStateOfWorld()
+    state.addNode('node-1')
+    state.addNode('node-2')
   })
 
   it('takes no pod of a node that it does not manage', () => {
-    expect(world.addPod(ref('a'), 'node-9', spec())).toBe(false)
-    expect([...world.nodesOf('v')]).toEqual([])
+    expect(state.addPod(ref('a'), 'node-9', spec())).toBe(false)
+    expect([...state.nodesOf('v')]).toEqual([])
   })
 
   it('wants a volume until the last pod is gone', () => {
-    world.addPod(ref('a'), 'node-1', spec())
-    world.addPod(ref('b'), 'node-1', spec())
-    world.deletePod('a')
-    expect([...world.nodesOf('v')]).toEqual(['node-1'])
-    world.deletePod('b')
-    expect([...world.nodesOf('v')]).toEqual([])
+    state.addPod(ref('a'), 'node-1', spec())
+    state.addPod(ref('b'), 'node-1', spec())
+    state.deletePod('a')
+    expect([...state.nodesOf('v')]).toEqual(['node-1'])
+    state.deletePod('b')
+    expect([...state.nodesOf('v')]).toEqual([])
   })
 
   it('says whether a pod is news', () => {
-    expect([world.addPod(ref('a'), 'node-1', spec()), world.addPod(ref('a'), 'node-1', spec())]).toEqual([true, false])
+    expect([state.addPod(ref('a'), 'node-1', spec()), state.addPod(ref('a'), 'node-1', spec())]).toEqual([true, false])
   })
 
-  it('names the volumes of a pod that goes', () => {
-    world.addPod(ref('a'), 'node-1', spec('v'))
-    world.addPod(ref('a'), 'node-1', spec('w'))
-    expect(world.deletePod('a')).toEqual(['v', 'w'])
-    expect(world.deletePod('a')).toEqual([])
+  it('names the volumes of a pod that is deleted', () => {
+    state.addPod(ref('a'), 'node-1', spec('v'))
+    state.addPod(ref('a'), 'node-1', spec('w'))
+    expect(state.deletePod('a')).toEqual(['v', 'w'])
+    expect(state.deletePod('a')).toEqual([])
   })
 
   it('keeps a node on which something is wanted', () => {
-    world.addPod(ref('a'), 'node-1', spec())
-    world.deleteNode('node-1')
-    world.deleteNode('node-2')
-    expect([world.hasNode('node-1'), world.hasNode('node-2')]).toEqual([true, false])
+    state.addPod(ref('a'), 'node-1', spec())
+    state.deleteNode('node-1')
+    state.deleteNode('node-2')
+    expect([state.hasNode('node-1'), state.hasNode('node-2')]).toEqual([true, false])
   })
 
   it('drops one volume of a pod and keeps the others', () => {
-    world.addPod(ref('a'), 'node-1', spec('v'))
-    world.addPod(ref('a'), 'node-1', spec('w'))
-    world.deleteVolumeOfPod('a', 'v')
-    expect([[...world.nodesOf('v')], [...world.nodesOf('w')]]).toEqual([[], ['node-1']])
+    state.addPod(ref('a'), 'node-1', spec('v'))
+    state.addPod(ref('a'), 'node-1', spec('w'))
+    state.deleteVolumeOfPod('a', 'v')
+    expect([[...state.nodesOf('v')], [...state.nodesOf('w')]]).toEqual([[], ['node-1']])
   })
 
-  it('forgets what it told when the volume leaves the node', () => {
-    world.addPod(ref('a'), 'node-1', spec())
-    world.multiAttachTold('v', 'node-1')
-    expect(world.wasMultiAttachTold('v', 'node-1')).toBe(true)
-    world.deletePod('a')
-    world.addPod(ref('a'), 'node-1', spec())
-    expect(world.wasMultiAttachTold('v', 'node-1')).toBe(false)
+  it('forgets what it reported when the volume leaves the node', () => {
+    state.addPod(ref('a'), 'node-1', spec())
+    state.multiAttachReported('v', 'node-1')
+    expect(state.wasMultiAttachReported('v', 'node-1')).toBe(true)
+    state.deletePod('a')
+    state.addPod(ref('a'), 'node-1', spec())
+    expect(state.wasMultiAttachReported('v', 'node-1')).toBe(false)
   })
 })
 
 describe('the actual state of world', () => {
-  let world: ActualStateOfWorld
+  let state: ActualStateOfWorld
   beforeEach(() => {
-    world = new ActualStateOfWorld()
+    state = new ActualStateOfWorld()
   })
 
   it('reports what is attached, and nothing that is uncertain', () => {
-    world.markAttached('v', 'node-1')
-    world.markAttached('w', 'node-1')
-    expect(world.reportedOn('node-1')).toEqual(['v', 'w'])
-    world.markUncertain('v', 'node-1')
-    expect(world.reportedOn('node-1')).toEqual(['w'])
+    state.markAttached('v', 'node-1')
+    state.markAttached('w', 'node-1')
+    expect(state.reportedOn('node-1')).toEqual(['v', 'w'])
+    state.markUncertain('v', 'node-1')
+    expect(state.reportedOn('node-1')).toEqual(['w'])
   })
 
   it('does not report what is about to be detached, though it is attached', () => {
-    world.markAttached('v', 'node-1')
-    world.unreport('v', 'node-1')
-    expect([world.on('v', 'node-1')?.state, world.isReported('v', 'node-1')]).toEqual(['attached', false])
+    state.markAttached('v', 'node-1')
+    state.unreport('v', 'node-1')
+    expect([state.on('v', 'node-1')?.state, state.isReported('v', 'node-1')]).toEqual(['attached', false])
   })
 
   it('counts the wait for an unmount from its first request', () => {
-    world.markAttached('v', 'node-1')
-    world.requestDetach('v', 'node-1', 5)
-    world.requestDetach('v', 'node-1', 9)
-    world.markUncertain('v', 'node-1')
-    expect(world.on('v', 'node-1')).toEqual({ state: 'uncertain', detachRequestedAt: 5 })
-    world.resetDetachRequest('v', 'node-1')
-    expect(world.on('v', 'node-1')?.detachRequestedAt).toBeUndefined()
+    state.markAttached('v', 'node-1')
+    state.requestDetach('v', 'node-1', 5)
+    state.requestDetach('v', 'node-1', 9)
+    state.markUncertain('v', 'node-1')
+    expect(state.on('v', 'node-1')).toEqual({ state: 'uncertain', detachRequestedAt: 5 })
+    state.resetDetachRequest('v', 'node-1')
+    expect(state.on('v', 'node-1')?.detachRequestedAt).toBeUndefined()
   })
 
   it('says which volumes a report of the node is news for', () => {
-    world.setInUse('node-1', ['a', 'b'])
-    expect([...world.setInUse('node-1', ['b', 'c'])].sort()).toEqual(['a', 'c'])
-    expect(world.setInUse('node-1', ['c', 'b'])).toEqual([])
+    state.setInUse('node-1', ['a', 'b'])
+    expect([...state.setInUse('node-1', ['b', 'c'])].sort()).toEqual(['a', 'c'])
+    expect(state.setInUse('node-1', ['c', 'b'])).toEqual([])
   })
 
   it('forgets a volume with its last node', () => {
-    world.markAttached('v', 'node-1')
-    world.markAttached('v', 'node-2')
-    world.markDetached('v', 'node-1')
-    expect([[...world.nodesOf('v')], world.volumesOn('node-1')]).toEqual([['node-2'], []])
-    world.markDetached('v', 'node-2')
-    expect([...world.volumes()]).toEqual([])
+    state.markAttached('v', 'node-1')
+    state.markAttached('v', 'node-2')
+    state.markDetached('v', 'node-1')
+    expect([[...state.nodesOf('v')], state.volumesOn('node-1')]).toEqual([['node-2'], []])
+    state.markDetached('v', 'node-2')
+    expect([...state.volumes()]).toEqual([])
   })
 })

@@ -1,14 +1,11 @@
 import { unreachable } from '@csi-sidecars/base'
-import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
-import type { InformerEvent } from '@csi-sidecars/informer'
-import { isNotFound } from '@csi-sidecars/kube-client'
+import { type Controller, keysOf, objectOf, objectsOf } from '@csi-sidecars/controller'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
 import { boundVolume } from '../attach-detach/resolve.ts'
 import { SELECTED_NODE } from '../caches/annotations.ts'
 import { type Caches, PODS_BY_CLAIM, PODS_BY_NODE, volumesFor } from '../caches/caches.ts'
 import { type CachedPod, claimKeysOf, isTerminated } from '../caches/pod.ts'
-import type { Volume } from '../caches/volume.ts'
-import { type ControllerParts, KeyInbox, type Life, refOf, runWorks, targetOf } from '../control.ts'
+import { baseController, type ControllerParts, refOf, settledUnlessFailed, targetOf } from '../control.ts'
 import { bindVolumePatch } from '../persistent-volume/patches.ts'
 import { type ClaimToPlace, decidePlace, type NodeOption, type PlaceStep, type PlaceView } from './decide.ts'
 import { placePod } from './place.ts'
@@ -16,7 +13,7 @@ import { placePod } from './place.ts'
 /** The scheduler whose place this is; pods that name another are left to that. */
 export const SCHEDULER = 'default-scheduler'
 
-export interface BinderParts extends ControllerParts {
+interface BinderParts extends ControllerParts {
   /** Pods that were placed a moment ago, by uid: the cache may not know it yet. */
   readonly placed: Map<string, string>
 }
@@ -25,63 +22,42 @@ export interface BinderParts extends ControllerParts {
 const WORKERS = 1
 
 /** Places pods by what their volumes allow, and has delayed claims provisioned for the nodes that it chooses. */
-export async function runBinder(parts: Omit<BinderParts, 'placed'>, life: Life): Promise<void> {
-  const { caches } = parts
-  const queue = new KeyInbox()
+export function binder(parts: Omit<BinderParts, 'placed'>): Controller {
+  const { pods, claims, nodes, classes, volumes } = parts.caches
   const own: BinderParts = { ...parts, placed: new Map() }
-  const waiting = (): void => {
-    for (const pod of caches.pods.store.byIndex(PODS_BY_NODE, '')) if (isOurs(pod)) queue.add(pod.key)
+  const toPlace = (candidates: readonly CachedPod[]): string[] => candidates.filter(isOurs).map(({ key }) => key)
+  const allToPlace = (): string[] => toPlace(pods.store.byIndex(PODS_BY_NODE, ''))
+  return {
+    ...baseController('pod', parts),
+    workers: WORKERS,
+    sources: [
+      objectsOf(pods, ({ uid }) => own.placed.delete(uid)),
+      keysOf(pods, (event) => {
+        const pod = objectOf(event)
+        if (pod.nodeName !== '') own.placed.delete(pod.uid)
+        // A pod that is gone may have made room.
+        return event.type === 'deleted' || isTerminated(pod) ? allToPlace() : toPlace([pod])
+      }),
+      keysOf(claims, (event) => toPlace(pods.store.byIndex(PODS_BY_CLAIM, objectOf(event).key))),
+      keysOf(nodes, allToPlace),
+      keysOf(classes, allToPlace),
+      keysOf(volumes, (event) => {
+        const isFree = event.type !== 'deleted' && objectOf(event).claimRef === undefined
+        return isFree ? allToPlace() : []
+      }),
+    ],
+    reconcile: (key, { signal }) => settledUnlessFailed(place(key, own, signal)),
   }
-  const podsOfClaim = (key: string): void => {
-    for (const pod of caches.pods.store.byIndex(PODS_BY_CLAIM, key)) if (isOurs(pod)) queue.add(pod.key)
-  }
-  const undo = [
-    caches.pods.subscribe((event) => onPod(event, own, { add: (key) => queue.add(key), waiting })),
-    caches.claims.subscribe((event) => podsOfClaim(event.type === 'updated' ? event.after.key : event.object.key)),
-    caches.nodes.subscribe(waiting),
-    caches.classes.subscribe(waiting),
-    caches.volumes.subscribe((event) => isFree(event) && waiting()),
-  ]
-  waiting()
-  const reconcile = (key: string, { signal }: Run): Promise<Outcome> => reconcilePlace(key, own, signal)
-  try {
-    await runWorks([{ of: 'pod', workers: WORKERS, sources: [queue.source], reconcile }], parts, life)
-  } finally {
-    for (const each of undo) each()
-  }
-}
-
-function isFree(event: InformerEvent<Volume>): boolean {
-  if (event.type === 'deleted') return false
-  return (event.type === 'updated' ? event.after : event.object).claimRef === undefined
-}
-
-/** A pod to be placed; and one that went, which may have made room. */
-function onPod(
-  event: InformerEvent<CachedPod>,
-  { placed }: BinderParts,
-  { add, waiting }: { readonly add: (key: string) => void; readonly waiting: () => void },
-): void {
-  const pod = event.type === 'updated' ? event.after : event.object
-  if (event.type === 'deleted' || pod.nodeName !== '') placed.delete(pod.uid)
-  if (event.type === 'deleted' || isTerminated(pod)) waiting()
-  else if (isOurs(pod)) add(pod.key)
 }
 
 function isOurs({ nodeName, schedulerName, deleting }: CachedPod): boolean {
   return nodeName === '' && schedulerName === SCHEDULER && !deleting
 }
 
-export async function reconcilePlace(key: string, parts: BinderParts, signal: AbortSignal): Promise<Outcome> {
+async function place(key: string, parts: BinderParts, signal: AbortSignal): Promise<void> {
   const pod = parts.caches.pods.store.get(key)
-  if (pod === undefined || !isOurs(pod) || parts.placed.has(pod.uid)) return SETTLED
-  try {
-    for (const step of decidePlace(observe(pod, parts))) await perform(step, pod, parts, signal)
-    return SETTLED
-  } catch (error) {
-    signal.throwIfAborted()
-    return isNotFound(error) ? SETTLED : { kind: 'retry', cause: error }
-  }
+  if (pod === undefined || !isOurs(pod) || parts.placed.has(pod.uid)) return
+  for (const step of decidePlace(observe(pod, parts))) await perform(step, { pod, parts, signal })
 }
 
 function observe(pod: CachedPod, { caches, placed }: BinderParts): PlaceView {
@@ -121,7 +97,13 @@ function roomOn(node: string, pods: readonly CachedPod[], { csiNodes }: Caches):
   return Math.min(...limits) - new Set(pods.flatMap(claimKeysOf)).size
 }
 
-async function perform(step: PlaceStep, pod: CachedPod, parts: BinderParts, signal: AbortSignal): Promise<void> {
+interface Placement {
+  readonly pod: CachedPod
+  readonly parts: BinderParts
+  readonly signal: AbortSignal
+}
+
+async function perform(step: PlaceStep, { pod, parts, signal }: Placement): Promise<void> {
   const { client, caches, recorder, placed } = parts
   const target = targetOf(PODS, pod)
   switch (step.do) {
@@ -138,7 +120,7 @@ async function perform(step: PlaceStep, pod: CachedPod, parts: BinderParts, sign
       return
     }
     case 'bind':
-      await placePod(client, pod, step.node, signal)
+      await placePod(client, { pod, node: step.node }, signal)
       placed.set(pod.uid, step.node)
       return recorder.event(target, 'Normal', 'Scheduled', `Successfully assigned ${pod.key} to ${step.node}`)
     case 'report':

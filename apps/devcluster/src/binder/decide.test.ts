@@ -55,17 +55,17 @@ const zone = (name: string): Volume['required'] => ({
 describe('a pod', () => {
   const rows: { name: string; view: Partial<PlaceView>; steps: string[] }[] = [
     {
-      name: 'goes to the node with the fewest pods',
+      name: 'is placed on the node with the fewest pods',
       view: { nodes: [option('node-1', {}, { pods: 2 }), option('node-2', {}, { pods: 1 })] },
       steps: ['bind to node-2'],
     },
     {
-      name: 'goes to the first of equal ones',
+      name: 'is placed on the first of equal ones',
       view: { nodes: [option('node-2'), option('node-1')] },
       steps: ['bind to node-1'],
     },
     {
-      name: 'goes where its selector says',
+      name: 'is placed where its selector says',
       view: {
         pod: unplaced({ nodeSelector: { 'kubernetes.io/hostname': 'node-2' } }),
         nodes: [option('node-1'), option('node-2')],
@@ -73,7 +73,7 @@ describe('a pod', () => {
       steps: ['bind to node-2'],
     },
     {
-      name: 'goes nowhere that is cordoned, away, tainted or full',
+      name: 'is placed on no node that is cordoned, away, tainted or full',
       view: {
         claims: [bound()],
         nodes: [
@@ -88,7 +88,7 @@ describe('a pod', () => {
       ],
     },
     {
-      name: 'goes where it tolerates the taint',
+      name: 'is placed where it tolerates the taint',
       view: {
         pod: unplaced({ tolerations: [{ key: 'k', operator: 'Exists' }] }),
         nodes: [option('node-1', { taints: [{ key: 'k', value: 'v', effect: 'NoExecute' }] })],
@@ -101,7 +101,7 @@ describe('a pod', () => {
       steps: ['0/0 nodes are available: no nodes available to schedule pods.'],
     },
     {
-      name: 'goes where its volume can be reached',
+      name: 'is placed where its volume can be reached',
       view: {
         claims: [bound({ required: zone('b') })],
         nodes: [option('node-1', { labels: { zone: 'a' } }), option('node-2', { labels: { zone: 'b' } })],

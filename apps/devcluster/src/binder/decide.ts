@@ -26,7 +26,7 @@ export interface NodeOption {
   readonly room: number | undefined
 }
 
-/** A pod that nobody has placed, and all that its place depends on. */
+/** A pod that is not scheduled, and all that its placement depends on. */
 export interface PlaceView {
   readonly pod: CachedPod
   readonly claims: readonly ClaimToPlace[]
@@ -37,12 +37,12 @@ export interface PlaceView {
 export type PlaceStep =
   /** A volume that is there already: it is promised to the claim, and the PV controller does the rest. */
   | { readonly do: 'reserve'; readonly volume: Volume; readonly claim: Claim }
-  /** A volume is to be made where the node can reach it. */
+  /** A volume is to be provisioned where the node can reach it. */
   | { readonly do: 'selectNode'; readonly claim: Claim; readonly node: string }
   | { readonly do: 'bind'; readonly node: string }
   | { readonly do: 'report'; readonly message: string }
 
-/** Where the pod goes. While a claim of it still waits for its volume, what that needs is done first. */
+/** The node of the pod. While a claim of it still waits for its volume, what that needs is done first. */
 export function decidePlace(view: PlaceView): readonly PlaceStep[] {
   const { claims } = view
   const obstacle = claims.map(whyNot).find((why) => why !== undefined)
@@ -127,7 +127,7 @@ function canProvision(storageClass: CachedClass | undefined, { labels }: CachedN
   )
 }
 
-/** A node for which a claim is being provisioned already: the choice was made. */
+/** A node for which a claim is being provisioned already: it stays chosen. */
 function selectedNode(claims: readonly ClaimToPlace[]): string | undefined {
   for (const { claim, volume } of claims) {
     const node = claim?.annotations[SELECTED_NODE]

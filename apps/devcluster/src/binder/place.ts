@@ -16,8 +16,12 @@ const BINDINGS: Resource<Binding> = {
   subresources: [],
 }
 
-/** Gives a pod its node, as a scheduler does. One that somebody else has placed meanwhile stays there. */
-export async function placePod(client: KubeClient, pod: CachedPod, node: string, signal: AbortSignal): Promise<void> {
+/** Gives a pod its node, as a scheduler does. One that another scheduler has placed meanwhile stays there. */
+export async function placePod(
+  client: KubeClient,
+  { pod, node }: { readonly pod: CachedPod; readonly node: string },
+  signal: AbortSignal,
+): Promise<void> {
   const target = { apiVersion: 'v1', kind: 'Node', name: node }
   try {
     await client.create(BINDINGS, { metadata: refOf(pod.key), target }, { signal })

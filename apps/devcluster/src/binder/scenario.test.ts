@@ -1,6 +1,6 @@
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
-import { claimOf, inDefault, isRunning, podOf, startTestCluster } from '../testing/cluster.ts'
+import { claimOf, inDefault, isRunning, podOf, podWith, startTestCluster } from '../testing/cluster.ts'
 
 const isPlaced = (pod: { spec?: { nodeName?: string | undefined } | undefined }): boolean =>
   pod.spec?.nodeName !== undefined
@@ -9,12 +9,15 @@ const isPlaced = (pod: { spec?: { nodeName?: string | undefined } | undefined })
 const bare = { volumes: [], containers: [{ name: 'main', image: 'none' }] }
 
 describe('the binder', () => {
-  it('places a pod whose claim waits for it, and has the volume made for that node', async () => {
+  it('places a pod whose claim waits for it, and has the volume provisioned for that node', async () => {
     await using test = await startTestCluster({ storageClass: { volumeBindingMode: 'WaitForFirstConsumer' } })
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
     expect(test.api.list(PERSISTENT_VOLUMES)).toEqual([])
-    await client.create(PODS, podOf('app', undefined, 'data', { nodeSelector: { 'kubernetes.io/hostname': 'node-2' } }))
+    await client.create(
+      PODS,
+      podWith({ nodeSelector: { 'kubernetes.io/hostname': 'node-2' } }, ['app', undefined, 'data']),
+    )
     const pod = await test.until(PODS, inDefault('app'), isRunning)
     expect(pod.spec?.nodeName).toBe('node-2')
     expect(pod.status?.conditions).toContainEqual(expect.objectContaining({ type: 'PodScheduled', status: 'True' }))
@@ -22,7 +25,7 @@ describe('the binder', () => {
     expect(claim?.metadata?.annotations).toMatchObject({ 'volume.kubernetes.io/selected-node': 'node-2' })
   })
 
-  it('places a pod only when its claim, which waits for nobody, is bound', async () => {
+  it('places a pod only when its claim, which waits for no pod, is bound', async () => {
     await using test = await startTestCluster({ standIns: [], controllers: ['persistent-volume', 'binder'] })
     const { client, caches } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: '' } }))
@@ -41,7 +44,7 @@ describe('the binder', () => {
     await test.until(PODS, inDefault('app'), isPlaced)
   })
 
-  it('promises a volume that is there already to the claim of the pod that it places', async () => {
+  it('reserves an existing volume for the claim of the pod that it places', async () => {
     await using test = await startTestCluster({
       standIns: [],
       controllers: ['persistent-volume', 'binder'],
@@ -69,17 +72,17 @@ describe('the binder', () => {
   it('leaves a pod alone that another scheduler is to place', async () => {
     await using test = await startTestCluster({ standIns: [], controllers: ['binder'] })
     const { client } = test.cluster
-    await client.create(PODS, podOf('theirs', undefined, 'data', { ...bare, schedulerName: 'another' }))
-    await client.create(PODS, podOf('ours', undefined, 'data', bare))
+    await client.create(PODS, podWith({ ...bare, schedulerName: 'another' }, ['theirs', undefined, 'data']))
+    await client.create(PODS, podWith(bare, ['ours', undefined, 'data']))
     await test.until(PODS, inDefault('ours'), isPlaced)
     expect(test.api.get(PODS, inDefault('theirs'))?.spec?.nodeName).toBeUndefined()
   })
 
-  it('goes on with a pod that fits nowhere as soon as a node takes it', async () => {
+  it('continues with a pod that fits nowhere as soon as a node takes it', async () => {
     await using test = await startTestCluster({ nodes: 1, standIns: [], controllers: ['binder'] })
     test.api.update(NODES, { name: 'node-1' }, (node) => ({ ...node, spec: { ...node.spec, unschedulable: true } }))
     await test.untilCached(test.cluster.caches.nodes, 'node-1', ({ unschedulable }) => unschedulable)
-    await test.cluster.client.create(PODS, podOf('app', undefined, 'data', bare))
+    await test.cluster.client.create(PODS, podWith(bare, ['app', undefined, 'data']))
     await test.api.requests.until({ verb: 'create', resource: 'events' })
     expect(test.events('app')).toEqual(['FailedScheduling: 0/1 nodes are available: 1 node(s) were unschedulable.'])
     test.api.update(NODES, { name: 'node-1' }, (node) => ({ ...node, spec: { ...node.spec, unschedulable: false } }))

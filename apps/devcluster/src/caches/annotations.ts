@@ -2,7 +2,7 @@
 
 /** On a claim: its binding was completed once; a claim that is unbound from then on is lost. */
 export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed'
-/** On claim and volume: the controller made this half of the binding; without it the user did. */
+/** On claim and volume: the controller has written this half of the binding; without it the user did. */
 export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller'
 /** On a claim: the node for which the binder wants it provisioned. */
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'

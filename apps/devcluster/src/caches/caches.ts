@@ -72,7 +72,7 @@ export const CLAIMS_BY_OWNER = 'owner'
 export const VOLUMES_BY_HANDLE = 'handle'
 /** Volumes by the claim that their reference names, bound or not. */
 export const VOLUMES_BY_CLAIM = 'claim'
-/** Volumes that nobody has and that are reserved for nobody, by their class. */
+/** Volumes that are neither bound nor reserved, by their class. */
 export const FREE_VOLUMES_BY_CLASS = 'free'
 /** Attachments by the volume they name. */
 export const ATTACHMENTS_BY_VOLUME = 'volume'

@@ -32,14 +32,14 @@ export interface Claim extends Cached {
   readonly statusModes: readonly string[] | undefined
   readonly capacity: string | undefined
   readonly currentAttributesClass: string | undefined
-  /** How far a resize has come, in the API's words. */
+  /** How far a resize has come, in the API's terms. */
   readonly resizeStatus: string | undefined
   readonly allocated: string | undefined
   /** What the condition Unused says; undefined without it. */
   readonly unused: boolean | undefined
 }
 
-/** The condition by which a claim tells since when no pod has used it. */
+/** The condition by which a claim reports since when no pod has used it. */
 export const UNUSED = 'Unused'
 
 const OLD_CLASS = 'volume.beta.kubernetes.io/storage-class'

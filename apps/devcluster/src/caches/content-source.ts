@@ -1,6 +1,6 @@
 import type { Volume } from '@csi-sidecars/kube-types'
 
-/** A volume whose content stands in the API, in the words that a ConfigMap and a Secret have in common. */
+/** A volume whose content the API holds, in the terms that a ConfigMap and a Secret have in common. */
 export interface ContentSource {
   readonly kind: 'configMap' | 'secret'
   /** Of the object, in the pod's namespace. */

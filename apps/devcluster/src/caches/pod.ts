@@ -4,9 +4,9 @@ import type { PersistentVolume, Pod, Volume } from '@csi-sidecars/kube-types'
 import { type ContentSource, contentSourceOf } from './content-source.ts'
 import { identityOf } from './identity.ts'
 
-/** One volume of a pod, as far as somebody has to do something for it. */
+/** One volume of a pod, where a controller has to do something for it. */
 export type PodVolume =
-  /** `ephemeral`: the claim was made for this pod and is its own. */
+  /** `ephemeral`: the claim was created for this pod, which owns it. */
   | {
       readonly is: 'claim'
       readonly name: string
@@ -14,13 +14,13 @@ export type PodVolume =
       readonly readOnly: boolean
       readonly ephemeral: boolean
     }
-  /** A CSI volume that lives and dies with the pod. */
+  /** A CSI volume with the lifetime of the pod. */
   | { readonly is: 'csi'; readonly name: string; readonly source: NonNullable<Volume['csi']> }
   /** A volume of a plugin for which a CSI driver has taken over: a PersistentVolume that the API does not have. */
   | { readonly is: 'migrated'; readonly name: string; readonly volume: PersistentVolume }
   /** A ConfigMap or a Secret. */
   | { readonly is: 'content'; readonly name: string; readonly source: ContentSource }
-  /** emptyDir, projected and whatever else the node makes by itself. */
+  /** emptyDir, projected and everything else that the node itself provides. */
   | { readonly is: 'local'; readonly name: string; readonly plugin: string }
 
 /** How the containers use a volume. */
@@ -40,7 +40,7 @@ export interface Container {
 export interface CachedPod extends Cached {
   readonly namespace: string
   readonly name: string
-  /** Empty while nobody has placed it. */
+  /** Empty while the pod is not scheduled. */
   readonly nodeName: string
   readonly schedulerName: string
   readonly deleting: boolean

@@ -191,7 +191,7 @@ describe('of a node is kept', () => {
 })
 
 describe('of classes and drivers is kept', () => {
-  it('when a class has its volumes made', () => {
+  it('when a class has its volumes provisioned', () => {
     const waits = { metadata, provisioner: 'd', volumeBindingMode: 'WaitForFirstConsumer' }
     expect(classProjection(waits).waitsForConsumer).toBe(true)
     expect(classProjection({ metadata, provisioner: 'd' })).toMatchObject({

@@ -89,7 +89,7 @@ function inTreeOf(pv: PersistentVolume): InTree {
     if (csi == null) return { is: 'other' }
     return { is: 'migrated', plugin: inTreePluginNameFromSpec(pv, undefined), csi, accessModes: accessModes ?? [] }
   } catch (error) {
-    // A source that no driver could understand: nobody attaches or mounts it.
+    // A source that no driver can understand: it is neither attached nor mounted.
     if (error instanceof TranslationError) return { is: 'other' }
     throw error
   }

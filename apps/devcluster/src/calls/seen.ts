@@ -7,14 +7,14 @@ export interface SeenCall {
   /** The gRPC code. */
   readonly code: number
   readonly tookMs: number
-  /** The driver's own words about a failure, where they are seen. */
+  /** The driver's error message, where it is seen. */
   readonly message?: string
 }
 
-/** Tells of CSI calls as they are answered; returns the undo. */
+/** Calls the listener for each CSI call that was answered; returns the undo. */
 export type CallSource = (listener: (call: SeenCall) => void) => () => void
 
-/** One CSI call: told when it begins and again, with the same id, when it has been answered. */
+/** One CSI call: reported when it begins and again, with the same id, when it has been answered. */
 export interface LiveCall {
   readonly id: number
   readonly method: string
@@ -27,7 +27,7 @@ export interface CallEnd extends Pick<SeenCall, 'code' | 'tookMs' | 'message'> {
   readonly response: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Tells of CSI calls as they begin and as they are answered; returns the undo. */
+/** Calls the listener when a CSI call begins and when it was answered; returns the undo. */
 export type LiveCalls = (listener: (call: LiveCall) => void) => () => void
 
 const CODE_NAMES = Object.keys(CODES)

@@ -17,12 +17,12 @@ function watched(): {
 }
 
 describe('calls through a proxy', () => {
-  it('are told when they begin and when they have been answered', () => {
+  it('are reported when they begin and when they have been answered', () => {
     const { calls, live, seen } = watched()
     const begun = callOf('CreateVolume', { name: 'v' })
-    calls.tell(begun)
+    calls.report(begun)
     expect([live.length, live[0]?.end, seen.length]).toEqual([1, undefined, 0])
-    calls.tell({ ...begun, end: begun.start + 4, code: 0, response: { volume: {} } })
+    calls.report({ ...begun, end: begun.start + 4, code: 0, response: { volume: {} } })
     expect(live[1]).toMatchObject({ id: begun.id, end: { code: 0, tookMs: 4, response: { volume: {} } } })
     expect(seen).toMatchObject([{ method: 'CreateVolume', code: 0, tookMs: 4 }])
   })
@@ -30,14 +30,14 @@ describe('calls through a proxy', () => {
   it('that end without an answer count as Unavailable', () => {
     const { calls, seen } = watched()
     const begun = callOf('CreateVolume', {})
-    calls.tell({ ...begun, end: begun.start + 1, message: 'the driver was lost' })
+    calls.report({ ...begun, end: begun.start + 1, message: 'the driver was lost' })
     expect(seen).toMatchObject([{ code: 14, message: 'the driver was lost' }])
   })
 
-  it('are told nobody who has left', () => {
+  it('are not reported after the end of a subscription', () => {
     const { calls, live, seen, leave } = watched()
     leave()
-    calls.tell({ ...callOf('CreateVolume', {}), end: 9, code: 0 })
+    calls.report({ ...callOf('CreateVolume', {}), end: 9, code: 0 })
     expect([live, seen]).toEqual([[], []])
   })
 })

@@ -3,7 +3,7 @@ import type { CsiDriver, DriverCall } from '@csi-sidecars/emulator'
 import type { ProxiedCall } from '../proxy/call.ts'
 import type { CallSource, LiveCall, LiveCalls } from './seen.ts'
 
-/** Every call to the emulated driver, whoever made it. */
+/** All calls to the emulated driver, of all clients. */
 export function callsOf(driver: CsiDriver): LiveCalls {
   return (listener) => {
     const ids = new WeakMap<DriverCall, number>()
@@ -16,7 +16,7 @@ export function callsOf(driver: CsiDriver): LiveCalls {
   }
 }
 
-/** Every call that has passed a proxy, whoever made it. One that ended without an answer counts as Unavailable. */
+/** All calls that have passed a proxy, of all clients. One that ended without an answer counts as Unavailable. */
 export class ProxiedCalls {
   readonly #listeners = new Set<(call: LiveCall) => void>()
 
@@ -25,7 +25,7 @@ export class ProxiedCalls {
     return () => this.#listeners.delete(listener)
   }
 
-  readonly tell = (call: ProxiedCall): void => {
+  readonly report = (call: ProxiedCall): void => {
     for (const listener of [...this.#listeners]) listener(liveCall(call.id, call))
   }
 }
@@ -40,10 +40,10 @@ export function answered(calls: LiveCalls): CallSource {
     })
 }
 
-type Told = Pick<ProxiedCall, 'method' | 'request' | 'start' | 'end' | 'code'> &
+type ReportedCall = Pick<ProxiedCall, 'method' | 'request' | 'start' | 'end' | 'code'> &
   Partial<Pick<ProxiedCall, 'message' | 'response'>>
 
-function liveCall(id: number, { method, request, start, end, code, message, response }: Told): LiveCall {
+function liveCall(id: number, { method, request, start, end, code, message, response }: ReportedCall): LiveCall {
   if (end === undefined) return { id, method, request, end: undefined }
   const words = message === undefined ? {} : { message }
   return { id, method, request, end: { code: code ?? CODES.Unavailable, tookMs: end - start, response, ...words } }

@@ -1,7 +1,7 @@
 import type { PlannedFault } from './call-faults.ts'
 
 /** One thing that happens to the cluster. */
-export type Action =
+export type ChaosAction =
   | {
       readonly do: 'createClaim'
       readonly claim: string
@@ -14,10 +14,10 @@ export type Action =
       readonly zone?: number
     }
   | { readonly do: 'createPod'; readonly pod: string; readonly node: string; readonly claim: string }
-  /** With a volume of its own that no claim stands for. */
+  /** With an inline volume, which no claim represents. */
   | { readonly do: 'createInlinePod'; readonly pod: string; readonly node: string }
   | { readonly do: 'deletePod'; readonly pod: string }
-  /** The old one goes and the new one comes without waiting for it, as a deployment does. */
+  /** The old one is deleted and the new one is created without waiting for that, as a deployment does. */
   | { readonly do: 'movePod'; readonly pod: string; readonly to: string; readonly node: string; readonly claim: string }
   | { readonly do: 'resizeClaim'; readonly claim: string; readonly size: number }
   | { readonly do: 'deleteClaim'; readonly claim: string }
@@ -46,7 +46,7 @@ export interface DriverCan {
   readonly methods: readonly string[]
 }
 
-/** A part of the cluster, in the driver's words and by the names of its nodes. */
+/** A part of the cluster, in the driver's terms and by the names of its nodes. */
 export interface Zone {
   readonly nodes: readonly string[]
   readonly segments: Readonly<Record<string, string>>

@@ -1,5 +1,5 @@
+import { between, type Random } from '@csi-sidecars/disturb'
 import type { CallFault } from '../proxy/call.ts'
-import { between, type Random } from './random.ts'
 
 const DELAY_MS = { least: 50, most: 1_500 }
 const LATE_MS = { least: 200, most: 1_500 }
@@ -7,15 +7,15 @@ const LATE_MS = { least: 200, most: 1_500 }
 /** A call that has ended in every other way may come once more: only one that undoes does no harm then. */
 export const LATE_METHOD = 'ControllerUnpublishVolume'
 
-/** The way back: each is called for everything that was made, when all is to go. */
+/** The cleanup: each is called for everything that was created, when all of it is deleted. */
 const UNDOING = ['NodeUnpublishVolume', 'NodeUnstageVolume', 'ControllerUnpublishVolume', 'DeleteVolume']
 
-/** What may still be done to calls when nothing else disturbs: a driver has to bear it at any time. */
+/** The faults of calls that remain when nothing else disturbs: a driver must accept them at any time. */
 export function lastFaults(methods: readonly string[]): readonly PlannedFault[] {
   return UNDOING.filter((method) => methods.includes(method)).map((method) => ({ method, fault: { do: 'repeat' } }))
 }
 
-/** A fault and the call that it strikes. */
+/** A fault and the call that it affects. */
 export interface PlannedFault {
   readonly method: string
   readonly fault: CallFault

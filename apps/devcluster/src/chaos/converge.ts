@@ -1,4 +1,4 @@
-import { abortable, type Clock, deadline } from '@csi-sidecars/base'
+import { type Clock, deadline } from '@csi-sidecars/base'
 import type { ApiServer } from '@csi-sidecars/emulator'
 import {
   NODES,
@@ -9,6 +9,7 @@ import {
   type Resource,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
+import { until } from '../until.ts'
 
 /** What should be there when all is quiet, by what was asked for. */
 export interface Expected {
@@ -34,8 +35,7 @@ export const inDefault = (name: string) => ({ namespace: 'default', name })
 export async function waitConverged(
   { api, clock }: Target,
   { claims, pods }: Expected,
-  calmMs: number,
-  signal: AbortSignal,
+  { convergeMs, signal }: Omit<Limits, 'clock'>,
 ): Promise<readonly Missing[]> {
   const missing = (): Missing[] => {
     const unbound = [...claims].filter(([name, size]) => !hasSize(api, name, size))
@@ -48,7 +48,7 @@ export async function waitConverged(
       ...waiting.map(([pod, claim]) => ({ claim, text: `pod ${pod} does not run` })),
     ]
   }
-  return await untilNone(missing, api, { clock, calmMs, signal })
+  return await untilNone(missing, api, { clock, convergeMs, signal })
 }
 
 function hasSize(api: ApiServer, name: string, size: number): boolean {
@@ -74,8 +74,7 @@ function isRunning(api: ApiServer, pod: string): boolean {
 export async function waitGone(
   { api, driver, clock }: Target,
   { claims, pods }: Expected,
-  calmMs: number,
-  signal: AbortSignal,
+  { convergeMs, signal }: Omit<Limits, 'clock'>,
 ): Promise<readonly string[]> {
   for (const pod of pods.keys()) api.delete(PODS, inDefault(pod))
   for (const claim of claims.keys()) api.delete(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
@@ -91,17 +90,17 @@ export async function waitGone(
       .list(NODES)
       .flatMap(({ metadata, status }) =>
         [...(status?.volumesAttached ?? []), ...(status?.volumesInUse ?? [])].length > 0
-          ? [`the status of ${metadata?.name} still tells of volumes`]
+          ? [`the status of ${metadata?.name} still lists volumes`]
           : [],
       ),
   ]
-  const inApi = await untilNone(left, api, { clock, calmMs, signal })
+  const inApi = await untilNone(left, api, { clock, convergeMs, signal })
   return [...inApi, ...(await driver.left(signal))]
 }
 
-interface Patience {
+interface Limits {
   readonly clock: Clock
-  readonly calmMs: number
+  readonly convergeMs: number
   readonly signal: AbortSignal
 }
 
@@ -109,12 +108,8 @@ interface Patience {
 async function untilNone<T>(
   wrong: () => readonly T[],
   api: ApiServer,
-  { clock, calmMs, signal }: Patience,
+  { clock, convergeMs, signal }: Limits,
 ): Promise<readonly T[]> {
-  const done = Promise.withResolvers<void>()
-  const look = (): void => {
-    if (wrong().length === 0) done.resolve()
-  }
   const kinds: readonly Resource<object>[] = [
     PODS,
     PERSISTENT_VOLUME_CLAIMS,
@@ -122,15 +117,15 @@ async function untilNone<T>(
     VOLUME_ATTACHMENTS,
     NODES,
   ]
-  const undo = kinds.map((kind) => api.onChange(kind, look))
-  look()
-  using limit = deadline(clock, calmMs, 'coming right')
+  const onChange = (check: () => void): (() => void) => {
+    const undo = kinds.map((kind) => api.onChange(kind, check))
+    return () => undo.forEach((each) => void each())
+  }
+  using limit = deadline(clock, convergeMs, 'coming right')
   try {
-    await abortable(done.promise, limit.signal)
+    await until(() => wrong().length === 0, onChange, limit.signal)
   } catch {
     signal.throwIfAborted()
-  } finally {
-    for (const each of undo) each()
   }
   return wrong()
 }

@@ -2,10 +2,10 @@ import type { Clock } from '@csi-sidecars/base'
 import type { ApiServer, FaultAction, FaultMatch } from '@csi-sidecars/emulator'
 import type { ApiFault } from './action.ts'
 
-/** How often a fault strikes before it is over. */
+/** How many requests a fault affects before it is over. */
 const TIMES = 6
 
-/** So long nobody reaches it. */
+/** How long the API server is unreachable. */
 const AWAY_MS = 2_000
 
 const WRITES: readonly NonNullable<FaultMatch['verb']>[] = ['create', 'patch', 'delete']
@@ -14,19 +14,19 @@ const WRITES: readonly NonNullable<FaultMatch['verb']>[] = ['create', 'patch', '
 export function breakApi(api: ApiServer, how: ApiFault, clock: Clock): void {
   switch (how) {
     case 'conflict':
-      strike(api, ['patch'], { do: 'answer', code: 409, reason: 'Conflict' })
+      injectFault(api, ['patch'], { do: 'answer', code: 409, reason: 'Conflict' })
       return
     case 'tooMany':
-      strike(api, WRITES, { do: 'answer', code: 429, retryAfterSeconds: 1 })
+      injectFault(api, WRITES, { do: 'answer', code: 429, retryAfterSeconds: 1 })
       return
     case 'internal':
-      strike(api, WRITES, { do: 'answer', code: 500 })
+      injectFault(api, WRITES, { do: 'answer', code: 500 })
       return
     case 'lostAnswer':
-      strike(api, WRITES, { do: 'cut', applied: true })
+      injectFault(api, WRITES, { do: 'cut', applied: true })
       return
     case 'slow':
-      strike(api, [...WRITES, 'get'], { do: 'delay', ms: 200 })
+      injectFault(api, [...WRITES, 'get'], { do: 'delay', ms: 200 })
       return
     case 'dropWatches':
       api.dropWatches({ how: 'cut' })
@@ -44,6 +44,6 @@ export function breakApi(api: ApiServer, how: ApiFault, clock: Clock): void {
   }
 }
 
-function strike(api: ApiServer, verbs: readonly NonNullable<FaultMatch['verb']>[], action: FaultAction): void {
+function injectFault(api: ApiServer, verbs: readonly NonNullable<FaultMatch['verb']>[], action: FaultAction): void {
   for (const verb of verbs) api.faults.add({ match: { verb }, times: TIMES, share: 0.5, action })
 }

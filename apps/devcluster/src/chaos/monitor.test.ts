@@ -20,7 +20,7 @@ function violations(sightings: readonly Sighting[], exactly = true): readonly st
 describe('the monitor', () => {
   it('has nothing against a whole life', () => {
     const life: Sighting[] = [
-      { is: 'attachmentMade', ...va },
+      { is: 'attachmentCreated', ...va },
       { is: 'publishing', ...call, present: [], shared: false },
       { is: 'published', ...call },
       node([], [V]),
@@ -31,7 +31,7 @@ describe('the monitor', () => {
       { is: 'unpublishing', ...call, mountedAt: [] },
       { is: 'unpublished', ...call },
       { is: 'attachmentGone', ...va },
-      { is: 'attachmentMade', ...va },
+      { is: 'attachmentCreated', ...va },
       { is: 'published', ...call },
     ]
     expect(violations(life)).toEqual([])
@@ -43,7 +43,7 @@ describe('the monitor', () => {
     ])
   })
 
-  it('lets a volume for many nodes be on two', () => {
+  it('allows a volume for many nodes on two', () => {
     expect(violations([{ is: 'publishing', ...call, present: ['node-2'], shared: true }])).toEqual([])
   })
 
@@ -63,7 +63,7 @@ describe('the monitor', () => {
     expect(violations([node([V], []), node([V], [V]), { is: 'attachmentDeleted', ...va }])).toHaveLength(1)
   })
 
-  it('lets go what a kubelet wants only after it was taken off the status', () => {
+  it('allows the detach of what a kubelet wants only after it was removed from the status', () => {
     expect(violations([node([V], []), node([], []), node([], [V]), { is: 'attachmentDeleted', ...va }])).toEqual([])
   })
 
@@ -71,7 +71,7 @@ describe('the monitor', () => {
     'sees what was %s twice for one attachment, where nothing excuses it',
     (is) => {
       const twice: Sighting[] = [
-        { is: 'attachmentMade', ...va },
+        { is: 'attachmentCreated', ...va },
         { is, ...call },
         { is, ...call },
       ]

@@ -33,7 +33,7 @@ export interface NodeChanged {
 
 /** An attachment is there, its deletion was asked for, or it is gone. */
 export interface AttachmentChanged {
-  readonly is: 'attachmentMade' | 'attachmentDeleted' | 'attachmentGone'
+  readonly is: 'attachmentCreated' | 'attachmentDeleted' | 'attachmentGone'
   readonly name: string
   readonly node: string
   readonly volumeId: string
@@ -46,7 +46,7 @@ export interface SizeSeen {
   readonly size: string
 }
 
-/** What the monitor is told, in the order in which it happened. */
+/** What the monitor sees, in the order in which it happened. */
 export type Sighting = Publishing | Unpublishing | CallEnded | NodeChanged | AttachmentChanged | SizeSeen
 
 interface NodeRecord {
@@ -87,7 +87,7 @@ export class Monitor {
         return this.#once(this.#unpublished, sighting)
       case 'node':
         return this.#onNode(sighting)
-      case 'attachmentMade':
+      case 'attachmentCreated':
         return this.#begin(sighting)
       case 'attachmentDeleted':
         return this.#onDeleted(sighting)

@@ -1,5 +1,5 @@
 import type { PersistentVolumeClaim, Pod, StorageClass } from '@csi-sidecars/kube-types'
-import type { Action, Zone } from './action.ts'
+import type { ChaosAction, Zone } from './action.ts'
 import { inDefault } from './converge.ts'
 
 const CLASS = 'chaos'
@@ -31,7 +31,7 @@ function classOf(zone: number | undefined): string {
   return zone === undefined ? CLASS : `${CLASS}-${zone + 1}`
 }
 
-export function claimOf(action: Extract<Action, { do: 'createClaim' }>): PersistentVolumeClaim {
+export function claimOf(action: Extract<ChaosAction, { do: 'createClaim' }>): PersistentVolumeClaim {
   const { claim, size, shared, block, from, zone } = action
   return {
     metadata: inDefault(claim),
@@ -46,7 +46,7 @@ export function claimOf(action: Extract<Action, { do: 'createClaim' }>): Persist
   }
 }
 
-/** Both fields, as the API server fills them for everybody who comes by HTTP. */
+/** Both fields, as the API server fills them for all HTTP clients. */
 function sourceOf(name: string) {
   const source = { kind: 'PersistentVolumeClaim', name }
   return { dataSource: source, dataSourceRef: source }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Action, DriverCan } from './action.ts'
+import type { ChaosAction, DriverCan } from './action.ts'
 import { LATE_METHOD } from './call-faults.ts'
 import { type PlanOptions, planOf } from './plan.ts'
 
@@ -11,7 +11,8 @@ const options = (change: Partial<PlanOptions> = {}): PlanOptions => ({
   ...change,
 })
 
-const actions = (change: Partial<PlanOptions> = {}): Action[] => planOf(options(change)).map(({ action }) => action)
+const actions = (change: Partial<PlanOptions> = {}): ChaosAction[] =>
+  planOf(options(change)).map(({ action }) => action)
 
 describe('a plan', () => {
   it('is the same for the same seed, and another for another', () => {
@@ -49,11 +50,11 @@ describe('a plan', () => {
 
   describe('for a driver', () => {
     const can = { expand: true, shared: true, block: true, crash: true, methods: ['CreateVolume', LATE_METHOD] }
-    const planned = (change: Partial<DriverCan> = {}): Action[] =>
+    const planned = (change: Partial<DriverCan> = {}): ChaosAction[] =>
       actions({ profile: 'driver', can: { ...can, ...change } })
 
     it('asks for nothing that the driver cannot do', () => {
-      const claims = (all: Action[]) => all.filter((each) => each.do === 'createClaim')
+      const claims = (all: ChaosAction[]) => all.filter((each) => each.do === 'createClaim')
       expect(claims(planned()).some(({ shared }) => shared)).toBe(true)
       expect(claims(planned()).some(({ block }) => block)).toBe(true)
       const less = planned({ expand: false, shared: false, block: false, crash: false })
@@ -84,7 +85,7 @@ describe('a plan', () => {
       }
     })
 
-    it('makes pods with volumes of their own, and takes them away', () => {
+    it('creates pods with volumes of their own, and deletes them', () => {
       const all = planned({ inline: true })
       const made = all.flatMap((each) => (each.do === 'createInlinePod' ? [each.pod] : []))
       expect(made.length).toBeGreaterThan(2)

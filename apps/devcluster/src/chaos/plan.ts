@@ -1,11 +1,11 @@
-import type { Action, ApiFault, DriverCan } from './action.ts'
+import { between, type Choice, pick, type Random, seeded, weighted } from '@csi-sidecars/disturb'
+import type { ApiFault, ChaosAction, DriverCan } from './action.ts'
 import { FaultDeck } from './call-faults.ts'
-import { between, pick, type Random, seeded } from './random.ts'
 
 export interface PlannedAction {
   /** Since the one before. */
   readonly afterMs: number
-  readonly action: Action
+  readonly action: ChaosAction
 }
 
 export interface PlanOptions {
@@ -57,7 +57,7 @@ interface PlannedClaim {
   readonly shared: boolean
   readonly block: boolean
   readonly zone: number | undefined
-  /** Cloned: it stays as it is, since nobody knows when the clone is made. */
+  /** Cloned: it stays unchanged, since the time of the clone is unknown. */
   pinned: boolean
   size: number
   readonly pods: Set<string>
@@ -79,25 +79,15 @@ class Planner {
     this.#faults = new FaultDeck(random, options.can?.methods ?? [])
   }
 
-  firstFaults(): readonly Action[] {
+  firstFaults(): readonly ChaosAction[] {
     return this.#faults.dealAll().map((planned) => ({ do: 'breakCall', ...planned }))
   }
 
-  next(): Action {
-    const choices = this.#choices()
-    const total = choices.reduce((sum, { weight }) => sum + weight, 0)
-    let left = this.#random() * total
-    for (const { weight, make } of choices) {
-      left -= weight
-      // What has no weight has no turn either when one before it had nothing to do.
-      if (left >= 0 || weight === 0) continue
-      const action = make()
-      if (action !== undefined) return action
-    }
-    return this.#createClaim()
+  next(): ChaosAction {
+    return weighted(this.#random, this.#choices()) ?? this.#createClaim()
   }
 
-  #choices(): readonly { readonly weight: number; readonly make: () => Action | undefined }[] {
+  #choices(): readonly Choice<ChaosAction>[] {
     const { profile, can } = this.#options
     const restart = { weight: 4, make: () => this.#disturb('restartController') }
     const use = [
@@ -120,11 +110,11 @@ class Planner {
     return [...use, crash, { weight: 7, make: () => this.#breakApi() }, killSidecar]
   }
 
-  #crashDriver(): Action {
+  #crashDriver(): ChaosAction {
     return { do: 'crashDriver', forMs: between(this.#random, 20, 1500) }
   }
 
-  #breakCall(): Action | undefined {
+  #breakCall(): ChaosAction | undefined {
     const planned = this.#faults.deal()
     return planned && { do: 'breakCall', ...planned }
   }
@@ -134,7 +124,7 @@ class Planner {
     return `${prefix}-${this.#made}`
   }
 
-  #createClaim(): Action {
+  #createClaim(): ChaosAction {
     const { can } = this.#options
     const source = can?.clone === true && this.#random() < 0.4 ? this.#source() : undefined
     const { shared, block, zone } = source ?? this.#kind()
@@ -174,7 +164,7 @@ class Planner {
     return zone === undefined ? nodes : (can?.zones?.[zone]?.nodes ?? nodes)
   }
 
-  #createInlinePod(): Action | undefined {
+  #createInlinePod(): ChaosAction | undefined {
     const node = pick(this.#random, this.#options.nodes)
     if (node === undefined || this.#inlinePods.size >= MOST_INLINE) return undefined
     const pod = this.#name('pod')
@@ -182,7 +172,7 @@ class Planner {
     return { do: 'createInlinePod', pod, node }
   }
 
-  #createPod(): Action | undefined {
+  #createPod(): ChaosAction | undefined {
     const most = ({ shared }: PlannedClaim): number => (shared ? MOST_PODS_SHARED : 1)
     const claim = pick(
       this.#random,
@@ -207,14 +197,14 @@ class Planner {
     this.#inlinePods.delete(pod)
   }
 
-  #deletePod(): Action | undefined {
+  #deletePod(): ChaosAction | undefined {
     const pod = pick(this.#random, [...this.#podClaims.keys(), ...this.#inlinePods])
     if (pod === undefined) return undefined
     this.#removePod(pod)
     return { do: 'deletePod', pod }
   }
 
-  #movePod(): Action | undefined {
+  #movePod(): ChaosAction | undefined {
     // A claim that is being deleted takes no new pod.
     const movable = [...this.#podClaims].filter(([, { name }]) => this.#claims.has(name))
     const [pod, claim] = pick(this.#random, movable) ?? []
@@ -224,7 +214,7 @@ class Planner {
     return { do: 'movePod', pod, to: this.#addPod(claim), node, claim: claim.name }
   }
 
-  #resizeClaim(): Action | undefined {
+  #resizeClaim(): ChaosAction | undefined {
     const claim = pick(
       this.#random,
       [...this.#claims.values()].filter(({ pinned }) => !pinned),
@@ -235,7 +225,7 @@ class Planner {
   }
 
   /** Its pods stay: the claim has to wait for them. */
-  #deleteClaim(): Action | undefined {
+  #deleteClaim(): ChaosAction | undefined {
     const claim = pick(
       this.#random,
       [...this.#claims.values()].filter(({ pinned }) => !pinned),
@@ -245,11 +235,11 @@ class Planner {
     return { do: 'deleteClaim', claim: claim.name }
   }
 
-  #breakApi(): Action {
+  #breakApi(): ChaosAction {
     return { do: 'breakApi', how: pick(this.#random, FAULTS) ?? 'conflict' }
   }
 
-  #disturb(does: 'restartController' | 'killSidecar'): Action {
+  #disturb(does: 'restartController' | 'killSidecar'): ChaosAction {
     return { do: does, which: between(this.#random, 0, 999) }
   }
 }

@@ -4,7 +4,7 @@ import { PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '@csi-sidecars/k
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Controllers } from '../cluster/controllers.ts'
 import type { CallFault } from '../proxy/call.ts'
-import type { Action } from './action.ts'
+import type { ChaosAction } from './action.ts'
 import { lastFaults } from './call-faults.ts'
 import { type Expected, inDefault, type Missing, waitConverged, waitGone } from './converge.ts'
 import { breakApi } from './faults.ts'
@@ -18,7 +18,7 @@ export interface ChaosDriver extends WatchedDriver {
   readonly name: string
   /** What pods say of volumes that they declare themselves. */
   readonly inlineAttributes?: Readonly<Record<string, string>>
-  /** Ends it as SIGKILL does, and starts it again after so long. Left out where it is not ours to end. */
+  /** Ends it as SIGKILL does, and starts it again after this time. Left out where the test did not start it. */
   readonly crash?: (forMs: number) => Promise<void>
   /** Does this to the next call of the method. */
   readonly breakCall?: (method: string, fault: CallFault) => void
@@ -39,16 +39,16 @@ export interface ChaosTarget {
   /** Ends one of the sidecars as SIGKILL does; it comes back by itself. */
   readonly killSidecar: (which: number) => Promise<void>
   readonly clock: Clock
-  /** What is done, and when, for whoever has to find out why something did not hold. */
+  /** What is done, and when, to find the cause of a violation. */
   readonly log: Logger
-  /** Told of everything as it happens, for whoever looks on. */
-  readonly tell?: ((news: ChaosNews) => void) | undefined
+  /** Called with everything as it happens, for the page. */
+  readonly report?: ((news: ChaosEvent) => void) | undefined
 }
 
-export type ChaosNews =
-  | { readonly is: 'action'; readonly action: Action }
+export type ChaosEvent =
+  | { readonly is: 'action'; readonly action: ChaosAction }
   | { readonly is: 'violation'; readonly text: string }
-  /** Nothing is broken any more; everything has to come right. */
+  /** No more faults; everything has to converge. */
   | { readonly is: 'calm' }
 
 export interface ChaosOptions {
@@ -59,8 +59,8 @@ export interface ChaosOptions {
   readonly can?: PlanOptions['can']
   /** Of the class that the claims name. */
   readonly parameters?: Readonly<Record<string, string>>
-  /** How long everything may take to come right when nothing disturbs any more. */
-  readonly calmMs: number
+  /** How long everything may take to converge after the last fault. */
+  readonly convergeMs: number
 }
 
 export interface ChaosResult {
@@ -73,14 +73,14 @@ export interface ChaosResult {
   readonly left: readonly string[]
 }
 
-/** Lets a seed's plan loose on the cluster and watches that what must hold holds; then that everything comes right. */
+/** Carries out the plan of a seed, checks the invariants meanwhile, and then that everything converges. */
 export async function runChaos(target: ChaosTarget, options: ChaosOptions, signal: AbortSignal): Promise<ChaosResult> {
   const { clock, nodes, api } = target
   const monitor = new Monitor({ exactly: options.profile === 'restarts' })
   const leave = watchAll(target, (sighting) => see(sighting, monitor, target))
   const expected: Expected = { claims: new Map(), pods: new Map() }
   const repairs = new Set<Promise<void>>()
-  const { parameters, can } = options
+  const { parameters, can, convergeMs } = options
   const classes = classObjects({ provisioner: target.driver.name, parameters, zones: can?.zones ?? [] })
   for (const each of classes) api.create(STORAGE_CLASSES, each)
   try {
@@ -88,17 +88,17 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
     for (const { afterMs, action } of plan) {
       await clock.sleep(afterMs, signal)
       target.log.info('Chaos', { ...action })
-      target.tell?.({ is: 'action', action })
-      perform(action, target, expected, repairs)
+      target.report?.({ is: 'action', action })
+      perform(action, target, { expected, repairs })
     }
     await Promise.all(repairs)
     api.faults.clear()
     await target.driver.calm()
-    target.tell?.({ is: 'calm' })
-    const missing = await waitConverged(target, expected, options.calmMs, signal)
+    target.report?.({ is: 'calm' })
+    const missing = await waitConverged(target, expected, { convergeMs, signal })
     await target.driver.inspect?.(signal)
     for (const { method, fault } of lastFaults(can?.methods ?? [])) target.driver.breakCall?.(method, fault)
-    const left = missing.length > 0 ? [] : await waitGone(target, expected, options.calmMs, signal)
+    const left = missing.length > 0 ? [] : await waitGone(target, expected, { convergeMs, signal })
     return { actions: plan.length, violations: monitor.violations, missing, left }
   } finally {
     leave()
@@ -106,17 +106,22 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
 }
 
 /** The log has everything that was seen, so that what led to a violation can be read there. */
-function see(sighting: Sighting, monitor: Monitor, { log, tell }: ChaosTarget): void {
+function see(sighting: Sighting, monitor: Monitor, { log, report }: ChaosTarget): void {
   const before = monitor.violations.length
   log.v(2)?.info('Seen', { ...sighting })
   monitor.see(sighting)
   for (const violation of monitor.violations.slice(before)) {
     log.error(undefined, 'Violated', { violation })
-    tell?.({ is: 'violation', text: violation })
+    report?.({ is: 'violation', text: violation })
   }
 }
 
-function perform(action: Action, target: ChaosTarget, expected: Expected, repairs: Set<Promise<void>>): void {
+interface Progress {
+  readonly expected: Expected
+  readonly repairs: Set<Promise<void>>
+}
+
+function perform(action: ChaosAction, target: ChaosTarget, { expected, repairs }: Progress): void {
   const { api } = target
   const later = (work: Promise<void>): void => {
     repairs.add(work)
@@ -127,7 +132,7 @@ function perform(action: Action, target: ChaosTarget, expected: Expected, repair
       expected.claims.set(action.claim, action.size)
       return void api.create(PERSISTENT_VOLUME_CLAIMS, claimOf(action))
     case 'createPod':
-      return createPod(action.pod, action, api, expected)
+      return createPod(action, api, expected)
     case 'createInlinePod':
       expected.pods.set(action.pod, undefined)
       return void api.create(PODS, inlinePod(action, target))
@@ -135,7 +140,7 @@ function perform(action: Action, target: ChaosTarget, expected: Expected, repair
       return deletePod(action.pod, api, expected)
     case 'movePod':
       deletePod(action.pod, api, expected)
-      return createPod(action.to, action, api, expected)
+      return createPod({ ...action, pod: action.to }, api, expected)
     case 'resizeClaim':
       return resizeClaim(action, api, expected)
     case 'deleteClaim':
@@ -157,8 +162,7 @@ function perform(action: Action, target: ChaosTarget, expected: Expected, repair
 }
 
 function createPod(
-  pod: string,
-  { node, claim }: { readonly node: string; readonly claim: string },
+  { pod, node, claim }: { readonly pod: string; readonly node: string; readonly claim: string },
   api: ApiServer,
   expected: Expected,
 ): void {
@@ -172,7 +176,7 @@ function deletePod(pod: string, api: ApiServer, expected: Expected): void {
   if (api.get(PODS, inDefault(pod)) !== undefined) api.delete(PODS, inDefault(pod))
 }
 
-function inlinePod({ pod, node }: Extract<Action, { do: 'createInlinePod' }>, { driver }: ChaosTarget) {
+function inlinePod({ pod, node }: Extract<ChaosAction, { do: 'createInlinePod' }>, { driver }: ChaosTarget) {
   const { name, inlineAttributes } = driver
   const csi = { driver: name, ...(inlineAttributes !== undefined && { volumeAttributes: { ...inlineAttributes } }) }
   return podOf({ pod, node, block: false, volume: { csi } })
@@ -180,7 +184,7 @@ function inlinePod({ pod, node }: Extract<Action, { do: 'createInlinePod' }>, { 
 
 /** A claim that is not bound yet may not grow: the API would refuse that to anybody. */
 function resizeClaim(
-  { claim, size }: Extract<Action, { do: 'resizeClaim' }>,
+  { claim, size }: Extract<ChaosAction, { do: 'resizeClaim' }>,
   api: ApiServer,
   { claims }: Expected,
 ): void {
@@ -193,7 +197,7 @@ function resizeClaim(
   }))
 }
 
-/** The provisioner is spared: like its model it forgets a volume that it was just making. */
+/** The provisioner is never restarted: like its model it would forget a volume that is being created. */
 async function restartController(controllers: Controllers, which: number): Promise<void> {
   const names = ['persistent-volume', 'attach-detach', 'volume-manager']
   await controllers.restart(names[which % names.length] ?? '')

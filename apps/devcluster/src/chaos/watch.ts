@@ -30,8 +30,8 @@ export interface Watched {
   readonly driver: WatchedDriver
 }
 
-/** Tells everything that the monitor has to know, at the moment at which it happens. Returns the undo. */
-export function watchAll(watched: Watched, tell: (sighting: Sighting) => void): () => void {
+/** Reports everything that the monitor has to know, at the moment at which it happens. Returns the undo. */
+export function watchAll(watched: Watched, report: (sighting: Sighting) => void): () => void {
   const { api, driver } = watched
   const handles = new Map<string, string>()
   const undo = [
@@ -39,20 +39,20 @@ export function watchAll(watched: Watched, tell: (sighting: Sighting) => void): 
       const name = object.metadata?.name ?? ''
       handles.set(name, object.spec?.csi?.volumeHandle ?? '')
       const size = object.spec?.capacity?.['storage']
-      if (type !== 'DELETED' && size !== undefined) tell({ is: 'size', of: `volume ${name}`, size })
+      if (type !== 'DELETED' && size !== undefined) report({ is: 'size', of: `volume ${name}`, size })
     }),
     api.onChange(PERSISTENT_VOLUME_CLAIMS, ({ type, object }) => {
       const size = object.status?.capacity?.['storage']
-      // Of a claim that was made again under an old name the uid differs.
+      // A claim that was recreated under an old name has another uid.
       const of = `claim ${object.metadata?.name} ${object.metadata?.uid}`
-      if (type !== 'DELETED' && size !== undefined) tell({ is: 'size', of, size })
+      if (type !== 'DELETED' && size !== undefined) report({ is: 'size', of, size })
     }),
     api.onChange(NODES, ({ object: { metadata, status } }) => {
       const volumesAttached = (status?.volumesAttached ?? []).map(({ name }) => name)
-      tell({ is: 'node', node: metadata?.name ?? '', volumesInUse: status?.volumesInUse ?? [], volumesAttached })
+      report({ is: 'node', node: metadata?.name ?? '', volumesInUse: status?.volumesInUse ?? [], volumesAttached })
     }),
-    watchAttachments(api, handles, tell),
-    driver.watchCalls((call) => tellCall(call, watched, tell)),
+    watchAttachments(api, handles, report),
+    driver.watchCalls((call) => reportCall(call, watched, report)),
   ]
   return () => {
     for (const each of undo) each()
@@ -62,18 +62,18 @@ export function watchAll(watched: Watched, tell: (sighting: Sighting) => void): 
 function watchAttachments(
   api: ApiServer,
   handles: ReadonlyMap<string, string>,
-  tell: (sighting: Sighting) => void,
+  report: (sighting: Sighting) => void,
 ): () => void {
   const deleted = new Set<string>()
   return api.onChange(VOLUME_ATTACHMENTS, ({ type, object }) => {
     const uid = object.metadata?.uid ?? ''
     const about = aboutOf(object, handles)
-    if (type === 'ADDED') tell({ is: 'attachmentMade', ...about })
+    if (type === 'ADDED') report({ is: 'attachmentCreated', ...about })
     if (isDeleted(type, object) && !deleted.has(uid)) {
       deleted.add(uid)
-      tell({ is: 'attachmentDeleted', ...about })
+      report({ is: 'attachmentDeleted', ...about })
     }
-    if (type === 'DELETED') tell({ is: 'attachmentGone', ...about })
+    if (type === 'DELETED') report({ is: 'attachmentGone', ...about })
   })
 }
 
@@ -86,21 +86,21 @@ function aboutOf({ metadata, spec }: VolumeAttachment, handles: ReadonlyMap<stri
   return { name: metadata?.name ?? '', node: spec.nodeName, volumeId }
 }
 
-function tellCall(
+function reportCall(
   { method, request, end, code }: WatchedCall,
   watched: Watched,
-  tell: (sighting: Sighting) => void,
+  report: (sighting: Sighting) => void,
 ): void {
   const volumeId = String(request['volumeId'])
   const nodeId = String(request['nodeId'])
   if (method === 'ControllerPublishVolume') {
-    if (end === undefined) tell({ is: 'publishing', volumeId, nodeId, ...presence(volumeId, watched) })
-    else if (code === 0) tell({ is: 'published', volumeId, nodeId })
+    if (end === undefined) report({ is: 'publishing', volumeId, nodeId, ...presence(volumeId, watched) })
+    else if (code === 0) report({ is: 'published', volumeId, nodeId })
   }
   if (method === 'ControllerUnpublishVolume') {
     if (end === undefined)
-      tell({ is: 'unpublishing', volumeId, nodeId, mountedAt: watched.driver.mountedOn(nodeId, volumeId) })
-    else if (code === 0) tell({ is: 'unpublished', volumeId, nodeId })
+      report({ is: 'unpublishing', volumeId, nodeId, mountedAt: watched.driver.mountedOn(nodeId, volumeId) })
+    else if (code === 0) report({ is: 'unpublished', volumeId, nodeId })
   }
 }
 

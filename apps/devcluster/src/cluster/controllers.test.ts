@@ -1,6 +1,8 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { aborted, FakeClock } from '@csi-sidecars/base'
+import { type Controller, KeyFeed } from '@csi-sidecars/controller'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { Life } from '../control.ts'
+import { baseController } from '../control.ts'
 import { Controllers } from './controllers.ts'
 
 let clock: FakeClock
@@ -13,50 +15,71 @@ beforeEach(() => {
   controllers = new Controllers(clock, (name, error) => failures.push(`${name}: ${error.message}`))
 })
 
-const untilStopped = ({ stop }: Life): Promise<void> =>
-  new Promise((resolve) => stop.addEventListener('abort', () => resolve()))
-const untilCut = ({ cut }: Life): Promise<void> =>
-  new Promise((resolve) => cut.addEventListener('abort', () => resolve()))
+const controllerWith = (change: Partial<Controller>): Controller => ({
+  ...baseController('key', { log: silentLogger }),
+  workers: 1,
+  sources: [],
+  reconcile: async () => ({ kind: 'settled' }),
+  ...change,
+})
 
 describe('controllers', () => {
   it('end when they are stopped and begin again on request', async () => {
-    let lives = 0
-    controllers.start('a', (life) => {
-      lives += 1
-      return untilStopped(life)
+    let created = 0
+    controllers.start('a', () => {
+      created += 1
+      return [controllerWith({})]
     })
     await controllers.restart('a')
-    expect(lives).toBe(2)
+    expect(created).toBe(2)
     await controllers.stopAll()
     expect([failures, clock.pending]).toEqual([[], 0])
   })
 
   it('are cut short when they take too long to end', async () => {
-    controllers.start('slow', untilCut)
+    const feed = new KeyFeed()
+    feed.add('slow')
+    const begun = Promise.withResolvers<void>()
+    controllers.start('slow', () => [
+      controllerWith({
+        sources: [feed.source],
+        reconcile: async (_key, { signal }) => {
+          begun.resolve()
+          await aborted(signal)
+          return { kind: 'stopped' }
+        },
+      }),
+    ])
+    await begun.promise
     const stopped = controllers.stop('slow')
     await clock.advance(2_999)
-    expect(await Promise.race([stopped.then(() => 'ended'), Promise.resolve('runs')])).toBe('runs')
+    expect(await Promise.race([stopped.then(() => 'ended'), clock.settle().then(() => 'runs')])).toBe('runs')
     await clock.advance(1)
     await stopped
   })
 
-  it('are told of when they end by themselves', async () => {
-    controllers.start('bad', async () => {
+  it('are reported when they end by themselves', async () => {
+    const alongside = async (): Promise<void> => {
       throw new Error('no')
+    }
+    controllers.start('bad', () => [controllerWith({ alongside })])
+    controllers.start('worse', () => {
+      throw new Error('never')
     })
     await clock.settle()
-    expect(failures).toEqual(['bad: no'])
+    expect(failures.sort()).toEqual(['bad: no', 'worse: never'])
+    await controllers.stopAll()
   })
 
-  it('are not begun twice', async () => {
-    let lives = 0
-    controllers.start('a', (life) => {
-      lives += 1
-      return untilStopped(life)
+  it('are not started twice', async () => {
+    let created = 0
+    controllers.start('a', () => {
+      created += 1
+      return [controllerWith({})]
     })
     controllers.begin('a')
     controllers.begin('unknown')
-    expect(lives).toBe(1)
+    expect(created).toBe(1)
     await controllers.stopAll()
   })
 })

@@ -1,5 +1,5 @@
 import { CancelledError, type Clock, toError } from '@csi-sidecars/base'
-import type { Life } from '../control.ts'
+import { type Controller, runTerm } from '@csi-sidecars/controller'
 
 /** How long what is in work may take to end before it is given up. */
 const GRACE_MS = 3_000
@@ -10,34 +10,46 @@ interface Running {
   readonly ended: Promise<void>
 }
 
-/** Runs controllers by name, each with a life of its own, so that one can be ended and started again while others go on. */
+/** Creates the controllers of a component, which know nothing of what ran before. */
+type Component = () => readonly Controller[]
+
+/** Runs components by name, so that one can be stopped and started again while the others continue. */
 export class Controllers {
   readonly #clock: Clock
   readonly #fail: (name: string, error: Error) => void
-  readonly #runs = new Map<string, (life: Life) => Promise<void>>()
+  readonly #components = new Map<string, Component>()
   readonly #running = new Map<string, Running>()
 
-  /** `fail` is told of one that ended by itself. */
+  /** `fail` is called for a component that ends by itself. */
   constructor(clock: Clock, fail: (name: string, error: Error) => void) {
     this.#clock = clock
     this.#fail = fail
   }
 
   get names(): readonly string[] {
-    return [...this.#runs.keys()]
+    return [...this.#components.keys()]
   }
 
-  start(name: string, run: (life: Life) => Promise<void>): void {
+  start(name: string, component: Component): void {
     const stop = new AbortController()
     const cut = new AbortController()
-    const ended = run({ stop: stop.signal, cut: cut.signal }).catch((error: unknown) => {
+    const ended = this.#run(component, stop.signal, cut.signal).catch((error: unknown) => {
       if (!stop.signal.aborted) this.#fail(name, toError(error))
     })
-    this.#runs.set(name, run)
+    this.#components.set(name, component)
     this.#running.set(name, { stop, cut, ended })
   }
 
-  /** Ends a controller, and resolves when nothing of it runs any more. */
+  /**
+   * Without a lease. The caches outlive a component that is started again: they may still lack what it wrote
+   * last, so it waits until they have.
+   */
+  async #run(component: Component, stop: AbortSignal, cut: AbortSignal): Promise<void> {
+    const clock = this.#clock
+    await runTerm({ stop, cut, assertLeading: () => undefined, soleSince: clock.monotonic() }, component(), { clock })
+  }
+
+  /** Stops a component, and resolves when nothing of it runs any more. */
   async stop(name: string): Promise<void> {
     const running = this.#running.get(name)
     if (running === undefined) return
@@ -49,10 +61,10 @@ export class Controllers {
     this.#running.delete(name)
   }
 
-  /** Starts one again that was stopped: it knows nothing of its earlier life. */
+  /** Starts a component that was stopped. */
   begin(name: string): void {
-    const run = this.#runs.get(name)
-    if (run !== undefined && !this.#running.has(name)) this.start(name, run)
+    const component = this.#components.get(name)
+    if (component !== undefined && !this.#running.has(name)) this.start(name, component)
   }
 
   /** As if its process had been killed and started again. */

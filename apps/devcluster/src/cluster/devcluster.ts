@@ -30,8 +30,8 @@ export interface DevclusterOptions extends SocketOptions {
   /** Of a real API server; without it the emulated one is started. */
   readonly kubeconfig?: string | undefined
   /**
-   * What the driver tells of its nodes: there are as many. Where they have no sockets of their own their node service is
-   * played, and nothing is mounted. Without it the driver's own node service is asked, and called.
+   * What the driver reports of its nodes: there are as many. Where they have no sockets of their own their node service is
+   * emulated, and nothing is mounted. Without it the driver's own node service is asked, and called.
    */
   readonly knownNodes?: readonly NodeGetInfoResponse[] | undefined
   /** What the driver's author says of it; without it what its capabilities say. */
@@ -43,7 +43,7 @@ export interface DevclusterOptions extends SocketOptions {
   readonly sidecarArgs?: readonly string[] | undefined
   /** How often the PV controller looks at everything again; as in Kubernetes unless it is said. */
   readonly resyncMs?: number | undefined
-  /** Requests that the emulated API server's log keeps, for whoever looks back: none unless it is said. */
+  /** Requests that the emulated API server's log keeps: none unless it is given. */
   readonly keptRequests?: number | undefined
   /** Where volumes are mounted, for a driver that really mounts. */
   readonly data?: string | undefined
@@ -55,7 +55,7 @@ export interface DevclusterOptions extends SocketOptions {
   readonly onTrouble: (message: string) => void
 }
 
-/** A sidecar and where it tells of itself. */
+/** A sidecar and the address of its endpoint. */
 export interface RunningSidecar {
   readonly sidecar: Sidecar
   readonly address: string
@@ -101,7 +101,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const nodeDrivers = await openNodes(nodeSockets, { clock, log, signal, stack })
   const nodeNames = Array.from({ length: knownNodes?.length ?? options.nodes }, (_, index) => `node-${index + 1}`)
   const infos = knownNodes ?? (await nodeInfos(driver, nodeNames, signal))
-  await registerAll(client, driver, { nodeNames, infos, csiDriver, nowMs: clock.now() }, signal)
+  await registerAll(client, { driver, nodeNames, infos, csiDriver, nowMs: clock.now() }, signal)
   const caches = createCaches({ client, clock, log })
   await followApi(caches, stack, signal)
   const parts = { client, caches, clock, log }
@@ -112,7 +112,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const sidecars = await startSidecars({ ...options, address, kubeconfig }, stack)
   const started = stack.move()
   const mounted = (): readonly string[] => nodes.flatMap(({ disk }) => disk.records().map(({ path }) => path))
-  // With a real API server pods are not ours to end; who knows the nodes ends what is mounted there, or plays them.
+  // With a real API server pods are not ours to end; a driver test unmounts what its nodes have, or emulates them.
   const mounts = options.driver !== undefined && api !== undefined && knownNodes === undefined
   const stop = async (): Promise<void> => {
     try {
@@ -139,7 +139,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
 }
 
 /**
- * Of each kind. Whoever has not heard of so much lists anew, so the past is worth no more memory than that: a version is
+ * Of each kind. A client that misses more lists again, so the past is worth no more memory than that: a version is
  * kept as an object, as JSON and as protobuf.
  */
 const HISTORY = { changes: 1_000, bytes: 512 * 1024 }
@@ -149,7 +149,7 @@ async function minorVersion(client: OwnedKubeClient, signal: AbortSignal): Promi
   const version = await client.discover('/version', { signal })
   const minor = typeof version === 'object' && version !== null && 'minor' in version ? version.minor : undefined
   const number = Number.parseInt(String(minor), 10)
-  if (Number.isNaN(number)) throw new Error(`the API server does not tell its version: ${JSON.stringify(version)}`)
+  if (Number.isNaN(number)) throw new Error(`the API server does not report its version: ${JSON.stringify(version)}`)
   return number
 }
 
@@ -158,14 +158,15 @@ async function openApi(
   stack: AsyncDisposableStack,
 ): Promise<{ readonly api: ApiServer | undefined; readonly kubeconfig: string }> {
   if (kubeconfig !== undefined) return { api: undefined, kubeconfig }
-  const api = await startApiServer({ clock, history: HISTORY, keptRequests })
+  // kubectl and the Go sidecars send their token over TLS only; without one a request is anonymous.
+  const api = await startApiServer({ clock, history: HISTORY, keptRequests, tls: true })
   stack.defer(() => api.stop())
   const file = join(directory, 'kubeconfig')
   await writeFile(file, api.kubeconfig(), { mode: 0o600 })
   return { api, kubeconfig: file }
 }
 
-/** What the one node service tells of its node, for all of them. */
+/** What the one node service reports of its node, for all of them. */
 async function nodeInfos(
   driver: Driver,
   nodeNames: readonly string[],
@@ -176,6 +177,7 @@ async function nodeInfos(
 }
 
 interface Registered {
+  readonly driver: Driver
   readonly nodeNames: readonly string[]
   readonly infos: readonly NodeGetInfoResponse[]
   readonly csiDriver: CSIDriver | undefined
@@ -184,12 +186,11 @@ interface Registered {
 
 async function registerAll(
   client: OwnedKubeClient,
-  driver: Driver,
-  { nodeNames, infos, csiDriver, nowMs }: Registered,
+  { driver, nodeNames, infos, csiDriver, nowMs }: Registered,
   signal: AbortSignal,
 ): Promise<void> {
   await ensureAccount(client, 'default', signal)
-  if (csiDriver !== undefined) await ensure(client, CSI_DRIVERS, csiDriver, signal)
+  if (csiDriver !== undefined) await ensure({ client, signal }, CSI_DRIVERS, csiDriver)
   await registerDriver(client, driver, signal)
   const registering = infos.map((info, index) =>
     registerNode(client, { name: nodeNames[index] ?? '', driverName: driver.name, info, nowMs }, signal),

@@ -6,7 +6,7 @@ import { endPods } from './end-pods.ts'
 
 const MOUNT = '/node-1/pods/a/mount'
 
-/** An API with these pods; each deletion is told. */
+/** An API with these pods; each deletion is recorded. */
 function clientOf(pods: readonly string[], onDelete: (name: string) => void) {
   const client = {
     list: async function* (_resource: unknown, { project }: { project: (pod: object) => ObjectRef }) {
@@ -36,7 +36,7 @@ it('ends every pod, and waits until nothing is mounted', async () => {
   await ending
 })
 
-it('does not wait for ever for a driver that does not unmount', async () => {
+it('does not wait without limit for a driver that does not unmount', async () => {
   const clock = new FakeClock()
   const ending = endPods({ client: clientOf([], () => undefined), clock, mounted: () => [MOUNT] })
   await clock.advance(60_000)

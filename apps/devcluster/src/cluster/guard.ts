@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 
-/** Reads until there is nobody any more who could write, which is when we are gone. */
+/** Reads until no writer is left, which is when this process is gone. */
 const SHELL = 'read -r _; kill -KILL "-$0"'
 
 export interface Guard {
-  /** Ends the group now, whoever is in it. False where there is no shell. */
+  /** Ends all processes of the group now. False where there is no shell. */
   kill(): boolean
   /** To be called when the group is gone. */
   release(): void

@@ -7,14 +7,14 @@ import {
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
 import { describe, expect, it, jest } from '@jest/globals'
-import { claimOf, inDefault, isRunning, podOf, startTestCluster } from '../testing/cluster.ts'
+import { claimOf, inDefault, isRunning, podOf, podWith, startTestCluster } from '../testing/cluster.ts'
 
 jest.setTimeout(20_000)
 
 const sizeOf = (claim: PersistentVolumeClaim | undefined) => claim?.status?.capacity?.['storage']
 
 describe('a volume in a cluster', () => {
-  it('is made, used, expanded, moved and deleted, each step by whose it is and in its order', async () => {
+  it('is created, used, expanded, moved and deleted, each step by its component and in order', async () => {
     await using test = await startTestCluster()
     const { api, driver, cluster, until, untilAll } = test
     const { client } = cluster
@@ -70,12 +70,12 @@ describe('a volume in a cluster', () => {
     )
   })
 
-  it('of a block mode goes the same way', async () => {
+  it('of block mode takes the same steps', async () => {
     await using test = await startTestCluster({ nodes: 1 })
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('raw', { spec: { volumeMode: 'Block' } }))
     const containers = [{ name: 'main', image: 'none', volumeDevices: [{ name: 'data', devicePath: '/dev/x' }] }]
-    await client.create(PODS, podOf('app', 'node-1', 'raw', { containers }))
+    await client.create(PODS, podWith({ containers }, ['app', 'node-1', 'raw']))
     await test.until(PODS, inDefault('app'), isRunning)
     const [publish] = test.driver.log.matching({ method: 'NodePublishVolume' })
     expect(publish?.request).toMatchObject({
@@ -98,7 +98,7 @@ describe('a volume in a cluster', () => {
     await client.delete(PODS, inDefault('app'))
     await test.untilAll(VOLUME_ATTACHMENTS, (attachments) => attachments.length === 0)
     const after = test.driver.calls.slice(before).map(({ method }) => method)
-    // A kubelet that was restarted does not know how its last calls ended, and makes them once more.
+    // A kubelet that was restarted does not know how its last calls ended, and repeats them.
     expect(after).toEqual([
       'NodeStageVolume',
       'NodePublishVolume',

@@ -8,7 +8,7 @@ describe('the ids of nodes', () => {
     expect(nodeIds(['node-1', 'node-2'], 'node-1')).toEqual(['node-1', 'node-2'])
   })
 
-  it("are made from the driver's own otherwise", () => {
+  it("are derived from the driver's own otherwise", () => {
     expect(nodeIds(['node-1', 'node-2', 'node-3'], 'i-0abc')).toEqual(['i-0abc', 'i-0abc-2', 'i-0abc-3'])
   })
 })

@@ -19,10 +19,9 @@ import { CONTROLLER_MANAGED } from '../caches/node.ts'
 
 /** Creates an object unless it is there already. */
 export async function ensure<T extends KubeObject>(
-  client: KubeClient,
+  { client, signal }: { readonly client: KubeClient; readonly signal: AbortSignal },
   resource: Resource<T>,
   object: T,
-  signal: AbortSignal,
 ): Promise<void> {
   try {
     await client.create(resource, object, { signal })
@@ -31,16 +30,16 @@ export async function ensure<T extends KubeObject>(
   }
 }
 
-/** What pods need on a server without the controllers that would make it. */
+/** What pods need on a server without the controllers that would create it. */
 export async function ensureAccount(client: KubeClient, namespace: string, signal: AbortSignal): Promise<void> {
-  await ensure(client, SERVICE_ACCOUNTS, { metadata: { name: 'default', namespace } }, signal)
+  await ensure({ client, signal }, SERVICE_ACCOUNTS, { metadata: { name: 'default', namespace } })
 }
 
-/** Tells the cluster what the driver needs: attach where it has a call for it. */
+/** Registers what the driver needs: attach where it has a call for it. */
 export async function registerDriver(client: KubeClient, driver: Driver, signal: AbortSignal): Promise<void> {
   const { name, capabilities } = driver
   const attachRequired = capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
-  await ensure(client, CSI_DRIVERS, { metadata: { name }, spec: { attachRequired } }, signal)
+  await ensure({ client, signal }, CSI_DRIVERS, { metadata: { name }, spec: { attachRequired } })
 }
 
 export interface NodeRegistration {
@@ -55,7 +54,7 @@ export async function registerNode(client: KubeClient, node: NodeRegistration, s
   const { name, info } = node
   const labels = { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', ...info.accessibleTopology?.segments }
   const annotations = { [CONTROLLER_MANAGED]: 'true' }
-  await ensure(client, NODES, { metadata: { name, labels, annotations } }, signal)
+  await ensure({ client, signal }, NODES, { metadata: { name, labels, annotations } })
   await client.patch(
     NODES,
     { name },
@@ -69,7 +68,7 @@ export async function registerNode(client: KubeClient, node: NodeRegistration, s
     { kind: 'merge', body: { metadata: { labels, annotations }, spec: { taints: null } } },
     { signal },
   )
-  await ensure(client, CSI_NODES, csiNodeOf(node), signal)
+  await ensure({ client, signal }, CSI_NODES, csiNodeOf(node))
 }
 
 function readyStatus(nowMs: number): Pick<Node, 'status'> {
@@ -98,7 +97,7 @@ function csiNodeOf({ name, driverName, info }: NodeRegistration): CSINode {
 }
 
 /**
- * What the driver calls each node. Its one node service stands for the first; further nodes are named after it, as
+ * What the driver calls each node. Its one node service represents the first; further nodes are named after it, as
  * far as it has a system.
  */
 export function nodeIds(names: readonly string[], first: string): readonly string[] {

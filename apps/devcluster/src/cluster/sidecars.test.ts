@@ -34,7 +34,7 @@ const start = (code: string): Promise<Sidecar> =>
 const STAYS = 'setInterval(() => {}, 1000)'
 
 describe('a sidecar', () => {
-  it('is started again when it ends though nobody asked it to', async () => {
+  it('is started again when it ends by itself', async () => {
     const sidecar = await start(STAYS)
     const before = sidecar.pid
     const ended = new Promise<void>((resolve) => {
@@ -49,7 +49,7 @@ describe('a sidecar', () => {
     expect([sidecar.pid, exits.length]).toEqual([undefined, 1])
   })
 
-  it('takes along whoever it has started when it is killed', async () => {
+  it('takes along its child processes when it is killed', async () => {
     const inner = join(directory, 'inner')
     const sidecar = await start(`
       const { spawn } = require('node:child_process')
@@ -95,7 +95,7 @@ describe('a sidecar', () => {
   })
 })
 
-/** A process that nobody has waited for yet runs no more either. */
+/** A process that was not waited for yet does not run any more either. */
 function isRunning(pid: string): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))

@@ -9,11 +9,11 @@ export interface SidecarOptions {
   /** The binary. */
   readonly command: string
   readonly args: readonly string[]
-  /** Where its log goes. */
+  /** Where its log is written. */
   readonly logFile: string
   readonly clock: Clock
   readonly log: Logger
-  /** Told when it ended though nobody asked it to. */
+  /** Called when it ended without having been stopped. */
   readonly onExit: (reason: string) => void
   /** The waits before it is started again. */
   readonly restart?: { readonly initialMs: number; readonly maxMs: number }
@@ -25,14 +25,14 @@ export interface Sidecar {
   /** Of the process that runs now. */
   readonly pid: number | undefined
   readonly logFile: string
-  /** With SIGKILL whoever it has started ends with it, as in a container. */
+  /** With SIGKILL all processes that it has started end with it, as in a container. */
   kill(signal: NodeJS.Signals): void
   stop(): Promise<void>
 }
 
 const GRACE_MS = 5_000
 const RESTART = { initialMs: 200, maxMs: 10_000 }
-/** One that ran for so long is started again as if it had never ended before. */
+/** After this time a restart waits as the first one. */
 const STABLE_MS = 5_000
 
 export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
@@ -67,7 +67,7 @@ class RestartedSidecar implements Sidecar {
     return this.#options.logFile
   }
 
-  /** Resolves when the process has been made; rejects when it cannot be. */
+  /** Resolves when the process has started; rejects when it cannot start. */
   async start(): Promise<void> {
     const { name, command, args, logFile, clock, log } = this.#options
     const output = openSync(logFile, 'a')

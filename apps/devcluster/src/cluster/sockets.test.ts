@@ -9,7 +9,7 @@ import { expect, it } from '@jest/globals'
 import { answered } from '../calls/sources.ts'
 import { openNodes, openSockets } from './sockets.ts'
 
-it('each socket of a driver has a proxy, and each call is told and stands in the log with its answer', async () => {
+it('each socket of a driver has a proxy, and each call is reported and logged with its answer', async () => {
   await using stack = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'sockets-'))
   stack.defer(() => rm(directory, { recursive: true, force: true }))
@@ -36,7 +36,7 @@ it('each socket of a driver has a proxy, and each call is told and stands in the
   expect(log.lines.filter(({ message }) => message === 'CSI call').at(-1)).toMatchObject({ pairs: about })
 })
 
-it('a driver that does not answer is told by its own address and the call', async () => {
+it('a driver that does not answer is reported with its own address and the call', async () => {
   await using stack = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'sockets-'))
   stack.defer(() => rm(directory, { recursive: true, force: true }))

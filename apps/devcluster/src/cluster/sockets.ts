@@ -14,8 +14,8 @@ export interface SocketOptions {
   readonly driver?: string | undefined
   /** `unix:///path` of the own driver's node service on each known node; without it there is one socket for all. */
   readonly nodeSockets?: readonly string[] | undefined
-  /** What is done to the calls of a person's own driver, and who is told of them; without it nothing and nobody. */
-  readonly proxy?: Pick<ProxyOptions, 'choose' | 'tell' | 'mayComeAgain'> | undefined
+  /** Faults for the calls of a person's own driver, and a listener for them; left out: neither. */
+  readonly proxy?: Pick<ProxyOptions, 'choose' | 'report' | 'mayComeAgain'> | undefined
   /** How the emulated driver differs from the usual one. */
   readonly driverSettings?: Partial<DriverSettings> | undefined
   readonly directory: string
@@ -40,7 +40,7 @@ export async function openSockets(
 ): Promise<OpenSockets> {
   const { driver, driverSettings, directory, clock, log } = options
   if (driver !== undefined) {
-    // Who tests a driver has met it already. Behind the proxy nobody could say where the driver is, nor why it is not.
+    // A driver test has connected to it already. Behind the proxy an error could not name the driver's address.
     if (options.proxy === undefined) (await openDriver({ address: driver, clock, log, signal })).close()
     return await openProxies(driver, options, stack)
   }
@@ -63,9 +63,9 @@ async function openProxies(
       clock,
       choose: (call) => hooks?.choose(call),
       mayComeAgain: (call) => hooks?.mayComeAgain(call) ?? false,
-      tell: (call) => {
-        hooks?.tell(call)
-        calls.tell(call)
+      report: (call) => {
+        hooks?.report(call)
+        calls.report(call)
         if (call.end !== undefined) log.info('CSI call', { address, ...callFields(call) })
       },
     })

@@ -1,17 +1,18 @@
 import type { Clock } from '@csi-sidecars/base'
+import type { Controller } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import { createRecorder } from '@csi-sidecars/events'
-import { runAttachDetachController } from '../attach-detach/controller.ts'
-import { runBinder, SCHEDULER } from '../binder/controller.ts'
-import type { ControllerParts, Life } from '../control.ts'
-import { runEphemeralVolumeController } from '../ephemeral/controller.ts'
-import { runExpander } from '../expander/controller.ts'
-import { runPersistentVolumeController } from '../persistent-volume/controller.ts'
-import { runProvisioner } from '../provisioner/controller.ts'
-import { type NodeOptions, runVolumeManagers } from '../volume-manager/controller.ts'
+import { attachDetachController } from '../attach-detach/controller.ts'
+import { binder, SCHEDULER } from '../binder/controller.ts'
+import type { ControllerParts } from '../control.ts'
+import { ephemeralVolumeControllers } from '../ephemeral/controller.ts'
+import { expander } from '../expander/controller.ts'
+import { persistentVolumeControllers } from '../persistent-volume/controller.ts'
+import { provisioner } from '../provisioner/controller.ts'
+import { type NodeOptions, volumeManagers } from '../volume-manager/controller.ts'
 import { Controllers } from './controllers.ts'
 
-/** The parts of Kubernetes that this process can play; a real cluster may bring some of them itself. */
+/** The parts of Kubernetes that this process can run; a real cluster may have some of them itself. */
 export const CONTROLLERS = [
   'persistent-volume',
   'provisioner',
@@ -23,7 +24,7 @@ export const CONTROLLERS = [
 ] as const
 export type ControllerName = (typeof CONTROLLERS)[number]
 
-/** From these minor versions on claims tell whether pods use them, and pods wait for a detach instead of failing. */
+/** From these minor versions on claims report whether pods use them, and pods wait for a detach instead of failing. */
 const UNUSED_SINCE = 37
 const WAITING_SINCE = 37
 
@@ -32,14 +33,14 @@ export interface ControllersOptions {
   readonly controllers?: readonly ControllerName[] | undefined
   readonly nodes: readonly NodeOptions[]
   readonly resyncMs?: number | undefined
-  /** The minor version of the Kubernetes whose controllers are played. */
+  /** The minor version of the Kubernetes whose controllers run here. */
   readonly minor: number
   readonly clock: Clock
 }
 
 type AllParts = ControllerParts & { readonly driver: Driver }
 
-/** Starts the controllers that are wanted, each with events in the name of the component that it plays. */
+/** Starts the controllers that are wanted, each with events in the name of the component that it implements. */
 export function startControllers(
   parts: Omit<AllParts, 'recorder'>,
   { nodes, clock, resyncMs, minor, controllers: wanted = CONTROLLERS }: ControllersOptions,
@@ -51,23 +52,22 @@ export function startControllers(
     recorder: createRecorder({ client, component, clock, log }),
   })
   const controllers = new Controllers(clock, (name, error) => onTrouble(`${name} ended: ${error.message}`))
-  const runs: Record<ControllerName, (life: Life) => Promise<void>> = {
-    'persistent-volume': startable(as('persistentvolume-controller'), (pv, life) =>
-      runPersistentVolumeController(pv, life, { resyncMs, tellsUnused: minor >= UNUSED_SINCE }),
-    ),
-    provisioner: startable(as(parts.driver.name), runProvisioner),
-    binder: startable(as(SCHEDULER), runBinder),
-    'attach-detach': startable(as('attachdetach-controller'), (parts, life) =>
-      runAttachDetachController(parts, life, { saysWaiting: minor >= WAITING_SINCE }),
-    ),
-    'ephemeral-volume': startable(as('ephemeral_volume'), runEphemeralVolumeController),
-    expander: startable(as('volume_expand'), runExpander),
-    'volume-manager': startable(as('kubelet'), (kubelet, life) => runVolumeManagers(kubelet, nodes, life)),
+  const pv = as('persistentvolume-controller')
+  const attachDetach = as('attachdetach-controller')
+  const ephemeral = as('ephemeral_volume')
+  const provisioning = as(parts.driver.name)
+  const scheduler = as(SCHEDULER)
+  const expansion = as('volume_expand')
+  const kubelet = as('kubelet')
+  const components: Record<ControllerName, () => readonly Controller[]> = {
+    'persistent-volume': () => persistentVolumeControllers(pv, { resyncMs, recordsUnused: minor >= UNUSED_SINCE }),
+    provisioner: () => provisioner(provisioning),
+    binder: () => [binder(scheduler)],
+    'attach-detach': () => [attachDetachController(attachDetach, { waitingMessage: minor >= WAITING_SINCE })],
+    'ephemeral-volume': () => ephemeralVolumeControllers(ephemeral),
+    expander: () => [expander(expansion)],
+    'volume-manager': () => volumeManagers(kubelet, nodes),
   }
-  for (const name of wanted) controllers.start(name, runs[name])
+  for (const name of wanted) controllers.start(name, components[name])
   return controllers
-}
-
-function startable<P>(parts: P, run: (parts: P, life: Life) => Promise<void>): (life: Life) => Promise<void> {
-  return (life) => run(parts, life)
 }

@@ -3,9 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { csiDriverOf } from './csi-driver-file.ts'
-import { mountsBelow, removeFolder } from './mounts.ts'
-import { checkReportFile } from './report-file.ts'
+import { mountsBelow, removeFolder } from './driver/mounts.ts'
+import { checkReportFile, csiDriverOf } from './files.ts'
 
 let directory: string
 beforeEach(async () => {
@@ -30,18 +29,18 @@ describe('a file with a CSIDriver', () => {
     ['kind: Pod', 'it is a Pod, not a CSIDriver'],
     ['kind: CSIDriver', 'it has no name'],
     ['- a', 'yaml: the document is not a mapping'],
-  ])('is told by its name when it holds something else: %s', async (text, why) => {
+  ])('is named when it holds something else: %s', async (text, why) => {
     const path = file(text)
     await expect(csiDriverOf(path)).rejects.toThrow(`--csidriver ${path}: ${why}`)
   })
 
-  it('that cannot be read is told so', async () => {
+  it('that cannot be read is reported', async () => {
     await expect(csiDriverOf('/nowhere')).rejects.toThrow('--csidriver /nowhere: ENOENT')
   })
 })
 
 describe('a file for a report', () => {
-  it('is neither made nor emptied by the look whether it can be written', async () => {
+  it('is neither created nor emptied by the check whether it can be written', async () => {
     const fresh = join(directory, 'fresh')
     await checkReportFile('report', fresh)
     expect(existsSync(fresh)).toBe(false)
@@ -51,7 +50,7 @@ describe('a file for a report', () => {
     await checkReportFile('report', undefined)
   })
 
-  it.each(['', 'missing/r.xml'])('that cannot be written is told by its flag: %s', async (name) => {
+  it.each(['', 'missing/r.xml'])('that cannot be written is reported with its flag: %s', async (name) => {
     const path = join(directory, name)
     await expect(checkReportFile('report', path)).rejects.toThrow(`--report ${path} cannot be written: E`)
   })

@@ -1,4 +1,4 @@
-import { KINDS, type Kind } from './abilities.ts'
+import { KINDS, type Kind } from './driver/abilities.ts'
 
 /** As Linux has it, and the end of the text after it. */
 const LONGEST_PATH = 107
@@ -39,7 +39,7 @@ export function positive(name: string, value: number): number {
   return value
 }
 
-/** As a shell takes it for one word. */
+/** Quoted as one argument for a shell. */
 export function quoted(value: string): string {
   return /^[\w@%+=:,./-]*$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`
 }

@@ -24,7 +24,7 @@ describe('the flags of a test', () => {
       inlineAttributes: {},
       seeds: [1, 2, 3],
       seconds: 30,
-      patienceSeconds: 60,
+      convergeSeconds: 60,
       attacher: undefined,
       resizer: undefined,
       junit: undefined,

@@ -2,19 +2,19 @@ import { join } from 'node:path'
 import { refuseRepeated } from '@csi-sidecars/base'
 import type { InferredOptionTypes } from 'yargs'
 import { PROGRAM, parseSeeds } from '../options.ts'
-import { KINDS, type Kind } from './abilities.ts'
+import { KINDS, type Kind } from './driver/abilities.ts'
 import { addressOf, kindOf, listOf, parametersOf, positive, quoted } from './option-values.ts'
 
 /** What a person asks for after `test`. */
 export interface TestOptions {
   /** Of the controller service: `unix:///path`. */
   readonly driver: string
-  /** Of node services; empty: it is played. */
+  /** Of node services; empty: it is emulated. */
   readonly nodeSockets: readonly string[]
   readonly driverCommands: readonly string[]
   /** A file with the driver's CSIDriver. */
   readonly csiDriverFile: string | undefined
-  /** For the folders of the nodes; without it one that is made for the test. */
+  /** For the folders of the nodes; without it one that is created for the test. */
   readonly data: string | undefined
   readonly nodeIds: readonly string[]
   readonly capabilities: readonly Kind[] | undefined
@@ -23,7 +23,7 @@ export interface TestOptions {
   readonly inlineAttributes: Readonly<Record<string, string>>
   readonly seeds: readonly number[]
   readonly seconds: number
-  readonly patienceSeconds: number
+  readonly convergeSeconds: number
   readonly attacher: string | undefined
   readonly resizer: string | undefined
   /** Where the reports go. */
@@ -72,7 +72,7 @@ export const TEST_FLAGS = {
   chaos: { type: 'string', default: '1-3', describe: 'Seeds, as 7 or 1-10', requiresArg: true },
   seed: { type: 'string', describe: 'This seed alone', requiresArg: true },
   seconds: { type: 'number', default: 30, describe: 'How long each seed disturbs', requiresArg: true },
-  patience: { type: 'number', default: 60, describe: 'Seconds in which all has to come right', requiresArg: true },
+  patience: { type: 'number', default: 60, describe: 'Seconds in which everything has to converge', requiresArg: true },
   sidecars: {
     type: 'string',
     describe: 'A folder with other sidecars to run, the Go originals for instance: csi-attacher and csi-resizer',
@@ -112,7 +112,7 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Tes
     inlineAttributes: parametersOf('inline-attribute', values['inline-attribute']),
     seeds: values.seed === undefined ? parseSeeds('chaos', values.chaos) : parseSeeds('seed', values.seed),
     seconds: positive('seconds', values.seconds),
-    patienceSeconds: positive('patience', values.patience),
+    convergeSeconds: positive('patience', values.patience),
     attacher: values.attacher ?? (sidecars && join(sidecars, 'csi-attacher')),
     resizer: values.resizer ?? (sidecars && join(sidecars, 'csi-resizer')),
     junit: report,
@@ -136,7 +136,7 @@ export function againLine(options: TestOptions, seed: number): string {
     ['attacher', options.attacher],
     ['resizer', options.resizer],
     ['seconds', options.seconds],
-    ['patience', options.patienceSeconds],
+    ['patience', options.convergeSeconds],
     ['seed', seed],
   ]
   const flags = given.flatMap(([name, value]) => (value === undefined ? [] : [quoted(`--${name}=${value}`)]))

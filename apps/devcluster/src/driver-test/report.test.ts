@@ -16,7 +16,7 @@ const bad: SeedResult = {
   seed: 2,
   findings: [
     {
-      promise: 'noLeak',
+      check: 'noLeak',
       about: 'vol-1',
       text: 'volume <vol-1> & "more" is left',
       calls: ['+1.000 s CreateVolume \u0007'],
@@ -37,7 +37,7 @@ const report = (...results: SeedResult[]): TestReport => ({
 })
 
 describe('the JUnit report', () => {
-  it('has a suite for each seed and a case for each promise', () => {
+  it('has a suite for each seed and a case for each check', () => {
     const xml = junitOf(report(good, bad))
     expect(xml.match(/<testsuite /g)).toHaveLength(2)
     expect(xml).toContain('<testsuite name="csi.example.com, seed 1" tests="16" failures="0" time="31.3">')
@@ -60,7 +60,7 @@ describe('the JUnit report', () => {
 })
 
 describe('the Markdown report', () => {
-  it('says in a line that all is well', () => {
+  it('says in a line that all promises were kept', () => {
     const text = markdownOf(report(good))
     expect(text).toContain('All promises were kept.')
     expect(text).toContain('| 1 | 31 | 90 | 120 | 0 |')

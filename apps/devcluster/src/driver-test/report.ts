@@ -1,9 +1,9 @@
-import type { Abilities } from './abilities.ts'
-import type { Finding } from './judge.ts'
-import { PROMISES, type PromiseName } from './promises.ts'
+import type { Finding } from './checks/checker.ts'
+import { CHECKS, type CheckName } from './checks/checks.ts'
+import type { Abilities } from './driver/abilities.ts'
 import type { SeedResult } from './seed.ts'
 
-/** What is told when it is over. */
+/** What is reported at the end. */
 export interface TestReport {
   readonly driver: string
   readonly address: string
@@ -13,19 +13,19 @@ export interface TestReport {
   readonly again: (seed: number) => string
 }
 
-const NAMES = Object.keys(PROMISES) as readonly PromiseName[]
+const NAMES = Object.keys(CHECKS) as readonly CheckName[]
 
 export function isGood({ findings, clusterFaults }: SeedResult): boolean {
   return findings.length + clusterFaults.length === 0
 }
 
-/** For CI: a suite a seed, a case a promise. */
+/** For CI: a suite for each seed, a case for each check. */
 export function junitOf({ driver, abilities, results, again }: TestReport): string {
   const suites = results.map((result) => {
     const { seed, seconds, findings, clusterFaults } = result
     const cases = NAMES.map((name) => {
-      const broken = findings.filter(({ promise }) => promise === name)
-      return caseOf(driver, PROMISES[name], broken.length === 0 ? [] : [...broken.map(told), again(seed)])
+      const broken = findings.filter(({ check }) => check === name)
+      return caseOf(driver, CHECKS[name], broken.length === 0 ? [] : [...broken.map(findingText), again(seed)])
     })
     const whole = [...cases, caseOf(driver, 'The cluster keeps to its own rules', clusterFaults)]
     const failures = whole.filter((each) => each.includes('<failure')).length
@@ -94,9 +94,9 @@ function foundOf({ seed, findings, clusterFaults, leftBehind }: SeedResult, agai
     `## Seed ${seed}`,
     '',
     `Again: \`${again(seed)}\``,
-    ...findings.flatMap(({ promise, text, calls }) => [
+    ...findings.flatMap(({ check, text, calls }) => [
       '',
-      `### ${PROMISES[promise]}`,
+      `### ${CHECKS[check]}`,
       '',
       text,
       ...(calls.length === 0 ? [] : ['', '```text', ...calls, '```']),
@@ -107,6 +107,6 @@ function foundOf({ seed, findings, clusterFaults, leftBehind }: SeedResult, agai
 }
 
 /** A finding with the calls before it. */
-export function told({ promise, text, calls }: Finding): string {
-  return [`${PROMISES[promise]}: ${text}`, ...calls.map((line) => `  ${line}`)].join('\n')
+export function findingText({ check, text, calls }: Finding): string {
+  return [`${CHECKS[check]}: ${text}`, ...calls.map((line) => `  ${line}`)].join('\n')
 }

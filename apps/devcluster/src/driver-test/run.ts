@@ -6,18 +6,17 @@ import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-side
 import { sidecarBinaries } from '../cluster/binaries.ts'
 import { openDriver } from '../driver/driver.ts'
 import type { RunParts } from '../run.ts'
-import { learnAbilities } from './abilities.ts'
-import { csiDriverOf } from './csi-driver-file.ts'
-import { type DriverProcess, startDriverProcesses } from './driver-process.ts'
-import { removeFolder } from './mounts.ts'
-import { openOwnNodes } from './nodes.ts'
+import { learnAbilities } from './driver/abilities.ts'
+import { type DriverProcess, startDriverProcesses } from './driver/driver-process.ts'
+import { removeFolder } from './driver/mounts.ts'
+import { openOwnNodes } from './driver/nodes.ts'
+import { checkReportFile, csiDriverOf } from './files.ts'
 import { againLine, type TestOptions } from './options.ts'
-import { isGood, junitOf, markdownOf, type TestReport, told } from './report.ts'
-import { checkReportFile } from './report-file.ts'
+import { findingText, isGood, junitOf, markdownOf, type TestReport } from './report.ts'
 import { runSeed, type SeedResult } from './seed.ts'
 
 const PREFIX = 'csi-devcluster-'
-/** Of a run that somebody has ended before it was over. */
+/** The exit code of a run that was interrupted. */
 const INTERRUPTED = 130
 
 /** Tests the driver by all seeds, and writes the reports. Returns the exit code. */
@@ -43,7 +42,7 @@ export async function runDriverTest(options: TestOptions, parts: RunParts, signa
 
 interface TestParts extends RunParts {
   readonly directory: string
-  /** For the folders of the nodes; made for this test, so that it may be removed. */
+  /** For the folders of the nodes; created for this test, so that it may be removed. */
   readonly data: string
 }
 
@@ -68,7 +67,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const binaries = await sidecarBinaries(options)
   const expands = direct.capabilities.controller.has(ControllerRpc.EXPAND_VOLUME)
   const sidecars = { attacher: binaries.attacher, ...(expands && { resizer: binaries.resizer }) }
-  const times = { durationMs: options.seconds * 1000, calmMs: options.patienceSeconds * 1000 }
+  const times = { durationMs: options.seconds * 1000, convergeMs: options.convergeSeconds * 1000 }
   const { inlineAttributes } = options
   const usual = { ...times, abilities, parameters, inlineAttributes, sidecars, csiDriver }
   const results: SeedResult[] = []
@@ -88,7 +87,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
       signal,
     )
     results.push(result)
-    tell(result, report, terminal)
+    print(result, report, terminal)
     // After each seed: what was found is not lost with what comes then.
     if (options.junit !== undefined) await writeFile(options.junit, junitOf(report))
     if (options.markdown !== undefined) await writeFile(options.markdown, markdownOf(report))
@@ -116,10 +115,10 @@ function processParts(own: DriverProcess | undefined) {
   return { kill: () => own.kill(), watchDeaths: (listener: (how: string) => void) => own.watchDeaths(listener) }
 }
 
-function tell(result: SeedResult, { again }: TestReport, { write, style }: RunParts['terminal']): void {
+function print(result: SeedResult, { again }: TestReport, { write, style }: RunParts['terminal']): void {
   const { seed, actions, calls, findings, clusterFaults, leftBehind } = result
   write(`  ${actions} actions, ${calls} calls, ${isGood(result) ? 'all promises kept' : style.bad('found:')}\n`)
-  for (const finding of findings) write(`${indented(told(finding))}\n`)
+  for (const finding of findings) write(`${indented(findingText(finding))}\n`)
   for (const text of clusterFaults) write(`  of the cluster itself: ${text}\n`)
   for (const text of leftBehind) write(`  left at the driver: ${text}\n`)
   if (!isGood(result)) write(`  again: ${again(seed)}\n`)

@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals'
-import { judged } from '../testing/judged.ts'
+import { seedResult } from '../testing/seed-result.ts'
 
 jest.setTimeout(120_000)
 
@@ -7,7 +7,7 @@ describe('a seed with nodes', () => {
   it('finds nothing in a driver whose nodes have sockets of their own, and calls all of it', async () => {
     const methods = new Set<string>()
     const inZones: unknown[] = []
-    const result = await judged({
+    const result = await seedResult({
       nodes: 3,
       durationMs: 7_000,
       spoil: (driver, nodes) => {
@@ -23,14 +23,14 @@ describe('a seed with nodes', () => {
     )
   })
 
-  it('finds a node that leaves what it should remove, and tells the path as people read it', async () => {
-    const { findings } = await judged({
+  it('finds a node that leaves what it should remove, and shortens the path', async () => {
+    const { findings } = await seedResult({
       nodes: 2,
       spoil: (_driver, nodes) => {
         for (const node of nodes) node.settings.makesTargets = false
       },
     })
-    const [found] = findings.filter(({ promise }) => promise === 'placed')
+    const [found] = findings.filter(({ check }) => check === 'placed')
     expect(found?.text).toMatch(/^NodePublishVolume of \S+ succeeded, and there is nothing at /)
     expect(found?.calls.join('\n')).toMatch(/NodePublishVolume \S+ node-[12]\/pods\//)
   })

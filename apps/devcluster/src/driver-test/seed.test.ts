@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { CreateVolumeRequest } from '@csi-sidecars/csi-proto'
 import { type CsiDriver, DriverFailure } from '@csi-sidecars/emulator'
 import { afterAll, describe, expect, it, jest } from '@jest/globals'
-import { judged } from '../testing/judged.ts'
+import { seedResult } from '../testing/seed-result.ts'
 
 jest.setTimeout(120_000)
 
@@ -19,14 +19,14 @@ function endingProgram(): string {
 
 describe('a seed', () => {
   it('finds nothing in a driver that keeps its promises', async () => {
-    const result = await judged()
+    const result = await seedResult()
     expect(result).toMatchObject({ findings: [], clusterFaults: [], leftBehind: [] })
     expect(result.calls).toBeGreaterThan(10)
   })
 
-  it('finds a driver that makes a volume for each call, tells the calls, and clears up what is named', async () => {
+  it('finds a driver that creates a volume for each call, lists the calls, and deletes what is named', async () => {
     let made: CsiDriver | undefined
-    const result = await judged({
+    const result = await seedResult({
       durationMs: 8_000,
       spoil: (driver) => {
         made = driver
@@ -44,8 +44,8 @@ describe('a seed', () => {
         })
       },
     })
-    expect(result.findings.map(({ promise }) => promise)).toEqual(expect.arrayContaining(['oneVolume', 'noLeak']))
-    const leak = result.findings.find(({ promise }) => promise === 'noLeak')
+    expect(result.findings.map(({ check }) => check)).toEqual(expect.arrayContaining(['oneVolume', 'noLeak']))
+    const leak = result.findings.find(({ check }) => check === 'noLeak')
     expect(leak?.calls.join('\n')).toMatch(/CreateVolume pvc-/)
     const named = result.leftBehind.map((text) => /^volume (\S+): no answer names it/.exec(text)?.[1])
     expect(made?.volumes.all.map(({ id }) => id)).toEqual(named)
@@ -55,7 +55,7 @@ describe('a seed', () => {
     ['refuses its list', 'Unimplemented "not yet"'],
     ['has no end of it', 'it has no end, there are more than 1000 pages'],
   ])('finds a driver that %s', async (how, why) => {
-    const { findings, clusterFaults } = await judged({
+    const { findings, clusterFaults } = await seedResult({
       spoil: (driver) =>
         driver.script('ListVolumes', () => {
           if (how === 'has no end of it') return { entries: [], nextToken: 'again' }
@@ -63,12 +63,12 @@ describe('a seed', () => {
         }),
     })
     const text = `ListVolumes, of which the driver says that it has it: ${why}`
-    expect(findings).toContainEqual({ promise: 'listed', about: undefined, text, calls: [] })
+    expect(findings).toContainEqual({ check: 'listed', about: undefined, text, calls: [] })
     expect(clusterFaults).toEqual([])
   })
 
-  it('tells of a sidecar that does not stay up when something has not come right', async () => {
-    const { findings } = await judged({
+  it('reports a sidecar that does not stay up when something has not converged', async () => {
+    const { findings } = await seedResult({
       attacher: endingProgram(),
       durationMs: 8_000,
       spoil: (driver) =>
@@ -76,7 +76,7 @@ describe('a seed', () => {
           throw new DriverFailure('INTERNAL', 'no room')
         }),
     })
-    const wrong = findings.find(({ promise }) => promise === 'comesRight')
+    const wrong = findings.find(({ check }) => check === 'converges')
     expect(wrong?.text).toMatch(
       /^pod \S+ does not run; ControllerPublishVolume: Internal "no room"; csi-attacher ended with code 3; its log is \//,
     )
@@ -85,7 +85,7 @@ describe('a seed', () => {
   it('that is interrupted leaves nothing at the driver', async () => {
     const interrupt = new AbortController()
     let made: CsiDriver | undefined
-    const result = judged({
+    const result = seedResult({
       signal: interrupt.signal,
       durationMs: 12_000,
       spoil: (driver) => {

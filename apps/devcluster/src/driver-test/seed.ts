@@ -4,27 +4,27 @@ import type { ApiServer } from '@csi-sidecars/emulator'
 import { type CSIDriver, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { inDefault, type Missing } from '../chaos/converge.ts'
-import { type ChaosNews, runChaos } from '../chaos/run.ts'
+import { type ChaosEvent, runChaos } from '../chaos/run.ts'
 import { killSidecarOf } from '../chaos/seeds.ts'
 import { type Devcluster, type DevclusterOptions, startDevcluster } from '../cluster/devcluster.ts'
 import { volumeNameOf } from '../provisioner/provision.ts'
-import type { Abilities } from './abilities.ts'
-import { clearUp } from './clear-up.ts'
-import { ClusterRules } from './cluster-rules.ts'
-import { type Finding, Judge } from './judge.ts'
-import { type OwnNode, OwnNodes } from './nodes.ts'
-import { Subject } from './subject.ts'
+import { Checker, type Finding } from './checks/checker.ts'
+import { ClusterRules } from './checks/cluster-rules.ts'
+import type { Abilities } from './driver/abilities.ts'
+import { clearUp } from './driver/clear-up.ts'
+import { DriverUnderTest } from './driver/driver-under-test.ts'
+import { type OwnNode, OwnNodes } from './driver/nodes.ts'
 
 export interface SeedOptions {
   readonly seed: number
   readonly durationMs: number
-  /** How long everything may take to come right. */
-  readonly calmMs: number
+  /** How long everything may take to converge. */
+  readonly convergeMs: number
   readonly abilities: Abilities
   readonly parameters: Readonly<Record<string, string>>
   readonly inlineAttributes: Readonly<Record<string, string>>
   readonly sidecars: Pick<DevclusterOptions, 'attacher' | 'resizer'>
-  /** The object by which the driver's author tells a cluster of it. */
+  /** The object with which the driver's author registers it in a cluster. */
   readonly csiDriver: CSIDriver | undefined
   /** For the sockets and the logs of this seed. */
   readonly directory: string
@@ -37,14 +37,14 @@ export interface SeedParts {
   readonly direct: Driver
   /** Of the driver itself. */
   readonly address: string
-  /** Node services with sockets of their own; where there is none it is played. */
+  /** Node services with sockets of their own; where there is none it is emulated. */
   readonly ownNodes: readonly OwnNode[]
   readonly kill: (() => void) | undefined
-  /** Told when the driver has ended by itself. Returns the undo. */
+  /** Calls the listener when the driver has ended by itself. Returns the undo. */
   readonly watchDeaths: (listener: (how: string) => void) => () => void
   readonly clock: Clock
   readonly log: Logger
-  /** Starts what stands in for the sidecars, in tests. */
+  /** Starts substitutes for the sidecars, in tests. */
   readonly standIns?: (cluster: Devcluster) => void
 }
 
@@ -60,55 +60,55 @@ export interface SeedResult {
   readonly leftBehind: readonly string[]
 }
 
-/** When a run has failed, or was interrupted, and somebody waits for its end. */
+/** For a run that has failed or was interrupted, and has to end soon. */
 const CLEAR_UP_MS = 20_000
 
-/** One seed: a fresh cluster with the proxy between it and the driver, disturbed by plan, and judged. */
+/** One seed: a fresh cluster with the proxy between it and the driver, disturbed by plan, and seedResult. */
 export async function runSeed(options: SeedOptions, parts: SeedParts, signal: AbortSignal): Promise<SeedResult> {
-  const { seed, durationMs, calmMs, parameters, abilities } = options
+  const { seed, durationMs, convergeMs, parameters, abilities } = options
   const { clock, direct, log } = parts
   const startedAt = clock.monotonic()
   const nodes = new OwnNodes(parts.ownNodes, options.data)
-  const judge = new Judge({ startedAt, shortened: (path) => nodes.shortened(path) })
-  const rules = new ClusterRules(judge.ledger, nodes, abilities.can.methods.includes('ControllerPublishVolume'))
+  const checker = new Checker({ startedAt, shortened: (path) => nodes.shortened(path) })
+  const rules = new ClusterRules(checker.tracker, nodes, abilities.can.methods.includes('ControllerPublishVolume'))
   const { inlineAttributes } = options
-  const subject = new Subject({ ...parts, inlineAttributes, nodes, judge, rules })
-  await subject.begin(signal)
+  const driverUnderTest = new DriverUnderTest({ ...parts, inlineAttributes, nodes, checker, rules })
+  await driverUnderTest.begin(signal)
   try {
     await using stack = new AsyncDisposableStack()
     const died = (how: string): void =>
-      judge.find({ promise: 'alive', about: undefined, text: `the driver ended ${how}, and nobody had asked it to` })
+      checker.find({ check: 'alive', about: undefined, text: `the driver ended ${how} without being asked to` })
     stack.defer(parts.watchDeaths(died))
     const troubles: string[] = []
     const onTrouble = (text: string): void => void troubles.push(text)
-    const { cluster, api } = await startCluster(options, { ...parts, subject, onTrouble }, { stack, signal })
+    const { cluster, api } = await startCluster(options, { ...parts, driverUnderTest, onTrouble }, { stack, signal })
     const { controllers, nodeNames } = cluster
     const hands = { controllers, nodes: nodeNames, killSidecar: killSidecarOf(cluster) }
     // Until then sidecars are killed by plan.
-    const tell = ({ is }: ChaosNews): void => void (is === 'calm' && troubles.splice(0))
-    const target = { api, driver: subject, ...hands, clock, log, tell }
-    const chaos = { seed, durationMs, profile: 'driver' as const, can: abilities.can, parameters, calmMs }
-    const { actions, violations, missing, left } = await whileWatched(subject, signal, (life) =>
+    const report = ({ is }: ChaosEvent): void => void (is === 'calm' && troubles.splice(0))
+    const target = { api, driver: driverUnderTest, ...hands, clock, log, report }
+    const chaos = { seed, durationMs, profile: 'driver' as const, can: abilities.can, parameters, convergeMs }
+    const { actions, violations, missing, left } = await whileWatched(driverUnderTest, signal, (life) =>
       runChaos(target, chaos, life),
     )
-    for (const each of missing) judge.find(unfulfilled(each, api, { judge, troubles }))
-    for (const text of left) judge.find(leak(text, { judge, troubles }))
+    for (const each of missing) checker.find(unfulfilled(each, api, { checker, troubles }))
+    for (const text of left) checker.find(leak(text, { checker, troubles }))
     const seconds = (clock.monotonic() - startedAt) / 1000
-    const found = { findings: judge.findings, clusterFaults: [...violations, ...rules.violations] }
-    const undeleted = await clearUp({ driver: direct, nodes, clock, ledger: judge.ledger }, signal)
-    const leftBehind = [...undeleted, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], judge))]
-    return { seed, seconds, actions, calls: judge.calls, ...found, leftBehind }
+    const found = { findings: checker.findings, clusterFaults: [...violations, ...rules.violations] }
+    const undeleted = await clearUp({ driver: direct, nodes, clock, tracker: checker.tracker }, signal)
+    const leftBehind = [...undeleted, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], checker))]
+    return { seed, seconds, actions, calls: checker.calls, ...found, leftBehind }
   } catch (error) {
-    // Also when somebody has interrupted it: what was made is not left to its owner.
+    // Also after an interruption: what the test has created is not left to the driver's owner.
     using limit = deadline(clock, CLEAR_UP_MS, 'clearing up')
-    const left = await clearUp({ driver: direct, nodes, clock, ledger: judge.ledger }, limit.signal)
+    const left = await clearUp({ driver: direct, nodes, clock, tracker: checker.tracker }, limit.signal)
     for (const text of left) log.info('Left at the driver', { text })
     throw error
   }
 }
 
 interface ClusterOwn {
-  readonly subject: Subject
+  readonly driverUnderTest: DriverUnderTest
   /** A sidecar has ended. */
   readonly onTrouble: (text: string) => void
 }
@@ -120,7 +120,7 @@ interface Lives {
 
 async function startCluster(
   { abilities, sidecars, csiDriver, directory, data }: SeedOptions,
-  { subject, onTrouble, address, ownNodes, clock, log, standIns }: SeedParts & ClusterOwn,
+  { driverUnderTest, onTrouble, address, ownNodes, clock, log, standIns }: SeedParts & ClusterOwn,
   { stack, signal }: Lives,
 ): Promise<{ readonly cluster: Devcluster; readonly api: ApiServer }> {
   const cluster = await startDevcluster(
@@ -130,7 +130,7 @@ async function startCluster(
       ...(ownNodes.length > 0 && { nodeSockets: ownNodes.map((each) => each.address), data }),
       driver: address,
       csiDriver,
-      proxy: subject,
+      proxy: driverUnderTest,
       ...sidecars,
       sidecarArgs: ['--retry-interval-max=5s'],
       directory,
@@ -150,16 +150,16 @@ async function startCluster(
   return { cluster, api }
 }
 
-/** Looks at the driver's list for as long as the work lasts, and ends the work when that is not possible. */
+/** Looks at the driver's list while the work lasts, and ends the work when that is not possible. */
 async function whileWatched<T>(
-  subject: Subject,
+  driverUnderTest: DriverUnderTest,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   using life = scope(signal)
   const over = new CancelledError('nothing is left to look at')
   let failure: Error | undefined
-  const looks = subject.watchList(life.signal).catch((error: unknown) => {
+  const looks = driverUnderTest.watchList(life.signal).catch((error: unknown) => {
     failure = toError(error)
     life.abort(failure)
   })
@@ -174,37 +174,37 @@ async function whileWatched<T>(
 }
 
 interface Known {
-  readonly judge: Judge
+  readonly checker: Checker
   /** Sidecars that have ended though nothing disturbed them any more, the last of them last. */
   readonly troubles: readonly string[]
 }
 
-/** With the driver's own words about the volume, where it refused something, and with who could not go on. */
-function unfulfilled({ text, claim }: Missing, api: ApiServer, { judge, troubles }: Known) {
+/** With the driver's last error message about the volume, and with the last sidecar that ended. */
+function unfulfilled({ text, claim }: Missing, api: ApiServer, { checker, troubles }: Known) {
   const found = claim === undefined ? undefined : api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
   const about = found && volumeNameOf({ uid: found.metadata?.uid ?? '' })
-  return { promise: 'comesRight' as const, about, text: joined(text, judge.lastWords(about), troubles.at(-1)) }
+  return { check: 'converges' as const, about, text: joined(text, checker.lastWords(about), troubles.at(-1)) }
 }
 
-/** With the driver's own words about it, where it would not let it go. */
-function leak(text: string, { judge, troubles }: Known) {
+/** With the driver's error message, where it refused to delete it. */
+function leak(text: string, { checker, troubles }: Known) {
   const about = volumeIn(text)
-  const words = about === undefined ? undefined : judge.lastWords(about)
-  return { promise: 'noLeak' as const, about, text: joined(text, words, troubles.at(-1)) }
+  const words = about === undefined ? undefined : checker.lastWords(about)
+  return { check: 'noLeak' as const, about, text: joined(text, words, troubles.at(-1)) }
 }
 
 function joined(...parts: readonly (string | undefined)[]): string {
   return parts.filter((part) => part !== undefined).join('; ')
 }
 
-/** Volumes that no answer names may be somebody else's: they are not deleted. */
-function unnamed(id: string | undefined, { ledger }: Judge): readonly string[] {
-  return id === undefined || ledger.get(id) !== undefined
+/** Volumes that no answer names may belong to another user: they are not deleted. */
+function unnamed(id: string | undefined, { tracker }: Checker): readonly string[] {
+  return id === undefined || tracker.get(id) !== undefined
     ? []
     : [`volume ${id}: no answer names it, so it was not deleted`]
 }
 
-/** A volume's id, or the name under which it was to be made. */
+/** A volume's id, or the name under which it was to be created. */
 function volumeIn(text: string): string | undefined {
   return /\b(?:PersistentV|v)olume (\S+)/.exec(text)?.[1]
 }

@@ -43,7 +43,7 @@ const refuse = (method: string): void =>
 
 describe('a driver that is opened', () => {
   it.each(['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities', 'NodeGetCapabilities'])(
-    'and does not answer %s is told by its address and the call',
+    'and does not answer %s is reported with its address and the call',
     async (method) => {
       refuse(method)
       await expect(open()).rejects.toThrow(`the CSI driver at ${emulated.address} does not answer ${method}: `)
@@ -83,7 +83,7 @@ describe('the socket of a node service', () => {
   })
 })
 
-describe('a driver whose node service is played', () => {
+describe('a driver whose node service is emulated', () => {
   it('expands on the node and answers for it, and is asked for everything else', async () => {
     const driver = withStandInNode(await open('controller'))
     expect(driver.capabilities.node).toEqual(new Set([NodeRpc.EXPAND_VOLUME]))

@@ -35,7 +35,7 @@ export interface OpenDriverOptions {
 
 /** For everything that is asked at the start. */
 const HANDSHAKE_MS = 10_000
-/** So long a driver may die while it is met: one that is killed every few seconds is met between two kills. */
+/** How long a driver may die during the handshake: one that is killed every few seconds answers between two kills. */
 const DEATHS_MS = 30_000
 const PAUSE_MS = 200
 /** For a call about a volume; as kubelet's. */

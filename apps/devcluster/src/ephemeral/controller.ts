@@ -1,31 +1,36 @@
 import { messageOf } from '@csi-sidecars/base'
-import { keysOf, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { type Controller, keysOf, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, PODS, type Pod } from '@csi-sidecars/kube-types'
 import { CLAIMS_BY_OWNER, PODS_BY_CLAIM } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import { type CachedPod, podProjection } from '../caches/pod.ts'
-import { type ControllerParts, type Life, refOf, runWorks, targetOf } from '../control.ts'
+import { baseController, type ControllerParts, refOf, settledUnlessFailed, targetOf } from '../control.ts'
 import { decideEphemeral, type EphemeralStep, isOrphan } from './decide.ts'
 
 const WORKERS = 5
 
 /**
- * Makes the claims that pods have templates for. When the pod is gone they go, too: in Kubernetes that is the garbage
- * collector's work, of which this is all that volumes need.
+ * Creates the claims that pods have templates for, and deletes them when the pod is gone: in Kubernetes that is the
+ * garbage collector's work, of which volumes need no more than this.
  */
-export async function runEphemeralVolumeController(parts: ControllerParts, life: Life): Promise<void> {
-  const { caches } = parts
-  const sources = [keysOf(caches.pods, newPods), keysOf(caches.claims, (event) => podsOfGone(event, parts))]
-  const reconcile = (key: string, { signal }: Run): Promise<Outcome> => reconcileEphemeral(key, parts, signal)
-  const orphans = [keysOf(caches.claims, ownedClaims), keysOf(caches.pods, (event) => claimsOfGone(event, parts))]
-  const collect = (key: string, { signal }: Run): Promise<Outcome> => reconcileOrphan(key, parts, signal)
-  const works = [
-    { of: 'pod', workers: WORKERS, sources, reconcile },
-    { of: 'claim', workers: WORKERS, sources: orphans, reconcile: collect },
+export function ephemeralVolumeControllers(parts: ControllerParts): readonly Controller[] {
+  const { pods, claims } = parts.caches
+  return [
+    {
+      ...baseController('pod', parts),
+      workers: WORKERS,
+      sources: [keysOf(pods, newPods), keysOf(claims, (event) => podsOfGone(event, parts))],
+      reconcile: (key, { signal }) => reconcileEphemeral(key, parts, signal),
+    },
+    {
+      ...baseController('claim', parts),
+      workers: WORKERS,
+      sources: [keysOf(claims, ownedClaims), keysOf(pods, (event) => claimsOfGone(event, parts))],
+      reconcile: (key, { signal }) => settledUnlessFailed(collectOrphan(key, parts, signal)),
+    },
   ]
-  await runWorks(works, parts, life)
 }
 
 function ownedClaims(event: InformerEvent<Claim>): string[] {
@@ -58,7 +63,7 @@ async function reconcileEphemeral(key: string, parts: ControllerParts, signal: A
   const claim = (name: string): Claim | undefined => claims.store.get(`${pod.namespace}/${name}`)
   for (const step of decideEphemeral({ pod, claim })) {
     try {
-      await perform(step, pod, parts, signal)
+      await perform(step, { pod, parts, signal })
     } catch (error) {
       signal.throwIfAborted()
       if (isNotFound(error)) return SETTLED
@@ -71,20 +76,14 @@ async function reconcileEphemeral(key: string, parts: ControllerParts, signal: A
 }
 
 /** Asks the API itself whether the pod is gone: a cache may be late, and what is deleted does not come back. */
-async function reconcileOrphan(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
+async function collectOrphan(key: string, parts: ControllerParts, signal: AbortSignal): Promise<void> {
   const { client, caches } = parts
   const claim = caches.claims.store.get(key)
-  if (claim?.ownerPod === undefined) return SETTLED
+  if (claim?.ownerPod === undefined) return
   const ref = { namespace: claim.namespace, name: claim.ownerPod }
-  try {
-    const cached = caches.pods.store.get(`${ref.namespace}/${ref.name}`)
-    const owner = cached?.uid === claim.ownerUid ? cached : await findPod(ref, parts, signal)
-    if (isOrphan(claim, owner)) await client.delete(PERSISTENT_VOLUME_CLAIMS, refOf(key), { signal })
-    return SETTLED
-  } catch (error) {
-    signal.throwIfAborted()
-    return isNotFound(error) ? SETTLED : { kind: 'retry', cause: error }
-  }
+  const cached = caches.pods.store.get(`${ref.namespace}/${ref.name}`)
+  const owner = cached?.uid === claim.ownerUid ? cached : await findPod(ref, parts, signal)
+  if (isOrphan(claim, owner)) await client.delete(PERSISTENT_VOLUME_CLAIMS, refOf(key), { signal })
 }
 
 async function findPod(
@@ -100,15 +99,17 @@ async function findPod(
   }
 }
 
-async function perform(
-  step: EphemeralStep,
-  { key, uid }: CachedPod,
-  { client, caches }: ControllerParts,
-  signal: AbortSignal,
-): Promise<void> {
+interface Template {
+  readonly pod: CachedPod
+  readonly parts: ControllerParts
+  readonly signal: AbortSignal
+}
+
+async function perform(step: EphemeralStep, { pod: { key, uid }, parts, signal }: Template): Promise<void> {
+  const { client, caches } = parts
   if (step.do === 'fail') throw new Error(step.message)
   const pod = await client.get(PODS, refOf(key), { signal })
-  // One that was made again under the name has an event of its own.
+  // A pod that was recreated under the name has an event of its own.
   if (pod.metadata?.uid !== uid) return
   const claim = claimFor(pod, step)
   if (claim === undefined) return

@@ -26,7 +26,7 @@ describe('a pod with volumes of its own', () => {
     expect(steps({}, claim({ name: 'app-a', ownerUid: app.uid }))).toEqual([create('b')])
   })
 
-  it('does not get the claim of somebody else', () => {
+  it('does not get the claim of another owner', () => {
     const message = 'PVC default/app-a was not created for pod default/app (pod is not owner)'
     expect(steps({}, claim({ name: 'app-a' }))).toEqual([{ do: 'fail', volume: 'a', message }])
   })
@@ -43,7 +43,7 @@ describe('a claim of a pod', () => {
     ['that is gone goes', owned, undefined, true],
     ['that was made again under its name goes', owned, pod({ uid: 'another' }), true],
     ['goes once', { ...owned, deleting: true }, undefined, false],
-    ['of nobody stays', claim(), undefined, false],
+    ['without an owner stays', claim(), undefined, false],
   ])('%s', (_, one, owner, orphan) => {
     expect(isOrphan(one, owner)).toBe(orphan)
   })

@@ -13,7 +13,7 @@ export type EphemeralStep =
   | { readonly do: 'create'; readonly volume: string; readonly claim: string }
   | { readonly do: 'fail'; readonly volume: string; readonly message: string }
 
-/** The claims that the pod still needs. At the first that is somebody else's nothing more is made. */
+/** The claims that the pod still needs. At the first that belongs to another owner nothing more is created. */
 export function decideEphemeral({ pod, claim }: EphemeralView): readonly EphemeralStep[] {
   const steps: EphemeralStep[] = []
   if (pod.deleting) return steps

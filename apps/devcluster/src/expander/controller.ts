@@ -1,48 +1,50 @@
 import { unreachable } from '@csi-sidecars/base'
-import { keysOf, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { type Controller, keysOf, objectOf } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
-import { isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { STORAGE_RESIZER } from '../caches/annotations.ts'
 import type { Claim } from '../caches/claim.ts'
-import { type ControllerParts, type Life, refOf, runWorks, targetOf } from '../control.ts'
+import { baseController, type ControllerParts, refOf, settledUnlessFailed, targetOf } from '../control.ts'
 import { decideExpand, type ExpandStep, hasGrown } from './decide.ts'
 
 const WORKERS = 10
 
-/** Says of each claim that is to grow who is waited for. */
-export async function runExpander(parts: ControllerParts, life: Life): Promise<void> {
-  const sources = [keysOf(parts.caches.claims, grownClaims)]
-  const reconcile = (key: string, { signal }: Run): Promise<Outcome> => reconcileExpand(key, parts, signal)
-  await runWorks([{ of: 'claim', workers: WORKERS, sources, reconcile }], parts, life)
+/** Records on each claim that is to grow which component expands it. */
+export function expander(parts: ControllerParts): Controller {
+  return {
+    ...baseController('claim', parts),
+    workers: WORKERS,
+    sources: [keysOf(parts.caches.claims, grownClaims)],
+    reconcile: (key, { signal }) => settledUnlessFailed(expand(key, parts, signal)),
+  }
 }
 
 function grownClaims(event: InformerEvent<Claim>): string[] {
   if (event.type === 'deleted') return []
-  const claim = event.type === 'updated' ? event.after : event.object
+  const claim = objectOf(event)
   const counts = event.type === 'added' || hasGrown(event.before, event.after)
   return counts && claim.phase === 'Bound' ? [claim.key] : []
 }
 
-async function reconcileExpand(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
+async function expand(key: string, parts: ControllerParts, signal: AbortSignal): Promise<void> {
   const { claims, volumes } = parts.caches
   const claim = claims.store.get(key)
-  // One that has lost its volume meanwhile is nobody's to expand.
-  if (claim?.phase !== 'Bound') return SETTLED
-  try {
-    const steps = decideExpand({ claim, volume: volumes.store.get(claim.volumeName) })
-    for (const step of steps) await perform(step, claim, parts, signal)
-    return SETTLED
-  } catch (error) {
-    signal.throwIfAborted()
-    return isNotFound(error) ? SETTLED : { kind: 'retry', cause: error }
-  }
+  // A claim that has lost its volume meanwhile cannot be expanded.
+  if (claim?.phase !== 'Bound') return
+  const steps = decideExpand({ claim, volume: volumes.store.get(claim.volumeName) })
+  for (const step of steps) await perform(step, { claim, parts, signal })
 }
 
-async function perform(step: ExpandStep, claim: Claim, parts: ControllerParts, signal: AbortSignal): Promise<void> {
+interface Expansion {
+  readonly claim: Claim
+  readonly parts: ControllerParts
+  readonly signal: AbortSignal
+}
+
+async function perform(step: ExpandStep, { claim, parts, signal }: Expansion): Promise<void> {
   const { client, caches, recorder } = parts
   switch (step.do) {
-    case 'tell':
+    case 'report':
       recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), 'Normal', 'ExternalExpanding', step.message)
       return
     case 'nameResizer': {

@@ -14,7 +14,7 @@ const EBS = {
 }
 const RESIZER = 'volume.kubernetes.io/storage-resizer'
 const migrated = {
-  do: 'tell',
+  do: 'report',
   message: 'CSI migration enabled for kubernetes.io/aws-ebs; waiting for external resizer to expand the pvc',
 }
 
@@ -24,12 +24,12 @@ describe('the expander', () => {
     [
       'says who is waited for',
       boundPair({ claim: MORE }),
-      [{ do: 'tell', message: 'waiting for an external controller to expand this PVC' }],
+      [{ do: 'report', message: 'waiting for an external controller to expand this PVC' }],
     ],
     [
       'says it also while the file system is behind',
       boundPair({ volume: { annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' } } }),
-      [{ do: 'tell', message: 'waiting for an external controller to expand this PVC' }],
+      [{ do: 'report', message: 'waiting for an external controller to expand this PVC' }],
     ],
     [
       'names the resizer that has taken over',

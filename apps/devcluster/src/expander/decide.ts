@@ -10,7 +10,7 @@ export interface ExpandView {
 }
 
 export type ExpandStep =
-  | { readonly do: 'tell'; readonly message: string }
+  | { readonly do: 'report'; readonly message: string }
   /** For a driver that has taken over for a plugin: the claim says so to its resizer. */
   | { readonly do: 'nameResizer'; readonly driver: string }
   /** The two are not bound to each other, or not yet. */
@@ -25,11 +25,11 @@ export function decideExpand({ claim, volume }: ExpandView): readonly ExpandStep
   if (!wantsMore(claim) && !(PRE_RESIZE_CAPACITY in volume.annotations)) return []
   const { inTree } = volume
   if (inTree?.is !== 'migrated')
-    return [{ do: 'tell', message: 'waiting for an external controller to expand this PVC' }]
+    return [{ do: 'report', message: 'waiting for an external controller to expand this PVC' }]
   const { plugin, csi } = inTree
   const message = `CSI migration enabled for ${plugin}; waiting for external resizer to expand the pvc`
   const named = claim.annotations[STORAGE_RESIZER] === csi.driver
-  return [{ do: 'tell', message }, ...(named ? [] : [{ do: 'nameResizer' as const, driver: csi.driver }])]
+  return [{ do: 'report', message }, ...(named ? [] : [{ do: 'nameResizer' as const, driver: csi.driver }])]
 }
 
 function wantsMore({ request, capacity = '0' }: Claim): boolean {

@@ -7,8 +7,8 @@ import { runStorm } from './storm.ts'
 describe('a storm', () => {
   it('brings all pods to their nodes at once, and leaves nothing behind', async () => {
     await using test = await startTestCluster({ nodes: 3 })
-    const told = new Set<string>()
-    const options = { pods: 20, clock: systemClock, onProgress: (_: number, what: string) => told.add(what) }
+    const reported = new Set<string>()
+    const options = { pods: 20, clock: systemClock, onProgress: (_: number, what: string) => reported.add(what) }
     const result = await runStorm(test.cluster, options, new AbortController().signal)
     expect(result).toEqual({ runningMs: expect.any(Number), goneMs: expect.any(Number) })
     expect(test.driver.log.matching({ method: 'NodePublishVolume', code: 0 })).toHaveLength(20)
@@ -29,7 +29,7 @@ describe('a storm', () => {
   it('that comes to a standstill says how far it came', async () => {
     await using test = await startTestCluster({ nodes: 1, standIns: [] })
     const clock = new FakeClock()
-    const storm = runStorm(test.cluster, { pods: 3, clock, patienceMs: 5000 }, new AbortController().signal)
+    const storm = runStorm(test.cluster, { pods: 3, clock, timeoutMs: 5000 }, new AbortController().signal)
     const ended = expect(storm).rejects.toThrow(
       'the storm has come to a standstill: 0 of 3 pods are running, and no other for 5 s',
     )
@@ -38,7 +38,7 @@ describe('a storm', () => {
     await ended
   })
 
-  it('ends when it is told to', async () => {
+  it('ends when it is stopped', async () => {
     await using test = await startTestCluster({ standIns: [] })
     const stop = new AbortController()
     const storm = runStorm(test.cluster, { pods: 3, clock: systemClock }, stop.signal)

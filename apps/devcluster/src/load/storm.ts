@@ -8,10 +8,10 @@ export interface StormOptions {
   /** So many pods, each with a volume of its own, spread over the nodes. */
   readonly pods: number
   readonly clock: Clock
-  /** Told of progress, at most once a second. */
+  /** Called with the progress, at most once a second. */
   readonly onProgress?: (done: number, what: Phase) => void
   /** How long not a single pod may get any further before the storm is given up. */
-  readonly patienceMs?: number
+  readonly timeoutMs?: number
 }
 
 type Phase = 'running' | 'gone'
@@ -24,7 +24,7 @@ export interface StormResult {
 
 /** How many requests of the storm's own are under way at once. */
 const AT_ONCE = 50
-const PATIENCE_MS = 60_000
+const TIMEOUT_MS = 60_000
 
 /**
  * All pods at once until all of them run, and then all of them away until nothing of them is left. Fails with how far
@@ -33,7 +33,7 @@ const PATIENCE_MS = 60_000
 export async function runStorm(cluster: Devcluster, options: StormOptions, signal: AbortSignal): Promise<StormResult> {
   const { client, driver, caches } = cluster
   const { pods, clock } = options
-  await ensure(client, STORAGE_CLASSES, classObject(driver.name), signal)
+  await ensure({ client, signal }, STORAGE_CLASSES, classObject(driver.name))
   const names = Array.from({ length: pods }, (_, index) => `storm-${index + 1}`)
   const began = clock.monotonic()
   const running: Journey = {
@@ -51,7 +51,7 @@ export async function runStorm(cluster: Devcluster, options: StormOptions, signa
   const gone: Journey = {
     names,
     to: 'gone',
-    // Its PersistentVolume is the last that goes: pod, attachment and claim have ended by then.
+    // Its PersistentVolume is deleted last: pod, attachment and claim have ended by then.
     follow: (arrived) =>
       caches.volumes.subscribe((event) => {
         if (event.type === 'deleted') arrived(event.object.claimRef?.name ?? '')
@@ -101,26 +101,26 @@ async function together(signal: AbortSignal, works: readonly ((life: AbortSignal
 interface Journey {
   readonly names: readonly string[]
   readonly to: Phase
-  /** Tells of each that has arrived, more than once if it likes; returns the undo. */
+  /** Calls back for each that has arrived, possibly more than once; returns the undo. */
   readonly follow: (arrived: (name: string) => void) => () => void
 }
 
 async function untilAll({ names, to, follow }: Journey, options: StormOptions, signal: AbortSignal): Promise<void> {
-  const { clock, onProgress, patienceMs = PATIENCE_MS } = options
+  const { clock, onProgress, timeoutMs = TIMEOUT_MS } = options
   const left = new Set(names)
   const done = Promise.withResolvers<void>()
   const arrivedNow = (): number => names.length - left.size
-  const tell = atMostOnceASecond(clock, () => onProgress?.(arrivedNow(), to))
+  const report = atMostOnceASecond(clock, () => onProgress?.(arrivedNow(), to))
   const giveUp = (): void => {
     const far = `${arrivedNow()} of ${names.length} pods are ${to}`
-    done.reject(new Error(`the storm has come to a standstill: ${far}, and no other for ${patienceMs / 1000} s`))
+    done.reject(new Error(`the storm has come to a standstill: ${far}, and no other for ${timeoutMs / 1000} s`))
   }
-  let cancel = clock.schedule(patienceMs, giveUp)
+  let cancel = clock.schedule(timeoutMs, giveUp)
   const leave = follow((name) => {
     if (!left.delete(name)) return
     cancel()
-    cancel = clock.schedule(patienceMs, giveUp)
-    tell()
+    cancel = clock.schedule(timeoutMs, giveUp)
+    report()
     if (left.size === 0) done.resolve()
   })
   try {
@@ -131,12 +131,12 @@ async function untilAll({ names, to, follow }: Journey, options: StormOptions, s
   }
 }
 
-function atMostOnceASecond(clock: Clock, tell: () => void): () => void {
+function atMostOnceASecond(clock: Clock, report: () => void): () => void {
   let last = clock.monotonic()
   return () => {
     const now = clock.monotonic()
     if (now - last < 1000) return
     last = now
-    tell()
+    report()
   }
 }

@@ -1,18 +1,16 @@
 import type { IncomingMessage } from 'node:http'
+import { isFromOtherSite, isOwnHost } from '@csi-sidecars/emulator'
 
 /**
- * Whether a request comes from a page of ours. A name that somebody else's server points to this address is not ours:
- * its page could read the answers. And what changes something is taken from a page that we have served, not from one
- * that only knows our port.
+ * Whether a request comes from a page that this server has served. A link of another site may open the page, but only
+ * the page itself changes something.
  */
-export function isAdmitted({ method, headers }: IncomingMessage, port: number): boolean {
-  const host = headers.host ?? ''
-  if (host !== `127.0.0.1:${port}` && host !== `localhost:${port}`) return false
+export function isAdmitted({ method, headers }: IncomingMessage): boolean {
+  if (!isOwnHost(headers)) return false
   if (method === 'GET') return true
-  if (method !== 'POST' || headers.origin !== `http://${host}`) return false
-  const site = headers['sec-fetch-site']
-  // Another site can send a form, but not this type without having asked first.
-  return (site === undefined || site === 'same-origin') && headers['content-type'] === 'application/json'
+  if (method !== 'POST' || headers.origin === undefined || isFromOtherSite(headers, 'http')) return false
+  // Another site can send a form, but not this type without a preflight request.
+  return headers['content-type'] === 'application/json'
 }
 
 const MOST_BYTES = 16 * 1024

@@ -13,7 +13,7 @@ const SCRIPT = 'text/javascript; charset=utf-8'
 
 const HERE = new URL('./', import.meta.url)
 
-/** All files of the page, by their paths: from the repository as they stand there, without types; else bundled. */
+/** All files of the page, by their paths: sources without their types in the repository; bundled elsewhere. */
 export async function loadAssets(): Promise<ReadonlyMap<string, Asset>> {
   const assets = new Map<string, Asset>()
   const add = async (path: string, type: string, file: string): Promise<void> => {

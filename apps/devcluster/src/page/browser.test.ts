@@ -12,7 +12,7 @@ jest.setTimeout(60_000)
 const command = findBrowser()
 if (command === undefined) {
   const lack = 'The page is not tested in a browser: there is no chromium here.'
-  // The runners of the workflows have one: without it this test would be gone, and nobody would know.
+  // The runners of the workflows have one: without it this test would be skipped silently.
   if (process.env['GITHUB_ACTIONS'] !== undefined) throw new Error(lack)
   process.stderr.write(`${lack}\n`)
 }
@@ -68,7 +68,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
       await page.until(`${textOf()}.includes('csi-attacher: attaches the volume to node-2')`)
       publish.release()
       await page.until(`${place('node-2')} === 'node-2 mounted in app'`)
-      await page.until(`${textOf()}.includes('nobody: it is as it should be')`)
+      await page.until(`${textOf()}.includes('desired state reached')`)
 
       const expand = test.driver.faults.hold({ method: 'ControllerExpandVolume' })
       const grow = { kind: 'merge' as const, body: { spec: { resources: { requests: { storage: '4Gi' } } } } }
@@ -87,7 +87,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('keeps open what somebody has opened, while the row goes on', async () => {
+  it('keeps open what a person has opened, while the row changes', async () => {
     await onPage(async ({ test, page }) => {
       const { client } = test.cluster
       await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -109,7 +109,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     await onPage(async ({ test, page }) => {
       const { client } = test.cluster
       await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
-      await page.until(`${textOf()}.includes('nobody: it is as it should be')`)
+      await page.until(`${textOf()}.includes('desired state reached')`)
       const click = (id: string): Promise<unknown> => page.evaluate(`document.querySelector('#${id}').click()`)
       await click('stop')
       await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('other'))
@@ -117,7 +117,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
         `Number(document.querySelector('#moment').max) > Number(document.querySelector('#moment').value)`,
       )
       expect(await page.evaluate(`${row('claim/default/other')} === null`)).toBe(true)
-      // How many steps there are goes on growing; where one stands does not.
+      // The number of steps grows; the position does not change.
       const step = `${text('moment-text')}.match(/step \\d+/)?.[0]`
       const back = async (): Promise<string> => {
         const now = JSON.stringify(await page.evaluate<string | undefined>(step))
@@ -142,32 +142,32 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('lets somebody make a claim with the keyboard, and says what became of it', async () => {
+  it('creates a claim by keyboard, and shows the result', async () => {
     await onPage(async ({ page }) => {
       await page.until(`document.querySelector('form') !== null`)
-      const submit = `document.querySelector('[data-deed=makeClaim]').requestSubmit()`
+      const submit = `document.querySelector('[data-action=createClaim]').requestSubmit()`
       await page.evaluate(submit)
-      await page.until(`${text('answer')} === 'Claim data-1 is made.'`)
+      await page.until(`${text('answer')} === 'Claim data-1 is created.'`)
       await page.until(`${textOf('claim/default/data-1')}.includes('Bound')`)
       await page.evaluate(submit)
       await page.until(`${text('answer')}.includes('already exists')`)
     })
   })
 
-  it('tells a chapter when somebody asks for it, keeps it, and shows it again', async () => {
+  it('runs a step on request, keeps it, and replays it', async () => {
     await onPage(async ({ page }) => {
-      const chapter = (number: number): string => `document.querySelectorAll('.chapter')[${number - 1}]`
-      await page.until(`${chapter(2)} !== undefined && !${chapter(2)}.querySelector('button').disabled`)
-      await page.evaluate(`${chapter(2)}.querySelector('button').click()`)
-      await page.until(`${chapter(2)}.innerText.includes('came true')`)
-      expect(await page.evaluate(`${chapter(2)}.querySelector('ol').children.length`)).toBeGreaterThan(5)
-      await page.evaluate(`${chapter(2)}.querySelectorAll('button')[1].click()`)
+      const step = (number: number): string => `document.querySelectorAll('.step')[${number - 1}]`
+      await page.until(`${step(2)} !== undefined && !${step(2)}.querySelector('button').disabled`)
+      await page.evaluate(`${step(2)}.querySelector('button').click()`)
+      await page.until(`${step(2)}.innerText.includes('succeeded')`)
+      expect(await page.evaluate(`${step(2)}.querySelector('ol').children.length`)).toBeGreaterThan(5)
+      await page.evaluate(`${step(2)}.querySelectorAll('button')[1].click()`)
       await page.until(`document.body.dataset.mode === 'replaying'`)
       await page.until(`${textOf()}.includes('csi-attacher: attaches the volume')`)
     })
   })
 
-  it('shows words from the cluster as words', async () => {
+  it('shows text from the cluster as text', async () => {
     await onPage(async ({ test, page }) => {
       test.api.create(EVENTS, {
         metadata: { name: 'bad', namespace: 'default' },

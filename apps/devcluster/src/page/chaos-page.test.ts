@@ -6,14 +6,14 @@ import { shownAt } from '../testing/shown-page.ts'
 import { chaosPages } from './chaos-page.ts'
 
 describe('chaos on the page', () => {
-  it('shows what is broken as it happens, where one only looks on, and how it ended', async () => {
+  it('shows faults as they happen, without actions, and how it ended', async () => {
     await using test = await startTestCluster({ controllers: [], standIns: [] })
     const urls: string[] = []
     const show = chaosPages({ clock: systemClock, log: silentLogger, port: 0, onUrl: (url) => urls.push(url) })
     {
       await using page = await show(test.cluster, 7)
-      page.tell({ is: 'action', action: { do: 'crashDriver', forMs: 5 } })
-      page.tell({ is: 'violation', text: 'a volume shrank' })
+      page.report({ is: 'action', action: { do: 'crashDriver', forMs: 5 } })
+      page.report({ is: 'violation', text: 'a volume shrank' })
       const items = await shownAt(urls[0] ?? '')
       expect(items.get('chaos')).toMatchObject({
         seed: 7,
@@ -22,8 +22,8 @@ describe('chaos on the page', () => {
         violations: ['a volume shrank'],
       })
       expect(items.get('chaos')).toMatchObject({ last: [{ text: 'crashDriver, forMs 5' }] })
-      expect(items.get('abilities')).toMatchObject({ deeds: [] })
-      page.tell({ is: 'calm' })
+      expect(items.get('abilities')).toMatchObject({ actions: [] })
+      page.report({ is: 'calm' })
       page.end(['a volume shrank'])
       expect((await shownAt(urls[0] ?? '')).get('chaos')).toMatchObject({ state: 'violated' })
     }

@@ -1,17 +1,17 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { ChaosNews } from '../chaos/run.ts'
+import type { ChaosEvent } from '../chaos/run.ts'
 import type { ChaosShow } from '../chaos/seeds.ts'
 import type { Devcluster } from '../cluster/devcluster.ts'
 import { type Page, startPage } from './page.ts'
-import type { Chaos, Said } from './view/wire.ts'
+import type { Chaos, Message } from './view/wire.ts'
 
 export interface ChaosPageOptions {
   readonly clock: Clock
   readonly log: Logger
   /** 0: any. */
   readonly port: number
-  /** Told once: the pages of all seeds are found there. */
+  /** Called once: the pages of all seeds have this address. */
   readonly onUrl: (url: string) => void
 }
 
@@ -44,7 +44,7 @@ class ChaosPage implements ChaosShow {
     page.say(undefined, this.#chaos)
   }
 
-  tell(news: ChaosNews): void {
+  report(news: ChaosEvent): void {
     switch (news.is) {
       case 'action':
         return this.#act(actionText(news.action))
@@ -66,7 +66,7 @@ class ChaosPage implements ChaosShow {
 
   #act(text: string): void {
     const { actions, last } = this.#chaos
-    const said: Said = { at: this.#clock.now(), text }
+    const said: Message = { at: this.#clock.now(), text }
     this.#say(text, { actions: actions + 1, last: [said, ...last].slice(0, MOST_SAID) })
   }
 
@@ -76,10 +76,10 @@ class ChaosPage implements ChaosShow {
   }
 }
 
-/** `crashDriver`, for 5 ms: the fields of an action as they stand. */
-function actionText({ do: what, ...fields }: Extract<ChaosNews, { is: 'action' }>['action']): string {
-  const told = Object.entries(fields).map(
+/** `crashDriver, forMs 5`: the fields of an action as text. */
+function actionText({ do: what, ...fields }: Extract<ChaosEvent, { is: 'action' }>['action']): string {
+  const values = Object.entries(fields).map(
     ([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`,
   )
-  return [what, ...told].join(', ')
+  return [what, ...values].join(', ')
 }

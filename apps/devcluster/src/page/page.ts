@@ -1,12 +1,12 @@
 import { CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Devcluster } from '../cluster/devcluster.ts'
-import type { Stage } from '../story/stage.ts'
-import { Chapters } from './chapters.ts'
-import { DeedDesk } from './deeds/desk.ts'
+import type { Scenario } from '../story/scenario.ts'
+import { ActionQueue } from './actions/queue.ts'
 import { ACTORS } from './model/actors.ts'
 import { PageModel } from './model/model.ts'
 import { startPageServer } from './server.ts'
+import { StorySteps } from './story-steps.ts'
 import type { Frame, Item, TimelineEntry } from './view/wire.ts'
 
 export interface PageOptions {
@@ -15,16 +15,16 @@ export interface PageOptions {
   readonly log: Logger
   /** 0: any. */
   readonly port: number
-  /** Its chapters stand on the page, each with a button. */
-  readonly story?: Stage | undefined
-  /** Nobody may do anything on the page: something else is at it. */
+  /** Its steps are shown on the page, each with a button. */
+  readonly story?: Scenario | undefined
+  /** The page offers no actions: another program controls the cluster. */
   readonly onlyLooking?: boolean
 }
 
 /** A page that shows the cluster as it is, until it is stopped. */
 export interface Page extends AsyncDisposable {
   readonly url: string
-  /** Something that neither the API nor a call tells. */
+  /** Shows what neither the API nor a call reports. */
   say(line: TimelineEntry | undefined, ...items: readonly Item[]): void
   /** Something has ended that should not have; its name comes first. */
   trouble(message: string): void
@@ -32,18 +32,18 @@ export interface Page extends AsyncDisposable {
 
 export async function startPage({ cluster, clock, log, port, story, onlyLooking }: PageOptions): Promise<Page> {
   const life = new AbortController()
-  const model = new PageModel({ ...cluster, clock, log, tell: (frame: Frame) => server.tell(frame) })
+  const model = new PageModel({ ...cluster, clock, log, send: (frame: Frame) => server.send(frame) })
   const say = (line: TimelineEntry | undefined, ...items: readonly Item[]): void => model.say(line, ...items)
-  const desk = new DeedDesk({ cluster, clock, story, onlyLooking: onlyLooking === true, say }, life.signal)
+  const queue = new ActionQueue({ cluster, clock, story, onlyLooking: onlyLooking === true, say }, life.signal)
   const server = await startPageServer({
     port,
     clock,
     beginning: () => model.beginning,
-    onDeed: (body) => desk.take(body),
+    onAction: (body) => queue.take(body),
   })
   const running = model.run(life.signal)
-  desk.open()
-  story?.tellTo(new Chapters(story, (...items) => say(undefined, ...items)))
+  queue.open()
+  story?.addPrinter(new StorySteps(story, (...items) => say(undefined, ...items)))
   return {
     url: server.url,
     say,
@@ -51,7 +51,7 @@ export async function startPage({ cluster, clock, log, port, story, onlyLooking 
     async [Symbol.asyncDispose]() {
       life.abort(new CancelledError('the page is closed'))
       await running
-      desk.close()
+      queue.close()
       await server.stop()
     },
   }
@@ -59,5 +59,5 @@ export async function startPage({ cluster, clock, log, port, story, onlyLooking 
 
 function actorNamed(text: string): string {
   const [name = ''] = text.split(' ')
-  return Object.hasOwn(ACTORS, name) ? name : 'somebody'
+  return Object.hasOwn(ACTORS, name) ? name : 'unknown'
 }

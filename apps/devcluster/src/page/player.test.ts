@@ -17,7 +17,7 @@ function withThree(): Player {
   return player
 }
 
-describe('the page goes along what happened', () => {
+describe('the page steps through what happened', () => {
   it('shows what is, and what has changed since it was drawn', () => {
     const player = withThree()
     expect([shown(player), player.mode, player.at, player.length, player.time]).toEqual(['a,b,c,d', 'live', 3, 3, 3])
@@ -27,7 +27,7 @@ describe('the page goes along what happened', () => {
     expect([shown(player), [...player.changed].join()]).toEqual(['b,c,d', 'a'])
   })
 
-  it('stays at a moment while the cluster goes on', () => {
+  it('stays at a moment while the cluster changes', () => {
     const player = withThree()
     player.stop()
     player.add([frame(4, 'four', 'e')])
@@ -36,7 +36,7 @@ describe('the page goes along what happened', () => {
     expect(shown(player)).toBe('a,b,c,d,e')
   })
 
-  it('steps back and forth from one thing that is told to the next', () => {
+  it('steps back and forth from one line to the next', () => {
     const player = withThree()
     player.stepBack()
     expect([shown(player), texts(player)]).toEqual(['a,b', ['one']])
@@ -102,7 +102,7 @@ describe('the page goes along what happened', () => {
     expect(player.items.has('n10')).toBe(true)
   })
 
-  it('begins anew when the cluster was gone', () => {
+  it('begins again when the connection was lost', () => {
     const player = withThree()
     player.stop()
     player.changed.clear()

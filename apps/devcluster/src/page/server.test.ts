@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { FakeClock } from '@csi-sidecars/base'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { type DeedAnswer, type PageServer, startPageServer } from './server.ts'
+import { type ActionAnswer, type PageServer, startPageServer } from './server.ts'
 
 interface Answer {
   readonly code: number | undefined
@@ -15,7 +15,7 @@ interface Asked {
   readonly body?: string
 }
 
-/** Not `fetch`, which lets nobody choose these headers. */
+/** Not `fetch`, which does not allow to choose these headers. */
 function ask(url: string, { method = 'GET', headers = {}, body }: Asked = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers }, (response) => {
@@ -35,17 +35,17 @@ function ask(url: string, { method = 'GET', headers = {}, body }: Asked = {}): P
 let server: PageServer
 let clock: FakeClock
 let bodies: unknown[]
-let deed: (body: unknown) => Promise<DeedAnswer>
+let action: (body: unknown) => Promise<ActionAnswer>
 beforeEach(async () => {
   clock = new FakeClock()
   bodies = []
-  deed = async () => ({ done: true, text: 'It is done.' })
+  action = async () => ({ done: true, text: 'It is done.' })
   const beginning = () => ({ items: [], frames: [{ at: 1, gone: ['first'] }] })
-  const onDeed = (body: unknown): Promise<DeedAnswer> => {
+  const onAction = (body: unknown): Promise<ActionAnswer> => {
     bodies.push(body)
-    return deed(body)
+    return action(body)
   }
-  server = await startPageServer({ port: 0, clock, beginning, onDeed })
+  server = await startPageServer({ port: 0, clock, beginning, onAction })
 })
 afterEach(() => server.stop())
 
@@ -82,7 +82,7 @@ describe("the page's server", () => {
     expect(new URL(server.url).hostname).toBe('127.0.0.1')
   })
 
-  it('answers no page of somebody else that calls it by another name', async () => {
+  it('answers no page of another site that uses another host name', async () => {
     const headers = { host: 'evil.example.com' }
     expect((await ask(server.url, { headers })).code).toBe(403)
     expect((await ask(at('/frames'), { headers })).code).toBe(403)
@@ -96,12 +96,12 @@ describe("the page's server", () => {
     expect((await ask(server.url, { method: 'PUT' })).code).toBe(403)
   })
 
-  it('tells a page everything first, and then what changes, gathered', async () => {
+  it('sends a page everything first, and then what changes, gathered', async () => {
     const response = await fetch(at('/frames'))
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     const first = (await reader?.read())?.value
-    server.tell({ at: 2, gone: ['a'] })
-    server.tell({ at: 3, gone: ['b'] })
+    server.send({ at: 2, gone: ['a'] })
+    server.send({ at: 3, gone: ['b'] })
     await clock.advance(40)
     const second = (await reader?.read())?.value
     expect([first, second]).toEqual([
@@ -110,24 +110,29 @@ describe("the page's server", () => {
     ])
   })
 
-  it('gathers nothing where nobody looks', () => {
-    server.tell({ at: 2, gone: ['a'] })
+  it('gathers nothing while no page is open', () => {
+    server.send({ at: 2, gone: ['a'] })
     expect(clock.pending).toBe(0)
   })
 })
 
-describe('a deed', () => {
+describe('a action', () => {
   const post = (change: Asked = {}): Promise<Answer> =>
-    ask(at('/deeds'), { method: 'POST', headers: { ...JSON_TYPE, origin: origin() }, body: '{"deed":"x"}', ...change })
+    ask(at('/actions'), {
+      method: 'POST',
+      headers: { ...JSON_TYPE, origin: origin() },
+      body: '{"action":"x"}',
+      ...change,
+    })
 
   it('of a page that we have served is taken', async () => {
     const { code, text } = await post({ headers: { ...JSON_TYPE, origin: origin(), 'sec-fetch-site': 'same-origin' } })
     expect([code, JSON.parse(text)]).toEqual([200, { done: true, text: 'It is done.' }])
-    expect(bodies).toEqual([{ deed: 'x' }])
+    expect(bodies).toEqual([{ action: 'x' }])
   })
 
   it('that cannot be done says why', async () => {
-    deed = async () => ({ done: false, text: 'No.' })
+    action = async () => ({ done: false, text: 'No.' })
     expect(await post()).toMatchObject({ code: 200, text: '{"done":false,"text":"No."}' })
   })
 
@@ -135,7 +140,7 @@ describe('a deed', () => {
     ['of a page from elsewhere', () => ({ ...JSON_TYPE, origin: 'http://evil.example.com' })],
     ['of another port', () => ({ ...JSON_TYPE, origin: 'http://127.0.0.1:1' })],
     ['of a page without an origin', () => ({ ...JSON_TYPE, origin: 'null' })],
-    ['of nobody', () => JSON_TYPE],
+    ['without an origin', () => JSON_TYPE],
     ['that another site has sent', () => ({ ...JSON_TYPE, origin: origin(), 'sec-fetch-site': 'cross-site' })],
     ['of a form', () => ({ 'content-type': 'text/plain', origin: origin() })],
     [
@@ -149,7 +154,7 @@ describe('a deed', () => {
   })
 
   it('that is too long, or none, is not read', async () => {
-    await post({ body: JSON.stringify({ deed: 'x'.repeat(20_000) }) })
+    await post({ body: JSON.stringify({ action: 'x'.repeat(20_000) }) })
     await post({ body: 'x' })
     expect(bodies).toEqual([undefined, undefined])
   })
@@ -159,8 +164,8 @@ describe('a deed', () => {
   })
 
   it('more than a few at once have to wait', async () => {
-    const hold = Promise.withResolvers<DeedAnswer>()
-    deed = () => hold.promise
+    const hold = Promise.withResolvers<ActionAnswer>()
+    action = () => hold.promise
     const first = Array.from({ length: 8 }, () => post())
     while (bodies.length < 8) await clock.settle()
     expect((await post()).code).toBe(429)

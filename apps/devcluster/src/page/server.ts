@@ -8,13 +8,13 @@ import type { Beginning, Frame } from './view/wire.ts'
 /** The page's server: on loopback only, and for pages of its own only. */
 export interface PageServer {
   readonly url: string
-  /** Tells every open page, together with what comes right after. */
-  tell(frame: Frame): void
+  /** Sends a frame to every open page, together with those that follow at once. */
+  send(frame: Frame): void
   stop(): Promise<void>
 }
 
-/** What became of a deed, in a sentence. */
-export interface DeedAnswer {
+/** What became of a action, in a sentence. */
+export interface ActionAnswer {
   readonly done: boolean
   readonly text: string
 }
@@ -24,15 +24,15 @@ export interface PageServerOptions {
   readonly port: number
   readonly clock: Clock
   readonly beginning: () => Beginning
-  readonly onDeed: (body: unknown) => Promise<DeedAnswer>
+  readonly onAction: (body: unknown) => Promise<ActionAnswer>
 }
 
 /** A page that does not read is closed rather than kept in memory. */
 const MOST_UNREAD_BYTES = 8 * 1024 * 1024
-/** Frames are gathered for so long: a page that is told more often shows nobody more. */
+/** Frames are gathered for this time: more frequent updates are not visible. */
 const GATHER_MS = 40
-/** Deeds of one person, who has one mouse. */
-const MOST_DEEDS = 8
+/** Concurrent actions of one person, who has one mouse. */
+const MOST_ACTIONS = 8
 
 const HEADERS = {
   // The page loads nothing from anywhere else, whatever a name in the cluster says.
@@ -48,11 +48,11 @@ const HEADERS = {
 
 export async function startPageServer(options: PageServerOptions): Promise<PageServer> {
   const served = new Served(options, await loadAssets())
-  const server = createServer((request, response) => served.answer(request, response, portOf(server)))
+  const server = createServer((request, response) => served.answer(request, response))
   await listen(server, options.port)
   return {
     url: `http://127.0.0.1:${portOf(server)}/`,
-    tell: (frame) => served.tell(frame),
+    send: (frame) => served.send(frame),
     stop: () =>
       new Promise((resolve) => {
         served.end()
@@ -68,24 +68,24 @@ class Served {
   readonly #streams = new Set<ServerResponse>()
   #frames: Frame[] = []
   #gathering: Cancel | undefined
-  #deeds = 0
+  #actions = 0
 
   constructor(options: PageServerOptions, assets: ReadonlyMap<string, Asset>) {
     this.#options = options
     this.#assets = assets
   }
 
-  answer(request: IncomingMessage, response: ServerResponse, port: number): void {
+  answer(request: IncomingMessage, response: ServerResponse): void {
     const path = request.url?.split('?')[0] ?? '/'
     const asset = this.#assets.get(path)
-    if (!isAdmitted(request, port)) response.writeHead(403, HEADERS).end()
+    if (!isAdmitted(request)) response.writeHead(403, HEADERS).end()
     else if (request.method === 'POST') void this.#post(path, request, response)
     else if (path === '/frames') this.#open(response)
     else if (asset === undefined) response.writeHead(404, HEADERS).end()
     else response.writeHead(200, { ...HEADERS, 'content-type': asset.type }).end(asset.body)
   }
 
-  tell(frame: Frame): void {
+  send(frame: Frame): void {
     if (this.#streams.size === 0) return
     this.#frames.push(frame)
     this.#gathering ??= this.#options.clock.schedule(GATHER_MS, () => this.#flush())
@@ -105,7 +105,7 @@ class Served {
 
   /** Server-sent events: first everything, then what changes. */
   #open(response: ServerResponse): void {
-    // What is gathered is in the beginning too, and nobody is to hear it twice.
+    // What is gathered is in the beginning too, and must not be sent twice.
     this.#flush()
     response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' })
     this.#streams.add(response)
@@ -114,23 +114,24 @@ class Served {
   }
 
   async #post(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { code, body } = path === '/deeds' ? await this.#deed(request) : { code: 404, body: {} }
+    const { code, body } = path === '/actions' ? await this.#action(request) : { code: 404, body: {} }
     // What was not read of the request ends with the connection.
     const headers = { ...HEADERS, 'content-type': 'application/json', connection: 'close' }
     response.writeHead(code, headers).end(JSON.stringify(body))
   }
 
-  async #deed(request: IncomingMessage): Promise<{ readonly code: number; readonly body: object }> {
-    if (this.#deeds >= MOST_DEEDS) return { code: 429, body: { done: false, text: 'Too much at once: wait a moment.' } }
-    this.#deeds += 1
+  async #action(request: IncomingMessage): Promise<{ readonly code: number; readonly body: object }> {
+    if (this.#actions >= MOST_ACTIONS)
+      return { code: 429, body: { done: false, text: 'Too much at once: wait a moment.' } }
+    this.#actions += 1
     try {
       const body = await bodyOf(request)
       // What the cluster refuses is an answer too: a browser would log anything but 200 as an error of the page.
-      return { code: 200, body: await this.#options.onDeed(body) }
+      return { code: 200, body: await this.#options.onAction(body) }
     } catch {
       return { code: 400, body: { done: false, text: 'The request ended before it was complete.' } }
     } finally {
-      this.#deeds -= 1
+      this.#actions -= 1
     }
   }
 }

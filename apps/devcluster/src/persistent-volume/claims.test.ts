@@ -12,7 +12,7 @@ const view = (change: Partial<ClaimView> = {}): ClaimView => ({
   ...change,
 })
 
-/** A plan in short: what is written, and what is told. */
+/** A plan in short: what is written, and what is reported. */
 const summary = (steps: readonly ClaimStep[]): string[] =>
   steps.map((step) => {
     if (step.do === 'report') return `${step.event.reason}: ${step.event.message}`
@@ -46,7 +46,7 @@ describe('a claim that was never bound', () => {
       done: BIND,
     },
     {
-      name: 'goes on with a binding whose first half stands',
+      name: 'continues a binding whose first half is written',
       view: { volumes: [volume({ claimRef: refTo(claim()), phase: 'Bound' })] },
       done: ['patchClaim', 'patchClaimStatus'],
     },
@@ -56,12 +56,12 @@ describe('a claim that was never bound', () => {
       done: [],
     },
     {
-      name: 'is told why it cannot have the volume that it names',
+      name: 'gets an event that says why it cannot have the volume that it names',
       view: { claim: claim({ volumeName: 'pv-1' }), named: volume({ capacity: '1Mi' }) },
       done: ['VolumeMismatch'],
     },
     {
-      name: 'is told that the volume that it names is taken',
+      name: 'gets an event that the volume that it names is taken',
       view: { claim: claim({ volumeName: 'pv-1' }), named: volume({ claimRef: refTo(claim({ name: 'other' })) }) },
       done: ['FailedBinding'],
     },
@@ -81,9 +81,13 @@ describe('a claim that was never bound', () => {
       view: { claim: claim({ annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER } }) },
       done: ['ExternalProvisioning'],
     },
-    { name: 'is told that its class is missing', view: { storageClass: undefined }, done: ['ProvisioningFailed'] },
     {
-      name: 'is told that its class provisions nothing',
+      name: 'gets an event that its class is missing',
+      view: { storageClass: undefined },
+      done: ['ProvisioningFailed'],
+    },
+    {
+      name: 'gets an event that its class provisions nothing',
       view: { storageClass: storageClass({ provisioner: 'kubernetes.io/no-provisioner' }) },
       done: ['ProvisioningFailed'],
     },
@@ -93,7 +97,7 @@ describe('a claim that was never bound', () => {
       done: ['patchClaim', 'ExternalProvisioning'],
     },
     {
-      name: 'is told that host paths are not provisioned',
+      name: 'gets an event that host paths are not provisioned',
       view: { storageClass: storageClass({ provisioner: 'kubernetes.io/host-path' }) },
       done: ['patchClaim', 'ProvisioningFailed'],
     },
@@ -180,7 +184,7 @@ describe('a claim that was never bound', () => {
 describe('a claim that was bound once', () => {
   const pair = boundPair()
 
-  it('needs nothing while both halves stand', () => {
+  it('needs nothing while both halves are written', () => {
     expect(decideClaim(view({ claim: pair.claim, named: pair.volume }))).toEqual([])
   })
 
@@ -189,7 +193,7 @@ describe('a claim that was bound once', () => {
     expect(decideClaim(view({ claim: pair.claim, named: grown }))).toEqual([])
   })
 
-  it("gets its volume's half back when somebody took that away", () => {
+  it("gets its volume's half back when that was deleted", () => {
     const steps = decideClaim(
       view({ claim: pair.claim, named: { ...pair.volume, claimRef: undefined, phase: 'Available' } }),
     )
@@ -219,7 +223,7 @@ describe('a claim that was bound once', () => {
     expect(summary(steps)[1]).toContain(text)
   })
 
-  it('is told of its loss once', () => {
+  it('gets one event about its loss', () => {
     expect(decideClaim(view({ claim: { ...pair.claim, phase: 'Lost' } }))).toEqual([])
   })
 

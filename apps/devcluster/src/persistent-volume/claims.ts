@@ -10,6 +10,7 @@ import {
 import type { Claim } from '../caches/claim.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { isForClaim, type Volume } from '../caches/volume.ts'
+import type { EventToRecord } from '../control.ts'
 import { findBestMatch, mismatch } from './match.ts'
 import { IN_TREE_PREFIX, migrateClaimPatch } from './migrate.ts'
 import {
@@ -31,14 +32,8 @@ export interface ClaimView {
   /** The class that the claim asks for, if it exists. */
   readonly storageClass: CachedClass | undefined
   readonly defaultClass: CachedClass | undefined
-  /** Pods that use the claim and that nobody has placed yet. */
+  /** Pods that use the claim and are not scheduled yet. */
   readonly waitingPods: readonly string[]
-}
-
-export interface EventToRecord {
-  readonly type: 'Normal' | 'Warning'
-  readonly reason: string
-  readonly message: string
 }
 
 export type ClaimStep =
@@ -52,7 +47,7 @@ export type ClaimStep =
 /** The claim worker's plan. A claim whose binding was completed once is never bound to anything else. */
 export function decideClaim(view: ClaimView): readonly ClaimStep[] {
   const migrate = migrateClaimPatch(view.claim)
-  // The rest is decided upon what that makes of it.
+  // The next run decides the rest, from the result of this.
   if (migrate !== undefined) return [{ do: 'patchClaim', patch: migrate }]
   if (BIND_COMPLETED in view.claim.annotations) return decideBound(view)
   return view.claim.volumeName === '' ? decideAny(view) : decideNamed(view)
@@ -77,17 +72,17 @@ function decideNamed({ claim, named }: ClaimView): readonly ClaimStep[] {
     const why = mismatch(claim, named)
     if (why === undefined) return bind(claim, named)
     const message = `Cannot bind to requested volume "${named.key}": ${why}`
-    return [tell('Warning', 'VolumeMismatch', message), ...pending(claim)]
+    return [report('Warning', 'VolumeMismatch', message), ...pending(claim)]
   }
   if (isForClaim(named, claim)) return bind(claim, named)
-  const taken = tell('Warning', 'FailedBinding', `volume "${named.key}" already bound to a different claim.`)
+  const taken = report('Warning', 'FailedBinding', `volume "${named.key}" already bound to a different claim.`)
   if (!(BOUND_BY_CONTROLLER in claim.annotations)) return [taken, ...pending(claim)]
   const owner = `${named.claimRef.namespace}/${named.claimRef.name}`
   const why = `invalid binding of claim "${claim.key}" to volume "${named.key}": volume already claimed by "${owner}"`
   return [taken, { do: 'fail', message: why }]
 }
 
-/** Any volume that fits will do; where there is none, one is made. */
+/** Any volume that fits will do; where there is none, one is provisioned. */
 function decideAny(view: ClaimView): readonly ClaimStep[] {
   const { claim, storageClass, defaultClass } = view
   const delayed = storageClass?.waitsForConsumer === true
@@ -99,42 +94,42 @@ function decideAny(view: ClaimView): readonly ClaimStep[] {
   if (delayed && !(SELECTED_NODE in claim.annotations)) return [waitingForConsumer(view), ...pending(claim)]
   if ((claim.className ?? '') === '') {
     const why = 'no persistent volumes available for this claim and no storage class is set'
-    return [tell('Normal', 'FailedBinding', why), ...pending(claim)]
+    return [report('Normal', 'FailedBinding', why), ...pending(claim)]
   }
   return askForVolume(view)
 }
 
 function waitingForConsumer({ waitingPods }: ClaimView): ClaimStep {
   if (waitingPods.length === 0) {
-    return tell('Normal', 'WaitForFirstConsumer', 'waiting for first consumer to be created before binding')
+    return report('Normal', 'WaitForFirstConsumer', 'waiting for first consumer to be created before binding')
   }
   const pods = `pod${waitingPods.length > 1 ? 's' : ''} ${waitingPods.join(',')}`
-  return tell('Normal', 'WaitForPodScheduled', `waiting for ${pods} to be scheduled`)
+  return report('Normal', 'WaitForPodScheduled', `waiting for ${pods} to be scheduled`)
 }
 
-/** A plugin that could provision, and is not allowed to, unless kube-controller-manager is told so. */
+/** A plugin that could provision, but is not allowed to without a flag of kube-controller-manager. */
 const HOST_PATH = `${IN_TREE_PREFIX}host-path`
 
 /** Says who is to provision; the provisioner waits for that. */
 function askForVolume({ claim, storageClass }: ClaimView): readonly ClaimStep[] {
   if (storageClass === undefined) {
     const why = `storageclass.storage.k8s.io "${claim.className}" not found`
-    return [tell('Warning', 'ProvisioningFailed', why), ...pending(claim)]
+    return [report('Warning', 'ProvisioningFailed', why), ...pending(claim)]
   }
   const { provisioner: named } = storageClass
   const provisioner = isMigratableInTreePluginByName(named) ? csiNameFromInTreeName(named) : named
   if (provisioner === HOST_PATH) {
     const why = `Failed to create provisioner: provisioning in volume plugin "${HOST_PATH}" is disabled`
-    return [...annotateProvisioner(claim, provisioner), tell('Warning', 'ProvisioningFailed', why)]
+    return [...annotateProvisioner(claim, provisioner), report('Warning', 'ProvisioningFailed', why)]
   }
   if (provisioner.startsWith(IN_TREE_PREFIX)) {
-    return [tell('Warning', 'ProvisioningFailed', `no volume plugin matched name: ${provisioner}`), ...pending(claim)]
+    return [report('Warning', 'ProvisioningFailed', `no volume plugin matched name: ${provisioner}`), ...pending(claim)]
   }
   const waiting =
     `Waiting for a volume to be created either by the external provisioner '${provisioner}' or manually by the ` +
     'system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly ' +
     'registered.'
-  return [...annotateProvisioner(claim, provisioner), tell('Normal', 'ExternalProvisioning', waiting)]
+  return [...annotateProvisioner(claim, provisioner), report('Normal', 'ExternalProvisioning', waiting)]
 }
 
 function annotateProvisioner(claim: Claim, provisioner: string): readonly ClaimStep[] {
@@ -143,7 +138,7 @@ function annotateProvisioner(claim: Claim, provisioner: string): readonly ClaimS
   return [{ do: 'patchClaim', patch: annotateClaimPatch(claim, annotations) }]
 }
 
-/** Volume first: until the claim's half stands too, the volume keeps the pair together. */
+/** Volume first: until the claim's half is written too, the volume keeps the pair together. */
 function bind(claim: Claim, volume: Volume): readonly ClaimStep[] {
   const steps: ClaimStep[] = []
   const add = (does: Exclude<ClaimStep['do'], 'report' | 'fail'>, patch: Patch | undefined): void => {
@@ -168,10 +163,10 @@ function lost(claim: Claim, reason: string, message: string): readonly ClaimStep
   const patch = claimStatusPatch(claim, 'Lost', undefined)
   return [
     ...(patch === undefined ? [] : [{ do: 'patchClaimStatus' as const, patch }]),
-    tell('Warning', reason, message),
+    report('Warning', reason, message),
   ]
 }
 
-function tell(type: EventToRecord['type'], reason: string, message: string): ClaimStep {
+function report(type: EventToRecord['type'], reason: string, message: string): ClaimStep {
   return { do: 'report', event: { type, reason, message } }
 }

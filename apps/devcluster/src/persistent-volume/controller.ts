@@ -1,4 +1,4 @@
-import { keysOf, type Run, type Source } from '@csi-sidecars/controller'
+import { type Controller, KeyFeed, keysOf, objectOf, presentKey, type Source } from '@csi-sidecars/controller'
 import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
 import { type Caches, CLAIMS_BY_VOLUME, VOLUMES_BY_CLAIM } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
@@ -6,8 +6,8 @@ import type { CachedPod } from '../caches/pod.ts'
 import { claimKeysOf } from '../caches/pod.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
-import { type ControllerParts, KeyInbox, type Life, periodically, runWorks } from '../control.ts'
-import { runProtection } from './protect.ts'
+import { baseController, type ControllerParts, periodicKeys } from '../control.ts'
+import { protectionControllers } from './protect.ts'
 import { claimsWaitingFor, reconcileClaim, reconcileVolume } from './reconcile.ts'
 import { volumeOfScrubber } from './scrubber.ts'
 
@@ -17,78 +17,68 @@ const WORKERS = 1
 export interface PersistentVolumeOptions {
   /** How often everything is looked at again. */
   readonly resyncMs?: number | undefined
-  readonly tellsUnused?: boolean
+  readonly recordsUnused?: boolean
 }
 
 const RESYNC_MS = 15_000
 
 /** Binds claims to volumes, keeps their phases, and protects what is in use. */
-export async function runPersistentVolumeController(
+export function persistentVolumeControllers(
   parts: ControllerParts,
-  life: Life,
-  { resyncMs = RESYNC_MS, tellsUnused = false }: PersistentVolumeOptions = {},
-): Promise<void> {
+  { resyncMs = RESYNC_MS, recordsUnused = false }: PersistentVolumeOptions = {},
+): readonly Controller[] {
   const { caches, clock } = parts
-  const claims = new KeyInbox()
-  const lookAtClaim = (key: string): void => claims.add(key)
-  const volumeParts = { ...parts, lookAtClaim, scrubbers: new Map<string, string>() }
-  const resync =
-    (cache: Informer<Cached>): Source =>
-    (queue) =>
-      periodically(clock, resyncMs, () => {
-        for (const { key } of cache.store.values()) queue.add(key)
-      })
-  const works = [
+  const requested = new KeyFeed()
+  const volumeParts = {
+    ...parts,
+    lookAtClaim: (key: string) => requested.add(key),
+    scrubbers: new Map<string, string>(),
+  }
+  const resync = (cache: Informer<Cached>): Source =>
+    periodicKeys(clock, resyncMs, () => [...cache.store.values()].map(({ key }) => key))
+  return [
     {
-      of: 'PersistentVolumeClaim',
+      ...baseController('PersistentVolumeClaim', parts),
       workers: WORKERS,
       sources: [
-        claims.source,
-        keysOf(caches.claims, claimKeys),
+        requested.source,
+        keysOf(caches.claims, presentKey),
         keysOf(caches.volumes, (event) => claimsOfVolume(event, caches)),
         keysOf(caches.classes, (event) => claimsOfClass(event, (name) => claimsWaitingFor(name, caches))),
         keysOf(caches.pods, claimsOfNewPod),
         resync(caches.claims),
       ],
-      reconcile: (key: string, { signal }: Run) => reconcileClaim(key, parts, signal),
+      reconcile: (key, { signal }) => reconcileClaim(key, parts, signal),
     },
     {
-      of: 'PersistentVolume',
+      ...baseController('PersistentVolume', parts),
       workers: WORKERS,
       sources: [
         keysOf(caches.claims, (event) => volumesOfClaim(event, caches)),
-        keysOf(caches.volumes, volumeKeys),
+        keysOf(caches.volumes, presentKey),
         keysOf(caches.pods, volumesOfPod),
         resync(caches.volumes),
       ],
-      reconcile: (key: string, { signal }: Run) => reconcileVolume(key, volumeParts, signal),
+      reconcile: (key, { signal }) => reconcileVolume(key, volumeParts, signal),
     },
+    ...protectionControllers(parts, { recordsUnused }),
   ]
-  await Promise.all([runWorks(works, parts, life), runProtection(parts, life, { tellsUnused })])
-}
-
-function claimKeys(event: InformerEvent<Claim>): string[] {
-  return event.type === 'deleted' ? [] : [latest(event).key]
 }
 
 /**
- * A claim that changed or went may change its volume's phase. One that went before its half of the binding was written
+ * A change or deletion of a claim may change its volume's phase. One deleted before its half of the binding was written
  * names no volume, but the volume names it.
  */
 function volumesOfClaim(event: InformerEvent<Claim>, { volumes }: Caches): string[] {
-  const { key, volumeName } = latest(event)
+  const { key, volumeName } = objectOf(event)
   const named = volumeName === '' ? [] : [volumeName]
   if (event.type !== 'deleted') return named
   return [...named, ...volumes.store.byIndex(VOLUMES_BY_CLAIM, key).map((volume) => volume.key)]
 }
 
-function volumeKeys(event: InformerEvent<Volume>): string[] {
-  return event.type === 'deleted' ? [] : [latest(event).key]
-}
-
 /** The claim that a volume is for; and when it is free, all claims that name it or wait for one of its class. */
 function claimsOfVolume(event: InformerEvent<Volume>, caches: Caches): string[] {
-  const { key, claimRef, className, phase } = latest(event)
+  const { key, claimRef, className, phase } = objectOf(event)
   if (claimRef !== undefined) return [claimKeyOf(claimRef)]
   if (event.type === 'deleted') return []
   const naming = caches.claims.store.byIndex(CLAIMS_BY_VOLUME, key).map((claim) => claim.key)
@@ -97,22 +87,18 @@ function claimsOfVolume(event: InformerEvent<Volume>, caches: Caches): string[] 
 
 /** The volume that the pod scrubs. */
 function volumesOfPod(event: InformerEvent<CachedPod>): string[] {
-  const volume = volumeOfScrubber(latest(event))
+  const volume = volumeOfScrubber(objectOf(event))
   return volume === undefined ? [] : [volume]
 }
 
 /** A class that comes late is a cause to look again; so is a default for claims that asked for none. */
 function claimsOfClass(event: InformerEvent<CachedClass>, waiting: (className: string) => string[]): string[] {
   if (event.type === 'deleted') return []
-  const { key, isDefault } = latest(event)
+  const { key, isDefault } = objectOf(event)
   return [...waiting(key), ...(isDefault ? waiting('') : [])]
 }
 
-/** A claim that waits for its first consumer tells who it is. */
+/** A claim that waits for its first consumer names it in its event. */
 function claimsOfNewPod(event: InformerEvent<CachedPod>): string[] {
   return event.type === 'added' && event.object.nodeName === '' ? claimKeysOf(event.object) : []
-}
-
-function latest<T>(event: InformerEvent<T>): T {
-  return event.type === 'updated' ? event.after : event.object
 }

@@ -109,7 +109,7 @@ describe('findBestMatch', () => {
       found: 'a',
     },
     {
-      name: 'lets the binder take what its node can reach',
+      name: 'allows the binder what its node can reach',
       volumes: [
         { key: 'a', required: zone('a') },
         { key: 'b', required: zone('b') },

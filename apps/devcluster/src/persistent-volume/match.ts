@@ -14,7 +14,7 @@ export interface MatchOptions {
 }
 
 /**
- * The volume for a claim: one that is reserved for it, wherever it stands; else the smallest available one that fits,
+ * The volume for a claim: one that is reserved for it, in any zone; else the smallest available one that fits,
  * with as few access modes beyond those asked for as possible.
  */
 export function findBestMatch(claim: Claim, volumes: Iterable<Volume>, options: MatchOptions = {}): Volume | undefined {
@@ -39,7 +39,7 @@ function couldHold(claim: Claim, volume: Volume): boolean {
   )
 }
 
-/** What must hold as well of one that nobody chose for it. */
+/** What must hold as well of a volume that was not chosen for the claim. */
 function isFree(claim: Claim, volume: Volume): boolean {
   return (
     volume.phase === 'Available' &&
@@ -66,7 +66,7 @@ function sizeOf(volume: Volume): Quantity {
   return Quantity.parse(volume.capacity)
 }
 
-/** Why a volume that the user named cannot be the claim's; undefined when it can. The words are those of the event. */
+/** Why a volume that the user named cannot be the claim's; undefined when it can. The text is that of the event. */
 export function mismatch(claim: Claim, volume: Volume): string | undefined {
   if (volume.deleting) return `the volume is marked for deletion "${volume.key}"`
   if (sizeOf(volume).bytes() < Quantity.parse(claim.request).bytes()) return 'requested PV is too small'

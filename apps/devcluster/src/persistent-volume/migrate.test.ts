@@ -22,7 +22,7 @@ describe('a claim', () => {
   })
 
   it.each([
-    ['nobody provisions', { [MIGRATED]: 'x' }],
+    ['no driver provisions', { [MIGRATED]: 'x' }],
     ['is marked already', { [PROVISIONER]: EBS, [MIGRATED]: 'ebs.csi.aws.com' }],
     ['is of a CSI driver', { [PROVISIONER]: 'csi.example.com' }],
   ])('that %s stays', (_, annotations) => {
@@ -57,7 +57,7 @@ describe('a volume', () => {
   })
 
   it.each([
-    ['nobody has provisioned', volume({ finalizers: [FINALIZER] })],
+    ['was not provisioned', volume({ finalizers: [FINALIZER] })],
     ['a CSI driver has provisioned', volume({ annotations: { [BY]: 'csi.example.com' } })],
     [
       'is as it should be',

@@ -16,7 +16,7 @@ import { guardedPatch } from './patches.ts'
 /** The plugins that are part of Kubernetes begin so. */
 export const IN_TREE_PREFIX = 'kubernetes.io/'
 
-/** A claim whose provisioner is a plugin names the driver that has taken over for it; undefined when all is as it should be. */
+/** A claim whose provisioner is a plugin names the driver that has taken over for it; undefined when it does already. */
 export function migrateClaimPatch(claim: Claim): Patch | undefined {
   const { annotations } = claim
   const mark = markOf(annotations, annotations[STORAGE_PROVISIONER] ?? annotations[BETA_STORAGE_PROVISIONER])

@@ -12,7 +12,7 @@ export function guardedPatch(
   return { kind: 'merge', body: { metadata: { resourceVersion: of.resourceVersion, ...metadata }, ...rest } }
 }
 
-/** The volume's half of a binding; undefined when it stands already. */
+/** The volume's half of a binding; undefined when it is already written. */
 export function bindVolumePatch(volume: Volume, claim: Claim): Patch | undefined {
   const reserved = isForClaim(volume, claim)
   if (reserved && volume.claimRef?.uid === claim.uid) return undefined
@@ -34,7 +34,7 @@ export function volumePhasePatch(volume: Volume, phase: VolumePhase, message?: s
   return { kind: 'merge', body: { status: { phase, message: message ?? null } } }
 }
 
-/** The claim's half of a binding; undefined when it stands already. */
+/** The claim's half of a binding; undefined when it is already written. */
 export function bindClaimPatch(claim: Claim, volume: Volume): Patch | undefined {
   const named = claim.volumeName === volume.key
   const annotations = {

@@ -5,7 +5,7 @@ import type { Volume } from '../caches/volume.ts'
 import { type ControllerParts, refOf } from '../control.ts'
 import { scrubberKey, scrubberOf } from './scrubber.ts'
 
-/** The scrubbers that were made in this life, by the uid of their volume: each one's own uid. */
+/** The scrubbers created since the controller started: their uids by the uid of the volume. */
 export type Scrubbers = Map<string, string>
 
 type ReclaimParts = ControllerParts & { readonly scrubbers: Scrubbers }
@@ -30,9 +30,9 @@ export async function removeVolume(
 export async function scrub(volume: Volume, parts: ReclaimParts, signal: AbortSignal): Promise<void> {
   const { client, caches, scrubbers } = parts
   try {
-    const made = await client.create(PODS, scrubberOf(volume), { signal })
-    scrubbers.set(volume.uid, made.metadata?.uid ?? '')
-    caches.pods.learn(made)
+    const created = await client.create(PODS, scrubberOf(volume), { signal })
+    scrubbers.set(volume.uid, created.metadata?.uid ?? '')
+    caches.pods.learn(created)
   } catch (error) {
     if (!isAlreadyExists(error)) throw error
   }

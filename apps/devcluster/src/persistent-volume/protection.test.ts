@@ -17,11 +17,11 @@ describe('protection of a claim', () => {
     })
   })
 
-  it('stays on a claim that nobody deletes', () => {
+  it('stays on a claim that is not deleted', () => {
     expect(decideClaimProtection(claim(), [])).toEqual({ do: 'nothing' })
   })
 
-  it('goes with the last pod that was placed', () => {
+  it('is removed with the last pod that was placed', () => {
     expect(decideClaimProtection(claim({ deleting: true }), []).do).toBe('release')
   })
 
@@ -30,7 +30,7 @@ describe('protection of a claim', () => {
     expect(decideClaimProtection(deleted, [pod({ phase: 'Succeeded' })]).do).toBe('nothing')
   })
 
-  it('does not stay for a pod that nobody has placed', () => {
+  it('does not stay for a pod that is not scheduled', () => {
     expect(decideClaimProtection(claim({ deleting: true }), [pod({ nodeName: '' })]).do).toBe('release')
   })
 
@@ -43,19 +43,19 @@ describe('the condition Unused of a claim', () => {
   const bound = claim({ phase: 'Bound' })
   const own = pod({ volumes: [{ is: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: true }] })
   it.each([
-    ['is told when no pod uses it', bound, [], true],
-    ['is told when a pod uses it', bound, [pod()], false],
-    ['counts pods that nobody has placed', bound, [pod({ nodeName: '' })], false],
+    ['is recorded when no pod uses it', bound, [], true],
+    ['is recorded when a pod uses it', bound, [pod()], false],
+    ['counts pods that are not scheduled', bound, [pod({ nodeName: '' })], false],
     ['does not count pods that have ended', bound, [pod({ phase: 'Succeeded' })], true],
     ['does not count pods whose own it would be', bound, [own], true],
     ['counts the pod whose own it is', { ...bound, ownerUid: own.uid }, [own], false],
     ['changes with the first pod', { ...bound, unused: true }, [pod()], false],
     ['changes with the last pod', { ...bound, unused: false }, [], true],
-    ['stays when it is told already', { ...bound, unused: true }, [], undefined],
-    ['is not told before the claim is bound', claim(), [], undefined],
-    ['is not told of a claim that is being deleted', { ...bound, deleting: true }, [], undefined],
-  ])('%s', (_, one, pods, told) => {
-    expect(decideUnused(one, pods)).toBe(told)
+    ['stays when it is recorded already', { ...bound, unused: true }, [], undefined],
+    ['is not recorded before the claim is bound', claim(), [], undefined],
+    ['is not recorded on a claim that is being deleted', { ...bound, deleting: true }, [], undefined],
+  ])('%s', (_, one, pods, reported) => {
+    expect(decideUnused(one, pods)).toBe(reported)
   })
 
   it.each([

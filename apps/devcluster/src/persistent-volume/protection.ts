@@ -9,7 +9,7 @@ interface Protected {
   readonly finalizers: readonly string[] | undefined
 }
 
-/** What protection asks for: its finalizer on everything that lives, and off what is to go and is not in use. */
+/** What protection asks for: its finalizer on everything, until the deletion of an object that is not in use. */
 export type ProtectionStep =
   | { readonly do: 'nothing' }
   | { readonly do: 'protect'; readonly patch: Patch }
@@ -34,7 +34,7 @@ export function decideUnused(claim: Claim, pods: readonly CachedPod[]): boolean 
   return unused === claim.unused ? undefined : unused
 }
 
-/** A claim that another pod has made under the name of its own is not that pod's. */
+/** A claim that another pod has created under the name of this pod's claim is not that pod's. */
 function usesClaim({ volumes, uid }: CachedPod, { name, ownerUid }: Claim): boolean {
   return volumes.some(
     (volume) => volume.is === 'claim' && volume.claim === name && (!volume.ephemeral || ownerUid === uid),

@@ -26,7 +26,7 @@ const noPlugin = 'error getting deleter volume plugin for volume "pv-1"'
 describe('a volume to be deleted', () => {
   it.each([
     ['is its provisioner’s', { annotations: { [BY]: 'csi.example.com' } }, []],
-    ['of CSI that nobody has provisioned is nobody’s', {}, []],
+    ['of CSI that was not provisioned is ignored', {}, []],
     ['of a migrated plugin is the driver’s', { ...OTHER, annotations: { 'pv.kubernetes.io/migrated-to': 'd' } }, []],
     ['of a host path goes', HOST_PATH, ['remove']],
     [
@@ -80,7 +80,7 @@ describe('a volume to be recycled', () => {
     [
       'is free when that has succeeded',
       scrubber({ phase: 'Succeeded' }),
-      ['endScrub', 'tell VolumeRecycled: Volume recycled', 'free'],
+      ['endScrub', 'report VolumeRecycled: Volume recycled', 'free'],
     ],
     [
       'fails with the scrubber',
@@ -93,19 +93,19 @@ describe('a volume to be recycled', () => {
       ['endScrub', fail('Recycle failed: failed to recycle volume: pod failed, pod.Status.Message unknown')],
     ],
     [
-      'fails when somebody deletes the scrubber',
+      'fails when a user deletes the scrubber',
       { begun: 'uid-s' },
       ['endScrub', fail('Recycle failed: failed to recycle volume: recycler pod was deleted')],
     ],
     [
-      'does not trust the scrubber of somebody else',
+      'does not trust a scrubber of another client',
       { scrubber: pod({}) },
       ['endScrub', fail('Recycle failed: old recycler pod found, will retry later')],
     ],
     [
       'waits for the pods of its claim',
       { users: ['a/b', 'c/d'] },
-      ['tell VolumeFailedRecycle: Volume is used by pods: a/b,c/d'],
+      ['report VolumeFailedRecycle: Volume is used by pods: a/b,c/d'],
     ],
     ['does not wait for the pods of another claim of that name', { users: ['a/b'], claim: claim() }, ['scrub']],
   ])('%s', (_, rest, steps) => {

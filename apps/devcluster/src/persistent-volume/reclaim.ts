@@ -14,13 +14,13 @@ export interface ReclaimView {
   readonly users: readonly string[]
   /** The pod that scrubs the volume, if the API has one. */
   readonly scrubber: Pick<CachedPod, 'uid' | 'phase' | 'message'> | undefined
-  /** The uid of the scrubber that was made here, while its end is waited for. */
+  /** The uid of the scrubber that this controller has created and waits for. */
   readonly begun: string | undefined
 }
 
 export type ReclaimStep =
   | { readonly do: 'fail'; readonly reason: string; readonly message: string }
-  | { readonly do: 'tell'; readonly reason: string; readonly message: string }
+  | { readonly do: 'report'; readonly reason: string; readonly message: string }
   /** Nothing outside the API is left of it. */
   | { readonly do: 'remove' }
   | { readonly do: 'scrub' }
@@ -41,7 +41,7 @@ const HOST_PATH = `${IN_TREE_PREFIX}host-path`
 const NFS = `${IN_TREE_PREFIX}nfs`
 const FAILED_DELETE = 'VolumeFailedDelete'
 
-/** Who has provisioned a volume deletes it; one that nobody has provisioned is deleted by its plugin. */
+/** The provisioner of a volume deletes it; a volume without a provisioner is deleted by its plugin. */
 function decideDelete({ key, annotations, csi, inTree }: Volume): readonly ReclaimStep[] {
   const fail = (message: string): readonly ReclaimStep[] => [{ do: 'fail', reason: FAILED_DELETE, message }]
   const provisioner = annotations[PROVISIONED_BY]
@@ -61,7 +61,7 @@ function decideDelete({ key, annotations, csi, inTree }: Volume): readonly Recla
   if (!/\/tmp\/.+/.test(inTree.path)) {
     return fail(`host_path deleter only supports /tmp/.+ but received provided ${inTree.path}`)
   }
-  // What stands on this machine under that path is none of the cluster's: its pods have folders of their own.
+  // Files of this machine under that path do not belong to the cluster: its pods have folders of their own.
   return [{ do: 'remove' }]
 }
 
@@ -75,7 +75,7 @@ function decideRecycle({ volume, claim, users, scrubber, begun }: ReclaimView): 
   if (begun !== undefined) {
     if (scrubber?.uid !== begun) return failed('failed to recycle volume: recycler pod was deleted')
     if (scrubber.phase === 'Succeeded') {
-      const done: ReclaimStep = { do: 'tell', reason: 'VolumeRecycled', message: 'Volume recycled' }
+      const done: ReclaimStep = { do: 'report', reason: 'VolumeRecycled', message: 'Volume recycled' }
       return [{ do: 'endScrub' }, done, { do: 'free' }]
     }
     if (scrubber.phase !== 'Failed') return []
@@ -83,7 +83,7 @@ function decideRecycle({ volume, claim, users, scrubber, begun }: ReclaimView): 
   }
   // With a claim of that name again the pods are that one's.
   if (users.length > 0 && claim === undefined) {
-    return [{ do: 'tell', reason: FAILED_RECYCLE, message: `Volume is used by pods: ${users.join(',')}` }]
+    return [{ do: 'report', reason: FAILED_RECYCLE, message: `Volume is used by pods: ${users.join(',')}` }]
   }
   if (!isRecyclable(volume)) {
     return [{ do: 'fail', reason: FAILED_RECYCLE, message: 'No recycler plugin found for the volume!' }]

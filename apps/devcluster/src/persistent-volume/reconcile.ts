@@ -7,7 +7,7 @@ import { type Claim, claimProjection } from '../caches/claim.ts'
 import { isTerminated } from '../caches/pod.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
-import { type ControllerParts, refOf, targetOf } from '../control.ts'
+import { type ControllerParts, recordEvent, refOf, settledUnlessFailed, targetOf } from '../control.ts'
 import { type ClaimStep, type ClaimView, decideClaim } from './claims.ts'
 import { endScrub, removeVolume, type Scrubbers, scrub } from './perform-reclaim.ts'
 import type { ReclaimView } from './reclaim.ts'
@@ -20,18 +20,7 @@ const STATUS = { subresource: 'status' }
 export async function reconcileClaim(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
   const view = observeClaim(key, parts.caches)
   if (view === undefined) return SETTLED
-  try {
-    for (const step of decideClaim(view)) await performForClaim(view.claim, step, parts, signal)
-    return SETTLED
-  } catch (error) {
-    return outcomeOf(error, signal)
-  }
-}
-
-/** A write that came too late was decided on what is no longer there: look again when the news is in. */
-function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
-  signal.throwIfAborted()
-  return isNotFound(error) ? SETTLED : { kind: 'retry', cause: error }
+  return await settledUnlessFailed(performForClaim(view, parts, signal))
 }
 
 export function observeClaim(key: string, caches: Caches): ClaimView | undefined {
@@ -60,25 +49,28 @@ function defaultOf(classes: Iterable<CachedClass>): CachedClass | undefined {
   return newest
 }
 
-async function performForClaim(
-  claim: Claim,
-  step: ClaimStep,
-  parts: ControllerParts,
-  signal: AbortSignal,
-): Promise<void> {
+async function performForClaim(view: ClaimView, parts: ControllerParts, signal: AbortSignal): Promise<void> {
+  for (const step of decideClaim(view)) await performClaimStep(step, { claim: view.claim, parts, signal })
+}
+
+interface ClaimRun {
+  readonly claim: Claim
+  readonly parts: ControllerParts
+  readonly signal: AbortSignal
+}
+
+async function performClaimStep(step: ClaimStep, { claim, parts, signal }: ClaimRun): Promise<void> {
   switch (step.do) {
     case 'patchVolume':
-      return await patchVolume(step.volume, step.patch, parts, { signal })
+      return await patchVolume(step, parts, signal)
     case 'patchVolumeStatus':
-      return await patchVolume(step.volume, step.patch, parts, { signal, ...STATUS })
+      return await patchVolume({ ...step, ...STATUS }, parts, signal)
     case 'patchClaim':
-      return await patchClaim(claim.key, step.patch, parts, { signal })
+      return await patchClaim({ claim, patch: step.patch }, parts, signal)
     case 'patchClaimStatus':
-      return await patchClaim(claim.key, step.patch, parts, { signal, ...STATUS })
-    case 'report': {
-      const { type, reason, message } = step.event
-      return parts.recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), type, reason, message)
-    }
+      return await patchClaim({ claim, patch: step.patch, ...STATUS }, parts, signal)
+    case 'report':
+      return recordEvent(parts, targetOf(PERSISTENT_VOLUME_CLAIMS, claim), step.event)
     case 'fail':
       throw new Error(step.message)
     default:
@@ -86,23 +78,26 @@ async function performForClaim(
   }
 }
 
-type PatchOptions = { readonly signal: AbortSignal; readonly subresource?: string }
+interface Change {
+  readonly patch: Patch
+  readonly subresource?: string
+}
 
 async function patchVolume(
-  name: string,
-  patch: Patch,
+  { volume: name, patch, subresource }: Change & { readonly volume: string },
   { client, caches }: ControllerParts,
-  options: PatchOptions,
+  signal: AbortSignal,
 ): Promise<void> {
+  const options = { signal, ...(subresource !== undefined && { subresource }) }
   caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name }, patch, options))
 }
 
 async function patchClaim(
-  key: string,
-  patch: Patch,
+  { claim: { key }, patch, subresource }: Change & { readonly claim: Claim },
   { client, caches }: ControllerParts,
-  options: PatchOptions,
+  signal: AbortSignal,
 ): Promise<void> {
+  const options = { signal, ...(subresource !== undefined && { subresource }) }
   caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), patch, options))
 }
 
@@ -118,11 +113,12 @@ export async function reconcileVolume(key: string, parts: VolumeParts, signal: A
   try {
     const claim = await claimOf(volume, parts, signal)
     const view = observeVolume(volume, claim, parts)
-    for (const step of decideVolume(view)) await performForVolume(volume, step, parts, signal)
+    for (const step of decideVolume(view)) await performForVolume(step, { volume, parts, signal })
     return SETTLED
   } catch (error) {
     if (isConflict(error) && parts.caches.volumes.store.get(key) !== volume) return AGAIN
-    return outcomeOf(error, signal)
+    if (isNotFound(error)) return SETTLED
+    throw error
   }
 }
 
@@ -154,25 +150,22 @@ async function claimOf(
   }
 }
 
-async function performForVolume(
-  volume: Volume,
-  step: VolumeStep,
-  parts: VolumeParts,
-  signal: AbortSignal,
-): Promise<void> {
+interface VolumeRun {
+  readonly volume: Volume
+  readonly parts: VolumeParts
+  readonly signal: AbortSignal
+}
+
+async function performForVolume(step: VolumeStep, { volume, parts, signal }: VolumeRun): Promise<void> {
   switch (step.do) {
     case 'patchVolume':
-      return await patchVolume(volume.key, step.patch, parts, { signal })
+      return await patchVolume({ volume: volume.key, patch: step.patch }, parts, signal)
     case 'patchVolumeStatus':
-      return await patchVolume(volume.key, step.patch, parts, { signal, ...STATUS })
-    case 'tellVolume': {
-      const { type, reason, message } = step.event
-      return parts.recorder.event(targetOf(PERSISTENT_VOLUMES, volume), type, reason, message)
-    }
-    case 'tellClaim': {
-      const { type, reason, message } = step.event
-      return parts.recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, step.claim), type, reason, message)
-    }
+      return await patchVolume({ volume: volume.key, patch: step.patch, ...STATUS }, parts, signal)
+    case 'recordOnVolume':
+      return recordEvent(parts, targetOf(PERSISTENT_VOLUMES, volume), step.event)
+    case 'recordOnClaim':
+      return recordEvent(parts, targetOf(PERSISTENT_VOLUME_CLAIMS, step.claim), step.event)
     case 'lookAtClaim':
       return parts.lookAtClaim(step.key)
     case 'remove':

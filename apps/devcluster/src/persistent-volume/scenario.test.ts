@@ -97,7 +97,7 @@ describe('the persistent volume controller', () => {
     await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
     await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
     await test.until(PERSISTENT_VOLUMES, { name: 'pv-1' }, isIn('Released'))
-    // Not given to the next claim: there is still somebody's data on it.
+    // Not given to the next claim: it still has the data of another claim.
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: '' } }))
     await test.api.requests.until({ verb: 'create', resource: 'events' })
     expect(test.api.get(PERSISTENT_VOLUMES, { name: 'pv-1' })?.status?.phase).toBe('Released')
@@ -133,12 +133,12 @@ describe('the persistent volume controller', () => {
     await test.untilGone(PERSISTENT_VOLUMES, { name: 'pv-1' })
   })
 
-  it('does not let a claim go for which a pod was placed that the cache has not heard of', async () => {
+  it('does not release a claim with a pod that is missing in the cache', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
     await test.untilCached(test.cluster.caches.claims, 'default/data', ({ finalizers }) => finalizers !== undefined)
-    // The watch hears nothing from here on, so only a live look can find the pod.
+    // The watch gets nothing from here on, so only a live look can find the pod.
     const held = test.api.faults.hold({ resource: 'pods', verb: 'watch' })
     test.api.dropWatches({ resource: PODS })
     await held.arrived
@@ -151,7 +151,7 @@ describe('the persistent volume controller', () => {
     held.release()
   })
 
-  it('tells a claim of a class that is missing, and goes on when it comes', async () => {
+  it('records on a claim that its class is missing, and continues when it is created', async () => {
     await using test = await withProvisioner()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: 'late' } }))
@@ -163,7 +163,7 @@ describe('the persistent volume controller', () => {
 })
 
 describe('the provisioner', () => {
-  it('makes one volume for a claim and deletes it with the claim', async () => {
+  it('creates one volume for a claim and deletes it with the claim', async () => {
     await using test = await withProvisioner({ parameters: { type: 'ssd' } })
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -175,7 +175,7 @@ describe('the provisioner', () => {
     expect(test.driver.log.matching({ method: 'CreateVolume' })).toHaveLength(1)
   })
 
-  it('makes no second volume when the answer to the first was lost', async () => {
+  it('creates no second volume when the answer to the first was lost', async () => {
     await using test = await withProvisioner()
     test.driver.faults.add({
       match: { method: 'CreateVolume' },
@@ -189,7 +189,7 @@ describe('the provisioner', () => {
     ])
   })
 
-  it('leaves nothing behind when the claim goes while nobody knows whether its volume was made', async () => {
+  it('leaves nothing behind when the claim is deleted while it is unknown whether its volume was created', async () => {
     await using test = await withProvisioner()
     const { client } = test.cluster
     test.driver.faults.add({
@@ -205,7 +205,7 @@ describe('the provisioner', () => {
     expect(test.driver.volumes.all).toEqual([])
   })
 
-  it('tells the claim why it has no volume yet', async () => {
+  it('records on the claim why it has no volume yet', async () => {
     await using test = await withProvisioner()
     test.driver.faults.add({
       match: { method: 'CreateVolume' },

@@ -1,7 +1,7 @@
 import { type Pod, Quantity } from '@csi-sidecars/kube-types'
 import type { Volume } from '../caches/volume.ts'
 
-/** The pod that empties a volume before others get it. Its name and its words are kube-controller-manager's. */
+/** The pod that empties a volume before others get it. Its name and its texts are kube-controller-manager's. */
 
 const NAMESPACE = 'default'
 const PREFIX = 'recycler-for-'

@@ -13,8 +13,8 @@ const summary = (steps: readonly VolumeStep[]): string[] =>
     switch (step.do) {
       case 'lookAtClaim':
         return `look at ${step.key}`
-      case 'tellVolume':
-      case 'tellClaim':
+      case 'recordOnVolume':
+      case 'recordOnClaim':
         return `${step.do} ${step.event.reason}`
       case 'remove':
       case 'scrub':
@@ -58,10 +58,10 @@ describe('decideVolume', () => {
       done: ['look at default/data'],
     },
     {
-      name: 'tells both when their volume modes differ',
+      name: 'records on both when their volume modes differ',
       volume: { claimRef: refTo(own), volumeMode: 'Block' },
       claim: claim(),
-      done: ['tellVolume VolumeMismatch', 'tellClaim VolumeMismatch'],
+      done: ['recordOnVolume VolumeMismatch', 'recordOnClaim VolumeMismatch'],
     },
     {
       name: 'releases one whose claim is gone',
@@ -69,7 +69,7 @@ describe('decideVolume', () => {
       done: [phase('Released')],
     },
     {
-      name: 'releases one whose claim was made again under its name',
+      name: 'releases one whose claim was recreated under its name',
       volume: { phase: 'Bound', claimRef: { ...refTo(own), uid: 'uid-of-old' } },
       claim: own,
       done: [phase('Released')],
@@ -85,21 +85,21 @@ describe('decideVolume', () => {
       done: [],
     },
     {
-      name: 'fails one that nobody can delete',
+      name: 'fails one that cannot be deleted',
       volume: { phase: 'Bound', claimRef: refTo(own), csi: undefined, inTree: { is: 'other' } },
       done: [
         phase('Released'),
         'patchVolumeStatus {"status":{"phase":"Failed","message":"error getting deleter volume plugin for volume \\"pv-1\\": ' +
           'no volume plugin matched"}}',
-        'tellVolume VolumeFailedDelete',
+        'recordOnVolume VolumeFailedDelete',
       ],
     },
     {
-      name: 'fails one that nobody can recycle',
+      name: 'fails one that cannot be recycled',
       volume: { phase: 'Released', claimRef: refTo(own), reclaimPolicy: 'Recycle' },
       done: [
         'patchVolumeStatus {"status":{"phase":"Failed","message":"No recycler plugin found for the volume!"}}',
-        'tellVolume VolumeFailedRecycle',
+        'recordOnVolume VolumeFailedRecycle',
       ],
     },
     {
@@ -109,7 +109,7 @@ describe('decideVolume', () => {
       scrubber: pod({ phase: 'Succeeded' }),
       done: [
         'endScrub',
-        'tellVolume VolumeRecycled',
+        'recordOnVolume VolumeRecycled',
         'patchVolume {"metadata":{"resourceVersion":"1","annotations":{"pv.kubernetes.io/bound-by-controller":null}},"spec":{"claimRef":null}}',
         phase('Available'),
       ],
@@ -128,7 +128,7 @@ describe('decideVolume', () => {
     },
     { name: 'does not write over a failure', volume: { phase: 'Failed', claimRef: refTo(own) }, done: [] },
     {
-      name: 'releases one that was made for a claim that found another',
+      name: 'releases one that was provisioned for a claim that found another',
       volume: { phase: 'Bound', claimRef: refTo(own), annotations: { ...PROVISIONED, ...OURS } },
       claim: claim({ volumeName: 'pv-2' }),
       done: [phase('Released')],
@@ -155,7 +155,7 @@ describe('decideVolume', () => {
     expect(summary(decideVolume(view))).toEqual(row.done)
   })
 
-  it('has nothing to do for a binding that stands', () => {
+  it('has nothing to do for a complete binding', () => {
     expect(decideVolume({ ...boundPair(), users: [], begun: undefined, scrubber: undefined })).toEqual([])
   })
 })

@@ -3,7 +3,7 @@ import type { Patch } from '@csi-sidecars/kube-types'
 import { PROVISIONED_BY } from '../caches/annotations.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { Volume, VolumePhase } from '../caches/volume.ts'
-import type { EventToRecord } from './claims.ts'
+import type { EventToRecord } from '../control.ts'
 import { migrateVolumePatch } from './migrate.ts'
 import { unbindVolumePatch, volumePhasePatch } from './patches.ts'
 import { decideReclaim, type ReclaimStep, type ReclaimView } from './reclaim.ts'
@@ -11,8 +11,8 @@ import { decideReclaim, type ReclaimStep, type ReclaimView } from './reclaim.ts'
 export type VolumeStep =
   | { readonly do: 'patchVolume'; readonly patch: Patch }
   | { readonly do: 'patchVolumeStatus'; readonly patch: Patch }
-  | { readonly do: 'tellVolume'; readonly event: EventToRecord }
-  | { readonly do: 'tellClaim'; readonly claim: Claim; readonly event: EventToRecord }
+  | { readonly do: 'recordOnVolume'; readonly event: EventToRecord }
+  | { readonly do: 'recordOnClaim'; readonly claim: Claim; readonly event: EventToRecord }
   /** The other half of the binding is the claim worker's. */
   | { readonly do: 'lookAtClaim'; readonly key: string }
   | Extract<ReclaimStep, { do: 'remove' | 'scrub' | 'endScrub' }>
@@ -21,7 +21,7 @@ export type VolumeStep =
 export function decideVolume(view: ReclaimView): readonly VolumeStep[] {
   const { volume, claim } = view
   const migrate = migrateVolumePatch(volume)
-  // The rest is decided upon what that makes of it.
+  // The next run decides the rest, from the result of this.
   if (migrate !== undefined) return [{ do: 'patchVolume', patch: migrate }]
   const { claimRef } = volume
   if (claimRef?.uid === undefined) return phase(volume, 'Available')
@@ -32,7 +32,7 @@ export function decideVolume(view: ReclaimView): readonly VolumeStep[] {
   return [{ do: 'lookAtClaim', key: claim.key }]
 }
 
-/** The claim is gone. A failure that somebody may want to read is not written over. */
+/** The claim is gone. A failure that a user may want to read is not overwritten. */
 function released(view: ReclaimView): readonly VolumeStep[] {
   const { volume } = view
   const steps = volume.phase === 'Failed' ? [] : phase(volume, 'Released')
@@ -43,8 +43,8 @@ function stepsFor(step: ReclaimStep, volume: Volume): readonly VolumeStep[] {
   switch (step.do) {
     case 'fail':
       return failed(volume, step.reason, step.message)
-    case 'tell':
-      return [{ do: 'tellVolume', event: { type: 'Normal', reason: step.reason, message: step.message } }]
+    case 'report':
+      return [{ do: 'recordOnVolume', event: { type: 'Normal', reason: step.reason, message: step.message } }]
     case 'free':
       return freed(volume)
     case 'remove':
@@ -56,7 +56,7 @@ function stepsFor(step: ReclaimStep, volume: Volume): readonly VolumeStep[] {
   }
 }
 
-/** Its claim has found another volume: one that was made for that claim goes, any other becomes free again. */
+/** Its claim has found another volume: one provisioned for that claim is deleted, any other becomes free again. */
 function boundElsewhere(view: ReclaimView): readonly VolumeStep[] {
   const { volume } = view
   return PROVISIONED_BY in volume.annotations && volume.reclaimPolicy === 'Delete' ? released(view) : freed(volume)
@@ -71,8 +71,8 @@ function modesDiffer(volume: Volume, claim: Claim): readonly VolumeStep[] {
   const toVolume = `Cannot bind PersistentVolume to requested PersistentVolumeClaim "${claim.name}" due to incompatible volumeMode.`
   const toClaim = `Cannot bind PersistentVolume "${volume.key}" to requested PersistentVolumeClaim due to incompatible volumeMode.`
   return [
-    { do: 'tellVolume', event: event(toVolume) },
-    { do: 'tellClaim', claim, event: event(toClaim) },
+    { do: 'recordOnVolume', event: event(toVolume) },
+    { do: 'recordOnClaim', claim, event: event(toClaim) },
   ]
 }
 
@@ -83,5 +83,5 @@ function phase(volume: Volume, wanted: VolumePhase, message?: string): readonly 
 
 function failed(volume: Volume, reason: string, message: string): readonly VolumeStep[] {
   if (volume.phase === 'Failed') return []
-  return [...phase(volume, 'Failed', message), { do: 'tellVolume', event: { type: 'Warning', reason, message } }]
+  return [...phase(volume, 'Failed', message), { do: 'recordOnVolume', event: { type: 'Warning', reason, message } }]
 }

@@ -5,7 +5,7 @@ import type { Claim } from '../caches/claim.ts'
 import type { Volume } from '../caches/volume.ts'
 import { claim, DRIVER, lookups, volume } from '../testing/objects.ts'
 import { sourceHandle } from './clone.ts'
-import { allowedTopology } from './topology.ts'
+import { allowedTopology } from './provision.ts'
 
 const wanted = claim({ name: 'copy', cloneOf: 'data' })
 const source = claim({ phase: 'Bound', volumeName: 'pv-1' })

@@ -4,7 +4,7 @@ import type { Lookups } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 
 /**
- * The handle of the volume that a claim wants cloned; undefined when it wants none. Throws, in the provisioner's words,
+ * The handle of the volume that a claim wants cloned; undefined when it wants none. Throws the provisioner's error,
  * for what cannot be cloned now: that is tried again.
  */
 export function sourceHandle(

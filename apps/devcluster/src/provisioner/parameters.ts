@@ -8,7 +8,7 @@ export interface SecretRef {
   readonly namespace: string
 }
 
-/** What a class says besides what the driver is told. */
+/** What a class says besides the driver's parameters. */
 export interface ClassParameters {
   /** For the driver. */
   readonly plain: Readonly<Record<string, string>>

@@ -30,7 +30,7 @@ describe('decideProvision', () => {
       { claim: claim({ annotations: { 'volume.beta.kubernetes.io/storage-provisioner': DRIVER } }) },
       'provision',
     ],
-    ['leaves a claim alone that asks nobody', { claim: claim() }, 'nothing'],
+    ['leaves a claim alone that names no provisioner', { claim: claim() }, 'nothing'],
     ['leaves a claim of another driver alone', { driverName: 'other' }, 'nothing'],
     ['does nothing for a claim that has a volume', { claim: { ...asking, volumeName: 'pv-1' } }, 'nothing'],
     ['does nothing more once the volume is there', { isProvisioned: true }, 'nothing'],
@@ -43,7 +43,7 @@ describe('decideProvision', () => {
     ],
     ['waits for a node where the class does', { storageClass: waits }, 'nothing'],
     [
-      'goes on once the node is chosen',
+      'continues when the node is chosen',
       {
         storageClass: waits,
         claim: claim({ annotations: { ...ASKED, 'volume.kubernetes.io/selected-node': 'node-1' } }),
@@ -71,7 +71,7 @@ describe('createVolumeRequest', () => {
       ...change,
     })
 
-  it("asks under a name that is the claim's for ever", () => {
+  it("always asks under the claim's own name", () => {
     expect(request()).toEqual({
       name: 'pvc-uid-data',
       capacityRange: { requiredBytes: 1024n ** 3n, limitBytes: 0n },
@@ -123,7 +123,7 @@ describe('topologyFor', () => {
 })
 
 describe('provisionedVolume', () => {
-  const made = {
+  const created = {
     volumeId: 'vol-1',
     capacityBytes: 2n * 1024n ** 3n,
     volumeContext: { a: 'b' },
@@ -136,12 +136,12 @@ describe('provisionedVolume', () => {
       storageClass: storageClass(),
       parameters: NO_PARAMETERS,
       driverName: DRIVER,
-      made,
+      created,
       identity: 'me',
       ...change,
     })
 
-  it('is what the driver has made, promised to the claim', () => {
+  it('is what the driver has created, promised to the claim', () => {
     expect(volume()).toEqual({
       apiVersion: 'v1',
       kind: 'PersistentVolume',
@@ -172,8 +172,8 @@ describe('provisionedVolume', () => {
     })
   })
 
-  it('has the size asked for when the driver does not tell one', () => {
-    expect(volume({ made: { ...made, capacityBytes: 0n } }).spec?.capacity).toEqual({ storage: '1Gi' })
+  it('has the size asked for when the driver does not report one', () => {
+    expect(volume({ created: { ...created, capacityBytes: 0n } }).spec?.capacity).toEqual({ storage: '1Gi' })
   })
 
   it('has no finalizer when it is to be kept', () => {
@@ -199,7 +199,7 @@ describe('provisionedVolume', () => {
   })
 
   it('says from where it can be reached', () => {
-    const { spec } = volume({ made: { ...made, accessibleTopology: [{ segments: { zone: 'a' } }] } })
+    const { spec } = volume({ created: { ...created, accessibleTopology: [{ segments: { zone: 'a' } }] } })
     expect(spec?.nodeAffinity).toEqual({
       required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }] }] },
     })

@@ -51,7 +51,7 @@ export function decideProvision(view: ProvisionView): ProvisionDecision {
   return { do: 'provision', storageClass, selectedNode }
 }
 
-/** Same claim, same name: a second try finds the volume that the first one made. */
+/** Same claim, same name: a second try finds the volume that the first one has created. */
 export function volumeNameOf({ uid }: Pick<Claim, 'uid'>): string {
   return `pvc-${uid}`
 }
@@ -88,7 +88,7 @@ function contentOf(volumeId: string): VolumeContentSource {
   return { type: { $case: 'volume', value: { volumeId } } }
 }
 
-/** Where a volume must be reachable: from the chosen node, by the topology that the driver has told of it. */
+/** Where a volume must be reachable: from the chosen node, by the topology that the driver has reported for it. */
 export function topologyFor(
   driverName: string,
   node: CachedNode | undefined,
@@ -106,17 +106,17 @@ export interface VolumeParts {
   readonly storageClass: CachedClass
   readonly parameters: ClassParameters
   readonly driverName: string
-  /** What the driver has made. */
-  readonly made: CsiVolume
-  /** Who provisioned, as the driver is told again at each use. */
+  /** What the driver has created. */
+  readonly created: CsiVolume
+  /** The identity of the provisioner, which the driver gets at each use. */
   readonly identity: string
 }
 
-/** The PersistentVolume for what the driver has made, promised to the claim. */
+/** The PersistentVolume for what the driver has created, reserved for the claim. */
 export function provisionedVolume(parts: VolumeParts): PersistentVolume {
-  const { claim, storageClass, parameters, driverName, made } = parts
+  const { claim, storageClass, parameters, driverName, created } = parts
   const { secrets } = parameters
-  const size = made.capacityBytes > 0n ? Quantity.ofBytes(made.capacityBytes).toString() : claim.request
+  const size = created.capacityBytes > 0n ? Quantity.ofBytes(created.capacityBytes).toString() : claim.request
   const spec: PersistentVolumeSpec = {
     accessModes: [...claim.accessModes],
     capacity: { storage: size },
@@ -134,8 +134,8 @@ export function provisionedVolume(parts: VolumeParts): PersistentVolume {
     },
     csi: {
       driver: driverName,
-      volumeHandle: made.volumeId,
-      volumeAttributes: { ...made.volumeContext, 'storage.kubernetes.io/csiProvisionerIdentity': parts.identity },
+      volumeHandle: created.volumeId,
+      volumeAttributes: { ...created.volumeContext, 'storage.kubernetes.io/csiProvisionerIdentity': parts.identity },
       ...(claim.volumeMode === 'Filesystem' && parameters.fsType !== '' && { fsType: parameters.fsType }),
       ...(secrets.publish && { controllerPublishSecretRef: secrets.publish }),
       ...(secrets.stage && { nodeStageSecretRef: secrets.stage }),
@@ -143,7 +143,7 @@ export function provisionedVolume(parts: VolumeParts): PersistentVolume {
       ...(secrets.expand && { controllerExpandSecretRef: secrets.expand }),
       ...(secrets.nodeExpand && { nodeExpandSecretRef: secrets.nodeExpand }),
     },
-    ...affinityOf(made.accessibleTopology),
+    ...affinityOf(created.accessibleTopology),
   }
   const finalizers = storageClass.reclaimPolicy === 'Delete' ? { finalizers: [PROVISIONER_FINALIZER] } : {}
   const annotations = annotationsOf(driverName, parameters)
@@ -164,11 +164,25 @@ function annotationsOf(driverName: string, { secrets }: ClassParameters): Record
   }
 }
 
-/** A volume that is not reachable from everywhere says from where, in the words of node labels. */
+/** A volume that is not reachable from everywhere says from where, by node labels. */
 function affinityOf(topology: readonly Topology[]): Pick<PersistentVolumeSpec, 'nodeAffinity'> {
   if (topology.length === 0) return {}
   const nodeSelectorTerms = topology.map(({ segments }) => ({
     matchExpressions: Object.entries(segments).map(([key, value]) => ({ key, operator: 'In', values: [value] })),
   }))
   return { nodeAffinity: { required: { nodeSelectorTerms } } }
+}
+
+type Segments = Record<string, string>
+
+/** Where a class allows its volumes: each term with each of its values. Undefined: it does not say. */
+export function allowedTopology(terms: CachedClass['allowedTopologies']): TopologyRequirement | undefined {
+  const all = (terms ?? []).flatMap(({ matchLabelExpressions }) =>
+    (matchLabelExpressions ?? []).reduce<Segments[]>(
+      (found, { key, values }) => found.flatMap((one) => values.map((value) => ({ ...one, [key]: value }))),
+      [{}],
+    ),
+  )
+  const requisite = all.map((segments) => ({ segments }))
+  return requisite.length === 0 ? undefined : { requisite, preferred: requisite }
 }

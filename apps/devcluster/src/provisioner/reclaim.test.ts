@@ -22,7 +22,7 @@ describe('decideReclaim', () => {
     ['keeps what is bound', { volume: { ...released, phase: 'Bound' } }, 'nothing'],
     ['keeps what is to be kept', { volume: { ...released, reclaimPolicy: 'Retain' } }, 'nothing'],
     ['keeps what another has provisioned', { driverName: 'other' }, 'nothing'],
-    ['keeps what nobody has provisioned', { volume: { ...released, annotations: {} } }, 'nothing'],
+    ['keeps what was not provisioned', { volume: { ...released, annotations: {} } }, 'nothing'],
     ['waits for the detach', { attachments: [attachment()] }, 'wait'],
     ['finishes one that is being deleted', { volume: { ...released, deleting: true } }, 'delete'],
     [

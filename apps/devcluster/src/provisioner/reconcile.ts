@@ -25,6 +25,7 @@ import { CALL_MS } from '../driver/driver.ts'
 import { sourceHandle } from './clone.ts'
 import { type ClassParameters, classParameters, type SecretRef } from './parameters.ts'
 import {
+  allowedTopology,
   createVolumeRequest,
   decideProvision,
   type ProvisionDecision,
@@ -33,16 +34,15 @@ import {
   volumeNameOf,
 } from './provision.ts'
 import { decideReclaim } from './reclaim.ts'
-import { allowedTopology } from './topology.ts'
 
 export interface ProvisionerParts extends ControllerParts {
   readonly driver: Driver
-  /** Claims of which the driver may have made a volume that the API does not know yet, by uid. */
+  /** Claims for which the driver may have created a volume that the API does not know yet, by uid. */
   readonly uncertain: Map<string, Claim>
   readonly identity: string
 }
 
-/** Makes a volume for a claim that asks for this driver's. */
+/** Creates a volume for a claim that names this driver. */
 export async function reconcileProvision(key: string, parts: ProvisionerParts, signal: AbortSignal): Promise<Outcome> {
   const claim = claimToProvision(key, parts)
   if (claim === undefined) return SETTLED
@@ -56,25 +56,25 @@ export async function reconcileProvision(key: string, parts: ProvisionerParts, s
     uncertain: uncertain.has(claim.uid),
   })
   if (decision.do === 'nothing') return SETTLED
-  const tell = (type: 'Normal' | 'Warning', reason: string, message: string): void =>
+  const record = (type: 'Normal' | 'Warning', reason: string, message: string): void =>
     recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), type, reason, message)
   if (!uncertain.has(claim.uid)) {
-    tell('Normal', 'Provisioning', `External provisioner is provisioning volume for claim "${key}"`)
+    record('Normal', 'Provisioning', `External provisioner is provisioning volume for claim "${key}"`)
   }
   try {
-    await provision(claim, decision, parts, signal)
+    await provision(decision, { claim, parts, signal })
   } catch (error) {
     signal.throwIfAborted()
     const why = `failed to provision volume with StorageClass "${decision.storageClass.key}": ${messageOf(error)}`
-    tell('Warning', 'ProvisioningFailed', why)
+    record('Warning', 'ProvisioningFailed', why)
     if (decision.selectedNode !== undefined && isExhausted(error)) await chooseAgain(claim, parts, signal)
     return { kind: 'retry', cause: error }
   }
-  tell('Normal', 'ProvisioningSucceeded', `Successfully provisioned volume ${volumeNameOf(claim)}`)
+  record('Normal', 'ProvisioningSucceeded', `Successfully provisioned volume ${volumeNameOf(claim)}`)
   return SETTLED
 }
 
-/** The claim as it is; one that went while the driver may have been making its volume is finished as it was. */
+/** The current claim; or a deleted one whose volume the driver may still create, in its last state. */
 function claimToProvision(key: string, { caches, uncertain }: ProvisionerParts): Claim | undefined {
   const claim = caches.claims.store.get(key)
   for (const unfinished of uncertain.values()) {
@@ -85,17 +85,19 @@ function claimToProvision(key: string, { caches, uncertain }: ProvisionerParts):
 
 type Provision = Extract<ProvisionDecision, { do: 'provision' }>
 
-async function provision(
-  claim: Claim,
-  { storageClass, selectedNode }: Provision,
-  parts: ProvisionerParts,
-  signal: AbortSignal,
-): Promise<void> {
+interface ProvisionRun {
+  readonly claim: Claim
+  readonly parts: ProvisionerParts
+  readonly signal: AbortSignal
+}
+
+async function provision({ storageClass, selectedNode }: Provision, run: ProvisionRun): Promise<void> {
+  const { claim, parts, signal } = run
   const { client, caches, driver, uncertain, identity } = parts
   const parameters = classParameters(storageClass.parameters, claim, volumeNameOf(claim))
-  const request = await requestFor(claim, { storageClass, parameters, selectedNode }, parts, signal)
-  const made = await createVolume(claim, request, parts, signal)
-  const volume = provisionedVolume({ claim, storageClass, parameters, driverName: driver.name, made, identity })
+  const request = await requestFor({ storageClass, parameters, selectedNode }, run)
+  const created = await createVolume(request, run)
+  const volume = provisionedVolume({ claim, storageClass, parameters, driverName: driver.name, created, identity })
   try {
     caches.volumes.learn(await client.create(PERSISTENT_VOLUMES, volume, { signal }))
   } catch (error) {
@@ -111,11 +113,10 @@ interface RequestInput {
 }
 
 async function requestFor(
-  claim: Claim,
   { storageClass, parameters, selectedNode }: RequestInput,
-  { client, caches, driver }: ProvisionerParts,
-  signal: AbortSignal,
+  { claim, parts, signal }: ProvisionRun,
 ): Promise<CreateVolumeRequest> {
+  const { client, caches, driver } = parts
   const mutableParameters =
     claim.attributesClass === ''
       ? {}
@@ -138,10 +139,8 @@ async function requestFor(
 
 /** Until the driver says that it failed for good, there may be a volume. */
 async function createVolume(
-  claim: Claim,
   request: CreateVolumeRequest,
-  { driver, uncertain }: ProvisionerParts,
-  signal: AbortSignal,
+  { claim, parts: { driver, uncertain }, signal }: ProvisionRun,
 ): Promise<CsiVolume> {
   uncertain.set(claim.uid, claim)
   try {
@@ -158,7 +157,7 @@ function isExhausted(error: unknown): boolean {
   return error instanceof RpcError && error.code === CODES.ResourceExhausted
 }
 
-/** No room where the binder wants it: let it choose another node. */
+/** No room where the binder wants it: the binder has to choose another node. */
 async function chooseAgain(claim: Claim, { client, caches }: ControllerParts, signal: AbortSignal): Promise<void> {
   const patch = { kind: 'merge' as const, body: { metadata: { annotations: { [SELECTED_NODE]: null } } } }
   try {
@@ -198,7 +197,7 @@ export async function reconcileReclaim(key: string, parts: ProvisionerParts, sig
   }
 }
 
-/** Both writes may be made a second time. A finalizer list that changed under our hands fails the run, not the next. */
+/** Both writes may be sent a second time. A finalizer list that changed under our hands fails the run, not the next. */
 async function removeFromApi(
   { key: name, deleting }: Volume,
   { client, caches }: ProvisionerParts,

@@ -2,18 +2,18 @@ import { ControllerService, IdentityService, NodeService } from '@csi-sidecars/c
 
 /** What the proxy may do to one call. */
 export type CallFault =
-  /** The driver hears of it later. */
+  /** The driver gets it later. */
   | { readonly do: 'delay'; readonly ms: number }
-  /** The driver does it, and nobody hears the answer. */
+  /** The driver does it, and the answer is lost. */
   | { readonly do: 'loseAnswer' }
   /** The driver gets it twice, the second time when it has answered the first. */
   | { readonly do: 'repeat' }
-  /** The driver gets it again a while after it has answered, when somebody may have gone on from there. */
+  /** The driver gets it again a while after it has answered, when the caller may have continued. */
   | { readonly do: 'repeatLate'; readonly ms: number }
   /** The connection breaks while the driver works on it. */
   | { readonly do: 'cut' }
 
-/** One call as it passed the proxy; told when it begins and again when it has ended. */
+/** One call as it passed the proxy; reported when it begins and again when it has ended. */
 export interface ProxiedCall {
   /** The same for the beginning and the end. */
   readonly id: number
@@ -25,7 +25,7 @@ export interface ProxiedCall {
   readonly end: number | undefined
   /** The gRPC code; undefined while it is under way, and when the driver was lost before it had answered. */
   readonly code: number | undefined
-  /** The driver's own words about a failure. */
+  /** The driver's error message. */
   readonly message: string
   /** Of a success. */
   readonly response: Readonly<Record<string, unknown>> | undefined
@@ -49,7 +49,7 @@ const DEFINITIONS = new Map(
   ),
 )
 
-/** A length and a flag stand before the one message of a unary call. */
+/** A length and a flag precede the one message of a unary call. */
 const FRAME_HEAD = 5
 
 export function methodOf(path: string): string {
@@ -68,13 +68,13 @@ export function responseOf(path: string, answer: Answer): ProxiedCall['response'
   return decoded(answer.body, (bytes) => definition.responseDeserialize(bytes))
 }
 
-/** A driver that sends no status at all has failed in a way that nobody can name: Unknown, as gRPC says. */
+/** A driver that sends no status at all has failed for an unknown reason: Unknown, as gRPC says. */
 export function codeOf({ headers, trailers }: Answer): number {
   const status = trailers['grpc-status'] ?? headers['grpc-status']
   return status === undefined ? 2 : Number(status)
 }
 
-/** The words are percent-encoded on the wire. Those that are badly so are shown as they are. */
+/** The message is percent-encoded on the wire. One with a wrong encoding is shown unchanged. */
 export function wordsOf({ headers, trailers }: Answer): string {
   const message = trailers['grpc-message'] ?? headers['grpc-message'] ?? ''
   try {
@@ -89,6 +89,6 @@ function decoded(body: Buffer, decode: (bytes: Buffer) => object): Readonly<Reco
   try {
     return { ...decode(body.subarray(FRAME_HEAD)) }
   } catch {
-    return undefined // whoever gets it will say so
+    return undefined // the receiver will report it
   }
 }

@@ -39,7 +39,7 @@ export class Link {
     this.#driver = connectHttp2('http://driver', { createConnection: () => far })
     this.#session = performServerHandshake(near)
     for (const session of [this.#session, this.#driver]) {
-      // The end of a connection is told by its close, which follows each error.
+      // Each error is followed by a close, which reports the end of the connection.
       session.on('error', () => undefined)
       session.once('close', () => this.cut())
     }

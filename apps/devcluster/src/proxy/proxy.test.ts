@@ -26,13 +26,13 @@ let directory: string
 let driver: CsiDriver
 let proxy: DriverProxy
 let connection: Connection
-let told: ProxiedCall[]
+let reported: ProxiedCall[]
 let faults: CallFault[]
 let mayComeAgain: boolean
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'proxy-'))
-  told = []
+  reported = []
   faults = []
   mayComeAgain = true
   driver = await startCsiDriver({ socket: join(directory, 'driver.sock'), clock: systemClock })
@@ -41,7 +41,7 @@ beforeEach(async () => {
     driver: driver.socket,
     clock: systemClock,
     choose: () => faults.shift(),
-    tell: (call) => told.push(call),
+    report: (call) => reported.push(call),
     mayComeAgain: () => mayComeAgain,
   })
   connection = await open()
@@ -55,7 +55,7 @@ afterEach(async () => {
 
 const open = (): Promise<Connection> => connect({ address: proxy.address, clock: systemClock, log: silentLogger })
 const create = () => connection.call(CreateVolume, REQUEST, LIMITS)
-const ended = () => told.filter(({ end }) => end !== undefined)
+const ended = () => reported.filter(({ end }) => end !== undefined)
 const codeOf = (error: unknown): number | undefined => (error instanceof RpcError ? error.code : undefined)
 
 async function eventually(holds: () => boolean): Promise<void> {
@@ -63,15 +63,15 @@ async function eventually(holds: () => boolean): Promise<void> {
 }
 
 describe('the proxy', () => {
-  it('passes calls on, and tells of each when it begins and when it has ended', async () => {
+  it('passes calls on, and reports each when it begins and when it has ended', async () => {
     const { volume } = await create()
     expect(volume?.volumeId).toBe('vol-1')
-    const [begun, done] = told
+    const [begun, done] = reported
     expect(begun).toMatchObject({ method: 'CreateVolume', request: { name: 'pvc' }, end: undefined, fault: undefined })
     expect(done).toMatchObject({ id: begun?.id, code: 0, response: { volume: { volumeId: 'vol-1' } } })
   })
 
-  it("passes refusals on in the driver's own words, whatever letters they have", async () => {
+  it("passes refusals on with the driver's error message, in any script", async () => {
     const words = 'größer als 100 % "frei"'
     driver.script('CreateVolume', () => {
       throw new DriverFailure('OUT_OF_RANGE', words)
@@ -80,12 +80,12 @@ describe('the proxy', () => {
     expect(ended()).toMatchObject([{ code: 11, message: words, response: undefined }])
   })
 
-  it('tells the driver how long it has', async () => {
+  it('passes the deadline on to the driver', async () => {
     await create()
     expect(driver.calls[0]?.deadlineMs).toBeGreaterThan(5_000)
   })
 
-  it('can lose an answer: the driver has done it, and nobody knows', async () => {
+  it('can lose an answer: the driver has done it, and no client knows', async () => {
     faults.push({ do: 'loseAnswer' })
     expect(codeOf(await create().catch((error: unknown) => error))).toBe(14)
     expect([driver.volumes.all.length, ended().map(({ code, fault }) => [code, fault])]).toEqual([
@@ -133,7 +133,7 @@ describe('the proxy', () => {
     expect((await create()).volume?.volumeId).toBe('vol-1')
   })
 
-  it('can let a call come again later, where that does no harm, and lets others about the volume wait', async () => {
+  it('can repeat a call later, where that does no harm, and delays others about the volume', async () => {
     const volumeId = (await create()).volume?.volumeId ?? ''
     const client = controllerClient(connection)
     const unpublish = () => client.unpublish({ volumeId, nodeId: 'a', secrets: {} }, LIMITS)

@@ -20,27 +20,27 @@ export interface ProxyOptions {
   readonly driver: string
   readonly clock: Clock
   readonly choose: ChooseFault
-  /** Told of each call when it begins and again when it has ended, before the caller hears of that. */
-  readonly tell: (call: ProxiedCall) => void
-  /** Whether a call may come once more now, without doing what nobody wants. */
+  /** Called for each call when it begins and again when it has ended, before the caller gets the answer. */
+  readonly report: (call: ProxiedCall) => void
+  /** Whether a call may come once more now, without doing harm. */
   readonly mayComeAgain: (call: Asked) => boolean
 }
 
-/** Stands between a driver and everybody who calls it. */
+/** A proxy between a driver and all its clients. */
 export interface DriverProxy {
   /** `unix://` and the path. */
   readonly address: string
   stop(): Promise<void>
 }
 
-/** How often a call is repeated whose repetition fails: what is out of order for a moment is no broken promise. */
+/** How often a call is repeated whose repetition fails: a failure that passes breaks no promise. */
 const REPEATS = 3
 const REPEAT_PAUSE_MS = 300
 const LATE_CALL_MS = 30_000
 /** How long the driver may work on a call before the connection breaks. */
 const CUT_MS = 5
 
-/** That have passed, whichever proxy: one call is told from all others by its number. */
+/** Calls that have passed any proxy: the number of a call is unique. */
 let calls = 0
 
 /** A client that connects while the driver is away is sent away, as one without a proxy would be. */
@@ -120,7 +120,7 @@ class Passage {
     if (this.#options.mayComeAgain(asked)) await this.#comeAgain(call, asked)
   }
 
-  /** Other calls for the volume wait meanwhile: nobody could tell what two at once should have done. */
+  /** Other calls for the volume wait meanwhile: the result of two at once would be undefined. */
   async #comeAgain(call: PassingCall, asked: Asked): Promise<void> {
     const volume = volumeOf(asked)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -134,7 +134,7 @@ class Passage {
     }
   }
 
-  /** What a repetition is answered with counts, as it would for a caller that has not heard the first answer. */
+  /** What a repetition is answered with counts, as it would for a caller that has not received the first answer. */
   async #again(call: PassingCall, asked: Asked, first: Answer): Promise<Answer> {
     for (let left = REPEATS; left > 0; left -= 1) {
       const again = await this.#ask(call, { ...asked, fault: 'repeat' }, call.givenUp)
@@ -149,13 +149,13 @@ class Passage {
     return this.#options.clock.sleep(ms, this.#life.signal)
   }
 
-  /** Asks the driver, and tells of it. */
+  /** Asks the driver, and reports the call. */
   async #ask(
     call: PassingCall,
     asked: Pick<ProxiedCall, 'method' | 'request' | 'fault'>,
     signal: AbortSignal,
   ): Promise<Answer | undefined> {
-    const { clock, tell } = this.#options
+    const { clock, report } = this.#options
     calls += 1
     const begun: ProxiedCall = {
       ...asked,
@@ -166,13 +166,13 @@ class Passage {
       message: '',
       response: undefined,
     }
-    tell(begun)
+    report(begun)
     const answer = await call.forward(signal)
     const heard =
       answer === undefined
         ? { message: 'the driver was lost, or the call given up' }
         : { code: codeOf(answer), message: wordsOf(answer), response: responseOf(call.path, answer) }
-    tell({ ...begun, ...heard, end: clock.monotonic() })
+    report({ ...begun, ...heard, end: clock.monotonic() })
     return answer
   }
 }

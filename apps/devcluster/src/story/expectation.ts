@@ -4,20 +4,20 @@ import type { CachedNode } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import type { Volume } from '../caches/volume.ts'
 import type { SeenCall } from '../calls/seen.ts'
-import type { Happening } from './happening.ts'
+import type { ClusterEvent } from './cluster-event.ts'
 
-/** One line of the story: who did it, and what. */
+/** One line of the story: which component did it, and what. */
 export interface StoryLine {
   readonly who: string
   readonly text: string
 }
 
-/** Something that has to happen in a chapter. */
+/** Something that has to happen in a step. */
 export interface Expectation {
   /** What is missing when it has not. */
   readonly what: string
-  /** The line for the happening that fulfils it; undefined for any other. */
-  see(happening: Happening): StoryLine | undefined
+  /** The line for the event that fulfils it; undefined for any other. */
+  see(event: ClusterEvent): StoryLine | undefined
 }
 
 interface Turns<T> {
@@ -28,40 +28,40 @@ interface Turns<T> {
   readonly text?: (object: T) => string
 }
 
-type Is = Exclude<Happening['is'], 'call'>
-type ObjectOf<K extends Is> = NonNullable<Extract<Happening, { is: K }>['after']>
+type Is = Exclude<ClusterEvent['is'], 'call'>
+type ObjectOf<K extends Is> = NonNullable<Extract<ClusterEvent, { is: K }>['after']>
 
 function turns<K extends Is>(is: K, { who, what, holds, text }: Turns<ObjectOf<K>>): Expectation {
   return {
     what,
-    see(happening) {
-      if (happening.is !== is) return undefined
-      const before = happening.before as ObjectOf<K> | undefined
-      const after = happening.after as ObjectOf<K> | undefined
+    see(event) {
+      if (event.is !== is) return undefined
+      const before = event.before as ObjectOf<K> | undefined
+      const after = event.after as ObjectOf<K> | undefined
       if (after === undefined || !holds(after) || (before !== undefined && holds(before))) return undefined
       return { who, text: text?.(after) ?? what }
     },
   }
 }
 
-function goes<K extends Is>(is: K, { who, what, holds }: Turns<ObjectOf<K>>): Expectation {
+function deletion<K extends Is>(is: K, { who, what, holds }: Turns<ObjectOf<K>>): Expectation {
   return {
     what,
-    see(happening) {
-      if (happening.is !== is || happening.after !== undefined) return undefined
-      return holds(happening.before as ObjectOf<K>) ? { who, text: what } : undefined
+    see(event) {
+      if (event.is !== is || event.after !== undefined) return undefined
+      return holds(event.before as ObjectOf<K>) ? { who, text: what } : undefined
     },
   }
 }
 
 export const claim = (turn: Turns<Claim>): Expectation => turns('claim', turn)
-export const claimGoes = (turn: Turns<Claim>): Expectation => goes('claim', turn)
+export const claimDeleted = (turn: Turns<Claim>): Expectation => deletion('claim', turn)
 export const volume = (turn: Turns<Volume>): Expectation => turns('volume', turn)
-export const volumeGoes = (turn: Turns<Volume>): Expectation => goes('volume', turn)
+export const volumeDeleted = (turn: Turns<Volume>): Expectation => deletion('volume', turn)
 export const pod = (turn: Turns<CachedPod>): Expectation => turns('pod', turn)
-export const podGoes = (turn: Turns<CachedPod>): Expectation => goes('pod', turn)
+export const podDeleted = (turn: Turns<CachedPod>): Expectation => deletion('pod', turn)
 export const attachment = (turn: Turns<Attachment>): Expectation => turns('attachment', turn)
-export const attachmentGoes = (turn: Turns<Attachment>): Expectation => goes('attachment', turn)
+export const attachmentDeleted = (turn: Turns<Attachment>): Expectation => deletion('attachment', turn)
 export const node = (turn: Turns<CachedNode>): Expectation => turns('node', turn)
 
 /** A call that the driver answered well. */
@@ -80,9 +80,9 @@ export function call(
 ): Expectation {
   return {
     what: `a successful ${method}`,
-    see(happening) {
-      if (happening.is !== 'call') return undefined
-      const { call: seen } = happening
+    see(event) {
+      if (event.is !== 'call') return undefined
+      const { call: seen } = event
       if (seen.method !== method || seen.code !== 0 || !fits(seen)) return undefined
       return { who, text: `${method} ${detail(seen)}, ${duration(seen.tookMs)}` }
     },

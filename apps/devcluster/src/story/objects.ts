@@ -1,6 +1,6 @@
 import type { PersistentVolumeClaim, Pod, StorageClass, VolumeAttributesClass } from '@csi-sidecars/kube-types'
 
-/** What the story's objects are called. */
+/** The names of the story's objects. */
 export const NAMES = { namespace: 'default', claim: 'data', storageClass: 'devcluster', gold: 'gold' } as const
 export const CLAIM = `${NAMES.namespace}/${NAMES.claim}`
 
@@ -25,7 +25,7 @@ export function claimObject(size: string, name: string = NAMES.claim): Persisten
 
 export interface PodOptions {
   readonly pod: string
-  /** Without it somebody has to place the pod. */
+  /** Without it the pod has to be scheduled. */
   readonly node?: string
   readonly claim?: string
 }
@@ -41,7 +41,7 @@ export function podObject({ pod, node, claim = NAMES.claim }: PodOptions): Pod {
   }
 }
 
-/** A claim and a pod that uses it, as a file for kubectl and for whoever wants to change it. */
+/** A claim and a pod that uses it, as a file for kubectl, to be changed at will. */
 export function exampleFile(): string {
   return `# A claim, and a pod that uses its volume. The scheduler finds a node for the pod.
 apiVersion: v1

@@ -2,7 +2,7 @@ import type { Driver } from '@csi-sidecars/csi'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Caches } from '../caches/caches.ts'
 
-/** Where the story is set. */
+/** The cluster that the story runs in. */
 export interface StoryParts {
   readonly client: KubeClient
   readonly caches: Pick<Caches, 'claims' | 'volumes'>

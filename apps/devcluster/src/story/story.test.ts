@@ -6,12 +6,12 @@ type Settings = NonNullable<NonNullable<Parameters<typeof startTestCluster>[0]>[
 
 async function storyWith(driver: Settings, nodes: number) {
   await using test = await startTestCluster({ nodes, driver, controllers: [], standIns: [] })
-  const { chapters, leftOut } = storyOf(test.cluster, test.cluster.nodeNames)
-  return { titles: chapters.map(({ title }) => title), leftOut, chapters }
+  const { steps, leftOut } = storyOf(test.cluster, test.cluster.nodeNames)
+  return { titles: steps.map(({ title }) => title), leftOut, steps }
 }
 
 describe('the story', () => {
-  it('tells of everything that a driver which can do everything does on two nodes', async () => {
+  it('covers everything that a driver with all capabilities does on two nodes', async () => {
     const { titles, leftOut } = await storyWith({}, 2)
     expect(leftOut).toEqual([])
     expect(titles).toEqual([
@@ -35,8 +35,8 @@ describe('the story', () => {
   })
 
   it('expects no step of which the driver knows nothing', async () => {
-    const { chapters } = await storyWith({ controller: ['CREATE_DELETE_VOLUME'], node: [] }, 1)
-    const expected = chapters.flatMap(({ expects }) => expects.map(({ what }) => what))
-    expect(expected.filter((what) => /attach|Attach|Stage|ControllerPublish/.test(what))).toEqual([])
+    const { steps } = await storyWith({ controller: ['CREATE_DELETE_VOLUME'], node: [] }, 1)
+    const expected = steps.flatMap(({ expects }) => expects.map(({ what }) => what))
+    expect(expected.filter((what) => /attach|Attach|Scenario|ControllerPublish/.test(what))).toEqual([])
   })
 })

@@ -18,7 +18,7 @@ const ansi =
 
 const COLOURED: Style = { bold: ansi(1, 22), dim: ansi(2, 22), good: ansi(32, 39), bad: ansi(31, 39) }
 
-/** Colour is for terminals, and for nobody who has set NO_COLOR. */
+/** Colour is for terminals, unless NO_COLOR is set. */
 export function styleFor(output: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv): Style {
   const wanted = output.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb'
   return wanted ? COLOURED : PLAIN

@@ -5,7 +5,7 @@ import { inDefault, podOf, startTestCluster, type TestCluster } from './cluster.
 export const ON_1 = attachmentOn('node-1')
 export const ON_2 = attachmentOn('node-2')
 
-/** The controller alone, with an attacher, a bound claim, and nobody who mounts anything. */
+/** The controller alone, with an attacher, a bound claim, and without kubelets. */
 export async function attachDetachOnly(modes = ['ReadWriteOnce']): Promise<TestCluster> {
   const test = await startTestCluster({ controllers: ['attach-detach'], standIns: ['csi-attacher'] })
   addBoundVolume(test, { modes })

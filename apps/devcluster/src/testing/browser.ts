@@ -42,7 +42,7 @@ export interface Appearance {
   readonly scheme: 'light' | 'dark'
 }
 
-const PATIENCE_MS = 20_000
+const TIMEOUT_MS = 20_000
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--window-size=1200,800']
 
 export async function startBrowser(command: string): Promise<Browser> {
@@ -104,14 +104,17 @@ async function openPage(devtools: Devtools, url: string): Promise<BrowserPage> {
   }
 }
 
-interface Told {
+interface EventParams {
   readonly type?: string
   readonly args?: readonly { readonly value?: unknown; readonly description?: string }[]
   readonly entry?: { readonly level: string; readonly text: string; readonly url?: string }
   readonly exceptionDetails?: { readonly text: string; readonly exception?: { readonly description?: string } }
 }
 
-function problemOf(method: string, { type, args = [], entry, exceptionDetails: thrown }: Told): string | undefined {
+function problemOf(
+  method: string,
+  { type, args = [], entry, exceptionDetails: thrown }: EventParams,
+): string | undefined {
   if (method === 'Runtime.exceptionThrown') return `${thrown?.text} ${thrown?.exception?.description}`
   if (method === 'Log.entryAdded' && entry?.level === 'error') return `${entry.text} ${entry.url}`
   if (method !== 'Runtime.consoleAPICalled' || type !== 'error') return undefined
@@ -120,12 +123,12 @@ function problemOf(method: string, { type, args = [], entry, exceptionDetails: t
 
 interface Evaluated {
   readonly result: { readonly value?: unknown }
-  readonly exceptionDetails?: Told['exceptionDetails']
+  readonly exceptionDetails?: EventParams['exceptionDetails']
 }
 
 function untilTrue(expression: string): string {
   return `new Promise((resolve, reject) => {
-    const end = performance.now() + ${PATIENCE_MS}
+    const end = performance.now() + ${TIMEOUT_MS}
     const look = () => {
       if (${expression}) resolve(true)
       else if (performance.now() > end) reject(new Error('never true: ' + document.body.innerText))
@@ -136,7 +139,7 @@ function untilTrue(expression: string): string {
 }
 
 async function debuggerAddress(child: ChildProcess): Promise<string> {
-  using limit = deadline(systemClock, PATIENCE_MS, 'starting the browser')
+  using limit = deadline(systemClock, TIMEOUT_MS, 'starting the browser')
   const found = Promise.withResolvers<string>()
   child.once('error', found.reject)
   if (child.stderr !== null) {
@@ -151,7 +154,7 @@ async function debuggerAddress(child: ChildProcess): Promise<string> {
 interface Message {
   readonly id?: number
   readonly method?: string
-  readonly params?: Told
+  readonly params?: EventParams
   readonly sessionId?: string
   readonly result?: unknown
   readonly error?: { readonly message: string }
@@ -162,7 +165,7 @@ class Devtools {
   readonly #socket: WebSocket
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>()
   readonly #expected = new Map<string, PromiseWithResolvers<void>>()
-  readonly #listeners = new Map<string, (method: string, params: Told) => void>()
+  readonly #listeners = new Map<string, (method: string, params: EventParams) => void>()
   #last = 0
 
   private constructor(socket: WebSocket) {
@@ -186,12 +189,12 @@ class Devtools {
     this.#waiting.set(id, reply)
     this.#socket.send(JSON.stringify({ id, method, params, sessionId }))
     // What waits in the page says by itself what has not come.
-    using limit = deadline(systemClock, PATIENCE_MS * 1.5, `${method} in the browser`)
+    using limit = deadline(systemClock, TIMEOUT_MS * 1.5, `${method} in the browser`)
     return (await abortable(reply.promise, limit.signal)) as T
   }
 
-  /** Tells of all events of a session; returns the undo. */
-  listen(session: string, listener: (method: string, params: Told) => void): () => void {
+  /** Calls the listener with all events of a session; returns the undo. */
+  listen(session: string, listener: (method: string, params: EventParams) => void): () => void {
     this.#listeners.set(session, listener)
     return () => void this.#listeners.delete(session)
   }
@@ -200,7 +203,7 @@ class Devtools {
   async next(name: string): Promise<void> {
     const expected = Promise.withResolvers<void>()
     this.#expected.set(name, expected)
-    using limit = deadline(systemClock, PATIENCE_MS, `${name} in the browser`)
+    using limit = deadline(systemClock, TIMEOUT_MS, `${name} in the browser`)
     await abortable(expected.promise, limit.signal)
   }
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { abortable, deadline, systemClock } from '@csi-sidecars/base'
+import { deadline, systemClock } from '@csi-sidecars/base'
 import type { ApiServer, CsiDriver, DriverSettings } from '@csi-sidecars/emulator'
 import type { Cached, Informer } from '@csi-sidecars/informer'
 import {
@@ -15,7 +15,8 @@ import {
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { type Devcluster, startDevcluster } from '../cluster/devcluster.ts'
 import type { ControllerName } from '../cluster/start-controllers.ts'
-import { runStandInAttacher, runStandInResizer } from './stand-ins.ts'
+import { until } from '../until.ts'
+import { standInAttacher, standInResizer } from './stand-ins.ts'
 
 /** A whole cluster in this process, with stand-ins for the sidecars, for one test. */
 export interface TestCluster extends AsyncDisposable {
@@ -43,14 +44,14 @@ export interface TestClusterOptions {
   readonly data?: string | undefined
 }
 
-const PATIENCE_MS = 15_000
+const TIMEOUT_MS = 15_000
 
 export async function startTestCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
   const { nodes = 2, controllers, standIns = ['csi-attacher', 'csi-resizer'], storageClass } = options
   const { data: folder, driver: driverSettings } = options
   const directory = await mkdtemp(join(tmpdir(), 'devcluster-test-'))
   const troubles: string[] = []
-  using limit = deadline(systemClock, PATIENCE_MS, 'starting a cluster')
+  using limit = deadline(systemClock, TIMEOUT_MS, 'starting a cluster')
   const cluster = await startDevcluster(
     {
       nodes,
@@ -68,16 +69,16 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
   const { api, emulatedDriver: driver } = cluster
   if (api === undefined || driver === undefined) throw new Error('nothing is emulated')
   const parts = { ...cluster, clock: systemClock, log: silentLogger }
-  const runs = { 'csi-attacher': runStandInAttacher, 'csi-resizer': runStandInResizer }
-  for (const name of standIns) cluster.controllers.start(name, (life) => runs[name](parts, life))
+  const runs = { 'csi-attacher': standInAttacher, 'csi-resizer': standInResizer }
+  for (const name of standIns) cluster.controllers.start(name, () => [runs[name](parts)])
   const usual = { metadata: { name: 'fast' }, provisioner: driver.settings.name, allowVolumeExpansion: true }
   api.create(STORAGE_CLASSES, { ...usual, ...storageClass })
   return {
     cluster,
     api,
     driver,
-    until: (resource, ref, holds) => api.until(resource, ref, holds, { timeoutMs: PATIENCE_MS }),
-    untilGone: (resource, ref) => api.untilGone(resource, ref, { timeoutMs: PATIENCE_MS }),
+    until: (resource, ref, holds) => api.until(resource, ref, holds, { timeoutMs: TIMEOUT_MS }),
+    untilGone: (resource, ref) => api.untilGone(resource, ref, { timeoutMs: TIMEOUT_MS }),
     untilAll: (resource, holds) => untilAll(api, resource, holds),
     untilCached: (informer, key, holds) => untilCached(informer, key, holds),
     events: (name) =>
@@ -99,18 +100,12 @@ async function untilAll<T>(
   resource: Resource<T>,
   holds: (objects: readonly T[]) => boolean,
 ): Promise<void> {
-  const done = Promise.withResolvers<void>()
-  const look = (): void => {
-    if (holds(api.list(resource))) done.resolve()
-  }
-  const leave = api.onChange(resource, look)
-  look()
-  using limit = deadline(systemClock, PATIENCE_MS, `waiting for ${resource.plural}`)
-  try {
-    await abortable(done.promise, limit.signal)
-  } finally {
-    leave()
-  }
+  using limit = deadline(systemClock, TIMEOUT_MS, `waiting for ${resource.plural}`)
+  await until(
+    () => holds(api.list(resource)),
+    (check) => api.onChange(resource, check),
+    limit.signal,
+  )
 }
 
 async function untilCached<T extends Cached>(
@@ -118,19 +113,12 @@ async function untilCached<T extends Cached>(
   key: string,
   holds: (object: T) => boolean,
 ): Promise<void> {
-  const done = Promise.withResolvers<void>()
-  const look = (): void => {
+  const isSo = (): boolean => {
     const object = informer.store.get(key)
-    if (object !== undefined && holds(object)) done.resolve()
+    return object !== undefined && holds(object)
   }
-  const leave = informer.subscribe(look)
-  look()
-  using limit = deadline(systemClock, PATIENCE_MS, `waiting for ${key} in the cache`)
-  try {
-    await abortable(done.promise, limit.signal)
-  } finally {
-    leave()
-  }
+  using limit = deadline(systemClock, TIMEOUT_MS, `waiting for ${key} in the cache`)
+  await until(isSo, (check) => informer.subscribe(check), limit.signal)
 }
 
 export function claimOf(
@@ -144,20 +132,20 @@ export function claimOf(
   }
 }
 
+/** A pod that mounts one claim, with changes of its spec. */
+export function podWith(change: Partial<NonNullable<Pod['spec']>>, [name, node, claim]: Parameters<typeof podOf>): Pod {
+  const pod = podOf(name, node, claim)
+  return { ...pod, spec: { ...pod.spec, containers: pod.spec?.containers ?? [], ...change } }
+}
+
 /** A pod that mounts one claim. */
-export function podOf(
-  name: string,
-  node: string | undefined,
-  claim: string,
-  change: Partial<NonNullable<Pod['spec']>> = {},
-): Pod {
+export function podOf(name: string, node: string | undefined, claim: string): Pod {
   return {
     metadata: { name, namespace: 'default' },
     spec: {
       ...(node !== undefined && { nodeName: node }),
       containers: [{ name: 'main', image: 'none', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
       volumes: [{ name: 'data', persistentVolumeClaim: { claimName: claim } }],
-      ...change,
     },
   }
 }

@@ -42,7 +42,7 @@ export function claim(change: Partial<Claim> = {}): Claim {
   }
 }
 
-/** A volume that nobody has yet. */
+/** A free volume. */
 export function volume(change: Partial<Volume> = {}): Volume {
   const key = change.key ?? 'pv-1'
   return {
@@ -74,12 +74,12 @@ export function refTo({ namespace, name, uid }: Claim): ClaimRef {
   return { namespace, name, uid }
 }
 
-/** As a user reserves a volume: by name, for whoever comes. */
+/** As a user reserves a volume: by name, for any claim of that name. */
 export function reservedFor({ namespace, name }: Claim): ClaimRef {
   return { namespace, name, uid: undefined }
 }
 
-/** The two halves of a binding that stands. */
+/** The two halves of a complete binding. */
 export function boundPair(change: { readonly claim?: Partial<Claim>; readonly volume?: Partial<Volume> } = {}): {
   readonly claim: Claim
   readonly volume: Volume

@@ -1,10 +1,10 @@
 import type { Driver } from '@csi-sidecars/csi'
 import { NodeServiceCapability_RPC_Type as NodeRpc } from '@csi-sidecars/csi-proto'
-import { type OwnNode, OwnNodes } from '../driver-test/nodes.ts'
+import { type OwnNode, OwnNodes } from '../driver-test/driver/nodes.ts'
 
 export const FOLDER = '/data/seed-1'
 
-/** Node services that nobody can call unless the test says how they answer. */
+/** Node services that answer only as the test says. */
 export function ownNodes(ids: readonly string[], parts: Partial<Pick<Driver, 'call'>> = {}): OwnNodes {
   const node: ReadonlySet<NodeRpc> = new Set([NodeRpc.GET_VOLUME_STATS])
   const driver = { name: 'csi.example.com', capabilities: { node }, ...parts } as Driver

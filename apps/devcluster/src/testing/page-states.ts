@@ -2,7 +2,7 @@ import { systemClock } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { type Page, startPage } from '../page/page.ts'
-import { Stage } from '../story/stage.ts'
+import { Scenario } from '../story/scenario.ts'
 import type { Appearance, BrowserPage } from './browser.ts'
 import { claimOf, inDefault, isRunning, podOf, startTestCluster, type TestCluster } from './cluster.ts'
 
@@ -25,7 +25,7 @@ const PHONE = { width: 390, height: 844, scheme: 'light' } as const
 
 export async function servePage(test: TestCluster): Promise<Page> {
   const { cluster } = test
-  const story = new Stage({ cluster, clock: systemClock, chapterMs: 15_000, pauseMs: 0 })
+  const story = new Scenario({ cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
   return await startPage({ cluster, clock: systemClock, log: silentLogger, port: 0, story })
 }
 
@@ -57,14 +57,14 @@ async function running({ test, page }: OpenPage): Promise<void> {
   await page.until(`document.querySelectorAll('.tag.mounted').length === 3`)
 }
 
-async function told({ page }: OpenPage): Promise<void> {
-  await page.until(`document.querySelectorAll('.chapter').length === 6`)
-  await page.evaluate(`document.querySelector('[aria-label^="Tell chapter 3"]').click()`)
+async function reported({ page }: OpenPage): Promise<void> {
+  await page.until(`document.querySelectorAll('.step').length === 6`)
+  await page.evaluate(`document.querySelector('[aria-label^="Run step 3"]').click()`)
   await page.until(`document.querySelectorAll('.tag.true').length === 3`)
 }
 
 async function stopped(scene: OpenPage): Promise<void> {
-  await told(scene)
+  await reported(scene)
   await scene.page.evaluate(`(() => {
     document.querySelector('#stop').click()
     const moment = document.querySelector('#moment')

@@ -1,4 +1,4 @@
-// Makes pictures of the page: node apps/devcluster/src/testing/pictures.ts [FOLDER]
+// Takes pictures of the page: node apps/devcluster/src/testing/pictures.ts [FOLDER]
 // With a folder one of each of its states; without it those of docs/pictures, light and dark.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

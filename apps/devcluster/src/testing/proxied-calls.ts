@@ -2,7 +2,7 @@ import type { ProxiedCall } from '../proxy/call.ts'
 
 let count = 0
 
-/** A call that has begun, as the proxy tells of it. */
+/** A call that has begun, as the proxy reports it. */
 export function callOf(method: string, request: Readonly<Record<string, unknown>>): ProxiedCall {
   count += 1
   const open = { end: undefined, code: undefined, message: '', response: undefined, fault: undefined }

@@ -1,4 +1,4 @@
-import type { Failure } from '../page/model/call-book.ts'
+import type { Failure } from '../page/model/call-log.ts'
 import { rowOf } from '../page/model/rows.ts'
 import type { RowView } from '../page/model/view.ts'
 import { boundPair, DRIVER, node, pod } from './objects.ts'
@@ -6,7 +6,7 @@ import { boundPair, DRIVER, node, pod } from './objects.ts'
 const PAIR = boundPair()
 const NAME = `kubernetes.io/csi/${DRIVER}^handle-pv-1`
 
-/** Claim `data`, bound to volume `pv-1`, which is nowhere and used by nobody, with what differs. */
+/** Claim `data`, bound to volume `pv-1`, which is neither attached nor used, with what differs. */
 export function rowView(change: Partial<RowView> = {}): RowView {
   return {
     claimKey: 'default/data',
@@ -22,11 +22,11 @@ export function rowView(change: Partial<RowView> = {}): RowView {
   }
 }
 
-/** What such a row waits for, in one text each, with the words of others behind it. */
+/** What such a row waits for, in one text each, with the message behind it. */
 export function waits(change: Partial<RowView>): readonly string[] {
   const row = rowOf('claim/default/data', rowView(change), { before: undefined, now: 7 })
-  return (row?.waits ?? []).map(({ level, who, about, why, words }) =>
-    [`${level}: ${about}: ${who}: ${why}`, ...(words === undefined ? [] : [words])].join(' | '),
+  return (row?.waits ?? []).map(({ level, who, about, why, message }) =>
+    [`${level}: ${about}: ${who}: ${why}`, ...(message === undefined ? [] : [message])].join(' | '),
   )
 }
 

@@ -1,7 +1,7 @@
 import type { MountSource } from './desired-state.ts'
 import type { MountRecord } from './disk.ts'
 
-/** How far it is known whether something is mounted at a path. `uncertain`: a call was made and not answered for good. */
+/** How far it is known whether something is mounted at a path. `uncertain`: a call was sent, and its result is unknown. */
 export type MountState =
   | { readonly is: 'mounted'; readonly path: string }
   | { readonly is: 'uncertain'; readonly path: string }
@@ -37,7 +37,7 @@ export class ActualStateOfWorld {
     return this.#volumes.get(volumeName)
   }
 
-  /** From here on the volume is in use, even if its pod goes while it is still being asked for. */
+  /** From here on the volume is in use, even if its pod is deleted before the volume is mounted. */
   begin(source: MountSource): void {
     this.#at(source)
   }
@@ -57,7 +57,7 @@ export class ActualStateOfWorld {
     else pods.set(podUid, mount)
   }
 
-  /** Its mounts are to be made once more. Returns whether there are any. */
+  /** Its mounts are to be published once more. Returns whether there are any. */
   markStale(volumeName: string): boolean {
     const volume = this.#volumes.get(volumeName)
     for (const [podUid, { is }] of volume?.pods ?? []) if (is === 'mounted') volume?.stale.add(podUid)

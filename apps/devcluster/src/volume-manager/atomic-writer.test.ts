@@ -60,7 +60,7 @@ describe('files that are written together', () => {
     expect(readlinkSync(join(target, '..data')) === before).toBe(stays)
   })
 
-  it('get their links back that somebody has taken away', () => {
+  it('get back links that were deleted', () => {
     writeAtomically(target, payload({ a: 'one' }), NOW)
     rmSync(join(target, 'a'))
     writeAtomically(target, payload({ a: 'one' }), NOW)

@@ -59,7 +59,7 @@ function currentFolder(target: string): string | undefined {
 function writeFolder(target: string, payload: Payload, nowMs: number): string {
   const stamp = new Date(nowMs).toISOString().slice(0, 19).replaceAll(/[-T:]/g, '_')
   const folder = mkdtempSync(join(target, `..${stamp}.`))
-  // Everybody may read what the modes of the files allow.
+  // All users may read what the modes of the files allow.
   chmodSync(folder, 0o755)
   for (const [path, { data, mode }] of payload) {
     const file = join(folder, path)

@@ -7,13 +7,15 @@ import {
   NodeUnpublishVolume,
   NodeUnstageVolume,
 } from '@csi-sidecars/csi-proto'
-import { SECRETS } from '@csi-sidecars/kube-types'
+import { isNotFound } from '@csi-sidecars/kube-client'
+import { CONFIG_MAPS, SECRETS } from '@csi-sidecars/kube-types'
+import type { ContentSource } from '../caches/content-source.ts'
 import { CALL_MS, nodeCan } from '../driver/driver.ts'
 import type { MountState } from './actual-state.ts'
+import { configMapData, type Payload, payloadOf, secretData } from './content.ts'
 import { type DriverSource, isOfDriver, type MountSource, type PodMount } from './desired-state.ts'
-import { type GroupsBy, groupsBy } from './fs-group.ts'
 import type { NodeParts } from './node-parts.ts'
-import { readContent } from './read-content.ts'
+import { type GroupsBy, groupsBy } from './ownership.ts'
 import { type CallParts, ephemeralRequest, publishRequest, stageRequest } from './requests.ts'
 
 type Csi = Extract<MountSource, { is: 'csi' }>
@@ -41,16 +43,21 @@ export async function stage(source: Csi, parts: NodeParts, signal: AbortSignal):
   actual.markDevice(source, { is: 'mounted', path })
 }
 
+/** A volume and a pod that uses it. */
+interface PodVolume<S extends MountSource> {
+  readonly source: S
+  readonly pod: PodMount
+}
+
 /** Publishes a volume to one pod. */
 export async function publish(
-  source: MountSource,
-  pod: PodMount,
+  { source, pod }: PodVolume<MountSource>,
   parts: NodeParts,
   signal: AbortSignal,
 ): Promise<void> {
   const { actual, disk } = parts
   const path = targetOf(source, pod.podUid, parts)
-  const call = await publishCall(source, pod, parts, signal)
+  const call = await publishCall({ source, pod }, parts, signal)
   const before = actual.get(source.volumeName)?.pods.get(pod.podUid)
   disk.begin({ is: 'published', source, path, podUid: pod.podUid, podKey: pod.podKey })
   actual.markPod(source, pod.podUid, { is: 'uncertain', path })
@@ -82,8 +89,7 @@ class GroupError extends Error {
 
 /** Everything that can fail before the driver is asked has been done when the call is returned. */
 async function publishCall(
-  source: MountSource,
-  pod: PodMount,
+  { source, pod }: PodVolume<MountSource>,
   parts: NodeParts,
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
@@ -93,12 +99,11 @@ async function publishCall(
     const files = await readContent(source.content, { ...parts, namespace: pod.namespace }, signal)
     return async () => disk.write(targetOf(source, pod.podUid, parts), files, clock.now())
   }
-  return await driverCall(source, pod, parts, signal)
+  return await driverCall({ source, pod }, parts, signal)
 }
 
 async function driverCall(
-  source: DriverSource,
-  pod: PodMount,
+  { source, pod }: PodVolume<DriverSource>,
   parts: NodeParts,
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
@@ -172,7 +177,7 @@ export function canStage({ driver }: Pick<NodeParts, 'driver'>): boolean {
   return nodeCan(driver, NodeRpc.STAGE_UNSTAGE_VOLUME)
 }
 
-/** What a call is made of besides its volume. Throws for a driver that this node does not have. */
+/** The parts of a call besides its volume. Throws for a driver that this node does not have. */
 export function callParts(source: DriverSource, pod: PodMount | undefined, parts: NodeParts): CallParts {
   const { driver, caches, actual } = parts
   const name = source.is === 'csi' ? source.csi.driver : source.source.driver
@@ -210,4 +215,25 @@ export async function secretOf(
   if (ref?.name === undefined) return {}
   const secret = await client.get(SECRETS, { name: ref.name, namespace: ref.namespace }, { signal })
   return secretsFrom(secret.data)
+}
+
+/** The files of a ConfigMap or Secret as the API has it now. Throws kubelet's error message for one that is missing. */
+export async function readContent(
+  source: ContentSource,
+  { client, namespace }: Pick<NodeParts, 'client'> & { readonly namespace: string },
+  signal: AbortSignal,
+): Promise<Payload> {
+  const { kind, name, optional } = source
+  const ref = { namespace, name }
+  try {
+    const data =
+      kind === 'secret'
+        ? secretData(await client.get(SECRETS, ref, { signal }))
+        : configMapData(await client.get(CONFIG_MAPS, ref, { signal }))
+    return payloadOf(source, data)
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+    if (optional) return payloadOf(source, undefined)
+    throw new Error(`${kind.toLowerCase()} "${name}" not found`, { cause: error })
+  }
 }

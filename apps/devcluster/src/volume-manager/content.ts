@@ -1,7 +1,7 @@
 import type { ConfigMap, Secret } from '@csi-sidecars/kube-types'
 import type { ContentSource } from '../caches/content-source.ts'
 
-/** One file of a volume whose content stands in the API. */
+/** One file of a volume whose content the API holds. */
 export interface ContentFile {
   readonly data: Buffer
   readonly mode: number
@@ -25,7 +25,7 @@ export function secretData({ data = {} }: Secret): ReadonlyMap<string, Buffer> {
 
 /**
  * The files that a pod asks for. Without a list all keys are files of their names. `data` is undefined for an object that
- * is not there and does not have to be. Throws kubelet's words for a key that is missing.
+ * is not there and does not have to be. Throws kubelet's error message for a key that is missing.
  */
 export function payloadOf(source: ContentSource, data: ReadonlyMap<string, Buffer> | undefined): Payload {
   const { items, mode, optional, kind } = source

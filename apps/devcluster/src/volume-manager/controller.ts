@@ -1,20 +1,26 @@
-import { caughtUp, type Run } from '@csi-sidecars/controller'
+import { unreachable } from '@csi-sidecars/base'
+import {
+  type Controller,
+  KeyFeed,
+  keysOf,
+  objectOf,
+  objectsOf,
+  presentKey,
+  type Source,
+} from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
-import type { InformerEvent } from '@csi-sidecars/informer'
 import { inUseList } from '../attach-detach/node-status.ts'
-import { PODS_BY_CLAIM, PODS_BY_NODE } from '../caches/caches.ts'
+import { PODS_BY_NODE } from '../caches/caches.ts'
 import type { CachedNode } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
-import { claimKeyOf } from '../caches/volume.ts'
-import { type ControllerParts, KeyInbox, type Life, periodically, runWorks } from '../control.ts'
+import { baseController, type ControllerParts, keysOfPodVolumes, periodicKeys } from '../control.ts'
 import { ActualStateOfWorld } from './actual-state.ts'
-import { DesiredStateOfWorld } from './desired-state.ts'
+import { DesiredStateOfWorld, type MountSource } from './desired-state.ts'
 import type { Disk } from './disk.ts'
 import { type MountParts, reconcileMount } from './mount.ts'
 import type { NodeParts } from './node-parts.ts'
 import type { Paths } from './paths.ts'
 import { type PodParts, populate, reconcilePod } from './pods.ts'
-import { showsAnew } from './show-anew.ts'
 
 /** One node's kubelet, as far as volumes go: what it has besides the parts that all share. */
 export interface NodeOptions {
@@ -30,104 +36,102 @@ export type VolumeManagerParts = ControllerParts & { readonly driver: Driver }
 const VOLUME_WORKERS = 8
 const POD_WORKERS = 4
 /** How often a kubelet looks at each pod again. */
-const SHOW_ANEW_MS = 60_000
+const REPUBLISH_MS = 60_000
 
-/** One node's half of the work: mounts what its pods want and says so, until the end of its life. */
-class VolumeManager {
-  readonly #node: string
-  readonly #parts: NodeParts
-  readonly #volumes = new KeyInbox()
-  readonly #pods = new KeyInbox()
-  /** The keys of the pods that are or were here; a pod that is gone is known by its uid only. */
-  readonly #podKeys = new Map<string, string>()
-  readonly #removed = new Set<string>()
+/** The kubelets of a set of nodes, as far as volumes go. */
+export function volumeManagers(parts: VolumeManagerParts, nodes: readonly NodeOptions[]): readonly Controller[] {
+  return nodes.flatMap((options) => volumeManager(parts, options))
+}
 
-  constructor(parts: VolumeManagerParts, { node, disk, paths, driver = parts.driver }: NodeOptions) {
-    this.#node = node
-    const desired = new DesiredStateOfWorld()
-    const actual = new ActualStateOfWorld()
-    for (const record of disk.records()) actual.restore(record)
-    const { client, caches } = parts
-    const inUse = inUseList({ client, nodes: caches.nodes }, () => usedVolumes(desired, actual))
-    this.#parts = { ...parts, driver, node, disk, paths, desired, actual, inUse }
+/** The kubelet of one node: mounts what its pods want, and reports it. */
+function volumeManager(
+  parts: VolumeManagerParts,
+  { node, disk, paths, driver = parts.driver }: NodeOptions,
+): readonly Controller[] {
+  const { client, caches } = parts
+  const desired = new DesiredStateOfWorld()
+  const actual = new ActualStateOfWorld()
+  for (const record of disk.records()) actual.restore(record)
+  const inUse = inUseList({ client, nodes: caches.nodes }, () => usedVolumes(desired, actual))
+  const own: NodeParts = { ...parts, driver, node, disk, paths, desired, actual, inUse }
+  const pods = new KeyFeed()
+  const volumes = new KeyFeed()
+  const podParts: PodParts = { ...own, lookAtVolume: (name) => volumes.add(name), removed: new Set() }
+  const lookAtPod = (uid: string): void => {
+    for (const pod of podsOn(own)) if (pod.uid === uid) pods.add(pod.key)
   }
+  return [podController(podParts, pods.source), volumeController({ ...podParts, lookAtPod }, volumes.source)]
+}
 
-  async run(life: Life): Promise<void> {
-    const { caches, actual } = this.#parts
-    const podParts: PodParts = {
-      ...this.#parts,
-      lookAtVolume: (name) => this.#volumes.add(name),
-      removed: this.#removed,
-    }
-    // All pods first: what is mounted and wanted by a pod that was not looked at yet must not be unmounted.
-    for (const pod of caches.pods.store.byIndex(PODS_BY_NODE, this.#node)) {
-      populate(pod, podParts)
-      this.onPod({ type: 'added', object: pod })
-    }
-    for (const volumeName of [...actual.volumeNames(), ...this.#reported()]) this.#volumes.add(volumeName)
-    const mountParts: MountParts = { ...this.#parts, lookAtPod: (uid) => this.#lookAtPod(uid) }
-    const works = [
-      {
-        of: 'pod',
-        workers: POD_WORKERS,
-        sources: [this.#pods.source],
-        reconcile: (key: string, { signal }: Run) => reconcilePod(key, podParts, signal),
-      },
-      {
-        of: 'volume',
-        workers: VOLUME_WORKERS,
-        sources: [this.#volumes.source],
-        reconcile: (key: string, { signal }: Run) => reconcileMount(key, mountParts, signal),
-      },
-    ]
-    await runWorks(works, { clock: this.#parts.clock, log: this.#parts.log }, life)
-  }
+function podsOn({ node, caches }: NodeParts): readonly CachedPod[] {
+  return caches.pods.store.byIndex(PODS_BY_NODE, node)
+}
 
-  /** What the node's status calls in use: some of it may be left over from an earlier life. */
-  #reported(): readonly string[] {
-    return this.#parts.caches.nodes.store.get(this.#node)?.volumesInUse ?? []
+function podController(parts: PodParts, requested: Source): Controller {
+  const { caches, node, removed } = parts
+  return {
+    ...baseController('pod', parts),
+    workers: POD_WORKERS,
+    caches: [caches.pods, caches.nodes],
+    sources: [
+      requested,
+      objectsOf(caches.pods, ({ uid }) => removed.delete(uid)),
+      keysOf(caches.pods, (event) => (objectOf(event).nodeName === node ? presentKey(event) : [])),
+      ...keysOfPodVolumes(caches, ({ key, nodeName }) => (nodeName === node ? [key] : [])),
+    ],
+    reconcile: (key, { signal }) => reconcilePod(key, parts, signal),
   }
+}
 
-  onPod(event: InformerEvent<CachedPod>): void {
-    const pod = event.type === 'updated' ? event.after : event.object
-    if (event.type === 'deleted') {
-      this.#podKeys.delete(pod.uid)
-      this.#removed.delete(pod.uid)
-      for (const volumeName of this.#parts.desired.deletePod(pod.uid)) this.#volumes.add(volumeName)
-    } else {
-      this.#podKeys.set(pod.uid, pod.key)
-      this.#pods.add(pod.key)
-    }
+function volumeController(parts: PodParts & MountParts, requested: Source): Controller {
+  const { caches, clock, desired } = parts
+  return {
+    ...baseController('volume', parts),
+    workers: VOLUME_WORKERS,
+    caches: [caches.pods, caches.nodes],
+    sources: [
+      populated(parts),
+      requested,
+      keysOf(caches.pods, (event) => (event.type === 'deleted' ? desired.deletePod(event.object.uid) : [])),
+      keysOf(caches.nodes, (event) => (event.type === 'deleted' ? [] : attachedVolumes(objectOf(event), parts))),
+      ...keysOfPodVolumes(caches, ({ uid }) => [...desired.volumesOf(uid)]),
+      periodicKeys(clock, REPUBLISH_MS, () => volumesToRepublish(parts)),
+    ],
+    reconcile: (key, { signal }) => reconcileMount(key, parts, signal),
   }
+}
 
-  /** Something that the pod depends on has changed. */
-  lookAt({ key, uid }: CachedPod): void {
-    this.#pods.add(key)
-    for (const volumeName of this.#parts.desired.volumesOf(uid)) this.#volumes.add(volumeName)
+/**
+ * All pods first: a volume that is mounted and wanted must not be unmounted because its pod was not looked at yet. Then
+ * what the node's status calls in use: some of it may be left over from before a restart.
+ */
+function populated(parts: PodParts): Source {
+  const { caches, node, actual } = parts
+  return (queue) => {
+    for (const pod of podsOn(parts)) populate(pod, parts)
+    const reported = caches.nodes.store.get(node)?.volumesInUse ?? []
+    for (const volumeName of [...actual.volumeNames(), ...reported]) queue.add(volumeName)
+    return () => undefined
   }
+}
 
-  /** The status tells what was attached meanwhile. */
-  onNode(node: CachedNode): void {
-    const attached = new Set(node.volumesAttached.map(({ name }) => name))
-    const { desired, actual } = this.#parts
-    for (const volumeName of desired.attachable()) {
-      if (attached.has(volumeName) && actual.get(volumeName)?.attached !== true) this.#volumes.add(volumeName)
-    }
-  }
+/** The volumes that the node's status newly reports as attached. */
+function attachedVolumes(
+  { key, volumesAttached }: CachedNode,
+  { node, desired, actual }: NodeParts,
+): readonly string[] {
+  if (key !== node) return []
+  const attached = new Set(volumesAttached.map(({ name }) => name))
+  return [...desired.attachable()].filter((name) => attached.has(name) && actual.get(name)?.attached !== true)
+}
 
-  /** Contents change, and some drivers want to be told of each mount again and again. */
-  showAnew(): void {
-    const { desired, actual, caches } = this.#parts
-    for (const source of desired.sources()) {
-      const wants = showsAnew(source, (name) => caches.drivers.store.get(name)?.requiresRepublish === true)
-      if (wants && actual.markStale(source.volumeName)) this.#volumes.add(source.volumeName)
-    }
-  }
-
-  #lookAtPod(uid: string): void {
-    const key = this.#podKeys.get(uid)
-    if (key !== undefined) this.#pods.add(key)
-  }
+/** Contents change, and some drivers ask for each mount to be published periodically. */
+function volumesToRepublish({ desired, actual, caches }: NodeParts): readonly string[] {
+  const requiresRepublish = (driver: string): boolean => caches.drivers.store.get(driver)?.requiresRepublish === true
+  return desired
+    .sources()
+    .filter((source) => isRepublished(source, requiresRepublish) && actual.markStale(source.volumeName))
+    .map(({ volumeName }) => volumeName)
 }
 
 /** What must not be detached: what is wanted and may be used any moment, and what has not been unmounted. */
@@ -140,47 +144,18 @@ function usedVolumes(desired: DesiredStateOfWorld, actual: ActualStateOfWorld): 
   return [...names].sort()
 }
 
-/** The kubelets' half for a set of nodes. One subscription a cache serves them all. */
-export async function runVolumeManagers(
-  parts: VolumeManagerParts,
-  nodes: readonly NodeOptions[],
-  life: Life,
-): Promise<void> {
-  const { caches, clock } = parts
-  const lead = { ...life, assertLeading: () => undefined, soleSince: clock.monotonic() }
-  if (!(await caughtUp([caches.pods, caches.nodes], lead))) return
-  const managers = new Map(nodes.map((options) => [options.node, new VolumeManager(parts, options)]))
-  const podsOfClaim = (claimKey: string): void => {
-    for (const pod of caches.pods.store.byIndex(PODS_BY_CLAIM, claimKey)) managers.get(pod.nodeName)?.lookAt(pod)
-  }
-  const undo = [
-    caches.pods.subscribe((event) => {
-      const pod = event.type === 'updated' ? event.after : event.object
-      managers.get(pod.nodeName)?.onPod(event)
-    }),
-    caches.nodes.subscribe((event) => {
-      if (event.type === 'deleted') return
-      const node = event.type === 'updated' ? event.after : event.object
-      managers.get(node.key)?.onNode(node)
-    }),
-    caches.claims.subscribe((event) => {
-      if (event.type !== 'deleted') podsOfClaim(event.type === 'updated' ? event.after.key : event.object.key)
-    }),
-    caches.volumes.subscribe((event) => {
-      const volume = event.type === 'updated' ? event.after : event.object
-      if (event.type !== 'deleted' && volume.claimRef !== undefined) podsOfClaim(claimKeyOf(volume.claimRef))
-    }),
-    // Whether volumes are attached at all is up to it.
-    caches.drivers.subscribe(() => {
-      for (const pod of caches.pods.store.values()) managers.get(pod.nodeName)?.lookAt(pod)
-    }),
-  ]
-  const rest = periodically(clock, SHOW_ANEW_MS, () => {
-    for (const manager of managers.values()) manager.showAnew()
-  })
-  try {
-    await Promise.all([...managers.values()].map((manager) => manager.run(life)))
-  } finally {
-    for (const each of [rest, ...undo]) each()
+/** Whether a mount is published periodically: its content may change, or its driver asks for that. */
+export function isRepublished(source: MountSource, republishes: (driver: string) => boolean): boolean {
+  switch (source.is) {
+    case 'content':
+      return true
+    case 'csi':
+      return republishes(source.csi.driver)
+    case 'ephemeral':
+      return republishes(source.source.driver)
+    case 'local':
+      return false
+    default:
+      return unreachable(source)
   }
 }

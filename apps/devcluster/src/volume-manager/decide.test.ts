@@ -65,7 +65,7 @@ const summary = (steps: readonly MountStep[]): string[] =>
     return 'pod' in step ? `${step.do} ${step.pod.podUid}` : step.do
   })
 
-const NOBODY: ActualVolume['pods'] = new Map()
+const NONE: ActualVolume['pods'] = new Map()
 
 describe('a volume that a pod wants', () => {
   const rows: { name: string; view: Partial<MountView>; steps: string[] }[] = [
@@ -75,7 +75,7 @@ describe('a volume that a pod wants', () => {
       steps: ['reportInUse'],
     },
     {
-      name: 'is said to be in use once more where nobody knows what the status says',
+      name: 'is reported in use once more where the state of the status is unknown',
       view: { desired: wanted(), reported: 'perhaps' },
       steps: ['reportInUse', 'verifyAttached', 'stage', 'publish a'],
     },
@@ -115,7 +115,7 @@ describe('a volume that a pod wants', () => {
       steps: [],
     },
     {
-      name: 'is mounted again where nobody knows how the last call ended',
+      name: 'is mounted again where the result of the last call is unknown',
       view: {
         desired: wanted(),
         actual: present({
@@ -129,7 +129,7 @@ describe('a volume that a pod wants', () => {
       name: 'found on the disk after a restart is looked at as a new one',
       view: {
         desired: wanted(),
-        actual: present({ attached: false, device: { is: 'uncertain', path: '/stage' }, pods: NOBODY }),
+        actual: present({ attached: false, device: { is: 'uncertain', path: '/stage' }, pods: NONE }),
       },
       steps: ['verifyAttached', 'stage', 'publish a'],
     },
@@ -205,7 +205,7 @@ describe('a volume that a pod has given up', () => {
     },
     { name: 'before it was ever mounted is no longer said to be in use', view: {}, steps: ['release'] },
     { name: 'and of which nothing is left needs nothing', view: { reported: 'no' }, steps: [] },
-    { name: 'and of which the status may tell is taken off it', view: { reported: 'perhaps' }, steps: ['release'] },
+    { name: 'and which the status may list is removed from it', view: { reported: 'perhaps' }, steps: ['release'] },
   ]
   it.each(rows)('$name', (row) => {
     expect(summary(decideMount(view(row.view)))).toEqual(row.steps)
@@ -228,12 +228,12 @@ describe('a volume for one pod', () => {
     ])
   })
 
-  it('goes to one of two that come at once', () => {
+  it('is given to one of two pods that come at once', () => {
     const desired = wanted(single, podMount('a'), podMount('b'))
     expect(summary(decideMount(view({ desired })))).toEqual(['verifyAttached', 'stage', 'publish a', 'refuse b'])
   })
 
-  it('goes to the second once the first is done with it', () => {
+  it('is given to the second when the first has ended', () => {
     const desired = wanted(single, podMount('b'))
     expect(summary(decideMount(view({ desired, actual: present({ source: single }) })))).toEqual([
       'unpublish a',

@@ -8,7 +8,7 @@ export interface MountView {
   readonly actual: ActualVolume | undefined
   /** Whether the node's status says that the volume is in use. */
   readonly reported: Says
-  /** The node's status said, when last heard of, that the volume is attached. */
+  /** The node's status in the cache says that the volume is attached. */
   readonly isSaidAttached: boolean
   readonly canStage: boolean
   /** Whether the volume has grown beyond its file system; looked at once it is mounted. */
@@ -63,14 +63,14 @@ function decideUse(view: MountView, desired: DesiredVolume): readonly MountStep[
   ]
 }
 
-/** Not mounted for the pod, or to be shown anew. */
+/** Not mounted for the pod, or to be published again. */
 function mustPublish(actual: ActualVolume | undefined, podUid: string): boolean {
   return actual?.pods.get(podUid)?.is !== 'mounted' || actual.stale.has(podUid)
 }
 
 interface Admission {
   readonly steps: readonly MountStep[]
-  /** Somebody else has to act before the volume can be used. */
+  /** Another component has to act before the volume can be used. */
   readonly ends: boolean
 }
 
@@ -86,7 +86,7 @@ function decideAdmission({ actual, reported, isSaidAttached }: MountView, source
   return { steps: [...report, { do: 'verifyAttached', source }], ends: false }
 }
 
-/** A volume for a single pod is given to no second one, whoever has placed it here. */
+/** A volume for a single pod is given to no second one, no matter how that was scheduled. */
 function decidePublish({ actual }: MountView, { source, pods }: DesiredVolume, pod: PodMount): MountStep {
   const single = source.is === 'csi' && source.accessModes.length === 1 && source.accessModes[0] === 'ReadWriteOncePod'
   const other = [...(actual?.pods.keys() ?? [])].find((uid) => uid !== pod.podUid && pods.has(uid))

@@ -19,7 +19,7 @@ export type MountSource =
       /** Undefined for a volume that the pod names itself. */
       readonly claim: string | undefined
     }
-  /** A CSI volume that a pod declares itself: made by its publish, gone with its unpublish. */
+  /** A CSI volume that a pod declares itself: created by its publish, deleted by its unpublish. */
   | {
       readonly is: 'ephemeral'
       readonly volumeName: string
@@ -39,7 +39,7 @@ export function isOfDriver(source: MountSource): source is DriverSource {
   return source.is === 'csi' || source.is === 'ephemeral'
 }
 
-/** One pod's wish for one volume. */
+/** How one pod uses one volume. */
 export interface PodMount {
   readonly podUid: string
   readonly podKey: string

@@ -29,7 +29,7 @@ describe("a folder as a node's disk", () => {
     expect(folderDisk(root).records()).toEqual([])
   })
 
-  it('makes a staging path, and of a target path what leads to it', () => {
+  it('creates a staging path, and the parents of a target path', () => {
     const disk = folderDisk(root)
     const staged = join(root, 'stage/globalmount')
     const target = join(root, 'pods/a/mount')

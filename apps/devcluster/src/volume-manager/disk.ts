@@ -20,18 +20,18 @@ export type MountRecord =
 
 /** The node's disk: it outlives the volume manager. */
 export interface Disk {
-  /** Before a call that may mount: makes the place, and notes what is about to be there. */
+  /** Before a call that may mount: creates the folder, and records what is about to be there. */
   begin(record: MountRecord): void
   /** After the call that took it back. */
   end(record: Pick<MountRecord, 'path'>): void
   records(): readonly MountRecord[]
-  /** Puts files into a place that was begun; all at once, as far as readers can tell. */
+  /** Writes files into a folder that was begun; readers see all of them change at once. */
   write(path: string, files: Payload, nowMs: number): void
   /** Gives what is mounted at a place to a group. */
   give(path: string, group: FsGroup): void
 }
 
-/** Keeps account and makes nothing: for a driver that mounts nothing either. So nobody could read what is written. */
+/** Keeps records and creates nothing: for a driver that mounts nothing either. */
 export function memoryDisk(): Disk {
   const records = new Map<string, MountRecord>()
   return {
@@ -46,7 +46,7 @@ export function memoryDisk(): Disk {
 const NOTES = 'mounts'
 
 /**
- * A real directory. A staging path is made; of a target path only the parent, since the driver makes the rest. The notes
+ * A real directory. A staging path is created; of a target path only the parent, since the driver creates the rest. The notes
  * are one file a mount, beside all paths, so that no driver sees them.
  */
 export function folderDisk(root: string): Disk {
@@ -64,7 +64,7 @@ export function folderDisk(root: string): Disk {
       const isOurs = existsSync(fileOf(path)) && read(fileOf(path)).source.is === 'content'
       if (isOurs) clearWritten(path)
       rmSync(fileOf(path), { force: true })
-      // A driver may leave its mount point behind; one that is not empty holds somebody's data and stays.
+      // A driver may leave its mount point behind; one that is not empty holds data and stays.
       const left = statSync(path, { throwIfNoEntry: false })
       if (left?.isDirectory() && readdirSync(path).length === 0) rmdirSync(path)
     },

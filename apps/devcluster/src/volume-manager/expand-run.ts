@@ -14,7 +14,11 @@ import { expandRequest } from './requests.ts'
 type Csi = Extract<MountSource, { is: 'csi' }>
 
 /** Expands a mounted volume's file system, or its device, to what its claim was promised. */
-export async function expand(source: Csi, pod: PodMount, parts: NodeParts, signal: AbortSignal): Promise<void> {
+export async function expand(
+  { source, pod }: { readonly source: Csi; readonly pod: PodMount },
+  parts: NodeParts,
+  signal: AbortSignal,
+): Promise<void> {
   const { client, actual, desired } = parts
   const { volumeName, claim: claimKey } = source
   const capacity = desired.get(volumeName)?.capacity
@@ -29,7 +33,7 @@ export async function expand(source: Csi, pod: PodMount, parts: NodeParts, signa
   const run = { source, claimKey, pod, size: plan.size, parts, signal }
   const begun = plan.own ? await markInProgress(claim, run) : claim
   if (!(await callDriver(begun, run))) return
-  tellSuccess(begun, run)
+  recordSuccess(begun, run)
   if (plan.own) await patchClaim(finishedPatch(begun, plan.size), run)
   actual.markSize(volumeName, plan.size)
 }
@@ -88,7 +92,7 @@ function verdictOf(error: unknown): { readonly final: boolean; readonly inUse: b
 }
 
 /**
- * Tells the claim. A size that failed and that nobody wants any more is given up: the controller may then go for what
+ * Updates the claim. A size that failed and is no longer requested is given up: the controller may then expand to what
  * is wanted now.
  */
 async function markFailed(claim: PersistentVolumeClaim, error: unknown, run: Run): Promise<void> {
@@ -104,7 +108,7 @@ async function markFailed(claim: PersistentVolumeClaim, error: unknown, run: Run
   )
 }
 
-function tellSuccess({ metadata }: PersistentVolumeClaim, { source, claimKey, pod, parts }: Run): void {
+function recordSuccess({ metadata }: PersistentVolumeClaim, { source, claimKey, pod, parts }: Run): void {
   const message = `MountVolume.NodeExpandVolume succeeded for volume "${source.name}" ${parts.node}`
   const { recorder } = parts
   const target = { apiVersion: 'v1', ...refOf(claimKey), uid: metadata?.uid }

@@ -22,7 +22,7 @@ describe('decideExpansion', () => {
       plan: { do: 'expand', size: '2Gi', own: true },
     },
     {
-      name: 'goes on with what was begun',
+      name: 'continues what was begun',
       claim: { resizeStatus: 'NodeResizeInProgress', allocated: '2Gi' },
       plan: { do: 'expand', size: '2Gi', own: true },
     },
@@ -135,14 +135,14 @@ describe('what the node writes into the claim', () => {
     })
   })
 
-  it('leaves words about other resources alone', () => {
+  it('leaves the states of other resources alone', () => {
     const claim = wire({
       allocatedResourceStatuses: { storage: 'NodeResizeInProgress', 'example.com/x': 'NodeResizePending' },
     })
     expect(finishedPatch(claim, '2Gi').body).toMatchObject({ status: { allocatedResourceStatuses: { storage: null } } })
   })
 
-  it('tells of an error without a guard, and of one that is final for the size', () => {
+  it('records an error without a guard, and of one that is final for the size', () => {
     const claim = wire({ allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } })
     const failure = { message: 'rpc error: code = OutOfRange desc = no', infeasible: true, now: 1_700_000_000_000 }
     expect(failedPatch(claim, failure)).toEqual({

@@ -5,11 +5,11 @@ import type { ActualVolume } from './actual-state.ts'
 
 /** What the node has to do about a volume that has grown. */
 export type Expansion =
-  /** Nothing now: the controller is not through with it, or somebody else's turn. */
+  /** Nothing now: the controller has not finished, or another component has to act. */
   | { readonly do: 'wait' }
   /** Nothing more on this node: the claim has its size and the driver needs no call here. */
   | { readonly do: 'done'; readonly size: string }
-  /** `own`: the claim waits for this node. Otherwise another node has told it, and this one only follows. */
+  /** `own`: the claim waits for this node. Otherwise another node has updated the claim, and this one only follows. */
   | { readonly do: 'expand'; readonly size: string; readonly own: boolean }
 
 /** Whether the volume may have grown beyond its file system, by what the caches know. */
@@ -24,7 +24,7 @@ export function hasGrown(
   return decideExpansion(claim, capacity).do !== 'wait'
 }
 
-/** The node's half of an expansion, by the words that resizer and kubelet exchange in the claim. */
+/** The node's half of an expansion, by the states that resizer and kubelet exchange in the claim. */
 export function decideExpansion(claim: Claim, capacity: string): Expansion {
   const { resizeStatus, allocated, annotations, accessModes } = claim
   const size = allocated ?? capacity
@@ -34,7 +34,7 @@ export function decideExpansion(claim: Claim, capacity: string): Expansion {
     const follows = accessModes.includes('ReadWriteMany') && !(NODE_EXPANSION_NOT_REQUIRED in annotations)
     return follows ? { do: 'expand', size, own: false } : { do: 'done', size }
   }
-  // A resizer that writes neither word is an old one: it leaves the rest to the node without saying so.
+  // A resizer that writes neither state is an old one: it leaves the rest to the node without reporting that.
   if (resizeStatus === undefined) return allocated === undefined ? { do: 'expand', size, own: true } : { do: 'wait' }
   const waits = resizeStatus === 'NodeResizePending' || resizeStatus === 'NodeResizeInProgress'
   return waits ? { do: 'expand', size, own: true } : { do: 'wait' }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { DriverSource } from './desired-state.ts'
-import { groupsBy } from './fs-group.ts'
+import { groupsBy } from './ownership.ts'
 
 const group = { gid: 2000, onRootMismatch: false }
 const csi = (change: { fsType?: string; block?: boolean; accessModes?: string[] } = {}): DriverSource => ({
@@ -30,18 +30,18 @@ const usual = {
 
 describe("a volume is given to the pod's group", () => {
   it.each([
-    ['by nobody without a group', { pod: { fsGroup: undefined, readOnly: false } }, 'nobody'],
-    ['by nobody as a block device', { source: csi({ block: true }), driverMayDo: true }, 'nobody'],
+    ['not without a group', { pod: { fsGroup: undefined, readOnly: false } }, 'none'],
+    ['not as a block device', { source: csi({ block: true }), driverMayDo: true }, 'none'],
     ['by a driver that can', { driverMayDo: true, policy: 'None' }, 'driver'],
-    ['by nobody under the policy None', { policy: 'None' }, 'nobody'],
-    ['by nobody when it is only read', { pod: { fsGroup: group, readOnly: true }, policy: 'File' }, 'nobody'],
+    ['not under the policy None', { policy: 'None' }, 'none'],
+    ['not when it is only read', { pod: { fsGroup: group, readOnly: true }, policy: 'File' }, 'none'],
     ['by the node under the policy File', { policy: 'File', source: csi({ fsType: '', accessModes: [] }) }, 'node'],
     ['by the node with file system and a single writer', {}, 'node'],
     ['by the node for a single pod', { source: csi({ accessModes: ['ReadWriteOncePod'] }) }, 'node'],
-    ['by nobody for many writers', { source: csi({ accessModes: ['ReadWriteMany'] }) }, 'nobody'],
-    ['by nobody without a file system that is known', { source: csi({ fsType: '' }) }, 'nobody'],
+    ['not for many writers', { source: csi({ accessModes: ['ReadWriteMany'] }) }, 'none'],
+    ['not without a known file system', { source: csi({ fsType: '' }) }, 'none'],
     ['by the node when the pod declares it', { source: inline('ext4') }, 'node'],
-    ['by nobody when the pod declares it without a file system', { source: inline('') }, 'nobody'],
+    ['not when the pod declares it without a file system', { source: inline('') }, 'none'],
   ])('%s', (_, change, by) => {
     expect(groupsBy({ ...usual, ...change })).toBe(by)
   })

@@ -2,7 +2,7 @@ import { messageOf, unreachable } from '@csi-sidecars/base'
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { NODES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { nodeProjection } from '../caches/node.ts'
-import { refOf } from '../control.ts'
+import { type EventToRecord, recordEvent, refOf } from '../control.ts'
 import { attachmentName } from '../volume-names.ts'
 import { canStage, publish, stage, unpublish, unstage } from './calls.ts'
 import { decideMount, type MountStep, type MountView } from './decide.ts'
@@ -20,15 +20,10 @@ export interface MountParts extends NodeParts {
 export async function reconcileMount(volumeName: string, parts: MountParts, signal: AbortSignal): Promise<Outcome> {
   const view = observe(volumeName, parts)
   if (view.desired !== undefined) parts.actual.begin(view.desired.source)
-  try {
-    for (const step of decideMount(view)) {
-      if (!(await perform(volumeName, step, parts, signal))) break
-    }
-    return SETTLED
-  } catch (error) {
-    signal.throwIfAborted()
-    return { kind: 'retry', cause: error }
+  for (const step of decideMount(view)) {
+    if (!(await perform(step, { volumeName, parts, signal }))) break
   }
+  return SETTLED
 }
 
 export function observe(volumeName: string, parts: NodeParts): MountView {
@@ -48,8 +43,14 @@ export function observe(volumeName: string, parts: NodeParts): MountView {
   }
 }
 
-/** False when the rest of the plan has to wait for somebody else. */
-async function perform(volumeName: string, step: MountStep, parts: MountParts, signal: AbortSignal): Promise<boolean> {
+interface MountRun {
+  readonly volumeName: string
+  readonly parts: MountParts
+  readonly signal: AbortSignal
+}
+
+/** False when the rest of the plan has to wait for another component. */
+async function perform(step: MountStep, { volumeName, parts, signal }: MountRun): Promise<boolean> {
   switch (step.do) {
     case 'unpublish':
       await unpublish(step, parts, signal)
@@ -71,17 +72,17 @@ async function perform(volumeName: string, step: MountStep, parts: MountParts, s
       parts.actual.markAttached(step.source, {})
       return true
     case 'stage':
-      await telling(step.source, 'device', parts, () => stage(step.source, parts, signal))
+      await withEvents({ source: step.source, what: 'device' }, parts, () => stage(step.source, parts, signal))
       return true
     case 'publish':
-      await telling(step.source, step.pod, parts, () => publish(step.source, step.pod, parts, signal))
+      await withEvents({ source: step.source, what: step.pod }, parts, () => publish(step, parts, signal))
       parts.lookAtPod(step.pod.podUid)
       return true
     case 'refuse':
-      tell([step.pod], 'FailedMount', `${failedText(step.source, 'SetUp')}: ${step.message}`, parts)
+      recordOnPods([step.pod], warning('FailedMount', `${failedText(step.source, 'SetUp')}: ${step.message}`), parts)
       return true
     case 'expand':
-      await telling(step.source, 'expansion', parts, () => expand(step.source, step.pod, parts, signal))
+      await withEvents({ source: step.source, what: 'expansion' }, parts, () => expand(step, parts, signal))
       return true
     default:
       return unreachable(step)
@@ -105,10 +106,9 @@ async function verifyAttached(
   return true
 }
 
-/** Runs a step and tells the pods that wait for it when it fails. */
-async function telling(
-  source: MountSource,
-  what: PodMount | 'device' | 'expansion',
+/** Runs a step, and records an event on the pods that wait for it when it fails. */
+async function withEvents(
+  { source, what }: { readonly source: MountSource; readonly what: PodMount | 'device' | 'expansion' },
   parts: NodeParts,
   run: () => Promise<void>,
 ): Promise<void> {
@@ -122,20 +122,24 @@ async function telling(
         ? `NodeExpandVolume.NodeExpandVolume failed for volume "${source.name}" `
         : failedText(source, what === 'device' ? 'MountDevice' : 'SetUp')
     const reason = what === 'expansion' ? 'VolumeResizeFailed' : block ? 'FailedMapVolume' : 'FailedMount'
-    tell(pods, reason, `${text}: ${messageOf(error)}`, parts)
+    recordOnPods(pods, warning(reason, `${text}: ${messageOf(error)}`), parts)
     throw error
   }
 }
 
-/** kubelet's words: a block volume is mapped, any other is mounted. */
+/** As kubelet calls it: a block volume is mapped, any other is mounted. */
 function failedText(source: MountSource, what: 'MountDevice' | 'SetUp'): string {
   const block = source.is === 'csi' && source.block
   const step = block ? { MountDevice: 'SetUpDevice', SetUp: 'MapPodDevice' }[what] : what
   return `${block ? 'MapVolume' : 'MountVolume'}.${step} failed for volume "${source.name}" `
 }
 
-function tell(pods: readonly PodMount[], reason: string, message: string, { recorder }: NodeParts): void {
+function warning(reason: string, message: string): EventToRecord {
+  return { type: 'Warning', reason, message }
+}
+
+function recordOnPods(pods: readonly PodMount[], event: EventToRecord, parts: NodeParts): void {
   for (const { podKey, podUid } of pods) {
-    recorder.event({ apiVersion: 'v1', kind: PODS.kind, ...refOf(podKey), uid: podUid }, 'Warning', reason, message)
+    recordEvent(parts, { apiVersion: 'v1', kind: PODS.kind, ...refOf(podKey), uid: podUid }, event)
   }
 }

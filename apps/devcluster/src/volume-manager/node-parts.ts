@@ -6,7 +6,7 @@ import type { DesiredStateOfWorld } from './desired-state.ts'
 import type { Disk } from './disk.ts'
 import type { Paths } from './paths.ts'
 
-/** One node: its two states of the world and the means to bring them together. */
+/** One node: its desired and actual state, and what is needed to reconcile them. */
 export interface NodeParts extends ControllerParts {
   readonly node: string
   readonly driver: Driver

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { giveToGroup } from './ownership.ts'
 
-/** A group that this process may give its files to, whoever it is. */
+/** A group that this process may give its files to, as any user. */
 const gid = process.getgid?.() ?? 0
 
 let root: string

@@ -7,7 +7,7 @@ export interface Paths {
   staging(volume: CsiVolumeId & { readonly name: string; readonly block: boolean }): string
   /** Where a pod finds a CSI volume. */
   target(volume: { readonly name: string; readonly block: boolean }, podUid: string): string
-  /** Where a pod finds a volume that the node makes by itself. */
+  /** Where a pod finds a volume that the node itself provides. */
   local(plugin: string, name: string, podUid: string): string
 }
 

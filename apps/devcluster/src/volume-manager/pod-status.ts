@@ -1,7 +1,7 @@
 import { type Patch, rfc3339 } from '@csi-sidecars/kube-types'
 import type { CachedPod } from '../caches/pod.ts'
 
-/** The status of a pod whose volumes are there: its containers run, as far as anybody can tell here. */
+/** The status of a pod whose volumes are mounted: its containers count as running. */
 export function runningPatch({ containers, uid }: CachedPod, nowMs: number): Patch {
   const now = rfc3339(nowMs)
   const containerStatuses = containers.map(({ name, image }) => ({
@@ -19,7 +19,7 @@ export function runningPatch({ containers, uid }: CachedPod, nowMs: number): Pat
   return statusPatch(uid, { phase: 'Running', startTime: now, conditions, containerStatuses })
 }
 
-/** The status of a pod that was told to end: its containers have ended well. Its volumes may go from then on. */
+/** The status of a pod that is being deleted: its containers have ended well. Its volumes may be unmounted now. */
 export function endedPatch({ containers, uid }: CachedPod, nowMs: number): Patch {
   const now = rfc3339(nowMs)
   const containerStatuses = containers.map(({ name, image }) => ({
@@ -41,7 +41,7 @@ export function endedPatch({ containers, uid }: CachedPod, nowMs: number): Patch
   return statusPatch(uid, { phase: 'Succeeded', conditions, containerStatuses })
 }
 
-/** The uid keeps it from a pod that was made again under the name. */
+/** The uid keeps it from a pod that was recreated under the name. */
 function statusPatch(uid: string, status: object): Patch {
   return { kind: 'merge', body: { metadata: { uid }, status } }
 }

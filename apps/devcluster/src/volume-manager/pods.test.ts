@@ -7,7 +7,7 @@ describe('decidePod', () => {
   const rows: [string, PodView, string][] = [
     ['waits for the volumes', { pod: pod(), isMounted: false, isReady: false }, 'nothing'],
     ['runs once they are all there', { pod: pod(), isMounted: true, isReady: true }, 'run'],
-    ['goes on running', { pod: running, isMounted: true, isReady: true }, 'nothing'],
+    ['continues to run', { pod: running, isMounted: true, isReady: true }, 'nothing'],
     [
       'ends its containers before its volumes go',
       { pod: { ...running, deleting: true }, isMounted: true, isReady: false },

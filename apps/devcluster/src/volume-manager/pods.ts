@@ -1,8 +1,7 @@
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
-import { isNotFound } from '@csi-sidecars/kube-client'
-import { type Patch, PODS } from '@csi-sidecars/kube-types'
+import { PODS } from '@csi-sidecars/kube-types'
 import { type CachedPod, isTerminated } from '../caches/pod.ts'
-import { refOf, targetOf } from '../control.ts'
+import { refOf, settledUnlessFailed, targetOf } from '../control.ts'
 import { volumeOfScrubber } from '../persistent-volume/scrubber.ts'
 import type { NodeParts } from './node-parts.ts'
 import { endedPatch, runningPatch } from './pod-status.ts'
@@ -10,7 +9,7 @@ import { type Resolved, resolveVolumes } from './resolve.ts'
 
 export interface PodParts extends NodeParts {
   readonly lookAtVolume: (volumeName: string) => void
-  /** Pods whose removal the API has accepted, by uid; their news may be on its way. */
+  /** Pods whose removal the API has accepted, by uid; the event of that may still come. */
   readonly removed: Set<string>
 }
 
@@ -49,13 +48,7 @@ export async function reconcilePod(key: string, parts: PodParts, signal: AbortSi
   const resolved = populate(pod, parts)
   const isReady = wantsMounts(pod) && resolved.every((each) => isMounted(each, pod, parts))
   const step = decidePod({ pod, isMounted: actual.isMountedFor(pod.uid), isReady })
-  try {
-    await perform(step, pod, parts, signal)
-    return SETTLED
-  } catch (error) {
-    signal.throwIfAborted()
-    return isNotFound(error) ? SETTLED : { kind: 'retry', cause: error }
-  }
+  return await settledUnlessFailed(perform(step, { pod, parts, signal }))
 }
 
 /** Until its containers have ended, also when it is being deleted. */
@@ -85,10 +78,16 @@ function isMounted(resolved: Resolved, { uid }: CachedPod, { actual }: NodeParts
   return resolved.is === 'mountable' && actual.get(resolved.source.volumeName)?.pods.get(uid)?.is === 'mounted'
 }
 
-async function perform(step: PodStep, pod: CachedPod, parts: PodParts, signal: AbortSignal): Promise<void> {
-  const { client, clock } = parts
+interface PodRun {
+  readonly pod: CachedPod
+  readonly parts: PodParts
+  readonly signal: AbortSignal
+}
+
+async function perform(step: PodStep, { pod, parts, signal }: PodRun): Promise<void> {
+  const { client, caches, clock } = parts
   if (step.do === 'remove') {
-    // One that was made again under the name is another pod.
+    // A pod that was recreated under the name is another pod.
     const present = await client.get(PODS, refOf(pod.key), { signal })
     if (present.metadata?.uid !== pod.uid) return
     // What a kubelet says at the end of a pod: the grace is over.
@@ -98,10 +97,6 @@ async function perform(step: PodStep, pod: CachedPod, parts: PodParts, signal: A
   }
   if (step.do === 'nothing') return
   const patchOf = step.do === 'run' ? runningPatch : endedPatch
-  await patchStatus(pod, patchOf(pod, clock.now()), parts, signal)
-}
-
-async function patchStatus({ key }: CachedPod, patch: Patch, parts: PodParts, signal: AbortSignal): Promise<void> {
-  const { client, caches } = parts
-  caches.pods.learn(await client.patch(PODS, refOf(key), patch, { signal, subresource: 'status' }))
+  const options = { signal, subresource: 'status' }
+  caches.pods.learn(await client.patch(PODS, refOf(pod.key), patchOf(pod, clock.now()), options))
 }

@@ -42,7 +42,7 @@ const ABOUT_POD = {
 }
 
 describe('a stage', () => {
-  it('tells of what attach has handed over, of the volume and of its first access mode', () => {
+  it('has what attach has returned, the volume and its first access mode', () => {
     expect(stageRequest(source, parts)).toEqual({
       volumeId: 'vol-1',
       publishContext: { device: '/dev/x' },
@@ -74,7 +74,7 @@ describe('a publish', () => {
     })
   })
 
-  it('tells of the pod where the driver asks for that', () => {
+  it('describes the pod where the driver asks for that', () => {
     const { volumeContext } = publishRequest(source, pod, { ...parts, podInfo: true })
     expect(volumeContext).toEqual({ tier: 'gold', ...ABOUT_POD, 'csi.storage.k8s.io/ephemeral': 'false' })
   })

@@ -24,7 +24,7 @@ export interface CallParts {
 
 type Grouping = Pick<CallParts, 'singleNodeMultiWriter' | 'mountGroup'>
 
-/** How a node uses a volume. Of several access modes kubelet tells the first. */
+/** How a node uses a volume. Of several access modes kubelet sends the first. */
 function capabilityOf(source: Csi, grouping: Grouping): VolumeCapability {
   const { accessModes, block, csi, mountOptions } = source
   const use = { accessModes: accessModes.slice(0, 1), volumeMode: block ? 'Block' : 'Filesystem', mountOptions }

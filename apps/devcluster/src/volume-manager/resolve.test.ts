@@ -40,7 +40,7 @@ describe("a pod's volume", () => {
     expect(only({ claims, volumes, drivers })).toMatchObject({ source: { attach: false } })
   })
 
-  it("that no container mounts is nobody's business", () => {
+  it('that no container mounts is ignored', () => {
     const use = { mounts: new Set<string>(), devices: new Set<string>() }
     expect(only({ claims, volumes }, { use })).toEqual({ is: 'unused' })
   })

@@ -16,9 +16,9 @@ export type Resolved =
       readonly mount: PodMount
       readonly capacity: string | undefined
     }
-  /** No container mounts it, so nobody does. */
+  /** No container mounts it, so it is not mounted. */
   | { readonly is: 'unused' }
-  /** Something is not there yet; its news bring the pod back. */
+  /** Something is not there yet; its event brings the pod back. */
   | { readonly is: 'unready'; readonly why: string }
   /** The pod asks for what cannot be. */
   | { readonly is: 'refused'; readonly why: string }

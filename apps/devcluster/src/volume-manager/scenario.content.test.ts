@@ -2,16 +2,19 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CONFIG_MAPS, CSI_DRIVERS, PODS, type Pod, SECRETS } from '@csi-sidecars/kube-types'
 import { describe, expect, it, jest } from '@jest/globals'
-import { inDefault, isRunning, podOf, type TestCluster } from '../testing/cluster.ts'
+import { inDefault, isRunning, podWith, type TestCluster } from '../testing/cluster.ts'
 import { kubeletsOnly, nodeCalls } from '../testing/kubelets.ts'
 
 jest.setTimeout(20_000)
 
 const own = (volume: NonNullable<NonNullable<Pod['spec']>['volumes']>[number]): Pod =>
-  podOf('app', 'node-1', 'none', {
-    containers: [{ name: 'main', image: 'none', volumeMounts: [{ name: volume.name, mountPath: '/x' }] }],
-    volumes: [volume],
-  })
+  podWith(
+    {
+      containers: [{ name: 'main', image: 'none', volumeMounts: [{ name: volume.name, mountPath: '/x' }] }],
+      volumes: [volume],
+    },
+    ['app', 'node-1', 'none'],
+  )
 
 const metadata = (name: string) => ({ name, namespace: 'default' })
 
@@ -20,8 +23,8 @@ async function until(test: TestCluster, event: string): Promise<void> {
   expect(test.events('app')).toContain(event)
 }
 
-describe('a volume whose content stands in the API', () => {
-  it('keeps its pod waiting while that is missing, then shows it, and goes with the pod', async () => {
+describe('a volume whose content the API holds', () => {
+  it('keeps its pod waiting while that is missing, then shows it, and is removed with the pod', async () => {
     await using test = await kubeletsOnly({ data: 'nodes' })
     test.api.create(PODS, own({ name: 'settings', configMap: { name: 'settings' } }))
     await until(test, 'FailedMount: MountVolume.SetUp failed for volume "settings" : configmap "settings" not found')

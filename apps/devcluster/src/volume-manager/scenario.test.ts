@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { CSI_DRIVERS, NODES, type Node, PODS, type Pod, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { describe, expect, it, jest } from '@jest/globals'
 import { addBoundVolume, attach, attachmentOn, setAttached, VOLUME_NAME } from '../testing/bound-volume.ts'
-import { inDefault, isRunning, podOf } from '../testing/cluster.ts'
+import { inDefault, isRunning, podOf, podWith } from '../testing/cluster.ts'
 import { kubeletsOnly, nodeCalls, runningPod } from '../testing/kubelets.ts'
 
 jest.setTimeout(20_000)
@@ -15,12 +15,15 @@ const saysInUse =
 const OTHER_NAME = 'kubernetes.io/csi/csi.example.com^vol-2'
 
 const own = (volumes: NonNullable<Pod['spec']>['volumes'] & object): Pod =>
-  podOf('app', 'node-1', 'none', {
-    containers: [
-      { name: 'main', image: 'none', volumeMounts: volumes.map(({ name }) => ({ name, mountPath: `/${name}` })) },
-    ],
-    volumes,
-  })
+  podWith(
+    {
+      containers: [
+        { name: 'main', image: 'none', volumeMounts: volumes.map(({ name }) => ({ name, mountPath: `/${name}` })) },
+      ],
+      volumes,
+    },
+    ['app', 'node-1', 'none'],
+  )
 
 describe('a kubelet', () => {
   it('says that it uses a volume, waits until that is attached, asks once more, and mounts it only then', async () => {
@@ -45,7 +48,7 @@ describe('a kubelet', () => {
     })
   })
 
-  it('does not trust a status that it has heard of before it said that it uses the volume', async () => {
+  it('does not trust a status from before it reported that it uses the volume', async () => {
     await using test = await kubeletsOnly()
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
@@ -73,7 +76,7 @@ describe('a kubelet', () => {
     await test.until(PODS, inDefault('app'), isRunning)
   })
 
-  it('keeps saying that it uses a volume which it is just asking for, though its pod goes meanwhile', async () => {
+  it('continues to report that it uses a volume which is being verified, though its pod is deleted meanwhile', async () => {
     await using test = await kubeletsOnly()
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
@@ -90,7 +93,7 @@ describe('a kubelet', () => {
     expect(test.driver.volumes.get('vol-1')?.staged.size).toBe(0)
   })
 
-  it('keeps a volume in use until it is unmounted, and then lets pod and volume go', async () => {
+  it('keeps a volume in use until it is unmounted, and then removes the pod and releases the volume', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
     const held = test.driver.faults.hold({ method: 'NodeUnstageVolume' })
@@ -140,7 +143,7 @@ describe('a kubelet', () => {
     ])
   })
 
-  it('tells the pod why a mount fails, and tries again', async () => {
+  it('records on the pod why a mount fails, and tries again', async () => {
     await using test = await kubeletsOnly()
     test.driver.faults.add({
       match: { method: 'NodeStageVolume' },
@@ -234,7 +237,7 @@ describe('a kubelet', () => {
     expect(nodeCalls(test).slice(-2)).toEqual(['NodeUnpublishVolume', 'NodeUnstageVolume'])
   })
 
-  it('makes real directories where it is given a folder', async () => {
+  it('creates real directories where it is given a folder', async () => {
     await using test = await kubeletsOnly({ data: 'data' })
     await runningPod(test)
     const paths = ['NodeStageVolume', 'NodePublishVolume'].map((method) => {
@@ -242,7 +245,7 @@ describe('a kubelet', () => {
       return String(targetPath ?? stagingTargetPath)
     })
     const [staged = '', published = ''] = paths
-    // The driver makes the last part of a target path itself.
+    // The driver creates the last part of a target path itself.
     expect([existsSync(staged), existsSync(published.replace(/\/mount$/, ''))]).toEqual([true, true])
     await test.cluster.client.delete(PODS, inDefault('app'))
     await test.until(NODES, { name: 'node-1' }, saysInUse([]))
@@ -250,7 +253,7 @@ describe('a kubelet', () => {
   })
 })
 
-describe('a kubelet and a pod that was made again under an old name', () => {
+describe('a kubelet and a pod that was recreated under an old name', () => {
   it('neither ends nor removes it in place of the old one', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)

@@ -5,7 +5,7 @@ import { operationsText } from './operations.ts'
 
 const adviser = adviserOf(operationsText())
 
-describe('the words of docs/operations.md', () => {
+describe('the text of docs/operations.md', () => {
   it.each(Object.entries(ROWS))('are there once for %s', (_, key) => {
     const advice = adviser(key)
     expect(advice.means).not.toBe('')

@@ -1,6 +1,6 @@
 import type { RowKey } from '../findings/finding.ts'
 
-/** A row of docs/operations.md, in its own words. */
+/** A row of docs/operations.md, verbatim. */
 export interface Advice {
   readonly see: string
   readonly means: string
@@ -9,7 +9,7 @@ export interface Advice {
   readonly below: string | undefined
 }
 
-/** The one place where the words of the page are taken from. */
+/** The one place where the text of the page is taken from. */
 export type Adviser = (key: RowKey) => Advice
 
 const POINTS_BELOW = 'See below'
@@ -54,10 +54,13 @@ function afterTable(section: string): string {
   return plain(section.slice(section.lastIndexOf('\n|')).split('\n').slice(2).join('\n')).trim()
 }
 
-/** For a terminal: links keep their words, blocks of code lose their fences. */
+/** For a terminal: links keep their text, blocks of code lose their fences. */
 function plain(markdown: string): string {
-  return markdown
-    .replace(/\[([^\]]+)\]\([^)]+\)/g, '$1')
-    .replace(/^```\w*\n?/gm, '')
-    .replace(/\\\|/g, '|')
+  return (
+    markdown
+      // bounded: our own documents
+      .replace(/\[([^\]]+)\]\([^)]+\)/g, '$1')
+      .replace(/^```\w*\n?/gm, '')
+      .replace(/\\\|/g, '|')
+  )
 }

@@ -69,7 +69,7 @@ async function events({ reader, events: known }: Collection): Promise<void> {
   for (const event of lists.flatMap((list) => list ?? [])) known.push(event)
 }
 
-/** The pods whose attaches have failed before anybody asked for them: nothing else in the cluster tells of those. */
+/** The pods whose attaches have failed before they were requested: nothing else in the cluster shows those. */
 async function waitingPods(into: Collection): Promise<void> {
   const refs = into.events
     .filter(({ reason, message }) => reason === 'FailedAttachVolume' && message?.includes('Multi-Attach') === true)

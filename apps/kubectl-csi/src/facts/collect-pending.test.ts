@@ -101,7 +101,7 @@ describe('the pending work of a leader', () => {
     expect(unseen).toEqual([{ what: `/debug/stuck of ${ATTACHER_LEASE}`, why, essential: false }])
   })
 
-  it('is not asked of leases that nobody holds, or that are no sidecar’s', async () => {
+  it('is not asked for leases without a holder, or of other programs', async () => {
     const leases = [lease(ATTACHER_LEASE, { holder: '' }), lease('external-snapshotter-leader-x')]
     expect(await asked({ leases })).toEqual({ names: [], unseen: [], paths: [] })
   })

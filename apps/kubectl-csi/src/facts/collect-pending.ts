@@ -69,13 +69,19 @@ function endpointOf(lease: Lease, into: Collection): string | undefined {
 /** `pod:port`, with `https:` in front where the sidecar serves TLS. */
 export function listenerOf(pod: Pod, lease: string): string | undefined {
   for (const { args = [], command = [] } of containersOf(pod, lease)) {
-    const line = [...command, ...args].join(' ')
-    const [, port] = /--?http-endpoint[= ]\S*:(\d+)(?: |$)/.exec(line) ?? []
+    const words = [...command, ...args].join(' ').split(/\s/)
+    const port = words.map(portOf).find((found) => found !== undefined)
     if (port === undefined) continue
-    const tls = /(?:^| )--?tls-/.test(line)
+    const tls = words.some((word) => /^--?tls-/.test(word))
     return `${tls ? 'https:' : ''}${pod.metadata?.name}:${port}`
   }
   return undefined
+}
+
+/** Of `--http-endpoint=:8080` or `--http-endpoint :8080`, as an argument of its command line. */
+function portOf(word: string, at: number, words: readonly string[]): string | undefined {
+  const address = word.endsWith('-http-endpoint') ? words[at + 1] : word.split('-http-endpoint=')[1]
+  return /:(\d+)$/.exec(address ?? '')?.[1]
 }
 
 function notSeen({ reader }: Collection, { metadata }: Lease, why: string): void {

@@ -3,10 +3,10 @@ import type { Collection } from './collection.ts'
 import { objectOf } from './facts.ts'
 import { isOfSidecar, leaseKey } from './leases.ts'
 
-/** How far to look for the pods of sidecars that nobody leads: a list of a namespace's pods may be long. */
+/** How far to look for the pods of sidecars without a leader: a list of a namespace's pods may be long. */
 export type Reach = 'holders' | 'namespaces'
 
-/** The pods of the sidecars whose Leases were read: who holds the Lease, or, where nobody does, who might. */
+/** The pods of the sidecars whose Leases were read: the holder of the Lease or, without one, the candidates. */
 export async function collectSidecarPods(into: Collection, reach: Reach): Promise<void> {
   await Promise.all(
     (into.leases ?? []).filter(isOfSidecar).map(async (lease) => {
@@ -33,6 +33,7 @@ type Container = NonNullable<Pod['spec']>['containers'][number]
 /** The containers of a pod that can be the sidecar to which a Lease belongs, by their names, images and commands. */
 export function containersOf({ spec }: Pod, lease: string): readonly Container[] {
   const own = lease.startsWith('external-attacher-') ? 'attacher' : 'resizer'
+  // bounded: one of two words
   const words = new RegExp(`${own}|csi-sidecars`)
   return (spec?.containers ?? []).filter(({ name, image = '', command = [] }) =>
     words.test(`${name} ${image} ${command.join(' ')}`),

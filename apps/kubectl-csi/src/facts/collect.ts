@@ -111,7 +111,7 @@ export function isPending({ metadata, status }: VolumeAttachment): boolean {
   return metadata?.deletionTimestamp !== undefined || status?.attached !== true
 }
 
-/** Of claims and pods only: a VolumeAttachment has its words in its status. */
+/** Of claims and pods only: a VolumeAttachment has its error in its status. */
 async function collectEvents(into: Collection): Promise<void> {
   const about: Ref[] = [
     ...[...into.pods.values()].map(({ metadata }) => refTo('Pod', metadata)),

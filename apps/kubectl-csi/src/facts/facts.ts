@@ -53,7 +53,7 @@ export class KnownObjects<T> implements Known<T> {
 export interface Unseen {
   readonly what: string
   readonly why: string
-  /** Without it nobody can say that all is well. */
+  /** Without it no answer can be "nothing is stuck". */
   readonly essential: boolean
 }
 
@@ -61,7 +61,7 @@ export interface Unseen {
 export interface Facts {
   /** Wall time of this machine. */
   readonly now: number
-  /** Younger work that nobody has failed at is under way, not stuck. */
+  /** Younger work that has not failed is under way, not stuck. */
   readonly stuckAfterMs: number
   readonly pods: readonly Pod[]
   readonly claims: Known<PersistentVolumeClaim>

@@ -1,4 +1,4 @@
-/** One piece of pending work, as /debug/stuck of a sidecar tells of it. Facts that it does not know are absent. */
+/** One piece of pending work, as /debug/stuck of a sidecar reports it. Facts that it does not know are absent. */
 export interface PendingItem {
   readonly sidecar: string
   readonly driver: string

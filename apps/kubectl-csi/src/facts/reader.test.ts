@@ -37,7 +37,7 @@ it('an object is there, is not there, or could not be seen', async () => {
   expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toEqual({ is: 'unseen' })
 })
 
-it('what is refused is named once, and whether anything can be told without it', async () => {
+it('what is refused is named once, and whether there is an answer without it', async () => {
   const { server, reader } = reading()
   server.faults.add({ action: refused(403, 'no') })
   expect(await reader.list(PERSISTENT_VOLUMES)).toBeUndefined()

@@ -21,7 +21,7 @@ export interface ListQuery<T> extends Selection {
 
 const PAGE_SIZE = 1000
 
-/** Without these nobody can say that all is well. */
+/** Without these no answer can be "nothing is stuck". */
 const ESSENTIAL: ReadonlySet<string> = new Set([
   'nodes',
   'persistentvolumeclaims',

@@ -8,7 +8,7 @@ import { ROWS } from './rows.ts'
 
 /** Why an attach or a detach has not come to its end. */
 export interface Cause extends FailureCause, Pick<Finding, 'sure' | 'doubt' | 'evidence'> {
-  /** Nobody has failed at it yet. */
+  /** It has not failed yet. */
   readonly silent: boolean
 }
 
@@ -18,7 +18,7 @@ interface Surroundings {
   readonly pending: PendingItem | undefined
 }
 
-/** What the objects show now comes before the words of the last failure, and those before silence. */
+/** What the objects show now comes before the text of the last failure, and that before silence. */
 export function attachmentCause(va: VolumeAttachment, around: Surroundings): Cause {
   return seenNow(va, around.facts) ?? saidLast(va, around) ?? silence(va, around)
 }

@@ -43,7 +43,7 @@ const ROWS: readonly Row[] = [
     sure: 'certain',
   },
   {
-    name: 'a node without a CSINode, before anybody has failed',
+    name: 'a node without a CSINode, before any failure',
     va: attaching(),
     facts: { csiNodes: allOf() },
     reason: 'NodeWithoutDriver',
@@ -117,13 +117,13 @@ const ROWS: readonly Row[] = [
     says: `${WHO} driver csi.example.com to do what it has refused with Internal.`,
   },
   {
-    name: 'words that nobody knows',
+    name: 'an unknown text',
     va: failing('no way'),
     reason: 'AttachFails',
     says: `${WHO} what the last try has failed for: no way.`,
   },
   {
-    name: 'a lease that nobody renews',
+    name: 'a lease that is not renewed',
     va: attaching(),
     facts: { leases: [lease(ATTACHER_LEASE, { renewed: 31 })] },
     reason: 'NoLeader',
@@ -178,7 +178,7 @@ const ROWS: readonly Row[] = [
 it.each(ROWS)('an attachment waits for $name', ({ va: object, facts = {}, reason, says, sure, stuck = true }) => {
   const all = factsWith({ ...SOUND, ...facts })
   const [finding, ...more] = attachmentFindings(object, all)
-  if (finding === undefined) throw new Error('nobody waits')
+  if (finding === undefined) throw new Error('no finding')
   expect(more).toEqual([])
   expect(headlineOf(finding, finding.object, all.now).startsWith(says.replace(/\.$/, ''))).toBe(true)
   expect(headlineOf(finding, finding.object, all.now)).toContain(says)
@@ -201,7 +201,7 @@ describe('what the attacher says of itself', () => {
       })?.items ?? [],
     )
 
-  it('tells a call from a wait for its turn, where the API tells nothing', () => {
+  it('distinguishes a call from a wait for its turn, where the API shows nothing', () => {
     const facts = factsWith({ ...SOUND, pending: item({ state: 'calling', since: ago(100), stuck: true }) })
     expect(attachmentFindings(attaching(), facts)).toMatchObject([
       { reason: 'DriverCalled', waitsFor: 'driver csi.example.com to answer its call', sure: 'certain', stuck: true },
@@ -215,7 +215,7 @@ describe('what the attacher says of itself', () => {
     ])
   })
 
-  it('has the words of a failure that no status has, with tries and the next one', () => {
+  it('has the text of a failure that no status has, with tries and the next one', () => {
     const pending = item({ state: 'backoff', message: rpc('Unavailable'), tries: 3, nextTry: ago(-5) })
     const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))
     expect(finding).toMatchObject({ reason: 'DriverUnavailable' })
@@ -240,11 +240,11 @@ function node(status: string): Node {
   return { metadata: { name: 'node-1' }, status: { conditions: [condition] } }
 }
 
-it('nobody waits for an attachment that is attached', () => {
+it('nothing waits for an attachment that is attached', () => {
   expect(attachmentFindings(attaching({ status: { attached: true } }), factsWith(SOUND))).toEqual([])
 })
 
-it("the deletion of an attachment waits for the owner of somebody else's finalizer once ours is gone", () => {
+it('the deletion of an attachment waits for the owner of another finalizer once ours is removed', () => {
   const object = attaching({ metadata: { deletionTimestamp: ago(192), finalizers: ['example.com/keep'] } })
   expect(attachmentFindings(object, factsWith(SOUND))).toMatchObject([
     {
@@ -287,7 +287,7 @@ describe('a container in the pod of the leader that is not ready', () => {
     ])
   })
 
-  it('is named where nobody leads, with its state as evidence', () => {
+  it('is named where there is no leader, with its state as evidence', () => {
     const leases = [lease(ATTACHER_LEASE, { holder: '' })]
     const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, leases, sidecarPods }))
     expect(finding?.waitsFor).toBe(`a leader, and no replica leads, with ${what} not ready`)

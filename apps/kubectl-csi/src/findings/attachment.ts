@@ -9,7 +9,7 @@ import { ROWS } from './rows.ts'
 
 const SIDECAR = 'external-attacher'
 
-/** Whom an attach or a detach waits for; none when it is done. */
+/** What an attach or a detach waits for; none when it is done. */
 export function attachmentFindings(va: VolumeAttachment, facts: Facts): readonly Finding[] {
   const { metadata, spec, status } = va
   const deletedAt = timeOf(metadata?.deletionTimestamp)
@@ -39,7 +39,7 @@ function waiting(va: VolumeAttachment, facts: Facts): Finding {
     ],
   }
   if (hasNoLeader(leadership)) {
-    // The words of an earlier failure are still worth reading: a leader will meet the same.
+    // The text of an earlier failure is still worth reading: a leader will meet the same.
     const waitsFor = noLeaderText(leadership, facts, cause.silent ? undefined : cause.waitsFor)
     return { ...common, reason: 'NoLeader', waitsFor, advice: ROWS.noLeader, stuck: true, ...doubtOf(leadership) }
   }

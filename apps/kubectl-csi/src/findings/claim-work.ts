@@ -32,7 +32,7 @@ export interface ClaimWork {
   readonly doneReasons: readonly string[]
   /** The time since which it may have waited, where no event says so. */
   readonly since: number | undefined
-  /** Known from the claim itself; it comes before the words of failures. */
+  /** Known from the claim itself; it comes before the text of failures. */
   readonly known?: FailureCause | undefined
   readonly silent: FailureCause
   /** Where words say no more than that the driver refuses. */

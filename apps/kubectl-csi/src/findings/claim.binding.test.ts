@@ -47,7 +47,7 @@ const ROWS = [
 it.each(ROWS)('a claim without a volume waits for $name', ({ claim: object, facts, reason, says, ...row }) => {
   const all = factsWith(facts)
   const [finding, ...more] = claimFindings(object, all)
-  if (finding === undefined) throw new Error('nobody waits')
+  if (finding === undefined) throw new Error('no finding')
   expect(more).toEqual([])
   expect(headlineOf(finding, finding.object, all.now)).toContain(says)
   expect(finding).toMatchObject({ reason, stuck: !('stuck' in row) })

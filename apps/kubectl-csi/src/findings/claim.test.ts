@@ -194,14 +194,14 @@ const ROWS: readonly Row[] = [
 it.each(ROWS)('a claim waits for $name', ({ claim: object, facts = {}, reason, says, stuck = true }) => {
   const all = factsWith({ ...SOUND, ...facts })
   const [finding, ...more] = claimFindings(object, all)
-  if (finding === undefined) throw new Error('nobody waits')
+  if (finding === undefined) throw new Error('no finding')
   expect(more).toEqual([])
   expect(headlineOf(finding, finding.object, all.now)).toContain(says)
   expect(finding).toMatchObject({ reason, stuck })
 })
 
 describe('a claim', () => {
-  it('waits for nobody when it has what it asks for, whatever has failed before', () => {
+  it('waits for nothing when it has what it asks for, whatever has failed before', () => {
     const events = byUid([event('VolumeResizeFailed', `${EXPANDING} Internal desc = x`)])
     expect(claimFindings(claim({}), factsWith({ ...SOUND, events }))).toEqual([])
     const done = claim({
@@ -216,7 +216,7 @@ describe('a claim', () => {
     expect(claimFindings(asked, factsWith(SOUND))).toMatchObject([{ reason: 'NotBegun', sure: 'likely' }])
   })
 
-  it('is told of although its volume may not be read', () => {
+  it('is reported although its volume may not be read', () => {
     const facts = factsWith({ ...SOUND, volumes: factsWith().volumes })
     expect(claimFindings(growing(IN_PROGRESS), facts)).toMatchObject([
       { waiter: 'external-resizer of (unknown driver)', reason: 'DriverSilent' },

@@ -7,7 +7,7 @@ import { modifyFindings } from './modify.ts'
 import { resizeFindings } from './resize.ts'
 import { ROWS } from './rows.ts'
 
-/** Whom a claim waits for: to be bound, to grow, to be modified, to be deleted. */
+/** What a claim waits for: to be bound, to grow, to be modified, to be deleted. */
 export function claimFindings(claim: PersistentVolumeClaim, facts: Facts): readonly Finding[] {
   const object = refOf('PersistentVolumeClaim', claim)
   const deletion = [...protectedFindings(claim, facts), ...foreignFinalizerFindings(object, claim.metadata, facts)]

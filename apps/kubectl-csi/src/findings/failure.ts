@@ -2,7 +2,7 @@ import type { Sidecar } from '../facts/leases.ts'
 import type { RowKey } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** What the words of a failure say about who is waited for. */
+/** What the text of a failure says about what is waited for. */
 export interface FailureCause {
   readonly reason: string
   readonly waitsFor: string
@@ -24,7 +24,7 @@ interface Rule {
 }
 
 /**
- * The words of both sidecars, ours and the Go originals', in the order in which they are tried. They are part of what
+ * The texts of both sidecars, ours and the Go originals', in the order in which they are tried. They are part of what
  * both promise to users.
  */
 const RULES: readonly Rule[] = [
@@ -108,7 +108,7 @@ const RULES: readonly Rule[] = [
   },
 ]
 
-/** What a failure waits for, by its words. Undefined: nobody here knows these words. */
+/** What a failure waits for, by its text. Undefined: the text is unknown. */
 export function causeOf(message: string, context: FailureContext): FailureCause | undefined {
   for (const { words, only, cause } of RULES) {
     if (only !== undefined && only !== context.sidecar) continue

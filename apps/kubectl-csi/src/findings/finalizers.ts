@@ -4,7 +4,7 @@ import { ROWS } from './rows.ts'
 
 /** Of both sidecars only the attacher has one, on VolumeAttachments and PersistentVolumes. */
 const OWN = 'external-attacher/'
-/** Kubernetes' own: who waits for whom there has its own words. */
+/** Kubernetes' own: their waits are explained elsewhere. */
 const PROTECTION: ReadonlySet<string> = new Set(['kubernetes.io/pv-protection', 'kubernetes.io/pvc-protection'])
 
 interface Meta {
@@ -17,7 +17,7 @@ export function ownFinalizers({ metadata }: Meta): readonly string[] {
   return (metadata?.finalizers ?? []).filter((name) => name.startsWith(OWN))
 }
 
-/** Whom the deletion of an object waits for, as far as it is for others than these sidecars and Kubernetes itself. */
+/** What the deletion of an object waits for, as far as it is for others than these sidecars and Kubernetes itself. */
 export function foreignFinalizerFindings(
   object: Ref,
   metadata: Meta['metadata'],

@@ -1,14 +1,14 @@
 import type { Ref } from '../facts/facts.ts'
 import type { Sidecar } from '../facts/leases.ts'
 
-/** One field of one object, and what stands there. */
+/** One field of one object, and its value. */
 export interface Evidence {
   readonly object: Ref
   readonly field: string
   readonly value: string
 }
 
-/** A row of the tables of docs/operations.md, by its heading and by words of its first cell that no other row has. */
+/** A row of the tables of docs/operations.md, by its heading and by a part of its first cell that no other row has. */
 export interface RowKey {
   readonly heading: string
   readonly see: string
@@ -20,7 +20,7 @@ export interface RowKey {
  */
 export type Sureness = 'certain' | 'likely' | 'possible'
 
-/** Who waits for whom since when. */
+/** What an object waits for, and since when. */
 export interface Finding {
   /** One word for programs. */
   readonly reason: string
@@ -29,11 +29,11 @@ export interface Finding {
   readonly waiter: string
   /** What for; reads on after `waits for`. */
   readonly waitsFor: string
-  /** Milliseconds. Undefined: nothing tells. */
+  /** Milliseconds. Undefined: unknown. */
   readonly since: number | undefined
   /** It may have begun earlier than `since`. */
   readonly atLeast: boolean
-  /** Somebody should look at it; else it is only under way. */
+  /** A user should look at it; else it is only under way. */
   readonly stuck: boolean
   readonly sure: Sureness
   /** What makes it less than certain. */

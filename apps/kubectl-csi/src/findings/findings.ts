@@ -5,7 +5,7 @@ import type { Finding } from './finding.ts'
 import { podFindings } from './pod.ts'
 import { volumeFindings } from './volume.ts'
 
-/** Everybody who waits, the longest wait first; what is stuck before what is only under way. Pure. */
+/** All that wait, the longest wait first; what is stuck before what is only under way. Pure. */
 export function findingsOf(facts: Facts): readonly Finding[] {
   const found = [
     ...facts.attachments.flatMap((va) => attachmentFindings(va, facts)),
@@ -16,7 +16,7 @@ export function findingsOf(facts: Facts): readonly Finding[] {
   return found.toSorted((a, b) => Number(b.stuck) - Number(a.stuck) || ageOrder(a, b))
 }
 
-/** Nobody knows how old the others are: they may be the oldest. */
+/** The age of the others is unknown: they may be the oldest. */
 function ageOrder(a: Finding, b: Finding): number {
   return (a.since ?? Number.NEGATIVE_INFINITY) - (b.since ?? Number.NEGATIVE_INFINITY) || 0
 }

@@ -1,18 +1,18 @@
-import type { Lease, Pod } from '@csi-sidecars/kube-types'
+import { type Lease, type Pod, wholeNumberOf } from '@csi-sidecars/kube-types'
 import { type Facts, type Ref, refOf, textOf, timeOf } from '../facts/facts.ts'
 import { leaseKey, leaseName, type Sidecar } from '../facts/leases.ts'
 import type { FailureCause } from './failure.ts'
 import { type Evidence, likely } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** Doubts about work that nobody has failed at. */
+/** Doubts about work that has not failed. */
 export const ALIKE = 'a long queue, a driver that hangs and one that is away look the same from here'
 export const NO_LEASES = 'Leases could not be read, so nobody may be leading'
 
-/** Who leads a sidecar of a driver, as its Lease tells. */
+/** Who leads a sidecar of a driver, by its Lease. */
 export type Leadership =
   | { readonly is: 'held'; readonly lease: Lease }
-  /** Nobody has renewed it for twice its duration. */
+  /** It has not been renewed for twice its duration. */
   | { readonly is: 'expired'; readonly lease: Lease }
   /** The last leader has given it back. */
   | { readonly is: 'released'; readonly lease: Lease }
@@ -31,9 +31,10 @@ export function leadershipOf(
   const own = leases.filter(({ metadata }) => metadata?.name === name)
   const [lease] = own.toSorted((a, b) => renewedAt(b) - renewedAt(a))
   if (lease === undefined) return { is: 'none' }
-  const { holderIdentity = '', leaseDurationSeconds = 0 } = lease.spec ?? {}
+  const { holderIdentity = '', leaseDurationSeconds } = lease.spec ?? {}
   if (holderIdentity === '') return { is: 'released', lease }
-  const expired = now > renewedAt(lease) + 2 * 1000 * leaseDurationSeconds
+  const durationMs = 1000 * (wholeNumberOf(leaseDurationSeconds) ?? 0)
+  const expired = now > renewedAt(lease) + 2 * durationMs
   return { is: expired ? 'expired' : 'held', lease }
 }
 
@@ -41,14 +42,14 @@ function renewedAt({ spec }: Lease): number {
   return timeOf(spec?.renewTime) ?? 0
 }
 
-/** Nobody leads, for all that the Lease says. */
+/** There is no leader, by the Lease. */
 export type NoLeader = Extract<Leadership, { is: 'expired' | 'released' }>
 
 export function hasNoLeader(leadership: Leadership): leadership is NoLeader {
   return leadership.is === 'expired' || leadership.is === 'released'
 }
 
-/** How sure it is that nobody leads. */
+/** How sure it is that there is no leader. */
 export function doubtOf({ is }: NoLeader): ReturnType<typeof likely> {
   return likely(
     is === 'expired'
@@ -106,7 +107,7 @@ export function containersText(containers: readonly NotReady[]): string {
   return containers.map(({ pod, name, state }) => `container ${name} of ${textOf(pod)} (${state})`).join(', ')
 }
 
-/** What is waited for where nobody leads, and what for after that. */
+/** What is waited for where there is no leader, and what for after that. */
 export function noLeaderText(leadership: NoLeader, facts: Pick<Facts, 'sidecarPods'>, then?: string): string {
   const notReady = notReadyContainers(leadership, facts)
   const why = notReady.length === 0 ? '' : `, with ${containersText(notReady)} not ready`

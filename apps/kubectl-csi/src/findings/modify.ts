@@ -6,7 +6,7 @@ import type { Finding } from './finding.ts'
 import { conditionEvidence, sinceOf } from './resize.ts'
 import { ROWS } from './rows.ts'
 
-/** Whom the modification of a claim waits for; none when it has the class that it asks for. */
+/** What the modification of a claim waits for; none when it has the class that it asks for. */
 export function modifyFindings(claim: PersistentVolumeClaim, context: ClaimContext): readonly Finding[] {
   const wanted = claim.spec?.volumeAttributesClassName ?? ''
   const { currentVolumeAttributesClassName: current, modifyVolumeStatus: state } = claim.status ?? {}

@@ -35,7 +35,7 @@ describe('a pod', () => {
       says: 'MultiAttach: volume pv-1 to be detached from node node-2: it can be attached to one node only',
     },
     {
-      name: 'an attachment that nobody has asked for',
+      name: 'an attachment that was not requested',
       facts: { attachments: [] },
       says: 'NotAskedFor: the attach/detach controller to ask for volume pv-1 on node node-1',
     },
@@ -59,7 +59,7 @@ describe('a pod', () => {
     expect(reasons(unscheduled, {})).toEqual(['NotScheduled: the scheduler to choose a node'])
   })
 
-  it('waits for nobody where its volume may be shared, is attached, or when it runs, has ended, uses none', () => {
+  it('waits for nothing where its volume may be shared, is attached, or when it runs, has ended, uses none', () => {
     expect(reasons(POD, { attachments: [HERE] })).toEqual([])
     const ready = pod('web', { ...POD, status: { conditions: [{ type: 'Ready', status: 'True' }] } })
     expect(reasons(ready, { attachments: [THERE] })).toEqual([])
@@ -74,12 +74,12 @@ describe('a pod', () => {
     ])
   })
 
-  it('waits for nobody with a driver that does not attach', () => {
+  it('waits for nothing with a driver that does not attach', () => {
     const driver = { metadata: { name: 'csi.example.com' }, spec: { attachRequired: false } }
     expect(reasons(POD, { drivers: allOf(driver) })).toEqual([])
   })
 
-  it('is told of by its events where attachments may not be read, and only there', () => {
+  it('is found by its events where attachments may not be read, and only there', () => {
     const message =
       'AttachVolume.Attach failed for volume "pv-1" : CSINode node-1 does not contain driver csi.example.com'
     const facts = { volumes: allOf(), events: byUid([event('FailedAttachVolume', message)]) }
@@ -111,11 +111,11 @@ describe('the deletion of a volume', () => {
     expect(of(['external-attacher/csi-example-com'])).toEqual(['VolumeStillAttached: the attacher to let it go'])
   })
 
-  it("waits for somebody else's finalizer", () => {
+  it('waits for another finalizer', () => {
     expect(of(['a.io/b'])).toEqual(['ForeignFinalizer: the owner of finalizer a.io/b to remove it'])
   })
 
-  it('waits for nobody while nobody deletes it', () => {
+  it('waits for nothing while it is not being deleted', () => {
     expect(volumeFindings(pv(), factsWith())).toEqual([])
   })
 })

@@ -5,7 +5,7 @@ import { type ClaimContext, claimWorkFinding } from './claim-work.ts'
 import { CERTAIN, type Evidence, type Finding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** Whom the growth of a claim waits for; none when it has what it asks for. */
+/** What the growth of a claim waits for; none when it has what it asks for. */
 export function resizeFindings(claim: PersistentVolumeClaim, context: ClaimContext): readonly Finding[] {
   const word = claim.status?.allocatedResourceStatuses?.['storage']
   if (word === 'NodeResizePending' || word === 'NodeResizeInProgress' || word === 'NodeResizeInfeasible') {

@@ -7,7 +7,7 @@ const VOLUMES = 'PersistentVolumes'
 const SIDECARS = 'Pods of the sidecars'
 const PODS = 'Pods that wait for volumes'
 
-/** The rows of docs/operations.md that findings point to. Their words are there only; a test looks each of them up. */
+/** The rows of docs/operations.md that findings point to. Their text is there only; a test looks each of them up. */
 export const ROWS = {
   attachNotBegun: { heading: ATTACHMENTS, see: 'no status, no finalizer of ours' },
   nodeWithoutDriver: { heading: ATTACHMENTS, see: 'does not contain driver' },

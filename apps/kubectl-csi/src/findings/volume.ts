@@ -5,7 +5,7 @@ import { foreignFinalizerFindings, ownFinalizers } from './finalizers.ts'
 import { CERTAIN, type Finding, likely } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** Whom the deletion of a volume waits for. What its attachments and its claim wait for is theirs to say. */
+/** What the deletion of a volume waits for. What its attachments and its claim wait for is theirs to say. */
 export function volumeFindings(pv: PersistentVolume, facts: Facts): readonly Finding[] {
   const object = refOf('PersistentVolume', pv)
   const since = timeOf(pv.metadata?.deletionTimestamp)

@@ -2,9 +2,9 @@ import type { Adviser } from '../advice/advice.ts'
 import { type Facts, type Ref, textOf } from '../facts/facts.ts'
 import type { Finding } from '../findings/finding.ts'
 import { ageText } from './age.ts'
-import { oneLine } from './one-line.ts'
+import { jsonText, oneLine } from './one-line.ts'
 
-/** `well`: nobody waits too long. `unknown`: nothing was found, and not all could be seen. */
+/** `well`: nothing waits too long. `unknown`: nothing was found, and not all could be seen. */
 export type Verdict = 'well' | 'stuck' | 'unknown'
 
 export const EXIT_CODES: Readonly<Record<Verdict, number>> = { well: 0, stuck: 1, unknown: 2 }
@@ -14,7 +14,7 @@ export function verdictOf(findings: readonly Finding[], { unseen }: Pick<Facts, 
   return unseen.some(({ essential }) => essential) ? 'unknown' : 'well'
 }
 
-/** Who waits for whom since when, in one sentence about the object that was asked for. */
+/** What the object waits for since when, in one sentence about the object that was asked for. */
 export function headlineOf(finding: Finding, subject: Ref, now: number): string {
   const { object, waiter, waitsFor, since, atLeast } = finding
   const about = textOf(object) === textOf(subject) ? '' : ` (${textOf(object)})`
@@ -41,5 +41,5 @@ export function explanationJson(subject: Ref, findings: readonly Finding[], fact
     evidence: finding.evidence,
     advice: adviser(finding.advice),
   }))
-  return `${JSON.stringify({ subject, verdict, findings: items, unseen: facts.unseen }, undefined, 2)}\n`
+  return jsonText({ subject, verdict, findings: items, unseen: facts.unseen })
 }

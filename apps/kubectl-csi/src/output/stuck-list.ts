@@ -2,7 +2,7 @@ import { type Facts, groupedBy, textOf } from '../facts/facts.ts'
 import type { Finding } from '../findings/finding.ts'
 import { ageText } from './age.ts'
 import { findingJson, verdictOf } from './explanation.ts'
-import { oneLine } from './one-line.ts'
+import { jsonText, oneLine } from './one-line.ts'
 import { unseenPart } from './text.ts'
 
 /** Of many objects that wait for the same reason the oldest are enough to see which; JSON has all of them. */
@@ -42,5 +42,5 @@ function lineOf({ object, waiter, waitsFor, since, atLeast }: Finding, now: numb
 
 export function stuckJson(findings: readonly Finding[], facts: Facts): string {
   const items = findings.map((finding) => findingJson(finding, facts.now))
-  return `${JSON.stringify({ verdict: verdictOf(findings, facts), items, unseen: facts.unseen }, undefined, 2)}\n`
+  return jsonText({ verdict: verdictOf(findings, facts), items, unseen: facts.unseen })
 }

@@ -9,11 +9,11 @@ export interface Explained {
   readonly findings: readonly Finding[]
   readonly facts: Facts
   readonly adviser: Adviser
-  /** What is known of the object when nobody waits. */
+  /** What is known of the object when nothing is stuck. */
   readonly well: string
 }
 
-/** For people: who waits for whom, the evidence, what to do, how sure, and what was not seen. */
+/** For people: what is waited for, the evidence, what to do, how sure, and what was not seen. */
 export function explanationText(explained: Explained): string {
   const { subject, findings, facts, adviser, well } = explained
   const [first, ...others] = findings

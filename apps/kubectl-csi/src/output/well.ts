@@ -2,29 +2,29 @@ import type { SubjectKind } from '../facts/collect.ts'
 import { claimNamesOf, type Facts, keyOf, objectOf, type Ref } from '../facts/facts.ts'
 import { volumeNameOf } from '../findings/attachment.ts'
 
-const NOBODY = 'nobody waits for these sidecars.'
+const NOTHING_STUCK = 'nobody waits for these sidecars.'
 
-/** What an object is like that nobody waits for. */
+/** What an object is like when nothing is stuck. */
 export const WELL: Readonly<Record<SubjectKind, (subject: Ref, facts: Facts) => string>> = {
   pod: (subject, { pods }) => {
     const pod = pods.find(({ metadata }) => metadata?.name === subject.name && metadata.namespace === subject.namespace)
     const claims = pod === undefined ? [] : claimNamesOf(pod)
-    if (claims.length === 0) return `${NOBODY} It uses no claims.`
-    return `${NOBODY} Its claims ${claims.join(', ')} have what they ask for.`
+    if (claims.length === 0) return `${NOTHING_STUCK} It uses no claims.`
+    return `${NOTHING_STUCK} Its claims ${claims.join(', ')} have what they ask for.`
   },
   pvc: (subject, { claims }) => {
     const claim = objectOf(claims.get(keyOf(subject)))
     const { capacity, currentVolumeAttributesClassName: className } = claim?.status ?? {}
     const modified = className === undefined ? '' : `, and VolumeAttributesClass ${className}`
-    return `${NOBODY} It has ${capacity?.['storage'] ?? 'no capacity'} as asked for, in ${claim?.spec?.volumeName}${modified}.`
+    return `${NOTHING_STUCK} It has ${capacity?.['storage'] ?? 'no capacity'} as asked for, in ${claim?.spec?.volumeName}${modified}.`
   },
   pv: (subject, { attachments }) => {
     const nodes = attachments.filter((va) => volumeNameOf(va) === subject.name).map(({ spec }) => spec?.nodeName)
-    return `${NOBODY} It is attached to ${nodes.length === 0 ? 'no node' : nodes.join(', ')}.`
+    return `${NOTHING_STUCK} It is attached to ${nodes.length === 0 ? 'no node' : nodes.join(', ')}.`
   },
   va: (subject, { attachments }) => {
     const spec = attachments.find(({ metadata }) => metadata?.name === subject.name)?.spec
-    return `${NOBODY} Volume ${spec?.source.persistentVolumeName} is attached to node ${spec?.nodeName}.`
+    return `${NOTHING_STUCK} Volume ${spec?.source.persistentVolumeName} is attached to node ${spec?.nodeName}.`
   },
-  node: (_, { attachments }) => `${NOBODY} Volumes attached to it: ${attachments.length}.`,
+  node: (_, { attachments }) => `${NOTHING_STUCK} Volumes attached to it: ${attachments.length}.`,
 }

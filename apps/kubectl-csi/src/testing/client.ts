@@ -7,7 +7,7 @@ export interface ProxiedClient {
   readonly asked: string[]
 }
 
-/** What stands behind a pod's proxy, by its query. Throws what the proxy answers otherwise. */
+/** What a pod's proxy answers, by its query. Throws what the proxy answers otherwise. */
 export type PodProxy = (query: URLSearchParams) => unknown
 
 /** Adds to a client what neither the emulator nor a bare API server has: a proxy to pods. */

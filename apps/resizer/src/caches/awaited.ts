@@ -1,22 +1,28 @@
-import { CancelledError, type Clock, scope } from '@csi-sidecars/base'
+import { aborted, Backoff, CancelledError, type Clock, scope } from '@csi-sidecars/base'
 import type { Informer } from '@csi-sidecars/informer'
 import { isForbidden } from '@csi-sidecars/kube-client'
 
 export interface AwaitedCache {
   readonly informer: Pick<Informer<unknown, never>, 'run' | 'store'>
-  /** Whether anybody waits for what the cache would hold. */
+  /** Whether an object waits for what the cache would hold. */
   readonly isAwaited: () => boolean
+  /** Calls the listener when another object begins to wait, until the returned function is called. */
+  readonly onAwaited: (listener: () => void) => () => void
   /** Reads a little of it, to learn whether that is allowed. */
   readonly tryToRead: (signal: AbortSignal) => Promise<unknown>
   readonly clock: Clock
 }
 
-const PERIOD_MS = 500
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 30_000
+/** Replicas and sidecars that started together do not ask together. */
+const JITTER = 0.2
 
 /**
  * Runs a cache that this process may not be allowed to read yet. An informer that is refused comes back ever more
- * slowly. So while somebody waits for what it would hold the server is asked twice a second, and once it has changed its
- * mind the informer begins anew.
+ * slowly. So while an object waits for what the cache would hold the server is asked beside it, after pauses that
+ * double from half a second to half a minute and begin again when another object begins to wait. Once the server has
+ * changed its mind the informer starts again.
  */
 export async function runAwaited(cache: AwaitedCache, signal: AbortSignal): Promise<void> {
   const { informer } = cache
@@ -33,12 +39,43 @@ export async function runAwaited(cache: AwaitedCache, signal: AbortSignal): Prom
 
 /** Resolves when what was refused is allowed, when the cache is filled, and when aborted. */
 async function untilAllowed(
-  { informer, isAwaited, tryToRead, clock }: AwaitedCache,
+  { informer, isAwaited, onAwaited, tryToRead, clock }: AwaitedCache,
   signal: AbortSignal,
 ): Promise<void> {
+  const pauses = new Backoff({
+    initialMs: FIRST_PAUSE_MS,
+    maxMs: LONGEST_PAUSE_MS,
+    jitter: JITTER,
+    random: () => clock.random(),
+  })
+  let endPause = (): void => undefined
+  let another = false
+  using undo = new DisposableStack()
+  undo.defer(
+    onAwaited(() => {
+      another = true
+      endPause()
+    }),
+  )
+  informer.store.whenSynced(signal).then(
+    () => endPause(),
+    () => undefined,
+  )
   for (let refused = false; ; ) {
-    await clock.sleep(PERIOD_MS, signal).catch(() => undefined)
+    if (!another) {
+      using pause = scope(signal)
+      endPause = () => pause.abort(new CancelledError('the pause is over'))
+      await (isAwaited() ? clock.sleep(pauses.next(), pause.signal) : aborted(pause.signal)).catch(() => undefined)
+    }
+    if (another && !informer.store.synced) {
+      another = false
+      pauses.reset()
+      // Not ended by the next one that begins to wait: a stream of them would put the try off without end.
+      endPause = () => undefined
+      await clock.sleep(pauses.next(), signal).catch(() => undefined)
+    }
     if (signal.aborted || informer.store.synced) return
+    another = false
     if (!isAwaited()) continue
     try {
       await tryToRead(signal)

@@ -162,13 +162,14 @@ describe('what is kept of a volume', () => {
   })
 })
 
-it('of a class its parameters are kept', () => {
+it('of a class its driver and its parameters are kept', () => {
   expect(
     projectClass({ ...attributesClass('gold', { iops: '1' }), metadata: { name: 'gold', resourceVersion: '7' } }),
   ).toEqual({
     key: 'gold',
     resourceVersion: '7',
     uid: '',
+    driverName: 'csi.example.com',
     parameters: { iops: '1' },
   })
 })

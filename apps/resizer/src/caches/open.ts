@@ -55,23 +55,46 @@ export function openCaches({ client, caches, driverName, modifies, resyncMs, clo
     project: projectClass,
     resyncMs,
   })
-  caches.add(classesCache(classes, { client, claims, clock }))
+  caches.add(classesCache(classes, { client, claims, volumes, clock }))
   return { claims, volumes, classes }
 }
 
 /** Roles made for older sidecars do not allow to read classes; once a claim wants one, that may change at any time. */
 function classesCache(
   classes: NonNullable<Informers['classes']>,
-  { client, claims, clock }: { client: KubeClient; claims: Informers['claims']; clock: Clock },
+  { client, claims, volumes, clock }: Pick<Informers, 'claims' | 'volumes'> & { client: KubeClient; clock: Clock },
 ): Cache {
   const cache = cacheOf('VolumeAttributesClasses', classes, clock)
   const tryToRead = async (signal: AbortSignal): Promise<void> => {
     const options = { pageSize: 1, signal, project: () => undefined }
     for await (const _ of client.list(VOLUME_ATTRIBUTES_CLASSES, options)) return
   }
+  // Claims of other drivers may wait for ever; this process does not read classes for them.
+  const waits = (claim: Claim | undefined): boolean => {
+    if (claim === undefined || claim.wantedClass === claim.currentClass) return false
+    return (volumes.store.get(claim.volumeName)?.kind ?? 'other') !== 'other'
+  }
   const isAwaited = (): boolean => {
-    for (const { wantedClass, currentClass } of claims.store.values()) if (wantedClass !== currentClass) return true
+    for (const claim of claims.store.values()) if (waits(claim)) return true
     return false
+  }
+  const onAwaited = (listener: () => void): (() => void) => {
+    const stops = [
+      claims.subscribe((event) => {
+        if (event.type === 'deleted') return
+        const [before, after] = event.type === 'added' ? [undefined, event.object] : [event.before, event.after]
+        if (before?.wantedClass !== after.wantedClass && waits(after)) listener()
+      }),
+      // The claim may come before its volume.
+      volumes.subscribe((event) => {
+        if (event.type !== 'added') return
+        const { claimNamespace, claimName } = event.object
+        if (waits(claims.store.get(`${claimNamespace}/${claimName}`))) listener()
+      }),
+    ]
+    return () => {
+      for (const stop of stops) stop()
+    }
   }
   return {
     name: cache.name,
@@ -81,6 +104,6 @@ function classesCache(
     get silentForMs() {
       return cache.silentForMs
     },
-    run: (signal) => runAwaited({ informer: classes, isAwaited, tryToRead, clock }, signal),
+    run: (signal) => runAwaited({ informer: classes, isAwaited, onAwaited, tryToRead, clock }, signal),
   }
 }

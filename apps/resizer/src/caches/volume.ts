@@ -8,7 +8,7 @@ import { MODIFY_SECRET_NAME_ANNOTATION, MODIFY_SECRET_NAMESPACE_ANNOTATION, PRE_
  * What is kept of a PersistentVolume.
  * - `own`: a CSI volume of this driver; what its calls are made of.
  * - `inTree`: one that may be this driver's after translation, which needs labels and affinity too.
- * - `other`: anybody else's. Kept because its leftover annotation is removed too; the rest is read when a claim says,
+ * - `other`: any other. Kept because its leftover annotation is removed too; the rest is read when a claim says,
  *   against all likelihood, that it is ours.
  */
 export type VolumeKind = 'own' | 'inTree' | 'other'
@@ -43,7 +43,7 @@ export function volumeProjection(
   return (pv, intern) => projectVolume(pv, kindOf(pv, driverName, migrated), intern)
 }
 
-/** The volume with all that a call needs, whoever's it is; not for the cache. */
+/** The volume with all that a call needs, of any driver; not for the cache. */
 export function wholeVolume(pv: PersistentVolume): Volume {
   return projectVolume(pv, pv.spec?.csi == null ? 'inTree' : 'own', asItIs)
 }

@@ -40,7 +40,7 @@ it('work that fails lets the next one begin, and its failure through', async () 
   expect(await second).toBe('done')
 })
 
-it('one that gives up is not run, and nobody overtakes the ones before it', async () => {
+it('one that gives up is not run, and no other overtakes the ones before it', async () => {
   const clock = new FakeClock()
   const mutex = new KeyedMutex()
   const held = Promise.withResolvers<void>()

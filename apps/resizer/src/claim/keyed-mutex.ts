@@ -1,8 +1,8 @@
 import { abortable } from '@csi-sidecars/base'
 
 /**
- * One writer for each claim. Resize and modify of a claim run side by side and patch the same object; whoever reads the
- * claim to write it holds the mutex of its key.
+ * One writer for each claim. Resize and modify of a claim run side by side and patch the same object; a run that reads
+ * the claim to write it holds the mutex of its key.
  *
  * It is held while reading, deciding and writing, never during a call to the driver: both calls of one edit reach the
  * driver together however long each of them takes (some back ends must see them within seconds to carry them out as
@@ -10,7 +10,7 @@ import { abortable } from '@csi-sidecars/base'
  * mutex is released, the next holder starts from them, so the two cannot refuse each other's patches.
  */
 export class KeyedMutex {
-  /** When the last one that asked for the key will have released it. A key that nobody holds is not here. */
+  /** When the last one that asked for the key will have released it. A key without a holder is not listed. */
   readonly #last = new Map<string, Promise<void>>()
 
   /** Runs `work` once all that asked for the key before are done. Rejects without running it when the signal comes first. */

@@ -23,8 +23,8 @@ export type ClaimChange = {
 
 /**
  * The patch of a claim's status, made from what is kept of the claim. A guarded one carries the resourceVersion: the
- * server refuses it once anybody has changed the claim. Any other carries the uid: it is not meant for a claim that was
- * made again under the same name.
+ * server refuses it once another writer has changed the claim. Any other carries the uid: it is not meant for a claim that
+ * was recreated under the same name.
  */
 export function claimPatch(claim: Claim, change: ClaimChange, { guarded }: { guarded: boolean }): Patch {
   const { resourceVersion, uid } = claim

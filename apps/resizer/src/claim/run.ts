@@ -14,7 +14,7 @@ import { type Claim, claimRef, eventTarget, projectClaim } from '../caches/claim
 import type { Volume } from '../caches/volume.ts'
 import type { KeyedMutex } from './keyed-mutex.ts'
 
-/** How often a patch is made again in one run because others have changed the claim. */
+/** How often a patch is tried in one run because others have changed the claim. */
 export const CONFLICT_TRIES = 5
 
 /** What the cache of one kind is to a controller. */
@@ -28,8 +28,8 @@ export interface ClaimDeps {
   readonly volumes: Known<Volume, PersistentVolume>
   /** Shared by both. */
   readonly mutex: KeyedMutex
-  /** Told that a call for the claim is about to be made: the other controller is to look at the claim next. */
-  readonly began: (key: string) => void
+  /** Called right before a call for the claim is sent: the other controller looks at the claim next. */
+  readonly notifyCallStarted: (key: string) => void
   readonly recorder: Pick<Recorder, 'event'>
   readonly clock: Clock
   readonly log: Logger

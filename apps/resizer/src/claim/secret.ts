@@ -12,7 +12,7 @@ export class SecretError extends Error {
     super(`error getting secret ${name} in namespace ${namespace}: ${messageOf(cause)}`, { cause })
   }
 
-  /** The API server only asked for patience. */
+  /** The API server only asked to retry later. */
   get busy(): boolean {
     return isTooManyRequests(this.cause)
   }

@@ -5,7 +5,7 @@ import { type Claim, claimRef } from '../caches/claim.ts'
 /** As the Go original is called. */
 export const SIDECAR = 'external-resizer'
 
-/** How pending claims are told about. Undefined where nothing is due for one. */
+/** How pending claims are reported. Undefined where nothing is due for one. */
 export function claimTable(
   claims: Pick<Reader<Claim>, 'get'>,
   subjectOf: (claim: Claim) => Subject | undefined,

@@ -5,7 +5,7 @@ import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Volume } from '../caches/volume.ts'
 import type { ClaimDeps, ClaimRun } from './run.ts'
 
-/** A volume that was deleted and made again under its name since the run began. */
+/** A volume that was deleted and recreated under its name since the run began. */
 class ReplacedError extends Error {
   override readonly name = 'ReplacedError'
 
@@ -26,7 +26,7 @@ export function refuseReplaced(run: ClaimRun<ClaimDeps>, volume: Volume): void {
 
 /**
  * Changes the volume that a run began with, from what is known of it now. What the driver has done to that volume says
- * nothing about another one that bears its name since: that one is left alone.
+ * nothing about another one that has its name since: that one stays unchanged.
  */
 export async function patchVolume(
   run: ClaimRun<ClaimDeps>,
@@ -45,7 +45,7 @@ export async function patchVolume(
 /** What becomes of a run whose volume was replaced: the claim is looked at with the new one. Undefined for other errors. */
 export function replacedOutcome(run: ClaimRun<ClaimDeps>, volume: Volume, error: unknown): Outcome | undefined {
   const causes = [...causesOf(error)]
-  if (causes.some((cause) => cause instanceof ReplacedError)) return { kind: 'again', cause: error }
+  if (causes.some((cause) => cause instanceof ReplacedError)) return { kind: 'superseded', cause: error }
   if (!causes.some(isUidMismatch)) return undefined
   // Only the server knows the other one yet.
   run.waitFor({ on: 'volume', name: volume.key })

@@ -7,8 +7,8 @@ const { modifying: MODIFYING, modifyError: MODIFY_ERROR } = CONDITION
 
 type Conditions = readonly Condition[]
 
-/** What the driver said: its code's name and its own words. */
-export interface DriverWords {
+/** The driver's error: the name of its code, and its message. */
+export interface DriverError {
   readonly reason: string
   readonly message: string
 }
@@ -25,7 +25,7 @@ export function modifying({ conditions }: Claim, now: number, message: string): 
 export function modifyFailed(
   claim: Claim,
   now: number,
-  { state, error }: { readonly state: string; readonly error: DriverWords },
+  { state, error }: { readonly state: string; readonly error: DriverError },
 ): Conditions {
   const { reason, message } = error
   const words = message === '' ? { reason } : { reason, message }

@@ -15,25 +15,25 @@ import { classChanged, onClaim, wasTried } from './triggers.ts'
 export function modifyController(
   parts: TermParts & { readonly classes: NonNullable<Informers['classes']> },
 ): Controller {
-  const { settings, claims, volumes, classes, common, lines, clock, log } = parts
+  const { settings, claims, volumes, classes, common, orders, clock, log } = parts
   const { extraMetadata, retryMaxMs } = settings
   const memory = new ModifyMemory(clock, retryMaxMs)
   const deps = {
     ...common,
-    began: (key: string) => lines.resize.prefer(key),
+    notifyCallStarted: (key: string) => orders.resize.prefer(key),
     driver: modifyClient(parts),
     classes: classes.store,
     memory,
     extraMetadata,
   }
-  /** Whoever began these modifications may have ended in the middle of a call. */
+  /** The process that began these modifications may have ended in the middle of a call. */
   const begunBefore: Source = () => {
     for (const { key, modifying } of claims.store.values()) {
       if (modifying?.status === MODIFY_STATUS.inProgress) memory.uncertain.add(key)
     }
     return () => undefined
   }
-  /** A class that is made again under its name is another one: what the driver refused was not this. */
+  /** A class that is recreated under its name is another one: what the driver refused was not this. */
   const classRemade: Source = (queue) =>
     classes.subscribe((event) => {
       if (event.type !== 'added') return
@@ -45,7 +45,7 @@ export function modifyController(
       }
     })
   return {
-    ...claimController(parts, lines.modify),
+    ...claimController(parts, orders.modify),
     onStart: () => log.info('Starting external resizer for modify volume', { controller: settings.driverName }),
     caches: [claims, volumes, classes],
     sources: [

@@ -16,22 +16,25 @@ interface Row {
   readonly volume?: VolumeParts | 'missing'
   readonly uncertain?: boolean
   readonly slow?: boolean
+  readonly reportedClass?: string
   /** The steps, patches left out. */
   readonly steps: readonly object[]
 }
 
-const rest = (why: string) => ({ do: 'rest', why })
+const noop = (why: string) => ({ do: 'noop', why })
 const start = (className: string) => ({ do: 'start', className })
 const modify = (target: string) => ({ do: 'modify', target })
 const onClass = (name: string) => ({ on: 'class', name })
-const NO_NEED = rest('No need to modify PVC')
-const ROLLED_BACK = rest('stop reconcile for rolled back PVC')
+const FOREIGN = projectClass({ ...attributesClass('foreign'), driverName: 'other.example.com' })
+const REPORT = { do: 'reportDriver', target: FOREIGN, volumeDriver: DRIVER }
+const NO_NEED = noop('No need to modify PVC')
+const ROLLED_BACK = noop('stop reconcile for rolled back PVC')
 
 /** Named by the rows of the decision table. Classes: gold and silver are there, bronze is not. */
 const rows: Record<string, Row> = {
   'a claim without a volume waits for one': {
     claim: { name: '' },
-    steps: [rest('PV bound to PVC is not created yet')],
+    steps: [noop('PV bound to PVC is not created yet')],
   },
   'a volume that is not in the cache is waited for': {
     want: 'gold',
@@ -47,12 +50,12 @@ const rows: Record<string, Row> = {
   "another driver's volume is left alone": {
     want: 'gold',
     volume: { driver: 'other' },
-    steps: [rest('Skipping PV provisioned by different driver')],
+    steps: [noop('Skipping PV provisioned by different driver')],
   },
   'a claim that is not bound is left alone': {
     want: 'gold',
     claim: { status: { phase: 'Lost' } },
-    steps: [rest('No need to modify PV')],
+    steps: [noop('No need to modify PV')],
   },
   '0: what was infeasible is not repeated at once': {
     want: 'gold',
@@ -66,7 +69,7 @@ const rows: Record<string, Row> = {
     slow: true,
     steps: [{ do: 'speedUp' }, start('silver'), modify('silver')],
   },
-  '0: no wish leaves the slow set': {
+  '0: no wanted class leaves the slow set': {
     modifying: ['Infeasible', 'gold'],
     slow: true,
     steps: [{ do: 'speedUp' }, ROLLED_BACK],
@@ -79,17 +82,17 @@ const rows: Record<string, Row> = {
   },
   '1: a claim that has what it wants is left alone': { want: 'gold', current: 'gold', steps: [NO_NEED] },
   '1: a claim that wants nothing and has nothing is left alone': { steps: [NO_NEED] },
-  '2: no wish takes the condition away': {
+  '2: no wanted class removes the condition': {
     modifying: ['Infeasible', 'gold'],
     conditions: ['ModifyingVolume', 'ModifyVolumeError'],
     steps: [{ do: 'cancel' }],
   },
-  '2: no wish without the condition is no change': {
+  '2: no wanted class without the condition is no change': {
     modifying: ['Pending'],
     conditions: ['ModifyVolumeError'],
     steps: [ROLLED_BACK],
   },
-  '2: no wish for a claim that has a class is no change': { current: 'gold', steps: [ROLLED_BACK] },
+  '2: no wanted class for a claim that has a class is no change': { current: 'gold', steps: [ROLLED_BACK] },
   '3: what may be running is carried on, whatever is wanted': {
     want: 'silver',
     modifying: ['InProgress', 'gold'],
@@ -113,7 +116,7 @@ const rows: Record<string, Row> = {
       },
     ],
   },
-  '3: a status word that is not ours to believe lets the new wish begin': {
+  '3: an unknown status lets the newly wanted class begin': {
     want: 'silver',
     modifying: ['Infeasible', 'gold'],
     uncertain: true,
@@ -135,10 +138,25 @@ const rows: Record<string, Row> = {
     modifying: ['Pending'],
     steps: [start('gold'), modify('gold')],
   },
-  '5: what has failed for good is begun anew': {
+  '5: what has failed for good is begun again': {
     want: 'gold',
     modifying: ['InProgress', 'gold'],
     steps: [start('gold'), modify('gold')],
+  },
+  '5: a class of another driver is reported and begun': {
+    want: 'foreign',
+    steps: [REPORT, start('foreign'), modify('foreign')],
+  },
+  '5: a class of another driver is reported once': {
+    want: 'foreign',
+    reportedClass: 'uid-foreign',
+    steps: [start('foreign'), modify('foreign')],
+  },
+  '3: a class of another driver is reported when a new leader carries on': {
+    want: 'gold',
+    modifying: ['InProgress', 'foreign'],
+    uncertain: true,
+    steps: [REPORT, modify('foreign')],
   },
 }
 
@@ -156,7 +174,7 @@ describe('what is done about the class of a claim', () => {
 })
 
 function viewOf(row: Row): ModifyView {
-  const { want, current, modifying, conditions, claim: parts, uncertain = false, slow = false } = row
+  const { want, current, modifying, conditions, claim: parts, uncertain = false, slow = false, reportedClass } = row
   const [status, target] = modifying ?? []
   const pvc = claim({
     ...(want !== undefined && { wantedClass: want }),
@@ -172,12 +190,14 @@ function viewOf(row: Row): ModifyView {
   })
   const bound = parts?.name !== ''
   const classes = new Map(['gold', 'silver'].map((name) => [name, projectClass(attributesClass(name))]))
+  classes.set('foreign', FOREIGN)
   return {
     claim: projectClaim(bound ? pvc : { ...pvc, spec: { ...pvc.spec, volumeName: undefined } }),
     volume: row.volume === 'missing' ? undefined : volumeProjection(DRIVER)(volume(row.volume), (text) => text),
     classOf: (name) => classes.get(name),
     uncertain,
     slow,
+    reportedClass,
     now: 0,
   }
 }

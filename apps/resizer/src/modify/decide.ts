@@ -13,12 +13,14 @@ export type ModifyStep =
   | { readonly do: 'skip' }
   /** The request is another one than the one that was infeasible. */
   | { readonly do: 'speedUp' }
-  | { readonly do: 'rest'; readonly why: string }
+  | { readonly do: 'noop'; readonly why: string }
   | { readonly do: 'cancel'; readonly patch: Patch }
   /** Without the class that a running modification leads to it cannot be brought to its end. */
   | { readonly do: 'stall'; readonly className: string; readonly message: string; readonly waitsFor: Cause }
   /** The class that is wanted is not there. */
   | { readonly do: 'pend'; readonly patch: Patch | undefined; readonly className: string; readonly waitsFor: Cause }
+  /** The class is for another driver than the volume's. It is applied all the same, as the Go original does. */
+  | { readonly do: 'reportDriver'; readonly target: AttributesClass; readonly volumeDriver: string }
   /** Store that a modification begins. */
   | { readonly do: 'start'; readonly patch: Patch; readonly className: string }
   /** The last step of a modification that is due. */
@@ -28,49 +30,58 @@ export type ModifyStep =
 /** The steps up to the call of the driver, in the order in which they go over the wire. */
 export function decideModify(view: ModifyView): readonly ModifyStep[] {
   const { claim, volume } = view
-  if (claim.volumeName === '') return [rest('PV bound to PVC is not created yet')]
+  if (claim.volumeName === '') return [noop('PV bound to PVC is not created yet')]
   if (volume === undefined) return [missingVolume(claim)]
-  if (volume.kind !== 'own') return [rest('Skipping PV provisioned by different driver')]
-  if (claim.phase !== 'Bound') return [rest('No need to modify PV')]
+  if (volume.kind !== 'own') return [noop('Skipping PV provisioned by different driver')]
+  if (claim.phase !== 'Bound') return [noop('No need to modify PV')]
   const { wantedClass, modifying } = claim
   const sameRequest = modifying !== undefined && wantedClass !== '' && modifying.target === wantedClass
   if (sameRequest && view.slow) return [{ do: 'skip' }]
-  const steps = modifyOrRest(view, volume)
+  const steps = modifyOrNoop(view, volume)
   return view.slow ? [{ do: 'speedUp' }, ...steps] : steps
 }
 
-function modifyOrRest(view: ModifyView, volume: Volume): readonly ModifyStep[] {
+function modifyOrNoop(view: ModifyView, volume: Volume): readonly ModifyStep[] {
   const { claim, uncertain } = view
   const { wantedClass, currentClass, modifying } = claim
-  if (modifying === undefined && wantedClass === currentClass) return [rest('No need to modify PVC')]
+  if (modifying === undefined && wantedClass === currentClass) return [noop('No need to modify PVC')]
   const inProgress = modifying?.status === MODIFY_STATUS.inProgress
   if (wantedClass === '' && !inProgress) {
     return isModifying(claim)
       ? [{ do: 'cancel', patch: cancelPatch(claim) }]
-      : [rest('stop reconcile for rolled back PVC')]
+      : [noop('stop reconcile for rolled back PVC')]
   }
   // What may be running has to end before anything else begins, whatever is wanted now.
-  if (inProgress && (uncertain || wantedClass === '')) return [carryOn(view, modifying.target, volume)]
+  if (inProgress && (uncertain || wantedClass === '')) return carryOn(view, modifying.target, volume)
   return begin(view, volume)
 }
 
-function carryOn({ classOf }: ModifyView, className: string, volume: Volume): ModifyStep {
-  const target = classOf(className)
-  if (target !== undefined) return { do: 'modify', target, volume }
+function carryOn(view: ModifyView, className: string, volume: Volume): readonly ModifyStep[] {
+  const target = view.classOf(className)
+  if (target !== undefined) return [...reportDriver(view, target, volume), { do: 'modify', target, volume }]
   const message = `get VAC with vac name ${className} in VACInformer cache failed: ${notFound(className)}`
-  return { do: 'stall', className, message, waitsFor: { on: 'class', name: className } }
+  return [{ do: 'stall', className, message, waitsFor: { on: 'class', name: className } }]
 }
 
-function begin({ claim, classOf, now }: ModifyView, volume: Volume): readonly ModifyStep[] {
+function begin(view: ModifyView, volume: Volume): readonly ModifyStep[] {
+  const { claim, classOf, now } = view
   const className = claim.wantedClass
   const target = classOf(className)
   if (target === undefined) {
     return [{ do: 'pend', patch: pendingPatch(claim), className, waitsFor: { on: 'class', name: className } }]
   }
   return [
+    ...reportDriver(view, target, volume),
     { do: 'start', patch: startPatch(claim, className, now), className },
     { do: 'modify', target, volume },
   ]
+}
+
+/** Once for each class that the claim comes to, not with each try. */
+function reportDriver({ reportedClass }: ModifyView, target: AttributesClass, volume: Volume): readonly ModifyStep[] {
+  const volumeDriver = volume.source?.spec?.csi?.driver ?? ''
+  if (target.driverName === volumeDriver || target.uid === reportedClass) return []
+  return [{ do: 'reportDriver', target, volumeDriver }]
 }
 
 function missingVolume({ key, volumeName }: Claim): ModifyStep {
@@ -82,6 +93,6 @@ function notFound(className: string): string {
   return `volumeattributesclass.storage.k8s.io "${className}" not found`
 }
 
-function rest(why: string): ModifyStep {
-  return { do: 'rest', why }
+function noop(why: string): ModifyStep {
+  return { do: 'noop', why }
 }

@@ -1,6 +1,7 @@
+import type { AttributesClass } from '../caches/attributes-class.ts'
 import type { EventText } from '../claim/run.ts'
 
-/** What users read about modifications in the events of a claim. Texts are those of the Go original. */
+/** What users read about modifications in the events of a claim. Texts are those of the Go original but the mismatch's. */
 export const MODIFY_EVENTS = {
   started: (claimName: string, className: string): EventText => ({
     type: 'Normal',
@@ -14,6 +15,11 @@ export const MODIFY_EVENTS = {
   }),
   cancelled: (): EventText => ({ type: 'Normal', reason: 'VolumeModifyCanceled', message: 'Cancelled modify.' }),
   noClass: (className: string): EventText => failed(`VAC ${JSON.stringify(className)} does not exist.`),
+  driverMismatch: ({ key, driverName }: AttributesClass, volumeDriver: string): EventText => ({
+    type: 'Warning',
+    reason: 'VolumeModifyDriverMismatch',
+    message: `VAC ${JSON.stringify(key)} is for driver ${driverName}, and its parameters are applied to a volume of driver ${volumeDriver}`,
+  }),
   failed,
   stillModifying: (message: string, className: string): EventText =>
     failed(`${message}. Still modifying to VAC ${className}`),

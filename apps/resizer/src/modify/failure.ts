@@ -11,7 +11,7 @@ export interface Failure {
   readonly mark: ModifyError | undefined
   /** The modification may be running. */
   readonly uncertain: boolean
-  /** The driver went away in mid-call and is awaited. */
+  /** The driver disconnected during a call and is awaited. */
   readonly driverLost: boolean
   /** Whether an event is recorded though the claim says nothing. */
   readonly report: boolean

@@ -6,6 +6,8 @@ export class ModifyMemory {
   /** Claims with a modification that may be running: it has to end before another one begins. */
   readonly uncertain = new Set<string>()
   readonly slow: SlowSet
+  /** By claim, the uid of the class of another driver that was last reported. */
+  readonly reportedClasses = new Map<string, string>()
 
   constructor(clock: Clock, slowMs: number) {
     this.slow = new SlowSet(clock, slowMs)
@@ -15,5 +17,6 @@ export class ModifyMemory {
   forget(key: string): void {
     this.uncertain.delete(key)
     this.slow.remove(key)
+    this.reportedClasses.delete(key)
   }
 }

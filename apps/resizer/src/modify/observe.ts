@@ -15,6 +15,8 @@ export interface ModifyView {
   readonly uncertain: boolean
   /** The claim's modification was called infeasible, not long ago. */
   readonly slow: boolean
+  /** The uid of the class of another driver that was last reported for the claim. */
+  readonly reportedClass: string | undefined
   /** Wall time, for what is written. */
   readonly now: number
 }
@@ -40,6 +42,7 @@ export function observeModify(
     classOf: (name) => classes.get(name),
     uncertain: memory.uncertain.has(key),
     slow: memory.slow.leftMs(key) !== undefined,
+    reportedClass: memory.reportedClasses.get(key),
     now: clock.now(),
   }
 }

@@ -130,9 +130,9 @@ describe('a failure without words', () => {
   }
 
   it('leaves no message, and takes away the one before', () => {
-    const told = { type: 'ModifyVolumeError', lastProbeTime: NOW, lastTransitionTime: NOW, reason: 'NotFound' }
-    expect(errorOf([modifyingThen])).toEqual({ ...told, status: 'True' })
-    expect(errorOf([modifyingThen, errorThen])).toEqual({ ...told, message: null })
+    const stated = { type: 'ModifyVolumeError', lastProbeTime: NOW, lastTransitionTime: NOW, reason: 'NotFound' }
+    expect(errorOf([modifyingThen])).toEqual({ ...stated, status: 'True' })
+    expect(errorOf([modifyingThen, errorThen])).toEqual({ ...stated, message: null })
   })
 })
 

@@ -3,7 +3,7 @@ import type { Claim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
 import { claimPatch } from '../claim/patch.ts'
-import { type DriverWords, modified, modifyFailed, modifying, notModifying } from './conditions.ts'
+import { type DriverError, modified, modifyFailed, modifying, notModifying } from './conditions.ts'
 
 /** A modification begins: what is stored before the driver hears of it. */
 export function startPatch(claim: Claim, target: string, now: number): Patch {
@@ -18,12 +18,12 @@ export function pendingPatch(claim: Claim): Patch | undefined {
   return claimPatch(claim, { modifying: { status: MODIFY_STATUS.pending, target } }, { guarded: true })
 }
 
-/** Nobody wants another class any more. Only the condition goes: the result of the last modification stays to be seen. */
+/** No other class is wanted any more. Only the condition is removed: the result of the last modification stays visible. */
 export function cancelPatch(claim: Claim): Patch {
   return claimPatch(claim, { conditions: notModifying(claim) }, { guarded: false })
 }
 
-export interface ModifyError extends DriverWords {
+export interface ModifyError extends DriverError {
   readonly kind: 'infeasible' | 'final' | 'uncertain'
 }
 

@@ -21,7 +21,7 @@ export async function reconcileModify(key: string, deps: ModifyDeps, own: Run): 
   try {
     return await modify(run, beginning.modification)
   } finally {
-    // Whatever the run has learned about a claim that went away meanwhile must not count for a later one of its name.
+    // Whatever the run has learned about a claim that was deleted meanwhile must not count for a later one of its name.
     if (!isKnown(run, beginning.modification.claim)) deps.memory.forget(key)
   }
 }
@@ -59,7 +59,7 @@ async function performBeginning(run: ModifyRun, view: ModifyView, steps: readonl
       case 'speedUp':
         deps.memory.slow.remove(key)
         break
-      case 'rest':
+      case 'noop':
         log.v(4)?.info(step.why)
         return { end: SETTLED }
       case 'cancel':
@@ -76,10 +76,18 @@ async function performBeginning(run: ModifyRun, view: ModifyView, steps: readonl
         recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         if (step.patch !== undefined) await patchClaim(run, step.patch)
         return { end: SETTLED }
+      case 'reportDriver': {
+        const { target, volumeDriver } = step
+        deps.memory.reportedClasses.set(key, target.uid)
+        const drivers = { VolumeAttributesClass: target.key, classDriver: target.driverName, volumeDriver }
+        log.warn('VolumeAttributesClass is for another driver', drivers)
+        recordEvent(run, claim, MODIFY_EVENTS.driverMismatch(target, volumeDriver))
+        break
+      }
       case 'start': {
         const away = whileAway(run)
         if (away !== undefined) return away
-        deps.began(key)
+        deps.notifyCallStarted(key)
         claim = await patchClaim(run, step.patch, priorityOf(run))
         recordEvent(run, claim, MODIFY_EVENTS.started(claimRef(claim).name, step.className))
         break

@@ -63,7 +63,7 @@ function notSaved(claim: Claim, cause: unknown): Error {
 
 /** The driver has not modified the volume, or was not asked because something was missing. */
 export async function recordFailure(run: ModifyRun, modification: Modification, error: unknown): Promise<Outcome> {
-  // Called off by shutdown or a lost lease: that is no failure of the volume, and whoever leads next tries again.
+  // Called off by shutdown or a lost lease: that is no failure of the volume, and the next leader tries again.
   run.signal.throwIfAborted()
   const { deps, key } = run
   const { claim, target } = modification
@@ -71,7 +71,7 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   if (failure.uncertain) deps.memory.uncertain.add(key)
   if (failure.mark === undefined) return withoutMark(run, claim, { failure, cause: error })
   if (!failure.uncertain) deps.memory.uncertain.delete(key)
-  // A driver that names a time is taken at its word. Before the claim is written: the next driver may come meanwhile.
+  // The retry time that a driver names is kept. Before the claim is written: the next driver may come meanwhile.
   if (failure.mark.kind === 'infeasible' && failure.retryAfterMs === undefined) deps.memory.slow.add(key)
   else deps.memory.slow.remove(key)
   const unsaved = await saveFailure(run, modification, failure.mark)
@@ -84,7 +84,7 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   recordEvent(run, claim, text)
   if (!uncertain && isOtherWanted(run, modification)) {
     deps.memory.slow.remove(key)
-    return { kind: 'again', cause: error }
+    return { kind: 'superseded', cause: error }
   }
   const { retryAfterMs } = failure
   return { kind: 'retry', cause: error, afterMs: retryAfterMs }

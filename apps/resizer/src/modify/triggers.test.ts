@@ -75,7 +75,7 @@ describe('a claim of before', () => {
     ['Pending', false],
     ['InProgress', true],
     ['Infeasible', true],
-  ])('with %s lets others go first: %s', (status, expected) => {
+  ])('with %s has a low priority: %s', (status, expected) => {
     const modifyVolumeStatus = status && { modifyVolumeStatus: { status } }
     expect(wasTried(known({ status: { ...modifyVolumeStatus } }))).toBe(expected)
   })

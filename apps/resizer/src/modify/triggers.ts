@@ -10,7 +10,7 @@ export const onClaim = claimTrigger(matters)
 export const classChanged: Trigger<Claim> = (event) =>
   event.type === 'updated' && event.before.wantedClass !== event.after.wantedClass ? [event.after.key] : []
 
-/** A modification was begun, whoever began it, and has not ended well. */
+/** A modification was begun, by this process or another one, and has not succeeded. */
 export function wasTried({ modifying }: Claim): boolean {
   return modifying?.status === MODIFY_STATUS.inProgress || modifying?.status === MODIFY_STATUS.infeasible
 }

@@ -14,7 +14,7 @@ import { onClaim, onVolume, requestChanged, wasTried } from './triggers.ts'
 
 /** Expands volumes. */
 export function resizeController(parts: TermParts): Controller {
-  const { settings, claims, volumes, expands, common, lines, clock, log } = parts
+  const { settings, claims, volumes, expands, common, orders, clock, log } = parts
   const { driverName, annotateFsResize, retryStartMs, retryMaxMs } = settings
   const memory = new ResizeMemory(clock, retryMaxMs)
   const inUse = settings.handleInUse
@@ -23,7 +23,7 @@ export function resizeController(parts: TermParts): Controller {
   const driverExpands = expands === 'driver'
   const deps = {
     ...common,
-    began: (key: string) => lines.modify.prefer(key),
+    notifyCallStarted: (key: string) => orders.modify.prefer(key),
     driver: driverExpands ? expandClient(parts) : undefined,
     memory,
     inUse,
@@ -32,7 +32,7 @@ export function resizeController(parts: TermParts): Controller {
   const nodeSteps = new NodeSteps({ claims, volumes: volumes.store, driverName, backlog: parts.backlog, clock })
   const podsEnded: Source[] = inUse === undefined ? [] : [(queue) => inUse.open((key) => wake(queue, key))]
   return {
-    ...claimController(parts, lines.resize),
+    ...claimController(parts, orders.resize),
     onStart: () => log.info('Starting external resizer', { controller: driverName }),
     caches: [claims, volumes],
     sources: [

@@ -19,13 +19,13 @@ const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 const RESIZER = 'volume.kubernetes.io/storage-resizer'
 const EBS = 'ebs.csi.aws.com'
 
-const rest = (why: string, row?: string) => ({ do: 'rest', why, ...(row && { row }) })
+const noop = (why: string, row?: string) => ({ do: 'noop', why, ...(row && { row }) })
 const condition = (type: string, status: string) => ({ type, status })
-const NO_NEED = rest('No need to resize PVC')
-const NOT_OURS = rest("Resizer doesn't support PV")
+const NO_NEED = noop('No need to resize PVC')
+const NOT_OURS = noop("Resizer doesn't support PV")
 const NODES_TURN = 'Waiting for the node to expand the volume'
 const mark = (target: string, row: string) => ({ do: 'mark', target, row })
-const refuse = (message: string) => ({ do: 'refuse', message, waitsFor: { on: 'volume', name: 'pv-data' } })
+const reject = (message: string) => ({ do: 'reject', message, waitsFor: { on: 'volume', name: 'pv-data' } })
 const raised: ClaimParts = { request: '2Gi' }
 const infeasible: ClaimParts = { request: '2Gi', allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible' }
 const onEbs = { settings: { driverName: EBS } }
@@ -37,7 +37,7 @@ const rows: Record<string, Row> = {
   'a claim without a volume waits for one': {
     claim: { ...raised, name: '' },
     view: { claim: projectClaim({ metadata: { name: 'data', namespace: 'ns' }, spec: {} }) },
-    steps: [rest('PV bound to PVC is not created yet')],
+    steps: [noop('PV bound to PVC is not created yet')],
   },
   'a volume that is not in the cache is waited for': {
     claim: raised,
@@ -86,17 +86,17 @@ const rows: Record<string, Row> = {
   'a volume that is bound to no claim is refused': {
     claim: raised,
     volume: { spec: { claimRef: undefined } },
-    steps: [refuse('PersistentVolume "pv-data" is not bound to a claim')],
+    steps: [reject('PersistentVolume "pv-data" is not bound to a claim')],
   },
   "a volume that is bound to another namespace's claim is refused": {
     claim: raised,
     volume: { spec: { claimRef: { namespace: 'other', name: 'data', uid: 'uid-data' } } },
-    steps: [refuse('PersistentVolume "pv-data" is bound to another claim, "other/data"')],
+    steps: [reject('PersistentVolume "pv-data" is bound to another claim, "other/data"')],
   },
   'a volume that is bound to an earlier claim of the name is refused': {
     claim: raised,
     volume: { uid: 'earlier' },
-    steps: [refuse('PersistentVolume "pv-data" is bound to another claim of this name, with uid earlier')],
+    steps: [reject('PersistentVolume "pv-data" is bound to another claim of this name, with uid earlier')],
   },
   'the name in the claimRef is not compared': {
     claim: raised,
@@ -105,21 +105,21 @@ const rows: Record<string, Row> = {
   },
   'a claim without a status is refused': {
     claim: { ...raised, capacity: null, status: { phase: undefined } },
-    steps: [refuse('the claim has no status')],
+    steps: [reject('the claim has no status')],
   },
   'a request that is no size is refused': {
     claim: { request: '2Kk' },
-    steps: [refuse(`spec.resources.requests.storage of the claim is "2Kk": unable to parse quantity's suffix`)],
+    steps: [reject(`spec.resources.requests.storage of the claim is "2Kk": unable to parse quantity's suffix`)],
   },
   'a capacity below nothing is refused': {
     claim: { ...raised, capacity: '-1Gi' },
-    steps: [refuse('status.capacity.storage of the claim is -1Gi, which is less than nothing')],
+    steps: [reject('status.capacity.storage of the claim is -1Gi, which is less than nothing')],
   },
   "a volume's size that is none is refused": {
     claim: raised,
     volume: { capacity: 'much' },
     steps: [
-      refuse(
+      reject(
         'spec.capacity.storage of PersistentVolume pv-data is "much": quantities must match the regular expression ' +
           `'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
       ),
@@ -127,7 +127,7 @@ const rows: Record<string, Row> = {
   },
   'an allocated size that is none is refused': {
     claim: { ...raised, allocated: '2Kk' },
-    steps: [refuse(`status.allocatedResources.storage of the claim is "2Kk": unable to parse quantity's suffix`)],
+    steps: [reject(`status.allocatedResources.storage of the claim is "2Kk": unable to parse quantity's suffix`)],
   },
   'the largest size that a driver can be asked for is asked for': {
     claim: { request: '8E' },
@@ -135,7 +135,7 @@ const rows: Record<string, Row> = {
   },
   'a size that no int64 holds is refused': {
     claim: { request: '10E' },
-    steps: [refuse('10E is more than a CSI driver can be asked for')],
+    steps: [reject('10E is more than a CSI driver can be asked for')],
   },
   'what was begun to a size that is none gives way to the request': {
     claim: { ...raised, allocated: '0', sizeStatus: 'ControllerResizeInProgress' },
@@ -145,7 +145,7 @@ const rows: Record<string, Row> = {
     claim: { ...raised, allocated: '10E', sizeStatus: 'ControllerResizeInProgress' },
     steps: [mark('2Gi', 'A3')],
   },
-  "wrong sizes of another driver's claim are nobody's business": {
+  "wrong sizes of another driver's claim are ignored": {
     claim: { request: '2Kk' },
     volume: { driver: 'other.example.com' },
     steps: [NOT_OURS],
@@ -160,7 +160,7 @@ const rows: Record<string, Row> = {
       status: { conditions: [condition('Resizing', 'True'), condition('FileSystemResizePending', 'True')] },
     },
     volume: { capacity: '2Gi' },
-    steps: [rest(NODES_TURN, 'B5')],
+    steps: [noop(NODES_TURN, 'B5')],
   },
   'a node that is known not to be at it is no reason to wait': {
     claim: {
@@ -172,7 +172,7 @@ const rows: Record<string, Row> = {
   },
   'one byte more than an int64 holds is refused': {
     claim: { request: '9223372036854775808' },
-    steps: [refuse('9223372036854775808 is more than a CSI driver can be asked for')],
+    steps: [reject('9223372036854775808 is more than a CSI driver can be asked for')],
   },
   'as much as an int64 holds can be asked for': {
     claim: { request: '9223372036854775807' },
@@ -196,7 +196,7 @@ const rows: Record<string, Row> = {
   'the old size stays while the node has work': {
     claim: { request: '2Gi', allocated: '2Gi', sizeStatus: 'NodeResizePending' },
     volume: { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } },
-    steps: [rest(NODES_TURN, 'B1')],
+    steps: [noop(NODES_TURN, 'B1')],
   },
   'the old size is none of our business with the gate off': {
     claim: { request: '2Gi', capacity: '2Gi' },
@@ -207,16 +207,16 @@ const rows: Record<string, Row> = {
   'a request that grew is tried at once': {
     claim: { ...infeasible, request: '3Gi' },
     view: { slowForMs: 1000 },
-    steps: [{ do: 'slowDown' }, mark('3Gi', 'A2')],
+    steps: [{ do: 'backOff' }, mark('3Gi', 'A2')],
   },
   'an infeasible request that is not known yet is tried, and known from then on': {
     claim: infeasible,
-    steps: [{ do: 'slowDown' }, mark('2Gi', 'A2')],
+    steps: [{ do: 'backOff' }, mark('2Gi', 'A2')],
   },
   'an infeasible request is not repeated before its time': {
     claim: infeasible,
     view: { slowForMs: 1000 },
-    steps: [{ do: 'slowDown' }, { do: 'postpone', ms: 1000 }],
+    steps: [{ do: 'backOff' }, { do: 'postpone', ms: 1000 }],
   },
   'the slow set holds no other request up': {
     claim: { request: '2Gi', allocated: '3Gi', sizeStatus: 'ControllerResizeInProgress' },
@@ -230,7 +230,7 @@ const rows: Record<string, Row> = {
   'a node that waits for its turn is let alone': {
     claim: { request: '3Gi', allocated: '2Gi', sizeStatus: 'NodeResizeInProgress' },
     volume: { capacity: '2Gi' },
-    steps: [rest(NODES_TURN, 'A4')],
+    steps: [noop(NODES_TURN, 'A4')],
   },
 }
 

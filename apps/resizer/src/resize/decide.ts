@@ -14,32 +14,32 @@ export type ResizeStep =
   /** Kubelet is done: the volume need not remember the old size any more. */
   | { readonly do: 'dropPreResize'; readonly patch: Patch }
   /** The driver called the request infeasible: from now on it is repeated slowly. */
-  | { readonly do: 'slowDown' }
+  | { readonly do: 'backOff' }
   /** The last step of an expansion that is due: store that it begins. The driver comes after it. */
   | { readonly do: 'mark'; readonly patch: Patch; readonly target: Quantity; readonly row: Target['row'] }
   /** Nothing to do until something changes. */
-  | { readonly do: 'rest'; readonly why: string; readonly row?: Target['row'] }
+  | { readonly do: 'noop'; readonly why: string; readonly row?: Target['row'] }
   /** Not before so many milliseconds, unless the request changes. */
   | { readonly do: 'postpone'; readonly ms: number }
-  /** Something is wrong that no retry mends: tell the user. */
-  | { readonly do: 'refuse'; readonly message: string; readonly waitsFor: Cause }
+  /** Something is wrong that no retry mends: report it to the user. */
+  | { readonly do: 'reject'; readonly message: string; readonly waitsFor: Cause }
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause }
 
 /** The steps up to the call of the driver, in the order in which they go over the wire. */
 export function decideResize(view: ResizeView): readonly ResizeStep[] {
   const { claim, volume } = view
-  if (claim.volumeName === '') return [rest('PV bound to PVC is not created yet')]
+  if (claim.volumeName === '') return [noop('PV bound to PVC is not created yet')]
   if (volume === undefined) return [missingVolume(claim)]
   // Equal texts are equal sizes. It saves reading them in nearly all claims at nearly all times.
-  if (claim.request === claim.capacity && volume.preResize === undefined) return [rest('No need to resize PVC')]
+  if (claim.request === claim.capacity && volume.preResize === undefined) return [noop('No need to resize PVC')]
   const read = readSizes(claim, volume)
   const steps: ResizeStep[] = []
   if (read.ok) steps.push(...cleanUp(view, volume, read.sizes))
-  if (claim.phase !== undefined && claim.phase !== 'Bound') return [...steps, rest('No need to resize PVC')]
-  if (read.ok && read.sizes.request.compare(read.sizes.capacity) <= 0) return [...steps, rest('No need to resize PVC')]
-  if (!isOurs(claim, volume, view.settings.driverName)) return [...steps, rest("Resizer doesn't support PV")]
+  if (claim.phase !== undefined && claim.phase !== 'Bound') return [...steps, noop('No need to resize PVC')]
+  if (read.ok && read.sizes.request.compare(read.sizes.capacity) <= 0) return [...steps, noop('No need to resize PVC')]
+  if (!isOurs(claim, volume, view.settings.driverName)) return [...steps, noop("Resizer doesn't support PV")]
   const wrong = read.ok ? whyNotBound(claim, volume) : read.message
-  if (wrong !== undefined || !read.ok) return [...steps, refuse(volume, wrong ?? '')]
+  if (wrong !== undefined || !read.ok) return [...steps, reject(volume, wrong ?? '')]
   return [...steps, ...expand(view, volume, read.sizes)]
 }
 
@@ -63,16 +63,16 @@ function expand(view: ResizeView, volume: Volume, sizes: Sizes): ResizeStep[] {
     driverExpands: settings.driverExpands,
     nodeStepPending: isNodeStepPending(claim),
   })
-  if (size === undefined) return [{ do: 'rest', why: 'Waiting for the node to expand the volume', row }]
-  const unfit = whyNoTarget(size)
-  if (unfit !== undefined) return [refuse(volume, unfit)]
-  const slowDown: ResizeStep[] = claim.sizeStatus === SIZE_STATUS.controllerInfeasible ? [{ do: 'slowDown' }] : []
+  if (size === undefined) return [{ do: 'noop', why: 'Waiting for the node to expand the volume', row }]
+  const reason = whyNoTarget(size)
+  if (reason !== undefined) return [reject(volume, reason)]
+  const backOff: ResizeStep[] = claim.sizeStatus === SIZE_STATUS.controllerInfeasible ? [{ do: 'backOff' }] : []
   const newSize = sizes.allocated === undefined || !sizes.allocated.equals(size)
-  if (!newSize && slowForMs !== undefined) return [...slowDown, { do: 'postpone', ms: slowForMs }]
-  return [...slowDown, { do: 'mark', patch: markPatch(claim, { target: size, newSize }, now), target: size, row }]
+  if (!newSize && slowForMs !== undefined) return [...backOff, { do: 'postpone', ms: slowForMs }]
+  return [...backOff, { do: 'mark', patch: markPatch(claim, { target: size, newSize }, now), target: size, row }]
 }
 
-/** A claim that names a volume need not be the one that the volume is bound to. Undefined when all is well. */
+/** A claim that names a volume need not be the one that the volume is bound to. Undefined when it is. */
 function whyNotBound(claim: Claim, volume: Volume): string | undefined {
   const { namespace } = claimRef(claim)
   if (claim.phase === undefined) return `the claim has no status`
@@ -88,10 +88,10 @@ function missingVolume({ key, volumeName }: Claim): ResizeStep {
   return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
 }
 
-function refuse(volume: Volume, message: string): ResizeStep {
-  return { do: 'refuse', message, waitsFor: { on: 'volume', name: volume.key } }
+function reject(volume: Volume, message: string): ResizeStep {
+  return { do: 'reject', message, waitsFor: { on: 'volume', name: volume.key } }
 }
 
-function rest(why: string): ResizeStep {
-  return { do: 'rest', why }
+function noop(why: string): ResizeStep {
+  return { do: 'noop', why }
 }

@@ -33,10 +33,10 @@ export interface Expanded {
 
 export interface ExpandDeps {
   readonly api: Pick<KubeClient, 'get'>
-  /** Undefined for a driver that expands on nodes only: there is nobody to call, and all is left to kubelet. */
+  /** Undefined for a driver that expands on nodes only: there is nothing to call, and kubelet does it all. */
   readonly driver: ExpandClient | undefined
   readonly driverName: string
-  /** Told right before the driver is called. */
+  /** Called right before the driver. */
   readonly onCall?: () => void
 }
 

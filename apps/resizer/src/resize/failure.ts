@@ -4,7 +4,7 @@ import type { Quantity } from '@csi-sidecars/kube-types'
 import { retryAfterOf } from '../claim/retry-after.ts'
 import { SecretError } from '../claim/secret.ts'
 
-/** A driver that answers a success which is none. It has done its work and does not go on: as final as an error. */
+/** A driver that answers a success which is none. It has done its work and does not continue: as final as an error. */
 export class AnswerError extends Error {
   override readonly name = 'AnswerError'
 
@@ -31,8 +31,8 @@ export interface Failure {
 
 /**
  * What a failure means for the claim, its memory and the retry; decided here only. An event is recorded of every failure
- * but two that say nothing about the volume: a driver that went away in mid-call and is awaited, and an API server that asks
- * for patience.
+ * but two that say nothing about the volume: a driver that disconnected during a call and is awaited, and an API server that
+ * asks to retry later.
  */
 export function failureOf(error: unknown, driverLost: boolean): Failure {
   const message = messageOf(error)

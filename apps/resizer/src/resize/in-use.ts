@@ -18,7 +18,7 @@ interface Detaching {
   refusals: number
 }
 
-/** For so long after the last pod a volume may still be attached: what Kubernetes itself waits for a node that is gone. */
+/** How long after the last pod a volume may still be attached: the time that Kubernetes waits for a lost node. */
 const DETACHING_MS = 6 * 60_000
 /** The longest wait for it in that time. */
 const DETACHING_PAUSE_MS = 8_000
@@ -102,7 +102,7 @@ export class InUse {
     this.#close()
   }
 
-  /** `wake` is told of each claim that waits once no pod uses it any more. Returns what ends every wait. */
+  /** `wake` gets each claim that waits once no pod uses it any more. Returns what ends every wait. */
   open(wake: (key: string) => void): () => void {
     this.#wake = wake
     return () => this.#close()

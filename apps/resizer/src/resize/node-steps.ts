@@ -24,7 +24,7 @@ interface NodeStep {
   due: number
 }
 
-/** Expansions of which only the kubelet's part is left: nothing is done for them here, but somebody waits for them. */
+/** Expansions of which only the kubelet's part is left: nothing is done for them here, but users wait for them. */
 export class NodeSteps {
   readonly #options: NodeStepsOptions
   readonly #steps = new Map<string, NodeStep>()
@@ -96,7 +96,7 @@ export class NodeSteps {
         state: 'waiting',
         reason: REASONS.has(reason) ? reason : SIZE_STATUS.nodePending,
         since,
-        // Without a pod there is nobody to do it, and that is nobody's fault.
+        // Without a pod no kubelet can do it, and that is no error.
         stuck: reason === SIZE_STATUS.nodeInfeasible,
         tries: 0,
         waitsFor: ['kubelet of a node with a pod that uses the claim'],

@@ -89,7 +89,7 @@ describe('the mark of a beginning', () => {
     })
   })
 
-  it('keeps the words of the request', () => {
+  it('keeps the spelling of the request', () => {
     const body = markPatch(known(), { target: Quantity.parse('2G'), newSize: true }, now).body
     expect(body).toMatchObject({ status: { allocatedResources: { storage: '2G' } } })
   })

@@ -57,7 +57,7 @@ describe('the pods of one namespace', () => {
     expect(takeRequests()).toEqual(['list ns', 'watch ns'])
   })
 
-  it('are watched until nobody asks about a claim there', async () => {
+  it('are watched until no run asks about a claim there', async () => {
     run('ns', 'web')
     await uses('ns/data')
     await uses('ns/other')
@@ -207,7 +207,7 @@ describe('the pods of many namespaces', () => {
     expect(takeRequests()).toEqual([])
   })
 
-  it('are listed no further for all when nobody asks any more', async () => {
+  it('are listed no further for all when no run asks any more', async () => {
     await askAbout(19)
     const listed = Promise.withResolvers<void>()
     cluster.before = ({ verb, name }) => (verb === 'list' && name === '' ? listed.promise : undefined)
@@ -234,10 +234,10 @@ describe('the pods of many namespaces', () => {
     expect(takeRequests().filter((request) => request.endsWith('all'))).toEqual(['list all'])
   })
 
-  it('are watched no more when nobody asks, and one by one after that', async () => {
+  it('are watched no more when no run asks, and one by one after that', async () => {
     await askAbout(25)
     for (let index = 1; index < 25; index += 1) use.release(`ns-${index}/data`)
-    use.release('ns-0/of nobody')
+    use.release('ns-0/unused')
     await clock.settle()
     expect(cluster.watches('pods')).toBe(1)
     use.release('ns-0/data')
@@ -248,7 +248,7 @@ describe('the pods of many namespaces', () => {
     expect(takeRequests()).toEqual(['list ns-1', 'watch ns-1'])
   })
 
-  it('are let go of all at once', async () => {
+  it('are released all at once', async () => {
     await askAbout(5)
     use.close()
     await clock.settle()

@@ -15,8 +15,8 @@ export interface PodUseOptions {
 const MANY_NAMESPACES = 20
 
 /**
- * Whether pods use claims. Nothing is read until somebody asks about a claim; then the pods of its namespace are listed
- * once and watched for as long as somebody asks about a claim there, so that whoever asks next is answered at once.
+ * Whether pods use claims. Nothing is read until a run asks about a claim; then the pods of its namespace are listed once
+ * and watched while any run asks about a claim there, so that the next one is answered at once.
  */
 export class PodUse {
   readonly #options: PodUseOptions
@@ -50,7 +50,7 @@ export class PodUse {
     }
   }
 
-  /** Nobody asks about the claim any more. */
+  /** No run asks about the claim any more. */
   release(claim: string): void {
     const namespace = namespaceOf(claim)
     const asked = this.#asked.get(namespace)
@@ -60,7 +60,7 @@ export class PodUse {
     if (this.#asked.size === 0) this.#closeAll()
   }
 
-  /** Nobody asks any more. */
+  /** No run asks any more. */
   close(): void {
     for (const claims of [...this.#asked.values()]) for (const claim of [...claims]) this.release(claim)
   }

@@ -67,7 +67,7 @@ describe('pods that may not be read', () => {
     cluster.delete(PODS, { namespace: 'ns', name: 'web' })
     expect(await uses('ns/other')).toBe(false)
     await clock.settle()
-    // The list made for one claim tells of the other, of which the refused watch could not.
+    // The list for one claim also shows the other, which the refused watch could not.
     expect(unused).toContain('ns/data')
     expect(warnings()).toHaveLength(1)
   })

@@ -92,7 +92,7 @@ describe('the claims that a pod uses', () => {
     watch.close()
   })
 
-  it('are let go of when it ends, not when it is only changed', async () => {
+  it('are released when it ends, not when it is only changed', async () => {
     listed = [pod('web', 'data')]
     streams = [
       [changed('MODIFIED', pod('web', 'data', 'Running'), '101'), over('closed')],
@@ -107,7 +107,7 @@ describe('the claims that a pod uses', () => {
 })
 
 describe('a claim that several pods use', () => {
-  it('is let go of with the last of them, however they come and go', async () => {
+  it('is released with the last of them, in any order of changes', async () => {
     listed = [pod('web', 'data')]
     const frames = [
       changed('ADDED', pod('job', 'data'), '101'),
@@ -138,7 +138,7 @@ describe('a stream that is over', () => {
     ['silent', '105', 1],
     ['badFrame', '200', 2],
     ['error', '200', 2],
-  ])('in the way of %s goes on from %s', async (why, version, times) => {
+  ])('in the way of %s continues from %s', async (why, version, times) => {
     streams = [[{ type: 'BOOKMARK', resourceVersion: '105', initialEventsEnd: false }, over(why)]]
     const watch = await open()
     await clock.advance(1_000)
@@ -147,7 +147,7 @@ describe('a stream that is over', () => {
   })
 
   it.each<[what: string, error: Error, versions: readonly string[]]>([
-    ['goes on from where it was after an error', apiError(500, 'InternalError', 'no'), ['100', '100']],
+    ['continues from its last version after an error', apiError(500, 'InternalError', 'no'), ['100', '100']],
     ['begins with a list where its version is forgotten', apiError(410, 'Expired', 'too old'), ['100', '200']],
   ])('%s', async (_what, error, expected) => {
     streams = [error]
@@ -159,7 +159,7 @@ describe('a stream that is over', () => {
     watch.close()
   })
 
-  it('tells of what the new list has no more, and of nothing else', async () => {
+  it('reports what the new list no longer has, and nothing else', async () => {
     listed = [pod('web', 'data'), pod('job', 'other')]
     streams = [apiError(410, 'Expired', 'too old')]
     const watch = await open()
@@ -184,7 +184,7 @@ describe('a stream that is over', () => {
     watch.close()
   })
 
-  it('is the last one where pods may not be watched, and its owner is told', async () => {
+  it('is the last one where pods may not be watched, and reports that to its owner', async () => {
     const forbidden = apiError(403, 'Forbidden', 'pods is forbidden')
     streams = [forbidden]
     await open()

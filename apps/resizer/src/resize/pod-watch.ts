@@ -24,7 +24,7 @@ interface PodClaims {
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
 
-/** Which claims the pods of one namespace use, or those of all: one list, and one watch that goes on from there. */
+/** Which claims the pods of one namespace use, or those of all: one list, and one watch that continues from there. */
 export class PodWatch {
   /** Settles with the first list. */
   readonly listed: Promise<void>
@@ -73,7 +73,7 @@ export class PodWatch {
     })
   }
 
-  /** Until aborted, or refused. Goes on from the last version that it has heard of; lists again where that is too old. */
+  /** Until aborted, or refused. Continues from the last version that it has seen; lists again where that is too old. */
   async #watch(from: string, signal: AbortSignal): Promise<void> {
     const { clock, log, namespace } = this.#options
     const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
@@ -91,7 +91,7 @@ export class PodWatch {
     }
   }
 
-  /** One stream to its end: the version to go on from, undefined when that is too old. */
+  /** One stream to its end: the version to continue from, undefined when that is too old. */
   async #stream(from: string, signal: AbortSignal, onFrame: () => void): Promise<string | undefined> {
     const { api, namespace } = this.#options
     let version = from
@@ -128,7 +128,7 @@ export class PodWatch {
   }
 }
 
-/** The server has said something that cannot be gone on from. */
+/** The watch cannot continue after what the server has sent. */
 function isLost({ why }: EndFrame): boolean {
   return why === 'error' || why === 'badFrame'
 }

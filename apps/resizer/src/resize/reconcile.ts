@@ -37,7 +37,7 @@ export async function reconcileResize(key: string, deps: ResizeDeps, own: Run): 
     return await expand(run, beginning.expansion)
   } finally {
     const { claim } = beginning.expansion
-    // Whatever the run has learned about a claim that went away meanwhile must not count for a later one of its name.
+    // Whatever the run has learned about a claim that was deleted meanwhile must not count for a later one of its name.
     if (!isKnown(run, claim)) {
       deps.memory.forget(key)
       deps.inUse?.forget(claim)
@@ -86,12 +86,12 @@ async function performBeginning(run: ResizeRun, view: ResizeView, steps: readonl
         if (failure !== undefined) return { end: failure }
         break
       }
-      case 'slowDown':
+      case 'backOff':
         deps.memory.slow.add(key)
         break
       case 'mark':
         return await mark(run, view, step)
-      case 'rest':
+      case 'noop':
         deps.inUse?.stopWaiting(view.claim)
         if (step.row === 'B5') warnOfOldServer(run)
         log.v(4)?.info(step.why)
@@ -102,8 +102,8 @@ async function performBeginning(run: ResizeRun, view: ResizeView, steps: readonl
           .v(4)
           ?.info(`skipping volume expansion for pvc ${key}, because expansion previously failed with infeasible error`)
         return { end: { kind: 'postponed', ms: step.ms } }
-      case 'refuse':
-        return { end: refuse(run, view, step) }
+      case 'reject':
+        return { end: reject(run, view, step) }
       case 'fail':
         run.waitFor(step.waitsFor)
         return { end: { kind: 'retry', cause: new Error(step.message) } }
@@ -121,7 +121,7 @@ async function mark(run: ResizeRun, view: ResizeView, step: ResizeStep & { do: '
   run.waitFor()
   if (deps.driver?.lost === true) return { end: { kind: 'retry', cause: new Error('the CSI driver is away') } }
   if (step.row === 'B5') warnOfOldServer(run)
-  deps.began(key)
+  deps.notifyCallStarted(key)
   const claim = await patchClaim(run, step.patch, priorityOf(run))
   return { expansion: { claim, before: view.claim, volume, target: step.target } }
 }
@@ -142,7 +142,7 @@ async function dropPreResize(run: ResizeRun, { volume }: ResizeView, patch: Patc
   }
 }
 
-function refuse(run: ResizeRun, { claim }: ResizeView, { message, waitsFor }: ResizeStep & { do: 'refuse' }): Outcome {
+function reject(run: ResizeRun, { claim }: ResizeView, { message, waitsFor }: ResizeStep & { do: 'reject' }): Outcome {
   run.waitFor(waitsFor)
   const text = resizeFailed(run, claim.volumeName, message)
   run.log.error(new Error(text), 'PVC cannot be resized')
@@ -154,13 +154,13 @@ async function expand(run: ResizeRun, expansion: Expansion): Promise<Outcome> {
   const { deps, signal } = run
   const { inUse } = deps
   const { claim, volume } = expansion
-  if (inUse?.isMarked(claim) === true && (await inUse.isUsed(claim, signal))) return stillInUse(run, claim)
+  if (inUse?.isMarked(claim) === true && (await inUse.isUsed(claim, signal))) return recordInUse(run, claim)
   recordEvent(run, claim, RESIZE_EVENTS.started(volume.key))
   inUse?.unmark(claim)
   const expanded = await callDriver(run, expansion)
   if ('error' in expanded) {
     const outcome = await recordFailure(run, expansion, expanded.error)
-    return inUse === undefined ? outcome : await whileInUse(run, inUse, { claim, outcome })
+    return inUse === undefined ? outcome : await retrySoonerWhileInUse(run, inUse, { claim, outcome })
   }
   inUse?.forget(claim)
   run.log.v(4)?.info("Resize volume succeeded, start to update PV's capacity", { PV: volume.key })
@@ -181,7 +181,7 @@ async function callDriver(run: ResizeRun, expansion: Expansion): Promise<Expande
 }
 
 /** A volume that is only still attached is tried again sooner than its failures say. */
-async function whileInUse(
+async function retrySoonerWhileInUse(
   run: ResizeRun,
   inUse: InUse,
   { claim, outcome }: { readonly claim: Claim; readonly outcome: Outcome },
@@ -194,7 +194,7 @@ async function whileInUse(
   return outcome.kind === 'retry' && outcome.afterMs === undefined ? { ...outcome, afterMs } : outcome
 }
 
-function stillInUse(run: ResizeRun, claim: Claim): Outcome {
+function recordInUse(run: ResizeRun, claim: Claim): Outcome {
   const { key, deps } = run
   const text = RESIZE_EVENTS.inUse(key, deps.settings.driverName)
   recordEvent(run, claim, text)

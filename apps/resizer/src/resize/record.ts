@@ -10,6 +10,7 @@ import { dueSize } from './decide.ts'
 import { RESIZE_EVENTS } from './events.ts'
 import type { Expanded } from './expand.ts'
 import { type Failure, failureOf } from './failure.ts'
+import type { ResizeView } from './observe.ts'
 import { capacityPatch, failedPatch, finishedPatch, nodeStepPatch, preResizeText } from './patches.ts'
 import { type ResizeRun, resizeFailed } from './run.ts'
 
@@ -54,8 +55,38 @@ export async function recordSuccess(run: ResizeRun, expansion: Expansion, expand
     run.log.v(4)?.info('Resize PVC finished')
     recordEvent(run, claim, RESIZE_EVENTS.succeeded())
   }
-  run.complete()
-  return SETTLED
+  return outcomeOfSuccess(run, expansion)
+}
+
+/**
+ * Done, unless another size is due by now: an earlier expansion was finished first, or the volume was edited meanwhile.
+ * No event need follow that would put the claim to work again. The same size again waits for the back-off, so that an
+ * actor that keeps editing the volume causes no storm of calls.
+ */
+function outcomeOfSuccess(run: ResizeRun, expansion: Expansion): Outcome {
+  const { target } = expansion
+  const due = sizeDue(run, expansion, { finallyFailed: false })
+  if (due === undefined) {
+    run.complete()
+    return SETTLED
+  }
+  if (!due.equals(target)) return AGAIN
+  return { kind: 'retry', cause: new Error(`the volume was expanded to ${target}, and has less again`) }
+}
+
+/** The size that is due for the same claim now, as far as the caches know; undefined when none is. */
+function sizeDue(
+  { deps, key }: ResizeRun,
+  expansion: Expansion,
+  { finallyFailed }: Pick<ResizeView, 'finallyFailed'>,
+): Quantity | undefined {
+  const { settings, clock } = deps
+  const claim = deps.claims.store.get(key)
+  if (claim?.uid !== expansion.claim.uid) return undefined
+  const known = deps.volumes.store.get(claim.volumeName)
+  // Of a volume that does not look like ours the cache has too little.
+  const volume = known === undefined || known.kind === 'other' ? expansion.volume : known
+  return dueSize({ claim, volume, finallyFailed, slowForMs: undefined, settings, now: clock.now() })
 }
 
 async function saveCapacity(
@@ -124,7 +155,7 @@ function notSaved(run: ResizeRun, { claim }: Expansion, error: unknown): Outcome
 
 /** The driver has not expanded the volume, or was not asked because something was missing. */
 export async function recordFailure(run: ResizeRun, expansion: Expansion, error: unknown): Promise<Outcome> {
-  // Called off by shutdown or a lost lease: that is no failure of the volume, and whoever leads next tries again.
+  // Called off by shutdown or a lost lease: that is no failure of the volume, and the next leader tries again.
   run.signal.throwIfAborted()
   const { deps, key } = run
   const { claim, volume } = expansion
@@ -142,24 +173,15 @@ export async function recordFailure(run: ResizeRun, expansion: Expansion, error:
   if (failure.report) recordEvent(run, claim, RESIZE_EVENTS.failed(cause.message))
   const { retryAfterMs } = failure
   return otherSizeDue(run, expansion, failure)
-    ? { kind: 'again', cause }
+    ? { kind: 'superseded', cause }
     : { kind: 'retry', cause, afterMs: retryAfterMs }
 }
 
 /** This size has failed for good, and another one is wanted by now: that one has not failed yet. */
-function otherSizeDue({ deps, key }: ResizeRun, { claim, volume, target }: Expansion, { kind }: Failure): boolean {
-  const newest = deps.claims.store.get(key)
-  if (kind === 'uncertain' || newest?.uid !== claim.uid) return false
-  const { settings, clock } = deps
-  const due = dueSize({
-    claim: newest,
-    volume,
-    finallyFailed: true,
-    slowForMs: undefined,
-    settings,
-    now: clock.now(),
-  })
-  return due !== undefined && !due.equals(target)
+function otherSizeDue(run: ResizeRun, expansion: Expansion, { kind }: Failure): boolean {
+  if (kind === 'uncertain') return false
+  const due = sizeDue(run, expansion, { finallyFailed: true })
+  return due !== undefined && !due.equals(expansion.target)
 }
 
 function remember({ deps, key }: ResizeRun, claim: Claim, failure: Failure): void {
@@ -167,7 +189,7 @@ function remember({ deps, key }: ResizeRun, claim: Claim, failure: Failure): voi
   if (failure.inUse) inUse?.mark(claim)
   if (failure.kind === 'uncertain') memory.finallyFailed.delete(key)
   else memory.finallyFailed.add(key)
-  // Infeasible claims enter the slow set when their status word is read. A driver that names a time is taken at its word.
+  // Infeasible claims enter the slow set when their status is read. The retry time that a driver names is kept.
   if (failure.kind !== 'infeasible' || failure.retryAfterMs !== undefined) memory.slow.remove(key)
 }
 

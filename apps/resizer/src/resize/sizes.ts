@@ -36,7 +36,7 @@ export function readSizes(claim: Claim, volume: Volume): ReadSizes {
   }
 }
 
-/** The Go original begins what no driver can be asked for, and says so in the claim; the user's next wish comes then. */
+/** The Go original begins what no driver can be asked for, and says so in the claim; the user's next request follows then. */
 function fit(size: Quantity | undefined): Quantity | undefined {
   return size !== undefined && whyNoTarget(size) === undefined ? size : undefined
 }

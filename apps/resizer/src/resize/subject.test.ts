@@ -38,7 +38,7 @@ describe('an expansion', () => {
     expect(due({ request: '3Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending })).toEqual(EXPAND)
   })
 
-  it('names what stands in its way', () => {
+  it('names its obstacle', () => {
     const missing = expansionOf(claimOf({ request: '2Gi' }), {
       volumes: { get: () => undefined },
       driverName: DRIVER,

@@ -42,7 +42,7 @@ const A: readonly Row[] = [
   { row: 'A4', request: '3Gi', volume: '2Gi', status: NODE_IN_PROGRESS, size: '3Gi' },
   { row: 'A5', request: '3Gi', volume: '2Gi', allocated: '2Gi', status: NODE_INFEASIBLE, size: '2Gi' },
   { row: 'A5', request: '3Gi', volume: '2Gi', status: NODE_INFEASIBLE, size: '3Gi' },
-  // The volume was made again, smaller than what the node was to finish, and the driver refuses that size by now.
+  // The volume was recreated, smaller than what the node was to finish, and the driver refuses that size by now.
   ...[NODE_PENDING, NODE_INFEASIBLE].map((status) => ({
     row: status === NODE_PENDING ? 'A4' : 'A5',
     request: '3Gi',
@@ -105,6 +105,9 @@ const B: readonly Row[] = [
   { row: 'B3', request: '2Gi', volume: '3Gi', status: INFEASIBLE, size: '2Gi' },
   { row: 'B3', request: '2Gi', volume: '2Gi', allocated: '5Gi', status: IN_PROGRESS, size: '5Gi' },
   { row: 'B4', request: '2Gi', volume: '2Gi', allocated: '2Gi', size: '2Gi' },
+  { row: 'B4', request: '4Gi', volume: '9Gi', allocated: '2Gi', size: '2Gi' },
+  // The claim has 1Gi: that expansion is over.
+  { row: 'B4', request: '2Gi', volume: '9Gi', allocated: '1Gi', size: '2Gi' },
   { row: 'B5', request: '2Gi', volume: '2Gi', size: '2Gi' },
   { row: 'B5', request: '2Gi', volume: '2Gi', progress: { nodeStepPending: true }, size: undefined },
   { row: 'B5', request: '2Gi', volume: '2Gi', allocated: '3Gi', status: 'SomethingNew', size: '2Gi' },

@@ -51,10 +51,10 @@ function volumeTooSmall({ request, volume, allocated }: Sizes, { status, finally
 
 /**
  * The driver has expanded the volume, but the claim does not say so: the result was not saved, or kubelet has failed.
- * B3 and B3a differ from the Go original, which goes on asking for a size that was refused for good after the user took
- * it back.
+ * Two rows differ from the Go original. B3a: the original keeps asking for a size that was refused for good after the
+ * user took it back. B4: the original resumes an expansion that is finished, and stops short of the request.
  */
-function volumeLargeEnough({ request, volume, allocated }: Sizes, progress: Progress): Target {
+function volumeLargeEnough({ request, capacity, volume, allocated }: Sizes, progress: Progress): Target {
   const first = progress.finallyFailed ? request : (allocated ?? request)
   switch (progress.status) {
     case SIZE_STATUS.nodePending:
@@ -63,13 +63,16 @@ function volumeLargeEnough({ request, volume, allocated }: Sizes, progress: Prog
     case SIZE_STATUS.nodeInfeasible:
       return { row: 'B2', size: progress.driverExpands ? first : request }
     case SIZE_STATUS.controllerInfeasible:
-      // The size that was refused for good is larger than the volume, and nobody wants it any more.
+      // The size that was refused for good is larger than the volume, and is not wanted any more.
       if (allocated !== undefined && allocated.compare(volume) > 0) return { row: 'B3a', size: request }
       return { row: 'B3', size: first }
     case SIZE_STATUS.controllerInProgress:
       return { row: 'B3', size: first }
     default:
-      if (progress.status === undefined && allocated !== undefined) return { row: 'B4', size: allocated }
+      if (progress.status === undefined && allocated !== undefined) {
+        // What the claim has already is history: an administrator has edited the volume's capacity since.
+        return { row: 'B4', size: allocated.compare(capacity) > 0 ? allocated : request }
+      }
       // Only an API server that knows nothing of these fields leaves a claim like this.
       return { row: 'B5', size: progress.nodeStepPending ? undefined : request }
   }

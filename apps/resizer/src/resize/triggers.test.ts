@@ -35,10 +35,10 @@ describe('the size of a claim is looked at', () => {
     ['when it is bound', updated({ status: { phase: 'Pending' } }, {})],
     ['when the node begins', updated({ sizeStatus: 'NodeResizePending' }, { sizeStatus: 'NodeResizeInProgress' })],
     ['when the node fails', updated({ sizeStatus: 'NodeResizePending' }, { sizeStatus: 'NodeResizeInfeasible' })],
-    ['when somebody takes the status word away', updated({ sizeStatus: 'NodeResizeInfeasible' }, {})],
+    ['when another writer removes the status', updated({ sizeStatus: 'NodeResizeInfeasible' }, {})],
     ['when our own write shows a larger request', updated({}, { request: '2Gi' }, 'own')],
-    ['when somebody else says that it began', updated({}, { sizeStatus: 'ControllerResizeInProgress' })],
-    ['when somebody else leaves it to the node', updated({}, { sizeStatus: 'NodeResizePending' })],
+    ['when another writer says that it began', updated({}, { sizeStatus: 'ControllerResizeInProgress' })],
+    ['when another writer leaves it to the node', updated({}, { sizeStatus: 'NodeResizePending' })],
   ])('%s', (_what, event) => expect(onClaim(event, { isInWork: () => false })).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<Claim>]>([
@@ -79,6 +79,7 @@ describe('the size of the claim of a volume is looked at', () => {
   const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
   const pv = (parts: VolumeParts = {}): Volume => volumeProjection(DRIVER)(volume(parts), (text) => text)
   const old = pv({ annotations: { [PRE_RESIZE]: '1Gi' } })
+  const larger = pv({ capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } })
   const changed = (before: Volume, after: Volume): InformerEvent<Volume> => ({
     type: 'updated',
     before,
@@ -96,6 +97,9 @@ describe('the size of the claim of a volume is looked at', () => {
       ['ns/data'],
     ],
     ['not when the run that wrote it is still at work', changed(pv(), old), true, []],
+    ['when another writer makes the volume smaller', changed(larger, old), false, ['ns/data']],
+    ['when another writer makes it smaller during a run', changed(larger, old), true, ['ns/data']],
+    ['not when the volume grows', changed(old, larger), false, []],
     ['not when the volume has had it', changed(old, old), false, []],
     ['not when the volume loses it', changed(old, pv()), false, []],
     ['not when the volume has none', { type: 'added', object: pv() }, false, []],
@@ -116,7 +120,7 @@ describe('a claim of before', () => {
     ['ControllerResizeInfeasible', true],
     ['NodeResizePending', false],
     ['NodeResizeInfeasible', false],
-  ])('with %s lets others go first: %s', (sizeStatus, expected) => {
+  ])('with %s has a low priority: %s', (sizeStatus, expected) => {
     expect(wasTried(known(sizeStatus === undefined ? {} : { sizeStatus }))).toBe(expected)
   })
 })

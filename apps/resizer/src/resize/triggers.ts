@@ -13,7 +13,7 @@ export const onClaim: QueueTrigger<Claim> = (event, queue) =>
 export const requestChanged: Trigger<Claim> = (event) =>
   event.type === 'updated' && !sameSize(event.before.request, event.after.request) ? [event.after.key] : []
 
-/** An expansion was begun, whoever began it, and has not ended well. */
+/** An expansion was begun, by this process or another one, and has not succeeded. */
 export function wasTried({ sizeStatus }: Claim): boolean {
   return sizeStatus === SIZE_STATUS.controllerInProgress || sizeStatus === SIZE_STATUS.controllerInfeasible
 }
@@ -21,14 +21,16 @@ export function wasTried({ sizeStatus }: Claim): boolean {
 /**
  * The claim of a volume that is seen to have the size from before its expansion. While the claim is in work that news is
  * its own run's; later than that kubelet may have been faster than the news, and nothing else would take the size away.
+ * A volume whose capacity shrinks, which others do, may have the claim's size only now.
  */
 export const onVolume: QueueTrigger<Volume> = (event, queue) => {
   if (event.type === 'deleted') return []
   const [before, after] = event.type === 'added' ? [undefined, event.object] : [event.before, event.after]
   const { preResize, claimNamespace, claimName } = after
-  if (preResize === undefined || before?.preResize === preResize || claimNamespace === undefined) return []
+  if (preResize === undefined || claimNamespace === undefined) return []
   const key = `${claimNamespace}/${claimName ?? ''}`
-  return queue.isInWork(key) ? [] : [key]
+  if (before !== undefined && grew(after.capacity, before.capacity)) return [key]
+  return before?.preResize === preResize || queue.isInWork(key) ? [] : [key]
 }
 
 function matters({ before, after, cause }: ClaimUpdate, isInWork: (key: string) => boolean): boolean {
@@ -45,8 +47,8 @@ function matters({ before, after, cause }: ClaimUpdate, isInWork: (key: string) 
 
 /**
  * The words that we write ourselves. One that comes while the claim is in work is from that run: a retry that it caused
- * would not wait for its back-off. Whether it is from the watch does not tell, for the watch may be faster than the
- * answer to our patch.
+ * would not wait for its back-off. Whether it is from the watch is no evidence, for the watch may be faster than
+ * the answer to our patch.
  */
 const OURS: ReadonlySet<string | undefined> = new Set([
   SIZE_STATUS.controllerInProgress,

@@ -20,7 +20,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { applyStrategicMerge } from './strategic-merge.ts'
 
-/** One request as it would stand on the wire. */
+/** One request as it would be on the wire. */
 export interface SeenRequest {
   readonly verb: 'get' | 'list' | 'watch' | 'create' | 'patch'
   /** `persistentvolumeclaims/status`, `pods`. */
@@ -52,9 +52,9 @@ export class FakeCluster {
   before: Fault = () => undefined
   /** After it has taken effect: what it throws takes the place of the answer. */
   after: Fault = () => undefined
-  /** Told of each request as it is sent. */
+  /** Called with each request as it is sent. */
   onRequest: (request: SeenRequest) => void = () => undefined
-  /** Watches that have told all they know break off. */
+  /** Watches break off once they have sent all that they know. */
   watchesBroken = false
   readonly #objects = new Map<string, KubeObject>()
   readonly #listeners = new Set<Listener>()
@@ -76,14 +76,14 @@ export class FakeCluster {
     }
   }
 
-  /** Creates or replaces, as somebody else does. */
+  /** Creates or replaces, as another writer does. */
   put<T extends KubeObject>(resource: Resource<T>, object: T): T {
     const key = keyOf(resource, refOf(object))
     const type = this.#objects.has(key) ? 'MODIFIED' : 'ADDED'
     return this.#store(resource, key, type, object)
   }
 
-  /** Changes by a merge patch, as somebody else does. */
+  /** Changes by a merge patch, as another writer does. */
   edit<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, change: object): T {
     return this.put(resource, applyMergePatch(this.#read(resource, ref), change) as T)
   }
@@ -93,7 +93,7 @@ export class FakeCluster {
     const object = this.#objects.get(key)
     if (object === undefined) return
     this.#objects.delete(key)
-    this.#tell({ type: 'DELETED', resource, object: this.#versioned(object) })
+    this.#emit({ type: 'DELETED', resource, object: this.#versioned(object) })
   }
 
   find<T>(resource: Resource<T>, ref: ObjectRef): T | undefined {
@@ -125,7 +125,7 @@ export class FakeCluster {
     this.requests.push(request)
     this.onRequest(request)
     await answered(this.before(request), options?.signal)
-    // Whoever is gone by now has never sent it.
+    // A caller that has ended by now has never sent it.
     options?.beforeSend?.()
     const result = perform()
     await answered(this.after(request), options?.signal)
@@ -214,7 +214,7 @@ export class FakeCluster {
   #store<T extends KubeObject>(resource: Resource<unknown>, key: string, type: ClusterChange['type'], object: T): T {
     const stored = this.#versioned(object)
     this.#objects.set(key, stored)
-    this.#tell({ type, resource, object: stored })
+    this.#emit({ type, resource, object: stored })
     return stored
   }
 
@@ -223,7 +223,7 @@ export class FakeCluster {
     return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } }
   }
 
-  #tell(change: ClusterChange): void {
+  #emit(change: ClusterChange): void {
     this.#history.push(change)
     for (const listener of this.#listeners) listener(change)
   }

@@ -23,7 +23,7 @@ export function requiredGi({ request }: Pick<SeenCall, 'request'>): string {
 /** An answer, or an error to throw. May wait. */
 export type Answer = (call: SeenCall) => unknown
 
-/** A driver that answers as told; unless told otherwise it does all that is asked. For tests. */
+/** A driver that answers as the test says, by default with success. For tests. */
 export class FakeDriver implements Driver {
   readonly name: string
   readonly calls: SeenCall[] = []
@@ -33,7 +33,7 @@ export class FakeDriver implements Driver {
   lostForMs = 0
   expand: Answer = willing
   modify: Answer = () => ({})
-  /** Told of each call as it comes in. */
+  /** Called with each call as it comes in. */
   onCall: (call: SeenCall) => void = () => undefined
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   readonly #now: () => number

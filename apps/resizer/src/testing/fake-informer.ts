@@ -79,7 +79,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
     const newest = before?.resourceVersion ?? this.#gone.get(after.key)
     if (newest !== undefined && compareResourceVersions(after.resourceVersion, newest) <= 0) return
     this.#objects.set(after.key, after)
-    // Deleted and made again under the same name: two objects.
+    // Deleted and recreated under the same name: two objects.
     if (before !== undefined && before.uid !== after.uid) {
       this.#emit({ type: 'deleted', object: before })
       return this.#emit({ type: 'added', object: after })

@@ -79,7 +79,7 @@ export class ResizerFixture {
     await this.clock.settle()
   }
 
-  /** The time to renew the lease is over, and nobody has said so yet. */
+  /** The time to renew the lease is over, and the process does not know it yet. */
   loseLease(): void {
     this.#process?.loseLease()
   }

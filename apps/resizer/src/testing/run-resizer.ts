@@ -13,7 +13,7 @@ export function resizerToItsEnd({ kubeconfig, socket, flags = [] }: RunOptions, 
   return runInProcess(
     programOf(resizer),
     [`--kubeconfig=${kubeconfig}`, `--csi-address=${socket}`, '--v=5', ...flags],
-    signal,
+    signal && { signal },
   )
 }
 

@@ -111,7 +111,7 @@ export function forgetLastTerm(): void {
   terms.pop()
 }
 
-/** Ends all terms; returns what each left behind: listeners at the driver and timers. */
+/** Ends all terms; returns what each left blockedBy: listeners at the driver and timers. */
 export async function endTerms(): Promise<readonly { listeners: number; timers: number }[]> {
   const ended = terms.splice(0)
   for (const { stop, cut } of ended) {
@@ -122,7 +122,7 @@ export async function endTerms(): Promise<readonly { listeners: number; timers: 
   return ended.map(({ driver, clock }) => ({ listeners: driver.listeners, timers: clock.pending }))
 }
 
-/** A reconcile that hangs until it is told what to answer. */
+/** A reconcile that hangs until the test gives its outcome. */
 export function hanging(): { reconcile: Reconcile; answer(outcome: Outcome): void } {
   const answers: ((outcome: Outcome) => void)[] = []
   return {

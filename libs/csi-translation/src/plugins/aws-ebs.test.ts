@@ -26,6 +26,8 @@ describe('ebsVolumeId', () => {
     'aws://z/VOL-1',
     'aws:///',
     'aws://z/vol-%2F1',
+    `aws://z/${'/'.repeat(200_000)}x`,
+    `aws://z/vol-1${'/'.repeat(200_000)}x`,
   ])('of %j does not exist', (volumeId) => {
     expect(() => ebsVolumeId(volumeId)).toThrow(
       expect.objectContaining({
@@ -36,7 +38,7 @@ describe('ebsVolumeId', () => {
   })
 })
 
-it('tells users which step failed, and why', () => {
+it('reports which step failed, and why', () => {
   const pv = { spec: { awsElasticBlockStore: { volumeID: 'aws://z z/vol-1' } } }
   expect(() => translateInTreePVToCSI(pv)).toThrow(
     expect.objectContaining({

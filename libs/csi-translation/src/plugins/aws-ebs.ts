@@ -53,9 +53,16 @@ function csiOf({ volumeID = '', fsType, partition, readOnly }: EbsSource) {
 /** A bare id is taken unchecked; of `aws://zone/id` only the id counts, since labels say the zone. */
 export function ebsVolumeId(volumeId: string): string {
   if (!volumeId.startsWith('aws://')) return volumeId
-  const id = pathOf(volumeId).replace(/^\/+|\/+$/g, '')
+  const id = withoutSlashes(pathOf(volumeId))
   if (VOLUME_ID.test(id)) return id
   throw new TranslationError('AWS_BAD_VOLUME_ID', `Invalid format for AWS volume (${volumeId})`)
+}
+
+/** Not by an expression for both ends, whose search begins again at each slash within. */
+function withoutSlashes(path: string): string {
+  let end = path.length
+  while (path[end - 1] === '/') end -= 1
+  return path.slice(0, end).replace(/^\/+/, '')
 }
 
 function pathOf(volumeId: string): string {
@@ -82,6 +89,6 @@ function regionOf(zone: string): string {
   throw new TranslationError('AWS_ZONE_FORMAT', `Unexpected zone format: ${zone} is not a valid AWS zone`)
 }
 
-/** In-tree raised IOPS to EBS's minimum by itself; the driver does only when told. */
+/** In-tree raised IOPS to EBS's minimum by itself; the driver does only if this parameter asks for it. */
 const parameterToCsi: ParameterRule = (key, parameter) =>
   key === 'iopspergb' ? [parameter, ['allowautoiopspergbincrease', 'true']] : renameFsType(key, parameter)

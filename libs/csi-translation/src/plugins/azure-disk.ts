@@ -2,6 +2,7 @@ import type { CSIPersistentVolumeSource, StorageClass } from '@csi-sidecars/kube
 import { csiSource } from '../csi-source.ts'
 import { createPlugin, type VolumeSource } from '../plugin.ts'
 import { keep, mapTopologies, withZones } from '../storage-class.ts'
+import { textBehind } from '../text-between.ts'
 import { entriesByKey, type TextMap } from '../text-map.ts'
 import { TranslationError } from '../translation-error.ts'
 
@@ -9,8 +10,17 @@ const DRIVER = 'disk.csi.azure.com'
 const ZONE_KEY = 'topology.disk.csi.azure.com/zone'
 const MANAGED = 'Managed'
 /** Messages quote these, so they are kept as text. */
-const MANAGED_URI = '.*/subscriptions/(?:.*)/resourceGroups/(?:.*)/providers/Microsoft.Compute/disks/(.+)'
-const UNMANAGED_URI = 'http(?:.*)://(?:.*)/vhds/(.+)'
+/** The formats are Go's expressions, as its messages show them. */
+const MANAGED_URI = {
+  format: '.*/subscriptions/(?:.*)/resourceGroups/(?:.*)/providers/Microsoft.Compute/disks/(.+)',
+  marks: ['/subscriptions/', '/resourceGroups/'],
+  last: { at: /(?=\/providers\/Microsoft.Compute\/disks\/)/gs, length: '/providers/Microsoft.Compute/disks/'.length },
+}
+const UNMANAGED_URI = {
+  format: 'http(?:.*)://(?:.*)/vhds/(.+)',
+  marks: ['http', '://'],
+  last: { at: /(?=\/vhds\/)/g, length: '/vhds/'.length },
+}
 
 type AzureDiskSource = VolumeSource<'azureDisk'>
 
@@ -20,7 +30,7 @@ export const azureDisk = createPlugin({
   field: 'azureDisk',
   volumeToCsi: (source) => ({ csi: csiOf(source, source.cachingMode ?? undefined) }),
   inlineToCsi: (source) => {
-    // An empty caching mode of a pod's volume is as good as none; that of a PV is passed on.
+    // An empty caching mode of a pod's volume counts as absent; that of a PV is passed on.
     const csi = csiOf(source, source.cachingMode || undefined)
     return { name: csi.volumeHandle, csi, accessMode: 'ReadWriteOnce' }
   },
@@ -66,11 +76,10 @@ function lowerCased(attributes: TextMap | undefined): TextMap {
 }
 
 export function azureDiskName(uri: string): string {
-  const pattern = isManagedDisk(uri) ? MANAGED_URI : UNMANAGED_URI
-  // Go's dot takes every character but a line feed.
-  const name = new RegExp(pattern.replaceAll('.*', '[^\\n]*').replace('(.+)', '([^\\n]+)')).exec(uri)?.[1]
+  const { format, marks, last } = isManagedDisk(uri) ? MANAGED_URI : UNMANAGED_URI
+  const name = textBehind(uri, marks, last)
   if (name !== undefined) return name
-  throw new TranslationError('AZURE_DISK_URI', `could not get disk name from ${uri}, correct format: ${pattern}`)
+  throw new TranslationError('AZURE_DISK_URI', `could not get disk name from ${uri}, correct format: ${format}`)
 }
 
 export function isManagedDisk(uri: string): boolean {

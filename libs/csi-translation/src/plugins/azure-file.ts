@@ -2,6 +2,7 @@ import type { CSIPersistentVolumeSource, PersistentVolume } from '@csi-sidecars/
 import { csiSource, secretReference } from '../csi-source.ts'
 import { quoted } from '../go-text.ts'
 import { createPlugin, type VolumeSource } from '../plugin.ts'
+import { textBetween } from '../text-between.ts'
 import { entriesByKey } from '../text-map.ts'
 import { TranslationError } from '../translation-error.ts'
 
@@ -124,5 +125,5 @@ export function azureFileAccountName(secretName: string): string {
 }
 
 function accountIn(secretName: string): string | undefined {
-  return new RegExp(SECRET_NAME.replace('.', '[^\\n]')).exec(secretName)?.[1]
+  return textBetween(secretName, 'azure-storage-account-', '-secret')
 }

@@ -20,7 +20,7 @@ export const cinder = createPlugin({
       volumeID: csi.volumeHandle,
       ...fsTypeAndReadOnly(csi),
     }
-    // A zone of Cinder does not tell its region.
+    // The zone of Cinder does not contain its region.
     return { source, ...topologyToInTree(pv, ZONE_KEY) }
   },
   classToCsi: (storageClass) => withTopologyKey(withParameters(storageClass, renameFsType), ZONE_KEY),

@@ -8,7 +8,7 @@ import { explaining, TranslationError } from '../translation-error.ts'
 
 const DRIVER = 'pd.csi.storage.gke.io'
 const ZONE_KEY = 'topology.gke.io/zone'
-/** Stands in a handle for what the in-tree source did not say. */
+/** The placeholder in a handle for what the in-tree source does not say. */
 const UNSPECIFIED = 'UNSPECIFIED'
 /** `projects/{project}/zones/{zone}/disks/{name}`, and likewise with regions; a node's id has the same form. */
 const ELEMENTS = 6
@@ -74,7 +74,7 @@ function regionalHandle(project: string, region: string, name: string): string {
   return `projects/${project}/regions/${region}/disks/${name}`
 }
 
-/** In-tree took any modes for one writer; the driver refuses ReadWriteMany, and nobody takes ROX with RWO. */
+/** In-tree took any modes for one writer; the driver refuses ReadWriteMany, and no plugin takes ROX with RWO. */
 function supportedAccessModes(modes: readonly string[] | undefined): readonly string[] | undefined {
   if (modes === undefined) return undefined
   const writable = modes.includes('ReadWriteOnce') || modes.includes('ReadWriteMany')

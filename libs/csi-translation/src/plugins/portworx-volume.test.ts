@@ -24,7 +24,7 @@ it('one secret serves every call', () => {
   })
 })
 
-it('a secret named by empty texts is referenced all the same', () => {
+it('a secret named by empty texts is still referenced', () => {
   expect(csiOf({ [NAME]: '', [NAMESPACE]: '' })?.controllerPublishSecretRef).toEqual({})
 })
 

@@ -13,7 +13,7 @@ const affinity = (...matchExpressions: NodeSelectorRequirement[]) => ({
 
 it.each<[what: string, labels: Labels, expressions: NodeSelectorRequirement[]]>([
   ['zone before region', { [GA.region]: 'r', [GA.zone]: 'z' }, [within(ZONE, 'z'), within(REGION, 'r')]],
-  ['one zone, whatever it looks like', { [GA.zone]: ' a__b ' }, [within(ZONE, 'a__b')]],
+  ['one zone of any form', { [GA.zone]: ' a__b ' }, [within(ZONE, 'a__b')]],
   ['beta alike', { [BETA.zone]: 'z', [BETA.region]: 'r' }, [within(ZONE, 'z'), within(REGION, 'r')]],
   ['the zone chooses the generation', { [BETA.zone]: 'z', [GA.region]: 'r' }, [within(ZONE, 'z')]],
 ])('labels: %s', (_what, labels, expressions) => {

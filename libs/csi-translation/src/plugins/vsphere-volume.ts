@@ -38,7 +38,7 @@ export const vsphereVolume = createPlugin({
   },
   classToCsi: (storageClass) => {
     const translated = withTopologyKey(withParameters(storageClass, parameterToCsi), ZONE_KEY)
-    // Tells the driver to report the path of a volume, which is all that in-tree knows volumes by.
+    // Makes the driver report the path of a volume, the only id that the in-tree plugin knows.
     return { ...translated, parameters: { ...translated.parameters, csimigration: 'true' } }
   },
 })

@@ -4,7 +4,7 @@ import { unavailable } from '../rpc-error.ts'
 
 export type Reply = (options: CallOptions) => unknown
 
-/** A connection without a socket: answers from a table, and is lost when told. */
+/** A connection without a socket: answers from a table, and is lost on request. */
 export class FakeConnection implements Connection {
   readonly address = 'unix:///fake.sock'
   /** Names of the RPCs in the order in which they were called. */

@@ -15,7 +15,7 @@ import {
 export interface SeenCall {
   readonly method: string
   readonly request: unknown
-  /** How long the driver was told to have; Infinity when it was not told. */
+  /** The time limit that the call carried; Infinity when it carried none. */
   readonly timeoutMs: number
   readonly metadata: Readonly<Record<string, unknown>>
   cancelled: boolean
@@ -27,15 +27,15 @@ export type Answer =
   | { readonly code: number; readonly details: string; readonly metadata?: Metadata }
   | 'silence'
 
-/** A driver for tests: answers as told, and remembers what it was asked. */
+/** A driver for tests: answers as scripted, and records its calls. */
 export interface ScriptedDriver {
   readonly socket: string
   readonly calls: SeenCall[]
-  /** By the name of the RPC; one that is not told answers Unimplemented. */
+  /** By the name of the RPC; one that is not listed answers Unimplemented. */
   readonly answers: Record<string, Answer | ((call: SeenCall) => Answer | Promise<Answer>)>
   /** Lets calls finish and takes no new ones. */
   stopWithGrace(): void
-  /** Ends the connections as a killed process does, and keeps nobody listening. */
+  /** Ends the connections as a killed process does, and stops listening. */
   stop(): void
 }
 
@@ -43,7 +43,7 @@ const folder = mkdtempSync(join(tmpdir(), 'csi-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 let sockets = 0
 
-/** A path of its own, at which nobody listens. */
+/** A new path, at which no server listens. */
 export function socketPath(): string {
   sockets += 1
   return join(folder, `${sockets}.sock`)
@@ -84,8 +84,11 @@ function handlerOf(path: string, calls: SeenCall[], answers: ScriptedDriver['ans
     call.on('cancelled', () => {
       seen.cancelled = true
     })
-    const told = answers[method] ?? { code: 12, details: `${method} is not told` }
-    Promise.resolve(typeof told === 'function' ? told(seen) : told).then((answer) => say(answer, reply), reply)
+    const scripted = answers[method] ?? { code: 12, details: `${method} is not scripted` }
+    Promise.resolve(typeof scripted === 'function' ? scripted(seen) : scripted).then(
+      (answer) => say(answer, reply),
+      reply,
+    )
   }
 }
 

@@ -4,7 +4,7 @@ import { type ApiServer, startApiServer } from './server.ts'
 
 let api: ApiServer
 beforeEach(async () => {
-  api = await startApiServer()
+  api = await startApiServer({ hostNames: ['api.example.com'] })
 })
 afterEach(() => api.stop())
 
@@ -26,28 +26,28 @@ function speak(text: string): Promise<string> {
   })
 }
 
-test('a body that announces too much is refused before it comes', async () => {
-  const answer = await speak(`POST ${CONFIGS} HTTP/1.1\r\nhost: x\r\ncontent-length: 10000000\r\n\r\n`)
+test('a body whose Content-Length is too large is refused before it is sent', async () => {
+  const answer = await speak(`POST ${CONFIGS} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10000000\r\n\r\n`)
   expect(answer).toMatch(/^HTTP\/1.1 413 /)
   expect(answer).toContain('"reason":"RequestEntityTooLarge"')
 })
 
-test('a body that does not announce itself is cut off at the limit', async () => {
+test('a body without a Content-Length is cut off at the limit', async () => {
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
   const answer = await speak(
-    `POST ${CONFIGS} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n${chunk.repeat(80)}`,
+    `POST ${CONFIGS} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n${chunk.repeat(80)}`,
   )
   expect(answer).toMatch(/^(HTTP\/1.1 413 |$)/)
 })
 
-test('JSON that is nested too deep is refused, and the server lives on', async () => {
+test('JSON that is nested too deep is refused, and the server keeps running', async () => {
   const text = `{"metadata":{"name":"x"},"data":${'{"a":'.repeat(200_000)}1${'}'.repeat(200_000)}}`
   const response = await fetch(api.url + CONFIGS, { method: 'POST', headers: JSON_TYPE, body: text })
   expect(response.status).toBe(400)
   expect((await fetch(`${api.url}/healthz`)).status).toBe(200)
 })
 
-test('keys that mean something to JavaScript are keys like others', async () => {
+test('keys with a meaning in JavaScript are ordinary keys', async () => {
   const post = {
     method: 'POST',
     headers: JSON_TYPE,
@@ -67,12 +67,12 @@ test.each([
   ['OPTIONS', CONFIGS],
   ['GET', `${CONFIGS}?limit=-5&continue=%00`],
 ])('%s %s is answered, not fatal', async (method, path) => {
-  const answer = await speak(`${method} ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+  const answer = await speak(`${method} ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`)
   expect(answer).toMatch(/^HTTP\/1.1 [245]\d\d /)
   expect(answer).not.toMatch(/^HTTP\/1.1 500 /)
 })
 
-test('what is no HTTP at all is answered by closing', async () => {
+test('bytes that are no HTTP close the connection', async () => {
   expect(await speak('\u0016\u0003\u0001 hello\r\n\r\n')).toMatch(/^HTTP\/1.1 400 /)
 })
 
@@ -84,3 +84,28 @@ test('the log of requests is bounded by the size of its bodies', async () => {
   expect(api.requests.total).toBe(80)
   expect(api.requests.entries.length).toBeLessThanOrEqual(67)
 })
+
+test.each([
+  ['of a form of another site', 'localhost', 'origin: https://evil.example.com'],
+  ['of a page without an origin', 'localhost', 'origin: null'],
+  ['that another site has sent', '127.0.0.1', 'sec-fetch-site: cross-site'],
+  ['of another port of this machine', 'localhost', 'sec-fetch-site: same-site'],
+  ['by a name that leads here', 'evil.example.com', 'sec-fetch-site: same-origin'],
+  ['by the name of an address', '127.0.0.1.evil.example.com:80', 'accept: */*'],
+])('a request %s is refused, whether it reads or writes', async (_, host, header) => {
+  for (const method of ['GET', 'POST']) {
+    const body = method === 'GET' ? '' : '{"metadata":{"name":"x"}}'
+    const head = `${method} ${CONFIGS} HTTP/1.1\r\nhost: ${host}\r\n${header}\r\nconnection: close\r\n`
+    const answer = await speak(`${head}content-length: ${body.length}\r\n\r\n${body}`)
+    expect(answer).toMatch(/^HTTP\/1.1 403 .*"reason":"Forbidden"/s)
+  }
+  expect(api.requests.total).toBe(0)
+})
+
+test.each(['127.0.0.1', '[::1]:6443', 'localhost:1', 'LOCALHOST', 'api.example.com:443'])(
+  'a program may call it %s',
+  async (host) => {
+    const answer = await speak(`GET /version HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
+    expect(answer).toMatch(/^HTTP\/1.1 200 /)
+  },
+)

@@ -30,7 +30,7 @@ test('what is stored cannot be changed from outside', () => {
   expect(Object.isFrozen(stored.metadata)).toBe(true)
 })
 
-test('a second object of the same name is a mistake', () => {
+test('a second object of the same name is an error', () => {
   api.create(PERSISTENT_VOLUME_CLAIMS, claim)
   expect(() => api.create(PERSISTENT_VOLUME_CLAIMS, claim)).toThrow('already exists')
 })
@@ -44,13 +44,13 @@ test('an update without the last finalizer removes a deleted object', async () =
   await gone
 })
 
-test('a pod on a node is only marked, as kubelet has to let it go', () => {
+test('a pod on a node is only marked, as its kubelet has to release it', () => {
   api.create(PODS, { metadata: { name: 'p' }, spec: { nodeName: 'n', containers: [] }, status: { phase: 'Running' } })
   api.delete(PODS, { name: 'p' })
   expect(api.get(PODS, { name: 'p' })?.metadata?.deletionGracePeriodSeconds).toBe(30)
 })
 
-test('waiting ends with a name for what it waited for', async () => {
+test('a wait that times out names what it waited for', async () => {
   const waiting = api.until(CONFIG_MAPS, { name: 'never' }, () => true, { timeoutMs: 5 })
   await expect(waiting).rejects.toThrow('waiting for configmaps default/never: deadline exceeded')
 })

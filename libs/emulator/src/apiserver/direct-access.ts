@@ -60,7 +60,7 @@ export class DirectAccess {
     })
     const known = completed(kind, complete)
     const defaulted = completed(kind, strategyOf(kind).defaults?.(known) ?? known)
-    return commit(this.#registry, target, defaulted, { dryRun: false }).object as unknown as T
+    return commit(this.#registry, target, { object: defaulted, dryRun: false }).object as unknown as T
   }
 
   /** Replaces an object by what `change` makes of it. Removing the last finalizer of a deleted one removes it. */
@@ -69,7 +69,7 @@ export class DirectAccess {
     const { object: old } = existing(this.#registry, target)
     const changed = completed(target.kind, plain(change(old as unknown as T) as unknown as KubeObject))
     if (isFinished(changed)) return this.#registry.store.remove(target.kind, keyOf(target), old).object as unknown as T
-    return commit(this.#registry, target, changed, { dryRun: false }).object as unknown as T
+    return commit(this.#registry, target, { object: changed, dryRun: false }).object as unknown as T
   }
 
   /** As DELETE: an object with finalizers is only marked. */
@@ -85,21 +85,27 @@ export class DirectAccess {
 
   /** Resolves with the object as soon as it is there and satisfies `holds`; at once when it does already. */
   async until<T>(resource: Resource<T>, ref: ObjectRef, holds: (object: T) => unknown, wait: Wait = {}): Promise<T> {
-    return await this.#when(resource, ref, wait, (object) =>
-      object !== undefined && holds(object) ? { object } : undefined,
-    )
+    return await this.#when(resource, ref, {
+      ...wait,
+      look: (object) => (object !== undefined && holds(object) ? { object } : undefined),
+    })
   }
 
   /** Resolves as soon as there is no such object. */
   async untilGone<T>(resource: Resource<T>, ref: ObjectRef, wait: Wait = {}): Promise<void> {
-    await this.#when(resource, ref, wait, (object) => (object === undefined ? { object } : undefined))
+    await this.#when(resource, ref, {
+      ...wait,
+      look: (object) => (object === undefined ? { object } : undefined),
+    })
   }
 
   async #when<T, R>(
     resource: Resource<T>,
     ref: ObjectRef,
-    { timeoutMs = 10_000 }: Wait,
-    look: (object: T | undefined) => { readonly object: R } | undefined,
+    {
+      timeoutMs = 10_000,
+      look,
+    }: Wait & { readonly look: (object: T | undefined) => { readonly object: R } | undefined },
   ): Promise<R> {
     const now = look(this.get(resource, ref))
     if (now !== undefined) return now.object

@@ -29,7 +29,7 @@ export interface HandlerParts extends Parts {
   readonly saved?: () => Promise<void>
 }
 
-/** One request on its way, with what is known of it so far. */
+/** A request in progress, with what is known of it. */
 interface Exchange {
   readonly parts: HandlerParts
   readonly request: HttpRequest
@@ -43,7 +43,7 @@ interface Exchange {
 /** Of resources. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** Serves one request from its first line to the end of its answer: who, what, may they, what goes wrong, the answer. */
+/** Serves one request: authentication, parsing, authorization, faults, answer. */
 export async function handle(parts: HandlerParts, request: HttpRequest, response: HttpResponse): Promise<void> {
   let logged: OpenExchange<LoggedRequest> | undefined
   try {
@@ -86,7 +86,9 @@ function statusFormOf({ headers }: HttpRequest): StatusForm | undefined {
 
 function asFailure(error: unknown): ApiFailure {
   if (error instanceof RangeError && error.message.includes('call stack')) return badRequest('exceeded max depth')
-  return error instanceof ApiFailure ? error : new ApiFailure(500, 'InternalError', messageOf(error))
+  return error instanceof ApiFailure
+    ? error
+    : new ApiFailure({ code: 500, reason: 'InternalError', message: messageOf(error) })
 }
 
 async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | undefined): Promise<void> {
@@ -105,12 +107,14 @@ async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | unde
   send(response, reply)
 }
 
-/** A write that cannot be saved is not answered as if it could; it may have been seen by then. */
+/** A write that cannot be saved is answered with an error, although watches may have seen it. */
 async function saved(parts: HandlerParts): Promise<void> {
   try {
     await parts.saved?.()
   } catch (error) {
-    throw Object.assign(new ApiFailure(500, 'InternalError', messageOf(error)), { cause: error })
+    throw Object.assign(new ApiFailure({ code: 500, reason: 'InternalError', message: messageOf(error) }), {
+      cause: error,
+    })
   }
 }
 
@@ -142,7 +146,7 @@ function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): Call {
 function renderingOf({ parts, request, url, info }: Exchange): Rendering {
   const reads = info.verb === 'get' || info.verb === 'list' || info.verb === 'watch'
   const shape = shapeOf(request.headers.accept, url.searchParams)
-  // Tables are for reading: what is written is answered as it is.
+  // Tables are for reading: a write is answered with the object.
   return { shape: reads ? shape : PLAIN, now: parts.registry.clock.now() }
 }
 
@@ -163,7 +167,7 @@ function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
   }
 }
 
-/** Lets a request take its effect; what it would be answered does not matter, unless this program is at fault. */
+/** Carries out a request and drops its answer, except for internal errors. */
 function applyAnyway(parts: Parts, call: () => Call): void {
   try {
     answer(parts, call())

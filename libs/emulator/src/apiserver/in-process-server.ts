@@ -18,7 +18,7 @@ export interface InProcessServerOptions {
   readonly clock?: Clock
   readonly log?: Logger
   readonly adminToken?: string
-  /** Tokens of others; what they may do is up to roles and their bindings. */
+  /** Tokens of other users; RBAC roles and bindings say what they may do. */
   readonly tokens?: readonly TokenGrant[]
   readonly faults?: readonly FaultRule[]
   /** How much of the past is kept for watches and list pages, for each kind. */
@@ -46,7 +46,7 @@ export interface LocalRequest {
 const BOOKMARK_MS = 60_000
 const STALL_MS = 30_000
 
-/** An API server without sockets, and the way to look into it without requests. */
+/** An API server without sockets, and access to its objects without requests. */
 export class InProcessServer extends DirectAccess {
   readonly requests: RequestLog
   readonly faults: Faults
@@ -81,12 +81,12 @@ export class InProcessServer extends DirectAccess {
     this.#parts.watches.drop(how, resource && this.kindOf(resource))
   }
 
-  /** Forgets the past: watches and list pages from before get 410. */
+  /** Compacts the history: older watches and list pages get 410. */
   compact(): void {
     this.#parts.registry.store.compact()
   }
 
-  /** Serves one request of this process. The returned function is the client going away. */
+  /** Serves one request of this process. The returned function disconnects the client. */
   exchange(request: LocalRequest, reader: LocalReader): () => void {
     const { method, path, body, userAgent, token } = request
     const headers = {

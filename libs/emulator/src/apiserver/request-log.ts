@@ -21,7 +21,7 @@ export interface LoggedRequest {
   readonly user: string | undefined
   /** Parsed when it is JSON; undefined when there is none. */
   readonly body: Json | undefined
-  /** 0 until it is answered, and for ever when the connection was cut. */
+  /** 0 until it is answered, and 0 when the connection was cut. */
   readonly code: number
 }
 
@@ -33,7 +33,7 @@ const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /** Every request, in the order of arrival; `until` waits for answers. */
 export class RequestLog extends ExchangeLog<LoggedRequest, RequestMatch> {
-  /** Without a number as many as a test may want to look back upon. */
+  /** Without a limit it keeps as many as a test may want. */
   constructor(clock: Clock, entries?: number) {
     super({
       clock,

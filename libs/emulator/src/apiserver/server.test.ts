@@ -12,7 +12,8 @@ afterEach(() => api.stop())
 
 type Answer = { code: number; body: Record<string, unknown> }
 
-async function ask(method: string, path: string, body?: unknown, type = 'application/json'): Promise<Answer> {
+async function ask(method: string, path: string, body?: unknown): Promise<Answer> {
+  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
   const init =
     body === undefined ? { method } : { method, body: JSON.stringify(body), headers: { 'content-type': type } }
   const response = await fetch(api.url + path, init)
@@ -26,7 +27,6 @@ function volume(name: string, rest: object = {}): object {
 }
 
 const VOLUMES = '/api/v1/persistentvolumes'
-const MERGE = 'application/merge-patch+json'
 
 /** Reads the frames of a watch until there are enough. */
 async function watch(query: string, enough: (frames: readonly Frame[]) => boolean, path = VOLUMES): Promise<Frame[]> {
@@ -74,9 +74,9 @@ test('a second object of the same name is refused', async () => {
   })
 })
 
-test('a stale resourceVersion is a conflict in the words of the real server', async () => {
+test('a stale resourceVersion is a conflict with the message of the real server', async () => {
   const old = (await ask('POST', VOLUMES, volume('pv-1'))).body
-  await ask('PATCH', `${VOLUMES}/pv-1`, { metadata: { labels: { a: 'b' } } }, MERGE)
+  await ask('PATCH', `${VOLUMES}/pv-1`, { metadata: { labels: { a: 'b' } } })
   expect(await ask('PUT', `${VOLUMES}/pv-1`, old)).toMatchObject({
     code: 409,
     body: {
@@ -87,25 +87,25 @@ test('a stale resourceVersion is a conflict in the words of the real server', as
   })
 })
 
-test('a patch that changes nothing keeps the resourceVersion and tells no watch', async () => {
+test('a patch that changes nothing keeps the resourceVersion and sends no watch event', async () => {
   const { body } = await ask('POST', VOLUMES, volume('pv-1'))
   const before = api.resourceVersion
-  expect((await ask('PATCH', `${VOLUMES}/pv-1`, {}, MERGE)).body).toEqual(body)
+  expect((await ask('PATCH', `${VOLUMES}/pv-1`, {})).body).toEqual(body)
   expect(api.resourceVersion).toBe(before)
 })
 
-test('an object with a finalizer goes when the finalizer does', async () => {
+test('an object with a finalizer is removed with its last finalizer', async () => {
   await ask('POST', VOLUMES, volume('pv-1', { finalizers: ['a/b'] }))
   const marked = await ask('DELETE', `${VOLUMES}/pv-1`)
   expect(marked.body['metadata']).toMatchObject({
     deletionTimestamp: expect.any(String),
     deletionGracePeriodSeconds: 0,
   })
-  expect((await ask('PATCH', `${VOLUMES}/pv-1`, { metadata: { finalizers: null } }, MERGE)).code).toBe(200)
+  expect((await ask('PATCH', `${VOLUMES}/pv-1`, { metadata: { finalizers: null } })).code).toBe(200)
   expect((await ask('GET', `${VOLUMES}/pv-1`)).code).toBe(404)
 })
 
-test('pages of a list show one moment, and 410 comes when it is forgotten', async () => {
+test('the pages of a list show one revision, and get 410 once it is compacted', async () => {
   for (const name of ['pv-1', 'pv-2', 'pv-3']) await ask('POST', VOLUMES, volume(name))
   const first = (await ask('GET', `${VOLUMES}?limit=2`)).body
   const { continue: token, remainingItemCount } = first['metadata'] as { continue: string; remainingItemCount: number }
@@ -128,15 +128,15 @@ test('a streaming list shows everything and then marks its end', async () => {
   expect(frames[1]?.object.metadata.annotations).toEqual({ 'k8s.io/initial-events-end': 'true' })
 })
 
-test('a watch goes on from its version, and what leaves its selector is deleted there', async () => {
+test('a watch continues from its version, and an object that leaves its selector is DELETED', async () => {
   const { resourceVersion } = api
   await ask('POST', VOLUMES, volume('pv-1', { labels: { a: '1' } }))
-  await ask('PATCH', `${VOLUMES}/pv-1`, { metadata: { labels: { a: '2' } } }, MERGE)
+  await ask('PATCH', `${VOLUMES}/pv-1`, { metadata: { labels: { a: '2' } } })
   const query = `resourceVersion=${resourceVersion}&labelSelector=a%3D1`
   expect(named(await watch(query, (all) => all.length === 2))).toEqual(['ADDED pv-1', 'DELETED pv-1'])
 })
 
-test('a watch from a version that is forgotten ends with 410', async () => {
+test('a watch from a compacted version ends with 410', async () => {
   const { resourceVersion } = api
   await ask('POST', VOLUMES, volume('pv-1'))
   api.compact()
@@ -151,18 +151,18 @@ test('watches that are dropped end without an error', async () => {
   expect(await ended).toEqual([])
 })
 
-test('status and the rest of a VolumeAttachment change only by their own paths', async () => {
+test('status and spec of a VolumeAttachment change only through their own paths', async () => {
   const path = '/apis/storage.k8s.io/v1/volumeattachments'
   const spec = { attacher: 'csi.example.com', nodeName: 'n', source: { persistentVolumeName: 'pv-1' } }
   const created = await ask('POST', path, { metadata: { name: 'va-1' }, spec, status: { attached: true } })
   expect(created.body['status']).toEqual({ attached: false })
-  await ask('PATCH', `${path}/va-1`, { status: { attached: true } }, MERGE)
-  await ask('PATCH', `${path}/va-1/status`, { metadata: { finalizers: ['a/b'] }, status: { attached: true } }, MERGE)
+  await ask('PATCH', `${path}/va-1`, { status: { attached: true } })
+  await ask('PATCH', `${path}/va-1/status`, { metadata: { finalizers: ['a/b'] }, status: { attached: true } })
   expect(api.get(VOLUME_ATTACHMENTS, { name: 'va-1' })).toMatchObject({ status: { attached: true } })
   expect(api.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.metadata?.finalizers).toBeUndefined()
 })
 
-test('faults answer, and with applied the write happens all the same', async () => {
+test('faults answer, and with applied the write still happens', async () => {
   const action = { do: 'answer', code: 429, retryAfterSeconds: 1, applied: true } as const
   const rule = api.faults.add({ match: { verb: 'create' }, times: 1, action })
   const refused = await ask('POST', VOLUMES, volume('pv-1'))
@@ -182,21 +182,21 @@ test('a held request waits until it is released', async () => {
 
 test('every request is in the log, with its body and its answer', async () => {
   await ask('POST', VOLUMES, volume('pv-1'))
-  await ask('PATCH', `${VOLUMES}/pv-1`, { metadata: { labels: { a: 'b' } } }, MERGE)
+  await ask('PATCH', `${VOLUMES}/pv-1`, { metadata: { labels: { a: 'b' } } })
   expect(api.requests.writes).toMatchObject([
     { method: 'POST', verb: 'create', resource: 'persistentvolumes', name: undefined, code: 201 },
     {
       method: 'PATCH',
       verb: 'patch',
       name: 'pv-1',
-      contentType: MERGE,
+      contentType: 'application/merge-patch+json',
       body: { metadata: { labels: { a: 'b' } } },
       code: 200,
     },
   ])
 })
 
-test('objects can be made, changed and awaited from inside the process', async () => {
+test('objects can be created, changed and awaited from inside the process', async () => {
   const seen = api.until(STORAGE_CLASSES, { name: 'sc' }, (object) => object.allowVolumeExpansion)
   api.create(STORAGE_CLASSES, { metadata: { name: 'sc' }, provisioner: 'p' })
   api.update(STORAGE_CLASSES, { name: 'sc' }, (object) => ({ ...object, allowVolumeExpansion: true }))

@@ -15,15 +15,17 @@ export interface ApiServerOptions extends InProcessServerOptions {
   /** 0 or absent: any free one. */
   readonly port?: number
   /**
-   * Serve HTTPS with a certificate of its own. Go clients, and those that imitate them, send no token over plain HTTP;
+   * Serve HTTPS with a self-signed certificate. Go clients, and those that imitate them, send no token over plain HTTP;
    * so without TLS a request that carries none is the administrator's.
    */
   readonly tls?: boolean
+  /** Names by which clients may call it, besides localhost and IP addresses. */
+  readonly hostNames?: readonly string[]
   /** A file that keeps the objects across runs. What is written is answered once it is saved. */
   readonly data?: string
 }
 
-/** How long a change of the server's own may be unsaved, which nobody waits for. */
+/** How long a change that no request waits for may stay unsaved. */
 const SAVE_DELAY_MS = 1_000
 
 /** An API server that listens on this machine. */
@@ -68,21 +70,21 @@ export class ApiServer extends InProcessServer implements AsyncDisposable {
 
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   const { clock = systemClock, log = silentLogger } = options
-  const { adminToken: token = newUid(clock), data } = options
-  const secure = options.tls === true ? certificateOf(clock) : undefined
+  const { adminToken: token = newUid(clock), data, hostNames = [] } = options
+  const secure = options.tls === true ? certificateOf(clock, hostNames) : undefined
   const kept = data === undefined ? undefined : await DataFile.open(data, clock)
   const store = openStore(options, kept?.snapshot)
   const parts = handlerParts(store, { ...options, adminToken: token, open: secure === undefined })
   if (kept !== undefined && kept.snapshot === undefined) await kept.file.write(snapshotText(store))
   const saver = kept === undefined ? undefined : saverOf(store, kept.file, { clock, log })
-  const listener = await openListener({ port: options.port ?? 0, secure })
+  const listener = await openListener({ port: options.port ?? 0, secure, hostNames })
   const saved = saver === undefined ? {} : { saved: () => saver.saved() }
   return new ApiServer({ ...parts, ...saved }, { listener, token, authority: secure?.cert, saver })
 }
 
 /** For this machine. */
-function certificateOf(clock: Clock): SelfSigned {
-  const who = { commonName: 'emulator', dnsNames: ['localhost'], addresses: [[127, 0, 0, 1]] }
+function certificateOf(clock: Clock, hostNames: readonly string[]): SelfSigned {
+  const who = { commonName: 'emulator', dnsNames: ['localhost', ...hostNames], addresses: [[127, 0, 0, 1]] }
   return selfSignedCertificate({ ...who, now: clock.now(), days: 365 })
 }
 

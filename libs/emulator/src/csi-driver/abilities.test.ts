@@ -47,7 +47,7 @@ function codeOf(work: () => unknown): unknown {
 }
 
 describe('a clone', () => {
-  it('names its source, and is the same when it is asked for again', () => {
+  it('names its source, and is the same when it is requested again', () => {
     const source = create('source')?.volumeId ?? ''
     const clone = create('clone', from(source))
     expect(clone?.contentSource).toEqual({ type: { $case: 'volume', value: { volumeId: source } } })
@@ -69,7 +69,7 @@ describe('a clone', () => {
 })
 
 describe('a place', () => {
-  it('is told of the node, and kept by the volume', () => {
+  it('is reported by the node, and kept by the volume', () => {
     settings.topology = { zone: 'east' }
     expect(node.NodeGetInfo().accessibleTopology).toEqual({ segments: { zone: 'east' } })
     const [east, west] = ['east', 'west'].map((zone) => ({ segments: { zone } }))
@@ -92,7 +92,7 @@ describe('a volume that a pod declares itself', () => {
     volumeContext: {},
   }
 
-  it('is there from its publish to its unpublish, however often they are asked for', () => {
+  it('exists from its publish to its unpublish, even if they are repeated', () => {
     for (let times = 2; times > 0; times -= 1) node.NodePublishVolume(publish)
     expect(volumes.all.map(({ id }) => id)).toEqual([volumeId])
     for (let times = 2; times > 0; times -= 1) node.NodeUnpublishVolume({ volumeId, targetPath: '/t' })

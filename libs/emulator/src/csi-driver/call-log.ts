@@ -13,9 +13,9 @@ export interface DriverCall {
   readonly deadlineMs: number | undefined
   /** The gRPC code of the answer; undefined while the call is under way. */
   readonly code: number | undefined
-  /** The words of a failure. */
+  /** The message of a failure. */
   readonly message?: string
-  /** Of a success; told to listeners when the call ends and then forgotten, since a list may be long. */
+  /** Of a success. Listeners get it when the call ends; it is not kept, because a list may be long. */
   readonly response?: Readonly<Record<string, unknown>> | undefined
 }
 

@@ -38,7 +38,11 @@ function create(name: string, requiredBytes = 10n, limitBytes = 0n): string {
   return volume?.volumeId ?? ''
 }
 
-function publish(volumeId: string, nodeId = 'n1', mode?: Mode, readonly = false): unknown {
+function publish(
+  volumeId: string,
+  nodeId = 'n1',
+  { mode, readonly = false }: { mode?: Mode; readonly?: boolean } = {},
+): unknown {
   return controller.ControllerPublishVolume({
     volumeId,
     nodeId,
@@ -71,7 +75,7 @@ function refusal(call: () => unknown): string {
 }
 
 describe('volumes', () => {
-  it('are made once for each name', () => {
+  it('are created once for each name', () => {
     const id = create('a', 10n)
     expect(create('a', 10n)).toBe(id)
     expect(create('b')).not.toBe(id)
@@ -82,7 +86,7 @@ describe('volumes', () => {
     expect(refusal(() => create('c', 10n, 5n))).toBe('OUT_OF_RANGE')
   })
 
-  it('are deleted when no node has them, and again without harm', () => {
+  it('are deleted when no node has them, repeatedly too', () => {
     const id = create('a')
     publish(id)
     expect(refusal(() => controller.DeleteVolume({ volumeId: id, secrets: {} }))).toBe('FAILED_PRECONDITION')
@@ -115,19 +119,19 @@ describe('publishing', () => {
     ['a volume that is unknown', () => publish('nothing'), 'NOT_FOUND'],
     ['to a node that is unknown', () => publish(create('a'), 'n9'), 'NOT_FOUND'],
     ['without a node', () => publish(create('a'), ''), 'INVALID_ARGUMENT'],
-    ['without an access mode', () => publish(create('a'), 'n1', Mode.UNKNOWN), 'INVALID_ARGUMENT'],
+    ['without an access mode', () => publish(create('a'), 'n1', { mode: Mode.UNKNOWN }), 'INVALID_ARGUMENT'],
     ['to a second node', () => [publish(create('a')), publish(create('a'), 'n2')], 'FAILED_PRECONDITION'],
     ['to the same node in the same way', () => [publish(create('a')), publish(create('a'))], 'OK'],
     [
       'to the same node for reading only',
-      () => [publish(create('a')), publish(create('a'), 'n1', undefined, true)],
+      () => [publish(create('a')), publish(create('a'), 'n1', { readonly: true })],
       'ALREADY_EXISTS',
     ],
     [
       'to many nodes',
       () => [
-        publish(create('a'), 'n1', Mode.MULTI_NODE_MULTI_WRITER),
-        publish(create('a'), 'n2', Mode.MULTI_NODE_MULTI_WRITER),
+        publish(create('a'), 'n1', { mode: Mode.MULTI_NODE_MULTI_WRITER }),
+        publish(create('a'), 'n2', { mode: Mode.MULTI_NODE_MULTI_WRITER }),
       ],
       'OK',
     ],
@@ -144,8 +148,8 @@ describe('publishing', () => {
 
   it('ends for one node or for all, and for what was never there', () => {
     const id = create('a')
-    publish(id, 'n1', Mode.MULTI_NODE_MULTI_WRITER)
-    publish(id, 'n2', Mode.MULTI_NODE_MULTI_WRITER)
+    publish(id, 'n1', { mode: Mode.MULTI_NODE_MULTI_WRITER })
+    publish(id, 'n2', { mode: Mode.MULTI_NODE_MULTI_WRITER })
     unpublish(id, 'n1')
     expect([...(volumes.get(id)?.attachments.keys() ?? [])]).toEqual(['n2'])
     unpublish(id, '')
@@ -189,7 +193,7 @@ describe('expanding and modifying', () => {
     expect(refusal(() => controller.ControllerModifyVolume(wrong))).toBe('INVALID_ARGUMENT')
   })
 
-  it('lacks what is switched off', () => {
+  it('lacks disabled capabilities', () => {
     settings.controller = []
     expect(refusal(() => expand('x', 1n))).toBe('UNIMPLEMENTED')
     expect(refusal(() => publish('x'))).toBe('UNIMPLEMENTED')
@@ -210,7 +214,7 @@ describe('the node', () => {
       volumeContext: {},
     })
 
-  it('keeps account of what is where', () => {
+  it('tracks staged and published volumes', () => {
     const id = create('a')
     const stats = (volumePath: string): unknown =>
       node.NodeGetVolumeStats({ volumeId: id, volumePath, stagingTargetPath: '' })

@@ -15,7 +15,7 @@ export interface Service {
 
 /** A gRPC server on a unix socket whose connections can be broken as the death of a process breaks them. */
 export interface Listener {
-  /** Connections end without a word, nothing listens any more. */
+  /** Breaks all connections and stops listening. */
   kill(): Promise<void>
 }
 
@@ -24,7 +24,7 @@ export function restartable(listen: () => Promise<Listener>): { start(): Promise
   let last: Promise<Listener | undefined> = Promise.resolve(undefined)
   const then = async (step: (listener: Listener | undefined) => Promise<Listener | undefined>): Promise<void> => {
     const done = last.then(step)
-    // Who asked hears of a failure. The next step begins with nothing that listens.
+    // The caller gets the failure. The next step begins without a listener.
     last = done.catch(() => undefined)
     await done
   }
@@ -34,7 +34,7 @@ export function restartable(listen: () => Promise<Listener>): { start(): Promise
   }
 }
 
-/** Takes the place of a socket that a killed process has left behind, and of nothing else. */
+/** Replaces the socket of a killed process, and nothing else. */
 export async function listen(path: string, services: readonly Service[]): Promise<Listener> {
   const grpc = new Server()
   for (const { definition, handlers } of services) grpc.addService(definition, handlers)
@@ -60,11 +60,11 @@ export async function listen(path: string, services: readonly Service[]): Promis
 }
 
 /**
- * Listens under a name of its own first, which gets its place only while that is free: who listens deletes the name
- * under which it began when it ends, even if another process has it by then.
+ * Listens under a temporary name first, which is renamed only while the path is free: when a server stops, it deletes
+ * the name under which it started, even if another process has it by then.
  */
 async function bind(server: NetServer, path: string): Promise<Stats> {
-  // The name under which it begins is shorter, and nobody could connect under this one.
+  // The temporary name is shorter, but no client could connect to this path.
   if (Buffer.byteLength(path) > LONGEST_PATH) {
     throw new Error(`${path}: the path of a socket has ${LONGEST_PATH} bytes at most`)
   }
@@ -107,7 +107,7 @@ async function removeLeftover(path: string): Promise<void> {
   await rm(path, { force: true })
 }
 
-/** Nobody listens only where a connection is refused: one that is busy, or not for us, answers otherwise. */
+/** A socket is dead only if it refuses a connection: a busy or forbidden one fails otherwise. */
 function mayBeServed(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = connect(path)

@@ -35,7 +35,7 @@ function isInline(volumeId: string): boolean {
   return /^csi-[0-9a-f]{64}$/.test(volumeId)
 }
 
-/** The Node service. Nothing is mounted: it keeps account of what would be. */
+/** The Node service. Nothing is mounted: it tracks what would be mounted. */
 export class Node {
   readonly #settings: DriverSettings
   readonly #volumes: Volumes
@@ -112,7 +112,7 @@ export class Node {
     return {}
   }
 
-  /** It is there as soon as somebody asks for it. */
+  /** The volume exists as soon as a call names it. */
   #inlineVolume(id: string): StoredVolume {
     return this.#volumes.get(id) ?? this.#volumes.add({ id, name: id, capacityBytes: 0n })
   }

@@ -48,7 +48,7 @@ const publication = (nodeId: string, mode: 1 | 5 = 1) => ({
   volumeContext: {},
 })
 
-test('a second publish to the same node is as good as the first, one to another node is refused', async () => {
+test('a second publish to the same node succeeds, one to another node is refused', async () => {
   await call(ControllerPublishVolume, publication('n1'))
   await call(ControllerPublishVolume, publication('n1'))
   expect(await call(ControllerPublishVolume, publication('n2')).catch(code)).toBe(status.FAILED_PRECONDITION)
@@ -94,7 +94,7 @@ test('two that start it again at once get one server', async () => {
   await expect(driver.restart()).resolves.toBeUndefined()
 })
 
-test('crashes and restarts that are asked for at once are done one after the other', async () => {
+test('concurrent crashes and restarts are done one after the other', async () => {
   const steps = Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? driver.crash() : driver.restart()))
   await Promise.all(steps)
   await call(ControllerPublishVolume, publication('n1'))
@@ -133,7 +133,7 @@ test('a path that no client could connect to is refused', async () => {
   await longest.stop()
 })
 
-test('what stands at the path of the socket and is not its own stays', async () => {
+test('a file at the path of the socket that is not its own stays', async () => {
   const file = join(directory, 'notes')
   writeFileSync(file, 'kept')
   await expect(startCsiDriver({ socket: file })).rejects.toThrow(`${file} exists and is no socket`)
@@ -142,7 +142,7 @@ test('what stands at the path of the socket and is not its own stays', async () 
   expect((await call(ListVolumes, { maxEntries: 0, startingToken: '' })).entries).toHaveLength(1)
 })
 
-test('a socket that has taken the place of its own stays', async () => {
+test('a socket that has replaced its own stays', async () => {
   const taken = await mkdtemp(join(directory, 'other-'))
   const other = await startCsiDriver({ socket: join(taken, 'csi.sock') })
   await rename(other.socket, driver.socket)
@@ -152,7 +152,7 @@ test('a socket that has taken the place of its own stays', async () => {
   expect(readdirSync(taken)).toEqual([])
 })
 
-test('it leaves nothing behind, and names a folder that is not there', async () => {
+test('it leaves no file, and names a missing folder', async () => {
   await driver.stop()
   expect(readdirSync(directory)).toEqual([])
   await expect(startCsiDriver({ socket: join(directory, 'none', 'csi.sock') })).rejects.toThrow('ENOENT')

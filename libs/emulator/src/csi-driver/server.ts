@@ -24,7 +24,7 @@ export interface CsiDriverOptions extends Partial<DriverSettings> {
   readonly faults?: readonly DriverRule[]
   /** Of a driver of which this one is another socket: both have the same storage behind them. */
   readonly volumes?: Volumes
-  /** Told when a fault has let the driver die, for a process that should die with it. */
+  /** Called when a fault has crashed the driver, for a process that should end with it. */
   readonly onCrash?: () => void
 }
 
@@ -43,7 +43,7 @@ export interface CsiDriver extends AsyncDisposable {
   readonly log: CallLog
   /** Answers one method by a function of the test's own; undefined gives it back. It throws DriverFailure to refuse. */
   script<Q, R extends object>(method: string, answer: ((request: Q) => R | Promise<R>) | undefined): void
-  /** What it answers by itself, whatever a script says. */
+  /** Its own answer, regardless of scripts. */
   own<Q extends object, R extends object>(method: string, request: Q): R
   /** Breaks all connections and stops listening, as a killed process does. The volumes stay as they are. */
   crash(): Promise<void>
@@ -137,9 +137,9 @@ class Dispatcher {
       deadlineMs: deadlineMsOf(call, clock),
       code: undefined,
     })
-    const end = (code: number, told: Pick<DriverCall, 'message' | 'response'> = {}): void => {
-      open.end({ end: clock.monotonic(), code, ...told })
-      if (told.response !== undefined) open.note({ response: undefined })
+    const end = (code: number, outcome: Pick<DriverCall, 'message' | 'response'> = {}): void => {
+      open.end({ end: clock.monotonic(), code, ...outcome })
+      if (outcome.response !== undefined) open.note({ response: undefined })
     }
     call.on('cancelled', () => end(status.CANCELLED))
     this.#run(method, call).then(

@@ -20,21 +20,21 @@ export interface DriverSettings {
   node: readonly NodeCapability[]
   /** What Probe answers. */
   ready: boolean
-  /** The node that its own node service stands for. */
+  /** The node of its node service. */
   nodeId: string
   /** The nodes that exist; undefined: every name is one. */
   nodes: readonly string[] | undefined
   maxVolumesPerNode: number
   /** Where its node is, by the names and values of topology keys; undefined: nowhere in particular. */
   topology: Readonly<Record<string, string>> | undefined
-  /** Volumes that it is asked about and does not know: refused, or taken on as if they had always been there. */
+  /** Unknown volumes in calls: refused, or accepted as if they existed. */
   unknownVolumes: 'refuse' | 'adopt'
   /** Whether expansion leaves work for the node. */
   nodeExpansion: boolean
   maxVolumeBytes: bigint
   /** The mutable parameters that exist; undefined: every name is one. */
   mutableParameters: readonly string[] | undefined
-  /** Whether the node service makes and removes what stands at target paths, as the spec asks of it. */
+  /** Whether the node service creates and removes the target paths, as the spec requires. */
   makesTargets: boolean
 }
 

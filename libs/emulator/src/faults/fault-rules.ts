@@ -3,11 +3,11 @@ import type { Clock } from '@csi-sidecars/base'
 /** Which requests fail, and how. */
 export interface Rule<Match, Action> {
   readonly name?: string
-  /** All that is given must fit; without it everything does. */
+  /** All given fields must match; without `match` every request does. */
   readonly match?: Match
   /** So many fitting requests pass before it applies. */
   readonly skip?: number
-  /** How often it applies; without it for ever. */
+  /** How often it applies; without it always. */
   readonly times?: number
   /** The share of fitting requests that it hits, 0 to 1. */
   readonly share?: number
@@ -25,7 +25,7 @@ export interface Hold {
   /** Resolves when the first request has arrived. */
   readonly arrived: Promise<void>
   readonly waiting: number
-  /** Lets them and all later ones pass. */
+  /** Releases them and all later ones. */
   release(): void
 }
 

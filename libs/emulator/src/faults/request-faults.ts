@@ -30,14 +30,14 @@ export type FaultResponse =
     }
   /** Never answers; the connection stays open until the client gives up. */
   | { readonly do: 'hang'; readonly applied?: boolean }
-  /** Closes the connection without a word. */
+  /** Closes the connection without an answer. */
   | { readonly do: 'cut'; readonly applied?: boolean }
 
 export type FaultAction =
   | FaultResponse
   /** Answers as usual, but later. */
   | { readonly do: 'delay'; readonly ms: number }
-  /** Lets a watch begin, and ends it after so many frames or so long. */
+  /** Starts a watch, and ends it after this many frames or this time. */
   | { readonly do: 'endWatch'; readonly afterFrames?: number; readonly afterMs?: number; readonly how?: WatchEnd }
 
 export type WatchEnd = 'close' | 'cut' | 'expired' | 'garbage' | 'silent'

@@ -37,7 +37,7 @@ const gone = (): ApiError => refusal(410, 'Expired')
 
 /**
  * An API server for one resource, in memory: versions, history, compaction, pages that expire, and every way in which
- * requests and streams fail. Its truth is `objects`; what it tells may be late, doubled or cut, never wrong.
+ * requests and streams fail. Its true state is `objects`; what it sends may be late, doubled or cut, never wrong.
  */
 export class FaultyServer {
   readonly objects = new Map<string, Thing>()
@@ -49,7 +49,7 @@ export class FaultyServer {
   #uids = 0
   /** Faults happen only while it is true. */
   faulty = true
-  /** Open watches bring no news while it is true, as if something in between held them back. */
+  /** Open watches bring no events while it is true, as if a proxy delayed them. */
   mute = false
   #down = false
 
@@ -83,18 +83,18 @@ export class FaultyServer {
     this.#record({ type: 'DELETED', object: { ...before, metadata } })
   }
 
-  /** Sends something to every watch that is no change of an object. */
-  tell(frame: ChangeFrame<Thing>): void {
+  /** Sends a frame to every watch that is no change of an object. */
+  send(frame: ChangeFrame<Thing>): void {
     this.#version += 1
     this.#record(frame)
   }
 
-  /** Forgets what happened: whoever did not see it has to list. */
+  /** Compacts the history: a client that has missed changes has to list. */
   compact(): void {
     this.#compacted = this.#version
   }
 
-  /** Cuts every stream and answers nobody for a while. */
+  /** Cuts every stream and answers no request for a while. */
   restart(ms: number): void {
     this.#down = true
     this.#options.clock.schedule(ms, () => {

@@ -20,7 +20,7 @@ export const project = ({ metadata: { name, uid, resourceVersion } }: Thing): Ca
   resourceVersion,
 })
 
-/** A cache of things, the server that it follows, and what its subscriber has heard. */
+/** A cache of things, its server, and the events that its subscriber got. */
 export class ThingCache {
   readonly clock = new FakeClock({ random: () => 0.5 })
   readonly server = new FaultyServer({ clock: this.clock, random: () => 0.5, streams: true })
@@ -35,14 +35,14 @@ export class ThingCache {
     this.informer = this.create()
   }
 
-  /** Another cache, in the place of the one before. */
+  /** Replaces the cache by a new one. */
   create(options: Partial<InformerOptions<Thing, Cached>> = {}): Informer<Cached, Thing> {
     const { clock, log } = this
     const { client } = this.server
     this.informer = createInformer({ client, resource: THINGS, project, resyncMs: 0, clock, log, ...options })
     this.informer.subscribe((event) => {
-      const told = event.type === 'updated' ? `${event.cause} ${event.after.key}` : `${event.type} ${event.object.key}`
-      this.heard.push(told)
+      const line = event.type === 'updated' ? `${event.cause} ${event.after.key}` : `${event.type} ${event.object.key}`
+      this.heard.push(line)
     })
     return this.informer
   }
@@ -52,7 +52,7 @@ export class ThingCache {
     await this.clock.advance(0)
   }
 
-  /** Resolves when it follows the server no more. */
+  /** Resolves when it has stopped following the server. */
   async end(): Promise<void> {
     this.stop.abort(new Error('the test is over'))
     await this.clock.settle()

@@ -2,12 +2,12 @@ import type { ConnectionOptions } from 'node:tls'
 import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { OpenStream } from '../http/dial.ts'
-import type { PathCheck } from '../path-check.ts'
+import type { PathCheck } from '../requests/path-check.ts'
 import type { Credentials } from './credentials.ts'
 
 /** Where the API server is, how to trust it and who we are. */
 export interface ClusterConfig {
-  /** `https://10.0.0.1:443`, without a path. The port as somebody wrote it, or none. */
+  /** `https://10.0.0.1:443`, without a path. The port as it is configured, or none. */
   readonly origin: string
   /** Put before every path: empty, or as `/k8s/clusters/c-1`. */
   readonly basePath: string
@@ -26,9 +26,9 @@ export interface ClusterConfig {
   check?(): void
 }
 
-/** How the server's certificate is judged. */
+/** How the server's certificate is verified. */
 export interface ServerTrust {
-  /** Reads the certificate authorities; undefined stands for the ones built into the runtime. */
+  /** Reads the certificate authorities; undefined means the ones built into the runtime. */
   authorities(): ConnectionOptions['ca']
   /** The name the certificate must be for, where it is not the server's own. */
   readonly serverName: string | undefined

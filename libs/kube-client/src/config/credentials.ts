@@ -18,7 +18,7 @@ export interface Credentials {
 
 export type Certificate = Pick<ConnectionOptions, 'cert' | 'key'>
 
-/** A token or password that stands in the configuration, or nothing. */
+/** A token or password from the configuration itself, or nothing. */
 export function fixedCredentials(authorization: Authorization): Credentials {
   return {
     authorization: () => authorization,

@@ -25,7 +25,7 @@ export class ExecCredentials implements Credentials {
 
   async refused(used: Authorization): Promise<boolean> {
     const before = this.#answer
-    // Unless somebody else who was refused the same is asking, or has asked, already.
+    // Unless another caller, refused with the same credentials, asks the plugin already or has asked it.
     if (before !== undefined && authorizationOf(before) === used) this.#refused = true
     const after = await this.#valid()
     return authorizationOf(after) !== used || after.certificate?.cert !== before?.certificate?.cert

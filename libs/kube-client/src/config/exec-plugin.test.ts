@@ -75,7 +75,7 @@ describe('an exec plugin', () => {
     expect(await credentials.refused('Bearer t')).toBe(false)
   })
 
-  test('that reads from a person finds nobody', async () => {
+  test('that reads from a terminal gets no input', async () => {
     file.script(`read password; echo '${credential({ token: 't' })}'`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
     expect(await credentials.authorization()).toBe('Bearer t')
@@ -119,7 +119,7 @@ describe('an exec plugin', () => {
       'exec plugin returned only certificate or key, not both',
     ],
     ['fails', () => file.script('echo first >&2; echo second >&2; exit 3'), 'exec: executable PLUGIN failed: first'],
-  ])('that %s is told by name', async (_, command, message) => {
+  ])('that %s is named in the error', async (_, command, message) => {
     const { credentials } = await file.load(exec({ command: command() }))
     await expect(credentials.authorization()).rejects.toHaveProperty(
       'message',

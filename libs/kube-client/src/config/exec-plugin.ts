@@ -9,7 +9,7 @@ export interface PluginAnswer {
   readonly expiresAt: number | undefined
 }
 
-/** Runs the plugin of an `exec` once. Rejects with one line that says what is wrong, without a word of its output. */
+/** Runs the plugin of an `exec` once. Rejects with one line that says what is wrong and quotes none of its output. */
 export async function runPlugin(exec: Fields, info: string, env: NodeJS.ProcessEnv): Promise<PluginAnswer> {
   const command = text(exec, 'command')
   let printed: string
@@ -27,7 +27,7 @@ class ExitError extends Error {
   override readonly name = 'ExitError'
 }
 
-/** A plugin that asks a person for a password must find out that nobody is there: it has no input. */
+/** The plugin has no input: one that asks a person for a password must fail at once. */
 async function outputOf(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
   // Loaded only here: no other part of a sidecar starts processes.
   const { spawn } = await import('node:child_process')
@@ -57,7 +57,7 @@ function variables(exec: Fields): Record<string, string> {
   return Object.fromEntries(all.map((each) => [text(each, 'name'), text(each, 'value')]))
 }
 
-/** In the words of client-go, which quote nothing of the output either but the version. */
+/** Throws the error messages of client-go, which quote only the version of the output. */
 function answerIn(printed: string, wanted: string): PluginAnswer {
   const credential = parsed(printed)
   const version = text(credential, 'apiVersion')

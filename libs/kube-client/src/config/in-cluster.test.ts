@@ -24,7 +24,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const load = (env: NodeJS.ProcessEnv = ENV): Promise<ClusterConfig> =>
   inClusterConfig({ env, log, clock: new FakeClock(), folder })
 
-test('a pod is told everything by its environment and its files', async () => {
+test('the configuration of a pod comes from its environment and its files', async () => {
   const config = await load()
   expect(config).toMatchObject({ origin: 'https://10.96.0.1:443', basePath: '', headers: [], proxy: undefined })
   expect(await config.credentials.authorization()).toBe('Bearer secret')
@@ -50,6 +50,13 @@ test.each([{}, { KUBERNETES_SERVICE_HOST: '10.0.0.1' }, { KUBERNETES_SERVICE_POR
   },
 )
 
+test.each(['abc', '443x', '65536', '-1', '443/x'])('a port %j is named as wrong in one line', async (port) => {
+  await expect(load({ ...ENV, KUBERNETES_SERVICE_PORT: port })).rejects.toHaveProperty(
+    'message',
+    `unable to load in-cluster configuration, KUBERNETES_SERVICE_PORT is no port: "${port}"`,
+  )
+})
+
 test('without a token there is no way in', async () => {
   rmSync(join(folder, 'token'))
   await expect(load()).rejects.toHaveProperty('message', `open ${join(folder, 'token')}: no such file or directory`)
@@ -58,7 +65,7 @@ test('without a token there is no way in', async () => {
 test.each([
   ['missing', (file: string) => rmSync(file), 'open FILE: no such file or directory'],
   ['rubbish', (file: string) => writeFileSync(file, 'x'), 'data does not contain any valid RSA or ECDSA certificates'],
-])('an authority that is %s is an error line; the process goes on with the usual ones', async (_, spoil, reason) => {
+])('an authority that is %s is an error line; the default authorities apply', async (_, spoil, reason) => {
   const file = join(folder, 'ca.crt')
   spoil(file)
   const roots = join(folder, 'roots.pem')

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isError, messageOf } from '@csi-sidecars/base'
+import { goQuote } from '@csi-sidecars/telemetry'
 import { hostPort } from '../http/network-error.ts'
 import type { ClusterConfig, ConfigSources, ServerTrust } from './cluster-config.ts'
 import { environmentProxy } from './environment-proxy.ts'
@@ -19,8 +20,10 @@ export async function inClusterConfig(sources: ConfigSources & { folder?: string
       'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined',
     )
   }
+  if (!isPort(port))
+    throw new Error(`unable to load in-cluster configuration, KUBERNETES_SERVICE_PORT is no port: ${goQuote(port)}`)
   const tokenFile = `${folder}/token`
-  // Named as the file itself here, where nobody knows yet what it is for.
+  // The error names only the file here: its purpose is not known yet.
   try {
     readFileSync(tokenFile)
   } catch (error) {
@@ -35,6 +38,10 @@ export async function inClusterConfig(sources: ConfigSources & { folder?: string
     headers: [],
     proxy: environmentProxy(origin, env),
   }
+}
+
+function isPort(text: string): boolean {
+  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535
 }
 
 function serviceAccountTrust(file: string, { env, log }: ConfigSources): ServerTrust {

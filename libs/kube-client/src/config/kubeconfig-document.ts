@@ -1,4 +1,4 @@
-import { boolYaml11Tag, CORE_SCHEMA, loadAll, mergeTag, YAMLException } from 'js-yaml'
+import { yamlValue } from './yaml.ts'
 
 /** The parts of a kubeconfig that its current context names. Absent parts are empty, as clientcmd has them. */
 export interface KubeconfigDocument {
@@ -82,35 +82,4 @@ function entry(files: readonly Fields[], { list, kind, name }: EntryOf): { field
     if (found !== undefined) return { fields: mapping(found, kind), file }
   }
   return undefined
-}
-
-/** What Go's programs take for truth in YAML, and its merged mappings; beyond that, YAML as it is today. */
-const SCHEMA = CORE_SCHEMA.withTags(boolYaml11Tag, mergeTag)
-
-/** Of two equal keys the last one counts, as in Go. */
-function yamlValue(content: string): unknown {
-  try {
-    return loadAll(firstDocument(content), { schema: SCHEMA, json: true })[0]
-  } catch (error) {
-    if (!(error instanceof YAMLException)) throw error
-    // Its message goes on with an excerpt of the file, secrets included.
-    const { reason, mark } = error
-    throw new Error(mark === undefined ? `yaml: ${reason}` : `yaml: line ${mark.line + 1}: ${reason}`)
-  }
-}
-
-/**
- * The lines up to the end of the first document: Go's programs read no further, and what comes there may be anything.
- * A line that begins so is a mark wherever it stands, within texts as well.
- */
-function firstDocument(content: string): string {
-  const lines = content.replace(/^\uFEFF/, '').split(/(?<=\n)/)
-  let begun = false
-  const end = lines.findIndex((line) => {
-    const starts = /^---(?:\s|$)/.test(line)
-    if (begun && (starts || /^\.\.\.(?:\s|$)/.test(line))) return true
-    begun ||= starts || !/^(?:\s*(?:#.*)?|%.*)$/.test(line.trimEnd())
-    return false
-  })
-  return end < 0 ? lines.join('') : lines.slice(0, end).join('')
 }

@@ -3,12 +3,13 @@ import { messageOf } from '@csi-sidecars/base'
 import { fileError } from './file-error.ts'
 import { type Fields, type KubeconfigDocument, mapping, text } from './kubeconfig-document.ts'
 import { parseProxy } from './proxy.ts'
+import { redactedUrl } from './redacted-url.ts'
 
 const NO_CONFIGURATION = 'no configuration has been provided, try setting KUBERNETES_MASTER environment variable'
 
 /**
- * Throws when the parts of a kubeconfig that are used cannot work, with everything that is wrong in one line and in
- * clientcmd's words. Paths have been made absolute. Parts that nobody uses may be broken.
+ * Throws when the parts of a kubeconfig that are used cannot work, with all errors in one line, worded as by
+ * clientcmd. Paths are absolute already. Parts that are not used may be broken.
  */
 export function validateKubeconfig(document: KubeconfigDocument): void {
   const problems = [...contextProblems(document), ...userProblems(document)]
@@ -65,7 +66,7 @@ function clusterProblems(name: string, cluster: Fields): string[] {
   }
   const proxy = text(cluster, 'proxy-url')
   const wrong = proxy === '' ? undefined : problemOf(() => parseProxy(proxy))
-  if (wrong !== undefined) problems.push(`invalid 'proxy-url' "${proxy}" for cluster "${name}": ${wrong}`)
+  if (wrong !== undefined) problems.push(`invalid 'proxy-url' "${redactedUrl(proxy)}" for cluster "${name}": ${wrong}`)
   const file = text(cluster, 'certificate-authority')
   if (file !== '' && text(cluster, 'certificate-authority-data') !== '') {
     const both = 'certificate-authority-data and certificate-authority are both specified'

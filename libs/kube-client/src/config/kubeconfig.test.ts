@@ -47,7 +47,7 @@ describe('the server', () => {
 })
 
 /** What the same lines give in client-go, which reads YAML 1.1 and the first document alone. */
-describe('a file whose first document is a kubeconfig starts, whatever stands around it', () => {
+describe('a file whose first document is a kubeconfig loads, whatever surrounds it', () => {
   const DOCUMENT = `current-context: here
 contexts: [{name: here, context: {cluster: c, user: u}}]
 clusters: [{name: c, cluster: {server: '${SERVER}'}}]
@@ -67,6 +67,11 @@ users: [{name: u, user: {token: secret}}]
     ['an end and something else', `${DOCUMENT}... \nb: [`],
     ['line ends of Windows', `---\r\n${DOCUMENT.replaceAll('\n', '\r\n')}---\r\n`],
     ['a key that is written twice', `current-context: there\n${DOCUMENT}`],
+    ['unknown tags', `!config\nx: !!of [!a 1, ! 2, !<tag:x,2000:y> {a: 1}]\n${DOCUMENT}`],
+    ['a token with a tag', DOCUMENT.replace('secret', '!mine secret')],
+    ['a token in base64', DOCUMENT.replace('secret', '!!binary c2VjcmV0')],
+    ['aliases', DOCUMENT.replace("server: '", "server: &s '").replace('secret}', 'secret, note: *s}')],
+    ['many aliases of little', `a: &a [1, 2]\nb: [${'*a, '.repeat(50)}]\n${DOCUMENT}`],
   ])('%s', async (_, text) => {
     writeFileSync(file.path, text)
     const { origin, credentials } = await file.loadFile()
@@ -150,6 +155,16 @@ describe('what cannot work is one line that a person understands', () => {
       'error loading config file "PATH": yaml: line 4: bad indentation of a mapping entry',
     ],
     ['---\n---\na: [\n', invalid(NOTHING)],
+    [
+      `a0: &a0 x\n${Array.from({ length: 90 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]\n`).join('')}`,
+      'error loading config file "PATH": yaml: document contains excessive aliasing',
+    ],
+    [
+      `a0: &a0 x\n${Array.from({ length: 20 }, (_, at) => `a${at + 1}: &a${at + 1} ${'['.repeat(90)}*a${at}${']'.repeat(90)}\n`).join('')}`,
+      'error loading config file "PATH": yaml: exceeded max depth of 1000',
+    ],
+    ['a: &a [*a]', 'error loading config file "PATH": yaml: the value of an anchor contains itself'],
+    ['a: *b', 'error loading config file "PATH": yaml: line 1: unidentified alias "b"'],
     ['- a', 'error loading config file "PATH": yaml: the document is not a mapping'],
   ])('the file %j', async (text, message) => {
     writeFileSync(file.path, text)
@@ -169,6 +184,13 @@ describe('what cannot work is one line that a person understands', () => {
       'an authority that is not there',
       { cluster: { server: SERVER, 'certificate-authority': '/gone.pem' } },
       invalid('unable to read certificate-authority /gone.pem for c due to open /gone.pem: no such file or directory'),
+    ],
+    [
+      'a proxy with a password, of which no message says a word',
+      { cluster: { server: SERVER, 'proxy-url': 'ftp://me:secret@p' } },
+      invalid(
+        `invalid 'proxy-url' "ftp://xxxxx@p" for cluster "c": unsupported scheme "ftp", must be http, https, or socks5`,
+      ),
     ],
     [
       'an odd proxy',
@@ -206,7 +228,7 @@ describe('what cannot work is one line that a person understands', () => {
       ),
     ],
     [
-      'groups of nobody',
+      'groups without a user',
       { user: { token: 't', 'as-groups': ['a'] } },
       invalid('requesting uid, groups or user-extra for u without impersonating a user'),
     ],
@@ -240,7 +262,7 @@ describe('what cannot work is one line that a person understands', () => {
       'unable to load client certificate: ',
     ],
     ['a server that is none', { cluster: { server: 'a b' } }, 'host must be a URL or a host:port pair: "a b"'],
-  ])('%s, which is told when a client is made of it', async (_, parts, message) => {
+  ])('%s, which is reported when a client is created from it', async (_, parts, message) => {
     const config = await file.load(parts)
     const options = { config, flow: { kind: 'adaptive' } as const, clock: new FakeClock(), log: silentLogger }
     expect(() => createKubeClient({ ...options, userAgent: 'test' })).toThrow(message)

@@ -19,6 +19,7 @@ import {
 } from './kubeconfig-document.ts'
 import { validateKubeconfig } from './kubeconfig-validation.ts'
 import { parseProxy, throughProxy } from './proxy.ts'
+import { redactedUrl } from './redacted-url.ts'
 import { maySendCredentials, parseServer } from './server-url.ts'
 import { TokenFile } from './token-file.ts'
 import { environmentRoots } from './trusted-roots.ts'
@@ -39,7 +40,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
   const { user, cluster = {} } = document
   const written = text(cluster, 'server')
   const server = parseServer(written, wantsTls(cluster, user))
-  if (server === undefined) return unusable(`host must be a URL or a host:port pair: ${goQuote(written)}`)
+  if (server === undefined) return unusable(`host must be a URL or a host:port pair: ${goQuote(redactedUrl(written))}`)
   const { origin, basePath } = server
   const secure = origin.startsWith('https:')
   const proxyUrl = text(cluster, 'proxy-url')
@@ -59,7 +60,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
   }
 }
 
-/** Stands for a configuration without a server that could be asked. */
+/** Replaces a configuration without a usable server. */
 function unusable(message: string): ClusterConfig {
   return {
     origin: '',
@@ -168,7 +169,7 @@ function bound(credentials: Credentials): Omit<Credentials, 'certificate'> {
   }
 }
 
-/** Reads a PEM from `<name>-data` or from the file `<name>`, anew each time: files are renewed. */
+/** Reads a PEM from `<name>-data` or from the file `<name>`, on each call: files are renewed. */
 function pemSource(from: Fields, name: string): (() => string) | undefined {
   const data = text(from, `${name}-data`)
   if (data !== '') return () => Buffer.from(data, 'base64').toString('utf8')

@@ -15,7 +15,9 @@ export function parseServer(server: string, defaultTls: boolean): Server | undef
   const text = isUrl ? server : `${defaultTls ? 'https' : 'http'}://${server}`
   const url = parse(text)
   if (url === undefined || (!isUrl && url.pathname !== '/')) return undefined
-  return { origin: originOf(url, text), basePath: url.pathname.replace(/\/+$/, '') }
+  let end = url.pathname.length
+  while (url.pathname[end - 1] === '/') end -= 1
+  return { origin: originOf(url, text), basePath: url.pathname.slice(0, end) }
 }
 
 /** A URL forgets a port that is its scheme's own. */

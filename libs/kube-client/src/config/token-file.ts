@@ -8,8 +8,8 @@ import { fileError } from './file-error.ts'
 const FRESH_MS = 60_000
 
 /**
- * A token that somebody else keeps renewing in a file. Read again each minute and when the server refuses it; while
- * the file cannot be read the old token goes on.
+ * A token in a file that another process renews. Read again each minute and when the server refuses it; while
+ * the file cannot be read the old token stays in use.
  */
 export class TokenFile implements Credentials {
   readonly #path: string

@@ -1,76 +1,173 @@
-import { describe, expect, test } from '@jest/globals'
-import { ADAPTIVE_LIMITS, AdaptivePolicy } from './adaptive-policy.ts'
-import type { FlowOutcome } from './policy.ts'
+import { beforeEach, describe, expect, test } from '@jest/globals'
+import { AdaptivePolicy } from './adaptive-policy.ts'
 
-const limits = { maxRate: 1000, minRate: 5, gain: 100, maxRunning: 3 }
+const REFUSAL = { retryAfterMs: 1000 }
 
-describe('the rate', () => {
-  test('starts at its best: a storm of 3000 writes takes less than two seconds', () => {
-    const policy = new AdaptivePolicy(0)
-    let now = 0
-    for (let started = 0; started < 3000; started += 1) {
-      for (let wait = policy.admit(now); wait > 0; wait = policy.admit(now)) now += wait
-      policy.ended(now, now, 'done')
-    }
-    expect(now).toBeLessThan(2000)
-  })
-
-  test.each<[string, [now: number, startedAt: number, outcome: FlowOutcome][], number]>([
-    ['a success changes nothing', [[10, 0, 'done']], 1000],
-    ['a refusal halves it', [[10, 0, 'throttled']], 500],
-    [
-      'refusals of one volley halve it once',
-      [
-        [10, 0, 'throttled'],
-        [11, 5, 'throttled'],
-        [12, 9, 'throttled'],
-      ],
-      500,
-    ],
-    [
-      'a refusal of a later request halves it again',
-      [
-        [10, 0, 'throttled'],
-        [10, 10, 'throttled'],
-      ],
-      250,
-    ],
-    [
-      'it never falls below the floor',
-      Array.from({ length: 20 }, (): [number, number, FlowOutcome] => [10, 10, 'throttled']),
-      5,
-    ],
-  ])('%s', (_, ends, rate) => {
-    const policy = new AdaptivePolicy(0, limits)
-    for (const [now, startedAt, outcome] of ends) policy.ended(now, startedAt, outcome)
-    expect(Math.round(policy.rate)).toBe(rate)
-  })
-
-  test('recovers step by step, up to where it began', () => {
-    const policy = new AdaptivePolicy(0, limits)
-    policy.ended(0, 0, 'throttled')
-    const rates = [1000, 2000, 60_000].map((now) => {
-      policy.admit(now)
-      policy.ended(now, now, 'done')
-      return policy.rate
-    })
-    expect(rates).toEqual([600, 700, 1000])
-  })
+let policy: AdaptivePolicy
+beforeEach(() => {
+  policy = new AdaptivePolicy(16)
 })
 
+const start = (now: number, count = 1): void => {
+  for (let started = 0; started < count; started += 1) expect(policy.admit(now)).toBe(0)
+}
+const succeed = (startedAt: number, now = startedAt): boolean =>
+  policy.ended(now, { startedAt, outcome: 'done', waiting: 0 })
+const refuse = (startedAt: number, now = startedAt, waiting = 1): boolean =>
+  policy.ended(now, { startedAt, outcome: REFUSAL, waiting })
+
 test('no more than so many run at a time; the end of one lets the next start', () => {
-  const policy = new AdaptivePolicy(0, limits)
-  expect([1, 2, 3, 4].map(() => policy.admit(0))).toEqual([0, 0, 0, Number.POSITIVE_INFINITY])
-  policy.ended(0, 0, 'done')
+  start(0, 16)
+  expect(policy.admit(0)).toBe(Number.POSITIVE_INFINITY)
+  succeed(0)
   expect(policy.admit(0)).toBe(0)
 })
 
+describe('a refusal', () => {
+  test('halves what ran, once for all that ran then', () => {
+    start(0, 12)
+    refuse(0, 10)
+    for (let more = 0; more < 11; more += 1) refuse(0, 11)
+    expect(policy.limit).toBe(6)
+  })
+
+  test('of a later request halves again, down to one', () => {
+    const limits = [16, 8, 4, 2, 1].map((count, round) => {
+      start(1000 * round, count)
+      for (let ended = 0; ended < count; ended += 1) refuse(1000 * round, 1000 * round + 1)
+      return policy.limit
+    })
+    expect(limits).toEqual([8, 4, 2, 1, 1])
+  })
+
+  test('leaves the others their wait; a success ends it', () => {
+    start(0, 2)
+    expect([refuse(0, 1), succeed(0, 2)]).toEqual([false, true])
+  })
+})
+
+describe('successes', () => {
+  test('let one more run with each round, of five at least', () => {
+    start(0, 6)
+    refuse(0, 1)
+    for (let ended = 0; ended < 5; ended += 1) succeed(0, 2)
+    expect(policy.limit).toBe(4)
+    for (let round = 0; round < 100; round += 1) {
+      start(10)
+      succeed(10)
+    }
+    expect(policy.limit).toBe(15)
+  })
+
+  test('let one more run each until the first refusal', () => {
+    policy = new AdaptivePolicy()
+    start(0, 16)
+    for (let ended = 0; ended < 16; ended += 1) succeed(0)
+    expect(policy.limit).toBe(32)
+  })
+
+  test('never lead beyond what may run at best', () => {
+    for (let round = 0; round < 100; round += 1) {
+      start(0)
+      succeed(0)
+    }
+    expect(policy.limit).toBe(16)
+  })
+})
+
+describe('a request that is refused alone', () => {
+  /** Refused as soon as it may start; how long each waited for that. */
+  const refusedInRow = (count: number, waiting = 1): number[] => {
+    const waits: number[] = []
+    let now = 0
+    for (let tried = 0; tried < count; tried += 1) {
+      const wait = policy.admit(now)
+      waits.push(wait)
+      now += wait
+      if (wait > 0) start(now)
+      refuse(now, now, waiting)
+    }
+    return waits
+  }
+
+  test('makes the next one wait, longer each time, up to the time that the server asks for', () => {
+    expect(refusedInRow(10)).toEqual([0, 10, 20, 40, 80, 160, 320, 640, 1000, 1000])
+  })
+
+  test('never makes the waiting ones wait for longer together than each would by itself', () => {
+    expect(refusedInRow(7, 20)).toEqual([0, 10, 20, 40, 50, 50, 50])
+    expect(policy.limit).toBe(1)
+  })
+
+  test('leaves a short pause after successes, which goes with them', () => {
+    refusedInRow(8)
+    let now = 10_000
+    const pauses = [1, 2, 3, 4, 5, 6].map(() => {
+      start(now)
+      succeed(now)
+      const pause = policy.admit(now)
+      if (pause === 0) succeed(now)
+      now += 1000
+      return pause
+    })
+    expect(pauses).toEqual([10, 10, 10, 10, 0, 0])
+  })
+})
+
 test('what is to spare leaves half of the places to others', () => {
-  const policy = new AdaptivePolicy(0, { ...limits, maxRunning: 4 })
+  policy = new AdaptivePolicy(4)
   expect([1, 2, 3].map(() => policy.admitSpare(0))).toEqual([0, 0, Number.POSITIVE_INFINITY])
   expect(policy.admit(0)).toBe(0)
 })
 
-test('its floor is what the fixed bucket grants by default', () => {
-  expect(ADAPTIVE_LIMITS.minRate).toBe(5)
+/** A server with so many seats, requests that take a while each, and workers that send one after the other. */
+function simulate({
+  seats,
+  workers,
+  requests,
+  restMs = 0,
+}: Record<'seats' | 'workers' | 'requests', number> & { restMs?: number }) {
+  policy = new AdaptivePolicy()
+  const running: { startedAt: number; endsAt: number; taken: boolean }[] = []
+  let [now, left, answers, refusals] = [0, requests, 0, 0]
+  let seatsFreeAt = Array.from({ length: seats }, () => 0)
+  while (answers < requests) {
+    for (
+      let end = running.find(({ endsAt }) => endsAt <= now);
+      end !== undefined;
+      end = running.find(({ endsAt }) => endsAt <= now)
+    ) {
+      running.splice(running.indexOf(end), 1)
+      const waiting = Math.min(left, workers) + 1
+      policy.ended(now, { startedAt: end.startedAt, outcome: end.taken ? 'done' : REFUSAL, waiting })
+      if (end.taken) answers += 1
+      else {
+        refusals += 1
+        left += 1
+      }
+    }
+    while (left > 0 && running.length < workers && policy.admit(now) === 0) {
+      left -= 1
+      const seat = seatsFreeAt.findIndex((freeAt) => freeAt <= now)
+      if (seat >= 0) seatsFreeAt = seatsFreeAt.with(seat, now + 10 + restMs)
+      running.push({ startedAt: now, endsAt: now + (seat < 0 ? 1 : 10), taken: seat >= 0 })
+    }
+    now += 1
+  }
+  return { ms: now, refusals }
+}
+
+test.each([
+  [1, 10, 0],
+  [3, 10, 0],
+  [10, 10, 0],
+  [1, 100, 0],
+  [3, 100, 0],
+  [10, 100, 0],
+  [1, 10, 8],
+])('%d seats and %d workers: most of the time all seats are taken, and few are refused', (seats, workers, restMs) => {
+  const requests = 1000
+  const { ms, refusals } = simulate({ seats, workers, requests, restMs })
+  expect(ms).toBeLessThan(((10 + restMs) * requests * 1.6) / seats)
+  expect(refusals).toBeLessThan(requests / 4)
 })

@@ -1,79 +1,84 @@
-import type { FlowOutcome, FlowPolicy } from './policy.ts'
+import type { FlowEnd, FlowPolicy, Refusal } from './policy.ts'
 
-export interface AdaptiveLimits {
-  /** Requests a second: where it starts, and what it never exceeds. */
-  readonly maxRate: number
-  /** What it never falls below, however often the server refuses. */
-  readonly minRate: number
-  /** Requests a second gained in each second without a refusal. */
-  readonly gain: number
-  readonly maxRunning: number
-}
-
-/** The floor is what upstream's fixed bucket grants; the ceiling is above what one API server gives one client. */
-export const ADAPTIVE_LIMITS: AdaptiveLimits = { maxRate: 2000, minRate: 5, gain: 100, maxRunning: 100 }
-
-/** Tokens saved up while nothing is asked, as seconds of the present rate. */
-const BURST_SECONDS = 0.1
+/** As many as there are connections for work; more than one API server gives one client. */
+export const MAX_RUNNING = 100
+/** Before anything is known of the server. */
+const FIRST_RUNNING = 16
+/** As many successes, at least, come before one more may run: more frequent tries cause more refusals. */
+const ROUND = 5
+/** The shortest pause after a request that was refused though it ran alone. */
+const MIN_PAUSE_MS = 10
 
 /**
- * Additive increase, multiplicative decrease: fast until the server says 429, then half as fast, then slowly up again.
- * Refusals of requests that were under way at the last halving tell nothing new and do not halve again.
+ * Adapts how many requests run at a time, by additive increase and multiplicative decrease: half of what ran when the
+ * server says 429, and one more with each round of successes; with each success until the first refusal. Refusals of
+ * requests that were under way at the last halving say nothing new and do not halve again.
+ *
+ * Where even a single request is refused, others hold the seat, or the server limits the rate. Then a pause
+ * separates the requests: doubled by a refusal, halved by a round of successes, and doubled again for each refusal in a
+ * row, but never longer than if each waiting request waited for its Retry-After by itself.
  */
 export class AdaptivePolicy implements FlowPolicy {
-  readonly #limits: AdaptiveLimits
-  #rate: number
-  #tokens: number
-  #at: number
-  #halvedAt = Number.NEGATIVE_INFINITY
+  readonly #maxRunning: number
+  #limit: number
   #running = 0
+  #halvedAt = Number.NEGATIVE_INFINITY
+  /** Successes since the limit or the pause has changed. */
+  #successes = 0
+  #pauseMs = 0
+  #refusedInRow = 0
+  #pausedUntil = Number.NEGATIVE_INFINITY
 
-  constructor(now: number, limits: AdaptiveLimits = ADAPTIVE_LIMITS) {
-    this.#limits = limits
-    this.#rate = limits.maxRate
-    this.#tokens = this.#burst()
-    this.#at = now
+  constructor(maxRunning: number = MAX_RUNNING) {
+    this.#maxRunning = maxRunning
+    this.#limit = Math.min(maxRunning, FIRST_RUNNING)
   }
 
-  /** Requests a second at present. */
-  get rate(): number {
-    return this.#rate
+  /** How many requests may run at a time at present. */
+  get limit(): number {
+    return this.#limit
   }
 
   admit(now: number): number {
-    this.#advance(now)
-    if (this.#running >= this.#limits.maxRunning) return Number.POSITIVE_INFINITY
-    if (this.#tokens < 1 - 1e-9) return ((1 - this.#tokens) * 1000) / this.#rate
-    this.#tokens -= 1
+    if (this.#running >= this.#limit) return Number.POSITIVE_INFINITY
+    if (now < this.#pausedUntil) return this.#pausedUntil - now
     this.#running += 1
     return 0
   }
 
-  /** Half of what may run stays for others, and half of what is saved up. */
+  /** Half of what may run stays for others. */
   admitSpare(now: number): number {
-    this.#advance(now)
-    if (this.#running >= this.#limits.maxRunning / 2) return Number.POSITIVE_INFINITY
-    const missing = 1 + Math.min(this.#burst() / 2, this.#burst() - 1) - this.#tokens
-    return missing > 1e-9 ? (missing * 1000) / this.#rate : this.admit(now)
+    return this.#running >= this.#limit / 2 ? Number.POSITIVE_INFINITY : this.admit(now)
   }
 
-  ended(now: number, startedAt: number, outcome: FlowOutcome): void {
-    this.#advance(now)
+  ended(now: number, { startedAt, outcome, waiting }: FlowEnd): boolean {
     this.#running -= 1
-    if (outcome === 'done' || startedAt < this.#halvedAt) return
-    this.#rate = Math.max(this.#limits.minRate, this.#rate / 2)
+    if (outcome === 'done') this.#succeeded(now)
+    else if (startedAt >= this.#halvedAt) this.#refused(now, outcome, waiting)
+    return outcome === 'done'
+  }
+
+  #succeeded(now: number): void {
+    this.#refusedInRow = 0
+    this.#successes += 1
+    const round = this.#halvedAt === Number.NEGATIVE_INFINITY ? 1 : Math.max(ROUND, this.#limit)
+    if (this.#successes >= round) {
+      this.#successes = 0
+      if (this.#pauseMs === 0) this.#limit = Math.min(this.#maxRunning, this.#limit + 1)
+      else this.#pauseMs = this.#pauseMs < 2 * MIN_PAUSE_MS ? 0 : this.#pauseMs / 2
+    }
+    this.#pausedUntil = now + this.#pauseMs
+  }
+
+  #refused(now: number, { retryAfterMs }: Refusal, waiting: number): void {
+    const ran = Math.min(this.#limit, this.#running + 1)
     this.#halvedAt = now
-    this.#tokens = Math.min(this.#tokens, this.#burst())
-  }
-
-  #advance(now: number): void {
-    const seconds = (now - this.#at) / 1000
-    this.#at = now
-    this.#rate = Math.min(this.#limits.maxRate, this.#rate + seconds * this.#limits.gain)
-    this.#tokens = Math.min(this.#burst(), this.#tokens + seconds * this.#rate)
-  }
-
-  #burst(): number {
-    return Math.max(1, this.#rate * BURST_SECONDS)
+    this.#successes = 0
+    this.#limit = Math.max(1, Math.floor(ran / 2))
+    if (ran > 1) return
+    const longest = Math.max(MIN_PAUSE_MS, retryAfterMs / waiting)
+    if (this.#refusedInRow === 0) this.#pauseMs = Math.min(longest, Math.max(MIN_PAUSE_MS, 2 * this.#pauseMs))
+    this.#pausedUntil = now + Math.min(longest, this.#pauseMs * 2 ** this.#refusedInRow)
+    this.#refusedInRow += 1
   }
 }

@@ -34,8 +34,9 @@ export class BucketPolicy implements FlowPolicy {
     return missing > 1e-9 ? (missing * 1000) / this.#qps : this.admit(now)
   }
 
-  ended(): void {
-    // A bucket counts starts only.
+  /** A bucket counts starts only, and a request that was refused waits for as long as the server asks. */
+  ended(): boolean {
+    return false
   }
 
   #advance(now: number): void {

@@ -40,25 +40,48 @@ test('the permit says how long it was waited for', async () => {
   expect((await third).waitedMs).toBe(100)
 })
 
-describe('a pause', () => {
-  test('holds everybody back, those that wait already included', async () => {
-    enterAll('a', 'b', 'c')
-    gate.pause(2000)
-    enterAll('d')
-    await clock.advance(1999)
-    expect(passed).toEqual(['a@0', 'b@0'])
-    await clock.advance(1)
-    expect(passed).toEqual(['a@0', 'b@0', 'c@2000', 'd@2000'])
+describe('a request that was refused', () => {
+  const again = async (name: string, waitMs: number, signal?: AbortSignal): Promise<Permit> => {
+    const permit = await gate.enterAgain(waitMs, signal)
+    passed.push(`${name}@${clock.monotonic()}`)
+    return permit
+  }
+
+  test('waits for its time, and then comes before all others; those pass meanwhile', async () => {
+    void again('refused', 250)
+    enterAll('a', 'b', 'c', 'd', 'e', 'f')
+    await clock.advance(400)
+    expect(passed).toEqual(['a@0', 'b@0', 'c@100', 'd@200', 'refused@300', 'e@400'])
   })
 
-  test('is not shortened by a later, shorter one', async () => {
-    gate.pause(2000)
-    gate.pause(100)
-    enterAll('a')
-    await clock.advance(1999)
-    expect(passed).toEqual([])
+  test('comes sooner where the policy has room again after a success', async () => {
+    gate = new FlowGate(clock, new AdaptivePolicy(2))
+    const [first, second] = [await enter('a'), await enter('b')]
+    first.end({ retryAfterMs: 1000 })
+    void again('a', 1000)
+    await clock.advance(10)
+    second.end('done')
+    await clock.settle()
+    expect([passed, clock.pending]).toEqual([['a@0', 'b@0', 'a@10'], 0])
+  })
+
+  test('waits for all of its time where nothing else succeeds', async () => {
+    gate = new FlowGate(clock, new AdaptivePolicy(2))
+    const first = await enter('a')
+    first.end({ retryAfterMs: 1000 })
+    void again('a', 1000)
+    await clock.advance(999)
+    expect(passed).toEqual(['a@0'])
     await clock.advance(1)
-    expect(passed).toEqual(['a@2000'])
+    expect(passed).toEqual(['a@0', 'a@1000'])
+  })
+
+  test('ends with its signal and leaves nothing behind', async () => {
+    const stop = new AbortController()
+    const waiting = again('a', 1000, stop.signal)
+    stop.abort(new Error('enough'))
+    await expect(waiting).rejects.toThrow('enough')
+    expect(clock.pending).toBe(0)
   })
 })
 
@@ -89,13 +112,13 @@ describe('a caller that is aborted', () => {
   })
 })
 
-describe('what is to spare', () => {
+describe('a spare request', () => {
   const spare = async (signal?: AbortSignal): Promise<void> => {
     const { waitedMs } = await gate.enterSpare(signal)
     passed.push(`spare@${clock.monotonic()} after ${waitedMs}`)
   }
 
-  test('passes when nobody else waits, and not before', async () => {
+  test('passes when no other request waits, and not before', async () => {
     enterAll('a', 'b', 'c', 'd')
     void spare()
     await clock.advance(200)
@@ -105,7 +128,7 @@ describe('what is to spare', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('is not taken from whoever came later and waits as well', async () => {
+  test('does not pass before a later request that waits as well', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     enterAll('a')
     void spare()
@@ -116,7 +139,7 @@ describe('what is to spare', () => {
     expect(passed).toHaveLength(3)
   })
 
-  test('leaves room: whoever comes right after it does not wait', async () => {
+  test('leaves room: the next request does not wait', async () => {
     void spare()
     await clock.settle()
     enterAll('a')
@@ -137,19 +160,20 @@ describe('what is to spare', () => {
     expect(passed.slice(-2)).toEqual(['a59@5900', 'low after 6000'])
   })
 
-  test('waits out a pause, and ends with its signal', async () => {
-    gate.pause(5000)
+  test('ends with its signal', async () => {
+    gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
+    enterAll('a')
     const stop = new AbortController()
     const waiting = spare(stop.signal)
-    await clock.advance(4000)
+    await clock.advance(10)
     stop.abort(new Error('enough'))
     await expect(waiting).rejects.toThrow('enough')
-    expect([passed, clock.pending]).toEqual([[], 0])
+    expect([passed, clock.pending]).toEqual([['a@0'], 0])
   })
 })
 
 test('the end of a running request lets the next one pass, without a timer', async () => {
-  gate = new FlowGate(clock, new AdaptivePolicy(0, { maxRate: 1000, minRate: 5, gain: 100, maxRunning: 1 }))
+  gate = new FlowGate(clock, new AdaptivePolicy(1))
   const first = await enter('a')
   enterAll('b')
   await clock.settle()

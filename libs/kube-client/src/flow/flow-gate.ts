@@ -1,4 +1,4 @@
-import { type Cancel, type Clock, onAbort } from '@csi-sidecars/base'
+import { type Cancel, CancelledError, type Clock, onAbort, type Scope, scope } from '@csi-sidecars/base'
 import type { FlowOutcome, FlowPolicy } from './policy.ts'
 
 /** Permission to send one request. `end` it exactly once. */
@@ -12,15 +12,18 @@ interface Waiter {
   give(): void
 }
 
-/** Whoever asks for what is to spare has time: so often, at least, it looks again. */
+/** The longest time until a spare request is tried again; it is never urgent. */
 const SPARE_MS = 1000
 
-/** One lane: requests pass in the order in which they asked, as its policy lets them, and none while it is paused. */
+/** One lane: requests pass in the order in which they asked, as its policy lets them. */
 export class FlowGate {
   readonly #clock: Clock
   readonly #policy: FlowPolicy
   readonly #waiters = new Set<Waiter>()
-  #pausedUntil = Number.NEGATIVE_INFINITY
+  /** Were refused by the server and are due again: they come before the others. */
+  readonly #returned = new Set<Waiter>()
+  /** Were refused and wait for their time, or for room. */
+  readonly #refused = new Set<Scope>()
   #timer: Cancel | undefined
 
   constructor(clock: Clock, policy: FlowPolicy) {
@@ -35,15 +38,51 @@ export class FlowGate {
 
   #enter(since: number, signal?: AbortSignal): Permit | Promise<Permit> {
     const now = this.#clock.monotonic()
-    if (this.#waiters.size === 0 && now >= this.#pausedUntil && this.#policy.admit(now) === 0) {
-      return this.#permit(since, now)
+    if (this.#idle && this.#policy.admit(now) === 0) return this.#permit(since, now)
+    return this.#queue(this.#waiters, since, signal)
+  }
+
+  /**
+   * A permit for a request that the server has refused: after `waitMs`, or as soon as the policy finds that the server
+   * has room again.
+   */
+  async enterAgain(waitMs: number, signal?: AbortSignal): Promise<Permit> {
+    const since = this.#clock.monotonic()
+    using wait = scope(signal)
+    this.#refused.add(wait)
+    try {
+      await this.#clock.sleep(waitMs, wait.signal)
+    } catch (reason) {
+      if (reason !== ROOM) throw reason
+    } finally {
+      this.#refused.delete(wait)
     }
+    return await this.#queue(this.#returned, since, signal)
+  }
+
+  /** A permit once no other request waits for one and the policy has some to spare. After `maxMs` it queues like others. */
+  async enterSpare(signal?: AbortSignal, maxMs = Number.POSITIVE_INFINITY): Promise<Permit> {
+    const asked = this.#clock.monotonic()
+    for (let now = asked; now - asked < maxMs; now = this.#clock.monotonic()) {
+      signal?.throwIfAborted()
+      const wait = this.#idle ? this.#policy.admitSpare(now) : SPARE_MS
+      if (wait === 0) return this.#permit(asked, now)
+      await this.#clock.sleep(Math.min(Math.max(wait, SPARE_MS / 10), SPARE_MS, asked + maxMs - now), signal)
+    }
+    return this.#enter(asked, signal)
+  }
+
+  get #idle(): boolean {
+    return this.#waiters.size === 0 && this.#returned.size === 0
+  }
+
+  #queue(queue: Set<Waiter>, since: number, signal?: AbortSignal): Promise<Permit> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       const ignoreAbort = onAbort(signal, () => {
-        this.#waiters.delete(waiter)
+        queue.delete(waiter)
         reject(signal?.reason)
-        if (this.#waiters.size === 0) this.#timer?.()
+        if (this.#idle) this.#timer?.()
       })
       const waiter: Waiter = {
         give: () => {
@@ -51,55 +90,40 @@ export class FlowGate {
           resolve(this.#permit(since, this.#clock.monotonic()))
         },
       }
-      this.#waiters.add(waiter)
+      queue.add(waiter)
       this.#serve()
     })
-  }
-
-  /** A permit once nobody else waits for one and the policy has some to spare. After `maxMs` it queues like others. */
-  async enterSpare(signal?: AbortSignal, maxMs = Number.POSITIVE_INFINITY): Promise<Permit> {
-    const asked = this.#clock.monotonic()
-    for (let now = asked; now - asked < maxMs; now = this.#clock.monotonic()) {
-      signal?.throwIfAborted()
-      const wait = this.#waiters.size > 0 || now < this.#pausedUntil ? SPARE_MS : this.#policy.admitSpare(now)
-      if (wait === 0) return this.#permit(asked, now)
-      await this.#clock.sleep(Math.min(Math.max(wait, SPARE_MS / 10), SPARE_MS, asked + maxMs - now), signal)
-    }
-    return this.#enter(asked, signal)
-  }
-
-  /** Lets nothing pass for so long, whoever asks. A pause never shortens another. */
-  pause(ms: number): void {
-    this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.monotonic() + ms)
   }
 
   #permit(askedAt: number, startedAt: number): Permit {
     return {
       waitedMs: startedAt - askedAt,
       end: (outcome) => {
-        this.#policy.ended(this.#clock.monotonic(), startedAt, outcome)
-        if (this.#waiters.size > 0) this.#serve()
+        const waiting = this.#waiters.size + this.#returned.size + this.#refused.size + 1
+        const hasRoom = this.#policy.ended(this.#clock.monotonic(), { startedAt, outcome, waiting })
+        if (hasRoom) for (const wait of this.#refused) wait.abort(ROOM)
+        if (!this.#idle) this.#serve()
       },
     }
   }
 
-  /** Lets pass whoever may, and sets a timer for the next one. */
+  /** Lets pass those that may, and sets a timer for the next one. */
   #serve(): void {
     this.#timer?.()
     this.#timer = undefined
-    for (const waiter of this.#waiters) {
-      const wait = this.#askPolicy()
-      if (wait > 0) {
-        if (Number.isFinite(wait)) this.#timer = this.#clock.schedule(wait, () => this.#serve())
-        return
+    for (const queue of [this.#returned, this.#waiters]) {
+      for (const waiter of queue) {
+        const wait = this.#policy.admit(this.#clock.monotonic())
+        if (wait > 0) {
+          if (Number.isFinite(wait)) this.#timer = this.#clock.schedule(wait, () => this.#serve())
+          return
+        }
+        queue.delete(waiter)
+        waiter.give()
       }
-      this.#waiters.delete(waiter)
-      waiter.give()
     }
   }
-
-  #askPolicy(): number {
-    const now = this.#clock.monotonic()
-    return now < this.#pausedUntil ? this.#pausedUntil - now : this.#policy.admit(now)
-  }
 }
+
+/** Ends the wait of a refused request. */
+const ROOM = new CancelledError('the server has room again')

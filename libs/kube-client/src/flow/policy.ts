@@ -1,5 +1,20 @@
-/** How a request ended, as far as its rate is concerned: `throttled` is a 429. */
-export type FlowOutcome = 'done' | 'throttled'
+/** How a request ended, as far as its rate is concerned. */
+export type FlowOutcome = 'done' | Refusal
+
+/** A 429. */
+export interface Refusal {
+  /** How long the server asks to wait. */
+  readonly retryAfterMs: number
+}
+
+/** A request that has ended. */
+export interface FlowEnd {
+  /** When it was admitted. */
+  readonly startedAt: number
+  readonly outcome: FlowOutcome
+  /** How many wait, this one included if it was refused. */
+  readonly waiting: number
+}
 
 /**
  * Decides when requests may start. Pure: time comes in as an argument, and nothing waits here.
@@ -13,6 +28,6 @@ export interface FlowPolicy {
   admit(now: number): number
   /** The same for a request that must not be missed by others: enough is left for them. */
   admitSpare(now: number): number
-  /** A request that was admitted at `startedAt` has ended. */
-  ended(now: number, startedAt: number, outcome: FlowOutcome): void
+  /** A request has ended. Returns whether those that were refused need not wait any longer: the server has room again. */
+  ended(now: number, end: FlowEnd): boolean
 }

@@ -18,7 +18,7 @@ beforeEach(() => {
 
 describe('a body', () => {
   test('is whole, however it came', () => {
-    const body = new Body(connection, 10)
+    const body = new Body(connection, { body: 10 })
     for (const part of ['\u00e4b', 'c', '', 'defghi']) body.push(Buffer.from(part))
     expect(body.bytes().toString()).toBe('\u00e4bcdefghi')
     expect(lost).toBe(0)
@@ -29,7 +29,7 @@ describe('a body', () => {
   })
 
   test('that is longer than the ceiling ends the connection, and keeps nothing', () => {
-    const body = new Body(connection, 10)
+    const body = new Body(connection, { body: 10 })
     body.push(Buffer.alloc(10))
     expect(lost).toBe(0)
     body.push(Buffer.alloc(1))
@@ -37,12 +37,20 @@ describe('a body', () => {
     expect(body.bytes()).toHaveLength(0)
   })
 
+  test('of a refusal is read no further than its message may reach', () => {
+    const body = new Body(connection, { refusal: 10 })
+    body.announced({ status: 500, header: () => '1000' })
+    expect([body.push(Buffer.from('123456')), body.push(Buffer.from('7890abc'))]).toEqual([true, false])
+    expect(body.bytes().toString()).toBe('1234567890')
+    expect(lost).toBe(0)
+  })
+
   test.each([
     ['10', 0],
     ['11', 1],
     [undefined, 0],
   ])('announced with %s bytes ends %d connections', (length, times) => {
-    new Body(connection, 10).announced({ status: 200, header: () => length })
+    new Body(connection, { body: 10 }).announced({ status: 200, header: () => length })
     expect(lost).toBe(times)
   })
 })

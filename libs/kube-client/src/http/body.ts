@@ -6,28 +6,49 @@ import type { ResponseHead } from './response-parser.ts'
 /** 512 MiB: no longer text can be made of bytes. */
 const LONGEST_BODY = constants.MAX_STRING_LENGTH
 
-/** The body of a response in one piece. One that is too long ends the connection, and the exchange with it. */
+/** Of a refusal only its message is read; a Status that names hundreds of fields is still far shorter. */
+const LONGEST_REFUSAL = 1024 * 1024
+
+interface Limits {
+  readonly body: number
+  readonly refusal: number
+}
+
+/**
+ * The body of a response in one piece. A success that is too long ends the connection, and the exchange with it. Of a
+ * refusal that is too long the beginning is kept: what it refuses is known without the rest.
+ */
 export class Body {
   readonly #connection: Connection
-  readonly #longest: number
+  readonly #limits: Limits
+  #refused = false
   #chunks: Buffer[] = []
   #length = 0
 
-  constructor(connection: Connection, longest = LONGEST_BODY) {
+  constructor(connection: Connection, { body = LONGEST_BODY, refusal = LONGEST_REFUSAL }: Partial<Limits> = {}) {
     this.#connection = connection
-    this.#longest = longest
+    this.#limits = { body, refusal }
   }
 
-  /** What is announced to be too long is not read at all. */
+  /** What is announced to be longer than any text is not read at all. */
   announced(head: ResponseHead): void {
+    this.#refused = head.status >= 300
     const length = Number(head.header('content-length') ?? 0)
-    if (length > this.#longest) this.#refuse()
+    if (length > this.#limits.body) this.#tooLong()
   }
 
-  push(bytes: Buffer): void {
+  /** Whether more is wanted: false as soon as enough of a refusal is there. */
+  push(bytes: Buffer): boolean {
+    const room = this.#limits.refusal - this.#length
     this.#length += bytes.length
-    if (this.#length > this.#longest) this.#refuse()
+    if (this.#refused) {
+      // A copy: the rest of what came with it is not kept.
+      this.#chunks.push(bytes.length > room ? Buffer.from(bytes.subarray(0, room)) : bytes)
+      return this.#length < this.#limits.refusal
+    }
+    if (this.#length > this.#limits.body) this.#tooLong()
     else this.#chunks.push(bytes)
+    return true
   }
 
   bytes(): Buffer {
@@ -35,8 +56,8 @@ export class Body {
     return first === undefined || this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : first
   }
 
-  #refuse(): void {
+  #tooLong(): void {
     this.#chunks = []
-    this.#connection.destroy(new NetworkError(`the answer is longer than ${this.#longest} bytes`))
+    this.#connection.destroy(new NetworkError(`the answer is longer than ${this.#limits.body} bytes`))
   }
 }

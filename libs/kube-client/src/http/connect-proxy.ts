@@ -41,15 +41,21 @@ function connectRequest(target: Address, proxy: URL): string {
   return `${lines.join('\r\n')}${HEAD_END}`
 }
 
+/** Whether the proxy announces a body. A tunnel whose head names a transfer encoding is one all the same. */
+function hasBody(head: Buffer): boolean {
+  return /\r\ncontent-length:[ \t]*0*[1-9]/i.test(head.toString('latin1'))
+}
+
 /** Resolves when the proxy has opened the tunnel; the socket is then left without listeners, at its first byte. */
 async function tunnel(socket: Socket, request: string, signal: AbortSignal): Promise<void> {
   let head = Buffer.alloc(0)
+  let behind = 0
   const onReadable = (): void => {
     for (let bytes = socket.read(); bytes !== null; bytes = socket.read()) {
       head = Buffer.concat([head, bytes])
       const end = head.indexOf(HEAD_END)
       if (end >= 0) {
-        socket.unshift(head.subarray(end + HEAD_END.length))
+        behind = head.length - end - HEAD_END.length
         socket.emit('tunnel')
         return
       }
@@ -67,4 +73,6 @@ async function tunnel(socket: Socket, request: string, signal: AbortSignal): Pro
   const status = /^HTTP\/1\.[01] (\d{3}) ?([^\r\n]*)/.exec(head.toString('latin1'))
   // Go's client says just the reason phrase, as `Proxy Authentication Required`.
   if (status?.[1] !== '200') throw new NetworkError(status?.[2] || `proxy answered ${status?.[1] ?? 'no HTTP'}`)
+  // A tunnel is silent until the client speaks: what comes is the proxy's own, and TLS would wait for the rest of it.
+  if (behind > 0 || hasBody(head)) throw new NetworkError('proxy answered CONNECT with a body instead of a tunnel')
 }

@@ -17,7 +17,7 @@ export class EndOfStreamError extends Error {
   }
 }
 
-/** One connected socket that carries one exchange at a time. Nobody else touches the socket from here on. */
+/** One connected socket that carries one exchange at a time. Only this class touches the socket from here on. */
 export class Connection implements ResponseSink {
   readonly #socket: Socket
   readonly #parser = new ResponseParser()

@@ -89,7 +89,7 @@ export function ready<S extends Socket>(
     }
     const fail = (reason: unknown): void =>
       settle(() => {
-        // A socket that is torn down may still report an error, which nobody waits for any more.
+        // A socket that is torn down may still report an error, which no caller awaits any more.
         socket.on('error', () => undefined)
         socket.destroy()
         reject(reason)

@@ -38,6 +38,7 @@ export function exchange(connection: Connection, request: string, limits: Exchan
 }
 
 class Collector implements ExchangeSink {
+  readonly #connection: Connection
   readonly #signal: AbortSignal | undefined
   readonly #cancelTimer: Cancel
   readonly #ignoreAbort: Cancel
@@ -51,6 +52,7 @@ class Collector implements ExchangeSink {
     { clock, timeoutMs, signal }: ExchangeLimits,
     { resolve, reject }: Pick<PromiseWithResolvers<Reply>, 'resolve' | 'reject'>,
   ) {
+    this.#connection = connection
     this.#body = new Body(connection)
     this.#resolve = resolve
     this.#reject = reject
@@ -67,7 +69,9 @@ class Collector implements ExchangeSink {
   }
 
   data(bytes: Buffer): void {
-    this.#body.push(bytes)
+    if (this.#body.push(bytes)) return
+    this.end()
+    this.#connection.destroy(new NetworkError('the refusal is too long'))
   }
 
   end(): void {

@@ -38,6 +38,7 @@ describe('a handshake', () => {
     [node('CERT_HAS_EXPIRED'), `${failed} certificate has expired or is not yet valid`],
     [node('ERR_SSL_WRONG_VERSION_NUMBER'), 'http: server gave HTTP response to HTTPS client'],
     [node('ECONNRESET', { syscall: 'read' }), 'read tcp: read: connection reset by peer'],
+    [node('ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL'), 'the server speaks no HTTP/1.1'],
   ])('%s', (error, text) => {
     expect(handshakeError(error).message).toBe(text)
   })

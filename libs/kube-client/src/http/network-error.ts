@@ -27,6 +27,9 @@ const CERTIFICATE_WORDS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: 'x509: certificate has expired or is not yet valid',
 }
 
+/** Of a server, or of a proxy in front of it, that speaks HTTP/2 alone. */
+export const NO_HTTP_1 = 'the server speaks no HTTP/1.1'
+
 /** A connection that was not made, or did not last; the message says it as Go would. */
 export class NetworkError extends Error {
   override readonly name = 'NetworkError'
@@ -65,13 +68,14 @@ export function handshakeError(thrown: unknown): NetworkError {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     return of(`tls: failed to verify certificate: x509: ${alternativeNames(thrown)}`, thrown)
   }
+  if (code === 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL') return of(NO_HTTP_1, thrown)
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG') {
     return of('http: server gave HTTP response to HTTPS client', thrown)
   }
   return exchangeError(thrown)
 }
 
-/** A connection that broke while it carried a request. Errors that already have Go's words are kept. */
+/** A connection that broke while it carried a request. Errors that already read as in Go are kept. */
 export function exchangeError(thrown: unknown): NetworkError {
   if (thrown instanceof NetworkError) return thrown
   const code = systemCodeOf(thrown)
@@ -85,7 +89,7 @@ function of(message: string, cause: unknown): NetworkError {
   return new NetworkError(message, { cause })
 }
 
-/** A name with several addresses fails with one error for each; the first one tells it. */
+/** A name with several addresses fails with one error for each; the first one is reported. */
 function firstOf(thrown: unknown): unknown {
   return isError(thrown) && 'errors' in thrown && Array.isArray(thrown.errors) ? (thrown.errors[0] ?? thrown) : thrown
 }
@@ -112,5 +116,9 @@ function alternativeNames(thrown: unknown): string {
 }
 
 function oneLine(text: string): string {
-  return text.trim().replaceAll(/\s*\n\s*/g, ' ')
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(' ')
 }

@@ -51,7 +51,7 @@ describe('a crowd', () => {
     expect(await c).toBe(first)
   })
 
-  test("fails by shares: one refusal is not everybody's, but if all dials fail nobody waits on", async () => {
+  test('fails by shares: one refused dial fails a part of the callers, all refused dials fail all callers', async () => {
     const waiting = Array.from({ length: 16 }, () => acquire())
     dials[0]?.reject(new Error('refused'))
     await clock.settle()
@@ -82,7 +82,7 @@ test('the last one released is the first one used, and the others grow old', asy
   expect(clock.pending).toBe(0)
 })
 
-test('one that was closed by its peer is not given to anybody', async () => {
+test('a connection that its peer closed is not used again', async () => {
   const a = acquire()
   const socket = new Socket()
   dials[0]?.resolve(socket)

@@ -25,7 +25,7 @@ interface Idle {
 }
 
 /**
- * Keep-alive connections to one server. A connection belongs to whoever it was given to, until released or lost.
+ * Keep-alive connections to one server. A connection belongs to the caller that acquired it, until released or lost.
  * Waiters are served in order.
  */
 export class ConnectionPool {
@@ -51,7 +51,7 @@ export class ConnectionPool {
     return this.#wait(signal)
   }
 
-  /** A connection that has carried nothing yet; also beyond the limit, for whoever cannot trust those that are there. */
+  /** A connection that has carried nothing yet; also beyond the limit, for a caller that cannot trust the idle ones. */
   async open(signal?: AbortSignal): Promise<Connection> {
     using either = scope(this.#closing.signal, signal)
     return this.#add(await this.#options.dial(either.signal))
@@ -141,7 +141,7 @@ export class ConnectionPool {
       },
       (error: unknown) => {
         // Each dial answers for its share of the waiters: one refusal among several dials does not fail them all,
-        // and a server that is away fails everybody as soon as one who dialled alone would have known.
+        // and an unreachable server fails all waiters as soon as it would fail a single one.
         const share = Math.ceil(this.#waiters.size / this.#dialing)
         this.#dialing -= 1
         for (let failed = 0; failed < share; failed += 1) this.#nextWaiter()?.fail(error)

@@ -34,7 +34,7 @@ function parse(text: string, size = text.length): { responses: Seen[]; parser: R
 }
 
 const CHUNKED =
-  'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nTrailer: 1\r\n\r\n'
+  'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n again\r\n0\r\nTrailer: 1\r\n\r\n'
 
 const LONG = 'abcdefghij'.repeat(17).slice(0, 0xa5)
 const HEX_SIZES = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\na5\r\n${LONG}\r\n0A5 \r\n${LONG}\r\n00\r\n\r\n`
@@ -44,7 +44,7 @@ describe('a response', () => {
     ['with a length', 'HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello', 201, 'hello'],
     ['without a body', 'HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\n', 204, ''],
     ['of length zero', 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', 200, ''],
-    ['in chunks', CHUNKED, 200, 'hello world'],
+    ['in chunks', CHUNKED, 200, 'hello again'],
     ['in chunks of hexadecimal sizes', HEX_SIZES, 200, LONG + LONG],
     ['after 100 Continue', 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', 200, 'ok'],
     ['without a reason phrase', 'HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok', 200, 'ok'],
@@ -104,4 +104,14 @@ test.each([
   ['a second response', `${'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'.repeat(2)}`],
 ])('%s is refused', (_, text) => {
   expect(() => parse(text)).toThrow(ProtocolError)
+})
+
+test.each([
+  ['settings', '000006040000000000000300000064'],
+  ['a farewell', '0000080700000000000000000000000001'],
+])('HTTP/2, which begins with %s, is called by its name', (_, hex) => {
+  const parser = new ResponseParser()
+  parser.expect({ head: () => undefined, data: () => undefined, end: () => undefined })
+  expect(() => parser.push(Buffer.from(hex, 'hex'))).toThrow('the server speaks no HTTP/1.1')
+  expect(() => new ResponseParser().push(Buffer.from(hex, 'hex'))).toThrow('the server speaks no HTTP/1.1')
 })

@@ -1,3 +1,5 @@
+import { NO_HTTP_1 } from './network-error.ts'
+
 /** Something that is no HTTP/1.1 response. The connection it came on cannot be used any more. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
@@ -85,7 +87,7 @@ export class ResponseParser {
     switch (state.at) {
       case 'idle':
         this.#keepAlive = false
-        throw new ProtocolError('unsolicited response')
+        throw new ProtocolError(isHttp2(this.#bytes, this.#at) ? NO_HTTP_1 : 'unsolicited response')
       case 'head':
         return this.#readHead()
       case 'body':
@@ -104,7 +106,10 @@ export class ResponseParser {
 
   #readHead(): boolean {
     const end = this.#bytes.indexOf(HEAD_END, this.#at)
-    if (end < 0) return this.#keep(LONGEST_HEAD)
+    if (end < 0) {
+      if (isHttp2(this.#bytes, this.#at)) throw new ProtocolError(NO_HTTP_1)
+      return this.#keep(LONGEST_HEAD)
+    }
     const head = parseHead(this.#bytes.toString('latin1', this.#at, end))
     this.#at = end + HEAD_END.length
     // 100 Continue and its like announce nothing that matters here.
@@ -183,6 +188,19 @@ export class ResponseParser {
   }
 }
 
+/** The type of a frame follows the three bytes of its length. */
+const TYPE = 3
+const SETTINGS = 4
+const GOAWAY = 7
+/** No first frame of a server is longer. */
+const LONGEST_FIRST_FRAME = 16_384
+
+/** Whether bytes begin as HTTP/2 begins: with the server's settings, or with its farewell. */
+function isHttp2(bytes: Buffer, at: number): boolean {
+  const type = bytes[at + TYPE]
+  return (type === SETTINGS || type === GOAWAY) && bytes.readUIntBE(at, TYPE) <= LONGEST_FIRST_FRAME
+}
+
 interface ParsedHead extends ResponseHead {
   readonly keepAlive: boolean
 }
@@ -191,7 +209,7 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d{2})(?: [^\r\n]*)?(?=\r\n|$)/
 
 function parseHead(text: string): ParsedHead {
   const match = STATUS_LINE.exec(text)
-  // Not a word of it: what came instead of a head may be a body, and hold a secret.
+  // Quotes nothing: what came instead of a head may be a body, and contain a secret.
   if (match === null) throw new ProtocolError('malformed HTTP response')
   const header = (name: string): string | undefined => headerIn(text, name)
   const connection = header('connection')?.toLowerCase()
@@ -204,6 +222,7 @@ const HEADER_PATTERNS = new Map<string, RegExp>()
 function headerIn(head: string, name: string): string | undefined {
   let pattern = HEADER_PATTERNS.get(name)
   if (pattern === undefined) {
+    // bounded: a head of 64 KiB, in which a search ends at the first line that begins with the name
     pattern = new RegExp(`\\r\\n${name}:[ \\t]*([^\\r\\n]*)`, 'i')
     HEADER_PATTERNS.set(name, pattern)
   }

@@ -100,10 +100,10 @@ describe('a stream', () => {
   })
 })
 
-describe('what does not work is said in the words of Go', () => {
+describe('failures have the messages of Go', () => {
   test.each<[string, string, Script, string]>([
     ['no method', '', [{ reads: 3, answers: [5, 255] }], 'no acceptable authentication methods'],
-    ['a method that nobody can use', '', [{ reads: 3, answers: [5, 2] }], 'no acceptable authentication methods'],
+    ['an unsupported method', '', [{ reads: 3, answers: [5, 2] }], 'no acceptable authentication methods'],
     [
       'a wrong password',
       'a:b@',
@@ -117,8 +117,8 @@ describe('what does not work is said in the words of Go', () => {
     ['a refusal', '', [GREETING, { reads: 10, answers: [5, 5, 0, 1] }], 'unknown error connection refused'],
     ['an unknown refusal', '', [GREETING, { reads: 10, answers: [5, 99, 0, 1] }], 'unknown error unknown code: 99'],
     ['an unknown kind of address', '', [GREETING, { reads: 10, answers: [5, 0, 0, 9] }], 'unknown address type 9'],
-  ])('%s', async (_, credentials, told, why) => {
-    script = told
+  ])('%s', async (_, credentials, replies, why) => {
+    script = replies
     const { port } = proxy.address() as AddressInfo
     await expect(open('10.1.2.3', credentials)).rejects.toHaveProperty(
       'message',
@@ -126,13 +126,13 @@ describe('what does not work is said in the words of Go', () => {
     )
   })
 
-  test('a proxy that goes away', async () => {
+  test('a proxy that disconnects', async () => {
     script = []
     proxy.on('connection', (socket: Socket) => socket.destroy())
     await expect(open('10.1.2.3')).rejects.toThrow(/^socks connect tcp .*(EOF|ECONNRESET|EPIPE)/)
   })
 
-  test('whoever gives up gets the reason of the signal, and the connection ends', async () => {
+  test("an aborted caller gets the signal's reason, and the connection ends", async () => {
     script = [{ reads: 3, answers: [] }]
     const stop = new AbortController()
     const opening = open('10.1.2.3', '', stop.signal)

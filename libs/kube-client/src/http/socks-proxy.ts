@@ -10,10 +10,10 @@ const CONNECT = 1
 const IPV4 = 1
 const NAME = 3
 const IPV6 = 4
-/** By kind: how many bytes the proxy's own address has in its reply. A name tells its length itself. */
+/** By kind: how many bytes the proxy's own address has in its reply. A name carries its length. */
 const ADDRESS_BYTES: Readonly<Record<number, number>> = { [IPV4]: 4, [IPV6]: 16 }
 
-/** RFC 1928's replies, in Go's words. */
+/** RFC 1928's replies, with the texts of Go. */
 const REFUSALS: Readonly<Record<number, string>> = {
   1: 'general SOCKS server failure',
   2: 'connection not allowed by ruleset',
@@ -84,14 +84,14 @@ function addressOf(host: string): Buffer {
 /** `URL` writes an address of version 6 without dots; what `::` leaves out is zero. */
 function ipv6Bytes(host: string): Buffer {
   const [head = '', tail = ''] = new URL(`http://[${host}]`).hostname.slice(1, -1).split('::')
-  const before = wordsOf(head)
-  const after = wordsOf(tail)
+  const before = groupsOf(head)
+  const after = groupsOf(tail)
   const zeros = Array<number>(8 - before.length - after.length).fill(0)
   return Buffer.from([...before, ...zeros, ...after].flatMap((word) => [word >> 8, word & 255]))
 }
 
-function wordsOf(text: string): number[] {
-  return text === '' ? [] : text.split(':').map((word) => Number.parseInt(word, 16))
+function groupsOf(text: string): number[] {
+  return text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16))
 }
 
 function portOf(port: number): Buffer {

@@ -16,7 +16,7 @@ export interface StreamSink {
   fail(error: Error): void
 }
 
-/** A success: the body is on its way to the sink. Anything else: the whole body, as for any reply. */
+/** A success: the body is on its way to the sink. Anything else: the body, as for any reply. */
 export type Opened =
   | { readonly kind: 'streaming'; readonly head: ResponseHead }
   | { readonly kind: 'refused'; readonly head: ResponseHead; readonly body: Buffer }
@@ -42,6 +42,7 @@ interface Settle {
 }
 
 class Opener implements ExchangeSink {
+  readonly #connection: Connection
   readonly #sink: StreamSink
   readonly #signal: AbortSignal | undefined
   readonly #settle: Settle
@@ -54,6 +55,7 @@ class Opener implements ExchangeSink {
     { sink, limits }: { readonly sink: StreamSink; readonly limits: ExchangeLimits },
     settle: Settle,
   ) {
+    this.#connection = connection
     this.#sink = sink
     this.#refusal = new Body(connection)
     this.#signal = limits.signal
@@ -84,8 +86,10 @@ class Opener implements ExchangeSink {
   }
 
   data(bytes: Buffer): void {
-    if (this.#streaming) this.#sink.data(bytes)
-    else this.#refusal.push(bytes)
+    if (this.#streaming) return this.#sink.data(bytes)
+    if (this.#refusal.push(bytes)) return
+    this.end()
+    this.#connection.destroy(new NetworkError('the refusal is too long'))
   }
 
   end(): void {

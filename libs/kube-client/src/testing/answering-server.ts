@@ -27,7 +27,7 @@ export const refuse =
   (response) =>
     void response.writeHead(code, { 'Content-Type': 'text/plain', ...headers }).end(body)
 
-/** A real server on loopback that answers as it is told, and the clients of one test. */
+/** A real server on loopback that answers as scripted, and the clients of one test. */
 export class AnsweringServer {
   readonly seen: Seen[] = []
   readonly metrics = new Metrics()
@@ -82,7 +82,7 @@ export class AnsweringServer {
     return client
   }
 
-  /** Nobody listens any more; connections stay. */
+  /** Closes the listener; connections stay. */
   stopListening(): void {
     this.#server.close()
   }
@@ -92,7 +92,7 @@ export class AnsweringServer {
     return (response, request) => (this.seen.length <= count ? how(response, request) : ok(response, request))
   }
 
-  /** Lets real sockets do their work while the clock stands still. */
+  /** Lets real sockets do their work while the clock is stopped. */
   async until(condition: () => boolean): Promise<void> {
     for (let turn = 0; turn < 5000 && !condition(); turn += 1) await this.#clock.settle()
     if (!condition()) throw new Error(`never came true: ${condition}`)

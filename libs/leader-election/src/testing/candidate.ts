@@ -8,7 +8,7 @@ import type { LeaseServer } from './lease-server.ts'
 
 export const TIMINGS = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 5_000 }
 
-/** One process that stands for election: what it did, and the handles to stop it. */
+/** One process that takes part in the election: what it did, and how to stop it. */
 export class Candidate {
   readonly log = recordingLogger()
   readonly metrics = new Metrics()
@@ -45,7 +45,7 @@ export class Candidate {
     return this.terms.at(-1)?.held() === true
   }
 
-  stand(eligible: (signal: AbortSignal) => Promise<void> = async () => {}): Promise<void> {
+  run(eligible: (signal: AbortSignal) => Promise<void> = async () => {}): Promise<void> {
     const lead = async (term: Term): Promise<void> => {
       this.terms.push(term)
       this.#endLead = Promise.withResolvers()
@@ -57,7 +57,7 @@ export class Candidate {
     })
   }
 
-  /** What runs has come to its end. */
+  /** Running work has ended. */
   drained(): void {
     this.#endLead.resolve()
   }

@@ -21,7 +21,7 @@ export class LeaseServer {
   #version = 0
   #watchers = new Set<(lease: Lease) => void>()
 
-  /** Somebody else's write. */
+  /** A write of another client. */
   hold(holderIdentity: string, leaseDurationSeconds: number): void {
     const spec = { holderIdentity, leaseDurationSeconds, leaseTransitions: 0, renewTime: String(this.#version) }
     this.#store({ metadata: { name: 'lease', namespace: 'ns' }, spec })
@@ -82,7 +82,7 @@ export class LeaseServer {
     this.#version += 1
     this.lease = { ...lease, metadata: { ...lease.metadata, uid: 'uid', resourceVersion: String(this.#version) } }
     this.history.push(this.lease)
-    for (const tell of this.#watchers) tell(this.lease)
+    for (const send of this.#watchers) send(this.lease)
     return this.lease
   }
 
@@ -90,13 +90,13 @@ export class LeaseServer {
     if (this.watchForbidden) throw refuse(403, 'Forbidden')
     for (;;) {
       const next = Promise.withResolvers<Lease>()
-      const tell = next.resolve
-      this.#watchers.add(tell)
+      const send = next.resolve
+      this.#watchers.add(send)
       signal?.addEventListener('abort', () => next.reject(signal.reason), { once: true })
       try {
         yield { type: 'MODIFIED', object: await next.promise }
       } finally {
-        this.#watchers.delete(tell)
+        this.#watchers.delete(send)
       }
     }
   }

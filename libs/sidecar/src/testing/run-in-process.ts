@@ -1,17 +1,28 @@
 import { systemClock } from '@csi-sidecars/base'
-import type { Host } from '../app.ts'
-import { type Program, runProgram } from '../run-app.ts'
-import type { Ending } from '../serve.ts'
+import type { Ending } from '../serve/serve.ts'
+import type { Host } from '../start/app.ts'
+import { type Program, runProgram } from '../start/program.ts'
 
-/** What is left of a sidecar that has ended. */
+/** The result of a sidecar that has ended. */
 export interface Ended {
   readonly ending: Ending
   readonly stdout: string
   readonly log: string
 }
 
-/** A whole sidecar in this process, from its command line to its end, for which the signal may ask. For tests. */
-export async function runInProcess(program: Program, args: readonly string[], signal?: AbortSignal): Promise<Ended> {
+export interface InProcessOptions {
+  /** Acts as SIGTERM. */
+  readonly signal?: AbortSignal
+  /** Receives each piece of the log. */
+  readonly onLog?: (text: string) => void
+}
+
+/** Runs a whole sidecar in this process, from its command line to its end. For tests. */
+export async function runInProcess(
+  program: Program,
+  args: readonly string[],
+  { signal, onLog }: InProcessOptions = {},
+): Promise<Ended> {
   let log = ''
   let stdout = ''
   const host: Host = {
@@ -30,6 +41,7 @@ export async function runInProcess(program: Program, args: readonly string[], si
       writableLength: 0,
       write: (text) => {
         log += text
+        onLog?.(text)
         return true
       },
       on: () => undefined,

@@ -1,6 +1,6 @@
 import type { FakeClock } from '@csi-sidecars/base'
 import { type Driver, type DriverEvent, driverCapabilities } from '@csi-sidecars/csi'
-import { type Candidacy, Term } from '@csi-sidecars/leader-election'
+import { type Election, Term } from '@csi-sidecars/leader-election'
 
 /** A driver that comes and goes as the test says. */
 export class ScriptedDriver implements Driver {
@@ -42,7 +42,7 @@ export class ScriptedElector {
     this.clock = clock
   }
 
-  async run({ lead, eligible, stop }: Candidacy): Promise<'stopped' | 'lost'> {
+  async run({ lead, eligible, stop }: Election): Promise<'stopped' | 'lost'> {
     for (;;) {
       await eligible(stop).catch(() => {})
       if (stop.aborted) return 'stopped'

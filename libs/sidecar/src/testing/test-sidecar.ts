@@ -2,10 +2,9 @@ import { type Controller, keysOf, type Outcome, type Run, SETTLED } from '@csi-s
 import type { Cached, Informer } from '@csi-sidecars/informer'
 import { guarded, type KubeClient } from '@csi-sidecars/kube-client'
 import { CONFIG_MAPS, type ConfigMap } from '@csi-sidecars/kube-types'
-import type { App, AppParts, StartTable } from '../app.ts'
-import type { GateTable } from '../gate-tables.ts'
-import type { Flag } from '../go-flags.ts'
-import type { HandshakeTable } from '../handshake.ts'
+import type { GateTable } from '../flags/gate-tables.ts'
+import type { Flag } from '../flags/go-flags.ts'
+import type { App, AppParts } from '../start/app.ts'
 
 /**
  * A whole sidecar, as small as one can be: it labels every ConfigMap of the driver. It shows that the shape holds for
@@ -23,33 +22,6 @@ const GATES = {
 
 type Parts = AppParts<typeof FLAGS, keyof (typeof GATES)['own']>
 
-const START: StartTable = {
-  failures: {
-    gates: 'Failed to set feature gates',
-    addresses: 'Only one of `--metrics-address` and `--http-endpoint` can be set',
-    config: 'Failed to load the configuration',
-    client: 'Failed to create a client',
-    endpoint: 'Failed to start the HTTP server',
-  },
-  gatesFirst: false,
-  logsGates: false,
-  endpointFirst: false,
-  namePairs: (driver) => ({ driver }),
-  context: () => ({}),
-}
-
-const HANDSHAKE: HandshakeTable = {
-  limits: { probeMs: 1000, nameMs: 1000 },
-  failures: {
-    first: { connect: { message: 'Failed to connect' }, probe: { message: 'Failed to probe' } },
-    migrated: () => ({ connect: { message: 'Failed to connect again' }, probe: { message: 'Failed to probe again' } }),
-    name: { message: 'Failed to get the name' },
-  },
-  questions: () => [{ about: 'plugin', limitMs: 1000, failure: { message: 'Failed to get the capabilities' } }],
-  decisive: {},
-  namedFrom: 'name',
-}
-
 export const testSidecar: App<typeof FLAGS, keyof (typeof GATES)['own']> = {
   name: 'csi-test',
   prefix: 'test',
@@ -57,8 +29,6 @@ export const testSidecar: App<typeof FLAGS, keyof (typeof GATES)['own']> = {
   flags: FLAGS,
   gates: GATES,
   lease: { prefix: 'external-test-', component: (driver) => `external-test-${driver}` },
-  start: START,
-  handshake: () => HANDSHAKE,
   controllers: ({ flags, client, driver, caches, log }: Parts) => {
     const configMaps = caches.open('ConfigMaps', { resource: CONFIG_MAPS, project: projection, resyncMs: 0 })
     return {

@@ -7,7 +7,7 @@ import { readJson } from './otlp-read-json.ts'
 import { readProtobuf } from './otlp-read-protobuf.ts'
 import { checkSpan, ProtocolError, type ReceivedSpan } from './otlp-span.ts'
 
-/** What a receiver says in the place of its own answer. */
+/** An answer in place of the receiver's own. */
 export interface OtlpAnswer {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
@@ -71,9 +71,9 @@ export class OtlpReceiver {
   async #serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     this.requests.push(request.headers)
     const body = await buffer(request)
-    const told = this.answer?.()
-    if (told === 'hang') return
-    const { status, headers = {}, body: said = '' } = told ?? this.#take(request, body)
+    const given = this.answer?.()
+    if (given === 'hang') return
+    const { status, headers = {}, body: said = '' } = given ?? this.#take(request, body)
     response.writeHead(status, headers).end(said)
   }
 

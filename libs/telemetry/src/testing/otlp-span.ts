@@ -1,4 +1,4 @@
-/** Spans as a receiver has read them, whatever their encoding was. */
+/** Spans as a receiver has read them, in any encoding. */
 export interface ReceivedSpan {
   /** In hexadecimal digits. */
   readonly traceId: string
@@ -13,7 +13,7 @@ export interface ReceivedSpan {
   readonly attributes: Readonly<Record<string, unknown>>
   readonly statusCode: number
   readonly statusMessage: string
-  /** Of whoever has sent it. */
+  /** Of the sender. */
   readonly resource: Readonly<Record<string, unknown>>
   readonly scope: string
 }
@@ -23,7 +23,7 @@ export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
 }
 
-/** Before that nobody has recorded a span: smaller numbers are milliseconds or microseconds. */
+/** No span is older: smaller numbers are milliseconds or microseconds. */
 const EARLIEST = 1_000_000_000_000_000_000n
 
 /** Throws for what the protocol, or the data model behind it, forbids. */

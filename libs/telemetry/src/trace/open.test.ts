@@ -39,7 +39,7 @@ test('spans arrive with who has sent them', async () => {
   }
 })
 
-test('what cannot be followed is an error that names the variable', () => {
+test('an invalid value is an error that names the variable', () => {
   const { tracing, log } = open({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })
   expect(tracing).toBeUndefined()
   expect(log.lines).toMatchObject([

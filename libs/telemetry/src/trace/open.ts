@@ -21,11 +21,11 @@ export interface TracingOptions {
 
 export interface Tracing {
   readonly tracer: RunTracer
-  /** Sends what waits. Bounded by its signal. */
+  /** Sends the waiting spans. Bounded by its signal. */
   close(signal: AbortSignal): Promise<void>
 }
 
-/** Tracing as the environment asks for it. Undefined where it asks for none, or cannot be followed: a line says so. */
+/** Tracing as the environment configures it. Undefined without configuration, or with an invalid one, which is logged. */
 export function openTracing(options: TracingOptions): Tracing | undefined {
   const { log, program, env } = options
   const own: Attributes = {

@@ -103,7 +103,7 @@ describe.each(['protobuf', 'json'] as const)('%s', (encoding) => {
     expect(receiver.requests[0]).toMatchObject({ 'x-token': 'abc' })
   })
 
-  test('an answer may say that a part was thrown away', async () => {
+  test('an answer may report rejected spans', async () => {
     client = undefined
     receiver.answer = () => ({ status: 200, body: partialSuccess(encoding) })
     expect(await send({ encoding })).toEqual({ kind: 'delivered', rejected: 300, why: 'too old' })
@@ -159,7 +159,7 @@ test('one connection serves request after request', async () => {
   expect(receiver.connections).toBe(1)
 })
 
-test('nobody there, no answer in time, too long an answer: worth another try', async () => {
+test('a refused connection, a late answer and a long answer are retried', async () => {
   client = undefined
   receiver.answer = () => 'hang'
   const limit = new AbortController()

@@ -7,9 +7,9 @@ import { type SpanBatch, toJson } from './otlp-json.ts'
 import { toProtobuf } from './otlp-protobuf.ts'
 import type { Encoding, ExportSettings } from './settings.ts'
 
-/** What came of one request. */
+/** The result of one request. */
 export type Delivery =
-  /** `rejected` of its spans the collector has thrown away, for the reason `why`. */
+  /** The collector has rejected `rejected` of its spans, for the reason `why`. */
   | { readonly kind: 'delivered'; readonly rejected: number; readonly why: string }
   /** Worth another try, after the time that the collector asks for if it does. */
   | { readonly kind: 'later'; readonly why: string; readonly afterMs: number | undefined }
@@ -116,38 +116,38 @@ interface Rejected {
   readonly why: string
 }
 
-/** What an answer says, of whatever type it is. */
-interface Said {
+/** The fields of an answer, of any type. */
+interface PartialSuccess {
   rejected: unknown
   why: unknown
 }
 
 const NONE: Rejected = { rejected: 0, why: '' }
-/** Of a collector's words. */
-const LONGEST_WORDS = 1000
+/** Of a collector's error message. */
+const LONGEST_MESSAGE = 1000
 
-/** What an ExportTraceServiceResponse says of a part that was thrown away. One that cannot be read says nothing. */
+/** The rejected spans of an ExportTraceServiceResponse. One that cannot be read counts as none. */
 function rejectedOf(body: Buffer, encoding: Encoding): Rejected {
   if (body.length === 0) return NONE
   try {
     const { rejected, why } = encoding === 'json' ? readJson(body) : readProtobuf(body)
     const count = Number(rejected)
     return Number.isSafeInteger(count) && count > 0
-      ? { rejected: count, why: String(why).slice(0, LONGEST_WORDS) }
+      ? { rejected: count, why: String(why).slice(0, LONGEST_MESSAGE) }
       : NONE
   } catch {
     return NONE
   }
 }
 
-function readJson(body: Buffer): Said {
+function readJson(body: Buffer): PartialSuccess {
   const { partialSuccess } = JSON.parse(body.toString()) as { partialSuccess?: Readonly<Record<string, unknown>> }
   const { rejectedSpans, errorMessage = '' } = partialSuccess ?? {}
   return { rejected: rejectedSpans, why: errorMessage }
 }
 
-function readProtobuf(body: Uint8Array): Said {
-  const said: Said = { rejected: 0, why: '' }
+function readProtobuf(body: Uint8Array): PartialSuccess {
+  const said: PartialSuccess = { rejected: 0, why: '' }
   const reader = new BinaryReader(body)
   while (reader.pos < reader.len) {
     const [field, wire] = reader.tag()
@@ -157,7 +157,7 @@ function readProtobuf(body: Uint8Array): Said {
   return said
 }
 
-function readPartialSuccess(reader: BinaryReader, said: Said): void {
+function readPartialSuccess(reader: BinaryReader, said: PartialSuccess): void {
   while (reader.pos < reader.len) {
     const [field, wire] = reader.tag()
     if (field === 1) said.rejected = reader.int64()

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '@csi-sidecars/base'
 import type { RunTrace } from './span.ts'
 
-/** What everything that a run awaits can find out about it. */
+/** What all code in the async context of a run can read about it. */
 export interface RunContext {
   /** 32 hexadecimal digits, the same in every line of the run; the id of its trace where there is one. */
   readonly traceId: string
@@ -11,11 +11,11 @@ export interface RunContext {
 }
 
 interface Held {
-  /** Undefined once the run has ended: what it has set going, such as a connection, may live on. */
+  /** Undefined once the run has ended: what it has started, such as a connection, may live longer. */
   context: RunContext | undefined
 }
 
-/** The runs under way, each found by what it awaits. Made only where somebody asks: a storage costs a little each turn. */
+/** The current runs, found by async context. Created only on demand: an AsyncLocalStorage costs a little in each turn. */
 export class RunContexts {
   readonly #storage = new AsyncLocalStorage<Held>()
 
@@ -33,7 +33,7 @@ export class RunContexts {
     }
   }
 
-  /** As part of no run: for what is shared by all, whoever happens to set it going. */
+  /** Outside of any run: for what is shared by all runs, although one of them starts it. */
   outside<T>(work: () => T): T {
     return this.#storage.exit(work)
   }

@@ -17,7 +17,7 @@ function thrown(env: Record<string, string>): VariableError {
   throw new Error('it was read')
 }
 
-test('nothing said means what OpenTelemetry says of an empty environment', () => {
+test('an empty environment means the defaults of OpenTelemetry', () => {
   const { sampler, samplerName, export: exporting, ...rest } = read({})
   const { url, ...more } = exporting
   expect(url.href).toBe('http://localhost:4318/v1/traces')
@@ -29,7 +29,7 @@ test('nothing said means what OpenTelemetry says of an empty environment', () =>
   })
 })
 
-test('an empty variable says nothing', () => {
+test('an empty variable counts as absent', () => {
   const empty = { OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_TRACES_SAMPLER: ' ', OTEL_BSP_SCHEDULE_DELAY: '' }
   expect(JSON.stringify(read(empty))).toBe(JSON.stringify(read({})))
 })
@@ -43,7 +43,7 @@ test.each([
   expect(read(env).export.url.href).toBe(url)
 })
 
-test('variables for traces win over those for all signals', () => {
+test('variables for traces override those for all signals', () => {
   const { export: exporting } = read({
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
     OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
@@ -86,7 +86,7 @@ test('certificates are files', () => {
   }
 })
 
-describe('what cannot be followed is named, and its value is not', () => {
+describe('an invalid variable is named, and its value is not', () => {
   test.each([
     ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'],
     ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'canary'],

@@ -37,7 +37,7 @@ export interface TraceSettings {
   readonly resource: Attributes
 }
 
-/** A variable of the environment that cannot be followed. Its value is not told: it may hold credentials. */
+/** An invalid variable of the environment. Its value is not logged: it may hold credentials. */
 export class VariableError extends Error {
   override readonly name = 'VariableError'
   readonly variable: string
@@ -117,7 +117,7 @@ function headers(variable: string, text: string): Record<string, string> {
       validateHeaderName(name)
       validateHeaderValue(name, value)
     } catch {
-      // What is thrown tells the value, which may be a token.
+      // The thrown error contains the value, which may be a token.
       throw new VariableError(variable, 'not every pair of it can be a header')
     }
   }
@@ -199,7 +199,7 @@ class Variables {
     return this.#env[name]?.trim() || otherwise
   }
 
-  /** Of the two variables the one that counts, with its value: that for traces wins over that for all signals. */
+  /** The variable that counts, with its value: the one for traces overrides the one for all signals. */
   forTraces(what: string, otherwise: string): readonly [name: string, value: string] {
     const own = `OTEL_EXPORTER_OTLP_TRACES_${what}`
     if (this.text(own) !== '') return [own, this.text(own)]

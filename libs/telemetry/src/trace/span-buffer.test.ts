@@ -107,7 +107,7 @@ test('one request at a time, the next one at once when it is full', async () => 
   expect(sent).toEqual(['abc@0', 'def@0', 'gh@0'])
 })
 
-test('a collector that is away is tried again until the time of the batch is over; what does not fit is dropped', async () => {
+test('an unreachable collector is retried until the time of the batch is over; what does not fit is dropped', async () => {
   answer = () => AWAY
   add('abc')
   await clock.settle()
@@ -128,7 +128,7 @@ test('a collector that is away is tried again until the time of the batch is ove
   expect(lines()).toEqual(['Spans could not be exported', 'Spans are exported again'])
 })
 
-test('one failure is told nobody', async () => {
+test('a single failure is not logged', async () => {
   answer = () => AWAY
   add('abc')
   await clock.settle()
@@ -137,7 +137,7 @@ test('one failure is told nobody', async () => {
   expect([sent, lines()]).toEqual([['abc@0', 'abc@1000'], []])
 })
 
-test('a failing collector is told of once a minute', async () => {
+test('a failing collector is logged once a minute', async () => {
   answer = () => AWAY
   for (let minute = 0; minute < 3; minute += 1) {
     add('abc')
@@ -152,7 +152,7 @@ test('a failing collector is told of once a minute', async () => {
   )
 })
 
-test('a collector that asks for patience is given it', async () => {
+test('a Retry-After of the collector is respected', async () => {
   answer = () => ({ kind: 'later', why: 'HTTP 429', afterMs: 8000 })
   add('abc')
   await clock.settle()
@@ -163,7 +163,7 @@ test('a collector that asks for patience is given it', async () => {
   expect(sent).toEqual(['abc@0', 'abc@8000'])
 })
 
-test('what is refused is not sent again', async () => {
+test('refused spans are not sent again', async () => {
   answer = () => ({ kind: 'refused', why: 'HTTP 401' })
   add('abc')
   await clock.advance(60_000)
@@ -171,7 +171,7 @@ test('what is refused is not sent again', async () => {
   expect(await counts()).toEqual(['dropped_total{reason="rejected"} 3', 'exported_total 0'])
 })
 
-test('a part that the collector has thrown away is counted and told', async () => {
+test('rejected spans are counted and logged', async () => {
   answer = () => ({ kind: 'delivered', rejected: 2, why: 'too old' })
   add('abc')
   await clock.settle()
@@ -179,7 +179,7 @@ test('a part that the collector has thrown away is counted and told', async () =
   expect(log.lines[0]?.pairs).toEqual({ endpoint: 'http://collector', err: 'too old' })
 })
 
-test('a request without an answer is given up', async () => {
+test('a request without an answer times out', async () => {
   answer = (signal) =>
     new Promise((resolve) => {
       signal.addEventListener('abort', () => resolve({ kind: 'later', why: String(signal.reason), afterMs: undefined }))
@@ -191,7 +191,7 @@ test('a request without an answer is given up', async () => {
 })
 
 describe('closing', () => {
-  test('sends what waits, and takes no more', async () => {
+  test('sends the waiting spans, and accepts no more', async () => {
     add('ab')
     await close()
     expect([sent, closed]).toEqual([['ab@0'], true])
@@ -215,7 +215,7 @@ describe('closing', () => {
     ])
   })
 
-  test('tries once where nothing is known', async () => {
+  test('tries once if the state of the collector is unknown', async () => {
     answer = () => AWAY
     add('ab')
     await close()

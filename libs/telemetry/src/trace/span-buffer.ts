@@ -12,26 +12,26 @@ export interface SpanBufferOptions {
   readonly batch: BatchSettings
   /** Of one request. */
   readonly requestMs: number
-  /** Who sends, without the spans. */
+  /** The sender, without the spans. */
   readonly sender: Omit<SpanBatch, 'spans'>
   readonly client: Pick<OtlpClient, 'send' | 'close'>
-  /** Where they go, for the log. */
+  /** The endpoint, for the log. */
   readonly endpoint: string
   readonly exported: Counter<never>
   readonly dropped: Counter<'reason'>
-  /** Runs what is part of no run. */
+  /** Runs a function outside of any run. */
   readonly outside: (work: () => void) => void
 }
 
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 5_000
 const JITTER = 0.2
-/** How often a collector that fails is told of. */
-const TELL_MS = 60_000
+/** How often a failing collector is logged. */
+const REPORT_MS = 60_000
 
 /**
- * Spans that wait for their request. It holds what its limits say, and one batch that is under way, however long the
- * collector is away: what does not fit is dropped and counted.
+ * Spans that wait for their request. It holds as many as its limits allow and one batch in progress, even if the
+ * collector is unreachable for long: what does not fit is dropped and counted.
  */
 export class SpanBuffer {
   readonly #options: SpanBufferOptions
@@ -39,12 +39,12 @@ export class SpanBuffer {
   #waiting: Span[] = []
   #sending: Promise<void> | undefined
   #cancelTimer: Cancel | undefined
-  /** The last try has failed. */
+  /** The last attempt has failed. */
   #failing = false
-  /** Its failing was told. */
-  #told = false
+  /** Its failure was logged. */
+  #reported = false
   #closing = false
-  #toldAt = Number.NEGATIVE_INFINITY
+  #reportedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: SpanBufferOptions) {
     this.#options = options
@@ -59,7 +59,7 @@ export class SpanBuffer {
     else if (this.#cancelTimer === undefined) outside(() => this.#arm())
   }
 
-  /** Sends what waits, unless the collector is known to fail, and takes no more. Bounded by the signal. */
+  /** Sends the waiting spans, unless the collector is known to fail, and accepts no more. Bounded by the signal. */
   async close(signal: AbortSignal): Promise<void> {
     this.#closing = true
     this.#cancelTimer?.()
@@ -101,13 +101,13 @@ export class SpanBuffer {
       const rejected = Math.min(Math.max(delivery.rejected, 0), spans.length)
       exported.inc({}, spans.length - rejected)
       this.#drop(rejected, 'rejected')
-      if (rejected > 0) this.#tell(delivery.why)
+      if (rejected > 0) this.#reportFailure(delivery.why)
       else this.#works()
       return
     }
     this.#failing = true
     this.#drop(spans.length, delivery.kind === 'refused' ? 'rejected' : 'unreachable')
-    this.#tell(delivery.why)
+    this.#reportFailure(delivery.why)
   }
 
   /** Tries until the batch's time is over. */
@@ -122,7 +122,7 @@ export class SpanBuffer {
       this.#failing = true
       if (limit.signal.aborted || this.#closing) return delivery
       // One failure may be a connection that was closed meanwhile.
-      if (pauses.failures > 0) this.#tell(delivery.why)
+      if (pauses.failures > 0) this.#reportFailure(delivery.why)
       try {
         const pause = pauses.next()
         await clock.sleep(delivery.afterMs ?? pause, limit.signal)
@@ -140,17 +140,17 @@ export class SpanBuffer {
 
   #works(): void {
     this.#failing = false
-    if (!this.#told) return
-    this.#told = false
+    if (!this.#reported) return
+    this.#reported = false
     this.#options.log.info('Spans are exported again', { endpoint: this.#options.endpoint })
   }
 
-  #tell(why: string): void {
-    this.#told = true
+  #reportFailure(why: string): void {
+    this.#reported = true
     const { clock, log, endpoint } = this.#options
     const now = clock.monotonic()
-    if (now - this.#toldAt < TELL_MS) return
-    this.#toldAt = now
+    if (now - this.#reportedAt < REPORT_MS) return
+    this.#reportedAt = now
     log.warn('Spans could not be exported', { endpoint, err: why })
   }
 

@@ -1,8 +1,8 @@
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
-/** A part of a run that is under way. */
+/** A part of a run in progress. */
 export interface ActiveSpan {
-  /** For the headers of what it sends, so that the other side goes on with the same trace. */
+  /** For the headers of its requests, so that the other side continues the same trace. */
   readonly traceparent: string
   set(attributes: Attributes): void
   /** To be called once. With an error it has failed. */
@@ -32,9 +32,9 @@ export interface Span {
   readonly error: string | undefined
 }
 
-/** The trace of a run under way. */
+/** The trace of a run in progress. */
 export interface RunTrace {
   begin(name: string, attributes: Attributes): ActiveSpan
-  /** A run that neither asked for anything nor failed leaves no trace. */
+  /** A run without requests and without an error records no trace. */
   end(attributes: Attributes, error?: unknown): void
 }

@@ -1,4 +1,4 @@
-/** Where a span stands in a trace, as the W3C's header `traceparent` carries it. */
+/** The place of a span in a trace, as the W3C's header `traceparent` carries it. */
 export interface SpanContext {
   /** 32 hexadecimal digits in lower case. */
   readonly traceId: string
@@ -14,7 +14,7 @@ export function traceparentOf({ traceId, spanId, sampled }: SpanContext): string
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`
 }
 
-/** Undefined for what is none. Versions to come may say more behind the fields that are known. */
+/** Undefined for an invalid header. Later versions may have more fields behind the known ones. */
 export function parseTraceparent(text: string): SpanContext | undefined {
   const [, version, traceId = '', spanId = '', flags = '', more] = FORM.exec(text) ?? []
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined

@@ -66,18 +66,18 @@ test('a run is a span from the moment its key began to wait, with the wait and e
   expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(3)
 })
 
-test('what is told to the other side is the span of the request', async () => {
+test('the header for the other side names the span of the request', async () => {
   const tracing = tracer()
   const context = tracing.start(RUN)
-  const told = await runs.run(context, async () => {
+  const header = await runs.run(context, async () => {
     const span = tracing.begin('call', {})
     span?.end()
     return span?.traceparent
   })
-  expect(told).toBe(`00-${context.traceId}-${spans[0]?.spanId}-01`)
+  expect(header).toBe(`00-${context.traceId}-${spans[0]?.spanId}-01`)
 })
 
-test('a request that failed says why, cut where it says too much', async () => {
+test('a failed request has its error message, cut to a limit', async () => {
   const tracing = tracer()
   await runs.run(tracing.start(RUN), async () => {
     tracing.begin('call', {})?.end(new Error('no such array'))
@@ -87,12 +87,12 @@ test('a request that failed says why, cut where it says too much', async () => {
 })
 
 describe('a run without requests', () => {
-  test('leaves nothing', () => {
+  test('records nothing', () => {
     tracer().start(RUN).trace.end({})
     expect(spans).toEqual([])
   })
 
-  test('is told when it failed', () => {
+  test('is recorded when it failed', () => {
     tracer().start(RUN).trace.end({}, new Error('no volume'))
     expect(spans.map(({ name, error }) => [name, error])).toEqual([
       ['wait in queue', undefined],
@@ -111,30 +111,30 @@ describe('a traceparent on the object', () => {
     expect(spans.at(-1)).toMatchObject({ traceId: PARENT.traceId, parentSpanId: PARENT.spanId })
   })
 
-  test('that is not sampled is followed in that too, and whoever is asked is told so', async () => {
+  test('that is not sampled is respected and passed on', async () => {
     const tracing = tracer()
     const context = tracing.start({ ...RUN, traceparent: of('00') })
-    const told = await runs.run(context, async () => {
+    const header = await runs.run(context, async () => {
       const span = tracing.begin('call', {})
       span?.end(new Error('any'))
       return span?.traceparent
     })
     context.trace.end({}, new Error('any'))
-    expect(told).toMatch(new RegExp(`^00-${PARENT.traceId}-[0-9a-f]{16}-00$`))
+    expect(header).toMatch(new RegExp(`^00-${PARENT.traceId}-[0-9a-f]{16}-00$`))
     expect(spans).toEqual([])
   })
 
-  test('that is none begins a trace of its own', () => {
+  test('that is invalid starts a new trace', () => {
     expect(tracer().start({ ...RUN, traceparent: 'mine' }).traceId).not.toBe(PARENT.traceId)
   })
 })
 
-describe('what is part of no run', () => {
+describe('work outside of any run', () => {
   test('is not recorded', () => {
     expect(tracer().begin('GET lease', {})).toBeUndefined()
   })
 
-  test('is what goes on after the run has ended', async () => {
+  test('is what continues after the run has ended', async () => {
     const tracing = tracer()
     const later = Promise.withResolvers<void>()
     const begun = await runs.run(tracing.start(RUN), async () => ({
@@ -144,13 +144,13 @@ describe('what is part of no run', () => {
     expect(await begun.seen).toEqual([undefined, undefined])
   })
 
-  test('is what is shared, whoever set it going', async () => {
+  test('is what is shared, although a run has started it', async () => {
     const seen = await runs.run(tracer().start(RUN), async () => runs.outside(() => runs.current))
     expect(seen).toBeUndefined()
   })
 })
 
-test('runs at the same time do not see each other', async () => {
+test('runs at the same time are isolated', async () => {
   const tracing = tracer()
   const ids = await Promise.all(
     [1, 2, 3].map((each) => {

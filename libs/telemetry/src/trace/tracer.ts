@@ -4,17 +4,17 @@ import type { Sampler } from './sampler.ts'
 import type { ActiveSpan, Attributes, RunTrace, Span, Tracer } from './span.ts'
 import { parseTraceparent, type SpanContext, traceparentOf } from './traceparent.ts'
 
-/** One run, as its trace is to tell it. */
+/** One run, as its trace records it. */
 export interface RunStart {
   readonly name: string
   readonly attributes: Attributes
-  /** What somebody has written on the run's object, so that the run becomes a part of that trace. */
+  /** The traceparent annotation of the run's object, which makes the run a part of that trace. */
   readonly traceparent: string | undefined
   /** How long its key has waited for a worker. */
   readonly waitedMs: number
 }
 
-/** Longer texts are cut: a driver may say anything. */
+/** Longer texts are cut: an error message of a driver has no limit. */
 const LONGEST_TEXT = 4096
 
 export interface RunTracerOptions {
@@ -25,7 +25,7 @@ export interface RunTracerOptions {
   readonly record: (span: Span) => void
 }
 
-/** Begins a trace for each run, or goes on with one that somebody else has begun. */
+/** Starts a trace for each run, or continues the one that its object names. */
 export class RunTracer implements Tracer {
   readonly #options: RunTracerOptions
 
@@ -50,7 +50,7 @@ export class RunTracer implements Tracer {
   }
 }
 
-/** Nothing is recorded, but whoever is asked is told so. */
+/** Nothing is recorded, but the other side gets the header. */
 function unrecorded(position: SpanContext): RunTrace {
   const span: ActiveSpan = { traceparent: traceparentOf(position), set: () => undefined, end: () => undefined }
   return { begin: () => span, end: () => undefined }
@@ -64,7 +64,7 @@ interface RecordedRunOptions extends Pick<RunTracerOptions, 'clock' | 'record'> 
 class RecordedRun implements RunTrace {
   readonly #start: RunStart
   readonly #options: RecordedRunOptions
-  /** Wall time less monotonic time: a clock that is set while the run lasts bends no span. */
+  /** Wall time less monotonic time, so that a clock change during the run distorts no span. */
   readonly #offsetMs: number
   readonly #startedMs: number
   #requests = 0

@@ -46,7 +46,7 @@ test('objects are made, read, changed and deleted as over HTTP', async () => {
   expect(server.requests.matching({ method: 'PATCH' })).toHaveLength(1)
 })
 
-test('documents are read, and a path that nobody serves is refused in plain text', async () => {
+test('documents are read, and an unknown path is refused in plain text', async () => {
   expect(await client.discover('/healthz')).toBe('ok')
   expect(await client.discover('/version')).toMatchObject({ major: '1' })
   await expect(client.discover('/nothing')).rejects.toMatchObject({ code: 404, message: '404 page not found' })
@@ -60,7 +60,7 @@ test('a list comes page by page, through the projection', async () => {
   expect(pages).toEqual([['pv-1'], ['pv-3']])
 })
 
-test('a watch that lags brings what exists, and news when it is told to; its end comes in any case', async () => {
+test('a watch that lags brings existing objects, changes on demand, and its end in any case', async () => {
   client = new InProcessClient(server, { errorOf, watchesLag: true })
   server.create(PERSISTENT_VOLUMES, pv('pv-1'))
   const seen: string[] = []
@@ -117,7 +117,7 @@ test('rules fail, lose and hold requests', async () => {
   expect(await settled(held)).toMatchObject({ status: 'fulfilled' })
 })
 
-test('a signal ends a request that is never answered, and what is not to be sent is not', async () => {
+test('a signal ends a request that is never answered, and an aborted request is not sent', async () => {
   server.faults.add({ action: { do: 'hang' } })
   const stop = new AbortController()
   const waiting = client.get(PERSISTENT_VOLUMES, { name: 'pv-1' }, { signal: stop.signal })
@@ -151,7 +151,7 @@ test('at a gate requests wait; an answer may be lost after the effect or before 
   await expect(done).rejects.toThrow('lost as well')
 })
 
-/** Two writes; what was not done before is done now. */
+/** Two writes; a restart completes them. */
 async function program(api: InProcessClient<Refusal>): Promise<void> {
   await api.create(VOLUME_ATTACHMENTS, va()).catch((error: Refusal) => {
     if (error.code !== 409) throw error
@@ -162,16 +162,16 @@ async function program(api: InProcessClient<Refusal>): Promise<void> {
 test('a scenario runs for a crash before and after every write', async () => {
   const ends: unknown[] = []
   const writes = await crashAtEveryWrite(async (gate) => {
-    const world = createInProcessServer({ clock })
-    const first = program(new InProcessClient(world, { errorOf, gate }))
+    const server = createInProcessServer({ clock })
+    const first = program(new InProcessClient(server, { errorOf, gate }))
     await Promise.race([first, gate.crashed])
     ends.push([
-      world.list(VOLUME_ATTACHMENTS).length,
-      world.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.metadata?.labels,
+      server.list(VOLUME_ATTACHMENTS).length,
+      server.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.metadata?.labels,
     ])
-    if (gate.dead) await program(new InProcessClient(world, { errorOf }))
-    expect(world.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.metadata?.labels).toEqual({ a: 'b' })
-    await world.stop()
+    if (gate.dead) await program(new InProcessClient(server, { errorOf }))
+    expect(server.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.metadata?.labels).toEqual({ a: 'b' })
+    await server.stop()
   })
   expect(writes).toEqual(['create volumeattachments', 'patch volumeattachments/va-1'])
   expect(ends).toEqual([
@@ -185,11 +185,11 @@ test('a scenario runs for a crash before and after every write', async () => {
 
 test('a scenario that fails after a crash says which', async () => {
   const failing = crashAtEveryWrite(async (gate) => {
-    const world = createInProcessServer({ clock })
-    world.create(VOLUME_ATTACHMENTS, va())
-    const first = new InProcessClient(world, { errorOf, gate }).patch(VOLUME_ATTACHMENTS, { name: 'va-1' }, label)
+    const server = createInProcessServer({ clock })
+    server.create(VOLUME_ATTACHMENTS, va())
+    const first = new InProcessClient(server, { errorOf, gate }).patch(VOLUME_ATTACHMENTS, { name: 'va-1' }, label)
     await Promise.race([first, gate.crashed])
-    await world.stop()
+    await server.stop()
     if (gate.dead) throw new Error('not converged')
   })
   await expect(failing).rejects.toThrow('a crash before write 1, patch volumeattachments/va-1')

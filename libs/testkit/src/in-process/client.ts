@@ -1,6 +1,5 @@
 import type { InProcessServer, LocalRequest } from '@csi-sidecars/emulator'
 import {
-  isStatus,
   type KubeObject,
   type ObjectRef,
   PATCH_CONTENT_TYPES,
@@ -8,12 +7,13 @@ import {
   type Resource,
   resourcePath,
   type Status,
+  statusOf,
 } from '@csi-sidecars/kube-types'
 import { type Gate, OPEN_GATE } from './gate.ts'
 import { type LocalFrame, LocalWatch, NO_ANSWER } from './local-watch.ts'
 
 export interface InProcessClientOptions<E> {
-  /** Makes the error of a refusal: `apiErrorOf` of the client library, which stands above this package. */
+  /** Makes the error of a refusal: `apiErrorOf` of the client library, which this package cannot import. */
   readonly errorOf: (status: Status) => E
   readonly gate?: Gate
   /** Watches keep back what comes after their initial objects until `deliver` is called. */
@@ -54,7 +54,7 @@ const PAGE_SIZE = 500
 
 /**
  * A KubeClient of the emulator without sockets: each request runs through the server's own handler, its faults and its
- * log. It tries nothing twice and has no limits of its own.
+ * log. It has no retries and no rate limit.
  */
 export class InProcessClient<E extends Error> {
   readonly watches = new Set<LocalWatch<unknown, E>>()
@@ -185,8 +185,8 @@ export class InProcessClient<E extends Error> {
 
 /** The Status of an answer; the outermost server answers some paths in plain text. */
 function refusalIn(code: number, text: string): Status {
-  const value = parsed(text)
-  if (isStatus(value)) return value
+  const status = statusOf(parsed(text))
+  if (status !== undefined) return status
   return code === 0 ? NO_ANSWER : { kind: 'Status', code, reason: '', message: text.trim() }
 }
 

@@ -24,7 +24,7 @@ export class CrashGate implements Gate {
     return this.#dead
   }
 
-  /** Resolves when the process has died, and what it wrote last has taken effect or never will. */
+  /** Resolves when the process has died, and its last write has taken effect or never will. */
   get crashed(): Promise<void> {
     return this.#crashed.promise
   }
@@ -37,7 +37,7 @@ export class CrashGate implements Gate {
       return this.dead ? NEVER : answer
     }
     this.#dead = true
-    // What a dead process would have been told matters to nobody.
+    // The answer for a dead process is dropped.
     if (this.#point.applied) await effect().catch(() => undefined)
     this.#crashed.resolve()
     return NEVER

@@ -1,6 +1,6 @@
 import { invariant } from '@csi-sidecars/base'
 
-/** What wants to leave the process under test. */
+/** A request or call of the process under test. */
 export interface Outgoing {
   /** `patch volumeattachments/va-1/status`. */
   readonly label: string
@@ -10,27 +10,27 @@ export interface Outgoing {
 
 export interface Passing {
   readonly signal?: AbortSignal | undefined
-  /** What the sender hears when its signal ends the wait; without it the signal's reason. */
+  /** The sender's error when its signal ends the wait; without it the signal's reason. */
   readonly onAbort?: ((reason: unknown) => unknown) | undefined
 }
 
-/** Everything that a process sends passes here, requests and calls alike, so that a test decides what comes of it. */
+/** Everything that a process sends passes here, requests and calls alike, so that a test decides its result. */
 export interface Gate {
   pass<T>(outgoing: Outgoing, effect: () => Promise<T>, passing?: Passing): Promise<T>
 }
 
 export const OPEN_GATE: Gate = { pass: (_outgoing, effect) => effect() }
 
-/** Something that has been sent. Its effect and its answer come when somebody says so, or never. */
+/** Something that has been sent. The test decides when its effect and its answer come, if ever. */
 export interface InFlight extends Outgoing {
   readonly applied: boolean
   /** It takes effect; the answer is still to come. */
   apply(): void
-  /** The sender hears what came of it, or of the failure: then the effect, if there was none before, never comes. */
+  /** The sender gets the result, or the failure: then an effect that has not come yet never comes. */
   answer(failure?: Error): void
 }
 
-/** Everything stops here until the test lets it go on, one by one and in any order. */
+/** Everything stops here until the test releases it, one by one and in any order. */
 export class StepGate implements Gate {
   readonly inFlight: InFlight[] = []
   #open = false
@@ -60,7 +60,7 @@ export class StepGate implements Gate {
     let outcome: Promise<T> | undefined
     const apply = (): Promise<T> => {
       outcome ??= effect()
-      // Whoever sent it may never be told.
+      // The sender may never get an answer.
       outcome.catch(() => undefined)
       return outcome
     }

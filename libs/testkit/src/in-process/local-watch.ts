@@ -1,5 +1,5 @@
 import type { InProcessServer, LocalRequest } from '@csi-sidecars/emulator'
-import { isStatus, type KubeObject, type Status } from '@csi-sidecars/kube-types'
+import { type KubeObject, type Status, statusOf } from '@csi-sidecars/kube-types'
 
 /** What a reader of a watch sees, as `KubeClient.watch` has it. */
 export type LocalFrame<T, E> =
@@ -97,8 +97,7 @@ export class LocalWatch<T, E extends Error> {
 
   #end(how: 'closed' | 'cut'): void {
     if (this.#code === 200) return this.#arrive({ type: 'END', why: how === 'closed' ? 'closed' : 'broken' })
-    const refusal = parsed(this.#text)
-    this.#begun.reject(this.#errorOf(isStatus(refusal) ? refusal : NO_ANSWER))
+    this.#begun.reject(this.#errorOf(statusOf(parsed(this.#text)) ?? NO_ANSWER))
   }
 
   #arrive(frame: LocalFrame<T, E>): void {
@@ -140,7 +139,7 @@ export class LocalWatch<T, E extends Error> {
   }
 }
 
-/** As a client says it when the connection went away; code 0 is no answer. */
+/** As a client reports a lost connection; code 0 is no answer. */
 export const NO_ANSWER: Status = { kind: 'Status', code: 0, reason: '', message: 'connection reset by peer' }
 
 function parsed(text: string): { readonly type?: unknown; readonly object: KubeObject } | undefined {

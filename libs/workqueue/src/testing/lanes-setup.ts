@@ -22,12 +22,12 @@ export function lanesOf(workers: number, reserved: readonly number[]): LanesSetu
   const lanes = new Lanes({
     workers,
     lanes: reserved.map((each) => ({ reserved: each })),
-    place: (key) => placements.get(key) ?? byLetter(key),
+    placementOf: (key) => placements.get(key) ?? byLetter(key),
   })
   return {
     lanes,
     place: (key, lane, ...limits) => void placements.set(key, { lane, limits }),
-    precede: (key, precedes) => void placements.set(key, { ...byLetter(key), precedes }),
+    precede: (key, blocks) => void placements.set(key, { ...byLetter(key), blocks }),
     push(...keys) {
       for (const key of keys) lanes.push(key)
     },

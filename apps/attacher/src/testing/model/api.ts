@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { applyMergePatch, type KubeObject, type Patch, type Resource } from '@csi-sidecars/kube-types'
 import { apiError, uidMismatch } from '../api-error.ts'
-import { patchedFinalizers } from '../json-patch.ts'
+import { applyJsonPatch } from '../json-patch.ts'
 
 export interface Stored extends KubeObject {
   readonly metadata: {
@@ -69,7 +69,7 @@ export class ModelApi {
     else this.#put(kind, { ...old, metadata: { ...old.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } })
   }
 
-  /** A change by anybody else. */
+  /** A change by another writer. */
   edit(kind: Kind, name: string, change: object): void {
     const old = this.get(kind, name)
     if (old !== undefined) this.#replace(kind, old, applyMergePatch(old, change) as Stored)
@@ -139,7 +139,7 @@ function patched(object: Stored, patch: Patch): Stored {
     if (uid !== undefined && uid !== object.metadata.uid) throw uidMismatch(uid)
     return applyMergePatch(object, patch.body) as Stored
   }
-  const { finalizers: _, ...metadata } = object.metadata
-  const finalizers = patchedFinalizers(object.metadata, patch.body as [])
-  return { ...object, metadata: { ...metadata, ...(finalizers?.length && { finalizers }) } }
+  const next = applyJsonPatch(object, patch.body as [])
+  const { finalizers, ...metadata } = next.metadata
+  return { ...next, metadata: { ...metadata, ...(finalizers?.length && { finalizers }) } }
 }

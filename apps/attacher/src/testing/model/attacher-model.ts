@@ -12,7 +12,7 @@ export const NODES = ['n1', 'n2']
 
 export const handleOf = (volume: string): string => `vol-${volume}`
 export const nodeIdOf = (node: string): string => `${node}-id`
-/** What is made again under its name is another thing to the driver: `vol-own` and `vol-own~`, in turn. */
+/** An object that is recreated under its name is another thing to the driver: `vol-own` and `vol-own~`, in turn. */
 const otherOf = (id: string): string => (id.endsWith('~') ? id.slice(0, -1) : `${id}~`)
 const baseOf = (id: string): string => id.replace('~', '')
 export const vaName = (volume: string, node: string): string => `${volume}.${node}`
@@ -29,7 +29,7 @@ export class AttacherModel {
   process: Process | undefined
   /** Attachments of which the attacher could not know all: their success may have been followed by a failure. */
   readonly blurred = new Set<string>()
-  /** Attachments of which the object, the volume or the node was made again: the API alone does not say where they are. */
+  /** Attachments of which the object, the volume or the node was recreated: the API alone does not say where they are. */
   readonly remade = new Set<string>()
   readonly remadeVolumes = new Set<string>()
   /** What is attached without the process that runs now having published it, as `handle on node id`. */
@@ -75,7 +75,7 @@ export class AttacherModel {
     this.api.create(VOLUME_ATTACHMENTS, object)
   }
 
-  /** Somebody removes all finalizers by hand, and it goes. It may be made again at once. */
+  /** A user removes all finalizers, and it is deleted. It may be recreated at once. */
   strip(volume: string, node: string, again: boolean): void {
     const name = vaName(volume, node)
     if (this.attachment(volume, node) === undefined) return
@@ -91,8 +91,8 @@ export class AttacherModel {
     if (handle === undefined) return
     this.remadeVolumes.add(volume)
     for (const node of NODES) this.remade.add(vaName(volume, node))
-    this.api.edit(PERSISTENT_VOLUMES, volume, { metadata: { finalizers: null } })
     this.api.delete(PERSISTENT_VOLUMES, volume)
+    this.api.edit(PERSISTENT_VOLUMES, volume, { metadata: { finalizers: null } })
     this.createVolume(volume, otherOf(handle))
   }
 
@@ -152,7 +152,7 @@ export class AttacherModel {
     if (method === 'unpublish') this.storage.perform({ method, volumeId, nodeId })
   }
 
-  /** Somebody detaches the volume behind our back. Of an inline volume no comparison would ever find out. */
+  /** The back end detaches the volume by itself. No comparison would ever find this out for an inline volume. */
   forget(volume: string, node: string): void {
     if (volume === 'inline') return
     this.storage.perform({ method: 'unpublish', volumeId: handleOf(volume), nodeId: nodeIdOf(node) })
@@ -170,13 +170,13 @@ export class AttacherModel {
     })
   }
 
-  /** Nobody could know of it: it was made again, and the process that has published it runs no more. */
+  /** Nothing could know of it: it was recreated, and the process that has published it runs no more. */
   isLost({ volumeId, nodeId }: Omit<Call, 'method'>): boolean {
     const name = vaName(baseOf(volumeId).slice('vol-'.length), baseOf(nodeId).slice(0, -'-id'.length))
     return this.remade.has(name) && this.#forgotten.has(`${volumeId} on ${nodeId}`)
   }
 
-  /** What holds at every moment: attached is only what an attachment with our finalizer answers for. */
+  /** What holds at every moment: attached is only what has an attachment with our finalizer. */
   checkAlways(): void {
     if (this.#violation !== undefined) throw this.#violation
     for (const { volume, node } of pairs()) {

@@ -51,7 +51,7 @@ function checkAttachment(model: AttacherModel, volume: string, node: string): vo
     invariant(!attached || volume === 'inline', `detached, and the status does not say so: ${state}`)
   } else if (attached) {
     invariant(hasFinalizer(va), `attached without our finalizer: ${state}`)
-    // What somebody took away behind our back comes back unless something is in the way.
+    // What another writer removed is restored unless something is in the way.
     invariant(isWhereItShould(model, volume, node) || obstacle !== undefined, `marked as attached: ${state}`)
     // The error of one more attach stays when the volume turns out to be attached after all.
     invariant(
@@ -87,7 +87,7 @@ function checkVolume(model: AttacherModel, pv: Stored): void {
   const { name, deletionTimestamp, finalizers = [], annotations } = pv.metadata
   const ours = finalizers.filter((each) => each === FINALIZER).length
   invariant(ours <= 1, `${name} has our finalizer ${ours} times`)
-  // One that was given back can be taken again while its release is under way; nobody does that to it in earnest.
+  // One that was given back can be taken again while its release is under way; no real user does that.
   const givenBack = name === 'inTree' && annotations === undefined
   const inUse = pairs().filter(({ volume, node }) => volume === name && model.attachment(volume, node) !== undefined)
   for (const { volume, node } of inUse) {

@@ -1,7 +1,7 @@
 import type { WatchFrame } from '@csi-sidecars/kube-client'
 import type { Change, ModelApi, Stored } from './api.ts'
 
-/** One watch. Begins with what there is or goes on from a version; what happens later comes when somebody says so. */
+/** One watch. Starts with the present objects or continues from a version; later changes come when the test says so. */
 export class Stream {
   readonly plural: string
   readonly #api: ModelApi

@@ -5,7 +5,7 @@ export const ACTORS = {
   you: { name: 'you', does: 'say what is wanted' },
   scheduler: { name: 'kube-scheduler', does: 'chooses a node for each pod' },
   'persistent-volume': { name: 'PV controller', does: 'binds claims to volumes' },
-  provisioner: { name: 'csi-provisioner', does: 'makes and deletes volumes' },
+  provisioner: { name: 'csi-provisioner', does: 'creates and deletes volumes' },
   'attach-detach': { name: 'attach/detach controller', does: 'asks for volumes on the nodes of their pods' },
   'csi-attacher': { name: 'csi-attacher', does: 'attaches and detaches volumes' },
   'csi-resizer': { name: 'csi-resizer', does: 'expands and modifies volumes' },
@@ -41,7 +41,7 @@ const PATHS = ['targetPath', 'stagingTargetPath', 'volumePath', 'stagingPath'] a
 
 type Call = Pick<LiveCall, 'method' | 'request'>
 
-/** Who makes such a call; undefined for the calls by which everybody asks a driver who it is. */
+/** The actor that makes such a call; undefined for the calls by which every client asks a driver what it is. */
 export function callerOf(call: Call, isNode: (name: string) => boolean): ActorId | undefined {
   if (!NODE_CALLS.has(call.method)) return CALLERS[call.method]
   const node = nodeOf(call, isNode)
@@ -64,11 +64,11 @@ const COMPONENTS: ReadonlyMap<string, ActorId> = new Map([
   ['attachdetach-controller', 'attach-detach'],
 ])
 
-/** Who has sent an event, by what it calls itself; whoever is not known goes by that name. */
+/** The actor that has sent an event, by its component; an unknown component keeps its name. */
 export function actorOfComponent(component: string, about: { readonly driver: string; readonly node: string }): string {
   if (component === 'kubelet' && about.node !== '') return kubeletOf(about.node)
   if (component.startsWith('external-resizer')) return 'csi-resizer'
   if (component.startsWith('external-attacher')) return 'csi-attacher'
   if (component === about.driver) return 'provisioner'
-  return COMPONENTS.get(component) ?? (component === '' ? 'somebody' : component)
+  return COMPONENTS.get(component) ?? (component === '' ? 'unknown' : component)
 }

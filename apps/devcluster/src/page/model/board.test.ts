@@ -20,7 +20,7 @@ function shown({ items, frames }: History['beginning']): readonly Item[] {
 }
 
 describe('the board', () => {
-  it('tells what looks different, with the line that says why', () => {
+  it('sends what looks different, with the line that says why', () => {
     const { board, frames } = boardOf()
     board.put(item('a'))
     board.frame({ who: 'you', text: 'a made' })
@@ -33,7 +33,7 @@ describe('the board', () => {
     expect(frames).toHaveLength(2)
   })
 
-  it('tells once of what is gone, and not at all of what nobody has heard of', () => {
+  it('reports once what is gone, and never what was not sent', () => {
     const { board, frames } = boardOf()
     board.put(item('a'))
     board.frame()
@@ -57,7 +57,7 @@ describe('the board', () => {
 })
 
 describe('the history', () => {
-  it('keeps so much, and lets older frames go into what it begins with', () => {
+  it('keeps a limited amount, and folds older frames into the beginning', () => {
     const history = new History(30)
     for (let at = 1; at <= 10; at += 1) history.add({ at, items: [item(`n${at % 4}`, at % 2 === 0)], gone: [] }, 10)
     const { items, frames } = history.beginning

@@ -8,35 +8,35 @@ const FRAME_BYTES = 200
 /** All items that a page shows, and the frames by which they came to be so. */
 export class Board {
   readonly #clock: Pick<Clock, 'now'>
-  readonly #tell: (frame: Frame) => void
+  readonly #send: (frame: Frame) => void
   readonly #history = new History()
-  /** Each item as it was told last. */
-  readonly #told = new Map<string, string>()
+  /** Each item as it was sent last, or will be with the next frame. */
+  readonly #current = new Map<string, string>()
   #set = new Map<string, Item>()
   #gone = new Set<string>()
   #bytes = 0
 
-  constructor(clock: Pick<Clock, 'now'>, tell: (frame: Frame) => void) {
+  constructor(clock: Pick<Clock, 'now'>, send: (frame: Frame) => void) {
     this.#clock = clock
-    this.#tell = tell
+    this.#send = send
   }
 
   get beginning(): Beginning {
     return this.#history.beginning
   }
 
-  /** To be told with the next frame, if it looks different from what was told. */
+  /** Sends the item with the next frame, if it differs from what was sent last. */
   put(item: Item): void {
     const text = JSON.stringify(item)
-    if (this.#told.get(item.id) === text) return
-    this.#told.set(item.id, text)
+    if (this.#current.get(item.id) === text) return
+    this.#current.set(item.id, text)
     this.#gone.delete(item.id)
     this.#set.set(item.id, item)
     this.#bytes += text.length
   }
 
   remove(id: string): void {
-    if (!this.#told.delete(id)) return
+    if (!this.#current.delete(id)) return
     this.#set.delete(id)
     this.#gone.add(id)
   }
@@ -46,7 +46,7 @@ export class Board {
     if (line === undefined) return
     const frame = { at: this.#clock.now(), line }
     this.#history.add(frame, FRAME_BYTES)
-    this.#tell(frame)
+    this.#send(frame)
   }
 
   /** Ends the frame, if there is anything in it. */
@@ -62,6 +62,6 @@ export class Board {
     this.#set = new Map()
     this.#gone = new Set()
     this.#bytes = 0
-    this.#tell(frame)
+    this.#send(frame)
   }
 }

@@ -1,7 +1,7 @@
 import { codeNameOf, type LiveCall } from '../../calls/seen.ts'
 import { duration } from '../../story/expectation.ts'
 import type { LastCall, TimelineEntry } from '../view/wire.ts'
-import { volumeOf } from './call-book.ts'
+import { volumeOf } from './call-log.ts'
 
 /** What a page shows of one message. */
 const MOST_CHARACTERS = 4000
@@ -13,11 +13,11 @@ export interface CallStart {
 
 /** The call as an item of the page. `of`: whose last call it is. */
 export function lastCall(of: string, { method, request, end }: LiveCall, { who, at }: CallStart): LastCall {
-  const told = { is: 'call', id: `call/${of}`, of, who, method, at, request: jsonOf(request) } as const
-  if (end === undefined) return told
+  const begun = { is: 'call', id: `call/${of}`, of, who, method, at, request: jsonOf(request) } as const
+  if (end === undefined) return begun
   const { code, tookMs, message, response } = end
   return {
-    ...told,
+    ...begun,
     tookMs,
     code: codeNameOf(code),
     ...(message !== undefined && message !== '' && { message }),
@@ -37,7 +37,7 @@ export function callLine({ method, request, end }: LiveCall, who: string): Timel
   return { who, text: `${about}: ${codeNameOf(code)}${words}, ${duration(tookMs)}`, bad: true }
 }
 
-/** Long names are told by their beginning. */
+/** Long names are shortened to their beginning. */
 export function short(name: string): string {
   return name.length > 16 ? `${name.slice(0, 12)}…` : name
 }

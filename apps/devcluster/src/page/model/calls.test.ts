@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { LiveCall } from '../../calls/seen.ts'
 import { actorOfComponent, callerOf } from './actors.ts'
-import { CallBook } from './call-book.ts'
+import { CallLog } from './call-log.ts'
 import { callLine, jsonOf, lastCall } from './call-text.ts'
 
 const call = (change: Partial<LiveCall> = {}): LiveCall => ({
@@ -26,8 +26,8 @@ describe('a call', () => {
       { method: 'NodePublishVolume', request: { targetPath: '/var/lib/kubelet/node-1/pods/x' } },
       'kubelet/node-1',
     ],
-    ['of a kubelet of nobody', { method: 'NodePublishVolume', request: { targetPath: '/x/node-10/y' } }, undefined],
-    ['by which everybody asks who a driver is', { method: 'Probe' }, undefined],
+    ['of an unknown kubelet', { method: 'NodePublishVolume', request: { targetPath: '/x/node-10/y' } }, undefined],
+    ['by which every client asks a driver what it is', { method: 'Probe' }, undefined],
   ]
   it.each(callers)('%s is known by what it asks', (_, change, expected) => {
     expect(callerOf(call(change), isNode)).toBe(expected)
@@ -42,7 +42,7 @@ describe('a call', () => {
     ['kubelet', 'kubelet/node-1'],
     ['another-controller', 'another-controller'],
     ['constructor', 'constructor'],
-    ['', 'somebody'],
+    ['', 'unknown'],
   ]
   it.each(components)('and an event of %s has its actor', (component, expected) => {
     expect(actorOfComponent(component, { driver: 'csi.example.com', node: 'node-1' })).toBe(expected)
@@ -87,7 +87,7 @@ describe('a call', () => {
 
 describe('the book of calls', () => {
   it('knows what fails, how often, and that it has succeeded since', () => {
-    const book = new CallBook()
+    const book = new CallLog()
     const failure = () => book.failure('v', who, ['ControllerPublishVolume'])
     book.end(call({ end: ended(13, 'no') }), who)
     book.end(call({ end: ended(13, 'no') }), who)
@@ -99,7 +99,7 @@ describe('the book of calls', () => {
   })
 
   it('sums up by kind', () => {
-    const book = new CallBook()
+    const book = new CallLog()
     for (const volumeId of ['a', 'b', 'c']) book.end(call({ request: { volumeId }, end: ended(13) }), who)
     expect(book.summary()).toMatchObject([{ failure: { code: 'Internal' }, volumes: 3 }])
     book.forget('a')
@@ -107,7 +107,7 @@ describe('the book of calls', () => {
   })
 
   it('forgets what a call says that is still under way', () => {
-    const book = new CallBook()
+    const book = new CallLog()
     book.end(call(), who)
     expect(book.summary()).toEqual([])
   })

@@ -5,9 +5,9 @@ import { rowOf } from './rows.ts'
 import type { RowView } from './view.ts'
 
 const { claim: bound } = boundPair()
-const told = (reason: string): Partial<RowView> => ({
+const reported = (reason: string): Partial<RowView> => ({
   volume: undefined,
-  binding: { type: 'Normal', reason, message: 'words' },
+  binding: { type: 'Normal', reason, message: 'message' },
 })
 const pending = (change = {}) => claim({ phase: 'Pending', ...change })
 const growing = (resizeStatus: string | undefined) => boundPair({ claim: { request: '2Gi', resizeStatus } }).claim
@@ -18,43 +18,43 @@ describe('a claim waits', () => {
     ['for nothing when all is as wanted', {}, []],
     [
       'for a class when a claim names none and there is no default',
-      { claim: pending({ className: undefined }), ...told('FailedBinding') },
-      ['trouble: claim data: you: it names no class, there is no default class, and no free volume fits | words'],
+      { claim: pending({ className: undefined }), ...reported('FailedBinding') },
+      ['trouble: claim data: you: it names no class, there is no default class, and no free volume fits | message'],
     ],
     [
       'for a class that does not exist',
-      { claim: pending({ className: 'gone' }), ...told('ProvisioningFailed') },
-      ['trouble: claim data: you: class gone cannot make a volume | words'],
+      { claim: pending({ className: 'gone' }), ...reported('ProvisioningFailed') },
+      ['trouble: claim data: you: class gone cannot create a volume | message'],
     ],
     [
       'for its first pod',
-      { claim: pending(), ...told('WaitForFirstConsumer') },
-      ['waits: claim data: you: its class makes no volume before a pod uses the claim | words'],
+      { claim: pending(), ...reported('WaitForFirstConsumer') },
+      ['waits: claim data: you: its class creates no volume before a pod uses the claim | message'],
     ],
     [
       "for its pod's node",
-      { claim: pending(), ...told('WaitForPodScheduled') },
-      ['works: claim data: scheduler: chooses a node for its pod first | words'],
+      { claim: pending(), ...reported('WaitForPodScheduled') },
+      ['works: claim data: scheduler: chooses a node for its pod first | message'],
     ],
     [
-      'for its volume to be made',
-      { claim: pending(), ...told('ExternalProvisioning') },
-      ['works: claim data: provisioner: makes volume pvc-uid-data | words'],
+      'for its volume to be created',
+      { claim: pending(), ...reported('ExternalProvisioning') },
+      ['works: claim data: provisioner: creates volume pvc-uid-data | message'],
     ],
     [
-      'for a driver that makes no volume',
-      { claim: pending(), ...told('ExternalProvisioning'), failure: fails('CreateVolume') },
-      ['trouble: claim data: provisioner: the driver makes no volume | CreateVolume: Internal: no (2 times)'],
+      'for a driver that creates no volume',
+      { claim: pending(), ...reported('ExternalProvisioning'), failure: fails('CreateVolume') },
+      ['trouble: claim data: provisioner: the driver creates no volume | CreateVolume: Internal: no (2 times)'],
     ],
     [
       'for a volume that belongs to another',
-      { claim: pending({ volumeName: 'pv-9' }), ...told('FailedBinding') },
-      ['trouble: claim data: you: volume pv-9 belongs to another claim | words'],
+      { claim: pending({ volumeName: 'pv-9' }), ...reported('FailedBinding') },
+      ['trouble: claim data: you: volume pv-9 belongs to another claim | message'],
     ],
     [
       'for a volume that does not fit',
-      { claim: pending({ volumeName: 'pv-9' }), ...told('VolumeMismatch') },
-      ['trouble: claim data: you: volume pv-9 does not fit | words'],
+      { claim: pending({ volumeName: 'pv-9' }), ...reported('VolumeMismatch') },
+      ['trouble: claim data: you: volume pv-9 does not fit | message'],
     ],
     [
       'for a volume that is not there',
@@ -64,11 +64,11 @@ describe('a claim waits', () => {
     ['to be bound', { claim: pending() }, ['works: claim data: persistent-volume: binds it']],
     [
       'for whatever else the PV controller says',
-      { claim: pending(), ...told('Other') },
-      ['waits: claim data: persistent-volume: it has no volume yet | words'],
+      { claim: pending(), ...reported('Other') },
+      ['waits: claim data: persistent-volume: it has no volume yet | message'],
     ],
     [
-      'for ever when it has lost its volume',
+      'without end when it has lost its volume',
       { claim: claim({ phase: 'Lost' }), volume: undefined },
       ['trouble: claim data: persistent-volume: its volume is gone, and the data with it'],
     ],
@@ -133,8 +133,8 @@ describe('a claim waits', () => {
     expect(waits(change)).toEqual(expected)
   })
 
-  it('since the moment at which it began to, though the words change', () => {
-    const broken = { claim: pending(), ...told('ExternalProvisioning'), failure: fails('CreateVolume') }
+  it('since the moment at which it began to, though the message change', () => {
+    const broken = { claim: pending(), ...reported('ExternalProvisioning'), failure: fails('CreateVolume') }
     const first = rowOf('x', rowView(broken), { before: undefined, now: 7 })
     const later = rowOf(
       'x',
@@ -144,7 +144,7 @@ describe('a claim waits', () => {
         now: 9,
       },
     )
-    expect(later?.waits).toMatchObject([{ since: 7, words: 'CreateVolume: Aborted' }])
+    expect(later?.waits).toMatchObject([{ since: 7, message: 'CreateVolume: Aborted' }])
     const other = rowOf('x', rowView({ claim: pending() }), { before: first, now: 9 })
     expect(other?.waits).toMatchObject([{ since: 9 }])
   })

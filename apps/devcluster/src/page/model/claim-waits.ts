@@ -2,18 +2,18 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import type { Claim } from '../../caches/claim.ts'
 import type { CachedPod } from '../../caches/pod.ts'
 import { kubeletOf } from './actors.ts'
-import type { Failure } from './call-book.ts'
+import type { Failure } from './call-log.ts'
 import type { RowView, WaitNow } from './view.ts'
 
-type Told = Omit<WaitNow, 'about'>
+type Reason = Omit<WaitNow, 'about'>
 
 /** What a claim waits for; undefined when it has all that it asks for. */
 export function claimWait(claim: Claim, view: RowView): WaitNow | undefined {
-  const told = ending(claim, view) ?? binding(claim, view) ?? resize(claim, view) ?? modification(claim, view)
-  return told && { ...told, about: `claim ${claim.name}` }
+  const reason = ending(claim, view) ?? binding(claim, view) ?? resize(claim, view) ?? modification(claim, view)
+  return reason && { ...reason, about: `claim ${claim.name}` }
 }
 
-function ending({ deleting, phase }: Claim, { pods }: RowView): Told | undefined {
+function ending({ deleting, phase }: Claim, { pods }: RowView): Reason | undefined {
   if (phase === 'Lost') {
     return { who: 'persistent-volume', level: 'trouble', why: 'its volume is gone, and the data with it' }
   }
@@ -22,41 +22,41 @@ function ending({ deleting, phase }: Claim, { pods }: RowView): Told | undefined
   return { who: 'persistent-volume', level: 'waits', why: `pods still use it: ${names(pods)}` }
 }
 
-/** From the words of the PV controller, by their reason. */
-function binding({ phase, className, volumeName, uid }: Claim, view: RowView): Told | undefined {
+/** From the events of the PV controller, by their reason. */
+function binding({ phase, className, volumeName, uid }: Claim, view: RowView): Reason | undefined {
   if (phase !== 'Pending') return undefined
-  const { binding: told, failure } = view
-  const words = told === undefined ? {} : { words: told.message }
-  switch (told?.reason) {
+  const { binding: event, failure } = view
+  const message = event === undefined ? {} : { message: event.message }
+  switch (event?.reason) {
     case 'WaitForFirstConsumer':
-      return { who: 'you', level: 'waits', why: 'its class makes no volume before a pod uses the claim', ...words }
+      return { who: 'you', level: 'waits', why: 'its class creates no volume before a pod uses the claim', ...message }
     case 'WaitForPodScheduled':
-      return { who: 'scheduler', level: 'works', why: 'chooses a node for its pod first', ...words }
+      return { who: 'scheduler', level: 'works', why: 'chooses a node for its pod first', ...message }
     case 'ExternalProvisioning': {
       const failed = failure('provisioner', 'CreateVolume')
-      if (failed !== undefined) return { who: 'provisioner', ...failing(failed, 'the driver makes no volume') }
-      return { who: 'provisioner', level: 'works', why: `makes volume pvc-${uid}`, ...words }
+      if (failed !== undefined) return { who: 'provisioner', ...failing(failed, 'the driver creates no volume') }
+      return { who: 'provisioner', level: 'works', why: `creates volume pvc-${uid}`, ...message }
     }
     case 'FailedBinding':
       if (volumeName === '' && !className) {
         const why = 'it names no class, there is no default class, and no free volume fits'
-        return { who: 'you', level: 'trouble', why, ...words }
+        return { who: 'you', level: 'trouble', why, ...message }
       }
-      return { who: 'you', level: 'trouble', why: `volume ${volumeName} belongs to another claim`, ...words }
+      return { who: 'you', level: 'trouble', why: `volume ${volumeName} belongs to another claim`, ...message }
     case 'VolumeMismatch':
-      return { who: 'you', level: 'trouble', why: `volume ${volumeName} does not fit`, ...words }
+      return { who: 'you', level: 'trouble', why: `volume ${volumeName} does not fit`, ...message }
     case 'ProvisioningFailed':
-      return { who: 'you', level: 'trouble', why: `class ${className} cannot make a volume`, ...words }
+      return { who: 'you', level: 'trouble', why: `class ${className} cannot create a volume`, ...message }
     case undefined:
       if (volumeName === '' || view.volume !== undefined)
         return { who: 'persistent-volume', level: 'works', why: 'binds it' }
       return { who: 'persistent-volume', level: 'waits', why: `volume ${volumeName} is not there` }
     default:
-      return { who: 'persistent-volume', level: 'waits', why: 'it has no volume yet', ...words }
+      return { who: 'persistent-volume', level: 'waits', why: 'it has no volume yet', ...message }
   }
 }
 
-function resize(claim: Claim, view: RowView): Told | undefined {
+function resize(claim: Claim, view: RowView): Reason | undefined {
   const { resizeStatus, request, capacity = '0' } = claim
   const grows = `from ${capacity} to ${request}`
   if (resizeStatus?.startsWith('Node')) return nodeResize(resizeStatus, grows, view)
@@ -64,26 +64,26 @@ function resize(claim: Claim, view: RowView): Told | undefined {
   const who = 'csi-resizer'
   const failed = view.failure(who, 'ControllerExpandVolume')
   if (resizeStatus === 'ControllerResizeInfeasible') {
-    return { who, level: 'trouble', why: `the driver cannot expand it ${grows}`, ...wordsOf(failed) }
+    return { who, level: 'trouble', why: `the driver cannot expand it ${grows}`, ...messageOf(failed) }
   }
   if (failed !== undefined) return { who, ...failing(failed, `the driver does not expand it ${grows}`) }
   return { who, level: 'works', why: `expands it ${grows}` }
 }
 
 /** The volume has grown, and its file system has not yet. */
-function nodeResize(status: string, grows: string, { pods, failure }: RowView): Told {
+function nodeResize(status: string, grows: string, { pods, failure }: RowView): Reason {
   const user = pods.find(({ phase }) => phase === 'Running')
   const who = user === undefined ? 'you' : kubeletOf(user.nodeName)
   const failed = failure(who, 'NodeExpandVolume')
   if (status === 'NodeResizeInfeasible') {
-    return { who, level: 'trouble', why: 'the node cannot expand its file system', ...wordsOf(failed) }
+    return { who, level: 'trouble', why: 'the node cannot expand its file system', ...messageOf(failed) }
   }
   if (user === undefined) return { who, level: 'waits', why: 'its file system grows when a pod uses it' }
   if (failed !== undefined) return { who, ...failing(failed, 'the file system is not expanded') }
   return { who, level: 'works', why: `expands its file system ${grows}` }
 }
 
-function modification(claim: Claim, { failure }: RowView): Told | undefined {
+function modification(claim: Claim, { failure }: RowView): Reason | undefined {
   const { attributesClass, currentAttributesClass = '' } = claim
   if (attributesClass === currentAttributesClass || attributesClass === '') return undefined
   const why = `changes its class to ${attributesClass}`
@@ -93,16 +93,16 @@ function modification(claim: Claim, { failure }: RowView): Told | undefined {
 }
 
 /** A call that fails and is tried again. */
-export function failing(failure: Failure, why: string): Pick<WaitNow, 'level' | 'why' | 'words'> {
-  return { level: 'trouble', why, ...wordsOf(failure) }
+export function failing(failure: Failure, why: string): Pick<WaitNow, 'level' | 'why' | 'message'> {
+  return { level: 'trouble', why, ...messageOf(failure) }
 }
 
-/** The driver's words, and how often it has said them in a row. */
-function wordsOf(failure: Failure | undefined): { readonly words?: string } {
+/** The driver's error message, and how often it came in a row. */
+function messageOf(failure: Failure | undefined): { readonly message?: string } {
   if (failure === undefined) return {}
   const { method, code, message, times } = failure
   const often = times > 1 ? ` (${times} times)` : ''
-  return { words: `${method}: ${code}${message === '' ? '' : `: ${message}`}${often}` }
+  return { message: `${method}: ${code}${message === '' ? '' : `: ${message}`}${often}` }
 }
 
 function names(pods: readonly CachedPod[]): string {

@@ -1,4 +1,4 @@
-/** The names by which calls know the volumes of rows: handles, and of volumes that are being made the chosen names. */
+/** The names by which calls know the volumes of rows: handles, and the chosen names of volumes in creation. */
 export class Handles {
   readonly #ofRows = new Map<string, string>()
   readonly #rows = new Map<string, string>()

@@ -10,7 +10,7 @@ import { PageModel } from './model.ts'
 
 interface Watched extends AsyncDisposable {
   readonly model: PageModel
-  /** All items, as a page has them that hears of every frame. */
+  /** All items, as a page has them that gets every frame. */
   readonly items: ReadonlyMap<string, Item>
   readonly lines: readonly string[]
   readonly frames: readonly Frame[]
@@ -24,13 +24,13 @@ function watch({ cluster }: TestCluster): Watched {
   const frames: Frame[] = []
   const life = new AbortController()
   let look = (): void => undefined
-  const tell = (frame: Frame): void => {
+  const send = (frame: Frame): void => {
     frames.push(frame)
     apply(items, frame)
     if (frame.line !== undefined) lines.push(`${frame.line.who}: ${frame.line.text}`)
     look()
   }
-  const model = new PageModel({ ...cluster, clock: systemClock, log: silentLogger, tell })
+  const model = new PageModel({ ...cluster, clock: systemClock, log: silentLogger, send })
   const running = model.run(life.signal)
   return {
     model,
@@ -64,7 +64,7 @@ const waitsOf = (items: ReadonlyMap<string, Item>, id = ROW): readonly string[] 
 const quiet = { controllers: [], standIns: [] } as const
 
 describe("the page's model", () => {
-  it('follows a volume from nothing into a pod and away, and nobody is left with a turn', async () => {
+  it('follows a volume from its creation to its deletion, and no actor is left waiting', async () => {
     await using test = await startTestCluster()
     const { client } = test.cluster
     await using page = watch(test)
@@ -90,9 +90,9 @@ describe("the page's model", () => {
     expect([...page.items.keys()].filter((id) => id.startsWith('call/claim') || id.startsWith('event/volume'))).toEqual(
       [],
     )
-    const told = page.lines.join('\n')
+    const reported = page.lines.join('\n')
     for (const line of [
-      'you: claim data made: 1Gi of class fast',
+      'you: claim data created: 1Gi of class fast',
       'provisioner: CreateVolume',
       'persistent-volume: claim data Bound',
       'attach-detach: VolumeAttachment of',
@@ -102,7 +102,7 @@ describe("the page's model", () => {
       'kubelet/node-1: pod app gone',
       'provisioner: DeleteVolume',
     ]) {
-      expect(told).toContain(line)
+      expect(reported).toContain(line)
     }
   })
 
@@ -148,7 +148,7 @@ describe("the page's model", () => {
     await page.until((items) => JSON.stringify(items.get('driver')).includes('"idle"'))
   })
 
-  it('begins with what is there, one row for a claim and the volume that was made for it', async () => {
+  it('begins with what is there, one row for a claim and the volume that was created for it', async () => {
     await using test = await startTestCluster(quiet)
     const { claims, volumes } = test.cluster.caches
     const { metadata } = test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -164,7 +164,7 @@ describe("the page's model", () => {
     expect(page.items.get('node/node-1')).toMatchObject({ ready: true, schedulable: true })
   })
 
-  it('lets a volume that has lost its claim have a row of its own', async () => {
+  it('gives a volume that has lost its claim a row of its own', async () => {
     await using test = await startTestCluster(quiet)
     const { caches } = test.cluster
     const { metadata } = test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -183,7 +183,7 @@ describe("the page's model", () => {
     await page.until((items) => items.has('volume/pv-1') && !items.has(ROW))
   })
 
-  it('tells of nodes and of events, and of one that happens again that it counts', async () => {
+  it('shows nodes and events, and the count of a repeated event', async () => {
     await using test = await startTestCluster(quiet)
     await using page = watch(test)
     test.api.update(NODES, { name: 'node-2' }, (node) => ({ ...node, spec: { unschedulable: true } }))
@@ -206,13 +206,13 @@ describe("the page's model", () => {
     expect(page.lines).toContain('attach-detach: PersistentVolumeClaim data: Bad: no')
   })
 
-  it('tells each line at once, and gathers what it has changed where there are many rows', async () => {
+  it('sends each line at once, and gathers what it has changed where there are many rows', async () => {
     await using test = await startTestCluster(quiet)
     await using page = watch(test)
     for (let number = 1; number <= 102; number += 1) test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf(`c${number}`))
     await page.until((items) => items.has('claim/default/c102'))
     const frameOf = (text: string) => page.frames.find(({ line }) => line?.text.startsWith(text))
-    expect(frameOf('claim c1 made')?.items?.[0]).toMatchObject({ is: 'row' })
-    expect(frameOf('claim c102 made')).not.toHaveProperty('items')
+    expect(frameOf('claim c1 created')?.items?.[0]).toMatchObject({ is: 'row' })
+    expect(frameOf('claim c102 created')).not.toHaveProperty('items')
   })
 })

@@ -6,20 +6,19 @@ import { EVENTS, type Event } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Caches } from '../../caches/caches.ts'
 import type { LiveCall, LiveCalls } from '../../calls/seen.ts'
-import { type ObjectHappening, watchHappenings } from '../../story/happening.ts'
+import { type ObjectEvent, watchCluster } from '../../story/cluster-event.ts'
 import type { Beginning, Frame, Item, LastCall, LastEvent, Row, TimelineEntry } from '../view/wire.ts'
-import { ActorBook } from './actor-book.ts'
+import { ActorRegistry } from './actor-registry.ts'
 import { actorOfComponent, callerOf, kubeletOf } from './actors.ts'
 import { type CachedEvent, eventLine, eventProjection, lastEvent } from './api-event.ts'
 import { Board } from './board.ts'
-import { CallBook } from './call-book.ts'
+import { CallLog } from './call-log.ts'
 import { callLine, lastCall } from './call-text.ts'
 import { Handles } from './handles.ts'
 import { objectLine } from './object-lines.ts'
 import { allRows, observe, pendingClaimRows } from './observe.ts'
 import { rowOf } from './rows.ts'
-import { nodeOfEvent, rowsOfCall, rowsOfEvent, rowsOfHappening } from './rows-of.ts'
-import { Warnings } from './warnings.ts'
+import { nodeOfEvent, rowsOfCall, rowsOfEvent, rowsOfObjectEvent } from './rows-of.ts'
 
 export interface ModelOptions {
   readonly caches: Caches
@@ -29,22 +28,22 @@ export interface ModelOptions {
   readonly liveCalls: LiveCalls
   readonly clock: Clock
   readonly log: Logger
-  readonly tell: (frame: Frame) => void
+  readonly send: (frame: Frame) => void
 }
 
-/** So many rows can be followed step by step; nobody can follow more. */
+/** Up to this number of rows each step is a frame of its own; more are too many to follow. */
 const MOST_ROWS_CLOSELY = 100
 const GATHER_MS = 100
 
 /**
- * The page's view of the cluster, kept up to date from caches, events and calls. Each happening is one frame. With many
+ * The page's view of the cluster, kept up to date from caches, events and calls. Each event is one frame. With many
  * rows only its line is: what it has changed is gathered, so that a storm costs the cluster little.
  */
 export class PageModel {
   readonly #options: ModelOptions
   readonly #board: Board
-  readonly #actors: ActorBook
-  readonly #calls = new CallBook()
+  readonly #actors: ActorRegistry
+  readonly #calls = new CallLog()
   readonly #warnings = new Warnings()
   readonly #rows = new Map<string, Row>()
   readonly #handles = new Handles()
@@ -58,10 +57,10 @@ export class PageModel {
   #gathering: Cancel | undefined
 
   constructor(options: ModelOptions) {
-    const { clock, tell, nodeNames, client, log } = options
+    const { clock, send, nodeNames, client, log } = options
     this.#options = options
-    this.#board = new Board(clock, tell)
-    this.#actors = new ActorBook(nodeNames)
+    this.#board = new Board(clock, send)
+    this.#actors = new ActorRegistry(nodeNames)
     this.#isNode = (name) => options.caches.nodes.store.get(name) !== undefined
     this.#events = createInformer({ client, clock, log, resource: EVENTS, project: eventProjection, resyncMs: 0 })
   }
@@ -70,7 +69,7 @@ export class PageModel {
     return this.#board.beginning
   }
 
-  /** Something that neither the API nor a call tells. */
+  /** Shows what neither the API nor a call reports. */
   say(line: TimelineEntry | undefined, ...items: readonly Item[]): void {
     for (const item of items) this.#board.put(item)
     if (line !== undefined) this.#says(line)
@@ -82,7 +81,7 @@ export class PageModel {
     const { caches, driver, liveCalls } = this.#options
     const noCalls = (): (() => void) => () => undefined
     const undo = [
-      watchHappenings(caches, noCalls, (happening) => happening.is !== 'call' && this.#happen(happening)),
+      watchCluster(caches, noCalls, (event) => event.is !== 'call' && this.#happen(event)),
       liveCalls((call) => this.#call(call)),
       driver.subscribe(() => {
         this.#driver()
@@ -104,13 +103,13 @@ export class PageModel {
     }
   }
 
-  #happen(happening: ObjectHappening): void {
+  #happen(event: ObjectEvent): void {
     const { caches } = this.#options
-    const rows = rowsOfHappening(happening, caches)
-    const key = (happening.after ?? happening.before)?.key ?? ''
-    if (happening.is === 'pod' && happening.after?.phase !== 'Pending') this.#warnings.forget(key)
-    if (happening.is === 'node') this.#node(key)
-    const line = objectLine(happening)
+    const rows = rowsOfObjectEvent(event, caches)
+    const key = (event.after ?? event.before)?.key ?? ''
+    if (event.is === 'pod' && event.after?.phase !== 'Pending') this.#warnings.forget(key)
+    if (event.is === 'node') this.#node(key)
+    const line = objectLine(event)
     this.#look(rows, line && { ...line, who: this.#whichKubelet(line.who, rows), ...rowOfLine(rows) })
   }
 
@@ -173,7 +172,7 @@ export class PageModel {
     else this.#board.put({ is: 'node', id, name: key, ready: node.ready, schedulable: !node.unschedulable })
   }
 
-  /** Has rows looked at again, and tells the line that says why. */
+  /** Has rows recomputed, and shows the line that says why. */
   #look(rows: Iterable<string>, line?: TimelineEntry): void {
     for (const id of rows) this.#dirtyRows.add(id)
     if (line !== undefined) this.#says(line)
@@ -238,4 +237,25 @@ export class PageModel {
 function rowOfLine(rows: readonly string[]): { readonly row?: string } {
   const [row] = rows
   return row === undefined ? {} : { row }
+}
+
+/** The last warning about each pod that does not run yet, by its reason. */
+export class Warnings {
+  readonly #ofPods = new Map<string, Map<string, string>>()
+
+  take({ kind, about, isWarning, reason, message }: CachedEvent): void {
+    if (kind !== 'Pod' || !isWarning) return
+    const warnings = this.#ofPods.get(about) ?? new Map<string, string>()
+    warnings.set(reason, message)
+    this.#ofPods.set(about, warnings)
+  }
+
+  of(pod: string, reasons: readonly string[]): string | undefined {
+    const warnings = this.#ofPods.get(pod)
+    return reasons.map((reason) => warnings?.get(reason)).find((message) => message !== undefined)
+  }
+
+  forget(pod: string): void {
+    this.#ofPods.delete(pod)
+  }
 }

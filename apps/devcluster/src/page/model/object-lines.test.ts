@@ -1,23 +1,23 @@
 import { describe, expect, it } from '@jest/globals'
-import type { ObjectHappening } from '../../story/happening.ts'
+import type { ObjectEvent } from '../../story/cluster-event.ts'
 import { attachment, boundPair, claim, DRIVER, node, pod, volume } from '../../testing/objects.ts'
 import { objectLine } from './object-lines.ts'
 
-type Kind = ObjectHappening['is']
+type Kind = ObjectEvent['is']
 
 function line(is: Kind, before: object | undefined, after: object | undefined): string | undefined {
-  const told = objectLine({ is, before, after } as ObjectHappening)
-  return told && `${told.bad ? '! ' : ''}${told.who}: ${told.text}`
+  const reported = objectLine({ is, before, after } as ObjectEvent)
+  return reported && `${reported.bad ? '! ' : ''}${reported.who}: ${reported.text}`
 }
 
 const { claim: bound } = boundPair()
-const made = volume({ annotations: { 'pv.kubernetes.io/provisioned-by': DRIVER } })
+const created = volume({ annotations: { 'pv.kubernetes.io/provisioned-by': DRIVER } })
 const NAME = `kubernetes.io/csi/${DRIVER}^handle`
 const using = node({ volumesInUse: [NAME] })
 
-describe('the time line tells of', () => {
+describe('the time line shows', () => {
   const rows: [string, Kind, object | undefined, object | undefined, string | undefined][] = [
-    ['a new claim', 'claim', undefined, claim(), 'you: claim data made: 1Gi of class fast'],
+    ['a new claim', 'claim', undefined, claim(), 'you: claim data created: 1Gi of class fast'],
     ['a claim that is bound', 'claim', claim(), bound, 'persistent-volume: claim data Bound to pv-1'],
     ['a lost claim', 'claim', bound, { ...bound, phase: 'Lost' }, '! persistent-volume: claim data Lost'],
     ['a larger request', 'claim', bound, { ...bound, request: '2Gi' }, 'you: claim data asks for 2Gi'],
@@ -52,7 +52,7 @@ describe('the time line tells of', () => {
       'kubelet: claim data has 2Gi',
     ],
     [
-      'the node for which it is made',
+      'the node for which it is created',
       'claim',
       claim(),
       claim({ annotations: { 'volume.kubernetes.io/selected-node': 'node-1' } }),
@@ -61,24 +61,36 @@ describe('the time line tells of', () => {
     ['a claim that is to go', 'claim', bound, { ...bound, deleting: true }, 'you: claim data deleted'],
     ['a claim that is gone', 'claim', bound, undefined, 'persistent-volume: claim data gone'],
     ['no claim that looks as before', 'claim', bound, { ...bound, resourceVersion: '2' }, undefined],
-    ['a volume that was made', 'volume', undefined, made, 'provisioner: PersistentVolume pv-1 of 1Gi made'],
-    ['a volume of a person', 'volume', undefined, volume(), 'you: PersistentVolume pv-1 of 1Gi made'],
-    ['its phase', 'volume', made, { ...made, phase: 'Failed' }, '! persistent-volume: PersistentVolume pv-1 Failed'],
-    ['its size', 'volume', made, { ...made, capacity: '2Gi' }, 'csi-resizer: PersistentVolume pv-1 has 2Gi'],
+    ['a volume that was created', 'volume', undefined, created, 'provisioner: PersistentVolume pv-1 of 1Gi created'],
+    ['a volume of a person', 'volume', undefined, volume(), 'you: PersistentVolume pv-1 of 1Gi created'],
+    [
+      'its phase',
+      'volume',
+      created,
+      { ...created, phase: 'Failed' },
+      '! persistent-volume: PersistentVolume pv-1 Failed',
+    ],
+    ['its size', 'volume', created, { ...created, capacity: '2Gi' }, 'csi-resizer: PersistentVolume pv-1 has 2Gi'],
     [
       'its class',
       'volume',
-      made,
-      { ...made, attributesClass: 'gold' },
+      created,
+      { ...created, attributesClass: 'gold' },
       'csi-resizer: PersistentVolume pv-1 is of class gold',
     ],
-    ['its end', 'volume', made, undefined, 'provisioner: PersistentVolume pv-1 gone'],
-    ['a new pod', 'pod', undefined, pod({ nodeName: '' }), 'you: pod app made'],
-    ['its node', 'pod', pod({ nodeName: '' }), pod(), 'scheduler: pod app goes to node-1'],
+    ['its end', 'volume', created, undefined, 'provisioner: PersistentVolume pv-1 gone'],
+    ['a new pod', 'pod', undefined, pod({ nodeName: '' }), 'you: pod app created'],
+    ['its node', 'pod', pod({ nodeName: '' }), pod(), 'scheduler: pod app scheduled to node-1'],
     ['its start', 'pod', pod(), pod({ phase: 'Running' }), 'kubelet/node-1: pod app Running'],
     ['its deletion', 'pod', pod(), pod({ deleting: true }), 'you: pod app deleted'],
     ['its end', 'pod', pod(), undefined, 'kubelet/node-1: pod app gone'],
-    ['an attachment', 'attachment', undefined, attachment(), 'attach-detach: VolumeAttachment of pv-1 to node-1 made'],
+    [
+      'an attachment',
+      'attachment',
+      undefined,
+      attachment(),
+      'attach-detach: VolumeAttachment of pv-1 to node-1 created',
+    ],
     [
       'its success',
       'attachment',

@@ -4,25 +4,25 @@ import type { Claim } from '../../caches/claim.ts'
 import type { CachedNode } from '../../caches/node.ts'
 import type { CachedPod } from '../../caches/pod.ts'
 import type { Volume } from '../../caches/volume.ts'
-import type { ObjectHappening } from '../../story/happening.ts'
+import type { ObjectEvent } from '../../story/cluster-event.ts'
 import { csiVolumeOf } from '../../volume-names.ts'
 import type { TimelineEntry } from '../view/wire.ts'
 import { kubeletOf } from './actors.ts'
 import { short } from './call-text.ts'
 
-/** What a change of an object tells, and who has made it; undefined for a change that tells a reader nothing. */
-export function objectLine(happening: ObjectHappening): TimelineEntry | undefined {
-  switch (happening.is) {
+/** The line for a change of an object, and the actor that caused it; undefined for a change that explains nothing. */
+export function objectLine(event: ObjectEvent): TimelineEntry | undefined {
+  switch (event.is) {
     case 'claim':
-      return claimLine(happening.before, happening.after)
+      return claimLine(event.before, event.after)
     case 'volume':
-      return volumeLine(happening.before, happening.after)
+      return volumeLine(event.before, event.after)
     case 'pod':
-      return podLine(happening.before, happening.after)
+      return podLine(event.before, event.after)
     case 'attachment':
-      return attachmentLine(happening.before, happening.after)
+      return attachmentLine(event.before, event.after)
     case 'node':
-      return nodeLine(happening.before, happening.after)
+      return nodeLine(event.before, event.after)
   }
 }
 
@@ -31,7 +31,7 @@ function claimLine(before: Claim | undefined, after: Claim | undefined): Timelin
   const { name } = after
   if (before === undefined) {
     const of = after.className ? ` of class ${after.className}` : ''
-    return { who: 'you', text: `claim ${name} made: ${after.request}${of}` }
+    return { who: 'you', text: `claim ${name} created: ${after.request}${of}` }
   }
   if (!before.deleting && after.deleting) return { who: 'you', text: `claim ${name} deleted` }
   if (before.phase !== after.phase) return phaseLine(after)
@@ -69,10 +69,10 @@ function volumeLine(before: Volume | undefined, after: Volume | undefined): Time
   const is = after ?? before
   if (is === undefined) return undefined
   const { key, annotations, capacity, phase, attributesClass } = is
-  const maker = PROVISIONED_BY in annotations ? 'provisioner' : 'you'
+  const creator = PROVISIONED_BY in annotations ? 'provisioner' : 'you'
   const name = `PersistentVolume ${short(key)}`
-  if (after === undefined) return { who: maker, text: `${name} gone` }
-  if (before === undefined) return { who: maker, text: `${name} of ${capacity} made` }
+  if (after === undefined) return { who: creator, text: `${name} gone` }
+  if (before === undefined) return { who: creator, text: `${name} of ${capacity} created` }
   if (before.phase !== phase)
     return { who: 'persistent-volume', text: `${name} ${phase}`, ...(phase === 'Failed' && { bad: true }) }
   if (before.capacity !== capacity) return { who: 'csi-resizer', text: `${name} has ${capacity}` }
@@ -87,8 +87,9 @@ function podLine(before: CachedPod | undefined, after: CachedPod | undefined): T
   const { name, nodeName, phase } = is
   const kubelet = nodeName === '' ? 'you' : kubeletOf(nodeName)
   if (after === undefined) return { who: kubelet, text: `pod ${name} gone` }
-  if (before === undefined) return { who: 'you', text: `pod ${name} made${nodeName === '' ? '' : ` for ${nodeName}`}` }
-  if (before.nodeName !== nodeName) return { who: 'scheduler', text: `pod ${name} goes to ${nodeName}` }
+  if (before === undefined)
+    return { who: 'you', text: `pod ${name} created${nodeName === '' ? '' : ` for ${nodeName}`}` }
+  if (before.nodeName !== nodeName) return { who: 'scheduler', text: `pod ${name} scheduled to ${nodeName}` }
   if (!before.deleting && after.deleting) return { who: 'you', text: `pod ${name} deleted` }
   return before.phase === phase ? undefined : { who: kubelet, text: `pod ${name} ${phase}` }
 }
@@ -99,7 +100,7 @@ function attachmentLine(before: Attachment | undefined, after: Attachment | unde
   const what = `${short(is.pvName ?? 'the volume')}`
   const { nodeName, attachError, detachError } = is
   if (after === undefined) return { who: 'csi-attacher', text: `VolumeAttachment of ${what} to ${nodeName} gone` }
-  if (before === undefined) return { who: 'attach-detach', text: `VolumeAttachment of ${what} to ${nodeName} made` }
+  if (before === undefined) return { who: 'attach-detach', text: `VolumeAttachment of ${what} to ${nodeName} created` }
   if (!before.deleting && after.deleting)
     return { who: 'attach-detach', text: `VolumeAttachment of ${what} to ${nodeName} deleted` }
   if (!before.attached && after.attached) return { who: 'csi-attacher', text: `${what} is attached to ${nodeName}` }
@@ -134,7 +135,7 @@ function names({ volumesAttached }: CachedNode): readonly string[] {
   return volumesAttached.map(({ name }) => name)
 }
 
-/** Of several at once the first stands for all. */
+/** Of several at once only the first is shown. */
 function newIn(before: readonly string[], after: readonly string[]): string | undefined {
   if (before === after) return undefined
   const known = new Set(before)

@@ -10,7 +10,8 @@ import {
 import type { Claim } from '../../caches/claim.ts'
 import { type CachedPod, claimKeysOf } from '../../caches/pod.ts'
 import { claimKeyOf, type Volume } from '../../caches/volume.ts'
-import { decideClaim, type EventToRecord } from '../../persistent-volume/claims.ts'
+import type { EventToRecord } from '../../control.ts'
+import { decideClaim } from '../../persistent-volume/claims.ts'
 import { observeClaim } from '../../persistent-volume/reconcile.ts'
 import { csiVolumeOf } from '../../volume-names.ts'
 import type { RowView } from './view.ts'
@@ -48,7 +49,7 @@ function ownVolume(id: string, { claims, volumes }: Caches): Volume | undefined 
   return isOf(volume, owner) ? undefined : volume
 }
 
-/** Bound to it, or the one for which it was made. */
+/** Bound to it, or the one for which it was created. */
 function isOf({ key, claimRef }: Volume, { volumeName, uid }: Claim): boolean {
   return volumeName === key || (volumeName === '' && claimRef?.uid === uid)
 }
@@ -62,14 +63,14 @@ function volumeOfClaim(claim: Claim, { volumes }: Caches): Volume | undefined {
   return volumes.store.byIndex(VOLUMES_BY_CLAIM, claim.key).find((volume) => isOf(volume, claim))
 }
 
-/** What the PV controller would say of it now, whoever plays that. */
+/** The event that a PV controller would record on it now. */
 function bindingOf({ key }: Claim, caches: Caches): EventToRecord | undefined {
   const view = observeClaim(key, caches)
-  const told = view && decideClaim(view).find((step) => step.do === 'report')
-  return told?.event
+  const report = view && decideClaim(view).find((step) => step.do === 'report')
+  return report?.event
 }
 
-/** The rows on which a volume may stand: that of its claim, and one of its own. */
+/** The rows that may show a volume: that of its claim, and one of its own. */
 export function rowsOfVolume({ key, claimRef }: Pick<Volume, 'key' | 'claimRef'>): readonly string[] {
   return claimRef === undefined ? [VOLUME + key] : [CLAIM + claimKeyOf(claimRef), VOLUME + key]
 }

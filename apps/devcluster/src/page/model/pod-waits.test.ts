@@ -100,7 +100,7 @@ describe('a pod waits', () => {
       ],
     ],
     [
-      'nobody when the volume is for all nodes',
+      'no actor when the volume is for all nodes',
       { pods: [RUNNING, two], attachments: [attached], volume: { ...pv, accessModes: ['ReadWriteMany'] } },
       ['works: pod two: attach-detach: asks for the volume on node-2'],
     ],

@@ -6,47 +6,47 @@ import { kubeletOf } from './actors.ts'
 import { failing } from './claim-waits.ts'
 import type { RowView, WaitNow } from './view.ts'
 
-type Told = Omit<WaitNow, 'about'>
+type Reason = Omit<WaitNow, 'about'>
 
-/** What a pod waits for, as far as the row's claim goes; undefined when it runs, or has ended. */
+/** What a pod waits for because of the row's claim; undefined when it runs, or has ended. */
 export function podWait(pod: CachedPod, view: RowView): WaitNow | undefined {
-  const told = pod.deleting ? leaving(pod, view) : arriving(pod, view)
-  return told && { ...told, about: `pod ${pod.name}` }
+  const reason = pod.deleting ? leaving(pod, view) : arriving(pod, view)
+  return reason && { ...reason, about: `pod ${pod.name}` }
 }
 
-function leaving({ nodeName }: CachedPod, { failure }: RowView): Told {
+function leaving({ nodeName }: CachedPod, { failure }: RowView): Reason {
   const who = nodeName === '' ? 'you' : kubeletOf(nodeName)
   const failed = failure(who, 'NodeUnpublishVolume', 'NodeUnstageVolume')
   if (failed !== undefined) return { who, ...failing(failed, 'the volume is not unmounted') }
   return { who, level: 'works', why: 'ends it and unmounts its volume' }
 }
 
-function arriving(pod: CachedPod, view: RowView): Told | undefined {
+function arriving(pod: CachedPod, view: RowView): Reason | undefined {
   if (pod.phase !== 'Pending' || isTerminated(pod)) return undefined
   return missing(view) ?? placing(pod, view) ?? claiming(pod, view) ?? attaching(pod, view) ?? mounting(pod, view)
 }
 
-function missing({ claim, claimKey }: RowView): Told | undefined {
+function missing({ claim, claimKey }: RowView): Reason | undefined {
   if (claim !== undefined || claimKey === undefined) return undefined
   return { who: 'you', level: 'trouble', why: `claim ${claimKey} does not exist` }
 }
 
-function placing({ key, nodeName }: CachedPod, view: RowView): Told | undefined {
+function placing({ key, nodeName }: CachedPod, view: RowView): Reason | undefined {
   if (nodeName !== '') return undefined
-  const words = view.warning(key, 'FailedScheduling')
-  // What keeps the claim from its volume is told with the claim.
+  const message = view.warning(key, 'FailedScheduling')
+  // The claim's own wait says why it has no volume.
   if (view.claim !== undefined && view.claim.volumeName === '' && view.binding?.reason !== 'WaitForPodScheduled')
     return {
       who: 'scheduler',
       level: 'waits',
       why: `claim ${view.claim.name} has no volume yet`,
-      ...(words && { words }),
+      ...(message && { message }),
     }
-  if (words === undefined) return { who: 'scheduler', level: 'works', why: 'chooses a node for it' }
-  return { who: 'scheduler', level: 'trouble', why: 'no node will do', words }
+  if (message === undefined) return { who: 'scheduler', level: 'works', why: 'chooses a node for it' }
+  return { who: 'scheduler', level: 'trouble', why: 'no node will do', message }
 }
 
-function claiming({ nodeName }: CachedPod, { claim, volume }: RowView): Told | undefined {
+function claiming({ nodeName }: CachedPod, { claim, volume }: RowView): Reason | undefined {
   if (claim === undefined) return undefined
   if (claim.phase === 'Bound' && volume !== undefined) return undefined
   if (claim.phase === 'Lost')
@@ -54,8 +54,8 @@ function claiming({ nodeName }: CachedPod, { claim, volume }: RowView): Told | u
   return { who: kubeletOf(nodeName), level: 'waits', why: `claim ${claim.name} has no volume yet` }
 }
 
-/** From the question for the attachment to the node's word that it is there. */
-function attaching(pod: CachedPod, view: RowView): Told | undefined {
+/** From the request for the attachment to the node's report that it is attached. */
+function attaching(pod: CachedPod, view: RowView): Reason | undefined {
   const { nodeName } = pod
   const { volume, attachments, attaches, failure } = view
   if (volume?.csi === undefined || !attaches) return undefined
@@ -71,7 +71,7 @@ function attaching(pod: CachedPod, view: RowView): Told | undefined {
         who: 'csi-attacher',
         level: 'trouble',
         why: `the volume cannot be attached to ${nodeName}`,
-        words: here.attachError,
+        message: here.attachError,
       }
     return { who: 'csi-attacher', level: 'works', why: `attaches the volume to ${nodeName}` }
   }
@@ -82,12 +82,12 @@ function attaching(pod: CachedPod, view: RowView): Told | undefined {
     : { who: 'attach-detach', level: 'works', why: `reports on ${nodeName} that the volume is attached` }
 }
 
-function asked(nodeName: string): Told {
+function asked(nodeName: string): Reason {
   return { who: 'attach-detach', level: 'works', why: `asks for the volume on ${nodeName}` }
 }
 
-/** A volume for one node goes to no second one before it has left the first. */
-function elsewhere({ accessModes }: Volume, { key, nodeName }: CachedPod, view: RowView): Told | undefined {
+/** A volume for one node is attached to no second one before it is detached from the first. */
+function elsewhere({ accessModes }: Volume, { key, nodeName }: CachedPod, view: RowView): Reason | undefined {
   const other = view.attachments.find((each) => each.nodeName !== nodeName)
   const shared = accessModes.includes('ReadWriteMany') || accessModes.includes('ReadOnlyMany')
   if (other === undefined || shared) return undefined
@@ -98,24 +98,24 @@ function elsewhere({ accessModes }: Volume, { key, nodeName }: CachedPod, view: 
   }
   const pods = users.map(({ name }) => name).join(', ')
   const why = `Multi-Attach: the volume is for one node at a time, and pod ${pods} uses it on ${other.nodeName}`
-  const words = view.warning(key, 'FailedAttachVolume')
-  return { who: 'attach-detach', level: 'trouble', why, ...(words && { words }) }
+  const message = view.warning(key, 'FailedAttachVolume')
+  return { who: 'attach-detach', level: 'trouble', why, ...(message && { message }) }
 }
 
 /** A detach that is under way, or fails. */
-export function detaching({ detachError, nodeName }: Attachment, { failure }: RowView, why: string): Told {
+export function detaching({ detachError, nodeName }: Attachment, { failure }: RowView, why: string): Reason {
   const failed = failure('csi-attacher', 'ControllerUnpublishVolume')
   const fails = `the driver does not detach the volume from ${nodeName}`
   if (failed !== undefined) return { who: 'csi-attacher', ...failing(failed, fails) }
-  if (detachError !== undefined) return { who: 'csi-attacher', level: 'trouble', why: fails, words: detachError }
+  if (detachError !== undefined) return { who: 'csi-attacher', level: 'trouble', why: fails, message: detachError }
   return { who: 'csi-attacher', level: 'works', why }
 }
 
-function mounting({ key, nodeName }: CachedPod, view: RowView): Told {
+function mounting({ key, nodeName }: CachedPod, view: RowView): Reason {
   const who = kubeletOf(nodeName)
   const failed = view.failure(who, 'NodeStageVolume', 'NodePublishVolume')
   if (failed !== undefined) return { who, ...failing(failed, `the driver does not mount the volume on ${nodeName}`) }
-  const words = view.warning(key, 'FailedMount', 'FailedMapVolume')
+  const message = view.warning(key, 'FailedMount', 'FailedMapVolume')
   if (view.node(nodeName)?.ready === false) return { who, level: 'trouble', why: `${nodeName} is not ready` }
-  return { who, level: 'works', why: `mounts the volume on ${nodeName}`, ...(words && { words }) }
+  return { who, level: 'works', why: `mounts the volume on ${nodeName}`, ...(message && { message }) }
 }

@@ -1,29 +1,27 @@
 import { type Caches, handleKey, PODS_BY_CLAIM, VOLUMES_BY_HANDLE } from '../../caches/caches.ts'
 import type { CachedNode } from '../../caches/node.ts'
 import type { LiveCall } from '../../calls/seen.ts'
-import type { ObjectHappening } from '../../story/happening.ts'
+import type { ObjectEvent } from '../../story/cluster-event.ts'
 import type { CachedEvent } from './api-event.ts'
-import { volumeOf } from './call-book.ts'
+import { volumeOf } from './call-log.ts'
 import type { Handles } from './handles.ts'
 import { rowsOfAttachment, rowsOfClaim, rowsOfPod, rowsOfPodsOn, rowsOfVolume, rowsOfVolumeName } from './observe.ts'
 
 /** The rows that may look different after it; the one that it is about comes first. */
-export function rowsOfHappening(happening: ObjectHappening, caches: Caches): readonly string[] {
-  switch (happening.is) {
+export function rowsOfObjectEvent(event: ObjectEvent, caches: Caches): readonly string[] {
+  switch (event.is) {
     case 'claim':
-      return [happening.after, happening.before].flatMap((claim) =>
-        claim === undefined ? [] : rowsOfClaim(claim, caches),
-      )
+      return [event.after, event.before].flatMap((claim) => (claim === undefined ? [] : rowsOfClaim(claim, caches)))
     case 'volume':
-      return [happening.after, happening.before].flatMap((volume) => (volume === undefined ? [] : rowsOfVolume(volume)))
+      return [event.after, event.before].flatMap((volume) => (volume === undefined ? [] : rowsOfVolume(volume)))
     case 'pod': {
-      const pod = happening.after ?? happening.before
+      const pod = event.after ?? event.before
       return pod === undefined ? [] : rowsOfPod(pod)
     }
     case 'attachment':
-      return rowsOfAttachment((happening.after ?? happening.before)?.pvName, caches)
+      return rowsOfAttachment((event.after ?? event.before)?.pvName, caches)
     case 'node':
-      return rowsOfNode(happening.before, happening.after, caches)
+      return rowsOfNode(event.before, event.after, caches)
   }
 }
 

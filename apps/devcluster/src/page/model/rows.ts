@@ -9,7 +9,7 @@ import { podWait } from './pod-waits.ts'
 import type { RowView, WaitNow } from './view.ts'
 import { volumeWaits } from './volume-waits.ts'
 
-/** The row as it is now; undefined when nothing of it is there any more. `before`: how it was told last. */
+/** The current row; undefined when nothing of it exists any more. `before`: the row that was shown last. */
 export function rowOf(
   id: string,
   view: RowView,
@@ -38,7 +38,7 @@ function waitsOf(view: RowView): readonly WaitNow[] {
   return [...(ofClaim === undefined ? [] : [ofClaim]), ...ofPods, ...volumeWaits(view)]
 }
 
-/** Since when the same waits for the same. The words may change: they count. */
+/** Since when the same actor waits for the same. The message may change: it can contain a count. */
 function since({ who, about, why }: WaitNow, before: readonly Wait[]): number | undefined {
   return before.find((each) => each.who === who && each.about === about && each.why === why)?.since
 }

@@ -3,11 +3,11 @@ import type { Claim } from '../../caches/claim.ts'
 import type { CachedNode } from '../../caches/node.ts'
 import type { CachedPod } from '../../caches/pod.ts'
 import type { Volume } from '../../caches/volume.ts'
-import type { EventToRecord } from '../../persistent-volume/claims.ts'
+import type { EventToRecord } from '../../control.ts'
 import type { Wait } from '../view/wire.ts'
-import type { Failure } from './call-book.ts'
+import type { Failure } from './call-log.ts'
 
-/** All that one row is made of, at one moment. */
+/** The input of one row, at one moment. */
 export interface RowView {
   /** Of the claim that the row is about, be it there or not. */
   readonly claimKey: string | undefined

@@ -15,7 +15,7 @@ describe('a volume waits', () => {
       ['trouble: volume pv-1: provisioner: the driver does not delete it | DeleteVolume: Internal: no (2 times)'],
     ],
     [
-      'somebody who deletes what is kept',
+      'a user who deletes what is kept',
       { ...released, volume: volume({ phase: 'Released', reclaimPolicy: 'Retain' }) },
       ['waits: volume pv-1: you: its claim is gone, and its reclaim policy Retain keeps it'],
     ],

@@ -1,4 +1,4 @@
-/** Everything from the cluster goes into the page as text, never as markup. */
+/** Everything from the cluster is inserted as text, never as markup. */
 
 type Child = Node | string | undefined | false
 
@@ -30,12 +30,12 @@ export function byId<E extends HTMLElement = HTMLElement>(id: string): E {
   return found as E
 }
 
-/** Changes a text only where it differs, so that nobody is read the same twice. */
+/** Changes a text only where it differs, so that a screen reader does not repeat it. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text
 }
 
-/** Children of one parent by their keys: those that stay are neither made again nor moved without need. */
+/** Children of one parent by their keys: those that stay are neither created again nor moved without need. */
 export class Keyed<T, E extends Element> {
   readonly #parent: Element
   readonly #makeOne: (value: T) => E

@@ -1,15 +1,15 @@
+import { ActionForms } from './action-forms.ts'
 import { Actors } from './actors.ts'
-import { drawChaos } from './chaos.ts'
-import { ChapterList } from './chapter-list.ts'
-import { Deeds } from './deeds.ts'
-import { byId, counted, setText } from './dom.ts'
+import { byId, clockTime, counted, fill, make, setText } from './dom.ts'
+import { tag } from './parts.ts'
 import { Player } from './player.ts'
+import { StepList } from './step-list.ts'
 import { Table } from './table.ts'
 import { Timeline } from './timeline.ts'
 import { Waiting } from './waiting.ts'
 import type { Beginning, Frame } from './wire.ts'
 
-/** Drawing takes a third of the time at most, so that a page of a thousand pods still answers to whoever uses it. */
+/** Drawing takes a third of the time at most, so that a page of a thousand pods still responds to its user. */
 const SHARE = 3
 /** Two pictures: one that takes longer was work. */
 const SLOW_MS = 34
@@ -43,8 +43,8 @@ const { nameOf } = actors
 const table = new Table(player, { nameOf, again })
 const waiting = new Waiting(player, nameOf)
 const timeline = new Timeline(player, { nameOf, again })
-const deeds = new Deeds(player)
-const story = new ChapterList(player, { send: (deed, values) => void deeds.send(deed, values), again })
+const actions = new ActionForms(player)
+const story = new StepList(player, { send: (action, values) => void actions.send(action, values), again })
 
 function draw(now: number): void {
   isDue = false
@@ -56,7 +56,7 @@ function draw(now: number): void {
   if (changed.size > 0) waiting.draw()
   timeline.draw()
   story.draw(changed)
-  deeds.draw(changed)
+  actions.draw(changed)
   drawChaos(player, changed)
   if (changed.size > 0) drawCounts()
   if (player.mode === 'replaying') again()
@@ -90,3 +90,26 @@ source.addEventListener('frames', ({ data }: MessageEvent<string>) => {
   player.add(JSON.parse(data) as Frame[])
   again()
 })
+
+const TEXTS = {
+  breaks: 'everything that can fail does',
+  heals: 'no more faults: everything has to converge',
+  held: 'all held',
+  violated: 'something did not hold',
+} as const
+
+/** What is broken on purpose, as it happens. */
+export function drawChaos({ items }: Player, changed: ReadonlySet<string>): void {
+  if (!changed.has('chaos')) return
+  const chaos = items.get('chaos')
+  byId('chaos').hidden = chaos?.is !== 'chaos'
+  if (chaos?.is !== 'chaos') return
+  const { seed, actions, state, last, violations } = chaos
+  fill(byId('chaos-title'), `Chaos, seed ${seed} `, tag(state, state))
+  setText(byId('chaos-text'), `${actions} actions so far; ${TEXTS[state]}.`)
+  fill(byId('violations'), ...violations.map((text) => make('li', { class: 'bad' }, text)))
+  fill(
+    byId('actions'),
+    ...last.map(({ at, text }) => make('li', {}, make('span', { class: 'quiet' }, `${clockTime(at)} `), text)),
+  )
+}

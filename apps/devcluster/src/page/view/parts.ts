@@ -1,7 +1,7 @@
 import { clockTime, fill, make, setText } from './dom.ts'
 import type { LastCall, LastEvent, Level, Size, Wait } from './wire.ts'
 
-/** Pieces that stand in several places of the page. */
+/** Elements that several parts of the page use. */
 
 export function tag(state: string, text = state, title?: string): HTMLElement {
   return make('span', { class: `tag ${state.replaceAll(' ', '-')}`, ...(title !== undefined && { title }) }, text)
@@ -11,7 +11,7 @@ const LEVELS: Readonly<Record<Level, string>> = { trouble: 'stuck', waits: 'wait
 
 /** Whose turn it is, what for, and why. */
 export function waitText(wait: Wait, nameOf: (actor: string) => string): HTMLElement {
-  const { level, about, who, why, words } = wait
+  const { level, about, who, why, message } = wait
   return make(
     'div',
     { class: `wait ${level}` },
@@ -21,7 +21,7 @@ export function waitText(wait: Wait, nameOf: (actor: string) => string): HTMLEle
     ' · ',
     make('span', { class: 'who' }, nameOf(who)),
     `: ${why}`,
-    words !== undefined && make('q', { class: 'words' }, words),
+    message !== undefined && make('q', { class: 'message' }, message),
   )
 }
 

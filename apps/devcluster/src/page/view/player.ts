@@ -10,7 +10,7 @@ const MOST_FRAMES = 20_000
 const SHORTEST_MS = 250
 const LONGEST_MS = 1500
 
-/** The items as they are, or as they were: goes along the frames in both directions. */
+/** The items at any moment: applies the frames in both directions. */
 export class Player {
   readonly items = new Map<string, Item>()
   /** The ids of the items that look different since the page was drawn last. */
@@ -46,7 +46,7 @@ export class Player {
     return this.#frames[this.at - 1]?.at
   }
 
-  /** Everything anew: the page was just opened, or the cluster was gone for a while. */
+  /** Starts again: the page was just opened, or the connection was lost for a while. */
   begin({ items, frames }: Beginning): void {
     for (const id of this.items.keys()) this.changed.add(id)
     this.items.clear()
@@ -78,14 +78,14 @@ export class Player {
     this.seek(this.length)
   }
 
-  /** Goes on from the moment that is shown, or from another, as it happened. */
+  /** Continues from the moment that is shown, or from another, at the original pace. */
   replay(from = this.at): void {
     this.seek(from)
     this.#mode = 'replaying'
     this.#due = 0
   }
 
-  /** To the next frame that tells something. */
+  /** To the next frame that has a line. */
   step(): void {
     do this.#forward()
     while (this.at < this.length && this.#frames[this.at - 1]?.line === undefined)
@@ -112,7 +112,7 @@ export class Player {
     this.#due = now + Math.min(Math.max(took, SHORTEST_MS), LONGEST_MS)
   }
 
-  /** The last frames that tell something, the newest first, each with a number that stays the same. */
+  /** The last frames that have a line, the newest first, each with a number that stays the same. */
   lines(most: number): readonly (readonly [number: number, frame: Frame])[] {
     const found: [number, Frame][] = []
     for (let index = this.at - 1; index >= 0 && found.length < most; index -= 1) {

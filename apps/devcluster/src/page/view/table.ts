@@ -3,7 +3,7 @@ import { CallDetails, EventText, sizeBar, tag, waitText } from './parts.ts'
 import type { Player } from './player.ts'
 import type { Item, LastCall, LastEvent, Place, Row } from './wire.ts'
 
-/** More rows than that nobody reads; the filter finds the others. */
+/** More rows are too many to read; the filter finds the others. */
 const MOST_ROWS = 100
 /** node-10 comes after node-9. */
 const BY_NAME = new Intl.Collator('en', { numeric: true })
@@ -80,7 +80,7 @@ function nameIn(id: string): string {
   return id.slice(id.indexOf('/') + 1)
 }
 
-/** The row on which the item stands. */
+/** The row that shows the item. */
 function ofRow(id: string): string {
   return id.startsWith('call/') || id.startsWith('event/') ? nameIn(id) : id
 }
@@ -93,20 +93,20 @@ function fits(row: Row, wanted: string, onlyWaiting: boolean): boolean {
   return texts.some((text) => text.toLowerCase().includes(wanted))
 }
 
-/** One row; its parts are drawn one by one, so that what somebody has opened or focused stays. */
+/** One row; its parts are drawn separately, so that what a person has opened or focused stays. */
 class RowLine {
   readonly element: HTMLTableRowElement
-  readonly #wanted = make('td', { 'data-label': 'Wanted' })
+  readonly #wanted = make('td', { 'data-label': 'Desired state' })
   readonly #waits = make('div')
   readonly #event = new EventText()
   readonly #call = new CallDetails()
-  readonly #actual = make('td', { 'data-label': 'Actual' })
+  readonly #actual = make('td', { 'data-label': 'Actual state' })
   readonly #heading: HTMLTableCellElement
 
   constructor({ id, name }: Row) {
     this.#heading = make('th', { class: 'name' }, name)
     this.#heading.scope = 'row'
-    const acts = make('td', { 'data-label': 'Who acts' }, this.#waits, this.#event.element, this.#call.element)
+    const acts = make('td', { 'data-label': 'Next step' }, this.#waits, this.#event.element, this.#call.element)
     this.element = make('tr', { 'data-id': id }, this.#heading, this.#wanted, acts, this.#actual)
   }
 
@@ -115,7 +115,7 @@ class RowLine {
     if (id.startsWith('call/')) return this.#call.draw(item as LastCall | undefined)
     if (item?.is === 'row') this.#drawRow(item, nameOf)
     const row = items.get(ofRow(id))
-    const known = row?.is === 'row' ? row.waits.map(({ words }) => words) : []
+    const known = row?.is === 'row' ? row.waits.map(({ message }) => message) : []
     this.#event.draw(items.get(`event/${ofRow(id)}`) as LastEvent | undefined, known)
   }
 
@@ -124,10 +124,7 @@ class RowLine {
     fill(this.#heading, row.name, make('small', {}, kind))
     fill(this.#wanted, ...wantedOf(row))
     const waits = row.waits.map((wait) => waitText(wait, nameOf))
-    fill(
-      this.#waits,
-      ...(waits.length > 0 ? waits : [make('span', { class: 'quiet' }, 'nobody: it is as it should be')]),
-    )
+    fill(this.#waits, ...(waits.length > 0 ? waits : [make('span', { class: 'quiet' }, 'desired state reached')]))
     fill(this.#actual, ...actualOf(row))
   }
 }
@@ -139,7 +136,7 @@ function wantedOf({ claim, pods, volume }: Row): readonly HTMLElement[] {
     const of = className === undefined ? 'no class named' : className === '' ? 'no class' : `class ${className}`
     const second = attributesClass === '' ? '' : `, ${attributesClass}`
     parts.push(make('div', {}, `${size.text} of ${of}${second} `, tag(deleting ? 'deleting' : phase)))
-  } else if (volume !== undefined) parts.push(make('div', { class: 'quiet' }, 'by nobody'))
+  } else if (volume !== undefined) parts.push(make('div', { class: 'quiet' }, 'not claimed'))
   for (const { key, node, phase, deleting } of pods) {
     const where = node === '' ? 'on any node' : `on ${node}`
     parts.push(make('div', {}, `pod ${nameIn(key)} ${where} `, tag(deleting ? 'deleting' : phase)))

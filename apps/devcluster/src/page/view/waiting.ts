@@ -11,7 +11,7 @@ interface Stuck {
   readonly row: string | undefined
 }
 
-/** What cannot go on comes before everything else on the page. */
+/** What is stuck comes before everything else on the page. */
 export class Waiting {
   readonly #player: Player
   readonly #nameOf: (actor: string) => string
@@ -56,19 +56,19 @@ function ofActor({ id, why, last }: Actor, now: number): Stuck[] {
   if (why === undefined) return []
   return [
     {
-      wait: { who: id, level: 'trouble', about: 'everybody who calls it', why, since: last?.at ?? now },
+      wait: { who: id, level: 'trouble', about: 'all its callers', why, since: last?.at ?? now },
       row: undefined,
     },
   ]
 }
 
-/** The words count: those that change are shown anew. */
-function keyOf({ wait: { who, about, why, words, level }, row = '' }: Stuck): string {
-  return [row, who, about, why, words, level].join('\n')
+/** The texts are part of the key: those that change are drawn again. */
+function keyOf({ wait: { who, about, why, message, level }, row = '' }: Stuck): string {
+  return [row, who, about, why, message, level].join('\n')
 }
 
 function title(troubles: number, waits: number): string {
-  if (troubles + waits === 0) return 'Nothing waits'
+  if (troubles + waits === 0) return 'Nothing is stuck'
   const stuck = troubles === 0 ? '' : `${troubles} stuck`
   const more = waits === 0 ? '' : `${waits} waiting`
   return [stuck, more].filter((text) => text !== '').join(', ')

@@ -1,6 +1,6 @@
-/** What goes from the cluster to the page: items by their ids, and frames that replace whole items. */
+/** What the cluster sends to the page: items by their ids, and frames that replace whole items. */
 
-/** `works`: somebody is about it. `waits`: it goes on when something else happens. `trouble`: it fails, or is stuck. */
+/** `works`: an actor works on it. `waits`: it continues when something else happens. `trouble`: it fails or is stuck. */
 export type Level = 'works' | 'waits' | 'trouble'
 
 /** Whose turn it is, and why nothing more has happened yet. */
@@ -11,14 +11,14 @@ export interface Wait {
   /** What waits: `pod app`, `claim data`. */
   readonly about: string
   readonly why: string
-  /** The words of Kubernetes or of the driver. */
-  readonly words?: string
+  /** The message of Kubernetes or of the driver. */
+  readonly message?: string
   /** Milliseconds since 1970. */
   readonly since: number
 }
 
 /** Something that was said, and when. */
-export interface Said {
+export interface Message {
   /** Milliseconds since 1970. */
   readonly at: number
   readonly text: string
@@ -42,7 +42,7 @@ export interface WantedClaim {
 
 export interface WantedPod {
   readonly key: string
-  /** Empty while nobody has placed it. */
+  /** Empty while the pod is not scheduled. */
   readonly node: string
   readonly phase: string
   readonly deleting: boolean
@@ -60,7 +60,7 @@ export interface ActualVolume {
 
 export type PlaceState = 'attaching' | 'attached' | 'mounted' | 'detaching' | 'failing'
 
-/** How a volume stands with one node. */
+/** The state of a volume on one node. */
 export interface Place {
   readonly node: string
   readonly state: PlaceState
@@ -86,7 +86,7 @@ export interface LastEvent {
   readonly is: 'event'
   readonly id: string
   readonly of: string
-  readonly said: Said
+  readonly said: Message
   readonly reason: string
   readonly about: string
   readonly count: number
@@ -123,7 +123,7 @@ export interface Actor {
   readonly troubles: number
   /** Why it is stuck or away, where that is its own. */
   readonly why?: string
-  readonly last?: Said
+  readonly last?: Message
 }
 
 export interface ClusterNode {
@@ -134,21 +134,21 @@ export interface ClusterNode {
   readonly schedulable: boolean
 }
 
-export interface ChapterLine {
+export interface StepLine {
   readonly who: string
   readonly text: string
   readonly afterMs: number
 }
 
-export interface Chapter {
-  readonly is: 'chapter'
+export interface Step {
+  readonly is: 'step'
   readonly id: string
   readonly number: number
   readonly title: string
-  readonly state: 'to come' | 'now' | 'true' | 'untrue' | 'left out'
+  readonly state: 'pending' | 'running' | 'succeeded' | 'failed' | 'skipped'
   /** Why it did not come true, or cannot. */
   readonly why?: string
-  readonly lines: readonly ChapterLine[]
+  readonly lines: readonly StepLine[]
 }
 
 /** What everything fails by, while it does. */
@@ -157,7 +157,7 @@ export interface Chaos {
   readonly id: string
   readonly seed: number
   readonly actions: number
-  readonly last: readonly Said[]
+  readonly last: readonly Message[]
   readonly violations: readonly string[]
   readonly state: 'breaks' | 'heals' | 'held' | 'violated'
 }
@@ -166,13 +166,13 @@ export interface Chaos {
 export interface Abilities {
   readonly is: 'abilities'
   readonly id: string
-  /** The deeds that this cluster can do. */
-  readonly deeds: readonly string[]
+  /** The actions that this cluster can do. */
+  readonly actions: readonly string[]
   readonly driver: string
   readonly classes: readonly string[]
 }
 
-export type Item = Row | LastEvent | LastCall | Actor | ClusterNode | Chapter | Chaos | Abilities
+export type Item = Row | LastEvent | LastCall | Actor | ClusterNode | Step | Chaos | Abilities
 
 /** One entry of the time line. */
 export interface TimelineEntry {
@@ -184,7 +184,7 @@ export interface TimelineEntry {
   readonly row?: string
 }
 
-/** What changed at one moment; most often by what its line tells. */
+/** What changed at one moment; mostly for the reason in its line. */
 export interface Frame {
   /** Milliseconds since 1970. */
   readonly at: number

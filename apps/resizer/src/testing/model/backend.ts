@@ -30,7 +30,7 @@ export class Backend {
   readonly fixture: ResizerFixture
   /** By handle; those whose PersistentVolume is gone stay. */
   readonly #volumes = new Map<string, BackendVolume>([['handle-data', { size: 1, className: undefined }]])
-  /** Of the volume that the PersistentVolume stands for now. */
+  /** Of the volume that the PersistentVolume names now. */
   handle = 'handle-data'
   largestRequest = 1
   expandsLike: Behaviour = 'done'
@@ -40,7 +40,7 @@ export class Backend {
   inModify: () => void = () => undefined
   /** Calls that will never be answered. */
   hanging = 0
-  /** What should never have been asked. Kept, since whoever asks takes an exception for an answer. */
+  /** What should never have been asked. Kept, since the caller takes an exception for an answer. */
   readonly violations: string[] = []
   /** The size that was refused for good by the last answer to this process. */
   #refused: number | undefined
@@ -68,7 +68,7 @@ export class Backend {
     return volume
   }
 
-  /** Another volume is what the PersistentVolume stands for from now on. */
+  /** The PersistentVolume names another volume from now on. */
   newVolume(volume: BackendVolume): string {
     this.handle = `handle-${this.#volumes.size}`
     this.#volumes.set(this.handle, volume)
@@ -76,7 +76,7 @@ export class Backend {
     return this.handle
   }
 
-  /** Claim or volume are others than before: what was said about those that are gone binds nobody. */
+  /** Claim or volume are others than before: what was said about the deleted ones no longer applies. */
   forget(): void {
     this.#refused = undefined
     this.#growing = undefined
@@ -95,7 +95,7 @@ export class Backend {
     const volume = this.volumeOf(volumeId)
     const behaviour = this.expandsLike
     if (!this.#binds(volumeId)) return this.#answerFor(behaviour, options.signal, { volume, asked })
-    this.#judge(asked)
+    this.#checkInvariants(asked)
     this.#refused = REFUSALS.has(behaviour) ? asked : undefined
     const begun = this.fixture.claim.status?.allocatedResourceStatuses?.['storage'] === 'ControllerResizeInProgress'
     this.#growing = begun && UNCERTAIN.has(behaviour) ? asked : undefined
@@ -117,7 +117,7 @@ export class Backend {
     })
   }
 
-  #judge(asked: number): void {
+  #checkInvariants(asked: number): void {
     const known = this.#knownRequest()
     if (asked > this.largestRequest) this.violations.push(`${asked} was never wanted`)
     if (asked > this.size && asked === this.#refused && asked !== known) {
@@ -128,7 +128,7 @@ export class Backend {
     }
   }
 
-  /** Whether the call is for the claim and the volume that there are, not for those that bore their names before. */
+  /** Whether the call is for the claim and the volume that there are, not for those that had their names before. */
   #binds(handle: string): boolean {
     const { claim, caches } = this.fixture
     return handle === this.handle && caches.claims.store.get(KEY)?.uid === claim.metadata?.uid

@@ -29,7 +29,7 @@ export type Action =
 
 export type Replaced = 'claim' | 'volume' | 'driver'
 
-/** Everybody around the resizer. */
+/** Users and other writers around the resizer. */
 export class ModelRun {
   readonly fixture = new ResizerFixture()
   readonly backend = new Backend(this.fixture)
@@ -97,7 +97,7 @@ export class ModelRun {
     this.#saidClass = said
   }
 
-  /** Deleted and made again under its name, with the volume that there is. */
+  /** Deleted and recreated under its name, with the volume that there is. */
   #replaceClaim(): void {
     const { cluster } = this.fixture
     const { spec } = this.#volume
@@ -116,7 +116,7 @@ export class ModelRun {
     )
   }
 
-  /** Deleted and made again under its name, for another volume that is as the claim has known it. */
+  /** Deleted and recreated under its name, for another volume that is as the claim has known it. */
   #replaceVolume(): void {
     const { cluster, claim: owner } = this.fixture
     const { capacity, currentVolumeAttributesClassName: className } = owner.status ?? {}
@@ -143,7 +143,7 @@ export class ModelRun {
     }
   }
 
-  /** In a call. Between the writes of the other controller to a volume and to its claim nobody could know of it. */
+  /** In a call. Between the writes of the other controller to a volume and to its claim the resizer could not know of it. */
   #replaceInCall(what: Replaced): void {
     const { status } = this.fixture.claim
     const { spec } = this.#volume
@@ -170,7 +170,7 @@ export class ModelRun {
     this.#editClaim({ spec: { resources: { requests: { storage: `${gi}Gi` } } } })
   }
 
-  /** The server lets a wish be withdrawn only while the claim has no class. */
+  /** The server lets a request be withdrawn only while the claim has no class. */
   want(name: string | null): void {
     if (name === null && this.fixture.claim.status?.currentVolumeAttributesClassName !== undefined) return
     this.#editClaim({ spec: { volumeAttributesClassName: name } })

@@ -19,8 +19,7 @@ afterEach(() => api.stop())
 async function ask(
   method: string,
   path: string,
-  token?: string,
-  body?: object,
+  { token, body }: { token?: string; body?: object } = {},
 ): Promise<{ code: number; body: unknown }> {
   const headers = {
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -36,10 +35,10 @@ async function ask(
 
 const CONFIGS = '/api/v1/namespaces/default/configmaps'
 
-test('over plain HTTP somebody without a token is the administrator, a wrong token is nobody', async () => {
+test('over plain HTTP a request without a token has admin rights, a wrong token is refused', async () => {
   expect((await ask('GET', CONFIGS)).code).toBe(200)
-  expect((await ask('GET', CONFIGS, 'wrong')).code).toBe(401)
-  expect((await ask('GET', CONFIGS, 'alice')).code).toBe(403)
+  expect((await ask('GET', CONFIGS, { token: 'wrong' })).code).toBe(401)
+  expect((await ask('GET', CONFIGS, { token: 'alice' })).code).toBe(403)
 })
 
 test('a group that is bound to a role has its rights, and the log names the user', async () => {
@@ -52,15 +51,19 @@ test('a group that is bound to a role has its rights, and the log names the user
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'reader' },
     subjects: [{ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'staff' }],
   })
-  expect((await ask('GET', CONFIGS, 'alice')).code).toBe(200)
-  expect((await ask('POST', CONFIGS, 'alice', { metadata: { name: 'x' } })).code).toBe(403)
+  expect((await ask('GET', CONFIGS, { token: 'alice' })).code).toBe(200)
+  expect((await ask('POST', CONFIGS, { token: 'alice', body: { metadata: { name: 'x' } } })).code).toBe(403)
   expect(api.requests.matching({ user: 'alice' }).map(({ verb, code }) => [verb, code])).toEqual([
     ['list', 200],
     ['create', 403],
   ])
 })
 
-function wholeAs(token: string, headers: Readonly<Record<string, string>>, path: string, body?: object) {
+function requestAs(
+  token: string,
+  path: string,
+  { headers, body }: { headers: Readonly<Record<string, string>>; body?: object },
+) {
   return fetch(api.url + path, {
     method: body === undefined ? 'GET' : 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
@@ -84,19 +87,19 @@ test.each([
       groups: ['system:serviceaccounts', 'system:serviceaccounts:n', 'system:authenticated'],
     },
   ],
-])('the administrator may be somebody else: %j', async (headers, userInfo) => {
-  const response = await wholeAs('admin', headers, REVIEWS, REVIEW)
+])('the administrator may impersonate: %j', async (headers, userInfo) => {
+  const response = await requestAs('admin', REVIEWS, { headers, body: REVIEW })
   expect(await response.json()).toMatchObject({ status: { userInfo } })
-  const refused = await wholeAs('admin', headers, CONFIGS)
+  const refused = await requestAs('admin', CONFIGS, { headers })
   expect([refused.status, await refused.json()]).toMatchObject([
     403,
     { message: expect.stringContaining(`User "${userInfo.username}" cannot list resource "configmaps"`) },
   ])
 })
 
-test('others may be whom their roles name, and whoever is to be somebody else needs a name', async () => {
+test('others may impersonate what their roles name, and an impersonated user needs a name', async () => {
   const messageOf = async (headers: Readonly<Record<string, string>>): Promise<unknown> =>
-    ((await (await wholeAs('alice', headers, CONFIGS)).json()) as { message: unknown }).message
+    ((await (await requestAs('alice', CONFIGS, { headers })).json()) as { message: unknown }).message
   const user = { 'impersonate-user': 'bob' }
   const may = 'User "alice" cannot impersonate resource'
   expect(await messageOf(user)).toBe(`users "bob" is forbidden: ${may} "users" in API group "" at the cluster scope`)
@@ -124,12 +127,12 @@ test('others may be whom their roles name, and whoever is to be somebody else ne
   )
 })
 
-test.each(['HEAD', 'OPTIONS'])('%s is no way to ask for a resource', async (method) => {
+test.each(['HEAD', 'OPTIONS'])('%s is refused for a resource', async (method) => {
   const response = await fetch(api.url + CONFIGS, { method })
   expect(response.status).toBe(405)
 })
 
-test('a token of a service account ends in its time', async () => {
+test('a service account token expires', async () => {
   const clock = new FakeClock()
   const tokens = new Authentication({ clock, adminToken: 'admin', open: false })
   const { token } = tokens.issue({ namespace: 'n', name: 'a', uid: 'u' }, 600)
@@ -139,7 +142,7 @@ test('a token of a service account ends in its time', async () => {
   expect(tokens.userOf(undefined).name).toBe('system:anonymous')
 })
 
-test('a namespace that is deleted is emptied and goes, once nothing holds what is in it', async () => {
+test('a deleted namespace is emptied, and removed once no finalizer holds its objects', async () => {
   api.create(CONFIG_MAPS, { metadata: { name: 'c', namespace: 'space', finalizers: ['a/b'] } })
   api.create(SERVICE_ACCOUNTS, { metadata: { name: 's', namespace: 'space' } })
   expect((await ask('DELETE', '/api/v1/namespaces/space')).body).toMatchObject({ status: { phase: 'Terminating' } })

@@ -12,7 +12,7 @@ export interface User {
 export const AUTHENTICATED = 'system:authenticated'
 export const ALL_SERVICE_ACCOUNTS = 'system:serviceaccounts'
 
-/** A token, and for whom it stands. */
+/** A token and its user. */
 export interface TokenGrant {
   readonly token: string
   readonly user: string
@@ -29,7 +29,7 @@ interface Issued {
 const ADMIN: User = { name: 'admin', groups: ['system:masters', AUTHENTICATED] }
 const ANONYMOUS: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
 
-/** Who is behind a request: bearer tokens, given at the start or issued to service accounts. */
+/** Authenticates requests by bearer tokens, which are given at the start or issued to service accounts. */
 export class Authentication {
   readonly #clock: Clock
   readonly #tokens = new Map<string, Issued>()

@@ -5,7 +5,7 @@ import { CLUSTER_ROLE, CLUSTER_ROLE_BINDING, type Kind, ROLE, ROLE_BINDING } fro
 import type { Store } from '../storage/store.ts'
 import type { User } from './authentication.ts'
 
-/** What somebody wants to do. */
+/** A request as RBAC sees it. */
 export type Access =
   | {
       readonly type: 'resource'
@@ -110,18 +110,18 @@ function covers(pattern: string, path: string): boolean {
 function accessOf(info: RequestInfo, query: URLSearchParams): Access {
   if (info.type === 'path') return { type: 'path', verb: info.verb, path: info.path }
   const { verb, group, plural, subresource } = info
-  // A namespace is itself in the namespace of its name.
+  // For RBAC a Namespace object lies in the namespace that it names.
   const namespace = group === '' && plural === 'namespaces' ? info.name : info.namespace
   const resource = subresource === undefined ? plural : `${plural}/${subresource}`
   return { type: 'resource', verb, group, resource, namespace, name: info.name ?? selectedName(query) }
 }
 
-/** A selection by name alone is a right to that name. */
+/** A list or watch with a field selector for one name needs permission for that name only. */
 function selectedName(query: URLSearchParams): string | undefined {
   return /^metadata\.name=([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1]
 }
 
-/** Throws 403 in the words of the real server. */
+/** Throws 403 with the message of the real server. */
 export function authorize(
   store: Store,
   user: User,
@@ -132,7 +132,12 @@ export function authorize(
   const who = `User ${JSON.stringify(user.name)} cannot ${access.verb}`
   if (info.type === 'path' || access.type === 'path') {
     const path = info.type === 'path' ? info.path : ''
-    throw new ApiFailure(403, 'Forbidden', `forbidden: ${who} path ${JSON.stringify(path)}`, { details: {} })
+    throw new ApiFailure({
+      code: 403,
+      reason: 'Forbidden',
+      message: `forbidden: ${who} path ${JSON.stringify(path)}`,
+      details: {},
+    })
   }
   const { namespace } = access
   const place = namespace === undefined ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`

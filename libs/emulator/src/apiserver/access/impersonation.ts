@@ -4,7 +4,7 @@ import type { Store } from '../storage/store.ts'
 import { ALL_SERVICE_ACCOUNTS, AUTHENTICATED, type User } from './authentication.ts'
 import { type Access, decide } from './authorization.ts'
 
-/** Whom somebody wants to be, by the headers that start with Impersonate-. */
+/** The user, groups and extra fields that the Impersonate-* headers ask for. */
 interface Wanted {
   readonly name: string
   readonly uid: string
@@ -18,7 +18,7 @@ const EXTRA = 'impersonate-extra-' as const
 const AUTHENTICATION = 'authentication.k8s.io'
 const ANONYMOUS = 'system:anonymous'
 
-/** As whom a request is served. Throws 403 when its user may not be whom it names, and 400 when it names nobody. */
+/** The user that a request acts as. Throws 403 when impersonation is not allowed, and 400 when no user is named. */
 export function servedAs(store: Store, user: User, headers: HttpRequest['headers']): User {
   const wanted = wantedIn(headers)
   if (wanted === undefined) return user
@@ -79,11 +79,11 @@ function userOf({ name, uid, groups, extra }: Wanted): User {
   const [, namespace] = serviceAccountOf(name) ?? []
   const own = namespace === undefined ? [] : [ALL_SERVICE_ACCOUNTS, `${ALL_SERVICE_ACCOUNTS}:${namespace}`]
   const given = groups.length > 0 ? groups : own
-  const everybody = name === ANONYMOUS ? 'system:unauthenticated' : AUTHENTICATED
+  const groupOfAll = name === ANONYMOUS ? 'system:unauthenticated' : AUTHENTICATED
   return {
     name,
     ...(uid !== '' && { uid }),
-    groups: given.includes(everybody) ? given : [...given, everybody],
+    groups: given.includes(groupOfAll) ? given : [...given, groupOfAll],
     ...(extra.length > 0 && { extra: Object.fromEntries(extra) }),
   }
 }

@@ -22,18 +22,18 @@ const owners = (object: KubeObject): unknown =>
     Object.keys(Object(at(entry, 'fieldsV1', 'f:data'))).join(' '),
   ])
 
-test('what a manager says no more goes, unless another says it too', () => {
+test('a field that its manager no longer applies is removed, unless another manager owns it', () => {
   const first = appliedTo(undefined, map({ a: '1', b: '2', c: '3' }), by('one'))
   const both = appliedTo(first, map({ b: '2' }), by('two'))
   expect(appliedTo(both, map({ a: '1' }), by('one'))['data']).toEqual({ a: '1', b: '2' })
 })
 
-test('the same said again changes nothing, not even the time', () => {
+test('applying the same again changes nothing, not even the time', () => {
   const first = appliedTo(undefined, map({ a: '1' }), by('one'))
   expect(appliedTo(first, map({ a: '1' }), by('one', '2027-01-01T00:00:00Z'))).toEqual(first)
 })
 
-test('another value of what somebody else owns is refused, and taken by force', () => {
+test('another value for a field of another manager is a conflict, unless it is forced', () => {
   const first = appliedTo(undefined, map({ a: '1' }), by('one'))
   const change = map({ a: '2' })
   expect(() => appliedTo(first, change, by('two'))).toThrow(
@@ -44,7 +44,7 @@ test('another value of what somebody else owns is refused, and taken by force', 
   ])
 })
 
-test('an ordinary write owns what it changes; an object that nobody applied has no managers', () => {
+test('an ordinary write owns what it changes; an object that was never applied has no managers', () => {
   const first = appliedTo(undefined, map({ a: '1', b: '2' }), by('one'))
   const written = { ...first, data: { a: '9', b: '2' } }
   expect(owners(tracked(first, written, by('editor', '2027-01-01T00:00:00Z')))).toEqual([
@@ -55,14 +55,14 @@ test('an ordinary write owns what it changes; an object that nobody applied has 
   expect(tracked(plain, map({ a: '2' }), by('editor')).metadata['managedFields']).toBeUndefined()
 })
 
-test('a writer that knows nothing of managers does not take them away; one that empties them does', () => {
+test('a write without managedFields keeps the managers; one with an empty list removes them', () => {
   const first = appliedTo(undefined, map({ a: '1' }), by('one'))
   expect(owners(tracked(first, map({ a: '1' }), by('editor')))).toEqual(owners(first))
   const emptied = { ...first, metadata: { ...first.metadata, managedFields: [] } }
   expect(tracked(first, emptied, by('editor')).metadata['managedFields']).toBeUndefined()
 })
 
-test('what is made belongs to its maker, where that is asked for', () => {
+test('with tracksCreation a new object belongs to its creator', () => {
   expect(owners(tracked(undefined, map({ a: '1' }), { ...by('maker'), creates: true }))).toEqual([
     ['maker Update 2026-01-01T00:00:00Z', '. f:a'],
   ])
@@ -70,7 +70,7 @@ test('what is made belongs to its maker, where that is asked for', () => {
 
 const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration'
 
-test('kubectl takes over what it has applied by itself, as long as nobody has changed it since', () => {
+test('kubectl takes over what it has applied on the client side, unless another writer has changed it since', () => {
   const said = map({ a: '1', b: '2' })
   const noted = { ...said, metadata: { ...said.metadata, annotations: { [ANNOTATION]: JSON.stringify(said) } } }
   const live = tracked(undefined, noted, { ...by('kubectl-client-side-apply'), creates: true })

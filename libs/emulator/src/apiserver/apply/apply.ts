@@ -9,7 +9,7 @@ import { identityOf, type Manager, managedFieldsOf, managersOf } from './manager
 import { type Comparison, compare, fieldsOf, merged, withNamedFields, withoutFields } from './ownership.ts'
 import { type Structure, structureOf } from './structure.ts'
 
-/** A write whose writer owns what it says from then on. */
+/** A write. Its writer owns the fields that it sets. */
 export interface Writing {
   readonly kind: Kind
   readonly manager: string
@@ -17,11 +17,11 @@ export interface Writing {
   readonly subresource: string
   /** A timestamp in the API's form. */
   readonly now: string | undefined
-  /** It makes the object, so its writer is the first manager. */
+  /** It creates the object, so its writer is the first manager. */
   readonly creates?: boolean
 }
 
-/** Of nobody: the server's own, and what names the object. */
+/** Fields without a manager: the server's own, and those that identify the object. */
 const NEVER_OWNED = FieldSet.of([
   ['f:apiVersion'],
   ['f:kind'],
@@ -39,8 +39,8 @@ const NEVER_OWNED = FieldSet.of([
 ])
 
 /**
- * What an apply patch makes of an object: all that it says, without what its manager said before and nobody else says.
- * Throws 409 when others own what it would change, unless it is forced.
+ * The result of an apply patch: its fields replace those that its manager applied before and no other manager owns.
+ * Throws 409 when it would change fields of other managers, unless it is forced.
  */
 export function appliedTo(
   live: KubeObject | undefined,
@@ -66,8 +66,8 @@ export function appliedTo(
 }
 
 /**
- * The object with its managers as they are after an ordinary write. One that has none has none after it either, unless
- * the write makes it.
+ * The object with its managers after an ordinary write. An object without managers keeps none, unless the write
+ * creates it.
  */
 export function tracked(live: KubeObject | undefined, written: KubeObject, how: Writing): KubeObject {
   const before = live ?? emptyOf(how.kind)
@@ -86,7 +86,7 @@ export function tracked(live: KubeObject | undefined, written: KubeObject, how: 
   return withManagers(written, [...rest.filter((manager) => manager !== former), { ...me, time: how.now, fields }])
 }
 
-/** Without anybody who applied it, what an object says belongs to those who wrote it before. */
+/** Before the first apply the fields of an object belong to its earlier writers. */
 function managersOrFirst(live: KubeObject, how: Writing): Map<string, Manager> {
   const managers = managersOf(live)
   if (managers.size > 0) return managers
@@ -103,7 +103,7 @@ function managerOf(
   return { name, operation, apiVersion: groupVersionOf(kind), subresource }
 }
 
-/** What the writer said before and does not say now goes, unless others say it too. */
+/** Removes what the manager applied before and does not apply now, unless others own it too. */
 function pruned(
   structure: Structure,
   whole: KubeObject,
@@ -116,11 +116,11 @@ function pruned(
   const owned = [...managers.values()].reduce((sum, { fields }) => sum.union(fields), FieldSet.EMPTY)
   const bare = without(before)
   const kept = without(all.difference(named(bare, fieldsOf(structure, bare)).union(named(whole, owned))))
-  // What hangs on something that went, and was never said by the writer, stays.
+  // Children of a removed field that the manager never applied stay.
   return without(all.difference(named(kept, fieldsOf(structure, kept))).intersection(before))
 }
 
-/** Parts that a write never changes, whatever it says. */
+/** Parts that no write changes. */
 function ignored({ kind, subresource }: Writing): readonly Path[] {
   if (subresource === 'status') return [['f:spec']]
   return hasStatus(kind) ? [['f:status']] : []
@@ -135,7 +135,7 @@ function changeOf(
   return { added: added.without(paths), modified: modified.without(paths), removed: removed.without(paths) }
 }
 
-/** What a manager still owns when somebody else has changed an object. */
+/** What a manager still owns after another writer has changed the object. */
 function left(manager: Manager, { added, modified, removed }: Comparison): Manager {
   return { ...manager, fields: manager.fields.difference(added.union(modified)).difference(removed) }
 }
@@ -149,7 +149,7 @@ function unmanaged(object: KubeObject): KubeObject {
   return withMeta(object, { managedFields: undefined })
 }
 
-/** An object of which nothing is known but its type. */
+/** An object with nothing but its type. */
 function emptyOf(kind: Kind): KubeObject {
   return completed(kind, { metadata: {} })
 }
@@ -168,7 +168,7 @@ function refuseConflicts(others: readonly Manager[], change: Comparison, allowed
   }))
   const message =
     found.length === 1 ? `Apply failed with 1 conflict: conflict with ${first.who}: ${first.field}` : listed(found)
-  throw new ApiFailure(409, 'Conflict', message, { details: { causes } })
+  throw new ApiFailure({ code: 409, reason: 'Conflict', message, details: { causes } })
 }
 
 function listed(found: readonly { readonly who: string; readonly field: string }[]): string {

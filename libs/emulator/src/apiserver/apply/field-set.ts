@@ -14,7 +14,7 @@ interface Node {
 
 const SELF = '.'
 
-/** Which fields of an object somebody is about. Never changes. */
+/** A set of fields of an object. Immutable. */
 export class FieldSet {
   static readonly EMPTY = new FieldSet(new Map())
   readonly #nodes: ReadonlyMap<PathElement, Node>

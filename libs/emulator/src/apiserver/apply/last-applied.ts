@@ -5,12 +5,12 @@ import { FieldSet } from './field-set.ts'
 import { compare, fieldsOf } from './ownership.ts'
 import { structureOf } from './structure.ts'
 
-/** Where kubectl keeps what it has applied by itself, from before servers could. */
+/** The annotation in which kubectl keeps what it has applied on the client side. */
 const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration'
-/** Only under this name is the annotation looked at. */
+/** The annotation counts only for this manager. */
 const KUBECTL = 'kubectl'
 
-/** Fields that kubectl has applied by itself and nobody has changed since: they are its own, whoever is named there. */
+/** Fields that kubectl has applied on the client side and no other writer has changed since: kubectl owns them. */
 export function lastAppliedFields(manager: string, kind: Kind, live: KubeObject): FieldSet {
   const text = lastApplied(live)
   if (manager !== KUBECTL || text === undefined) return FieldSet.EMPTY

@@ -1,7 +1,7 @@
 import { isList, isObject, type Json, type JsonObject, type KubeObject, textAt } from '../schema/json.ts'
 import { FieldSet } from './field-set.ts'
 
-/** Who owns fields, by what kind of write, and which fields. */
+/** A manager: its name, its kind of write, and the fields it owns. */
 export interface Manager {
   readonly name: string
   readonly operation: 'Apply' | 'Update'
@@ -11,7 +11,7 @@ export interface Manager {
   readonly fields: FieldSet
 }
 
-/** Managers are the same who write under one name in one way; whoever applies stays the same in all versions. */
+/** Two entries are the same manager if name and operation agree. An apply manager is the same in all versions. */
 export function identityOf({ name, operation, subresource, apiVersion }: Omit<Manager, 'fields' | 'time'>): string {
   return JSON.stringify([operation, name, subresource, operation === 'Update' ? apiVersion : ''])
 }

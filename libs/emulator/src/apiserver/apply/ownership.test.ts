@@ -37,7 +37,7 @@ test('a field that a type names is owned through what is in it, keys and items a
   })
 })
 
-test('what is new, other and gone is told apart', () => {
+test('new, changed and removed fields are distinguished', () => {
   const { added, modified, removed } = compare(MAP, { data: { a: '1', b: '2' } }, { data: { a: '3', c: '4' } })
   expect([added, modified, removed].map((set) => set.toFieldsV1())).toEqual([
     { 'f:data': { 'f:c': {} } },
@@ -46,7 +46,7 @@ test('what is new, other and gone is told apart', () => {
   ])
 })
 
-test('a part of which nothing is left goes with it', () => {
+test('a part with no fields left is removed', () => {
   const fields = FieldSet.fromFieldsV1({ 'f:data': { 'f:a': {} } })
   expect(withoutFields(MAP, { data: { a: '1' }, metadata: { name: 'x' } }, fields)).toEqual({ metadata: { name: 'x' } })
   expect(withoutFields(MAP, { data: { a: '1', b: '2' } }, fields)).toEqual({ data: { b: '2' } })

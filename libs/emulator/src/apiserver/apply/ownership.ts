@@ -2,7 +2,7 @@ import { isList, isObject, type Json, sameJson } from '../schema/json.ts'
 import { FieldSet, type Path } from './field-set.ts'
 import { isBlank, type Part, partsOf, type Structure } from './structure.ts'
 
-/** The fields that a value says. */
+/** The fields of a value. */
 export function fieldsOf(structure: Structure, value: Json): FieldSet {
   return FieldSet.of(said(structure, value, []))
 }
@@ -26,7 +26,7 @@ export interface Comparison {
   readonly removed: FieldSet
 }
 
-/** What has become of the fields of an object. */
+/** How the fields of an object have changed. */
 export function compare(structure: Structure, before: Json, after: Json): Comparison {
   const found = { added: [] as Path[], modified: [] as Path[], removed: [] as Path[] }
   const walk = (how: Structure, { old, now }: { old: Json | undefined; now: Json | undefined }, path: Path): void => {
@@ -104,14 +104,18 @@ export function withoutFields(structure: Structure, value: Json, fields: FieldSe
 
 /** The set with all fields that a type names on the way to those in it; keys and items on the way are not added. */
 export function withNamedFields(structure: Structure, value: Json, fields: FieldSet): FieldSet {
-  const onTheWay = function* (how: Structure, here: Json, set: FieldSet, path: Path): Generator<Path> {
+  const onTheWay = function* (
+    how: Structure,
+    here: Json,
+    { set, path }: { set: FieldSet; path: Path },
+  ): Generator<Path> {
     for (const part of partsOf(how, here) ?? []) {
       const below = set.below(part.element)
       if (below.isEmpty) continue
       const place = [...path, part.element]
       if (part.named) yield place
-      yield* onTheWay(part.structure, part.value, below, place)
+      yield* onTheWay(part.structure, part.value, { set: below, path: place })
     }
   }
-  return fields.union(FieldSet.of(onTheWay(structure, value, fields, [])))
+  return fields.union(FieldSet.of(onTheWay(structure, value, { set: fields, path: [] })))
 }

@@ -21,7 +21,7 @@ export function objectIn(kind: Kind, contentType: string | undefined, body: Buff
   return asObject(object)
 }
 
-/** Why an object that says its own kind is not of this one; undefined when it is, or says nothing. */
+/** Why the kind that an object states is not this one; undefined when it is, or when the object states none. */
 export function kindMismatch(kind: Kind, object: Json): string | undefined {
   const version = textAt(object, 'apiVersion') || groupVersionOf(kind)
   const said = textAt(object, 'kind') || kind.kind
@@ -42,7 +42,7 @@ export function asObject(value: unknown): KubeObject {
   return { ...value, metadata: metadata ?? {} }
 }
 
-/** An object as the server keeps it, and what its writer is told about fields that it does not have. */
+/** An object as the server stores it, and the warnings about fields that its type does not have. */
 export function decoded(
   kind: Kind,
   given: KubeObject,

@@ -4,13 +4,13 @@ import { isList, type Json, type JsonObject, textAt } from '../schema/json.ts'
 import { schemaNamed } from '../schema/schema.ts'
 import { bodyOf } from './decode-body.ts'
 
-/** What is done about fields that the type does not have. They are dropped in any case. */
+/** How the server reacts to fields that the type does not have. They are dropped in any case. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 
 export interface WriteOptions {
   readonly dryRun: boolean
   readonly fieldValidation: FieldValidation
-  /** In whose name the fields of an applied object are owned. */
+  /** The manager that owns the fields of an applied object. */
   readonly fieldManager: string
 }
 
@@ -58,7 +58,7 @@ function dryRunOf(errors: FieldErrors, asked: readonly Json[]): boolean {
   return named.length > 0
 }
 
-/** The options of an apply patch: it must say in whose name, and may be forced. */
+/** The options of an apply patch: the manager is required, force is optional. */
 export function applyOptionsOf(query: URLSearchParams): WriteOptions & { readonly force: boolean } {
   const errors = new FieldErrors()
   if ((query.get('fieldManager') ?? '') === '') errors.required('fieldManager', 'is required for apply patch')

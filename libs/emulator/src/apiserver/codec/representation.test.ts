@@ -19,7 +19,7 @@ test.each([
   expect(shapeOf(accept, new URLSearchParams()).as).toBe(as)
 })
 
-test.each(['application/yaml', 'text/html'])('who accepts only %s is refused', (accept) => {
+test.each(['application/yaml', 'text/html'])('a client that accepts only %s is refused', (accept) => {
   expect(() => shapeOf(accept, new URLSearchParams())).toThrow('406: Not Acceptable')
 })
 

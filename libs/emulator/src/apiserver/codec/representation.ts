@@ -38,7 +38,7 @@ export function shapeOf(accept: string | undefined, query: URLSearchParams): Sha
     if (as?.startsWith('PartialObjectMetadata') === true) return { as: 'partial' }
   }
   const message = `406: Not Acceptable\n\nAvailable representations: ${AVAILABLE}`
-  throw new ApiFailure(406, 'NotAcceptable', message, { details: {} })
+  throw new ApiFailure({ code: 406, reason: 'NotAcceptable', message, details: {} })
 }
 
 interface Form {
@@ -90,7 +90,7 @@ export function renderObject(
     case 'table': {
       const { resourceVersion = '' } = entry.object.metadata
       const options: TableOptions = { rows: shape.rows, now, header }
-      return JSON.stringify(tableOf(kind, [entry], { resourceVersion }, options))
+      return JSON.stringify(tableOf(kind, [entry], { ...options, metadata: { resourceVersion } }))
     }
   }
 }
@@ -114,6 +114,6 @@ export function renderList(kind: Kind, listing: Listing, { shape, now }: Renderi
       return JSON.stringify({ kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1', metadata, items })
     }
     case 'table':
-      return JSON.stringify(tableOf(kind, listing.entries, metadata, { rows: shape.rows, now, header: true }))
+      return JSON.stringify(tableOf(kind, listing.entries, { rows: shape.rows, now, header: true, metadata }))
   }
 }

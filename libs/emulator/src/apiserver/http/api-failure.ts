@@ -23,6 +23,14 @@ export interface Subject {
   readonly kind?: string
 }
 
+interface FailureParts {
+  readonly code: number
+  readonly reason: string
+  readonly message: string
+  readonly details?: FailureDetails | undefined
+  readonly metadata?: JsonObject | undefined
+}
+
 /** A request that ends with a Status of failure. */
 export class ApiFailure extends Error {
   override readonly name = 'ApiFailure'
@@ -32,17 +40,12 @@ export class ApiFailure extends Error {
   /** The list metadata of an expired continue token carries a fresh one. */
   readonly metadata: JsonObject
 
-  constructor(
-    code: number,
-    reason: string,
-    message: string,
-    rest: { details?: FailureDetails; metadata?: JsonObject } = {},
-  ) {
+  constructor({ code, reason, message, details, metadata = {} }: FailureParts) {
     super(message)
     this.code = code
     this.reason = reason
-    this.details = rest.details
-    this.metadata = rest.metadata ?? {}
+    this.details = details
+    this.metadata = metadata
   }
 
   status(): JsonObject {
@@ -70,30 +73,45 @@ function about(subject: Subject, name: string): FailureDetails {
 
 export function notFound(subject: Subject, name: string): ApiFailure {
   const details = about(subject, name)
-  return new ApiFailure(404, 'NotFound', `${qualified(subject)} "${name}" not found`, { details })
+  return new ApiFailure({
+    code: 404,
+    reason: 'NotFound',
+    message: `${qualified(subject)} "${name}" not found`,
+    details,
+  })
 }
 
 /** What the server says of paths that it does not serve. */
 export function noSuchPath(): ApiFailure {
-  return new ApiFailure(404, 'NotFound', 'the server could not find the requested resource', { details: {} })
+  return new ApiFailure({
+    code: 404,
+    reason: 'NotFound',
+    message: 'the server could not find the requested resource',
+    details: {},
+  })
 }
 
 export function alreadyExists(subject: Subject, name: string, deleting = false): ApiFailure {
   const details = about(subject, name)
   const moment = deleting ? 'object is being deleted: ' : ''
-  return new ApiFailure(409, 'AlreadyExists', `${moment}${qualified(subject)} "${name}" already exists`, { details })
+  return new ApiFailure({
+    code: 409,
+    reason: 'AlreadyExists',
+    message: `${moment}${qualified(subject)} "${name}" already exists`,
+    details,
+  })
 }
 
 export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again'
 
 export function conflict(subject: Subject, name: string, why: string): ApiFailure {
   const message = `Operation cannot be fulfilled on ${qualified(subject)} "${name}": ${why}`
-  return new ApiFailure(409, 'Conflict', message, { details: about(subject, name) })
+  return new ApiFailure({ code: 409, reason: 'Conflict', message, details: about(subject, name) })
 }
 
 export function forbidden(subject: Subject, name: string, why: string): ApiFailure {
   const named = name === '' ? `${qualified(subject)} is forbidden` : `${qualified(subject)} "${name}" is forbidden`
-  return new ApiFailure(403, 'Forbidden', `${named}: ${why}`, { details: about(subject, name) })
+  return new ApiFailure({ code: 403, reason: 'Forbidden', message: `${named}: ${why}`, details: about(subject, name) })
 }
 
 /** 422 with every field that is wrong. */
@@ -103,37 +121,46 @@ export function invalid(subject: Subject, name: string, causes: readonly Cause[]
   const all = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
   const qualifiedKind = subject.group === '' ? kind : `${kind}.${subject.group}`
   const details = { name: name || undefined, group: subject.group || undefined, kind: kind || undefined, causes }
-  return new ApiFailure(422, 'Invalid', `${qualifiedKind} "${name}" is invalid: ${all}`, { details })
+  return new ApiFailure({
+    code: 422,
+    reason: 'Invalid',
+    message: `${qualifiedKind} "${name}" is invalid: ${all}`,
+    details,
+  })
 }
 
 /** 422 without a field: a patch that cannot be applied. Says nothing of the cause, as the real server. */
 export function unprocessable(): ApiFailure {
   const message = 'the server rejected our request due to an error in our request'
-  return new ApiFailure(422, 'Invalid', message, { details: {} })
+  return new ApiFailure({ code: 422, reason: 'Invalid', message, details: {} })
 }
 
 export function badRequest(message: string): ApiFailure {
-  return new ApiFailure(400, 'BadRequest', message)
+  return new ApiFailure({ code: 400, reason: 'BadRequest', message })
 }
 
 export function unauthorized(): ApiFailure {
-  return new ApiFailure(401, 'Unauthorized', 'Unauthorized')
+  return new ApiFailure({ code: 401, reason: 'Unauthorized', message: 'Unauthorized' })
 }
 
 export function methodNotAllowed(): ApiFailure {
   const message = 'the server does not allow this method on the requested resource'
-  return new ApiFailure(405, 'MethodNotAllowed', message, { details: {} })
+  return new ApiFailure({ code: 405, reason: 'MethodNotAllowed', message, details: {} })
 }
 
 export function unsupportedMediaType(accepted: readonly string[]): ApiFailure {
   const message = `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`
-  return new ApiFailure(415, 'UnsupportedMediaType', message)
+  return new ApiFailure({ code: 415, reason: 'UnsupportedMediaType', message })
 }
 
 export function bodyTooLarge(limit: number): ApiFailure {
-  return new ApiFailure(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`)
+  return new ApiFailure({
+    code: 413,
+    reason: 'RequestEntityTooLarge',
+    message: `Request entity too large: limit is ${limit}`,
+  })
 }
 
 export function expired(message: string, metadata: JsonObject = {}): ApiFailure {
-  return new ApiFailure(410, 'Expired', message, { metadata })
+  return new ApiFailure({ code: 410, reason: 'Expired', message, metadata })
 }

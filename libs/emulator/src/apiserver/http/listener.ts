@@ -1,13 +1,16 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { SelfSigned } from '@csi-sidecars/base/self-signed'
+import { isFromOtherSite, isOwnHost } from '../../web-sites.ts'
+import { ApiFailure } from './api-failure.ts'
+import { refuse } from './reply.ts'
 
 /** A server that listens on this machine. */
 export interface Listener {
   readonly url: string
   readonly port: number
-  /** Says who answers; to be called in the turn in which it was opened. */
+  /** Says who answers what no web site has sent; to be called in the turn in which it was opened. */
   serve(answer: RequestListener): unknown
   /** Ends all connections as well. */
   close(): Promise<void>
@@ -21,16 +24,41 @@ const OPTIONS = {
   connectionsCheckingInterval: 5_000,
 }
 
-export async function openListener(options: { port: number; secure: SelfSigned | undefined }): Promise<Listener> {
-  const { secure } = options
+export interface ListenerOptions {
+  readonly port: number
+  readonly secure: SelfSigned | undefined
+  readonly hostNames: readonly string[]
+}
+
+export async function openListener(options: ListenerOptions): Promise<Listener> {
+  const { secure, hostNames } = options
+  const scheme = secure === undefined ? 'http' : 'https'
   const server = secure === undefined ? createServer(OPTIONS) : createSecureServer({ ...OPTIONS, ...secure })
   const port = await listen(server, options.port)
   return {
     port,
-    url: `${secure === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
-    serve: (answer) => server.on('request', answer),
+    url: `${scheme}://127.0.0.1:${port}`,
+    serve: (answer) =>
+      server.on('request', (request, response) => {
+        const refusal = refusalOf(request, { scheme, hostNames })
+        if (refusal === undefined) answer(request, response)
+        else refuse(response, refusal)
+      }),
     close: () => close(server),
   }
+}
+
+/** No page in a developer's browser may write to this server, or read from it by a name that resolves to its address. */
+function refusalOf(
+  { headers }: IncomingMessage,
+  { scheme, hostNames }: { scheme: 'http' | 'https'; hostNames: readonly string[] },
+): ApiFailure | undefined {
+  const refused = (what: string): ApiFailure =>
+    new ApiFailure({ code: 403, reason: 'Forbidden', message: `forbidden: ${what}` })
+  if (!isOwnHost(headers, hostNames))
+    return refused(`the host ${JSON.stringify(headers.host ?? '')} is not this server`)
+  if (isFromOtherSite(headers, scheme)) return refused('the request comes from another web site')
+  return undefined
 }
 
 function listen(server: Server, port: number): Promise<number> {

@@ -25,7 +25,7 @@ export class LocalResponse extends EventEmitter implements HttpResponse {
     return this.#headersSent
   }
 
-  /** Nobody here looks at headers; the Status says the rest. */
+  /** Headers are not needed in the process; the Status has the rest. */
   setHeader(): void {}
 
   flushHeaders(): void {}

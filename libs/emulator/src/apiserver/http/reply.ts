@@ -65,5 +65,5 @@ export function injected(fault: {
   const { code, retryAfterSeconds } = fault
   const reason = fault.reason ?? REASONS[code] ?? 'InternalError'
   const details = retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } }
-  return new ApiFailure(code, reason, fault.message ?? `injected ${reason}`, details)
+  return new ApiFailure({ code, reason, message: fault.message ?? `injected ${reason}`, ...details })
 }

@@ -133,7 +133,7 @@ function names(kind: Kind): object {
   }
 }
 
-/** Subresources of a kind of their own, and what is done to them. */
+/** Subresources with their own kind, and their verbs. */
 const OTHERS: Readonly<Record<string, { readonly of: object; readonly verbs: readonly string[] }>> = {
   token: { of: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }, verbs: ['create'] },
   eviction: { of: { group: 'policy', version: 'v1', kind: 'Eviction' }, verbs: ['create'] },

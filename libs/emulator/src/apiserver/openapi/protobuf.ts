@@ -78,7 +78,7 @@ const SCHEMA: Message = {
 }
 
 const QUERY_PARAMETER: Message = { fields: { in: text(2), name: text(4), type: text(6), uniqueItems: flag(20) } }
-/** The messages around it say that it is a parameter, has no body, and stands in the query. */
+/** The messages around it say that it is a parameter, has no body, and belongs to the query. */
 const parameter = inner(
   1,
   inner(

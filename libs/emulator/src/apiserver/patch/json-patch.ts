@@ -6,7 +6,7 @@ const MOST_OPERATIONS = 10_000
 
 type Change = (parent: Json, key: string) => Json
 
-/** RFC 6902. An operation that cannot be done, a failed `test` among them, is 422 without a word about the cause. */
+/** RFC 6902. An operation that cannot be done, a failed `test` among them, is 422 without the cause. */
 export function applyJsonPatch(target: Json, patch: Json): Json {
   if (!isList(patch)) throw badRequest('json: cannot unmarshal object into Go value of type jsonpatch.Patch')
   if (patch.length > MOST_OPERATIONS) {

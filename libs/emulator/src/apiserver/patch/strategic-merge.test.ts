@@ -17,7 +17,7 @@ test.each<[string, Json, Json, Json]>([
   ['an item is deleted', { keyed }, { keyed: [{ $patch: 'delete', k: 'a' }] }, { keyed: [B] }],
   ['the list is replaced', { keyed }, { keyed: [{ $patch: 'replace' }, { k: 'z' }] }, { keyed: [{ k: 'z' }] }],
   [
-    'the order is set, strangers stay in front of whom they were',
+    'the order is set, items that the patch does not name stay in front of the same item',
     { keyed },
     { '$setElementOrder/keyed': [{ k: 'b' }, { k: 'c' }], keyed: [{ k: 'c' }] },
     { keyed: [A, B, { k: 'c' }] },
@@ -29,7 +29,7 @@ test.each<[string, Json, Json, Json]>([
   ['a map is replaced', { m: { a: 1 } }, { m: { $patch: 'replace', b: 2 } }, { m: { b: 2 } }],
   ['a map is emptied', { m: { a: 1 } }, { m: { $patch: 'delete' } }, { m: {} }],
   ['only some keys stay', { m: { a: 1, b: 2 } }, { m: { $retainKeys: ['b', 'c'], c: 3 } }, { m: { b: 2, c: 3 } }],
-  ['a new map takes its fields, whatever the directive', {}, { m: { $patch: 'delete', a: 1 } }, { m: { a: 1 } }],
+  ['a new map takes its fields, with any directive', {}, { m: { $patch: 'delete', a: 1 } }, { m: { a: 1 } }],
 ])('%s', (_name, target, patch, expected) => {
   expect(applyStrategicMerge(target, patch, rules)).toEqual(expected)
 })

@@ -31,7 +31,7 @@ function inside({ path, rules }: Place, key: string): Place {
 function mergeValue(target: Json | undefined, patch: Json, place: Place): Json {
   if (!isObject(patch)) return patch
   if (isObject(target)) return mergeMap(target, patch, place)
-  // What is new takes the patch as it is, whatever directive it carries.
+  // A new value is the patch itself, with any directive in it.
   const { $patch: _directive, ...fields } = patch
   return mergeMap({}, fields, place)
 }
@@ -89,7 +89,11 @@ function mergeByKey(
   for (const change of changes) {
     if (!isObject(change)) throw badRequest(`expected a map in the list at ${place.path.join('.')}`)
     if (change[key] === undefined) {
-      throw new ApiFailure(500, '', `map: ${goText(change)} does not contain declared merge key: ${key}`)
+      throw new ApiFailure({
+        code: 500,
+        reason: '',
+        message: `map: ${goText(change)} does not contain declared merge key: ${key}`,
+      })
     }
     const same = (item: Json): boolean => isObject(item) && sameJson(item[key], change[key])
     if (change['$patch'] === 'delete') {

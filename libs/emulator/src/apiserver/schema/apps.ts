@@ -1,6 +1,6 @@
 /**
- * The groups apps, autoscaling and policy, and the template of pods. The notation is that of schema.ts. A claim in a StatefulSet says
- * its type, which has no number in protobuf: those here are nobody's, so readers skip them.
+ * The groups apps, autoscaling and policy, and the template of pods. The notation is that of schema.ts. A claim in a
+ * StatefulSet says its type, which has no number in protobuf: the numbers given here are unused, so readers skip them.
  */
 export const APPS = `
 ClaimTemplate

@@ -122,7 +122,7 @@ function decoded(type: FieldType, given: Json, place: Place): Json {
   }
 }
 
-/** In lists and maps null stands for the empty value. */
+/** In lists and maps null means the empty value. */
 function itemOf(type: FieldType, given: Json, place: Place): Json {
   if (given !== null) return decoded(type, given, place)
   return type.is === 'object' ? zeroOf(type.schema) : ZEROS[type.is === 'scalar' ? type.scalar : 'any']

@@ -97,7 +97,7 @@ export function freezeJson<T>(value: T): T {
   return value
 }
 
-/** Sets a key whatever it is called: `__proto__` is a name like any other. */
+/** Sets a key of any name: `__proto__` is an ordinary name. */
 export function setOwn(object: Record<string, Json | undefined>, key: string, value: Json): void {
   if (key !== '__proto__') object[key] = value
   else Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })

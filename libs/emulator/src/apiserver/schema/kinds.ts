@@ -18,7 +18,7 @@ export interface Kind {
   readonly returnsDeleted: boolean
   /** Where its generation begins, which counts changes of the spec; undefined for kinds that have none. */
   readonly firstGeneration: number | undefined
-  /** Only POST: something is asked or done, and nothing is kept. */
+  /** Only POST: a review or an action, and no object is stored. */
   readonly reviewOnly: boolean
 }
 
@@ -111,7 +111,7 @@ export const CSI_STORAGE_CAPACITY = kind(STORAGE, 'csistoragecapacities', 'CSISt
   ...ns,
   unconditionalUpdate: false,
 })
-/** Workloads are kept as they are: what would make their pods does not stand beside this server. */
+/** Workloads are stored as they are: no controller of this server creates their pods. */
 const workload: Traits = { ...ns, categories: ['all'], subresources: STATUS, firstGeneration: 1 }
 const scalable: Traits = { ...workload, subresources: ['status', 'scale'] }
 export const DAEMON_SET = kind('apps/v1', 'daemonsets', 'DaemonSet', { ...workload, shortNames: ['ds'] })

@@ -15,7 +15,7 @@ import { RBAC } from './rbac.ts'
 import { STORAGE } from './storage.ts'
 
 /**
- * The notation of the types: a name in a line of its own, then its fields. A field is a name, its number in protobuf,
+ * The notation of the types: a name on its own line, then its fields. A field is a name, its number in protobuf,
  * flags and a type, `string` when none is given. A number `2.5` is that of field 5 in the message that is field 2: in
  * JSON the two are one.
  *

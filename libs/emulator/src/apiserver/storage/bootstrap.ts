@@ -29,14 +29,14 @@ const EVERYTHING = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]
 
-/** A role that the server brings, and the groups that have it. */
+/** A built-in role, and the groups that have it. */
 interface Granted {
   readonly name: string
   readonly rules: KubeObject['rules']
   readonly groups: readonly string[]
 }
 
-/** Of the real server's roles those that concern everybody. */
+/** The roles of the real server that apply to all users. */
 const ROLES: readonly Granted[] = [
   { name: 'cluster-admin', rules: EVERYTHING, groups: ['system:masters'] },
   {
@@ -63,7 +63,7 @@ const ROLES: readonly Granted[] = [
   },
 ]
 
-/** Stores what a fresh server has; leaves alone what is there. */
+/** Stores the objects of a new server; keeps what exists. */
 export function bootstrap(registry: Registry): void {
   for (const name of NAMESPACES) ensureNamespace(registry, name)
   ensurePriorities(registry)

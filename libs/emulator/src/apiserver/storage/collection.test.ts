@@ -9,7 +9,7 @@ function collection(limits: Partial<HistoryLimits> = {}): Collection {
   return new Collection(CONFIG_MAP, 10, { changes: 100, bytes: 1_000_000, ...limits })
 }
 
-test('keys are in order, however they came and went', () => {
+test('keys are in order after any insertions and deletions', () => {
   const it = collection()
   for (const name of ['c', 'a', 'd', 'b']) it.put(`n/${name}`, object(name), 11)
   it.remove('n/c', object('c'), 12)
@@ -38,7 +38,7 @@ test('changes since a revision are remembered, with what was before', () => {
   expect(it.since(15)).toEqual([])
 })
 
-test('the state at a revision is told as what differs from now', () => {
+test('the state at a revision is given as its difference from now', () => {
   const it = collection()
   it.put('n/a', object('a', '1'), 11)
   it.put('n/a', object('a', '2'), 12)

@@ -151,7 +151,7 @@ export class Collection {
     this.#forgotten = 0
   }
 
-  /** Where a key stands or would stand; with `after`, the place behind it. */
+  /** The index of a key, or where it would be; with `after`, the index behind it. */
   #position(key: string, after: boolean): number {
     let low = 0
     let high = this.#keys.length

@@ -26,7 +26,7 @@ test('it is made when it is written, for its owner alone, and nothing is left be
   expect((await stat(path)).mode & 0o777).toBe(0o600)
 })
 
-test('what another program has put in its place meanwhile stays', async () => {
+test('a file that another program has written meanwhile stays', async () => {
   const { file } = await open()
   await writeFile(path, 'mine')
   await expect(file.write('one')).rejects.toThrow(`${path} cannot be written: another program has changed it`)

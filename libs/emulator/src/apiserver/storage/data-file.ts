@@ -71,7 +71,7 @@ export class DataFile {
     }
   }
 
-  /** Beside the file, where it can be renamed to it; nobody else has one of this name. */
+  /** Beside the file, so that it can be renamed; the name is unique. */
   #freshName(): string {
     return `${this.#path}.${newUid(this.#clock, process.pid)}`
   }
@@ -90,7 +90,7 @@ async function statOf(path: string): Promise<BigIntStats | undefined> {
   }
 }
 
-/** Changes with whatever is done to a file. */
+/** Changes with every change of a file. */
 function identityOf(found: BigIntStats | undefined): string | undefined {
   return found && `${found.dev} ${found.ino} ${found.size} ${found.mtimeNs}`
 }

@@ -36,7 +36,7 @@ test('a namespace is listed alone, also beside one whose name begins like it', (
   expect(page(collection, {}).keys).toEqual(['a-b/x', 'a/x', 'a/y', 'ab/x'])
 })
 
-test('pages show the moment of the first one: what is new is not in them, what has gone is', () => {
+test('pages show the revision of the first one: without newer objects, with objects deleted since', () => {
   const collection = filled('n/a', 'n/b', 'n/d')
   const first = page(collection, { query: 'limit=1', revision: 13 })
   expect(first).toMatchObject({ keys: ['n/a'], remaining: 2 })
@@ -70,7 +70,7 @@ test('one name is looked up, not searched', () => {
   expect(page(collection, { query: 'fieldSelector=metadata.name%3Da' }).keys).toEqual(['m/a', 'n/a'])
 })
 
-test('tokens of others are refused', () => {
+test('tokens of another server are refused', () => {
   for (const token of ['x', Buffer.from('{"v":"other","rv":1,"start":"a"}').toString('base64url')]) {
     expect(() => page(filled(), { query: `continue=${token}` })).toThrow('continue key is not valid')
   }

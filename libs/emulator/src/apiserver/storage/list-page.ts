@@ -29,7 +29,7 @@ export function scopeOf(kind: Kind, namespace: string | undefined, query: URLSea
   return { matches, prefix, selective, key: single ? prefix + fields.name : undefined }
 }
 
-/** Where a list goes on: the last key that was given, and the revision all of its pages show. */
+/** Where a list continues: the last key that was given, and the revision that all of its pages show. */
 interface Continue {
   readonly revision: number
   readonly after: string
@@ -73,7 +73,10 @@ export function listPage(
 export function checkReadVersion(current: number, query: URLSearchParams): void {
   const asked = query.get('resourceVersion') ?? ''
   if (asked === '' || revisionIn(asked) <= current) return
-  throw new ApiFailure(504, 'Timeout', `Too large resource version: ${asked}, current: ${current}`, {
+  throw new ApiFailure({
+    code: 504,
+    reason: 'Timeout',
+    message: `Too large resource version: ${asked}, current: ${current}`,
     details: {
       causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
       retryAfterSeconds: 1,

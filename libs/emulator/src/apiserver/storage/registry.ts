@@ -42,14 +42,13 @@ export function timestamp(clock: Pick<Clock, 'now'>): string {
   return `${new Date(clock.now()).toISOString().slice(0, 19)}Z`
 }
 
-/** Stores an object, or with dry run only makes it look as if. */
+/** Stores an object, unless it is a dry run. */
 export function commit(
   registry: Registry,
   target: Target,
-  object: KubeObject,
-  options: { readonly dryRun: boolean },
+  { object, dryRun }: { readonly object: KubeObject; readonly dryRun: boolean },
 ): Pick<Entry, 'object' | 'text'> {
-  return options.dryRun ? unstored(object) : registry.store.put(target.kind, keyOf(target), object)
+  return dryRun ? unstored(object) : registry.store.put(target.kind, keyOf(target), object)
 }
 
 export function unstored(object: KubeObject): Pick<Entry, 'object' | 'text'> {
@@ -57,7 +56,7 @@ export function unstored(object: KubeObject): Pick<Entry, 'object' | 'text'> {
   return { object, text: JSON.stringify(rest) }
 }
 
-/** What a new object is given whatever it says itself. */
+/** What the server sets in each new object. */
 export function systemFields(registry: Registry): MetaChange {
   return {
     uid: newUid(registry.clock, registry.store.revision + 1),

@@ -30,7 +30,7 @@ function setUp(delayMs = 1000) {
     saver.changed()
   }
   /** `waiting`, then the revision that was saved when the wait was over, or why it was not. */
-  const told = (): { is: unknown } => {
+  const outcome = (): { is: unknown } => {
     const outcome: { is: unknown } = { is: 'waiting' }
     saver.saved().then(
       () => {
@@ -42,19 +42,19 @@ function setUp(delayMs = 1000) {
     )
     return outcome
   }
-  return { clock, log, disk, saver, write, told }
+  return { clock, log, disk, saver, write, outcome }
 }
 
-test('who waits is told when what was written is saved, and many that wait are one save', async () => {
-  const { clock, disk, write, told } = setUp()
+test('a wait ends when the write is saved, and many waits are one save', async () => {
+  const { clock, disk, write, outcome } = setUp()
   write()
-  const first = told()
+  const first = outcome()
   await clock.advance(5)
-  // These come while a save runs that began without them.
+  // These arrive during a save that began before them.
   write()
-  const second = told()
+  const second = outcome()
   write()
-  const third = told()
+  const third = outcome()
   expect([first.is, second.is, third.is]).toEqual(['waiting', 'waiting', 'waiting'])
   await clock.advance(5)
   expect([first.is, second.is, third.is]).toEqual([1, 'waiting', 'waiting'])
@@ -65,7 +65,7 @@ test('who waits is told when what was written is saved, and many that wait are o
   expect(disk.saves).toBe(2)
 })
 
-test('what nobody waits for is saved in a while, and at the end', async () => {
+test('a change without a waiting request is saved after a delay, and at the end', async () => {
   const { clock, disk, saver, write } = setUp()
   write()
   write()
@@ -80,15 +80,15 @@ test('what nobody waits for is saved in a while, and at the end', async () => {
   expect({ ...disk, timers: clock.pending }).toMatchObject({ saves: 2, saved: 3, timers: 0 })
 })
 
-test('a save that fails is tried once in a while, told to who waits, and logged once', async () => {
-  const { clock, log, disk, write, told } = setUp()
+test('a failed save is retried with a delay, reported to those that wait, and logged once', async () => {
+  const { clock, log, disk, write, outcome } = setUp()
   disk.full = true
   write()
-  const first = told()
+  const first = outcome()
   await clock.advance(10)
   expect(first.is).toBe('disk full')
   for (let count = 0; count < 100; count += 1) write()
-  const others = Array.from({ length: 100 }, told)
+  const others = Array.from({ length: 100 }, outcome)
   await clock.advance(10)
   expect(new Set(others.map(({ is }) => is))).toEqual(new Set(['disk full']))
   expect(disk.saves).toBe(1)
@@ -101,11 +101,11 @@ test('a save that fails is tried once in a while, told to who waits, and logged 
   expect(log.lines.map(({ message }) => message)).toEqual(['Failed to save data', 'Data is saved again'])
 })
 
-test('the end waits for one more try, and says when it was in vain', async () => {
-  const { clock, disk, saver, write, told } = setUp()
+test('the end waits for one more attempt, and reports its failure', async () => {
+  const { clock, disk, saver, write, outcome } = setUp()
   disk.full = true
   write()
-  told()
+  outcome()
   await clock.advance(10)
   const closed = expect(saver.close()).rejects.toThrow('disk full')
   await clock.advance(10)

@@ -4,14 +4,14 @@ import type { Logger } from '@csi-sidecars/telemetry'
 export interface SaverOptions {
   readonly clock: Clock
   readonly log: Logger
-  /** How long a change may be unsaved for which nobody waits; after a failure nothing is tried for as long. */
+  /** How long a change that no request waits for may stay unsaved; also the pause after a failure. */
   readonly delayMs: number
   /** Of the newest write. */
   readonly revision: () => number
   readonly save: () => Promise<void>
 }
 
-/** Saves what has changed, never twice at a time. What many wait for at once is one save. */
+/** Saves changes, one save at a time. Changes that many requests wait for are one save. */
 export class Saver {
   readonly #options: SaverOptions
   #savedRevision: number
@@ -26,12 +26,12 @@ export class Saver {
     this.#savedRevision = savedRevision
   }
 
-  /** Something has changed: it is saved in a while, whether or not somebody waits for it. */
+  /** Notes a change: it is saved after a delay, even if no request waits for it. */
   changed(): void {
     const { clock, delayMs } = this.#options
     this.#cancel ??= clock.schedule(delayMs, () => {
       this.#cancel = undefined
-      // Whoever waits is told; here the log tells, and another try follows.
+      // Waiting requests get the error; here it is logged, and another attempt follows.
       this.saved().catch(() => this.changed())
     })
   }
@@ -44,7 +44,7 @@ export class Saver {
     await this.#queued()
   }
 
-  /** Saves what is not saved yet, and saves no more. Rejects when it cannot be saved. */
+  /** Saves what is not saved yet, and stops. Rejects when it cannot be saved. */
   async close(): Promise<void> {
     this.#cancel?.()
     this.#cancel = () => undefined

@@ -2,11 +2,11 @@ import type { KubeObject } from '../schema/json.ts'
 import { KINDS, type Kind } from '../schema/kinds.ts'
 import { Collection, type Entry, type HistoryLimits } from './collection.ts'
 
-/** Enough for a client that was away for a while, little enough to be forgotten about. For each kind. */
+/** Enough for a client that was disconnected for a while, and little memory. For each kind. */
 const DEFAULT_HISTORY: HistoryLimits = { changes: 50_000, bytes: 16 * 1024 * 1024 }
 
 /**
- * Everything that is stored. One counter numbers all writes, whatever the kind.
+ * Everything that is stored. One counter numbers the writes of all kinds.
  * Nothing here waits, so a caller that reads and writes without awaiting is alone.
  */
 export class Store {
@@ -44,7 +44,7 @@ export class Store {
     return this.of(kind).remove(key, last, this.#revision)
   }
 
-  /** Forgets all history: whoever asks for an older version gets 410. */
+  /** Drops all history: a request for an older version gets 410. */
   compact(): void {
     for (const collection of this.#collections.values()) collection.compact(this.#revision)
   }

@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base'
 import { expect, test } from '@jest/globals'
 import { nameSuffix, newUid } from './uid.ts'
 
-test('UIDs are version 4, and differ also where randomness stands still', () => {
+test('UIDs are version 4, and differ even if all random numbers are the same', () => {
   const clock = new FakeClock()
   const uids = [1, 2, 3].map((serial) => newUid(clock, serial))
   for (const uid of uids) expect(uid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)

@@ -1,8 +1,8 @@
 import type { Clock } from '@csi-sidecars/base'
 
 /**
- * A version 4 UUID of the clock's randomness. It ends in a number of the caller's, so that UIDs differ also where
- * randomness stands still.
+ * A version 4 UUID of the clock's randomness. It ends in a number of the caller's, so that UIDs differ even if all
+ * random numbers are the same.
  */
 export function newUid(clock: Pick<Clock, 'random'>, serial = 0): string {
   const digit = (below: number): string => Math.floor(clock.random() * below).toString(16)

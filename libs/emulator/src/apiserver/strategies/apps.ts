@@ -21,7 +21,7 @@ export const deploymentStrategy: Strategy = {
 
 export const replicaSetStrategy: Strategy = {
   defaults: (object) => withWorkload(object, (spec) => ({ replicas: 1, ...spec })),
-  // It says deployment here: so does the real server.
+  // The message says deployment here, as that of the real server.
   validate: (errors, object) => checkWorkload(errors, object, 'deployment'),
   validateUpdate: checkSameSelector,
 }

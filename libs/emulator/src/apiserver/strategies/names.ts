@@ -26,7 +26,7 @@ export const label: NameRule = (name) => [
   ...(LABEL.test(name) ? [] : [SUBDOMAIN.test(name) ? 'must not contain dots' : LABEL_WRONG]),
 ]
 
-/** RBAC objects may have any name that can stand in a path. */
+/** RBAC objects may have any name that is valid in a path. */
 export const pathSegment: NameRule = (name) => {
   if (name === '.' || name === '..') return [`may not be '${name}'`]
   return ['/', '%'].filter((banned) => name.includes(banned)).map((banned) => `may not contain '${banned}'`)

@@ -8,9 +8,8 @@ const MOST_ANNOTATION_BYTES = 256 * 1024
 /** What holds for the metadata of every object. */
 export function checkMeta(
   errors: FieldErrors,
-  kind: Kind,
   object: KubeObject,
-  rules: { readonly name?: NameRule; readonly anyFinalizer?: boolean },
+  { kind, rules }: { kind: Kind; rules: { readonly name?: NameRule; readonly anyFinalizer?: boolean } },
 ): void {
   const { name: nameRule = subdomain } = rules
   const { metadata } = object

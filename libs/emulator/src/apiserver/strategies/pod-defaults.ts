@@ -41,7 +41,7 @@ function withContainerDefaults(container: Json): Json {
 
 const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe']
 
-/** A field with a value of its own, if the object says it. */
+/** A field with its value, if the object has it. */
 function present(object: JsonObject, field: string, change: (value: Json) => Json): JsonObject {
   const value = object[field]
   return value === undefined ? {} : { [field]: change(value) }

@@ -55,7 +55,7 @@ function withRequests(container: Json): Json {
   return { ...container, resources: { ...resources, requests: { ...limits, ...objectAt(resources, 'requests') } } }
 }
 
-/** A pod stays five minutes on a node that is gone, unless it says otherwise. */
+/** A pod stays five minutes on a node that is lost, unless its tolerations say otherwise. */
 function withTolerations(spec: JsonObject): Json[] {
   const own = [...listAt(spec, 'tolerations')]
   for (const condition of ['not-ready', 'unreachable']) {
@@ -91,7 +91,7 @@ function checkPod(errors: FieldErrors, object: KubeObject): void {
   if (!policies.includes(policy)) errors.unsupported('spec.restartPolicy', policy, policies)
 }
 
-/** Containers and volumes of the spec of a pod, which stands at `place` in an object. */
+/** Containers and volumes of a pod spec, which is at `place` in an object. */
 export function checkContainers(errors: FieldErrors, object: KubeObject, place: readonly string[]): void {
   const containers = listAt(object, ...place, 'containers')
   const root = place.join('.')

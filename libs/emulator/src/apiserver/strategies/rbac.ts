@@ -21,7 +21,7 @@ function roles({ namespaced }: { namespaced: boolean }): Strategy {
   }
 }
 
-/** Where in an object a part stands, and whether the object is of one namespace. */
+/** The path of a part in an object, and whether the object is namespaced. */
 interface Place {
   readonly path: string
   readonly namespaced: boolean

@@ -20,7 +20,7 @@ async function ask(method: string, path: string, body: object): Promise<JsonObje
 const made = async (name: string, spec: object): Promise<JsonObject> =>
   await ask('POST', SERVICES, { metadata: { name }, spec })
 
-test('each service has an address and node ports of its own, and keeps them', async () => {
+test('each service has a unique address and unique node ports, and keeps them', async () => {
   const ports = [
     { name: 'a', port: 80 },
     { name: 'b', port: 81, nodePort: 30_000 },

@@ -22,7 +22,7 @@ export interface Strategy {
   readonly validate?: (errors: FieldErrors, object: KubeObject) => void
   readonly validateUpdate?: (errors: FieldErrors, object: KubeObject, old: KubeObject) => void
   readonly validateStatus?: (errors: FieldErrors, object: KubeObject, old: KubeObject) => void
-  /** What a writer is told without being refused. */
+  /** Warnings for the writer. */
   readonly warnings?: (object: KubeObject, old: KubeObject | undefined) => readonly string[]
   /** Completes a new object by what others say, as admission plugins do. */
   readonly complete?: (store: Store, object: KubeObject) => KubeObject

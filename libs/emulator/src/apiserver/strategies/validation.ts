@@ -15,7 +15,7 @@ export function validate(
   const strategy = strategyOf(kind)
   if (update !== undefined) checkMetaUpdate(errors, object, { old: update.old, ...strategy })
   if (update?.status !== true) {
-    checkMeta(errors, kind, object, strategy)
+    checkMeta(errors, object, { kind: kind, rules: strategy })
     strategy.validate?.(errors, object)
   }
   if (update !== undefined) {

@@ -19,7 +19,7 @@ export function column(name: string, cell: Cell, look: Look = {}): Column {
   return { name, type: 'string', format: '', priority: 0, cell, ...look }
 }
 
-/** The text at a path, or what stands for nothing. */
+/** The text at a path, or the text for an absent value. */
 export function text(path: string, otherwise = ''): Cell {
   const steps = path.split('.')
   return (object) => textAt(object, ...steps) ?? otherwise

@@ -18,14 +18,13 @@ export interface TableOptions {
 export function tableOf(
   kind: Kind,
   entries: readonly Pick<Entry, 'object'>[],
-  metadata: JsonObject,
-  options: TableOptions,
+  options: TableOptions & { readonly metadata: JsonObject },
 ): JsonObject {
   const columns = COLUMNS.get(kind) ?? []
   return {
     kind: 'Table',
     apiVersion: 'meta.k8s.io/v1',
-    metadata,
+    metadata: options.metadata,
     columnDefinitions: options.header ? columns.map(definition) : null,
     rows: entries.map(({ object }) => ({
       cells: columns.map((column) => column.cell(object, options.now)),

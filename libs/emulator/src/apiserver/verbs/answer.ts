@@ -91,7 +91,7 @@ function createFrom(registry: Registry, { request, query, contentType, body, wri
   const { kind, namespace, name } = request
   if (name !== undefined || (kind.namespaced && namespace === undefined)) throw methodNotAllowed()
   const options = writeOptionsOf('CreateOptions', query, { writer })
-  return written(kind, create(registry, { kind, namespace }, objectIn(kind, contentType, body), options))
+  return written(kind, create(registry, { kind, namespace, object: objectIn(kind, contentType, body) }, options))
 }
 
 function replace(registry: Registry, { request, query, contentType, body, writer }: Call): Written {
@@ -99,19 +99,20 @@ function replace(registry: Registry, { request, query, contentType, body, writer
   const options = writeOptionsOf('UpdateOptions', query, { writer })
   const object = objectIn(target.kind, contentType, body)
   const isNew = registry.store.of(target.kind).get(keyOf(target)) === undefined
-  if (!isNew || !target.kind.createOnUpdate || target.status) return update(registry, target, options, () => object)
+  if (!isNew || !target.kind.createOnUpdate || target.status)
+    return update(registry, target, { ...options, change: () => object })
   const { name = '' } = object.metadata
   if (name !== target.name) {
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${target.name})`)
   }
-  return create(registry, target, object, options)
+  return create(registry, { ...target, object }, options)
 }
 
 function patch(registry: Registry, { request, query, contentType, body, writer }: Call): Written {
   const target = targetOf(request)
   if (mediaType(contentType) === APPLY_PATCH) return apply(registry, target, { body, query })
   const options = { ...writeOptionsOf('PatchOptions', query, { writer }), patched: true }
-  return update(registry, target, options, patchOf(target.kind, contentType, body))
+  return update(registry, target, { ...options, change: patchOf(target.kind, contentType, body) })
 }
 
 const APPLY_PATCH = 'application/apply-patch+yaml'
@@ -126,7 +127,10 @@ function reviewed(registry: Registry, authentication: Authentication, call: Call
 
 function boundBy(registry: Registry, { request, query, contentType, body, writer }: Call): Reply {
   const { object } = decoded(BINDING, objectIn(BINDING, contentType, body), { fieldValidation: 'Warn' })
-  bind(registry, request.namespace, object, writeOptionsOf('CreateOptions', query, { writer }))
+  bind(registry, object, {
+    namespace: request.namespace,
+    dryRun: writeOptionsOf('CreateOptions', query, { writer }).dryRun,
+  })
   return { code: 201, text: JSON.stringify({ ...SUCCESS, code: 201 }) }
 }
 
@@ -136,12 +140,10 @@ const EVICTION = { name: 'Eviction', schema: schemaNamed('Eviction') }
 
 function evicted(registry: Registry, { request, query, contentType, body, writer }: Call): Reply {
   if (request.verb !== 'create') throw methodNotAllowed()
-  evict(
-    registry,
-    targetOf(request),
-    bodyOf(contentType, body, EVICTION),
-    writeOptionsOf('CreateOptions', query, { writer }),
-  )
+  evict(registry, targetOf(request), {
+    eviction: bodyOf(contentType, body, EVICTION),
+    dryRun: writeOptionsOf('CreateOptions', query, { writer }).dryRun,
+  })
   return { code: 201, text: JSON.stringify({ ...SUCCESS, code: 201 }) }
 }
 

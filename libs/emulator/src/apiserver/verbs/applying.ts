@@ -11,7 +11,7 @@ import { keyOf, type Registry, type Target, timestamp, type Written } from '../s
 import { create } from './creation.ts'
 import { update } from './updating.ts'
 
-/** PATCH with an apply patch: states the fields that its manager cares about, and makes the object when there is none. */
+/** PATCH with an apply patch: sets the fields of its manager, and creates the object when there is none. */
 export function apply(
   registry: Registry,
   target: Target,
@@ -30,8 +30,9 @@ export function apply(
   }
   if (live === undefined) checkNew(patch, target)
   const result = appliedTo(live, patch, how)
-  if (live === undefined && !target.status) return create(registry, target, result, { ...options, applied: true })
-  return update(registry, target, { ...options, patched: true, applied: true }, () => result)
+  if (live === undefined && !target.status)
+    return create(registry, { ...target, object: result }, { ...options, applied: true })
+  return update(registry, target, { ...options, patched: true, applied: true, change: () => result })
 }
 
 /** What a patch must say when there is no object yet, and what it must not. */
@@ -55,7 +56,7 @@ function patchIn(body: Buffer, { kind, name }: Target): KubeObject {
   return patch
 }
 
-/** A field that the type does not have belongs to nobody, so it is an error whatever fieldValidation says. */
+/** A field that the type does not have can have no owner, so it is an error with every fieldValidation. */
 function checkFields(kind: Kind, patch: KubeObject): void {
   const { apiVersion: _version, kind: _kind, ...fields } = patch
   const { namespace = '', name = '' } = patch.metadata
@@ -63,7 +64,7 @@ function checkFields(kind: Kind, patch: KubeObject): void {
   if (unknown.length === 0) return
   const why = unknown.length === 1 ? unknown[0] : `errors:\n${unknown.map((each) => `  ${each}`).join('\n')}`
   const what = `${namespace}/${name}; ${typeText(patch)}`
-  throw new ApiFailure(500, '', `failed to create typed patch object (${what}): ${why}`)
+  throw new ApiFailure({ code: 500, reason: '', message: `failed to create typed patch object (${what}): ${why}` })
 }
 
 function wrongFields(kind: Kind, fields: JsonObject): readonly string[] {

@@ -5,14 +5,13 @@ import { commit, existing, type Registry, timestamp } from '../storage/registry.
 
 const SCHEDULED = 'PodScheduled'
 
-/** POST of a Binding, which is not kept: gives a pod its node, the one way to do so after it was made. */
+/** POST of a Binding, which is not stored: assigns a pod to its node, which is impossible otherwise after creation. */
 export function bind(
   registry: Registry,
-  namespace: string | undefined,
   binding: KubeObject,
-  options: { readonly dryRun: boolean },
+  { namespace, dryRun }: { readonly namespace: string | undefined; readonly dryRun: boolean },
 ): void {
-  // Whose uid it names does not matter: the server clears that of whatever is made.
+  // The uid of the binding does not matter: the server clears it on creation.
   const { name = '' } = binding.metadata
   const nodeName = textAt(binding, 'target', 'name') ?? ''
   if (nodeName === '') throw unprocessable()
@@ -32,5 +31,5 @@ export function bind(
   }
   const others = listAt(pod, 'status', 'conditions').filter((each) => textAt(each, 'type') !== SCHEDULED)
   const status = { ...objectAt(pod, 'status'), conditions: [...others, scheduled] }
-  commit(registry, target, { ...pod, spec: { ...objectAt(pod, 'spec'), nodeName }, status }, options)
+  commit(registry, target, { object: { ...pod, spec: { ...objectAt(pod, 'spec'), nodeName }, status }, dryRun })
 }

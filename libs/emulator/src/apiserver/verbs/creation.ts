@@ -13,17 +13,20 @@ import { validate } from '../strategies/validation.ts'
 /** POST. */
 export function create(
   registry: Registry,
-  place: { readonly kind: Kind; readonly namespace: string | undefined },
-  input: KubeObject,
+  request: { readonly kind: Kind; readonly namespace: string | undefined; readonly object: KubeObject },
   options: WriteOptions & { readonly applied?: boolean },
 ): Written {
-  const { kind } = place
-  const { object: given, warnings } = decoded(kind, input, options)
+  const { kind } = request
+  const { object: given, warnings } = decoded(kind, request.object, options)
   const named = withName(registry, given)
-  const object = withMeta(named, { ...namespaceFor(place, named), ...systemFields(registry) })
+  const object = withMeta(named, { ...namespaceFor(request, named), ...systemFields(registry) })
   checkNamespace(registry, kind, object)
   if ((given.metadata.resourceVersion ?? '') !== '') {
-    throw new ApiFailure(500, '', 'resourceVersion should not be set on objects to be created')
+    throw new ApiFailure({
+      code: 500,
+      reason: '',
+      message: 'resourceVersion should not be set on objects to be created',
+    })
   }
   const now = timestamp(registry.clock)
   const owned = registry.tracksCreation && options.applied !== true ? created(kind, object, { now, options }) : object
@@ -36,7 +39,7 @@ export function create(
   if (present !== undefined)
     throw alreadyExists(kind, target.name, present.object.metadata.deletionTimestamp !== undefined)
   return {
-    entry: commit(registry, target, prepared, options),
+    entry: commit(registry, target, { object: prepared, dryRun: options.dryRun }),
     created: true,
     warnings: [...warnings, ...(strategyOf(kind).warnings?.(prepared, undefined) ?? [])],
   }
@@ -51,7 +54,7 @@ function prepare(kind: Kind, object: KubeObject, now: string): KubeObject {
   return completed(kind, strategy.prepareCreate?.(started, now) ?? started)
 }
 
-/** The object with its writer as the manager of all that it says, and of what follows from that. */
+/** The object with its writer as the manager of all its fields, defaults included. */
 function created(kind: Kind, object: KubeObject, { now, options }: { now: string; options: WriteOptions }): KubeObject {
   const defaulted = completed(kind, strategyOf(kind).defaults?.(object) ?? object)
   const how = { kind, manager: options.fieldManager, subresource: '', now, creates: true }
@@ -79,7 +82,7 @@ function namespaceFor(
   return kind.namespaced && requested !== undefined ? { namespace: requested } : {}
 }
 
-/** Objects live in namespaces that exist and are not going away. */
+/** A namespaced object needs a namespace that exists and is not terminating. */
 function checkNamespace(registry: Registry, kind: Kind, object: KubeObject): void {
   const { namespace } = object.metadata
   if (!kind.namespaced || namespace === undefined) return

@@ -28,15 +28,15 @@ export function remove(registry: Registry, target: Target, options: DeleteOption
     return { entry, gone: true }
   }
   const marked = mark(registry, old, { finalizers, grace })
-  const shown = marked === undefined ? entry : commit(registry, target, marked, options)
-  // A pod that goes at once is marked all the same.
+  const shown = marked === undefined ? entry : commit(registry, target, { object: marked, dryRun: options.dryRun })
+  // A pod that is removed at once is marked first, too.
   if (now && !options.dryRun) registry.store.remove(target.kind, keyOf(target), shown.object)
   return { entry: shown, gone: now }
 }
 
 const LASTING_NAMESPACES = ['default', 'kube-system', 'kube-public']
 
-/** A namespace only begins to end; it goes when it is empty. */
+/** A namespace only starts terminating; it is removed when it is empty. */
 function removeNamespace(
   registry: Registry,
   { entry, ...target }: Target & { readonly entry: Entry },
@@ -49,7 +49,7 @@ function removeNamespace(
   if (old.metadata.deletionTimestamp !== undefined) return { entry, gone: false }
   const ending = withMeta(old, { deletionTimestamp: timestamp(registry.clock) })
   const status = { ...objectAt(old, 'status'), phase: 'Terminating' }
-  return { entry: commit(registry, target, { ...ending, status }, options), gone: false }
+  return { entry: commit(registry, target, { object: { ...ending, status }, dryRun: options.dryRun }), gone: false }
 }
 
 /** The object with its deletion noted; undefined when that is noted already. */
@@ -106,7 +106,7 @@ function finalizersFor(old: KubeObject, options: DeleteOptions): readonly string
 function graceFor(kind: Kind, old: KubeObject, options: DeleteOptions): number {
   if (kind !== POD) return 0
   const { deletionTimestamp, deletionGracePeriodSeconds } = old.metadata
-  // What is ending already ends sooner only if somebody says so.
+  // An object that is terminating ends sooner only if a request asks for it.
   if (deletionTimestamp !== undefined && options.gracePeriodSeconds === undefined)
     return deletionGracePeriodSeconds ?? 0
   const phase = textAt(old, 'status', 'phase')

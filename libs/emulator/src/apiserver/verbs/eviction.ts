@@ -5,7 +5,7 @@ import { commit, existing, type Registry, type Target, timestamp } from '../stor
 import { selects } from '../storage/selectors.ts'
 import { remove } from './deletion.ts'
 
-/** Phases in which nobody misses a pod. */
+/** Phases in which a pod does no work. */
 const UNGUARDED = ['Pending', 'Succeeded', 'Failed']
 
 const EVICTED = {
@@ -19,8 +19,7 @@ const EVICTED = {
 export function evict(
   registry: Registry,
   pod: Target,
-  eviction: JsonObject,
-  options: { readonly dryRun: boolean },
+  { eviction, ...options }: { readonly eviction: JsonObject; readonly dryRun: boolean },
 ): void {
   const name = textAt(eviction, 'metadata', 'name') ?? ''
   if (name !== '' && name !== pod.name) throw badRequest('name in URL does not match name in Eviction object')
@@ -40,10 +39,10 @@ export function evict(
       resourceVersion: textAt(deletion, 'preconditions', 'resourceVersion'),
     },
   }
-  // Whether it may go is looked at before its status says why it goes.
+  // The deletion is checked before the status gets its reason.
   remove(registry, target, { ...how, dryRun: true })
   if (dryRun) return
-  commit(registry, target, withReason(registry, object), { dryRun })
+  commit(registry, target, { object: withReason(registry, object), dryRun })
   remove(registry, target, { ...how, preconditions: { uid: how.preconditions.uid } })
 }
 
@@ -66,7 +65,7 @@ function spend(registry: Registry, pod: KubeObject, dryRun: boolean): void {
   if (budget === undefined) return
   if (more.length > 0) {
     const why = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.'
-    throw new ApiFailure(500, '', why)
+    throw new ApiFailure({ code: 500, reason: '', message: why })
   }
   if (!isReady(pod) && mayGoUnready(budget)) return
   checkBudget(budget, name)
@@ -74,7 +73,10 @@ function spend(registry: Registry, pod: KubeObject, dryRun: boolean): void {
   const left = numberAt(status, 'disruptionsAllowed') - 1
   const disruptedPods = { ...objectAt(status, 'disruptedPods'), [name]: timestamp(registry.clock) }
   const target = { kind: POD_DISRUPTION_BUDGET, namespace, name: budget.metadata.name ?? '', status: true }
-  commit(registry, target, { ...budget, status: { ...status, disruptionsAllowed: left, disruptedPods } }, { dryRun })
+  commit(registry, target, {
+    object: { ...budget, status: { ...status, disruptionsAllowed: left, disruptedPods } },
+    dryRun,
+  })
 }
 
 function isReady(pod: KubeObject): boolean {
@@ -105,7 +107,7 @@ function checkBudget(budget: KubeObject, pod: string): void {
 function violated(why: string, retryAfterSeconds?: number): ApiFailure {
   const message = "Cannot evict pod as it would violate the pod's disruption budget."
   const causes = [{ reason: 'DisruptionBudget', message: why }]
-  return new ApiFailure(429, 'TooManyRequests', message, { details: { causes, retryAfterSeconds } })
+  return new ApiFailure({ code: 429, reason: 'TooManyRequests', message, details: { causes, retryAfterSeconds } })
 }
 
 function numberAt(value: Json | undefined, key: string): number {

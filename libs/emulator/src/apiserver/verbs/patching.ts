@@ -22,7 +22,7 @@ export function patchOf(kind: Kind, contentType: string | undefined, body: Buffe
   }
 }
 
-/** What a patch makes of an object, for fakes that keep objects of their own. Throws an ApiFailure. */
+/** The result of a patch, for fakes that store their own objects. Throws an ApiFailure. */
 export function patchedObject(
   resource: { readonly group: string; readonly plural: string },
   object: KubeObject,

@@ -7,7 +7,7 @@ import { type Json, type JsonObject, type KubeObject, listAt, objectAt, textAt, 
 import { type Kind, SELF_SUBJECT_ACCESS_REVIEW, SELF_SUBJECT_REVIEW, TOKEN_REVIEW } from '../schema/kinds.ts'
 import { type Registry, timestamp, unstored, type Written } from '../storage/registry.ts'
 
-/** Answers a POST of a kind that is asked and not kept. */
+/** Answers a POST of a kind that is not stored. */
 export function review(parts: ReviewParts, kind: Kind, input: KubeObject): Written {
   const { object, warnings } = decoded(kind, input, { fieldValidation: 'Warn' })
   return { entry: unstored(answered(parts, kind, object)), created: true, warnings }
@@ -49,7 +49,7 @@ function tokenStatus(authentication: Authentication, object: KubeObject): JsonOb
 
 const AUDIENCE = 'https://kubernetes.default.svc'
 
-/** Whether somebody may do something: the asker, or with `asker` undefined whom the review names. */
+/** Whether a user may do something: `asker`, or if that is undefined the user that the review names. */
 function accessStatus(registry: Registry, object: KubeObject, asker: User | undefined): JsonObject {
   const { spec } = object
   const errors = new FieldErrors()

@@ -30,9 +30,14 @@ export function scale(registry: Registry, target: Target, call: ScaleCall): Json
   const { object: wanted } = decoded(SCALE, asked, { ...options, patched })
   const replicas = at(wanted, 'spec', 'replicas') ?? 0
   checkReplicas(target.name, replicas)
-  const written = update(registry, target, { ...options, patched: true, subresource: 'scale' }, (live) => {
-    const spec = { ...objectAt(live, 'spec'), replicas }
-    return withMeta({ ...live, spec }, { resourceVersion: wanted.metadata.resourceVersion ?? '' })
+  const written = update(registry, target, {
+    ...options,
+    patched: true,
+    subresource: 'scale',
+    change: (live) => {
+      const spec = { ...objectAt(live, 'spec'), replicas }
+      return withMeta({ ...live, spec }, { resourceVersion: wanted.metadata.resourceVersion ?? '' })
+    },
   })
   return scaleOf(written.entry.object)
 }

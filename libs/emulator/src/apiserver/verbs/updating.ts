@@ -29,12 +29,11 @@ interface UpdateOptions extends WriteOptions {
 export function update(
   registry: Registry,
   target: Target,
-  options: UpdateOptions,
-  change: (old: KubeObject) => KubeObject,
+  options: UpdateOptions & { readonly change: (old: KubeObject) => KubeObject },
 ): Written {
   const { kind } = target
   const { object: old, text } = existing(registry, target)
-  const { object: asked, warnings: unknown } = decoded(kind, change(old), options)
+  const { object: asked, warnings: unknown } = decoded(kind, options.change(old), options)
   checkAddress(target, asked)
   const version = asked.metadata.resourceVersion ?? ''
   if (version !== '' && version !== old.metadata.resourceVersion) throw conflict(kind, target.name, MODIFIED)
@@ -49,13 +48,14 @@ export function update(
   if (!target.status) strategyOf(kind).admit?.(registry.store, prepared, old)
   const warnings = target.status ? unknown : [...unknown, ...(strategyOf(kind).warnings?.(prepared, old) ?? [])]
   if (sameBesidesVersion(prepared, old)) return { entry: { object: old, text }, created: false, warnings }
-  if (!isFinished(prepared)) return { entry: commit(registry, target, prepared, options), created: false, warnings }
+  if (!isFinished(prepared))
+    return { entry: commit(registry, target, { object: prepared, dryRun: options.dryRun }), created: false, warnings }
   // Watchers are shown what was stored last, the writer what it wrote.
   if (!options.dryRun) registry.store.remove(kind, keyOf(target), old)
   return { entry: unstored(prepared), created: false, warnings }
 }
 
-/** A deleted object goes when its last finalizer does and no grace period runs. */
+/** A deleted object is removed when it has no finalizer and no grace period runs. */
 export function isFinished(object: KubeObject): boolean {
   const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata
   return deletionTimestamp !== undefined && finalizers.length === 0 && deletionGracePeriodSeconds === 0
@@ -85,7 +85,7 @@ function owning(
   if (none) return object
   const defaulted = strategyOf(kind).defaults?.(object) ?? object
   const { fieldManager: manager, subresource = status ? 'status' : '' } = options
-  // Who only scales has no time there: so does the real server.
+  // A manager that only scales has no time, as on the real server.
   return tracked(old, defaulted, { kind, manager, now: subresource === 'scale' ? undefined : now, subresource })
 }
 

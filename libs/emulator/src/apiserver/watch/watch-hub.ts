@@ -12,7 +12,7 @@ export interface WatchEvent {
   readonly revision: number
   /** The object to show. */
   readonly entry: Entry
-  /** The frame with the plain object: made only when somebody asks, and shared by all who do. */
+  /** The frame with the plain object: created on first use, and shared by all watches. */
   readonly frame: () => Buffer
   /** The same as a message. */
   readonly message: () => Buffer

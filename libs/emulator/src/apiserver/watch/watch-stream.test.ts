@@ -78,7 +78,7 @@ async function open(): Promise<Reader> {
   return reader
 }
 
-test('bookmarks come in their time and carry the newest version', async () => {
+test('bookmarks come at their interval and carry the newest version', async () => {
   query.set('allowWatchBookmarks', 'true')
   query.set('resourceVersion', String(store.revision))
   const reader = await open()
@@ -99,7 +99,7 @@ test('a watch ends by itself after timeoutSeconds, and leaves no timer', async (
   expect({ open: watches.size, timers: clock.pending }).toEqual({ open: 0, timers: 0 })
 })
 
-test('a reader that rests misses nothing, and costs no more than its socket', async () => {
+test('a reader that pauses misses nothing, and costs no more than its socket', async () => {
   query.set('resourceVersion', String(store.revision))
   const reader = await open()
   for (let index = 0; index < 2_000; index += 1) put(`c-${index}`, 'x'.repeat(5_000))
@@ -112,7 +112,7 @@ test('a reader that rests misses nothing, and costs no more than its socket', as
   expect(reader.names.at(-1)).toBe('ADDED c-1999')
 })
 
-test('a reader that takes nothing is cut off', async () => {
+test('a reader that does not read is disconnected', async () => {
   await open()
   for (let index = 0; index < 3_000; index += 1) put(`c-${index}`, 'x'.repeat(5_000))
   await clock.settle()
@@ -121,7 +121,7 @@ test('a reader that takes nothing is cut off', async () => {
   expect({ open: watches.size, timers: clock.pending }).toEqual({ open: 0, timers: 0 })
 })
 
-test('a reader that rests too long is told that it is too late', async () => {
+test('a reader that pauses too long gets 410', async () => {
   query.set('resourceVersion', String(store.revision))
   const reader = await open()
   for (let index = 0; index < 6_000; index += 1) put(`c-${index}`, 'x'.repeat(2_000))

@@ -12,7 +12,7 @@ import { type FrameType, frameText, type WatchEvent, type WatchHub } from './wat
 
 export interface WatchRequest {
   readonly matches: Predicate
-  /** Objects to show as ADDED before anything else; undefined when the watch goes on from a revision. */
+  /** Objects to show as ADDED before anything else; undefined when the watch continues from a revision. */
   readonly initial: readonly Pick<Entry, 'object' | 'text'>[] | undefined
   /** What the watcher knows once the initial objects are sent. */
   readonly from: number
@@ -26,7 +26,7 @@ export interface WatchRequest {
 
 export interface WatchLimits {
   readonly bookmarkMs: number
-  /** A reader that takes nothing for so long is cut off. */
+  /** A reader that does not read for this time is disconnected. */
   readonly stallMs: number
 }
 
@@ -35,8 +35,8 @@ const GARBAGE_TEXT = '{"type":"MODIFIED","object":{"meta\n'
 const GARBAGE_BYTES = Buffer.from([0, 0, 0, 4, 0x0a, 0x7f, 0x4d, 0x4f])
 
 /**
- * One watch on the wire. While the reader keeps up it is handed each change as it happens; when the socket is full it
- * goes on from the history, so a slow reader costs no memory beside its socket.
+ * One watch on the wire. While the reader keeps up, it gets each change as it happens. When the socket is full, the
+ * watch continues from the history, so a slow reader costs no memory beside its socket.
  */
 export class WatchStream {
   readonly #response: HttpResponse
@@ -73,7 +73,7 @@ export class WatchStream {
     this.#position = parts.request.from
   }
 
-  /** Resolves when the watch is over, whoever ended it. */
+  /** Resolves when the watch is over, on either side. */
   async run(): Promise<void> {
     const { timeoutMs, fault } = this.#request
     this.#response.on('close', () => this.#finish())
@@ -104,7 +104,7 @@ export class WatchStream {
         this.#response.destroy()
         break
       case 'expired': {
-        const failure = new ApiFailure(410, 'Expired', 'too old resource version: 0 (1)')
+        const failure = new ApiFailure({ code: 410, reason: 'Expired', message: 'too old resource version: 0 (1)' })
         this.#response.end(this.#errorFrame(failure))
         break
       }

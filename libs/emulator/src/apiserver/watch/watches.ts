@@ -94,12 +94,12 @@ export class Watches {
   }
 }
 
-/** Unlike a list, a watch from a version that is no number is the server's mistake, says the real one. */
+/** Unlike a list, a watch from a version that is no number is an internal error, as on the real server. */
 function watchedFrom(asked: string): number {
   try {
     return revisionIn(asked)
   } catch (cause) {
-    throw Object.assign(new ApiFailure(500, '', (cause as Error).message), { cause })
+    throw Object.assign(new ApiFailure({ code: 500, reason: '', message: (cause as Error).message }), { cause })
   }
 }
 

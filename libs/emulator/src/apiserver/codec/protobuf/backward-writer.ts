@@ -1,8 +1,8 @@
 const FIRST_SIZE = 4096
 
 /**
- * Writes messages from their end to their beginning: when a message's length has to be written, it is known. What is
- * written last stands first.
+ * Writes messages from end to beginning: a message's length is known when it has to be written. What is written last
+ * comes first.
  */
 export class BackwardWriter {
   #buffer = Buffer.allocUnsafe(FIRST_SIZE)
@@ -12,9 +12,9 @@ export class BackwardWriter {
     return this.#buffer.length - this.#at
   }
 
-  /** All that was written; the writer begins anew. */
+  /** All that was written; the writer is empty again. */
   take(): Buffer {
-    // Not from Node's pool: what is kept would keep the whole block that it was cut from, with what others need no more.
+    // Not from Node's pool: a small result would keep the whole block of the pool in memory.
     const bytes = Buffer.allocUnsafeSlow(this.length)
     this.#buffer.copy(bytes, 0, this.#at)
     this.#at = this.#buffer.length

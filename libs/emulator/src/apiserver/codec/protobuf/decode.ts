@@ -6,7 +6,7 @@ export const PROTOBUF = 'application/vnd.kubernetes.protobuf'
 
 const PREFIX = Buffer.from('k8s\0')
 
-/** A body as it stands on the wire: what it says it is, and the message itself. */
+/** A body as on the wire: the type that it states, and the message itself. */
 interface Envelope {
   readonly apiVersion: string
   readonly kind: string
@@ -44,7 +44,7 @@ export function decodeMessage(schema: Schema, bytes: Buffer): JsonObject {
   return result
 }
 
-/** What stands behind a number: a field, or a message whose fields belong to the object around it. */
+/** The meaning of a field number: a field, or a message whose fields belong to the object around it. */
 type Place = { readonly field: Field } | { readonly inline: Places }
 type Places = Map<number, Place>
 

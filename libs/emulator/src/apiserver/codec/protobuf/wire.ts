@@ -3,7 +3,7 @@ export class WireError extends Error {
   override readonly name = 'WireError'
 }
 
-/** One field as it stands on the wire: a number, or bytes for everything that has a length. */
+/** One field on the wire: a number, or bytes for everything that has a length. */
 interface WireField {
   readonly number: number
   readonly value: bigint | Buffer

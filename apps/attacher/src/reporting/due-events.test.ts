@@ -1,0 +1,123 @@
+import type { PendingWork } from '@csi-sidecars/controller'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { type DueEvents, PERIOD_MS, QUIET_MS, SeriesTable } from './due-events.ts'
+
+const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => ({
+  sidecar: 'external-attacher',
+  key: name,
+  operation: 'attach',
+  object: { kind: 'VolumeAttachment', namespace: '', name, uid: name },
+  state: 'backoff',
+  reason: 'Internal',
+  since: 0,
+  stuck: false,
+  tries: 1,
+  message: 'no',
+  waitsFor: [],
+  ...change,
+})
+
+let table: SeriesTable
+beforeEach(() => {
+  table = new SeriesTable()
+})
+
+function look(pending: readonly PendingWork[], now: number, most: number): DueEvents {
+  const looking = table.look(now, most)
+  for (const each of pending) looking.see(each)
+  return looking.end()
+}
+
+/** Reports all that is due, as the reporter does. */
+function report(
+  pending: readonly PendingWork[],
+  now: number,
+  most = 100,
+): { reported: string[] } & Pick<DueEvents, 'skipped'> {
+  const { chosen, skipped } = look(pending, now, most)
+  for (const { work: reported, series } of chosen) {
+    Object.assign(series, { due: now + PERIOD_MS, reportedAt: now, tries: reported.tries, message: reported.message })
+  }
+  return { reported: chosen.map(({ work: { key } }) => key), skipped }
+}
+
+describe('an object is reported about', () => {
+  it.each<[string, Partial<PendingWork>, number]>([
+    ['within ten seconds', {}, QUIET_MS - 1],
+    ['before it has failed', { message: undefined }, QUIET_MS],
+    ['that is no attachment', { object: { kind: 'PersistentVolume', namespace: '', name: 'a', uid: 'a' } }, QUIET_MS],
+    ['that is gone', { object: undefined }, QUIET_MS],
+    ['that is released', { operation: 'release' }, QUIET_MS],
+  ])('not %s', (_, change, now) => {
+    expect(report([work('a', change)], now).reported).toEqual([])
+  })
+
+  it('once a minute while it fails', () => {
+    expect(report([work('a')], QUIET_MS).reported).toEqual(['a'])
+    expect(report([work('a', { tries: 2 })], QUIET_MS + PERIOD_MS - 1).reported).toEqual([])
+    expect(report([work('a', { tries: 3 })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
+  })
+
+  it('not again where nothing new has happened to it', () => {
+    report([work('a')], QUIET_MS)
+    expect(report([work('a')], QUIET_MS + PERIOD_MS).reported).toEqual([])
+    expect(report([work('a', { message: 'other' })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
+  })
+
+  it('again when it is detached, and when another has its name', () => {
+    report([work('a')], QUIET_MS)
+    expect(report([work('a', { operation: 'detach' })], QUIET_MS).reported).toEqual(['a'])
+    const object = { kind: 'VolumeAttachment', namespace: '', name: 'a', uid: 'other' }
+    expect(report([work('a', { object })], QUIET_MS).reported).toEqual(['a'])
+  })
+})
+
+describe('more than may be reported', () => {
+  const three = (tries: number): PendingWork[] => ['a', 'b', 'c'].map((name) => work(name, { tries }))
+
+  it('take turns, the oldest first', () => {
+    expect(report([work('young', { since: 1 }), work('old')], 20_000, 1).reported).toEqual(['old'])
+    expect(report([work('young', { since: 1, tries: 2 }), work('old', { tries: 2 })], 90_000, 1).reported).toEqual([
+      'young',
+    ])
+  })
+
+  it('count once where one is seen twice in a look', () => {
+    expect(look([work('a'), work('b'), work('a')], QUIET_MS, 3).chosen.map((event) => event.work.key)).toEqual([
+      'a',
+      'b',
+    ])
+  })
+
+  it('count as skipped once for each minute in which they were not reported', () => {
+    const skips = [0, 5_000, 59_999, 60_000, 65_000, 119_999, 120_000].map(
+      (ms) => report(three(ms), QUIET_MS + ms, ms === 0 ? 1 : 0).skipped,
+    )
+    expect(skips).toEqual([0, 0, 0, 2, 0, 0, 3])
+  })
+})
+
+describe('an object that is well again', () => {
+  it('is no longer held by what was chosen before', () => {
+    const { chosen } = look([work('a'), work('b')], QUIET_MS, 2)
+    table.take(work('a'))
+    expect(chosen.map((event) => [event.work.key, table.holds(event)])).toEqual([
+      ['a', false],
+      ['b', true],
+    ])
+  })
+
+  it('gives its series away, once', () => {
+    report([work('a')], QUIET_MS)
+    expect(table.take(work('a'))).toMatchObject({ tries: 1 })
+    expect(table.take(work('a'))).toBeUndefined()
+  })
+
+  it('has none where nothing was reported, and where it is pending no more', () => {
+    look([work('a')], QUIET_MS, 0)
+    expect(table.take(work('a'))).toBeUndefined()
+    report([work('b')], QUIET_MS)
+    report([], QUIET_MS)
+    expect([table.take(work('b')), table.size]).toEqual([undefined, 0])
+  })
+})

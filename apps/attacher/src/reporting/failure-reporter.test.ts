@@ -1,0 +1,216 @@
+import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { Backlog, type PendingWork } from '@csi-sidecars/controller'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { Event } from '@csi-sidecars/kube-types'
+import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { apiError } from '../testing/api-error.ts'
+import { EventPermission, FailureReporter } from './failure-reporter.ts'
+
+let clock: FakeClock
+let log: RecordingLogger
+let metrics: Metrics
+let backlog: Backlog
+let pending: PendingWork[]
+let requests: string[]
+let answer: (request: string) => Promise<void>
+let priorities: unknown[]
+let permission: EventPermission
+let stop: AbortController
+let ended: Promise<void>
+let reporter: FailureReporter
+
+beforeEach(() => {
+  clock = new FakeClock()
+  log = recordingLogger()
+  metrics = new Metrics()
+  backlog = new Backlog({ driver: 'd', clock, metrics })
+  pending = []
+  backlog.join(() => pending)
+  requests = []
+  priorities = []
+  answer = async () => undefined
+  permission = new EventPermission()
+  begin()
+})
+afterEach(async () => {
+  stop.abort(new CancelledError('the test is over'))
+  await ended
+  expect(clock.pending).toBe(0)
+})
+
+function begin(): void {
+  stop = new AbortController()
+  const serve = async <T>(request: string, options: { priority?: string }, result: T): Promise<T> => {
+    requests.push(request)
+    priorities.push(options.priority)
+    await answer(request)
+    return result
+  }
+  const api = {
+    get: (_: unknown, { name }: { name: string }, options: object) => {
+      const claimRef = { namespace: 'ns', name: 'claim', uid: 'claim-uid' }
+      return serve(`get ${name}`, options, { spec: name === 'unclaimed' ? {} : { claimRef } })
+    },
+    create: (_: unknown, event: Event, options: object) => {
+      const { involvedObject: on, reason, count, message } = event
+      return serve(`create ${on.kind} ${on.name} ${reason} x${count}: ${message}`, options, event)
+    },
+    patch: (_: unknown, __: unknown, { body }: { body: Event }, options: object) =>
+      serve(`patch x${body.count}: ${body.message}`, options, {
+        ...body,
+        metadata: { name: 'e', namespace: 'ns' },
+      }),
+  } as unknown as KubeClient
+  reporter = new FailureReporter({ api, backlog, permission, driverName: 'd', clock, log })
+  ended = reporter.run(stop.signal)
+}
+
+const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => ({
+  sidecar: 'external-attacher',
+  key: name,
+  operation: 'attach',
+  object: { kind: 'VolumeAttachment', namespace: '', name, uid: name },
+  volume: 'pv',
+  node: 'n',
+  state: 'backoff',
+  reason: 'Internal',
+  since: clock.now() - 20_000,
+  stuck: false,
+  tries: 3,
+  message: 'failed to attach: no',
+  waitsFor: [],
+  nextTry: 1,
+  ...change,
+})
+
+const WORDS = 'Volume pv on node n: failed to attach: no'
+
+describe('an attach that keeps failing', () => {
+  it('is one series on the attachment and one on the claim, whose count rises', async () => {
+    pending = [work('a')]
+    await clock.advance(5_000)
+    expect(requests.splice(0)).toEqual([
+      `create VolumeAttachment a VolumeAttachFailed x3: ${WORDS}`,
+      'get pv',
+      `create PersistentVolumeClaim claim VolumeAttachFailed x3: ${WORDS}`,
+    ])
+    pending = [work('a', { tries: 9 })]
+    await clock.advance(59_999)
+    expect(requests).toEqual([])
+    await clock.advance(5_000)
+    expect(requests).toEqual([`patch x9: ${WORDS}`, `patch x9: ${WORDS}`])
+    expect(priorities).not.toContain(undefined)
+  })
+
+  it('ends with one recovery event each', async () => {
+    pending = [work('a')]
+    await clock.advance(5_000)
+    pending = []
+    requests.splice(0)
+    reporter.completed(work('a'))
+    await clock.advance(60_000)
+    const well = 'VolumeAttachSuccessful x1: Volume pv on node n: attached after 3 failures'
+    expect(requests).toEqual([`create VolumeAttachment a ${well}`, `create PersistentVolumeClaim claim ${well}`])
+  })
+
+  it('of a volume without a claim is reported on the attachment', async () => {
+    pending = [work('a', { volume: 'unclaimed' })]
+    await clock.advance(5_000)
+    expect(requests).toHaveLength(2)
+  })
+
+  it('says nothing that is well again before its turn', async () => {
+    pending = ['a', 'b', 'c', 'd'].map((name) => work(name, { volume: 'unclaimed' }))
+    answer = async (request) => {
+      if (request.startsWith('create VolumeAttachment a ')) reporter.completed(work('c'))
+    }
+    await clock.advance(5_999)
+    const written = requests.filter((each) => each.startsWith('create')).map((each) => each.split(' ')[2])
+    expect(written).toEqual(['a', 'b', 'd'])
+  })
+
+  it('that was not reported produces no event when it recovers', async () => {
+    reporter.completed(work('a'))
+    await clock.advance(10_000)
+    expect(requests).toEqual([])
+  })
+})
+
+describe('a detach', () => {
+  it.each<[string, Partial<PendingWork>, string]>([
+    ['fails', {}, 'VolumeDetachFailed x3: Volume unclaimed on node n: failed to detach: no'],
+    [
+      'is blocked',
+      { state: 'waiting', nextTry: undefined },
+      'VolumeDetachBlocked x3: Volume unclaimed on node n: failed to detach: no. Not tried again until that changes',
+    ],
+  ])('that %s is reported with that reason', async (_, change, text) => {
+    pending = [work('a', { operation: 'detach', message: 'failed to detach: no', volume: 'unclaimed', ...change })]
+    await clock.advance(5_000)
+    expect(requests).toEqual([`create VolumeAttachment a ${text}`, 'get unclaimed'])
+  })
+})
+
+describe('ten thousand that fail for one reason', () => {
+  it('cost five writes a second, and the rest is counted', async () => {
+    pending = Array.from({ length: 10_000 }, (_, index) => work(`${index}`))
+    const written = (): number => requests.filter((each) => each.startsWith('create')).length
+    await clock.advance(5_999)
+    expect(written()).toBeLessThanOrEqual(10)
+    await clock.advance(75_000)
+    const writes = requests.filter((each) => each.startsWith('create'))
+    expect(writes.length).toBeGreaterThan(100)
+    expect(writes.length).toBeLessThanOrEqual(5 * 81 + 5)
+    const [, skipped] = /^csi_sidecar_events_skipped_total\{driver_name="d"\} (\d+)$/m.exec(await metrics.text()) ?? []
+    expect(Number(skipped)).toBeGreaterThan(9_800)
+  })
+})
+
+describe('a refusal', () => {
+  const refused = apiError(403, 'Forbidden', 'events is forbidden')
+
+  it('is said once, and nothing more is tried for ten minutes, in a later term neither', async () => {
+    answer = async (request) => {
+      if (request.startsWith('create')) throw refused
+    }
+    pending = [work('a'), work('b')]
+    await clock.advance(300_000)
+    stop.abort(new CancelledError('the lease is lost'))
+    await ended
+    begin()
+    await clock.advance(300_000)
+    expect(requests.filter((each) => each.startsWith('create'))).toHaveLength(1)
+    await clock.advance(60_000)
+    expect(requests.filter((each) => each.startsWith('create')).length).toBeGreaterThan(1)
+    const message = 'Events about attaching and detaching may not be written'
+    expect(log.lines.filter(({ level }) => level === 'warning')).toEqual([
+      { level: 'warning', message, pairs: { err: refused } },
+    ])
+  })
+
+  it('by a namespace that is ending concerns that one alone', async () => {
+    answer = async (request) => {
+      if (request.startsWith('create PersistentVolumeClaim')) {
+        const error = apiError(403, 'Forbidden', 'x')
+        throw Object.assign(error, { details: { causes: [{ reason: 'NamespaceTerminating' }] } })
+      }
+    }
+    pending = [work('a'), work('b')]
+    await clock.advance(5_000)
+    expect(requests.filter((each) => each.startsWith('create VolumeAttachment'))).toHaveLength(2)
+    expect(log.lines.filter(({ level }) => level === 'warning')).toEqual([])
+  })
+
+  it('of another kind is no matter: the next minute tries again', async () => {
+    answer = async () => {
+      throw apiError(500, 'InternalError', 'x')
+    }
+    pending = [work('a')]
+    await clock.advance(5_000)
+    answer = async () => undefined
+    pending = [work('a', { tries: 5 })]
+    await clock.advance(65_000)
+    expect(requests.at(-1)).toBe(`create PersistentVolumeClaim claim VolumeAttachFailed x5: ${WORDS}`)
+  })
+})

@@ -1,0 +1,177 @@
+import type { Model, Move } from '@csi-sidecars/testkit'
+import { has, type Letters, withLetter, without } from './attachment-object.ts'
+import { orphanSteps, type Running, runSteps } from './attachment-run.ts'
+import {
+  begun,
+  changed,
+  compared,
+  isKnown,
+  PARTS,
+  type Parts,
+  type Process,
+  type State,
+  seen,
+  started,
+} from './attachment-state.ts'
+
+export interface AttachmentModelOptions {
+  /** What the object has when the attach/detach controller creates it: O for another's finalizer. */
+  readonly created: Letters
+  /** Whether the driver lists where volumes are. */
+  readonly lists: boolean
+  /** How many of the things happen that others do to it once at most. */
+  readonly most: number
+  readonly parts?: Partial<Parts>
+}
+
+/** One attachment with its volume and node, from its creation on, whatever happens. */
+export function attachmentModel({ created, lists, most, parts: broken = {} }: AttachmentModelOptions): Model<State> {
+  const options: Options = { lists, most, parts: { ...PARTS, ...broken } }
+  const initial = { va: created, pv: true, node: true, published: false, process: null, done: '', excused: false }
+  return {
+    initial: [initial],
+    keyOf,
+    movesFrom: (state) => [...othersSteps(state, options), ...processSteps(state, options)],
+    violationOf: (state) =>
+      state.published && !isKnown(state) && !state.excused ? 'published, and nothing knows it' : undefined,
+    unfinished: (state) => unfinished(state, lists),
+  }
+}
+
+function keyOf({ va, pv, node, published, process, done, excused }: State): string {
+  const state = `${va} ${+pv}${+node}${+published}${+excused} ${done}`
+  if (process === null) return state
+  const { cached, queued, planned, waits, listing, statusPending, stripped, publication, orphaned, run } = process
+  const flags = `${+queued}${+planned}${+statusPending}${+stripped}${+publication}${+orphaned}`
+  return `${state} ${cached} ${flags} ${waits} ${listing} ${run?.operation} ${run?.todo.join()}`
+}
+
+interface Options {
+  readonly lists: boolean
+  readonly most: number
+  readonly parts: Parts
+}
+
+/** Users, the attach/detach controller, the back end, and the end of the process. */
+function othersSteps(state: State, { lists, most, parts }: Options): Move<State>[] {
+  const { va, pv, node, published, process, done } = state
+  const step = (name: string, change: Partial<State>): Move<State> => ({
+    name,
+    to: excused({ ...state, ...change }),
+    fair: false,
+  })
+  const once = (letter: string, name: string, change: Partial<State>): Move<State>[] =>
+    done.includes(letter) || done.replace('k', '').length >= most
+      ? []
+      : [step(name, { ...change, done: withDone(done, letter) })]
+  const withCaches = (kind: 'pv' | 'node', comes: boolean): Partial<State> => ({
+    [kind]: comes,
+    process: process && changed(process, kind, comes, parts),
+  })
+  return [
+    ...(process === null ? [] : [step('the process is killed', { process: null, done: killed(state) })]),
+    ...(va !== null && !has(va, 'Z') ? [step('it is deleted', { va: released(withLetter(va, 'Z')) })] : []),
+    ...(has(va, 'O') ? [step('the other finalizer is removed', { va: released(without(va ?? '', 'O')) })] : []),
+    ...(has(va, 'F') ? once('f', 'our finalizer is removed by hand', { va: released(without(va ?? '', 'F')) }) : []),
+    ...(has(va, 'A') && !has(va, 'Z') ? once('r', 'attached is reset by hand', { va: without(va ?? '', 'A') }) : []),
+    ...(pv
+      ? once('v', 'the volume goes', withCaches('pv', false))
+      : [step('the volume comes', withCaches('pv', true))]),
+    ...(node
+      ? once('n', 'the node goes', withCaches('node', false))
+      : [step('the node comes', withCaches('node', true))]),
+    ...(lists && published ? once('d', 'the back end detaches it', { published: false }) : []),
+  ]
+}
+
+/** What a status still says, or an error beside it, is known to the process or found by a listing. */
+function killed({ va, done }: State): string {
+  const isStale = has(va, 'Z') ? !has(va, 'F') && hasStatus(va) : has(va, 'A') && has(va, 'X')
+  return isStale && !done.includes('k') ? withDone(done, 'k') : done
+}
+
+function hasStatus(va: Letters | null): boolean {
+  return va !== null && /[AMD]/.test(va)
+}
+
+function withDone(done: string, letter: string): string {
+  return [...done, letter].sort().join('')
+}
+
+function released(va: Letters): Letters | null {
+  return has(va, 'Z') && !has(va, 'O') && !has(va, 'F') ? null : va
+}
+
+/** A finalizer that is removed while no process could see it takes along what there was to know. */
+function excused(state: State): State {
+  const isLost = state.done.includes('f') && !isKnown(state)
+  return isLost && state.published ? { ...state, excused: true } : state
+}
+
+function processSteps(state: State, { lists, parts }: Options): Move<State>[] {
+  const { process, va } = state
+  if (process === null) return [{ name: 'the process starts', to: { ...state, process: started(state) }, fair: true }]
+  const running: Running = { ...state, process }
+  const to = (name: string, next: Process, fair = true): Move<State> => ({
+    name,
+    to: { ...state, process: next },
+    fair,
+  })
+  const steps = process.cached === va ? [] : [to('the watch brings it', seen(process, va, 'watch', parts))]
+  if (process.run !== null) return [...steps, ...runSteps(running, process.run, parts)]
+  const isIdle = steps.length === 0 && !process.queued && !process.planned && !process.orphaned
+  if (process.orphaned) steps.push(...orphanSteps(running))
+  if (process.queued || process.planned) {
+    // Without what it needs it fails again and again, and that is its rest once the error says so.
+    const isFutile = !process.queued && isObstructed(state) && has(process.cached, has(va, 'Z') ? 'D' : 'X')
+    steps.push(to('its key is taken', begun(state, process, parts), !isFutile))
+  }
+  const listed = compared(state, process, parts)
+  if (lists && listed !== process) steps.push(to('the driver is listed', listed, isIdle))
+  return steps
+}
+
+/** A detach knows the node by the annotation, and without our finalizer it needs the volume no more. */
+function isObstructed({ va, pv, node, process }: State): boolean {
+  return has(va, 'Z') ? !pv && (has(va, 'F') || process?.listing === 'different') : !pv || !node
+}
+
+/** What must hold when nothing is left to do. */
+function unfinished(state: State, lists: boolean): string | undefined {
+  const { va, process } = state
+  if (process === null) return 'nothing runs'
+  if (va === null) {
+    if (state.published && !state.excused) return 'gone, and published'
+    const { publication, statusPending, stripped, listing } = process
+    return publication || statusPending || stripped || listing !== '' ? 'gone, and something is remembered' : undefined
+  }
+  return has(va, 'Z') ? whatDetachLacks(state, va, lists) : whatAttachLacks(state, va, lists)
+}
+
+function whatAttachLacks(state: State, va: Letters, lists: boolean): string | undefined {
+  const obstructed = isObstructed(state)
+  if (!has(va, 'A')) {
+    if (!obstructed) return 'not attached'
+    return has(va, 'X') ? undefined : 'not attached, and no error says why'
+  }
+  if (!has(va, 'F') && !state.excused && !obstructed) return 'attached without our finalizer'
+  if (!state.published && !obstructed) return 'attached, and not published'
+  if (!has(va, 'M')) return 'attached without its metadata'
+  const isStale = has(va, 'D') || (has(va, 'X') && (lists || !state.done.includes('k')))
+  return isStale && !obstructed ? 'attached beside an error' : undefined
+}
+
+function whatDetachLacks(state: State, va: Letters, lists: boolean): string | undefined {
+  if (has(va, 'F')) {
+    if (!isObstructed(state)) return 'never detached'
+    return has(va, 'D') ? undefined : 'not detached, and no error says why'
+  }
+  // Removed by hand while it was deleted: it counts as detached, whatever its status says, until it is gone.
+  if (state.done.includes('f')) return undefined
+  if (state.published) return 'detached, and published'
+  // Without its volume it cannot be compared either.
+  const isExcused = (!lists || !state.pv) && state.done.includes('k')
+  return hasStatus(va) && !isExcused && !isObstructed(state)
+    ? 'detached beside a status that says something else'
+    : undefined
+}

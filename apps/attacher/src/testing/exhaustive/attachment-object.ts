@@ -1,0 +1,98 @@
+import { applyMergePatch, type Patch, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { type Attachment, attachmentProjection } from '../../caches/attachment.ts'
+import { NODE_ID_ANNOTATION } from '../../caches/names.ts'
+import { applyJsonPatch } from '../json-patch.ts'
+import { DRIVER, FINALIZER } from '../views.ts'
+
+/**
+ * A VolumeAttachment as the letters of what it has: Z is being deleted, O another's finalizer, F ours, N the node id,
+ * A attached, M metadata, X attachError, D detachError. Null: there is none.
+ */
+export type Letters = string
+
+const LETTERS = 'ZOFNAMXD'
+const FOREIGN_FINALIZER = 'example.com/other'
+export const CONTEXT = { device: '/dev/x' }
+const ERROR = { message: 'no', time: '2026-01-01T00:00:00Z' }
+
+export function has(letters: Letters | null, letter: string): boolean {
+  return letters?.includes(letter) === true
+}
+
+/** In one order, so that equal objects are equal texts. */
+export function lettersOf(isSet: (letter: string) => boolean): Letters {
+  return [...LETTERS].filter(isSet).join('')
+}
+
+export function without(letters: Letters, letter: string): Letters {
+  return letters.replace(letter, '')
+}
+
+export function withLetter(letters: Letters, letter: string): Letters {
+  return lettersOf((each) => each === letter || has(letters, each))
+}
+
+const project = attachmentProjection(DRIVER)
+const projected = new Map<Letters, Attachment>()
+
+/** As the cache holds it. */
+export function attachmentOf(letters: Letters): Attachment {
+  const known = projected.get(letters) ?? project(wireOf(letters))
+  projected.set(letters, known)
+  return known
+}
+
+const patched = new WeakMap<Patch, Map<Letters, Letters | 'refused'>>()
+
+/** What the API server makes of a patch; `refused`: one of its tests fails. */
+export function applyPatch(letters: Letters, patch: Patch): Letters | 'refused' {
+  const results = patched.get(patch) ?? new Map<Letters, Letters | 'refused'>()
+  patched.set(patch, results)
+  const known = results.get(letters) ?? apply(letters, patch)
+  results.set(letters, known)
+  return known
+}
+
+function apply(letters: Letters, { kind, body }: Patch): Letters | 'refused' {
+  const wire = wireOf(letters)
+  try {
+    return lettersOfWire((kind === 'json' ? applyJsonPatch(wire, body as []) : applyMergePatch(wire, body)) as never)
+  } catch {
+    return 'refused'
+  }
+}
+
+function wireOf(letters: Letters): VolumeAttachment {
+  const finalizers = [has(letters, 'O') && FOREIGN_FINALIZER, has(letters, 'F') && FINALIZER].filter((name) => !!name)
+  return {
+    metadata: {
+      name: 'va1',
+      uid: 'va1-uid',
+      resourceVersion: '1',
+      ...(has(letters, 'Z') && { deletionTimestamp: ERROR.time }),
+      ...(has(letters, 'N') && { annotations: { [NODE_ID_ANNOTATION]: 'node1-id' } }),
+      ...(finalizers.length > 0 && { finalizers: finalizers as string[] }),
+    },
+    spec: { attacher: DRIVER, nodeName: 'node1', source: { persistentVolumeName: 'pv1' } },
+    status: {
+      attached: has(letters, 'A'),
+      ...(has(letters, 'M') && { attachmentMetadata: CONTEXT }),
+      ...(has(letters, 'X') && { attachError: ERROR }),
+      ...(has(letters, 'D') && { detachError: ERROR }),
+    },
+  }
+}
+
+function lettersOfWire({ metadata, status }: VolumeAttachment): Letters {
+  const isSet: Readonly<Record<string, boolean>> = {
+    Z: metadata?.deletionTimestamp != null,
+    O: metadata?.finalizers?.includes(FOREIGN_FINALIZER) === true,
+    F: metadata?.finalizers?.includes(FINALIZER) === true,
+    N: metadata?.annotations?.[NODE_ID_ANNOTATION] !== undefined,
+    A: status?.attached === true,
+    M: status?.attachmentMetadata != null && Object.keys(status.attachmentMetadata).length > 0,
+    X: status?.attachError != null,
+    D: status?.detachError != null,
+  }
+  return lettersOf((letter) => isSet[letter] === true)
+}

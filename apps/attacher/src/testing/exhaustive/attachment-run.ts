@@ -1,0 +1,189 @@
+import { invariant } from '@csi-sidecars/base'
+import type { Patch } from '@csi-sidecars/kube-types'
+import type { Move } from '@csi-sidecars/testkit'
+import type { Attachment } from '../../caches/attachment.ts'
+import {
+  addFinalizerPatch,
+  attachErrorPatch,
+  attachedPatch,
+  confirmedPatch,
+  detachErrorPatch,
+  detachedPatch,
+  removeFinalizerPatch,
+  restoreFinalizerPatch,
+} from '../../volume-attachment/patches.ts'
+import { FINALIZER } from '../views.ts'
+import { applyPatch, attachmentOf, CONTEXT, has, type Letters } from './attachment-object.ts'
+import { type Parts, type Process, type Run, type State, seen, settled } from './attachment-state.ts'
+
+/** A state in which the attacher runs. */
+type Running = State & { readonly process: Process }
+type Change = (va: Attachment) => Patch | undefined
+
+const NOW = Date.UTC(2026, 0, 1)
+const ERROR = { message: 'no', code: undefined }
+const NOTE = { nodeId: 'node1-id', finalizer: FINALIZER }
+
+/** What can become of the next step of a run: its success is the fair one. */
+export function runSteps(state: Running, run: Run, parts: Parts): readonly Move<State>[] {
+  const [name = '', ...todo] = run.todo
+  const advanced = (next: Running): State => {
+    const { process } = next
+    return todo.length > 0 ? { ...next, process: { ...process, run: { ...run, todo } } } : ended(next, run)
+  }
+  const outcome = (text: string, to: State, fair = false): Move<State> => ({ name: `${name} ${text}`, to, fair })
+  const failures = (text: string, after: State): readonly Move<State>[] =>
+    failed(running(after), { run, name, parts }).map((to, index) =>
+      outcome(`${text}${index > 0 ? ', unrecorded' : ''}`, to, name === 'fail' || name === 'block'),
+    )
+  switch (name) {
+    case 'fail':
+    case 'block':
+      return failures('', state)
+    case 'publish':
+    case 'unpublish':
+      return callSteps(state, name, { advanced, outcome, failures })
+    default: {
+      if (name === 'markDetached' && isDetached(state)) return [outcome('is needless', advanced(state), true)]
+      const change = changeOf(name)
+      const isLast = name === 'markDetached' || name === 'removeFinalizer'
+      const begun = isLast ? { ...state, process: { ...state.process, statusPending: true } } : state
+      const stored = written(begun, change, parts)
+      const isTooLate =
+        name === 'addFinalizer' && has(stored?.process.cached ?? null, 'Z') && !has(stored?.process.cached ?? null, 'F')
+      const again = stored && { ...stored, process: { ...stored.process, run: null, queued: true } }
+      return [
+        outcome(
+          'is stored',
+          stored === undefined ? gone(begun, parts) : isTooLate && again ? again : advanced(stored),
+          true,
+        ),
+        ...failures('is refused', begun),
+        ...failures('is stored, its answer lost', { ...begun, va: stored === undefined ? null : stored.va }),
+      ]
+    }
+  }
+}
+
+interface Ways {
+  readonly advanced: (next: Running) => State
+  readonly outcome: (text: string, to: State, fair?: boolean) => Move<State>
+  readonly failures: (text: string, after: State) => readonly Move<State>[]
+}
+
+function callSteps(
+  state: Running,
+  name: 'publish' | 'unpublish',
+  { advanced, outcome, failures }: Ways,
+): readonly Move<State>[] {
+  const published = name === 'publish'
+  // Its end was seen before the publish was sent.
+  if (published && state.process.cached === null)
+    return [outcome('is not sent', { ...state, process: orphan(state.process) }, true)]
+  const publication = published || state.process.publication
+  const sent: Running = { ...state, process: { ...state.process, publication } }
+  const process = { ...sent.process, publication: published, orphaned: published && sent.process.orphaned }
+  return [
+    outcome('succeeds', advanced({ ...sent, published, process }), true),
+    ...failures('fails', sent),
+    ...failures('is carried out, its answer lost', { ...sent, published }),
+  ]
+}
+
+const CHANGES: Readonly<Record<string, Change>> = {
+  addFinalizer: (va) => (va.deleting && !va.finalizers?.includes(FINALIZER) ? undefined : addFinalizerPatch(va, NOTE)),
+  restoreFinalizer: (va) => (va.deleting ? undefined : restoreFinalizerPatch(va, FINALIZER)),
+  removeFinalizer: (va) => removeFinalizerPatch(va, FINALIZER),
+  markAttached: (va) => attachedPatch(va, CONTEXT),
+  markDetached: detachedPatch,
+  clearError: confirmedPatch,
+  attach: (va) => attachErrorPatch(va, ERROR, NOW),
+  detach: (va) => detachErrorPatch(va, ERROR, NOW),
+}
+
+function changeOf(name: string): Change {
+  const change = CHANGES[name]
+  invariant(change !== undefined, `a step ${name}`)
+  return change
+}
+
+function isDetached({ va, process: { cached } }: Running): boolean {
+  return va === null || cached === null || detachedPatch(attachmentOf(cached)) === undefined
+}
+
+/** The patch made of what the cache holds, and again of what was read where a test fails. Undefined: the object is gone. */
+function written(state: Running, change: Change, parts: Parts): Running | undefined {
+  const { va, process } = state
+  if (va === null) return undefined
+  const patch = patchOf(change, process.cached ?? va)
+  if (patch === undefined) return state
+  const after = applyPatch(va, patch)
+  const isRefused = after === 'refused' || (has(va, 'Z') && has(after, 'F') && !has(va, 'F'))
+  if (isRefused) return written({ ...state, process: seen(process, va, 'own', parts) }, change, parts)
+  const stored = has(after, 'Z') && !has(after, 'F') && !has(after, 'O') ? null : after
+  return { ...state, va: stored, process: seen(process, stored, 'own', parts) }
+}
+
+const patches = new WeakMap<Change, Map<Letters, Patch | undefined>>()
+
+/** Made once of each state. */
+function patchOf(change: Change, letters: Letters): Patch | undefined {
+  const made = patches.get(change) ?? new Map<Letters, Patch | undefined>()
+  patches.set(change, made)
+  if (!made.has(letters)) made.set(letters, change(attachmentOf(letters)))
+  return made.get(letters)
+}
+
+/** The end of a run that has done all of its steps. */
+function ended(state: Running, { operation }: Run): State {
+  const { process } = state
+  if (operation === 'detach') return { ...state, process: { ...orphan(process), statusPending: false } }
+  if (process.cached !== null && !has(process.cached, 'A') && !has(process.cached, 'Z')) {
+    return { ...state, process: { ...process, run: null, queued: true } }
+  }
+  return { ...state, process: settled(process) }
+}
+
+/** The API server says that the attachment is gone. */
+function gone(state: Running, parts: Parts): State {
+  return { ...state, process: orphan(seen({ ...state.process, waits: '', statusPending: false }, null, 'own', parts)) }
+}
+
+function orphan(process: Process): Process {
+  return { ...settled(process), orphaned: process.publication }
+}
+
+interface Failing {
+  readonly run: Run
+  readonly name: string
+  readonly parts: Parts
+}
+
+/** With the error in the status, and without where it cannot be stored. */
+function failed(state: Running, { run, name, parts }: Failing): readonly State[] {
+  const retried: Running = { ...state, process: { ...state.process, run: null, planned: true } }
+  if (run.operation === 'keep' || name === 'markAttached') return [retried]
+  const recorded = written(state, changeOf(run.operation), parts)
+  if (recorded === undefined) return [gone(state, parts)]
+  const isForced = run.operation === 'attach' && has(recorded.process.cached, 'A') && !has(recorded.process.cached, 'Z')
+  const isBlocked = name === 'block' && (has(recorded.process.cached, 'F') || recorded.process.listing === 'different')
+  const listing = isForced ? 'different' : recorded.process.listing
+  return [{ ...recorded, process: { ...recorded.process, run: null, planned: !isBlocked, listing } }, retried]
+}
+
+function running(state: State): Running {
+  const { process } = state
+  invariant(process !== null, 'the attacher runs')
+  return { ...state, process }
+}
+
+/** The orphaned publication is unpublished. */
+export function orphanSteps(state: Running): readonly Move<State>[] {
+  const done = { ...state.process, publication: false, orphaned: false }
+  return [
+    { name: 'orphan is unpublished', to: { ...state, published: false, process: done }, fair: true },
+    { name: 'orphan is unpublished, the answer lost', to: { ...state, published: false }, fair: false },
+  ]
+}
+
+export type { Letters, Running }

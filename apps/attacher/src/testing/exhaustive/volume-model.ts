@@ -1,0 +1,250 @@
+import { addFinalizerPatch, type Patch, type PersistentVolume } from '@csi-sidecars/kube-types'
+import type { Model, Move } from '@csi-sidecars/testkit'
+import type { Attachment } from '../../caches/attachment.ts'
+import { type Volume, volumeProjection } from '../../caches/volume.ts'
+import { decideRelease, hasLostFinalizer, needsFinalizer } from '../../persistent-volume/decide.ts'
+import { onAttachmentGone, onVolume } from '../../persistent-volume/triggers.ts'
+import { applyJsonPatch } from '../json-patch.ts'
+import { attachment, csi, DRIVER, FINALIZER, withFinalizer } from '../views.ts'
+
+const SETTINGS = { driverName: DRIVER, finalizer: FINALIZER }
+
+/** What the process is made of: a test breaks one of them and sees the exploration fail. */
+export const PARTS = { decideRelease, needsFinalizer, hasLostFinalizer, onAttachmentGone, onVolume: onVolume(SETTINGS) }
+export type Parts = typeof PARTS
+
+/** A PersistentVolume as the letters of what it has: Z is being deleted, O another's finalizer, F ours. */
+type Letters = string
+/** Its attachment of ours: not attached yet, attached with our finalizer, being deleted with it. */
+type Use = 'wanted' | 'attached' | 'detaching'
+
+interface Process {
+  readonly pv: Letters | null
+  readonly use: Use | null
+  readonly foreign: boolean
+  readonly queued: boolean
+  readonly planned: boolean
+  readonly stripped: boolean
+}
+
+/** What the API server holds, and what the process has seen of it. */
+interface State {
+  readonly pv: Letters | null
+  readonly use: Use | null
+  /** Another attacher's attachment names it too. */
+  readonly foreign: boolean
+  readonly process: Process | null
+  /** What others have done that they do once at most; x: our finalizer was removed while no process could see that. */
+  readonly done: string
+}
+
+/** The finalizer of one PersistentVolume, with an attachment of ours and one of another attacher, whatever happens. */
+export function volumeModel(broken: Partial<Parts> = {}): Model<State> {
+  const parts = { ...PARTS, ...broken }
+  return {
+    initial: [{ pv: 'O', use: null, foreign: false, process: null, done: '' }],
+    keyOf: ({ process, ...state }) => JSON.stringify([Object.values(state), process && Object.values(process)]),
+    movesFrom: (state) => [...othersSteps(state), ...processSteps(state, parts)],
+    violationOf({ pv, use, done }) {
+      const isUsed = use === 'attached' || use === 'detaching'
+      return pv === null && isUsed && !done.includes('f') ? 'deleted while it is attached' : undefined
+    },
+    unfinished,
+  }
+}
+
+function unfinished({ pv, use, foreign, done }: State): string | undefined {
+  if (use === 'detaching') return 'never detached'
+  if (pv === null) return undefined
+  const isHeld = pv.includes('F')
+  if (pv.includes('Z')) return isHeld && use === null && !foreign ? 'not released' : undefined
+  if (use === 'wanted') return 'not attached'
+  return use === 'attached' && !isHeld && !done.includes('x') ? 'attached without our finalizer' : undefined
+}
+
+function othersSteps(state: State): Move<State>[] {
+  const { pv, use, foreign, process, done } = state
+  const step = (name: string, change: Partial<State>): Move<State> => {
+    const to = { ...state, ...change }
+    return { name, to: isUnseen(to) ? { ...to, done: withDone(to.done, 'x') } : to, fair: false }
+  }
+  const once = (letter: string, name: string, change: Partial<State>): Move<State>[] =>
+    done.includes(letter) ? [] : [step(name, { ...change, done: withDone(done, letter) })]
+  return [
+    ...(process === null ? [] : [step('the process is killed', { process: null })]),
+    ...(pv === null || pv.includes('Z') ? [] : [step('it is deleted', { pv: stored(`${pv}Z`) })]),
+    ...(pv?.includes('O') ? [step('the other finalizer is removed', { pv: stored(pv.replace('O', '')) })] : []),
+    ...(pv?.includes('F') ? once('f', 'our finalizer is removed by hand', { pv: stored(pv.replace('F', '')) }) : []),
+    ...(use === null ? once('a', 'it is to be attached', { use: 'wanted' }) : []),
+    ...(use === 'wanted' ? [step('its attachment is deleted', { use: null })] : []),
+    ...(use === 'attached' ? [step('its attachment is deleted', { use: 'detaching' })] : []),
+    ...(foreign
+      ? [step('the other attachment goes', { foreign: false })]
+      : once('o', 'another attacher has it', { foreign: true })),
+  ]
+}
+
+function withDone(done: string, letter: string): string {
+  return done.includes(letter) ? done : [...done, letter].sort().join('')
+}
+
+/** Our finalizer is not there, and no process has seen that it was: left alone from now on. */
+function isUnseen({ pv, process, done }: State): boolean {
+  if (!done.includes('f') || pv === null || pv.includes('F')) return false
+  return process === null || !(process.pv?.includes('F') || process.stripped)
+}
+
+function processSteps(state: State, parts: Parts): Move<State>[] {
+  const { process } = state
+  if (process === null)
+    return [{ name: 'the process starts', to: { ...state, process: started(state, parts) }, fair: true }]
+  const to = (name: string, next: Process, fair = true): Move<State> => ({
+    name,
+    to: { ...state, process: next },
+    fair,
+  })
+  return [
+    ...(process.pv === state.pv ? [] : [to('the watch brings it', seen(process, state.pv, parts))]),
+    ...(process.use === state.use ? [] : [to('the watch brings its attachment', seenUse(process, state.use, parts))]),
+    ...(process.foreign === state.foreign
+      ? []
+      : [to('the watch brings the other attachment', seenForeign(process, state.foreign, parts))]),
+    ...attachSteps({ ...state, process }, parts),
+    ...(process.queued || process.planned ? releaseSteps({ ...state, process }, parts) : []),
+  ]
+}
+
+type Running = State & { readonly process: Process }
+
+/** The other controller of the attacher, as far as it concerns the volume. */
+function attachSteps(state: Running, parts: Parts): Move<State>[] {
+  const { process, use } = state
+  if (process.use === 'detaching') {
+    const next = { ...state, use: use === 'detaching' ? null : use }
+    return [{ name: 'it is detached', to: { ...next, process: seenUse(process, next.use, parts) }, fair: true }]
+  }
+  if (process.use !== 'wanted' || process.pv === null || process.pv.includes('Z')) return []
+  const held = process.pv.includes('F')
+    ? state
+    : written(state, ({ finalizers }) => addFinalizerPatch(finalizers, FINALIZER), parts)
+  if (held === undefined || held.process.pv?.includes('F') !== true) {
+    return held === undefined ? [] : [{ name: 'its attach finds another state', to: held, fair: true }]
+  }
+  const attached: Use | null = use === 'wanted' ? 'attached' : use
+  const done = { ...held, use: attached, process: seenUse(held.process, attached, parts) }
+  return [
+    { name: 'it is attached', to: done, fair: true },
+    { name: 'it is held, and the attach fails', to: held, fair: false },
+    { name: 'it is held, the answer lost', to: { ...held, process }, fair: false },
+  ]
+}
+
+/** A run over the volume's key. */
+function releaseSteps(state: Running, parts: Parts): Move<State>[] {
+  const process = { ...state.process, queued: false, planned: false }
+  const taken = { ...state, process }
+  const step = (name: string, to: State, fair = true): Move<State> => ({ name, to, fair })
+  if (process.pv === null) return [step('there is nothing to release', taken)]
+  const pv = volumeOf(process.pv)
+  const users = usersOf(process)
+  const restores = process.stripped && parts.needsFinalizer(pv, users, SETTINGS)
+  const change = (known: Volume): Patch | undefined =>
+    restores ? addFinalizerPatch(known.finalizers, FINALIZER) : parts.decideRelease(known, users, SETTINGS)
+  if (change(pv) === undefined) return [step('it is kept', taken)]
+  const name = restores ? 'restored' : 'released'
+  const after = written(taken, change, parts)
+  const failed = { ...taken, process: { ...process, planned: true } }
+  return [
+    step(`it is ${name}`, after ?? taken),
+    step(`it is not ${name}`, failed, false),
+    step(`it is ${name}, the answer lost`, after === undefined ? failed : { ...after, process: failed.process }, false),
+  ]
+}
+
+/** The patch of what the cache holds; where a test fails, what is read is known and the run repeated. Undefined: it is gone. */
+function written(state: Running, change: (pv: Volume) => Patch | undefined, parts: Parts): Running | undefined {
+  const { pv, process } = state
+  const patch = process.pv === null ? undefined : change(volumeOf(process.pv))
+  if (pv === null || patch === undefined) return undefined
+  const after = applied(pv, patch)
+  if (after === undefined) return { ...state, process: { ...seen(process, pv, parts), planned: true } }
+  return { ...state, pv: after, process: seen(process, after, parts) }
+}
+
+/** Undefined: refused. */
+function applied(pv: Letters, { body }: Patch): Letters | null | undefined {
+  try {
+    const { metadata } = applyJsonPatch(wireOf(pv), body as [])
+    const after = ['O', 'F'].filter((letter) => metadata?.finalizers?.includes(nameOf(letter))).join('')
+    const isAdded = after.includes('F') && !pv.includes('F')
+    return isAdded && pv.includes('Z') ? undefined : stored(after + (pv.includes('Z') ? 'Z' : ''))
+  } catch {
+    return undefined
+  }
+}
+
+/** As the server stores it: gone when it is being deleted and nothing holds it. */
+function stored(pv: Letters): Letters | null {
+  return pv.includes('Z') && !/[OF]/.test(pv) ? null : ['O', 'F', 'Z'].filter((letter) => pv.includes(letter)).join('')
+}
+
+function started({ pv, use, foreign }: State, { onVolume: trigger }: Parts): Process {
+  const queued = pv !== null && [...trigger({ type: 'added', object: volumeOf(pv) })].length > 0
+  return { pv, use, foreign, queued, planned: false, stripped: false }
+}
+
+function seen(process: Process, pv: Letters | null, parts: Parts): Process {
+  const before = process.pv
+  if (before === pv || before === null) return process
+  if (pv === null) return { ...process, pv, queued: false, planned: false, stripped: false }
+  const event = { type: 'updated', before: volumeOf(before), after: volumeOf(pv), cause: 'watch' } as const
+  const stripped = process.stripped || parts.hasLostFinalizer(event, SETTINGS)
+  return { ...process, pv, stripped, queued: process.queued || [...parts.onVolume(event)].length > 0 }
+}
+
+function seenUse(process: Process, use: Use | null, { onAttachmentGone: trigger }: Parts): Process {
+  const isGone = process.use !== null && use === null
+  const keys = isGone ? [...trigger({ type: 'deleted', object: attachmentOf(process.use) })] : []
+  return { ...process, use, queued: process.queued || keys.length > 0 }
+}
+
+function seenForeign(process: Process, foreign: boolean, { onAttachmentGone: trigger }: Parts): Process {
+  const keys = foreign ? [] : [...trigger({ type: 'deleted', object: FOREIGN })]
+  return { ...process, foreign, queued: process.queued || keys.length > 0 }
+}
+
+const FOREIGN = attachment({ key: 'foreign', ours: false })
+
+function usersOf({ use, foreign }: Process): readonly Attachment[] {
+  return [...(use === null ? [] : [attachmentOf(use)]), ...(foreign ? [FOREIGN] : [])]
+}
+
+function attachmentOf(use: Use | null): Attachment {
+  return use === 'wanted' ? attachment() : withFinalizer({ attached: true, deleting: use === 'detaching' })
+}
+
+const project = volumeProjection(DRIVER)
+const projected = new Map<Letters, Volume>()
+
+function volumeOf(letters: Letters): Volume {
+  const known = projected.get(letters) ?? project(wireOf(letters))
+  projected.set(letters, known)
+  return known
+}
+
+function nameOf(letter: string): string {
+  return letter === 'F' ? FINALIZER : 'example.com/other'
+}
+
+function wireOf(letters: Letters): PersistentVolume {
+  const finalizers = ['O', 'F'].filter((letter) => letters.includes(letter)).map(nameOf)
+  return {
+    metadata: {
+      name: 'pv1',
+      uid: 'pv1-uid',
+      ...(finalizers.length > 0 && { finalizers }),
+      ...(letters.includes('Z') && { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+    },
+    spec: { accessModes: ['ReadWriteOnce'], csi: csi() },
+  }
+}

@@ -1,0 +1,39 @@
+import { unreachable } from '@csi-sidecars/base'
+import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { decideAttached } from './decide-attached.ts'
+import { during, OperationError } from './failure.ts'
+import type { AttachmentView } from './observe.ts'
+import { confirmedPatch, restoreFinalizerPatch } from './patches.ts'
+import { type AttachmentRun, newest, patchStatus, patchTested } from './run.ts'
+
+/** One that is attached, and stays so. A failure is no attach error: the volume is where it should be. */
+export async function keepAttached(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
+  run.waitFor()
+  const steps = decideAttached(view)
+  if (steps.length === 0) run.log.v(4)?.info('VolumeAttachment is already attached')
+  for (const step of steps) {
+    switch (step.do) {
+      case 'restoreFinalizer':
+        await restoreFinalizer(run, step.finalizer)
+        break
+      case 'clearError':
+        await patchStatus(run, confirmedPatch).catch(during('could not clear the attach error'))
+        break
+      default:
+        unreachable(step)
+    }
+  }
+  // The answer to a write of ours may show that another writer has reset it, and sets off no run by itself.
+  const { attached, deleting } = newest(run)
+  return attached === true || deleting ? SETTLED : AGAIN
+}
+
+async function restoreFinalizer(run: AttachmentRun, finalizer: string): Promise<void> {
+  const change = patchTested(run, (va) => (va.deleting ? undefined : restoreFinalizerPatch(va, finalizer)))
+  await change.catch(during('could not restore the finalizer'))
+  const { deleting, finalizers } = newest(run)
+  if (deleting) return
+  // An admission policy, say, keeps it off.
+  if (!finalizers?.includes(finalizer)) throw new OperationError('the finalizer was written and not stored')
+  run.log.v(2)?.info('Restored the finalizer that another writer has removed')
+}

@@ -1,0 +1,49 @@
+import { CODES, RpcError } from '@csi-sidecars/csi'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { ReconcileFixture } from '../testing/reconcile-fixture.ts'
+
+const KEY = 'handle-9 on node1-id'
+
+let fixture: ReconcileFixture
+beforeEach(() => {
+  fixture = new ReconcileFixture()
+  const request = { volumeId: 'handle-9', nodeId: 'node1-id' }
+  const publication = {
+    uid: 'gone',
+    volume: 'handle-9',
+    nodeName: 'node1',
+    request,
+    secret: undefined,
+    migrated: false,
+  }
+  fixture.memory.published.publishing(publication)
+  fixture.memory.published.attachmentGone('gone')
+})
+
+describe('the detach of an orphaned publication', () => {
+  it('says what it is busy with, when it is done, and of which volume it is', async () => {
+    expect(await fixture.run({}, KEY)).toEqual({ kind: 'settled' })
+    expect(fixture.own.phases).toEqual(['calling', 'completed'])
+    const pairs = { volumeHandle: 'handle-9', nodeID: 'node1-id' }
+    expect(fixture.log.lines.filter(({ level }) => level === 2)).toMatchObject([{ pairs }, { pairs }])
+    expect(fixture.memory.published.orphanedPublication(KEY)).toBeUndefined()
+  })
+
+  it('is called under the key of the run, and can be called off', async () => {
+    const options: unknown[] = []
+    const unpublish = async (_: object, given: object) => {
+      options.push(given)
+      fixture.signal.abort(new Error('enough'))
+      throw new RpcError(CODES.Internal, 'no')
+    }
+    await expect(fixture.run({ driver: { unpublish, lost: false } as never }, KEY)).rejects.toThrow('enough')
+    expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
+  })
+
+  it('reports why it failed', async () => {
+    const refusal = new RpcError(CODES.Internal, 'no')
+    fixture.unpublish = () => Promise.reject(refusal)
+    expect(await fixture.run({}, KEY)).toMatchObject({ kind: 'retry', cause: { cause: refusal } })
+    expect(fixture.memory.published.orphanedPublication(KEY)).toBeDefined()
+  })
+})

@@ -1,0 +1,156 @@
+import { codeNameOf } from '../../calls/seen.ts'
+import type { ProxiedCall } from '../../proxy/call.ts'
+import { wrongVolume } from './answers.ts'
+import type { CheckName, Violation } from './checks.ts'
+import { type Listed, Listing } from './listing.ts'
+import { Repetitions, volumeIdOf } from './repetition.ts'
+import { wrongSize } from './sizes.ts'
+import { Targets } from './targets.ts'
+import { text, VolumeTracker } from './volume-tracker.ts'
+
+/** A violation with the calls that led to it, for people. */
+export interface Finding extends Violation {
+  readonly calls: readonly string[]
+}
+
+export interface CheckerOptions {
+  /** Monotonic milliseconds: calls are listed by the time since then. */
+  readonly startedAt: number
+  /** A path as people want to read it. */
+  readonly shortened: (path: string) => string
+}
+
+/** Nodes have no part in these: their calls would only hide those that matter. */
+const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
+  'oneVolume',
+  'context',
+  'capacity',
+  'reach',
+  'content',
+  'kept',
+  'ended',
+])
+
+/** How many calls are kept, and how many of them a finding lists. */
+const KEPT = 5_000
+const LISTED = 10
+
+/** Checks a driver by the calls that pass the proxy and by its lists. */
+export class Checker {
+  readonly tracker = new VolumeTracker()
+  readonly findings: Finding[] = []
+  readonly #repetitions = new Repetitions()
+  readonly #listing = new Listing(this.tracker)
+  readonly #ended: ProxiedCall[] = []
+  readonly #targets = new Targets()
+  readonly #options: CheckerOptions
+  #calls = 0
+
+  constructor(options: CheckerOptions) {
+    this.#options = options
+  }
+
+  /** How many have ended. */
+  get calls(): number {
+    return this.#calls
+  }
+
+  see(call: ProxiedCall): void {
+    this.tracker.see(call)
+    if (call.end !== undefined) {
+      this.#calls += 1
+      this.#ended.push(call)
+      if (this.#ended.length > KEPT) this.#ended.shift()
+    }
+    const ofAnswer = [...wrongSize(call), ...wrongVolume(call)]
+    for (const broken of [...this.#repetitions.see(call), ...ofAnswer, ...this.#targets.see(call)]) this.find(broken)
+  }
+
+  look(listed: readonly Listed[], mark: number): void {
+    for (const broken of this.#listing.look(listed, mark)) this.find(broken)
+  }
+
+  /** Each is recorded once. */
+  find(broken: Violation): void {
+    if (this.findings.some(({ text: known }) => known === broken.text)) return
+    this.findings.push({ ...broken, calls: this.#callsBefore(broken) })
+  }
+
+  /** The driver's error message about the last call that it refused; undefined when it refused none. */
+  lastWords(about: string | undefined): string | undefined {
+    const call = this.#about(about).findLast(({ code = 0 }) => code !== 0)
+    return call && `${call.method}: ${codeNameOf(call.code ?? 0)} ${JSON.stringify(call.message)}`
+  }
+
+  #callsBefore({ about, check }: Violation): readonly string[] {
+    // Lists do not pass the proxy, and no other call has to do with them.
+    if (check === 'listed') return []
+    const ofNodes = !OF_CONTROLLER.has(check) || this.tracker.get(about ?? '')?.inline === true
+    const known = this.#about(about).filter(({ method }) => ofNodes || !method.startsWith('Node'))
+    // For a volume that no answer names, the calls that may have created it.
+    const suspects = this.#ended.filter(({ method, code }) => method === 'CreateVolume' && code === undefined)
+    return inRows(known.length > 0 ? known : suspects)
+      .slice(-LISTED)
+      .map(({ call, times }) => `${lineOf(call, this.#options)}${times > 1 ? `, ${times} times` : ''}`)
+  }
+
+  /** By a volume's id, or by the name under which it was to be created. */
+  #about(about: string | undefined): readonly ProxiedCall[] {
+    if (about === undefined) return this.#ended
+    const ids = new Set(
+      this.tracker.volumes.filter(({ id, name }) => id === about || name === about).map(({ id }) => id),
+    )
+    const names = new Set([about, this.tracker.get(about)?.name].filter((name) => name !== ''))
+    return this.#ended.filter(
+      (call) =>
+        ids.has(text(call.request['volumeId'])) || names.has(text(call.request['name'])) || ids.has(volumeIdOf(call)),
+    )
+  }
+}
+
+interface Row {
+  readonly call: ProxiedCall
+  times: number
+}
+
+/** A call that fails repeatedly in the same way is listed once. */
+function inRows(calls: readonly ProxiedCall[]): readonly Row[] {
+  const rows: Row[] = []
+  for (const call of calls) {
+    const last = rows.findLast((row) => row.call.method === call.method && sameTarget(row.call, call))
+    if (last !== undefined && call.code !== 0 && last.call.code === call.code && last.call.message === call.message) {
+      last.times += 1
+    } else {
+      rows.push({ call, times: 1 })
+    }
+  }
+  return rows
+}
+
+function sameTarget({ request: a }: ProxiedCall, { request: b }: ProxiedCall): boolean {
+  return ['name', 'volumeId', 'nodeId', 'targetPath', 'stagingTargetPath'].every(
+    (field) => text(a[field]) === text(b[field]),
+  )
+}
+
+/** One call in a line: when it began, what about, how it ended, how long it took, and what was done to it. */
+function lineOf(call: ProxiedCall, { startedAt, shortened }: CheckerOptions): string {
+  const { method, request, start, end, code, message, fault } = call
+  const made = volumeIdOf(call)
+  const path = shortened(text(request['targetPath']) || text(request['stagingTargetPath']))
+  const about = [...[request['name'], request['volumeId'], request['nodeId']].map(text), path]
+  const what = [method, ...about.filter((each) => each !== '')].join(' ')
+  const how = code === undefined ? 'no answer' : codeNameOf(code)
+  const words = code === 0 || message === '' ? '' : ` ${JSON.stringify(message)}`
+  const took = end === undefined ? '' : `, ${Math.round(end - start)} ms`
+  const done = fault === undefined ? '' : ` [${FAULT_WORDS[fault]}]`
+  return `+${((start - startedAt) / 1000).toFixed(3)} s ${what} -> ${how}${made === '' ? '' : ` ${made}`}${words}${took}${done}`
+}
+
+const FAULT_WORDS: Readonly<Record<NonNullable<ProxiedCall['fault']>, string>> = {
+  delay: 'sent late',
+  loseAnswer: 'answer lost',
+  repeat: 'called twice',
+  repeatLate: 'called again later',
+  cut: 'connection cut',
+}

@@ -1,0 +1,27 @@
+/** What a CSI driver promises, where an observer can check it: a name for reports and a sentence. */
+export const CHECKS = {
+  idempotence: 'A call that is repeated after it has succeeded succeeds again',
+  oneVolume: 'The same name gives the same volume',
+  named: 'A created volume has an id',
+  context: 'The publish context of an attachment stays the same',
+  capacity: 'A volume has the size that was asked for',
+  reach: 'A volume can be reached from where it was asked for',
+  content: 'A clone names its source',
+  kept: 'What was created and attached stays so until its end is requested',
+  ended: 'What was detached or deleted is so',
+  placed: 'What was published is at its path, and what was unpublished is not',
+  usage: 'A mounted volume reports its use',
+  listed: 'What says that it lists volumes lists them',
+  noLeak: 'Nothing is left when everything was deleted',
+  converges: 'Everything asked for converges when nothing disturbs any more',
+  alive: 'The driver ends only when it is asked to',
+} as const
+
+export type CheckName = keyof typeof CHECKS
+
+export interface Violation {
+  readonly check: CheckName
+  readonly text: string
+  /** The volume, or the name of one that is to be created; undefined when it is about none. */
+  readonly about: string | undefined
+}

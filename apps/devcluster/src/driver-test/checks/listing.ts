@@ -1,0 +1,83 @@
+import type { Violation } from './checks.ts'
+import { certain, type KnownVolume, type VolumeTracker } from './volume-tracker.ts'
+
+/** A volume in the answer to ListVolumes. */
+export interface Listed {
+  readonly id: string
+  /** 0 where the driver does not say. */
+  readonly capacity: bigint
+  /** Undefined where the driver does not list nodes. */
+  readonly nodes: readonly string[] | undefined
+}
+
+/** So often in a row a difference must be seen, with no call about the volume between: a list may be a little late. */
+const LOOKS = 2
+
+/** Compares what the driver lists with what it has answered. */
+export class Listing {
+  readonly #tracker: VolumeTracker
+  readonly #seen = new Map<string, { readonly changed: number; looks: number }>()
+
+  constructor(tracker: VolumeTracker) {
+    this.#tracker = tracker
+  }
+
+  /** `mark`: of the tracker, before the request for the list. Volumes with later calls are left to the next look. */
+  look(listed: readonly Listed[], mark: number): readonly Violation[] {
+    const byId = new Map(listed.map((each) => [each.id, each]))
+    const differences = this.#tracker.volumes
+      .filter(({ busy, changed }) => busy === 0 && changed <= mark)
+      .flatMap((volume) => differencesOf(volume, byId.get(volume.id)).map((broken) => ({ broken, volume })))
+    const current = new Set(differences.map(({ broken }) => broken.text))
+    for (const text of this.#seen.keys()) if (!current.has(text)) this.#seen.delete(text)
+    return differences.flatMap(({ broken, volume }) => (this.#isOld(broken, volume) ? [broken] : []))
+  }
+
+  /** True once, when a difference has been seen often enough. */
+  #isOld({ text }: Violation, { changed }: KnownVolume): boolean {
+    const before = this.#seen.get(text)
+    const entry = before?.changed === changed ? before : { changed, looks: 0 }
+    entry.looks += 1
+    this.#seen.set(text, entry)
+    return entry.looks === LOOKS
+  }
+}
+
+function differencesOf(volume: KnownVolume, listed: Listed | undefined): readonly Violation[] {
+  const { id: about, exists, capacity } = volume
+  if (listed === undefined) {
+    if (exists !== 'yes') return []
+    return [{ check: 'kept', about, text: `volume ${about} was created and is not listed` }]
+  }
+  if (exists === 'no') return [{ check: 'ended', about, text: `volume ${about} was deleted and is listed` }]
+  if (exists === 'maybe') return []
+  return [...nodeDifferences(volume, listed), ...sizeDifference(about, capacity, listed.capacity)]
+}
+
+function nodeDifferences({ id: about, nodes }: KnownVolume, listed: Listed): readonly Violation[] {
+  const published = listed.nodes
+  if (published === undefined) return []
+  const lost = certain(nodes).filter((node) => !published.includes(node))
+  const extra = published.filter((node) => !nodes.has(node))
+  return [
+    ...lost.map(
+      (node): Violation => ({
+        check: 'kept',
+        about,
+        text: `volume ${about} was published to ${node} and is not listed there, without having been unpublished`,
+      }),
+    ),
+    ...extra.map(
+      (node): Violation => ({
+        check: 'ended',
+        about,
+        text: `volume ${about} is listed on ${node}, where it is not published`,
+      }),
+    ),
+  ]
+}
+
+function sizeDifference(about: string, capacity: bigint, listed: bigint): readonly Violation[] {
+  if (listed === 0n || listed >= capacity) return []
+  return [{ check: 'capacity', about, text: `volume ${about} has ${capacity} bytes and is listed with ${listed}` }]
+}

@@ -1,0 +1,54 @@
+import { type Driver, RpcError } from '@csi-sidecars/csi'
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  ListVolumes,
+  type ListVolumesResponse_Entry,
+} from '@csi-sidecars/csi-proto'
+import type { Listed } from '../checks/listing.ts'
+import { LATER } from '../checks/repetition.ts'
+
+const LIST_MS = 30_000
+/** Of one list; a driver that gives more is going round in circles. */
+const MOST_PAGES = 1_000
+
+export function canList(driver: Driver): boolean {
+  return driver.capabilities.controller.has(ControllerRpc.LIST_VOLUMES)
+}
+
+export function listsNodes(driver: Driver): boolean {
+  return driver.capabilities.controller.has(ControllerRpc.LIST_VOLUMES_PUBLISHED_NODES)
+}
+
+/** What the driver lists, or why it does not. */
+export type ListAnswer =
+  | { readonly is: 'list'; readonly volumes: readonly Listed[] }
+  | { readonly is: 'failure'; readonly why: string /** It may do so in a moment. */; readonly later: boolean }
+
+/** All volumes that the driver lists. */
+export async function listVolumes(driver: Driver, signal: AbortSignal): Promise<ListAnswer> {
+  const entries: ListVolumesResponse_Entry[] = []
+  let startingToken = ''
+  try {
+    for (let page = 0; page < MOST_PAGES; page += 1) {
+      const answer = await driver.call(ListVolumes, { startingToken, maxEntries: 0 }, { timeoutMs: LIST_MS, signal })
+      entries.push(...answer.entries)
+      startingToken = answer.nextToken
+      if (startingToken === '') {
+        return { is: 'list', volumes: entries.map((entry) => listed(entry, listsNodes(driver))) }
+      }
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!(error instanceof RpcError)) throw error
+    return { is: 'failure', why: `${error.codeName} ${JSON.stringify(error.details)}`, later: LATER.has(error.code) }
+  }
+  return { is: 'failure', why: `it has no end, there are more than ${MOST_PAGES} pages`, later: false }
+}
+
+function listed({ volume, status }: ListVolumesResponse_Entry, withNodes: boolean): Listed {
+  return {
+    id: volume?.volumeId ?? '',
+    capacity: volume?.capacityBytes ?? 0n,
+    nodes: withNodes ? (status?.publishedNodeIds ?? []) : undefined,
+  }
+}

@@ -1,0 +1,88 @@
+import { type Clock, messageOf } from '@csi-sidecars/base'
+import { type Driver, volumeCapabilityOf } from '@csi-sidecars/csi'
+import { CreateVolume, type CreateVolumeRequest, DeleteVolume } from '@csi-sidecars/csi-proto'
+import { retrying } from './retrying-client.ts'
+
+const USES = {
+  mount: { volumeMode: 'Filesystem', accessModes: ['ReadWriteOnce'] },
+  block: { volumeMode: 'Block', accessModes: ['ReadWriteOnce'] },
+  shared: { volumeMode: 'Filesystem', accessModes: ['ReadWriteMany'] },
+} as const
+
+const TRY_MS = 120_000
+const SIZE = 1024n ** 3n
+
+/** Creates volumes to see whether the driver does, and deletes them again. */
+export class Tries {
+  readonly #driver: Driver
+  readonly #parameters: Readonly<Record<string, string>>
+  readonly #clock: Clock
+  readonly #signal: AbortSignal
+
+  constructor(
+    driver: Driver,
+    { parameters, clock }: { readonly parameters: Readonly<Record<string, string>>; readonly clock: Clock },
+    signal: AbortSignal,
+  ) {
+    this.#driver = driver
+    this.#parameters = parameters
+    this.#clock = clock
+    this.#signal = signal
+  }
+
+  /** The driver's error message when it does not create such a volume. */
+  refusalOf(kind: keyof typeof USES): Promise<string | undefined> {
+    return this.#refusal(async () => this.#delete(await this.#create(this.#requestOf(kind, kind))))
+  }
+
+  /** The same of a volume with the content of another one. */
+  refusalOfClone(): Promise<string | undefined> {
+    return this.#refusal(async () => {
+      const volumeId = await this.#create(this.#requestOf('mount', 'source'))
+      try {
+        const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
+        await this.#delete(await this.#create({ ...this.#requestOf('mount', 'clone'), volumeContentSource }))
+      } finally {
+        await this.#delete(volumeId)
+      }
+    })
+  }
+
+  async #refusal(work: () => Promise<void>): Promise<string | undefined> {
+    try {
+      await work()
+      return undefined
+    } catch (error) {
+      this.#signal.throwIfAborted()
+      return messageOf(error)
+    }
+  }
+
+  #requestOf(kind: keyof typeof USES, name: string): CreateVolumeRequest {
+    const { volumeMode, accessModes } = USES[kind]
+    const use = { volumeMode, accessModes: [...accessModes], fsType: '', mountOptions: [] }
+    return {
+      name: `csi-devcluster-${name}-${this.#clock.now()}`,
+      capacityRange: { requiredBytes: SIZE, limitBytes: 0n },
+      volumeCapabilities: [volumeCapabilityOf(use, false)],
+      parameters: { ...this.#parameters },
+      secrets: {},
+      volumeContentSource: undefined,
+      accessibilityRequirements: undefined,
+      mutableParameters: {},
+    }
+  }
+
+  #create(request: CreateVolumeRequest): Promise<string> {
+    return retrying(this.#clock, this.#signal, async () => {
+      const { volume } = await this.#driver.call(CreateVolume, request, { timeoutMs: TRY_MS, signal: this.#signal })
+      if (!volume?.volumeId) throw new Error('CreateVolume succeeded and names no volume')
+      return volume.volumeId
+    })
+  }
+
+  async #delete(volumeId: string): Promise<void> {
+    const limits = { timeoutMs: TRY_MS, signal: this.#signal }
+    await retrying(this.#clock, this.#signal, () => this.#driver.call(DeleteVolume, { volumeId, secrets: {} }, limits))
+  }
+}

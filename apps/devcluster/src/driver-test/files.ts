@@ -1,0 +1,41 @@
+import { open, readFile, rm, stat } from 'node:fs/promises'
+import { messageOf } from '@csi-sidecars/base'
+import { readYamlMapping } from '@csi-sidecars/kube-client'
+import type { CSIDriver } from '@csi-sidecars/kube-types'
+
+/** The CSIDriver in a file, as it is given to kubectl. Throws one line about a file that holds something else. */
+export async function csiDriverOf(file: string | undefined): Promise<CSIDriver | undefined> {
+  if (file === undefined) return undefined
+  const refused = (why: string): Error => new Error(`--csidriver ${file}: ${why}`)
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw refused(messageOf(cause))
+  })
+  const object = mappingOf(text, refused)
+  if (object['kind'] !== 'CSIDriver') throw refused(`it is a ${String(object['kind'])}, not a CSIDriver`)
+  if (!isMapping(object['metadata']) || typeof object['metadata']['name'] !== 'string') throw refused('it has no name')
+  return { metadata: { name: object['metadata']['name'] }, spec: isMapping(object['spec']) ? object['spec'] : {} }
+}
+
+function mappingOf(text: string, refused: (why: string) => Error): Readonly<Record<string, unknown>> {
+  try {
+    return readYamlMapping(text)
+  } catch (error) {
+    throw refused(messageOf(error))
+  }
+}
+
+function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Checks that a report can be written: an error comes at the start, not after a test of minutes. */
+export async function checkReportFile(flag: string, file: string | undefined): Promise<void> {
+  if (file === undefined) return
+  try {
+    const before = await stat(file).catch(() => undefined)
+    await (await open(file, 'a')).close()
+    if (before === undefined) await rm(file)
+  } catch (error) {
+    throw new Error(`--${flag} ${file} cannot be written: ${messageOf(error)}`, { cause: error })
+  }
+}

@@ -1,0 +1,61 @@
+import { Quantity } from '@csi-sidecars/kube-types'
+import { ACTION_NAMES, type ActionName, type Field, formOf } from '../view/action-table.ts'
+
+/** One requested action, checked against the table of forms. */
+export interface Action {
+  readonly name: ActionName
+  /** One for each field; empty where it may be left out and was. */
+  readonly values: Readonly<Record<string, string>>
+}
+
+const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
+const KEY = /^([a-z0-9][-a-z0-9]{0,62}\/)?[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
+const MOST_NUMBER = 1000
+
+/** Throws a sentence that says what is wrong. */
+export function parseAction(body: unknown): Action {
+  const { action, values } = recordOf(body)
+  const name = ACTION_NAMES.find((each) => each === action)
+  if (name === undefined) throw new Error('There is no such action.')
+  const given = recordOf(values)
+  const { fields } = formOf(name)
+  const extra = Object.keys(given).find((key) => !fields.some((field) => field.name === key))
+  if (extra !== undefined) throw new Error(`"${extra}" is not a field of this form.`)
+  return { name, values: Object.fromEntries(fields.map((field) => [field.name, checked(field, given[field.name])])) }
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}
+
+function checked(field: Field, value: unknown = ''): string {
+  const { label, optional } = field
+  if (typeof value !== 'string') throw new Error(`${label} must be a text.`)
+  const text = value.trim()
+  if (text === '' && optional) return ''
+  const wrong = whatIsWrong(field, text)
+  if (wrong !== undefined) throw new Error(`${label} ${wrong}.`)
+  return text
+}
+
+function whatIsWrong({ kind, choices = [] }: Field, text: string): string | undefined {
+  if (text === '') return 'must be given'
+  switch (kind) {
+    case 'name':
+    case 'class':
+    case 'node':
+      return NAME.test(text) ? undefined : 'must be a name of lower-case letters, digits, "-" and "."'
+    case 'claim':
+    case 'pod':
+      return KEY.test(text) ? undefined : 'must be a name, or a namespace and a name as default/data'
+    case 'size':
+      return Quantity.tryParse(text) === undefined ? 'must be a size as 1Gi or 500M' : undefined
+    case 'seconds':
+    case 'number':
+      return /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_NUMBER
+        ? undefined
+        : `must be a whole number from 1 to ${MOST_NUMBER}`
+    case 'choice':
+      return choices.includes(text) ? undefined : `must be one of: ${choices.join(', ')}`
+  }
+}

@@ -1,0 +1,157 @@
+import { type Clock, messageOf } from '@csi-sidecars/base'
+import {
+  NODES,
+  type Patch,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  STORAGE_CLASSES,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
+import { PODS_BY_NODE } from '../../caches/caches.ts'
+import { isTerminated } from '../../caches/pod.ts'
+import type { Devcluster } from '../../cluster/devcluster.ts'
+import { ensure } from '../../cluster/register.ts'
+import { refOf } from '../../control.ts'
+import { claimObject, classObject, goldObject, NAMES, podObject } from '../../story/objects.ts'
+import { ACTION_NAMES, type ActionName } from '../view/action-table.ts'
+import { injectFaults } from './faults.ts'
+import type { Action } from './parse.ts'
+
+export interface ActionParts {
+  readonly cluster: Devcluster
+  readonly clock: Clock
+  /** Runs the demo up to a step; undefined where there is no demo. */
+  readonly runTo: ((step: number) => void) | undefined
+  /** Called with what fails after the answer. */
+  readonly onTrouble: (text: string) => void
+}
+
+type Values = Action['values']
+type Perform = (values: Values, parts: ActionParts, signal: AbortSignal) => Promise<string>
+
+/** The actions that this cluster supports: faults need the emulated driver. */
+export function actionsOf({ cluster, runTo }: Pick<ActionParts, 'cluster' | 'runTo'>): readonly ActionName[] {
+  const { emulatedDriver, sidecars } = cluster
+  const lacks = new Set<ActionName>([
+    ...(emulatedDriver === undefined ? (['injectFaults', 'clearFaults', 'killDriver'] as const) : []),
+    ...(sidecars.length === 0 ? (['killSidecar'] as const) : []),
+    ...(runTo === undefined ? (['runStep'] as const) : []),
+  ])
+  return ACTION_NAMES.filter((name) => !lacks.has(name))
+}
+
+/** Performs it, and reports that in a sentence. Fails with the error message of the API where that refuses. */
+export function perform({ name, values }: Action, parts: ActionParts, signal: AbortSignal): Promise<string> {
+  return PERFORM[name](values, parts, signal)
+}
+
+const PERFORM: Readonly<Record<ActionName, Perform>> = {
+  async createClaim({ name, size = '', class: className = '' }, { cluster }, signal) {
+    const { client, driver } = cluster
+    if (className === NAMES.storageClass) await ensure({ client, signal }, STORAGE_CLASSES, classObject(driver.name))
+    const claim = claimObject(size, name)
+    const { storageClassName: _, ...spec } = { ...claim.spec }
+    const object = { ...claim, spec: { ...spec, ...(className !== '' && { storageClassName: className }) } }
+    await client.create(PERSISTENT_VOLUME_CLAIMS, object, { signal })
+    return `Claim ${name} is created.`
+  },
+  async createPod({ name = '', claim = '', node = '' }, { cluster }, signal) {
+    const object = podObject({ pod: name, claim: refOf(claim).name, ...(node !== '' && { node }) })
+    await cluster.client.create(PODS, { ...object, metadata: { ...inNamespace(claim), name } }, { signal })
+    return `Pod ${name} is created.`
+  },
+  async expandClaim({ claim = '', size = '' }, parts, signal) {
+    await patchClaim({ claim, spec: { resources: { requests: { storage: size } } } }, parts, signal)
+    return `Claim ${claim} asks for ${size}.`
+  },
+  async changeClass({ claim = '', class: className = '' }, parts, signal) {
+    const { client, driver } = parts.cluster
+    if (className === NAMES.gold) await ensure({ client, signal }, VOLUME_ATTRIBUTES_CLASSES, goldObject(driver.name))
+    await patchClaim({ claim, spec: { volumeAttributesClassName: className } }, parts, signal)
+    return `Claim ${claim} asks for class ${className}.`
+  },
+  async deletePod({ pod = '' }, { cluster }, signal) {
+    await cluster.client.delete(PODS, inNamespace(pod), { signal })
+    return `Pod ${pod} is deleted.`
+  },
+  async deleteClaim({ claim = '' }, { cluster }, signal) {
+    await cluster.client.delete(PERSISTENT_VOLUME_CLAIMS, inNamespace(claim), { signal })
+    return `Claim ${claim} is deleted.`
+  },
+  drainNode: async ({ node = '' }, parts, signal) => await drain(node, parts, signal),
+  async uncordonNode({ node = '' }, { cluster }, signal) {
+    await cluster.client.patch(NODES, { name: node }, schedulable(true), { signal })
+    return `${node} is uncordoned.`
+  },
+  async injectFaults({ method = '', how = '', times = '' }, { cluster }) {
+    injectFaults(driverOf(cluster), { method, how, times: Number(times) })
+    return `The next ${times} ${method}: ${how}.`
+  },
+  async clearFaults(_, { cluster }) {
+    driverOf(cluster).faults.clear()
+    return 'All faults are cleared.'
+  },
+  async killDriver({ seconds = '' }, { cluster, clock, onTrouble }) {
+    const driver = driverOf(cluster)
+    await driver.crash()
+    clock.schedule(Number(seconds) * 1000, () => {
+      driver.restart().catch((error: unknown) => onTrouble(`The driver does not come back: ${messageOf(error)}`))
+    })
+    return `The driver is killed, and comes back in ${seconds} s.`
+  },
+  async killSidecar({ sidecar = '' }, { cluster }) {
+    const running = cluster.sidecars.find((each) => each.sidecar.name === sidecar)
+    if (running === undefined) throw new Error(`${sidecar} does not run here.`)
+    running.sidecar.kill('SIGKILL')
+    return `${sidecar} is killed, and started again as kubelet would.`
+  },
+  async runStep({ number = '' }, { runTo }) {
+    if (runTo === undefined) throw new Error('There is no story here.')
+    runTo(Number(number))
+    return `The story runs up to step ${number}.`
+  },
+}
+
+function driverOf({ emulatedDriver }: Devcluster): NonNullable<Devcluster['emulatedDriver']> {
+  if (emulatedDriver === undefined) throw new Error('Faults need the emulated driver.')
+  return emulatedDriver
+}
+
+function inNamespace(key: string): { readonly name: string; readonly namespace: string } {
+  return { namespace: NAMES.namespace, ...refOf(key) }
+}
+
+async function patchClaim(
+  { claim, spec }: { readonly claim: string; readonly spec: object },
+  { cluster }: ActionParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const patch = { kind: 'merge' as const, body: { spec } }
+  await cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, inNamespace(claim), patch, { signal })
+}
+
+function schedulable(is: boolean): Patch {
+  return { kind: 'merge', body: { spec: { unschedulable: is ? null : true } } }
+}
+
+/** As `kubectl drain` does, and then as a Deployment does: each pod is recreated under another name, not scheduled yet. */
+async function drain(node: string, { cluster }: ActionParts, signal: AbortSignal): Promise<string> {
+  const { client, caches } = cluster
+  await client.patch(NODES, { name: node }, schedulable(false), { signal })
+  const pods = caches.pods.store.byIndex(PODS_BY_NODE, node).filter((pod) => !pod.deleting && !isTerminated(pod))
+  for (const { key, name, namespace, volumes } of pods) {
+    const claim = volumes.find((volume) => volume.is === 'claim')
+    await client.delete(PODS, refOf(key), { signal })
+    if (claim?.is !== 'claim' || claim.ephemeral) continue
+    const again = nextName(name, (each) => caches.pods.store.get(`${namespace}/${each}`) !== undefined)
+    const object = podObject({ pod: again, claim: claim.claim })
+    await client.create(PODS, { ...object, metadata: { name: again, namespace } }, { signal })
+  }
+  return `${node} is drained; pods moved: ${pods.length}.`
+}
+
+/** `app`, `app-2`, `app-3`. */
+function nextName(name: string, isTaken: (name: string) => boolean): string {
+  const [, stem = name, number = '1'] = /^(.*?)(?:-(\d{1,6}))?$/.exec(name) ?? []
+  for (let next = Number(number) + 1; ; next += 1) if (!isTaken(`${stem}-${next}`)) return `${stem}-${next}`
+}

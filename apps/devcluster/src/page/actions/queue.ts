@@ -1,0 +1,87 @@
+import { type Clock, deadline, messageOf } from '@csi-sidecars/base'
+import type { Devcluster } from '../../cluster/devcluster.ts'
+import type { Ending } from '../../story/run-steps.ts'
+import type { Scenario } from '../../story/scenario.ts'
+import type { ActionAnswer } from '../server.ts'
+import type { ActionName } from '../view/action-table.ts'
+import type { Item, TimelineEntry } from '../view/wire.ts'
+import { parseAction } from './parse.ts'
+import { type ActionParts, actionsOf, perform } from './perform.ts'
+
+export interface ActionQueueOptions {
+  readonly cluster: Devcluster
+  readonly clock: Clock
+  readonly story: Scenario | undefined
+  readonly onlyLooking: boolean
+  readonly say: (line: TimelineEntry | undefined, ...items: readonly Item[]) => void
+}
+
+/** How long the cluster may take to perform a requested action. */
+const ACTION_MS = 15_000
+
+/** Takes the actions that a person requests on the page, and answers with their results. */
+export class ActionQueue {
+  readonly #options: ActionQueueOptions
+  readonly #signal: AbortSignal
+  readonly #actions: readonly ActionName[]
+  readonly #parts: ActionParts
+  #leave = (): void => undefined
+
+  constructor(options: ActionQueueOptions, signal: AbortSignal) {
+    const { cluster, clock, story, onlyLooking } = options
+    this.#options = options
+    this.#signal = signal
+    this.#parts = {
+      ...{ cluster, clock },
+      runTo: story && ((step) => this.#runTo(story, step)),
+      onTrouble: (text) => this.#trouble(text),
+    }
+    this.#actions = onlyLooking ? [] : actionsOf(this.#parts)
+  }
+
+  /** Says what can be done, and to what. */
+  open(): void {
+    const { cluster, say } = this.#options
+    const { caches, driver } = cluster
+    const announce = (): void => {
+      const classes = [...caches.classes.store.values()].map(({ key }) => key).sort()
+      say(undefined, { is: 'abilities', id: 'abilities', actions: this.#actions, driver: driver.name, classes })
+    }
+    this.#leave = caches.classes.subscribe(announce)
+    announce()
+  }
+
+  close(): void {
+    this.#leave()
+  }
+
+  async take(body: unknown): Promise<ActionAnswer> {
+    using limit = deadline(this.#options.clock, ACTION_MS, 'what was asked for', this.#signal)
+    try {
+      const action = parseAction(body)
+      if (!this.#actions.includes(action.name)) throw new Error('This cannot be done here.')
+      const text = await perform(action, this.#parts, limit.signal)
+      this.#options.say({ who: 'you', text })
+      return { done: true, text }
+    } catch (error) {
+      return { done: false, text: messageOf(error) }
+    }
+  }
+
+  /** Refuses at once while the story runs; its progress is shown as it happens. */
+  #runTo(story: Scenario, step: number): void {
+    story.check(step)
+    story.runTo(step, this.#signal).then(
+      (ending) => this.#ended(ending),
+      (error: unknown) => this.#signal.aborted || this.#trouble(`The story was interrupted: ${messageOf(error)}`),
+    )
+  }
+
+  #ended(ending: Ending): void {
+    if (ending.is === 'failed') this.#trouble(`Not true: ${ending.what}, in the step "${ending.step}"`)
+  }
+
+  #trouble(text: string): void {
+    this.#options.say({ who: 'you', text, bad: true })
+  }
+}

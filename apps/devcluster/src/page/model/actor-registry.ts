@@ -1,0 +1,87 @@
+import type { Actor, Message, Wait } from '../view/wire.ts'
+import { ACTORS } from './actors.ts'
+
+interface Entry {
+  readonly name: string
+  readonly does: string
+  open: number
+  turns: number
+  troubles: number
+  last: Message | undefined
+  /** Not of its rows, but its own. */
+  why: { readonly away: boolean; readonly text: string } | undefined
+}
+
+const KUBELET = 'kubelet/'
+
+/** What each actor is doing. */
+export class ActorRegistry {
+  readonly #entries = new Map<string, Entry>()
+
+  /** All that are there from the beginning. */
+  constructor(nodes: readonly string[]) {
+    for (const id of [...Object.keys(ACTORS), ...nodes.map((node) => KUBELET + node)]) this.#entry(id)
+  }
+
+  get ids(): Iterable<string> {
+    return this.#entries.keys()
+  }
+
+  has(id: string): boolean {
+    return this.#entries.has(id)
+  }
+
+  says(id: string, last: Message): void {
+    this.#entry(id).last = last
+  }
+
+  /** One more call of it, or one less. */
+  calls(id: string, change: 1 | -1): void {
+    this.#entry(id).open += change
+  }
+
+  /** The waits of a row have changed. Returns the ids of the actors that this concerns. */
+  waits(before: readonly Wait[], after: readonly Wait[]): readonly string[] {
+    for (const wait of before) this.#count(wait, -1)
+    for (const wait of after) this.#count(wait, 1)
+    return [...new Set([...before, ...after].map(({ who }) => who))]
+  }
+
+  because(id: string, why: Entry['why']): void {
+    this.#entry(id).why = why
+  }
+
+  actor(id: string): Actor {
+    const { name, does, open, turns, troubles, last, why } = this.#entry(id)
+    const details = { ...(why !== undefined && { why: why.text }), ...(last !== undefined && { last }) }
+    return { is: 'actor', id, name, does, state: stateOf(this.#entry(id)), open, turns, troubles, ...details }
+  }
+
+  #count({ who, level }: Wait, change: 1 | -1): void {
+    const entry = this.#entry(who)
+    entry.turns += change
+    if (level === 'trouble') entry.troubles += change
+  }
+
+  #entry(id: string): Entry {
+    const known = this.#entries.get(id)
+    if (known !== undefined) return known
+    const made = { ...whoIs(id), open: 0, turns: 0, troubles: 0, last: undefined, why: undefined }
+    this.#entries.set(id, made)
+    return made
+  }
+}
+
+function whoIs(id: string): { readonly name: string; readonly does: string } {
+  if (Object.hasOwn(ACTORS, id)) return ACTORS[id as keyof typeof ACTORS]
+  const node = id.startsWith(KUBELET) ? id.slice(KUBELET.length) : ''
+  return node === ''
+    ? { name: id, does: 'sends events' }
+    : { name: `kubelet ${node}`, does: 'mounts volumes into pods' }
+}
+
+function stateOf({ why, troubles, turns, open }: Entry): Actor['state'] {
+  if (why !== undefined) return why.away ? 'away' : 'stuck'
+  if (troubles > 0) return 'stuck'
+  return turns > 0 || open > 0 ? 'works' : 'idle'
+}

@@ -1,0 +1,124 @@
+/** What a person can do on the page: the forms, and what the server accepts. */
+
+export type FieldKind = 'name' | 'claim' | 'pod' | 'node' | 'size' | 'class' | 'seconds' | 'number' | 'choice'
+
+export interface Field {
+  readonly name: string
+  readonly label: string
+  readonly kind: FieldKind
+  readonly value?: string
+  readonly optional?: true
+  readonly choices?: readonly string[]
+}
+
+export interface ActionForm {
+  readonly title: string
+  readonly button: string
+  /** It has a button elsewhere, and no form among the others. */
+  readonly hidden?: true
+  readonly fields: readonly Field[]
+}
+
+const METHODS = [
+  'ControllerPublishVolume',
+  'ControllerUnpublishVolume',
+  'CreateVolume',
+  'DeleteVolume',
+  'ControllerExpandVolume',
+  'ControllerModifyVolume',
+  'NodeStageVolume',
+  'NodeUnstageVolume',
+  'NodePublishVolume',
+  'NodeUnpublishVolume',
+  'NodeExpandVolume',
+]
+
+export const FAULTS = [
+  'fails with Internal',
+  'fails with ResourceExhausted',
+  'succeeds, but the answer is lost',
+  'answers 3 seconds later',
+] as const
+
+const claim: Field = { name: 'claim', label: 'Claim', kind: 'claim', value: 'data-1' }
+const node: Field = { name: 'node', label: 'Node', kind: 'node', value: 'node-1' }
+
+export const ACTIONS = {
+  createClaim: {
+    title: 'Create a claim',
+    button: 'Create the claim',
+    fields: [
+      { name: 'name', label: 'Name', kind: 'name', value: 'data-1' },
+      { name: 'size', label: 'Size', kind: 'size', value: '1Gi' },
+      { name: 'class', label: 'Class', kind: 'class', value: 'devcluster', optional: true },
+    ],
+  },
+  createPod: {
+    title: 'Create a pod',
+    button: 'Create the pod',
+    fields: [
+      { name: 'name', label: 'Name', kind: 'name', value: 'app' },
+      claim,
+      { ...node, label: 'Node, or none', value: '', optional: true },
+    ],
+  },
+  expandClaim: {
+    title: 'Expand a claim',
+    button: 'Expand it',
+    fields: [claim, { name: 'size', label: 'Size', kind: 'size', value: '2Gi' }],
+  },
+  changeClass: {
+    title: 'Change the class of a claim',
+    button: 'Change it',
+    fields: [claim, { name: 'class', label: 'VolumeAttributesClass', kind: 'name', value: 'gold' }],
+  },
+  deletePod: {
+    title: 'Delete a pod',
+    button: 'Delete the pod',
+    fields: [{ name: 'pod', label: 'Pod', kind: 'pod', value: 'app' }],
+  },
+  deleteClaim: { title: 'Delete a claim', button: 'Delete the claim', fields: [claim] },
+  drainNode: { title: 'Drain a node', button: 'Drain it', fields: [node] },
+  uncordonNode: { title: 'Uncordon a node', button: 'Uncordon it', fields: [node] },
+  injectFaults: {
+    title: 'Inject faults into driver calls',
+    button: 'Inject them',
+    fields: [
+      { name: 'method', label: 'Call', kind: 'choice', choices: METHODS, value: 'ControllerPublishVolume' },
+      { name: 'how', label: 'Fault', kind: 'choice', choices: FAULTS, value: FAULTS[0] },
+      { name: 'times', label: 'Number of calls', kind: 'number', value: '5' },
+    ],
+  },
+  clearFaults: { title: 'Clear faults', button: 'Clear them', fields: [] },
+  killDriver: {
+    title: 'Kill the driver',
+    button: 'Kill it',
+    fields: [{ name: 'seconds', label: 'Restart after seconds', kind: 'seconds', value: '5' }],
+  },
+  killSidecar: {
+    title: 'Kill a sidecar',
+    button: 'Kill it',
+    fields: [
+      {
+        name: 'sidecar',
+        label: 'Sidecar',
+        kind: 'choice',
+        choices: ['csi-attacher', 'csi-resizer'],
+        value: 'csi-attacher',
+      },
+    ],
+  },
+  runStep: {
+    title: 'Run a step',
+    button: 'Run it',
+    hidden: true,
+    fields: [{ name: 'number', label: 'Number', kind: 'number' }],
+  },
+} as const satisfies Readonly<Record<string, ActionForm>>
+
+export type ActionName = keyof typeof ACTIONS
+export const ACTION_NAMES = Object.keys(ACTIONS) as readonly ActionName[]
+
+export function formOf(name: ActionName): ActionForm {
+  return ACTIONS[name]
+}

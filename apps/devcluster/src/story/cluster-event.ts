@@ -1,0 +1,45 @@
+import type { Informer } from '@csi-sidecars/informer'
+import type { Attachment } from '../caches/attachment.ts'
+import type { Caches } from '../caches/caches.ts'
+import type { Claim } from '../caches/claim.ts'
+import type { CachedNode } from '../caches/node.ts'
+import type { CachedPod } from '../caches/pod.ts'
+import type { Volume } from '../caches/volume.ts'
+import type { CallSource, SeenCall } from '../calls/seen.ts'
+
+interface Kinds {
+  readonly claim: Claim
+  readonly volume: Volume
+  readonly pod: CachedPod
+  readonly attachment: Attachment
+  readonly node: CachedNode
+}
+
+/** A change of an object in the API: no `before` when it is new, no `after` when it is gone. */
+export type ObjectEvent = {
+  [K in keyof Kinds]: { readonly is: K; readonly before: Kinds[K] | undefined; readonly after: Kinds[K] | undefined }
+}[keyof Kinds]
+
+/** Something that has happened, as the API or the driver has reported it. */
+export type ClusterEvent = ObjectEvent | { readonly is: 'call'; readonly call: SeenCall }
+
+/** Calls the listener with every event from now on, in the order in which it became known. Returns the undo. */
+export function watchCluster(caches: Caches, calls: CallSource, listener: (event: ClusterEvent) => void): () => void {
+  const follow = <K extends keyof Kinds>(is: K, informer: Informer<Kinds[K], never>): (() => void) =>
+    informer.subscribe((event) => {
+      const before = event.type === 'updated' ? event.before : event.type === 'deleted' ? event.object : undefined
+      const after = event.type === 'updated' ? event.after : event.type === 'added' ? event.object : undefined
+      listener({ is, before, after } as ObjectEvent)
+    })
+  const undo = [
+    follow('claim', caches.claims),
+    follow('volume', caches.volumes),
+    follow('pod', caches.pods),
+    follow('attachment', caches.attachments),
+    follow('node', caches.nodes),
+    calls((call) => listener({ is: 'call', call })),
+  ]
+  return () => {
+    for (const each of undo) each()
+  }
+}

@@ -1,0 +1,166 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { boundPair, claim, pod } from '../testing/objects.ts'
+import type { ClusterEvent } from './cluster-event.ts'
+import * as expectation from './expectation.ts'
+import { type Ending, runSteps, type Step } from './run-steps.ts'
+
+let clock: FakeClock
+let reported: string[]
+let ended: (number | string)[]
+let happen: (event: ClusterEvent) => void
+let listeners: number
+
+beforeEach(() => {
+  clock = new FakeClock()
+  reported = []
+  ended = []
+  listeners = 0
+})
+
+const created = expectation.claim({ who: 'you', what: 'claim created', holds: () => true })
+const bound = expectation.claim({ who: 'binder', what: 'claim Bound', holds: ({ phase }) => phase === 'Bound' })
+
+const step = (change: Partial<Step> = {}): Step => ({
+  title: 'One',
+  act: async () => {},
+  expects: [created, bound],
+  ...change,
+})
+
+function start(steps: readonly Step[], signal = new AbortController().signal, pauseMs = 0): Promise<Ending> {
+  const printer = {
+    step: (number: number, title: string) => reported.push(`${number} ${title}`),
+    line: ({ who, text }: { who: string; text: string }, afterMs: number) =>
+      reported.push(`${afterMs} ${who}: ${text}`),
+    ended: (number: number, failure?: string) => ended.push(failure === undefined ? number : `${number}: ${failure}`),
+  }
+  const watch = (listener: (event: ClusterEvent) => void): (() => void) => {
+    happen = listener
+    listeners += 1
+    return () => {
+      listeners -= 1
+    }
+  }
+  return runSteps({ steps, printer, clock, watch, stepMs: 1_000, pauseMs }, signal)
+}
+
+const added: ClusterEvent = { is: 'claim', before: undefined, after: claim() }
+const becameBound: ClusterEvent = { is: 'claim', before: claim(), after: boundPair().claim }
+
+describe('a story', () => {
+  it('prints each event when it happens, and continues when a step is complete', async () => {
+    const ending = start([step(), step({ title: 'Two', expects: [] })])
+    await clock.advance(5)
+    happen(added)
+    await clock.advance(7)
+    happen(becameBound)
+    await clock.settle()
+    expect(await ending).toEqual({ is: 'succeeded' })
+    expect(reported).toEqual(['1 One', '5 you: claim created', '12 binder: claim Bound', '2 Two'])
+    expect(ended).toEqual([1, 2])
+    expect([listeners, clock.pending]).toEqual([0, 0])
+  })
+
+  it('pauses before each step where a person watches', async () => {
+    const ending = start([step({ expects: [] }), step({ title: 'Two', expects: [] })], undefined, 100)
+    await clock.advance(100)
+    expect(reported).toEqual(['1 One'])
+    await clock.advance(100)
+    expect(await ending).toEqual({ is: 'succeeded' })
+  })
+
+  it('prints events in the order in which they happen, not in that of the expectations', async () => {
+    const ending = start([step({ expects: [bound, created] })])
+    await clock.settle()
+    happen(added)
+    happen(becameBound)
+    await clock.settle()
+    expect(await ending).toEqual({ is: 'succeeded' })
+    expect(reported.slice(1)).toEqual(['0 you: claim created', '0 binder: claim Bound'])
+  })
+
+  it('ends with the first thing that does not come true in time', async () => {
+    const ending = start([step(), step({ title: 'Two' })])
+    await clock.settle()
+    happen(added)
+    await clock.advance(1_000)
+    expect(await ending).toEqual({ is: 'failed', step: 'One', what: 'claim Bound', refusals: [] })
+    expect(reported).toEqual(['1 One', '0 you: claim created'])
+    expect(ended).toEqual(['1: claim Bound'])
+    expect(listeners).toBe(0)
+  })
+
+  it("ends with the driver's error message about what it refused, and did not do later", async () => {
+    const ending = start([step()])
+    await clock.settle()
+    const call = { request: {}, tookMs: 1 }
+    const refused = (method: string, code: number, message: string): void =>
+      happen({ is: 'call', call: { ...call, method, code, message } })
+    refused('CreateVolume', 8, 'no room')
+    refused('CreateVolume', 0, '')
+    refused('NodeStageVolume', 9, 'an older refusal')
+    refused('NodeStageVolume', 13, 'mount: "permission" denied')
+    await clock.advance(1_000)
+    expect(await ending).toMatchObject({ refusals: ['NodeStageVolume: Internal "mount: \\"permission\\" denied"'] })
+  })
+
+  it('waits for what is done as well', async () => {
+    const done = Promise.withResolvers<void>()
+    const ending = start([step({ act: () => done.promise, expects: [] }), step({ title: 'Two', expects: [] })])
+    await clock.settle()
+    expect(reported).toEqual(['1 One'])
+    done.resolve()
+    expect(await ending).toEqual({ is: 'succeeded' })
+  })
+
+  it('fails with what could not be done', async () => {
+    const act = async (): Promise<void> => {
+      throw new Error('claim "data" exists already')
+    }
+    await expect(start([step({ act })])).rejects.toThrow('claim "data" exists already')
+    expect(listeners).toBe(0)
+  })
+
+  it('stops when it is interrupted', async () => {
+    const stop = new AbortController()
+    const ending = start([step()], stop.signal)
+    ending.catch(() => undefined)
+    await clock.settle()
+    stop.abort(new Error('Ctrl-C'))
+    await expect(ending).rejects.toThrow('Ctrl-C')
+    expect([listeners, clock.pending]).toEqual([0, 0])
+  })
+})
+
+describe('an expectation', () => {
+  it('sees the turn, not the state', () => {
+    expect(bound.see({ is: 'claim', before: boundPair().claim, after: boundPair().claim })).toBeUndefined()
+    expect(bound.see(becameBound)).toEqual({ who: 'binder', text: 'claim Bound' })
+  })
+
+  it('sees that something went', () => {
+    const goes = expectation.podDeleted({ who: 'kubelet', what: 'pod gone', holds: ({ name }) => name === 'app' })
+    expect(goes.see({ is: 'pod', before: pod(), after: undefined })).toEqual({ who: 'kubelet', text: 'pod gone' })
+    expect(goes.see({ is: 'pod', before: pod(), after: pod() })).toBeUndefined()
+    expect(goes.see({ is: 'pod', before: pod({ name: 'other' }), after: undefined })).toBeUndefined()
+  })
+
+  const call = expectation.call('NodeStageVolume', {
+    who: 'kubelet',
+    detail: ({ request }) => String(request['volumeId']),
+  })
+  const seen = (code: number, method = 'NodeStageVolume'): ClusterEvent => ({
+    is: 'call',
+    call: { method, code, tookMs: 0.42, request: { volumeId: 'v' } },
+  })
+
+  it('sees a call that ended well, and how long it took', () => {
+    expect(call.see(seen(0))).toEqual({ who: 'kubelet', text: 'NodeStageVolume v, 0.4 ms' })
+    expect([call.see(seen(13)), call.see(seen(0, 'NodePublishVolume'))]).toEqual([undefined, undefined])
+  })
+
+  it('prints long times without fractions', () => {
+    expect([expectation.duration(9.94), expectation.duration(1234.5)]).toEqual(['9.9 ms', '1235 ms'])
+  })
+})

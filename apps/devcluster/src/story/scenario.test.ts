@@ -1,0 +1,56 @@
+import { systemClock } from '@csi-sidecars/base'
+import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import { inDefault, isRunning, podOf, startTestCluster } from '../testing/cluster.ts'
+import { Scenario } from './scenario.ts'
+
+const live = new AbortController().signal
+
+async function onScenario(
+  work: (stage: Scenario, reported: string[], test: Awaited<ReturnType<typeof startTestCluster>>) => Promise<void>,
+) {
+  await using test = await startTestCluster()
+  const reported: string[] = []
+  const scenario = new Scenario({ cluster: test.cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
+  scenario.addPrinter({
+    step: (number) => reported.push(`begins ${number}`),
+    line: () => undefined,
+    ended: (number) => reported.push(`ends ${number}`),
+  })
+  await work(scenario, reported, test)
+}
+
+describe('the scenario', () => {
+  it('runs the story up to a step, and continues from there', async () => {
+    await onScenario(async (scenario, reported, { api }) => {
+      expect(await scenario.runTo(2, live)).toEqual({ is: 'succeeded' })
+      expect(reported).toEqual(['begins 1', 'ends 1', 'begins 2', 'ends 2'])
+      expect(await scenario.runTo(3, live)).toEqual({ is: 'succeeded' })
+      expect(reported.slice(4)).toEqual(['begins 3', 'ends 3'])
+      expect(api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.status?.capacity).toEqual({ storage: '2Gi' })
+    })
+  })
+
+  it('cleans up and begins again for a step that is over', async () => {
+    await onScenario(async (scenario, reported, test) => {
+      const { api } = test
+      await scenario.runTo(2, live)
+      api.create(PODS, podOf('guest', 'node-1', 'data'))
+      await test.until(PODS, inDefault('guest'), isRunning)
+      const first = api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.metadata?.uid
+      expect(await scenario.runTo(1, live)).toEqual({ is: 'succeeded' })
+      expect(reported.slice(4)).toEqual(['begins 1', 'ends 1'])
+      expect(api.get(PODS, inDefault('app-1'))).toBeUndefined()
+      expect(api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.metadata?.uid).not.toBe(first)
+    })
+  })
+
+  it('runs once at a time, and no step that it does not have', async () => {
+    await onScenario(async (scenario) => {
+      const running = scenario.runTo(1, live)
+      await expect(scenario.runAll(live)).rejects.toThrow('The story is running.')
+      await running
+      await expect(scenario.runTo(7, live)).rejects.toThrow('There is no step 7.')
+    })
+  })
+})

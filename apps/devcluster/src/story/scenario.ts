@@ -1,0 +1,118 @@
+import { type Clock, deadline } from '@csi-sidecars/base'
+import { isNotFound } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
+import { PODS_BY_CLAIM, VOLUMES_BY_CLAIM } from '../caches/caches.ts'
+import type { Devcluster } from '../cluster/devcluster.ts'
+import { until } from '../until.ts'
+import { watchCluster } from './cluster-event.ts'
+import { CLAIM, NAMES } from './objects.ts'
+import { type Ending, type Printer, runSteps, type Step } from './run-steps.ts'
+import { type LeftOut, STORY_PODS, storyOf } from './story.ts'
+
+export interface ScenarioOptions {
+  readonly cluster: Pick<Devcluster, 'client' | 'caches' | 'driver' | 'calls' | 'nodeNames'>
+  readonly clock: Clock
+  /** How long one step may take. */
+  readonly stepMs: number
+  /** To wait before each. */
+  readonly pauseMs: number
+}
+
+/** The story in one cluster: run from beginning to end, or up to a step, any number of times. */
+export class Scenario {
+  readonly #options: ScenarioOptions
+  readonly #printers: Printer[] = []
+  readonly steps: readonly Step[]
+  readonly leftOut: readonly LeftOut[]
+  /** How many steps of this run are over. */
+  #done = 0
+  #isRunning = false
+
+  constructor(options: ScenarioOptions) {
+    this.#options = options
+    const { steps, leftOut } = storyOf(options.cluster, options.cluster.nodeNames)
+    this.steps = steps
+    this.leftOut = leftOut
+  }
+
+  addPrinter(printer: Printer): void {
+    this.#printers.push(printer)
+  }
+
+  async runAll(signal: AbortSignal): Promise<Ending> {
+    this.check(1)
+    return await this.#alone(() => this.#runSteps(this.steps.length, signal))
+  }
+
+  /** Throws if that step cannot run now. */
+  check(step: number): void {
+    if (!(step >= 1 && step <= this.steps.length)) throw new Error(`There is no step ${step}.`)
+    if (this.#isRunning) throw new Error('The story is running.')
+  }
+
+  /** Runs the missing steps up to this one; starts the story again if the step is over already. */
+  async runTo(step: number, signal: AbortSignal): Promise<Ending> {
+    this.check(step)
+    return await this.#alone(async () => {
+      if (step <= this.#done) {
+        await this.#clear(signal)
+        this.#done = 0
+      }
+      return await this.#runSteps(step, signal)
+    })
+  }
+
+  async #alone(work: () => Promise<Ending>): Promise<Ending> {
+    this.#isRunning = true
+    try {
+      return await work()
+    } finally {
+      this.#isRunning = false
+    }
+  }
+
+  async #runSteps(last: number, signal: AbortSignal): Promise<Ending> {
+    const { cluster, clock, stepMs, pauseMs } = this.#options
+    const { caches, calls } = cluster
+    const steps = this.steps.slice(this.#done, last)
+    const firstNumber = this.#done + 1
+    const watch = (listener: Parameters<typeof watchCluster>[2]) => watchCluster(caches, calls, listener)
+    // When this run fails the next one has to clean up and start again.
+    this.#done = this.steps.length
+    const ending = await runSteps({ steps, firstNumber, printer: this.#all(), clock, watch, stepMs, pauseMs }, signal)
+    if (ending.is === 'succeeded') this.#done = last
+    return ending
+  }
+
+  #all(): Printer {
+    const printers = this.#printers
+    return {
+      step: (number, title) => printers.forEach((each) => void each.step(number, title)),
+      line: (line, afterMs) => printers.forEach((each) => void each.line(line, afterMs)),
+      ended: (number, failure) => printers.forEach((each) => void each.ended(number, failure)),
+    }
+  }
+
+  /** Deletes what an earlier run has left. */
+  async #clear(signal: AbortSignal): Promise<void> {
+    const { cluster, clock, stepMs } = this.#options
+    const { client, caches } = cluster
+    using limit = deadline(clock, stepMs, 'cleaning up after the story', signal)
+    const gone = async (deletion: Promise<unknown>): Promise<void> => {
+      await deletion.catch((error: unknown) => {
+        if (!isNotFound(error)) throw error
+      })
+    }
+    const { namespace, claim } = NAMES
+    // Also pods that a user has created for the story's claim: they would block its deletion.
+    const users = caches.pods.store.byIndex(PODS_BY_CLAIM, CLAIM).map(({ name }) => name)
+    for (const name of new Set([...STORY_PODS, ...users]))
+      await gone(client.delete(PODS, { namespace, name }, { signal: limit.signal }))
+    await gone(client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name: claim }, { signal: limit.signal }))
+    const isCleared = (): boolean =>
+      caches.claims.store.get(CLAIM) === undefined &&
+      caches.pods.store.byIndex(PODS_BY_CLAIM, CLAIM).length === 0 &&
+      caches.volumes.store.byIndex(VOLUMES_BY_CLAIM, CLAIM).length === 0
+    await until(isCleared, (check) => watchCluster(caches, cluster.calls, check), limit.signal)
+  }
+}

@@ -1,0 +1,278 @@
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  NodeServiceCapability_RPC_Type as NodeRpc,
+} from '@csi-sidecars/csi-proto'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  Quantity,
+  STORAGE_CLASSES,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
+import type { Attachment } from '../caches/attachment.ts'
+import type { Claim } from '../caches/claim.ts'
+import type { CachedPod } from '../caches/pod.ts'
+import type { Volume } from '../caches/volume.ts'
+import type { SeenCall } from '../calls/seen.ts'
+import { ensure } from '../cluster/register.ts'
+import { nodeCan } from '../driver/driver.ts'
+import { uniqueVolumeName } from '../volume-names.ts'
+import type { Expectation } from './expectation.ts'
+import * as expect from './expectation.ts'
+import { CLAIM, claimObject, classObject, goldObject, NAMES, podObject } from './objects.ts'
+import type { Placed, StoryParts } from './parts.ts'
+import type { Step } from './run-steps.ts'
+
+const ATTACHER = 'csi-attacher'
+const RESIZER = 'csi-resizer'
+const ATTACH_DETACH = 'attach-detach'
+const BINDER = 'persistent-volume'
+const PROVISIONER = 'provisioner'
+const YOU = 'you'
+const FIRST_SIZE = '1Gi'
+const SECOND_SIZE = '2Gi'
+
+export function provisioned(scene: StoryParts): Step {
+  const { client, driver } = scene
+  return {
+    title: `A claim asks for ${FIRST_SIZE} and gets a volume`,
+    act: async (signal) => {
+      await ensure({ client, signal }, STORAGE_CLASSES, classObject(driver.name))
+      // Long before it is named: a sidecar whose cache lacks the class then may not look a second time.
+      if (driver.capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)) {
+        await ensure({ client, signal }, VOLUME_ATTRIBUTES_CLASSES, goldObject(driver.name))
+      }
+      await client.create(PERSISTENT_VOLUME_CLAIMS, claimObject(FIRST_SIZE), { signal })
+    },
+    expects: [
+      expect.claim({ who: YOU, what: 'claim data created', holds: isStoryClaim }),
+      expect.call('CreateVolume', { who: PROVISIONER, detail: (call) => short(String(call.request['name'])) }),
+      expect.volume({ who: PROVISIONER, what: 'PersistentVolume created', holds: isOurs, text: createdText }),
+      expect.volume({
+        who: BINDER,
+        what: 'PersistentVolume Bound',
+        holds: (each) => isOurs(each) && each.phase === 'Bound',
+      }),
+      expect.claim({
+        who: BINDER,
+        what: 'claim data Bound',
+        holds: (each) => isStoryClaim(each) && each.phase === 'Bound',
+      }),
+    ],
+  }
+}
+
+function createdText({ key, capacity }: Volume): string {
+  return `PersistentVolume ${short(key)} of ${capacity} created`
+}
+
+export function used(scene: StoryParts, placed: Placed): Step {
+  return {
+    title: `Pod ${placed.pod} on ${placed.node} uses it`,
+    act: async (signal) => {
+      await scene.client.create(PODS, podObject(placed), { signal })
+    },
+    expects: [created(placed), ...arrives(scene, placed)],
+  }
+}
+
+/** A volume comes to a node and into a pod. */
+function arrives(scene: StoryParts, { pod, node }: Placed): readonly Expectation[] {
+  const attaches = scene.driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
+  const is = (each: Attachment): boolean => isOnNode(scene, each, node)
+  return [
+    ...(attaches ? attachesTo(scene, node, is) : []),
+    ...(nodeCan(scene.driver, NodeRpc.STAGE_UNSTAGE_VOLUME) ? [nodeCall('NodeStageVolume', node)] : []),
+    nodeCall('NodePublishVolume', node),
+    expect.pod({
+      who: `kubelet ${node}`,
+      what: `pod ${pod} Running`,
+      holds: (each) => each.name === pod && each.phase === 'Running',
+    }),
+  ]
+}
+
+function attachesTo(scene: StoryParts, node: string, is: (each: Attachment) => boolean): readonly Expectation[] {
+  return [
+    expect.attachment({
+      who: ATTACH_DETACH,
+      what: 'VolumeAttachment created',
+      holds: is,
+      text: ({ key }) => `VolumeAttachment ${short(key)} created`,
+    }),
+    expect.call('ControllerPublishVolume', {
+      who: ATTACHER,
+      detail: (call) => `${volumeOf(call)} to ${String(call.request['nodeId'])}`,
+    }),
+    expect.attachment({ who: ATTACHER, what: 'VolumeAttachment attached', holds: (each) => is(each) && each.attached }),
+    expect.node({
+      who: ATTACH_DETACH,
+      what: `${node} reports the volume as attached`,
+      holds: ({ key, volumesAttached }) =>
+        key === node && volumesAttached.some(({ name }) => name === volumeNameOf(scene)),
+    }),
+  ]
+}
+
+export function expanded(scene: StoryParts, { node }: Placed): Step {
+  const expands = nodeCan(scene.driver, NodeRpc.EXPAND_VOLUME)
+  const isGrown = (size: string | undefined): boolean =>
+    size !== undefined && Quantity.parse(size).compare(Quantity.parse(SECOND_SIZE)) >= 0
+  return {
+    title: `The claim is raised from ${FIRST_SIZE} to ${SECOND_SIZE}`,
+    act: (signal) => patchClaim(scene, { resources: { requests: { storage: SECOND_SIZE } } }, signal),
+    expects: [
+      expect.claim({
+        who: YOU,
+        what: `claim asks for ${SECOND_SIZE}`,
+        holds: (each) => isStoryClaim(each) && isGrown(each.request),
+      }),
+      expect.call('ControllerExpandVolume', { who: RESIZER, detail: volumeOf }),
+      expect.volume({
+        who: RESIZER,
+        what: `PersistentVolume has ${SECOND_SIZE}`,
+        holds: (each) => isOurs(each) && isGrown(each.capacity),
+      }),
+      ...(expands
+        ? [
+            expect.claim({
+              who: RESIZER,
+              what: 'claim FileSystemResizePending',
+              holds: (each) => isStoryClaim(each) && each.resizeStatus === 'NodeResizePending',
+            }),
+            nodeCall('NodeExpandVolume', node),
+          ]
+        : []),
+      expect.claim({
+        who: expands ? `kubelet ${node}` : RESIZER,
+        what: `claim has ${SECOND_SIZE}`,
+        holds: (each) => isStoryClaim(each) && isGrown(each.capacity),
+      }),
+    ],
+  }
+}
+
+export function modified(scene: StoryParts): Step {
+  return {
+    title: 'Its class becomes gold',
+    act: (signal) => patchClaim(scene, { volumeAttributesClassName: NAMES.gold }, signal),
+    expects: [
+      expect.call('ControllerModifyVolume', { who: RESIZER, detail: volumeOf }),
+      expect.volume({
+        who: RESIZER,
+        what: `PersistentVolume is of class ${NAMES.gold}`,
+        holds: (each) => isOurs(each) && each.attributesClass === NAMES.gold,
+      }),
+      expect.claim({
+        who: RESIZER,
+        what: `claim is of class ${NAMES.gold}`,
+        holds: (each) => isStoryClaim(each) && each.currentAttributesClass === NAMES.gold,
+      }),
+    ],
+  }
+}
+
+export function moved(scene: StoryParts, from: Placed, to: Placed): Step {
+  return {
+    title: `The pod moves to ${to.node}`,
+    act: async (signal) => {
+      await scene.client.delete(PODS, { namespace: NAMES.namespace, name: from.pod }, { signal })
+      await scene.client.create(PODS, podObject(to), { signal })
+    },
+    expects: [...leaves(scene, from), created(to), ...arrives(scene, to)],
+  }
+}
+
+export function removed(scene: StoryParts, placed: Placed): Step {
+  return {
+    title: 'Pod and claim are deleted, and the volume with them',
+    act: async (signal) => {
+      await scene.client.delete(PODS, { namespace: NAMES.namespace, name: placed.pod }, { signal })
+      await scene.client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMES.namespace, name: NAMES.claim }, { signal })
+    },
+    expects: [
+      ...leaves(scene, placed),
+      expect.claimDeleted({ who: BINDER, what: 'claim data gone', holds: isStoryClaim }),
+      expect.volume({
+        who: BINDER,
+        what: 'PersistentVolume Released',
+        holds: (each) => isOurs(each) && each.phase === 'Released',
+      }),
+      expect.call('DeleteVolume', { who: PROVISIONER, detail: volumeOf }),
+      expect.volumeDeleted({ who: PROVISIONER, what: 'PersistentVolume gone', holds: isOurs }),
+    ],
+  }
+}
+
+/** A volume is unmounted from a pod and detached from its node. */
+function leaves(scene: StoryParts, { pod, node }: Placed): readonly Expectation[] {
+  const attaches = scene.driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
+  return [
+    nodeCall('NodeUnpublishVolume', node),
+    ...(nodeCan(scene.driver, NodeRpc.STAGE_UNSTAGE_VOLUME) ? [nodeCall('NodeUnstageVolume', node)] : []),
+    expect.podDeleted({ who: `kubelet ${node}`, what: `pod ${pod} gone`, holds: (each) => each.name === pod }),
+    ...(attaches ? detachesFrom(scene, node) : []),
+  ]
+}
+
+function detachesFrom(scene: StoryParts, node: string): readonly Expectation[] {
+  const is = (each: Attachment): boolean => isOnNode(scene, each, node)
+  return [
+    expect.attachment({
+      who: ATTACH_DETACH,
+      what: 'VolumeAttachment deleted',
+      holds: (each) => is(each) && each.deleting,
+    }),
+    expect.call('ControllerUnpublishVolume', {
+      who: ATTACHER,
+      detail: (call) => `${volumeOf(call)} from ${String(call.request['nodeId'])}`,
+    }),
+    expect.attachmentDeleted({ who: ATTACHER, what: 'VolumeAttachment gone', holds: is }),
+  ]
+}
+
+function created({ pod }: Placed): Expectation {
+  return expect.pod({ who: YOU, what: `pod ${pod} created`, holds: (each: CachedPod) => each.name === pod })
+}
+
+/** Every node has a folder of its own, which shows whose call it is. */
+function nodeCall(method: string, node: string): Expectation {
+  const fits = ({ request }: SeenCall): boolean =>
+    [request['targetPath'], request['stagingTargetPath'], request['volumePath']].some((path) =>
+      String(path).includes(`/${node}/`),
+    )
+  return expect.call(method, { who: `kubelet ${node}`, detail: volumeOf, fits })
+}
+
+function volumeOf({ request }: SeenCall): string {
+  return short(String(request['volumeId']))
+}
+
+function isStoryClaim({ key }: Pick<Claim, 'key'>): boolean {
+  return key === CLAIM
+}
+
+function isOurs({ claimRef }: Volume): boolean {
+  return claimRef?.namespace === NAMES.namespace && claimRef.name === NAMES.claim
+}
+
+function isOnNode({ caches }: StoryParts, { pvName, nodeName }: Attachment, node: string): boolean {
+  const pv = pvName === undefined ? undefined : caches.volumes.store.get(pvName)
+  return nodeName === node && pv !== undefined && isOurs(pv)
+}
+
+function volumeNameOf({ caches }: StoryParts): string | undefined {
+  const pvName = caches.claims.store.get(CLAIM)?.volumeName
+  const csi = pvName === undefined ? undefined : caches.volumes.store.get(pvName)?.csi
+  return csi && uniqueVolumeName(csi)
+}
+
+async function patchClaim({ client }: StoryParts, spec: object, signal: AbortSignal): Promise<void> {
+  const ref = { namespace: NAMES.namespace, name: NAMES.claim }
+  await client.patch(PERSISTENT_VOLUME_CLAIMS, ref, { kind: 'merge', body: { spec } }, { signal })
+}
+
+/** Long names are shortened to their beginning. */
+function short(name: string): string {
+  return name.length > 16 ? `${name.slice(0, 12)}…` : name
+}

@@ -1,0 +1,78 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import { type CsiDriver, type CsiDriverOptions, startCsiDriver } from '@csi-sidecars/emulator'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import type { Devcluster } from '../cluster/devcluster.ts'
+import { openDriver } from '../driver/driver.ts'
+import { learnAbilities } from '../driver-test/driver/abilities.ts'
+import { openOwnNodes } from '../driver-test/driver/nodes.ts'
+import { runSeed, type SeedResult } from '../driver-test/seed.ts'
+import { standInAttacher, standInResizer } from './stand-ins.ts'
+
+const NEVER = new AbortController().signal
+const PARTS = { clock: systemClock, log: silentLogger }
+
+function standIns(cluster: Devcluster): void {
+  const parts = { ...cluster, ...PARTS }
+  cluster.controllers.start('csi-attacher', () => [standInAttacher(parts)])
+  cluster.controllers.start('csi-resizer', () => [standInResizer(parts)])
+}
+
+interface SeedResultOptions {
+  /** Node services with sockets of their own. */
+  readonly nodes?: number
+  readonly durationMs?: number
+  readonly spoil?: (driver: CsiDriver, nodes: readonly CsiDriver[]) => void
+  readonly signal?: AbortSignal
+  /** Beside the stand-ins. */
+  readonly attacher?: string
+}
+
+/** What seed 1 says of an emulated driver, with stand-ins for the sidecars. */
+export async function seedResult({
+  nodes: count = 0,
+  durationMs = 4_000,
+  spoil,
+  signal = NEVER,
+  attacher,
+}: SeedResultOptions = {}): Promise<SeedResult> {
+  await using stack = new AsyncDisposableStack()
+  const directory = await mkdtemp(join(tmpdir(), 'driver-test-'))
+  stack.defer(() => rm(directory, { recursive: true, force: true }))
+  const start = (name: string, options: Partial<CsiDriverOptions>): Promise<CsiDriver> =>
+    startCsiDriver({ ...options, socket: join(directory, `${name}.sock`), clock: systemClock })
+  const driver = stack.use(
+    await start('driver', { plugin: ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'] }),
+  )
+  driver.settings.controller = [...driver.settings.controller, 'CLONE_VOLUME']
+  const nodes: CsiDriver[] = []
+  for (let at = 1; at <= count; at += 1) {
+    const place = { nodeId: `worker-${at}`, topology: { zone: at > 2 ? 'west' : 'east' } }
+    nodes.push(stack.use(await start(`node-${at}`, { ...place, volumes: driver.volumes, makesTargets: true })))
+  }
+  spoil?.(driver, nodes)
+  const { address } = driver
+  const direct = await openDriver({ ...PARTS, address, signal, services: 'controller' })
+  stack.defer(() => direct.close())
+  const ownNodes = await openOwnNodes(
+    nodes.map((each) => each.address),
+    { ...PARTS, name: direct.name, stack },
+    signal,
+  )
+  const csiDriver = {
+    metadata: { name: direct.name },
+    spec: { podInfoOnMount: true, volumeLifecycleModes: ['Persistent', 'Ephemeral'] },
+  }
+  const nodeIds = ['node-a', 'node-b']
+  const asked = { address, nodeIds, ownNodes, csiDriver, parameters: {}, capabilities: undefined, crash: false }
+  const abilities = await learnAbilities(direct, { ...asked, clock: systemClock }, signal)
+  const times = { seed: 1, durationMs, convergeMs: 15_000 }
+  const folders = { directory, data: join(directory, 'nodes') }
+  return await runSeed(
+    { ...times, ...folders, abilities, parameters: {}, inlineAttributes: {}, csiDriver, sidecars: { attacher } },
+    { direct, address, ownNodes, kill: undefined, watchDeaths: () => () => undefined, ...PARTS, standIns },
+    signal,
+  )
+}

@@ -1,0 +1,44 @@
+import { describe, expect, it } from '@jest/globals'
+import { ActualStateOfWorld } from './actual-state.ts'
+import { isRepublished } from './controller.ts'
+import type { MountSource } from './desired-state.ts'
+
+const named = { volumeName: 'v', name: 'data' }
+const content: MountSource = {
+  ...named,
+  is: 'content',
+  content: { kind: 'secret', name: 's', optional: false, mode: 0o644, items: undefined },
+}
+const inline: MountSource = { ...named, is: 'ephemeral', handle: 'h', source: { driver: 'd' } }
+const csi: MountSource = {
+  ...named,
+  is: 'csi',
+  csi: { driver: 'd', volumeHandle: 'h' },
+  accessModes: [],
+  mountOptions: [],
+  block: false,
+  attach: false,
+  claim: undefined,
+}
+
+describe('an existing mount', () => {
+  it.each([
+    ['of a Secret is made again', content, false, true],
+    ['of a driver that asks for it is made again', csi, true, true],
+    ['of a driver that does not stays', csi, false, false],
+    ['that a pod declares, too', inline, true, true],
+    ['that the node makes stays', { ...named, is: 'local' as const, plugin: 'emptyDir' }, true, false],
+  ])('%s', (_, source, republishes, expected) => {
+    expect(isRepublished(source, () => republishes)).toBe(expected)
+  })
+
+  it('is published again once, and only where it exists', () => {
+    const actual = new ActualStateOfWorld()
+    actual.markPod(content, 'a', { is: 'mounted', path: '/a' })
+    actual.markPod(content, 'b', { is: 'uncertain', path: '/b' })
+    expect([actual.markStale('v'), [...(actual.get('v')?.stale ?? [])]]).toEqual([true, ['a']])
+    actual.markPod(content, 'a', { is: 'mounted', path: '/a' })
+    expect([...(actual.get('v')?.stale ?? [])]).toEqual([])
+    expect(actual.markStale('unknown')).toBe(false)
+  })
+})

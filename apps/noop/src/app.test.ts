@@ -1,0 +1,17 @@
+import { programOf } from '@csi-sidecars/sidecar'
+import { runInProcess } from '@csi-sidecars/sidecar/testing'
+import { csiNode, startCluster } from '@csi-sidecars/testkit'
+import { expect, it } from '@jest/globals'
+import { noop } from './app.ts'
+
+it('starts with the defaults of every sidecar and reconciles each object', async () => {
+  await using cluster = await startCluster({ objects: [csiNode()] })
+  const stop = new AbortController()
+  const args = [`--kubeconfig=${cluster.kubeconfig}`, `--csi-address=${cluster.driver.socket}`]
+  const onLog = (text: string): void => {
+    if (text.includes('"CSINode" node=')) stop.abort()
+  }
+  const { ending, log } = await runInProcess(programOf(noop), args, { signal: stop.signal, onLog })
+  expect(ending).toEqual({ code: 0 })
+  expect(log).toMatch(/"Version" .* replaces="no Go original"/)
+})

@@ -1,0 +1,38 @@
+import { keysOf, SETTLED } from '@csi-sidecars/controller'
+import { CSI_NODES } from '@csi-sidecars/kube-types'
+import type { App } from '@csi-sidecars/sidecar'
+
+/** The smallest sidecar: it logs each CSINode. It is never released; copy it to begin a new one. */
+export const noop: App<readonly []> = {
+  name: 'csi-noop',
+  prefix: 'noop',
+  replaces: 'no Go original',
+  flags: [],
+  gates: { own: {}, permanent: {} },
+  lease: { prefix: 'csi-noop-', component: (driverName) => `csi-noop-${driverName}` },
+  controllers: ({ caches, log }) => {
+    const nodes = caches.open('CSINodes', {
+      resource: CSI_NODES,
+      resyncMs: 0,
+      project: ({ metadata: { name = '', uid = '', resourceVersion = '' } = {} }) => ({
+        key: name,
+        uid,
+        resourceVersion,
+      }),
+    })
+    const reconcile = async (key: string): Promise<typeof SETTLED> => {
+      log.info('CSINode', { node: key })
+      return SETTLED
+    }
+    const controller = {
+      name: 'noop',
+      workers: 1,
+      backoff: { baseMs: 1000, maxMs: 60_000 },
+      caches: [nodes],
+      sources: [keysOf(nodes, (event) => (event.type === 'added' ? [event.object.key] : []))],
+      reconcile,
+      callsDriver: false,
+    }
+    return { queues: [controller.name], controllers: () => [controller] }
+  },
+}

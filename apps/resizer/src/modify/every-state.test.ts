@@ -1,0 +1,41 @@
+import { explore } from '@csi-sidecars/testkit'
+import { describe, expect, it } from '@jest/globals'
+import { ClassModel } from '../testing/states/class-model.ts'
+import { type ClassOptions, REAL } from '../testing/states/class-state.ts'
+import { onClaim } from './triggers.ts'
+
+const WITH_BRONZE = { classes: ['gold', 'bronze', ''] } as const
+
+/**
+ * Every state that one claim's class can come to: by users, a driver that fails in each way, a class that is created and
+ * deleted, caches that are behind, writes that are refused or whose answer is lost, and crashes between any two steps.
+ */
+describe('every state of one claim’s class', () => {
+  it('leads to the class that is asked for, and no other is asked for while one may be on its way', () => {
+    const { states, problem } = walk({})
+    expect(problem).toBeUndefined()
+    expect(states).toBeGreaterThan(10_000)
+  })
+
+  it('does so though a class is created later, and deleted', () => {
+    const { states, problem } = walk({ ...WITH_BRONZE, faults: false })
+    expect(problem).toBeUndefined()
+    expect(states).toBeGreaterThan(10_000)
+  })
+
+  it.each([
+    ['another class that is wanted', { onClaim: deafToRequests }],
+    ['a class that is created', { ...WITH_BRONZE, wakes: false }],
+  ] satisfies [string, Partial<ClassOptions>][])('is stuck without the trigger for %s', (_, broken) => {
+    expect(walk({ faults: false, ...broken }).problem).toMatch(/^No path leads to the goal/)
+  })
+})
+
+function walk(options: Partial<ClassOptions>) {
+  return explore(new ClassModel({ ...REAL, ...options }))
+}
+
+function deafToRequests(event: Parameters<typeof onClaim>[0]): ReturnType<typeof onClaim> {
+  if (event.type !== 'updated') return onClaim(event)
+  return onClaim({ ...event, after: { ...event.after, wantedClass: event.before.wantedClass } })
+}

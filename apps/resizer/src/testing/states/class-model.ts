@@ -1,0 +1,102 @@
+import type { PersistentVolume, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import type { Model, Move } from '@csi-sidecars/testkit'
+import { type Claim, projectClaim } from '../../caches/claim.ts'
+import { CONDITION, MODIFY_STATUS } from '../../caches/names.ts'
+import { type Volume, volumeProjection } from '../../caches/volume.ts'
+import { claim, DRIVER, volume } from '../builders.ts'
+import { ClassRun } from './class-run.ts'
+import { type ClassObjects, type ClassOptions, type ClassState, REAL } from './class-state.ts'
+import { Numbered } from './numbered.ts'
+
+/** One claim, its volume, a driver, a user, a class that comes and goes, and a process that works by the real rules. */
+export class ClassModel implements Model<ClassState>, ClassObjects {
+  readonly claims = new Numbered<PersistentVolumeClaim, Claim>((wire) => projectClaim(wire))
+  readonly volumes = new Numbered<PersistentVolume, Volume>((wire) => volumeProjection(DRIVER)(wire, (text) => text))
+  readonly options: ClassOptions
+  readonly initial: readonly ClassState[]
+  readonly #run = new ClassRun(this)
+
+  constructor(options: ClassOptions = REAL) {
+    this.options = options
+    const begin = { claim: this.claims.of(claim()), pv: this.volumes.of(volume()), bronze: false }
+    const seen = { seenClaim: begin.claim, seenPv: begin.pv }
+    const memory = { uncertain: false, slow: false, queued: true, backoff: false, waitsFor: '', run: undefined }
+    this.initial = [{ ...begin, ...seen, has: '', changing: '', ...memory, wrong: undefined }]
+  }
+
+  *movesFrom(state: ClassState): Generator<Move<ClassState>> {
+    const { claim: number, pv, seenClaim, seenPv, backoff, slow } = state
+    if (seenClaim !== number) yield { name: 'claim event', to: this.seeClaim(state, 'watch'), fair: true }
+    if (seenPv !== pv) yield { name: 'volume event', to: { ...state, seenPv: pv }, fair: true }
+    if (backoff) yield { name: 'back-off is over', to: { ...state, queued: true, backoff: false }, fair: true }
+    if (slow) yield { name: 'slow is over', to: { ...state, slow: false }, fair: true }
+    yield* this.#run.movesFrom(state)
+    yield* this.#users(state)
+    if (this.options.faults) yield { name: 'crash', to: this.crashed(state), fair: false }
+  }
+
+  /** Nothing is on its way, and claim, volume and back end have the class that is wanted, if one is. */
+  isGoal(state: ClassState): boolean {
+    const { claim: number, pv, seenClaim, seenPv, queued, backoff, run, has } = state
+    if (queued || backoff || run !== undefined || seenClaim !== number || seenPv !== pv) return false
+    const { wantedClass, currentClass, modifying, conditions = [] } = this.claims.cached(number)
+    if (conditions.some(({ type }) => type === CONDITION.modifying)) return false
+    // Taken back: what failed stays to be seen, as with the Go original.
+    if (wantedClass === '') return modifying?.status !== MODIFY_STATUS.inProgress
+    if (modifying !== undefined || conditions.length > 0 || this.volumes.cached(pv).className !== wantedClass)
+      return false
+    return currentClass === wantedClass && has === wantedClass
+  }
+
+  violationOf({ wrong }: ClassState): string | undefined {
+    return wrong
+  }
+
+  show(state: ClassState): unknown {
+    const { claim: number, seenClaim, pv, seenPv, run, ...rest } = state
+    const claimOf = (each: number): unknown => {
+      const { wantedClass, currentClass, modifying, conditions } = this.claims.cached(each)
+      return { wantedClass, currentClass, modifying, conditions: conditions?.map(({ type }) => type) }
+    }
+    const [classOf, seenClassOf] = [pv, seenPv].map((each) => this.volumes.cached(each).className)
+    const seen = seenClaim === number || claimOf(seenClaim)
+    return { claim: claimOf(number), seen, classOf, seenClassOf, run: run?.phase, ...rest }
+  }
+
+  seeClaim(state: ClassState, cause: 'watch' | 'own'): ClassState {
+    const { claim: number, seenClaim } = state
+    if (number === seenClaim) return state
+    const [before, after] = [this.claims.cached(seenClaim), this.claims.cached(number)]
+    const keys = [...this.options.onClaim({ type: 'updated', before, after, cause })]
+    return { ...state, seenClaim: number, queued: state.queued || keys.length > 0 }
+  }
+
+  crashed(state: ClassState): ClassState {
+    const { claim: seenClaim, pv: seenPv } = state
+    const uncertain = this.claims.cached(seenClaim).modifying?.status === MODIFY_STATUS.inProgress
+    const memory = { uncertain, slow: false, queued: true, backoff: false, waitsFor: '', run: undefined }
+    return { ...state, seenClaim, seenPv, ...memory }
+  }
+
+  /** The server lets a request be withdrawn only while the claim has no class. A class that is wanted is created in the end. */
+  *#users(state: ClassState): Generator<Move<ClassState>> {
+    const { wantedClass, currentClass } = this.claims.cached(state.claim)
+    for (const name of this.options.classes) {
+      if (name === wantedClass || (name === '' && currentClass !== '')) continue
+      const body = { spec: { volumeAttributesClassName: name === '' ? null : name } }
+      const number = this.claims.patched(state.claim, `want ${name}`, () => ({ body }))
+      yield { name: `user wants ${name || 'none'}`, to: { ...state, claim: number }, fair: false }
+    }
+    if (!this.options.classes.includes('bronze')) return
+    if (state.bronze) yield { name: 'bronze is deleted', to: { ...state, bronze: false }, fair: false }
+    else yield { name: 'bronze is created', to: this.#created(state), fair: true }
+  }
+
+  /** As the sources of the controller: claims that wait for the class are woken, and what was refused of another one forgotten. */
+  #created(state: ClassState): ClassState {
+    const remade = this.claims.cached(state.seenClaim).modifying?.target === 'bronze'
+    const woken = state.waitsFor === 'bronze' && this.options.wakes
+    const memory = remade ? { slow: false } : {}
+    return { ...state, bronze: true, ...memory, queued: state.queued || remade || woken }
+  }
+}

@@ -1,0 +1,49 @@
+import type { Cached } from '@csi-sidecars/informer'
+import type { KubeObject, Patch } from '@csi-sidecars/kube-types'
+import { applyStrategicMerge } from '../strategic-merge.ts'
+
+/** Objects by numbers: two that are equal have one, so that states of a model are short and quickly compared. */
+export class Numbered<W extends KubeObject, T extends Cached> {
+  readonly #project: (object: W) => T
+  readonly #numbers = new Map<string, number>()
+  readonly #patched = new Map<string, number>()
+  readonly #objects: { readonly wire: W; readonly cached: T }[] = []
+
+  constructor(project: (object: W) => T) {
+    this.#project = project
+  }
+
+  of(wire: W): number {
+    const text = JSON.stringify(wire)
+    const known = this.#numbers.get(text)
+    if (known !== undefined) return known
+    const number = this.#objects.push({ wire, cached: this.#project(wire) }) - 1
+    this.#numbers.set(text, number)
+    return number
+  }
+
+  wire(number: number): W {
+    return this.#at(number).wire
+  }
+
+  /** As a cache holds it. */
+  cached(number: number): T {
+    return this.#at(number).cached
+  }
+
+  /** As the API server answers the patch. The patch is made once for each object and `key`, which says what it is made from. */
+  patched(number: number, key: string, patchOf: () => Pick<Patch, 'body'>): number {
+    const full = `${number} ${key}`
+    const known = this.#patched.get(full)
+    if (known !== undefined) return known
+    const patched = this.of(applyStrategicMerge(this.wire(number), patchOf().body) as W)
+    this.#patched.set(full, patched)
+    return patched
+  }
+
+  #at(number: number) {
+    const object = this.#objects[number]
+    if (object === undefined) throw new Error(`there is no object ${number}`)
+    return object
+  }
+}

@@ -1,0 +1,88 @@
+import type { PersistentVolume, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import type { Claim } from '../../caches/claim.ts'
+import type { Volume } from '../../caches/volume.ts'
+import { onClaim, onVolume } from '../../resize/triggers.ts'
+import type { Numbered } from './numbered.ts'
+
+interface Begun {
+  /** The claim with the mark of the beginning and without it, the volume of the decision. */
+  readonly claim: number
+  readonly before: number
+  readonly pv: number
+  readonly target: number
+}
+
+/** How far a run has come. */
+export type SizeRunState =
+  /** With the volume of the decision, once its annotation has been dropped. */
+  | { readonly phase: 'begin'; readonly pv?: number }
+  | ({ readonly phase: 'call' } & Begun)
+  | ({ readonly phase: 'saveFailure'; readonly infeasible: boolean } & Begun)
+  | ({ readonly phase: 'saveVolume' | 'saveClaim'; readonly nodeStep: boolean; readonly answer: number } & Begun)
+
+/** All that decides about one claim's size. Objects are numbers: see `Numbered`. */
+export interface SizeState {
+  /** What the API server has. */
+  readonly claim: number
+  readonly pv: number
+  /** What the caches have. They are behind where it differs. */
+  readonly seenClaim: number
+  readonly seenPv: number
+  /** What the storage back end has, in Gi. */
+  readonly size: number
+  /** The capacity of the PersistentVolume is as an administrator has edited it. */
+  readonly edited: boolean
+  readonly editsLeft: number
+  /** The size that may be on its way behind the caller's back; 0 for none. */
+  readonly growing: number
+  /** The memory of the process. */
+  readonly finallyFailed: boolean
+  readonly slow: boolean
+  /** Its queue. */
+  readonly queued: boolean
+  readonly timer: 'none' | 'backoff' | 'slow'
+  readonly run: SizeRunState | undefined
+  /** What has been done that must not be. */
+  readonly wrong: string | undefined
+}
+
+export interface SizeOptions {
+  /** Sizes that users ask for, in Gi. The volume begins with 1. */
+  readonly sizes: readonly number[]
+  /** How often an administrator edits the capacity of the volume. */
+  readonly edits: number
+  /** Whether the driver fails. */
+  readonly failures: boolean
+  /** Whether writes are refused, answers are lost and the process is killed. */
+  readonly faults: boolean
+  /** Others than the real ones only where a test breaks them. */
+  readonly onClaim: typeof onClaim
+  readonly onVolume: typeof onVolume
+}
+
+/** The real rules, and all that can go wrong but the administrator. */
+export const REAL: SizeOptions = {
+  sizes: [1, 2, 3],
+  edits: 0,
+  failures: true,
+  faults: true,
+  onClaim,
+  onVolume,
+}
+
+/** What a run needs of the objects around it. */
+export interface SizeObjects {
+  readonly claims: Numbered<PersistentVolumeClaim, Claim>
+  readonly volumes: Numbered<PersistentVolume, Volume>
+  readonly options: SizeOptions
+  /** The cache learns what the API server has; the event may put the claim to work. */
+  seeClaim(state: SizeState, cause: 'watch' | 'own'): SizeState
+  seePv(state: SizeState, cause: 'watch' | 'own'): SizeState
+  /** The next process knows what the API server has, and nothing else. */
+  crashed(state: SizeState): SizeState
+}
+
+/** A size of a model, all of which are whole. */
+export function giOf(text: string | undefined): number {
+  return Number((text ?? '0').replace('Gi', ''))
+}

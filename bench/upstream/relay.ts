@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+
+/** Bytes to and from the API server, whatever the protocol: a network that can swallow what is sent. */
+export class Relay implements AsyncDisposable {
+  readonly url: string
+  readonly #sockets: Set<Socket>
+  readonly #close: () => Promise<void>
+
+  private constructor(port: number, sockets: Set<Socket>, close: () => Promise<void>) {
+    this.url = `https://127.0.0.1:${port}`
+    this.#sockets = sockets
+    this.#close = close
+  }
+
+  static async open(upstream: string): Promise<Relay> {
+    const { hostname, port } = new URL(upstream)
+    const sockets = new Set<Socket>()
+    const server = createServer((near) => {
+      const far = connect(Number(port), hostname)
+      for (const [socket, other] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        sockets.add(socket)
+        socket.on('error', () => undefined)
+        socket.on('close', () => {
+          sockets.delete(socket)
+          other.destroy()
+        })
+        socket.pipe(other)
+      }
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const close = async (): Promise<void> => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    }
+    return new Relay((server.address() as AddressInfo).port, sockets, close)
+  }
+
+  /** The connections of now stay open and carry nothing any more; what is sent on them is taken. New ones work. */
+  silence(): void {
+    for (const socket of this.#sockets) {
+      socket.unpipe()
+      socket.resume()
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#close()
+  }
+}

@@ -1,0 +1,305 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Agent, createServer, request, type Server } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { eventually, pause } from '../waiting.ts'
+import type { Fault, FaultRule, WireRequest } from './wire.ts'
+
+export interface GateOptions {
+  readonly upstream: string
+  readonly ca: string
+  readonly certificate: { readonly cert: string; readonly key: string }
+}
+
+interface OpenWatch {
+  readonly request: WireRequest
+  readonly response: ServerResponse
+  /** The answer of the server, once it has arrived. */
+  answer: IncomingMessage | undefined
+}
+
+/**
+ * A proxy between one sidecar and the API server: records each request with headers and body, and can inject faults.
+ * HTTP/1.1 over TLS, with the server's own certificate.
+ */
+export class Gate {
+  readonly requests: WireRequest[] = []
+  /** Evaluated in order for each request; the first fault applies. */
+  readonly rules: FaultRule[] = []
+  readonly #upstream: string
+  readonly #agent: Agent
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  readonly #watches = new Set<OpenWatch>()
+  readonly #secured = new Set<Socket>()
+  readonly #dead = new WeakSet<Socket>()
+  #port = 0
+
+  constructor({ upstream, ca, certificate }: GateOptions) {
+    this.#upstream = upstream
+    this.#agent = new Agent({ keepAlive: true, ca })
+    this.#server = createServer({ ...certificate, keepAliveTimeout: 600_000 }, (incoming, response) => {
+      this.#handle(incoming, response).catch(() => response.destroy())
+    })
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.on('close', () => this.#sockets.delete(socket))
+      socket.on('error', () => undefined)
+    })
+    this.#server.on('secureConnection', (socket: Socket) => {
+      this.#secured.add(socket)
+      socket.on('close', () => this.#secured.delete(socket))
+    })
+    this.#server.on('tlsClientError', () => undefined)
+  }
+
+  get url(): string {
+    return `https://127.0.0.1:${this.#port}`
+  }
+
+  /** Listens, on the same port as before if there was one. */
+  open(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(this.#port, '127.0.0.1', () => {
+        this.#server.off('error', reject)
+        this.#port = (this.#server.address() as AddressInfo).port
+        resolve()
+      })
+    })
+  }
+
+  /** No server any more: connections are cut and new ones refused. */
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    for (const socket of this.#sockets) socket.destroy()
+    await closed
+  }
+
+  async stop(): Promise<void> {
+    await this.close()
+    this.#agent.destroy()
+  }
+
+  /** Ends open watches, like a server that restarts. */
+  dropWatches(plural?: string): void {
+    for (const { request, response } of this.#watches) {
+      if (plural === undefined || request.resource === plural) response.destroy()
+    }
+  }
+
+  /** Open watches stay open and deliver no more events, as behind a hanging proxy. */
+  muteWatches(plural?: string): void {
+    for (const { request, answer, response } of this.#watches) {
+      if (plural === undefined || request.resource === plural) answer?.unpipe(response)
+    }
+  }
+
+  /** Open watches of these objects deliver nothing until the returned function is called, and then all missed events. */
+  holdWatches(plural: string): () => void {
+    const held = [...this.#watches].filter(({ request }) => request.resource === plural)
+    for (const { answer, response } of held) answer?.unpipe(response)
+    return () => {
+      for (const { answer, response } of held) answer?.pipe(response)
+    }
+  }
+
+  /**
+   * The existing connections stay open and their packets are acknowledged, but no answer ever arrives; new connections
+   * work. Returns the number of silent connections.
+   */
+  blackHole(): number {
+    this.muteWatches()
+    for (const socket of this.#secured) this.#dead.add(socket)
+    return this.#secured.size
+  }
+
+  openWatches(plural: string): number {
+    return [...this.#watches].filter(({ request, response }) => request.resource === plural && response.headersSent)
+      .length
+  }
+
+  /** All writes in the order of arrival, without leases and events. */
+  writes(...resources: readonly string[]): WireRequest[] {
+    return this.requests.filter(
+      ({ method, resource }) =>
+        method !== 'GET' &&
+        (resources.length > 0 ? resources.includes(resource) : resource !== 'leases' && resource !== 'events'),
+    )
+  }
+
+  /** Like `writes`, once all running requests are answered: a watch may deliver a write before its answer. */
+  async settledWrites(...resources: readonly string[]): Promise<WireRequest[]> {
+    const answered = (): boolean => this.writes(...resources).every(({ end }) => end !== undefined)
+    await eventually('answers to all writes', answered)
+    return this.writes(...resources)
+  }
+
+  async #handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const entry = await this.#note(incoming)
+    if (this.#dead.has(incoming.socket)) return
+    response.on('finish', () => {
+      entry.end = Date.now()
+    })
+    for (const rule of this.rules) {
+      const fault = rule(entry)
+      if (fault === undefined) continue
+      if (fault.kind === 'wait') {
+        await fault.for
+        break
+      }
+      if (fault.kind === 'cut') {
+        incoming.socket.destroy()
+        return
+      }
+      if (fault.kind === 'raw') {
+        entry.code = fault.code
+        response.writeHead(fault.code, { 'content-type': 'application/json', ...fault.headers })
+        if (fault.ending === undefined || fault.ending === 'end') response.end(fault.bytes)
+        else response.write(fault.bytes, () => fault.ending === 'cut' && incoming.socket.destroy())
+        return
+      }
+      if (fault.kind === 'answer') {
+        entry.code = fault.code
+        response.writeHead(fault.code, { 'content-type': 'application/json', ...fault.headers })
+        response.end(JSON.stringify(fault.body))
+        return
+      }
+      await this.#forward(entry, incoming, undefined)
+      incoming.socket.destroy()
+      return
+    }
+    await this.#forward(entry, incoming, response)
+  }
+
+  #forward(entry: WireRequest, incoming: IncomingMessage, response: ServerResponse | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const sent = request(new URL(incoming.url ?? '/', this.#upstream), {
+        method: entry.method,
+        headers: incoming.headers,
+        agent: this.#agent,
+      })
+      const watching: OpenWatch | undefined = response && { request: entry, response, answer: undefined }
+      if (entry.watch && watching !== undefined) this.#watches.add(watching)
+      response?.on('close', () => {
+        if (watching !== undefined) this.#watches.delete(watching)
+        if (!response.writableFinished) sent.destroy()
+        resolve()
+      })
+      sent.on('error', reject)
+      sent.on('response', (answer) => {
+        entry.code = answer.statusCode ?? 0
+        if (response === undefined) {
+          answer.resume().on('end', resolve)
+          return
+        }
+        response.writeHead(entry.code, answer.headers)
+        response.flushHeaders()
+        answer.on('error', () => response.destroy())
+        if (watching !== undefined) watching.answer = answer
+        answer.pipe(response)
+      })
+      sent.end(entry.bytes)
+    })
+  }
+
+  async #note(incoming: IncomingMessage): Promise<WireRequest> {
+    const time = Date.now()
+    const seq = this.requests.length
+    const url = new URL(incoming.url ?? '/', this.#upstream)
+    const query = Object.fromEntries(url.searchParams)
+    const { headers, method = 'GET' } = incoming
+    const chunks: Buffer[] = []
+    const entry = {
+      seq,
+      time,
+      method,
+      path: url.pathname,
+      query,
+      ...placeOf(url.pathname),
+      watch: query['watch'] === 'true' || query['watch'] === '1',
+      contentType: headers['content-type'],
+      userAgent: headers['user-agent'],
+      authorization: headers.authorization,
+      traceparent: headers['traceparent']?.toString(),
+      bytes: Buffer.alloc(0),
+      body: undefined as unknown,
+      code: 0,
+      end: undefined,
+    }
+    this.requests.push(entry)
+    for await (const chunk of incoming) chunks.push(chunk as Buffer)
+    entry.bytes = Buffer.concat(chunks)
+    entry.body = jsonOf(entry.bytes)
+    return entry
+  }
+}
+
+/** A fault that delays a request until it is released. */
+export function hold(): { readonly fault: Fault; release(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { fault: { kind: 'wait', for: promise }, release: () => resolve() }
+}
+
+export function slow(ms: number): Fault {
+  return { kind: 'wait', for: pause(ms) }
+}
+
+interface Retry {
+  readonly retryAfterSeconds?: number
+}
+
+/** An error answer in the form of the API server. */
+export function refusal(code: number, reason: string, message: string, { retryAfterSeconds }: Retry = {}): Fault {
+  const body = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code }
+  if (retryAfterSeconds === undefined) return { kind: 'answer', code, body }
+  return { kind: 'answer', code, body, headers: { 'retry-after': String(retryAfterSeconds) } }
+}
+
+/**
+ * A server that limits requests in flight to `count`. Each takes `ms`; further requests get a 429 with a pause of a
+ * second. Watches and requests about leases pass.
+ */
+export function seats(count: number, ms: number): FaultRule {
+  let taken = 0
+  return ({ resource, watch }) => {
+    if (watch || resource === 'leases') return undefined
+    if (taken >= count)
+      return refusal(429, 'TooManyRequests', 'Too many requests, please try again later.', { retryAfterSeconds: 1 })
+    taken += 1
+    const free = pause(ms).then(() => {
+      taken -= 1
+    })
+    return { kind: 'wait', for: free }
+  }
+}
+
+/** A part of a request's body, by its keys. */
+export function partOf(request: WireRequest | undefined, ...keys: readonly string[]): unknown {
+  let part: unknown = request?.body
+  for (const key of keys) part = typeof part === 'object' && part !== null ? Reflect.get(part, key) : undefined
+  return part
+}
+
+interface Place {
+  readonly resource: string
+  readonly namespace: string | undefined
+  readonly name: string | undefined
+}
+
+/** `/apis/storage.k8s.io/v1/volumeattachments/a/status` -> volumeattachments/status, a. */
+function placeOf(path: string): Place {
+  const parts = path.split('/').slice(1).map(decodeURIComponent)
+  const rest = parts[0] === 'api' ? parts.slice(2) : parts[0] === 'apis' ? parts.slice(3) : []
+  const namespace = rest[0] === 'namespaces' && rest.length > 2 ? rest[1] : undefined
+  const [plural = '', name, subresource] = namespace === undefined ? rest : rest.slice(2)
+  return { resource: subresource === undefined ? plural : `${plural}/${subresource}`, namespace, name }
+}
+
+function jsonOf(bytes: Buffer): unknown {
+  if (bytes.length === 0 || (bytes[0] !== 0x7b && bytes[0] !== 0x5b)) return undefined
+  try {
+    return JSON.parse(bytes.toString())
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,109 @@
+import type {
+  CSINode,
+  CSIPersistentVolumeSource,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  PersistentVolumeClaimSpec,
+  PersistentVolumeSpec,
+  Pod,
+  Secret,
+  StorageClass,
+  VolumeAttachment,
+  VolumeAttributesClass,
+} from '@csi-sidecars/kube-types'
+
+/** Minimal valid objects, with the fields that a test sets. */
+
+export function csiNode(name: string, drivers: Readonly<Record<string, string>>): CSINode {
+  return {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'CSINode',
+    metadata: { name },
+    spec: { drivers: Object.entries(drivers).map(([driver, nodeID]) => ({ name: driver, nodeID, topologyKeys: [] })) },
+  }
+}
+
+export type VolumeParts = Omit<Partial<PersistentVolumeSpec>, 'csi'> & {
+  readonly metadata?: object
+  /** Added to driver and handle; null for a volume that is not CSI's. */
+  readonly csi?: Partial<CSIPersistentVolumeSource> | null
+}
+
+export function volume(
+  name: string,
+  driver: string,
+  { metadata = {}, csi, ...spec }: VolumeParts = {},
+): PersistentVolume {
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name, ...metadata },
+    spec: {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      persistentVolumeReclaimPolicy: 'Retain',
+      ...(csi === null ? {} : { csi: { driver, volumeHandle: `${name}-handle`, ...csi } }),
+      ...spec,
+    },
+  }
+}
+
+export function attachment(
+  name: string,
+  attacher: string,
+  { pv, node = 'node', metadata = {}, source }: { pv?: string; node?: string; metadata?: object; source?: object },
+): VolumeAttachment {
+  return {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'VolumeAttachment',
+    metadata: { name, ...metadata },
+    spec: { attacher, nodeName: node, source: source ?? { persistentVolumeName: pv } },
+  }
+}
+
+export function secret(namespace: string, name: string, data: Readonly<Record<string, string | Buffer>>): Secret {
+  const encoded = Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name }, data: Object.fromEntries(encoded) }
+}
+
+export function storageClass(name: string, provisioner: string): StorageClass {
+  return {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name },
+    provisioner,
+    allowVolumeExpansion: true,
+    volumeBindingMode: 'Immediate',
+  }
+}
+
+export function claim(
+  namespace: string,
+  name: string,
+  { metadata = {}, size = '1Gi', ...spec }: Partial<PersistentVolumeClaimSpec> & { metadata?: object; size?: string },
+): PersistentVolumeClaim {
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { namespace, name, ...metadata },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: size } }, ...spec },
+  }
+}
+
+export function attributesClass(
+  name: string,
+  driverName: string,
+  parameters: Readonly<Record<string, string>>,
+): VolumeAttributesClass {
+  return { apiVersion: 'storage.k8s.io/v1', kind: 'VolumeAttributesClass', metadata: { name }, driverName, parameters }
+}
+
+/** A pod that uses a claim; nothing runs it. */
+export function pod(namespace: string, name: string, volumes: readonly object[]): Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { namespace, name },
+    spec: { containers: [{ name: 'c', image: 'none' }], volumes: volumes as NonNullable<Pod['spec']>['volumes'] },
+  }
+}

@@ -1,0 +1,18 @@
+import { refusal } from './gate.ts'
+import type { Fault } from './wire.ts'
+
+const CHANGED =
+  'Operation cannot be fulfilled on it: the object has been modified; please apply your changes to the latest version and try again'
+
+/** Temporary failures of a write. */
+export const WRITE_FAULTS: Readonly<Record<string, Fault>> = {
+  conflict: refusal(409, 'Conflict', CHANGED),
+  busy: refusal(429, 'TooManyRequests', 'too many requests'),
+  overloaded: refusal(429, 'TooManyRequests', 'too many requests', { retryAfterSeconds: 1 }),
+  broken: refusal(500, 'InternalError', 'Internal error occurred: etcdserver: request timed out'),
+  gateway: { kind: 'answer', code: 502, body: ['no Status at all'] },
+  leaving: refusal(503, 'ServiceUnavailable', 'apiserver is shutting down', { retryAfterSeconds: 1 }),
+  late: refusal(504, 'Timeout', 'Timeout: request did not complete within the allotted timeout'),
+  cut: { kind: 'cut' },
+  unheard: { kind: 'loseAnswer' },
+}

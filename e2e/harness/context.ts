@@ -1,0 +1,262 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { freePort } from '@csi-sidecars/emulator'
+import type { Resource } from '@csi-sidecars/kube-types'
+import type { Api, Ref } from './api/api.ts'
+import type { Cluster, Role, User } from './api/cluster.ts'
+import { Gate } from './api/gate.ts'
+import { Driver, type DriverOptions } from './driver/driver.ts'
+import { type Exit, stop } from './process/processes.ts'
+import { Sidecar } from './process/sidecar.ts'
+import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
+import { eventually } from './waiting.ts'
+
+export interface TestContextOptions {
+  readonly id: string
+  readonly app: App
+  readonly target: Target
+  readonly binaries: Binaries
+  readonly executables: Executables
+  readonly originals: Readonly<Record<App, string>>
+  readonly cluster: Cluster
+  /** Sockets, kubeconfigs and other files of the test. */
+  readonly folder: string
+}
+
+export interface SidecarSetup {
+  readonly driver?: Driver
+  /** Follow the default arguments, so that they override them. */
+  readonly args?: readonly string[]
+  /** Replace the default arguments. */
+  readonly bareArgs?: readonly string[]
+  readonly env?: NodeJS.ProcessEnv
+  readonly role?: Role
+  readonly user?: User
+  readonly app?: Subject
+  readonly binary?: string
+  readonly gate?: Gate
+  readonly stdio?: 'pipe' | 'closed'
+  readonly hostname?: string
+}
+
+export interface Outcome extends Exit {
+  readonly stdout: string
+  readonly stderr: string
+  readonly lines: readonly string[]
+  /** The path of the executable. */
+  readonly binary: string
+}
+
+/** A sidecar with its gate to the API server. */
+export class RunningSidecar extends Sidecar {
+  readonly gate: Gate
+  readonly user: User
+
+  constructor(options: ConstructorParameters<typeof Sidecar>[0], gate: Gate, user: User) {
+    super(options)
+    this.gate = gate
+    this.user = user
+  }
+}
+
+/** The tools of one test; all of them end with the test. Names contain its id, because tests share one API server. */
+export class TestContext {
+  readonly id: string
+  readonly app: App
+  readonly target: Target
+  /** True unless the originals run; ours improve on them in places, by design. */
+  readonly ours: boolean
+  readonly api: Api
+  readonly cluster: Cluster
+  readonly folder: string
+  readonly driverName: string
+  readonly namespace = 'default'
+  readonly drivers: Driver[] = []
+  readonly sidecars: RunningSidecar[] = []
+  readonly #options: TestContextOptions
+  readonly #gates: Gate[] = []
+  readonly #others: Sidecar[] = []
+  #files = 0
+  readonly #made: { readonly resource: Resource<unknown>; readonly ref: Ref }[] = []
+
+  constructor(options: TestContextOptions) {
+    this.#options = options
+    this.id = options.id
+    this.app = options.app
+    this.target = options.target
+    this.ours = options.binaries !== 'originals'
+    this.cluster = options.cluster
+    this.api = options.cluster.api
+    this.folder = options.folder
+    this.driverName = `${options.id}.csi.example.com`
+  }
+
+  /** `pv` -> `s12-pv`. */
+  name(what: string): string {
+    return `${this.id}-${what}`
+  }
+
+  executable(app: Subject = this.app): string {
+    return this.#options.executables[app]
+  }
+
+  /** The arguments that make the executable run this sidecar. */
+  controllers(app: Subject = this.app): readonly string[] {
+    return this.#options.binaries === 'one' && app !== 'both' ? [`--controllers=${app}`] : []
+  }
+
+  /** The Go original of the binary under test. */
+  original(app: App = this.app): string {
+    return this.#options.originals[app]
+  }
+
+  /** A driver that listens. */
+  async driver(options: Partial<DriverOptions> = {}): Promise<Driver> {
+    const driver = this.idleDriver(options)
+    await driver.start()
+    return driver
+  }
+
+  /** A driver that does not listen yet. */
+  idleDriver(options: Partial<DriverOptions> = {}): Driver {
+    const socket = join(this.folder, `csi-${this.drivers.length}.sock`)
+    const driver = new Driver({ socket, name: this.driverName, ...options })
+    this.drivers.push(driver)
+    return driver
+  }
+
+  async gate(): Promise<Gate> {
+    const { url, ca, certificate } = this.cluster
+    const gate = new Gate({ upstream: url, ca, certificate })
+    this.#gates.push(gate)
+    await gate.open()
+    return gate
+  }
+
+  /** Starts the binary under test; does not wait for anything. */
+  async sidecar(setup: SidecarSetup): Promise<RunningSidecar> {
+    const app = setup.app ?? this.app
+    const user = setup.user ?? this.cluster.user(setup.role ?? app)
+    const gate = setup.gate ?? (await this.gate())
+    const port = await freePort()
+    const kubeconfig = this.kubeconfig(gate.url, user.token)
+    const usual = [`--kubeconfig=${kubeconfig}`, '-v=5', `--http-endpoint=127.0.0.1:${port}`]
+    if (setup.driver !== undefined) usual.unshift(`--csi-address=${setup.driver.socket}`)
+    const sidecar = new RunningSidecar(
+      {
+        binary: setup.binary ?? this.executable(app),
+        args: [
+          ...(setup.binary === undefined ? this.controllers(app) : []),
+          ...(setup.bareArgs ?? [...usual, ...(setup.args ?? [])]),
+        ],
+        port,
+        cwd: this.folder,
+        ...(setup.env === undefined ? {} : { env: setup.env }),
+        ...(setup.stdio === undefined ? {} : { stdio: setup.stdio }),
+        ...(setup.hostname === undefined ? {} : { hostname: setup.hostname }),
+      },
+      gate,
+      user,
+    )
+    this.sidecars.push(sidecar)
+    return sidecar
+  }
+
+  /** Runs the binary under test with exactly these arguments until it exits. */
+  async exec(
+    args: readonly string[],
+    { env, within, app = this.app }: { env?: NodeJS.ProcessEnv; within?: number; app?: Subject } = {},
+  ): Promise<Outcome> {
+    const binary = this.executable(app)
+    const sidecar = new Sidecar({
+      binary,
+      args: [...this.controllers(app), ...args],
+      cwd: this.folder,
+      ...(env === undefined ? {} : { env }),
+    })
+    this.#others.push(sidecar)
+    const { code, signal } = await sidecar.end(within)
+    return { code, signal, stdout: sidecar.stdout, stderr: sidecar.stderr, lines: sidecar.lines, binary }
+  }
+
+  /** Waits until the sidecar watches these resources; later changes reach it as events. */
+  async watching(sidecar: RunningSidecar, ...plurals: readonly string[]): Promise<void> {
+    for (const plural of plurals) {
+      const look = (): boolean => {
+        if (sidecar.exit !== undefined) throw new Error(`it ended: ${JSON.stringify(sidecar.exit)}`)
+        return sidecar.gate.openWatches(plural) > 0
+      }
+      await eventually(`a watch of ${plural}`, look, { within: 30_000 })
+    }
+  }
+
+  kubeconfig(server: string, token: string, extra: object = {}): string {
+    this.#files += 1
+    const file = join(this.folder, `kubeconfig-${this.#files}.json`)
+    writeFileSync(file, JSON.stringify(kubeconfigOf(server, this.cluster.certificate.cert, { token, ...extra })))
+    return file
+  }
+
+  /** Creates an object that is removed after the test. */
+  async create<T>(resource: Resource<T>, object: T): Promise<T> {
+    const { metadata } = object as { metadata?: { name?: string; namespace?: string } }
+    const made = await this.api.create(resource, object)
+    this.#made.push({ resource, ref: { name: metadata?.name ?? '', namespace: metadata?.namespace } })
+    return made
+  }
+
+  /** Writes the files that explain a failure. */
+  report(folder: string, error: unknown): void {
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'error.txt'), errorText(error))
+    for (const [index, sidecar] of [...this.sidecars, ...this.#others].entries()) {
+      const head = `${sidecar.args.join(' ')}\n${JSON.stringify(sidecar.exit ?? 'still running')}\n\n`
+      writeFileSync(join(folder, `sidecar-${index}.log`), head + sidecar.stdout + sidecar.stderr)
+    }
+    for (const [index, gate] of this.#gates.entries()) {
+      const lines = gate.requests.map(({ bytes, authorization, ...rest }) =>
+        JSON.stringify({ ...rest, size: bytes.length, authorized: authorization !== undefined }),
+      )
+      writeFileSync(join(folder, `requests-${index}.jsonl`), `${lines.join('\n')}\n`)
+    }
+    for (const [index, driver] of this.drivers.entries()) {
+      const lines = driver.calls.map((call) => JSON.stringify(call))
+      writeFileSync(join(folder, `driver-${index}-calls.jsonl`), `${lines.join('\n')}\n`)
+    }
+    const audit = this.cluster.auditOf(this.sidecars.map(({ user }) => user))
+    writeFileSync(join(folder, 'audit.jsonl'), `${audit.join('\n')}\n`)
+  }
+
+  /** Ends all processes and servers of the test, and removes its objects. */
+  async close(): Promise<void> {
+    await Promise.all([...this.sidecars, ...this.#others].map((sidecar) => stop(sidecar.process)))
+    for (const driver of this.drivers) driver.kill()
+    await Promise.all(this.#gates.map((gate) => gate.stop()))
+    await Promise.all(this.#made.map(({ resource, ref }) => this.#remove(resource, ref)))
+  }
+
+  async #remove(resource: Resource<unknown>, ref: Ref): Promise<void> {
+    const left = await this.api.find(resource, ref)
+    if (left === undefined) return
+    await this.api.delete(resource, ref).catch(() => undefined)
+    if ((await this.api.find(resource, ref)) === undefined) return
+    await this.api.merge(resource, ref, { metadata: { finalizers: null } }).catch(() => undefined)
+  }
+}
+
+export function kubeconfigOf(server: string, ca: string, user: object): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster: { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
+    users: [{ name: 'u', user }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  }
+}
+
+export function errorText(error: unknown): string {
+  const lines: string[] = []
+  for (let each = error; each instanceof Error; each = each.cause) lines.push(each.stack ?? each.message)
+  return lines.length === 0 ? String(error) : lines.join('\ncaused by ')
+}

@@ -1,0 +1,226 @@
+import { rmSync } from 'node:fs'
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  ControllerService,
+  IdentityService,
+  NodeServiceCapability_RPC_Type as NodeRpc,
+  NodeService,
+  PluginCapability_Service_Type as PluginService,
+  type Shape,
+} from '@csi-sidecars/csi-proto'
+import {
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type sendUnaryData,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js'
+import { pause } from '../waiting.ts'
+import { type Plain, plain } from './plain.ts'
+
+/** One RPC as the driver received it. Times are wall time in milliseconds. */
+export interface Call {
+  readonly method: string
+  readonly request: Plain
+  readonly start: number
+  /** The deadline of the call; Infinity without one. */
+  readonly timeoutMs: number
+  readonly metadata: Readonly<Record<string, unknown>>
+  end: number | undefined
+  /** The returned code; undefined while the call hangs. */
+  code: number | undefined
+  cancelled: boolean
+}
+
+/** The answer of the driver. */
+export type Answer =
+  /** A function is asked when the answer is due. */
+  | { readonly reply: object | (() => object); readonly after?: number | Promise<void> }
+  | {
+      readonly code: number
+      readonly message: string
+      readonly retryInfo?: { readonly seconds: number }
+      readonly after?: number | Promise<void>
+    }
+  | 'hang'
+
+export type Script = Answer | ((call: Call, nth: number) => Answer)
+
+export interface Capabilities {
+  /** Whether GetPluginCapabilities reports CONTROLLER_SERVICE. */
+  controllerService: boolean
+  controller: (keyof typeof ControllerRpc | number)[]
+  node: (keyof typeof NodeRpc | number)[]
+}
+
+export interface DriverOptions extends Partial<Capabilities> {
+  readonly socket: string
+  readonly name: string
+}
+
+/** The empty reply of each RPC. */
+const EMPTY_REPLIES: Readonly<Record<string, object>> = {
+  ControllerPublishVolume: { publishContext: {} },
+  ListVolumes: { entries: [], nextToken: '' },
+  ControllerExpandVolume: { capacityBytes: 0n, nodeExpansionRequired: false },
+}
+
+const SERVICES = [IdentityService, ControllerService, NodeService]
+
+/** A CSI driver that returns the answers of the test and records its calls. */
+export class Driver {
+  readonly socket: string
+  name: string
+  readonly calls: Call[] = []
+  /** By the name of the RPC. */
+  readonly scripts: Record<string, Script> = {}
+  readonly capabilities: Capabilities
+  #server: Server | undefined
+  readonly #counts: Record<string, number> = {}
+
+  constructor({ socket, name, controllerService = true, controller = [], node = [] }: DriverOptions) {
+    this.socket = socket
+    this.name = name
+    this.capabilities = { controllerService, controller: [...controller], node: [...node] }
+  }
+
+  /** Listens on the socket; again after a kill. */
+  async start(): Promise<void> {
+    const server = new Server({ 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_length': -1 })
+    for (const service of SERVICES) {
+      const handlers: UntypedServiceImplementation = {}
+      for (const [name, { path, requestShape }] of Object.entries(service)) {
+        handlers[name] = this.#handlerOf(path, requestShape())
+      }
+      server.addService(service, handlers)
+    }
+    rmSync(this.socket, { force: true })
+    await new Promise<void>((resolve, reject) => {
+      server.bindAsync(`unix:${this.socket}`, ServerCredentials.createInsecure(), (error) =>
+        error ? reject(error) : resolve(),
+      )
+    })
+    this.#server = server
+  }
+
+  /** Like a killed process: connections break, nothing listens, the socket file disappears or stays. */
+  kill(): void {
+    this.#server?.forceShutdown()
+    this.#server = undefined
+    rmSync(this.socket, { force: true })
+  }
+
+  /** Sets the answer from now on. */
+  on(method: string, script: Script): void {
+    this.scripts[method] = script
+    this.#counts[method] = 0
+  }
+
+  /** The calls of these RPCs, in the order of their arrival. */
+  callsOf(...methods: readonly string[]): Call[] {
+    return this.calls.filter(({ method }) => methods.includes(method))
+  }
+
+  #handlerOf(path: string, shape: Shape) {
+    const method = path.slice(path.lastIndexOf('/') + 1)
+    return (call: ServerUnaryCall<unknown, object>, reply: sendUnaryData<object>): void => {
+      const start = Date.now()
+      const entry: Call = {
+        method,
+        request: plain(call.request, shape),
+        start,
+        timeoutMs: Number(call.getDeadline()) - start,
+        metadata: call.metadata.getMap(),
+        end: undefined,
+        code: undefined,
+        cancelled: false,
+      }
+      this.calls.push(entry)
+      call.on('cancelled', () => {
+        entry.cancelled = true
+        entry.end ??= Date.now()
+      })
+      this.#answer(entry, reply).catch((error: unknown) => reply({ code: 13, details: String(error) }))
+    }
+  }
+
+  async #answer(entry: Call, reply: sendUnaryData<object>): Promise<void> {
+    const script = this.scripts[entry.method] ?? this.#usual(entry.method)
+    const nth = this.#counts[entry.method] ?? 0
+    this.#counts[entry.method] = nth + 1
+    const answer = typeof script === 'function' ? script(entry, nth) : script
+    if (answer === 'hang') return
+    if (typeof answer.after === 'number') await pause(answer.after)
+    else await answer.after
+    entry.end = Date.now()
+    if ('reply' in answer) {
+      entry.code = 0
+      const said = typeof answer.reply === 'function' ? answer.reply() : answer.reply
+      reply(null, { ...EMPTY_REPLIES[entry.method], ...said })
+      return
+    }
+    entry.code = answer.code
+    reply({ code: answer.code, details: answer.message, metadata: detailsOf(answer) })
+  }
+
+  /** The default answers of a healthy driver. */
+  #usual(method: string): Answer {
+    const { controllerService, controller, node } = this.capabilities
+    switch (method) {
+      case 'GetPluginInfo':
+        return { reply: { name: this.name, vendorVersion: '1', manifest: {} } }
+      case 'Probe':
+        return { reply: { ready: true } }
+      case 'GetPluginCapabilities':
+        return { reply: { capabilities: controllerService ? [service(PluginService.CONTROLLER_SERVICE)] : [] } }
+      case 'ControllerGetCapabilities':
+        return { reply: { capabilities: controller.map((name) => rpc(numberOf(ControllerRpc, name))) } }
+      case 'NodeGetCapabilities':
+        return { reply: { capabilities: node.map((name) => rpc(numberOf(NodeRpc, name))) } }
+      case 'ControllerPublishVolume':
+      case 'ControllerUnpublishVolume':
+      case 'ControllerModifyVolume':
+      case 'ListVolumes':
+        return { reply: {} }
+      default:
+        return { code: 12, message: `${method} has no answer` }
+    }
+  }
+}
+
+function rpc(type: number): object {
+  return { type: { $case: 'rpc', value: { type } } }
+}
+
+function service(type: number): object {
+  return { type: { $case: 'service', value: { type } } }
+}
+
+function numberOf(table: Readonly<Record<string, number | string>>, name: string | number): number {
+  return typeof name === 'number' ? name : Number(table[name])
+}
+
+/** google.rpc.Status with one RetryInfo, in protobuf by hand: three nested messages of one field each. */
+function detailsOf({
+  code,
+  message,
+  retryInfo,
+}: {
+  code: number
+  message: string
+  retryInfo?: { seconds: number }
+}): Metadata {
+  const metadata = new Metadata()
+  if (retryInfo === undefined) return metadata
+  const field = (number: number, content: Buffer): Buffer =>
+    Buffer.concat([Buffer.from([(number << 3) | 2, content.length]), content])
+  const duration = Buffer.from([0x08, retryInfo.seconds])
+  const any = Buffer.concat([
+    field(1, Buffer.from('type.googleapis.com/google.rpc.RetryInfo')),
+    field(2, field(1, duration)),
+  ])
+  const status = Buffer.concat([Buffer.from([0x08, code]), field(2, Buffer.from(message)), field(3, any)])
+  metadata.set('grpc-status-details-bin', status)
+  return metadata
+}

@@ -1,0 +1,99 @@
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/**
+ * Every process and folder of a run, so that nothing outlives it: not when a test fails, not on Ctrl-C, and not when
+ * the runner itself is killed. For the last case a small shell reads from a pipe of ours and cleans up at its end.
+ */
+
+const running = new Set<ChildProcess>()
+const folders = new Set<string>()
+
+const REAPER = `
+pids= ; dirs=
+while read -r what arg; do
+  case $what in
+    +) pids="$pids $arg " ;;
+    -) pids=$(printf %s "$pids" | sed "s/ $arg / /") ;;
+    d) dirs="$dirs $arg" ;;
+  esac
+done
+for p in $pids; do kill -KILL "-$p" 2>/dev/null; done
+sleep 0.2
+[ -z "$dirs" ] || rm -rf $dirs
+`
+
+const reaper = spawn('sh', ['-c', REAPER], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+reaper.unref()
+reaper.stdin.on('error', () => undefined) // without it we still clean up ourselves
+if ('unref' in reaper.stdin && typeof reaper.stdin.unref === 'function') reaper.stdin.unref()
+
+process.on('exit', stopEverything)
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    stopEverything()
+    process.kill(process.pid, signal)
+  })
+}
+
+/** Starts a process in a group of its own; its child processes end with it. */
+export function start(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
+  const child = spawn(command, args, { ...options, detached: true })
+  const { pid } = child
+  running.add(child)
+  if (pid !== undefined) reaper.stdin.write(`+ ${pid}\n`)
+  child.once('exit', () => {
+    running.delete(child)
+    if (pid !== undefined) reaper.stdin.write(`- ${pid}\n`)
+  })
+  return child
+}
+
+export interface Exit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+export function exitOf(child: ChildProcess): Promise<Exit> {
+  return new Promise((resolve, reject) => {
+    if (child.exitCode !== null || child.signalCode !== null) {
+      resolve({ code: child.exitCode, signal: child.signalCode })
+      return
+    }
+    child.once('error', reject)
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+  })
+}
+
+/** Kills a process group and waits for its end. */
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined) return
+  const gone = exitOf(child)
+  killGroup(child)
+  await gone
+}
+
+/** A folder that is removed at the end of the run. */
+export function temporaryFolder(prefix: string): string {
+  const folder = mkdtempSync(join(tmpdir(), `${prefix}-`))
+  folders.add(folder)
+  reaper.stdin.write(`d ${folder}\n`)
+  return folder
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    child.kill('SIGKILL') // the group is gone already
+  }
+}
+
+function stopEverything(): void {
+  for (const child of running) killGroup(child)
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  folders.clear()
+}

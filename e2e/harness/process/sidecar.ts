@@ -1,0 +1,142 @@
+import type { ChildProcess } from 'node:child_process'
+import { eventually, type WaitOptions } from '../waiting.ts'
+import { type Exit, exitOf, start } from './processes.ts'
+
+export interface SidecarOptions {
+  readonly binary: string
+  readonly args: readonly string[]
+  readonly env?: NodeJS.ProcessEnv
+  readonly stdio?: 'pipe' | 'closed'
+  readonly cwd?: string
+  /** Replicas identify each other by their host names. */
+  readonly hostname?: string
+  /** The port of `--http-endpoint` or `--metrics-address`. */
+  readonly port?: number
+}
+
+/** A binary under test as a process of its own. */
+export class Sidecar {
+  readonly process: ChildProcess
+  readonly args: readonly string[]
+  readonly started = Date.now()
+  readonly port: number | undefined
+  stdout = ''
+  stderr = ''
+  exit: Exit | undefined
+  readonly exited: Promise<Exit>
+
+  constructor({ binary, args, env = {}, stdio = 'pipe', cwd, port, hostname }: SidecarOptions) {
+    const program = binary.endsWith('.mjs') ? [process.execPath, binary] : [binary]
+    const [command, ...first] = hostname === undefined ? program : [...underName(hostname), ...program]
+    this.args = args
+    this.port = port
+    this.process = start(command ?? binary, [...first, ...args], {
+      env: { PATH: process.env['PATH'], HOME: '/nonexistent', ...env },
+      stdio: stdio === 'closed' ? 'ignore' : ['ignore', 'pipe', 'pipe'],
+      ...(cwd === undefined ? {} : { cwd }),
+    })
+    this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout += text
+    })
+    this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text
+    })
+    this.exited = exitOf(this.process).then((exit) => {
+      this.exit = exit
+      return exit
+    })
+  }
+
+  get pid(): number {
+    return this.process.pid ?? -1
+  }
+
+  get lines(): readonly string[] {
+    return this.stderr.split('\n').filter((line) => line !== '')
+  }
+
+  linesWith(text: string): readonly string[] {
+    return this.lines.filter((line) => line.includes(text))
+  }
+
+  line(text: string, wait?: WaitOptions): Promise<string> {
+    return eventually(`a log line with ${text}`, () => this.linesWith(text)[0], wait)
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.process.kill(signal)
+  }
+
+  /** The exit; all output has been read. */
+  async end(within = 15_000): Promise<Exit> {
+    const exit = await eventually(`the end of the process`, () => this.exit, { within })
+    const drained = (): boolean =>
+      this.process.stderr?.readableEnded !== false && this.process.stdout?.readableEnded !== false
+    await eventually('the end of its output', drained)
+    return exit
+  }
+
+  async http(
+    path: string,
+    headers: Record<string, string> = {},
+  ): Promise<{ code: number; text: string; headers: Headers }> {
+    const answer = await fetch(`http://127.0.0.1:${this.port}${path}`, { headers, keepalive: false })
+    return { code: answer.status, text: await answer.text(), headers: answer.headers }
+  }
+
+  async metrics(path = '/metrics'): Promise<Metrics> {
+    return parseMetrics((await this.http(path)).text)
+  }
+}
+
+/** Gives the process its own host name, in a Linux namespace; the process keeps its id. */
+function underName(hostname: string): readonly string[] {
+  const asRoot = process.getuid?.() === 0 ? [] : ['--map-root-user']
+  return ['unshare', ...asRoot, '--uts', 'sh', '-c', 'hostname "$0" && exec "$@"', hostname]
+}
+
+export interface Metrics {
+  readonly text: string
+  readonly families: ReadonlyMap<string, { readonly type: string; readonly help: string }>
+  readonly samples: readonly Sample[]
+  /** The value of the one series with this name and at least these labels. */
+  value(name: string, labels?: Readonly<Record<string, string>>): number | undefined
+}
+
+export interface Sample {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+export function parseMetrics(text: string): Metrics {
+  const families = new Map<string, { type: string; help: string }>()
+  const samples: Sample[] = []
+  for (const line of text.split('\n')) {
+    const comment = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line)
+    if (comment !== null) {
+      const [, what, name = '', rest = ''] = comment
+      const family = families.get(name) ?? { type: '', help: '' }
+      families.set(name, what === 'HELP' ? { ...family, help: rest } : { ...family, type: rest })
+      continue
+    }
+    const sample = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)/.exec(line)
+    if (sample === null) continue
+    const [, name = '', labels = '', value = ''] = sample
+    samples.push({ name, labels: parseLabels(labels), value: value === '+Inf' ? Infinity : Number(value) })
+  }
+  const value: Metrics['value'] = (name, labels = {}) => {
+    const fits = samples.filter(
+      (sample) =>
+        sample.name === name && Object.entries(labels).every(([key, wanted]) => sample.labels[key] === wanted),
+    )
+    if (fits.length > 1) throw new Error(`${fits.length} series fit ${name} ${JSON.stringify(labels)}`)
+    return fits[0]?.value
+  }
+  return { text, families, samples, value }
+}
+
+function parseLabels(text: string): Record<string, string> {
+  const pairs = text.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)
+  return Object.fromEntries([...pairs].map(([, key = '', value = '']) => [key, value.replace(/\\(.)/g, '$1')]))
+}

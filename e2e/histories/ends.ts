@@ -1,0 +1,44 @@
+import type { AttachmentState } from '../model/attachment-rules.ts'
+import type { ClaimState } from '../model/claims.ts'
+import { NOTE } from '../model/foreign.ts'
+
+interface Described {
+  readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> | undefined } | undefined
+}
+
+/**
+ * What must be the same for every implementation, by name without the side's own part: of the objects that users want
+ * what a sidecar writes and no invariant is about.
+ */
+export function endsOf(
+  { attachments, slots }: AttachmentState,
+  claims: readonly ClaimState[],
+  id: string,
+): ReadonlyMap<string, string> {
+  const wanted = [...attachments].filter(([name]) => slots.get(name)?.wanted === true)
+  const entries: readonly (readonly [string, object])[] = [
+    ...wanted.map(([name, each]) => [name, { ...metadataOf(each), attached: each.status?.attached }] as const),
+    ...claims.flatMap(({ name, request, claim, volume }) => {
+      const which = `${name} with ${request.gibibytes} GiB`
+      return [[which, metadataOf(claim)] as const, [`volume of ${which}`, metadataOf(volume)] as const]
+    }),
+  ]
+  const plain = (text: string): string => text.replaceAll(id, 'X')
+  return new Map(entries.map(([name, each]) => [plain(name), plain(JSON.stringify(each))]))
+}
+
+function metadataOf(object: Described | undefined): object {
+  const annotations = Object.entries(object?.metadata?.annotations ?? {}).sort()
+  return { annotations: annotations.filter(([name]) => name !== NOTE) }
+}
+
+/** Where the ends of two implementations differ, a line each. What users want on one side only is left out. */
+export function endDifferences(
+  ours: ReadonlyMap<string, string>,
+  original: ReadonlyMap<string, string>,
+): readonly string[] {
+  return [...ours].flatMap(([name, end]) => {
+    const other = original.get(name)
+    return other === undefined || other === end ? [] : [`${name}: ${end}, and ${other} with the original`]
+  })
+}

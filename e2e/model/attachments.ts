@@ -1,0 +1,291 @@
+import { type Finding, findingsIn, type Invariant } from '@csi-sidecars/disturb'
+import { CSI_NODES, PERSISTENT_VOLUMES, type PersistentVolume, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { attachment, csiNode, volume } from '../harness/api/objects.ts'
+import type { TestContext } from '../harness/context.ts'
+import { eventually, pause } from '../harness/waiting.ts'
+import { finalizerOf } from '../tests/attacher/scene.ts'
+import { type AttachmentState, INVARIANTS, type Slot } from './attachment-rules.ts'
+import type { BackEnd } from './back-end.ts'
+import { editFinalizers, Foreign, holds } from './foreign.ts'
+import { Identities, isInline, isShared } from './identities.ts'
+import { LostKnowledge } from './lost-knowledge.ts'
+import type { AttachmentMove } from './moves.ts'
+import { inParallel, refused, stripped } from './requests.ts'
+
+const GONE_WITHIN_MS = 30_000
+/** What is created and reaches a sidecar by another watch is given this time. */
+const SEEN_AFTER_MS = 150
+
+export interface AttachmentsOptions {
+  readonly volumes: number
+  readonly nodes: number
+  /** The driver lists what is published. */
+  readonly listing?: boolean
+}
+
+/** Volumes and their attachments, and what users want of them. */
+export class Attachments {
+  readonly #t: TestContext
+  readonly #options: AttachmentsOptions
+  readonly #backEnd: BackEnd
+  readonly #finalizer: string
+  readonly #foreign: Foreign
+  readonly #slots = new Map<string, Slot>()
+  readonly #ids: Identities
+  readonly #lost: LostKnowledge
+
+  constructor(t: TestContext, backEnd: BackEnd, options: AttachmentsOptions) {
+    this.#t = t
+    this.#options = options
+    this.#backEnd = backEnd
+    this.#finalizer = finalizerOf(t.driverName)
+    this.#foreign = new Foreign(t)
+    this.#ids = new Identities((what) => t.name(what))
+    this.#lost = new LostKnowledge(t, this.#ids, this.#finalizer)
+    for (let index = 0; index < options.volumes; index += 1) {
+      for (let node = 0; node < options.nodes; node += 1) {
+        this.#slots.set(t.name(`va-${index}-${node}`), {
+          index,
+          node,
+          wanted: false,
+          stripped: false,
+          forgotten: false,
+        })
+      }
+    }
+  }
+
+  async start({ attached }: { readonly attached: boolean }): Promise<void> {
+    const { volumes, nodes } = this.#options
+    for (let node = 0; node < nodes; node += 1) await this.#createNode(node)
+    await inParallel(volumes, async (index) => {
+      await this.#createVolume(index)
+      if (attached) await this.#create(index, index % nodes)
+      if (attached && isShared(index)) await this.#create(index, (index + 1) % nodes)
+    })
+  }
+
+  async make({ do: what, index, node }: AttachmentMove): Promise<void> {
+    const ref = { name: this.#ids.attachment(index, node) }
+    const ofVolume = { name: this.#ids.volume(index) }
+    switch (what) {
+      case 'toggle':
+        if (this.#slot(index, node).wanted) return await this.#delete(index, node)
+        if (isShared(index) || this.#wantedOf(index).length === 0) await this.#create(index, node)
+        return
+      case 'move':
+        for (const each of this.#wantedOf(index)) await this.#delete(index, each.node)
+        return await this.#create(index, node)
+      case 'again':
+        return await this.#again(index, node)
+      case 'volumeAgain':
+        return await this.#volumeAgain(index)
+      case 'volumeLate':
+        return await this.#volumeLate(index, node)
+      case 'foreign':
+        return await this.#foreign.toggleFinalizer(VOLUME_ATTACHMENTS, ref)
+      case 'foreignOnVolume':
+        return await this.#foreign.toggleFinalizer(PERSISTENT_VOLUMES, ofVolume)
+      case 'note':
+        return await this.#foreign.annotate(VOLUME_ATTACHMENTS, ref)
+      case 'strip':
+        return await this.#strip(index, node)
+      case 'stripVolume':
+        this.#lost.volumeStripped(index)
+        return void (await editFinalizers(this.#t, PERSISTENT_VOLUMES, ofVolume, (all) => this.#without(all)))
+      case 'unset':
+        await refused(
+          this.#t.api.merge(VOLUME_ATTACHMENTS, { ...ref, subresource: 'status' }, { status: { attached: false } }),
+        )
+        return
+      case 'lose':
+        return this.#lose(index)
+      case 'nodeAgain':
+        return await this.#nodeAgain(node)
+    }
+  }
+
+  /** Before a process ends: what it alone knows is lost. */
+  interrupted(): Promise<void> {
+    return this.#lost.interrupted(this.#slots)
+  }
+
+  async state(): Promise<AttachmentState> {
+    const mine = (await this.#t.api.list(VOLUME_ATTACHMENTS)).filter(({ spec }) => spec.attacher === this.#t.driverName)
+    const volumes = (await this.#t.api.list(PERSISTENT_VOLUMES)).filter(
+      ({ spec }) => spec?.csi?.driver === this.#t.driverName,
+    )
+    for (const each of mine) {
+      const slot = this.#slots.get(each.metadata?.name ?? '')
+      if (slot !== undefined) this.#lost.look(slot, each)
+    }
+    this.#lost.unpublish(this.#backEnd, this.#slots.values())
+    return {
+      backEnd: this.#backEnd,
+      slots: this.#slots,
+      attachments: new Map(mine.map((each) => [each.metadata?.name ?? '', each])),
+      volumes: new Map(volumes.map((each) => [each.metadata?.name ?? '', each])),
+      foreign: this.#foreign,
+      finalizer: this.#finalizer,
+      handleOf: (index) => this.#ids.handle(index),
+      pairOf: ({ index, node }) => this.#ids.pair(index, node),
+      volumeName: (index) => this.#ids.volume(index),
+      mayLackFinalizer: (index) => this.#lost.mayLackFinalizer(index),
+    }
+  }
+
+  /** Where the API and the driver do not agree, or something is under way. */
+  async differences(rules: readonly Invariant<AttachmentState>[] = INVARIANTS): Promise<readonly Finding[]> {
+    return findingsIn(rules, await this.state())
+  }
+
+  /** A user deletes all attachments; other controllers have done their part. */
+  async deleteAll(): Promise<void> {
+    await inParallel(this.#slots.size, async (nth) => {
+      const { index, node } = [...this.#slots.values()][nth] ?? { index: 0, node: 0 }
+      await this.#delete(index, node)
+      await this.#releaseForeign(index, node)
+    })
+  }
+
+  /** And then the volumes, of which none may stay. */
+  async deleteVolumes(): Promise<readonly Finding[]> {
+    const names = Array.from({ length: this.#options.volumes }, (_, index) => this.#ids.volume(index))
+    await inParallel(names.length, async (nth) => {
+      await refused(this.#t.api.delete(PERSISTENT_VOLUMES, { name: names[nth] ?? '' }))
+    })
+    const left = async (): Promise<readonly PersistentVolume[]> =>
+      (await this.#t.api.list(PERSISTENT_VOLUMES)).filter(({ metadata }) => names.includes(metadata?.name ?? ''))
+    const gone = async (): Promise<boolean> => (await left()).every((each) => !holds(each, this.#finalizer))
+    await eventually('the end of all volumes', gone, { within: GONE_WITHIN_MS, every: 250 }).catch(() => undefined)
+    return (await left())
+      .filter((each) => holds(each, this.#finalizer))
+      .map(({ metadata }) => ({ rule: 'a deleted volume is released', text: `${metadata?.name} keeps a finalizer` }))
+  }
+
+  /** Nothing of it stays on the API server, whatever has happened. */
+  async remove(): Promise<void> {
+    for (const name of this.#slots.keys()) await stripped(this.#t, VOLUME_ATTACHMENTS, { name })
+    for (let index = 0; index < this.#options.volumes; index += 1) {
+      await stripped(this.#t, PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })
+    }
+  }
+
+  async #create(index: number, node: number): Promise<void> {
+    const name = this.#ids.attachment(index, node)
+    const inlineVolumeSpec = {
+      accessModes: ['ReadWriteOnce'],
+      csi: { driver: this.#t.driverName, volumeHandle: this.#ids.handle(index) },
+    }
+    const source = isInline(index) ? { source: { inlineVolumeSpec } } : { pv: this.#ids.volume(index) }
+    const created = attachment(name, this.#t.driverName, { ...source, node: this.#ids.node(node) })
+    if (await refused(this.#t.api.create(VOLUME_ATTACHMENTS, created))) return
+    Object.assign(this.#slot(index, node), { wanted: true, stripped: false, forgotten: false })
+  }
+
+  async #delete(index: number, node: number): Promise<void> {
+    const slot = this.#slot(index, node)
+    const found = await this.#t.api.find(VOLUME_ATTACHMENTS, { name: this.#ids.attachment(index, node) })
+    if (found !== undefined) this.#lost.deleting(slot, found)
+    slot.wanted = false
+    if (found !== undefined)
+      await refused(this.#t.api.delete(VOLUME_ATTACHMENTS, { name: this.#ids.attachment(index, node) }))
+  }
+
+  async #again(index: number, node: number): Promise<void> {
+    const which = this.#slot(index, node).wanted ? node : this.#wantedOf(index)[0]?.node
+    if (which === undefined) return
+    await stripped(this.#t, VOLUME_ATTACHMENTS, { name: this.#ids.attachment(index, which) })
+    this.#lost.removed(this.#slot(index, which))
+    await this.#create(index, which)
+    this.#slot(index, which).stripped = true
+  }
+
+  async #strip(index: number, node: number): Promise<void> {
+    const slot = this.#slot(index, node)
+    if (!slot.wanted) return
+    slot.stripped = true
+    await editFinalizers(this.#t, VOLUME_ATTACHMENTS, { name: this.#ids.attachment(index, node) }, (all) =>
+      this.#without(all),
+    )
+  }
+
+  /** Inline volumes of a driver without an in-tree plugin are not compared with what the driver lists. */
+  #lose(index: number): void {
+    if (this.#options.listing !== true) return
+    const published = [...this.#slots.values()]
+      .filter((slot) => slot.wanted && !isInline(slot.index))
+      .map((slot) => this.#ids.pair(slot.index, slot.node))
+      .filter((pair) => this.#backEnd.published.has(pair))
+    const pair = published[index % published.length]
+    if (pair !== undefined) this.#backEnd.published.delete(pair)
+  }
+
+  async #volumeAgain(index: number): Promise<void> {
+    if (isInline(index)) return
+    const inUse = await this.#isUsed(index)
+    await stripped(this.#t, PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })
+    if (!inUse) this.#ids.replaceHandle(index)
+    this.#lost.volumeReplaced(index, { inUse })
+    await this.#createVolume(index)
+  }
+
+  async #volumeLate(index: number, node: number): Promise<void> {
+    if (isInline(index) || (await this.#isUsed(index))) return
+    await stripped(this.#t, PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })
+    this.#ids.replaceHandle(index)
+    this.#lost.volumeReplaced(index, { inUse: false })
+    await this.#create(index, node)
+    await pause(2 * SEEN_AFTER_MS)
+    await this.#createVolume(index)
+  }
+
+  async #nodeAgain(node: number): Promise<void> {
+    const before = this.#ids.nodeId(node)
+    for (const [, slot] of this.#slots) if (slot.node === node && slot.wanted) await this.#delete(slot.index, node)
+    await refused(this.#t.api.delete(CSI_NODES, { name: this.#ids.node(node) }))
+    this.#ids.replaceNode(node)
+    // Without ListVolumes nothing shows that the volume is still published to the old id.
+    if (this.#options.listing !== true) this.#backEnd.loseNode(before)
+    await this.#createNode(node)
+    await pause(SEEN_AFTER_MS)
+  }
+
+  async #releaseForeign(index: number, node: number): Promise<void> {
+    const change = (all: readonly string[]): readonly string[] => all.filter((each) => each === this.#finalizer)
+    await editFinalizers(this.#t, VOLUME_ATTACHMENTS, { name: this.#ids.attachment(index, node) }, change)
+  }
+
+  async #isUsed(index: number): Promise<boolean> {
+    const all = await this.#t.api.list(VOLUME_ATTACHMENTS)
+    return all.some(({ spec }) => spec.source.persistentVolumeName === this.#ids.volume(index))
+  }
+
+  async #createVolume(index: number): Promise<void> {
+    if (isInline(index)) return
+    const accessModes = [isShared(index) ? 'ReadWriteMany' : 'ReadWriteOnce']
+    const csi = { volumeHandle: this.#ids.handle(index) }
+    await this.#t.api.create(
+      PERSISTENT_VOLUMES,
+      volume(this.#ids.volume(index), this.#t.driverName, { accessModes, csi }),
+    )
+  }
+
+  async #createNode(node: number): Promise<void> {
+    await this.#t.create(CSI_NODES, csiNode(this.#ids.node(node), { [this.#t.driverName]: this.#ids.nodeId(node) }))
+  }
+
+  #wantedOf(index: number): readonly Slot[] {
+    return [...this.#slots.values()].filter((slot) => slot.index === index && slot.wanted)
+  }
+
+  #slot(index: number, node: number): Slot {
+    const slot = this.#slots.get(this.#ids.attachment(index, node))
+    if (slot === undefined) throw new Error(`there is no volume ${index} or node ${node}`)
+    return slot
+  }
+
+  #without(all: readonly string[]): readonly string[] {
+    return all.filter((each) => each !== this.#finalizer)
+  }
+}

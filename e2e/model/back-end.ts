@@ -1,0 +1,179 @@
+import { Occurrences, type Random } from '@csi-sidecars/disturb'
+import type { Answer, Call, Driver } from '../harness/driver/driver.ts'
+import { pause } from '../harness/waiting.ts'
+import { requiredBytes } from '../tests/resizer/scene.ts'
+
+export const FIRST_BYTES = 1024 ** 3
+export const FIRST_TIER = 'bronze'
+export const METHODS = [
+  'ControllerPublishVolume',
+  'ControllerUnpublishVolume',
+  'ControllerExpandVolume',
+  'ControllerModifyVolume',
+] as const
+
+const NOT_FOUND = 5
+const ABORTED = 10
+const FAILED_PRECONDITION = 9
+const LOOK_EVERY_MS = 20
+
+/** How a call goes that the back end can carry out. */
+export interface Outcome {
+  readonly ms: number
+  readonly applies: boolean
+  /** `never`: no answer. A number is the code. */
+  readonly ends: 'well' | 'never' | number
+}
+
+const WELL: Outcome = { ms: 5, applies: true, ends: 'well' }
+
+/** What a call does to its volume, once it is its turn. */
+interface Work {
+  /** No second one meanwhile: the driver itself answers Aborted to it. */
+  readonly key: string
+  readonly apply: () => void
+  readonly reply: () => object
+  /** Not before this holds. */
+  readonly when?: () => boolean
+}
+
+/** The volumes behind a driver: they outlive it, and a call that fails may have changed them nevertheless. */
+export class BackEnd {
+  /** The publish contexts of what is published, by `pairOf`: a volume that is published again has another one. */
+  readonly published = new Map<string, Readonly<Record<string, string>>>()
+  /** While it is, every call that can go well does. */
+  calm = true
+  /** What happens to the next call while nothing is calm; undefined: it goes well. */
+  readonly #disturb: (call: Call, random: Random) => Outcome | undefined
+  readonly #occurrences: Occurrences
+  readonly #known = new Set<string>()
+  readonly #lostNodes = new Set<string>()
+  readonly #sizes = new Map<string, number>()
+  readonly #tiers = new Map<string, string>()
+  #publications = 0
+  #running = new Set<string>()
+
+  constructor(seed: number, driver: Driver, disturb: (call: Call, random: Random) => Outcome | undefined) {
+    this.#occurrences = new Occurrences(seed)
+    this.#disturb = disturb
+    driver.on('ControllerPublishVolume', (call) => this.#publish(call))
+    driver.on('ControllerUnpublishVolume', (call) => this.#unpublish(call))
+    driver.on('ControllerExpandVolume', (call) => this.#expand(call))
+    driver.on('ControllerModifyVolume', (call) => this.#modify(call))
+    driver.on('ListVolumes', () => ({ reply: { entries: this.#list(), nextToken: '' } }))
+  }
+
+  sizeOf(handle: string): number {
+    return this.#sizes.get(handle) ?? FIRST_BYTES
+  }
+
+  tierOf(handle: string): string {
+    return this.#tiers.get(handle) ?? FIRST_TIER
+  }
+
+  /** The driver dies: what it was about to do is not done. */
+  forgetCalls(): void {
+    this.#running = new Set()
+  }
+
+  /** The machine is deleted, and no volume is published to it, now and later. */
+  loseNode(nodeId: string): void {
+    this.#lostNodes.add(nodeId)
+    for (const pair of [...this.published.keys()]) if (pair.endsWith(pairOf('', nodeId))) this.published.delete(pair)
+  }
+
+  #publish(call: Call): Answer {
+    const handle = handleOf(call)
+    const pair = pairOf(handle, nodeOf(call))
+    this.#known.add(handle)
+    if (this.#lostNodes.has(nodeOf(call))) return { code: NOT_FOUND, message: 'there is no such node' }
+    const elsewhere = (): boolean =>
+      isSingleNode(call) &&
+      [...this.published.keys()].some((each) => each !== pair && each.startsWith(pairOf(handle, '')))
+    const apply = (): void => {
+      if (this.published.has(pair) || this.#lostNodes.has(nodeOf(call))) return
+      this.#publications += 1
+      this.published.set(pair, { pair, [`publication-${this.#publications}`]: 'yes' })
+    }
+    const work: Work = { key: pair, apply, reply: () => ({ publishContext: this.published.get(pair) ?? {} }) }
+    if (!elsewhere()) return this.#answer(call, work)
+    // Some drivers wait until the volume has left the other node, some refuse.
+    if (this.#next(call, 'wait')() < 0.5) return this.#answer(call, { ...work, when: () => !elsewhere() })
+    return { code: FAILED_PRECONDITION, message: 'the volume is published to another node' }
+  }
+
+  #unpublish(call: Call): Answer {
+    const pair = pairOf(handleOf(call), nodeOf(call))
+    return this.#answer(call, { key: pair, apply: () => this.published.delete(pair), reply: () => ({}) })
+  }
+
+  #expand(call: Call): Answer {
+    const handle = handleOf(call)
+    const bytes = Math.max(this.sizeOf(handle), Number(requiredBytes(call.request)))
+    return this.#answer(call, {
+      key: `expand ${handle}`,
+      apply: () => this.#sizes.set(handle, bytes),
+      reply: () => ({ capacityBytes: BigInt(bytes), nodeExpansionRequired: false }),
+    })
+  }
+
+  #modify(call: Call): Answer {
+    const handle = handleOf(call)
+    const { tier = FIRST_TIER } = (call.request['mutable_parameters'] ?? {}) as { tier?: string }
+    const apply = (): unknown => this.#tiers.set(handle, tier)
+    return this.#answer(call, { key: `modify ${handle}`, apply, reply: () => ({}) })
+  }
+
+  #list(): readonly object[] {
+    return [...this.#known].map((volumeId) => ({
+      volume: { volumeId, capacityBytes: 0n, volumeContext: {}, contentSource: undefined, accessibleTopology: [] },
+      status: {
+        publishedNodeIds: [...this.published.keys()]
+          .filter((pair) => pair.startsWith(pairOf(volumeId, '')))
+          .map((pair) => pair.slice(pairOf(volumeId, '').length)),
+      },
+    }))
+  }
+
+  #answer(call: Call, work: Work): Answer {
+    if (this.#running.has(work.key)) return { code: ABORTED, message: `${work.key}: a call is running` }
+    const outcome = (this.calm ? undefined : this.#disturb(call, this.#next(call, 'outcome'))) ?? WELL
+    const after = this.#carryOut(call, work, outcome)
+    if (typeof outcome.ends === 'number')
+      return { code: outcome.ends, message: `code ${outcome.ends} by chance`, after }
+    return { reply: work.reply, after }
+  }
+
+  async #carryOut(call: Call, { key, apply, when = () => true }: Work, outcome: Outcome): Promise<void> {
+    const running = this.#running
+    running.add(key)
+    const alive = (): boolean => this.#running === running
+    await pause(outcome.ms)
+    while (!when() && alive() && !call.cancelled) await pause(LOOK_EVERY_MS)
+    if (outcome.applies && alive() && when()) apply()
+    running.delete(key)
+    while (outcome.ends === 'never' && alive() && !call.cancelled) await pause(LOOK_EVERY_MS)
+  }
+
+  /** Depends on the call and on how often there was such a call, not on the order of all calls. */
+  #next({ method, request }: Call, what: string): Random {
+    return this.#occurrences.next(`${what} ${method} ${request['volume_id']} ${request['node_id']}`)
+  }
+}
+
+export function pairOf(handle: string, nodeId: string): string {
+  return `${handle} on ${nodeId}`
+}
+
+export function handleOf({ request }: Call): string {
+  return String(request['volume_id'])
+}
+
+export function nodeOf({ request }: Call): string {
+  return String(request['node_id'])
+}
+
+export function isSingleNode({ request }: Call): boolean {
+  const { access_mode } = (request['volume_capability'] ?? {}) as { access_mode?: { mode?: string } }
+  return access_mode?.mode?.startsWith('SINGLE_NODE') === true
+}

@@ -1,0 +1,80 @@
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { TestContext } from '../harness/context.ts'
+import { NODE_ID_ANNOTATION } from '../tests/attacher/scene.ts'
+import type { Slot } from './attachment-rules.ts'
+import { type BackEnd, pairOf } from './back-end.ts'
+import { holds } from './foreign.ts'
+import type { Identities } from './identities.ts'
+
+/**
+ * What no attacher can know any more, because a person has removed by hand what it knows things by. That person also
+ * unpublishes by hand what may be left, and no finalizer is expected where no living process has seen one.
+ */
+export class LostKnowledge {
+  readonly #t: TestContext
+  readonly #ids: Identities
+  readonly #finalizer: string
+  /** Nothing in the API says that they may be published. */
+  readonly #unsure = new Set<string>()
+  readonly #strippedVolumes = new Set<number>()
+  readonly #forgottenVolumes = new Set<number>()
+
+  constructor(t: TestContext, ids: Identities, finalizer: string) {
+    this.#t = t
+    this.#ids = ids
+    this.#finalizer = finalizer
+  }
+
+  /** An attachment is about to be deleted: its finalizer keeps it until it is unpublished. */
+  deleting(slot: Slot, found: VolumeAttachment): void {
+    this.look(slot, found)
+    const pair = this.#ids.pair(slot.index, slot.node)
+    if (slot.wanted && holds(found, this.#finalizer)) this.#unsure.delete(pair)
+    else if (slot.wanted && slot.stripped) this.#unsure.add(pair)
+  }
+
+  /** An attachment was removed with all its finalizers. */
+  removed({ index, node }: Slot): void {
+    this.#unsure.add(this.#ids.pair(index, node))
+  }
+
+  /** Published by a process that did not know yet that the node has another id: nothing refers to the old one. */
+  look({ index, node, wanted }: Slot, { metadata }: VolumeAttachment): void {
+    const nodeId = metadata?.annotations?.[NODE_ID_ANNOTATION] ?? this.#ids.nodeId(node)
+    if (wanted && nodeId !== this.#ids.nodeId(node)) this.#unsure.add(pairOf(this.#ids.handle(index), nodeId))
+  }
+
+  volumeStripped(index: number): void {
+    this.#strippedVolumes.add(index)
+  }
+
+  /** Another volume of the name never had a finalizer, and an attachment that is there already adds none. */
+  volumeReplaced(index: number, { inUse }: { readonly inUse: boolean }): void {
+    this.#strippedVolumes.delete(index)
+    if (inUse) this.#forgottenVolumes.add(index)
+    else this.#forgottenVolumes.delete(index)
+  }
+
+  mayLackFinalizer(index: number): boolean {
+    return this.#forgottenVolumes.has(index)
+  }
+
+  /** Before a process ends. */
+  async interrupted(slots: ReadonlyMap<string, Slot>): Promise<void> {
+    for (const [name, slot] of slots) {
+      if (!slot.stripped || !slot.wanted || slot.forgotten) continue
+      const found = await this.#t.api.find(VOLUME_ATTACHMENTS, { name })
+      slot.forgotten = found?.status?.attached === true && !holds(found, this.#finalizer)
+    }
+    for (const index of this.#strippedVolumes) {
+      const found = await this.#t.api.find(PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })
+      if (found !== undefined && !holds(found, this.#finalizer)) this.#forgottenVolumes.add(index)
+    }
+  }
+
+  /** By hand, what no user wants. */
+  unpublish(backEnd: BackEnd, slots: Iterable<Slot>): void {
+    const wanted = new Set([...slots].flatMap((each) => (each.wanted ? [this.#ids.pair(each.index, each.node)] : [])))
+    for (const pair of this.#unsure) if (!wanted.has(pair)) backEnd.published.delete(pair)
+  }
+}

@@ -1,0 +1,46 @@
+/** What users, other controllers and people with kubectl do to attachments of one volume. */
+export interface AttachmentMove {
+  readonly of: 'attachment'
+  readonly do: keyof typeof ATTACHMENT_MOVES
+  readonly index: number
+  readonly node: number
+}
+
+/** What each move does. */
+export const ATTACHMENT_MOVES = {
+  toggle: 'creates the attachment, or deletes it',
+  move: 'deletes the attachments of the volume and creates one on the node',
+  again: 'removes all finalizers of an attachment, deletes and recreates it',
+  volumeAgain: 'removes all finalizers of the PersistentVolume, deletes and recreates it',
+  volumeLate: 'creates the attachment before its PersistentVolume',
+  foreign: 'adds a foreign finalizer to the attachment, or removes it',
+  foreignOnVolume: 'adds a foreign finalizer to the PersistentVolume, or removes it',
+  note: 'changes an annotation of the attachment',
+  strip: "removes the attacher's finalizer from the attachment",
+  stripVolume: "removes the attacher's finalizer from the PersistentVolume",
+  unset: 'sets attached to false',
+  lose: 'the storage system detaches a volume (with ListVolumes)',
+  nodeAgain: 'deletes the attachments of the node and recreates the node with another id',
+} as const
+
+/** What users, other controllers and people with kubectl do to one claim. */
+export interface ClaimMove {
+  readonly of: 'claim'
+  readonly do: keyof typeof CLAIM_MOVES
+  readonly index: number
+  readonly amount: number
+}
+
+/** What each move does. */
+export const CLAIM_MOVES = {
+  grow: 'asks for so many GiB more',
+  lower: 'asks for so many GiB less',
+  modify: 'asks for another class',
+  again: 'removes claim and volume, and creates both with a new handle',
+  flag: 'adds a condition of another writer',
+  paper: 'sets the capacity of the PersistentVolume so many GiB above the request',
+  clear: 'removes the status of an expansion from the claim',
+  foreign: 'adds a foreign finalizer to the claim, or removes it',
+  foreignOnVolume: 'adds a foreign finalizer to the PersistentVolume, or removes it',
+  note: 'changes an annotation of the claim',
+} as const

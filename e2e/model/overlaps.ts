@@ -1,0 +1,66 @@
+import type { Finding } from '@csi-sidecars/disturb'
+import type { Call } from '../harness/driver/driver.ts'
+import { handleOf, isSingleNode, METHODS, nodeOf, pairOf } from './back-end.ts'
+
+/** A caller that has given up, at its deadline at the latest, knows it a little before the driver does. */
+const CANCELLED_EARLIER_MS = 50
+
+/** Two calls that must not have run at the same time. */
+export function overlaps(calls: readonly Call[]): readonly Finding[] {
+  const groups = Map.groupBy(
+    calls.flatMap((call) => groupsOf(call).map((group) => ({ group, call }))),
+    ({ group }) => group,
+  )
+  return [...groups].flatMap(([group, members]) =>
+    overlapsIn(
+      group,
+      members.map(({ call }) => call),
+    ),
+  )
+}
+
+export function isVolumeCall({ method }: Call): boolean {
+  return METHODS.some((each) => each === method)
+}
+
+/** Of each group one call at a time. An expand and a modify of one volume may overlap. */
+function groupsOf(call: Call): readonly string[] {
+  const handle = handleOf(call)
+  switch (call.method) {
+    case 'ControllerPublishVolume':
+      return [pairOf(handle, nodeOf(call)), ...(isSingleNode(call) ? [`publish of ${handle}`] : [])]
+    case 'ControllerUnpublishVolume':
+      return [pairOf(handle, nodeOf(call))]
+    case 'ControllerExpandVolume':
+      return [`expand of ${handle}`]
+    case 'ControllerModifyVolume':
+      return [`modify of ${handle}`]
+    default:
+      return []
+  }
+}
+
+function overlapsIn(group: string, calls: readonly Call[]): readonly Finding[] {
+  const sorted = calls.toSorted((a, b) => a.start - b.start)
+  return sorted.slice(1).flatMap((call, index) => {
+    const before = sorted.slice(0, index + 1).find((each) => each.start <= call.start && endOf(each) > call.start)
+    if (before === undefined) return []
+    const text = `${group}: ${briefly(before)} and ${briefly(call)}`
+    return [{ rule: 'no two calls at once', about: handleOf(call), text }]
+  })
+}
+
+function endOf({ start, timeoutMs, end = Number.POSITIVE_INFINITY, cancelled }: Call): number {
+  return Math.min(cancelled ? end - CANCELLED_EARLIER_MS : end, start + timeoutMs - CANCELLED_EARLIER_MS)
+}
+
+/** `12:00:00.000 to 12:00:00.300 ControllerExpandVolume {...} code 13`. */
+export function briefly({ method, request, start, end, code, cancelled }: Call): string {
+  const { volume_id, node_id, capacity_range, mutable_parameters } = request
+  const what = JSON.stringify({ volume_id, node_id, capacity_range, mutable_parameters })
+  return `${clock(start)} to ${clock(end)} ${method} ${what} ${cancelled && code === undefined ? 'cancelled' : `code ${code}`}`
+}
+
+function clock(ms: number | undefined): string {
+  return ms === undefined ? '...' : new Date(ms).toISOString().slice(11, 23)
+}

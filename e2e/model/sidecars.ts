@@ -1,0 +1,125 @@
+import type { Gate } from '../harness/api/gate.ts'
+import type { FaultRule } from '../harness/api/wire.ts'
+import type { RunningSidecar, TestContext } from '../harness/context.ts'
+import type { Driver } from '../harness/driver/driver.ts'
+import type { App } from '../harness/subject.ts'
+import { pause } from '../harness/waiting.ts'
+
+const RESTARTED_AFTER_MS = 200
+
+export interface SidecarsOptions {
+  readonly app: App
+  readonly driver: Driver
+  readonly args: readonly string[]
+  /** Each replica knows its name, and has a gate of its own. */
+  readonly replicas: number
+  readonly rule: FaultRule
+  /** Before a process is ended. */
+  readonly ending?: () => Promise<void>
+  /** An end that nothing here has caused. */
+  readonly ended?: (sidecar: RunningSidecar) => void
+}
+
+interface Replica {
+  readonly gate: Gate
+  readonly hostname: string
+  sidecar: RunningSidecar | undefined
+  /** Not to be started again by itself. */
+  down: boolean
+}
+
+/** The replicas of one sidecar, which are started again when they end, as kubelet does. */
+export class Sidecars {
+  readonly #t: TestContext
+  readonly #options: SidecarsOptions
+  readonly #replicas: Replica[] = []
+
+  constructor(t: TestContext, options: SidecarsOptions) {
+    this.#t = t
+    this.#options = options
+  }
+
+  get gates(): readonly Gate[] {
+    return this.#replicas.map(({ gate }) => gate)
+  }
+
+  /** All processes of now. */
+  get running(): readonly RunningSidecar[] {
+    return this.#replicas.flatMap(({ sidecar }) => (sidecar === undefined ? [] : [sidecar]))
+  }
+
+  async start(): Promise<void> {
+    const { app, replicas, rule } = this.#options
+    for (let nth = 0; nth < replicas; nth += 1) {
+      const gate = await this.#t.gate()
+      gate.rules.push(rule)
+      const replica = { gate, hostname: `${this.#t.name(app)}-${nth}`, sidecar: undefined, down: true }
+      this.#replicas.push(replica)
+      await this.#launch(replica)
+    }
+  }
+
+  /** Ends one replica as a crash does, and starts it again. */
+  async kill(nth: number, forMs: number): Promise<void> {
+    await this.#end(nth, 'SIGKILL')
+    await pause(forMs)
+    await this.up(nth)
+  }
+
+  /** Ends one replica as a rollout does; `up` starts it again. */
+  async down(nth: number): Promise<void> {
+    await this.#end(nth, 'SIGTERM')
+  }
+
+  async up(nth: number): Promise<void> {
+    const replica = this.#replicas[nth]
+    if (replica?.down === true) await this.#launch(replica)
+  }
+
+  async allUp(): Promise<void> {
+    for (const nth of this.#replicas.keys()) await this.up(nth)
+  }
+
+  /** One replica does nothing for this time, as on a machine without memory. */
+  async freeze(nth: number, forMs: number): Promise<void> {
+    const sidecar = this.#replicas[nth]?.sidecar
+    await this.#options.ending?.()
+    sidecar?.signal('SIGSTOP')
+    await pause(forMs)
+    sidecar?.signal('SIGCONT')
+    await this.#options.ending?.()
+  }
+
+  async stop(): Promise<void> {
+    for (const nth of this.#replicas.keys()) await this.#end(nth, 'SIGKILL')
+  }
+
+  async #end(nth: number, signal: NodeJS.Signals): Promise<void> {
+    const replica = this.#replicas[nth]
+    if (replica === undefined || replica.down) return
+    await this.#options.ending?.()
+    replica.down = true
+    replica.sidecar?.signal(signal)
+    await replica.sidecar?.end()
+  }
+
+  async #launch(replica: Replica): Promise<void> {
+    const { app, driver, args, replicas } = this.#options
+    const { gate, hostname, sidecar: before } = replica
+    replica.down = false
+    const named = replicas > 1 ? { hostname } : {}
+    const setup = { app, gate, driver, args, ...named, ...(before === undefined ? {} : { user: before.user }) }
+    const sidecar = await this.#t.sidecar(setup)
+    replica.sidecar = sidecar
+    void sidecar.exited.then(() => this.#ended(replica, sidecar)).catch(() => undefined)
+  }
+
+  async #ended(replica: Replica, sidecar: RunningSidecar): Promise<void> {
+    if (replica.down || replica.sidecar !== sidecar) return
+    replica.down = true
+    this.#options.ended?.(sidecar)
+    await this.#options.ending?.()
+    await pause(RESTARTED_AFTER_MS)
+    if (replica.down && replica.sidecar === sidecar) await this.#launch(replica)
+  }
+}

@@ -1,0 +1,296 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { attachment, csiNode, volume } from '../../harness/api/objects.ts'
+import type { TestContext } from '../../harness/context.ts'
+import type { Call } from '../../harness/driver/driver.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+import { type AttacherScene, attach, attached, scene, volumeCalls } from './scene.ts'
+
+const test = testsOf('attacher', 'concurrency')
+
+/** The most calls that ran at one time. */
+function mostAtOnce(calls: readonly Call[]): number {
+  return Math.max(
+    0,
+    ...calls.map(
+      (each) => calls.filter((other) => other.start <= each.start && (other.end ?? Infinity) > each.start).length,
+    ),
+  )
+}
+
+const suffixes = (count: number): string[] => Array.from({ length: count }, (_, index) => `-${index}`)
+
+test('--worker-threads=1: one at a time', async (t) => {
+  const at = await scene(t, { args: ['--worker-threads=1'] })
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 150 })
+  for (const suffix of suffixes(5)) await attach(t, at, { suffix })
+  for (const suffix of suffixes(5)) await attached(t, t.name(`va${suffix}`))
+  equal(mostAtOnce(volumeCalls(at.driver)), 1)
+})
+
+test('ten volumes at once by default, never more', async (t) => {
+  const at = await scene(t, { args: ['--kube-api-qps=1000', '--kube-api-burst=1000'] })
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 1500 })
+  await Promise.all(suffixes(14).map((suffix) => attach(t, at, { suffix })))
+  for (const suffix of suffixes(14)) await attached(t, t.name(`va${suffix}`))
+  equal(mostAtOnce(volumeCalls(at.driver)), 10)
+})
+
+test('one hanging call blocks no other attachment', async (t) => {
+  const at = await scene(t)
+  const slow = `${t.name('pv-slow')}-handle`
+  at.driver.on('ControllerPublishVolume', ({ request }) => (request['volume_id'] === slow ? 'hang' : { reply: {} }))
+  await attach(t, at, { suffix: '-slow' })
+  await eventually('the slow call', () => volumeCalls(at.driver).length > 0)
+  await attach(t, at, { suffix: '-b' })
+  await attached(t, t.name('va-b'))
+})
+
+test('hanging detaches do not starve attaches', { only: 'ours', within: 180_000 }, async (t) => {
+  const args = ['--timeout=3s', '--retry-interval-start=100ms', '--retry-interval-max=1s']
+  const at = await scene(t, { args })
+  const stuck = suffixes(60)
+  await Promise.all(stuck.map((suffix) => attach(t, at, { suffix })))
+  for (const suffix of stuck) await attached(t, t.name(`va${suffix}`))
+  at.driver.on('ControllerUnpublishVolume', 'hang')
+  await Promise.all(stuck.map((suffix) => t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })))
+  await eventually('hanging detaches', () => at.driver.callsOf('ControllerUnpublishVolume').length >= 5)
+  await pause(1500)
+  const fresh = suffixes(10).map((suffix) => `-fresh${suffix}`)
+  const began = Date.now()
+  await Promise.all(fresh.map((suffix) => attach(t, at, { suffix })))
+  for (const suffix of fresh) await attached(t, t.name(`va${suffix}`))
+  const handles = new Set(fresh.map((suffix) => `${t.name(`pv${suffix}`)}-handle`))
+  const starts = at.driver
+    .callsOf('ControllerPublishVolume')
+    .filter(({ request }) => handles.has(String(request['volume_id'])))
+  const last = Math.max(...starts.map(({ start }) => start)) - began
+  ok(last < 2500, `the last attach reached the driver after ${last} ms`)
+  at.driver.on('ControllerUnpublishVolume', { reply: {} })
+})
+
+test('attaches that fail repeatedly delay no other', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
+  const isBad = ({ request }: Pick<Call, 'request'>): boolean => String(request['volume_id']).includes('-bad')
+  at.driver.on('ControllerPublishVolume', (call) =>
+    isBad(call) ? { code: 13, message: 'no such array', after: 1000 } : { reply: {} },
+  )
+  const bad = suffixes(60).map((suffix) => `-bad${suffix}`)
+  await Promise.all(bad.map((suffix) => attach(t, at, { suffix })))
+  // Ten workers take six seconds for all of them, so that each has to wait for its turn by now.
+  await eventually('retries', () => volumeCalls(at.driver).filter(isBad).length >= 80)
+  const began = Date.now()
+  await attach(t, at, { suffix: '-healthy' })
+  await attached(t, t.name('va-healthy'))
+  const call = at.driver.callsOf('ControllerPublishVolume').find((each) => !isBad(each))
+  const after = (call?.start ?? Infinity) - began
+  ok(after < 2500, `the healthy attach reached the driver after ${after} ms`)
+})
+
+test('detaches use all workers, and attaches get extra ones: at most 40 % more', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--kube-api-qps=1000', '--kube-api-burst=1000'] })
+  const first = suffixes(24)
+  await Promise.all(first.map((suffix) => attach(t, at, { suffix })))
+  for (const suffix of first) await attached(t, t.name(`va${suffix}`))
+  at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 2500 })
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 1200 })
+  const before = volumeCalls(at.driver).length
+  const later = suffixes(6).map((suffix) => `-later${suffix}`)
+  for (const suffix of later) await t.create(PERSISTENT_VOLUMES, volume(t.name(`pv${suffix}`), t.driverName))
+  await Promise.all(first.map((suffix) => t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })))
+  await eventually('detaches on all workers', () => at.driver.callsOf('ControllerUnpublishVolume').length === 10)
+  const began = Date.now()
+  const make = (suffix: string): Promise<unknown> => {
+    const options = { pv: t.name(`pv${suffix}`), node: at.node }
+    return t.create(VOLUME_ATTACHMENTS, attachment(t.name(`va${suffix}`), t.driverName, options))
+  }
+  await Promise.all(later.map(make))
+  const publishes = (): Call[] =>
+    volumeCalls(at.driver).filter(({ method, start }) => start >= began && method === 'ControllerPublishVolume')
+  await eventually('four attaches beyond the workers', () => publishes().length === 4, { within: 1000 })
+  for (const suffix of later) await attached(t, t.name(`va${suffix}`))
+  for (const suffix of first) await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
+  equal(mostAtOnce(volumeCalls(at.driver).slice(before)), 14)
+})
+
+test('--worker-threads=1: an attach waits for a detach', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--worker-threads=1'] })
+  for (const suffix of suffixes(3)) await attach(t, at, { suffix })
+  for (const suffix of suffixes(3)) await attached(t, t.name(`va${suffix}`))
+  at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 400 })
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 400 })
+  for (const suffix of suffixes(3)) await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
+  for (const suffix of suffixes(3)) await attach(t, at, { suffix: `-later${suffix}` })
+  for (const suffix of suffixes(3)) await attached(t, t.name(`va-later${suffix}`))
+  equal(mostAtOnce(volumeCalls(at.driver)), 1)
+})
+
+/** An attached volume that is to move to a second node, which has its CSINode. */
+async function moving(
+  t: TestContext,
+  at: AttacherScene,
+  { pv = {} } = {},
+): Promise<{ pv: string; va: string; other: string }> {
+  const other = t.name('node-other')
+  await t.create(CSI_NODES, csiNode(other, { [t.driverName]: `${other}-id` }))
+  const names = await attach(t, at, { pv })
+  await attached(t)
+  return { ...names, other }
+}
+
+test('a detach passes a publish on another node that waits for it', async (t) => {
+  const at = await scene(t)
+  const { pv, va, other } = await moving(t, at)
+  const left = Promise.withResolvers<void>()
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: left.promise })
+  at.driver.on('ControllerUnpublishVolume', () => {
+    left.resolve()
+    return { reply: {} }
+  })
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va-other'), t.driverName, { pv, node: other }))
+  await eventually('the publish', () => at.driver.callsOf('ControllerPublishVolume').length >= 2)
+  const began = Date.now()
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await attached(t, t.name('va-other'))
+  ok(Date.now() - began < 2000, `attached after ${Date.now() - began} ms`)
+})
+
+test('a detach from one node runs before the attach to another when both wait', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--worker-threads=1'] })
+  const { pv, va, other } = await moving(t, at)
+  const bothWait = Promise.withResolvers<void>()
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: bothWait.promise })
+  await attach(t, at, { suffix: '-before' })
+  await eventually('a publish that occupies the worker', () => volumeCalls(at.driver).length === 2)
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va-other'), t.driverName, { pv, node: other }))
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  // Gives the watch time to deliver both.
+  await pause(700)
+  bothWait.resolve()
+  await attached(t, t.name('va-other'))
+  const methods = volumeCalls(at.driver).map(({ method }) => method.replace(/Controller|Volume/g, ''))
+  equal(methods, ['Publish', 'Publish', 'Unpublish', 'Publish'])
+})
+
+test('two volumes of one handle, one single-node and one multi-node, follow the single-node rule', {
+  only: 'ours',
+}, async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 500 })
+  const csi = { volumeHandle: t.name('shared') }
+  const modes = [['ReadWriteOnce'], ['ReadWriteMany'], ['ReadWriteOnce'], ['ReadWriteMany']]
+  for (const [index, accessModes] of modes.entries()) {
+    const node = t.name(`node-${index}`)
+    await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
+    await t.create(PERSISTENT_VOLUMES, volume(t.name(`pv-${index}`), t.driverName, { accessModes, csi }))
+  }
+  await pause(300)
+  const indexes = [...modes.keys()]
+  await Promise.all(
+    indexes.map((index) => {
+      const options = { pv: t.name(`pv-${index}`), node: t.name(`node-${index}`) }
+      return t.create(VOLUME_ATTACHMENTS, attachment(t.name(`va-${index}`), t.driverName, options))
+    }),
+  )
+  for (const index of indexes) await attached(t, t.name(`va-${index}`))
+  const calls = volumeCalls(at.driver)
+  const alone = calls.filter(({ request }) =>
+    ['node-0-id', 'node-2-id'].includes(String(request['node_id']).replace(`${t.id}-`, '')),
+  )
+  equal([calls.length, alone.length], [4, 2])
+  for (const { start, end = Infinity } of alone) {
+    const beside = calls.filter((other) => other.start < end && (other.end ?? Infinity) > start)
+    equal(beside.length, 1)
+  }
+})
+
+test('never two calls for one single-node volume at once', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 400 })
+  const { pv } = await attach(t, at)
+  for (const suffix of ['-b', '-c']) {
+    await t.create(VOLUME_ATTACHMENTS, attachment(t.name(`va${suffix}`), t.driverName, { pv, node: at.node }))
+  }
+  for (const suffix of ['', '-b', '-c']) await attached(t, t.name(`va${suffix}`))
+  equal(mostAtOnce(volumeCalls(at.driver)), 1)
+  equal(volumeCalls(at.driver).length, 3)
+})
+
+test('never two calls for one handle, whichever volumes have it', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 300 })
+  for (const suffix of suffixes(3)) await attach(t, at, { suffix, pv: { csi: { volumeHandle: t.name('shared') } } })
+  for (const suffix of suffixes(3)) await attached(t, t.name(`va${suffix}`))
+  equal(mostAtOnce(volumeCalls(at.driver)), 1)
+})
+
+test('a multi-node volume is attached to its nodes in parallel, and a hanging call blocks no other', async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', ({ request }) =>
+    request['node_id'] === `${at.node}-id` ? 'hang' : { reply: {}, after: 500 },
+  )
+  const { pv } = await attach(t, at, { pv: { accessModes: ['ReadWriteMany'] } })
+  for (const suffix of suffixes(4)) {
+    const node = t.name(`node${suffix}`)
+    await t.create(CSI_NODES, csiNode(node, { [t.driverName]: node }))
+    await pause(100)
+    await t.create(VOLUME_ATTACHMENTS, attachment(t.name(`va${suffix}`), t.driverName, { pv, node }))
+  }
+  for (const suffix of suffixes(4)) await attached(t, t.name(`va${suffix}`))
+  ok(mostAtOnce(volumeCalls(at.driver)) >= 3)
+  equal(volumeCalls(at.driver)[0]?.end, undefined)
+})
+
+test('--max-inflight-per-node caps a node', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--max-inflight-per-node=2'] })
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 300 })
+  for (const suffix of suffixes(6)) await attach(t, at, { suffix })
+  for (const suffix of suffixes(6)) await attached(t, t.name(`va${suffix}`))
+  equal(mostAtOnce(volumeCalls(at.driver)), 2)
+})
+
+test('--kube-api-qps and --kube-api-burst bound the requests', { alone: true }, async (t) => {
+  const at = await scene(t, { args: ['--kube-api-qps=5', '--kube-api-burst=10'] })
+  await pause(3000)
+  const began = Date.now()
+  await Promise.all(suffixes(14).map((suffix) => attach(t, at, { suffix })))
+  for (const suffix of suffixes(14)) await attached(t, t.name(`va${suffix}`))
+  const requests = at.attacher.gate.requests.filter(
+    ({ time, watch, resource }) => time >= began && !watch && resource !== 'leases',
+  )
+  for (const { time } of requests) {
+    const inOneSecond = requests.filter((other) => other.time >= time && other.time < time + 1000).length
+    ok(inOneSecond <= 17, `${inOneSecond} requests in a second`)
+    const inFive = requests.filter((other) => other.time >= time && other.time < time + 5000).length
+    ok(inFive <= 38, `${inFive} requests in five seconds`)
+  }
+  ok(requests.length >= 40, `${requests.length} requests`)
+})
+
+test('a 429 delays and is never an attach error', async (t) => {
+  const at = await scene(t)
+  let refused = 0
+  at.attacher.gate.rules.push(({ method, resource }) => {
+    if (method !== 'PATCH' || resource !== 'volumeattachments' || refused >= 2) return undefined
+    refused += 1
+    const body = {
+      kind: 'Status',
+      apiVersion: 'v1',
+      status: 'Failure',
+      message: 'slow down',
+      reason: 'TooManyRequests',
+      code: 429,
+    }
+    return { kind: 'answer', code: 429, body, headers: { 'retry-after': '1' } }
+  })
+  const began = Date.now()
+  await attach(t, at)
+  const { status } = await attached(t)
+  equal(status?.attachError, undefined)
+  ok(Date.now() - began > 1900, `attached after ${Date.now() - began} ms`)
+  equal(
+    at.attacher.gate.writes('volumeattachments/status').filter(({ body }) => JSON.stringify(body).includes('message')),
+    [],
+  )
+})

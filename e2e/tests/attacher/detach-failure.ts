@@ -1,0 +1,97 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { partOf, refusal } from '../../harness/api/gate.ts'
+import { assertContains } from '../../harness/process/log-lines.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+import { attachedScene, detachFailed, unpublishes } from './detach-scene.ts'
+import { gapsOf } from './scene.ts'
+
+const test = testsOf('attacher', 'detach')
+
+test('without CSINode and annotation: detachError, and the VA stays', async (t) => {
+  const at = await attachedScene(t)
+  await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { annotations: null } })
+  await t.api.delete(CSI_NODES, { name: at.node })
+  await pause(300)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+  const { status } = await detachFailed(t)
+  equal(status?.detachError?.message, `csinode.storage.k8s.io "${at.node}" not found`)
+})
+
+test('a missing PV blocks the detach, and the status says so', async (t) => {
+  const at = await attachedScene(t, { args: ['--retry-interval-start=200ms'] })
+  await t.api.delete(PERSISTENT_VOLUMES, { name: at.pv })
+  await t.api.merge(PERSISTENT_VOLUMES, { name: at.pv }, { metadata: { finalizers: null } })
+  await t.api.untilGone(PERSISTENT_VOLUMES, { name: at.pv })
+  await pause(300)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+  const { status, metadata } = await detachFailed(t)
+  equal(status?.detachError?.message, `persistentvolume "${at.pv}" not found`)
+  equal(metadata?.finalizers, [at.finalizer])
+  equal(unpublishes(at), [])
+})
+
+for (const [code, name] of [
+  [5, 'NotFound'],
+  [13, 'Internal'],
+  [4, 'DeadlineExceeded'],
+] as const) {
+  test(`${name} from unpublish: detachError without errorCode, all stays, retried with backoff`, async (t) => {
+    const at = await attachedScene(t, { args: ['--retry-interval-start=500ms'] })
+    at.driver.on('ControllerUnpublishVolume', (_, nth) => (nth < 2 ? { code, message: 'no' } : { reply: {} }))
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+    const { status, metadata } = await detachFailed(t)
+    equal(status?.detachError?.message, `rpc error: code = ${name} desc = no`)
+    equal(status?.detachError?.errorCode, undefined)
+    equal(status?.attached, true)
+    equal(metadata?.finalizers, [at.finalizer])
+    await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+    const [first = 0, second = 0] = gapsOf(unpublishes(at))
+    ok(first >= 480 && second >= 960, `retried after ${first} and ${second} ms`)
+    const line = await at.attacher.line('"Error processing"')
+    assertContains(line, `err="failed to detach: rpc error: code = ${name} desc = no"`)
+  })
+}
+
+test('success after a failure clears detachError', async (t) => {
+  const at = await attachedScene(t, {
+    args: ['--retry-interval-start=300ms'],
+    va: { metadata: { finalizers: ['example.com/a'] } },
+  })
+  at.driver.on('ControllerUnpublishVolume', (_, nth) => (nth < 1 ? { code: 13, message: 'no' } : { reply: {} }))
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+  await detachFailed(t)
+  const va = await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ status }) => status?.attached === false)
+  equal(va.status, { attached: false })
+})
+
+test('the finalizer cannot be removed: detachError, and unpublished again', async (t) => {
+  const at = await attachedScene(t, { args: ['--retry-interval-start=300ms'] })
+  let refused = 0
+  at.attacher.gate.rules.push(({ method, resource }) => {
+    if (method !== 'PATCH' || resource !== 'volumeattachments') return undefined
+    refused += 1
+    return refused === 1 ? refusal(500, 'InternalError', 'etcd is tired') : undefined
+  })
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+  equal(unpublishes(at).length, 2)
+  const failure = at.attacher.gate
+    .writes('volumeattachments/status')
+    .find(({ body }) => JSON.stringify(body).includes('detachError'))
+  equal(partOf(failure, 'status', 'detachError', 'message'), 'could not mark as detached: etcd is tired')
+})
+
+test('a detach error stays in the status while the retries continue, and only its time changes', async (t) => {
+  const at = await attachedScene(t, { args: ['--retry-interval-start=1200ms', '--retry-interval-max=1200ms'] })
+  at.driver.on('ControllerUnpublishVolume', { code: 13, message: 'no' })
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+  await detachFailed(t)
+  const later = (): boolean =>
+    at.attacher.gate
+      .writes('volumeattachments/status')
+      .some((write) => JSON.stringify(Object.keys(Object(partOf(write, 'status', 'detachError')))) === '["time"]')
+  await eventually('a patch of the time alone', later)
+  equal(partOf(at.attacher.gate.writes('volumeattachments/status').at(-1), 'status', 'attached'), undefined)
+})

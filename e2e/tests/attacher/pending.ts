@@ -1,0 +1,232 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import {
+  EVENTS,
+  type Event,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+import { claim, volume } from '../../harness/api/objects.ts'
+import type { RunningSidecar, TestContext } from '../../harness/context.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import { type AttacherScene, type AttacherSceneSetup, attach, attached, scene } from './scene.ts'
+
+const test = testsOf('attacher', 'pending work')
+const ours = { only: 'ours' } as const
+
+interface Stuck {
+  readonly items: readonly Record<string, unknown>[]
+  readonly total: number
+}
+
+async function stuck(attacher: RunningSidecar): Promise<Stuck> {
+  const { code, text, headers } = await attacher.http('/debug/stuck')
+  equal([code, headers.get('content-type')], [200, 'application/json'])
+  return JSON.parse(text)
+}
+
+/** The one pending item, once it meets the condition. */
+function pending(
+  attacher: RunningSidecar,
+  wanted: (item: Record<string, unknown>) => boolean,
+): Promise<Record<string, unknown>> {
+  return eventually('the pending work', async () => (await stuck(attacher)).items.find(wanted))
+}
+
+const eventsOn = async (t: TestContext, uid: string | undefined): Promise<readonly Event[]> =>
+  (await t.api.list(EVENTS)).filter(({ involvedObject }) => involvedObject.uid === uid)
+
+interface Claimed extends AttacherScene {
+  readonly va: string
+  readonly pv: string
+  /** uids */
+  readonly attachment: string
+  readonly claim: string
+}
+
+/** The attachment of a volume that a claim is bound to. */
+async function claimed(t: TestContext, setup: AttacherSceneSetup): Promise<Claimed> {
+  // The stock roles of attachers do not have events.
+  const at = await scene(t, { role: 'both', ...setup })
+  const pvc = await t.create(
+    PERSISTENT_VOLUME_CLAIMS,
+    claim(t.namespace, t.name('claim'), { volumeName: t.name('pv'), storageClassName: '' }),
+  )
+  const { namespace, name, uid } = pvc.metadata ?? {}
+  const names = await attach(t, at, { pv: { claimRef: { namespace, name, uid } } })
+  const { metadata } = await t.api.get(VOLUME_ATTACHMENTS, { name: names.va })
+  return { ...at, ...names, attachment: metadata?.uid ?? '', claim: uid ?? '' }
+}
+
+test(
+  'a hanging volume is visible: metrics, /debug/stuck, one event series, one event of the recovery',
+  ours,
+  async (t) => {
+    const at = await claimed(t, {
+      args: ['--timeout=2s', '--retry-interval-start=1s', '--retry-interval-max=2s', '--log-backlog-interval=2s'],
+      prepare: (driver) => driver.on('ControllerPublishVolume', { after: 60_000, reply: {} }),
+    })
+    const { metadata } = await t.api.get(VOLUME_ATTACHMENTS, { name: at.va })
+    const created = Date.parse(String(metadata?.creationTimestamp))
+
+    const first = await pending(at.attacher, ({ state }) => state === 'calling')
+    equal([first['reason'], first['waitsFor'], first['tries']], ['DriverCall', ['CSI driver'], 1])
+
+    const failing = await pending(at.attacher, ({ state, tries }) => state === 'waiting' && tries === 2)
+    const { since, nextTry, state, waitsFor, ...facts } = failing
+    equal(facts, {
+      driver: t.driverName,
+      sidecar: 'external-attacher',
+      operation: 'attach',
+      object: { kind: 'VolumeAttachment', namespace: '', name: at.va, uid: at.attachment },
+      volume: at.pv,
+      node: at.node,
+      reason: 'DeadlineExceeded',
+      stuck: false,
+      tries: 2,
+      code: 'DeadlineExceeded',
+      message: 'failed to attach: rpc error: code = DeadlineExceeded desc = context deadline exceeded',
+    })
+    equal([state, waitsFor], ['waiting', [`a detach of volume ${at.pv}-handle`]])
+    ok(Math.abs(Date.parse(String(since)) - created) <= 1000, `since ${since}`)
+    ok(Math.abs(Date.parse(String(nextTry)) - Date.now()) < 3000, `next try ${nextTry}`)
+
+    const now = Date.now()
+    const metrics = await at.attacher.metrics()
+    const labels = { driver_name: t.driverName, operation: 'attach', reason: 'DeadlineExceeded' }
+    equal(metrics.value('csi_sidecar_pending_work', labels), 1)
+    const age = metrics.value('csi_sidecar_pending_work_oldest_seconds', labels) ?? -1
+    ok(Math.abs(age - (now - created) / 1000) <= 1.5, `the oldest is ${age} s old`)
+    equal(metrics.value('csi_sidecar_stuck_work', labels), 0)
+    match(await at.attacher.line('"Work is waiting"'), /csi-attacher-va=1/)
+
+    const events = await eventually(
+      'an event on each',
+      async () => {
+        const found = [await eventsOn(t, at.attachment), await eventsOn(t, at.claim)]
+        return found.every(({ length }) => length > 0) && found
+      },
+      { within: 40_000 },
+    )
+    for (const [event, ...others] of events) {
+      equal(others, [])
+      equal([event?.type, event?.reason], ['Warning', 'VolumeAttachFailed'])
+      match(
+        event?.message ?? '',
+        new RegExp(`^Volume ${at.pv} on node ${at.node}: failed to attach: rpc error: code = DeadlineExceeded`),
+      )
+    }
+
+    at.driver.on('ControllerPublishVolume', { reply: {} })
+    await attached(t)
+    const well = async (uid: string) =>
+      (await eventsOn(t, uid)).filter(({ reason }) => reason === 'VolumeAttachSuccessful')
+    await eventually('an event of the recovery', async () => (await well(at.claim)).length === 1)
+    equal([(await eventsOn(t, at.attachment)).length, (await eventsOn(t, at.claim)).length], [2, 2])
+    equal(await stuck(at.attacher), { items: [], total: 0 })
+    const after = await at.attacher.metrics()
+    equal(
+      after.samples.filter(({ name }) => /^csi_sidecar_(pending|stuck)_work/.test(name)),
+      [],
+    )
+    equal(after.value('csi_sidecar_work_duration_seconds_count', { operation: 'attach' }), 1)
+  },
+)
+
+test('a failure that recovers within seconds causes no event', ours, async (t) => {
+  const at = await claimed(t, {
+    args: ['--retry-interval-start=500ms'],
+    prepare: (driver) =>
+      driver.on('ControllerPublishVolume', (_, nth) => (nth < 2 ? { code: 14, message: 'no' } : { reply: {} })),
+  })
+  await attached(t)
+  await never('an event', async () => (await eventsOn(t, at.attachment)).length > 0, 6_000)
+  equal(
+    at.attacher.gate.requests.filter(({ resource }) => resource.startsWith('events')),
+    [],
+  )
+})
+
+test('without the right to write events one line says so, once, and work continues', ours, async (t) => {
+  const at = await claimed(t, {
+    role: 'attacher',
+    args: ['--retry-interval-start=500ms', '--retry-interval-max=1s'],
+    prepare: (driver) => driver.on('ControllerPublishVolume', { code: 14, message: 'no' }),
+  })
+  await at.attacher.line('"Events about attaching and detaching may not be written"', { within: 40_000 })
+  await pause(7_000)
+  equal(at.attacher.linesWith('Events about attaching').length, 1)
+  equal(at.attacher.gate.requests.filter(({ resource }) => resource.startsWith('events')).length, 1)
+  at.driver.on('ControllerPublishVolume', { reply: {} })
+  await attached(t)
+})
+
+/** Attaches, then deletes the PersistentVolume and removes its finalizer by hand. */
+async function lost(t: TestContext, args: readonly string[] = []): Promise<Claimed> {
+  const at = await claimed(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=500ms', ...args] })
+  await attached(t)
+  await t.api.delete(PERSISTENT_VOLUMES, { name: at.pv })
+  await t.api.merge(PERSISTENT_VOLUMES, { name: at.pv }, { metadata: { finalizers: null } })
+  await t.api.untilGone(PERSISTENT_VOLUMES, { name: at.pv })
+  await pause(300)
+  return at
+}
+const unpublishes = ({ driver }: AttacherScene): readonly unknown[] => driver.callsOf('ControllerUnpublishVolume')
+
+test('a detach whose PersistentVolume is gone is blocked: in metrics and events, and not retried', ours, async (t) => {
+  const at = await lost(t)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+  const item = await pending(at.attacher, ({ operation, state }) => operation === 'detach' && state === 'waiting')
+  equal(
+    [item['state'], item['reason'], item['stuck'], item['waitsFor'], item['nextTry']],
+    ['waiting', 'PersistentVolumeMissing', true, [`PersistentVolume ${at.pv}`], undefined],
+  )
+  const labels = { operation: 'detach', reason: 'PersistentVolumeMissing' }
+  equal((await at.attacher.metrics()).value('csi_sidecar_stuck_work', labels), 1)
+  const writes = at.attacher.gate.writes().length
+  const [event] = await eventually(
+    'the event',
+    async () => {
+      const events = await eventsOn(t, at.attachment)
+      return events.length > 0 && events
+    },
+    { within: 30_000 },
+  )
+  equal([event?.reason, event?.type], ['VolumeDetachBlocked', 'Warning'])
+  equal(at.attacher.gate.writes().length, writes, 'nothing else was written')
+  equal(unpublishes(at), [])
+})
+
+test('--recover-lost-volumes detaches a lost volume once, by the recorded handle', ours, async (t) => {
+  const at = await lost(t, ['--recover-lost-volumes'])
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+  const calls = at.driver.callsOf('ControllerUnpublishVolume')
+  equal(
+    calls.map(({ request }) => request),
+    [{ volume_id: `${at.pv}-handle`, node_id: `${at.node}-id` }],
+  )
+})
+
+test(
+  'a volume recreated under the name is refused, and the former one is detached once the new one is deleted',
+  ours,
+  async (t) => {
+    const at = await lost(t, ['--recover-lost-volumes'])
+    await t.create(PERSISTENT_VOLUMES, volume(at.pv, t.driverName, { csi: { volumeHandle: 'another' } }))
+    await pause(300)
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+    const item = await pending(at.attacher, ({ state }) => state === 'waiting')
+    equal([item['reason'], item['stuck'], item['nextTry']], ['VolumeNotUsable', true, undefined])
+    match(String(item['message']), /was made again since it was attached/)
+    equal(unpublishes(at), [])
+    await t.api.delete(PERSISTENT_VOLUMES, { name: at.pv })
+    await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+    const calls = at.driver.callsOf('ControllerUnpublishVolume')
+    equal(
+      calls.map(({ request }) => request['volume_id']),
+      [`${at.pv}-handle`],
+    )
+  },
+)

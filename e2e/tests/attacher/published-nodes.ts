@@ -1,0 +1,372 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { attachment } from '../../harness/api/objects.ts'
+import type { TestContext } from '../../harness/context.ts'
+import type { Answer, Driver } from '../../harness/driver/driver.ts'
+import { assertContains } from '../../harness/process/log-lines.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import {
+  type AttacherScene,
+  type AttacherSceneSetup,
+  attach,
+  attached,
+  attachFailed,
+  changeOf,
+  scene,
+  volumeCalls,
+} from './scene.ts'
+
+const test = testsOf('attacher', 'published nodes')
+
+const LISTS = ['PUBLISH_UNPUBLISH_VOLUME', 'LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES'] as const
+const PERIOD_MS = 700
+
+/** One page of ListVolumes. */
+function page(volumes: Readonly<Record<string, readonly string[]>>, nextToken = ''): Answer {
+  const entries = Object.entries(volumes).map(([volumeId, publishedNodeIds]) => ({
+    volume: { volumeId, capacityBytes: 0n, volumeContext: {}, accessibleTopology: [] },
+    status: { publishedNodeIds },
+  }))
+  return { reply: { entries, nextToken } }
+}
+
+/** The comparison as in upstream: a mismatch counts at once. */
+async function comparing(
+  t: TestContext,
+  setup: AttacherSceneSetup & { list: (driver: Driver) => Answer },
+): Promise<AttacherScene> {
+  const confirmations = t.ours ? ['--reconcile-confirmations=1'] : []
+  const { list, prepare, ...rest } = setup
+  return scene(t, {
+    controller: [...LISTS],
+    ...rest,
+    prepare: (driver) => {
+      driver.on('ListVolumes', () => list(driver))
+      prepare?.(driver)
+    },
+    args: [`--reconcile-sync=${PERIOD_MS}ms`, ...confirmations, ...(setup.args ?? [])],
+  })
+}
+
+test('not listed without the two capabilities', async (t) => {
+  for (const missing of ['LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES']) {
+    const driver = await t.driver({ controller: LISTS.filter((name) => name !== missing) })
+    const sidecar = await t.sidecar({ driver, args: ['--reconcile-sync=200ms'] })
+    await t.watching(sidecar, 'volumeattachments', 'csinodes')
+    await never('a listing', () => driver.callsOf('ListVolumes').length > 0, 800)
+    sidecar.signal('SIGKILL')
+    await sidecar.end()
+  }
+})
+
+test('listed right after start, then a period after the end of the last', async (t) => {
+  const { driver, attacher } = await comparing(t, { list: () => page({}) })
+  await attacher.line(
+    'CSI driver supports list volumes published nodes. Using capability to reconcile volume attachment objects with actual backend state',
+  )
+  await eventually('five listings', () => driver.callsOf('ListVolumes').length >= 5)
+  const lists = driver.callsOf('ListVolumes')
+  ok((lists[0]?.start ?? 0) - attacher.started < 3000)
+  for (const [index, { start }] of lists.slice(2).entries()) {
+    const gap = start - (lists[index + 1]?.end ?? 0)
+    ok(gap > PERIOD_MS * 0.9 && gap < PERIOD_MS + 2000, `gap of ${gap} ms`)
+  }
+})
+
+test('a page of eight megabytes is read', { only: 'ours' }, async (t) => {
+  const others = Array.from({ length: 40_000 }, (_, index) => [`${index}`.padEnd(200, 'x'), []] as const)
+  const list = () => page(Object.fromEntries(others))
+  const { driver, attacher, node } = await comparing(t, { list, args: ['--max-grpc-log-length=100'] })
+  await attach(t, { node })
+  await attacher.line('attached status and actual state do not match', { within: 20_000 })
+  ok(volumeCalls(driver).length > 0)
+  equal(attacher.linesWith('Failed to reconcile'), [])
+})
+
+test('pages are followed; --max-entries asks for their size', async (t) => {
+  const { driver, node } = await comparing(t, { list: () => page({}), args: ['--max-entries=2', '--timeout=30s'] })
+  const handle = `${t.name('pv')}-handle`
+  driver.on('ListVolumes', ({ request }) => {
+    if (request['starting_token'] === undefined) return page({ a: [] }, 'two')
+    return request['starting_token'] === 'two' ? page({ b: ['x'] }, 'three') : page({ [handle]: [`${node}-id`] })
+  })
+  await attach(t, { node })
+  await attached(t)
+  const before = volumeCalls(driver).length
+  await never('a call for what is listed on the third page', () => volumeCalls(driver).length > before, 2500)
+  const tokens = driver
+    .callsOf('ListVolumes')
+    .slice(-30)
+    .map(({ request }) => request['starting_token'])
+  ok(tokens.includes('two') && tokens.includes('three'))
+  for (const { request, timeoutMs } of driver.callsOf('ListVolumes')) {
+    equal(request['max_entries'], 2)
+    ok(timeoutMs > 28_000 && timeoutMs <= 30_050, `${timeoutMs}`)
+  }
+})
+
+test('attached but not listed: an error line, and published again each period until it is', async (t) => {
+  const listed: Record<string, string[]> = {}
+  const at = await comparing(t, {
+    list: () => page(listed),
+    prepare: (driver) =>
+      driver.on('ControllerPublishVolume', (_, nth) => ({ reply: { publishContext: { nth: String(nth) } } })),
+  })
+  const { va } = await attach(t, at)
+  await attached(t)
+  const before = volumeCalls(at.driver).length
+  await eventually('three forced publishes', () => volumeCalls(at.driver).length >= before + 3)
+  const line = await at.attacher.line('VolumeAttachment attached status and actual state do not match')
+  assertContains(
+    line,
+    '"VolumeAttachment attached status and actual state do not match. Adding back to VolumeAttachment queue for forced reprocessing"',
+    `VolumeAttachment="${va}"`,
+    `volumeHandle="${t.name('pv')}-handle"`,
+    'attachedStatus=true',
+    'found=false',
+  )
+  ok(line.startsWith('E'), line)
+  const { status } = await t.api.get(VOLUME_ATTACHMENTS, { name: va })
+  ok(Number(status?.attachmentMetadata?.['nth']) > 0, 'the metadata is replaced')
+  listed[`${t.name('pv')}-handle`] = ['elsewhere', `${at.node}-id`]
+  await pause(2 * PERIOD_MS)
+  const after = volumeCalls(at.driver).length
+  await never('a publish of what is listed', () => volumeCalls(at.driver).length > after, 3 * PERIOD_MS)
+})
+
+test('a forced publish that changes nothing writes nothing, where the originals send an empty patch', async (t) => {
+  const at = await comparing(t, { list: () => page({}) })
+  await attach(t, at)
+  await attached(t)
+  if (t.ours) {
+    const writes = (await at.attacher.gate.settledWrites()).length
+    await eventually('two forced publishes', () => volumeCalls(at.driver).length >= 3)
+    await pause(300)
+    equal(at.attacher.gate.writes().length, writes)
+    return
+  }
+  const empty = (): boolean =>
+    at.attacher.gate.writes('volumeattachments/status').some((each) => JSON.stringify(changeOf(t, each)) === '{}')
+  await eventually('an empty patch', empty)
+})
+
+test('listed only on another node counts as not listed', async (t) => {
+  const at = await comparing(t, { list: () => page({ [`${t.name('pv')}-handle`]: ['another'] }) })
+  await attach(t, at)
+  await attached(t)
+  const before = volumeCalls(at.driver).length
+  await eventually('a forced publish', () => volumeCalls(at.driver).length > before)
+})
+
+test('a forced publish that fails: attachError, attached stays, retried a period later', async (t) => {
+  // Ours is retried after its back-off, and with the next listing.
+  const at = await comparing(t, { list: () => page({}), args: [`--retry-interval-start=${t.ours ? '30s' : '100ms'}`] })
+  const { va } = await attach(t, at)
+  await attached(t)
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
+  const { status } = await attachFailed(t, 'no')
+  equal(status?.attached, true)
+  const calls = at.driver.callsOf('ControllerPublishVolume').filter(({ code }) => code === 13)
+  const first = calls[0]?.start ?? 0
+  await eventually(
+    'a second',
+    () => at.driver.callsOf('ControllerPublishVolume').filter(({ code }) => code === 13).length > 1,
+  )
+  const second = at.driver.callsOf('ControllerPublishVolume').filter(({ code }) => code === 13)[1]?.start ?? 0
+  ok(second - first > PERIOD_MS * 0.7, `tried again after ${second - first} ms`)
+  equal((await t.api.get(VOLUME_ATTACHMENTS, { name: va })).status?.attached, true)
+})
+
+test('a forced publish that fails is retried after its backoff', { only: 'ours' }, async (t) => {
+  const at = await comparing(t, { list: () => page({}), args: ['--retry-interval-start=100ms'] })
+  await attach(t, at)
+  await attached(t)
+  at.driver.on('ControllerPublishVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} }))
+  const codes = (): unknown[] => at.driver.callsOf('ControllerPublishVolume').map(({ code }) => code)
+  await eventually('a forced publish that fails', () => codes().includes(13))
+  // No listing causes the next retry.
+  at.driver.on('ListVolumes', 'hang')
+  await eventually('another one that succeeds', () => codes().lastIndexOf(0) > codes().indexOf(13))
+  await t.api.until(VOLUME_ATTACHMENTS, { name: t.name('va') }, ({ status }) => status?.attachError === undefined)
+})
+
+test('a listing that confirms an attachment clears its attachError', { only: 'ours' }, async (t) => {
+  const listed: Record<string, string[]> = {}
+  const at = await comparing(t, { list: () => page(listed), args: ['--retry-interval-start=1h'] })
+  await attach(t, at)
+  await attached(t)
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
+  await attachFailed(t, 'no')
+  listed[`${t.name('pv')}-handle`] = [`${at.node}-id`]
+  const cleared = ({ status }: VolumeAttachment): boolean => status?.attachError === undefined
+  const { status } = await t.api.until(VOLUME_ATTACHMENTS, { name: t.name('va') }, cleared)
+  equal(status, { attached: true })
+  const calls = volumeCalls(at.driver).length
+  await never('another publish', () => volumeCalls(at.driver).length > calls, 3 * PERIOD_MS)
+})
+
+test('the first listing of a new leader counts', { only: 'ours' }, async (t) => {
+  const at = await comparing(t, { list: () => page({ [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }) })
+  await attach(t, at)
+  await attached(t)
+  at.attacher.signal('SIGTERM')
+  await at.attacher.end()
+  at.driver.on('ListVolumes', page({}))
+  const calls = volumeCalls(at.driver).length
+  await t.sidecar({ driver: at.driver, args: ['--reconcile-sync=1h', '--reconcile-confirmations=1'] })
+  await eventually('a forced publish', () => volumeCalls(at.driver).length > calls, { within: 10_000 })
+})
+
+test('an inline volume of a driver without an in-tree plugin causes no log line', async (t) => {
+  const at = await comparing(t, { list: () => page({}) })
+  const inlineVolumeSpec = {
+    accessModes: ['ReadWriteOnce'],
+    csi: { driver: t.driverName, volumeHandle: t.name('inline') },
+  }
+  const va = attachment(t.name('va'), t.driverName, { node: at.node, source: { inlineVolumeSpec } })
+  await t.create(VOLUME_ATTACHMENTS, va)
+  await attached(t)
+  const listings = at.driver.callsOf('ListVolumes').length
+  await eventually('two more listings', () => at.driver.callsOf('ListVolumes').length > listings + 2)
+  equal(volumeCalls(at.driver).length, 1)
+  if (t.ours) {
+    const lines = at.attacher.linesWith(t.name('va')).filter((line) => line.startsWith('E'))
+    equal(lines, [])
+  }
+})
+
+test('attachmentMetadata is replaced as a whole, also when the watch is behind', { only: 'ours' }, async (t) => {
+  const at = await comparing(t, {
+    list: () => page({}),
+    prepare: (driver) => driver.on('ControllerPublishVolume', { reply: { publishContext: { a: '1' } } }),
+  })
+  const { va } = await attach(t, at)
+  await attached(t)
+  at.attacher.gate.muteWatches()
+  await t.api.merge(
+    VOLUME_ATTACHMENTS,
+    { name: va, subresource: 'status' },
+    { status: { attachmentMetadata: { earlier: 'x' } } },
+  )
+  at.driver.on('ControllerPublishVolume', { reply: { publishContext: { b: '2' } } })
+  const replaced = ({ status }: VolumeAttachment): boolean => status?.attachmentMetadata?.['b'] === '2'
+  await t.api.until(VOLUME_ATTACHMENTS, { name: va }, replaced)
+  await pause(300)
+  const { status } = await t.api.get(VOLUME_ATTACHMENTS, { name: va })
+  equal(status?.attachmentMetadata, { b: '2' })
+})
+
+test('detached but listed while it is being deleted: unpublished although the finalizer is removed', async (t) => {
+  const listed: Record<string, string[]> = { [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }
+  const at = await comparing(t, { list: () => page(listed) })
+  const { va } = await attach(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })
+  await attached(t)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await t.api.until(VOLUME_ATTACHMENTS, { name: va }, ({ status }) => status?.attached === false)
+  await eventually('another unpublish', () => at.driver.callsOf('ControllerUnpublishVolume').length >= 2)
+})
+
+test('a listing that fails: an error line, and the next period as usual', async (t) => {
+  const at = await comparing(t, { list: () => ({ code: 13, message: 'broken' }) })
+  const line = await at.attacher.line('Failed to reconcile VolumeAttachment')
+  const text = 'failed to ListVolumes: failed to list volumes: rpc error: code = Internal desc = broken'
+  assertContains(line, `"Failed to reconcile VolumeAttachment" err="${text}"`)
+  ok(line.startsWith('E'))
+  await eventually('more listings', () => at.driver.callsOf('ListVolumes').length >= 3)
+})
+
+test('entries without volume or status are skipped', async (t) => {
+  const at = await comparing(t, { list: () => page({}) })
+  at.driver.on('ListVolumes', {
+    reply: {
+      entries: [
+        { volume: undefined, status: { publishedNodeIds: [`${at.node}-id`] } },
+        {
+          volume: { volumeId: `${t.name('pv')}-handle`, capacityBytes: 0n, volumeContext: {}, accessibleTopology: [] },
+        },
+      ],
+    },
+  })
+  await attach(t, at)
+  await attached(t)
+  const before = volumeCalls(at.driver).length
+  await eventually('a forced publish', () => volumeCalls(at.driver).length > before)
+})
+
+test('attachments of other attachers are not compared', async (t) => {
+  const at = await comparing(t, { list: () => page({}) })
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('other'), `not-${t.driverName}`, { pv: 'x', node: at.node }))
+  await pause(2 * PERIOD_MS)
+  equal(
+    at.attacher.linesWith(t.name('other')).filter((line) => line.startsWith('E')),
+    [],
+  )
+})
+
+test('one attachment that cannot be compared blocks no other', async (t) => {
+  const at = await comparing(t, { list: () => page({}) })
+  await attach(t, { node: t.name('nowhere') }, { suffix: '-a' })
+  await attach(t, at, { suffix: '-b' })
+  await attached(t, t.name('va-b'))
+  const forB = (): number =>
+    volumeCalls(at.driver).filter(({ request }) => request['volume_id'] === `${t.name('pv-b')}-handle`).length
+  const before = forB()
+  await eventually('a forced publish', () => forB() > before)
+})
+
+test('a mismatch counts when it is seen twice in a row', { only: 'ours' }, async (t) => {
+  let listings = 0
+  const at = await scene(t, {
+    controller: [...LISTS],
+    args: [`--reconcile-sync=${PERIOD_MS}ms`],
+    prepare: (driver) =>
+      driver.on('ListVolumes', () => {
+        listings += 1
+        return page({ [`${t.name('pv')}-handle`]: listings % 2 === 0 ? [`${t.name('node')}-id`] : [] })
+      }),
+  })
+  await attach(t, at)
+  await attached(t)
+  const before = volumeCalls(at.driver).length
+  await never('a publish for a mismatch seen once', () => volumeCalls(at.driver).length > before, 6 * PERIOD_MS)
+  at.driver.on('ListVolumes', page({}))
+  await eventually('a publish for one seen twice', () => volumeCalls(at.driver).length > before)
+})
+
+test('a page has its own deadline, and the pause is at least as long as the listing', { only: 'ours' }, async (t) => {
+  const pages = 6
+  const at = await comparing(t, {
+    list: () => page({}),
+    args: ['--timeout=1s'],
+    prepare: (driver) =>
+      driver.on('ListVolumes', ({ request }) => {
+        const nth = Number(request['starting_token'] ?? 0)
+        const answer = page({}, nth + 1 < pages ? String(nth + 1) : '')
+        return typeof answer === 'object' ? { ...answer, after: 400 } : answer
+      }),
+  })
+  await eventually('two listings', () => at.driver.callsOf('ListVolumes').length >= 2 * pages, { within: 30_000 })
+  const lists = at.driver.callsOf('ListVolumes')
+  equal(
+    lists.slice(0, pages).map(({ code }) => code),
+    Array.from({ length: pages }, () => 0),
+  )
+  const took = (lists[pages - 1]?.end ?? 0) - (lists[0]?.start ?? 0)
+  const pauseMs = (lists[pages]?.start ?? 0) - (lists[pages - 1]?.end ?? 0)
+  ok(pauseMs >= took * 0.9, `a listing of ${took} ms, a pause of ${pauseMs} ms`)
+  equal(at.attacher.linesWith('Failed to reconcile VolumeAttachment'), [])
+})
+
+test('an attachment that changed during the listing is not changed', { only: 'ours' }, async (t) => {
+  const at = await comparing(t, {
+    list: () => page({}),
+    prepare: (driver) => driver.on('ListVolumes', { ...(page({}) as object), after: 1500 } as Answer),
+  })
+  await pause(200)
+  // Every listing begins before the attach and ends after it, or sees it attached by the answer of the driver.
+  await attach(t, at)
+  await attached(t)
+  at.driver.on('ListVolumes', page({ [`${t.name('pv')}-handle`]: [`${at.node}-id`] }))
+  await never('a second publish', () => volumeCalls(at.driver).length > 1, 3000)
+})

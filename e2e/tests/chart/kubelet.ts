@@ -1,0 +1,220 @@
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { freePort } from '@csi-sidecars/emulator'
+import { PODS, type Pod } from '@csi-sidecars/kube-types'
+import { ApiFailure } from '../../harness/api/api.ts'
+import type { RunningSidecar, TestContext } from '../../harness/context.ts'
+import type { Driver } from '../../harness/driver/driver.ts'
+import type { Subject } from '../../harness/subject.ts'
+import { pause } from '../../harness/waiting.ts'
+
+/** The fields of a container that are needed to run it. */
+interface ContainerSpec {
+  readonly name: string
+  readonly image: string
+  readonly args?: readonly string[]
+  readonly env?: readonly { name: string; value?: string; valueFrom?: { fieldRef?: { fieldPath: string } } }[]
+  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[]
+  readonly readinessProbe?: { readonly httpGet: { readonly path: string; readonly port: string | number } }
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[]
+}
+
+interface RunningContainer {
+  readonly image: string
+  readonly process: RunningSidecar
+  /** Asked for a 200; undefined where the container has no probe. */
+  readonly probe: string | undefined
+}
+
+interface RunningPod {
+  readonly name: string
+  readonly containers: readonly RunningContainer[]
+  ready: boolean
+}
+
+export interface KubeletOptions {
+  readonly namespace: string
+  /** The program in an image of a sidecar; any other image is the driver's. */
+  readonly programs: Readonly<Record<string, string>>
+  readonly driver: Driver
+}
+
+const SOCKET_VOLUME = 'socket-dir'
+const LOOK_EVERY_MS = 100
+
+/**
+ * Runs the pods of one namespace as a node would, with processes for containers: the arguments are those of the pod,
+ * except that paths in the socket's volume, ports and the account's token become the machine's. The driver's container
+ * is the test's driver. Pods are ready when their probes say so, and end with SIGTERM when they are gone.
+ */
+export class Kubelet implements AsyncDisposable {
+  /** Rejects when it cannot run a pod, so that no test waits for one in vain. */
+  readonly failed: Promise<never>
+  readonly #t: TestContext
+  readonly #options: KubeletOptions
+  readonly #pods = new Map<string, RunningPod>()
+  readonly #ended: Promise<void>
+  #running = true
+
+  constructor(t: TestContext, options: KubeletOptions) {
+    this.#t = t
+    this.#options = options
+    const { promise, reject } = Promise.withResolvers<never>()
+    this.failed = promise
+    promise.catch(() => undefined)
+    this.#ended = this.#run().catch((error: unknown) => reject(new Error('a pod cannot run', { cause: error })))
+  }
+
+  /** The images of all sidecars that run now, in order. */
+  images(): readonly string[] {
+    return this.#containers()
+      .map(({ image }) => image)
+      .sort()
+  }
+
+  /** The sidecars of an image, in the pods that there are. */
+  sidecars(imageName: string): readonly RunningSidecar[] {
+    return this.#containers()
+      .filter(({ image }) => image.includes(imageName))
+      .map(({ process }) => process)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#running = false
+    await this.#ended
+    await Promise.all([...this.#pods.values()].map(endPod))
+  }
+
+  #containers(): readonly RunningContainer[] {
+    return [...this.#pods.values()].flatMap(({ containers }) => containers)
+  }
+
+  async #run(): Promise<void> {
+    while (this.#running) {
+      const pods = await this.#t.api.list(PODS, this.#options.namespace)
+      const present = new Set(pods.map(({ metadata }) => metadata?.uid ?? ''))
+      const gone = [...this.#pods].filter(([uid]) => !present.has(uid))
+      for (const [uid] of gone) this.#pods.delete(uid)
+      await Promise.all(gone.map(([, pod]) => endPod(pod)))
+      for (const pod of pods) await this.#look(pod)
+      await pause(LOOK_EVERY_MS)
+    }
+  }
+
+  async #look(pod: Pod): Promise<void> {
+    const { uid = '', name = '' } = pod.metadata ?? {}
+    const running = this.#pods.get(uid) ?? (await this.#start(pod))
+    this.#pods.set(uid, running)
+    const answers = await Promise.all(running.containers.map(isReady))
+    const ready = answers.every(Boolean)
+    if (ready === running.ready) return
+    running.ready = ready
+    const condition = { type: 'Ready', status: ready ? 'True' : 'False', lastTransitionTime: new Date().toISOString() }
+    const ref = { namespace: this.#options.namespace, name, subresource: 'status' }
+    try {
+      await this.#t.api.merge(PODS, ref, { status: { phase: 'Running', conditions: [condition] } })
+    } catch (error) {
+      // Deleted meanwhile: the next pass handles it.
+      if (!(error instanceof ApiFailure && error.code === 404)) throw error
+    }
+  }
+
+  async #start(pod: Pod): Promise<RunningPod> {
+    const { metadata, spec } = pod as { metadata?: { name?: string }; spec?: object }
+    const { containers, serviceAccountName = 'default' } = spec as {
+      containers: readonly ContainerSpec[]
+      serviceAccountName?: string
+    }
+    const { programs } = this.#options
+    const name = metadata?.name ?? ''
+    const started = containers
+      .filter(({ image }) => image in programs)
+      .map((container) => this.#startContainer(container, name, serviceAccountName))
+    return { name, containers: await Promise.all(started), ready: false }
+  }
+
+  async #startContainer(container: ContainerSpec, pod: string, account: string): Promise<RunningContainer> {
+    const { namespace, programs } = this.#options
+    const token = await this.#token(account)
+    const gate = await this.#t.gate()
+    const ports = new Map<number, number>()
+    for (const { containerPort } of container.ports ?? []) ports.set(containerPort, await freePort())
+    const env = Object.fromEntries((container.env ?? []).map((each) => [each.name, variableOf(each, namespace, pod)]))
+    const args = (container.args ?? []).map((argument) => this.#onThisMachine(argument, { container, env, ports }))
+    const process = await this.#t.sidecar({
+      app: appOf(container.image),
+      binary: programs[container.image] ?? '',
+      gate,
+      user: { name: `system:serviceaccount:${namespace}:${account}`, token },
+      bareArgs: [...args, `--kubeconfig=${this.#t.kubeconfig(gate.url, token)}`],
+      env,
+      hostname: pod,
+    })
+    return { image: container.image, process, probe: probeUrl(container, ports) }
+  }
+
+  #onThisMachine(
+    argument: string,
+    { container, env, ports }: { container: ContainerSpec; env: Record<string, string>; ports: Map<number, number> },
+  ): string {
+    const expanded = argument.replace(/\$\((\w+)\)/g, (whole, name: string) => env[name] ?? whole)
+    const port = /^--http-endpoint=:(\d+)$/.exec(expanded)?.[1]
+    if (port !== undefined) return `--http-endpoint=127.0.0.1:${ports.get(Number(port)) ?? port}`
+    const mount = container.volumeMounts?.find(({ name }) => name === SOCKET_VOLUME)
+    return mount === undefined ? expanded : expanded.replace(`=${mount.mountPath}/`, `=${this.#socketFolder()}/`)
+  }
+
+  /** A folder in which the driver's socket is called as drivers call it. */
+  #socketFolder(): string {
+    const folder = join(this.#t.folder, 'csi')
+    mkdirSync(folder, { recursive: true })
+    const link = join(folder, 'csi.sock')
+    if (!existsSync(link)) symlinkSync(join('..', basename(this.#options.driver.socket)), link)
+    return folder
+  }
+
+  async #token(account: string): Promise<string> {
+    const path = `/api/v1/namespaces/${this.#options.namespace}/serviceaccounts/${account}/token`
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }
+    const { status } = await this.#t.api.call<{ status: { token: string } }>('POST', path, { body })
+    return status.token
+  }
+}
+
+function appOf(image: string): Subject {
+  if (image.includes('/csi-sidecars:')) return 'both'
+  return image.includes('/csi-attacher:') ? 'attacher' : 'resizer'
+}
+
+function variableOf(
+  { value = '', valueFrom }: NonNullable<ContainerSpec['env']>[number],
+  namespace: string,
+  pod: string,
+): string {
+  const fields: Readonly<Record<string, string>> = { 'metadata.namespace': namespace, 'metadata.name': pod }
+  return fields[valueFrom?.fieldRef?.fieldPath ?? ''] ?? value
+}
+
+function probeUrl({ readinessProbe, ports = [] }: ContainerSpec, real: Map<number, number>): string | undefined {
+  if (readinessProbe === undefined) return undefined
+  const { path, port } = readinessProbe.httpGet
+  const number = ports.find(({ name }) => name === port)?.containerPort ?? Number(port)
+  return `http://127.0.0.1:${real.get(number)}${path}`
+}
+
+async function isReady({ process, probe }: RunningContainer): Promise<boolean> {
+  if (process.exit !== undefined) {
+    throw new Error(`${process.args.join(' ')} ended with ${JSON.stringify(process.exit)}:\n${process.stderr}`)
+  }
+  if (probe === undefined) return true
+  try {
+    return (await fetch(probe)).ok
+  } catch {
+    return false // nothing listens yet
+  }
+}
+
+async function endPod({ containers }: RunningPod): Promise<void> {
+  for (const { process } of containers) process.signal('SIGTERM')
+  await Promise.all(containers.map(({ process }) => process.end(30_000)))
+}

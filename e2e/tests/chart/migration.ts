@@ -1,0 +1,75 @@
+import { deepStrictEqual as equal, match } from 'node:assert'
+import { LONG } from '../../harness/long.ts'
+import {
+  detaches,
+  ground,
+  INSTALLATION,
+  installationTests,
+  linesOf,
+  NAMESPACE,
+  ONE,
+  ORIGINALS,
+  OURS,
+  onlyRuns,
+  vendorDeployment,
+  works,
+} from './installation.ts'
+import { releasedChart } from './released.ts'
+
+/** The lines of docs/migration.md, in their order: each is run, and has the effect that the page describes. */
+
+const lines = linesOf('docs/migration.md')
+/** The first lines are about the swap, the others about the one process and versions. */
+const SWAP = 6
+
+const test = LONG ? installationTests('attacher', 'migration page') : () => undefined
+
+test('its lines lead from the originals to ours and back', INSTALLATION, async (t) => {
+  await using here = await ground(t)
+  const { kubelet } = here
+  const shell = (line = ''): Promise<string> => here.shell(line.replaceAll('<name>', 'example-controller'))
+  const [before, there, done, leases, back, doneAgain] = lines
+  equal(lines.length, SWAP + 5)
+  await vendorDeployment(t)
+  await onlyRuns(kubelet, ORIGINALS)
+  await works(t, '1')
+  match(await shell(before), /^driver \S+\ncsi-attacher \S+:v4\.13\.0\ncsi-resizer \S+:v2\.3\.0\n$/)
+  await shell(there)
+  await shell(done)
+  await onlyRuns(kubelet, OURS)
+  await works(t, '2')
+  await detaches(t, '1')
+  match(
+    await shell(leases),
+    new RegExp(`^LEASE +HOLDER\n[^]*external-attacher-leader-${t.id}-csi-example-com +example-controller-`),
+  )
+  await shell(back)
+  await shell(doneAgain)
+  await onlyRuns(kubelet, ORIGINALS)
+  await works(t, '3')
+  await detaches(t, '2')
+  await detaches(t, '3')
+})
+
+test('its lines lead to the one process and back, and from version to version', INSTALLATION, async (t) => {
+  await using here = await ground(t)
+  const { kubelet, shell } = here
+  const released = releasedChart(t)
+  const [there = '', back = '', upgrade = '', status = '', rollback = ''] = lines.slice(SWAP)
+  const [install = ''] = linesOf('README.md').filter((line) => line.startsWith('helm upgrade --install'))
+  await shell(released(install))
+  await onlyRuns(kubelet, OURS)
+  await works(t, '1')
+  await shell(released(there))
+  await onlyRuns(kubelet, ONE)
+  await works(t, '2')
+  await detaches(t, '1')
+  await shell(released(back))
+  await onlyRuns(kubelet, OURS)
+  await shell(released(upgrade))
+  match(await shell(status), /\n4\s.*deployed/)
+  await shell(rollback)
+  await onlyRuns(kubelet, OURS)
+  await detaches(t, '2')
+  await shell(`helm uninstall example --namespace ${NAMESPACE}`)
+})

@@ -1,0 +1,64 @@
+import { deepStrictEqual as equal } from 'node:assert'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { attach, attached } from '../attacher/scene.ts'
+import { bound } from '../resizer/scene.ts'
+import {
+  ground,
+  INSTALLATION,
+  installationTests,
+  linesOf,
+  NAMESPACE,
+  ORIGINALS,
+  onlyRuns,
+  vendorDeployment,
+} from './installation.ts'
+
+/** The lines that docs/operations.md gives to the engineer on call. */
+
+const test = installationTests('attacher', 'operations')
+
+/**
+ * The first three need a node: it keeps logs, and the way to a pod's port leads through it. The tests of explain run
+ * the fourth, whose exit code says what is stuck.
+ */
+const NOT_HERE = [
+  'kubectl -n <namespace> logs',
+  'kubectl -n <namespace> port-forward',
+  'kubectl get --raw',
+  'kubectl csi',
+]
+
+test('each line of the documentation does what it is there for', INSTALLATION, async (t) => {
+  await using here = await ground(t)
+  const { kubelet, shell } = here
+  await vendorDeployment(t)
+  await onlyRuns(kubelet, ORIGINALS)
+  const { va } = await attach(t, { node: t.name('node') })
+  await attached(t)
+  const { pvc } = await bound(t, { suffix: '-claim' })
+  await forgetVolume(t.name('pv'))
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+
+  const lines = linesOf('docs/operations.md').filter(
+    (line) => line.startsWith('kubectl') && !NOT_HERE.some((part) => line.startsWith(part)),
+  )
+  equal(lines.length, 6)
+  for (const line of lines) await shell(filledIn(line))
+
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va })
+
+  function filledIn(line: string): string {
+    return line
+      .replace('deployment/<name>', 'deployment/example-controller')
+      .replace('pvc <name>', `pvc ${pvc}`)
+      .replace('volumeattachment <name>', `volumeattachment ${va}`)
+      .replaceAll('<namespace>', NAMESPACE)
+  }
+
+  /** A volume that is deleted while it is attached: its handle is unknown. */
+  async function forgetVolume(name: string): Promise<void> {
+    await t.api.delete(PERSISTENT_VOLUMES, { name })
+    await t.api.merge(PERSISTENT_VOLUMES, { name }, { metadata: { finalizers: null } })
+    await t.api.untilGone(PERSISTENT_VOLUMES, { name })
+  }
+})

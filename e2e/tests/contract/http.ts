@@ -1,0 +1,136 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { connect } from 'node:net'
+import type { RunningSidecar, TestContext } from '../../harness/context.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+
+const NOT_FOUND = '404 page not found\n'
+
+async function serving(t: TestContext, args: readonly string[] = []): Promise<RunningSidecar> {
+  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+  const sidecar = await t.sidecar({ driver, args })
+  await eventually('the HTTP server', async () => (await sidecar.http('/nothing')).code === 404)
+  return sidecar
+}
+
+for (const app of ['attacher', 'resizer'] as const) {
+  const test = testsOf(app, 'HTTP')
+
+  test('metrics in the text format, with its headers', async (t) => {
+    const sidecar = await serving(t)
+    const { code, headers, text } = await sidecar.http('/metrics', { 'accept-encoding': 'identity' })
+    equal(code, 200)
+    match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4; charset=utf-8/)
+    const start = Number(headers.get('process-start-time-unix'))
+    ok(Math.abs(start - Date.now() / 1000) < 60, `${start}`)
+    equal(headers.get('content-encoding'), null)
+    ok(text.startsWith('# HELP'))
+  })
+
+  test('gzip where it is accepted; a request for OpenMetrics gets text', async (t) => {
+    const sidecar = await serving(t)
+    const zipped = await sidecar.http('/metrics', { 'accept-encoding': 'gzip' })
+    equal(zipped.headers.get('content-encoding'), 'gzip')
+    const open = await sidecar.http('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' })
+    match(open.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
+  })
+
+  test('POST of the metrics is answered like GET', async (t) => {
+    const sidecar = await serving(t)
+    const answer = await fetch(`http://127.0.0.1:${sidecar.port}/metrics`, { method: 'POST', body: 'x' })
+    equal(answer.status, 200)
+    ok((await answer.text()).includes('process_open_fds'))
+  })
+
+  test('everything else is not found', async (t) => {
+    const sidecar = await serving(t)
+    const paths = ['/', '/healthz', '/metrics/', '/metrics/x', '/debug/pprof/', '/healthz/leader-election']
+    for (const path of paths) {
+      const { code, text, headers } = await sidecar.http(path)
+      equal({ path, code, text }, { path, code: 404, text: NOT_FOUND })
+      match(headers.get('content-type') ?? '', /^text\/plain; charset=utf-8/)
+    }
+  })
+
+  test('--metrics-path moves the metrics', async (t) => {
+    const sidecar = await serving(t, ['--metrics-path=/other'])
+    equal((await sidecar.http('/metrics')).code, 404)
+    equal((await sidecar.http('/other')).code, 200)
+  })
+
+  test('the health path exists with leader election, for leader and standby', async (t) => {
+    const leader = await serving(t, ['--leader-election'])
+    await t.watching(leader, 'persistentvolumes')
+    equal(await text(leader), '200 ok')
+    const standby = await t.sidecar({
+      ...(t.drivers[0] === undefined ? {} : { driver: t.drivers[0] }),
+      args: ['--leader-election'],
+      hostname: 'standby',
+    })
+    await standby.line('Attempting to acquire leader lease...')
+    equal(await text(standby), '200 ok')
+    equal((await standby.metrics()).value('leader_election_master_status', { name: '' }), 0)
+  })
+
+  test('--metrics-address has metrics and no health path', async (t) => {
+    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    const first = await t.sidecar({ driver })
+    const port = first.port
+    first.signal('SIGKILL')
+    await first.end()
+    const kubeconfig = t.kubeconfig(first.gate.url, first.user.token)
+    const sidecar = await t.sidecar({
+      driver,
+      bareArgs: [
+        `--csi-address=${driver.socket}`,
+        `--kubeconfig=${kubeconfig}`,
+        `--metrics-address=127.0.0.1:${port}`,
+        '--leader-election',
+      ],
+      user: first.user,
+      gate: first.gate,
+    })
+    const at = `http://127.0.0.1:${port}`
+    await eventually('metrics', async () => (await fetch(`${at}/metrics`)).ok)
+    equal((await fetch(`${at}/healthz/leader-election`)).status, 404)
+    equal(sidecar.exit, undefined)
+  })
+
+  test('300 slow clients block no probe', { only: 'ours' }, async (t) => {
+    const sidecar = await serving(t)
+    const begun = ['', 'GET /metrics HTTP/1.1\r\nHost: x\r\n', 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n']
+    const clients = Array.from({ length: 300 }, (_, index) => {
+      const socket = connect(sidecar.port ?? 0, '127.0.0.1')
+      socket.on('error', () => undefined) // being closed is what they are for
+      socket.write(begun[index % begun.length] ?? '')
+      return socket
+    })
+    try {
+      for (let probe = 0; probe < 20; probe += 1) {
+        equal((await sidecar.http('/livez')).code, 200)
+        await pause(100)
+      }
+    } finally {
+      for (const client of clients) client.destroy()
+    }
+  })
+
+  test('the endpoint does not listen before the driver has answered', async (t) => {
+    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    driver.on('Probe', (_, nth) => ({ reply: { ready: nth > 0 } }))
+    const sidecar = await t.sidecar({ driver })
+    await sidecar.line('"CSI driver is not ready"')
+    await sidecar.http('/metrics').then(
+      () => {
+        throw new Error('the endpoint listens already')
+      },
+      () => undefined,
+    )
+    await eventually('the HTTP server', async () => (await sidecar.http('/metrics')).code === 200)
+  })
+}
+
+async function text(sidecar: RunningSidecar): Promise<string> {
+  const answer = await sidecar.http('/healthz/leader-election')
+  return `${answer.code} ${answer.text}`
+}

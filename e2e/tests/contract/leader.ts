@@ -1,0 +1,297 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { hostname } from 'node:os'
+import { EVENTS, LEASES, type Lease } from '@csi-sidecars/kube-types'
+import { refusal } from '../../harness/api/gate.ts'
+import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
+import { assertContains } from '../../harness/process/log-lines.ts'
+import type { App } from '../../harness/subject.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+
+const QUICK = [
+  '--leader-election',
+  '--leader-election-lease-duration=4s',
+  '--leader-election-renew-deadline=3s',
+  '--leader-election-retry-period=1s',
+]
+
+function leaseName(app: App, driverName: string): string {
+  const prefix = app === 'attacher' ? 'external-attacher-leader-' : 'external-resizer-'
+  return `${prefix}${driverName.replaceAll('.', '-')}`
+}
+
+const leaseOf = (t: TestContext, namespace = 'default'): Promise<Lease> =>
+  t.api.until(LEASES, { namespace, name: leaseName(t.app, t.driverName) }, () => true)
+
+/** A replica; all of a test share its driver. */
+async function replica(t: TestContext, setup: SidecarSetup = {}): Promise<RunningSidecar> {
+  const driver = t.drivers[0] ?? (await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] }))
+  return t.sidecar({ driver, ...setup, args: [...QUICK, ...(setup.args ?? [])] })
+}
+
+async function leads(t: TestContext, sidecar: RunningSidecar): Promise<void> {
+  await sidecar.line('became leader, starting')
+  await t.watching(sidecar, 'persistentvolumes')
+}
+
+function heldBy(holderIdentity: string, extra: Partial<Lease['spec']> = {}): Lease['spec'] {
+  const now = `${new Date().toISOString().slice(0, -1)}000Z`
+  return { holderIdentity, leaseDurationSeconds: 4, acquireTime: now, renewTime: now, leaseTransitions: 7, ...extra }
+}
+
+for (const app of ['attacher', 'resizer'] as const) {
+  const test = testsOf(app, 'leader election')
+
+  test('a new lease: name, holder, times in microseconds, labels; renewed each retry period', async (t) => {
+    const sidecar = await replica(t, { args: ['--leader-election-labels=a:b,c:d'] })
+    await leads(t, sidecar)
+    const lease = await leaseOf(t)
+    equal(lease.metadata?.labels, { a: 'b', c: 'd' })
+    const { acquireTime, renewTime, ...spec } = lease.spec ?? {}
+    equal(spec, { holderIdentity: hostname(), leaseDurationSeconds: 4, leaseTransitions: 0 })
+    for (const time of [acquireTime, renewTime]) match(time ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+    const before = sidecar.gate.writes('leases').length
+    await pause(4000)
+    const renewals = sidecar.gate.writes('leases').slice(before)
+    ok(renewals.length >= 3 && renewals.length <= 5, `${renewals.length} renewals in 4 s`)
+    for (const { method } of renewals) equal(method, 'PUT')
+    const later = await leaseOf(t)
+    equal(later.spec?.acquireTime, acquireTime)
+    ok((later.spec?.renewTime ?? '') > (renewTime ?? 'z'))
+  })
+
+  test('the wire: GET, POST when absent, then PUT without GET', async (t) => {
+    const sidecar = await replica(t)
+    await leads(t, sidecar)
+    await pause(2500)
+    const seen = sidecar.gate.requests.filter(({ resource, watch }) => resource === 'leases' && !watch)
+    equal(
+      seen.slice(0, 4).map(({ method, code }) => `${method} ${code}`),
+      ['GET 404', 'POST 201', 'PUT 200', 'PUT 200'],
+    )
+    assertContains(
+      sidecar.linesWith('Attempting to acquire leader lease...')[0],
+      `lock="default/${leaseName(app, t.driverName)}"`,
+    )
+    assertContains(
+      sidecar.linesWith('Successfully acquired lease')[0],
+      `lock="default/${leaseName(app, t.driverName)}"`,
+    )
+    const callers = sidecar.gate.requests.map(({ userAgent }) => userAgent)
+    equal(new Set(callers).size, 1, `${[...new Set(callers)]}`)
+  })
+
+  test('the namespace: the flag, else POD_NAMESPACE, else default', async (t) => {
+    for (const [args, env, namespace] of [
+      [['--leader-election-namespace=kube-public'], { POD_NAMESPACE: 'kube-system' }, 'kube-public'],
+      [[], { POD_NAMESPACE: 'kube-system' }, 'kube-system'],
+      [[], {}, 'default'],
+    ] as const) {
+      const sidecar = await replica(t, { args, env })
+      await leads(t, sidecar)
+      const lease = await leaseOf(t, namespace)
+      equal(lease.spec?.holderIdentity, hostname())
+      sidecar.signal('SIGKILL')
+      await sidecar.end()
+    }
+  })
+
+  test('the identity is the host name, made safe', async (t) => {
+    const sidecar = await replica(t, { hostname: 'node.with.dots' })
+    await leads(t, sidecar)
+    equal((await leaseOf(t)).spec?.holderIdentity, 'node-with-dots')
+  })
+
+  test('held by another: waits until it has not seen a change for the record’s duration', async (t) => {
+    const name = leaseName(app, t.driverName)
+    const spec = heldBy('other', { renewTime: '2020-01-01T00:00:00.000000Z' })
+    await t.create(LEASES, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { namespace: 'default', name, labels: { foreign: 'kept' } },
+      spec,
+    })
+    const sidecar = await replica(t)
+    await sidecar.line('Attempting to acquire leader lease...')
+    const began = Date.now()
+    await never('work before the lease is held', () => sidecar.linesWith('became leader').length > 0, 3000)
+    await leads(t, sidecar)
+    const waited = Date.now() - began
+    // The originals check once in one to two retry periods; ours when the time is over.
+    ok(waited >= 3800 && waited < (t.ours ? 5500 : 7500), `waited ${waited} ms`)
+    const lease = await leaseOf(t)
+    equal(lease.metadata?.labels, { foreign: 'kept' })
+    equal(lease.spec?.holderIdentity, hostname())
+    equal(lease.spec?.leaseTransitions, 8)
+  })
+
+  test('an empty holder is taken at once', async (t) => {
+    const name = leaseName(app, t.driverName)
+    await t.create(LEASES, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { namespace: 'default', name },
+      spec: heldBy('', { leaseDurationSeconds: 1 }),
+    })
+    const began = Date.now()
+    await leads(t, await replica(t))
+    ok(Date.now() - began < 3000)
+    equal((await leaseOf(t)).spec?.leaseTransitions, 8)
+  })
+
+  test('the same name takes its own old lease over at once', async (t) => {
+    const first = await replica(t)
+    await leads(t, first)
+    first.signal('SIGKILL')
+    await first.end()
+    const began = Date.now()
+    await leads(t, await replica(t))
+    ok(Date.now() - began < 3000)
+    equal((await leaseOf(t)).spec?.leaseTransitions, 0)
+  })
+
+  test('killed: the standby leads within lease duration and retry period', async (t) => {
+    const first = await replica(t, { hostname: 'first' })
+    await leads(t, first)
+    const second = await replica(t, { hostname: 'second' })
+    await second.line('Attempting to acquire leader lease...')
+    await never('two leaders', () => second.linesWith('became leader').length > 0, 1500)
+    first.signal('SIGKILL')
+    const began = Date.now()
+    await leads(t, second)
+    const waited = Date.now() - began
+    ok(waited < (t.ours ? 5600 : 7500), `waited ${waited} ms`)
+    const { spec } = await leaseOf(t)
+    equal([spec?.holderIdentity, spec?.leaseTransitions], ['second', 1])
+  })
+
+  test('impossible timings: exit 2 and the reason', async (t) => {
+    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    for (const [args, text] of [
+      [['--leader-election-lease-duration=10s'], 'leaseDuration must be greater than renewDeadline'],
+      [['--leader-election-retry-period=9s'], 'renewDeadline must be greater than retryPeriod*JitterFactor'],
+    ] as const) {
+      const sidecar = await t.sidecar({ driver, args: ['--leader-election', ...args] })
+      equal((await sidecar.end()).code, 2)
+      ok(sidecar.stderr.includes(text), sidecar.stderr)
+    }
+  })
+
+  test('impossible timings are reported only with leader election', async (t) => {
+    const args = ['--leader-election', '--leader-election-lease-duration=10s', '--kubeconfig=/nonexistent']
+    const asked = await t.exec([...args, '--version'])
+    equal(asked.code, 0)
+    ok(asked.stdout.length > 0)
+    const gate = await t.exec([...args, '--feature-gates=Nope=true'])
+    assertContains(gate.lines.at(-1), 'unrecognized feature gate: Nope')
+    const config = await t.exec(args)
+    equal(config.code, 1)
+    assertContains(config.lines.at(-1), 'stat /nonexistent: no such file or directory')
+  })
+
+  test('the event of a new leader: refused without permission, and the sidecar keeps running', async (t) => {
+    const sidecar = await replica(t)
+    await leads(t, sidecar)
+    if (app === 'attacher') {
+      assertContains(await sidecar.line('Server rejected event (will not retry!)'), 'events is forbidden')
+      return
+    }
+    const name = leaseName(app, t.driverName)
+    const event = await eventually('the event', async () =>
+      (await t.api.list(EVENTS, 'default')).find(({ involvedObject }) => involvedObject.name === name),
+    )
+    equal([event.type, event.reason, event.message], ['Normal', 'LeaderElection', `${hostname()} became leader`])
+    equal(event.source?.component, `external-resizer-${t.driverName.replaceAll('.', '-')}/${hostname()}`)
+    equal([event.involvedObject.kind, event.involvedObject.apiVersion], ['Lease', 'coordination.k8s.io/v1'])
+    equal(event.involvedObject.uid, (await leaseOf(t)).metadata?.uid)
+    match(event.involvedObject.resourceVersion ?? '', /^\d+$/)
+  })
+
+  test('the lease cannot be renewed: the process exits with 1', async (t) => {
+    const args = t.ours ? ['--on-lease-loss=exit'] : []
+    const sidecar = await replica(t, { args })
+    await leads(t, sidecar)
+    sidecar.gate.rules.push(({ resource, method }) =>
+      resource === 'leases' && method !== 'GET' ? refusal(500, 'InternalError', 'etcd is tired') : undefined,
+    )
+    const began = Date.now()
+    equal((await sidecar.end()).code, 1)
+    const took = Date.now() - began
+    ok(took > 2000 && took < 5500, `ended after ${took} ms`)
+    ok(sidecar.linesWith('Failed to renew lease').length > 0, sidecar.stderr)
+    ok(sidecar.linesWith('"Stopped leading"')[0]?.startsWith('E') === true, sidecar.stderr)
+  })
+
+  test('another client takes the lease: the process exits with 1', async (t) => {
+    const args = t.ours ? ['--on-lease-loss=exit'] : []
+    const sidecar = await replica(t, { args })
+    await leads(t, sidecar)
+    const name = leaseName(app, t.driverName)
+    await t.api.merge(LEASES, { namespace: 'default', name }, { spec: { ...heldBy('thief') } })
+    equal((await sidecar.end()).code, 1)
+    equal((await leaseOf(t)).spec?.holderIdentity, 'thief')
+  })
+
+  test('SIGTERM with the gate off: ends by the signal, the lease stays held', async (t) => {
+    const sidecar = await replica(t, { args: ['--feature-gates=ReleaseLeaderElectionOnExit=false'] })
+    await leads(t, sidecar)
+    sidecar.signal('SIGTERM')
+    const exit = await sidecar.end()
+    ok(exit.signal === 'SIGTERM' || exit.code === 143, JSON.stringify(exit))
+    equal((await leaseOf(t)).spec?.holderIdentity, hostname())
+  })
+
+  test('SIGTERM with the gate on: the lease is emptied', async (t) => {
+    const sidecar = await replica(t, { args: ['--feature-gates=ReleaseLeaderElectionOnExit=true'] })
+    await leads(t, sidecar)
+    sidecar.signal('SIGTERM')
+    const exit = await sidecar.end()
+    equal(exit.code, t.ours ? 0 : 1)
+    ok(sidecar.linesWith('Received SIGTERM or SIGINT signal, shutting down controller.').length === 1, sidecar.stderr)
+    const { spec } = await leaseOf(t)
+    equal([spec?.holderIdentity ?? '', spec?.leaseDurationSeconds], ['', 1])
+  })
+
+  test('without leader election there is no lease', async (t) => {
+    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    const sidecar = await t.sidecar({ driver })
+    await t.watching(sidecar, 'persistentvolumes')
+    await pause(300)
+    equal(
+      sidecar.gate.requests.filter(({ resource }) => resource === 'leases'),
+      [],
+    )
+  })
+
+  test('SIGTERM and SIGINT without leader election', async (t) => {
+    for (const [gate, signal] of [
+      [false, 'SIGTERM'],
+      [false, 'SIGINT'],
+      [true, 'SIGTERM'],
+      [true, 'SIGINT'],
+    ] as const) {
+      const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+      const sidecar = await t.sidecar({ driver, args: [`--feature-gates=ReleaseLeaderElectionOnExit=${gate}`] })
+      await t.watching(sidecar, 'persistentvolumes')
+      sidecar.signal(signal)
+      const exit = await sidecar.end()
+      const number = signal === 'SIGTERM' ? 143 : 130
+      if (gate) equal({ gate, signal, code: exit.code }, { gate, signal, code: 0 })
+      else ok(exit.signal === signal || exit.code === number, JSON.stringify(exit))
+    }
+  })
+}
+
+const attacher = testsOf('attacher', 'leader election')
+
+attacher('with permission, the event has the name of the driver', async (t) => {
+  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
+  const sidecar = await t.sidecar({ driver, args: QUICK, role: 'resizer' })
+  await sidecar.line('became leader, starting')
+  const name = leaseName('attacher', t.driverName)
+  const event = await eventually('the event', async () =>
+    (await t.api.list(EVENTS, 'default')).find(({ involvedObject }) => involvedObject.name === name),
+  )
+  equal(event.message, `${hostname()} became leader`)
+  equal(event.source?.component, `external-attacher-leader-${t.driverName}/${hostname()}`)
+})

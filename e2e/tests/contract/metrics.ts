@@ -1,0 +1,231 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import type { RunningSidecar, TestContext } from '../../harness/context.ts'
+import type { Metrics } from '../../harness/process/sidecar.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually } from '../../harness/waiting.ts'
+import { attach, attached, scene as attacherScene, attachFailed } from '../attacher/scene.ts'
+import { ask, bound, resized, scene as resizerScene, untilEvent } from '../resizer/scene.ts'
+
+const CSI_BUCKETS = ['0.1', '0.25', '0.5', '1', '2.5', '5', '10', '15', '25', '50', '120', '300', '600', '+Inf']
+const QUEUE_BUCKETS = [
+  '1e-08',
+  '1e-07',
+  '1e-06',
+  '9.999999999999999e-06',
+  '9.999999999999999e-05',
+  '0.001',
+  '0.01',
+  '0.1',
+  '1',
+  '10',
+  '+Inf',
+]
+const CSI = 'csi_sidecar_operations_seconds'
+
+async function work(t: TestContext, args: readonly string[] = []): Promise<RunningSidecar> {
+  if (t.app === 'attacher') {
+    const at = await attacherScene(t, { args })
+    await attach(t, at)
+    await attached(t)
+    return at.attacher
+  }
+  const at = await resizerScene(t, { args })
+  await bound(t)
+  await ask(t, '2Gi')
+  await resized(t, '2Gi')
+  return at.resizer
+}
+
+const CALL = { attacher: 'ControllerPublishVolume', resizer: 'ControllerExpandVolume' }
+
+for (const app of ['attacher', 'resizer'] as const) {
+  const test = testsOf(app, 'metrics')
+  const queues = (t: TestContext): readonly string[] =>
+    app === 'attacher' ? ['csi-attacher-va', 'csi-attacher-pv'] : [`${t.driverName}-pvc`]
+
+  test('the histogram of calls: name, help, buckets, labels', async (t) => {
+    const metrics = await (await work(t)).metrics()
+    equal(metrics.families.get(CSI), {
+      type: 'histogram',
+      help: '[ALPHA] Container Storage Interface operation duration with gRPC error code status total',
+    })
+    const method_name = `/csi.v1.Controller/${CALL[app]}`
+    const series = metrics.samples.filter(
+      ({ name, labels }) => name === `${CSI}_bucket` && labels['method_name'] === method_name,
+    )
+    equal(
+      series.map(({ labels }) => labels['le']),
+      CSI_BUCKETS,
+    )
+    const { le: _, ...labels } = series[0]?.labels ?? {}
+    equal(labels, { driver_name: t.driverName, grpc_status_code: 'OK', method_name })
+    ok((metrics.value(`${CSI}_count`, { method_name }) ?? 0) >= 1)
+  })
+
+  test('calls before the name is known belong to unknown-driver', async (t) => {
+    const metrics = await (await work(t)).metrics()
+    const early = metrics.samples
+      .filter(({ name, labels }) => name === `${CSI}_count` && labels['driver_name'] === 'unknown-driver')
+      .map(({ labels }) => labels['method_name']?.split('/').at(-1))
+    const expected =
+      app === 'attacher'
+        ? ['GetPluginInfo', 'Probe']
+        : ['ControllerGetCapabilities', 'GetPluginCapabilities', 'GetPluginInfo', 'Probe']
+    equal(early.sort(), expected)
+  })
+
+  test('failed calls are counted by the name of their code', async (t) => {
+    if (app === 'attacher') {
+      const at = await attacherScene(t)
+      at.driver.on('ControllerPublishVolume', { code: 1, message: 'no' })
+      await attach(t, at)
+      await attachFailed(t)
+      const metrics = await at.attacher.metrics()
+      ok((metrics.value(`${CSI}_count`, { grpc_status_code: 'Canceled' }) ?? 0) >= 1)
+      return
+    }
+    const at = await resizerScene(t)
+    at.driver.on('ControllerExpandVolume', { code: 9, message: 'no' })
+    await bound(t)
+    await ask(t, '2Gi')
+    await untilEvent(t, 'VolumeResizeFailed')
+    const metrics = await at.resizer.metrics()
+    ok((metrics.value(`${CSI}_count`, { grpc_status_code: 'FailedPrecondition' }) ?? 0) >= 1)
+  })
+
+  test('the work queues: names, help, kinds, buckets as strings', async (t) => {
+    const sidecar = await work(t)
+    const idle = async (): Promise<Metrics | false> => {
+      const seen = await sidecar.metrics()
+      return queues(t).every((name) => seen.value('workqueue_depth', { name }) === 0) && seen
+    }
+    const metrics = await eventually('empty queues', idle)
+    const kinds = Object.fromEntries(
+      [...metrics.families].filter(([name]) => name.startsWith('workqueue_')).map(([name, { type }]) => [name, type]),
+    )
+    equal(kinds, {
+      workqueue_adds_total: 'counter',
+      workqueue_depth: 'gauge',
+      workqueue_longest_running_processor_seconds: 'gauge',
+      workqueue_queue_duration_seconds: 'histogram',
+      workqueue_retries_total: 'counter',
+      workqueue_unfinished_work_seconds: 'gauge',
+      workqueue_work_duration_seconds: 'histogram',
+    })
+    for (const [name, { help }] of metrics.families) if (name.startsWith('workqueue_')) match(help, /^\[BETA\] /)
+    for (const queue of queues(t)) {
+      ok((metrics.value('workqueue_retries_total', { name: queue }) ?? -1) >= 0)
+      for (const what of ['workqueue_queue_duration_seconds', 'workqueue_work_duration_seconds']) {
+        const buckets = metrics.samples.filter(
+          ({ name, labels }) => name === `${what}_bucket` && labels['name'] === queue,
+        )
+        equal(
+          buckets.map(({ labels }) => labels['le']),
+          QUEUE_BUCKETS,
+        )
+      }
+    }
+    ok((metrics.value('workqueue_adds_total', { name: queues(t)[0] ?? '' }) ?? 0) >= 1)
+    ok((metrics.value('workqueue_work_duration_seconds_count', { name: queues(t)[0] ?? '' }) ?? 0) >= 1)
+  })
+
+  test('retries are counted', async (t) => {
+    const args = ['--retry-interval-start=100ms', '--retry-interval-max=100ms']
+    const at = app === 'attacher' ? await attacherScene(t, { args }) : await resizerScene(t, { args })
+    at.driver.on(CALL[app], { code: 13, message: 'no' })
+    if ('attacher' in at) await attach(t, at)
+    else {
+      await bound(t)
+      await ask(t, '2Gi')
+    }
+    const sidecar = 'attacher' in at ? at.attacher : at.resizer
+    const queue = queues(t)[0] ?? ''
+    for (let before = 0; before < 3; ) {
+      before = (await sidecar.metrics()).value('workqueue_retries_total', { name: queue }) ?? 0
+    }
+  })
+
+  test('the process: each name once, plausible values', async (t) => {
+    const metrics = await (await work(t)).metrics()
+    for (const name of [
+      'process_start_time_seconds',
+      'process_cpu_seconds_total',
+      'process_open_fds',
+      'process_max_fds',
+      'process_resident_memory_bytes',
+      'process_virtual_memory_bytes',
+      'process_virtual_memory_max_bytes',
+      'process_network_receive_bytes_total',
+      'process_network_transmit_bytes_total',
+    ]) {
+      ok((metrics.value(name) ?? -1) > 0, name)
+    }
+    const start = metrics.value('process_start_time_seconds') ?? 0
+    ok(Math.abs(start - Date.now() / 1000) < 60, `${start}`)
+    const rss = metrics.value('process_resident_memory_bytes') ?? 0
+    ok(rss > 10e6 && rss < 500e6, `${rss}`)
+  })
+
+  test('without leader election there is no leader metric', async (t) => {
+    const metrics = await (await work(t)).metrics()
+    equal(metrics.value('leader_election_master_status'), undefined)
+  })
+
+  test('leader_election_master_status: 1, with an empty name', async (t) => {
+    const sidecar = await work(t, ['--leader-election'])
+    const metrics = await sidecar.metrics()
+    equal(
+      metrics.samples.filter(({ name }) => name === 'leader_election_master_status'),
+      [{ name: 'leader_election_master_status', labels: { name: '' }, value: 1 }],
+    )
+    match(metrics.families.get('leader_election_master_status')?.help ?? '', /^\[ALPHA\] /)
+  })
+}
+
+const resizer = testsOf('resizer', 'metrics')
+
+resizer('rest_client_*: names, labels, buckets', async (t) => {
+  const sidecar = await work(t)
+  const host = sidecar.gate.url.replace('https://', '')
+  const requests = (metrics: Metrics, method: string): number =>
+    metrics.value('rest_client_requests_total', { code: '200', method, host }) ?? 0
+  // The last answer is counted a moment after the object shows the write.
+  const metrics = await eventually('three patches', async () => {
+    const seen = await sidecar.metrics()
+    return requests(seen, 'PATCH') >= 3 && seen
+  })
+  const durations = ['0.005', '0.025', '0.1', '0.25', '0.5', '1', '2', '4', '8', '15', '30', '60', '+Inf']
+  const sizes = [
+    '64',
+    '256',
+    '512',
+    '1024',
+    '4096',
+    '16384',
+    '65536',
+    '262144',
+    '1.048576e+06',
+    '4.194304e+06',
+    '1.6777216e+07',
+    '+Inf',
+  ]
+  for (const [name, buckets] of [
+    ['rest_client_request_duration_seconds', durations],
+    ['rest_client_rate_limiter_duration_seconds', durations],
+    ['rest_client_request_size_bytes', sizes],
+    ['rest_client_response_size_bytes', sizes],
+  ] as const) {
+    const family = metrics.families.get(name)
+    equal(family?.type, 'histogram')
+    match(family?.help ?? '', /^\[ALPHA\] /)
+    const series = metrics.samples.filter(
+      (sample) => sample.name === `${name}_bucket` && sample.labels['verb'] === 'PATCH',
+    )
+    equal(
+      series.map(({ labels }) => labels['le']),
+      buckets,
+    )
+    equal(new Set(series.map(({ labels }) => labels['host'])), new Set([host]))
+  }
+  ok(requests(metrics, 'GET') >= 2)
+})

@@ -1,0 +1,200 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { kubeconfigOf, type TestContext } from '../../harness/context.ts'
+import { lastLogLine } from '../../harness/process/log-lines.ts'
+import type { App } from '../../harness/subject.ts'
+import { testsOf } from '../../harness/test.ts'
+
+const GATES_TEXT = { attacher: 'failed to store flag gates', resizer: 'Failed to set feature gates' }
+const CONFIG_TEXT = { attacher: 'Failed to build a Kubernetes config', resizer: 'Failed to create cluster config' }
+const CLIENT_TEXT = { attacher: 'Failed to create a Clientset', resizer: 'Failed to create kube client' }
+const OTHER_GATES: Readonly<Record<App, readonly string[]>> = {
+  attacher: ['VolumeAttributesClass', 'AnnotateFsResize'],
+  resizer: ['MutableCSINodeAllocatableCount'],
+}
+const IN_CLUSTER =
+  'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined'
+const DISABLED = 'Feature LoggingAlphaOptions is disabled'
+const BURST = 'burst is required to be greater than 0 when RateLimiter is not set and QPS is set to greater than 0'
+
+/** Configurations that are readable but do not make a valid client. */
+const UNUSABLE: readonly (readonly [cluster: object, user: object, err: string])[] = [
+  [
+    { 'certificate-authority-data': 'eA==' },
+    {},
+    'unable to load root certificates: unable to parse bytes as PEM block',
+  ],
+  [
+    { 'insecure-skip-tls-verify': true },
+    {},
+    'specifying a root certificates file with the insecure flag is not allowed',
+  ],
+  [{}, { 'client-certificate-data': 'eA==', 'client-key-data': 'eA==' }, ''],
+  [{ server: '127.0.0.1:1/path' }, {}, 'host must be a URL or a host:port pair: \\"127.0.0.1:1/path\\"'],
+]
+
+const LOGGING: readonly (readonly [args: readonly string[], err: string])[] = [
+  [['--logging-format=x'], 'format: Invalid value: \\"x\\": Unsupported log format'],
+  [['--logging-format='], 'format: Invalid value: \\"\\": Unsupported log format'],
+  [['--logging-format=json', '--vmodule=a=1'], 'vmodule: Forbidden: Only supported for text log format'],
+  [['--log-flush-frequency=0'], 'flushFrequency: Invalid value: \\"0s\\": Must be greater than zero'],
+  [['--log-flush-frequency=-1s'], 'flushFrequency: Invalid value: \\"-1s\\": Must be greater than zero'],
+  [['--log-json-split-stream'], `options.json.splitStream: Forbidden: ${DISABLED}`],
+  [['--log-text-split-stream=true'], `options.text.splitStream: Forbidden: ${DISABLED}`],
+  [['--log-json-info-buffer-size=1Ki'], `options.json.infoBufferSize: Forbidden: ${DISABLED}`],
+  [['--log-text-info-buffer-size=1'], `options.text.infoBufferSize: Forbidden: ${DISABLED}`],
+]
+
+for (const app of ['attacher', 'resizer'] as const) {
+  const test = testsOf(app, 'start-up')
+  const config = (t: TestContext, server = 'https://127.0.0.1:1'): string => `--kubeconfig=${t.kubeconfig(server, 'x')}`
+
+  test('invalid logging options: one line, exit 1', async (t) => {
+    for (const [args, err] of LOGGING) {
+      const outcome = await t.exec(args)
+      equal(
+        [outcome.code, outcome.lines.length, lastLogLine(outcome)],
+        [1, 1, `E "LoggingConfiguration is invalid" err="${err}"`],
+      )
+    }
+  })
+
+  test('an unknown feature gate: one line, exit 1', async (t) => {
+    for (const gate of ['Nope', 'Topology', 'LoggingAlphaOptions', 'ContextualLogging', ...OTHER_GATES[app]]) {
+      const outcome = await t.exec([`--feature-gates=${gate}=true`, '--kubeconfig=/nonexistent'])
+      equal(outcome.code, 1)
+      const given = app === 'attacher' ? ` featureGates={"${gate}":true}` : ''
+      equal(lastLogLine(outcome), `E "${GATES_TEXT[app]}" err="unrecognized feature gate: ${gate}"${given}`)
+    }
+  })
+
+  test('a GA gate: a warning, and it applies', async (t) => {
+    const gate = app === 'attacher' ? 'MutableCSINodeAllocatableCount' : 'VolumeAttributesClass'
+    const { lines } = await t.exec([`--feature-gates=${gate}=false`, '--kubeconfig=/nonexistent'])
+    const line = lines.find((each) => each.includes('Warning: setting GA feature gate.')) ?? ''
+    ok(
+      line.startsWith('I') &&
+        line.endsWith(
+          `"Warning: setting GA feature gate. It will be removed in a future release." featureGate="${gate}" value=false`,
+        ),
+      line,
+    )
+  })
+
+  test('a gate that is always on is accepted with either value, with a line', { only: 'ours' }, async (t) => {
+    const gate = 'RecoverVolumeExpansionFailure'
+    if (app === 'attacher') {
+      equal((await t.exec([`--feature-gates=${gate}=true`])).code, 1)
+      return
+    }
+    for (const [value, text] of [
+      [true, 'Ignoring feature gate that is always on'],
+      [false, 'Warning: turning off this feature gate has no effect, it is always on'],
+    ] as const) {
+      const outcome = await t.exec([`--feature-gates=${gate}=${value}`, '--kubeconfig=/nonexistent'])
+      const said = outcome.lines.filter((line) => line.includes(`"${text}" featureGate="${gate}" value=${value}`))
+      equal(said.length, 1, outcome.stderr)
+      ok(lastLogLine(outcome).includes(CONFIG_TEXT[app]), outcome.stderr)
+    }
+  })
+
+  test('both HTTP flags: exit 1', async (t) => {
+    const outcome = await t.exec(['--metrics-address=:1', '--http-endpoint=:2', '--kubeconfig=/nonexistent'])
+    const stop = app === 'resizer' ? '.' : ''
+    equal(outcome.code, 1)
+    equal(lastLogLine(outcome), `E "Only one of \`--metrics-address\` and \`--http-endpoint\` can be set${stop}"`)
+  })
+
+  test('no configuration: exit 1 and the reason', async (t) => {
+    const bad = join(t.folder, 'bad.yaml')
+    writeFileSync(bad, 'bad: [')
+    const empty = join(t.folder, 'empty.json')
+    writeFileSync(empty, '{}')
+    for (const [args, err] of [
+      [[], IN_CLUSTER],
+      [['--kubeconfig=/nonexistent'], 'stat /nonexistent: no such file or directory'],
+      [
+        [`--kubeconfig=${empty}`],
+        'invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable',
+      ],
+    ] as const) {
+      const outcome = await t.exec(args)
+      equal([outcome.code, lastLogLine(outcome)], [1, `E "${CONFIG_TEXT[app]}" err="${err}"`])
+      ok(outcome.lines.some((line) => line.startsWith('I') && / "Version" version="v?\d/.test(line)))
+    }
+    const broken = await t.exec([`--kubeconfig=${bad}`])
+    equal(broken.code, 1)
+    ok(
+      lastLogLine(broken).startsWith(`E "${CONFIG_TEXT[app]}" err="error loading config file \\"${bad}\\": `),
+      lastLogLine(broken),
+    )
+  })
+
+  test('a service account without its token: exit 1', async (t) => {
+    const env = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '1' }
+    const outcome = await t.exec([], { env })
+    equal(outcome.code, 1)
+    equal(
+      lastLogLine(outcome),
+      `E "${CONFIG_TEXT[app]}" err="open /var/run/secrets/kubernetes.io/serviceaccount/token: no such file or directory"`,
+    )
+  })
+
+  test('a configuration from which no client can be created: exit 1, at the step of the client', async (t) => {
+    for (const [cluster, user, err] of UNUSABLE) {
+      const document = kubeconfigOf('https://127.0.0.1:1', t.cluster.certificate.cert, { token: 'x', ...user }) as {
+        clusters: [{ cluster: object }]
+      }
+      Object.assign(document.clusters[0].cluster, cluster)
+      const file = join(t.folder, 'unusable.json')
+      writeFileSync(file, JSON.stringify(document))
+      const outcome = await t.exec([`--kubeconfig=${file}`])
+      equal(outcome.code, 1)
+      ok(lastLogLine(outcome).startsWith(`E "${CLIENT_TEXT[app]}" err="${err}`), outcome.stderr)
+      if (app === 'resizer') continue
+      const earlier = await t.exec([`--kubeconfig=${file}`, '--worker-threads=0'])
+      ok(lastLogLine(earlier).includes('Option -worker-threads must be greater than zero'), earlier.stderr)
+    }
+  })
+
+  test('a burst that admits no request: exit 1', async (t) => {
+    for (const burst of ['0', '-1']) {
+      const outcome = await t.exec([config(t), '--kube-api-qps=5', `--kube-api-burst=${burst}`])
+      equal([outcome.code, lastLogLine(outcome)], [1, `E "${CLIENT_TEXT[app]}" err="${BURST}"`])
+    }
+  })
+
+  test('an address that is not a Unix socket: exit 1 at once', async (t) => {
+    for (const address of ['tcp://1.2.3.4:5', 'relative/path', '']) {
+      const outcome = await t.exec([config(t), `--csi-address=${address}`])
+      const text = 'OnConnectionLoss callback only supported for unix:// addresses'
+      const expected =
+        app === 'attacher'
+          ? `E "Failed to connect to the CSI driver" err="${text}" csiAddress="${address}"`
+          : `E "Failed to create CSI client" err="failed to connect to CSI driver: ${text}"`
+      equal([outcome.code, lastLogLine(outcome)], [1, expected])
+    }
+  })
+}
+
+const attacher = testsOf('attacher', 'start-up')
+
+attacher('--worker-threads=0: exit 1, after the configuration', async (t) => {
+  const outcome = await t.exec([`--kubeconfig=${t.kubeconfig('https://127.0.0.1:1', 'x')}`, '--worker-threads=0'])
+  equal([outcome.code, lastLogLine(outcome)], [1, 'E "Option -worker-threads must be greater than zero"'])
+  const earlier = await t.exec(['--kubeconfig=/nonexistent', '--worker-threads=0'])
+  ok(lastLogLine(earlier).includes('Failed to build a Kubernetes config'))
+})
+
+attacher('gates are validated before --version', async (t) => {
+  const outcome = await t.exec(['--feature-gates=Nope=true', '--version'])
+  equal([outcome.code, outcome.stdout], [1, ''])
+})
+
+const resizer = testsOf('resizer', 'start-up')
+
+resizer('gates are validated after --version', async (t) => {
+  const outcome = await t.exec(['--feature-gates=Nope=true', '--version'])
+  equal(outcome.code, 0)
+})

@@ -1,0 +1,182 @@
+import { doesNotMatch, match } from 'node:assert'
+import { CSI_NODES, EVENTS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { attachment, csiNode, pod } from '../../harness/api/objects.ts'
+import type { TestContext } from '../../harness/context.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
+import { attach, attached, attachFailed, scene } from '../attacher/scene.ts'
+import { bound } from '../resizer/scene.ts'
+import { type Answer, asking, explained } from './ask.ts'
+import { createLeader, DRIVER_CRASHES, led } from './leader.ts'
+
+/** The stuck states of docs/operations.md that are about attachments, staged, and what `explain` says of them. */
+
+const test = testsOf('attacher', 'explain')
+
+const ELECTED = [
+  '--leader-election',
+  '--leader-election-namespace=default',
+  '--leader-election-lease-duration=2s',
+  '--leader-election-renew-deadline=1500ms',
+  '--leader-election-retry-period=1s',
+]
+
+function explainedAttachment(t: TestContext, waitsFor: RegExp): Promise<Answer> {
+  const va = t.name('va')
+  const waiter = `external-attacher of ${t.driverName}`
+  return explained(t, ['va', va], { object: `VolumeAttachment ${va}`, waiter, waitsFor })
+}
+
+test('a node without the driver', async (t) => {
+  await scene(t)
+  const node = t.name('bare')
+  await t.create(CSI_NODES, csiNode(node, { 'other.example.com': 'x' }))
+  await attach(t, { node })
+  await attachFailed(t)
+  const { stdout } = await explainedAttachment(t, new RegExp(`driver ${t.driverName} to register on node ${node}`))
+  match(stdout, /\.spec\.drivers\[\*\]\.name: other\.example\.com/)
+  match(stdout, /How sure: certain/)
+})
+
+test('a secret that is missing', async (t) => {
+  const at = await scene(t)
+  const name = t.name('no')
+  await attach(t, at, { pv: { csi: { controllerPublishSecretRef: { name, namespace: 'default' } } } })
+  await attachFailed(t)
+  await explainedAttachment(t, new RegExp(`Secret default/${name}, which cannot be read`))
+})
+
+test('a driver that disconnects ends the leader', async (t) => {
+  const args = [...ELECTED, ...(t.ours ? ['--driver-grace-period=1s'] : [])]
+  const at = await scene(t, { args })
+  await led(t)
+  at.driver.kill()
+  await attach(t, at)
+  await explainedAttachment(t, /a leader, and no replica leads/)
+})
+
+test('a driver whose container crashes beside the leader', async (t) => {
+  const hostname = t.name('pod')
+  const at = await scene(t, { args: ELECTED, hostname })
+  await createLeader(t, { name: hostname, status: DRIVER_CRASHES })
+  await led(t)
+  at.driver.kill()
+  await attach(t, at)
+  const { stdout } = await explainedAttachment(
+    t,
+    new RegExp(`container csi-driver of Pod default/${hostname} .*CrashLoopBackOff`),
+  )
+  match(stdout, /\.status\.containerStatuses\[csi-driver\]: not ready, waiting: CrashLoopBackOff/)
+})
+
+test('a driver that listens and hangs', async (t) => {
+  const at = await scene(t, {
+    args: ['--timeout=1s'],
+    prepare: (driver) => driver.on('ControllerPublishVolume', 'hang'),
+  })
+  await attach(t, at)
+  await attachFailed(t, 'DeadlineExceeded')
+  await explainedAttachment(t, new RegExp(`driver ${t.driverName} to answer, which takes longer than the time-out`))
+})
+
+test('a node that supports no more volumes', async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', { code: 8, message: 'max volumes reached' })
+  await attach(t, at)
+  await attachFailed(t, 'ResourceExhausted')
+  const { stdout } = await explainedAttachment(
+    t,
+    new RegExp(`room for one more volume of ${t.driverName} on node ${at.node}`),
+  )
+  match(stdout, /max volumes reached/)
+})
+
+test('a message of a driver with bidirectional controls, which no terminal gets', async (t) => {
+  const at = await scene(t)
+  const message = 'max\u202evolumes\u2066reached\u200f'
+  at.driver.on('ControllerPublishVolume', { code: 8, message })
+  await attach(t, at)
+  await attachFailed(t, message)
+  const { ask } = await asking(t)
+  const text = (await ask('explain', 'va', t.name('va'))).stdout
+  match(text, /max volumes reached/)
+  doesNotMatch(text, /\p{Bidi_Control}/u)
+  const json = (await ask('explain', 'va', t.name('va'), '--output=json')).stdout
+  match(json, /max\\u202evolumes\\u2066reached\\u200f/)
+  doesNotMatch(json, /\p{Bidi_Control}/u)
+})
+
+test('a pod whose volume is attached to another node', async (t) => {
+  const at = await scene(t)
+  const { pv, pvc } = await bound(t)
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv, node: at.node }))
+  await attached(t)
+  const name = t.name('pod')
+  const object = pod('default', name, [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }])
+  const { metadata } = await t.create(PODS, {
+    ...object,
+    spec: { ...object.spec, nodeName: t.name('other') },
+  } as typeof object)
+  const now = new Date().toISOString().replace(/\.\d+Z/, 'Z')
+  await t.create(EVENTS, {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { namespace: 'default', name: `${name}.1` },
+    involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name, uid: metadata?.uid },
+    type: 'Warning',
+    reason: 'FailedAttachVolume',
+    message: `Multi-Attach error for volume "${pv}" Volume is already exclusively attached to one node and can't be attached to another`,
+    source: { component: 'attachdetach-controller' },
+    firstTimestamp: now,
+    lastTimestamp: now,
+    count: 1,
+  })
+  const { stdout } = await explained(t, ['pod', name], {
+    object: `Pod default/${name}`,
+    waiter: 'the attach/detach controller',
+    waitsFor: new RegExp(`volume ${pv} to be detached from node ${at.node}`),
+  })
+  match(stdout, /Multi-Attach error for volume/)
+})
+
+test('a PersistentVolume that is deleted while it is attached', async (t) => {
+  const at = await scene(t)
+  const { pv, va } = await attach(t, at)
+  await attached(t)
+  await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers: null } })
+  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
+  // The attacher has to have seen that before it detaches.
+  await pause(4 * WATCHES_DIFFER_MS)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await eventually('a detach that fails', async () => {
+    const { status } = await t.api.get(VOLUME_ATTACHMENTS, { name: va })
+    return status?.detachError !== undefined
+  })
+  const { stdout } = await explainedAttachment(t, new RegExp(`PersistentVolume ${pv}, which is gone`))
+  // The warning precedes the command that removes the finalizer.
+  match(stdout, /destroy its data[\s\S]*Then, and only then[\s\S]*kubectl patch volumeattachment/)
+})
+
+test("another controller's finalizer", async (t) => {
+  const at = await scene(t)
+  const { va } = await attach(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })
+  await attached(t)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await t.api.until(VOLUME_ATTACHMENTS, { name: va }, ({ metadata }) => metadata?.finalizers?.length === 1)
+  await explained(t, ['va', va], {
+    object: `VolumeAttachment ${va}`,
+    waiter: `the deletion of VolumeAttachment ${va}`,
+    waitsFor: /the owner of finalizer example\.com\/keep to remove it/,
+  })
+})
+
+test('no process leads', async (t) => {
+  const at = await scene(t, { args: ELECTED })
+  await led(t)
+  at.attacher.signal('SIGKILL')
+  await at.attacher.end()
+  await attach(t, at)
+  const { stdout } = await explainedAttachment(t, /a leader, and no replica leads/)
+  match(stdout, /\.spec\.renewTime: \d{4}-/)
+})

@@ -1,0 +1,159 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { attachment, csiNode, volume } from '../../harness/api/objects.ts'
+import type { TestContext } from '../../harness/context.ts'
+import { exitOf, start } from '../../harness/process/processes.ts'
+import { testsOf } from '../../harness/test.ts'
+import { controlPlaneFolder } from '../../tools/binaries.ts'
+import { attach, attached, attachFailed, scene } from '../attacher/scene.ts'
+import { asking, BUNDLE, onlyReads, READER } from './ask.ts'
+
+/** The common behaviour of all explanations: exit codes, permissions, many objects. */
+
+const test = testsOf('attacher', 'explain')
+
+test('a volume that is attached: well, exit code 0, and nothing written', async (t) => {
+  const at = await scene(t)
+  const { pv, va } = await attach(t, at)
+  await attached(t)
+  const { ask, user } = await asking(t)
+  for (const subject of [['va', va], ['pv', pv], [`persistentvolume/${pv}`]]) {
+    const { code, first } = await ask('explain', ...subject)
+    match(first, / waits for these sidecars/)
+    equal(code, 0)
+  }
+  onlyReads(t, user)
+})
+
+test('a name that does not exist, an unknown kind: one line, exit code 2', async (t) => {
+  const { ask } = await asking(t)
+  const lines = [
+    { args: ['pod', 'no'], stderr: 'kubectl-csi: Pod default/no does not exist\n' },
+    { args: ['pvc', 'no', '-n', 'there'], stderr: 'kubectl-csi: PersistentVolumeClaim there/no does not exist\n' },
+    { args: ['node', t.name('no')], stderr: `kubectl-csi: Node ${t.name('no')} does not exist\n` },
+    { args: ['deployment', 'no'], stderr: 'kubectl-csi: explain deployment: known are pod, pvc, pv, va, node\n' },
+  ]
+  for (const { args, stderr } of lines) {
+    const answer = await ask('explain', ...args)
+    equal({ ...answer }, { code: 2, stdout: '', stderr, first: '' })
+  }
+})
+
+test('a refused read is named and omits only its part', async (t) => {
+  await scene(t)
+  const node = t.name('bare')
+  await t.create(CSI_NODES, csiNode(node, { 'other.example.com': 'x' }))
+  const { va } = await attach(t, { node })
+  await attachFailed(t)
+  const rules = READER.map((rule) => ({
+    ...rule,
+    resources: rule.resources?.filter((name) => !['csinodes', 'leases', 'nodes'].includes(name)),
+  })).filter(({ resources }) => resources?.length !== 0)
+  const { ask, user } = await asking(t, rules)
+  const { code, first, stdout } = await ask('explain', 'va', va)
+  match(first, new RegExp(`to register on node ${node}`))
+  match(stdout, /How sure: likely/)
+  match(stdout, /\nNot seen\n(?:.*\n)*? {2}csinodes\.storage\.k8s\.io: .*forbidden/)
+  match(stdout, / {2}leases\.coordination\.k8s\.io: .*forbidden/)
+  equal(code, 1)
+  onlyReads(t, user)
+})
+
+test('a user without read permission: unknown, exit code 2', async (t) => {
+  await scene(t)
+  const { ask } = await asking(t, [])
+  const one = await ask('explain', 'pv', 'any')
+  equal([one.code, one.first], [2, 'PersistentVolume any: could not tell, because not all could be seen.'])
+  const all = await ask('stuck')
+  equal([all.code, all.first], [2, 'Could not tell whether anything is stuck, because not all could be seen.'])
+  match(all.stdout, /persistentvolumes: .*forbidden/)
+})
+
+test('stuck lists the waiting objects by reason', { alone: true }, async (t) => {
+  const at = await scene(t)
+  await attach(t, { node: t.name('nowhere') })
+  at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
+  await attach(t, at, { suffix: '-full' })
+  await attachFailed(t, 'ResourceExhausted', t.name('va-full'))
+  await attachFailed(t)
+  const { ask, user } = await asking(t)
+  const { code, first, stdout } = await ask('stuck')
+  match(first, /^\d+ objects are stuck, the oldest for /)
+  const who = `external-attacher of ${t.driverName} waits for`
+  ok(stdout.includes(`VolumeAttachment ${t.name('va')}: ${who} driver ${t.driverName} to register on`), stdout)
+  ok(stdout.includes(`VolumeAttachment ${t.name('va-full')}: ${who} room for one more volume`), stdout)
+  equal(code, 1)
+  const json = JSON.parse((await ask('stuck', '-o', 'json')).stdout) as { items: { object: { name: string } }[] }
+  const own = json.items.filter(({ object }) => object.name.startsWith(t.name('va')))
+  equal(own.length, 2)
+  onlyReads(t, user)
+})
+
+test('kubectl finds it as its plugin', { target: 'real' }, async (t) => {
+  const folder = join(t.folder, 'plugins')
+  mkdirSync(folder)
+  symlinkSync(BUNDLE, join(folder, 'kubectl-csi'))
+  const kubectl = join(controlPlaneFolder(resolve(import.meta.dirname, '../../..')), 'kubectl')
+  const kubeconfig = t.kubeconfig('https://127.0.0.1:1', 'x')
+  const env = { PATH: [folder, dirname(process.execPath)].join(':'), KUBECONFIG: kubeconfig, HOME: t.folder }
+  const child = start(kubectl, ['csi', 'explain', 'pv', 'any'], { env, stdio: ['ignore', 'ignore', 'pipe'] })
+  let stderr = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  equal((await exitOf(child)).code, 2)
+  match(stderr, /^kubectl-csi: .*127\.0\.0\.1:1.*connection refused\n/)
+})
+
+const MANY = 10_000
+const WITHIN_MS = 2_000
+/** Another process may use the machine at the same moment. */
+const TRIES = 3
+
+test('10,000 attachments that are stuck: an answer within two seconds', {
+  alone: true,
+  within: 300_000,
+  long: true,
+}, async (t) => {
+  const pv = t.name('pv-0')
+  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName))
+  await many(t, async () => {
+    const { ask, user } = await asking(t)
+    for (const args of [
+      ['stuck'],
+      ['stuck', '-o', 'json'],
+      ['explain', 'pv', pv],
+      ['explain', 'node', t.name('node-0')],
+    ]) {
+      const took: number[] = []
+      while (took.length < TRIES && !took.some((ms) => ms < WITHIN_MS)) {
+        const began = performance.now()
+        equal((await ask(...args)).code, 1)
+        took.push(performance.now() - began)
+      }
+      ok(Math.min(...took) < WITHIN_MS, `${args.join(' ')} took ${took.map((ms) => ms.toFixed(0)).join(', ')} ms`)
+    }
+    onlyReads(t, user)
+  })
+})
+
+/** Many attachments of a driver without an attacher, so that no sidecar disturbs the measurement. */
+async function many(t: TestContext, then: () => Promise<void>): Promise<void> {
+  let made = 0
+  const make = async (): Promise<void> => {
+    while (made < MANY) {
+      made += 1
+      const [pv, node] = [t.name(`pv-${made % 2000}`), t.name(`node-${made % 500}`)]
+      const object = attachment(t.name(`va-${made}`), t.driverName, { pv, node, metadata: { labels: { of: t.id } } })
+      await t.api.create(VOLUME_ATTACHMENTS, object)
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: 16 }, make))
+    await then()
+  } finally {
+    await t.api.call('DELETE', `/apis/storage.k8s.io/v1/volumeattachments?labelSelector=of%3D${t.id}`)
+  }
+}

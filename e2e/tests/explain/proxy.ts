@@ -1,0 +1,63 @@
+import { ok } from 'node:assert'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { CSI_NODES, LEASES } from '@csi-sidecars/kube-types'
+import { csiNode } from '../../harness/api/objects.ts'
+import { testsOf } from '../../harness/test.ts'
+import { attach } from '../attacher/scene.ts'
+import { explained, READER } from './ask.ts'
+import { createLeader, leaseOf } from './leader.ts'
+
+/**
+ * The route through the API server's proxy to a leader. The emulator has none; a real one connects to the pod's address,
+ * which it refuses to do for the loopback.
+ */
+
+const test = testsOf('attacher', 'explain')
+
+test('reads from the leader, through the proxy to its pod', { target: 'real' }, async (t) => {
+  const address = Object.values(networkInterfaces())
+    .flatMap((each) => each ?? [])
+    .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+  ok(address !== undefined, 'the API server proxies to no loopback address: a machine with another one is needed')
+  const [name, va] = [t.name('pod'), t.name('va')]
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? '')
+    const object = { kind: 'VolumeAttachment', namespace: '', name: va }
+    const work = { operation: 'attach', state: 'calling', since: new Date().toISOString(), stuck: true, tries: 3 }
+    const item = { driver: t.driverName, sidecar: 'external-attacher', object, ...work }
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ items: [item], total: 1 }))
+  }).listen(0, '0.0.0.0')
+  try {
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    await createLeader(t, {
+      name,
+      args: [`--http-endpoint=:${port}`],
+      status: { podIP: address, podIPs: [{ ip: address }] },
+    })
+    const renewTime = new Date().toISOString().replace('Z', '000Z')
+    await t.create(LEASES, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { namespace: 'default', name: leaseOf(t) },
+      spec: { holderIdentity: name, leaseDurationSeconds: 600, renewTime },
+    })
+    const node = t.name('node')
+    await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
+    await attach(t, { node })
+    const { stdout } = await explained(t, ['va', va], {
+      object: `VolumeAttachment ${va}`,
+      waiter: `external-attacher of ${t.driverName}`,
+      waitsFor: new RegExp(`driver ${t.driverName} to answer its call`),
+      rules: [...READER, { apiGroups: [''], resources: ['pods/proxy'], verbs: ['get'] }],
+    })
+    ok(stdout.includes('tries: 3'), stdout)
+    ok(asked.includes('/debug/stuck?limit=500'), asked.join())
+  } finally {
+    server.close()
+  }
+})

@@ -1,0 +1,69 @@
+import { match } from 'node:assert'
+import { PODS } from '@csi-sidecars/kube-types'
+import { pod } from '../../harness/api/objects.ts'
+import type { TestContext } from '../../harness/context.ts'
+import type { Script } from '../../harness/driver/driver.ts'
+import { testsOf } from '../../harness/test.ts'
+import { pause } from '../../harness/waiting.ts'
+import { modifying, untilState, want } from '../resizer/modify-scene.ts'
+import { bound, ask as request, scene, statusWord, untilClaim, untilEvent } from '../resizer/scene.ts'
+import { type Answer, explained } from './ask.ts'
+
+/** The stuck states of docs/operations.md that are about claims, staged, and what `explain` says of them. */
+
+const test = testsOf('resizer', 'explain')
+
+function explainedClaim(t: TestContext, waitsFor: RegExp): Promise<Answer> {
+  const pvc = t.name('pvc')
+  const waiter = `external-resizer of ${t.driverName}`
+  return explained(t, ['pvc', pvc], { object: `PersistentVolumeClaim default/${pvc}`, waiter, waitsFor })
+}
+
+/** A claim that asks for more than it has, of a driver that answers so. */
+async function growing(t: TestContext, answer: Script, meanwhile?: () => Promise<unknown>): Promise<void> {
+  const at = await scene(t, { args: ['--timeout=1s'] })
+  at.driver.on('ControllerExpandVolume', answer)
+  await bound(t)
+  await meanwhile?.()
+  await request(t, '2Gi')
+}
+
+test('a claim in use, of a driver that expands offline only', async (t) => {
+  const name = t.name('pod')
+  await growing(t, { code: 9, message: 'in use' }, async () => {
+    await t.create(PODS, pod('default', name, [{ name: 'v', persistentVolumeClaim: { claimName: t.name('pvc') } }]))
+    await pause(300)
+  })
+  await untilEvent(t, 'only supports offline expansion')
+  const { stdout } = await explainedClaim(t, new RegExp(`Pod default/${name} to end`))
+  match(stdout, /only supports offline expansion and volume is currently in-use/)
+})
+
+test('a VolumeAttributesClass that is missing', async (t) => {
+  await modifying(t)
+  await want(t, t.name('platinum'))
+  await untilState(t, 'Pending')
+  await explainedClaim(t, new RegExp(`VolumeAttributesClass ${t.name('platinum')}, which does not exist`))
+})
+
+test('a size that the driver never supports', async (t) => {
+  await growing(t, { code: 11, message: 'too large' })
+  await untilClaim(t, (claim) => statusWord(claim) === 'ControllerResizeInfeasible')
+  const { stdout } = await explainedClaim(t, /it will never expand the volume to 2Gi/)
+  match(stdout, /too large/)
+})
+
+test('a driver that hangs in an expansion', async (t) => {
+  await growing(t, 'hang')
+  await untilEvent(t, 'DeadlineExceeded')
+  await explainedClaim(t, /to answer, which takes longer than the time-out/)
+})
+
+test('a secret that is missing', async (t) => {
+  await scene(t)
+  const controllerExpandSecretRef = { name: t.name('no'), namespace: 'default' }
+  await bound(t, { pv: { csi: { controllerExpandSecretRef } } })
+  await request(t, '2Gi')
+  await untilEvent(t, 'error getting secret')
+  await explainedClaim(t, new RegExp(`Secret default/${t.name('no')}, which cannot be read`))
+})

@@ -1,0 +1,58 @@
+import { ok } from 'node:assert'
+import type { ChildProcess } from 'node:child_process'
+import { createWriteStream } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { APPS } from '@csi-sidecars/sidecars'
+import { type Exit, exitOf, start } from '../../harness/process/processes.ts'
+import type { App } from '../../harness/subject.ts'
+
+const MAIN = resolve(import.meta.dirname, '../../../apps/devcluster/src/main.ts')
+
+/** The embedded cluster's program, and what it has written so far. */
+export interface Started {
+  readonly child: ChildProcess
+  readonly text: () => string
+}
+
+/** Starts a program and keeps its output, also in a file of the folder. */
+export function startWithOutput(
+  folder: string,
+  command: string,
+  args: readonly string[],
+  { env = process.env }: { readonly env?: NodeJS.ProcessEnv } = {},
+): Started {
+  const child = start(command, args, { stdio: ['pipe', 'pipe', 'pipe'], cwd: folder, env })
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (part: string) => {
+      text += part
+    })
+    stream?.pipe(createWriteStream(join(folder, 'devcluster.txt'), { flags: 'a' }))
+  }
+  return { child, text: () => text }
+}
+
+/** Runs the program to its end, without a terminal. */
+export async function runDevcluster(
+  folder: string,
+  args: readonly string[],
+): Promise<Exit & { readonly output: string }> {
+  const { child, text } = startWithOutput(folder, process.execPath, [
+    '--disable-warning=ExperimentalWarning',
+    MAIN,
+    ...args,
+  ])
+  const exit = await exitOf(child)
+  return { ...exit, output: text() }
+}
+
+/** Plays the embedded cluster's demo to its end; fails with its output. */
+export async function play(folder: string, args: readonly string[]): Promise<string> {
+  const { code, output } = await runDevcluster(folder, ['--exit', ...args])
+  ok(code === 0, `it ended with ${code}:\n${output.slice(-3000)}`)
+  return output
+}
+
+export function sidecarArgs(executables: Readonly<Record<App, string>>): string[] {
+  return APPS.map((app) => `--${app}=${executables[app]}`)
+}

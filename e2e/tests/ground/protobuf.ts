@@ -1,0 +1,201 @@
+import { deepStrictEqual as equal } from 'node:assert'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import { createKubeClient, flowOptions, type KubeClient, loadClusterConfig } from '@csi-sidecars/kube-client'
+import {
+  CSI_NODE_MESSAGE,
+  CSI_NODES,
+  type KubeObject,
+  type MessageReader,
+  PERSISTENT_VOLUME_CLAIM_MESSAGE,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUME_MESSAGE,
+  PERSISTENT_VOLUMES,
+  POD_MESSAGE,
+  PODS,
+  type Resource,
+  VOLUME_ATTACHMENT_MESSAGE,
+  VOLUME_ATTACHMENTS,
+  VOLUME_ATTRIBUTES_CLASS_MESSAGE,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import type { Cluster } from '../../harness/api/cluster.ts'
+import { attachment, attributesClass, claim, csiNode, pod, volume } from '../../harness/api/objects.ts'
+import { kubeconfigOf } from '../../harness/context.ts'
+import { type Check, check } from '../../harness/test.ts'
+
+const DRIVER = 'protobuf.example.com'
+const NAME = 'protobuf'
+const META = {
+  labels: { 'topology.kubernetes.io/zone': 'a', b: '' },
+  annotations: { 'example.com/text': 'Größe 😀' },
+  finalizers: ['example.com/kept'],
+}
+const AFFINITY = {
+  required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: ['a', 'b'] }] }] },
+}
+
+/** Objects of each kind with as many of the read fields as one object can have. */
+async function populate({ api }: Cluster): Promise<void> {
+  const csi = {
+    fsType: 'ext4',
+    readOnly: true,
+    volumeAttributes: { a: 'b', c: '' },
+    controllerPublishSecretRef: { name: 's', namespace: 'n' },
+    controllerExpandSecretRef: { name: 's', namespace: 'n' },
+  }
+  const claimRef = { namespace: 'default', name: 'claim', uid: 'u' }
+  const common = { metadata: META, nodeAffinity: AFFINITY, claimRef, mountOptions: ['ro'], storageClassName: 'fast' }
+  await api.create(PERSISTENT_VOLUMES, volume(`${NAME}-csi`, DRIVER, { ...common, csi, volumeMode: 'Filesystem' }))
+  await api.create(PERSISTENT_VOLUMES, volume(`${NAME}-bare`, DRIVER))
+  const disk = { pdName: 'disk', fsType: 'ext4', partition: 2, readOnly: true }
+  await api.create(PERSISTENT_VOLUMES, volume(`${NAME}-disk`, '', { ...common, csi: null, gcePersistentDisk: disk }))
+
+  const inlineVolumeSpec = { accessModes: ['ReadWriteOnce'], csi: { driver: DRIVER, volumeHandle: 'inline' } }
+  const owner = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u', controller: false, blockOwnerDeletion: true }
+  const metadata = { ...META, ownerReferences: [owner] }
+  await api.create(VOLUME_ATTACHMENTS, attachment(`${NAME}-inline`, DRIVER, { metadata, source: { inlineVolumeSpec } }))
+  await api.create(VOLUME_ATTACHMENTS, attachment(NAME, DRIVER, { pv: `${NAME}-csi` }))
+  const error = { message: 'no', time: '2026-11-22T12:00:00Z' }
+  const attachStatus = {
+    attached: false,
+    attachError: error,
+    detachError: { message: '' },
+    attachmentMetadata: { a: '' },
+  }
+  await api.merge(VOLUME_ATTACHMENTS, { name: NAME, subresource: 'status' }, { status: attachStatus })
+
+  const wanted = { volumeName: `${NAME}-csi`, volumeAttributesClassName: NAME }
+  await api.create(PERSISTENT_VOLUME_CLAIMS, claim('default', NAME, wanted))
+  const status = {
+    phase: 'Bound',
+    capacity: { storage: '1536Mi' },
+    allocatedResources: { storage: '2Gi' },
+    allocatedResourceStatuses: { storage: 'NodeResizePending' },
+    conditions: [{ type: 'Resizing', status: 'True', lastTransitionTime: '2026-11-22T12:00:00Z', message: 'm' }],
+    currentVolumeAttributesClassName: '',
+    modifyVolumeStatus: { status: 'Pending', targetVolumeAttributesClassName: NAME },
+  }
+  await api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: NAME, subresource: 'status' }, { status })
+
+  await api.create(CSI_NODES, csiNode(NAME, { [DRIVER]: 'id', 'other.example.com': 'other' }))
+  await api.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(NAME, DRIVER, { iops: '1', empty: '' }))
+  const volumes = [
+    { name: 'data', persistentVolumeClaim: { claimName: NAME } },
+    { name: 'none', emptyDir: {} },
+  ]
+  await api.create(PODS, pod('default', NAME, volumes))
+}
+
+async function clear({ api }: Cluster): Promise<void> {
+  const resources: readonly Resource<KubeObject>[] = KINDS.map(({ resource }) => resource)
+  for (const resource of resources) {
+    for (const { metadata } of await api.list(resource)) {
+      const { name = '', namespace } = metadata ?? {}
+      if (!name.startsWith(NAME)) continue
+      await api.merge(resource, { name, namespace }, { metadata: { finalizers: null } })
+      await api.delete(resource, { name, namespace })
+    }
+  }
+}
+
+const KINDS = [
+  kind(PERSISTENT_VOLUMES, PERSISTENT_VOLUME_MESSAGE),
+  kind(VOLUME_ATTACHMENTS, VOLUME_ATTACHMENT_MESSAGE),
+  kind(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUME_CLAIM_MESSAGE),
+  kind(CSI_NODES, CSI_NODE_MESSAGE),
+  kind(VOLUME_ATTRIBUTES_CLASSES, VOLUME_ATTRIBUTES_CLASS_MESSAGE),
+  kind(PODS, POD_MESSAGE),
+]
+
+function kind<T extends KubeObject>(resource: Resource<T>, message: MessageReader<T>) {
+  return {
+    resource,
+    /** What is read of a kind as protobuf, by a list and by a watch, must equal its JSON, with no field missing. */
+    compare: async (client: KubeClient): Promise<void> => {
+      const json = await listed(client, resource, undefined)
+      for (const messages of [await listed(client, resource, message), await watched(client, resource, message)]) {
+        equal([...messages.keys()].sort(), [...json.keys()].sort())
+        for (const [name, object] of messages) {
+          equal(isMessage(object), true, 'it came as JSON')
+          equal(plain(object), onlyFieldsOf(object, json.get(name)))
+        }
+      }
+    },
+  }
+}
+
+type Named<T> = ReadonlyMap<string, T>
+
+function nameOf({ metadata }: KubeObject): string {
+  return `${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`
+}
+
+async function listed<T extends KubeObject>(
+  client: KubeClient,
+  resource: Resource<T>,
+  message: MessageReader<T> | undefined,
+): Promise<Named<T>> {
+  const found = new Map<string, T>()
+  const project = (object: T): void => void found.set(nameOf(object), object)
+  for await (const _ of client.list(resource, { message, project }));
+  return found
+}
+
+async function watched<T extends KubeObject>(
+  client: KubeClient,
+  resource: Resource<T>,
+  message: MessageReader<T>,
+): Promise<Named<T>> {
+  const found = new Map<string, T>()
+  const onChange = ({ object }: { readonly object: T }): void => void found.set(nameOf(object), object)
+  for await (const frame of client.watch(resource, { message, sendInitialEvents: true, onChange })) {
+    if (frame.type === 'BOOKMARK' && frame.initialEventsEnd) return found
+    if (frame.type === 'END') throw new Error(`the watch ended: ${frame.why} ${frame.error?.message ?? ''}`)
+  }
+  return found
+}
+
+/** JSON has a time of creation, and has nothing that is undefined. */
+function isMessage({ metadata = {} }: KubeObject): boolean {
+  return !('creationTimestamp' in metadata) || Object.values(metadata).includes(undefined)
+}
+
+/** As in JSON: without undefined values. */
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value))
+}
+
+/** Of what JSON says the fields that a message may say, with or without a value. */
+function onlyFieldsOf(message: unknown, json: unknown): unknown {
+  if (Array.isArray(message) && Array.isArray(json)) return json.map((item, at) => onlyFieldsOf(message[at], item))
+  if (!isFields(message) || !isFields(json)) return json
+  const fields = Object.keys(message).filter((name) => json[name] !== undefined && json[name] !== null)
+  const nulls = Object.keys(message).filter((name) => json[name] === null && message[name] === null)
+  return Object.fromEntries([...fields, ...nulls].map((name) => [name, onlyFieldsOf(message[name], json[name])]))
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const sameObjects: Check['run'] = async ({ cluster, folder }) => {
+  await populate(cluster)
+  const { url, ca, adminToken: token } = cluster
+  const kubeconfig = join(folder, 'kubeconfig.json')
+  writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(url, ca, { token })))
+  const parts = { clock: systemClock, log: silentLogger, env: {} }
+  const config = await loadClusterConfig({ kubeconfig, ...parts })
+  const client = createKubeClient({ config, flow: flowOptions({}), userAgent: 'e2e', ...parts })
+  try {
+    for (const { compare } of KINDS) await compare(client)
+  } finally {
+    client.close()
+    await clear(cluster)
+  }
+}
+
+check('protobuf: objects read as protobuf equal those read as JSON, from a real server', 'real', sameObjects)
+check('protobuf: objects read as protobuf equal those read as JSON, from the emulated server', 'emulator', sameObjects)

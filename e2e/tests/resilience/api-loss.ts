@@ -1,0 +1,184 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+import {
+  type AttacherScene,
+  attach,
+  attached,
+  scene as attacherScene,
+  attachFailed,
+  volumeCalls,
+} from '../attacher/scene.ts'
+import { ask, bound, conditionsOf, expands, resized, scene as resizerScene } from '../resizer/scene.ts'
+
+const test = testsOf('attacher', 'API loss')
+const resizer = testsOf('resizer', 'API loss')
+
+const QUICK = ['--retry-interval-start=200ms', '--retry-interval-max=1s']
+const ELECTION = [
+  '--leader-election',
+  '--leader-election-lease-duration=6s',
+  '--leader-election-renew-deadline=4s',
+  '--leader-election-retry-period=1s',
+]
+
+for (const awayMs of [5000, 40_000]) {
+  test(`unreachable for ${awayMs / 1000} s with a call under way: no exit, no attach error, all done after`, {
+    only: 'ours',
+    ...(awayMs > 5000 && { long: 'real' }),
+  }, async (t) => {
+    const at = await attacherScene(t, { args: [...QUICK, ...ELECTION] })
+    at.driver.on('ControllerPublishVolume', { reply: { publishContext: { a: 'b' } }, after: 1500 })
+    await attach(t, at, { suffix: '-a' })
+    await eventually('a call', () => volumeCalls(at.driver).length > 0)
+    await at.attacher.gate.close()
+    await attach(t, at, { suffix: '-b' })
+    await pause(awayMs)
+    await at.attacher.gate.open()
+    const back = Date.now()
+    const { status } = await attached(t, t.name('va-a'))
+    equal(status, { attached: true, attachmentMetadata: { a: 'b' } })
+    await attached(t, t.name('va-b'))
+    ok(Date.now() - back < 12_000, `${Date.now() - back} ms`)
+    equal(at.attacher.exit, undefined)
+  })
+}
+
+test('unreachable for a moment without leader election', async (t) => {
+  const at = await attacherScene(t, { args: QUICK })
+  await at.attacher.gate.close()
+  await attach(t, at)
+  await pause(3000)
+  await at.attacher.gate.open()
+  await attached(t)
+  equal(at.attacher.exit, undefined)
+})
+
+test('unreachable at start: the sidecar waits, and works once it is reachable', { only: 'ours' }, async (t) => {
+  const gate = await t.gate()
+  await gate.close()
+  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
+  const sidecar = await t.sidecar({ driver, gate })
+  await pause(4000)
+  equal(sidecar.exit, undefined)
+  await gate.open()
+  await t.watching(sidecar, 'volumeattachments')
+})
+
+test('watches that are dropped repeatedly lose no event', async (t) => {
+  const at = await attacherScene(t, { args: [...QUICK, '--kube-api-qps=200', '--kube-api-burst=200'] })
+  for (let round = 0; round < 12; round += 1) {
+    await attach(t, at, { suffix: `-${round}` })
+    at.attacher.gate.dropWatches()
+    await pause(100)
+  }
+  for (let round = 0; round < 12; round += 1) await attached(t, t.name(`va-${round}`))
+  for (let round = 0; round < 12; round += 1) {
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va-${round}`) })
+    if (round % 3 === 0) at.attacher.gate.dropWatches('volumeattachments')
+  }
+  for (let round = 0; round < 12; round += 1) await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name(`va-${round}`) })
+})
+
+test('a dropped watch is resumed without a new list', { only: 'ours' }, async (t) => {
+  const at = await attacherScene(t)
+  await attach(t, at, { suffix: '-a' })
+  await attached(t, t.name('va-a'))
+  const mark = at.attacher.gate.requests.length
+  at.attacher.gate.dropWatches()
+  await attach(t, at, { suffix: '-b' })
+  await attached(t, t.name('va-b'))
+  const later = at.attacher.gate.requests.slice(mark).filter(({ method }) => method === 'GET')
+  const lists = later.filter(
+    ({ watch, name, query }) => name === undefined && (!watch || query['sendInitialEvents'] === 'true'),
+  )
+  equal(
+    lists.map(({ path }) => path),
+    [],
+  )
+})
+
+test('a lost answer causes no wrong state', async (t) => {
+  const at = await attacherScene(t, { args: QUICK })
+  const lost = new Set<string>()
+  at.attacher.gate.rules.push(({ method, resource }) => {
+    if (method !== 'PATCH' || lost.has(resource)) return undefined
+    lost.add(resource)
+    return { kind: 'loseAnswer' }
+  })
+  await attach(t, at)
+  const va = await attached(t)
+  equal(va.metadata?.finalizers, [at.finalizer])
+  equal([...lost].sort(), ['persistentvolumes', 'volumeattachments', 'volumeattachments/status'])
+  await pause(1500)
+  equal((await t.api.get(VOLUME_ATTACHMENTS, { name: t.name('va') })).status?.attachError, undefined)
+})
+
+resizer('unreachable for 5 s with a call under way: finished after', { only: 'ours' }, async (t) => {
+  const at = await resizerScene(t, { args: [...QUICK, ...ELECTION] })
+  at.driver.on('ControllerExpandVolume', {
+    reply: { capacityBytes: 2147483648n, nodeExpansionRequired: false },
+    after: 1500,
+  })
+  await bound(t)
+  await ask(t, '2Gi')
+  await eventually('a call', () => expands(at).length > 0)
+  await at.resizer.gate.close()
+  await pause(5000)
+  await at.resizer.gate.open()
+  const claim = await resized(t, '2Gi')
+  equal(conditionsOf(claim), [])
+  equal(at.resizer.exit, undefined)
+})
+
+test('the API server is restarted: watches resume, work continues', { target: 'real', alone: true }, async (t) => {
+  const at = await attacherScene(t, { args: QUICK })
+  await attach(t, at, { suffix: '-a' })
+  await attached(t, t.name('va-a'))
+  await t.cluster.restart(async () => undefined)
+  await attach(t, at, { suffix: '-b' })
+  await attached(t, t.name('va-b'))
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
+  equal(at.attacher.exit, undefined)
+})
+
+test('etcd is compacted while the watches are closed: a new list, and no event is missed', {
+  target: 'real',
+  alone: true,
+}, async (t) => {
+  const at = await attacherScene(t, { args: QUICK })
+  await attach(t, at, { suffix: '-a' })
+  await attached(t, t.name('va-a'))
+  await at.attacher.gate.close()
+  await attach(t, at, { suffix: '-b' })
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
+  await t.cluster.restart(() => t.cluster.compact())
+  await attach(t, at, { suffix: '-c' })
+  await at.attacher.gate.open()
+  await attached(t, t.name('va-b'))
+  await attached(t, t.name('va-c'))
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
+})
+
+test('a watch that is too old lists again, and no event is missed', { target: 'emulator' }, async (t) => {
+  const at = await attacherScene(t, { args: QUICK })
+  await at.attacher.gate.close()
+  await attach(t, at, { suffix: '-a' })
+  await t.cluster.compact()
+  await at.attacher.gate.open()
+  await attached(t, t.name('va-a'), { within: t.ours ? 15_000 : 60_000 })
+})
+
+test('attach errors written before an outage are cleared after it', { only: 'ours' }, async (t) => {
+  const at: AttacherScene = await attacherScene(t, { args: QUICK })
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
+  await attach(t, at)
+  await attachFailed(t)
+  await at.attacher.gate.close()
+  at.driver.on('ControllerPublishVolume', { reply: {} })
+  await pause(2000)
+  await at.attacher.gate.open()
+  equal((await attached(t)).status, { attached: true })
+})

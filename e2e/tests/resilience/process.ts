@@ -1,0 +1,217 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { hold } from '../../harness/api/gate.ts'
+import type { TestContext } from '../../harness/context.ts'
+import { start } from '../../harness/process/processes.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+import { type AttacherScene, attach, attached, scene, volumeCalls } from '../attacher/scene.ts'
+import { ask, bound, expands, GI, resized, scene as resizerScene } from '../resizer/scene.ts'
+
+const test = testsOf('attacher', 'process')
+const resizer = testsOf('resizer', 'process')
+
+interface Moment {
+  readonly what: string
+  /** The request that is held back, or the call. */
+  readonly at: 'persistentvolumes' | 'volumeattachments' | 'volumeattachments/status' | 'publish'
+}
+
+const MOMENTS: readonly Moment[] = [
+  { what: 'the PV finalizer is being written', at: 'persistentvolumes' },
+  { what: 'the VA finalizer is being written', at: 'volumeattachments' },
+  { what: 'the driver works', at: 'publish' },
+  { what: 'the status is being written', at: 'volumeattachments/status' },
+]
+
+/** Starts an attach and blocks it at this moment; returns the release once the moment has come. */
+async function attachUntil(t: TestContext, at: AttacherScene, moment: Moment['at']): Promise<() => void> {
+  const { fault, release } = hold()
+  if (moment === 'publish') {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    at.driver.on('ControllerPublishVolume', { reply: { publishContext: { a: 'b' } }, after: promise })
+    await attach(t, at)
+    await eventually('the call', () => volumeCalls(at.driver).length > 0)
+    return resolve
+  }
+  const arrived: number[] = []
+  at.attacher.gate.rules.push(({ method, resource, seq }) => {
+    if (method !== 'PATCH' || resource !== moment) return undefined
+    arrived.push(seq)
+    return fault
+  })
+  await attach(t, at)
+  await eventually(`a PATCH of ${moment}`, () => arrived.length > 0)
+  ok(t.sidecars.length > 0)
+  return release
+}
+
+for (const { what, at: moment } of MOMENTS) {
+  test(`SIGTERM while ${what}: the attach is finished and saved, exit 0`, { only: 'ours' }, async (t) => {
+    const at = await scene(t)
+    const release = await attachUntil(t, at, moment)
+    at.attacher.signal('SIGTERM')
+    await pause(400)
+    release()
+    equal((await at.attacher.end()).code, 0)
+    const va = await t.api.get(VOLUME_ATTACHMENTS, { name: t.name('va') })
+    const called = volumeCalls(at.driver).length
+    // Either the attach has not started, or it is complete.
+    if (called > 0) equal([called, va.status?.attached], [1, true])
+    if (moment === 'publish' || moment === 'volumeattachments/status') equal(va.status?.attached, true)
+  })
+
+  test(`killed while ${what}: the next process completes the work`, async (t) => {
+    const at = await scene(t)
+    const release = await attachUntil(t, at, moment)
+    at.attacher.signal('SIGKILL')
+    await at.attacher.end()
+    release()
+    at.driver.on('ControllerPublishVolume', { reply: {} })
+    await t.sidecar({ driver: at.driver })
+    const va = await attached(t)
+    equal(va.metadata?.finalizers, [at.finalizer])
+    equal((await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv') })).metadata?.finalizers, [at.finalizer])
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
+    await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va') })
+  })
+}
+
+test('SIGTERM while an unpublish runs: it is finished and saved', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  await attach(t, at)
+  await attached(t)
+  at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 1500 })
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
+  await eventually('the call', () => at.driver.callsOf('ControllerUnpublishVolume').length > 0)
+  at.attacher.signal('SIGTERM')
+  equal((await at.attacher.end()).code, 0)
+  equal(await t.api.find(VOLUME_ATTACHMENTS, { name: t.name('va') }), undefined)
+})
+
+test('SIGTERM with a call that never ends: --drain-timeout bounds the wait', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--drain-timeout=2s', '--timeout=60s'] })
+  at.driver.on('ControllerPublishVolume', 'hang')
+  await attach(t, at)
+  await eventually('the call', () => volumeCalls(at.driver).length > 0)
+  const asked = Date.now()
+  at.attacher.signal('SIGTERM')
+  await at.attacher.end()
+  const took = Date.now() - asked
+  ok(took > 1500 && took < 4500, `${took} ms`)
+})
+
+test('a second SIGTERM ends it at once', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--timeout=60s'] })
+  at.driver.on('ControllerPublishVolume', 'hang')
+  await attach(t, at)
+  await eventually('the call', () => volumeCalls(at.driver).length > 0)
+  at.attacher.signal('SIGTERM')
+  await pause(500)
+  at.attacher.signal('SIGTERM')
+  equal((await at.attacher.end(3000)).code, 1)
+})
+
+resizer('SIGTERM while an expansion runs: it is finished and saved, exit 0', { only: 'ours' }, async (t) => {
+  const at = await resizerScene(t)
+  at.driver.on('ControllerExpandVolume', {
+    reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false },
+    after: 1500,
+  })
+  await bound(t)
+  await ask(t, '2Gi')
+  await eventually('the call', () => expands(at).length > 0)
+  at.resizer.signal('SIGTERM')
+  equal((await at.resizer.end()).code, 0)
+  await resized(t, '2Gi')
+  equal(expands(at).length, 1)
+})
+
+/** The binary with its standard error treated like this; `sh` turns into it. */
+async function withStderr(t: TestContext, shell: string, options: { readonly read: boolean }): Promise<void> {
+  const gate = await t.gate()
+  const user = t.cluster.user('attacher')
+  const at = await scene(t, { gate, user })
+  at.attacher.signal('SIGKILL')
+  await at.attacher.end()
+  const args = [`--csi-address=${at.driver.socket}`, `--kubeconfig=${t.kubeconfig(gate.url, user.token)}`, '-v=10']
+  const child = start('sh', ['-c', shell, t.executable(), ...t.controllers(), ...args], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  if (!options.read) child.stderr?.pause()
+  for (let index = 0; index < 15; index += 1) await attach(t, at, { suffix: `-${index}` })
+  for (let index = 0; index < 15; index += 1) await attached(t, t.name(`va-${index}`))
+  equal(child.exitCode, null)
+  child.kill('SIGKILL')
+}
+
+test('standard error is closed: it works', { only: 'ours' }, (t) =>
+  withStderr(t, 'exec "$0" "$@" 2>&-', { read: true }),
+)
+
+test('standard error is no longer read: it works', { only: 'ours' }, (t) =>
+  withStderr(t, 'exec "$0" "$@"', { read: false }),
+)
+
+test('the reader of standard error disconnects: the sidecar keeps working', { only: 'ours' }, async (t) => {
+  const gate = await t.gate()
+  const user = t.cluster.user('attacher')
+  const first = await scene(t, { gate, user })
+  first.attacher.signal('SIGKILL')
+  await first.attacher.end()
+  const second = await t.sidecar({ driver: first.driver, gate, user, args: ['-v=10'] })
+  await t.watching(second, 'volumeattachments', 'csinodes')
+  second.process.stderr?.destroy()
+  for (let index = 0; index < 5; index += 1) await attach(t, first, { suffix: `-${index}` })
+  for (let index = 0; index < 5; index += 1) await attached(t, t.name(`va-${index}`))
+  equal(second.exit, undefined)
+})
+
+/** The sockets that a process listens on for TCP, by inode. */
+function listening(pid: number): string[] {
+  const rows = ['tcp', 'tcp6'].flatMap((table) =>
+    readFileSync(`/proc/${pid}/net/${table}`, 'utf8').split('\n').slice(1),
+  )
+  const listeners = rows.map((row) => row.trim().split(/\s+/)).filter(([, , , state]) => state === '0A')
+  const inodes = new Set(listeners.map((columns) => `socket:[${columns[9]}]`))
+  return readdirSync(`/proc/${pid}/fd`)
+    .map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`))
+    .filter((target) => inodes.has(target))
+}
+
+for (const testBoth of [test, resizer]) {
+  testBoth('SIGUSR1 opens no debugger, and the work continues', { only: 'ours' }, async (t) => {
+    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    const sidecar = await t.sidecar({ driver })
+    await t.watching(sidecar, 'persistentvolumes')
+    const before = listening(sidecar.pid)
+    equal(before.length, 1)
+    for (let times = 0; times < 3; times += 1) {
+      sidecar.signal('SIGUSR1')
+      await pause(300)
+    }
+    equal(listening(sidecar.pid), before)
+    equal(sidecar.linesWith('Debugger'), [])
+    equal((await sidecar.http('/readyz')).code, 200)
+  })
+}
+
+const IDLE_MIB = 16.5
+
+/** Memory of a process that is not backed by files, in MiB. */
+function anonymousMiB(pid: number): number {
+  return Number(/^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+for (const testBoth of [test, resizer]) {
+  // Objects that other tests change cause work, and caches of them would count.
+  testBoth('an idle sidecar uses little private memory', { only: 'ours', alone: true }, async (t) => {
+    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    // As in an image.
+    const sidecar = await t.sidecar({ driver, env: { MALLOC_ARENA_MAX: '1' }, args: ['-v=0'] })
+    await t.watching(sidecar, 'persistentvolumes')
+    await eventually(`at most ${IDLE_MIB} MiB`, () => anonymousMiB(sidecar.pid) <= IDLE_MIB, { within: 30_000 })
+    equal((await sidecar.http('/readyz')).code, 200)
+  })
+}

@@ -1,0 +1,155 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { type Gate, refusal, seats } from '../../harness/api/gate.ts'
+import { attachment, volume } from '../../harness/api/objects.ts'
+import { limitUser } from '../../harness/api/priority-level.ts'
+import type { TestContext } from '../../harness/context.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+import { type AttacherScene, attach, attached, scene } from '../attacher/scene.ts'
+
+/** API servers that limit the requests of a client, and refuse the rest with a 429. */
+
+const test = testsOf('attacher', 'request limits')
+
+const LINE = 'The API server limits requests'
+const COUNT = 100
+
+/** The volumes first, so that each attachment can be done as soon as it is seen. */
+async function attachMany(t: TestContext, { node }: Pick<AttacherScene, 'node'>, count: number): Promise<void> {
+  const names = Array.from({ length: count }, (_, index) => t.name(`many-${index}`))
+  for (const name of names) await t.create(PERSISTENT_VOLUMES, volume(name, t.driverName))
+  await pause(500)
+  await Promise.all(
+    names.map((name) => t.create(VOLUME_ATTACHMENTS, attachment(name, t.driverName, { pv: name, node }))),
+  )
+}
+
+async function allAttached(t: TestContext, count: number, within: number): Promise<void> {
+  const done = async (): Promise<boolean> => {
+    const all = (await t.api.list(VOLUME_ATTACHMENTS)).filter(({ spec }) => spec.attacher === t.driverName)
+    equal(
+      all.flatMap(({ status }) => status?.attachError ?? []),
+      [],
+    )
+    return all.filter(({ status }) => status?.attached === true).length === count
+  }
+  await eventually('all attached', done, { within, every: 200 })
+}
+
+/** Answers about the work: refusals, and all others. */
+function answersOf({ requests }: Gate): { refused: number; answered: number } {
+  const work = requests.filter(({ resource, watch }) => !watch && resource !== 'leases')
+  const refused = work.filter(({ code }) => code === 429).length
+  return { refused, answered: work.length - refused }
+}
+
+for (const { count, workers } of [
+  { count: 1, workers: 10 },
+  { count: 1, workers: 100 },
+  { count: 3, workers: 10 },
+  { count: 10, workers: 100 },
+]) {
+  test(`${count} requests of 10 ms at a time and ${workers} workers: ${COUNT} attaches, and fewer refusals than answers`, {
+    only: 'ours',
+    within: 120_000,
+    alone: true,
+  }, async (t) => {
+    const at = await scene(t, { args: ['--leader-election', `--worker-threads=${workers}`] })
+    await at.attacher.line('became leader, starting')
+    const { gate } = at.attacher
+    gate.rules.push(seats(count, 10))
+    await attachMany(t, at, COUNT)
+    // If each refusal paused all work, this would take a minute and a half.
+    await allAttached(t, COUNT, 30_000)
+    const { refused, answered } = answersOf(gate)
+    ok(refused > 0 && refused < answered, `${refused} refused, ${answered} answered`)
+  })
+}
+
+test('a flag sets the rate: only the refused request waits, for the time that the server asks', {
+  only: 'ours',
+}, async (t) => {
+  const at = await scene(t, { args: ['--kube-api-qps=100', '--kube-api-burst=200'] })
+  const { gate } = at.attacher
+  const refused = t.name('pv-a')
+  let once = true
+  gate.rules.push(({ method, name }) => {
+    if (method !== 'PATCH' || name !== refused || !once) return undefined
+    once = false
+    return refusal(429, 'TooManyRequests', 'slow down', { retryAfterSeconds: 5 })
+  })
+  await attach(t, at, { suffix: '-a' })
+  await eventually('the refusal', () => !once)
+  await attach(t, at, { suffix: '-b' })
+  await attached(t, t.name('va-b'), { within: 3000 })
+  await attached(t, t.name('va-a'))
+  const [first, second] = gate.writes('persistentvolumes').filter(({ name }) => name === refused)
+  const waited = (second?.time ?? 0) - (first?.time ?? 0)
+  ok(waited >= 5000 && waited < 6500, `${waited} ms`)
+})
+
+test('refusals are reported each ten seconds by the log, by /debug/stuck and by a gauge', {
+  only: 'ours',
+  within: 60_000,
+}, async (t) => {
+  const at = await scene(t, { args: ['-v=0'] })
+  const { gate } = at.attacher
+  const before = await at.attacher.metrics()
+  let refusing = true
+  gate.rules.push(({ method, watch }) =>
+    refusing && method === 'PATCH' && !watch
+      ? refusal(429, 'TooManyRequests', 'Too many requests, please try again later.', { retryAfterSeconds: 1 })
+      : undefined,
+  )
+  await attachMany(t, at, 5)
+  const line = await at.attacher.line(LINE, { within: 15_000 })
+  ok(/refused=\d+ within="10s" inFlight=1/.test(line), line)
+  await eventually('a second line', () => at.attacher.linesWith(LINE).length === 2, { within: 15_000 })
+  const { apiServer } = JSON.parse((await at.attacher.http('/debug/stuck')).text)
+  ok(apiServer.refused >= 5 && apiServer.inFlight === 1, JSON.stringify(apiServer))
+  const metrics = await at.attacher.metrics()
+  equal(
+    [before, metrics].map((each) => each.value('csi_sidecar_api_in_flight_limit')),
+    [16, 1],
+  )
+  ok((metrics.value('rest_client_requests_total', { code: '429', method: 'PATCH' }) ?? 0) >= 5)
+  refusing = false
+  await allAttached(t, 5, 15_000)
+})
+
+test('a refused watch is opened as soon as the server allows', { only: 'ours', within: 60_000 }, async (t) => {
+  const at = await scene(t)
+  const { gate } = at.attacher
+  let left = 8
+  gate.rules.push(({ watch, resource }) => {
+    if (!watch || resource !== 'volumeattachments' || left === 0) return undefined
+    left -= 1
+    return refusal(429, 'TooManyRequests', 'Too many requests, please try again later.', { retryAfterSeconds: 1 })
+  })
+  gate.dropWatches('volumeattachments')
+  await eventually('the last refusal', () => left === 0, { within: 12_000 })
+  await attach(t, at)
+  await attached(t, t.name('va'), { within: 3000 })
+})
+
+test('a priority level of one share that rejects: 200 attaches, and fewer refusals than answers', {
+  only: 'ours',
+  target: 'real',
+  within: 120_000,
+  alone: true,
+}, async (t) => {
+  const at = await scene(t, { args: ['--leader-election'] })
+  await at.attacher.line('became leader, starting')
+  const undo = await limitUser(t.api, { name: t.name('limited'), user: at.attacher.user.name })
+  try {
+    await pause(2000)
+    await attachMany(t, at, 200)
+    await allAttached(t, 200, 45_000)
+  } finally {
+    await undo()
+  }
+  const { refused, answered } = answersOf(at.attacher.gate)
+  ok(refused > 0 && refused < answered, `${refused} refused, ${answered} answered`)
+  equal(at.attacher.linesWith('Stopped leading'), [])
+})

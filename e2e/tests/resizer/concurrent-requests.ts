@@ -1,0 +1,185 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
+import { pod } from '../../harness/api/objects.ts'
+import type { RunningSidecar } from '../../harness/context.ts'
+import type { Answer } from '../../harness/driver/driver.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+import { modified, modifies, modifying, untilState, want } from './modify-scene.ts'
+import {
+  ask,
+  bound,
+  conditionsOf,
+  expands,
+  GI,
+  getClaim,
+  requiredBytes,
+  resized,
+  scene,
+  statusWord,
+  untilClaim,
+} from './scene.ts'
+
+const test = testsOf('resizer', 'concurrent requests')
+
+/** Longer than a test waits, so that a retry after a back-off does not occur. */
+const SLOW = ['--retry-interval-start=2m', '--retry-interval-max=5m']
+
+/** Like a node that disappears. */
+async function end(resizer: RunningSidecar): Promise<void> {
+  resizer.signal('SIGKILL')
+  await resizer.end()
+}
+
+/** Refuses sizes above 3Gi permanently. */
+const upTo3Gi =
+  (code: number) =>
+  ({ request }: { readonly request: Readonly<Record<string, unknown>> }): Answer => {
+    const bytes = requiredBytes(request)
+    if (Number(bytes) > 3 * GI) return { code, message: 'too much', after: 300 }
+    return { reply: { capacityBytes: BigInt(bytes), nodeExpansionRequired: false } }
+  }
+
+for (const [code, name] of [
+  [13, 'Internal'],
+  [3, 'InvalidArgument'],
+] as const) {
+  test(`a claim lowered while the larger size fails with ${name} continues at once`, { only: 'ours' }, async (t) => {
+    const at = await scene(t, { args: SLOW })
+    at.driver.on('ControllerExpandVolume', upTo3Gi(code))
+    await bound(t)
+    await ask(t, '5Gi')
+    await eventually('the call', () => expands(at).length === 1)
+    await ask(t, '2Gi')
+    await resized(t, '2Gi')
+  })
+
+  test(`and after a restart, where the larger size has to end first with ${name}`, { only: 'ours' }, async (t) => {
+    const at = await scene(t, { args: SLOW })
+    at.driver.on('ControllerExpandVolume', upTo3Gi(code))
+    const begun = {
+      allocatedResources: { storage: '5Gi' },
+      allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
+    }
+    await end(at.resizer)
+    await bound(t, { status: begun })
+    await ask(t, '2Gi')
+    await t.sidecar({ driver: at.driver, args: SLOW })
+    await resized(t, '2Gi')
+    equal(
+      expands(at).map(({ request }) => requiredBytes(request)),
+      [`${5 * GI}`, `${2 * GI}`],
+    )
+  })
+
+  test(`the newly requested class is attempted at once when the other fails with ${name}`, {
+    only: 'ours',
+  }, async (t) => {
+    const at = await modifying(t, { args: SLOW })
+    at.driver.on('ControllerModifyVolume', 'hang')
+    await want(t, t.name('gold'))
+    await untilState(t, 'InProgress')
+    await end(at.resizer)
+    // The process that began it has ended: gold has to end before silver may begin.
+    await want(t, t.name('silver'))
+    at.driver.on('ControllerModifyVolume', ({ request }) => {
+      const { tier } = request['mutable_parameters'] as Record<string, string>
+      return tier === 'silver' ? { reply: {} } : { code, message: 'no', after: 100 }
+    })
+    await t.sidecar({ driver: at.driver, args: SLOW })
+    await modified(t, t.name('silver'))
+    const tiers = modifies(at).map(({ request }) => (request['mutable_parameters'] as Record<string, string>)['tier'])
+    equal(tiers.slice(-2), ['gold', 'silver'])
+  })
+}
+
+test('a refused size that is larger than the volume is not requested again after a restart', {
+  only: 'ours',
+}, async (t) => {
+  const at = await scene(t, { args: SLOW })
+  at.driver.on('ControllerExpandVolume', upTo3Gi(11))
+  await end(at.resizer)
+  const refused = {
+    allocatedResources: { storage: '5Gi' },
+    allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' },
+  }
+  await bound(t, { volumeSize: '3Gi', status: refused })
+  await ask(t, '2Gi')
+  await t.sidecar({ driver: at.driver, args: SLOW })
+  await resized(t, '2Gi')
+  equal(
+    expands(at).map(({ request }) => requiredBytes(request)),
+    [`${2 * GI}`],
+  )
+})
+
+test('a new driver gets the requests that the old one refused at once', { only: 'ours' }, async (t) => {
+  const codes = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
+  const at = await scene(t, { args: SLOW })
+  const pvcs: string[] = []
+  for (const code of codes) pvcs.push((await bound(t, { suffix: `-${code}` })).pvc)
+  const used = { name: 'v', persistentVolumeClaim: { claimName: t.name('pvc-9') } }
+  await t.create(PODS, pod('default', t.name('pod'), [used]))
+  at.driver.on('ControllerExpandVolume', ({ request }) => {
+    const code = Number(/-(\d+)-handle$/.exec(String(request['volume_id']))?.[1])
+    return { code, message: 'no' }
+  })
+  for (const pvc of pvcs) await ask(t, '2Gi', pvc)
+  await eventually(
+    'a call for each',
+    () => new Set(expands(at).map(({ request }) => request['volume_id'])).size === codes.length,
+  )
+  await pause(1000)
+  at.driver.kill()
+  await pause(500)
+  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } })
+  await at.driver.start()
+  const back = Date.now()
+  for (const pvc of pvcs) await resized(t, '2Gi', pvc)
+  ok(Date.now() - back < 8000, `${Date.now() - back} ms`)
+})
+
+test('the condition Unused flips without a call or a write, and is not lost', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  await bound(t)
+  const flip = (status: string): Promise<unknown> => {
+    const unused = {
+      type: 'Unused',
+      status,
+      reason: 'NoPod',
+      message: 'no pod uses it',
+      lastTransitionTime: new Date().toISOString(),
+    }
+    return t.api.patch(
+      PERSISTENT_VOLUME_CLAIMS,
+      { namespace: 'default', name: t.name('pvc'), subresource: 'status' },
+      { kind: 'strategic', body: { status: { conditions: [unused] } } },
+    )
+  }
+  for (let round = 0; round < 100; round += 1) await flip(round % 2 === 0 ? 'True' : 'False')
+  await pause(500)
+  equal(expands(at), [])
+  equal(
+    at.resizer.gate
+      .writes('persistentvolumeclaims/status', 'persistentvolumes')
+      .filter(({ name = '' }) => name.startsWith(`${t.id}-`)),
+    [],
+  )
+  at.driver.on('ControllerExpandVolume', {
+    reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false },
+    after: 1000,
+  })
+  await ask(t, '2Gi')
+  await untilClaim(t, (claim) => statusWord(claim) === 'ControllerResizeInProgress')
+  while (statusWord(await getClaim(t)) !== undefined) {
+    await flip(Date.now() % 2 === 0 ? 'True' : 'False')
+    // A client that writes without a pause makes every guarded write of others conflict.
+    await pause(30)
+  }
+  await resized(t, '2Gi')
+  equal(
+    conditionsOf(await getClaim(t)).map((each) => each.split('=')[0]),
+    ['Unused'],
+  )
+  equal(expands(at).length, 1)
+})

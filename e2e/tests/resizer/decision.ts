@@ -1,0 +1,242 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import type { TestContext } from '../../harness/context.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import {
+  aimed,
+  ask,
+  bodyOf,
+  bound,
+  conditionsOf,
+  expands,
+  GI,
+  getClaim,
+  outline,
+  PRE_RESIZE,
+  patchStatus,
+  type ResizerScene,
+  requiredBytes,
+  resized,
+  scene,
+  statusWord,
+  untilClaim,
+} from './scene.ts'
+
+const test = testsOf('resizer', 'decision')
+
+interface Row {
+  readonly row: string
+  /** Sizes in Gi: of the volume, of the request, and recorded. The claim has 1. */
+  readonly has: number
+  readonly asked: number
+  readonly recorded?: number
+  readonly word?: string
+  readonly pending?: 'True' | 'False'
+  /** The size in the call; undefined for no call. */
+  readonly target?: number
+}
+
+const ROWS: readonly Row[] = [
+  { row: 'a1', has: 1, asked: 2, target: 2 },
+  { row: 'a1-recorded', has: 1, asked: 2, recorded: 3, target: 2 },
+  { row: 'a2', has: 1, asked: 2, recorded: 3, word: 'ControllerResizeInfeasible', target: 2 },
+  { row: 'a3', has: 1, asked: 2, recorded: 3, word: 'ControllerResizeInProgress', target: 3 },
+  { row: 'a3-bare', has: 1, asked: 2, word: 'ControllerResizeInProgress', target: 2 },
+  { row: 'a4-pending', has: 1, asked: 2, recorded: 3, word: 'NodeResizePending', target: 3 },
+  { row: 'a4-progress', has: 1, asked: 2, recorded: 3, word: 'NodeResizeInProgress', target: 3 },
+  { row: 'a4-bare', has: 1, asked: 2, word: 'NodeResizePending', target: 2 },
+  { row: 'a4-reached', has: 2, asked: 3, recorded: 2, word: 'NodeResizePending' },
+  { row: 'a5', has: 1, asked: 2, recorded: 3, word: 'NodeResizeInfeasible', target: 3 },
+  { row: 'a5-bare', has: 1, asked: 2, word: 'NodeResizeInfeasible', target: 2 },
+  { row: 'b1-pending', has: 2, asked: 2, recorded: 2, word: 'NodeResizePending' },
+  { row: 'b1-progress', has: 3, asked: 2, recorded: 2, word: 'NodeResizeInProgress' },
+  { row: 'b2', has: 3, asked: 2, recorded: 3, word: 'NodeResizeInfeasible', target: 3 },
+  { row: 'b2-bare', has: 3, asked: 2, word: 'NodeResizeInfeasible', target: 2 },
+  { row: 'b3-progress', has: 3, asked: 2, recorded: 3, word: 'ControllerResizeInProgress', target: 3 },
+  { row: 'b3-infeasible', has: 3, asked: 2, recorded: 3, word: 'ControllerResizeInfeasible', target: 3 },
+  { row: 'b3-bare', has: 3, asked: 2, word: 'ControllerResizeInProgress', target: 2 },
+  { row: 'b4', has: 3, asked: 2, recorded: 3, target: 3 },
+  { row: 'b5', has: 2, asked: 2, target: 2 },
+  { row: 'b5-pending', has: 2, asked: 2, pending: 'True' },
+  { row: 'b5-not-pending', has: 2, asked: 2, pending: 'False', target: 2 },
+]
+
+/** Claims that a resizer may find at start. */
+async function found(t: TestContext, { row, has, asked, recorded, word, pending }: Row): Promise<void> {
+  const status = {
+    capacity: { storage: '1Gi' },
+    ...(recorded !== undefined && { allocatedResources: { storage: `${recorded}Gi` } }),
+    ...(word !== undefined && { allocatedResourceStatuses: { storage: word } }),
+    ...(pending !== undefined && { conditions: [{ type: 'FileSystemResizePending', status: pending }] }),
+  }
+  await bound(t, { suffix: `-${row}`, size: `${asked}Gi`, volumeSize: `${has}Gi`, status })
+}
+
+async function startedOver(t: TestContext): Promise<ResizerScene> {
+  const first = await scene(t)
+  first.resizer.signal('SIGKILL')
+  await first.resizer.end()
+  return first
+}
+
+test('every row of the table: the call for a claim found at start', async (t) => {
+  const at = await startedOver(t)
+  for (const row of ROWS) await found(t, row)
+  at.driver.on('ControllerExpandVolume', 'hang')
+  const args = ['--workers=100', '--kube-api-qps=1000', '--kube-api-burst=1000']
+  const resizer = await t.sidecar({ driver: at.driver, args })
+  await eventually(
+    'all the calls',
+    () => expands(at).length >= ROWS.filter(({ target }) => target !== undefined).length,
+  )
+  await pause(700)
+  const seen = ROWS.map(({ row }) => {
+    const call = expands(at).find(({ request }) => request['volume_id'] === `${t.name(`pv-${row}`)}-handle`)
+    return `${row}: ${call === undefined ? 'nothing' : Number(requiredBytes(call.request)) / GI}`
+  })
+  equal(
+    seen,
+    ROWS.map(({ row, target = 'nothing' }) => `${row}: ${target}`),
+  )
+  for (const { row, target } of ROWS) {
+    if (target !== undefined) continue
+    const writes = resizer.gate.writes().filter(({ name }) => name === t.name(`pvc-${row}`))
+    equal(writes, [])
+  }
+})
+
+test('a node-only driver takes its size from the request', async (t) => {
+  const driver = await t.driver({ controller: [], node: ['EXPAND_VOLUME'] })
+  const first = await scene(t, { driver })
+  first.resizer.signal('SIGKILL')
+  await first.resizer.end()
+  await found(t, { row: 'b2', has: 3, asked: 2, recorded: 3, word: 'NodeResizeInfeasible' })
+  await t.sidecar({ driver })
+  const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending', t.name('pvc-b2'))
+  equal(claim.status?.allocatedResources, { storage: '2Gi' })
+  equal((await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv-b2') })).spec?.capacity, { storage: '2Gi' })
+})
+
+test('row B5 warns of an old API server', async (t) => {
+  const at = await startedOver(t)
+  await found(t, { row: 'b5', has: 2, asked: 2 })
+  const resizer = await t.sidecar({ driver: at.driver })
+  const line = await resizer.line('external-resizer may be running with older version of kubernetes api-server')
+  ok(line.startsWith('W'), line)
+  ok(line.includes('please upgrade to k8s version 1.32'), line)
+})
+
+test('the first mark of a new size drops old resize conditions, of the same size it keeps them', async (t) => {
+  const at = await startedOver(t)
+  const conditions = [
+    { type: 'Foreign', status: 'True' },
+    { type: 'FileSystemResizePending', status: 'False' },
+    { type: 'ControllerResizeError', status: 'True', message: 'old' },
+  ]
+  const word = { allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } }
+  const had = { capacity: { storage: '1Gi' }, conditions, ...word }
+  await bound(t, {
+    suffix: '-new',
+    size: '2Gi',
+    volumeSize: '1Gi',
+    status: { ...had, allocatedResources: { storage: '3Gi' } },
+  })
+  await bound(t, {
+    suffix: '-same',
+    size: '2Gi',
+    volumeSize: '1Gi',
+    status: { ...had, allocatedResources: { storage: '2Gi' } },
+  })
+  at.driver.on('ControllerExpandVolume', 'hang')
+  await t.sidecar({ driver: at.driver })
+  await eventually('both calls', () => expands(at).length >= 2)
+  const fresh = await getClaim(t, t.name('pvc-new'))
+  equal(conditionsOf(fresh), ['Foreign=True', 'Resizing=True'])
+  equal(statusWord(fresh), 'ControllerResizeInProgress')
+  const same = await getClaim(t, t.name('pvc-same'))
+  equal(conditionsOf(same), [
+    'Foreign=True',
+    'FileSystemResizePending=False',
+    'ControllerResizeError=True',
+    'Resizing=True',
+  ])
+  equal(statusWord(same), 'ControllerResizeInfeasible')
+})
+
+test('ControllerResizeError survives a same-size retry that ends at the node', async (t) => {
+  const at = await startedOver(t)
+  const status = {
+    capacity: { storage: '1Gi' },
+    conditions: [{ type: 'ControllerResizeError', status: 'True', message: 'old' }],
+    allocatedResources: { storage: '2Gi' },
+    allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
+  }
+  await bound(t, { size: '2Gi', volumeSize: '1Gi', status })
+  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: true } })
+  await t.sidecar({ driver: at.driver })
+  const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+  equal(conditionsOf(claim), ['ControllerResizeError=True', 'Resizing=True', 'FileSystemResizePending=True'])
+})
+
+test('pre-resize-capacity goes once the claim has what the volume has, also from foreign volumes', {
+  alone: true,
+}, async (t) => {
+  const first = await startedOver(t)
+  const metadata = { annotations: { [PRE_RESIZE]: '1Gi', other: 'kept' } }
+  await bound(t, { pv: { metadata, csi: { driver: 'other.example.com' } } })
+  await bound(t, { suffix: '-larger', volumeSize: '2Gi', pv: { metadata } })
+  const resizer = await t.sidecar({ driver: first.driver })
+  const clean = await t.api.until(
+    PERSISTENT_VOLUMES,
+    { name: t.name('pv') },
+    ({ metadata: now }) => now?.annotations?.[PRE_RESIZE] === undefined,
+  )
+  equal(clean.metadata?.annotations, { other: 'kept' })
+  const [patch] = await resizer.gate.settledWrites()
+  equal(patch?.contentType, 'application/strategic-merge-patch+json')
+  equal(patch?.body, bodyOf({ annotations: { [PRE_RESIZE]: null }, ...aimed(t, clean) }))
+  await never('a second write', () => resizer.gate.writes().length > 1, 700)
+})
+
+test('AnnotateFsResize=false leaves the annotation', { alone: true }, async (t) => {
+  const first = await startedOver(t)
+  await bound(t, { pv: { metadata: { annotations: { [PRE_RESIZE]: '1Gi' } } } })
+  const args = ['--feature-gates=AnnotateFsResize=false']
+  const resizer = await t.sidecar({ driver: first.driver, args })
+  await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')
+  await never('a write', () => resizer.gate.writes().length > 0, 1000)
+})
+
+test('a claim that kubelet finished while a larger request waits continues', async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerExpandVolume', ({ request }) => ({
+    reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: true },
+  }))
+  await bound(t)
+  await ask(t, '2Gi')
+  await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+  await ask(t, '3Gi')
+  await never('a second call while the node works', () => expands(at).length > 1, 700)
+  await patchStatus(t, t.name('pvc'), {
+    status: { capacity: { storage: '2Gi' }, allocatedResourceStatuses: null, conditions: null },
+  })
+  await eventually('the second call', () =>
+    expands(at).some(({ request }) => requiredBytes(request) === String(3 * GI)),
+  )
+  await untilClaim(t, ({ status }) => status?.allocatedResources?.['storage'] === '3Gi')
+})
+
+test('labels, annotations and conditions trigger no work', async (t) => {
+  const at = await scene(t)
+  await bound(t)
+  await ask(t, '2Gi')
+  await resized(t, '2Gi')
+  await pause(500)
+  const ref = { namespace: 'default', name: t.name('pvc') }
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { metadata: { labels: { a: 'b' }, annotations: { c: 'd' } } })
+  await patchStatus(t, t.name('pvc'), { status: { conditions: [{ type: 'Foreign', status: 'True' }] } })
+  await pause(700)
+  equal(outline(t, await at.resizer.gate.settledWrites()).length, 3)
+  equal(expands(at).length, 1)
+})

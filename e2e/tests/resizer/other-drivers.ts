@@ -1,0 +1,74 @@
+import { deepStrictEqual as equal } from 'node:assert'
+import { CLUSTER_ROLES, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import { attributesClass } from '../../harness/api/objects.ts'
+import { RULES } from '../../harness/api/roles.ts'
+import { userWith } from '../../harness/api/user.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+import { modified, modifies, modifying, want } from './modify-scene.ts'
+import { bound, eventsOf, scene, untilEvent } from './scene.ts'
+
+const test = testsOf('resizer', 'other drivers')
+
+test('a class of another driver is applied, and one event and one line name both drivers', {
+  only: 'ours',
+}, async (t) => {
+  const gold = t.name('foreign')
+  await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(gold, 'other.example.com', { tier: 'gold' }))
+  const at = await modifying(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=1s'] })
+  at.driver.on('ControllerModifyVolume', (_, nth) => (nth < 2 ? { code: 13, message: 'no' } : { reply: {} }))
+  await want(t, gold)
+  await modified(t, gold)
+  await untilEvent(t, 'VolumeModifySuccessful')
+  equal(modifies(at).length, 3)
+  const warnings = (await eventsOf(t)).filter((text) => text.includes('VolumeModifyDriverMismatch'))
+  equal(warnings, [
+    `Warning VolumeModifyDriverMismatch VAC "${gold}" is for driver other.example.com, and its parameters are applied to a volume of driver ${t.driverName}`,
+  ])
+  const lines = at.resizer.linesWith('VolumeAttributesClass is for another driver')
+  equal(lines.length, 1)
+  for (const name of ['other.example.com', t.driverName, gold]) equal(lines[0]?.includes(name), true)
+})
+
+test('a driver that restarts without one capability and with another: the line names their sidecars', {
+  only: 'ours',
+}, async (t) => {
+  const at = await scene(t)
+  at.driver.kill()
+  await at.resizer.line('Lost connection')
+  at.driver.capabilities.controller.splice(0, 1, 'MODIFY_VOLUME')
+  at.driver.capabilities.node.push('EXPAND_VOLUME')
+  await at.driver.start()
+  const line = await at.resizer.line('CSI driver has changed')
+  for (const text of ['without the controller capability EXPAND_VOLUME', 'with the node capability EXPAND_VOLUME']) {
+    equal(line.includes(text), true, line)
+  }
+})
+
+test('forbidden classes are read more and more rarely, and at once for the next claim of the driver', {
+  only: 'ours',
+}, async (t) => {
+  const rules = RULES.resizer.filter(({ resources }) => !resources?.includes('volumeattributesclasses'))
+  const user = await userWith(t, rules)
+  const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
+  await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(t.name('gold'), t.driverName, { a: 'b' }))
+  const at = await scene(t, { user, driver, watches: ['persistentvolumeclaims'] })
+  const tries = (): number =>
+    at.resizer.gate.requests.filter(
+      ({ resource, query }) => resource === 'volumeattributesclasses' && query['limit'] === '1',
+    ).length
+  await bound(t, { claim: { volumeAttributesClassName: t.name('gold') } })
+  await eventually('a try', () => tries() > 0)
+  const ofOther = { csi: { driver: 'other.example.com', volumeHandle: 'other' } }
+  for (const nth of [1, 2, 3, 4, 5, 6]) {
+    await bound(t, { suffix: `-other-${nth}`, claim: { volumeAttributesClassName: t.name('gold') }, pv: ofOther })
+    await pause(1800)
+  }
+  const rarely = tries()
+  equal(rarely <= 7, true, `${rarely} tries in 12 s`)
+  await bound(t, { suffix: '-next', claim: { volumeAttributesClassName: t.name('gold') } })
+  await eventually('another try', () => tries() > rarely, { within: 3000 })
+  await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: RULES.resizer })
+  await bound(t, { suffix: '-last', claim: { volumeAttributesClassName: t.name('gold') } })
+  await modified(t, t.name('gold'))
+})

@@ -1,0 +1,171 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import type { TestContext } from '../../harness/context.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import {
+  ask,
+  bound,
+  conditionsOf,
+  expands,
+  GI,
+  requiredBytes,
+  resized,
+  scene,
+  statusWord,
+  untilClaim,
+  untilEvent,
+} from './scene.ts'
+
+const test = testsOf('resizer', 'resize again')
+
+/** The originals can lock a claim that was written meanwhile into conflicts until another client changes it. */
+async function nudge(t: TestContext): Promise<void> {
+  if (t.ours) return
+  const labels = { nudged: String(Date.now()) }
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: t.name('pvc') }, { metadata: { labels } })
+}
+
+test('backoff between the attempts of one size', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=2s'] })
+  at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
+  await bound(t)
+  await ask(t, '2Gi')
+  await eventually('tries', () => expands(at).length >= 6)
+  const starts = expands(at).map(({ start }) => start)
+  const gaps = starts.slice(1).map((start, index) => start - (starts[index] ?? 0))
+  const long = gaps.filter((gap) => gap > 300)
+  ok(
+    long.slice(0, 3).every((gap, index) => gap >= Math.min(500 * 2 ** index, 2000) * 0.9 || !t.ours),
+    `gaps ${gaps}`,
+  )
+  if (t.ours)
+    ok(
+      gaps.every((gap, index) => gap >= Math.min(500 * 2 ** index, 2000) * 0.9),
+      `gaps ${gaps}`,
+    )
+})
+
+test('success after a failure clears the conditions', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
+  at.driver.on('ControllerExpandVolume', (_, nth) =>
+    nth < 3 ? { code: 13, message: 'no' } : { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } },
+  )
+  await bound(t)
+  await ask(t, '2Gi')
+  const claim = await resized(t, '2Gi')
+  equal([conditionsOf(claim), statusWord(claim)], [[], undefined])
+})
+
+test('infeasible: retried once each --retry-interval-max', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=3s'] })
+  at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
+  await bound(t)
+  await ask(t, '2Gi')
+  await eventually('a try', () => expands(at).length > 0)
+  await pause(1500)
+  const quick = expands(at).length
+  ok(quick <= 2, `${quick} quick tries`)
+  await eventually('another', () => expands(at).length > quick, { within: 4000 })
+  await pause(2000)
+  // The originals notice only at the next read that a claim belongs to the slow ones: up to three tries each time.
+  ok(expands(at).length <= quick + (t.ours ? 1 : 3), `${expands(at).length} tries`)
+})
+
+test('infeasible, then a smaller request: attempted at once', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-max=5m'] })
+  at.driver.on('ControllerExpandVolume', ({ request }) =>
+    BigInt(requiredBytes(request)) > BigInt(2 * GI)
+      ? { code: 11, message: 'too big' }
+      : { reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false } },
+  )
+  await bound(t)
+  await ask(t, '5Gi')
+  await untilClaim(t, (each) => statusWord(each) === 'ControllerResizeInfeasible')
+  await pause(1500)
+  await ask(t, '2Gi')
+  const claim = await resized(t, '2Gi')
+  equal(claim.status?.allocatedResources, { storage: '2Gi' })
+  equal([conditionsOf(claim), statusWord(claim)], [[], undefined])
+})
+
+test('a final error, then a smaller request: attempted at once', async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerExpandVolume', ({ request }) =>
+    BigInt(requiredBytes(request)) > BigInt(2 * GI)
+      ? { code: 13, message: 'too big' }
+      : { reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false } },
+  )
+  await bound(t)
+  await ask(t, '5Gi')
+  await untilEvent(t, 'VolumeResizeFailed')
+  await pause(500)
+  await ask(t, '2Gi')
+  await resized(t, '2Gi')
+})
+
+test('an error that is not final pins the size until it has ended', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] })
+  let busy = true
+  at.driver.on('ControllerExpandVolume', ({ request }) =>
+    busy
+      ? { code: 10, message: 'busy' }
+      : { reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false } },
+  )
+  await bound(t)
+  await ask(t, '5Gi')
+  await untilEvent(t, 'VolumeResizeFailed')
+  await ask(t, '2Gi')
+  await pause(1500)
+  ok(
+    expands(at).every(({ request }) => requiredBytes(request) === String(5 * GI)),
+    'only the recorded size',
+  )
+  busy = false
+  await nudge(t)
+  const claim = await resized(t, '5Gi')
+  equal(claim.spec?.resources?.requests?.['storage'], '2Gi')
+})
+
+test('an infeasible claim found at start is attempted once, then slowly', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=60s'] })
+  at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
+  await bound(t)
+  await ask(t, '2Gi')
+  await untilClaim(t, (each) => statusWord(each) === 'ControllerResizeInfeasible')
+  await pause(1000)
+  at.resizer.signal('SIGKILL')
+  await at.resizer.end()
+  const before = expands(at).length
+  await t.sidecar({ driver: at.driver, args: ['--retry-interval-start=100ms', '--retry-interval-max=60s'] })
+  await eventually('one try', () => expands(at).length > before)
+  await pause(1500)
+  ok(expands(at).length <= before + (t.ours ? 1 : 2), `${expands(at).length - before} tries`)
+})
+
+test('an unrelated change during the slow retries causes no call', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-max=5m'] })
+  at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
+  const { pvc } = await bound(t)
+  await ask(t, '2Gi')
+  await untilClaim(t, (each) => statusWord(each) === 'ControllerResizeInfeasible')
+  await pause(1500)
+  const before = expands(at).length
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: pvc }, { metadata: { labels: { a: 'b' } } })
+  await never('a call', () => expands(at).length > before, 1500)
+})
+
+test('RetryInfo of the driver sets the next retry', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=200ms'] })
+  at.driver.on('ControllerExpandVolume', (_, nth) =>
+    nth === 0
+      ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } }
+      : { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } },
+  )
+  await bound(t)
+  await ask(t, '2Gi')
+  await resized(t, '2Gi')
+  const [first, second] = expands(at)
+  const gap = (second?.start ?? 0) - (first?.end ?? 0)
+  ok(gap > 1800 && gap < 2700, `${gap} ms`)
+})

@@ -1,0 +1,240 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { partOf } from '../../harness/api/gate.ts'
+import type { TestContext } from '../../harness/context.ts'
+import { testsOf } from '../../harness/test.ts'
+import { never, pause } from '../../harness/waiting.ts'
+import {
+  aimed,
+  ask,
+  bodyOf,
+  bound,
+  conditionsOf,
+  eventsOf,
+  expands,
+  GI,
+  getClaim,
+  getVolume,
+  NO_NODE_STEP,
+  outline,
+  PRE_RESIZE,
+  patchStatus,
+  resized,
+  scene,
+  statusWord,
+  untilClaim,
+  untilEvent,
+  withoutKey,
+} from './scene.ts'
+
+const test = testsOf('resizer', 'resize')
+
+const NODE_STEP = { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: true } }
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
+
+/** A body with its times replaced, so that it can be compared. */
+function timeless(body: unknown): unknown {
+  const text = JSON.stringify(body, (_, value) => (typeof value === 'string' && TIME.test(value) ? 'TIME' : value))
+  return JSON.parse(text)
+}
+
+test('without a node step: writes, bodies, call, events, in order', async (t) => {
+  const at = await scene(t)
+  const { pv } = await bound(t)
+  await pause(300)
+  const before = await getClaim(t)
+  await ask(t, '2Gi')
+  const claim = await resized(t, '2Gi')
+  await untilEvent(t, 'VolumeResizeSuccessful')
+  const writes = await at.resizer.gate.settledWrites()
+  equal(outline(t, writes), [
+    'PATCH persistentvolumeclaims/status 200',
+    'PATCH persistentvolumes 200',
+    'PATCH persistentvolumeclaims/status 200',
+  ])
+  const [mark, volume, finish] = writes
+  for (const { contentType } of writes) equal(contentType, 'application/strategic-merge-patch+json')
+  const resourceVersion = partOf(mark, 'metadata', 'resourceVersion')
+  ok(resourceVersion !== before.metadata?.resourceVersion)
+  equal(timeless(mark?.body), {
+    metadata: { resourceVersion },
+    status: {
+      allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
+      allocatedResources: { storage: '2Gi' },
+      conditions: [{ lastProbeTime: null, lastTransitionTime: 'TIME', status: 'True', type: 'Resizing' }],
+    },
+  })
+  equal(volume?.body, bodyOf(aimed(t, await getVolume(t)), { spec: { capacity: { storage: '2Gi' } } }))
+  const lastVersion = partOf(finish, 'metadata', 'resourceVersion')
+  ok(typeof lastVersion === 'string')
+  equal(timeless(finish?.body), {
+    metadata: { annotations: { [NO_NODE_STEP]: 'true' }, resourceVersion: lastVersion },
+    status: {
+      allocatedResourceStatuses: withoutKey(t, 'storage'),
+      capacity: { storage: '2Gi' },
+      conditions: t.ours ? [{ $patch: 'delete', type: 'Resizing' }] : null,
+    },
+  })
+  const [call] = expands(at)
+  equal(call?.request, {
+    volume_id: `${pv}-handle`,
+    capacity_range: { required_bytes: String(2 * GI) },
+    volume_capability: { mount: {}, access_mode: { mode: 'SINGLE_NODE_WRITER' } },
+  })
+  ok((call?.start ?? 0) >= (mark?.end ?? Infinity) && (volume?.time ?? 0) >= (call?.end ?? Infinity))
+  equal(expands(at).length, 1)
+  equal(conditionsOf(claim), [])
+  equal(claim.status?.allocatedResources, { storage: '2Gi' })
+  equal(claim.status?.allocatedResourceStatuses, undefined)
+  equal(claim.metadata?.annotations, { [NO_NODE_STEP]: 'true' })
+  equal((await getVolume(t)).spec?.capacity, { storage: '2Gi' })
+  equal(await eventsOf(t), [
+    `Normal Resizing External resizer is resizing volume ${pv}`,
+    'Normal VolumeResizeSuccessful Resize volume succeeded',
+  ])
+})
+
+test('with a node step: kubelet does the rest', async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerExpandVolume', NODE_STEP)
+  const { pv } = await bound(t)
+  await ask(t, '2Gi')
+  const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+  await untilEvent(t, 'FileSystemResizeRequired')
+  const writes = await at.resizer.gate.settledWrites()
+  equal(outline(t, writes), [
+    'PATCH persistentvolumeclaims/status 200',
+    'PATCH persistentvolumes 200',
+    'PATCH persistentvolumeclaims/status 200',
+  ])
+  const annotated = { annotations: { [PRE_RESIZE]: '1Gi' }, ...aimed(t, await getVolume(t)) }
+  equal(writes[1]?.body, bodyOf(annotated, { spec: { capacity: { storage: '2Gi' } } }))
+  const message = 'Waiting for user to (re-)start a pod to finish file system resize of volume on node.'
+  const lastVersion = partOf(writes[2], 'metadata', 'resourceVersion')
+  ok(typeof lastVersion === 'string')
+  equal(timeless(writes[2]?.body), {
+    metadata: { resourceVersion: lastVersion },
+    status: {
+      '$setElementOrder/conditions': [{ type: 'Resizing' }, { type: 'FileSystemResizePending' }],
+      allocatedResourceStatuses: { storage: 'NodeResizePending' },
+      conditions: [
+        { lastProbeTime: null, lastTransitionTime: 'TIME', message, status: 'True', type: 'FileSystemResizePending' },
+      ],
+    },
+  })
+  equal(conditionsOf(claim), ['Resizing=True', 'FileSystemResizePending=True'])
+  equal(claim.status?.capacity, { storage: '1Gi' })
+  equal(claim.status?.allocatedResources, { storage: '2Gi' })
+  equal(claim.metadata?.annotations, undefined)
+  const volume = await getVolume(t)
+  equal(volume.spec?.capacity, { storage: '2Gi' })
+  equal(volume.metadata?.annotations, { [PRE_RESIZE]: '1Gi' })
+  equal(await eventsOf(t), [
+    `Normal Resizing External resizer is resizing volume ${pv}`,
+    'Normal FileSystemResizeRequired Require file system resize of volume on node',
+  ])
+  await never('another call', () => expands(at).length > 1, 700)
+})
+
+/** The status that kubelet writes after it has grown the file system. */
+async function kubeletFinishes(t: TestContext, size: string): Promise<void> {
+  const conditions = null
+  await patchStatus(t, t.name('pvc'), {
+    status: { capacity: { storage: size }, allocatedResourceStatuses: null, conditions },
+  })
+}
+
+test('after kubelet’s step the annotation of the PV is removed', { alone: true }, async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerExpandVolume', NODE_STEP)
+  await bound(t)
+  await ask(t, '2Gi')
+  await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+  await kubeletFinishes(t, '2Gi')
+  await t.api.until(PERSISTENT_VOLUMES, { name: t.name('pv') }, ({ metadata }) => metadata?.annotations === undefined)
+  await pause(300)
+  const writes = await at.resizer.gate.settledWrites()
+  equal(outline(t, writes).slice(3), ['PATCH persistentvolumes 200'])
+  equal(writes[3]?.body, bodyOf({ annotations: withoutKey(t, PRE_RESIZE), ...aimed(t, await getVolume(t)) }))
+  equal(expands(at).length, 1)
+})
+
+test('AnnotateFsResize=false: no annotation on the PV', async (t) => {
+  const at = await scene(t, { args: ['--feature-gates=AnnotateFsResize=false'] })
+  at.driver.on('ControllerExpandVolume', NODE_STEP)
+  await bound(t)
+  await ask(t, '2Gi')
+  await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+  equal((await getVolume(t)).metadata?.annotations, undefined)
+})
+
+test('the annotation node-expansion-not-required is removed by the next expansion', async (t) => {
+  await scene(t)
+  await bound(t, { claim: { metadata: { annotations: { [NO_NODE_STEP]: 'true', other: 'kept' } } } })
+  const at = t.sidecars[0]
+  t.drivers[0]?.on('ControllerExpandVolume', NODE_STEP)
+  await ask(t, '2Gi')
+  const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+  equal(claim.metadata?.annotations, { other: 'kept' })
+  const [mark] = (await at?.gate.settledWrites()) ?? []
+  equal(partOf(mark, 'metadata', 'annotations'), { [NO_NODE_STEP]: null })
+})
+
+test('foreign conditions and foreign keys of the status stay', async (t) => {
+  const at = await scene(t)
+  const status = {
+    conditions: [{ type: 'Foreign', status: 'True', reason: 'r', message: 'm' }],
+    allocatedResources: { 'example.com/x': '5' },
+    allocatedResourceStatuses: { 'example.com/x': 'NodeResizePending' },
+  }
+  await bound(t, { status })
+  await ask(t, '2Gi')
+  const claim = await resized(t, '2Gi')
+  equal(conditionsOf(claim), ['Foreign=True'])
+  equal(claim.status?.allocatedResources, { 'example.com/x': '5', storage: '2Gi' })
+  equal(claim.status?.allocatedResourceStatuses, { 'example.com/x': 'NodeResizePending' })
+  const [mark, finish] = await at.resizer.gate.settledWrites('persistentvolumeclaims/status')
+  equal(timeless(partOf(mark, 'status')), {
+    '$setElementOrder/conditions': [{ type: 'Foreign' }, { type: 'Resizing' }],
+    allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
+    allocatedResources: { storage: '2Gi' },
+    conditions: [{ lastProbeTime: null, lastTransitionTime: 'TIME', status: 'True', type: 'Resizing' }],
+  })
+  equal(partOf(finish, 'status'), {
+    '$setElementOrder/conditions': [{ type: 'Foreign' }],
+    allocatedResourceStatuses: { storage: null },
+    capacity: { storage: '2Gi' },
+    conditions: [{ $patch: 'delete', type: 'Resizing' }],
+  })
+})
+
+test('the driver may return more than the request', async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerExpandVolume', {
+    reply: { capacityBytes: BigInt(3 * GI + 1024), nodeExpansionRequired: false },
+  })
+  await bound(t)
+  await ask(t, '2Gi')
+  const claim = await resized(t, '3145729Ki')
+  equal(claim.status?.allocatedResources, { storage: '2Gi' })
+  equal((await getVolume(t)).spec?.capacity, { storage: '3145729Ki' })
+})
+
+test('node-only driver: no call, the volume gets the size, kubelet does the rest', async (t) => {
+  const driver = await t.driver({ controller: [], node: ['EXPAND_VOLUME'] })
+  const at = await scene(t, { driver })
+  ok(
+    (await at.resizer.line('using trivial resizer')).includes(
+      '"The CSI driver supports node resize only, using trivial resizer to handle resize requests"',
+    ),
+  )
+  await bound(t)
+  await ask(t, '2G')
+  const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+  equal(expands(at), [])
+  equal(claim.status?.allocatedResources, { storage: '2G' })
+  const volume = await getVolume(t)
+  equal(volume.spec?.capacity, { storage: '2G' })
+  equal(volume.metadata?.annotations, { [PRE_RESIZE]: '1Gi' })
+  await untilEvent(t, 'FileSystemResizeRequired')
+})

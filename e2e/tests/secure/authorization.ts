@@ -1,0 +1,97 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { makeAuthority } from '@csi-sidecars/testkit'
+import { refusal } from '../../harness/api/gate.ts'
+import { userWith } from '../../harness/api/user.ts'
+import { Scraper } from '../../harness/process/scraper.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually } from '../../harness/waiting.ts'
+import { files, reviewer, secured } from './scene.ts'
+
+const ca = makeAuthority('ca')
+const MAY_SCRAPE = [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }]
+
+for (const app of ['attacher', 'resizer'] as const) {
+  const test = testsOf(app, 'endpoint authorization')
+
+  test('no token 401, no permission 403, permission 200; probes need none', { only: 'ours' }, async (t) => {
+    const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
+    const { port } = sidecar
+    const prometheus = new Scraper({ port, token: (await userWith(t, MAY_SCRAPE)).token })
+    equal(await new Scraper({ port }).code('/metrics'), 401)
+    equal(await new Scraper({ port, token: 'canary-of-no-user' }).code('/metrics'), 401)
+    const { code, text } = await new Scraper({ port, token: t.cluster.alice.token }).get('/metrics')
+    equal([code, text], [403, 'Forbidden: User "alice" cannot get path "/metrics"\n'])
+    await eventually('a scrape', async () => (await prometheus.code('/metrics')) === 200)
+    equal(await prometheus.code('/debug/stuck'), 403)
+    equal(await new Scraper({ port }).code('/livez'), 200)
+    ok(!sidecar.stderr.includes('canary-of-no-user'))
+    ok(!sidecar.stderr.includes(t.cluster.alice.token))
+  })
+
+  test('many scrapes need one review in ten seconds', { only: 'ours' }, async (t) => {
+    const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
+    const prometheus = new Scraper({ port: sidecar.port, token: (await userWith(t, MAY_SCRAPE)).token })
+    const begin = performance.now()
+    for (let round = 0; round < 5; round += 1) {
+      const codes = await Promise.all(Array.from({ length: 8 }, () => prometheus.code('/metrics')))
+      equal(new Set(codes), new Set([200]))
+    }
+    const reviews = sidecar.gate.requests.filter(({ resource }) => resource.endsWith('reviews'))
+    const rounds = 1 + Math.floor((performance.now() - begin) / 10_000)
+    ok(reviews.length <= 2 * rounds, `${reviews.length} reviews`)
+  })
+
+  test('the API server is unreachable: probes are answered, metrics are 503, and it recovers', {
+    only: 'ours',
+  }, async (t) => {
+    const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
+    const { port, gate } = sidecar
+    const prometheus = new Scraper({ port, token: (await userWith(t, MAY_SCRAPE)).token })
+    await gate.close()
+    for (let scrapes = 0; scrapes < 3; scrapes += 1) equal(await prometheus.code('/metrics'), 503)
+    const { code, tookMs } = await new Scraper({ port }).get('/livez')
+    equal(code, 200)
+    ok(tookMs < 1000, `${tookMs} ms`)
+    equal(sidecar.linesWith('"Requests to the HTTP endpoint cannot be reviewed"').length, 1)
+    await gate.open()
+    await eventually('a scrape', async () => (await prometheus.code('/metrics')) === 200)
+  })
+
+  test('without permission for reviews: 503, and the line names the permission', { only: 'ours' }, async (t) => {
+    const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'])
+    const { token } = t.cluster.alice
+    equal(await new Scraper({ port: sidecar.port, token }).code('/metrics'), 503)
+    match(await sidecar.line('cannot be reviewed'), /cannot create resource \\"tokenreviews\\"/)
+  })
+
+  test('the API server does not answer: 503 in five seconds, and the work continues', { only: 'ours' }, async (t) => {
+    const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
+    sidecar.gate.rules.push(({ resource }) =>
+      resource === 'tokenreviews' ? { kind: 'wait', for: new Promise(() => undefined) } : undefined,
+    )
+    const { code, tookMs } = await new Scraper({ port: sidecar.port, token: 'x' }).get('/metrics')
+    equal(code, 503)
+    ok(tookMs > 4_000 && tookMs < 9_000, `${tookMs} ms`)
+    equal(await new Scraper({ port: sidecar.port }).code('/readyz'), 200)
+  })
+
+  test('a review that is refused with 429 is no answer', { only: 'ours' }, async (t) => {
+    const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
+    sidecar.gate.rules.push(({ resource }) =>
+      resource === 'tokenreviews' ? refusal(429, 'TooManyRequests', 'busy', { retryAfterSeconds: 30 }) : undefined,
+    )
+    equal(await new Scraper({ port: sidecar.port, token: 'x' }).code('/metrics'), 503)
+  })
+
+  test('a client certificate is a user of the cluster', { only: 'ours' }, async (t) => {
+    const args = [...files(t, ca.server('endpoint'), ca.cert).args, '--authorize-metrics']
+    const { port } = await secured(t, args, { user: await reviewer(t) })
+    const user = await userWith(t, MAY_SCRAPE)
+    const scraper = new Scraper({ port, client: ca.client(`/CN=${user.name}`) })
+    await eventually('a scrape', async () => (await scraper.code('/metrics')) === 200)
+    equal(await new Scraper({ port, client: ca.client('/CN=alice') }).code('/metrics'), 403)
+    equal(await new Scraper({ port, client: ca.client('/O=system:masters/CN=any') }).code('/debug/stuck'), 200)
+    equal(await new Scraper({ port, client: ca.client('/O=system:masters/CN=any') }).code('/nothing'), 404)
+    equal(await new Scraper({ port }).code('/metrics'), 401)
+  })
+}

@@ -1,0 +1,30 @@
+import { mkdirSync } from 'node:fs'
+import type { Cluster } from '../harness/api/cluster.ts'
+import { startControlPlane } from '../harness/api/control-plane.ts'
+import { startEmulated } from '../harness/api/emulated.ts'
+import { grant } from '../harness/api/roles.ts'
+import type { Target } from '../harness/subject.ts'
+import { controlPlaneBinaries } from './binaries.ts'
+
+/** An API server on which the sidecars have their rights. */
+export async function openCluster(
+  root: string,
+  target: Target,
+  logs: string,
+): Promise<{ cluster: Cluster } & AsyncDisposable> {
+  mkdirSync(logs, { recursive: true })
+  const cluster = target === 'real' ? await startReal(root, logs) : await startEmulated()
+  await grant(cluster.api)
+  return { cluster, [Symbol.asyncDispose]: () => cluster.stop() }
+}
+
+function startReal(root: string, logs: string): Promise<Cluster> {
+  const assets = controlPlaneBinaries(root)
+  if ('remedy' in assets) throw new Error(assets.remedy)
+  return startControlPlane({ binaries: assets.folder, logs })
+}
+
+export function targetOf(text: string): Target {
+  if (text === 'real' || text === 'emulator') return text
+  throw new Error(`--target is real or emulator, not ${text}`)
+}

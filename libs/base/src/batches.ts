@@ -1,0 +1,45 @@
+import type { Clock } from './clock.ts'
+
+const BATCH_MS = 10
+
+type BatchClock = Pick<Clock, 'monotonic' | 'sleep'>
+
+/** Splits long work into batches, so that timers and sockets run in between. */
+export class Batches {
+  readonly #clock: BatchClock
+  #began: number
+  #seen: number
+
+  constructor(clock: BatchClock) {
+    this.#clock = clock
+    this.#began = clock.monotonic()
+    this.#seen = this.#began
+  }
+
+  /** Whether it is time to `pause` between two pieces of work. An interruption of the work starts a new batch. */
+  get over(): boolean {
+    const now = this.#clock.monotonic()
+    if (now - this.#seen > BATCH_MS) this.#began = now
+    this.#seen = now
+    return now - this.#began > BATCH_MS
+  }
+
+  async pause(signal: AbortSignal | undefined): Promise<void> {
+    await this.#clock.sleep(0, signal)
+    this.#began = this.#clock.monotonic()
+    this.#seen = this.#began
+  }
+}
+
+/** Calls `see` for each item, in batches. Items that are added or removed meanwhile may be seen or not. */
+export async function inBatches<T>(
+  items: Iterable<T>,
+  see: (item: T) => void,
+  { clock, signal }: { readonly clock: BatchClock; readonly signal?: AbortSignal | undefined },
+): Promise<void> {
+  const batches = new Batches(clock)
+  for (const item of items) {
+    see(item)
+    if (batches.over) await batches.pause(signal)
+  }
+}

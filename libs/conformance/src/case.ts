@@ -1,0 +1,47 @@
+/** One request. Exactly one of the bodies may be given; each sets its content type. */
+export interface Step {
+  /** `POST /api/v1/persistentvolumes`. */
+  readonly ask: string
+  /** JSON. */
+  readonly body?: unknown
+  readonly merge?: unknown
+  readonly strategic?: unknown
+  readonly json?: unknown
+  readonly apply?: unknown
+  /** Sent as it is, with `type`. */
+  readonly text?: string
+  readonly type?: string
+  readonly accept?: string
+  /** Whose token: the administrator's, a user's without any right, a wrong one, or none. */
+  readonly as?: 'alice' | 'wrongToken' | 'anonymous'
+  /** The permission is new; a real server may need a moment to see it. */
+  readonly granted?: boolean
+  /** The name under which later steps find the answer: `@name.metadata.uid` in any text. */
+  readonly keep?: string
+  /** Of a watch: this many frames are read, then it is closed. */
+  readonly frames?: number
+  /** Compares managedFields too, which only applied objects have here. */
+  readonly managers?: boolean
+  /** Compares only these parts of the answer, dotted; the rest is incidental. */
+  readonly only?: readonly string[]
+}
+
+/** Requests that belong together. They run in order, and what they create is removed afterwards. */
+export interface ConformanceCase {
+  readonly name: string
+  readonly steps: readonly Step[]
+}
+
+/** The answer, without what differs from run to run. */
+export interface Answer {
+  readonly code: number
+  readonly body: unknown
+  readonly warnings?: readonly string[]
+  readonly managers?: unknown
+}
+
+export interface RecordedAnswer {
+  readonly title: string
+  readonly asked: string
+  readonly answer: Answer
+}

@@ -1,0 +1,32 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { expect, it } from '@jest/globals'
+import { converge, type Finding, findingsIn } from './invariants.ts'
+
+it('findings carry the name of their invariant', () => {
+  const invariants = [
+    { name: 'positive', broken: (state: number) => (state > 0 ? [] : [`${state}`]) },
+    { name: 'even', broken: (state: number) => (state % 2 === 0 ? [] : [{ text: `${state}`, about: 'x' }]) },
+  ]
+  expect(findingsIn(invariants, 2)).toEqual([])
+  expect(findingsIn(invariants, -1)).toEqual([
+    { rule: 'positive', text: '-1' },
+    { rule: 'even', text: '-1', about: 'x' },
+  ])
+})
+
+it('converge ends with the first look that finds nothing', async () => {
+  const clock = new FakeClock()
+  const looks: Finding[][] = [[{ rule: 'r', text: '1' }], [{ rule: 'r', text: '2' }], []]
+  const converged = converge(() => looks.shift() ?? [], { clock, withinMs: 1000, everyMs: 100 })
+  await clock.advance(200)
+  expect(await converged).toEqual([])
+})
+
+it('converge returns what was found last when the time is over', async () => {
+  const clock = new FakeClock()
+  let looks = 0
+  const look = (): Finding[] => [{ rule: 'r', text: String(++looks) }]
+  const converged = converge(look, { clock, withinMs: 250, everyMs: 100 })
+  await clock.advance(300)
+  expect(await converged).toEqual([{ rule: 'r', text: '4' }])
+})

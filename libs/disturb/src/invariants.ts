@@ -1,0 +1,43 @@
+import type { Clock } from '@csi-sidecars/base'
+
+/** A statement that does not hold. */
+export interface Finding {
+  /** The name of the invariant. */
+  readonly rule: string
+  readonly text: string
+  /** Whose it is, so that a report can add what is known of it. */
+  readonly about?: string
+}
+
+/** A named statement about a state. */
+export interface Invariant<State> {
+  readonly name: string
+  /** What contradicts it in this state, one text each. */
+  readonly broken: (state: State) => readonly (string | Omit<Finding, 'rule'>)[]
+}
+
+export function findingsIn<State>(invariants: readonly Invariant<State>[], state: State): readonly Finding[] {
+  return invariants.flatMap(({ name: rule, broken }) =>
+    broken(state).map((each) => (typeof each === 'string' ? { rule, text: each } : { rule, ...each })),
+  )
+}
+
+export interface Convergence {
+  readonly clock: Clock
+  readonly withinMs: number
+  readonly everyMs: number
+  readonly signal?: AbortSignal
+}
+
+/** Looks until there is no finding; returns the last ones when the time is over. */
+export async function converge(
+  look: () => Promise<readonly Finding[]> | readonly Finding[],
+  { clock, withinMs, everyMs, signal }: Convergence,
+): Promise<readonly Finding[]> {
+  const end = clock.monotonic() + withinMs
+  for (;;) {
+    const findings = await look()
+    if (findings.length === 0 || clock.monotonic() >= end) return findings
+    await clock.sleep(everyMs, signal)
+  }
+}

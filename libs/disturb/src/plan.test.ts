@@ -1,0 +1,42 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { expect, it } from '@jest/globals'
+import { play, scattered } from './plan.ts'
+import { seeded } from './random.ts'
+
+it('scattered places every step within the time, in order', () => {
+  const plan = scattered(seeded(5), 1000, ['a', 'b', 'c', 'd'])
+  expect(plan.map(({ step }) => step).toSorted()).toEqual(['a', 'b', 'c', 'd'])
+  expect(plan.every(({ afterMs }) => afterMs >= 0)).toBe(true)
+  expect(plan.reduce((sum, { afterMs }) => sum + afterMs, 0)).toBeLessThanOrEqual(1000)
+})
+
+it('play waits before each step, and a slow step delays only what would come meanwhile', async () => {
+  const clock = new FakeClock()
+  const began = clock.monotonic()
+  const seen: [string, number][] = []
+  const plan = [
+    { afterMs: 10, step: 'quick' },
+    { afterMs: 20, step: 'slow' },
+    { afterMs: 30, step: 'late' },
+  ]
+  const perform = (step: string): Promise<void> | void => {
+    seen.push([step, clock.monotonic() - began])
+    return step === 'slow' ? clock.sleep(100) : undefined
+  }
+  const played = play(plan, perform, { clock })
+  await clock.advance(200)
+  await played
+  expect(seen).toEqual([
+    ['quick', 10],
+    ['slow', 30],
+    ['late', 130],
+  ])
+})
+
+it('play ends with the reason of its signal', async () => {
+  const clock = new FakeClock()
+  const life = new AbortController()
+  const played = play([{ afterMs: 10, step: 'never' }], () => undefined, { clock, signal: life.signal })
+  life.abort(new Error('enough'))
+  await expect(played).rejects.toThrow('enough')
+})

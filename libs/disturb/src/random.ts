@@ -1,0 +1,67 @@
+/** A sequence of numbers in [0, 1) that a seed determines. */
+export type Random = () => number
+
+/** mulberry32: short, and good enough to surprise a controller. Another text is another sequence of the same seed. */
+export function seeded(seed: number, text = ''): Random {
+  let state = text === '' ? seed >>> 0 : hashOf(`${seed} ${text}`)
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+export function pick<const T>(random: Random, from: readonly [T, ...T[]]): T
+export function pick<T>(random: Random, from: readonly T[]): T | undefined
+export function pick<T>(random: Random, from: readonly T[]): T | undefined {
+  return from[Math.floor(random() * from.length)]
+}
+
+/** A whole number, both ends included. */
+export function between(random: Random, least: number, most: number): number {
+  return least + Math.floor(random() * (most - least + 1))
+}
+
+export interface Choice<T> {
+  readonly weight: number
+  /** Undefined when it has nothing to do now: the next choice gets its turn. */
+  readonly make: () => T | undefined
+}
+
+/** One of the choices, each as often as its weight says. */
+export function weighted<T>(random: Random, choices: readonly Choice<T>[]): T | undefined {
+  let left = random() * choices.reduce((sum, { weight }) => sum + weight, 0)
+  for (const { weight, make } of choices) {
+    left -= weight
+    if (left >= 0 || weight === 0) continue
+    const made = make()
+    if (made !== undefined) return made
+  }
+  return undefined
+}
+
+/** Randomness that depends on what happens and how often it has happened, not on the order of all that happens. */
+export class Occurrences {
+  readonly #seed: number
+  readonly #counts = new Map<string, number>()
+
+  constructor(seed: number) {
+    this.#seed = seed
+  }
+
+  next(what: string): Random {
+    const nth = (this.#counts.get(what) ?? 0) + 1
+    this.#counts.set(what, nth)
+    return seeded(this.#seed, `${what} ${nth}`)
+  }
+}
+
+/** FNV-1a with the last step of MurmurHash3: texts that differ in one character have nothing in common. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (hash ^ (hash >>> 16)) >>> 0
+}

@@ -1,0 +1,70 @@
+import { expect, it } from '@jest/globals'
+import { runSeeds, seedsOf, tableOf, type Verdict } from './seeds.ts'
+
+it.each([
+  ['3', [3]],
+  ['2-4', [2, 3, 4]],
+])('%s are the seeds %j', (text, seeds) => expect(seedsOf(text)).toEqual(seeds))
+
+it('refuses seeds that run backwards', () => expect(() => seedsOf('4-2')).toThrow('not 4-2'))
+
+it('prints a line for each seed, what was found, and how to run it again', async () => {
+  const lines: string[] = []
+  const verdicts: Record<number, Verdict> = {
+    1: { findings: [], summary: '5 steps' },
+    2: {
+      findings: [{ rule: 'nothing is left', text: 'one is', about: 'x' }],
+      summary: '6 steps',
+      details: ({ about }) => [`about ${about}`],
+      appendix: ['two steps matter'],
+    },
+  }
+  const run = async (seed: number): Promise<Verdict> => verdicts[seed] ?? { findings: [], summary: '' }
+  const held = await runSeeds([1, 2], {
+    run,
+    say: (line) => lines.push(line),
+    title: 'real',
+    again: (seed) => `npm run it -- --seeds ${seed}`,
+  })
+  expect(held).toBe(false)
+  expect(lines).toEqual([
+    'ok   real seed 1: 5 steps',
+    'FAIL real seed 2: 6 steps',
+    '     nothing is left: one is',
+    '       about x',
+    '     two steps matter',
+    '     again: npm run it -- --seeds 2',
+    '1 passed, 1 failed',
+  ])
+})
+
+it('runs so many seeds at a time, and prints a part of many findings', async () => {
+  const lines: string[] = []
+  let running = 0
+  let most = 0
+  const run = async (): Promise<Verdict> => {
+    running += 1
+    most = Math.max(most, running)
+    await Promise.resolve()
+    running -= 1
+    return { findings: Array.from({ length: 12 }, (_, nth) => ({ rule: 'r', text: String(nth) })), summary: '' }
+  }
+  await runSeeds(seedsOf('1-7'), { run, say: (line) => lines.push(line), again: String, concurrency: 3 })
+  expect(most).toBe(3)
+  expect(lines.filter((line) => line === '     and 2 more')).toHaveLength(7)
+})
+
+it('no seeds prove nothing', async () => {
+  expect(
+    await runSeeds([], { run: async () => ({ findings: [], summary: '' }), say: () => undefined, again: String }),
+  ).toBe(false)
+})
+
+it('aligns the columns of a table', () => {
+  expect(
+    tableOf([
+      ['1', 'a', 'x'],
+      ['10', 'abc', 'y'],
+    ]),
+  ).toEqual(['1   a    x', '10  abc  y'])
+})

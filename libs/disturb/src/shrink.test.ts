@@ -1,0 +1,27 @@
+import { expect, it } from '@jest/globals'
+import { shrink } from './shrink.ts'
+
+const steps = Array.from({ length: 40 }, (_, index) => index)
+
+it.each([[[7]], [[3, 30]], [[0, 17, 39]], [[10, 11, 12, 13]]])('finds the steps %j that matter', async (needed) => {
+  const fails = async (candidate: readonly number[]): Promise<boolean> =>
+    needed.every((each) => candidate.includes(each))
+  expect(await shrink(steps, fails, { tries: 500 })).toEqual(needed)
+  expect(await shrink(steps, fails, { tries: 500, concurrency: 4 })).toEqual(needed)
+})
+
+it('tries no more than it may, and returns the smallest so far', async () => {
+  let tried = 0
+  const fails = async (candidate: readonly number[]): Promise<boolean> => {
+    tried += 1
+    return candidate.includes(39)
+  }
+  const left = await shrink(steps, fails, { tries: 3 })
+  expect(tried).toBeLessThanOrEqual(3)
+  expect(left.length).toBeLessThan(steps.length)
+  expect(left).toContain(39)
+})
+
+it('keeps everything when nothing can be left out', async () => {
+  expect(await shrink([1, 2, 3], async () => false, { tries: 100 })).toEqual([1, 2, 3])
+})

@@ -1,0 +1,51 @@
+export interface ShrinkOptions {
+  /** So many candidates are tried at most. */
+  readonly tries: number
+  /** So many at a time. */
+  readonly concurrency?: number
+}
+
+/**
+ * The fewest steps that still fail, by delta debugging: leaves out ever smaller parts. With time and concurrency in a
+ * history a candidate may hold by chance, so the result is small, not proven to be smallest.
+ */
+export async function shrink<Step>(
+  steps: readonly Step[],
+  fails: (candidate: readonly Step[]) => Promise<boolean>,
+  { tries, concurrency = 1 }: ShrinkOptions,
+): Promise<readonly Step[]> {
+  let left = tries
+  let smallest = steps
+  let parts = 2
+  while (smallest.length > 1 && left > 0) {
+    const size = Math.ceil(smallest.length / parts)
+    const candidates = Array.from({ length: Math.ceil(smallest.length / size) }, (_, part) =>
+      smallest.filter((_step, index) => Math.floor(index / size) !== part),
+    )
+    const found = await firstFailing(candidates.slice(0, left), fails, concurrency)
+    left -= found.tried
+    if (found.candidate !== undefined) {
+      smallest = found.candidate
+      parts = Math.max(2, parts - 1)
+    } else if (size === 1) {
+      return smallest
+    } else {
+      parts = Math.min(smallest.length, parts * 2)
+    }
+  }
+  return smallest
+}
+
+async function firstFailing<Step>(
+  candidates: readonly (readonly Step[])[],
+  fails: (candidate: readonly Step[]) => Promise<boolean>,
+  concurrency: number,
+): Promise<{ readonly candidate?: readonly Step[]; readonly tried: number }> {
+  for (let at = 0; at < candidates.length; at += concurrency) {
+    const batch = candidates.slice(at, at + concurrency)
+    const results = await Promise.all(batch.map(fails))
+    const candidate = batch[results.indexOf(true)]
+    if (candidate !== undefined) return { candidate, tried: at + batch.length }
+  }
+  return { tried: candidates.length }
+}

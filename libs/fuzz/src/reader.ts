@@ -1,0 +1,29 @@
+/** A reader of outside bytes, and what it promises of any of them. */
+export interface Reader {
+  readonly name: string
+  /** Where its inputs begin. */
+  readonly seeds: readonly (string | Buffer)[]
+  /** What means something to it. */
+  readonly words: readonly (string | Buffer)[]
+  /** Throws for a promise that is broken; an error that the reader may throw ends here. */
+  read(input: Buffer): void
+}
+
+/** What comes of an attempt: its result, or the message of an error that is allowed. Any other error is thrown. */
+export function attempt<T>(
+  run: () => T,
+  isAllowed: (error: Error) => boolean,
+): { readonly value: T } | { readonly refused: string } {
+  try {
+    return { value: run() }
+  } catch (error) {
+    if (error instanceof Error && isAllowed(error)) return { refused: error.message }
+    throw error
+  }
+}
+
+/** Throws unless both are the same as JSON. */
+export function same(one: unknown, other: unknown, what: string): void {
+  const [a, b] = [JSON.stringify(one), JSON.stringify(other)]
+  if (a !== b) throw new Error(`${what}: ${a} and ${b}`)
+}

@@ -1,0 +1,57 @@
+import { decodeListMessage, NoListError } from '@csi-sidecars/kube-client/readers'
+import {
+  CSI_NODE_MESSAGE,
+  PERSISTENT_VOLUME_CLAIM_MESSAGE,
+  PERSISTENT_VOLUME_MESSAGE,
+  POD_MESSAGE,
+  ProtobufError,
+  ProtobufReader,
+  VOLUME_ATTACHMENT_MESSAGE,
+  VOLUME_ATTRIBUTES_CLASS_MESSAGE,
+} from '@csi-sidecars/kube-types'
+import { attempt, type Reader } from '../reader.ts'
+import { volumeMessage } from './watch.ts'
+
+const MESSAGES = [
+  PERSISTENT_VOLUME_MESSAGE,
+  PERSISTENT_VOLUME_CLAIM_MESSAGE,
+  POD_MESSAGE,
+  VOLUME_ATTACHMENT_MESSAGE,
+  CSI_NODE_MESSAGE,
+  VOLUME_ATTRIBUTES_CLASS_MESSAGE,
+]
+
+export const protobufObjects: Reader = {
+  name: 'protobuf-objects',
+  seeds: [volumeMessage(), Buffer.concat([Buffer.from('k8s\0'), Buffer.of(18, 4, 10, 0, 18, 0)])],
+  words: [
+    ...[
+      'k8s\0',
+      '__proto__',
+      'storage',
+      '1Gi',
+      Buffer.of(10),
+      Buffer.of(18),
+      Buffer.of(26),
+      Buffer.of(34),
+      Buffer.of(8),
+    ],
+    ...Array.from({ length: 24 }, (_, number) => Buffer.of(number * 8 + 2, 2)),
+    Buffer.from('ffffffffffffffffff01', 'hex'),
+    Buffer.from('ffffffffffffffffffff', 'hex'),
+  ],
+  read: (input) => {
+    for (const message of MESSAGES) {
+      const reader = new ProtobufReader(input)
+      const read = attempt(
+        () => JSON.stringify(message(reader, input.length)),
+        (error) => error instanceof ProtobufError,
+      )
+      if ('value' in read && reader.at !== input.length) throw new Error('an object ends where its message ends')
+      attempt(
+        () => [...decodeListMessage(input, message).objects],
+        (error) => error instanceof NoListError,
+      )
+    }
+  },
+}

@@ -1,0 +1,61 @@
+import { POD_MESSAGE } from '@csi-sidecars/kube-types'
+import { describe, expect, test } from '@jest/globals'
+import { errorOfReply } from '../errors/reply-error.ts'
+import { enveloped, field, pod, status } from '../testing/messages.ts'
+import { NoListError } from './list-decoder.ts'
+import { decodeListMessage } from './protobuf.ts'
+
+const META = field(1, field(2, '7'), field(3, 'token'))
+const listed = (...items: readonly Buffer[]): Buffer =>
+  enveloped(Buffer.concat([META, ...items.map((item) => field(2, item))]), 'PodList')
+const names = (bytes: Buffer): unknown[] =>
+  [...decodeListMessage(bytes, POD_MESSAGE).objects].map((object) => Object(object).metadata?.name)
+
+describe('a list', () => {
+  test.each([[[]], [['a']], [['a', 'b', 'c']]])('gives its objects one by one: %j', (expected) => {
+    const bytes = listed(...expected.map(pod))
+    expect(names(bytes)).toEqual(expected)
+    expect(decodeListMessage(bytes, POD_MESSAGE).head).toEqual({ resourceVersion: '7', continue: 'token' })
+  })
+
+  test('without a token has none', () => {
+    const { head } = decodeListMessage(enveloped(field(1, field(2, '7'), field(3, ''))), POD_MESSAGE)
+    expect(head).toEqual({ resourceVersion: '7', continue: undefined })
+  })
+
+  test('reads an object only when it is asked for', () => {
+    const { objects } = decodeListMessage(listed(pod('a'), Buffer.from([0x0a, 0x7f])), POD_MESSAGE)
+    const iterator = objects[Symbol.iterator]()
+    expect(iterator.next()).toMatchObject({ value: { metadata: { name: 'a' } } })
+    expect(() => iterator.next()).toThrow(NoListError)
+  })
+
+  test.each<[string, Buffer]>([
+    ['nothing', Buffer.alloc(0)],
+    ['HTML', Buffer.from('<html>')],
+    ['a prefix alone, and more that is none', Buffer.from('k8s\0\xff')],
+    ['bytes that end too early', listed(pod('a')).subarray(0, -3)],
+  ])('is not %s', (_, bytes) => {
+    expect(() => decodeListMessage(bytes, POD_MESSAGE)).toThrow(NoListError)
+  })
+})
+
+describe('a refusal', () => {
+  const reply = (body: Buffer) => ({
+    status: 410,
+    contentType: 'application/vnd.kubernetes.protobuf',
+    retryAfterMs: undefined,
+    body,
+  })
+
+  test('says what its Status says', () => {
+    const error = errorOfReply(reply(status('too old', 'Expired')), { method: 'GET' })
+    expect(error).toMatchObject({ code: 410, reason: 'Expired', message: 'too old' })
+  })
+
+  test('that is no Status is known by its code', () => {
+    const error = errorOfReply(reply(Buffer.from('secret')), { method: 'GET' })
+    expect(error).toMatchObject({ code: 410, reason: 'Unknown' })
+    expect(error.message).not.toContain('secret')
+  })
+})

@@ -1,0 +1,106 @@
+import {
+  LIST_META_MESSAGE,
+  type MessageReader,
+  ProtobufError,
+  ProtobufReader,
+  STATUS_MESSAGE,
+  type Status,
+  statusOf,
+} from '@csi-sidecars/kube-types'
+import { type DecodedList, NoListError } from './list-decoder.ts'
+
+const PROTOBUF = 'application/vnd.kubernetes.protobuf'
+
+/** Objects, and streams of them, as protobuf; as JSON from a server that has no protobuf. */
+export const ACCEPT_PROTOBUF = `${PROTOBUF}, application/json`
+export const ACCEPT_PROTOBUF_STREAM = `${PROTOBUF};stream=watch, application/json`
+
+export function isProtobuf(contentType: string | undefined): boolean {
+  return contentType?.startsWith(PROTOBUF) === true
+}
+
+/** The bytes of a message, or of a field of one. */
+export interface Span {
+  readonly bytes: Buffer
+  readonly from: number
+  readonly to: number
+}
+
+export function spanOf(bytes: Buffer): Span {
+  return { bytes, from: 0, to: bytes.length }
+}
+
+/** `k8s` and a zero, which an API server puts before each object. */
+const PREFIX = 0x6b387300
+const PREFIX_BYTES = 4
+
+/** Tags of fields with a length, as on the wire. */
+export const FIELD_1 = 10
+export const FIELD_2 = 18
+
+/** The message of an object, without what says of which kind it is. Throws ProtobufError. */
+export function openEnvelope(object: Span): Span {
+  return fieldOf(afterPrefix(object), FIELD_2)
+}
+
+function afterPrefix({ bytes, from, to }: Span): Span {
+  if (to - from < PREFIX_BYTES || bytes.readUInt32BE(from) !== PREFIX) throw new ProtobufError('no object of the API')
+  return { bytes, from: from + PREFIX_BYTES, to }
+}
+
+/** A field of a message; empty when it is not there. Throws ProtobufError. */
+export function fieldOf({ bytes, from, to }: Span, tag: number): Span {
+  const reader = new ProtobufReader(bytes, from)
+  const end = reachField(reader, to, tag)
+  return { bytes, from: end === undefined ? to : reader.at, to: end ?? to }
+}
+
+/** Brings the reader to the value of the next field with the tag. Returns its end; undefined where there is none. */
+function reachField(reader: ProtobufReader, to: number, tag: number): number | undefined {
+  while (reader.at < to) {
+    if (reader.tag(to) === tag) return reader.end(to)
+    reader.skip(to)
+  }
+  return undefined
+}
+
+export function readMessage<T>(read: MessageReader<T>, { bytes, from, to }: Span): T {
+  return read(new ProtobufReader(bytes, from), to)
+}
+
+/** Throws ProtobufError for what is no object of the API. Undefined for one of another kind. */
+export function statusIn(object: Span): Status | undefined {
+  const kind = textOf(fieldOf(fieldOf(afterPrefix(object), FIELD_1), FIELD_2))
+  return kind === 'Status' ? statusOf({ ...readMessage(STATUS_MESSAGE, openEnvelope(object)), kind }) : undefined
+}
+
+export function textOf({ bytes, from, to }: Span): string {
+  return bytes.toString('utf8', from, to)
+}
+
+/** Decodes a page, whose objects are read when they are asked for. What is no list throws NoListError, then too. */
+export function decodeListMessage(bytes: Buffer, read: MessageReader<unknown>): DecodedList {
+  return asNoList(() => {
+    const list = openEnvelope(spanOf(bytes))
+    const { resourceVersion, continue: token } = readMessage(LIST_META_MESSAGE, fieldOf(list, FIELD_1))
+    return { head: { resourceVersion, continue: token }, objects: objectsIn(list, read) }
+  })
+}
+
+function* objectsIn({ bytes, from, to }: Span, read: MessageReader<unknown>): Generator<unknown> {
+  const reader = new ProtobufReader(bytes, from)
+  for (;;) {
+    const end = asNoList(() => reachField(reader, to, FIELD_2))
+    if (end === undefined) return
+    yield asNoList(() => read(reader, end))
+  }
+}
+
+function asNoList<T>(decode: () => T): T {
+  try {
+    return decode()
+  } catch (error) {
+    if (!(error instanceof ProtobufError)) throw error
+    throw new NoListError(`protobuf that ends in ${error.message}`)
+  }
+}

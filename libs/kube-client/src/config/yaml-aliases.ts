@@ -1,0 +1,46 @@
+/** What follows from the numbers of go-yaml: a document of 10 MB may be written with aliases, one of a gigabyte may not. */
+const FREE_NODES = 1_000
+const FREE_ALIASED = 100
+const FEW_NODES = 400_000
+const MANY_NODES = 4_000_000
+const LARGEST_SHARE = 0.99
+const SMALLEST_SHARE = 0.1
+/** An alias within an alias may be deeper than the text is. */
+const DEEPEST = 1_000
+
+/**
+ * Throws where the nodes that aliases repeat would outgrow the document, or never end. An alias is the same object as
+ * its anchor, so this counts what comes of it for those who copy or write the value.
+ */
+export function checkAliases(value: unknown): void {
+  const seen = new Set<object>()
+  const open = new Set<object>()
+  let nodes = 0
+  let aliased = 0
+  const count = (inAlias: boolean): void => {
+    nodes += 1
+    if (inAlias) aliased += 1
+    if (aliased > FREE_ALIASED && nodes > FREE_NODES && aliased / nodes > allowedShare(nodes)) {
+      throw new Error('yaml: document contains excessive aliasing')
+    }
+  }
+  const visit = (node: unknown, within: boolean): void => {
+    if (typeof node !== 'object' || node === null) return count(within)
+    if (open.has(node)) throw new Error('yaml: the value of an anchor contains itself')
+    const inAlias = within || seen.has(node)
+    count(inAlias)
+    seen.add(node)
+    open.add(node)
+    if (open.size > DEEPEST) throw new Error(`yaml: exceeded max depth of ${DEEPEST}`)
+    for (const each of Object.values(node)) visit(each, inAlias)
+    open.delete(node)
+  }
+  visit(value, false)
+}
+
+/** The larger a document, the less of it may come from aliases. */
+function allowedShare(nodes: number): number {
+  if (nodes <= FEW_NODES) return LARGEST_SHARE
+  if (nodes >= MANY_NODES) return SMALLEST_SHARE
+  return LARGEST_SHARE - (LARGEST_SHARE - SMALLEST_SHARE) * ((nodes - FEW_NODES) / (MANY_NODES - FEW_NODES))
+}

@@ -1,0 +1,62 @@
+import {
+  boolYaml11Tag,
+  CORE_SCHEMA,
+  defineMappingTag,
+  defineScalarTag,
+  defineSequenceTag,
+  loadAll,
+  mapTag,
+  mergeTag,
+  seqTag,
+  YAMLException,
+} from 'js-yaml'
+import { checkAliases } from './yaml-aliases.ts'
+
+/** Every tag that the schema does not know. */
+const ANY = ''
+
+/**
+ * What Go's programs take for truth in YAML, and its merged mappings; tags that they do not know say nothing, but that a
+ * scalar is text. Beyond that, YAML as it is today.
+ */
+const SCHEMA = CORE_SCHEMA.withTags(
+  boolYaml11Tag,
+  mergeTag,
+  defineScalarTag('tag:yaml.org,2002:binary', {
+    resolve: (text) => Buffer.from(text, 'base64').toString('utf8'),
+    identify: () => false,
+  }),
+  defineScalarTag(ANY, { matchByTagPrefix: true, resolve: (text) => text, identify: () => false }),
+  defineSequenceTag(ANY, { ...seqTag, matchByTagPrefix: true }),
+  defineMappingTag(ANY, { ...mapTag, matchByTagPrefix: true }),
+)
+
+/** The first document of a text, of which undefined is an empty one. Of two equal keys the last one counts, as in Go. */
+export function yamlValue(content: string): unknown {
+  try {
+    const value: unknown = loadAll(firstDocument(content), { schema: SCHEMA, json: true })[0]
+    checkAliases(value)
+    return value
+  } catch (error) {
+    if (!(error instanceof YAMLException)) throw error
+    // Its message contains an excerpt of the file, secrets included.
+    const { reason, mark } = error
+    throw new Error(mark === undefined ? `yaml: ${reason}` : `yaml: line ${mark.line + 1}: ${reason}`)
+  }
+}
+
+/**
+ * The lines up to the end of the first document: Go's programs read no further, and what comes there may be anything.
+ * A line that begins so is a mark everywhere, within texts as well.
+ */
+function firstDocument(content: string): string {
+  const lines = content.replace(/^\uFEFF/, '').split(/(?<=\n)/)
+  let begun = false
+  const end = lines.findIndex((line) => {
+    const starts = /^---(?:\s|$)/.test(line)
+    if (begun && (starts || /^\.\.\.(?:\s|$)/.test(line))) return true
+    begun ||= starts || !/^(?:\s*(?:#.*)?|%.*)$/.test(line.trimEnd())
+    return false
+  })
+  return end < 0 ? lines.join('') : lines.slice(0, end).join('')
+}

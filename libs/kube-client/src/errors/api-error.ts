@@ -1,0 +1,110 @@
+import type { Status, StatusDetails } from '@csi-sidecars/kube-types'
+
+export interface ApiErrorFields {
+  readonly code: number
+  readonly reason: string
+  readonly message: string
+  readonly details?: StatusDetails | undefined
+  readonly retryAfterMs?: number | undefined
+  readonly outcomeUnknown?: boolean | undefined
+  readonly cause?: unknown
+}
+
+/** Why a request has no result: the server's Status, or no answer at all. The message is made for people. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  /** HTTP status; 0 when no answer came. */
+  readonly code: number
+  /** The Status' reason, as `NotFound`; empty when the server gave none. */
+  readonly reason: string
+  readonly details: StatusDetails | undefined
+  /** How long the server asks to wait; longer than the client itself waits, where it comes to a caller of a 429. */
+  readonly retryAfterMs: number | undefined
+  /** A write that the server may have carried out: read the object before the next write. */
+  readonly outcomeUnknown: boolean
+
+  constructor(fields: ApiErrorFields) {
+    super(fields.message, fields.cause === undefined ? undefined : { cause: fields.cause })
+    this.code = fields.code
+    this.reason = fields.reason
+    this.details = fields.details
+    this.retryAfterMs = fields.retryAfterMs
+    this.outcomeUnknown = fields.outcomeUnknown ?? false
+  }
+}
+
+/** The error that a Status describes, also as the object of a watch's ERROR frame. */
+export function apiErrorOf(
+  status: Status,
+  more: Pick<ApiErrorFields, 'retryAfterMs' | 'outcomeUnknown'> = {},
+): ApiError {
+  const seconds = status.details?.retryAfterSeconds
+  return new ApiError({
+    code: status.code ?? 500,
+    reason: status.reason ?? '',
+    message: status.message ?? 'unknown',
+    details: status.details,
+    retryAfterMs: more.retryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000),
+    outcomeUnknown: more.outcomeUnknown,
+  })
+}
+
+export function isNotFound(thrown: unknown): boolean {
+  return has(thrown, 404, 'NotFound')
+}
+
+/** The object has changed since it was read. An object that exists already is another matter: `isAlreadyExists`. */
+export function isConflict(thrown: unknown): boolean {
+  return has(thrown, 409, 'Conflict')
+}
+
+export function isAlreadyExists(thrown: unknown): boolean {
+  return thrown instanceof ApiError && thrown.reason === 'AlreadyExists'
+}
+
+/** The asked-for version is older than what the server remembers: list again. */
+export function isGone(thrown: unknown): boolean {
+  return has(thrown, 410, 'Gone') || has(thrown, 410, 'Expired')
+}
+
+export function isForbidden(thrown: unknown): boolean {
+  return has(thrown, 403, 'Forbidden')
+}
+
+export function isTooManyRequests(thrown: unknown): boolean {
+  return has(thrown, 429, 'TooManyRequests')
+}
+
+export function isInvalid(thrown: unknown): boolean {
+  return has(thrown, 422, 'Invalid')
+}
+
+/** The write named a uid, and the object that has the name now has another: the one that was meant is gone. */
+export function isUidMismatch(thrown: unknown): boolean {
+  return isInvalid(thrown) && thrown instanceof ApiError && namesUid(thrown.details)
+}
+
+/** The target of a write does not exist: it is deleted, or a later object has its name. */
+export function isMissing(thrown: unknown): boolean {
+  return isNotFound(thrown) || isUidMismatch(thrown)
+}
+
+function namesUid(details: StatusDetails | undefined): boolean {
+  return details?.causes?.some(({ field }) => field === 'metadata.uid') === true
+}
+
+/** No answer came. Whether a write may have been carried out is for `isOutcomeUnknown` to say. */
+export function isUnreachable(thrown: unknown): boolean {
+  return thrown instanceof ApiError && thrown.code === 0
+}
+
+/** A write that was sent, with an unknown outcome. */
+export function isOutcomeUnknown(thrown: unknown): boolean {
+  return thrown instanceof ApiError && thrown.outcomeUnknown
+}
+
+/** The reason decides where the server gave one, else the code: several reasons share one code. */
+function has(thrown: unknown, code: number, reason: string): boolean {
+  if (!(thrown instanceof ApiError)) return false
+  return thrown.reason === '' ? thrown.code === code : thrown.reason === reason
+}

@@ -1,0 +1,89 @@
+import { type Resource, type Status, statusOf } from '@csi-sidecars/kube-types'
+import { isProtobuf, spanOf, statusIn } from '../codec/protobuf.ts'
+import type { Method } from '../requests/request.ts'
+import { ApiError, apiErrorOf } from './api-error.ts'
+
+export interface RefusedReply {
+  readonly status: number
+  readonly contentType: string | undefined
+  readonly retryAfterMs: number | undefined
+  readonly body: Buffer
+}
+
+export interface AskedFor {
+  readonly method: Method
+  readonly resource?: Resource<unknown> | undefined
+  readonly name?: string | undefined
+}
+
+/** The error of a reply that is not a success: the server's own Status, or the text of client-go for its code. */
+export function errorOfReply(reply: RefusedReply, asked: AskedFor): ApiError {
+  const { retryAfterMs } = reply
+  // The server has stopped waiting for its own storage, which may still write.
+  const outcomeUnknown = reply.status === 504 && asked.method !== 'GET'
+  const status = statusWithMessage(reply)
+  if (status !== undefined) {
+    return apiErrorOf({ ...status, code: status.code ?? reply.status }, { retryAfterMs, outcomeUnknown })
+  }
+  const { reason, message } = genericWords(reply, asked.method)
+  return new ApiError({
+    code: reply.status,
+    reason,
+    message: `${message}${about(asked)}`,
+    retryAfterMs,
+    outcomeUnknown,
+  })
+}
+
+function statusWithMessage({ body, contentType }: RefusedReply): Status | undefined {
+  try {
+    const status = isProtobuf(contentType) ? statusIn(spanOf(body)) : statusOf(JSON.parse(body.toString('utf8')))
+    return status?.message === undefined ? undefined : status
+  } catch {
+    // Proxies and load balancers answer in text or HTML.
+    return undefined
+  }
+}
+
+const LONGEST_TEXT = 2048
+
+function genericWords(reply: RefusedReply, method: Method): { reason: string; message: string } {
+  const text = /^(?:text\/|$)/.test(reply.contentType ?? '')
+    ? reply.body.toString('utf8').slice(0, LONGEST_TEXT).trim()
+    : 'unknown'
+  const known = KNOWN[reply.status]
+  if (known !== undefined) return { reason: known[0], message: known[1] ?? text }
+  if (reply.status === 409) {
+    return { reason: method === 'POST' ? 'AlreadyExists' : 'Conflict', message: 'the server reported a conflict' }
+  }
+  if (reply.status >= 500) {
+    const message = `an error on the server (${JSON.stringify(text)}) has prevented the request from succeeding`
+    return { reason: 'InternalError', message }
+  }
+  const message = `the server responded with the status code ${reply.status} but did not return more information`
+  return { reason: 'Unknown', message }
+}
+
+/** Reason and words; where the words are missing the server's own text is the message. */
+const KNOWN: Readonly<Record<number, readonly [reason: string, message?: string]>> = {
+  400: ['BadRequest', 'the server rejected our request for an unknown reason'],
+  401: ['Unauthorized', 'the server has asked for the client to provide credentials'],
+  403: ['Forbidden'],
+  404: ['NotFound', 'the server could not find the requested resource'],
+  405: ['MethodNotAllowed', 'the server does not allow this method on the requested resource'],
+  406: ['NotAcceptable'],
+  415: ['UnsupportedMediaType'],
+  422: ['Invalid', 'the server rejected our request due to an error in our request'],
+  429: ['TooManyRequests', 'the server has received too many requests and has asked us to try again later'],
+  503: ['ServiceUnavailable', 'the server is currently unable to handle the request'],
+  504: [
+    'Timeout',
+    'the server was unable to return a response in the time allotted, but may still be processing the request',
+  ],
+}
+
+function about({ method, resource, name }: AskedFor): string {
+  if (resource === undefined) return ''
+  const qualified = resource.group === '' ? resource.plural : `${resource.plural}.${resource.group}`
+  return ` (${method.toLowerCase()} ${qualified}${name === undefined ? '' : ` ${name}`})`
+}

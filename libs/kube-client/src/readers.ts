@@ -1,0 +1,10 @@
+/** The readers of bytes from servers and files, for fuzzing. */
+
+export { parseJson } from './codec/decode.ts'
+export { NoListError } from './codec/list-decoder.ts'
+export { decodeListMessage } from './codec/protobuf.ts'
+export { documentOf, parseKubeconfig } from './config/kubeconfig-document.ts'
+export { ProtocolError, ResponseParser } from './http/response-parser.ts'
+export { FrameReader } from './watch/frame-reader.ts'
+export { LineReader } from './watch/line-reader.ts'
+export { frameOf, frameOfMessage } from './watch/watch-frame.ts'

@@ -1,0 +1,85 @@
+import { CancelledError, messageOf, toError } from '@csi-sidecars/base'
+import type { Authorization } from '../config/credentials.ts'
+import { ApiError } from '../errors/api-error.ts'
+import { exchangeError } from '../http/network-error.ts'
+import type { ResponseHead } from '../http/response-parser.ts'
+import type { RequestLane } from './lane.ts'
+import type { ApiRequest } from './request.ts'
+
+/** One call, and what it has been through. */
+export class Call {
+  readonly request: ApiRequest
+  readonly lane: RequestLane
+  authorization: Authorization
+  attempts = 0
+  /** How often the server has asked to try again later, and when it first did. */
+  refusals = 0
+  refusedAt: number | undefined
+  /** For how long the server wants the call to wait before its next attempt. */
+  waitMs: number | undefined
+  reconnected = false
+  reauthorized = false
+  /** Where the server's own part of the trace belongs. */
+  traceparent: string | undefined
+
+  constructor(request: ApiRequest, lane: RequestLane) {
+    this.request = request
+    this.lane = lane
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.request.options?.signal
+  }
+
+  get writes(): boolean {
+    return this.request.method !== 'GET'
+  }
+}
+
+/** What the server said, whether it is a success or not. */
+export interface Answer {
+  readonly status: number
+  readonly body: Buffer
+  /** Of a success only where the request leaves a choice. */
+  readonly contentType: string | undefined
+  readonly retryAfterMs: number | undefined
+}
+
+/** For a 429 that does not say how long. */
+const DEFAULT_RETRY_AFTER_MS = 1000
+
+export function answerOf({ accept }: ApiRequest, head: ResponseHead, body: Buffer): Answer {
+  return {
+    status: head.status,
+    body,
+    contentType: head.status < 300 && accept === undefined ? undefined : head.header('content-type'),
+    retryAfterMs: retryAfterMs(head.status, () => head.header('retry-after')),
+  }
+}
+
+/** How long the server wants to be left alone; undefined where trying again is not for the transport to decide. */
+function retryAfterMs(status: number, header: () => string | undefined): number | undefined {
+  if (status !== 429 && status < 500) return undefined
+  const seconds = header()
+  if (seconds !== undefined && /^\d{1,9}$/.test(seconds)) return Number(seconds) * 1000
+  return status === 429 ? DEFAULT_RETRY_AFTER_MS : undefined
+}
+
+/**
+ * The error of a call without an answer: `Get "https://10.0.0.1:443/api/v1/pods": dial tcp 10.0.0.1:443: connect:
+ * connection refused`. A call that its signal or `close` ended fails with that reason instead. `sent`: bytes of it may
+ * have reached the server.
+ */
+export function noAnswer(
+  call: Call,
+  thrown: unknown,
+  { origin, sent = false }: { readonly origin: string; readonly sent?: boolean },
+): unknown {
+  const { request, signal } = call
+  if (signal?.aborted) return signal.reason
+  if (thrown instanceof CancelledError) return thrown
+  const verb = request.method.charAt(0) + request.method.slice(1).toLowerCase()
+  const cause = exchangeError(toError(thrown))
+  const message = `${verb} "${origin}${request.path}": ${messageOf(cause)}`
+  return new ApiError({ code: 0, reason: '', message, cause, outcomeUnknown: sent && call.writes })
+}

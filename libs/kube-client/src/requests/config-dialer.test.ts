@@ -1,0 +1,156 @@
+import { createSecureServer } from 'node:http2'
+import { type AddressInfo, connect as connectTcp, createServer, type Server, type Socket } from 'node:net'
+import { systemClock } from '@csi-sidecars/base'
+import { selfSignedCertificate } from '@csi-sidecars/base/self-signed'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { type Cluster, startCluster } from '@csi-sidecars/testkit'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import type { ClusterConfig, ServerTrust } from '../config/cluster-config.ts'
+import { loadClusterConfig } from '../config/load.ts'
+import { parseProxy, throughProxy } from '../config/proxy.ts'
+import { createKubeClient } from '../create-client.ts'
+
+let cluster: Cluster
+let config: ClusterConfig
+const servers: Pick<Server, 'close'>[] = []
+const sockets = new Set<Socket>()
+beforeAll(async () => {
+  cluster = await startCluster({ api: { tls: true } })
+  config = await loadClusterConfig({ kubeconfig: cluster.kubeconfig, env: {}, log: silentLogger, clock: systemClock })
+})
+afterAll(() => cluster.stop())
+afterEach(() => {
+  for (const socket of sockets) socket.destroy()
+  for (const server of servers.splice(0)) server.close()
+})
+
+async function ask(change: Partial<ClusterConfig>): Promise<unknown> {
+  const flow = { kind: 'adaptive' } as const
+  const options = { config: { ...config, ...change }, flow, clock: systemClock, log: silentLogger, userAgent: 'test' }
+  const client = createKubeClient(options)
+  try {
+    return await client.discover('/api/v1')
+  } finally {
+    client.close()
+  }
+}
+
+async function listen(serve: (socket: Socket) => void): Promise<number> {
+  const server = createServer((socket) => {
+    sockets.add(socket.on('error', () => undefined))
+    serve(socket)
+  })
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return (server.address() as AddressInfo).port
+}
+
+const trust = (change: Partial<ServerTrust>): Partial<ClusterConfig> => {
+  if (config.tls === undefined) throw new Error('the cluster has no TLS')
+  return { tls: { ...config.tls, ...change } }
+}
+const prefix = (): string => `Get "${config.origin}/api/v1": `
+
+describe('TLS', () => {
+  test('works with the authority of the configuration', async () => {
+    expect(await ask({})).toMatchObject({ kind: 'APIResourceList' })
+  })
+
+  test('works blindly where that is wanted, and asks for no authority then', async () => {
+    const authorities = (): never => {
+      throw new Error('must not be read')
+    }
+    expect(await ask(trust({ authorities, insecure: true }))).toMatchObject({ kind: 'APIResourceList' })
+  })
+
+  test('refuses a certificate of an unknown authority', async () => {
+    const message = `${prefix()}tls: failed to verify certificate: x509: certificate signed by unknown authority`
+    await expect(ask(trust({ authorities: () => undefined }))).rejects.toMatchObject({ code: 0, message })
+  })
+
+  test('refuses a certificate of another name', async () => {
+    const message = expect.stringMatching(
+      /: tls: failed to verify certificate: x509: certificate is valid for .*, not other\.example\.com$/,
+    )
+    await expect(ask(trust({ serverName: 'other.example.com' }))).rejects.toMatchObject({ code: 0, message })
+  })
+
+  test('to a server without it says so', async () => {
+    const port = await listen((socket) => socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'))
+    const origin = `https://127.0.0.1:${port}`
+    const message = `Get "${origin}/api/v1": http: server gave HTTP response to HTTPS client`
+    await expect(ask({ origin })).rejects.toMatchObject({ code: 0, message })
+  })
+
+  test('to a server of HTTP/2 alone says so', async () => {
+    const who = { commonName: 'server', dnsNames: [], addresses: [[127, 0, 0, 1]] }
+    const server = createSecureServer(selfSignedCertificate({ ...who, now: systemClock.now(), days: 1 }))
+    server.on('secureConnection', (socket) => sockets.add(socket))
+    servers.push(server)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const message = `Get "${origin}/api/v1": the server speaks no HTTP/1.1`
+    await expect(ask({ origin, ...trust({ insecure: true }) })).rejects.toMatchObject({ code: 0, message })
+  })
+
+  test('reports authorities that cannot be read', async () => {
+    const authorities = (): never => {
+      throw new Error('open /ca: no such file or directory')
+    }
+    const message = `${prefix()}open /ca: no such file or directory`
+    await expect(ask(trust({ authorities }))).rejects.toMatchObject({ code: 0, message })
+  })
+})
+
+/** Joins a client to where it wanted to go. */
+function join(client: Socket, port: number): void {
+  const onward = connectTcp(port, '127.0.0.1')
+  sockets.add(onward.on('error', () => client.destroy()))
+  client.pipe(onward).pipe(client)
+}
+
+describe('an HTTP proxy', () => {
+  test('carries the connection, and receives the credentials', async () => {
+    let request = ''
+    const port = await listen((socket) =>
+      socket.once('data', (bytes) => {
+        request = bytes.toString()
+        socket.write('HTTP/1.1 200 Connection established\r\nX: y\r\n\r\n')
+        join(socket, Number(new URL(config.origin).port))
+      }),
+    )
+    const proxy = throughProxy(parseProxy(`http://me:p%20w@127.0.0.1:${port}`))
+    expect(await ask({ proxy })).toMatchObject({ kind: 'APIResourceList' })
+    const { host } = new URL(config.origin)
+    const secret = Buffer.from('me:p w').toString('base64')
+    expect(request).toBe(`CONNECT ${host} HTTP/1.1\r\nHost: ${host}\r\nProxy-Authorization: Basic ${secret}\r\n\r\n`)
+  })
+
+  test.each([
+    ['HTTP/1.1 407 Proxy Authentication Required\r\n\r\n', 'Proxy Authentication Required'],
+    ['SSH-2.0\r\n\r\n', 'proxy answered no HTTP'],
+    ['HTTP/1.1 200 OK\r\n\r\nok', 'proxy answered CONNECT with a body instead of a tunnel'],
+    ['HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n', 'proxy answered CONNECT with a body instead of a tunnel'],
+  ])('that answers %j is the reason', async (answer, reason) => {
+    const port = await listen((socket) => socket.once('data', () => socket.write(answer)))
+    const proxy = throughProxy(parseProxy(`http://127.0.0.1:${port}`))
+    await expect(ask({ proxy })).rejects.toMatchObject({ code: 0, message: prefix() + reason })
+  })
+
+  test('that says it has no body opens a tunnel all the same', async () => {
+    const port = await listen((socket) =>
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+        join(socket, Number(new URL(config.origin).port))
+      }),
+    )
+    const proxy = throughProxy(parseProxy(`http://127.0.0.1:${port}`))
+    expect(await ask({ proxy })).toMatchObject({ kind: 'APIResourceList' })
+  })
+
+  test('that is not there is the reason', async () => {
+    const proxy = throughProxy(parseProxy('http://127.0.0.1:1'))
+    const message = `${prefix()}dial tcp 127.0.0.1:1: connect: connection refused`
+    await expect(ask({ proxy })).rejects.toMatchObject({ code: 0, message })
+  })
+})

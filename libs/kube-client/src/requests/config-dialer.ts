@@ -1,0 +1,42 @@
+import { createSecureContext, type SecureContext } from 'node:tls'
+import { type Clock, messageOf } from '@csi-sidecars/base'
+import type { ClusterConfig, ServerTrust } from '../config/cluster-config.ts'
+import type { Credentials } from '../config/credentials.ts'
+import { type Dial, dialer, openTcp, type TlsMaterial } from '../http/dial.ts'
+import { NetworkError } from '../http/network-error.ts'
+
+/** Connections to the server of a configuration, through its proxy, with its trust and its client certificate. */
+export function configDialer(config: ClusterConfig, clock: Clock): Dial {
+  const url = new URL(config.origin)
+  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
+  return dialer({
+    address: { host: url.hostname.replace(/^\[|\]$/g, ''), port },
+    open: config.proxy ?? openTcp,
+    tls: config.tls && tlsMaterial(config.tls, config.credentials),
+    clock,
+  })
+}
+
+/** Authorities and certificates are renewed in place, so their files are looked at for each new connection. */
+function tlsMaterial(trust: ServerTrust, credentials: Credentials): TlsMaterial {
+  const fixed = {
+    rejectUnauthorized: !trust.insecure,
+    ...(trust.serverName !== undefined && { servername: trust.serverName }),
+  }
+  let made: { readonly context: SecureContext; readonly from: string } | undefined
+  return () => {
+    try {
+      // An empty list is no authority at all; without a list the runtime takes its own hundred and more.
+      const ca = trust.insecure ? [] : trust.authorities()
+      const certificate = credentials.certificate()
+      const from = JSON.stringify([ca, certificate])
+      if (made?.from !== from) {
+        made = { context: createSecureContext({ ...(ca !== undefined && { ca }), ...certificate }), from }
+      }
+    } catch (error) {
+      // A file that is being replaced right now: what was read before may still do.
+      if (made === undefined) throw new NetworkError(messageOf(error), { cause: error })
+    }
+    return { ...fixed, secureContext: made.context }
+  }
+}

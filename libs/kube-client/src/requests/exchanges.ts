@@ -1,0 +1,120 @@
+import { CancelledError, type Clock } from '@csi-sidecars/base'
+import type { ClusterConfig } from '../config/cluster-config.ts'
+import { Connection } from '../http/connection.ts'
+import type { Dial } from '../http/dial.ts'
+import { ExchangeError, exchange } from '../http/exchange.ts'
+import { openStream, type StreamSink } from '../http/stream.ts'
+import { type Answer, answerOf, type Call, noAnswer } from './call.ts'
+import type { ApiRequest } from './request.ts'
+import { RequestWriter } from './request-text.ts'
+import type { RestMetrics } from './rest-metrics.ts'
+
+export interface ExchangesOptions {
+  readonly config: ClusterConfig
+  readonly dial: Dial
+  readonly clock: Clock
+  readonly metrics: RestMetrics
+  readonly userAgent: string
+  /** Nothing at all came back on a kept connection for a request sent at `sentAt`, until its caller gave up. */
+  onUnanswered(call: Call, sentAt: number): void
+  onAnswered(call: Call): void
+}
+
+/** The API server's own limit for a read that is no watch. */
+const READ_MS = 60_000
+/** The API server ends a write after 34 s: an answer that takes longer is lost. */
+const WRITE_MS = 35_000
+/** A watch answers with its head at once; some proxies hold it back until the first event or bookmark. */
+const STREAM_HEAD_MS = 90_000
+
+/** One attempt at a call over one connection: its bytes, its time limit, its metrics, its errors. */
+export class Exchanges {
+  readonly #options: ExchangesOptions
+  readonly #origin: string
+  readonly #writer: RequestWriter
+
+  constructor(options: ExchangesOptions) {
+    this.#options = options
+    this.#origin = options.config.origin + options.config.basePath
+    this.#writer = new RequestWriter(options.config, options.userAgent)
+  }
+
+  /** Resolves with undefined when a kept connection was closed already and the request should be sent on another. */
+  async send(call: Call, connection: Connection): Promise<Answer | undefined> {
+    const { clock, metrics } = this.#options
+    const { method, options } = call.request
+    const reused = connection.exchanges > 0
+    const startedAt = clock.monotonic()
+    try {
+      const text = this.#ready(call)
+      const timeoutMs = options?.timeoutMs ?? (call.writes ? WRITE_MS : READ_MS)
+      const { head, body } = await exchange(connection, text, { clock, timeoutMs, signal: call.signal })
+      metrics.exchanged(method, clock.monotonic() - startedAt, { sent: sizeOf(call.request), received: body.length })
+      this.#count(call, head.status)
+      this.#options.onAnswered(call)
+      return answerOf(call.request, head, body)
+    } catch (error) {
+      if (reused && !connection.answered && call.signal?.aborted) this.#options.onUnanswered(call, startedAt)
+      if (!(error instanceof ExchangeError)) throw error
+      metrics.exchanged(method, clock.monotonic() - startedAt, { sent: sizeOf(call.request), received: undefined })
+      this.#count(call, '<error>')
+      // A read may be repeated. A write that met a closed connection may have been carried out before it closed.
+      if (!reused || error.answered || call.writes || call.reconnected) {
+        throw noAnswer(call, error.cause, { origin: this.#origin, sent: true })
+      }
+      call.reconnected = true
+      return undefined
+    }
+  }
+
+  /** Resolves with whether the reply's body is on its way to `sink`; otherwise the connection is at its end. */
+  async open(call: Call, connection: Connection, sink: StreamSink): Promise<'streaming' | Answer> {
+    const { clock } = this.#options
+    try {
+      const limits = { clock, timeoutMs: STREAM_HEAD_MS, signal: call.signal }
+      const opened = await openStream(connection, this.#ready(call), sink, limits)
+      this.#count(call, opened.head.status)
+      if (opened.kind === 'streaming') return 'streaming'
+      connection.destroy(new CancelledError('the stream was refused'))
+      return answerOf(call.request, opened.head, opened.body)
+    } catch (error) {
+      connection.destroy(new CancelledError('the stream was not opened'))
+      if (!(error instanceof ExchangeError)) throw error
+      this.#count(call, '<error>')
+      throw noAnswer(call, error.cause, { origin: this.#origin })
+    }
+  }
+
+  /** A connection of the caller's own, that no pool knows. */
+  async dial(signal: AbortSignal | undefined, onLost: (connection: Connection) => void): Promise<Connection> {
+    const { dial, clock } = this.#options
+    return new Connection(await dial(signal), { clock, onLost })
+  }
+
+  /** What a call rejects with that did not even get a connection. */
+  unconnected(call: Call, thrown: unknown): unknown {
+    this.#count(call, '<error>')
+    return this.unsent(call, thrown)
+  }
+
+  unsent(call: Call, thrown: unknown): unknown {
+    return noAnswer(call, thrown, { origin: this.#origin })
+  }
+
+  /** The request's bytes, after the guard has allowed it. Nothing waits between this and the socket. */
+  #ready(call: Call): string {
+    const text = this.#writer.write(call.request, call)
+    call.signal?.throwIfAborted()
+    call.request.options?.beforeSend?.()
+    return text
+  }
+
+  #count(call: Call, result: number | '<error>'): void {
+    this.#options.metrics.attempted(call.request.method, result, call.attempts)
+    call.attempts += 1
+  }
+}
+
+function sizeOf(request: ApiRequest): number {
+  return request.body === undefined ? 0 : Buffer.byteLength(request.body.text)
+}

@@ -1,0 +1,26 @@
+import type { CallOptions, KubeClient } from '../client.ts'
+
+/**
+ * The same client, whose writes run `guard` right before their bytes leave, after every wait; what it throws is what
+ * the write rejects with. Reads and watches pass unguarded.
+ */
+export function guarded(client: KubeClient, guard: () => void): KubeClient {
+  const withGuard = <O extends CallOptions>(options: O | undefined): O | CallOptions => ({
+    ...options,
+    beforeSend: () => {
+      options?.beforeSend?.()
+      guard()
+    },
+  })
+  return {
+    get: (resource, ref, options) => client.get(resource, ref, options),
+    list: (resource, options) => client.list(resource, options),
+    watch: (resource, options) => client.watch(resource, options),
+    ...(client.onReread && { onReread: client.onReread.bind(client) }),
+    discover: (path, options) => client.discover(path, options),
+    create: (resource, object, options) => client.create(resource, object, withGuard(options)),
+    replace: (resource, object, options) => client.replace(resource, object, withGuard(options)),
+    patch: (resource, ref, patch, options) => client.patch(resource, ref, patch, withGuard(options)),
+    delete: (resource, ref, options) => client.delete(resource, ref, withGuard(options)),
+  }
+}

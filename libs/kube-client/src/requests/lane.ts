@@ -1,0 +1,92 @@
+import type { Clock } from '@csi-sidecars/base'
+import { AdaptivePolicy, MAX_RUNNING } from '../flow/adaptive-policy.ts'
+import { BucketPolicy } from '../flow/bucket-policy.ts'
+import { FlowGate, type Permit } from '../flow/flow-gate.ts'
+import type { FlowOptions } from '../flow/flow-options.ts'
+import type { FlowPolicy } from '../flow/policy.ts'
+import type { Dial } from '../http/dial.ts'
+import { ConnectionPool } from '../http/pool.ts'
+
+export interface LaneOptions {
+  readonly clock: Clock
+  readonly dial: Dial
+  readonly maxConnections: number
+  /** A request that is to wait for longer fails, and its caller decides. */
+  readonly longestWaitMs: number
+  policy(): FlowPolicy
+  readonly perGroup: boolean
+}
+
+/** Requests that share flow control and connections, and that wait for no other requests. */
+export class RequestLane {
+  readonly pool: ConnectionPool
+  readonly #options: LaneOptions
+  readonly #gates = new Map<string, FlowGate>()
+
+  constructor(options: LaneOptions) {
+    this.#options = options
+    this.pool = new ConnectionPool(options)
+  }
+
+  get longestWaitMs(): number {
+    return this.#options.longestWaitMs
+  }
+
+  /** Permission to send one request about an API group. */
+  enter(group: string, signal?: AbortSignal): Permit | Promise<Permit> {
+    return this.#gate(group).enter(signal)
+  }
+
+  /** The same, once there is some to spare, or after `maxMs` in turn with others. */
+  enterSpare(group: string, signal?: AbortSignal, maxMs?: number): Promise<Permit> {
+    return this.#gate(group).enterSpare(signal, maxMs)
+  }
+
+  /** The same for a request that the server has refused. */
+  enterAgain(group: string, waitMs: number, signal?: AbortSignal): Promise<Permit> {
+    return this.#gate(group).enterAgain(waitMs, signal)
+  }
+
+  #gate(group: string): FlowGate {
+    const name = this.#options.perGroup ? group : ''
+    let gate = this.#gates.get(name)
+    if (gate === undefined) {
+      gate = new FlowGate(this.#options.clock, this.#options.policy())
+      this.#gates.set(name, gate)
+    }
+    return gate
+  }
+}
+
+/** A renewal may still hang when the next one is due. */
+const LEASE_CONNECTIONS = 4
+/** One answer must not hold a worker for an hour: what is to wait for longer waits in the queue of its controller. */
+const WORK_WAIT_MS = 30_000
+/** The lease has deadlines of its own, and its holder knows better when to try again. */
+const LEASE_WAIT_MS = 1000
+
+export interface Lanes {
+  readonly work: RequestLane
+  readonly lease: RequestLane
+  /** How many requests of work may run at a time at present; undefined where flags give a rate. */
+  limit?(): number
+}
+
+/** With fixed limits the lease has the same limits for itself; with adaptive ones it has none. */
+export function createLanes(flow: FlowOptions, options: { clock: Clock; dial: Dial }): Lanes {
+  const { clock } = options
+  const bucket = (qps: number, burst: number): FlowPolicy => new BucketPolicy({ qps, burst, now: clock.monotonic() })
+  const work = { ...options, maxConnections: MAX_RUNNING, longestWaitMs: WORK_WAIT_MS }
+  const lease = { ...options, maxConnections: LEASE_CONNECTIONS, longestWaitMs: LEASE_WAIT_MS }
+  if (flow.kind === 'bucket') {
+    const { qps, burst, perGroup } = flow
+    const limits = { policy: () => bucket(qps, burst), perGroup }
+    return { work: new RequestLane({ ...work, ...limits }), lease: new RequestLane({ ...lease, ...limits }) }
+  }
+  const adaptive = new AdaptivePolicy()
+  return {
+    work: new RequestLane({ ...work, policy: () => adaptive, perGroup: false }),
+    lease: new RequestLane({ ...lease, policy: () => bucket(-1, 0), perGroup: false }),
+    limit: () => adaptive.limit,
+  }
+}

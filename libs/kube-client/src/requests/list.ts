@@ -1,0 +1,72 @@
+import { type Clock, inBatches, messageOf } from '@csi-sidecars/base'
+import { type MessageReader, type Resource, resourcePath } from '@csi-sidecars/kube-types'
+import type { ListOptions, ListPage, Projecting } from '../client.ts'
+import { type DecodedList, decodeList, type ListHead, NoListError } from '../codec/list-decoder.ts'
+import { ACCEPT_PROTOBUF, decodeListMessage, isProtobuf } from '../codec/protobuf.ts'
+import { ApiError } from '../errors/api-error.ts'
+import type { Answer } from './call.ts'
+import { query } from './request.ts'
+import type { Transport } from './transport.ts'
+
+/** Large enough that a list of thousands takes few requests, small enough that a page is not much memory. */
+const PAGE_SIZE = 500
+
+/**
+ * The pages of a list, as `KubeClient.list` promises. No resourceVersion is asked for: with `0` the server answers
+ * from its cache, but then it ignores the page size and sends everything at once.
+ */
+export async function* listPages<T, P>(
+  transport: Transport,
+  clock: Clock,
+  resource: Resource<T>,
+  options: ListOptions & Projecting<T, P>,
+): AsyncGenerator<ListPage<P>, void, void> {
+  const { pageSize = PAGE_SIZE, fieldSelector, labelSelector, namespace } = options
+  const root = resourcePath(resource, { namespace })
+  let token: string | undefined
+  do {
+    const limit = pageSize === 0 ? undefined : pageSize
+    const path = root + query({ continue: token, fieldSelector, labelSelector, limit })
+    const accept = options.message === undefined ? undefined : ACCEPT_PROTOBUF
+    const answer = await transport.fetch({ method: 'GET', path, resource, accept, options })
+    const page = await pageOf(answer, { path, clock, ...options })
+    token = page.continue
+    yield page
+  } while (token !== undefined)
+}
+
+interface PageOptions<T, P> extends Projecting<T, P> {
+  readonly path: string
+  readonly clock: Clock
+  readonly signal?: AbortSignal | undefined
+}
+
+async function pageOf<T, P>(answer: Answer, options: PageOptions<T, P>): Promise<ListPage<P>> {
+  const { path, clock, signal } = options
+  const items: P[] = []
+  let head: ListHead
+  try {
+    const list = decoded(answer, options.message)
+    head = list.head
+    const project = (object: unknown): void => {
+      const projected = options.project(object as T)
+      if (projected !== undefined) items.push(projected)
+    }
+    await inBatches(list.objects, project, { clock, signal })
+  } catch (error) {
+    if (!(error instanceof NoListError)) throw error
+    throw noList(path, messageOf(error))
+  }
+  // A proxy's own JSON must not pass for an empty cluster.
+  if (head.resourceVersion === undefined) throw noList(path, 'there is no resourceVersion')
+  return { items, resourceVersion: head.resourceVersion, continue: head.continue }
+}
+
+function decoded({ body, contentType }: Answer, message: MessageReader<unknown> | undefined): DecodedList {
+  const isMessage = message !== undefined && isProtobuf(contentType)
+  return isMessage ? decodeListMessage(body, message) : decodeList(body.toString('utf8'))
+}
+
+function noList(path: string, why: string): ApiError {
+  return new ApiError({ code: 0, reason: '', message: `the answer to ${path} is no list: ${why}` })
+}

@@ -1,0 +1,211 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { deadline, FakeClock } from '@csi-sidecars/base'
+import { LEASES, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { WatchFrame } from '../client.ts'
+import type { ClusterConfig } from '../config/cluster-config.ts'
+import { fixedCredentials } from '../config/credentials.ts'
+import { createKubeClient, type OwnedKubeClient } from '../create-client.ts'
+import { PathCheck } from './path-check.ts'
+
+const WARNING = 'No answer from the API server, closing the connections that are older than the request'
+
+let clock: FakeClock
+let log: RecordingLogger
+let server: Server
+let config: ClusterConfig
+let client: OwnedKubeClient
+let leaseClient: OwnedKubeClient
+let seen: { readonly what: string; readonly at: number }[]
+/** Connections of before swallow what is sent from here on. */
+let dead: Set<Socket>
+let sockets: Set<Socket>
+let watches: ServerResponse[]
+let frames: WatchFrame<unknown>[]
+
+beforeEach(async () => {
+  clock = new FakeClock()
+  log = recordingLogger()
+  seen = []
+  frames = []
+  watches = []
+  dead = new Set()
+  sockets = new Set()
+  server = createServer(serve)
+  server.on('connection', (socket) => sockets.add(socket))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  config = {
+    path: new PathCheck({ clock, log }),
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    basePath: '',
+    tls: undefined,
+    credentials: fixedCredentials(undefined),
+    headers: [],
+    proxy: undefined,
+  }
+  client = createKubeClient({ config, flow: { kind: 'adaptive' }, clock, log, userAgent: 'test' })
+  leaseClient = createKubeClient({ config, flow: { kind: 'adaptive' }, clock, log, userAgent: 'test' })
+})
+afterEach(async () => {
+  client.close()
+  leaseClient.close()
+  await clock.settle()
+  expect(clock.pending).toBe(0)
+  server.closeAllConnections()
+  server.close()
+})
+
+function serve(request: IncomingMessage, response: ServerResponse): void {
+  const path = (request.url ?? '').replace(/\?.*/, '')
+  const watch = request.url?.includes('watch=true') === true
+  seen.push({ what: `${request.method} ${path}${watch ? ' (watch)' : ''}`, at: clock.monotonic() })
+  if (dead.has(request.socket)) return
+  if (!watch) return void response.end('{"metadata":{"name":"x","resourceVersion":"1"}}')
+  response.writeHead(200).flushHeaders()
+  watches.push(response)
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 5000 && !condition(); turn += 1) await clock.settle()
+  expect(condition()).toBe(true)
+}
+/** Lets time pass in steps that give real sockets their turns. */
+async function pass(ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 500) {
+    await clock.advance(Math.min(left, 500))
+    for (let turn = 0; turn < 10; turn += 1) await clock.settle()
+  }
+}
+async function watch(): Promise<void> {
+  const before = watches.length
+  const reading = (async () => {
+    for await (const frame of client.watch(PERSISTENT_VOLUMES, {})) frames.push(frame)
+  })()
+  reading.catch(() => undefined)
+  await until(() => watches.length > before)
+}
+const lease = async (ms = 5000): Promise<unknown> => {
+  using limit = deadline(clock, ms, 'lease request')
+  const options = { lane: 'lease', signal: limit.signal } as const
+  return await leaseClient.get(LEASES, { name: 'l', namespace: 'ns' }, options).catch((error: unknown) => error)
+}
+const blackHole = (): void => {
+  dead = new Set(sockets)
+}
+const reads = (): number[] => seen.filter(({ what }) => what === 'GET /version').map(({ at }) => at)
+const warnings = (): string[] => log.lines.map(({ message }) => message).filter((message) => message === WARNING)
+
+describe('without a lease', () => {
+  test('a small read each 16 s while nothing else is answered', async () => {
+    await watch()
+    await pass(50_000)
+    expect(reads()).toEqual([1000, 17_000, 33_000, 49_000])
+    expect(frames).toEqual([])
+  })
+
+  test('none after the first while the stream brings something', async () => {
+    await watch()
+    for (let round = 0; round < 10; round += 1) {
+      watches[0]?.write('\n')
+      await pass(10_000)
+    }
+    expect(reads()).toEqual([1000])
+  })
+
+  test('none without a stream', async () => {
+    await client.get(PERSISTENT_VOLUMES, { name: 'x' })
+    await pass(95_000)
+    expect(reads()).toEqual([])
+  })
+
+  test.each([2, 15, 18, 40])('a black hole after %d s is noticed within 27 s', async (seconds) => {
+    await watch()
+    await pass(seconds * 1000)
+    blackHole()
+    await pass(27_000)
+    expect(frames).toMatchObject([{ type: 'END', why: 'broken', error: { message: 'client connection lost' } }])
+    expect(warnings()).toHaveLength(1)
+    // What is opened from now on is answered.
+    await watch()
+    await client.get(PERSISTENT_VOLUMES, { name: 'x' })
+    await pass(95_000)
+    expect(frames).toHaveLength(1)
+    expect(warnings()).toHaveLength(1)
+  })
+
+  test('what is answered on younger connections does not hide it', async () => {
+    await watch()
+    await pass(10_000)
+    blackHole()
+    for (let second = 0; second < 27; second += 1) {
+      await client.get(PERSISTENT_VOLUMES, { name: 'x' }, { newConnection: true })
+      await pass(1000)
+    }
+    expect(frames).toMatchObject([{ why: 'broken' }])
+  })
+
+  test('a connection that the server has closed is replaced', async () => {
+    await watch()
+    await pass(2000)
+    for (const socket of sockets) if (socket !== watches[0]?.socket) socket.destroy()
+    await pass(16_000)
+    expect(reads()).toHaveLength(2)
+    expect([frames, warnings()]).toEqual([[], []])
+  })
+
+  test('a server that is slow but answers keeps its connections', async () => {
+    await watch()
+    await pass(2000)
+    server.removeAllListeners('request')
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      void clock.sleep(9000).then(() => serve(request, response))
+    })
+    await pass(125_000)
+    expect(reads().length).toBeGreaterThan(2)
+    expect(frames).toEqual([])
+  })
+})
+
+describe('with a lease, by a client of its own', () => {
+  const renewing = async (ms: number): Promise<void> => {
+    for (let left = ms; left > 0; left -= 5000) {
+      const asked = lease()
+      await pass(5000)
+      await asked
+    }
+  }
+
+  test('no small read at all', async () => {
+    await lease()
+    await watch()
+    await renewing(100_000)
+    expect(reads()).toEqual([])
+  })
+
+  test('a renewal without an answer closes all that is older', async () => {
+    await lease()
+    await watch()
+    await renewing(20_000)
+    blackHole()
+    const work = client.get(PERSISTENT_VOLUMES, { name: 'x' }).catch((error: unknown) => error)
+    await renewing(10_000)
+    expect(frames).toMatchObject([{ type: 'END', why: 'broken' }])
+    expect(warnings()).toHaveLength(1)
+    // The read was on a new connection, for there was none to reuse.
+    expect(await work).toMatchObject({ metadata: { name: 'x' } })
+    expect(await lease()).toMatchObject({ metadata: { name: 'x' } })
+  })
+
+  test('a request that is called off soon is no sign', async () => {
+    await lease()
+    await watch()
+    await pass(1000)
+    blackHole()
+    const asked = lease(1500)
+    await pass(1500)
+    await asked
+    expect(frames).toEqual([])
+  })
+})

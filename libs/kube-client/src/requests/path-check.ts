@@ -1,0 +1,161 @@
+import { type Cancel, type Clock, DeadlineError, deadline, type Scope } from '@csi-sidecars/base'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Connection } from '../http/connection.ts'
+import { NetworkError } from '../http/network-error.ts'
+
+/** One client, whose connections all lead to the same server. */
+export interface PathUser {
+  /** The streams that are open now. */
+  readonly streams: ReadonlySet<Connection>
+  /** All connections that are open now, streams among them. */
+  connections(): Iterable<Connection>
+  open(signal: AbortSignal, onLost: (connection: Connection) => void): Promise<Connection>
+  /** Sends a small request. Resolves with whether an answer came, rejects when none comes before the signal. */
+  read(connection: Connection, signal: AbortSignal): Promise<boolean>
+}
+
+/** The first read opens the connection that is kept, out of the way of what a start has to do. */
+const FIRST_READ_MS = 1000
+/** After this time without an answer one is asked for; never more often. With the next: less than half a minute. */
+const QUIET_MS = 16_000
+/** A server that is there answers a small read sooner. */
+const ANSWER_MS = 10_000
+/** A lease request that was given up sooner says nothing about the way to the server. */
+const UNANSWERED_MS = 2000
+/** What was opened so soon after another shares its fate. */
+const TOGETHER_MS = 5000
+
+/**
+ * Finds out that all old connections are dead though nothing has closed them: something on the way acknowledges what is
+ * sent and passes nothing on, so neither an error nor TCP's keep-alive shows it. A lease request without an answer is a
+ * sign of it. Where there is no lease a connection is kept for small reads while streams are open that would wait in
+ * vain. Without an answer all that is older than the request is closed. One stream that is silent alone resumes by
+ * itself (`watch-streams.ts`).
+ */
+export class PathCheck {
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #users = new Set<PathUser>()
+  #leaseAnsweredAt = Number.NEGATIVE_INFINITY
+  #readAt = Number.NEGATIVE_INFINITY
+  #kept: { readonly connection: Connection; readonly user: PathUser } | undefined
+  #cancel: Cancel | undefined
+  #reading: Scope | undefined
+
+  constructor({ clock, log }: { clock: Clock; log: Logger }) {
+    this.#clock = clock
+    this.#log = log
+  }
+
+  join(user: PathUser): void {
+    this.#users.add(user)
+  }
+
+  /** Ends what the check itself does by this client. */
+  leave(user: PathUser, reason: Error): void {
+    this.#users.delete(user)
+    if (this.#users.size === 0) this.#reading?.abort(reason)
+    if (this.#kept?.user === user) this.#kept.connection.destroy(reason)
+    this.streamClosed()
+  }
+
+  leaseAnswered(): void {
+    this.#leaseAnsweredAt = this.#clock.monotonic()
+  }
+
+  /** No answer came on a kept connection to the request sent at `sentAt`, and its caller has stopped waiting. */
+  unanswered(sentAt: number): void {
+    const waitedMs = this.#clock.monotonic() - sentAt
+    if (waitedMs < UNANSWERED_MS) return
+    const older = [...this.#connections()].filter(({ openedAt }) => openedAt < sentAt)
+    if (older.length === 0) return
+    const pairs = { waited: `${Math.round(waitedMs / 1000)}s`, connections: older.length }
+    this.#log.warn('No answer from the API server, closing the connections that are older than the request', pairs)
+    for (const connection of older) connection.destroy(new NetworkError('client connection lost'))
+  }
+
+  streamOpened(): void {
+    if (this.#cancel === undefined) this.#checkIn(FIRST_READ_MS)
+  }
+
+  /** Without a stream no reader can wait in vain. */
+  streamClosed(): void {
+    if (this.#reader() !== undefined) return
+    this.#cancel?.()
+    this.#cancel = undefined
+  }
+
+  /** A client with a stream: only a stream needs the check. */
+  #reader(): PathUser | undefined {
+    return [...this.#users].find(({ streams }) => streams.size > 0)
+  }
+
+  *#connections(): Generator<Connection> {
+    for (const user of this.#users) yield* user.connections()
+    if (this.#kept !== undefined) yield this.#kept.connection
+  }
+
+  #streams(): Connection[] {
+    return [...this.#users].flatMap(({ streams }) => [...streams])
+  }
+
+  #checkIn(ms: number): void {
+    if (this.#reader() !== undefined) this.#cancel = this.#clock.schedule(ms, () => this.#check())
+  }
+
+  #check(): void {
+    this.#cancel = undefined
+    const now = this.#clock.monotonic()
+    const dueAt = this.#dueAt()
+    const user = this.#reader()
+    if (dueAt > now || user === undefined) {
+      this.#checkIn(dueAt - now)
+      return
+    }
+    this.#readAt = now
+    void this.#read(user).finally(() => {
+      if (this.#cancel === undefined) this.#checkIn(Math.max(now + QUIET_MS - this.#clock.monotonic(), 0))
+    })
+  }
+
+  #dueAt(): number {
+    const withLease = this.#leaseAnsweredAt + QUIET_MS
+    const again = Math.max(withLease, this.#readAt + QUIET_MS)
+    return this.#kept === undefined ? again : Math.max(again, this.#heardAt() + QUIET_MS)
+  }
+
+  /** When the server was last heard on a connection that is not younger than the streams. */
+  #heardAt(): number {
+    const oldest = Math.min(...this.#streams().map(({ openedAt }) => openedAt))
+    let heardAt = Number.NEGATIVE_INFINITY
+    for (const connection of this.#connections()) {
+      if (connection.openedAt <= oldest + TOGETHER_MS) heardAt = Math.max(heardAt, connection.heardAt)
+    }
+    return heardAt
+  }
+
+  async #read(user: PathUser): Promise<void> {
+    using limit = deadline(this.#clock, ANSWER_MS, 'small read')
+    this.#reading = limit
+    const kept = this.#kept
+    const sentAt = this.#clock.monotonic()
+    try {
+      if (kept !== undefined && (await kept.user.read(kept.connection, limit.signal))) return
+      await this.#readOnNew(user, limit.signal)
+    } catch (error) {
+      this.#log.v(4)?.info('No answer to a small read from the API server', { err: error })
+      const late = limit.signal.reason instanceof DeadlineError
+      if (late && kept !== undefined && !kept.connection.answered) this.unanswered(sentAt)
+    } finally {
+      this.#reading = undefined
+    }
+  }
+
+  async #readOnNew(user: PathUser, signal: AbortSignal): Promise<void> {
+    const connection = await user.open(signal, (lost) => {
+      if (this.#kept?.connection === lost) this.#kept = undefined
+    })
+    this.#kept = { connection, user }
+    await user.read(connection, signal)
+  }
+}

@@ -1,0 +1,81 @@
+import type { Cancel, Clock } from '@csi-sidecars/base'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Answer, Call } from './call.ts'
+
+/** How far the API server limits the requests of a client. */
+export interface ServerLimits {
+  /** How many may run at a time at present; undefined where flags give a rate. */
+  readonly inFlight: number | undefined
+  /** Undefined when none was refused with a 429 for ten seconds. */
+  readonly refusals: { readonly count: number /** Wall time of the first. */; readonly since: number } | undefined
+}
+
+export interface RefusalsOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly limit: (() => number) | undefined
+}
+
+/** One line in this time says how many requests were refused. */
+const WINDOW_MS = 10_000
+/** From here on a person who wonders why nothing happens is to find the reason in the log. */
+const LONG_WAIT_MS = 10_000
+
+/** Reports that the API server refuses requests for a time: in the log, and through `limits`. */
+export class Refusals {
+  readonly #options: RefusalsOptions
+  #since: number | undefined
+  #count = 0
+  #reported = 0
+  #cancel: Cancel | undefined
+  #longWaitUntil = Number.NEGATIVE_INFINITY
+
+  constructor(options: RefusalsOptions) {
+    this.#options = options
+  }
+
+  get limits(): ServerLimits {
+    const refusals = this.#since === undefined ? undefined : { count: this.#count, since: this.#since }
+    return { inFlight: this.#options.limit?.(), refusals }
+  }
+
+  /** An answer that asks to try again later. */
+  refused({ request, refusals }: Call, { status, retryAfterMs = 0 }: Answer): void {
+    const { log } = this.#options
+    const pairs = { retryAfter: `${retryAfterMs / 1000}s`, url: request.path }
+    log.v(4)?.info('Got a Retry-After response', { delay: pairs.retryAfter, attempt: refusals, url: request.path })
+    if (status === 429) this.#add()
+    const now = this.#options.clock.monotonic()
+    if (retryAfterMs < LONG_WAIT_MS || now < this.#longWaitUntil) return
+    this.#longWaitUntil = now + retryAfterMs
+    log.info('The API server asks to wait', pairs)
+  }
+
+  close(): void {
+    this.#cancel?.()
+  }
+
+  #add(): void {
+    this.#count += 1
+    this.#since ??= this.#options.clock.now()
+    this.#cancel ??= this.#reportLater()
+  }
+
+  #reportLater(): Cancel {
+    return this.#options.clock.schedule(WINDOW_MS, () => this.#report())
+  }
+
+  #report(): void {
+    const { log, limit } = this.#options
+    const refused = this.#count - this.#reported
+    if (refused === 0) {
+      this.#since = this.#cancel = undefined
+      this.#count = this.#reported = 0
+      return
+    }
+    this.#reported = this.#count
+    const inFlight = limit && { inFlight: limit() }
+    log.warn('The API server limits requests', { refused, within: `${WINDOW_MS / 1000}s`, ...inFlight })
+    this.#cancel = this.#reportLater()
+  }
+}

@@ -1,0 +1,31 @@
+import type { Resource } from '@csi-sidecars/kube-types'
+import type { CallOptions } from '../client.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** One request to the API, before anything is known about connections or credentials. */
+export interface ApiRequest {
+  readonly method: Method
+  /** With its query; nothing in it needs escaping any more. */
+  readonly path: string
+  readonly body?: { readonly type: string; readonly text: string } | undefined
+  /** The forms in which the answer may come, as the header says it. Default: JSON. */
+  readonly accept?: string | undefined
+  /** What it is about, for errors and for flow control by group. */
+  readonly resource?: Resource<unknown> | undefined
+  readonly name?: string | undefined
+  readonly options?: CallOptions | undefined
+}
+
+export type QueryValue = string | number | boolean | undefined
+
+/** `?a=b&c=d` in the order given; empty without any value. Absent values are left out. */
+export function query(values: Readonly<Record<string, QueryValue>>): string {
+  let text = ''
+  for (const name in values) {
+    const value = values[name]
+    if (value === undefined || value === '') continue
+    text += `${text === '' ? '?' : '&'}${name}=${encodeURIComponent(value)}`
+  }
+  return text
+}

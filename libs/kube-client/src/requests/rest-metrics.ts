@@ -1,0 +1,55 @@
+import {
+  type Counter,
+  type Histogram,
+  type Metrics,
+  REST_CLIENT_RATE_LIMITER_DURATION_SECONDS,
+  REST_CLIENT_REQUEST_DURATION_SECONDS,
+  REST_CLIENT_REQUEST_RETRIES_TOTAL,
+  REST_CLIENT_REQUEST_SIZE_BYTES,
+  REST_CLIENT_REQUESTS_TOTAL,
+  REST_CLIENT_RESPONSE_SIZE_BYTES,
+} from '@csi-sidecars/telemetry'
+import type { Method } from './request.ts'
+
+/** `<error>` means a request that had no answer. */
+export type ResultCode = number | '<error>'
+
+/** The `rest_client_*` families of one client, or nothing when no metrics are served. */
+export class RestMetrics {
+  readonly #host: string
+  readonly #requests: Counter<'code' | 'method' | 'host'> | undefined
+  readonly #retries: Counter<'code' | 'verb' | 'host'> | undefined
+  readonly #duration: Histogram<'verb' | 'host'> | undefined
+  readonly #waiting: Histogram<'verb' | 'host'> | undefined
+  readonly #requestSize: Histogram<'verb' | 'host'> | undefined
+  readonly #responseSize: Histogram<'verb' | 'host'> | undefined
+
+  constructor(metrics: Metrics | undefined, host: string) {
+    this.#host = host
+    this.#requests = metrics?.counter(REST_CLIENT_REQUESTS_TOTAL)
+    this.#retries = metrics?.counter(REST_CLIENT_REQUEST_RETRIES_TOTAL)
+    this.#duration = metrics?.histogram(REST_CLIENT_REQUEST_DURATION_SECONDS)
+    this.#waiting = metrics?.histogram(REST_CLIENT_RATE_LIMITER_DURATION_SECONDS)
+    this.#requestSize = metrics?.histogram(REST_CLIENT_REQUEST_SIZE_BYTES)
+    this.#responseSize = metrics?.histogram(REST_CLIENT_RESPONSE_SIZE_BYTES)
+  }
+
+  waited(verb: Method, ms: number): void {
+    this.#waiting?.observe({ verb, host: this.#host }, ms / 1000)
+  }
+
+  /** An attempt that ended. The first attempt is number 0. */
+  attempted(method: Method, result: ResultCode, attempt: number): void {
+    const code = String(result)
+    this.#requests?.inc({ code, method, host: this.#host })
+    if (attempt > 0) this.#retries?.inc({ code, verb: method, host: this.#host })
+  }
+
+  /** How long an attempt took, from its first byte sent to its last byte read, and what it carried. */
+  exchanged(verb: Method, ms: number, sizes: { sent: number; received: number | undefined }): void {
+    const labels = { verb, host: this.#host }
+    this.#duration?.observe(labels, ms / 1000)
+    this.#requestSize?.observe(labels, sizes.sent)
+    if (sizes.received !== undefined) this.#responseSize?.observe(labels, sizes.received)
+  }
+}

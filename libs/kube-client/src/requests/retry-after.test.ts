@@ -1,0 +1,184 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { recordingLogger } from '@csi-sidecars/telemetry'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { FlowOptions } from '../flow/flow-options.ts'
+import { AnsweringServer, get, OBJECT, patch, refuse, UNLIMITED } from '../testing/answering-server.ts'
+
+let clock: FakeClock
+let server: AnsweringServer
+beforeEach(async () => {
+  clock = new FakeClock()
+  server = await AnsweringServer.start(clock)
+})
+afterEach(() => server.close())
+
+describe('Retry-After', () => {
+  test.each([
+    ['429', 429, { 'Retry-After': '2' }, 2000],
+    ['429 that does not say how long', 429, {}, 1000],
+    ['503', 503, { 'Retry-After': '3' }, 3000],
+  ])('of a %s is heeded and the request sent again', async (_, code, headers, wait) => {
+    server.answer = server.first(1, refuse(code, headers))
+    const result = patch(server.connect())
+    await server.until(() => server.seen.length === 1)
+    await server.quiet()
+    await clock.advance(wait - 1)
+    await server.quiet()
+    expect(server.seen).toHaveLength(1)
+    await clock.advance(1)
+    expect(await result).toEqual(JSON.parse(OBJECT))
+  })
+
+  test.each<[string, FlowOptions]>([
+    ['a given rate', UNLIMITED],
+    ['an adaptive one', { kind: 'adaptive' }],
+  ])('holds back the refused request alone, under %s: reads, writes, watches and the lease pass', async (_, flow) => {
+    server.answer = server.first(1, refuse(503, { 'Retry-After': '2' }))
+    const client = server.connect(flow)
+    const refused = patch(client)
+    await server.until(() => server.seen.length === 1)
+    await server.quiet()
+    const others = [get(client), patch(client), get(client, { lane: 'lease' })]
+    const watching = client.watch(PERSISTENT_VOLUMES, {})[Symbol.asyncIterator]().next()
+    await Promise.all(others)
+    await watching
+    expect(server.seen.map(({ at }) => at)).toEqual([0, 0, 0, 0, 0])
+    await clock.advance(2000)
+    await refused
+    expect(server.seen.map(({ at }) => at).at(-1)).toBe(2000)
+  })
+
+  test('of a 429 ends for a request whose rate adapts as soon as another one is answered', async () => {
+    server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
+    const client = server.connect({ kind: 'adaptive' })
+    const refused = patch(client)
+    await server.until(() => server.seen.length === 1)
+    await server.quiet()
+    const other = get(client)
+    await clock.advance(10)
+    await other
+    await clock.advance(10)
+    await refused
+    expect(server.seen.map(({ what, at }) => `${what.split(' ')[0]} ${at}`)).toEqual(['PATCH 0', 'GET 10', 'PATCH 20'])
+  })
+
+  test('of a list and of a watch is waited for by each alone', async () => {
+    server.answer = server.first(2, refuse(429, { 'Retry-After': '2' }))
+    const client = server.connect()
+    const listing = client
+      .list(PERSISTENT_VOLUMES, { project: () => undefined })
+      [Symbol.asyncIterator]()
+      .next()
+    const watching = client.watch(PERSISTENT_VOLUMES, {})[Symbol.asyncIterator]().next()
+    listing.catch(() => undefined)
+    await server.until(() => server.seen.length === 2)
+    await server.quiet()
+    await get(client)
+    await clock.advance(2000)
+    expect((await watching).value).toMatchObject({ type: 'END' })
+    await server.until(() => server.seen.length === 5)
+    expect(server.seen.map(({ at }) => at)).toEqual([0, 0, 0, 2000, 2000])
+  })
+
+  test('of a request that may as well not be sent is its result, and holds back no other', async () => {
+    server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
+    const client = server.connect()
+    await expect(patch(client, { priority: 'spare' })).rejects.toMatchObject({ code: 429 })
+    expect(await get(client)).toEqual(JSON.parse(OBJECT))
+    expect(server.seen.map(({ at }) => at)).toEqual([0, 0])
+  })
+
+  test.each([
+    [503, 1, 11],
+    [429, 1, 61],
+    [429, 10, 11],
+  ])('of a %d, %d s each time, is heeded ten times, and a 429 for a minute at least', async (code, seconds, tries) => {
+    server.answer = refuse(code, { 'Retry-After': `${seconds}` })
+    const result = patch(server.connect()).catch((error: unknown) => error)
+    for (let attempt = 1; attempt <= tries; attempt += 1) {
+      await server.until(() => server.seen.length === attempt)
+      await server.quiet()
+      await clock.advance(1000 * seconds)
+    }
+    expect(await result).toMatchObject({ code, retryAfterMs: 1000 * seconds })
+    expect(server.seen).toHaveLength(tries)
+  })
+
+  test.each(['work', 'lease'] as const)(
+    'of an hour fails its caller, and concerns no other request of %s',
+    async (lane) => {
+      server.answer = server.first(1, refuse(429, { 'Retry-After': '3600' }))
+      const client = server.connect()
+      const hour = { code: 429, retryAfterMs: 3_600_000, outcomeUnknown: false }
+      await expect(patch(client, { lane })).rejects.toMatchObject(hour)
+      expect(await patch(client, { lane })).toEqual(JSON.parse(OBJECT))
+    },
+  )
+
+  test('of an hour on opening a watch fails the watch', async () => {
+    server.answer = server.first(1, refuse(429, { 'Retry-After': '3600' }))
+    const client = server.connect()
+    const first = client.watch(PERSISTENT_VOLUMES, {})[Symbol.asyncIterator]().next()
+    await expect(first).rejects.toMatchObject({ code: 429, retryAfterMs: 3_600_000 })
+  })
+
+  test.each([
+    ['2', []],
+    ['10', ['10s']],
+    ['3600', ['3600s']],
+  ])('of %s s is logged where it is long, once for all that wait', async (seconds, logged) => {
+    server.answer = server.first(3, refuse(503, { 'Retry-After': seconds }))
+    const log = recordingLogger()
+    const client = server.connect(UNLIMITED, undefined, log)
+    const results = [1, 2, 3].map(() => patch(client).catch(() => undefined))
+    await server.until(() => server.seen.length === 3)
+    await server.quiet()
+    await clock.advance(60_000)
+    await Promise.all(results)
+    const lines = log.lines.filter(({ message }) => message === 'The API server asks to wait')
+    expect(lines.map(({ pairs }) => pairs['retryAfter'])).toEqual(logged)
+  })
+
+  test.each([500, 503, 404])('is not made up for a %d without it', async (code) => {
+    server.answer = refuse(code)
+    await expect(patch(server.connect())).rejects.toMatchObject({ code })
+    expect(server.seen).toHaveLength(1)
+  })
+})
+
+describe('refusals', () => {
+  const LINE = 'The API server limits requests'
+
+  test('are counted in one line each ten seconds, until there are none', async () => {
+    const log = recordingLogger()
+    const client = server.connect({ kind: 'adaptive' }, undefined, log)
+    server.answer = refuse(429, { 'Retry-After': '5' })
+    const stop = new AbortController()
+    const results = [1, 2].map(() => patch(client, { signal: stop.signal }).catch(() => undefined))
+    await server.until(() => server.seen.length === 2)
+    await server.quiet()
+    expect(client.limits).toEqual({ inFlight: 1, refusals: { count: 2, since: clock.now() } })
+    await clock.advance(4999)
+    stop.abort(new Error('enough'))
+    await Promise.all(results)
+    await clock.advance(5001)
+    const lines = log.lines.filter(({ message }) => message === LINE)
+    expect(lines.map(({ level, pairs }) => [level, pairs])).toEqual([
+      ['warning', { refused: 2, within: '10s', inFlight: 1 }],
+    ])
+    await clock.advance(10_000)
+    expect(client.limits.refusals).toBeUndefined()
+  })
+
+  test('of a 503 are none', async () => {
+    const client = server.connect()
+    server.answer = server.first(1, refuse(503, { 'Retry-After': '1' }))
+    const result = patch(client)
+    await server.until(() => server.seen.length === 1)
+    await server.quiet()
+    expect(client.limits).toEqual({ inFlight: undefined, refusals: undefined })
+    await clock.advance(1000)
+    await result
+  })
+})

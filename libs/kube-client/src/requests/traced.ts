@@ -1,0 +1,40 @@
+import type { Tracer } from '@csi-sidecars/telemetry'
+import { ApiError } from '../errors/api-error.ts'
+import type { Call } from './call.ts'
+import type { ApiRequest } from './request.ts'
+
+/** Records a call that is part of a run, with all its attempts and waits, and sends its trace context to the server. */
+export async function traced<T>(tracer: Tracer, call: Call, send: () => Promise<T>): Promise<T> {
+  const { request } = call
+  const path = pathOf(request)
+  const span = tracer.begin(spanName(request, path), { 'http.request.method': request.method, 'url.path': path })
+  if (span === undefined) return await send()
+  call.traceparent = span.traceparent
+  try {
+    const answer = await send()
+    span.set(attemptsOf(call))
+    span.end()
+    return answer
+  } catch (error) {
+    const status = error instanceof ApiError && error.code !== 0 ? { 'http.response.status_code': error.code } : {}
+    span.set({ ...attemptsOf(call), ...status })
+    span.end(error)
+    throw error
+  }
+}
+
+function attemptsOf({ attempts }: Call): { readonly 'http.request.resend_count'?: number } {
+  return attempts > 1 ? { 'http.request.resend_count': attempts - 1 } : {}
+}
+
+/** Names of objects are in the path alone: those of spans are to be few. */
+function spanName({ method, resource, name }: ApiRequest, path: string): string {
+  if (resource === undefined) return method
+  const subresource = resource.subresources.find((each) => name !== undefined && path.endsWith(`/${name}/${each}`))
+  return `${method} ${resource.plural}${subresource === undefined ? '' : `/${subresource}`}`
+}
+
+function pathOf({ path }: ApiRequest): string {
+  const query = path.indexOf('?')
+  return query === -1 ? path : path.slice(0, query)
+}

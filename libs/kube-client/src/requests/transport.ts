@@ -1,0 +1,250 @@
+import { abortable, CancelledError, type Clock } from '@csi-sidecars/base'
+import type { Logger, Tracer } from '@csi-sidecars/telemetry'
+import type { ClusterConfig } from '../config/cluster-config.ts'
+import { errorOfReply } from '../errors/reply-error.ts'
+import type { Permit } from '../flow/flow-gate.ts'
+import type { FlowOptions } from '../flow/flow-options.ts'
+import type { FlowOutcome } from '../flow/policy.ts'
+import type { Connection } from '../http/connection.ts'
+import type { Dial } from '../http/dial.ts'
+import type { StreamSink } from '../http/stream.ts'
+import { type Answer, Call } from './call.ts'
+import { Exchanges } from './exchanges.ts'
+import { createLanes, type Lanes } from './lane.ts'
+import { PathCheck, type PathUser } from './path-check.ts'
+import { Refusals, type ServerLimits } from './refusals.ts'
+import type { ApiRequest } from './request.ts'
+import type { RestMetrics } from './rest-metrics.ts'
+import { traced } from './traced.ts'
+
+export interface TransportOptions {
+  readonly config: ClusterConfig
+  readonly dial: Dial
+  readonly flow: FlowOptions
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: RestMetrics
+  readonly userAgent: string
+  readonly tracer?: Tracer | undefined
+}
+
+/** How often one call is sent again because the server asked to wait. */
+const MAX_RETRIES = 10
+/** A call that finds no seat is sent again for this time at least: others may have taken them, however often it tried. */
+const LEAST_RETRY_MS = 60_000
+/** A request of low priority waits behind all others for this time. */
+const LOW_PRIORITY_MS = 10_000
+
+/**
+ * Sends requests: credentials, flow control, connection, and the retries that the server asks for.
+ * Everything that goes wrong comes out as ApiError, except a call that its signal, its guard or `close` ended.
+ */
+export class Transport {
+  readonly #options: TransportOptions
+  readonly #exchanges: Exchanges
+  readonly #lanes: Lanes
+  readonly #streams = new Set<Connection>()
+  readonly #path: PathCheck
+  readonly #user: PathUser
+  readonly #refusals: Refusals
+  #closed: CancelledError | undefined
+
+  constructor(options: TransportOptions) {
+    this.#options = options
+    this.#lanes = createLanes(options.flow, options)
+    this.#refusals = new Refusals({ ...options, limit: this.#lanes.limit })
+    this.#exchanges = new Exchanges({
+      ...options,
+      onAnswered: (call) => {
+        if (call.lane === this.#lanes.lease) this.#path.leaseAnswered()
+      },
+      onUnanswered: (call, sentAt) => {
+        if (call.lane === this.#lanes.lease) this.#path.unanswered(sentAt)
+      },
+    })
+    // One for all clients of a process: the lease may be renewed by another than the one that watches.
+    this.#path = options.config.path ?? new PathCheck(options)
+    this.#user = {
+      streams: this.#streams,
+      connections: () => this.#connections(),
+      open: (signal, onLost) => this.#exchanges.dial(signal, onLost),
+      read: (connection, signal) => this.#smallRead(connection, signal),
+    }
+    this.#path.join(this.#user)
+  }
+
+  get log(): Logger {
+    return this.#options.log
+  }
+
+  get limits(): ServerLimits {
+    return this.#refusals.limits
+  }
+
+  /** Resolves with the text of a success. */
+  async send(request: ApiRequest): Promise<string> {
+    const { body } = await this.fetch(request)
+    return body.toString('utf8')
+  }
+
+  /** Resolves with a success. */
+  async fetch(request: ApiRequest): Promise<Answer> {
+    const call = new Call(request, this.#lanes[request.options?.lane ?? 'work'])
+    const { tracer } = this.#options
+    return await (tracer === undefined ? this.#deliver(call) : traced(tracer, call, () => this.#deliver(call)))
+  }
+
+  async #deliver(call: Call): Promise<Answer> {
+    for (;;) {
+      await this.#authorize(call)
+      const answer = await this.#attempt(call)
+      if (answer === undefined) continue
+      if (answer.status < 300) return answer
+      const waitMs = await this.#recover(call, answer)
+      // A server that limits requests may have room again sooner, as the gate learns from other requests.
+      if (answer.status === 429) call.waitMs = waitMs
+      else await this.#wait(waitMs, call)
+    }
+  }
+
+  /**
+   * Opens a stream: resolves when its body is on its way to `sink`. The returned connection is the caller's to end.
+   * Streams are not subject to the rate, since one would take its place for minutes; one that is refused waits.
+   */
+  async open(request: ApiRequest, sink: StreamSink): Promise<Connection> {
+    const call = new Call(request, this.#lanes.work)
+    for (;;) {
+      await this.#authorize(call)
+      const connection = await this.#streamConnection(call)
+      const opened = await this.#exchanges.open(call, connection, sink)
+      if (opened === 'streaming') return connection
+      await this.#wait(await this.#recover(call, opened), call)
+    }
+  }
+
+  /** Ends every connection; calls and streams that run fail. */
+  close(): void {
+    this.#closed = new CancelledError('the client is closed')
+    this.#lanes.work.pool.close()
+    this.#lanes.lease.pool.close()
+    for (const connection of this.#streams) connection.destroy(this.#closed)
+    this.#path.leave(this.#user, this.#closed)
+    this.#refusals.close()
+  }
+
+  async #authorize(call: Call): Promise<void> {
+    try {
+      const authorization = this.#options.config.credentials.authorization()
+      call.authorization =
+        authorization instanceof Promise ? await abortable(authorization, call.signal) : authorization
+    } catch (error) {
+      throw this.#exchanges.unsent(call, error)
+    }
+    call.signal?.throwIfAborted()
+  }
+
+  /** Resolves with undefined when a kept connection was closed already and the request should be sent on another. */
+  async #attempt(call: Call): Promise<Answer | undefined> {
+    const entered = this.#enter(call)
+    const permit = entered instanceof Promise ? await entered : entered
+    this.#options.metrics.waited(call.request.method, permit.waitedMs)
+    let outcome: FlowOutcome = 'done'
+    let connection: Connection | undefined
+    try {
+      connection = await this.#connection(call)
+      const answer = await this.#exchanges.send(call, connection)
+      if (answer?.status === 429) {
+        outcome = { retryAfterMs: Math.min(answer.retryAfterMs ?? 0, call.lane.longestWaitMs) }
+      }
+      return answer
+    } finally {
+      if (connection !== undefined) call.lane.pool.release(connection)
+      permit.end(outcome)
+    }
+  }
+
+  #enter(call: Call): Permit | Promise<Permit> {
+    const { request, lane, signal, waitMs } = call
+    const group = request.resource?.group ?? ''
+    call.waitMs = undefined
+    if (waitMs !== undefined) return lane.enterAgain(group, waitMs, signal)
+    const { priority } = request.options ?? {}
+    if (priority === undefined) return lane.enter(group, signal)
+    return lane.enterSpare(group, signal, priority === 'low' ? LOW_PRIORITY_MS : undefined)
+  }
+
+  async #connection(call: Call): Promise<Connection> {
+    const { pool } = call.lane
+    try {
+      const acquired = call.request.options?.newConnection ? pool.open(call.signal) : pool.acquire(call.signal)
+      return acquired instanceof Promise ? await acquired : acquired
+    } catch (error) {
+      throw this.#exchanges.unconnected(call, error)
+    }
+  }
+
+  /** Resolves with the time after which a refusal allows for another attempt; throws the refusal otherwise. */
+  async #recover(call: Call, answer: Answer): Promise<number> {
+    if (await this.#reauthorized(call, answer)) return 0
+    const { retryAfterMs } = answer
+    if (retryAfterMs !== undefined) this.#refusals.refused(call, answer)
+    if (retryAfterMs === undefined || !this.#mayRetry(call, answer)) throw errorOfReply(answer, call.request)
+    call.refusals += 1
+    call.refusedAt ??= this.#options.clock.monotonic()
+    return retryAfterMs
+  }
+
+  async #wait(ms: number, { signal }: Call): Promise<void> {
+    if (ms > 0) await this.#options.clock.sleep(ms, signal)
+  }
+
+  #mayRetry(call: Call, { status, retryAfterMs = 0 }: Answer): boolean {
+    // A caller that has to wait for longer knows best what to do meanwhile.
+    if (retryAfterMs > call.lane.longestWaitMs || call.request.options?.priority === 'spare') return false
+    if (call.refusals < MAX_RETRIES) return true
+    return (
+      status === 429 && retryAfterMs > 0 && this.#options.clock.monotonic() - (call.refusedAt ?? 0) < LEAST_RETRY_MS
+    )
+  }
+
+  async #reauthorized(call: Call, answer: Answer): Promise<boolean> {
+    if (answer.status !== 401 || call.reauthorized) return false
+    call.reauthorized = true
+    const { credentials } = this.#options.config
+    try {
+      if (!(await abortable(credentials.refused(call.authorization), call.signal))) return false
+    } catch (error) {
+      throw this.#exchanges.unsent(call, error)
+    }
+    if (credentials.certificate() !== undefined) call.lane.pool.renew()
+    return true
+  }
+
+  async #streamConnection(call: Call): Promise<Connection> {
+    try {
+      if (this.#closed !== undefined) throw this.#closed
+      const connection = await this.#exchanges.dial(call.signal, (lost) => {
+        this.#streams.delete(lost)
+        this.#path.streamClosed()
+      })
+      this.#streams.add(connection)
+      this.#path.streamOpened()
+      return connection
+    } catch (error) {
+      throw this.#exchanges.unconnected(call, error)
+    }
+  }
+
+  /** A request that any server answers with a few bytes, for any client. */
+  async #smallRead(connection: Connection, signal: AbortSignal): Promise<boolean> {
+    const call = new Call({ method: 'GET', path: '/version', options: { signal } }, this.#lanes.work)
+    await this.#authorize(call)
+    return (await this.#exchanges.send(call, connection)) !== undefined
+  }
+
+  *#connections(): Generator<Connection> {
+    yield* this.#streams
+    yield* this.#lanes.work.pool.connections
+    yield* this.#lanes.lease.pool.connections
+  }
+}

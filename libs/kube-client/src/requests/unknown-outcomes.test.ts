@@ -1,0 +1,120 @@
+import type { ServerResponse } from 'node:http'
+import { FakeClock } from '@csi-sidecars/base'
+import { type ObjectRef, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { OwnedKubeClient } from '../create-client.ts'
+import { AnsweringServer, OBJECT, ok, patch, refuse } from '../testing/answering-server.ts'
+import { guarded } from './guarded.ts'
+
+let clock: FakeClock
+let server: AnsweringServer
+let client: OwnedKubeClient
+let reread: string[]
+let news: boolean
+
+beforeEach(async () => {
+  clock = new FakeClock()
+  server = await AnsweringServer.start(clock)
+  client = server.connect()
+  reread = []
+  news = true
+})
+afterEach(() => server.close())
+
+const listen = (): (() => void) | undefined =>
+  guarded(client, () => undefined).onReread?.(PERSISTENT_VOLUMES, ({ name }: ObjectRef, object) => {
+    reread.push(`${name} ${object?.metadata?.resourceVersion ?? 'none'}`)
+    return news
+  })
+const verbs = (): string[] => server.seen.map(({ what }) => what.replace(/ .*/, ''))
+const lose = (response: ServerResponse): void => void response.destroy()
+/** The next write is lost; all that follows is answered by `then`. */
+async function writeLost(then = ok): Promise<void> {
+  server.answer = (response, request) => {
+    server.answer = then
+    lose(response)
+    void request
+  }
+  await expect(patch(client)).rejects.toMatchObject({ outcomeUnknown: true })
+}
+
+describe('after a write without an answer', () => {
+  test('its object is read at once, and its listeners are notified', async () => {
+    listen()
+    await writeLost()
+    await server.until(() => reread.length === 1)
+    expect(reread).toEqual(['pv 1'])
+    expect(verbs()).toEqual(['PATCH', 'GET'])
+    // By now the writer can know, so the next write goes out as any other.
+    expect(await patch(client)).toEqual(JSON.parse(OBJECT))
+    expect(verbs()).toEqual(['PATCH', 'GET', 'PATCH'])
+  })
+
+  test('that there is no object any more is news too', async () => {
+    listen()
+    await writeLost(refuse(404))
+    await server.until(() => reread.length === 1)
+    expect(reread).toEqual(['pv none'])
+  })
+
+  test.each([
+    ['conflicts when what was read is news', true, { code: 409, reason: 'Conflict' }],
+    ['goes out when it is none', false, JSON.parse(OBJECT)],
+  ])('another write waits for the read, and %s', async (_, isNews, result) => {
+    news = isNews
+    listen()
+    const held = Promise.withResolvers<void>()
+    await writeLost((response, request) => void held.promise.then(() => ok(response, request)))
+    const next = patch(client).catch((error: unknown) => error)
+    await server.quiet()
+    expect(verbs()).toEqual(['PATCH', 'GET'])
+    held.resolve()
+    expect(await next).toMatchObject(result)
+    expect(verbs()).toEqual(isNews ? ['PATCH', 'GET'] : ['PATCH', 'GET', 'PATCH'])
+  })
+
+  test('nothing is written while the object cannot be read, and the next write reads again', async () => {
+    listen()
+    await writeLost(refuse(500))
+    await server.until(() => server.seen.length === 2)
+    await server.quiet()
+    await expect(patch(client)).rejects.toMatchObject({ code: 500 })
+    expect(verbs()).toEqual(['PATCH', 'GET', 'GET'])
+    news = false
+    server.answer = ok
+    await patch(client)
+    expect(verbs()).toEqual(['PATCH', 'GET', 'GET', 'GET', 'PATCH'])
+  })
+
+  test('a read that hangs ends after ten seconds', async () => {
+    listen()
+    await writeLost(() => undefined)
+    const next = patch(client).catch((error: unknown) => error)
+    await server.until(() => server.seen.length === 2)
+    await clock.advance(10_000)
+    expect(await next).toMatchObject({ code: 0, outcomeUnknown: false })
+  })
+
+  test('writes to other objects continue', async () => {
+    listen()
+    await writeLost(() => undefined)
+    await server.until(() => server.seen.length === 2)
+    server.answer = ok
+    await client.patch(PERSISTENT_VOLUMES, { name: 'other' }, { kind: 'merge', body: {} })
+  })
+
+  test('nothing is read without a listener', async () => {
+    listen()?.()
+    await writeLost()
+    await patch(client)
+    expect(verbs()).toEqual(['PATCH', 'PATCH'])
+  })
+})
+
+test('after a refusal nothing is read', async () => {
+  listen()
+  server.answer = refuse(500)
+  await expect(patch(client)).rejects.toMatchObject({ code: 500, outcomeUnknown: false })
+  await server.quiet()
+  expect(verbs()).toEqual(['PATCH'])
+})

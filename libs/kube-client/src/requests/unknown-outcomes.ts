@@ -1,0 +1,99 @@
+import { abortable } from '@csi-sidecars/base'
+import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
+import type { RereadListener } from '../client.ts'
+import { ApiError, isNotFound, isOutcomeUnknown } from '../errors/api-error.ts'
+
+/** An object with a possible write: the read of it, and whether that was news to a listener. */
+interface Doubt {
+  readonly resource: Resource<unknown>
+  readonly ref: ObjectRef
+  reading: Promise<boolean> | undefined
+}
+
+/** Reads one object past everything that may hang; rejects where there is none. */
+export type ReadObject = (resource: Resource<unknown>, ref: ObjectRef) => Promise<unknown>
+
+/**
+ * Writes without an answer: the server may have carried them out. Their objects are read again at once, so that
+ * controllers decide by the actual state, and no further write to such an object goes out before it was read.
+ */
+export class UnknownOutcomes {
+  readonly #read: ReadObject
+  readonly #listeners = new Map<string, Set<RereadListener<unknown>>>()
+  readonly #doubts = new Map<string, Doubt>()
+
+  constructor(read: ReadObject) {
+    this.#read = read
+  }
+
+  listen(resource: Resource<unknown>, listener: RereadListener<unknown>): () => void {
+    const name = nameOf(resource)
+    const all = this.#listeners.get(name) ?? new Set()
+    this.#listeners.set(name, all.add(listener))
+    return () => all.delete(listener)
+  }
+
+  /** Sends one write to an object, once it is known what became of the last one. */
+  async write<T>(object: { resource: Resource<unknown>; ref: ObjectRef; path: string }, send: Send<T>): Promise<T> {
+    const { path, ref, resource } = object
+    const doubt = this.#doubts.get(path)
+    if (doubt !== undefined) await this.#settle(doubt, path, send.signal)
+    try {
+      return await send.once()
+    } catch (error) {
+      if (isOutcomeUnknown(error) && this.#isFollowed(resource))
+        this.#doubt(path, { resource, ref, reading: undefined })
+      throw error
+    }
+  }
+
+  /** What was decided before the object was read may be wrong by now: that is a conflict, as with any other writer. */
+  async #settle(doubt: Doubt, path: string, signal: AbortSignal | undefined): Promise<void> {
+    if (!(await abortable(this.#reading(doubt, path), signal))) return
+    const message = `${doubt.ref.name} has changed: a write before this one was carried out without an answer`
+    throw new ApiError({ code: 409, reason: 'Conflict', message })
+  }
+
+  #doubt(path: string, doubt: Doubt): void {
+    this.#doubts.set(path, doubt)
+    // A failure leaves the doubt, and the next write tries again.
+    this.#reading(doubt, path).catch(() => undefined)
+  }
+
+  #reading(doubt: Doubt, path: string): Promise<boolean> {
+    doubt.reading ??= this.#readAgain(doubt).then(
+      (news) => {
+        if (this.#doubts.get(path) === doubt) this.#doubts.delete(path)
+        return news
+      },
+      (error: unknown) => {
+        doubt.reading = undefined
+        throw error
+      },
+    )
+    return doubt.reading
+  }
+
+  async #readAgain({ resource, ref }: Doubt): Promise<boolean> {
+    const object = await this.#read(resource, ref).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined
+      throw error
+    })
+    let news = false
+    for (const listener of this.#listeners.get(nameOf(resource)) ?? []) news = listener(ref, object) || news
+    return news
+  }
+
+  #isFollowed(resource: Resource<unknown>): boolean {
+    return (this.#listeners.get(nameOf(resource))?.size ?? 0) > 0
+  }
+}
+
+export interface Send<T> {
+  readonly signal: AbortSignal | undefined
+  once(): Promise<T>
+}
+
+function nameOf({ group, plural }: Resource<unknown>): string {
+  return `${plural}.${group}`
+}

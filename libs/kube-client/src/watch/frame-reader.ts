@@ -1,0 +1,72 @@
+import type { Span } from '../codec/protobuf.ts'
+import { type ByteReader, LONGEST_FRAME } from './line-reader.ts'
+
+/** Each frame begins with its length, as a number of four bytes. */
+const HEADER = 4
+const FIRST_SIZE = 16 * 1024
+/** What is larger is given back when all of it was read: one large list would be paid for as long as the watch lasts. */
+const LARGEST_KEPT = 64 * 1024
+const NOTHING: Buffer = Buffer.alloc(0)
+
+/** Cuts a stream of bytes into frames when they are asked for. Their bytes are as they are until the next `push`. */
+export class FrameReader implements ByteReader<Span> {
+  readonly #longest: number
+  /** The unread bytes in one piece, however the chunks were cut. */
+  #bytes = NOTHING
+  #from = 0
+  #to = 0
+
+  constructor(longest = LONGEST_FRAME) {
+    this.#longest = longest
+  }
+
+  push(bytes: Buffer): void {
+    if (this.#to + bytes.length > this.#bytes.length) this.#makeRoom(bytes.length)
+    bytes.copy(this.#bytes, this.#to)
+    this.#to += bytes.length
+  }
+
+  /** Bytes that it has taken, read or not. */
+  get held(): number {
+    return this.#bytes.length
+  }
+
+  get waiting(): number {
+    return this.#to - this.#from
+  }
+
+  get partial(): boolean {
+    let at = this.#from
+    while (at + HEADER <= this.#to) at += HEADER + this.#bytes.readUInt32BE(at)
+    return at !== this.#to
+  }
+
+  next(): Span | undefined {
+    if (this.waiting < HEADER) return undefined
+    const length = this.#bytes.readUInt32BE(this.#from)
+    if (length > this.#longest) throw new RangeError(`a frame is longer than ${this.#longest} bytes`)
+    const from = this.#from + HEADER
+    if (from + length > this.#to) return undefined
+    const frame = { bytes: this.#bytes, from, to: from + length }
+    this.#from = frame.to
+    if (this.#from === this.#to) this.#drained()
+    return frame
+  }
+
+  #drained(): void {
+    this.#from = 0
+    this.#to = 0
+    if (this.#bytes.length > LARGEST_KEPT) this.#bytes = NOTHING
+  }
+
+  #makeRoom(bytes: number): void {
+    const { waiting } = this
+    const size = this.#bytes.length
+    const grown =
+      waiting + bytes <= size ? this.#bytes : Buffer.allocUnsafeSlow(Math.max(waiting + bytes, size * 2, FIRST_SIZE))
+    this.#bytes.copy(grown, 0, this.#from, this.#to)
+    this.#bytes = grown
+    this.#from = 0
+    this.#to = waiting
+  }
+}

@@ -1,0 +1,85 @@
+const LINE_FEED = 10
+
+/** A frame that never ends must not eat the memory. Objects of the API are far smaller. */
+export const LONGEST_FRAME = 32 * 1024 * 1024
+
+/** Cuts a stream of bytes into the frames of a watch. */
+export interface ByteReader<Frame> {
+  push(bytes: Buffer): void
+  /** Bytes that were not read. */
+  readonly waiting: number
+  /** Whether the last frame is not complete. */
+  readonly partial: boolean
+  /** The next complete frame. Throws RangeError where one is too long. */
+  next(): Frame | undefined
+}
+
+/**
+ * Cuts a stream of bytes into lines when the reader asks for them. Unread lines stay the bytes that came: as text
+ * on the heap it would be copied by one garbage collection and kept by the next.
+ */
+export class LineReader implements ByteReader<string> {
+  readonly #longest: number
+  readonly #chunks: Buffer[] = []
+  /** Bytes of the first chunk that were read. */
+  #from = 0
+  /** Chunks in front that have no end of a line left. */
+  #searched = 0
+  /** Bytes of all chunks. */
+  #held = 0
+
+  constructor(longest = LONGEST_FRAME) {
+    this.#longest = longest
+  }
+
+  push(bytes: Buffer): void {
+    if (bytes.length === 0) return
+    this.#chunks.push(bytes)
+    this.#held += bytes.length
+  }
+
+  get waiting(): number {
+    return this.#held - this.#from
+  }
+
+  get partial(): boolean {
+    const last = this.#chunks.at(-1)
+    return last !== undefined && last[last.length - 1] !== LINE_FEED
+  }
+
+  /** Empty lines are left out. */
+  next(): string | undefined {
+    for (let chunk = this.#chunks[this.#searched]; chunk !== undefined; chunk = this.#chunks[this.#searched]) {
+      const end = chunk.indexOf(LINE_FEED, this.#searched === 0 ? this.#from : 0)
+      if (end >= 0) {
+        const text = this.#take(chunk, end)
+        if (text !== '' && text !== '\r') return text
+      } else {
+        this.#searched += 1
+      }
+    }
+    if (this.waiting > this.#longest) throw new RangeError(`a line is longer than ${this.#longest} bytes`)
+    return undefined
+  }
+
+  /** The text up to `end` in the chunk that was searched last. */
+  #take(chunk: Buffer, end: number): string {
+    const last = this.#searched
+    const text = last === 0 ? chunk.toString('utf8', this.#from, end) : this.#join(chunk.subarray(0, end))
+    if (last > 0) this.#drop(last)
+    this.#from = end + 1
+    if (this.#from === chunk.length) this.#drop(1)
+    return text
+  }
+
+  #drop(count: number): void {
+    for (const chunk of this.#chunks.splice(0, count)) this.#held -= chunk.length
+    this.#from = 0
+    this.#searched = 0
+  }
+
+  #join(end: Buffer): string {
+    const [first, ...rest] = this.#chunks.slice(0, this.#searched)
+    return Buffer.concat([...(first === undefined ? [] : [first.subarray(this.#from)]), ...rest, end]).toString('utf8')
+  }
+}

@@ -1,0 +1,24 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { expect, test } from '@jest/globals'
+import { WatchFeed } from './watch-feed.ts'
+
+test('activity is reported at once, and then ten times a second', async () => {
+  const clock = new FakeClock()
+  let reports = 0
+  const onActivity = (): void => {
+    reports += 1
+  }
+  const feed = new WatchFeed({ clock, onActivity })
+  const chunks = (count: number): void => {
+    for (let chunk = 0; chunk < count; chunk += 1) feed.data(Buffer.from('\n'))
+  }
+  chunks(50)
+  expect(reports).toBe(1)
+  await clock.advance(99)
+  chunks(50)
+  expect(reports).toBe(1)
+  await clock.advance(1)
+  chunks(50)
+  expect(reports).toBe(2)
+  feed.dispose()
+})

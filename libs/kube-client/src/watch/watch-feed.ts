@@ -1,0 +1,148 @@
+import type { Clock } from '@csi-sidecars/base'
+import { toError } from '@csi-sidecars/base'
+import type { EndFrame } from '../client.ts'
+import { isProtobuf, type Span } from '../codec/protobuf.ts'
+import { ApiError } from '../errors/api-error.ts'
+import { exchangeError } from '../http/network-error.ts'
+import type { ResponseHead } from '../http/response-parser.ts'
+import type { StreamSink } from '../http/stream.ts'
+import { FrameReader } from './frame-reader.ts'
+import { type ByteReader, LineReader } from './line-reader.ts'
+
+/** The means to act on the connection behind a feed. */
+export interface FeedControl {
+  pause(): void
+  resume(): void
+}
+
+export interface FeedOptions {
+  readonly clock: Clock
+  readonly onActivity: (() => void) | undefined
+}
+
+/** Listeners of activity need a precision of seconds, and a list brings thousands of chunks in one second. */
+const REPORT_INTERVAL_MS = 100
+
+/** Bytes not read yet from which on the server has to wait. */
+const HIGH_WATER = 512 * 1024
+
+/** A stream between the socket that brings it and the reader that asks for its frames one by one. */
+export class WatchFeed implements StreamSink {
+  readonly #options: FeedOptions
+  #frames: ByteReader<string | Span> = new LineReader()
+  #control: FeedControl | undefined
+  #paused = false
+  #over: EndFrame | undefined
+  #wake: (() => void) | undefined
+  #activeAt: number
+  #reportedAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: FeedOptions) {
+    this.#options = options
+    this.#activeAt = options.clock.monotonic()
+  }
+
+  /** The oldest frame not read yet: a line of JSON, or a message. */
+  shift(): string | Span | undefined {
+    try {
+      const frame = this.#frames.next()
+      if (frame === undefined) this.#resume()
+      return frame
+    } catch (error) {
+      this.#finish('badFrame', toError(error))
+      return undefined
+    }
+  }
+
+  /** How the stream ended; frames that came before may still be unread. */
+  get over(): EndFrame | undefined {
+    return this.#over
+  }
+
+  /** Resolves when more has come, or the end. For a reader that has just seen the last frame there is. */
+  changed(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#over !== undefined) return resolve()
+      this.#wake = resolve
+    })
+  }
+
+  /** When something came last. Silence of the reader's own making does not count. */
+  get heardAt(): number {
+    return this.#paused ? this.#options.clock.monotonic() : this.#activeAt
+  }
+
+  /** It has been silent for too long. */
+  silent(): void {
+    this.#finish('silent')
+  }
+
+  control(control: FeedControl): void {
+    this.#control = control
+  }
+
+  begin(head: ResponseHead): void {
+    this.#activeAt = this.#options.clock.monotonic()
+    if (isProtobuf(head.header('content-type'))) this.#frames = new FrameReader()
+  }
+
+  data(bytes: Buffer): void {
+    if (this.#over !== undefined) return
+    this.#reportActivity()
+    this.#frames.push(bytes)
+    if (this.#frames.waiting >= HIGH_WATER) this.#pause()
+    this.#awake()
+  }
+
+  end(): void {
+    if (this.#frames.partial) this.#finish('broken', new Error('unexpected EOF'))
+    else this.#finish('closed')
+  }
+
+  fail(error: Error): void {
+    this.#finish('broken', error)
+  }
+
+  /** The reader has stopped. */
+  dispose(): void {
+    this.#finish('closed')
+    this.#frames = new LineReader()
+  }
+
+  #reportActivity(): void {
+    this.#activeAt = this.#options.clock.monotonic()
+    if (this.#activeAt - this.#reportedAt < REPORT_INTERVAL_MS) return
+    this.#reportedAt = this.#activeAt
+    this.#options.onActivity?.()
+  }
+
+  #pause(): void {
+    if (this.#paused) return
+    this.#paused = true
+    this.#control?.pause()
+  }
+
+  #resume(): void {
+    if (!this.#paused) return
+    this.#paused = false
+    this.#activeAt = this.#options.clock.monotonic()
+    this.#control?.resume()
+  }
+
+  #finish(why: EndFrame['why'], cause?: Error): void {
+    if (this.#over !== undefined) return
+    this.#over = cause === undefined ? { type: 'END', why } : { type: 'END', why, error: streamError(cause) }
+    this.#awake()
+  }
+
+  #awake(): void {
+    const wake = this.#wake
+    this.#wake = undefined
+    wake?.()
+  }
+}
+
+function streamError(thrown: Error): ApiError {
+  const cause = exchangeError(thrown)
+  return new ApiError({ code: 0, reason: '', message: cause.message, cause })
+}

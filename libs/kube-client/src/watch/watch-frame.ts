@@ -1,0 +1,93 @@
+import {
+  KUBE_OBJECT_MESSAGE,
+  type KubeObject,
+  type MessageReader,
+  ProtobufError,
+  statusOf,
+} from '@csi-sidecars/kube-types'
+import type { EndFrame, WatchFrame } from '../client.ts'
+import { notJson, parseJson } from '../codec/decode.ts'
+import { FIELD_1, FIELD_2, fieldOf, openEnvelope, readMessage, type Span, statusIn, textOf } from '../codec/protobuf.ts'
+import { ApiError, apiErrorOf } from '../errors/api-error.ts'
+
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
+
+/** What one line of a watch says. Whatever is no watch event is the end of the stream: events may have been lost. */
+export function frameOf<T>(line: string): WatchFrame<T> {
+  let value: unknown
+  try {
+    value = parseJson(line)
+  } catch {
+    return badFrame(`no watch event: ${notJson(line)}`)
+  }
+  if (!isEvent(value)) return badFrame('no watch event: there is no type or no object')
+  switch (value.type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+      return { type: value.type, object: value.object as T }
+    case 'BOOKMARK':
+      return bookmark(value.object)
+    case 'ERROR':
+      return errorFrame(value.object)
+    default:
+      return unknownType(value.type)
+  }
+}
+
+/** What one message of a watch says. */
+export function frameOfMessage<T>(event: Span, read: MessageReader<T>): WatchFrame<T> {
+  try {
+    const type = textOf(fieldOf(event, FIELD_1))
+    const object = fieldOf(fieldOf(event, FIELD_2), FIELD_1)
+    switch (type) {
+      case 'ADDED':
+      case 'MODIFIED':
+      case 'DELETED':
+        return { type, object: readMessage(read, openEnvelope(object)) }
+      case 'BOOKMARK':
+        return bookmark(readMessage(KUBE_OBJECT_MESSAGE, openEnvelope(object)))
+      case 'ERROR':
+        return errorFrame(statusIn(object) ?? {})
+      default:
+        return unknownType(type)
+    }
+  } catch (error) {
+    if (!(error instanceof ProtobufError)) throw error
+    return badFrame(`no watch event: ${event.to - event.from} bytes that are no protobuf: ${error.message}`)
+  }
+}
+
+interface Event {
+  readonly type: string
+  readonly object: object
+}
+
+function isEvent(value: unknown): value is Event {
+  if (typeof value !== 'object' || value === null || !('type' in value) || !('object' in value)) return false
+  return typeof value.type === 'string' && typeof value.object === 'object' && value.object !== null
+}
+
+function bookmark(object: KubeObject): WatchFrame<never> {
+  const resourceVersion = object.metadata?.resourceVersion
+  if (typeof resourceVersion !== 'string') return badFrame('a bookmark without a resourceVersion')
+  const initialEventsEnd = object.metadata?.annotations?.[INITIAL_EVENTS_END] === 'true'
+  return { type: 'BOOKMARK', resourceVersion, initialEventsEnd }
+}
+
+function errorFrame(object: object): EndFrame {
+  const status = statusOf(object)
+  return {
+    type: 'END',
+    why: 'error',
+    error: apiErrorOf(status ?? { kind: 'Status', message: 'an ERROR without a Status' }),
+  }
+}
+
+function unknownType(type: string): EndFrame {
+  return badFrame(`unknown type of watch event: ${JSON.stringify(type.slice(0, 20))}`)
+}
+
+export function badFrame(message: string): EndFrame {
+  return { type: 'END', why: 'badFrame', error: new ApiError({ code: 0, reason: '', message }) }
+}

@@ -1,0 +1,165 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Connection } from '../http/connection.ts'
+import type { WatchFeed } from './watch-feed.ts'
+import { WatchStreams } from './watch-streams.ts'
+
+/** One stream as the server sees it. */
+interface Opened {
+  readonly feed: WatchFeed
+  readonly after: string | undefined
+  readonly at: number
+  destroyed: boolean
+}
+
+let clock: FakeClock
+let opened: Opened[]
+let resumed: number[]
+let refuse: Error | undefined
+let streams: WatchStreams
+beforeEach(() => {
+  clock = new FakeClock()
+  opened = []
+  resumed = []
+  refuse = undefined
+})
+afterEach(() => {
+  streams.close()
+  expect(opened.every(({ destroyed }) => destroyed)).toBe(true)
+  expect(clock.pending).toBe(0)
+})
+
+async function open({ from }: { from: string | undefined } = { from: '7' }): Promise<void> {
+  streams = new WatchStreams({
+    clock,
+    from,
+    silenceMs: 400_000,
+    signal: undefined,
+    onActivity: undefined,
+    open: async (feed, _, after) => {
+      const stream: Opened = { feed, after, at: clock.monotonic(), destroyed: false }
+      opened.push(stream)
+      if (refuse !== undefined) {
+        stream.destroyed = true
+        throw refuse
+      }
+      const destroy = (): void => {
+        stream.destroyed = true
+      }
+      return { destroy, pause: () => undefined, resume: () => undefined } as unknown as Connection
+    },
+    onResumed: (silentMs) => resumed.push(silentMs),
+  })
+  await streams.open()
+}
+const brings = (stream: Opened | undefined, line = 'x'): void => stream?.feed.data(Buffer.from(`${line}\n`))
+const openedAt = (): number[] => opened.map(({ at }) => at)
+
+test('a stream that is silent for 45 s is resumed from its version; what the new one brings is read 2 s later', async () => {
+  await open()
+  streams.reached('9')
+  await clock.advance(44_999)
+  expect(opened).toHaveLength(1)
+  await clock.advance(1)
+  expect(opened[1]).toMatchObject({ after: '9', at: 45_000 })
+  brings(opened[1])
+  const woken = streams.feed.changed()
+  await clock.advance(2000)
+  await woken
+  expect(streams.feed.shift()).toBe('x')
+  expect([opened[0]?.destroyed, opened[1]?.destroyed, resumed]).toEqual([true, false, [47_000]])
+})
+
+test('the new stream is dropped, with all it has brought, where the old one is alive', async () => {
+  await open()
+  await clock.advance(45_000)
+  brings(opened[1], 'the same')
+  await clock.advance(1000)
+  brings(opened[0], 'the same')
+  await clock.advance(1000)
+  expect([opened[0]?.destroyed, opened[1]?.destroyed, resumed]).toEqual([false, true, []])
+  expect([streams.feed.shift(), streams.feed.shift()]).toEqual(['the same', undefined])
+})
+
+test('the new stream takes over where both are silent for 30 s', async () => {
+  await open()
+  await clock.advance(75_000)
+  expect([opened[0]?.destroyed, opened[1]?.destroyed, resumed]).toEqual([true, false, [75_000]])
+})
+
+describe('where no stream can be opened', () => {
+  beforeEach(async () => {
+    await open()
+    refuse = new Error('too many requests')
+    await clock.advance(45_000)
+  })
+
+  test('one that is silent for 30 s more is over', async () => {
+    await clock.advance(29_999)
+    expect(streams.feed.over).toBeUndefined()
+    await clock.advance(1)
+    expect(streams.feed.over).toEqual({ type: 'END', why: 'silent' })
+  })
+
+  test('one that brings something stays', async () => {
+    await clock.advance(15_000)
+    brings(opened[0])
+    await clock.advance(15_000)
+    expect(streams.feed.over).toBeUndefined()
+  })
+})
+
+describe('the other requests', () => {
+  /** Lets minutes pass in which the present stream brings something each `everyMs`. */
+  const bringing = async (everyMs: number, minutes: number): Promise<void> => {
+    for (let at = everyMs; at <= minutes * 60_000; at += everyMs) {
+      await clock.advance(everyMs)
+      brings(opened.findLast(({ feed }) => feed === streams.feed))
+    }
+  }
+
+  test.each([
+    ['nothing but bookmarks', 60_000, 10],
+    ['something each 46 s', 46_000, 11],
+    ['something each 44 s', 44_000, 0],
+    ['nothing at all', 600_000, 10],
+  ])('of a stream that brings %s are one a minute at most', async (_, everyMs, most) => {
+    await open()
+    await bringing(everyMs, 10)
+    expect(opened.length - 1).toBeLessThanOrEqual(most)
+    expect(resumed).toHaveLength(everyMs === 600_000 ? opened.length - 1 : 0)
+  })
+
+  test('of a stream that was resumed come as soon as for any other', async () => {
+    await open()
+    await clock.advance(45_000)
+    brings(opened[1])
+    await clock.advance(2000)
+    await clock.advance(43_000)
+    expect(openedAt()).toEqual([0, 45_000, 90_000])
+  })
+})
+
+test('a stream whose version is not known yet is given up after a longer silence', async () => {
+  await open({ from: undefined })
+  await clock.advance(399_999)
+  expect([opened.length, streams.feed.over]).toEqual([1, undefined])
+  await clock.advance(1)
+  expect(streams.feed.over).toEqual({ type: 'END', why: 'silent' })
+})
+
+test('a stream becomes one that can be resumed with its first version', async () => {
+  await open({ from: undefined })
+  await clock.advance(100_000)
+  brings(opened[0])
+  streams.reached('3')
+  await clock.advance(45_000)
+  expect(opened[1]).toMatchObject({ after: '3' })
+})
+
+test('the end of the watch ends a stream that is being opened', async () => {
+  await open()
+  await clock.advance(45_000)
+  streams.close()
+  expect(opened.map(({ destroyed }) => destroyed)).toEqual([true, true])
+})

@@ -1,0 +1,126 @@
+import { Batches, type Clock, onAbort } from '@csi-sidecars/base'
+import { type KubeObject, type MessageReader, type Resource, resourcePath } from '@csi-sidecars/kube-types'
+import type { WatchFrame, WatchOptions } from '../client.ts'
+import { ACCEPT_PROTOBUF_STREAM, type Span } from '../codec/protobuf.ts'
+import { query } from '../requests/request.ts'
+import type { Transport } from '../requests/transport.ts'
+import { badFrame, frameOf, frameOfMessage } from './watch-frame.ts'
+import { WatchStreams } from './watch-streams.ts'
+
+const MIN_TIMEOUT_S = 300
+const MAX_TIMEOUT_S = 600
+/** What the server may be late with ending the stream. */
+const GRACE_MS = 30_000
+/** One watch and everything that comes of it, as `KubeClient.watch` promises. */
+export async function* watchFrames<T>(
+  transport: Transport,
+  clock: Clock,
+  resource: Resource<T>,
+  options: WatchOptions<T>,
+): AsyncGenerator<WatchFrame<T>, void, void> {
+  const { signal, message, onChange } = options
+  const streams = streamsOf(transport, clock, resource, options)
+  const batches = new Batches(clock)
+  const version = new VersionRead(options)
+  const ignoreAbort = onAbort(signal, () => streams.feed.dispose())
+  try {
+    await streams.open()
+    for (;;) {
+      signal?.throwIfAborted()
+      if (batches.over) await batches.pause(signal)
+      const { feed } = streams
+      const bytes = feed.shift()
+      if (bytes !== undefined) {
+        const frame = decodedFrame(bytes, message)
+        const reached = version.after(frame)
+        if (reached !== undefined) streams.reached(reached)
+        if (onChange !== undefined && frame.type !== 'BOOKMARK' && frame.type !== 'END') {
+          onChange(frame)
+          continue
+        }
+        yield frame
+        if (frame.type === 'END') return
+      } else if (feed.over === undefined) {
+        await feed.changed()
+      } else if (feed === streams.feed) {
+        yield feed.over
+        return
+      }
+    }
+  } finally {
+    ignoreAbort()
+    streams.close()
+  }
+}
+
+function streamsOf<T>(
+  transport: Transport,
+  clock: Clock,
+  resource: Resource<T>,
+  options: WatchOptions<T>,
+): WatchStreams {
+  const { signal, message, onActivity, namespace, sendInitialEvents, resourceVersion } = options
+  const timeoutS =
+    options.timeoutSeconds ?? Math.floor(MIN_TIMEOUT_S + clock.random() * (MAX_TIMEOUT_S - MIN_TIMEOUT_S))
+  const accept = message === undefined ? undefined : ACCEPT_PROTOBUF_STREAM
+  return new WatchStreams({
+    clock,
+    from: sendInitialEvents === true ? undefined : resourceVersion,
+    silenceMs: timeoutS * 1000 + GRACE_MS,
+    signal,
+    onActivity,
+    open: (feed, own, after) => {
+      const asked = after === undefined ? options : { ...options, sendInitialEvents: false, resourceVersion: after }
+      const path = resourcePath(resource, { namespace }) + watchQuery(asked, timeoutS)
+      return transport.open({ method: 'GET', path, resource, accept, options: { signal: own } }, feed)
+    },
+    onResumed: (silentMs) => {
+      const pairs = { resource: resource.plural, silent: `${Math.round(silentMs / 1000)}s` }
+      transport.log.v(2)?.info('Watch was silent, continuing on a new connection', pairs)
+    },
+  })
+}
+
+/** Up to which version a watch was read. Before all that exists has come, versions are in no order. */
+class VersionRead {
+  #ordered: boolean
+  readonly #streamsList: boolean
+
+  constructor({
+    resourceVersion,
+    sendInitialEvents = false,
+  }: Pick<WatchOptions, 'resourceVersion' | 'sendInitialEvents'>) {
+    this.#streamsList = sendInitialEvents
+    this.#ordered = resourceVersion !== undefined && !sendInitialEvents
+  }
+
+  /** Undefined where the frame does not say. */
+  after(frame: WatchFrame<unknown>): string | undefined {
+    if (frame.type === 'END') return undefined
+    if (frame.type === 'BOOKMARK') {
+      this.#ordered ||= frame.initialEventsEnd || !this.#streamsList
+      return this.#ordered ? frame.resourceVersion : undefined
+    }
+    return this.#ordered ? (frame.object as KubeObject).metadata?.resourceVersion : undefined
+  }
+}
+
+function watchQuery(options: Omit<WatchOptions, 'message' | 'onChange'>, timeoutSeconds: number): string {
+  const initial = options.sendInitialEvents === true
+  return query({
+    allowWatchBookmarks: true,
+    fieldSelector: options.fieldSelector,
+    labelSelector: options.labelSelector,
+    resourceVersion: options.resourceVersion,
+    ...(initial && { resourceVersionMatch: 'NotOlderThan', sendInitialEvents: true }),
+    timeoutSeconds,
+    watch: true,
+  })
+}
+
+function decodedFrame<T>(frame: string | Span, message: MessageReader<T> | undefined): WatchFrame<T> {
+  if (typeof frame === 'string') return frameOf<T>(frame)
+  return message === undefined
+    ? badFrame('no watch event: protobuf that was not asked for')
+    : frameOfMessage(frame, message)
+}

@@ -1,0 +1,106 @@
+import { type Clock, messageOf, unreachable } from '@csi-sidecars/base'
+import {
+  type Caller,
+  type CallOptions,
+  type DriverCapabilities,
+  driverCapabilities,
+  getControllerCapabilities,
+  getNodeCapabilities,
+  getPluginCapabilities,
+  type PluginCapabilities,
+} from '@csi-sidecars/csi'
+import type { Logger, Pairs } from '@csi-sidecars/telemetry'
+import { failing, type StartError } from '../start/start-error.ts'
+
+/** How a step of the start fails: the line `message`, in whose `err` `during` precedes the cause. */
+export interface StepFailure {
+  readonly message: string
+  readonly during?: string
+  readonly pairs?: Pairs
+}
+
+/** One look at what the driver can do. Of several at the same thing the last counts. */
+export interface Question {
+  readonly about: 'plugin' | 'controller' | 'node'
+  /** Left out: it is always asked. */
+  readonly when?: (known: DriverCapabilities) => boolean
+  readonly limitMs: number
+  readonly failure: StepFailure
+  /** Why the start cannot continue with this answer. */
+  readonly startError?: (known: DriverCapabilities) => StartError | undefined
+}
+
+export interface AskOptions {
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly log?: Logger
+  /** How long all questions together may take. */
+  readonly togetherMs?: number | undefined
+}
+
+/** What has been answered so far. */
+interface Answers {
+  readonly plugin: PluginCapabilities
+  readonly controller?: DriverCapabilities['controller']
+  readonly node?: DriverCapabilities['node']
+}
+
+const NONE: Answers = { plugin: { services: new Set(), volumeExpansion: new Set() } }
+
+/** Asks the questions of a start, in their order. Throws StartError. */
+export async function askAtStart(
+  driver: Caller,
+  questions: readonly Question[],
+  { clock, signal, log, togetherMs = Number.POSITIVE_INFINITY }: AskOptions,
+): Promise<DriverCapabilities> {
+  const end = clock.monotonic() + togetherMs
+  let answers = NONE
+  for (const question of questions) {
+    if (question.when?.(known(answers)) === false) continue
+    const timeoutMs = Math.max(0, Math.min(question.limitMs, end - clock.monotonic()))
+    const options = { timeoutMs, signal, ...(log && { log }) }
+    answers = { ...answers, ...(await answer(driver, question, options).catch(stepFailed(question.failure))) }
+    const startError = question.startError?.(known(answers))
+    if (startError !== undefined) throw startError
+  }
+  return known(answers)
+}
+
+/** Asks a driver that has come back, about each thing once. */
+export async function askAgain(
+  driver: Caller,
+  questions: readonly Question[],
+  signal: AbortSignal,
+): Promise<DriverCapabilities> {
+  const asked = new Set<Question['about']>()
+  let answers = NONE
+  for (const question of questions) {
+    if (asked.has(question.about) || question.when?.(known(answers)) === false) continue
+    asked.add(question.about)
+    answers = { ...answers, ...(await answer(driver, question, { timeoutMs: question.limitMs, signal })) }
+  }
+  return known(answers)
+}
+
+function known({ plugin, controller, node }: Answers): DriverCapabilities {
+  return driverCapabilities(plugin, controller, node)
+}
+
+async function answer(driver: Caller, { about }: Question, options: CallOptions): Promise<Partial<Answers>> {
+  switch (about) {
+    case 'plugin':
+      return { plugin: await getPluginCapabilities(driver, options) }
+    case 'controller':
+      return { controller: await getControllerCapabilities(driver, options) }
+    case 'node':
+      return { node: await getNodeCapabilities(driver, options) }
+    default:
+      return unreachable(about)
+  }
+}
+
+/** For `catch`: ends the start with the step's line. */
+export function stepFailed({ message, during, pairs = {} }: StepFailure): (cause: unknown) => never {
+  const fail = failing(message, pairs)
+  return (cause) => fail(during === undefined ? cause : new Error(`${during}: ${messageOf(cause)}`, { cause }))
+}

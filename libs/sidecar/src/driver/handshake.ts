@@ -1,0 +1,92 @@
+import {
+  type Connection,
+  type ConnectOptions,
+  connect,
+  connectMigrated,
+  createDriver,
+  type Driver,
+  getDriverName,
+  OperationMetrics,
+  probe,
+} from '@csi-sidecars/csi'
+import { isMigratedCSIDriverByName } from '@csi-sidecars/csi-translation'
+import type { StartContext } from '../start/context.ts'
+import { askAgain, askAtStart, stepFailed } from './capability-questions.ts'
+import type { ConnectionFailures, HandshakeTable } from './handshake-table.ts'
+
+/** The driver as far as the start has identified it. */
+export interface IdentifiedDriver {
+  readonly name: string
+  readonly connection: Connection
+  readonly operations: OperationMetrics
+}
+
+/** Connects, waits until the driver is ready and asks its name. To one with an in-tree ancestor it connects again. */
+export async function identifyDriver(context: StartContext, table: HandshakeTable): Promise<IdentifiedDriver> {
+  const { failures, limits, namedFrom } = table
+  const operations = new OperationMetrics(context.metrics)
+  const options = connectOptions(context, table, operations)
+  const { probeMs } = limits
+  const first = await ready(context, { probeMs, failures: failures.first, open: () => connect(options) })
+  const name = await getDriverName(first, { timeoutMs: limits.nameMs, signal: context.signal }).catch(
+    stepFailed(failures.name),
+  )
+  if (!isMigratedCSIDriverByName(name)) {
+    if (namedFrom === 'name') operations.setDriverName(name)
+    return { name, connection: first, operations }
+  }
+  const again = (): Promise<Connection> => connectMigrated(first, { ...options, operations, driverName: name })
+  const connection = await ready(context, { probeMs, failures: failures.migrated(name), open: again })
+  return { name, connection, operations }
+}
+
+interface ConnectionSteps {
+  readonly probeMs: number
+  readonly failures: ConnectionFailures
+  readonly open: () => Promise<Connection>
+}
+
+async function ready(
+  { clock, log, signal }: StartContext,
+  { probeMs, failures, open }: ConnectionSteps,
+): Promise<Connection> {
+  const connection = await open().catch(stepFailed(failures.connect))
+  await probe(connection, { timeoutMs: probeMs, clock, log, signal }).catch(stepFailed(failures.probe))
+  return connection
+}
+
+/** Reads the driver's capabilities and watches its connection from then on. */
+export async function openDriver(
+  context: StartContext,
+  table: HandshakeTable,
+  { name, connection, operations }: IdentifiedDriver,
+): Promise<Driver> {
+  const { clock, signal, log } = context
+  const { limits, decisive } = table
+  const questions = table.questions(name)
+  const capabilities = await askAtStart(connection, questions, { clock, signal, log, togetherMs: limits.questionsMs })
+  if (!isMigratedCSIDriverByName(name)) operations.setDriverName(name)
+  return createDriver({
+    clock,
+    log,
+    connection,
+    identity: { name, capabilities },
+    decisive,
+    reconnect: (closed) =>
+      connect({ ...connectOptions(context, table, operations), timeoutMs: Number.POSITIVE_INFINITY, signal: closed }),
+    identify: async (again, closed) => {
+      await probe(again, { timeoutMs: limits.probeMs, clock, log, signal: closed })
+      const current = await getDriverName(again, { timeoutMs: limits.nameMs, signal: closed })
+      return { name: current, capabilities: await askAgain(again, questions, closed) }
+    },
+  })
+}
+
+function connectOptions(
+  { standard, clock, log, signal, tracer }: StartContext,
+  { maxLogLength }: HandshakeTable,
+  operations: OperationMetrics,
+): ConnectOptions {
+  const address = standard.values['csi-address']
+  return { address, clock, log, operations, signal, tracer, ...(maxLogLength !== undefined && { maxLogLength }) }
+}

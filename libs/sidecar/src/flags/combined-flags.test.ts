@@ -1,0 +1,117 @@
+import { describe, expect, test } from '@jest/globals'
+import { type CombinedFlags, type FlaggedApp, parseCombined } from './combined-flags.ts'
+
+const LEFT: FlaggedApp = {
+  prefix: 'left',
+  released: true,
+  flags: [
+    { name: 'threads', aliases: ['hands'], type: 'int', default: 10, help: '' },
+    { name: 'timeout', type: 'duration', default: 15_000, help: '' },
+    { name: 'alone', aliases: ['single'], type: 'bool', default: false, help: '' },
+  ],
+  gates: { own: { Lefty: { stage: 'beta', default: true } }, permanent: {} },
+}
+const RIGHT: FlaggedApp = {
+  prefix: 'right',
+  released: true,
+  flags: [
+    { name: 'hands', aliases: ['threads'], type: 'int', default: 5, help: '' },
+    { name: 'timeout', type: 'duration', default: 10_000, help: '' },
+  ],
+  gates: { own: { Both: { stage: 'beta', default: true } }, permanent: { Old: true } },
+}
+
+const read = (line: string): CombinedFlags<FlaggedApp> =>
+  parseCombined([LEFT, RIGHT], line === '' ? [] : line.split(' '))
+
+function flags(line: string): CombinedFlags<FlaggedApp> & { kind: 'flags' } {
+  const parsed = read(line)
+  if (parsed.kind !== 'flags') throw new Error(`${line}: ${JSON.stringify(parsed)}`)
+  return parsed
+}
+
+describe('a value', () => {
+  test.each<[line: string, flag: string, left: unknown, right: unknown]>([
+    ['', 'timeout', 15_000, 10_000],
+    ['--timeout=1s', 'timeout', 1000, 1000],
+    ['--timeout=1s --left-timeout=2s', 'timeout', 2000, 1000],
+    ['--right-timeout=2s', 'timeout', 15_000, 2000],
+    ['-v=3', 'v', 3, 3],
+    ['--retry-interval-max=1m', 'retry-interval-max', 60_000, 60_000],
+    ['--left-retry-interval-max=1m', 'retry-interval-max', 60_000, 300_000],
+    ['--leader-election --right-leader-election=false', 'leader-election', true, false],
+  ])('%j: %s is %j and %j', (line, flag, left, right) => {
+    const { flagsOf } = flags(line)
+    expect([flagsOf(LEFT).values[flag], flagsOf(RIGHT).values[flag]]).toEqual([left, right])
+  })
+
+  test('counts as given where it was given for all', () => {
+    const { flagsOf } = flags('--timeout=1s --left-threads=2')
+    expect([...flagsOf(LEFT).given].sort()).toEqual(['threads', 'timeout'])
+    expect([...flagsOf(RIGHT).given]).toEqual(['timeout'])
+  })
+})
+
+describe('a flag of one app alone', () => {
+  test.each<[line: string, threads: number, hands: number]>([
+    ['--threads=3', 3, 5],
+    ['--hands=3', 10, 3],
+    ['--left-hands=3', 3, 5],
+    ['--right-threads=3', 10, 3],
+  ])('%s is for that app', (line, threads, hands) => {
+    const { flagsOf } = flags(line)
+    expect([flagsOf(LEFT).values['threads'], flagsOf(RIGHT).values['hands']]).toEqual([threads, hands])
+  })
+
+  test('keeps its other spelling where no other has that as a name', () => {
+    expect(flags('--single').flagsOf(LEFT).values['alone']).toBe(true)
+    expect(flags('--controllers=left --hands=3').flagsOf(LEFT).values['threads']).toBe(3)
+  })
+})
+
+describe('the controllers', () => {
+  test.each([
+    ['', ['left', 'right']],
+    ['--controllers=right', ['right']],
+    ['--controllers=right,left', ['left', 'right']],
+  ])('%j are %j', (line, names) => {
+    expect(flags(line).running.map(({ prefix }) => prefix)).toEqual(names)
+  })
+
+  test.each([
+    ['--controllers=up', 'invalid value "up" for flag -controllers: "up" is none of left, right'],
+    ['--controllers=', 'invalid value "" for flag -controllers: "" is none of left, right'],
+    [
+      '--controllers=left --right-timeout=1s',
+      'flag -right-timeout is for controller right, which --controllers leaves out',
+    ],
+    ['--controllers=right --alone', 'flag -alone is for controller left, which --controllers leaves out'],
+    ['--left-csi-address=/x', 'flag provided but not defined: -left-csi-address'],
+    ['--timeout=x', 'invalid value "x" for flag -timeout: parse error'],
+  ])('%s is refused', (line, error) => {
+    expect(read(line)).toEqual({ kind: 'refused', error })
+  })
+})
+
+describe('feature gates', () => {
+  test.each<[line: string, left: object, right: object]>([
+    ['--feature-gates=Lefty=false,Both=true,Old=true', { Lefty: false }, { Both: true, Old: true }],
+    ['--feature-gates=Nobodys=true', { Nobodys: true }, {}],
+    [
+      '--feature-gates=AllBeta=false,AllAlpha=true',
+      { AllBeta: false, AllAlpha: true },
+      { AllBeta: false, AllAlpha: true },
+    ],
+    ['--feature-gates=Both=true --right-feature-gates=Both=false', {}, { Both: false }],
+    ['--left-feature-gates=Both=true', { Both: true }, {}],
+  ])('%s', (line, left, right) => {
+    const { flagsOf } = flags(line)
+    const gates = (app: FlaggedApp): unknown =>
+      Object.fromEntries(flagsOf(app).values['feature-gates'] as ReadonlyMap<string, boolean>)
+    expect([gates(LEFT), gates(RIGHT)]).toEqual([left, right])
+  })
+})
+
+test('help is asked for as of any program', () => {
+  expect(read('-h')).toEqual({ kind: 'help' })
+})

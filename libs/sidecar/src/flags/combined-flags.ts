@@ -1,0 +1,189 @@
+import type { GateTable } from './gate-tables.ts'
+import { type Flag, type FlagTable, parseFlags } from './go-flags.ts'
+import { STANDARD_FLAGS } from './standard-flags.ts'
+
+/** As much of an app as its flags need. */
+export interface FlaggedApp {
+  /** The prefix of its flags, and its name in --controllers: `attacher`. */
+  readonly prefix: string
+  /** False: no text names it, and it runs only where --controllers names it. */
+  readonly released: boolean
+  /** Beside the standard ones. */
+  readonly flags: FlagTable
+  readonly gates: GateTable
+}
+
+/** Standard flags that an app may take otherwise than the rest of the process. */
+const STANDARD_FOR_ONE = new Set([
+  'feature-gates',
+  'leader-election',
+  'leader-election-labels',
+  'leader-election-lease-duration',
+  'leader-election-namespace',
+  'leader-election-renew-deadline',
+  'leader-election-retry-period',
+  'retry-interval-max',
+  'retry-interval-start',
+])
+
+/** The flags of one app as it would have read them by itself. */
+export interface FlagsOfApp {
+  readonly values: Readonly<Record<string, unknown>>
+  readonly given: ReadonlySet<string>
+}
+
+export type CombinedFlags<A extends FlaggedApp> =
+  | { readonly kind: 'help' }
+  | { readonly kind: 'refused'; readonly error: string }
+  | {
+      readonly kind: 'flags'
+      /** The apps that run, in the order of the list. */
+      readonly running: readonly A[]
+      readonly singleLease: string
+      readonly flagsOf: (app: A) => FlagsOfApp
+      /** The standard flags without any app's own. */
+      readonly standard: FlagsOfApp
+    }
+
+/** Flags of the process alone. */
+export function processFlags(apps: readonly FlaggedApp[]): readonly Flag[] {
+  const released = releasedPrefixes(apps)
+  return [
+    {
+      name: 'controllers',
+      type: 'string',
+      default: released.join(','),
+      help: `Comma-separated controllers to run: ${released.join(', ')}.`,
+    },
+    {
+      name: 'single-lease',
+      type: 'string',
+      default: '',
+      help:
+        'Name of one Lease for all controllers, in the place of the one that each shares with its Go original. ' +
+        'Only for clusters in which neither an original nor a single sidecar runs for this driver.',
+    },
+  ]
+}
+
+function releasedPrefixes(apps: readonly FlaggedApp[]): readonly string[] {
+  return apps.filter(({ released }) => released).map(({ prefix }) => prefix)
+}
+
+/** What may be set for one app: its own flags, and standard ones that it may take otherwise than the others. */
+export function flagsForOne({ flags }: FlaggedApp): FlagTable {
+  return [...flags, ...STANDARD_FLAGS.filter(({ name }) => STANDARD_FOR_ONE.has(name))]
+}
+
+/**
+ * Reads a command line for several apps. A flag without prefix is for all that have it; with an app's prefix it is for
+ * that one, and wins.
+ */
+export function parseCombined<A extends FlaggedApp>(apps: readonly A[], args: readonly string[]): CombinedFlags<A> {
+  const parsed = parseFlags(combinedTable(apps), args)
+  if (parsed.kind !== 'flags') return parsed
+  const { values, given } = parsed.flags as FlagsOfApp
+  const running = chosen(apps, String(values['controllers']))
+  if ('error' in running) return { kind: 'refused', error: running.error }
+  const idle = apps.filter((app) => !running.apps.includes(app))
+  for (const app of idle) {
+    const name = [...given].find((each) => isOfOne(each, app, running.apps))
+    if (name !== undefined) {
+      return { kind: 'refused', error: `flag -${name} is for controller ${app.prefix}, which --controllers leaves out` }
+    }
+  }
+  return {
+    kind: 'flags',
+    running: running.apps,
+    singleLease: String(values['single-lease']),
+    flagsOf: (app) => pick(app, running.apps, { values, given }),
+    standard: { values, given },
+  }
+}
+
+/** Every flag that there is, each once. Of an app's other spellings only those that no other flag has. */
+function combinedTable(apps: readonly FlaggedApp[]): FlagTable {
+  const table = new Map<string, Flag>()
+  const names = new Set(apps.flatMap(({ flags }) => flags.map(({ name }) => name)))
+  for (const flag of [...processFlags(apps), ...STANDARD_FLAGS]) table.set(flag.name, flag)
+  for (const app of apps) {
+    for (const flag of app.flags) {
+      if (!table.has(flag.name))
+        table.set(
+          flag.name,
+          withAliases(flag, (alias) => (names.has(alias) ? [] : [alias])),
+        )
+    }
+    for (const flag of flagsForOne(app)) {
+      const name = `${app.prefix}-${flag.name}`
+      table.set(name, { ...withAliases(flag, (alias) => [`${app.prefix}-${alias}`]), name })
+    }
+  }
+  return [...table.values()]
+}
+
+function withAliases(flag: Flag, change: (alias: string) => string[]): Flag {
+  const { aliases, ...rest } = flag
+  return aliases === undefined ? flag : ({ ...rest, aliases: aliases.flatMap(change) } as Flag)
+}
+
+function chosen<A extends FlaggedApp>(apps: readonly A[], text: string): { apps: readonly A[] } | { error: string } {
+  const names = text.split(',').map((name) => name.trim())
+  const known = apps.map(({ prefix }) => prefix)
+  const wrong = names.find((name) => !known.includes(name))
+  if (wrong !== undefined) {
+    return {
+      error: `invalid value "${text}" for flag -controllers: "${wrong}" is none of ${releasedPrefixes(apps).join(', ')}`,
+    }
+  }
+  return { apps: apps.filter(({ prefix }) => names.includes(prefix)) }
+}
+
+/** Whether the flag is for this app alone: by its prefix, or because no app that runs has it. */
+function isOfOne(name: string, app: FlaggedApp, running: readonly FlaggedApp[]): boolean {
+  if (flagsForOne(app).some((flag) => name === `${app.prefix}-${flag.name}`)) return true
+  const has = (each: FlaggedApp): boolean =>
+    each.flags.some((flag) => flag.name === name || flag.aliases?.includes(name) === true)
+  return has(app) && !running.some(has)
+}
+
+function pick(app: FlaggedApp, running: readonly FlaggedApp[], all: FlagsOfApp): FlagsOfApp {
+  const values: Record<string, unknown> = {}
+  const given = new Set<string>()
+  for (const flag of [...STANDARD_FLAGS, ...app.flags]) {
+    const own = `${app.prefix}-${flag.name}`
+    const names = [own, ...sharedNames(flag, app, running)]
+    const name = names.find((each) => all.given.has(each))
+    values[flag.name] = name === undefined ? flag.default : all.values[name]
+    if (name !== undefined) given.add(flag.name)
+  }
+  values['feature-gates'] = gatesFor(app, running, all)
+  return { values, given }
+}
+
+/** The spellings without prefix that mean this flag of the app; another's own flag of that name is not it. */
+function sharedNames({ name, aliases = [] }: Flag, app: FlaggedApp, running: readonly FlaggedApp[]): readonly string[] {
+  const others = running.filter((each) => each !== app).flatMap(({ flags }) => flags.map((flag) => flag.name))
+  return [name, ...aliases.filter((alias) => !others.includes(alias))]
+}
+
+type Gates = ReadonlyMap<string, boolean>
+
+/** They mean gates of every app. */
+const ALL_OF_A_STAGE = ['AllAlpha', 'AllBeta']
+
+/**
+ * Of the shared gates those that the app knows; a gate that no app knows stays with the first one, whose start refuses
+ * it. Gates that are given for the app alone win.
+ */
+function gatesFor(app: FlaggedApp, running: readonly FlaggedApp[], { values, given }: FlagsOfApp): Gates {
+  const shared = values['feature-gates'] as Gates
+  const own = `${app.prefix}-feature-gates`
+  const knows = ({ gates }: FlaggedApp, gate: string): boolean =>
+    ALL_OF_A_STAGE.includes(gate) || Object.hasOwn(gates.own, gate) || Object.hasOwn(gates.permanent, gate)
+  const mine = [...shared].filter(([gate]) => {
+    const others = running.filter((each) => each !== app && knows(each, gate))
+    return knows(app, gate) || (others.length === 0 && running[0] === app)
+  })
+  return new Map([...mine, ...(given.has(own) ? (values[own] as Gates) : [])])
+}

@@ -1,0 +1,88 @@
+import { aggregate } from '../start/start-checks.ts'
+import { type Gate, type GateStage, type GateTable, GENERIC_GATES } from './gate-tables.ts'
+
+/** The gates of one process. */
+export interface FeatureGates<N extends string = string> {
+  enabled(name: N): boolean
+  /** Whether the command line named it. AllAlpha and AllBeta do not count. */
+  explicit(name: N): boolean
+  /** The same gates with another default for one of them; an explicit setting stays. */
+  withDefault(name: N, value: boolean): FeatureGates<N>
+}
+
+/** An info line that setting a gate is worth. */
+export interface GateNotice {
+  readonly message: string
+  readonly pairs: { readonly featureGate: string; readonly value: boolean }
+}
+
+export type ResolvedGates<N extends string> =
+  | { readonly kind: 'gates'; readonly gates: FeatureGates<N>; readonly notices: readonly GateNotice[] }
+  | { readonly kind: 'refused'; readonly error: string }
+
+/** Applies what the command line asks for. One error lists every wrong name or value. */
+export function resolveGates<N extends string>(
+  table: GateTable<N>,
+  requested: ReadonlyMap<string, boolean>,
+): ResolvedGates<N> {
+  const errors: string[] = []
+  const notices: GateNotice[] = []
+  for (const [featureGate, value] of requested) {
+    const verdict = validateGate(table, featureGate, value)
+    if (verdict.kind === 'refused') errors.push(verdict.error)
+    else if (verdict.notice !== undefined) notices.push({ message: verdict.notice, pairs: { featureGate, value } })
+  }
+  const error = aggregate(errors)
+  if (error !== undefined) return { kind: 'refused', error }
+  return { kind: 'gates', gates: gatesOf(table.own, requested), notices }
+}
+
+type Verdict =
+  | { readonly kind: 'accepted'; readonly notice?: string }
+  | { readonly kind: 'refused'; readonly error: string }
+
+function validateGate(table: GateTable, name: string, value: boolean): Verdict {
+  const permanent = own(table.permanent, name)
+  if (permanent !== undefined) return { kind: 'accepted', notice: permanent === value ? IGNORED : OVERRULED }
+  const gate = own(table.own, name) ?? own(GENERIC_GATES, name)
+  if (gate?.locked === true && gate.default !== value) {
+    const error = `cannot set feature gate ${name} to ${value}, feature is locked to ${gate.default}`
+    return { kind: 'refused', error }
+  }
+  if (gate === undefined) return { kind: 'refused', error: `unrecognized feature gate: ${name}` }
+  const notice = NOTICES[gate.stage]
+  return notice === undefined ? { kind: 'accepted' } : { kind: 'accepted', notice }
+}
+
+const IGNORED = 'Ignoring feature gate that is always on'
+/** Manifests in the field still say so; their sidecars would end where upstream's of that time did not. */
+const OVERRULED = 'Warning: turning off this feature gate has no effect, it is always on'
+
+const NOTICES: Readonly<Partial<Record<GateStage, string>>> = {
+  ga: 'Warning: setting GA feature gate. It will be removed in a future release.',
+  deprecated: 'Warning: setting deprecated feature gate. It will be removed in a future release.',
+}
+
+function own<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(record, name) ? record[name] : undefined
+}
+
+function gatesOf<N extends string>(
+  gates: Readonly<Record<N, Gate>>,
+  requested: ReadonlyMap<string, boolean>,
+): FeatureGates<N> {
+  const all = { alpha: requested.get('AllAlpha'), beta: requested.get('AllBeta'), ga: undefined, deprecated: undefined }
+  return {
+    enabled: (name) => requested.get(name) ?? all[gates[name].stage] ?? gates[name].default,
+    explicit: (name) => requested.has(name),
+    withDefault: (name, value) => gatesOf({ ...gates, [name]: { ...gates[name], default: value } }, requested),
+  }
+}
+
+/** For the usage: the gates that do something here, one a line. Those of the API server library are accepted as well. */
+export function knownGatesText(table: GateTable): string {
+  const lines = Object.entries<Gate>(table.own).map(
+    ([name, gate]) => `${name}=true|false (${gate.stage.toUpperCase()} - default=${gate.default})`,
+  )
+  return lines.sort().join('\n')
+}

@@ -1,0 +1,137 @@
+import { messageOf } from '@csi-sidecars/base'
+import { Quantity } from '@csi-sidecars/kube-types'
+import { goFloat, goQuote, type VmoduleRule } from '@csi-sidecars/telemetry'
+import {
+  goDuration,
+  parseGoBool,
+  parseGoDuration,
+  parseGoFloat,
+  parseGoInt,
+  parseGoLevel,
+  parseGoUint,
+  ValueError,
+} from './go-values.ts'
+
+/** What each type of flag holds once it is read. */
+export interface FlagValues {
+  bool: boolean
+  /** A switch whose reader reports errors as Go's `flag.BoolFunc` does. */
+  switch: boolean
+  string: string
+  /** One of the words in `choices`. */
+  choice: string
+  int: number
+  uint: number
+  float: number
+  /** Milliseconds. */
+  duration: number
+  /** 0 to 2^31-1. */
+  level: number
+  vmodule: readonly VmoduleRule[]
+  quantity: Quantity
+  gates: ReadonlyMap<string, boolean>
+  labels: ReadonlyMap<string, string>
+}
+
+export type FlagTypeName = keyof FlagValues
+
+/** How a type reads its text and shows itself in the usage. */
+export interface FlagType<T> {
+  /** Follows the flag's name in the usage. */
+  readonly placeholder: string
+  /** The value may be omitted, and is then true. */
+  readonly boolean?: boolean
+  /** Throws an Error with the text of Go. `before` is what an earlier flag set; `choices` are the allowed values. */
+  read(text: string, before: T | undefined, choices: readonly string[]): T
+  /** The default as the usage shows it; undefined where Go shows none. */
+  show(value: T): string | undefined
+}
+
+const unless = <T>(zero: T, text: (value: T) => string) => {
+  return (value: T): string | undefined => (value === zero ? undefined : text(value))
+}
+
+export const FLAG_TYPES: { readonly [N in FlagTypeName]: FlagType<FlagValues[N]> } = {
+  bool: { placeholder: '', boolean: true, read: parseGoBool, show: unless(false, String) },
+  switch: { placeholder: '', boolean: true, read: readSwitch, show: () => undefined },
+  string: { placeholder: 'string', read: (text) => text, show: unless('', goQuote) },
+  choice: { placeholder: 'string', read: readChoice, show: unless('', goQuote) },
+  int: { placeholder: 'int', read: parseGoInt, show: unless(0, String) },
+  uint: { placeholder: 'uint', read: parseGoUint, show: unless(0, String) },
+  float: { placeholder: 'float', read: parseGoFloat, show: unless(0, goFloat) },
+  duration: { placeholder: 'duration', read: parseGoDuration, show: unless(0, goDuration) },
+  level: { placeholder: 'value', read: (text) => readStrconv('ParseUint', text, parseGoLevel), show: () => undefined },
+  vmodule: { placeholder: 'value', read: readVmodule, show: () => undefined },
+  quantity: { placeholder: 'value', read: (text) => Quantity.parse(text), show: () => undefined },
+  gates: { placeholder: 'value', read: readGates, show: () => undefined },
+  labels: { placeholder: 'value', read: readLabels, show: () => undefined },
+}
+
+/** The error that Go's strconv itself reports, where a flag does not replace it by a shorter one. */
+function readStrconv<T>(name: string, text: string, read: (text: string) => T): T {
+  try {
+    return read(text)
+  } catch (cause) {
+    if (!(cause instanceof ValueError)) throw cause
+    const why = cause.problem === 'range' ? 'value out of range' : 'invalid syntax'
+    throw new Error(`strconv.${name}: parsing ${goQuote(text)}: ${why}`, { cause })
+  }
+}
+
+function readSwitch(text: string): boolean {
+  return readStrconv('ParseBool', text, parseGoBool)
+}
+
+function readChoice(text: string, _before: string | undefined, choices: readonly string[]): string {
+  if (!choices.includes(text)) throw new Error(`must be ${choices.join(' or ')}`)
+  return text
+}
+
+/** `pattern=N,...`; empty items are skipped, repeats add to what is there. */
+function readVmodule(text: string, before: readonly VmoduleRule[] = []): readonly VmoduleRule[] {
+  const rules = [...before]
+  for (const item of text.split(',')) {
+    if (item === '') continue
+    const [pattern, number, ...more] = item.split('=')
+    if (!pattern || !number || more.length > 0) {
+      throw new Error(`${goQuote(item)} does not have the pattern=N format`)
+    }
+    try {
+      rules.push({ pattern, level: readStrconv('ParseUint', number, parseGoLevel) })
+    } catch (cause) {
+      throw new Error(`parsing verbosity in ${goQuote(item)}: ${messageOf(cause)}`, { cause })
+    }
+  }
+  return rules
+}
+
+/** `Gate=bool,...`; empty items are skipped, repeats merge. */
+function readGates(text: string, before?: ReadonlyMap<string, boolean>): ReadonlyMap<string, boolean> {
+  const gates = new Map(before)
+  for (const item of text.split(',')) {
+    if (item === '') continue
+    const at = item.indexOf('=')
+    if (at < 0) throw new Error('malformed pair, expect string=bool')
+    const name = item.slice(0, at).trim()
+    const value = item.slice(at + 1).trim()
+    try {
+      gates.set(name, readSwitch(value))
+    } catch (cause) {
+      throw new Error(`invalid value of ${name}: ${value}, err: ${messageOf(cause)}`, { cause })
+    }
+  }
+  return gates
+}
+
+/** `key:value,...`; repeats merge. */
+function readLabels(text: string, before?: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const labels = new Map(before)
+  for (const item of text.split(',')) {
+    const [key, value, ...more] = item.split(':')
+    if (key === undefined || value === undefined || more.length > 0) {
+      throw new Error(`malformed item in list of labels: ${item}`)
+    }
+    labels.set(key, value)
+  }
+  return labels
+}

@@ -1,0 +1,237 @@
+import { Quantity } from '@csi-sidecars/kube-types'
+import { SECURE_FLAGS } from '../http/secure/flags.ts'
+import type { ChartKey } from './chart-key.ts'
+import type { Flag } from './go-flags.ts'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const NOTHING = Quantity.parse('0')
+const REFUSED = 'Without effect: any value but the default ends the start with an error.'
+const UNSET: ChartKey = { none: 'any value but the default is refused' }
+
+/** The flags that both sidecars have, standard error as usage shows them; names, types and defaults never change. */
+export const STANDARD_FLAGS = [
+  {
+    name: 'automaxprocs',
+    type: 'switch',
+    default: false,
+    help: 'Accepted and without effect: this program uses one CPU, and little of it.',
+    chart: { none: 'without effect' },
+  },
+  {
+    name: 'csi-address',
+    type: 'string',
+    default: '/run/csi/socket',
+    help: "Path of the CSI driver's socket, `/path` or unix:///path. No other kind of address is possible.",
+    chart: { key: 'socketDir.fileName', sample: 'other.sock', text: '/csi/other.sock', by: 'hand' },
+  },
+  {
+    name: 'drain-timeout',
+    type: 'duration',
+    default: 25 * SECOND,
+    help:
+      'After SIGTERM, how long running CSI calls may continue and save their results before they are cancelled. ' +
+      "Keep it below the pod's terminationGracePeriodSeconds.",
+    chart: { key: 'drainTimeout', sample: '31s' },
+  },
+  {
+    name: 'driver-grace-period',
+    type: 'duration',
+    default: 30 * SECOND,
+    help:
+      'How long a leader waits for a disconnected CSI driver before it releases the lease, so that a replica with a ' +
+      'working driver takes over.',
+    chart: { key: 'driverGracePeriod', sample: '32s' },
+  },
+  {
+    name: 'enable-otel-tracing',
+    type: 'bool',
+    default: false,
+    help:
+      'Send a trace of each attach, detach, expansion and modification to an OpenTelemetry collector, and the header ' +
+      'traceparent to driver and API server. The OTEL_* environment variables configure it.',
+    chart: { key: 'tracing.enabled', sample: true, by: 'hand' },
+  },
+  {
+    name: 'feature-gates',
+    type: 'gates',
+    default: new Map<string, boolean>(),
+    help: 'Comma-separated Gate=true|false pairs.',
+    chart: {
+      key: 'featureGates',
+      sample: { ReleaseLeaderElectionOnExit: false, AllBeta: true },
+      text: 'AllBeta=true,ReleaseLeaderElectionOnExit=false',
+    },
+  },
+  {
+    name: 'http-endpoint',
+    type: 'string',
+    default: '',
+    help:
+      'Address to serve metrics, /livez, /readyz, /healthz/leader-election and /debug/stuck on (example: `:8080`). Empty: no server. ' +
+      'Excludes --metrics-address.',
+    chart: { key: 'metricsPort', sample: 9000, text: ':9000', by: 'hand' },
+  },
+  {
+    name: 'kube-api-burst',
+    type: 'int',
+    default: 10,
+    help:
+      'Requests that may exceed --kube-api-qps for a moment. With neither of the two flags, the rate follows what the ' +
+      'API server grants.',
+    chart: { key: 'kubeAPIBurst', sample: 2000000, minimum: 1 },
+  },
+  {
+    name: 'kube-api-qps',
+    type: 'float',
+    default: 5,
+    help:
+      'Requests a second to the API server. 0 means 5, a negative number means unlimited. With neither this flag nor ' +
+      '--kube-api-burst, the rate follows what the API server grants.',
+    chart: { key: 'kubeAPIQPS', sample: 12.5 },
+  },
+  {
+    name: 'kubeconfig',
+    type: 'string',
+    default: '',
+    help: "Path of a kubeconfig file. Empty: the pod's service account.",
+    chart: { key: 'kubeconfigSecret.name', sample: 'guest', text: '/etc/csi-sidecars/kubeconfig', by: 'hand' },
+  },
+  {
+    name: 'leader-election',
+    type: 'bool',
+    default: false,
+    help: 'Work only while holding the lease. Needed wherever more than one replica runs.',
+    chart: { key: 'leaderElection.enabled', sample: true },
+  },
+  {
+    name: 'leader-election-labels',
+    type: 'labels',
+    default: new Map<string, string>(),
+    help: 'Labels for the Lease: key:value,key:value.',
+    chart: { key: 'leaderElection.labels', sample: { tier: '1', team: 'storage' }, text: 'team:storage,tier:1' },
+  },
+  {
+    name: 'leader-election-lease-duration',
+    type: 'duration',
+    default: 15 * SECOND,
+    help: 'How long after its last renewal a lease stays valid. Longer than --leader-election-renew-deadline.',
+    chart: { key: 'leaderElection.leaseDuration', sample: '33s' },
+  },
+  {
+    name: 'leader-election-namespace',
+    type: 'string',
+    default: '',
+    help: "Namespace of the Lease. Empty: the pod's own.",
+    chart: { key: 'leaderElection.namespace', sample: 'leases' },
+  },
+  {
+    name: 'leader-election-renew-deadline',
+    type: 'duration',
+    default: 10 * SECOND,
+    help: 'How long a leader tries to renew before it stops working. Longer than 1.2 x --leader-election-retry-period.',
+    chart: { key: 'leaderElection.renewDeadline', sample: '22s' },
+  },
+  {
+    name: 'leader-election-retry-period',
+    type: 'duration',
+    default: 5 * SECOND,
+    help: 'Pause between two attempts to take or renew the lease.',
+    chart: { key: 'leaderElection.retryPeriod', sample: '3s' },
+  },
+  {
+    name: 'log-backlog-interval',
+    type: 'duration',
+    default: 30 * SECOND,
+    help: 'How often the log gets the depth of each queue while it is not empty. 0: never.',
+    chart: { key: 'logging.backlogInterval', sample: '45s' },
+  },
+  {
+    name: 'log-flush-frequency',
+    type: 'duration',
+    default: 5 * SECOND,
+    help: 'Accepted if greater than zero, without effect: nothing is buffered.',
+    chart: { none: 'without effect' },
+  },
+  { name: 'log-json-info-buffer-size', type: 'quantity', default: NOTHING, help: REFUSED, chart: UNSET },
+  { name: 'log-json-split-stream', type: 'bool', default: false, help: REFUSED, chart: UNSET },
+  { name: 'log-text-info-buffer-size', type: 'quantity', default: NOTHING, help: REFUSED, chart: UNSET },
+  { name: 'log-text-split-stream', type: 'bool', default: false, help: REFUSED, chart: UNSET },
+  {
+    name: 'logging-format',
+    type: 'string',
+    default: 'text',
+    help: 'text or json. Logs go to standard error in both.',
+    chart: { key: 'logging.format', sample: 'text' },
+  },
+  {
+    name: 'metrics-address',
+    type: 'string',
+    default: '',
+    help: 'Deprecated: as --http-endpoint, with metrics only (example: `:8080`).',
+    chart: { none: 'deprecated twin of --http-endpoint' },
+  },
+  {
+    name: 'metrics-path',
+    type: 'string',
+    default: '/metrics',
+    help: 'Path of the metrics.',
+    chart: { key: 'metrics.path', sample: '/other' },
+  },
+  {
+    name: 'on-driver-loss',
+    type: 'choice',
+    choices: ['reconnect', 'exit'],
+    default: 'reconnect',
+    help:
+      'What to do when the connection to the CSI driver is lost. reconnect: pause work until the driver is back, and ' +
+      'check that it is the same driver. exit: write the termination log and exit with code 1.',
+    chart: { key: 'onDriverLoss', sample: 'exit' },
+  },
+  {
+    name: 'on-lease-loss',
+    type: 'choice',
+    choices: ['standby', 'exit'],
+    default: 'standby',
+    help:
+      'What to do when the lease is lost. standby: cancel running work, keep the caches, and compete for the lease ' +
+      'again. exit: exit with code 1.',
+    chart: { key: 'onLeaseLoss', sample: 'exit' },
+  },
+  {
+    name: 'retry-interval-max',
+    type: 'duration',
+    default: 5 * MINUTE,
+    help: 'Longest pause between two attempts for one object.',
+    chart: { key: 'retryIntervalMax', sample: '34s' },
+  },
+  {
+    name: 'retry-interval-start',
+    type: 'duration',
+    default: SECOND,
+    help: 'Pause after the first failure of an object. Doubles with each further one, up to --retry-interval-max.',
+    chart: { key: 'retryIntervalStart', sample: '35ms' },
+  },
+  {
+    name: 'v',
+    type: 'level',
+    default: 0,
+    help: 'Verbosity. 2 logs each result, 4 each step, 5 each CSI call with its content, secrets removed.',
+    chart: { key: 'logLevel', sample: 0, by: 'hand' },
+  },
+  {
+    name: 'version',
+    type: 'bool',
+    default: false,
+    help: 'Print the version and exit.',
+    chart: { none: 'prints and exits' },
+  },
+  {
+    name: 'vmodule',
+    type: 'vmodule',
+    default: [],
+    help: 'Verbosity of single source files: pattern=N,... Works with the text format only.',
+    chart: { key: 'logging.vmodule', sample: 'watch*=4,reconcile=5' },
+  },
+  ...SECURE_FLAGS,
+] as const satisfies readonly Flag[]

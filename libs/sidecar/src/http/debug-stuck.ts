@@ -1,0 +1,93 @@
+import type { Backlog, PendingWork } from '@csi-sidecars/controller'
+import type { ServerLimits } from '@csi-sidecars/kube-client'
+import type { Reply } from './listener.ts'
+
+/** One object of /debug/stuck. What is not known is left out. */
+interface StuckItem extends Omit<PendingWork, 'key' | 'queue' | 'since' | 'nextTry' | 'waitsFor'> {
+  readonly driver: string
+  readonly since: string
+  readonly waitsFor: readonly string[] | undefined
+  readonly nextTry: string | undefined
+}
+
+const DEFAULT_LIMIT = 500
+const LARGEST_LIMIT = 5000
+
+const JSON_HEADERS = { 'Content-Type': 'application/json', 'X-Content-Type-Options': 'nosniff' }
+
+/** What is shown: pending work, and what may hold all of it up. */
+export interface Shown {
+  /** Undefined until the service has started. */
+  readonly backlog: Backlog | undefined
+  readonly limits: ServerLimits
+}
+
+/** All pending work, oldest first, a page of it: `?limit=` objects after the last one of the page before. */
+export async function debugStuck({ backlog, limits }: Shown, query: URLSearchParams): Promise<Reply> {
+  if (backlog === undefined) return refuse(503, 'starting')
+  const limitText = query.get('limit')
+  const limit = limitText === null ? DEFAULT_LIMIT : Number(limitText)
+  if (!Number.isInteger(limit) || limit < 1)
+    return refuse(400, `limit ${JSON.stringify(limitText)} is no number above 0`)
+  const token = query.get('continue')
+  const after = token === null ? undefined : positionOf(token)
+  if (token !== null && after === undefined) return refuse(400, 'continue is no token of an earlier answer')
+  const all = (await backlog.all()).map(placed).sort(byPlace)
+  const rest = after === undefined ? all : all.filter((each) => byPlace(each, after) > 0)
+  const page = rest.slice(0, Math.min(limit, LARGEST_LIMIT))
+  const last = rest.length > page.length ? page.at(-1) : undefined
+  const body = {
+    items: page.map(({ work }) => itemOf(backlog.driver, work)),
+    total: all.length,
+    continue: last && tokenOf(last),
+    apiServer: limits.refusals && refusalsOf(limits.refusals, limits.inFlight),
+  }
+  return { status: 200, body: `${JSON.stringify(body)}\n`, headers: JSON_HEADERS, compressible: true }
+}
+
+/** Why everything is slow, where the API server refuses requests at present. */
+function refusalsOf({ count, since }: NonNullable<ServerLimits['refusals']>, inFlight: number | undefined): object {
+  return { refused: count, since: rfc3339Milli(since), inFlight }
+}
+
+interface Place {
+  readonly since: number
+  /** Distinguishes work that became due in the same millisecond. */
+  readonly id: string
+}
+
+function placed(work: PendingWork): Place & { readonly work: PendingWork } {
+  return { since: work.since, id: `${work.sidecar} ${work.operation} ${work.key}`, work }
+}
+
+function byPlace(a: Place, b: Place): number {
+  if (a.since !== b.since) return a.since - b.since
+  return a.id === b.id ? 0 : a.id < b.id ? -1 : 1
+}
+
+function tokenOf({ since, id }: Place): string {
+  return Buffer.from(`${since} ${id}`).toString('base64url')
+}
+
+function positionOf(token: string): Place | undefined {
+  const [, since, id] = /^(\d+(?:\.\d+)?) (.+)$/s.exec(Buffer.from(token, 'base64url').toString()) ?? []
+  return since === undefined || id === undefined ? undefined : { since: Number(since), id }
+}
+
+function itemOf(driver: string, { key: _, queue: __, since, nextTry, waitsFor, ...work }: PendingWork): StuckItem {
+  return {
+    driver,
+    ...work,
+    since: rfc3339Milli(since),
+    waitsFor: waitsFor.length === 0 ? undefined : waitsFor,
+    nextTry: nextTry === undefined ? undefined : rfc3339Milli(nextTry),
+  }
+}
+
+function rfc3339Milli(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+function refuse(status: number, why: string): Reply {
+  return { status, body: `${why}\n`, headers: { 'Content-Type': 'text/plain; charset=utf-8' } }
+}

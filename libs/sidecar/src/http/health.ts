@@ -1,0 +1,66 @@
+import type { Clock } from '@csi-sidecars/base'
+import { type EventLoopWatch, type Metrics, watchEventLoop } from '@csi-sidecars/telemetry'
+import type { Service } from '../serve/service.ts'
+import type { HealthChecks } from './server.ts'
+
+/** A second late is load, ten are a process that no longer answers its lease either. */
+const STALLED_MS = 10_000
+/** The API server ends a watch after ten minutes at the latest, and sends a bookmark about once a minute. */
+const SILENT_MS = 15 * 60_000
+
+/** What the health paths say. The server listens before the service has started, so that comes later. */
+export class Health {
+  readonly #loop: EventLoopWatch
+  #service: Service | undefined
+
+  constructor(clock: Clock, metrics: Metrics) {
+    this.#loop = watchEventLoop(clock, metrics)
+  }
+
+  started(service: Service): void {
+    this.#service = service
+  }
+
+  stop(): void {
+    this.#loop.stop()
+  }
+
+  checks(leaderElection: boolean): HealthChecks {
+    return {
+      live: () => this.#notLive(),
+      ready: () => this.#notReady(),
+      ...(leaderElection && { leaderElection: () => this.#notElected() }),
+    }
+  }
+
+  #notLive(): string[] {
+    const reasons = (this.#service?.caches ?? [])
+      .filter((cache) => cache.silentForMs > SILENT_MS)
+      .map((cache) => `nothing heard from the API server for ${cache.name} in ${seconds(cache.silentForMs)}`)
+    const overdue = this.#loop.overdueMs()
+    if (overdue > STALLED_MS) reasons.push(`the event loop stands still for ${seconds(overdue)}`)
+    return reasons
+  }
+
+  /** True for a warm standby: it could take over now. */
+  #notReady(): string[] {
+    if (this.#service === undefined) return ['starting']
+    const { driver, caches } = this.#service
+    const reasons = caches.filter((cache) => !cache.synced).map((cache) => `cache of ${cache.name} is not filled yet`)
+    if (driver.state !== 'ready') reasons.push(`CSI driver ${driver.name} is gone for ${seconds(driver.lostForMs)}`)
+    return reasons
+  }
+
+  #notElected(): string[] {
+    const roles = this.#service?.roles ?? []
+    // The text of one alone is that of the Go originals.
+    return roles.flatMap(({ name, elector }) => {
+      const unhealthyReason = elector?.unhealthyReason
+      return unhealthyReason === undefined ? [] : [roles.length > 1 ? `${name}: ${unhealthyReason}` : unhealthyReason]
+    })
+  }
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1000)} s`
+}

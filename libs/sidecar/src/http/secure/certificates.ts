@@ -1,0 +1,84 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
+import type { Source } from './reloaded.ts'
+
+/** A certificate with its chain and its key, as PEM. */
+export interface Pair {
+  readonly cert: string
+  readonly key: string
+}
+
+/** The authorities whose clients are known. */
+export interface Authorities {
+  readonly pem: string
+  readonly all: readonly X509Certificate[]
+}
+
+type ReadText = (file: string) => Promise<string>
+
+const readText: ReadText = (file) => readFile(file, 'utf8')
+/** Files are not replaced that often. */
+const MOST_READS = 3
+
+export function pairSource(certFile: string, keyFile: string, read: ReadText = readText): Source<Pair> {
+  return {
+    read: () => readPair(certFile, keyFile, read),
+    make: ([cert = '', key = '']) => checkedPair({ cert, key }),
+    loaded: 'Loaded a new cert/key pair',
+    refused: 'Failed to load the cert/key pair, the one before stays',
+  }
+}
+
+export function authoritiesSource(file: string): Source<Authorities> {
+  return {
+    read: async () => [await readText(file)],
+    make: ([pem = '']) => takenByOpenSsl({ ca: pem }, { pem, all: authoritiesIn(pem, file) }),
+    loaded: 'Loaded a new CA Bundle and Verifier',
+    refused: 'Failed to load the CA bundle, the one before stays',
+  }
+}
+
+/** The two files of one pair: they may be replaced between two reads. */
+async function readPair(certFile: string, keyFile: string, read: ReadText): Promise<readonly string[]> {
+  for (let reads = 1; ; reads += 1) {
+    const texts = [await read(certFile), await read(keyFile)]
+    if (reads === MOST_READS || (await read(certFile)) === texts[0]) return texts
+  }
+}
+
+/** Node takes a certificate with a key of another one, or with none; the reasons are Go's. */
+function checkedPair(pair: Pair): Pair {
+  const [first = ''] = blocksIn(pair.cert)
+  if (first === '') throw new Error('tls: failed to find any PEM data in certificate input')
+  if (!pair.key.includes('-----BEGIN ')) throw new Error('tls: failed to find any PEM data in key input')
+  if (!new X509Certificate(first).checkPrivateKey(privateKey(pair.key))) {
+    throw new Error('tls: private key does not match public key')
+  }
+  return takenByOpenSsl(pair, pair)
+}
+
+/** OpenSSL refuses more than can be seen in the texts: a chain that is not well formed, a key that is too small. */
+function takenByOpenSsl<T>(context: SecureContextOptions, value: T): T {
+  createSecureContext(context)
+  return value
+}
+
+/** Without the reason of the parser, which may know parts of the key. */
+function privateKey(pem: string): KeyObject {
+  try {
+    return createPrivateKey(pem)
+  } catch {
+    throw new Error('tls: failed to parse private key')
+  }
+}
+
+function authoritiesIn(pem: string, file: string): readonly X509Certificate[] {
+  const blocks = blocksIn(pem)
+  if (blocks.length === 0) throw new Error(`data does not contain any valid certificates: ${file}`)
+  return blocks.map((block) => new X509Certificate(block))
+}
+
+function blocksIn(pem: string): readonly string[] {
+  return pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []
+}

@@ -1,0 +1,32 @@
+import type { StartContext } from '../../start/context.ts'
+import type { StandardValues } from '../../start/start-checks.ts'
+import { failing } from '../../start/start-error.ts'
+import type { Security } from './security.ts'
+
+/** Undefined where no flag asks for it; the code is loaded only then. Throws StartError. */
+export async function loadSecurity(context: StartContext): Promise<Security | undefined> {
+  if (!asksForSecurity(context.standard.values)) return undefined
+  const { openSecurity } = await import('./open.ts')
+  return await openSecurity(context).catch(failing('Secure serving configuration is invalid'))
+}
+
+function asksForSecurity(values: StandardValues): boolean {
+  const texts = [
+    'client-ca-file',
+    'tls-cert-file',
+    'tls-cipher-suites',
+    'tls-min-version',
+    'tls-private-key-file',
+  ] as const
+  return values['authorize-metrics'] || values['tls-self-signed'] || texts.some((flag) => values[flag] !== '')
+}
+
+/** Serves profiles until the end, if a flag asks for that. Throws StartError. */
+export async function openProfiling({ standard, clock, log, atEnd }: StartContext): Promise<void> {
+  const { values } = standard
+  if (!values['enable-profiling']) return
+  const address = values['profiling-address']
+  const { startProfiling } = await import('./profiling.ts')
+  const server = await startProfiling({ address, clock, log }).catch(failing('Failed to serve profiles', { address }))
+  atEnd(() => void server.close())
+}

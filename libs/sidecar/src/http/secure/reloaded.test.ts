@@ -1,0 +1,62 @@
+import { recordingLogger } from '@csi-sidecars/telemetry'
+import { expect, test } from '@jest/globals'
+import { Reloaded, type Source } from './reloaded.ts'
+
+function source(): Source<string> & { texts: string[]; unreadable: Error | undefined } {
+  return {
+    texts: ['a'],
+    unreadable: undefined,
+    async read() {
+      if (this.unreadable !== undefined) throw this.unreadable
+      return [...this.texts]
+    },
+    make: ([text = '']) => {
+      if (text.startsWith('bad')) throw new Error(`cannot use ${text}`)
+      return text.toUpperCase()
+    },
+    loaded: 'Loaded',
+    refused: 'Refused',
+  }
+}
+
+test('a value follows its source, and a line says so', async () => {
+  const from = source()
+  const log = recordingLogger()
+  const value = await Reloaded.open(from, log)
+  expect([await value.look(), value.value]).toEqual([false, 'A'])
+  from.texts = ['b']
+  expect([await value.look(), value.value]).toEqual([true, 'B'])
+  expect([await value.look(), value.value]).toEqual([false, 'B'])
+  expect(log.lines.map(({ message }) => message)).toEqual(['Loaded'])
+})
+
+test('an unusable value is logged once, and the previous one stays', async () => {
+  const from = source()
+  const log = recordingLogger()
+  const value = await Reloaded.open(from, log)
+  from.texts = ['bad']
+  for (let looks = 0; looks < 3; looks += 1) expect([await value.look(), value.value]).toEqual([false, 'A'])
+  from.unreadable = new Error('gone')
+  for (let looks = 0; looks < 3; looks += 1) expect([await value.look(), value.value]).toEqual([false, 'A'])
+  expect(log.lines).toMatchObject([
+    { level: 'error', message: 'Refused', error: { message: 'cannot use bad' } },
+    { level: 'error', message: 'Refused', error: { message: 'gone' } },
+  ])
+})
+
+test('one that was unusable for a while, and is again, is logged again', async () => {
+  const from = source()
+  const log = recordingLogger()
+  const value = await Reloaded.open(from, log)
+  for (const text of ['bad', 'a', 'bad']) {
+    from.texts = [text]
+    expect(await value.look()).toBe(false)
+  }
+  expect(log.lines).toHaveLength(2)
+})
+
+test('there is nothing to begin with: it is refused', async () => {
+  const from = source()
+  from.texts = ['bad']
+  await expect(Reloaded.open(from, recordingLogger())).rejects.toThrow('cannot use bad')
+})

@@ -1,0 +1,53 @@
+import { messageOf } from '@csi-sidecars/base'
+import type { Logger } from '@csi-sidecars/telemetry'
+
+/** The source of a value that another process may replace. */
+export interface Source<T> {
+  readonly read: () => Promise<readonly string[]>
+  /** Throws for texts that cannot be used. */
+  readonly make: (texts: readonly string[]) => T
+  /** The lines for a new value, and for one that cannot be used. */
+  readonly loaded: string
+  readonly refused: string
+}
+
+/** A value that follows its source. An unusable value is logged once, and the previous one stays. */
+export class Reloaded<T> {
+  readonly #source: Source<T>
+  readonly #log: Logger
+  #texts: readonly string[]
+  #complaint: string | undefined
+  value: T
+
+  /** Throws where there is nothing to begin with. */
+  static async open<T>(source: Source<T>, log: Logger): Promise<Reloaded<T>> {
+    const texts = await source.read()
+    return new Reloaded(source, { log, texts, value: source.make(texts) })
+  }
+
+  private constructor(source: Source<T>, { log, texts, value }: { log: Logger; texts: readonly string[]; value: T }) {
+    this.#source = source
+    this.#log = log
+    this.#texts = texts
+    this.value = value
+  }
+
+  /** Looks at the source. Returns whether the value is another one. */
+  async look(): Promise<boolean> {
+    try {
+      const texts = await this.#source.read()
+      const same = texts.length === this.#texts.length && texts.every((text, index) => text === this.#texts[index])
+      // A value that came back ends a complaint, too.
+      if (!same) this.value = this.#source.make(texts)
+      this.#texts = texts
+      this.#complaint = undefined
+      if (!same) this.#log.v(2)?.info(this.#source.loaded)
+      return !same
+    } catch (error) {
+      const complaint = messageOf(error)
+      if (complaint !== this.#complaint) this.#log.error(error, this.#source.refused)
+      this.#complaint = complaint
+      return false
+    }
+  }
+}

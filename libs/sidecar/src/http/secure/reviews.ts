@@ -1,0 +1,81 @@
+import { type Clock, deadline } from '@csi-sidecars/base'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { Resource } from '@csi-sidecars/kube-types'
+import { ReviewCache } from './review-cache.ts'
+import type { User } from './user.ts'
+
+interface TokenReview {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly spec: { readonly token: string }
+  readonly status?: { readonly authenticated?: boolean; readonly user?: Partial<User> }
+}
+
+interface SubjectAccessReview {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly spec: Omit<User, 'username'> & {
+    readonly user: string
+    readonly nonResourceAttributes: { readonly path: string; readonly verb: string }
+  }
+  readonly status?: { readonly allowed?: boolean; readonly denied?: boolean }
+}
+
+const ASKED = { version: 'v1', namespaced: false, subresources: [], kept: false } as const
+const TOKEN_REVIEWS: Resource<TokenReview> = {
+  ...ASKED,
+  group: 'authentication.k8s.io',
+  plural: 'tokenreviews',
+  kind: 'TokenReview',
+}
+const SUBJECT_ACCESS_REVIEWS: Resource<SubjectAccessReview> = {
+  ...ASKED,
+  group: 'authorization.k8s.io',
+  plural: 'subjectaccessreviews',
+  kind: 'SubjectAccessReview',
+}
+
+/** A scraper gives up after ten seconds, most of them. */
+const ANSWER_MS = 5_000
+
+/** What the API server says about who asks, and what they may. */
+export class Reviews {
+  readonly #clock: Clock
+  readonly #client: () => KubeClient
+  readonly #users: ReviewCache<User | undefined>
+  readonly #rights: ReviewCache<boolean>
+
+  constructor(clock: Clock, client: () => KubeClient) {
+    this.#clock = clock
+    this.#client = client
+    this.#users = new ReviewCache(clock)
+    this.#rights = new ReviewCache(clock)
+  }
+
+  /** Undefined for a token without a user. Rejects when the API server does not say. */
+  userOf(token: string): Promise<User | undefined> {
+    return this.#users.get(token, async () => {
+      const spec = { token }
+      const review: TokenReview = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec }
+      const { status } = await this.#ask(TOKEN_REVIEWS, review)
+      const { username = '', ...rest } = status?.user ?? {}
+      return status?.authenticated === true && username !== '' ? { username, ...rest } : undefined
+    })
+  }
+
+  /** Rejects when the API server does not say. */
+  allows(user: User, verb: string, path: string): Promise<boolean> {
+    const { username, uid, groups, extra } = user
+    return this.#rights.get(JSON.stringify([username, uid, groups, extra, verb, path]), async () => {
+      const spec = { user: username, uid, groups, extra, nonResourceAttributes: { path, verb } }
+      const review: SubjectAccessReview = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec }
+      const { status } = await this.#ask(SUBJECT_ACCESS_REVIEWS, review)
+      return status?.allowed === true && status.denied !== true
+    })
+  }
+
+  async #ask<T>(resource: Resource<T>, review: T): Promise<T> {
+    using limit = deadline(this.#clock, ANSWER_MS, 'a review by the API server')
+    return await this.#client().create(resource, review, { signal: limit.signal })
+  }
+}

@@ -1,0 +1,103 @@
+import { describe, expect, test } from '@jest/globals'
+import { parseFlags } from '../../flags/go-flags.ts'
+import { STANDARD_FLAGS } from '../../flags/standard-flags.ts'
+import { type SecuritySettings, securitySettings } from './settings.ts'
+
+function settings(line: string): SecuritySettings {
+  const parsed = parseFlags(STANDARD_FLAGS, line.split(' '))
+  if (parsed.kind !== 'flags') throw new Error(line)
+  return securitySettings(parsed.flags.values)
+}
+
+const PAIR = '--tls-cert-file=/c --tls-private-key-file=/k'
+const SERVED = '--http-endpoint=:1'
+const TLS_13 = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256'
+
+test('a pair with all that goes with it', () => {
+  const more = '--client-ca-file=/a --tls-min-version=VersionTLS13 --authorize-metrics'
+  expect(settings(`${SERVED} ${PAIR} ${more}`)).toEqual({
+    tls: {
+      pair: { certFile: '/c', keyFile: '/k' },
+      clientCaFile: '/a',
+      minVersion: 'TLSv1.3',
+      ciphers: undefined,
+    },
+    authorize: true,
+    alwaysAllow: ['/healthz/leader-election', '/livez', '/readyz'],
+  })
+})
+
+test('a certificate of its own', () => {
+  const { tls, authorize } = settings(`${SERVED} --tls-self-signed`)
+  expect(tls).toEqual({ pair: undefined, clientCaFile: undefined, minVersion: 'TLSv1.2', ciphers: undefined })
+  expect(authorize).toBe(false)
+})
+
+test('plain HTTP with authorization', () => {
+  expect(settings(`${SERVED} --authorize-metrics`)).toMatchObject({ tls: undefined, authorize: true })
+})
+
+test.each([
+  ['TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256', 'ECDHE-RSA-AES128-GCM-SHA256'],
+  ['TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305,TLS_RSA_WITH_AES_256_CBC_SHA', 'ECDHE-ECDSA-CHACHA20-POLY1305:AES256-SHA'],
+  ['TLS_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384', 'ECDHE-RSA-AES256-GCM-SHA384'],
+])('cipher suites %s', (names, expected) => {
+  const { tls } = settings(`${SERVED} ${PAIR} --tls-cipher-suites=${names}`)
+  expect(tls?.ciphers).toBe(`${TLS_13}:${expected}`)
+})
+
+test.each([
+  ['/livez,/debug/*', ['/livez', '/debug/*']],
+  ['/*', ['/*']],
+  ['', []],
+])('paths that are always allowed: %j', (paths, expected) => {
+  expect(settings(`${SERVED} --authorization-always-allow-paths=${paths}`).alwaysAllow).toEqual(expected)
+})
+
+describe('refused is', () => {
+  test.each([
+    [`${SERVED} --tls-cert-file=/c`, '--tls-cert-file needs --tls-private-key-file'],
+    [`${SERVED} --tls-private-key-file=/k`, '--tls-private-key-file needs --tls-cert-file'],
+    [`${SERVED} ${PAIR} --tls-self-signed`, '--tls-self-signed excludes --tls-cert-file'],
+    [PAIR, '--tls-cert-file needs --http-endpoint'],
+    [`--metrics-address=:1 ${PAIR}`, '--tls-cert-file needs --http-endpoint'],
+    ['--tls-self-signed', '--tls-self-signed needs --http-endpoint'],
+    ['--authorize-metrics', '--authorize-metrics needs --http-endpoint'],
+    [
+      `${SERVED} --client-ca-file=/a`,
+      '--client-ca-file needs --tls-cert-file and --tls-private-key-file, or --tls-self-signed',
+    ],
+    [
+      `${SERVED} --tls-min-version=VersionTLS12`,
+      '--tls-min-version needs --tls-cert-file and --tls-private-key-file, or --tls-self-signed',
+    ],
+    [
+      `${SERVED} --authorize-metrics --tls-cipher-suites=x`,
+      '--tls-cipher-suites needs --tls-cert-file and --tls-private-key-file, or --tls-self-signed',
+    ],
+    [
+      `${SERVED} ${PAIR} --tls-min-version=VersionTLS11`,
+      'unknown tls version "VersionTLS11": --tls-min-version is VersionTLS12 or VersionTLS13',
+    ],
+    [
+      `${SERVED} ${PAIR} --tls-min-version=toString`,
+      'unknown tls version "toString": --tls-min-version is VersionTLS12 or VersionTLS13',
+    ],
+    [
+      `${SERVED} ${PAIR} --tls-cipher-suites=TLS_AES_128_GCM_SHA256,AES128`,
+      "Cipher suite AES128 not supported or doesn't exist",
+    ],
+    [
+      `${SERVED} ${PAIR} --tls-cipher-suites=TLS_ECDHE_RSA_WITH_RC4_128_SHA`,
+      "Cipher suite TLS_ECDHE_RSA_WITH_RC4_128_SHA not supported or doesn't exist",
+    ],
+    [
+      `${SERVED} --authorize-metrics --authorization-always-allow-paths=livez`,
+      '--authorization-always-allow-paths: livez does not begin with a slash',
+    ],
+    [`${SERVED} --authorize-metrics --authorization-always-allow-paths=/a*`, 'only trailing /* allowed in /a*'],
+    [`${SERVED} --authorize-metrics --authorization-always-allow-paths=/a/*/b`, 'only trailing /* allowed in /a/*/b'],
+  ])('%s', (line, error) => {
+    expect(() => settings(line)).toThrow(new Error(error))
+  })
+})

@@ -1,0 +1,76 @@
+import type { SecureVersion } from 'node:tls'
+import type { StandardValues } from '../../start/start-checks.ts'
+import { openSslCiphers } from './cipher-suites.ts'
+
+export interface TlsSettings {
+  /** Absent: the process makes its own. */
+  readonly pair: { readonly certFile: string; readonly keyFile: string } | undefined
+  readonly clientCaFile: string | undefined
+  readonly minVersion: SecureVersion
+  /** In the notation of OpenSSL; absent: DEFAULT_CIPHERS. */
+  readonly ciphers: string | undefined
+}
+
+/** What the flags ask for; one that has no meaning without another is refused. */
+export interface SecuritySettings {
+  readonly tls: TlsSettings | undefined
+  readonly authorize: boolean
+  readonly alwaysAllow: readonly string[]
+}
+
+const VERSIONS: Readonly<Record<string, SecureVersion>> = {
+  '': 'TLSv1.2',
+  VersionTLS12: 'TLSv1.2',
+  VersionTLS13: 'TLSv1.3',
+}
+
+/** Throws what is wrong with the flags. */
+export function securitySettings(values: StandardValues): SecuritySettings {
+  const given = (['authorize-metrics', 'tls-cert-file', 'tls-self-signed'] as const).find((flag) => values[flag])
+  if (given !== undefined && values['http-endpoint'] === '') throw new Error(`--${given} needs --http-endpoint`)
+  return {
+    tls: tlsSettings(values),
+    authorize: values['authorize-metrics'],
+    alwaysAllow: values['authorization-always-allow-paths']
+      .split(',')
+      .filter((path) => path !== '')
+      .map(checkedPath),
+  }
+}
+
+function tlsSettings(values: StandardValues): TlsSettings | undefined {
+  const pair = pairOf(values)
+  if (pair === undefined && !values['tls-self-signed']) {
+    const idle = (['client-ca-file', 'tls-min-version', 'tls-cipher-suites'] as const).find((flag) => values[flag])
+    if (idle === undefined) return undefined
+    throw new Error(`--${idle} needs --tls-cert-file and --tls-private-key-file, or --tls-self-signed`)
+  }
+  const asked = values['tls-min-version']
+  const minVersion = Object.hasOwn(VERSIONS, asked) ? VERSIONS[asked] : undefined
+  if (minVersion === undefined) {
+    throw new Error(`unknown tls version "${asked}": --tls-min-version is VersionTLS12 or VersionTLS13`)
+  }
+  const ciphers = values['tls-cipher-suites']
+  return {
+    pair,
+    clientCaFile: values['client-ca-file'] || undefined,
+    minVersion,
+    ciphers: ciphers === '' ? undefined : openSslCiphers(ciphers),
+  }
+}
+
+function pairOf(values: StandardValues): TlsSettings['pair'] {
+  const certFile = values['tls-cert-file']
+  const keyFile = values['tls-private-key-file']
+  if (certFile === '' && keyFile === '') return undefined
+  if (keyFile === '') throw new Error('--tls-cert-file needs --tls-private-key-file')
+  if (certFile === '') throw new Error('--tls-private-key-file needs --tls-cert-file')
+  if (values['tls-self-signed']) throw new Error('--tls-self-signed excludes --tls-cert-file')
+  return { certFile, keyFile }
+}
+
+function checkedPath(path: string): string {
+  if (!path.startsWith('/')) throw new Error(`--authorization-always-allow-paths: ${path} does not begin with a slash`)
+  if (/\*./.test(path) || /[^/]\*$/.test(path)) throw new Error(`only trailing /* allowed in ${path}`)
+  return path
+}

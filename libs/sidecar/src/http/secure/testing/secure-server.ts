@@ -1,0 +1,133 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent, type RequestOptions, request } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
+import { FakeClock, systemClock } from '@csi-sidecars/base'
+import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import type { Issued } from '@csi-sidecars/testkit'
+import type { HttpServer } from '../../listener.ts'
+import { startHttpServer } from '../../server.ts'
+import { guardOf } from '../guard.ts'
+import type { Reviews } from '../reviews.ts'
+import type { TlsSettings } from '../settings.ts'
+import { openTls, type Tls } from '../tls.ts'
+
+export interface SecureOptions {
+  readonly pair?: Issued
+  readonly clientCa?: string
+  readonly settings?: Partial<TlsSettings>
+  readonly reviews?: Reviews
+  /** Wall time; absent: that of the certificates. */
+  readonly now?: number
+}
+
+export interface Answer {
+  readonly status: number
+  readonly body: string
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly socket: TLSSocket
+}
+
+/** The endpoint over TLS, with files that a test rewrites and a clock that it turns. */
+export class SecureServer implements AsyncDisposable {
+  readonly clock: FakeClock
+  readonly log: RecordingLogger = recordingLogger()
+  readonly metrics = new Metrics()
+  readonly #folder = mkdtempSync(join(tmpdir(), 'secure-'))
+  #tls: Tls | undefined
+  #server: HttpServer | undefined
+
+  private constructor(now: number) {
+    this.clock = new FakeClock({ now })
+  }
+
+  static async start(options: SecureOptions): Promise<SecureServer> {
+    const made = new SecureServer(options.now ?? systemClock.now())
+    await made.#start(options)
+    return made
+  }
+
+  async #start({ pair, clientCa, settings, reviews }: SecureOptions): Promise<void> {
+    if (pair !== undefined) this.writePair(pair)
+    if (clientCa !== undefined) this.writeCa(clientCa)
+    const { clock, log, metrics } = this
+    const files = { certFile: this.#file('tls.crt'), keyFile: this.#file('tls.key') }
+    this.#tls = await openTls(
+      {
+        pair: pair && files,
+        clientCaFile: clientCa && this.#file('ca.crt'),
+        minVersion: 'TLSv1.2',
+        ciphers: undefined,
+        ...settings,
+      },
+      { clock, log, hostName: 'host-1' },
+    )
+    const { authorities, create } = this.#tls
+    const guarded = clientCa !== undefined || reviews !== undefined
+    this.#server = await startHttpServer({
+      address: '127.0.0.1:0',
+      metricsPath: '/metrics',
+      metrics,
+      health: { live: () => [] },
+      log,
+      secure: create,
+      guard: guarded ? guardOf({ alwaysAllow: ['/livez', '/open/*'], authorities, reviews, clock, log }) : undefined,
+    })
+  }
+
+  get port(): number {
+    return this.#server?.port ?? 0
+  }
+
+  writePair({ cert, key }: Issued): void {
+    writeFileSync(this.#file('tls.crt'), cert)
+    writeFileSync(this.#file('tls.key'), key)
+  }
+
+  writeCa(text: string): void {
+    writeFileSync(this.#file('ca.crt'), text)
+  }
+
+  /** Lets the time come at which the files are looked at, and the look end. */
+  async look(): Promise<void> {
+    await this.clock.advance(5_000)
+    // The next look is arranged when this one is over.
+    while (this.clock.pending === 0) await this.get('/livez')
+  }
+
+  async get(path: string, options: RequestOptions = {}): Promise<Answer> {
+    const asking = request({
+      ...{ host: '127.0.0.1', port: this.port, path, rejectUnauthorized: false, agent: options.agent ?? false },
+      ...options,
+    })
+    asking.end()
+    const [response] = await once(asking, 'response')
+    // A kept connection leaves the response with its end.
+    const { socket, statusCode: status, headers } = response
+    const chunks: Buffer[] = []
+    for await (const chunk of response) chunks.push(chunk)
+    const body = Buffer.concat(chunks).toString()
+    return { status, headers, body, socket }
+  }
+
+  async status(path: string, options: RequestOptions = {}): Promise<number> {
+    return (await this.get(path, options)).status
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#tls?.stop()
+    await this.#server?.close()
+    rmSync(this.#folder, { recursive: true })
+  }
+
+  #file(name: string): string {
+    return join(this.#folder, name)
+  }
+}
+
+/** Keeps one connection, as a scraper does. */
+export function keptConnection(client: Issued): Agent {
+  return new Agent({ ...client, keepAlive: true, maxSockets: 1, rejectUnauthorized: false })
+}

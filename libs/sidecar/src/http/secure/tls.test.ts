@@ -1,0 +1,150 @@
+import { X509Certificate } from 'node:crypto'
+import { connect, type TLSSocket } from 'node:tls'
+import { makeAuthority } from '@csi-sidecars/testkit'
+import { describe, expect, test } from '@jest/globals'
+import { keptConnection, SecureServer } from './testing/secure-server.ts'
+
+const ca = makeAuthority('ca')
+const first = ca.server('first')
+const second = ca.server('second')
+
+const nameOf = (socket: TLSSocket): string => String(socket.getPeerCertificate().subject.CN)
+
+describe('the certificate', () => {
+  test('is what the files hold, and clients can verify it', async () => {
+    await using server = await SecureServer.start({ pair: first })
+    const { status, body, socket } = await server.get('/livez', { ca: ca.cert, rejectUnauthorized: true })
+    expect([status, body, nameOf(socket), socket.getProtocol()]).toEqual([200, 'ok', 'first', 'TLSv1.3'])
+  })
+
+  test('is followed: new connections see the new one, old ones stay open', async () => {
+    await using server = await SecureServer.start({ pair: first })
+    const agent = keptConnection(first)
+    expect(nameOf((await server.get('/livez', { agent })).socket)).toBe('first')
+    server.writePair(second)
+    await server.look()
+    const kept = await server.get('/livez', { agent })
+    expect([kept.status, nameOf(kept.socket)]).toEqual([200, 'first'])
+    expect(nameOf((await server.get('/livez')).socket)).toBe('second')
+    expect(server.log.lines).toMatchObject([{ level: 2, message: 'Loaded a new cert/key pair' }])
+    agent.destroy()
+  })
+
+  test.each([
+    ['of another key', { cert: second.cert, key: first.key }, 'tls: private key does not match public key'],
+    ['that is none', { cert: 'x', key: first.key }, 'tls: failed to find any PEM data in certificate input'],
+    ['without key', { cert: second.cert, key: '' }, 'tls: failed to find any PEM data in key input'],
+    [
+      'with a key that is none',
+      { cert: second.cert, key: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n' },
+      'tls: failed to parse private key',
+    ],
+    [
+      'with a chain that is none',
+      { cert: second.cert + ca.cert.replace(/MII\w/, 'MIIA'), key: second.key },
+      'error:0680009B:asn1 encoding routines::too long',
+    ],
+  ])('%s is one line, and the old one stays until a right one comes', async (_, wrong, message) => {
+    await using server = await SecureServer.start({ pair: first })
+    server.writePair(wrong)
+    for (let looks = 0; looks < 3; looks += 1) await server.look()
+    expect(nameOf((await server.get('/livez')).socket)).toBe('first')
+    const refused = 'Failed to load the cert/key pair, the one before stays'
+    expect(server.log.lines).toMatchObject([{ level: 'error', message: refused, error: { message } }])
+    server.writePair(second)
+    await server.look()
+    expect(nameOf((await server.get('/livez')).socket)).toBe('second')
+  })
+
+  test('at the start must be right', async () => {
+    await expect(SecureServer.start({ pair: { cert: second.cert, key: first.key } })).rejects.toThrow(
+      'tls: private key does not match public key',
+    )
+  })
+
+  test('that the process makes itself is for its host', async () => {
+    await using server = await SecureServer.start({})
+    const { socket } = await server.get('/livez')
+    const { raw } = socket.getPeerCertificate()
+    const read = new X509Certificate(raw)
+    expect([read.checkHost('host-1'), read.checkHost('localhost'), read.checkIP('127.0.0.1')]).toEqual([
+      'host-1',
+      'localhost',
+      '127.0.0.1',
+    ])
+  })
+})
+
+describe('the handshake', () => {
+  /** What a client that offers this gets: the protocol and cipher, or why not. */
+  function offer(port: number, options: object): Promise<string> {
+    return new Promise((resolve) => {
+      const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options }, () => {
+        resolve(`${socket.getProtocol()} ${socket.getCipher().standardName}`)
+        socket.destroy()
+      })
+      socket.on('error', (error: NodeJS.ErrnoException) => resolve(String(error.code)))
+    })
+  }
+
+  test('has TLS 1.2 and 1.3', async () => {
+    await using server = await SecureServer.start({ pair: first })
+    expect(await offer(server.port, { maxVersion: 'TLSv1.2' })).toMatch(/^TLSv1\.2 /)
+    expect(await offer(server.port, {})).toMatch(/^TLSv1\.3 /)
+  })
+
+  test('has TLS 1.3 alone where that is the least', async () => {
+    await using server = await SecureServer.start({ pair: first, settings: { minVersion: 'TLSv1.3' } })
+    expect(await offer(server.port, { maxVersion: 'TLSv1.2' })).toMatch(/^ERR_SSL_/)
+    expect(await offer(server.port, {})).toMatch(/^TLSv1\.3 /)
+  })
+
+  test.each([
+    ['AES256-SHA', false],
+    ['ECDHE-ECDSA-AES128-SHA', false],
+    ['ECDHE-ECDSA-AES128-SHA256', false],
+    ['ECDHE-ECDSA-AES256-SHA', false],
+    ['ECDHE-ECDSA-AES128-GCM-SHA256', true],
+    ['ECDHE-ECDSA-AES256-GCM-SHA384', true],
+    ['ECDHE-ECDSA-CHACHA20-POLY1305', true],
+  ])('accepts %s with TLS 1.2 unless a flag says otherwise: %s', async (ciphers, accepted) => {
+    await using server = await SecureServer.start({ pair: first })
+    expect((await offer(server.port, { maxVersion: 'TLSv1.2', ciphers })).startsWith('TLSv1.2 ')).toBe(accepted)
+  })
+
+  test('has the ciphers that were given, also after a change of the certificate', async () => {
+    const ciphers = 'TLS_AES_128_GCM_SHA256:ECDHE-ECDSA-AES256-GCM-SHA384'
+    await using server = await SecureServer.start({ pair: first, settings: { ciphers } })
+    for (const pair of [first, second]) {
+      server.writePair(pair)
+      await server.look()
+      expect(await offer(server.port, { maxVersion: 'TLSv1.2' })).toBe(
+        'TLSv1.2 TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384',
+      )
+      const other = 'ECDHE-ECDSA-AES128-GCM-SHA256'
+      expect(await offer(server.port, { maxVersion: 'TLSv1.2', ciphers: other })).toMatch(/^ERR_SSL_/)
+    }
+  })
+
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('of %s resumes no session', async (maxVersion) => {
+    await using server = await SecureServer.start({ pair: first })
+    const options = { host: '127.0.0.1', port: server.port, rejectUnauthorized: false, maxVersion } as const
+    const sessions: Buffer[] = []
+    const socket = connect({ ...options })
+    socket.on('session', (session) => sessions.push(session))
+    socket.write('GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    socket.resume()
+    await new Promise((resolve) => socket.once('close', resolve))
+    const again = connect({ ...options, ...(sessions[0] && { session: sessions[0] }) })
+    await new Promise((resolve) => again.once('secureConnect', resolve))
+    expect(again.isSessionReused()).toBe(false)
+    again.destroy()
+  })
+
+  test('in plain HTTP is the end of that connection, and of nothing else', async () => {
+    await using server = await SecureServer.start({ pair: first })
+    await expect(fetch(`http://127.0.0.1:${server.port}/livez`)).rejects.toThrow('fetch failed')
+    expect(await server.status('/livez')).toBe(200)
+    expect(server.log.lines).toEqual([])
+  })
+})

@@ -1,0 +1,86 @@
+import { createServer, type Server } from 'node:https'
+import type { SecureContextOptions } from 'node:tls'
+import type { Clock } from '@csi-sidecars/base'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { SecureFactory } from '../listener.ts'
+import { type Authorities, authoritiesSource, type Pair, pairSource } from './certificates.ts'
+import { DEFAULT_CIPHERS } from './cipher-suites.ts'
+import { Reloaded } from './reloaded.ts'
+import { selfMadeSource } from './self-made.ts'
+import type { TlsSettings } from './settings.ts'
+
+/** What a handshake may take. */
+const HANDSHAKE_MS = 5_000
+/** Soon enough after a Secret is replaced; the kubelet takes a minute to update the files. */
+const LOOK_MS = 5_000
+/**
+ * Neither sessions nor tickets: each handshake shows and verifies certificates, so that none outlives a change of
+ * the authorities. SSL_OP_NO_TICKET of OpenSSL.
+ */
+const NO_TICKETS = 1 << 14
+
+export interface TlsOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly hostName: string
+}
+
+export interface Tls {
+  readonly create: SecureFactory
+  /** Of the moment; undefined: client certificates are not asked for. */
+  authorities(): Authorities | undefined
+  stop(): void
+}
+
+/** Reads certificate, key and authorities. Throws for what cannot be used. */
+export async function openTls(settings: TlsSettings, options: TlsOptions): Promise<Tls> {
+  const { clock, log, hostName } = options
+  const { pair: files, clientCaFile } = settings
+  const source = files === undefined ? selfMadeSource(clock, hostName) : pairSource(files.certFile, files.keyFile)
+  const pair = await Reloaded.open(source, log)
+  const authorities = clientCaFile === undefined ? undefined : await Reloaded.open(authoritiesSource(clientCaFile), log)
+  const contextOptions = (): SecureContextOptions => contextOf(settings, pair.value, authorities?.value)
+  let server: Server | undefined
+  const look = async (): Promise<void> => {
+    const changed = await Promise.all([pair.look(), authorities?.look()])
+    if (changed.includes(true)) server?.setSecureContext(contextOptions())
+  }
+  const again = repeat(clock, look)
+  return {
+    create: (limits, answer) => {
+      const asks = authorities !== undefined
+      const handshakes = { handshakeTimeout: HANDSHAKE_MS, requestCert: asks, rejectUnauthorized: false }
+      server = createServer({ ...limits, ...contextOptions(), ...handshakes }, answer)
+      return server
+    },
+    authorities: () => authorities?.value,
+    stop: again.stop,
+  }
+}
+
+function contextOf(settings: TlsSettings, pair: Pair, authorities: Authorities | undefined): SecureContextOptions {
+  const { minVersion, ciphers } = settings
+  return {
+    ...pair,
+    minVersion,
+    ciphers: ciphers ?? DEFAULT_CIPHERS,
+    secureOptions: NO_TICKETS,
+    ...(authorities !== undefined && { ca: authorities.pem }),
+  }
+}
+
+/** Calls again and again, with a pause after each end. */
+function repeat(clock: Clock, call: () => Promise<void>): { stop(): void } {
+  let stopped = false
+  let cancel = (): void => undefined
+  const arm = (): void => {
+    if (!stopped) cancel = clock.schedule(LOOK_MS, () => void call().finally(arm))
+  }
+  arm()
+  return {
+    stop: () => {
+      stopped = true
+      cancel()
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import { METRICS_CONTENT_TYPE, type Metrics, processStartSeconds } from '@csi-sidecars/telemetry'
+import { ListenError } from './listen-address.ts'
+import {
+  type Asked,
+  ERROR_HEADERS,
+  type HttpServer,
+  type ListenOptions,
+  listenHttp,
+  PLAIN,
+  type Reply,
+  type Routes,
+} from './listener.ts'
+import { SharedReplies } from './shared-replies.ts'
+
+/** Says what is wrong, one reason for each problem; none when healthy. Called for each request. */
+export type Check = () => readonly string[]
+
+/** The checks behind the health paths; a path without a check is not served. */
+export interface HealthChecks {
+  /** /healthz/leader-election, with leader election only: the lease should have been renewed long ago. */
+  readonly leaderElection?: Check
+  /** /livez: the process should be restarted. */
+  readonly live?: Check
+  /** /readyz: the process cannot do its work now. A warm standby could. */
+  readonly ready?: Check
+}
+
+export interface HttpServerOptions extends Omit<ListenOptions, 'routes'> {
+  readonly metricsPath: string
+  readonly metrics: Metrics
+  /** Left out with --metrics-address. */
+  readonly health?: HealthChecks
+  /** /debug/stuck, which is not served without it. */
+  readonly debugStuck?: (query: URLSearchParams) => Promise<Reply>
+}
+
+/** Resolves once it listens; rejects with a ListenError, which has the message of Go, when it cannot. */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { metricsPath } = options
+  if (!metricsPath.startsWith('/')) throw new ListenError(`metrics path ${metricsPath} does not begin with a slash`)
+  return await listenHttp({ ...options, routes: routesOf(options) })
+}
+
+function routesOf({ metricsPath, metrics, health = {}, debugStuck }: HttpServerOptions): Routes {
+  const { leaderElection, live, ready } = health
+  const routes = new Map<string, (asked: Asked) => Reply | Promise<Reply>>()
+  if (live !== undefined) routes.set('/livez', () => healthReply('livez', live()))
+  if (ready !== undefined) routes.set('/readyz', () => healthReply('readyz', ready()))
+  if (leaderElection !== undefined) {
+    routes.set('/healthz/leader-election', () => leaderElectionReply(leaderElection()))
+  }
+  if (debugStuck !== undefined) {
+    const shared = new SharedReplies()
+    routes.set('/debug/stuck', ({ query }) => shared.get(`${query}`, () => debugStuck(query)))
+  }
+  routes.set(metricsPath, metricsReply(metrics))
+  return routes
+}
+
+function healthReply(name: string, reasons: readonly string[]): Reply {
+  if (reasons.length === 0) return { status: 200, body: 'ok', headers: PLAIN }
+  const lines = reasons.map((reason) => `- ${reason}\n`).join('')
+  return { status: 503, body: `${name} check failed:\n${lines}`, headers: ERROR_HEADERS }
+}
+
+function leaderElectionReply(reasons: readonly string[]): Reply {
+  if (reasons.length === 0) return { status: 200, body: 'ok', headers: PLAIN }
+  return { status: 500, body: `internal server error: ${reasons.join(', ')}\n`, headers: ERROR_HEADERS }
+}
+
+/** Requests that come while an exposition is made share it. */
+function metricsReply(metrics: Metrics): () => Promise<Reply> {
+  const headers = {
+    'Content-Type': METRICS_CONTENT_TYPE,
+    'Process-Start-Time-Unix': String(Math.floor(processStartSeconds())),
+  }
+  const shared = new SharedReplies()
+  return () => shared.get('', async () => ({ status: 200, body: await metrics.text(), headers, compressible: true }))
+}

@@ -1,0 +1,103 @@
+import { type Clock, messageOf } from '@csi-sidecars/base'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import { LeaseHolder } from '@csi-sidecars/leader-election'
+import type { Logger } from '@csi-sidecars/telemetry'
+
+export interface OtherLeasesOptions {
+  readonly client: KubeClient
+  readonly namespace: string
+  readonly names: readonly string[]
+  /** This process, as it would be named in them. */
+  readonly identity: string
+  /** Pause between two looks. */
+  readonly periodMs: number
+  readonly leaseDurationMs: number
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+interface Found {
+  /** `name (holder)`, or `name (why it cannot be read)`. */
+  readonly lease: string
+  readonly held: boolean
+}
+
+/** The interval of checks while this process leads: each one logs an unexpected holder. */
+const REMINDER_MS = 60_000
+
+/**
+ * The Leases of the Go originals and of the single sidecars, for a process that holds another one in their place: while
+ * another process holds one of them it must not act.
+ */
+export class OtherLeases {
+  readonly #options: OtherLeasesOptions
+  readonly #holders: readonly LeaseHolder[]
+  readonly #heldAtFirst = Promise.withResolvers<void>()
+  #wereFree = false
+
+  constructor(options: OtherLeasesOptions) {
+    this.#options = options
+    const { client, clock, namespace, identity, leaseDurationMs, periodMs } = options
+    this.#holders = options.names.map(
+      (name) =>
+        new LeaseHolder({
+          client,
+          clock,
+          timeoutMs: periodMs,
+          identity: { namespace, name, labels: {}, holder: identity, durationMs: leaseDurationMs },
+        }),
+    )
+  }
+
+  /** Resolves once `whenFree` has found one of them held. */
+  get waits(): Promise<void> {
+    return this.#heldAtFirst.promise
+  }
+
+  /** Resolves when none of them is held; after the first time at once. Rejects when aborted. */
+  async whenFree(signal: AbortSignal): Promise<void> {
+    const { clock, periodMs, log } = this.#options
+    let said = ''
+    while (!this.#wereFree) {
+      const found = await this.#found(signal)
+      if (found === undefined) {
+        this.#wereFree = true
+        return
+      }
+      this.#heldAtFirst.resolve()
+      // One that cannot be read may be held.
+      if (found.lease !== said) log.info('Waiting for a lease of another sidecar', { lease: found.lease })
+      said = found.lease
+      await clock.sleep(periodMs, signal)
+    }
+  }
+
+  /** Logs an error when another process takes one of them while this process leads. Ends when aborted. */
+  async watch(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options
+    while (!signal.aborted) {
+      const found = await this.#found(signal).catch(() => undefined)
+      if (found?.held === true) {
+        const { lease } = found
+        log.error(undefined, 'A lease of another sidecar is held: two may act for the same volumes', { lease })
+      }
+      await clock.sleep(REMINDER_MS, signal).catch(() => {})
+    }
+  }
+
+  /** The first that is held or cannot be read. */
+  async #found(signal: AbortSignal): Promise<Found | undefined> {
+    for (const holder of this.#holders) {
+      const { name } = holder.identity
+      try {
+        await holder.look(signal)
+      } catch (error) {
+        signal.throwIfAborted()
+        return { lease: `${name} (${messageOf(error)})`, held: false }
+      }
+      const decision = holder.decide()
+      if (decision.do === 'wait') return { lease: `${name} (${decision.holder})`, held: true }
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,74 @@
+import { CancelledError, type Clock, inBatches, scope } from '@csi-sidecars/base'
+import type { Backlog, PendingWork } from '@csi-sidecars/controller'
+import { type Logger, objectRef, type Pairs } from '@csi-sidecars/telemetry'
+
+export interface BacklogLogOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  /** Between two lines about the queues; none when 0 or less. */
+  readonly intervalMs: number
+}
+
+/** Between two looks for stuck objects. */
+const STUCK_INTERVAL_MS = 60_000
+/** At most so many objects have a line of their own; the others are a number. */
+const MOST_STUCK_LINES = 100
+
+/** Says while work waits how much of it, and at -v=2 which objects are stuck; until the returned function is called. */
+export function logBacklog(backlog: Backlog, { clock, log, intervalMs }: BacklogLogOptions): () => void {
+  const stop = scope()
+  const { signal } = stop
+  const repeat = async (ms: number, act: () => Promise<void>): Promise<void> => {
+    for (;;) {
+      await clock.sleep(ms, signal)
+      await act()
+    }
+  }
+  const unlessStopped = (error: unknown): void => {
+    if (!signal.aborted) throw error
+  }
+  if (intervalMs > 0) repeat(intervalMs, () => logDepths(backlog, log, signal)).catch(unlessStopped)
+  repeat(STUCK_INTERVAL_MS, () => logStuck(backlog, { clock, log }, signal)).catch(unlessStopped)
+  return () => stop.abort(new CancelledError('the log of pending work has stopped'))
+}
+
+async function logDepths(backlog: Backlog, log: Logger, signal: AbortSignal): Promise<void> {
+  const depths = await backlog.depths(signal)
+  if (![...depths.values()].some(({ waiting }) => waiting > 0)) return
+  const pairs = Object.fromEntries([...depths].map(([queue, { waiting }]) => [queue, waiting]))
+  log.info('Work is waiting', pairs)
+}
+
+async function logStuck(
+  backlog: Backlog,
+  { clock, log }: Pick<BacklogLogOptions, 'clock' | 'log'>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (log.v(2) === undefined) return
+  let count = 0
+  const say = (work: PendingWork): void => {
+    if (!work.stuck) return
+    count += 1
+    if (count <= MOST_STUCK_LINES) log.v(2)?.info('Work is stuck', pairsOf(work, clock.now()))
+  }
+  await inBatches(backlog.pending(), say, { clock, signal })
+  if (count > MOST_STUCK_LINES) log.v(2)?.info('More work is stuck', { objects: count - MOST_STUCK_LINES })
+}
+
+function pairsOf(work: PendingWork, now: number): Pairs {
+  const { operation, object, volume, node, state, reason, tries, message, since } = work
+  const { namespace = '', name = work.key } = object ?? {}
+  const seconds = Math.round((now - since) / 1000)
+  return {
+    operation,
+    ...(object && { kind: object.kind }),
+    object: objectRef({ name, namespace }),
+    ...(volume !== undefined && { volume }),
+    ...(node !== undefined && { node }),
+    state,
+    reason,
+    age: `${seconds}s`,
+    tries,
+    ...(message !== undefined && { err: message }),
+  }
+}

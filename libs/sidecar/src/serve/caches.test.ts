@@ -1,0 +1,39 @@
+import { FakeClock } from '@csi-sidecars/base'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import { CONFIG_MAPS, type ConfigMap } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { expect, test } from '@jest/globals'
+import { CacheRegistry } from './caches.ts'
+
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+
+function kept(traced: boolean | undefined, annotations: unknown): unknown {
+  const registry = new CacheRegistry({
+    // It asks for nothing before it runs.
+    client: {} as KubeClient,
+    clock: new FakeClock(),
+    log: silentLogger,
+    ...(traced !== undefined && { traced }),
+  })
+  const project = ({ metadata }: ConfigMap) => {
+    const { name = '', uid = '', resourceVersion = '' } = metadata ?? {}
+    return name === 'foreign' ? undefined : { key: name, uid, resourceVersion }
+  }
+  const cache = registry.create({ resource: CONFIG_MAPS, project, resyncMs: 0 })
+  return cache.learn({ metadata: { name: 'a', uid: 'u', resourceVersion: '1', annotations } } as ConfigMap)
+}
+
+const PLAIN = { key: 'a', uid: 'u', resourceVersion: '1' }
+
+test('the annotation traceparent is kept where runs are traced', () => {
+  expect(kept(true, { traceparent: TRACEPARENT })).toEqual({ ...PLAIN, traceparent: TRACEPARENT })
+})
+
+test.each([
+  ['runs are not traced', undefined, { traceparent: TRACEPARENT }],
+  ['there is no such annotation', true, { other: 'x' }],
+  ['there are no annotations', true, undefined],
+  ['it is no text', true, { traceparent: 7 }],
+])('nothing more is kept where %s', (_, traced, annotations) => {
+  expect(Object.keys(kept(traced, annotations) as object)).toEqual(Object.keys(PLAIN))
+})

@@ -1,0 +1,94 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Controller, Outcome } from '@csi-sidecars/controller'
+import type { Driver } from '@csi-sidecars/csi'
+import { newTraceId, type RunContexts } from '@csi-sidecars/telemetry'
+import type { RunTracer } from '@csi-sidecars/telemetry/tracing'
+import { FifoOrder, type KeyOrder, type Priority } from '@csi-sidecars/workqueue'
+
+export interface RunIdentity {
+  readonly runs?: RunContexts | undefined
+  readonly tracer?: RunTracer | undefined
+  readonly clock: Clock
+}
+
+/** The same controllers, whose runs have an id each, and a trace where those are wanted. */
+export function identified(
+  { runs, tracer, clock }: RunIdentity,
+  driver: Pick<Driver, 'name'>,
+  controllers: readonly Controller[],
+): readonly Controller[] {
+  if (runs === undefined) return controllers
+  if (tracer !== undefined)
+    return controllers.map((each) => traced(each, { runs, tracer, clock, driverName: driver.name }))
+  return controllers.map((each) => ({ ...each, around: (_, run) => runs.run({ traceId: newTraceId(clock) }, run) }))
+}
+
+interface Traced {
+  readonly runs: RunContexts
+  readonly tracer: RunTracer
+  readonly clock: Clock
+  readonly driverName: string
+}
+
+function traced(controller: Controller, { runs, tracer, clock, driverName }: Traced): Controller {
+  const order = new TimedOrder(controller.order ?? new FifoOrder(), clock)
+  const around = async (key: string, run: () => Promise<Outcome>): Promise<Outcome> => {
+    const { operation, names, traceparent } = controller.traceSubject?.(key) ?? { operation: 'reconcile', names: {} }
+    const attributes = { 'csi.driver.name': driverName, ...names }
+    const context = tracer.start({ name: operation, attributes, traceparent, waitedMs: order.waitedMs(key) })
+    const outcome = await runs.run(context, run)
+    context.trace.end({ 'csi.sidecar.outcome': outcome.kind }, 'cause' in outcome ? outcome.cause : undefined)
+    return outcome
+  }
+  return { ...controller, order, around }
+}
+
+/** Knows how long each key has waited in the order. */
+class TimedOrder implements KeyOrder {
+  readonly #order: KeyOrder
+  readonly #clock: Clock
+  readonly #since = new Map<string, number>()
+  readonly #waited = new Map<string, number>()
+
+  constructor(order: KeyOrder, clock: Clock) {
+    this.#order = order
+    this.#clock = clock
+  }
+
+  /** Of a key that was taken. */
+  waitedMs(key: string): number {
+    return this.#waited.get(key) ?? 0
+  }
+
+  get length(): number {
+    return this.#order.length
+  }
+
+  push(key: string, priority: Priority): void {
+    this.#since.set(key, this.#clock.monotonic())
+    this.#order.push(key, priority)
+  }
+
+  touch(key: string): void {
+    this.#order.touch(key)
+  }
+
+  blockedBy(key: string): string | undefined {
+    return this.#order.blockedBy?.(key)
+  }
+
+  take(): string | undefined {
+    const key = this.#order.take()
+    const since = key === undefined ? undefined : this.#since.get(key)
+    if (key !== undefined && since !== undefined) {
+      this.#since.delete(key)
+      this.#waited.set(key, this.#clock.monotonic() - since)
+    }
+    return key
+  }
+
+  release(key: string): void {
+    this.#waited.delete(key)
+    this.#order.release(key)
+  }
+}

@@ -1,0 +1,255 @@
+import { aborted, FakeClock } from '@csi-sidecars/base'
+import type { Lead } from '@csi-sidecars/controller'
+import type { Elector } from '@csi-sidecars/leader-election'
+import { recordingLogger } from '@csi-sidecars/telemetry'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { ScriptedDriver, ScriptedElector } from '../testing/scripted.ts'
+import { type Ending, type ServeSettings, type StopSignal, serve } from './serve.ts'
+import type { Service } from './service.ts'
+
+const SETTINGS: ServeSettings = {
+  onLeaseLoss: 'standby',
+  onDriverLoss: 'reconnect',
+  driverGraceMs: 30_000,
+  drainMs: 25_000,
+  release: true,
+}
+
+let clock: FakeClock
+let driver: ScriptedDriver
+let elector: ScriptedElector
+let log: ReturnType<typeof recordingLogger>
+let leads: Lead[]
+let drained: PromiseWithResolvers<void>
+let closed: boolean
+let filling: boolean
+let lastWords: string[]
+let kill: (signal: StopSignal) => void
+let ending: Ending | undefined
+
+beforeEach(() => {
+  clock = new FakeClock()
+  driver = new ScriptedDriver()
+  elector = new ScriptedElector(clock)
+  log = recordingLogger()
+  leads = []
+  drained = Promise.withResolvers()
+  closed = false
+  filling = false
+  lastWords = []
+  ending = undefined
+})
+
+function start(settings: Partial<ServeSettings> = {}, withElection = true, waits?: Promise<void>): void {
+  const run = async (signal: AbortSignal): Promise<void> => {
+    filling = true
+    await aborted(signal)
+  }
+  const service: Service = {
+    driver,
+    caches: [{ name: 'Things', synced: false, silentForMs: 0, run }],
+    roles: [
+      {
+        name: 'csi-test',
+        // Only `run` and `looked` are used here.
+        elector: withElection ? (elector as unknown as Elector) : undefined,
+        ...(waits && { waits }),
+        lead: async (lead) => {
+          leads.push(lead)
+          await aborted(lead.stop)
+          await Promise.race([drained.promise, aborted(lead.cut)])
+        },
+      },
+    ],
+    close: async () => {
+      closed = true
+    },
+  }
+  void serve({
+    service,
+    settings: { ...SETTINGS, ...settings },
+    clock,
+    log,
+    onSignal: (listener) => {
+      kill = listener
+      return () => {}
+    },
+    terminationMessage: async (message) => void lastWords.push(message),
+  }).then((end) => {
+    ending = end
+  })
+}
+
+describe.each([true, false])('a signal, with leader election %s', (withElection) => {
+  beforeEach(async () => {
+    start({}, withElection)
+    await clock.settle()
+  })
+
+  it('takes no more work, lets running work end, and ends with 0', async () => {
+    kill('SIGTERM')
+    await clock.advance(10_000)
+    expect(leads[0]?.stop.aborted).toBe(true)
+    expect(leads[0]?.cut.aborted).toBe(false)
+    expect(ending).toBeUndefined()
+    drained.resolve()
+    await clock.advance(1)
+    expect(ending).toEqual({ code: 0 })
+    expect(closed).toBe(true)
+    elector.term?.end('the test is over')
+    expect(clock.pending).toBe(0)
+    expect(log.lines[0]?.message).toBe('Received SIGTERM or SIGINT signal, shutting down controller.')
+  })
+
+  it('cuts work short when the time to drain is over', async () => {
+    kill('SIGTERM')
+    await clock.advance(24_999)
+    expect(ending).toBeUndefined()
+    await clock.advance(1)
+    expect(leads[0]?.cut.aborted).toBe(true)
+    expect(ending).toEqual({ code: 0 })
+  })
+
+  it('ends with 1 at a second signal, at once', async () => {
+    kill('SIGTERM')
+    kill('SIGTERM')
+    await clock.settle()
+    expect(ending).toEqual({ code: 1 })
+  })
+
+  it('leaves no timer behind', async () => {
+    kill('SIGINT')
+    drained.resolve()
+    await clock.advance(3_000)
+    expect(clock.pending).toBe(0)
+  })
+})
+
+describe('without the gate', () => {
+  it('a signal ends the process as if there were no handler', async () => {
+    start({ release: false })
+    await clock.settle()
+    kill('SIGTERM')
+    await clock.settle()
+    expect(ending).toEqual({ bySignal: 'SIGTERM' })
+    expect(closed).toBe(false)
+  })
+})
+
+describe('a lost lease', () => {
+  it('cuts running work at once and returns to standby', async () => {
+    start()
+    await clock.settle()
+    elector.term?.end('lost')
+    await clock.settle()
+    expect(leads[0]?.cut.aborted).toBe(true)
+    expect(() => leads[0]?.assertLeading()).toThrow('lost')
+    expect(ending).toBeUndefined()
+    expect(leads).toHaveLength(2)
+    expect(() => leads[1]?.assertLeading()).not.toThrow()
+  })
+
+  it('ends with 1 where that is wanted', async () => {
+    start({ onLeaseLoss: 'exit' })
+    await clock.settle()
+    elector.term?.end('lost')
+    await clock.settle()
+    expect(ending).toEqual({ code: 1 })
+  })
+})
+
+describe('a lost driver', () => {
+  it('costs nothing when it is back within the grace period', async () => {
+    start()
+    await clock.settle()
+    driver.become({ type: 'lost' })
+    await clock.advance(29_999)
+    driver.become({ type: 'ready', lostForMs: 29_999 })
+    await clock.advance(60_000)
+    expect(leads).toHaveLength(1)
+    expect(leads[0]?.stop.aborted).toBe(false)
+  })
+
+  it('costs the lease when it stays away, until it is back', async () => {
+    start()
+    await clock.settle()
+    driver.become({ type: 'lost' })
+    drained.resolve()
+    await clock.advance(30_000)
+    expect(leads[0]?.stop.aborted).toBe(true)
+    expect(elector.term?.held()).toBe(false)
+    await clock.advance(600_000)
+    expect(elector.terms).toBe(1)
+    driver.become({ type: 'ready', lostForMs: 630_000 })
+    await clock.settle()
+    expect(elector.terms).toBe(2)
+    expect(ending).toBeUndefined()
+  })
+
+  it('ends the process with its last word where that is wanted', async () => {
+    start({ onDriverLoss: 'exit' })
+    await clock.settle()
+    driver.become({ type: 'lost' })
+    drained.resolve()
+    await clock.settle()
+    expect(lastWords).toEqual(['Lost connection to CSI driver, exiting'])
+    expect(log.lines[0]).toMatchObject({ level: 'error', message: 'Lost connection to CSI driver, exiting' })
+    expect(ending).toEqual({ code: 1 })
+  })
+
+  it('ends the process when it comes back as another one', async () => {
+    start()
+    await clock.settle()
+    driver.become({ type: 'failed', error: new Error('another name') })
+    drained.resolve()
+    await clock.settle()
+    expect(ending).toEqual({ code: 1 })
+  })
+})
+
+describe('caches', () => {
+  it('are filled once the lease was looked at, so that they need not be filled again for the first term', async () => {
+    start()
+    await clock.settle()
+    expect(filling).toBe(false)
+    elector.look.resolve()
+    await clock.settle()
+    expect(filling).toBe(true)
+  })
+
+  it.each([
+    { where: 'there is no lease', withElection: false, lost: false },
+    { where: 'the driver is lost, and there is no election', withElection: true, lost: true },
+  ])('are filled at once where $where', async ({ withElection, lost }) => {
+    if (lost) driver.state = 'lost'
+    start({}, withElection)
+    await clock.settle()
+    expect(filling).toBe(true)
+  })
+
+  it('are filled, too, while it may not be looked at', async () => {
+    const waits = Promise.withResolvers<void>()
+    start({}, true, waits.promise)
+    await clock.settle()
+    expect(filling).toBe(false)
+    waits.resolve()
+    await clock.settle()
+    expect(filling).toBe(true)
+  })
+
+  it('have to be as new as the term that works from them', async () => {
+    await clock.advance(5000)
+    start()
+    await clock.settle()
+    expect(leads.map(({ soleSince }) => soleSince)).toEqual([5000])
+  })
+
+  it('that were never filled do not delay the end', async () => {
+    start()
+    await clock.settle()
+    kill('SIGTERM')
+    drained.resolve()
+    await clock.settle()
+    expect({ ending, filling }).toEqual({ ending: { code: 0 }, filling: false })
+  })
+})

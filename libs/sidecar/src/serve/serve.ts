@@ -1,0 +1,238 @@
+import { abortable, CancelledError, type Clock, deadline, isAbort, onAbort, scope } from '@csi-sidecars/base'
+import { type Driver, type DriverEvent, LOST_CONNECTION_EXITING } from '@csi-sidecars/csi'
+import type { Elector, Term } from '@csi-sidecars/leader-election'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Cache } from './caches.ts'
+import { restarting } from './restart.ts'
+import type { Role, Service } from './service.ts'
+
+export type StopSignal = 'SIGTERM' | 'SIGINT'
+
+/** How the process ends. `bySignal`: as if it had no handler for the signal. */
+export type Ending = { readonly code: number } | { readonly bySignal: StopSignal }
+
+export interface ServeSettings {
+  readonly onLeaseLoss: 'standby' | 'exit'
+  readonly onDriverLoss: 'reconnect' | 'exit'
+  /** How long a leader whose driver is gone keeps the lease. */
+  readonly driverGraceMs: number
+  /** How long running work may take to come to its end after a stop. */
+  readonly drainMs: number
+  /** Gate ReleaseLeaderElectionOnExit: drain and release on a signal. Without it the process ends at once. */
+  readonly release: boolean
+}
+
+export interface ServeOptions {
+  readonly service: Service
+  readonly settings: ServeSettings
+  readonly clock: Clock
+  readonly log: Logger
+  /** Calls back for each SIGTERM and SIGINT. */
+  readonly onSignal: (listener: (signal: StopSignal) => void) => () => void
+  /** Writes the message where the kubelet finds it. Must not fail. */
+  readonly terminationMessage: (message: string) => Promise<void>
+}
+
+/** Limits the delay of the end by what remains once work has stopped: events and listeners. */
+const CLOSE_MS = 3_000
+
+/** Runs a started service until a signal, a lost lease or a lost driver ends it. Stops in the reverse of the start. */
+export async function serve(options: ServeOptions): Promise<Ending> {
+  const { service, clock, log } = options
+  using life = scope()
+  const ending = Promise.withResolvers<Ending>()
+  const atOnce = new AbortController()
+  const stop = new AbortController()
+  const endAtOnce = (end: Ending): void => {
+    atOnce.abort()
+    ending.resolve(end)
+  }
+  const forgetSignals = options.onSignal(onSignal(options, stop, endAtOnce))
+  const watchingDriver = watchDriver(options, ending.resolve)
+  const follow = async (cache: Cache): Promise<void> => {
+    try {
+      await abortable(waitBeforeFillingCaches(service), life.signal)
+      await cache.run(life.signal)
+    } catch (error) {
+      if (life.signal.aborted && isAbort(error)) return
+      log.error(error, 'Cache stopped', { cache: cache.name })
+      ending.resolve({ code: 1 })
+    }
+  }
+  const caches = service.caches.map(follow)
+  try {
+    const working = Promise.all(
+      service.roles.map(async (role) => {
+        if ((await work(role, options, stop.signal)) === 'lost') ending.resolve({ code: 1 })
+      }),
+    )
+    working.then(() => ending.resolve({ code: 0 }), ending.reject)
+    const end = await ending.promise
+    stop.abort(new CancelledError('the process is ending'))
+    using timeLimit = deadline(clock, CLOSE_MS, 'stopping', atOnce.signal)
+    await abortable(working, timeLimit.signal).catch(() => {})
+    if (atOnce.signal.aborted) return end
+    using limit = deadline(clock, CLOSE_MS, 'closing', atOnce.signal)
+    await abortable(service.close(limit.signal), limit.signal).catch((error: unknown) =>
+      log.error(error, 'Closing failed'),
+    )
+    return end
+  } finally {
+    watchingDriver.dispose()
+    forgetSignals()
+    life.abort(new CancelledError('the process is ending'))
+    await Promise.all(caches)
+    service.driver.close()
+  }
+}
+
+/**
+ * Caches that are filled once the lease was seen to be free need not be filled again for the first term. A process that
+ * must wait before it may look at the lease is a standby like others, and as ready.
+ */
+async function waitBeforeFillingCaches({ roles, driver }: Service): Promise<void> {
+  // Without its driver this process takes no part in the election, and never looks.
+  if (driver.state !== 'ready') return
+  await Promise.all(roles.map(({ elector, waits }) => Promise.race([elector?.looked, ...(waits ? [waits] : [])])))
+}
+
+/** The first signal drains, where that is wanted; any other ends the process without waiting. */
+function onSignal(
+  { settings, log }: ServeOptions,
+  stop: AbortController,
+  end: (ending: Ending) => void,
+): (signal: StopSignal) => void {
+  return (signal) => {
+    if (!settings.release) return end({ bySignal: signal })
+    if (stop.signal.aborted) return end({ code: 1 })
+    log.info('Received SIGTERM or SIGINT signal, shutting down controller.')
+    stop.abort(new CancelledError(`received ${signal}`))
+  }
+}
+
+/** Ends the process for a driver that it cannot use, or, where that is configured, for any loss. */
+function watchDriver(
+  { service, settings, log, terminationMessage }: ServeOptions,
+  end: (ending: Ending) => void,
+): { dispose(): void } {
+  const listen = (event: DriverEvent): void => {
+    if (event.type === 'failed') end({ code: 1 })
+    if (event.type !== 'lost' || settings.onDriverLoss !== 'exit') return
+    log.error(undefined, LOST_CONNECTION_EXITING)
+    void terminationMessage(LOST_CONNECTION_EXITING).finally(() => end({ code: 1 }))
+  }
+  const dispose = service.driver.subscribe(listen)
+  if (service.driver.state === 'lost') listen({ type: 'lost' })
+  return { dispose }
+}
+
+/**
+ * Until stopped, or until a term is lost where that ends the process. One role among several that fails starts again
+ * after a pause, and ends nothing of the others; one alone ends the process.
+ */
+async function work(role: Role, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
+  const { service, clock, log } = options
+  const run = (): Promise<'stopped' | 'lost'> => workOnce(role, options, stop)
+  if (service.roles.length === 1) return await run()
+  return (await restarting(run, { name: role.name, clock, log, stop })) ?? 'stopped'
+}
+
+async function workOnce(role: Role, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
+  if (role.elector === undefined) {
+    await leadAlone(role, options, stop)
+    return 'stopped'
+  }
+  for (;;) {
+    const outcome = await runElection({ ...role, elector: role.elector }, options, stop)
+    if (outcome === 'stopped' || options.settings.onLeaseLoss === 'exit') return outcome
+  }
+}
+
+/** Without leader election no other process acts, so only the drain timeout cuts work short. */
+async function leadAlone(role: Role, { settings, clock }: ServeOptions, stop: AbortSignal): Promise<void> {
+  using cut = drainLimit(clock, settings.drainMs, stop)
+  await role.lead({ stop, cut: cut.signal, assertLeading: () => {}, soleSince: Number.NEGATIVE_INFINITY })
+}
+
+/**
+ * One election: until stopped, or until a term is lost. A driver that stays lost costs the lease, not the election.
+ * Work that fails releases the lease, so that another process may take it; its error is thrown then.
+ */
+async function runElection(
+  role: Role & { readonly elector: Elector },
+  options: ServeOptions,
+  stop: AbortSignal,
+): Promise<'stopped' | 'lost'> {
+  const { service, settings, clock } = options
+  using election = scope(stop)
+  const failures: unknown[] = []
+  const lead = async (term: Term): Promise<void> => {
+    using driverGone = graceOf(service.driver, settings.driverGraceMs, options)
+    using halt = scope(stop, term.signal, driverGone.signal)
+    using cut = drainLimit(clock, settings.drainMs, halt.signal, term.signal)
+    const { soleSince } = term
+    const mine = { stop: halt.signal, cut: cut.signal, assertLeading: () => term.assertHeld(), soleSince }
+    await role.lead(mine).catch((error: unknown) => {
+      failures.push(error)
+      election.abort(new CancelledError('the controller failed'))
+    })
+  }
+  const eligible = async (signal: AbortSignal): Promise<void> => {
+    await whenReady(service.driver, signal)
+    await role.eligible?.(signal)
+  }
+  const outcome = await role.elector.run({ lead, stop: election.signal, eligible })
+  if (failures.length > 0) throw failures[0]
+  return outcome
+}
+
+/** Aborted when `ms` have passed since `stop`, or with any of the others. */
+function drainLimit(clock: Clock, ms: number, stop: AbortSignal, ...others: AbortSignal[]): ReturnType<typeof scope> {
+  const cut = scope(...others)
+  let cancel = (): void => {}
+  const arm = (): void => {
+    cancel = clock.schedule(ms, () => cut.abort(new CancelledError('the time to drain is over')))
+  }
+  if (stop.aborted) arm()
+  const ignoreStop = onAbort(stop, arm)
+  const dispose = (): void => {
+    ignoreStop()
+    cancel()
+    cut.dispose()
+  }
+  return { signal: cut.signal, abort: cut.abort, dispose, [Symbol.dispose]: dispose }
+}
+
+/** Aborted when the driver has been gone for longer than the grace period. */
+function graceOf(driver: Driver, ms: number, { clock, log }: ServeOptions): ReturnType<typeof scope> {
+  const gone = scope()
+  let cancel = (): void => {}
+  const giveUp = (): void => {
+    log.error(undefined, 'CSI driver is gone for longer than the grace period, releasing the lease', {
+      driver: driver.name,
+    })
+    gone.abort(new CancelledError('the driver is gone'))
+  }
+  const listen = ({ type }: DriverEvent): void => {
+    cancel()
+    if (type === 'lost') cancel = clock.schedule(ms, giveUp)
+  }
+  const unsubscribe = driver.subscribe(listen)
+  if (driver.state === 'lost') cancel = clock.schedule(Math.max(0, ms - driver.lostForMs), giveUp)
+  const dispose = (): void => {
+    unsubscribe()
+    cancel()
+    gone.dispose()
+  }
+  return { signal: gone.signal, abort: gone.abort, dispose, [Symbol.dispose]: dispose }
+}
+
+/** A replica without a driver takes no part in the election. */
+function whenReady(driver: Driver, signal: AbortSignal): Promise<void> {
+  if (driver.state === 'ready') return Promise.resolve()
+  const ready = Promise.withResolvers<void>()
+  const unsubscribe = driver.subscribe(({ type }) => {
+    if (type === 'ready') ready.resolve()
+  })
+  return abortable(ready.promise, signal).finally(unsubscribe)
+}

@@ -1,0 +1,256 @@
+import { FakeClock } from '@csi-sidecars/base'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import type { Ending, StopSignal } from '../serve/serve.ts'
+import { testSidecar } from '../testing/test-sidecar.ts'
+import type { Host } from './app.ts'
+import type { StartContext } from './context.ts'
+import { type Program, programOf, runProgram } from './program.ts'
+import type { Started } from './start.ts'
+import { failing, PrintAndExit, StartError } from './start-error.ts'
+import { electorOf, kubeClient } from './steps.ts'
+
+let stdout: string
+let stderr: string
+let signalled: ((signal: StopSignal) => void) | undefined
+beforeEach(() => {
+  stdout = ''
+  stderr = ''
+  signalled = undefined
+})
+
+function host(args: readonly string[]): Host {
+  return {
+    argv0: '/csi-test',
+    args,
+    env: {},
+    hostName: 'host',
+    clock: new FakeClock(),
+    stdout: {
+      write: (text) => {
+        stdout += text
+      },
+    },
+    stderr: {
+      writableLength: 0,
+      write: (text) => {
+        stderr += text
+        return true
+      },
+      on: () => undefined,
+    },
+    onSignal: (listener) => {
+      signalled = listener
+      return () => {
+        signalled = undefined
+      }
+    },
+    writeTerminationMessage: async () => {},
+  }
+}
+
+/** A program that reads its flags as an app does, and starts as the test says. */
+const run = (
+  args: readonly string[],
+  start: (context: StartContext) => Promise<Started> = unstartable,
+): Promise<Ending> => {
+  const parse: Program['parse'] = (asked) => {
+    const command = programOf(testSidecar).parse(asked)
+    return command.kind === 'start' ? { ...command, start } : command
+  }
+  return runProgram({ name: 'csi-test', parse }, host(args), 'v1.2.3')
+}
+
+const unstartable = async (): Promise<never> => {
+  throw new StartError('It does not start')
+}
+
+/** The log lines without time, process and place. */
+const lines = (): string[] =>
+  stderr
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => line.replace(/^([IWEF])\d{4} .*?\] /, '$1 '))
+
+describe('the command line', () => {
+  it('is refused with the error, the usage and 2', async () => {
+    expect(await run(['--nope'])).toEqual({ code: 2 })
+    expect(stderr).toMatch(/^flag provided but not defined: -nope\nUsage of \/csi-test:\n/)
+    expect(stderr).toContain('  -label string\n    \tLabel to set. (default "seen")\n')
+  })
+
+  it.each(['-h', '--help'])('%s shows the usage on standard error and ends with 0', async (flag) => {
+    expect(await run([flag])).toEqual({ code: 0 })
+    expect(stderr).toMatch(/^Usage of \/csi-test:\n/)
+    expect(stderr).toContain('ReleaseLeaderElectionOnExit=true|false')
+    expect(stderr).toMatch(/\n\nTakes the place of external-test v1\.0\.0\.\n$/)
+    expect(stdout).toBe('')
+  })
+
+  it('reaches the start, own flags and standard ones', async () => {
+    let seen: StartContext | undefined
+    await run(['--label=7', '-v=3', '--csi-address', '/s'], async (context) => {
+      seen = context
+      throw new StartError('enough')
+    })
+    expect(seen?.standard.values['csi-address']).toBe('/s')
+    expect(seen?.standard.given).toEqual(new Set(['label', 'v', 'csi-address']))
+    expect(seen?.version).toBe('v1.2.3')
+  })
+})
+
+describe('a start that fails', () => {
+  it('is one line that says what and why, and 1', async () => {
+    const start = (): Promise<never> =>
+      Promise.reject(new Error('no such file')).catch(failing('Failed to build it', { path: '/x' }))
+    expect(await run([], start)).toEqual({ code: 1 })
+    expect(lines()).toEqual(['E "Failed to build it" err="no such file" path="/x"'])
+  })
+
+  it('is fatal where it ends with 255', async () => {
+    expect(await run([], () => Promise.reject(new StartError('x', { exitCode: 255 })))).toEqual({ code: 255 })
+    expect(lines()).toEqual(['F x'])
+  })
+
+  it('is reported too when it is unexpected', async () => {
+    expect(await run([], () => Promise.reject(new TypeError('oops')))).toEqual({ code: 1 })
+    expect(lines()).toEqual(['E "Unexpected failure" err="oops"'])
+  })
+
+  it('is no failure when the process was asked to end meanwhile', async () => {
+    const start = ({ signal }: StartContext): Promise<never> =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason))
+        signalled?.('SIGTERM')
+      })
+    expect(await run([], start)).toEqual({ code: 0 })
+    expect(lines()).toEqual([])
+    const gateOff = ['--feature-gates=ReleaseLeaderElectionOnExit=false']
+    expect(await run(gateOff, start)).toEqual({ bySignal: 'SIGTERM' })
+    expect(lines()).toEqual([])
+  })
+
+  it('is over when the process was asked to end in its last step, which did not wait', async () => {
+    const start = async ({ log }: StartContext): Promise<Started> => {
+      signalled?.('SIGTERM')
+      const unused = (): never => {
+        throw new Error('it serves')
+      }
+      const service = { driver: {} as never, caches: [], roles: [], close: unused }
+      return { service, log }
+    }
+    expect(await run([], start)).toEqual({ code: 0 })
+    expect(await run(['--feature-gates=ReleaseLeaderElectionOnExit=false'], start)).toEqual({ bySignal: 'SIGTERM' })
+    expect(lines()).toEqual([])
+  })
+})
+
+it('what was opened is closed, the last one first, also after a start that failed', async () => {
+  const closed: string[] = []
+  await run([], ({ atEnd }) => {
+    for (const what of ['first', 'second']) atEnd(() => closed.push(what))
+    return Promise.reject(new StartError('no'))
+  })
+  expect(closed).toEqual(['second', 'first'])
+})
+
+it('an answer goes to standard output and ends with 0', async () => {
+  expect(await run(['--version'], () => Promise.reject(new PrintAndExit('/csi-test v1.2.3\n')))).toEqual({ code: 0 })
+  expect(stdout).toBe('/csi-test v1.2.3\n')
+})
+
+describe('values that the parser accepts but the process cannot use', () => {
+  it.each([
+    {
+      args: ['--logging-format=xml'],
+      code: 1,
+      line: 'E "LoggingConfiguration is invalid" err="format: Invalid value: \\"xml\\": Unsupported log format"',
+    },
+    {
+      args: ['--logging-format=json', '--vmodule=a=1'],
+      code: 1,
+      line: 'E "LoggingConfiguration is invalid" err="vmodule: Forbidden: Only supported for text log format"',
+    },
+  ])('$args: $code', async ({ args, code, line }) => {
+    expect(await run(args)).toEqual({ code })
+    expect(lines()).toEqual([line])
+  })
+
+  describe('impossible timings', () => {
+    const config = {
+      origin: 'http://127.0.0.1:1',
+      basePath: '',
+      tls: undefined,
+      credentials: { authorization: () => undefined, refused: async () => false, certificate: () => undefined },
+      headers: [],
+      proxy: undefined,
+    }
+    const elect = async (context: StartContext): Promise<never> => {
+      const { standard } = context
+      const client = (): KubeClient => kubeClient(context, config)
+      const options = { client, standard, name: 'p-d', component: 'c', log: context.log }
+      const elector = await electorOf(context, options)
+      throw new StartError(elector === undefined ? 'No elector' : 'An elector')
+    }
+
+    it('are reported when leader election starts: 2', async () => {
+      const args = ['--leader-election', '--leader-election-lease-duration=1s']
+      expect(await run(args, elect)).toEqual({ code: 2 })
+      const line = 'E "Leader election timings are impossible" err="leaseDuration must be greater than renewDeadline"'
+      expect(lines()).toEqual([line])
+    })
+
+    it('do not matter to a start that ends before', async () => {
+      await run(['--leader-election', '--leader-election-lease-duration=1s'])
+      expect(lines()).toEqual(['E "It does not start"'])
+    })
+
+    it('matter only with leader election', async () => {
+      await run(['--leader-election-lease-duration=1s'], elect)
+      expect(lines()).toEqual(['E "No elector"'])
+    })
+  })
+
+  it('automaxprocs is accepted and said to do nothing', async () => {
+    await run(['--automaxprocs'])
+    expect(lines()[0]).toBe('I "Flag --automaxprocs has no effect: this program uses one CPU"')
+  })
+})
+
+it('logs in JSON where that is asked for', async () => {
+  await run(['--logging-format=json'])
+  expect(JSON.parse(stderr)).toMatchObject({ msg: 'It does not start', err: null })
+})
+
+describe('the id of a run', () => {
+  const id = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const start = async ({ runs, log }: StartContext): Promise<never> => {
+    const say = async (): Promise<void> => log.info('Attached')
+    await (runs === undefined ? say() : runs.run({ traceId: id }, say))
+    throw new PrintAndExit('enough')
+  }
+
+  it.each([
+    [['-v=3'], false],
+    [['--enable-otel-tracing'], false],
+    [['--vmodule=attach=3'], false],
+    [['-v=4'], true],
+    [['--vmodule=other=1,attach=4'], true],
+    [['--logging-format=json'], true],
+    [['--logging-format=json', '--enable-otel-tracing'], true],
+  ])('with %j is in its lines: %p', async (flags, logged) => {
+    await run(flags, start)
+    expect(stderr.includes(id)).toBe(logged)
+  })
+
+  it('exists for traces where no line has it', async () => {
+    const seen: boolean[] = []
+    for (const flags of [[], ['--enable-otel-tracing']]) {
+      await run(flags, async ({ runs }) => {
+        seen.push(runs !== undefined)
+        throw new PrintAndExit('enough')
+      })
+    }
+    expect(seen).toEqual([false, true])
+  })
+})

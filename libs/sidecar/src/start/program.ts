@@ -1,0 +1,192 @@
+import { CancelledError, scope } from '@csi-sidecars/base'
+import {
+  type Logger,
+  type LogSink,
+  Metrics,
+  openLog,
+  RunContexts,
+  registerProcessMetrics,
+} from '@csi-sidecars/telemetry'
+import { knownGatesText, resolveGates } from '../flags/feature-gates.ts'
+import { type FlagTable, parseFlags } from '../flags/go-flags.ts'
+import { STANDARD_FLAGS } from '../flags/standard-flags.ts'
+import { replacesText, usageText } from '../flags/usage.ts'
+import { type Ending, type ServeSettings, serve } from '../serve/serve.ts'
+import type { App, Host } from './app.ts'
+
+import type { StartContext } from './context.ts'
+import { startTable } from './defaults.ts'
+import { instanceOf } from './instance.ts'
+import type { StartPlan } from './plan.ts'
+import { type Started, start } from './start.ts'
+import { automaxprocsNotice, loggingError, type StandardFlags } from './start-checks.ts'
+import { PrintAndExit, StartError } from './start-error.ts'
+
+/** The exit code that goes with a fatal log line. */
+const FATAL = 255
+const RELEASE = 'ReleaseLeaderElectionOnExit'
+/** How long the last log lines may take to leave the process. */
+const FLUSH_MS = 1000
+
+/** What a command line asks for. */
+export type Command =
+  | { readonly kind: 'help'; readonly usage: string }
+  | { readonly kind: 'refused'; readonly error: string; readonly usage: string }
+  | {
+      readonly kind: 'start'
+      /** The standard flags as far as they concern the process. */
+      readonly standard: StandardFlags
+      /** Whether a signal drains and releases the lease, or ends the process at once. */
+      readonly release: boolean
+      /** Throws StartError or PrintAndExit. */
+      readonly start: (context: StartContext) => Promise<Started>
+    }
+
+/** What can be run from a command line. */
+export interface Program {
+  readonly name: string
+  readonly parse: (host: Pick<Host, 'argv0' | 'args'>) => Command
+}
+
+/** The program that is one app. */
+export function programOf<const T extends FlagTable, N extends string>(app: App<T, N>): Program {
+  const table = [...STANDARD_FLAGS, ...app.flags] as const
+  return {
+    name: app.name,
+    parse({ argv0, args }) {
+      const parsed = parseFlags(table, args)
+      if (parsed.kind !== 'flags') {
+        const flags = usageText(argv0, table, { 'feature-gates': knownGatesText(app.gates) })
+        return { ...parsed, usage: flags + replacesText([app.replaces]) }
+      }
+      const instance = instanceOf(app, parsed.flags)
+      const { handshake, standard } = instance
+      return startOf({ instances: [instance], table: startTable(app), handshake }, standard)
+    },
+  }
+}
+
+/** The command that carries out a plan. */
+export function startOf(plan: StartPlan, standard: StandardFlags): Command {
+  return { kind: 'start', standard, release: releasesOnExit(plan), start: (context) => start(context, plan) }
+}
+
+/** Runs a program from its command line to its end. Every failure of the start is one line that says what is wrong. */
+export async function runProgram(program: Program, host: Host, version: string): Promise<Ending> {
+  const command = program.parse(host)
+  if (command.kind !== 'start') {
+    host.stderr.write(command.kind === 'help' ? command.usage : `${command.error}\n${command.usage}`)
+    return { code: command.kind === 'help' ? 0 : 2 }
+  }
+  const { standard, release } = command
+  const runs = logsRuns(standard) || standard.values['enable-otel-tracing'] ? new RunContexts() : undefined
+  const { log, sink } = openAppLog(host, standard, runs)
+  using asked = scope()
+  using ends = new DisposableStack()
+  const atEnd = (close: () => void): void => ends.defer(close)
+  let askedFor: Ending | undefined
+  const forgetSignals = host.onSignal((signal) => {
+    // There is nothing yet to drain or to release.
+    askedFor ??= release ? { code: 0 } : { bySignal: signal }
+    asked.abort(new CancelledError(`received ${signal}`))
+  })
+  try {
+    checkLogging(standard)
+    const notice = automaxprocsNotice(standard.values)
+    if (notice !== undefined) log.info(notice)
+    const metrics = new Metrics()
+    registerProcessMetrics(metrics)
+    const { clock } = host
+    const { signal } = asked
+    const context = { name: program.name, host, standard, clock, log, metrics, version, runs, signal, atEnd }
+    const started = await command.start(context)
+    // Steps that did not wait have not seen the signal.
+    signal.throwIfAborted()
+    forgetSignals()
+    const settings = serveSettings(standard, release)
+    return await serve({ ...host, ...started, settings, terminationMessage: terminationMessage(host, log) })
+  } catch (error) {
+    return endOf(error, { host, log, askedFor })
+  } finally {
+    forgetSignals()
+    await sink.flush(FLUSH_MS)
+  }
+}
+
+/** From this verbosity on the lines of a run name it: they are about steps, and of many runs at once. */
+const STEPS = 4
+
+/**
+ * In JSON a line has one key more. In text below this verbosity lines stay as those of the originals, which many
+ * programs read.
+ */
+function logsRuns({ values }: StandardFlags): boolean {
+  if (values['logging-format'] === 'json' || values.v >= STEPS) return true
+  return values.vmodule.some(({ level }) => level >= STEPS)
+}
+
+function openAppLog(
+  { clock, stderr }: Host,
+  standard: StandardFlags,
+  runs: RunContexts | undefined,
+): { log: Logger; sink: LogSink } {
+  const { values } = standard
+  // A format that is refused, or comes with options that are, is refused in text.
+  const format = values['logging-format'] === 'json' && loggingError(values) === undefined ? 'json' : 'text'
+  const traceId = runs !== undefined && logsRuns(standard) ? () => runs.current?.traceId : undefined
+  return openLog({ format, verbosity: values.v, vmodule: values.vmodule, clock, stream: stderr, traceId })
+}
+
+function checkLogging({ values }: StandardFlags): void {
+  const logging = loggingError(values)
+  if (logging !== undefined) throw new StartError('LoggingConfiguration is invalid', { cause: new Error(logging) })
+}
+
+/** Whether every app that has the gate wants its lease released. Gates that the start will refuse leave the default. */
+function releasesOnExit({ instances }: StartPlan): boolean {
+  return instances.every(({ gates, standard }) => {
+    if (!Object.hasOwn(gates.own, RELEASE)) return true
+    const resolved = resolveGates(gates, standard.values['feature-gates'])
+    return resolved.kind === 'refused' || resolved.gates.enabled(RELEASE)
+  })
+}
+
+function serveSettings({ values }: StandardFlags, release: boolean): ServeSettings {
+  return {
+    onLeaseLoss: values['on-lease-loss'],
+    onDriverLoss: values['on-driver-loss'],
+    driverGraceMs: values['driver-grace-period'],
+    drainMs: values['drain-timeout'],
+    release,
+  }
+}
+
+function terminationMessage(host: Host, log: Logger): (message: string) => Promise<void> {
+  return (message) =>
+    host
+      .writeTerminationMessage(message)
+      .catch((error: unknown) => log.error(error, 'The termination message could not be written'))
+}
+
+interface EndContext {
+  readonly host: Host
+  readonly log: Logger
+  /** Set when the process was asked to end before it had started. */
+  readonly askedFor: Ending | undefined
+}
+
+/** What the process ends with when its start, or serving, threw. */
+function endOf(error: unknown, { host, log, askedFor }: EndContext): Ending {
+  if (error instanceof PrintAndExit) {
+    host.stdout.write(error.message)
+    return { code: 0 }
+  }
+  if (askedFor !== undefined) return askedFor
+  if (error instanceof StartError) {
+    if (error.exitCode === FATAL) log.fatal(error.message)
+    else log.error(error.cause, error.message, error.pairs)
+    return { code: error.exitCode }
+  }
+  log.error(error, 'Unexpected failure')
+  return { code: 1 }
+}

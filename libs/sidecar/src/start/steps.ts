@@ -1,0 +1,167 @@
+import type { Backlog } from '@csi-sidecars/controller'
+import { createRecorder } from '@csi-sidecars/events'
+import {
+  type ClusterConfig,
+  createKubeClient,
+  flowOptions,
+  type KubeClient,
+  type OwnedKubeClient,
+  type ServerLimits,
+} from '@csi-sidecars/kube-client'
+import { Elector } from '@csi-sidecars/leader-election'
+import type { Logger, Pairs } from '@csi-sidecars/telemetry'
+import type { Tracing } from '@csi-sidecars/telemetry/tracing'
+import { debugStuck } from '../http/debug-stuck.ts'
+import { Health } from '../http/health.ts'
+import type { HttpServer } from '../http/listener.ts'
+import type { Security } from '../http/secure/security.ts'
+import { startHttpServer } from '../http/server.ts'
+import { leaseIdentity, leaseNamespace } from '../lease/lease-name.ts'
+import type { Service } from '../serve/service.ts'
+import type { StartContext } from './context.ts'
+import { leaseTimingError, type StandardFlags } from './start-checks.ts'
+import { failing, StartError } from './start-error.ts'
+
+/** A client whose requests are limited by the flags. Each has limits of its own; all have the same user agent. */
+export function kubeClient(context: StartContext, config: ClusterConfig): OwnedKubeClient {
+  const { values, given } = context.standard
+  const { clock, log, metrics, tracer } = context
+  const flow = flowOptions({
+    qps: given.has('kube-api-qps') ? values['kube-api-qps'] : undefined,
+    burst: given.has('kube-api-burst') ? values['kube-api-burst'] : undefined,
+  })
+  const client = createKubeClient({ config, flow, clock, log, metrics, tracer, userAgent: userAgentOf(context) })
+  context.atEnd(() => client.close())
+  return client
+}
+
+/** Reviews are few and have a rate of their own: clients that try tokens must not delay the work. */
+const REVIEW_FLOW = { kind: 'bucket', qps: 10, burst: 20, perGroup: false } as const
+
+/** A client for reviews, created for the first one. */
+export function reviewClient(context: StartContext, config: ClusterConfig): () => KubeClient {
+  const { clock, log, metrics } = context
+  let client: OwnedKubeClient | undefined
+  context.atEnd(() => client?.close())
+  return () => {
+    client ??= createKubeClient({ config, flow: REVIEW_FLOW, clock, log, metrics, userAgent: userAgentOf(context) })
+    return client
+  }
+}
+
+function userAgentOf({ name, version }: StartContext): string {
+  return `${name}/${version}`
+}
+
+/** What listens for scrapers and probes. */
+export interface Endpoint {
+  readonly server: HttpServer | undefined
+  /** The service, about which it reports, has started. */
+  started(started: { readonly service: Service; readonly backlog: Backlog }): void
+  close(): Promise<void>
+}
+
+export interface EndpointOptions {
+  /** The log message when it cannot be started. */
+  readonly failure: string
+  /** Pairs that every line of `log` has, for that line too. */
+  readonly pairs?: Pairs
+  readonly log: Logger
+  readonly security?: Security | undefined
+  /** Whether there is a lease whose renewal it reports. */
+  readonly elects: boolean
+  /** For reviews. */
+  readonly client: () => KubeClient
+  /** Of the client that does the work. */
+  readonly limits: () => ServerLimits
+}
+
+/** Starts the HTTP server, if flags ask for one. */
+export async function openEndpoint(context: StartContext, options: EndpointOptions): Promise<Endpoint> {
+  const { failure, pairs = {}, log, security, elects, client, limits } = options
+  const { clock, metrics, standard } = context
+  const { values } = standard
+  const health = new Health(clock, metrics)
+  const address = values['http-endpoint'] || values['metrics-address']
+  let backlog: Backlog | undefined
+  const started: Endpoint['started'] = (parts) => {
+    health.started(parts.service)
+    backlog = parts.backlog
+  }
+  if (address === '') return { started, server: undefined, close: async () => health.stop() }
+  const metricsPath = values['metrics-path']
+  const more =
+    values['http-endpoint'] === ''
+      ? {}
+      : {
+          health: health.checks(elects),
+          debugStuck: (query: URLSearchParams) => debugStuck({ backlog, limits: limits() }, query),
+        }
+  const guarded = { secure: security?.secure, guard: security?.guard(client) }
+  const server = await startHttpServer({ address, metricsPath, metrics, log, ...guarded, ...more }).catch(
+    failing(failure, { ...pairs, address, metricsPath }),
+  )
+  log.info('ServeMux listening', { address, metricsPath })
+  const close = async (): Promise<void> => {
+    health.stop()
+    await server.close()
+  }
+  return { started, server, close }
+}
+
+/** Tracing, if a flag asks for it and the environment is valid. Loaded only then. */
+export async function tracingOf({ standard, runs, host, ...context }: StartContext): Promise<Tracing | undefined> {
+  if (!standard.values['enable-otel-tracing'] || runs === undefined) return undefined
+  const { openTracing } = await import('@csi-sidecars/telemetry/tracing')
+  const program = { name: context.name, version: context.version, hostName: host.hostName }
+  return openTracing({ ...context, runs, env: host.env, program })
+}
+
+export interface ElectionOptions {
+  /** A client apart from that of the work; created when it is needed. */
+  readonly client: () => KubeClient
+  /** The standard flags as the app takes them. */
+  readonly standard: StandardFlags
+  /** The Lease's name. */
+  readonly name: string
+  /** Source of its events, before the host's name. */
+  readonly component: string
+  /** Whether it has its name in metrics, too. */
+  readonly named?: boolean
+  readonly log: Logger
+}
+
+/** The elector for one Lease, if flags ask for leader election. */
+export async function electorOf(context: StartContext, options: ElectionOptions): Promise<Elector | undefined> {
+  const { name, log } = options
+  const { values } = options.standard
+  if (!values['leader-election']) return undefined
+  const timing = leaseTimingError(values)
+  if (timing !== undefined) {
+    throw new StartError('Leader election timings are impossible', { cause: new Error(timing), exitCode: 2 })
+  }
+  const { clock, metrics, host } = context
+  const client = options.client()
+  const namespace = await leaseNamespace({ flag: values['leader-election-namespace'], env: host.env })
+  const component = `${options.component}/${host.hostName}`
+  const recorder = createRecorder({ client, component, clock, log })
+  const target = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', name, namespace }
+  return new Elector({
+    client,
+    lease: { namespace, name, labels: Object.fromEntries(values['leader-election-labels']) },
+    identity: leaseIdentity(host.hostName),
+    timings: {
+      leaseDurationMs: values['leader-election-lease-duration'],
+      renewDeadlineMs: values['leader-election-renew-deadline'],
+      retryPeriodMs: values['leader-election-retry-period'],
+    },
+    clock,
+    log,
+    metrics,
+    ...(options.named === true && { metricName: name }),
+    announce: (message, held) => {
+      const { uid, resourceVersion } = held?.metadata ?? {}
+      recorder.event({ ...target, uid, resourceVersion }, 'Normal', 'LeaderElection', message)
+    },
+  })
+}

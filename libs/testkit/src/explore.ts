@@ -1,0 +1,130 @@
+/** One step from a state of a model to the next. */
+export interface Move<S> {
+  /** What happens, for counterexamples. */
+  readonly name: string
+  readonly to: S
+  /**
+   * It takes place sooner or later by itself: a retry, an event that is delivered, a driver that recovers. Paths to the
+   * goal consist of these. All others (users, faults, crashes) may take place and need not.
+   */
+  readonly fair: boolean
+}
+
+/** States are plain data. */
+export interface Model<S> {
+  readonly initial: readonly S[]
+  /** Two states with the same key are one; by their JSON when absent. */
+  keyOf?(state: S): string
+  movesFrom(state: S): Iterable<Move<S>>
+  /** The desired state and the actual state agree. When absent, each state that no fair move leaves is a goal. */
+  isGoal?(state: S): boolean
+  /** What must never be true; undefined where nothing is wrong. */
+  violationOf(state: S): string | undefined
+  /** What is wrong with a state that no fair move leaves. */
+  unfinished?(state: S): string | undefined
+  /** A state as counterexamples show it; itself when absent. */
+  show?(state: S): unknown
+  /** More states than this are a mistake of the model, which would grow without end. */
+  readonly mostStates?: number
+}
+
+export interface Exploration {
+  readonly states: number
+  readonly goals: number
+  /** How often each move was taken, so that a test can see that the model covers what it is about. */
+  readonly moves: ReadonlyMap<string, number>
+  /** The shortest way to a state that is wrong, or from which no fair moves lead to the goal. */
+  readonly problem: string | undefined
+}
+
+/** Walks all states of a model, breadth first, and ends at the first one that is wrong. */
+export function explore<S>(model: Model<S>): Exploration {
+  return new Walk(model).walk()
+}
+
+class Walk<S> {
+  readonly #model: Model<S>
+  readonly #states: S[] = []
+  readonly #indexes = new Map<string, number>()
+  /** How each state was reached first. Breadth first, so this is a shortest way. */
+  readonly #reached: { readonly from: number; readonly by: string }[] = []
+  /** The states from which a fair move leads to each state. */
+  readonly #before: number[][] = []
+  readonly #goals: boolean[] = []
+  readonly #moves = new Map<string, number>()
+
+  constructor(model: Model<S>) {
+    this.#model = model
+  }
+
+  walk(): Exploration {
+    const model = this.#model
+    for (const state of model.initial) this.#indexOf(state, -1, '')
+    // The array grows while it is read.
+    for (const [index, state] of this.#states.entries()) {
+      const violation = model.violationOf(state)
+      if (violation !== undefined) return this.#result(`${violation}\n${this.#wayTo(index)}`)
+      let atRest = true
+      for (const { name, to, fair } of model.movesFrom(state)) {
+        this.#moves.set(name, (this.#moves.get(name) ?? 0) + 1)
+        const next = this.#indexOf(to, index, name)
+        if (!fair || next === index) continue
+        atRest = false
+        this.#before[next]?.push(index)
+      }
+      const left = atRest ? model.unfinished?.(state) : undefined
+      if (left !== undefined) return this.#result(`stuck: ${left}\n${this.#wayTo(index)}`)
+      this.#goals.push(model.isGoal?.(state) ?? atRest)
+    }
+    const stuck = this.#firstStuck()
+    return this.#result(stuck === undefined ? undefined : `No path leads to the goal\n${this.#wayTo(stuck)}`)
+  }
+
+  #indexOf(state: S, from: number, by: string): number {
+    const key = this.#model.keyOf?.(state) ?? JSON.stringify(state)
+    const known = this.#indexes.get(key)
+    if (known !== undefined) return known
+    const index = this.#states.length
+    const { mostStates = 1_000_000 } = this.#model
+    if (index >= mostStates) throw new Error(`more than ${mostStates} states, the last one: ${key}`)
+    this.#indexes.set(key, index)
+    this.#states.push(state)
+    this.#reached.push({ from, by })
+    this.#before.push([])
+    return index
+  }
+
+  /** From the goals backwards along fair moves. */
+  #firstStuck(): number | undefined {
+    const leads = [...this.#goals]
+    const open = [...leads.keys()].filter((index) => leads[index])
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      for (const index of this.#before[next] ?? []) {
+        if (leads[index]) continue
+        leads[index] = true
+        open.push(index)
+      }
+    }
+    const stuck = leads.indexOf(false)
+    return stuck < 0 ? undefined : stuck
+  }
+
+  #wayTo(index: number): string {
+    const steps: string[] = []
+    for (let at = index; at >= 0; at = this.#reached[at]?.from ?? -1) {
+      const { by = '' } = this.#reached[at] ?? {}
+      steps.push(`  ${by === '' ? 'begin' : by}: ${JSON.stringify(this.#shown(at))}`)
+    }
+    return steps.reverse().join('\n')
+  }
+
+  #shown(index: number): unknown {
+    const state = this.#states[index] as S
+    return this.#model.show === undefined ? state : this.#model.show(state)
+  }
+
+  #result(problem: string | undefined): Exploration {
+    const goals = this.#goals.filter(Boolean).length
+    return { states: this.#states.length, goals, moves: this.#moves, problem }
+  }
+}

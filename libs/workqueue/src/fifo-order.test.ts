@@ -1,0 +1,180 @@
+import { expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { FifoOrder } from './fifo-order.ts'
+import { reservedFor } from './order.ts'
+
+test('keys leave in the order in which they came', () => {
+  const order = new FifoOrder()
+  for (const key of ['b', 'a']) order.push(key)
+  order.touch('a')
+  expect([order.length, order.take(), order.take(), order.take(), order.length]).toEqual([2, 'b', 'a', undefined, 0])
+})
+
+test('normal keys come before retries, except for every fourth pick', () => {
+  const order = new FifoOrder()
+  for (const key of ['l0', 'l1', 'l2', 'l3']) order.push(key, 'retry')
+  for (const key of ['a', 'b', 'c', 'd']) order.push(key)
+  expect(Array.from({ length: 8 }, () => order.take()).join(' ')).toBe('a b c l0 d l1 l2 l3')
+})
+
+test('a retry becomes a normal key when something happens to it', () => {
+  const order = new FifoOrder()
+  for (const key of ['l0', 'l1']) order.push(key, 'retry')
+  order.push('a')
+  order.touch('l1')
+  order.touch('a')
+  order.touch('unknown')
+  expect([order.length, order.take(), order.take(), order.take(), order.take()]).toEqual([
+    3,
+    'a',
+    'l1',
+    'l0',
+    undefined,
+  ])
+})
+
+function filled(...keys: readonly string[]): FifoOrder {
+  const order = new FifoOrder()
+  for (const key of keys) order.push(key)
+  return order
+}
+
+function takeAll(order: FifoOrder): string[] {
+  const taken: string[] = []
+  for (let key = order.take(); key !== undefined; key = order.take()) taken.push(key)
+  return taken
+}
+
+test('what is preferred comes next, in the order in which it was preferred', () => {
+  const order = filled('a', 'b', 'c', 'd')
+  for (const key of ['d', 'b', 'd']) order.prefer(key)
+  expect([order.length, takeAll(order)]).toEqual([4, ['d', 'b', 'a', 'c']])
+})
+
+test('a preferred retry keeps its position when something happens to it', () => {
+  const order = filled('a')
+  order.push('l0', 'retry')
+  order.prefer('l0')
+  order.touch('l0')
+  expect(takeAll(order)).toEqual(['l0', 'a'])
+})
+
+test('a key that does not wait is not preferred later either', () => {
+  const order = filled('a')
+  order.prefer('b')
+  order.push('b')
+  expect(takeAll(order)).toEqual(['a', 'b'])
+})
+
+test('a key that was preferred and is pushed again has its new position only', () => {
+  const order = filled('a', 'b')
+  order.prefer('b')
+  expect(order.take()).toBe('b')
+  order.release('b')
+  for (const key of ['c', 'b']) order.push(key)
+  expect([order.length, takeAll(order)]).toEqual([3, ['a', 'c', 'b']])
+})
+
+test('normal keys start beyond the workers while retries occupy all, and no others', () => {
+  const order = new FifoOrder({ workers: 3, reserved: 2 })
+  expect(order.capacity).toBe(5)
+  for (const key of ['l0', 'l1', 'l2', 'l3']) order.push(key, 'retry')
+  expect(takeAll(order)).toEqual(['l0', 'l1', 'l2'])
+  for (const key of ['a', 'b', 'c']) order.push(key)
+  expect(takeAll(order)).toEqual(['a', 'b'])
+  order.release('a')
+  expect(takeAll(order)).toEqual(['c'])
+  // One that ends makes no more room than there was.
+  order.release('l0')
+  order.release('l1')
+  expect(takeAll(order)).toEqual([])
+  order.release('l2')
+  expect(takeAll(order)).toEqual(['l3'])
+})
+
+test('normal keys that occupy all workers leave no room for others', () => {
+  const order = new FifoOrder({ workers: 2, reserved: 1 })
+  for (const key of ['a', 'b', 'c']) order.push(key)
+  expect(takeAll(order)).toEqual(['a', 'b'])
+})
+
+test('a preferred retry does not start beyond the workers', () => {
+  const order = new FifoOrder({ workers: 1, reserved: 1 })
+  for (const key of ['l0', 'l1']) order.push(key, 'retry')
+  expect(takeAll(order)).toEqual(['l0'])
+  order.prefer('l1')
+  order.push('a')
+  expect(takeAll(order)).toEqual(['a'])
+})
+
+test.each([
+  [0, 0],
+  [1, 0],
+  [2, 1],
+  [5, 2],
+  [10, 4],
+])('of %i workers %i are reserved', (workers, reserved) => {
+  expect(reservedFor(workers)).toBe(reserved)
+})
+
+test('without workers nothing starts', () => {
+  const order = new FifoOrder({ workers: 0, reserved: 0 })
+  order.push('a')
+  expect([order.capacity, order.take()]).toEqual([0, undefined])
+})
+
+test('every pushed key is taken once, and never more keys than the capacity are in work', () => {
+  const [workers, reserved] = [2, 1]
+  const step = fc.record({
+    do: fc.constantFrom('push', 'retry', 'touch', 'prefer', 'take', 'release'),
+    key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+  })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const order = new FifoOrder({ workers, reserved })
+      const waiting = new Set<string>()
+      const inWork = new Set<string>()
+      for (const { do: what, key } of steps) {
+        if ((what === 'push' || what === 'retry') && !waiting.has(key) && !inWork.has(key)) {
+          waiting.add(key)
+          order.push(key, what === 'retry' ? 'retry' : 'normal')
+        }
+        if (what === 'touch') order.touch(key)
+        if (what === 'prefer') order.prefer(key)
+        if (what === 'release' && inWork.delete(key)) order.release(key)
+        if (what === 'take') {
+          const taken = order.take()
+          if (taken === undefined) expect(waiting.size === 0 || inWork.size >= workers).toBe(true)
+          else {
+            expect(waiting.delete(taken)).toBe(true)
+            inWork.add(taken)
+          }
+        }
+        expect(order.length).toBe(waiting.size)
+        expect(inWork.size).toBeLessThanOrEqual(order.capacity)
+      }
+    }),
+  )
+})
+
+test('no key is lost or reordered, however many are pushed and taken', () => {
+  const burst = fc.record({ come: fc.nat(3000), go: fc.nat(3000) })
+  fc.assert(
+    fc.property(fc.array(burst, { maxLength: 12 }), (bursts) => {
+      const order = new FifoOrder()
+      let [pushed, taken] = [0, 0]
+      for (const { come, go } of bursts) {
+        for (let key = 0; key < come; key += 1) order.push(`${pushed++}`)
+        const got: (string | undefined)[] = []
+        const expected: (string | undefined)[] = []
+        for (let key = 0; key < go; key += 1) {
+          got.push(order.take())
+          expected.push(taken < pushed ? `${taken++}` : undefined)
+        }
+        expect(got).toEqual(expected)
+        expect(order.length).toBe(pushed - taken)
+      }
+    }),
+    { numRuns: 20 },
+  )
+})

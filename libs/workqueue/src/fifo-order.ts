@@ -1,0 +1,133 @@
+import { FAIRNESS_INTERVAL, type KeyOrder, type Priority } from './order.ts'
+
+/** How many taken tickets are kept before their room is reclaimed. */
+const SLACK = 1024
+
+interface Ticket {
+  readonly key: string
+  readonly priority: Priority
+  readonly among: Tickets
+  /** It has left the order by another way than `take`. */
+  withdrawn: boolean
+}
+
+export interface FifoOptions {
+  /** Left out: as many as there are keys. */
+  readonly workers?: number
+  /** How many normal keys start though retries occupy all workers. */
+  readonly reserved?: number
+}
+
+/**
+ * First come, first served, except that preferred keys go first and retries go last. Retries that hang starve no normal
+ * key: while they occupy all workers, as many normal keys as are reserved start beyond them. Amortised O(1).
+ */
+export class FifoOrder implements KeyOrder {
+  /** The most keys that can be in work at once. */
+  readonly capacity: number
+  readonly #workers: number
+  readonly #reserved: number
+  readonly #waiting = new Map<string, Ticket>()
+  readonly #preferred = new Tickets()
+  readonly #keys = new Tickets()
+  #inWork = 0
+  readonly #retriesInWork = new Set<string>()
+
+  constructor({ workers = Number.POSITIVE_INFINITY, reserved = 0 }: FifoOptions = {}) {
+    this.capacity = workers <= 0 ? 0 : workers + reserved
+    this.#workers = workers
+    this.#reserved = reserved
+  }
+
+  get length(): number {
+    return this.#waiting.size
+  }
+
+  push(key: string, priority: Priority = 'normal'): void {
+    this.#join({ key, priority, among: this.#keys, withdrawn: false })
+  }
+
+  touch(key: string): void {
+    const ticket = this.#waiting.get(key)
+    if (ticket?.priority === 'retry') this.#move(ticket, { priority: 'normal' })
+  }
+
+  /** If the key waits it comes next, after those that were preferred before. */
+  prefer(key: string): void {
+    const ticket = this.#waiting.get(key)
+    if (ticket === undefined || ticket.among === this.#preferred) return
+    this.#move(ticket, { among: this.#preferred })
+  }
+
+  take(): string | undefined {
+    const isFull = this.#inWork >= this.#workers
+    if (isFull && this.#inWork - this.#retriesInWork.size >= this.#reserved) return undefined
+    const ticket = this.#preferred.take(isFull) ?? this.#keys.take(isFull)
+    if (ticket === undefined) return undefined
+    const { key, priority } = ticket
+    this.#waiting.delete(key)
+    this.#inWork += 1
+    if (priority === 'retry') this.#retriesInWork.add(key)
+    return key
+  }
+
+  release(key: string): void {
+    this.#inWork -= 1
+    this.#retriesInWork.delete(key)
+  }
+
+  /** To the end of where it belongs then. */
+  #move(ticket: Ticket, change: Partial<Ticket>): void {
+    ticket.withdrawn = true
+    this.#join({ ...ticket, ...change, withdrawn: false })
+  }
+
+  #join(ticket: Ticket): void {
+    this.#waiting.set(ticket.key, ticket)
+    ticket.among.push(ticket)
+  }
+}
+
+/** Tickets of both priorities, each in the order in which they came. */
+class Tickets {
+  readonly #queues: Readonly<Record<Priority, TicketQueue>> = { normal: new TicketQueue(), retry: new TicketQueue() }
+  #picks = 0
+
+  push(ticket: Ticket): void {
+    this.#queues[ticket.priority].push(ticket)
+  }
+
+  take(normalOnly: boolean): Ticket | undefined {
+    const { normal, retry } = this.#queues
+    if (normalOnly) return normal.take()
+    const isTurnOfRetries = this.#picks % FAIRNESS_INTERVAL === FAIRNESS_INTERVAL - 1
+    const [first, second] = isTurnOfRetries ? [retry, normal] : [normal, retry]
+    const ticket = first.take() ?? second.take()
+    if (ticket !== undefined) this.#picks += 1
+    return ticket
+  }
+}
+
+/** The tickets of one priority. */
+class TicketQueue {
+  /** Those before `#head` are taken. */
+  #tickets: Ticket[] = []
+  #head = 0
+
+  push(ticket: Ticket): void {
+    this.#tickets.push(ticket)
+  }
+
+  take(): Ticket | undefined {
+    for (;;) {
+      const ticket = this.#tickets[this.#head]
+      if (ticket === undefined) return undefined
+      this.#head += 1
+      if (this.#head > SLACK && this.#head * 2 > this.#tickets.length) {
+        this.#tickets = this.#tickets.slice(this.#head)
+        this.#head = 0
+      }
+      if (!ticket.withdrawn) return ticket
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import { expect, test } from '@jest/globals'
+import { Lanes } from './lanes.ts'
+
+test('a key that waits for a group names it; one that waits for its turn, or is in work, does not', () => {
+  const group = { group: 'volume a', max: 1 }
+  const lanes = new Lanes({
+    workers: 2,
+    lanes: [{ reserved: 0 }],
+    placementOf: (key) => ({ lane: 0, limits: key.startsWith('a') ? [group] : [] }),
+  })
+  for (const key of ['a1', 'a2', 'b1', 'b2']) lanes.push(key)
+  expect([lanes.take(), lanes.take(), lanes.take()]).toEqual(['a1', 'b1', undefined])
+  expect(['a1', 'a2', 'b1', 'b2', 'none'].map((key) => lanes.blockedBy(key))).toEqual([
+    undefined,
+    'volume a',
+    undefined,
+    undefined,
+    undefined,
+  ])
+  lanes.release('a1')
+  expect(lanes.blockedBy('a2')).toBeUndefined()
+})

@@ -1,0 +1,96 @@
+import { describe, expect, test } from '@jest/globals'
+import { Lanes } from './lanes.ts'
+import type { Placement } from './placement.ts'
+import { ATTACH, DETACH, lanesOf, one } from './testing/lanes-setup.ts'
+
+describe('a key whose placement changes', () => {
+  test('goes to the end of its new lane when it is touched', () => {
+    const { place, push, lanes, takeAll } = lanesOf(10, [0, 0])
+    push('a0', 'a1', 'd0')
+    place('a0', DETACH)
+    lanes.touch('a0')
+    expect(lanes.length).toBe(3)
+    expect(takeAll()).toEqual(['a1', 'd0', 'a0'])
+  })
+
+  test('goes before those that came into its new lane after it was touched', () => {
+    const { place, push, lanes, takeAll } = lanesOf(10, [0, 0])
+    push('a0', 'd0')
+    place('a0', DETACH)
+    lanes.touch('a0')
+    push('d1')
+    expect(takeAll()).toEqual(['d0', 'a0', 'd1'])
+  })
+
+  test('starts at once in a lane that was already passed by', () => {
+    const { place, push, takeAll } = lanesOf(4, [0, 0])
+    push('d0')
+    place('d0', ATTACH)
+    expect(takeAll()).toEqual(['d0'])
+  })
+
+  test('lets the next key of the group follow', () => {
+    const { place, push, lanes, takeAll, release } = lanesOf(10, [0, 0])
+    for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
+    push('a0', 'a1', 'a2')
+    takeAll()
+    place('a1', DETACH, one('volume'))
+    lanes.touch('a1')
+    release('a0')
+    expect(takeAll()).toEqual(['a2'])
+    release('a2')
+    expect(takeAll()).toEqual(['a1'])
+  })
+
+  test('starts at once when it leaves the full group that it waited for', () => {
+    const { place, push, lanes, takeAll } = lanesOf(10, [0, 0])
+    for (const key of ['a0', 'a1']) place(key, ATTACH, one('volume'))
+    push('a0', 'a1')
+    expect(takeAll()).toEqual(['a0'])
+    place('a1', ATTACH, one('another'))
+    lanes.touch('a1')
+    expect(takeAll()).toEqual(['a1'])
+  })
+
+  test('leaves the room in its former group to those that wait there', () => {
+    const { place, push, takeAll, release } = lanesOf(10, [0, 0])
+    for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
+    push('a0', 'a1', 'a2')
+    expect(takeAll()).toEqual(['a0'])
+    release('a0')
+    place('a1', ATTACH)
+    expect(takeAll()).toEqual(['a1', 'a2'])
+  })
+
+  test.each<[string, Placement, boolean]>([
+    ['nothing', { lane: ATTACH, limits: [one('volume')], blocks: undefined }, true],
+    ['its lane', { lane: DETACH, limits: [one('volume')] }, false],
+    ['its group', { lane: ATTACH, limits: [one('other')] }, false],
+    ['its limit', { lane: ATTACH, limits: [{ group: 'volume', max: 2 }] }, false],
+    ['the number of its groups', { lane: ATTACH, limits: [] }, false],
+    ['the group that it blocks', { lane: ATTACH, limits: [one('volume')], blocks: 'other' }, false],
+  ])('is found out while it is in work: %s', (_, placement, unchanged) => {
+    let now: Placement = { lane: ATTACH, limits: [one('volume')] }
+    const lanes = new Lanes({ workers: 1, lanes: [{ reserved: 0 }, { reserved: 0 }], placementOf: () => now })
+    expect(lanes.placementUnchanged('a0')).toBe(false)
+    lanes.push('a0')
+    expect(lanes.placementUnchanged('a0')).toBe(false)
+    lanes.take()
+    now = placement
+    expect(lanes.placementUnchanged('a0')).toBe(unchanged)
+  })
+
+  test('counts where it was started until it is released', () => {
+    const { place, push, lanes, takeAll, release } = lanesOf(1, [1, 0])
+    push('d0')
+    expect(takeAll()).toEqual(['d0'])
+    place('d0', ATTACH)
+    lanes.touch('d0')
+    push('a0', 'a1')
+    expect(takeAll()).toEqual(['a0'])
+    release('a0')
+    expect(takeAll()).toEqual(['a1'])
+    release('d0')
+    expect(takeAll()).toEqual([])
+  })
+})

@@ -1,0 +1,89 @@
+import { describe, expect, test } from '@jest/globals'
+import { ATTACH, type LanesSetup, lanesOf, numbered, one } from './testing/lanes-setup.ts'
+
+function pushRetries({ lanes }: Pick<LanesSetup, 'lanes'>, ...keys: readonly string[]): void {
+  for (const key of keys) lanes.push(key, 'retry')
+}
+
+describe('a lane', () => {
+  test('takes normal keys before retries, however many retries wait', () => {
+    const { push, lanes, takeAll, release } = lanesOf(1, [0, 0])
+    for (const key of numbered('a', 1000)) lanes.push(key, 'retry')
+    expect(takeAll()).toEqual(['a0'])
+    push('a-new')
+    release('a0')
+    expect(takeAll()).toEqual(['a-new'])
+  })
+
+  test('gives retries every fourth pick', () => {
+    const { push, lanes, release } = lanesOf(1, [0, 0])
+    for (const key of ['a-l0', 'a-l1', 'a-l2']) lanes.push(key, 'retry')
+    push(...numbered('a', 6))
+    const picks = Array.from({ length: 9 }, () => {
+      const key = lanes.take() ?? ''
+      release(key)
+      return key
+    })
+    expect(picks.join(' ')).toBe('a-l0 a0 a1 a2 a-l1 a3 a4 a5 a-l2')
+  })
+
+  test('turns a retry into a normal key when something happens to it', () => {
+    const { push, lanes, takeAll } = lanesOf(4, [0, 0])
+    for (const key of ['a-l0', 'a-l1', 'a-l2']) lanes.push(key, 'retry')
+    push('a0')
+    lanes.touch('a-l2')
+    expect([lanes.length, takeAll()]).toEqual([4, ['a-l0', 'a0', 'a-l2', 'a-l1']])
+  })
+
+  test('starts normal keys beyond the workers while retries occupy all, and no others', () => {
+    const setup = lanesOf(10, [4, 0])
+    pushRetries(setup, ...numbered('a-l', 20))
+    expect(setup.takeAll()).toEqual(numbered('a-l', 10))
+    setup.push(...numbered('a', 6))
+    expect(setup.takeAll()).toEqual(numbered('a', 4))
+    setup.release('a1')
+    expect(setup.takeAll()).toEqual(['a4'])
+    // One that ends makes no more room than there was.
+    setup.release('a-l0')
+    expect(setup.takeAll()).toEqual([])
+    setup.release('a-l1', 'a-l2', 'a-l3')
+    expect(setup.takeAll()).toEqual([])
+    setup.release('a-l4')
+    expect(setup.takeAll()).toHaveLength(1)
+  })
+
+  test('leaves to another lane what that has reserved beyond the workers', () => {
+    const setup = lanesOf(2, [2, 2, 0])
+    for (const key of ['e0', 'e1']) setup.place(key, 2)
+    setup.push('e0', 'e1')
+    expect(setup.takeAll()).toEqual(['e0', 'e1'])
+    pushRetries(setup, 'd-l0', 'd-l1')
+    expect(setup.takeAll()).toEqual(['d-l0', 'd-l1'])
+    setup.push('d0')
+    expect(setup.takeAll()).toEqual([])
+    setup.push('a0', 'a1', 'a2')
+    expect(setup.takeAll()).toEqual(['a0', 'a1'])
+    setup.release('d-l0')
+    expect(setup.takeAll()).toEqual(['d0'])
+  })
+
+  test('lets normal keys of a group pass retries that have no room', () => {
+    const setup = lanesOf(4, [2, 0])
+    for (const key of ['a-in', 'a-l-in', 'a-new']) setup.place(key, ATTACH, one('node'))
+    setup.push('a-in')
+    expect(setup.takeAll()).toEqual(['a-in'])
+    pushRetries(setup, 'a-l-in')
+    setup.push('a-new')
+    expect([setup.takeAll(), setup.lanes.blockedBy('a-l-in'), setup.lanes.blockedBy('a-new')]).toEqual([
+      [],
+      'node',
+      'node',
+    ])
+    pushRetries(setup, 'a-l0', 'a-l1', 'a-l2')
+    expect(setup.takeAll()).toEqual(['a-l0', 'a-l1', 'a-l2'])
+    setup.push('a-other')
+    expect(setup.takeAll()).toEqual(['a-other'])
+    setup.release('a-in')
+    expect(setup.takeAll()).toEqual(['a-new'])
+  })
+})

@@ -1,0 +1,44 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { STANDARD_FLAGS } from '@csi-sidecars/sidecar'
+import { SIDECARS } from '@csi-sidecars/sidecars'
+import { describe, expect, it } from '@jest/globals'
+import { sectionOf } from './markdown.ts'
+import { ORIGINAL_FLAGS } from './rollback-table.ts'
+import { ROOT } from './source-texts.ts'
+
+describe('the rollback section of docs/migration.md', () => {
+  const section = sectionOf(readFileSync(join(ROOT, 'docs/migration.md'), 'utf8'), 'rollback-flags') ?? ''
+  const rows = section.split('\n').map((line) => line.split('|').map((cell) => cell.trim()))
+  const removed = (of: string): readonly string[] => {
+    const [, , cell = ''] = rows.find(([, first]) => first === of) ?? []
+    return [...cell.matchAll(/`--([\w-]+)`/g)].map(([, name = '']) => name)
+  }
+
+  it.each(SIDECARS.map(({ app, value }) => [app, value.flags] as const))(
+    'names each flag of the %s that its original does not know, and no other',
+    (app, flags) => {
+      const names = [...STANDARD_FLAGS, ...flags].flatMap((flag) => [
+        flag.name,
+        ...('aliases' in flag && flag.aliases !== undefined ? flag.aliases : []),
+      ])
+      const ours = names.filter((name) => !ORIGINAL_FLAGS[app]?.includes(name))
+      expect(ours.length).toBeGreaterThan(15)
+      expect([...removed('both'), ...removed(app)].toSorted()).toEqual(ours.toSorted())
+    },
+  )
+
+  it('names the gates that the originals have removed', () => {
+    expect(section).toContain('`RecoverVolumeExpansionFailure`')
+  })
+})
+
+it.each(Object.keys(ORIGINAL_FLAGS))('the flags of the original %s are those of its help', (app) => {
+  const original = join(ROOT, `.cache/control-plane/bin/csi-${app}`)
+  // Skipped where the originals are not built.
+  if (!existsSync(original)) return
+  const { stderr } = spawnSync(original, ['--help'], { encoding: 'utf8' })
+  const names = [...stderr.matchAll(/^ {2}--?([a-z][a-z-]*)/gm)].map(([, name = '']) => name)
+  expect(names.toSorted()).toEqual(ORIGINAL_FLAGS[app]?.toSorted())
+})

@@ -1,0 +1,50 @@
+import { type Flag, type GateTable, STANDARD_FLAGS } from '@csi-sidecars/sidecar'
+import { SIDECARS } from '@csi-sidecars/sidecars'
+import { code, table } from './markdown.ts'
+
+const OF_BOTH =
+  'automaxprocs csi-address feature-gates http-endpoint kube-api-burst kube-api-qps kubeconfig leader-election ' +
+  'leader-election-labels leader-election-lease-duration leader-election-namespace leader-election-renew-deadline ' +
+  'leader-election-retry-period log-flush-frequency log-json-info-buffer-size log-json-split-stream ' +
+  'log-text-info-buffer-size log-text-split-stream logging-format metrics-address metrics-path retry-interval-max ' +
+  'retry-interval-start timeout v version vmodule'
+
+/** The flags of the originals' `--help`: of those that this project replaces. A test compares where they are built. */
+export const ORIGINAL_FLAGS: Readonly<Record<string, readonly string[]>> = {
+  attacher: `${OF_BOTH} default-fstype max-entries max-grpc-log-length reconcile-sync resync worker-threads`.split(' '),
+  resizer:
+    `${OF_BOTH} extra-modify-metadata handle-volume-inuse-error master modify-timeout resize-timeout resync-period workers`.split(
+      ' ',
+    ),
+}
+
+interface SidecarFlags {
+  readonly flags: readonly Flag[]
+  readonly gates: GateTable
+}
+
+/** What the originals refuse: remove it before a rollback. */
+export function rollbackTable(): string {
+  const both = unknownNames(STANDARD_FLAGS, Object.values(ORIGINAL_FLAGS).flat())
+  const rows = SIDECARS.flatMap(({ app, value }) => rowsOf(app, value))
+  return table(['of', 'remove'], [['both', listOf(both)], ...rows])
+}
+
+function rowsOf(app: string, { flags, gates }: SidecarFlags): readonly (readonly string[])[] {
+  const known = ORIGINAL_FLAGS[app]
+  if (known === undefined) throw new Error(`the flags of the original ${app} are not known`)
+  const permanent = Object.keys(gates.permanent).map(code)
+  return [
+    [app, listOf(unknownNames(flags, known))],
+    ...(permanent.length === 0 ? [] : [[`${app}, in \`--feature-gates\``, permanent.join(', ')]]),
+  ]
+}
+
+/** Names and aliases. */
+function unknownNames(flags: readonly Flag[], known: readonly string[]): readonly string[] {
+  return flags.flatMap(({ name, aliases = [] }) => [name, ...aliases]).filter((name) => !known.includes(name))
+}
+
+function listOf(names: readonly string[]): string {
+  return names.map((name) => code(`--${name}`)).join(', ')
+}
