@@ -64,6 +64,11 @@ async function main(): Promise<number> {
   const each = targets().map((target) => selectedFor({ tests, checks, target, binaries }))
   const pieces = each.reduce((sum, one) => sum + one.tests.length + one.checks.length, 0)
   const progress = new Progress(rounds * pieces, process.stdout, systemClock)
+  // A socket of a test may fail after the test. That fails the run and ends no other test.
+  process.on('uncaughtException', (error) => {
+    total.failed += 1
+    progress.say(`FAIL outside a test: ${error.stack}`)
+  })
   for (const target of targets()) {
     const logs = join(reports, target)
     await using lane = await openCluster(root, target, logs)

@@ -76,11 +76,12 @@ export class Sidecar {
     return exit
   }
 
+  /** On a connection of its own, as a probe: one that was kept may be closed while this request is sent. */
   async http(
     path: string,
     headers: Record<string, string> = {},
   ): Promise<{ code: number; text: string; headers: Headers }> {
-    const answer = await fetch(`http://127.0.0.1:${this.port}${path}`, { headers, keepalive: false })
+    const answer = await fetch(`http://127.0.0.1:${this.port}${path}`, { headers: { connection: 'close', ...headers } })
     return { code: answer.status, text: await answer.text(), headers: answer.headers }
   }
 

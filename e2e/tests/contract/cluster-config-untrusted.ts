@@ -75,7 +75,10 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   test('a proxy that refuses the sidecar: its password is not logged', async (t) => {
     const server = createHttpServer()
-    server.on('connect', (_, socket) => socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'))
+    server.on('connect', (_, socket) => {
+      socket.on('error', () => undefined) // the sidecar closes it
+      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+    })
     await listening(server, async (port) => {
       const sidecar = await reading(
         t,

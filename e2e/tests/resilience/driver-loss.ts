@@ -193,7 +193,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     const { createServer } = await import('node:net')
     const mute = createServer(() => undefined)
     const sockets = new Set<{ destroy(): void }>()
-    mute.on('connection', (socket) => sockets.add(socket))
+    mute.on('connection', (socket) => sockets.add(socket.on('error', () => undefined)))
     await new Promise<void>((resolve) => mute.listen(driver.socket, () => resolve()))
     await work(t, '-a')
     await pause(6000)
