@@ -54,7 +54,7 @@ export class AdaptivePolicy implements FlowPolicy {
   ended(now: number, { startedAt, outcome, waiting }: FlowEnd): boolean {
     this.#running -= 1
     if (outcome === 'done') this.#succeeded(now)
-    else if (startedAt >= this.#halvedAt) this.#refused(now, outcome, waiting)
+    else if (outcome !== 'ignored' && startedAt >= this.#halvedAt) this.#refused(now, outcome, waiting)
     return outcome === 'done'
   }
 

@@ -1,5 +1,5 @@
-/** How a request ended, as far as its rate is concerned. */
-export type FlowOutcome = 'done' | Refusal
+/** How a request ended, as far as its rate is concerned. 'ignored': it says nothing about the room for others. */
+export type FlowOutcome = 'done' | 'ignored' | Refusal
 
 /** A 429. */
 export interface Refusal {

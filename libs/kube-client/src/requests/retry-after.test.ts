@@ -89,6 +89,15 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0])
   })
 
+  test('of a request that may as well not be sent leaves the number of requests in flight as it is', async () => {
+    const client = server.connect({ kind: 'adaptive' })
+    const before = client.limits.inFlight
+    server.answer = refuse(429, { 'Retry-After': '2' })
+    for (let event = 0; event < 5; event += 1) await patch(client, { priority: 'spare' }).catch(() => undefined)
+    expect(server.seen).toHaveLength(5)
+    expect(client.limits.inFlight).toBe(before)
+  })
+
   test.each([
     [503, 1, 11],
     [429, 1, 61],

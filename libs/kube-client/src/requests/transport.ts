@@ -153,9 +153,7 @@ export class Transport {
     try {
       connection = await this.#connection(call)
       const answer = await this.#exchanges.send(call, connection)
-      if (answer?.status === 429) {
-        outcome = { retryAfterMs: Math.min(answer.retryAfterMs ?? 0, call.lane.longestWaitMs) }
-      }
+      if (answer?.status === 429) outcome = refusalOf(call, answer)
       return answer
     } finally {
       if (connection !== undefined) call.lane.pool.release(connection)
@@ -247,4 +245,10 @@ export class Transport {
     yield* this.#lanes.work.pool.connections
     yield* this.#lanes.lease.pool.connections
   }
+}
+
+/** A spare request may be refused for a reason of its own, such as a limit of events. */
+function refusalOf({ request, lane }: Call, { retryAfterMs = 0 }: Answer): FlowOutcome {
+  if (request.options?.priority === 'spare') return 'ignored'
+  return { retryAfterMs: Math.min(retryAfterMs, lane.longestWaitMs) }
 }
