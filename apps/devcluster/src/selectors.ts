@@ -16,7 +16,7 @@ export function matchesNode(
   node: { readonly name: string; readonly labels: Labels },
 ): boolean {
   if (required === undefined) return true
-  return required.nodeSelectorTerms.some(({ matchExpressions = [], matchFields = [] }) => {
+  return (required.nodeSelectorTerms ?? []).some(({ matchExpressions = [], matchFields = [] }) => {
     // A term that asks for nothing matches nothing.
     if (matchExpressions.length + matchFields.length === 0) return false
     const byLabel = matchExpressions.every((requirement) => satisfies(requirement, node.labels[requirement.key]))

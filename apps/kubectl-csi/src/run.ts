@@ -6,7 +6,7 @@ import { collectAll } from './facts/collect-all.ts'
 import { collectPending } from './facts/collect-pending.ts'
 import { collectSidecarPods } from './facts/collect-sidecars.ts'
 import { Collection } from './facts/collection.ts'
-import { type Ref, textOf } from './facts/facts.ts'
+import { type Facts, type Ref, textOf } from './facts/facts.ts'
 import { Reader, type ReadOnlyClient } from './facts/reader.ts'
 import type { Finding } from './findings/finding.ts'
 import { findingsOf } from './findings/findings.ts'
@@ -41,8 +41,8 @@ async function stuck(options: Options, { client, clock, signal, write }: Surroun
   await collectAll(into)
   await collectSidecarPods(into, 'holders')
   await collectPending(into, clock, signal)
-  const facts = into.facts(clock.now(), options.stuckAfterMs)
-  const findings = findingsOf(facts).filter((finding) => finding.stuck)
+  const { facts, findings: all } = found(into.facts(clock.now(), options.stuckAfterMs))
+  const findings = all.filter((finding) => finding.stuck)
   write(options.json ? stuckJson(findings, facts) : stuckText(findings, facts))
   return EXIT_CODES[verdictOf(findings, facts)]
 }
@@ -61,8 +61,8 @@ async function explain(
   if (!(await collect(question.kind, subject, into))) throw new NoSuchObjectError(`${textOf(subject)} does not exist`)
   await collectSidecarPods(into, 'namespaces')
   await collectPending(into, clock, signal)
-  const facts = into.facts(clock.now(), options.stuckAfterMs)
-  const findings = findingsOf(facts)
+  const { facts, findings: all } = found(into.facts(clock.now(), options.stuckAfterMs))
+  const findings = all
     .filter((finding) => concerns(finding, subject))
     .toSorted((a, b) => distance(a, subject) - distance(b, subject))
   const well = WELL[question.kind](subject, facts)
@@ -72,6 +72,12 @@ async function explain(
       : explanationText({ subject, findings, facts, adviser, well }),
   )
   return EXIT_CODES[verdictOf(findings, facts)]
+}
+
+/** The findings, and the facts with the objects among what was not seen that are not understood. */
+function found(facts: Facts): { readonly facts: Facts; readonly findings: readonly Finding[] } {
+  const { findings, unseen } = findingsOf(facts)
+  return { facts: { ...facts, unseen: [...facts.unseen, ...unseen] }, findings }
 }
 
 /** Other pods are read only because they may use the same claim: what they wait for is their own matter. */

@@ -37,6 +37,10 @@ export const CLASS_CASES: readonly ConformanceCase[] = [
       { ask: `POST ${CLASSES}`, body: storageClass('c-b', { parameters: { '': 'x' } }) },
       { ask: `DELETE ${CLASSES}/c-a` },
       { ask: `GET ${CLASSES}/c-a` },
+      {
+        ask: `POST ${CLASSES}`,
+        body: storageClass('c-d', { mountOptions: [], allowedTopologies: [], parameters: {} }),
+      },
     ],
   },
   {
@@ -55,6 +59,9 @@ export const CLASS_CASES: readonly ConformanceCase[] = [
     name: 'CSI nodes',
     steps: [
       csiNode('n-a', null),
+      csiNode('n-empty', []),
+      { ask: `GET ${CSI_NODES}/n-empty` },
+      csiNode('n-keys', [{ name: DRIVER, nodeID: 'id', topologyKeys: [] }]),
       csiNode('n-b', [{ name: DRIVER, nodeID: 'id', topologyKeys: ['a/b'], allocatable: { count: 5 } }]),
       csiNode('n-c', [{ name: DRIVER, nodeID: '' }]),
       csiNode('n-c', [{ name: 'a_b', nodeID: 'id' }]),
@@ -78,6 +85,7 @@ export const CLASS_CASES: readonly ConformanceCase[] = [
     steps: [
       csiDriver('d.a'),
       csiDriver('d.b', { attachRequired: false, volumeLifecycleModes: ['Persistent', 'Ephemeral'] }),
+      csiDriver('d.e', { volumeLifecycleModes: [], tokenRequests: [] }),
       csiDriver('d.c', { fsGroupPolicy: 'Some' }),
       csiDriver('d.c', { volumeLifecycleModes: ['Eternal'] }),
       csiDriver('d.c', { tokenRequests: [{ audience: 'a', expirationSeconds: 5 }] }),

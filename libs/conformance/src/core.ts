@@ -113,6 +113,54 @@ export const CORE_CASES: readonly ConformanceCase[] = [
     ],
   },
   {
+    // A client that reads only what it has created itself never meets these.
+    name: 'empty lists and times that are not set',
+    steps: [
+      { ask: `POST ${CORE}/nodes`, body: { metadata: { name: 'no-n' }, spec: { taints: [] } } },
+      {
+        ask: `PATCH ${CORE}/nodes/no-n/status`,
+        merge: {
+          status: {
+            conditions: [{ type: 'Ready', status: 'True' }],
+            volumesAttached: [],
+            volumesInUse: [],
+            images: [],
+          },
+        },
+      },
+      { ask: `POST ${CORE}/nodes`, body: { metadata: { name: 'no-i', labels: {}, finalizers: [] } } },
+      {
+        ask: `PATCH ${CORE}/nodes/no-i/status`,
+        merge: { status: { images: [{ names: [] }], conditions: [] } },
+        only: ['code', 'status.images', 'status.conditions'],
+      },
+      { ask: `POST ${PODS}`, body: pod('p-n', { volumes: [], tolerations: [] }), only: ['spec.volumes', 'status'] },
+      {
+        ask: `PATCH ${PODS}/p-n/status`,
+        merge: {
+          status: {
+            conditions: [{ type: 'PodScheduled', status: 'False' }],
+            containerStatuses: [
+              {
+                name: 'main',
+                image: 'i',
+                imageID: 'd',
+                ready: false,
+                restartCount: 0,
+                state: { terminated: { exitCode: 1 } },
+              },
+            ],
+          },
+        },
+        only: ['code', 'message', 'status'],
+      },
+      {
+        ask: `POST ${EVENTS}`,
+        body: event('e-n', { firstTimestamp: null, lastTimestamp: null, source: {}, count: 0 }),
+      },
+    ],
+  },
+  {
     name: 'nodes',
     steps: [
       { ask: `POST ${CORE}/nodes`, body: { metadata: { name: 'no-a' }, status: { capacity: { cpu: '2' } } } },

@@ -41,14 +41,7 @@ export type NodeSelector = Wire<V1NodeSelector>
 export type NodeSelectorTerm = Wire<V1NodeSelectorTerm>
 export type NodeSelectorRequirement = Wire<V1NodeSelectorRequirement>
 
-export type PersistentVolumeClaim = Omit<Wire<V1PersistentVolumeClaim>, 'status'> & {
-  readonly status?: PersistentVolumeClaimStatus | undefined
-}
+export type PersistentVolumeClaim = Wire<V1PersistentVolumeClaim>
 export type PersistentVolumeClaimSpec = Wire<V1PersistentVolumeClaimSpec>
-export type PersistentVolumeClaimStatus = Omit<Wire<V1PersistentVolumeClaimStatus>, 'conditions'> & {
-  readonly conditions?: readonly PersistentVolumeClaimCondition[] | undefined
-}
-/** `lastProbeTime` is null on the wire without a probe, never absent. */
-export type PersistentVolumeClaimCondition = Omit<Wire<V1PersistentVolumeClaimCondition>, 'lastProbeTime'> & {
-  readonly lastProbeTime?: string | null | undefined
-}
+export type PersistentVolumeClaimStatus = Wire<V1PersistentVolumeClaimStatus>
+export type PersistentVolumeClaimCondition = Wire<V1PersistentVolumeClaimCondition>

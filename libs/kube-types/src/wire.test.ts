@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it } from '@jest/globals'
 import type { V1JSONSchemaProps, V1ListMeta, V1Pod } from '@kubernetes/client-node'
-import type { Event, Lease, PersistentVolume } from './index.ts'
+import type { CSINode, CSINodeDriver, Event, Lease, PersistentVolume, PersistentVolumeClaimCondition } from './index.ts'
 import type { Wire } from './wire.ts'
 
 /** Fails to compile unless both types are the same. */
@@ -12,16 +12,22 @@ const same = <A, B>(equal: Same<A, B>): void => expect(equal).toBe(true)
 it('has dates as text', () => {
   same<NonNullable<PersistentVolume['metadata']>['creationTimestamp'], string | undefined>(true)
   same<NonNullable<Lease['spec']>['renewTime'], string | undefined>(true)
-  same<Event['eventTime'], string | undefined>(true)
+  same<Event['eventTime'], string | null | undefined>(true)
 })
 
 it('keeps maps, lists and numbers that may be text', () => {
   same<NonNullable<PersistentVolume['spec']>['capacity'], { readonly [key: string]: string } | undefined>(true)
   same<NonNullable<PersistentVolume['spec']>['accessModes'], readonly string[] | undefined>(true)
-  const port: NonNullable<NonNullable<Wire<V1Pod>['spec']>['containers'][number]['livenessProbe']> = {
+  const port: NonNullable<NonNullable<NonNullable<Wire<V1Pod>['spec']>['containers']>[number]['livenessProbe']> = {
     httpGet: { port: 'http' },
   }
   expect(port.httpGet?.port).toBe('http')
+})
+
+it('has null for what the server always writes', () => {
+  same<CSINode['spec']['drivers'], readonly CSINodeDriver[] | null>(true)
+  same<CSINodeDriver['topologyKeys'], readonly string[] | null | undefined>(true)
+  same<PersistentVolumeClaimCondition['lastProbeTime'], string | null | undefined>(true)
 })
 
 it('drops the underscore before reserved words', () => {

@@ -15,6 +15,23 @@ export type Wire<T> = 0 extends 1 & T
 
 type WireObject<T> = { readonly [Key in keyof T as WireName<Key>]: WireField<T, Key> }
 
-type WireField<T, Key extends keyof T> = undefined extends T[Key] ? Wire<T[Key]> | undefined : Wire<T[Key]>
+/** A list that is always written is null when it is empty, and so is a time that is not set. */
+type WireField<T, Key extends keyof T> = undefined extends T[Key]
+  ?
+      | Wire<T[Key]>
+      | (Date extends T[Key]
+          ? Key extends LeftOut
+            ? undefined
+            : null | undefined
+          : Key extends WrittenEmpty
+            ? null | undefined
+            : undefined)
+  : Wire<T[Key]> | (T[Key] extends readonly unknown[] ? null : never)
+
+/** Times that are left out where they are not set. */
+type LeftOut = 'creationTimestamp' | 'deletionTimestamp' | 'acquireTime' | 'renewTime'
+
+/** Lists that are always written, though client-node says that they may be left out. */
+type WrittenEmpty = 'topologyKeys'
 
 type WireName<Key> = Key extends `_${infer Reserved}` ? Reserved : Key

@@ -123,7 +123,7 @@ function canProvision(storageClass: CachedClass | undefined, { labels }: CachedN
   const terms = storageClass.allowedTopologies ?? []
   if (terms.length === 0) return true
   return terms.some(({ matchLabelExpressions }) =>
-    (matchLabelExpressions ?? []).every(({ key, values }) => values.includes(labels[key] ?? '')),
+    (matchLabelExpressions ?? []).every(({ key, values }) => values?.includes(labels[key] ?? '') === true),
   )
 }
 

@@ -179,7 +179,7 @@ type Segments = Record<string, string>
 export function allowedTopology(terms: CachedClass['allowedTopologies']): TopologyRequirement | undefined {
   const all = (terms ?? []).flatMap(({ matchLabelExpressions }) =>
     (matchLabelExpressions ?? []).reduce<Segments[]>(
-      (found, { key, values }) => found.flatMap((one) => values.map((value) => ({ ...one, [key]: value }))),
+      (found, { key, values }) => found.flatMap((one) => (values ?? []).map((value) => ({ ...one, [key]: value }))),
       [{}],
     ),
   )

@@ -12,7 +12,7 @@ import {
 import { claimFindings } from '../findings/claim.ts'
 import { claimsOf } from './collect.ts'
 import { Collection } from './collection.ts'
-import { type KnownObjects, keyOf, objectOf } from './facts.ts'
+import { type Facts, type KnownObjects, keyOf, objectOf } from './facts.ts'
 import type { Reader } from './reader.ts'
 
 /** Heartbeats of nodes, one for each of them. */
@@ -51,11 +51,20 @@ async function pendingClaims({ reader, claims }: Collection): Promise<void> {
   const nothing = new Collection(reader).facts(0, 0)
   const where = (claim: PersistentVolumeClaim): boolean => {
     const ours = claim.status?.phase === 'Bound' || claim.metadata?.deletionTimestamp !== undefined
-    return ours && claimFindings(claim, nothing).length > 0
+    return ours && isPending(claim, nothing)
   }
   for (const object of (await reader.list(PERSISTENT_VOLUME_CLAIMS, { where })) ?? []) {
     const { namespace, name = '' } = object.metadata ?? {}
     claims.set(keyOf({ namespace, name }), { is: 'present', object })
+  }
+}
+
+/** One that is not understood is kept, and reported later. */
+function isPending(claim: PersistentVolumeClaim, nothing: Facts): boolean {
+  try {
+    return claimFindings(claim, nothing).length > 0
+  } catch {
+    return true
   }
 }
 

@@ -7,11 +7,12 @@ import { describe, expect, it } from '@jest/globals'
 import { type PodProxy, withProxy } from '../testing/client.ts'
 import { ATTACHER_LEASE, lease, RESIZER_LEASE } from '../testing/facts.ts'
 import { collectPending, listenerOf } from './collect-pending.ts'
+import type { Container } from './collect-sidecars.ts'
 import { collectSidecarPods } from './collect-sidecars.ts'
 import { Collection } from './collection.ts'
 import { Reader } from './reader.ts'
 
-const container = (name: string, args: readonly string[]): NonNullable<Pod['spec']>['containers'][number] => ({
+const container = (name: string, args: readonly string[]): Container => ({
   name,
   image: 'none',
   args,

@@ -28,7 +28,7 @@ async function podsOf(lease: Lease, into: Collection, reach: Reach): Promise<rea
   return (await into.reader.list(PODS, { namespace, where })) ?? []
 }
 
-type Container = NonNullable<Pod['spec']>['containers'][number]
+export type Container = NonNullable<NonNullable<Pod['spec']>['containers']>[number]
 
 /** The containers of a pod that can be the sidecar to which a Lease belongs, by their names, images and commands. */
 export function containersOf({ spec }: Pod, lease: string): readonly Container[] {

@@ -37,8 +37,10 @@ function seenNow(va: VolumeAttachment, { volumes, csiNodes }: Facts): Cause | un
   const csiNode = csiNodes.get(nodeName)
   const cause = { ...nodeWithoutDriver(nodeName, attacher), ...CERTAIN, silent: false }
   if (csiNode.is === 'absent') return { ...cause, evidence: absent(object) }
-  const names = objectOf(csiNode)?.spec.drivers.map(({ name }) => name)
-  if (names === undefined || names.includes(attacher)) return undefined
+  const found = objectOf(csiNode)
+  if (found === undefined) return undefined
+  const names = (found.spec.drivers ?? []).map(({ name }) => name)
+  if (names.includes(attacher)) return undefined
   return { ...cause, evidence: [{ object, field: '.spec.drivers[*].name', value: names.join(', ') || '(none)' }] }
 }
 

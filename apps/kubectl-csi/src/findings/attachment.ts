@@ -52,7 +52,7 @@ function waiting(va: VolumeAttachment, facts: Facts): Finding {
 function stateEvidence(va: VolumeAttachment): readonly Evidence[] {
   const object = refOf('VolumeAttachment', va)
   const { metadata, spec, status } = va
-  const fields: readonly (readonly [string, string | undefined])[] = [
+  const fields: readonly (readonly [string, string | null | undefined])[] = [
     ['.metadata.creationTimestamp', metadata?.creationTimestamp],
     ['.metadata.deletionTimestamp', metadata?.deletionTimestamp],
     ['.metadata.finalizers', metadata?.finalizers?.join(', ')],
@@ -64,7 +64,7 @@ function stateEvidence(va: VolumeAttachment): readonly Evidence[] {
     ['.status.detachError.message', status?.detachError?.message],
     ['.status.detachError.time', status?.detachError?.time],
   ]
-  return fields.flatMap(([field, value]) => (value === undefined ? [] : [{ object, field, value }]))
+  return fields.flatMap(([field, value]) => (value == null ? [] : [{ object, field, value }]))
 }
 
 /** A node that is gone or down does not keep a volume from being detached, but explains much. */

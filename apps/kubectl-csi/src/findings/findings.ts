@@ -1,19 +1,44 @@
-import type { Facts } from '../facts/facts.ts'
+import { messageOf } from '@csi-sidecars/base'
+import { type Facts, type Ref, refOf, textOf, type Unseen } from '../facts/facts.ts'
 import { attachmentFindings } from './attachment.ts'
 import { claimFindings } from './claim.ts'
 import type { Finding } from './finding.ts'
 import { podFindings } from './pod.ts'
 import { volumeFindings } from './volume.ts'
 
-/** All that wait, the longest wait first; what is stuck before what is only under way. Pure. */
-export function findingsOf(facts: Facts): readonly Finding[] {
-  const found = [
-    ...facts.attachments.flatMap((va) => attachmentFindings(va, facts)),
-    ...facts.claims.present.flatMap((claim) => claimFindings(claim, facts)),
-    ...facts.volumes.present.flatMap((volume) => volumeFindings(volume, facts)),
-    ...facts.pods.flatMap((pod) => podFindings(pod, facts)),
-  ]
-  return found.toSorted((a, b) => Number(b.stuck) - Number(a.stuck) || ageOrder(a, b))
+export interface Findings {
+  /** The longest wait first; what is stuck before what is only under way. */
+  readonly findings: readonly Finding[]
+  /** Objects that are not understood. */
+  readonly unseen: readonly Unseen[]
+}
+
+/** All that wait. Pure. An object that is not understood costs its own line, never the others. */
+export function findingsOf(facts: Facts): Findings {
+  const found: Finding[] = []
+  const unseen: Unseen[] = []
+  const of = <T extends Parameters<typeof refOf>[1]>(
+    kind: string,
+    objects: readonly T[],
+    find: (object: T, facts: Facts) => readonly Finding[],
+  ): void => {
+    for (const object of objects) {
+      try {
+        found.push(...find(object, facts))
+      } catch (error) {
+        unseen.push(notUnderstood(refOf(kind, object), error))
+      }
+    }
+  }
+  of('VolumeAttachment', facts.attachments, attachmentFindings)
+  of('PersistentVolumeClaim', facts.claims.present, claimFindings)
+  of('PersistentVolume', facts.volumes.present, volumeFindings)
+  of('Pod', facts.pods, podFindings)
+  return { findings: found.toSorted((a, b) => Number(b.stuck) - Number(a.stuck) || ageOrder(a, b)), unseen }
+}
+
+function notUnderstood(ref: Ref, error: unknown): Unseen {
+  return { what: textOf(ref), why: `it is not understood: ${messageOf(error)}`, essential: true }
 }
 
 /** The age of the others is unknown: they may be the oldest. */

@@ -135,10 +135,20 @@ it('findings come with the longest wait first, and what is stuck before what is 
     },
   }).claim
   const facts = factsWith({ ...SOUND, claims: allOf(quiet), attachments })
-  expect(findingsOf(facts).map(({ object, stuck }) => `${object.name} ${stuck}`)).toEqual([
+  expect(findingsOf(facts).findings.map(({ object, stuck }) => `${object.name} ${stuck}`)).toEqual([
     'old true',
     'middle true',
     'pvc-1 false',
     'young false',
+  ])
+})
+
+it('an object that is not understood costs its own line', () => {
+  const strange = bound({ claim: { status: { capacity: { storage: 'much' } } } }).claim
+  const attachments = [va('old', { metadata: { creationTimestamp: ago(900) } })]
+  const { findings, unseen } = findingsOf(factsWith({ ...SOUND, claims: allOf(strange), attachments }))
+  expect(findings).toMatchObject([{ object: { name: 'old' } }])
+  expect(unseen).toMatchObject([
+    { what: 'PersistentVolumeClaim default/pvc-1', why: expect.stringMatching(/^it is not understood: /) },
   ])
 })

@@ -39,6 +39,7 @@ test.each<[string, string, JsonObject, JsonObject]>([
     { name: 'd', nodeID: 'i' },
     { name: 'd', nodeID: 'i', topologyKeys: null },
   ],
+  ['an empty list that is always written is null', 'CSINodeSpec', { drivers: [] }, { drivers: null }],
   ['structures are always written', 'PersistentVolumeClaim', {}, { metadata: {}, spec: { resources: {} }, status: {} }],
   ['a time that is not set is null', 'VolumeError', { message: 'm' }, { message: 'm', time: null }],
   [

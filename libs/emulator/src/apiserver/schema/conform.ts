@@ -46,7 +46,9 @@ function objectOf(schema: Schema, value: JsonObject, place: Place): JsonObject {
 
 function fieldOf(field: Field, given: Json, place: Place): Json | undefined {
   const value = decoded(field.type, given, place)
-  if (field.pointer || field.always) return value
+  if (field.pointer) return value
+  // A stored list without items comes back as none.
+  if (field.always) return isList(value) && value.length === 0 ? null : value
   if (field.type.is === 'object') return field.omitsZero && isEmpty(value) ? undefined : value
   return isZero(value) && !isStructure(field.type) ? undefined : value
 }
