@@ -20,7 +20,8 @@ describe('the command line', () => {
     ['explain no node-1', explained('node', 'node-1')],
     ['explain node 007', explained('node', '007')],
     ['stuck --stuck-after=1m30s', { question: { ask: 'stuck' }, stuckAfterMs: 90_000 }],
-    ['stuck', { question: { ask: 'stuck' }, stuckAfterMs: 30_000, json: false }],
+    ['stuck', { question: { ask: 'stuck' }, stuckAfterMs: 120_000, json: false }],
+    ['stuck --older-than=1h', { question: { ask: 'stuck' }, stuckAfterMs: 3_600_000 }],
   ])('%s', async (line, expected) => {
     expect(await parse(line)).toMatchObject(expected)
   })
@@ -33,7 +34,7 @@ describe('the command line', () => {
     ['stuck --all', 'Unknown argument: all'],
     ['delete', 'Unknown argument: delete'],
     ['stuck -o yaml', 'Invalid values'],
-    ['stuck --stuck-after=soon', '--stuck-after soon: a duration is as 30s or 5m'],
+    ['stuck --stuck-after=soon', '--older-than soon: a duration is as 30s or 5m'],
   ])('%s is refused', async (line, why) => {
     await expect(parse(line)).rejects.toThrow(why)
   })

@@ -1,4 +1,5 @@
 import { answeredOrValues, throwRefusal } from '@csi-sidecars/base'
+import { STUCK_AFTER_MS } from '@csi-sidecars/waits'
 import yargs from 'yargs'
 import { KINDS, type SubjectKind } from './facts/collect.ts'
 import { durationMs } from './output/age.ts'
@@ -47,10 +48,11 @@ export async function parseOptions(
       kubeconfig: { type: 'string', describe: 'Path to the kubeconfig file to use', requiresArg: true },
       context: { type: 'string', describe: 'The context of the kubeconfig to use', requiresArg: true },
       output: { alias: 'o', choices: ['text', 'json'], default: 'text', describe: 'Output format', requiresArg: true },
-      'stuck-after': {
+      'older-than': {
+        alias: 'stuck-after',
         type: 'string',
-        default: '30s',
-        describe: 'Work that has not failed and is younger counts as under way',
+        default: `${STUCK_AFTER_MS / 60_000}m`,
+        describe: 'The age from which on an object that waits is stuck',
         requiresArg: true,
       },
     })
@@ -88,8 +90,8 @@ export async function parseOptions(
     .fail(throwRefusal)
   const values = await answeredOrValues(parser, args.flatMap(apart), write)
   if (values === 'answered' || question === undefined) return 'answered'
-  const stuckAfterMs = durationMs(values['stuck-after'])
-  if (stuckAfterMs === undefined) throw new Error(`--stuck-after ${values['stuck-after']}: a duration is as 30s or 5m`)
+  const stuckAfterMs = durationMs(values['older-than'])
+  if (stuckAfterMs === undefined) throw new Error(`--older-than ${values['older-than']}: a duration is as 30s or 5m`)
   const { kubeconfig, context, output } = values
   return { question, kubeconfig, context, json: output === 'json', stuckAfterMs }
 }

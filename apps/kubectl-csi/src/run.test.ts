@@ -104,7 +104,9 @@ describe('explain', () => {
     const server = serving([...others, [PERSISTENT_VOLUME_CLAIMS, grows], BARE, WAITING])
     const { text, first } = await ask(server, explain('pod', 'web'))
     expect(first).toBe(`Pod default/web: ${CAUSE} (VolumeAttachment va-1).`)
-    expect(text).toContain('\n\nAlso: Pod default/web: external-resizer of csi.example.com waits for its turn')
+    expect(text).toContain(
+      '\n\nAlso: Pod default/web: external-resizer of csi.example.com waits for an external-resizer',
+    )
     expect(await ask(server, explain('pvc', 'pvc-1'))).toMatchObject({
       first: expect.stringMatching(/^PersistentVolumeClaim default\/pvc-1: external-resizer/),
     })
@@ -113,7 +115,7 @@ describe('explain', () => {
   it('keeps texts of several lines, and control characters, in their line', async () => {
     const message = 'mount failed\r\nMounting command: mount\n\u001b[2J\u009b31mred\u202egnp\u2066.exe\u200f'
     const status = { attached: false, attachError: { message, time: ago(5) } }
-    const failed: Stored = [VOLUME_ATTACHMENTS, va('va-1', { status })]
+    const failed: Stored = [VOLUME_ATTACHMENTS, va('va-1', { metadata: { creationTimestamp: ago(192) }, status })]
     const server = serving([...SOUND, [CSI_NODES, csiNode('node-1')], failed])
     const words = 'mount failed Mounting command: mount [2J 31mred gnp .exe '
     const { first, text } = await ask(server, explain('va', 'va-1'))
@@ -169,14 +171,10 @@ describe('explain', () => {
   })
 
   it.each([
-    ['va', 'well', 'VolumeAttachment well: nobody waits for these sidecars. Volume pv-1 is attached to node node-9.'],
-    ['pv', 'pv-1', 'PersistentVolume pv-1: nobody waits for these sidecars. It is attached to node-9.'],
-    [
-      'pvc',
-      'pvc-1',
-      'PersistentVolumeClaim default/pvc-1: nobody waits for these sidecars. It has 1Gi as asked for, in pv-1.',
-    ],
-    ['node', 'node-9', 'Node node-9: nobody waits for these sidecars. Volumes attached to it: 1.'],
+    ['va', 'well', 'VolumeAttachment well: nothing is stuck. Volume pv-1 is attached to node node-9.'],
+    ['pv', 'pv-1', 'PersistentVolume pv-1: nothing is stuck. It is attached to node-9.'],
+    ['pvc', 'pvc-1', 'PersistentVolumeClaim default/pvc-1: nothing is stuck. It has 1Gi as asked for, in pv-1.'],
+    ['node', 'node-9', 'Node node-9: nothing is stuck. Volumes attached to it: 1.'],
   ] as const)('%s %s is well where nothing waits', async (kind, name, first) => {
     expect(await ask(serving(SOUND), explain(kind, name))).toMatchObject({ code: 0, first })
   })
@@ -205,7 +203,7 @@ describe('explain', () => {
     const refused = { do: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const
     server.faults.add({ match: { resource: 'volumeattachments' }, action: refused })
     const { code, text, first } = await ask(server, explain('pv', 'pv-1'))
-    expect([code, first]).toEqual([2, 'PersistentVolume pv-1: could not tell, because not all could be seen.'])
+    expect([code, first]).toEqual([2, 'PersistentVolume pv-1: unknown, because not all could be read.'])
     expect(text).toMatch(/\nNot seen\n(?:.*\n)* {2}volumeattachments\.storage\.k8s\.io: no\n/)
   })
 
@@ -262,7 +260,7 @@ describe('stuck', () => {
     const lost: Stored = [VOLUME_ATTACHMENTS, va('va-1', { spec: { source: { persistentVolumeName: 'lost' } } })]
     const { text } = await ask(serving([...SOUND, BARE, lost, WAITING_ELSEWHERE]), { ask: 'stuck' })
     expect(text).toContain('waits for PersistentVolume lost, which does not exist')
-    expect(text).toContain('waits for driver csi.example.com to register on node nowhere')
+    expect(text).toContain('waits for node nowhere, which does not exist')
   })
 
   it('says that nothing is stuck, or that it is unknown', async () => {
@@ -272,7 +270,7 @@ describe('stuck', () => {
     server.faults.add({ match: { resource: 'persistentvolumeclaims' }, action })
     expect(await ask(server, { ask: 'stuck' })).toMatchObject({
       code: 2,
-      first: 'Could not tell whether anything is stuck, because not all could be seen.',
+      first: 'It is unknown whether anything is stuck, because not all could be read.',
     })
   })
 })

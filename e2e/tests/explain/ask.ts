@@ -46,7 +46,7 @@ export async function asking(t: TestContext, rules: readonly PolicyRule[] = READ
   const { url, ca } = t.cluster
   writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(url, ca, { token: user.token })))
   const ask = async (...args: readonly string[]): Promise<Answer> => {
-    const command = [BUNDLE, ...args, `--kubeconfig=${kubeconfig}`, '--stuck-after=0']
+    const command = [BUNDLE, ...args, `--kubeconfig=${kubeconfig}`, '--older-than=0']
     const child = start(process.execPath, command, { stdio: ['ignore', 'pipe', 'pipe'], cwd: t.folder })
     let [stdout, stderr] = ['', '']
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {

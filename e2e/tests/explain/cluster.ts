@@ -21,7 +21,7 @@ test('a volume that is attached: well, exit code 0, and nothing written', async 
   const { ask, user } = await asking(t)
   for (const subject of [['va', va], ['pv', pv], [`persistentvolume/${pv}`]]) {
     const { code, first } = await ask('explain', ...subject)
-    match(first, / waits for these sidecars/)
+    match(first, /: nothing is stuck\./)
     equal(code, 0)
   }
   onlyReads(t, user)
@@ -65,9 +65,9 @@ test('a user without read permission: unknown, exit code 2', async (t) => {
   await scene(t)
   const { ask } = await asking(t, [])
   const one = await ask('explain', 'pv', 'any')
-  equal([one.code, one.first], [2, 'PersistentVolume any: could not tell, because not all could be seen.'])
+  equal([one.code, one.first], [2, 'PersistentVolume any: unknown, because not all could be read.'])
   const all = await ask('stuck')
-  equal([all.code, all.first], [2, 'Could not tell whether anything is stuck, because not all could be seen.'])
+  equal([all.code, all.first], [2, 'It is unknown whether anything is stuck, because not all could be read.'])
   match(all.stdout, /persistentvolumes: .*forbidden/)
 })
 

@@ -1,12 +1,6 @@
+import { isStuck, patienceOf } from '@csi-sidecars/waits'
 import type { Failure } from './failure.ts'
-import {
-  dueSince,
-  type KeyState,
-  type PendingTable,
-  type PendingWork,
-  STUCK_AFTER_MS,
-  type Subject,
-} from './pending.ts'
+import { dueSince, type KeyState, type PendingTable, type PendingWork, type Subject } from './pending.ts'
 import type { Cause } from './waiting.ts'
 
 /** What is recorded of a key from its first addition until it has no pending work. */
@@ -47,15 +41,16 @@ export function pendingWork(snapshot: KeySnapshot): PendingWork {
   const { key, queue, record, state, dueIn, now, table } = snapshot
   const { sinceSeconds, obstacle: _, ...about } = snapshot.subject
   const since = Math.min(dueSince(record.addedAt, sinceSeconds), now)
+  const reason = reasonOf(snapshot)
   return {
     ...about,
     sidecar: table.sidecar,
     key,
     queue,
     state,
-    reason: reasonOf(snapshot),
+    reason,
     since,
-    stuck: record.blocked || now - since >= STUCK_AFTER_MS,
+    stuck: isStuck(patienceOf(reason, record.blocked ? 'blocked' : 'retried'), { since, now }),
     tries: record.tries,
     code: record.failure?.code,
     message: record.failure?.message,

@@ -62,9 +62,6 @@ export interface PendingTable {
   readonly causes: Readonly<Record<string, { readonly kind: string; readonly reason: string }>>
 }
 
-/** From this age on work is stuck: after about two minutes the kubelet reports that it waits for its volumes. */
-export const STUCK_AFTER_MS = 120_000
-
 /**
  * When work became due. The API has whole seconds; within that second the moment when its key was added is more exact.
  */

@@ -1,4 +1,5 @@
 import {
+  CSI_DRIVERS,
   CSI_NODES,
   EVENTS,
   LEASES,
@@ -6,34 +7,41 @@ import {
   PERSISTENT_VOLUMES,
   type PersistentVolumeClaim,
   PODS,
+  type Pod,
   type Resource,
+  STORAGE_CLASSES,
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
 import { claimFindings } from '../findings/claim.ts'
-import { claimsOf } from './collect.ts'
+import { claimsOf, isPending } from './collect.ts'
 import { Collection } from './collection.ts'
-import { type Facts, type KnownObjects, keyOf, objectOf } from './facts.ts'
+import { claimNamesOf, type Facts, type KnownObjects, keyOf } from './facts.ts'
 import type { Reader } from './reader.ts'
 
 /** Heartbeats of nodes, one for each of them. */
 const NOT_OF_NODES = 'metadata.namespace!=kube-node-lease'
-/** Pods that cannot be attached to for the same reason are many at a time; the first ones show it. */
+/** Many pods and nodes wait for the same reason at a time; the first ones show it. */
 const MOST_PODS = 50
+const MOST_NAMESPACES = 50
 
 /** Reads a whole cluster in lists side by side, page by page. */
 export async function collectAll(into: Collection): Promise<void> {
   const { reader } = into
-  const [leases] = await Promise.all([
+  const [leases, pods] = await Promise.all([
     reader.list(LEASES, { fieldSelector: NOT_OF_NODES }),
+    pendingPods(into),
     into.attachmentsWhere(() => true),
     all(reader, PERSISTENT_VOLUMES, into.volumes),
     all(reader, CSI_NODES, into.csiNodes),
+    all(reader, CSI_DRIVERS, into.drivers),
+    all(reader, STORAGE_CLASSES, into.storageClasses),
     all(reader, VOLUME_ATTRIBUTES_CLASSES, into.attributesClasses),
     pendingClaims(into),
     events(into),
   ])
   into.leases = leases
-  await waitingPods(into)
+  await usersOfClaims(into, pods)
+  await lostNodes(into)
 }
 
 interface Named {
@@ -46,13 +54,10 @@ async function all<T extends Named>(reader: Reader, resource: Resource<T>, known
   known.complete = listed !== undefined
 }
 
-/** Claims that would have findings whatever else is known. Those that are not bound yet wait for others than sidecars. */
+/** Claims that would have findings whatever else is known. */
 async function pendingClaims({ reader, claims }: Collection): Promise<void> {
   const nothing = new Collection(reader).facts(0, 0)
-  const where = (claim: PersistentVolumeClaim): boolean => {
-    const ours = claim.status?.phase === 'Bound' || claim.metadata?.deletionTimestamp !== undefined
-    return ours && isPending(claim, nothing)
-  }
+  const where = (claim: PersistentVolumeClaim): boolean => hasFindings(claim, nothing)
   for (const object of (await reader.list(PERSISTENT_VOLUME_CLAIMS, { where })) ?? []) {
     const { namespace, name = '' } = object.metadata ?? {}
     claims.set(keyOf({ namespace, name }), { is: 'present', object })
@@ -60,7 +65,7 @@ async function pendingClaims({ reader, claims }: Collection): Promise<void> {
 }
 
 /** One that is not understood is kept, and reported later. */
-function isPending(claim: PersistentVolumeClaim, nothing: Facts): boolean {
+function hasFindings(claim: PersistentVolumeClaim, nothing: Facts): boolean {
   try {
     return claimFindings(claim, nothing).length > 0
   } catch {
@@ -68,28 +73,60 @@ function isPending(claim: PersistentVolumeClaim, nothing: Facts): boolean {
   }
 }
 
-const EVENTS_OF_SIDECARS = 'involvedObject.kind=PersistentVolumeClaim'
-const EVENTS_OF_PODS = 'involvedObject.kind=Pod,reason=FailedAttachVolume'
+const OF_CLAIMS = 'involvedObject.kind=PersistentVolumeClaim'
+const OF_PODS = ['FailedAttachVolume', 'FailedMount', 'FailedMapVolume', 'FailedScheduling'].map(
+  (reason) => `involvedObject.kind=Pod,reason=${reason}`,
+)
+const OF_VOLUMES = 'involvedObject.kind=PersistentVolume,reason=VolumeFailedDelete'
 
 async function events({ reader, events: known }: Collection): Promise<void> {
-  const lists = await Promise.all(
-    [EVENTS_OF_SIDECARS, EVENTS_OF_PODS].map((fieldSelector) => reader.list(EVENTS, { fieldSelector })),
-  )
-  for (const event of lists.flatMap((list) => list ?? [])) known.push(event)
+  const lists = [OF_CLAIMS, OF_VOLUMES, ...OF_PODS].map((fieldSelector) => reader.list(EVENTS, { fieldSelector }))
+  for (const event of (await Promise.all(lists)).flatMap((list) => list ?? [])) known.push(event)
 }
 
-/** The pods whose attaches have failed before they were requested: nothing else in the cluster shows those. */
-async function waitingPods(into: Collection): Promise<void> {
-  const refs = into.events
-    .filter(({ reason, message }) => reason === 'FailedAttachVolume' && message?.includes('Multi-Attach') === true)
-    .map(({ involvedObject: { namespace, name = '' } }) => ({ namespace, name }))
-  const distinct = new Map(refs.map((ref) => [keyOf(ref), ref]))
+/** The pods that do not run yet, with their claims: what they wait for is in no other object. */
+async function pendingPods(into: Collection): Promise<readonly Pod[]> {
+  const where = (pod: Pod): boolean => claimNamesOf(pod).length > 0
+  const pods = await into.reader.list(PODS, { fieldSelector: 'status.phase=Pending', where })
+  for (const pod of pods ?? []) into.addPod(pod)
+  return pods ?? []
+}
+
+/** The claims of those pods, and the pods of those claims that wait for pods: of a namespace each in one list. */
+async function usersOfClaims(into: Collection, pods: readonly Pod[]): Promise<void> {
+  await Promise.all(pods.slice(0, MOST_PODS).map((pod) => claimsOf(pod, into)))
+  const waiting = into.claims.present.filter(({ metadata, status }) => metadata?.deletionTimestamp || needsPod(status))
+  const wanted = new Set(
+    waiting.map(({ metadata }) => keyOf({ namespace: metadata?.namespace, name: metadata?.name ?? '' })),
+  )
+  const namespaces = [...new Set(waiting.flatMap(({ metadata }) => metadata?.namespace ?? []))].slice(
+    0,
+    MOST_NAMESPACES,
+  )
   await Promise.all(
-    [...distinct.values()].slice(0, MOST_PODS).map(async (ref) => {
-      const pod = objectOf(await into.reader.get(PODS, ref))
-      if (pod === undefined) return
-      into.addPod(pod)
-      await claimsOf(pod, into)
+    namespaces.map(async (namespace) => {
+      const where = (pod: Pod): boolean => claimNamesOf(pod).some((name) => wanted.has(keyOf({ namespace, name })))
+      for (const pod of (await into.reader.list(PODS, { namespace, where })) ?? []) into.addPod(pod)
     }),
+  )
+}
+
+/** The kubelet's part of an expansion. */
+function needsPod(status: PersistentVolumeClaim['status']): boolean {
+  const word = status?.allocatedResourceStatuses?.['storage']
+  return (
+    word?.startsWith('Node') === true ||
+    status?.conditions?.some(({ type }) => type === 'FileSystemResizePending') === true
+  )
+}
+
+/** The nodes of attachments that are pending, where the CSINode is gone too. */
+async function lostNodes(into: Collection): Promise<void> {
+  const names = [...into.attachments.values()].filter(isPending).flatMap(({ spec }) => spec?.nodeName ?? [])
+  const lost = [...new Set(names)].filter((name) => into.csiNodes.get(name).is === 'absent').slice(0, MOST_PODS)
+  await Promise.all(
+    [...lost, ...[...into.pods.values()].flatMap(({ spec }) => spec?.nodeName || []).slice(0, MOST_PODS)].map((name) =>
+      into.node(name),
+    ),
   )
 }

@@ -20,7 +20,9 @@ async function podsOf(lease: Lease, into: Collection, reach: Reach): Promise<rea
   const { namespace, name = '' } = lease.metadata ?? {}
   const holder = lease.spec?.holderIdentity ?? ''
   if (holder !== '') {
-    const pod = objectOf(await into.reader.get(PODS, { namespace, name: holder }))
+    const seen = await into.reader.get(PODS, { namespace, name: holder })
+    if (seen.is === 'absent') into.holdersGone.add(leaseKey(lease))
+    const pod = objectOf(seen)
     return pod === undefined ? [] : [pod]
   }
   if (reach === 'holders') return []

@@ -35,7 +35,8 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: Ref, into: Collection) => Prom
     const pod = objectOf(seen)
     if (pod === undefined) return seen.is !== 'absent'
     into.addPod(pod)
-    await claimsOf(pod, into)
+    const { nodeName } = pod.spec ?? {}
+    await Promise.all([claimsOf(pod, into), nodeName ? into.node(nodeName) : undefined])
     await attachmentsOfVolumes(into)
     return true
   },
@@ -116,6 +117,9 @@ async function collectEvents(into: Collection): Promise<void> {
   const about: Ref[] = [
     ...[...into.pods.values()].map(({ metadata }) => refTo('Pod', metadata)),
     ...into.claims.present.map(({ metadata }) => refTo('PersistentVolumeClaim', metadata)),
+    ...into.volumes.present
+      .filter(({ status }) => status?.phase === 'Released' || status?.phase === 'Failed')
+      .map(({ metadata }) => refTo('PersistentVolume', metadata)),
   ]
   await Promise.all(
     about.map(async ({ kind, namespace, name }) => {

@@ -40,6 +40,7 @@ export class Collection {
   readonly events: Event[] = []
   readonly pending: PendingItem[] = []
   readonly sidecarPods = new Map<string, readonly Pod[]>()
+  readonly holdersGone = new Set<string>()
   leases: readonly Lease[] | undefined = []
 
   constructor(reader: Reader) {
@@ -87,6 +88,7 @@ export class Collection {
       ...[volumeAttributesClassName, target].map((name) =>
         this.#named(this.attributesClasses, VOLUME_ATTRIBUTES_CLASSES, name),
       ),
+      spec?.storageClassName === undefined ? this.#classes() : undefined,
       this.#named(this.storageClasses, STORAGE_CLASSES, storageClassName),
       this.#volumeAndDriver(volumeName),
     ])
@@ -117,8 +119,17 @@ export class Collection {
       events: byUid(this.events),
       pending: byObject(this.pending),
       sidecarPods: this.sidecarPods,
+      holdersGone: this.holdersGone,
       unseen: this.reader.unseen,
     }
+  }
+
+  /** All of them, to find the default one. */
+  async #classes(): Promise<void> {
+    if (this.storageClasses.complete) return
+    const listed = await this.reader.list(STORAGE_CLASSES)
+    for (const object of listed ?? []) this.storageClasses.set(object.metadata?.name ?? '', { is: 'present', object })
+    this.storageClasses.complete = listed !== undefined
   }
 
   async #volumeAndDriver(name: string): Promise<void> {

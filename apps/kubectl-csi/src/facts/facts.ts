@@ -22,6 +22,8 @@ export type Seen<T> =
 /** Objects of one kind, by name or by `namespace/name`. */
 export interface Known<T> {
   get(name: string): Seen<T>
+  /** All objects of the kind were listed: whatever is not here does not exist. */
+  readonly complete: boolean
   /** Those that are there. */
   readonly present: readonly T[]
 }
@@ -29,7 +31,6 @@ export interface Known<T> {
 /** Fills itself with what reads have shown. */
 export class KnownObjects<T> implements Known<T> {
   readonly #seen = new Map<string, Seen<T>>()
-  /** All objects of the kind were listed: whatever is not here does not exist. */
   complete = false
 
   get(name: string): Seen<T> {
@@ -80,6 +81,8 @@ export interface Facts {
   readonly pending: ReadonlyMap<string, readonly PendingItem[]>
   /** The pods of sidecars, by the `namespace/name` of their Lease. */
   readonly sidecarPods: ReadonlyMap<string, readonly Pod[]>
+  /** Of the Leases, by `namespace/name`, those whose holder is no pod of their namespace. */
+  readonly holdersGone: ReadonlySet<string>
   readonly unseen: readonly Unseen[]
 }
 

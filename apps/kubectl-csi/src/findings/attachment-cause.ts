@@ -1,9 +1,9 @@
-import type { VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { CSINode, VolumeAttachment } from '@csi-sidecars/kube-types'
 import { type Facts, objectOf, type Ref } from '../facts/facts.ts'
 import type { PendingItem } from '../facts/pending.ts'
-import { causeOf, type FailureCause, nodeWithoutDriver, volumeMissing } from './failure.ts'
+import { causeOf, type FailureCause, nodeFullCause, nodeWithoutDriver, volumeMissing } from './failure.ts'
 import { CERTAIN, type Evidence, type Finding, likely, possible } from './finding.ts'
-import { ALIKE, type Leadership, NO_LEASES, notReadyCause } from './leadership.ts'
+import { ALIKE, type Leadership, leaderCause, NO_LEASES } from './leadership.ts'
 import { ROWS } from './rows.ts'
 
 /** Why an attach or a detach has not come to its end. */
@@ -24,7 +24,8 @@ export function attachmentCause(va: VolumeAttachment, around: Surroundings): Cau
 }
 
 /** A cause that is in the objects: whatever was said before, it holds now. */
-function seenNow(va: VolumeAttachment, { volumes, csiNodes }: Facts): Cause | undefined {
+function seenNow(va: VolumeAttachment, facts: Facts): Cause | undefined {
+  const { volumes, csiNodes, nodes } = facts
   const { attacher = '', nodeName = '', source } = va.spec ?? {}
   const deleting = va.metadata?.deletionTimestamp !== undefined
   const pv = source?.persistentVolumeName
@@ -33,6 +34,10 @@ function seenNow(va: VolumeAttachment, { volumes, csiNodes }: Facts): Cause | un
     return { ...volumeMissing(pv, deleting), ...CERTAIN, silent: false, evidence }
   }
   if (deleting) return undefined
+  if (nodes.get(nodeName).is === 'absent' && csiNodes.get(nodeName).is === 'absent') {
+    const evidence = absent({ kind: 'Node', name: nodeName })
+    return { ...nodeLost(nodeName), ...CERTAIN, silent: false, evidence }
+  }
   const object: Ref = { kind: 'CSINode', name: nodeName }
   const csiNode = csiNodes.get(nodeName)
   const cause = { ...nodeWithoutDriver(nodeName, attacher), ...CERTAIN, silent: false }
@@ -40,8 +45,51 @@ function seenNow(va: VolumeAttachment, { volumes, csiNodes }: Facts): Cause | un
   const found = objectOf(csiNode)
   if (found === undefined) return undefined
   const names = (found.spec.drivers ?? []).map(({ name }) => name)
-  if (names.includes(attacher)) return undefined
+  if (names.includes(attacher)) return migrationOff(va, found, facts) ?? nodeFull(va, found, facts)
   return { ...cause, evidence: [{ object, field: '.spec.drivers[*].name', value: names.join(', ') || '(none)' }] }
+}
+
+function nodeLost(node: string): FailureCause {
+  return { reason: 'NodeGone', waitsFor: `node ${node}, which does not exist`, advice: ROWS.nodeLost }
+}
+
+const MIGRATED_PLUGINS = 'storage.alpha.kubernetes.io/migrated-plugins'
+const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
+
+/** An in-tree volume is the driver's only where the node has migration on. */
+function migrationOff({ spec }: VolumeAttachment, { metadata }: CSINode, { volumes }: Facts): Cause | undefined {
+  const pv = objectOf(volumes.get(spec?.source?.persistentVolumeName ?? ''))
+  const plugins = metadata?.annotations?.[MIGRATED_PLUGINS]
+  if (pv?.metadata?.annotations?.[MIGRATED_TO] === undefined || (plugins ?? '') !== '') return undefined
+  const object: Ref = { kind: 'CSINode', name: metadata?.name ?? '' }
+  return {
+    reason: 'MigrationOff',
+    waitsFor: `the kubelet of node ${object.name} to have migration on, since the volume is an in-tree one`,
+    advice: ROWS.migrationOff,
+    ...likely('a kubelet that no longer writes that annotation looks the same'),
+    silent: true,
+    evidence: [{ object, field: `.metadata.annotations[${MIGRATED_PLUGINS}]`, value: plugins ?? '(none)' }],
+  }
+}
+
+/** As many volumes of the driver as the node can have are attached, or being attached before this one. */
+function nodeFull(va: VolumeAttachment, csiNode: CSINode, { attachments }: Facts): Cause | undefined {
+  const { attacher: driver = '', nodeName: node = '' } = va.spec ?? {}
+  const most = csiNode.spec.drivers?.find(({ name }) => name === driver)?.allocatable?.count
+  const attached = attachments.filter(
+    ({ spec, status }) => spec?.attacher === driver && spec.nodeName === node && status?.attached === true,
+  ).length
+  if (most === undefined || attached < most) return undefined
+  const object: Ref = { kind: 'CSINode', name: node }
+  return {
+    ...nodeFullCause(node, driver),
+    ...likely('the driver may allow more than its CSINode says'),
+    silent: true,
+    evidence: [
+      { object, field: `.spec.drivers[${driver}].allocatable.count`, value: String(most) },
+      { object: { kind: 'VolumeAttachments of node', name: node }, field: 'attached', value: String(attached) },
+    ],
+  }
 }
 
 function absent(object: Ref): readonly Evidence[] {
@@ -81,8 +129,8 @@ function silence(va: VolumeAttachment, { facts, leadership, pending }: Surroundi
     const waitsFor = `driver ${driver} to answer its call`
     return { ...common, ...CERTAIN, reason: 'DriverCalled', waitsFor, advice: ROWS.driverTooSlow }
   }
-  const notReady = notReadyCause(leadership, facts)
-  if (notReady !== undefined) return { ...common, ...notReady }
+  const leader = leaderCause(leadership, facts)
+  if (leader !== undefined) return { ...common, ...leader }
   if (leadership.is === 'none') {
     const waitsFor = `an external-attacher for ${driver}, of which there is no sign`
     const doubt = 'without leader election, or with its Lease under another name, it leaves no sign'

@@ -71,7 +71,7 @@ const ROWS: readonly Row[] = [
     va: detaching('persistentvolume "pv-1" not found'),
     facts: { volumes: allOf() },
     reason: 'VolumeGone',
-    says: `${WHO} PersistentVolume pv-1, which is gone, and without which nobody knows what to detach.`,
+    says: `${WHO} PersistentVolume pv-1, which does not exist, and without which the volume to detach is unknown.`,
     sure: 'certain',
   },
   {

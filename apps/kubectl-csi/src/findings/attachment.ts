@@ -2,7 +2,7 @@ import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import { type Facts, objectOf, refOf, timeOf } from '../facts/facts.ts'
 import { attachmentCause } from './attachment-cause.ts'
 import { foreignFinalizerFindings, ownFinalizers } from './finalizers.ts'
-import { type Evidence, type Finding, sidecarOf } from './finding.ts'
+import { type Evidence, type Finding, sidecarOf, stuckNow } from './finding.ts'
 import { doubtOf, hasNoLeader, leadershipOf, leaseEvidence, noLeaderText } from './leadership.ts'
 import { pendingEvidence, pendingOf } from './pending.ts'
 import { ROWS } from './rows.ts'
@@ -41,11 +41,11 @@ function waiting(va: VolumeAttachment, facts: Facts): Finding {
   if (hasNoLeader(leadership)) {
     // The text of an earlier failure is still worth reading: a leader will meet the same.
     const waitsFor = noLeaderText(leadership, facts, cause.silent ? undefined : cause.waitsFor)
-    return { ...common, reason: 'NoLeader', waitsFor, advice: ROWS.noLeader, stuck: true, ...doubtOf(leadership) }
+    const stuck = stuckNow('NoLeader', { since, pending, facts })
+    return { ...common, reason: 'NoLeader', waitsFor, advice: ROWS.noLeader, stuck, ...doubtOf(leadership) }
   }
   const { reason, waitsFor, advice, sure, doubt } = cause
-  const young = since !== undefined && facts.now - since < facts.stuckAfterMs
-  const stuck = pending?.stuck === true || !(cause.silent && young)
+  const stuck = stuckNow(reason, { since, pending, facts })
   return { ...common, reason, waitsFor, advice, stuck, sure, doubt }
 }
 
@@ -77,9 +77,4 @@ function nodeEvidence({ spec }: VolumeAttachment, { nodes }: Facts): readonly Ev
   if (ready === undefined || ready.status === 'True') return []
   const value = [ready.status, ready.lastTransitionTime && `since ${ready.lastTransitionTime}`, ready.reason]
   return [{ object, field: '.status.conditions[Ready]', value: value.filter(Boolean).join(', ') }]
-}
-
-/** The volume that an attachment is about; undefined for one that carries its volume in itself. */
-export function volumeNameOf({ spec }: VolumeAttachment): string | undefined {
-  return spec?.source.persistentVolumeName
 }

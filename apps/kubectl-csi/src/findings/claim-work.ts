@@ -1,18 +1,19 @@
 import type { Event, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import { type Facts, keyOf, refOf, textOf, timeOf } from '../facts/facts.ts'
+import { type Facts, keyOf, refOf, timeOf } from '../facts/facts.ts'
 import { usersOf } from './claim-users.ts'
+import { earliest, eventEvidence, lastEvent, lastTime } from './events.ts'
 import { causeOf, type FailureCause } from './failure.ts'
-import { CERTAIN, type Evidence, type Finding, likely, possible, type RowKey, sidecarOf } from './finding.ts'
+import { CERTAIN, type Evidence, type Finding, likely, possible, type RowKey, sidecarOf, stuckNow } from './finding.ts'
 import {
   ALIKE,
   doubtOf,
   hasNoLeader,
   type Leadership,
+  leaderCause,
   leadershipOf,
   leaseEvidence,
   NO_LEASES,
   noLeaderText,
-  notReadyCause,
 } from './leadership.ts'
 import { pendingEvidence, pendingOf } from './pending.ts'
 import { ROWS } from './rows.ts'
@@ -52,7 +53,7 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
   const words = failed?.message ?? pending?.message
   const said = work.known ?? (words === undefined ? undefined : causeOfWords(words, work, { facts, driver }))
   const since = timeOf(pending?.since) ?? earliest(work.since, timeOf(failed?.firstTimestamp))
-  const young = since !== undefined && facts.now - since < facts.stuckAfterMs
+  const known = (reason: string): boolean => stuckNow(reason, { since, pending, facts })
   const common = {
     object,
     waiter: sidecarOf(SIDECAR, driver),
@@ -67,24 +68,42 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
   }
   if (hasNoLeader(leadership)) {
     const waitsFor = noLeaderText(leadership, facts, said?.waitsFor)
-    return { ...common, reason: 'NoLeader', waitsFor, advice: ROWS.noLeader, stuck: true, ...doubtOf(leadership) }
+    return {
+      ...common,
+      reason: 'NoLeader',
+      waitsFor,
+      advice: ROWS.noLeader,
+      stuck: known('NoLeader'),
+      ...doubtOf(leadership),
+    }
   }
   if (said !== undefined) {
     const sure = work.known === undefined ? likely('it is what the last try has ended with') : CERTAIN
-    return { ...common, ...said, stuck: true, ...sure }
+    return { ...common, ...said, stuck: known(said.reason), ...sure }
   }
   if (pending !== undefined && pending.waitsFor.length > 0) {
     const waitsFor = pending.waitsFor.join(', ')
-    return { ...common, ...work.silent, waitsFor, stuck: pending.stuck || !young, ...CERTAIN }
+    return { ...common, ...work.silent, waitsFor, stuck: known(pending.reason ?? ''), ...CERTAIN }
   }
-  const notReady = notReadyCause(leadership, facts)
-  if (notReady !== undefined) return { ...common, ...notReady, stuck: !young }
-  return { ...common, ...work.silent, stuck: pending?.stuck === true || !young, ...doubtIn(leadership, driver) }
+  const leader = leaderCause(leadership, facts)
+  if (leader !== undefined) return { ...common, ...leader, stuck: known(leader.reason) }
+  if (leadership.is === 'none' && work.silent.reason === 'NotBegun') {
+    const waitsFor = `an ${SIDECAR} for ${driver}, of which there is no sign`
+    return {
+      ...common,
+      ...work.silent,
+      reason: 'NoSidecarSeen',
+      waitsFor,
+      stuck: known('NoSidecarSeen'),
+      ...doubtIn(leadership, driver),
+    }
+  }
+  return { ...common, ...work.silent, stuck: known(work.silent.reason), ...doubtIn(leadership, driver) }
 }
 
 function doubtIn({ is }: Leadership, driver: string): Pick<Finding, 'sure' | 'doubt'> {
   if (is === 'unseen') return possible(NO_LEASES)
-  if (is === 'held') return likely(ALIKE)
+  if (is !== 'none') return likely(ALIKE)
   return possible(`no Lease of an ${SIDECAR} for ${driver} is there, as it is without leader election`)
 }
 
@@ -109,40 +128,4 @@ function lastFailure({ claim, failedReason, doneReasons }: ClaimWork, facts: Fac
   const failed = lastEvent(claim.metadata?.uid, facts, [failedReason])
   const done = lastEvent(claim.metadata?.uid, facts, doneReasons)
   return failed === undefined || (done !== undefined && lastTime(done) > lastTime(failed)) ? undefined : failed
-}
-
-/** The newest event of these reasons about an object. */
-export function lastEvent(
-  uid: string | undefined,
-  { events }: Pick<Facts, 'events'>,
-  reasons: readonly string[],
-): Event | undefined {
-  const own = (events.get(uid ?? '') ?? []).filter(({ reason }) => reasons.includes(reason ?? ''))
-  return own.toSorted((a, b) => lastTime(b) - lastTime(a))[0]
-}
-
-/** Events of newer recorders have only an eventTime. */
-function lastTime({ lastTimestamp, eventTime, metadata }: Event): number {
-  return timeOf(lastTimestamp) ?? timeOf(eventTime) ?? timeOf(metadata.creationTimestamp) ?? 0
-}
-
-export function eventEvidence(event: Event | undefined): readonly Evidence[] {
-  if (event === undefined) return []
-  const { involvedObject } = event
-  const about = textOf({
-    kind: involvedObject.kind ?? '',
-    namespace: involvedObject.namespace,
-    name: involvedObject.name ?? '',
-  })
-  const object = { kind: `Event ${event.reason} of`, name: about }
-  const times = `${event.count ?? 1} times from ${event.firstTimestamp ?? '?'} to ${event.lastTimestamp ?? '?'}`
-  return [
-    { object, field: '.message', value: event.message ?? '' },
-    { object, field: '.count', value: times },
-  ]
-}
-
-export function earliest(...times: readonly (number | undefined)[]): number | undefined {
-  const known = times.filter((time) => time !== undefined)
-  return known.length === 0 ? undefined : Math.min(...known)
 }

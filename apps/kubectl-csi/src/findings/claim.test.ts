@@ -174,14 +174,14 @@ const ROWS: readonly Row[] = [
     claim: claim({}),
     facts: { volumes: allOf() },
     reason: 'VolumeMissing',
-    says: 'PersistentVolumeClaim default/pvc-1: the claim waits for PersistentVolume pv-1, which does not exist; nothing tells',
+    says: 'PersistentVolumeClaim default/pvc-1: the claim waits for PersistentVolume pv-1, which does not exist; since when is unknown',
   },
   {
     name: 'a volume that is lost, as its phase says by now',
     claim: claim({ status: { phase: 'Lost' } }),
     facts: { volumes: allOf() },
     reason: 'VolumeMissing',
-    says: 'the claim waits for PersistentVolume pv-1, which does not exist; nothing tells',
+    says: 'the claim waits for PersistentVolume pv-1, which does not exist; since when is unknown',
   },
   {
     name: 'a StorageClass',

@@ -10,7 +10,7 @@ export interface FailureCause {
 }
 
 export interface FailureContext {
-  readonly sidecar: Sidecar
+  readonly sidecar: Sidecar | 'external-provisioner'
   readonly driver: string
   /** The node of an attachment. */
   readonly node?: string | undefined
@@ -54,6 +54,31 @@ const RULES: readonly Rule[] = [
     cause: ([, name = '', namespace = '']) => secretUnreadable(`${namespace}/${name}`),
   },
   {
+    // bounded: one line of an error
+    words: /admission webhook "([^"]+)" denied the request(?:: (.*))?/,
+    cause: ([, webhook = '', why]) => ({
+      reason: 'WebhookDenies',
+      waitsFor: `admission webhook ${webhook} to allow it${why === undefined ? '' : `: ${why}`}`,
+      advice: ROWS.apiRefuses,
+    }),
+  },
+  {
+    words: /exceeded quota: ([^,]+)/,
+    cause: ([, quota = '']) => ({
+      reason: 'QuotaExceeded',
+      waitsFor: `room in ResourceQuota ${quota}`,
+      advice: ROWS.apiRefuses,
+    }),
+  },
+  {
+    words: /is forbidden: User "([^"]+)" cannot (\S+) resource "([^"]+)"/,
+    cause: ([, user = '', verb = '', resource = '']) => ({
+      reason: 'Forbidden',
+      waitsFor: `a role that lets ${user} ${verb} ${resource}`,
+      advice: ROWS.apiRefuses,
+    }),
+  },
+  {
     words: /only supports offline expansion/,
     cause: () => ({
       reason: 'ClaimInUse',
@@ -64,11 +89,7 @@ const RULES: readonly Rule[] = [
   {
     words: /code = ResourceExhausted/,
     only: 'external-attacher',
-    cause: (_, { node, driver }) => ({
-      reason: 'NodeFull',
-      waitsFor: `room for one more volume of ${driver} on node ${node}`,
-      advice: ROWS.nodeFull,
-    }),
+    cause: (_, { node = '', driver }) => nodeFullCause(node, driver),
   },
   {
     words: /code = FailedPrecondition/,
@@ -118,6 +139,14 @@ export function causeOf(message: string, context: FailureContext): FailureCause 
   return undefined
 }
 
+export function nodeFullCause(node: string, driver: string): FailureCause {
+  return {
+    reason: 'NodeFull',
+    waitsFor: `room for one more volume of ${driver} on node ${node}`,
+    advice: ROWS.nodeFull,
+  }
+}
+
 export function nodeWithoutDriver(node: string, driver: string): FailureCause {
   return {
     reason: 'NodeWithoutDriver',
@@ -130,7 +159,7 @@ export function volumeMissing(pv: string, deleting: boolean): FailureCause {
   return deleting
     ? {
         reason: 'VolumeGone',
-        waitsFor: `PersistentVolume ${pv}, which is gone, and without which nobody knows what to detach`,
+        waitsFor: `PersistentVolume ${pv}, which does not exist, and without which the volume to detach is unknown`,
         advice: ROWS.volumeGone,
       }
     : { reason: 'VolumeMissing', waitsFor: `PersistentVolume ${pv}, which does not exist`, advice: ROWS.volumeMissing }

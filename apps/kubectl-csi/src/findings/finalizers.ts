@@ -1,11 +1,7 @@
+import { foreignFinalizers, OWN_FINALIZERS } from '@csi-sidecars/waits'
 import { type Facts, type Ref, textOf, timeOf } from '../facts/facts.ts'
 import { CERTAIN, type Finding } from './finding.ts'
 import { ROWS } from './rows.ts'
-
-/** Of both sidecars only the attacher has one, on VolumeAttachments and PersistentVolumes. */
-const OWN = 'external-attacher/'
-/** Kubernetes' own: their waits are explained elsewhere. */
-const PROTECTION: ReadonlySet<string> = new Set(['kubernetes.io/pv-protection', 'kubernetes.io/pvc-protection'])
 
 interface Meta {
   readonly metadata?:
@@ -14,7 +10,7 @@ interface Meta {
 }
 
 export function ownFinalizers({ metadata }: Meta): readonly string[] {
-  return (metadata?.finalizers ?? []).filter((name) => name.startsWith(OWN))
+  return (metadata?.finalizers ?? []).filter((name) => name.startsWith(OWN_FINALIZERS))
 }
 
 /** What the deletion of an object waits for, as far as it is for others than these sidecars and Kubernetes itself. */
@@ -24,7 +20,7 @@ export function foreignFinalizerFindings(
   { now, stuckAfterMs }: Pick<Facts, 'now' | 'stuckAfterMs'>,
 ): readonly Finding[] {
   const since = timeOf(metadata?.deletionTimestamp)
-  const foreign = (metadata?.finalizers ?? []).filter((name) => !name.startsWith(OWN) && !PROTECTION.has(name))
+  const foreign = foreignFinalizers(metadata?.finalizers)
   if (since === undefined || foreign.length === 0) return []
   return [
     {

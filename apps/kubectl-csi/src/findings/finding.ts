@@ -1,5 +1,7 @@
-import type { Ref } from '../facts/facts.ts'
+import { isStuck, patienceOf } from '@csi-sidecars/waits'
+import type { Facts, Ref } from '../facts/facts.ts'
 import type { Sidecar } from '../facts/leases.ts'
+import type { PendingItem } from '../facts/pending.ts'
 
 /** One field of one object, and its value. */
 export interface Evidence {
@@ -40,6 +42,20 @@ export interface Finding {
   readonly doubt: string | undefined
   readonly evidence: readonly Evidence[]
   readonly advice: RowKey
+}
+
+interface Stuckness {
+  readonly since: number | undefined
+  /** What the sidecar says of its own work. */
+  readonly pending?: PendingItem | undefined
+  readonly facts: Pick<Facts, 'now' | 'stuckAfterMs'>
+}
+
+/** The one definition of @csi-sidecars/waits, and never less than what the sidecar itself calls stuck. */
+export function stuckNow(reason: string, { since, pending, facts }: Stuckness): boolean {
+  return (
+    pending?.stuck === true || isStuck(patienceOf(reason), { since, now: facts.now, olderThanMs: facts.stuckAfterMs })
+  )
 }
 
 export function sidecarOf(sidecar: Sidecar, driver: string): string {

@@ -3,6 +3,7 @@ import { type Facts, type Ref, refOf, textOf, type Unseen } from '../facts/facts
 import { attachmentFindings } from './attachment.ts'
 import { claimFindings } from './claim.ts'
 import type { Finding } from './finding.ts'
+import { pendingFindings } from './pending.ts'
 import { podFindings } from './pod.ts'
 import { volumeFindings } from './volume.ts'
 
@@ -34,6 +35,7 @@ export function findingsOf(facts: Facts): Findings {
   of('PersistentVolumeClaim', facts.claims.present, claimFindings)
   of('PersistentVolume', facts.volumes.present, volumeFindings)
   of('Pod', facts.pods, podFindings)
+  found.push(...pendingFindings(facts, found))
   return { findings: found.toSorted((a, b) => Number(b.stuck) - Number(a.stuck) || ageOrder(a, b)), unseen }
 }
 

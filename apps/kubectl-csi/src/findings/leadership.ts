@@ -7,11 +7,13 @@ import { ROWS } from './rows.ts'
 
 /** Doubts about work that has not failed. */
 export const ALIKE = 'a long queue, a driver that hangs and one that is away look the same from here'
-export const NO_LEASES = 'Leases could not be read, so nobody may be leading'
+export const NO_LEASES = 'Leases could not be read, so there may be no leader'
 
 /** Who leads a sidecar of a driver, by its Lease. */
 export type Leadership =
   | { readonly is: 'held'; readonly lease: Lease }
+  /** Several Leases of the name are held, in several namespaces. */
+  | { readonly is: 'held twice'; readonly lease: Lease; readonly others: readonly Lease[] }
   /** It has not been renewed for twice its duration. */
   | { readonly is: 'expired'; readonly lease: Lease }
   /** The last leader has given it back. */
@@ -31,11 +33,25 @@ export function leadershipOf(
   const own = leases.filter(({ metadata }) => metadata?.name === name)
   const [lease] = own.toSorted((a, b) => renewedAt(b) - renewedAt(a))
   if (lease === undefined) return { is: 'none' }
-  const { holderIdentity = '', leaseDurationSeconds } = lease.spec ?? {}
-  if (holderIdentity === '') return { is: 'released', lease }
-  const durationMs = 1000 * (wholeNumberOf(leaseDurationSeconds) ?? 0)
-  const expired = now > renewedAt(lease) + 2 * durationMs
-  return { is: expired ? 'expired' : 'held', lease }
+  if ((lease.spec?.holderIdentity ?? '') === '') return { is: 'released', lease }
+  if (isExpired(lease, now)) return { is: 'expired', lease }
+  const others = own.filter((each) => each !== lease && each.spec?.holderIdentity && !isExpired(each, now))
+  return others.length > 0 ? { is: 'held twice', lease, others } : { is: 'held', lease }
+}
+
+function isExpired(lease: Lease, now: number): boolean {
+  return now > renewedAt(lease) + 2 * 1000 * (wholeNumberOf(lease.spec?.leaseDurationSeconds) ?? 0)
+}
+
+/** A leader renews its Lease far more often. */
+const SILENT_MS = 30_000
+
+/** The Lease is held by a pod that does not exist, and that has not renewed it lately. */
+export function holderGone(leadership: Leadership, { holdersGone, now }: Pick<Facts, 'holdersGone' | 'now'>): boolean {
+  if (leadership.is === 'none' || leadership.is === 'unseen' || leadership.is === 'released') return false
+  const { lease } = leadership
+  const duration = 1000 * (wholeNumberOf(lease.spec?.leaseDurationSeconds) ?? 0)
+  return holdersGone.has(leaseKey(lease)) && now - renewedAt(lease) > Math.min(SILENT_MS, (2 / 3) * duration)
 }
 
 function renewedAt({ spec }: Lease): number {
@@ -108,14 +124,48 @@ export function containersText(containers: readonly NotReady[]): string {
 }
 
 /** What is waited for where there is no leader, and what for after that. */
-export function noLeaderText(leadership: NoLeader, facts: Pick<Facts, 'sidecarPods'>, then?: string): string {
+export function noLeaderText(
+  leadership: NoLeader,
+  facts: Pick<Facts, 'sidecarPods' | 'holdersGone' | 'now'>,
+  then?: string,
+): string {
   const notReady = notReadyContainers(leadership, facts)
-  const why = notReady.length === 0 ? '' : `, with ${containersText(notReady)} not ready`
+  const { holderIdentity } = leadership.lease.spec ?? {}
+  const gone = holderGone(leadership, facts) ? `: the last one, ${holderIdentity}, is no pod any more` : ''
+  const why = notReady.length === 0 ? gone : `, with ${containersText(notReady)} not ready`
   return `a leader, and no replica leads${why}${then === undefined ? '' : `; after that for ${then}`}`
 }
 
+/** What is wrong with who leads, where nothing else is known. */
+export function leaderCause(
+  leadership: Leadership,
+  facts: Facts,
+): (FailureCause & ReturnType<typeof likely>) | undefined {
+  if (leadership.is === 'held twice') {
+    const leases = [leadership.lease, ...leadership.others].map(
+      (lease) => `${leaseKey(lease)} by ${lease.spec?.holderIdentity}`,
+    )
+    return {
+      reason: 'TwoLeaders',
+      waitsFor: `one leader instead of two: Leases ${leases.join(' and ')} are held at once`,
+      advice: ROWS.twoLeaders,
+      ...likely('two installations of the sidecar for one driver disturb each other'),
+    }
+  }
+  if (leadership.is === 'held' && holderGone(leadership, facts)) {
+    const { lease } = leadership
+    return {
+      reason: 'HolderGone',
+      waitsFor: `a leader: Lease ${leaseKey(lease)} is held by ${lease.spec?.holderIdentity}, which is no pod any more, until it expires`,
+      advice: ROWS.noLeader,
+      ...likely('a sidecar outside of a pod looks the same'),
+    }
+  }
+  return notReadyCause(leadership, facts)
+}
+
 /** A leader whose neighbours are not ready: the driver's container is one of them, as a rule. */
-export function notReadyCause(
+function notReadyCause(
   leadership: Leadership,
   facts: Pick<Facts, 'sidecarPods'>,
 ): (FailureCause & ReturnType<typeof likely>) | undefined {

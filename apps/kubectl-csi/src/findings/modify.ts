@@ -6,11 +6,10 @@ import type { Finding } from './finding.ts'
 import { conditionEvidence, sinceOf } from './resize.ts'
 import { ROWS } from './rows.ts'
 
-/** What the modification of a claim waits for; none when it has the class that it asks for. */
-export function modifyFindings(claim: PersistentVolumeClaim, context: ClaimContext): readonly Finding[] {
+/** What the modification of a claim waits for. */
+export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContext): Finding {
   const wanted = claim.spec?.volumeAttributesClassName ?? ''
   const { currentVolumeAttributesClassName: current, modifyVolumeStatus: state } = claim.status ?? {}
-  if (state === undefined && (wanted === '' || wanted === current)) return []
   const target = state?.targetVolumeAttributesClassName || wanted
   const object = refOf('PersistentVolumeClaim', claim)
   const fields: readonly (readonly [string, string | undefined])[] = [
@@ -28,22 +27,20 @@ export function modifyFindings(claim: PersistentVolumeClaim, context: ClaimConte
         : `driver ${context.driver} to modify the volume to ${target}`,
     advice: ROWS.modifying,
   }
-  return [
-    claimWorkFinding(
-      {
-        claim,
-        operation: 'modify',
-        failedReason: 'VolumeModifyFailed',
-        doneReasons: ['VolumeModifySuccessful', 'VolumeModifyCanceled'],
-        since: sinceOf(claim, ['ModifyingVolume', 'ModifyVolumeError']),
-        known: knownCause(claim, context),
-        silent,
-        refusedAdvice: ROWS.modifying,
-        evidence: [...evidence, ...conditionEvidence(claim)],
-      },
-      context,
-    ),
-  ]
+  return claimWorkFinding(
+    {
+      claim,
+      operation: 'modify',
+      failedReason: 'VolumeModifyFailed',
+      doneReasons: ['VolumeModifySuccessful', 'VolumeModifyCanceled'],
+      since: sinceOf(claim, ['ModifyingVolume', 'ModifyVolumeError']),
+      known: knownCause(claim, context),
+      silent,
+      refusedAdvice: ROWS.modifying,
+      evidence: [...evidence, ...conditionEvidence(claim)],
+    },
+    context,
+  )
 }
 
 /** What the claim says itself, and whether the class is there. */

@@ -1,6 +1,7 @@
-import { type Facts, type Ref, textOf } from '../facts/facts.ts'
+import { type Facts, type Ref, textOf, timeOf } from '../facts/facts.ts'
 import type { PendingItem } from '../facts/pending.ts'
-import type { Evidence } from './finding.ts'
+import { CERTAIN, type Evidence, type Finding } from './finding.ts'
+import { ROWS } from './rows.ts'
 
 /** Two controllers may work on one claim at once. */
 export type Operation = 'attach' | 'detach' | 'expand' | 'modify'
@@ -24,4 +25,28 @@ export function pendingEvidence(item: PendingItem | undefined): readonly Evidenc
     ['nextTry', item.nextTry],
   ]
   return fields.flatMap(([field, value]) => (value === undefined ? [] : [{ object, field, value }]))
+}
+
+/** What only the sidecars know of: nothing that they call stuck is left out because its object does not show it. */
+export function pendingFindings({ pending }: Facts, found: readonly Finding[]): readonly Finding[] {
+  const shown = new Set(found.map(({ object }) => textOf(object)))
+  return [...pending]
+    .filter(([object]) => !shown.has(object))
+    .flatMap(([, items]) => items.filter(({ stuck }) => stuck).map(pendingFinding))
+}
+
+function pendingFinding(item: PendingItem): Finding {
+  const { kind, namespace, name, reason = 'Waiting', message, waitsFor, since } = item
+  return {
+    reason,
+    object: { kind, namespace, name },
+    waiter: `${item.sidecar} of ${item.driver}, which has to ${item.operation},`,
+    waitsFor: waitsFor.join(', ') || message || `what it calls ${reason}`,
+    since: timeOf(since),
+    atLeast: false,
+    stuck: true,
+    ...CERTAIN,
+    evidence: pendingEvidence(item),
+    advice: ROWS.pendingOnly,
+  }
 }

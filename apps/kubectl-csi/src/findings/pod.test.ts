@@ -106,9 +106,11 @@ describe('the deletion of a volume', () => {
 
   it('waits for its attachments', () => {
     expect(of(['external-attacher/csi-example-com'], { attachments: [HERE, THERE] })).toEqual([
-      'VolumeStillAttached: VolumeAttachments here, there to go',
+      'VolumeStillAttached: VolumeAttachments here, there to be deleted',
     ])
-    expect(of(['external-attacher/csi-example-com'])).toEqual(['VolumeStillAttached: the attacher to let it go'])
+    expect(of(['external-attacher/csi-example-com'])).toEqual([
+      'VolumeStillAttached: the attacher to remove its finalizer',
+    ])
   })
 
   it('waits for another finalizer', () => {

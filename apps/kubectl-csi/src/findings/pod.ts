@@ -1,143 +1,96 @@
-import type { PersistentVolume, Pod, VolumeAttachment } from '@csi-sidecars/kube-types'
-import { claimNamesOf, driverOf, type Facts, isRunning, keyOf, objectOf, refOf, timeOf } from '../facts/facts.ts'
-import { volumeNameOf } from './attachment.ts'
-import { earliest, eventEvidence, lastEvent } from './claim-work.ts'
+import type { Pod } from '@csi-sidecars/kube-types'
+import { type Around, podWait, type Wait } from '@csi-sidecars/waits'
+import { claimNamesOf, type Facts, isRunning, objectOf, refOf, timeOf } from '../facts/facts.ts'
+import { aroundClaim, claimKeysOf, podState, volumeNameOf } from './around.ts'
+import { earliest, eventEvidence, lastEvent } from './events.ts'
 import { causeOf } from './failure.ts'
-import { CERTAIN, type Finding, likely } from './finding.ts'
+import { foreignFinalizerFindings } from './finalizers.ts'
+import { type Evidence, type Finding, likely } from './finding.ts'
 import { ROWS } from './rows.ts'
-
-const CONTROLLER = 'the attach/detach controller'
+import { waitingFinding } from './waiting.ts'
 
 /** What a pod waits for beside its claims and attachments, which have findings of their own. */
 export function podFindings(pod: Pod, facts: Facts): readonly Finding[] {
   if (!isRunning(pod) || claimNamesOf(pod).length === 0) return []
-  const missing = claimKeysOf(pod).filter((key) => facts.claims.get(key).is === 'absent')
-  if (missing.length > 0) return missing.map((key) => claimMissing(pod, key))
-  const { nodeName = '' } = pod.spec ?? {}
-  if (nodeName === '') return [notScheduled(pod, facts)]
-  if (isReady(pod)) return []
-  const found = volumesOf(pod, facts).flatMap((pv) => volumeOfPodFindings(pod, pv, facts))
-  return found.length > 0 ? found : [...attachEventFindings(pod, facts), ...mountFindings(pod, facts)]
+  const finalizers = foreignFinalizerFindings(refOf('Pod', pod), pod.metadata, facts)
+  if (finalizers.length > 0) return finalizers
+  const found = claimKeysOf(pod).flatMap((key) => {
+    const around = aroundClaim(key, facts.claims.get(key), facts)
+    const wait = podWait({ ...podState(pod), phase: isReady(pod) ? 'Running' : 'Pending' }, around)
+    return wait === undefined ? [] : (findingOf(pod, { wait, around }, facts) ?? [])
+  })
+  // What is said of the whole pod is said once.
+  const distinct = [...new Map(found.map((finding) => [finding.waitsFor, finding])).values()]
+  return distinct.length > 0 ? distinct : attachEventFindings(pod, facts)
 }
 
-function claimKeysOf(pod: Pod): readonly string[] {
-  return claimNamesOf(pod).map((name) => keyOf({ namespace: pod.metadata?.namespace, name }))
+interface OfClaim {
+  readonly wait: Wait
+  readonly around: Around
 }
 
-/** The volumes of a pod's claims that could be seen. */
-function volumesOf(pod: Pod, { claims, volumes }: Facts): readonly PersistentVolume[] {
-  return claimKeysOf(pod).flatMap(
-    (key) => objectOf(volumes.get(objectOf(claims.get(key))?.spec?.volumeName ?? '')) ?? [],
+function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: Facts): Finding | undefined {
+  const { metadata } = pod
+  // The finding of its claim says why.
+  if (given.reason === 'PodWithoutVolume' && given.on !== 'scheduler') return undefined
+  const mount = given.reason === 'Mounting' ? lastEvent(metadata?.uid, facts, MOUNT_WARNINGS) : undefined
+  const wait: Wait = mount === undefined ? given : { ...given, reason: 'MountPending', message: mount.message ?? '' }
+  const isAttach = ATTACHING.has(wait.reason)
+  const event = mount ?? (isAttach ? lastEvent(metadata?.uid, facts, ['FailedAttachVolume']) : undefined)
+  const isMissing = wait.reason === 'ClaimMissing'
+  const from = isMissing ? timeOf(metadata?.creationTimestamp) : scheduledAt(pod)
+  const first = timeOf(event?.firstTimestamp)
+  return waitingFinding(
+    wait,
+    {
+      object: refOf('Pod', pod),
+      since: timeOf(metadata?.deletionTimestamp) ?? (mount === undefined ? earliest(first, from) : first),
+      atLeast: mount !== undefined,
+      name: isMissing ? around.claimKey : around.volume?.key,
+      unseen: facts.unseen,
+      evidence: [...podEvidence(pod, wait), ...volumeEvidence(wait, { around, facts }), ...eventEvidence(event)],
+    },
+    facts,
   )
 }
 
-function claimMissing(pod: Pod, key: string): Finding {
+const MOUNT_WARNINGS = ['FailedMount', 'FailedMapVolume']
+const ATTACHING: ReadonlySet<string> = new Set([
+  'NotAskedFor',
+  'MultiAttach',
+  'UnmountedElsewhereFirst',
+  'DetachedElsewhereFirst',
+])
+
+function podEvidence(pod: Pod, { reason }: Wait): readonly Evidence[] {
   const object = refOf('Pod', pod)
-  return {
-    reason: 'ClaimMissing',
-    object,
-    waiter: 'the pod',
-    waitsFor: `PersistentVolumeClaim ${key}, which does not exist`,
-    since: timeOf(pod.metadata?.creationTimestamp),
-    atLeast: false,
-    stuck: true,
-    ...CERTAIN,
-    evidence: [
-      { object, field: '.spec.volumes[*].persistentVolumeClaim.claimName', value: claimNamesOf(pod).join(', ') },
-    ],
-    advice: ROWS.claimNotBound,
+  const { spec, status } = pod
+  if (reason === 'ClaimMissing') {
+    const value = claimNamesOf(pod).join(', ')
+    return [{ object, field: '.spec.volumes[*].persistentVolumeClaim.claimName', value }]
   }
+  const { nodeName = '' } = spec ?? {}
+  const node = { object, field: '.spec.nodeName', value: nodeName === '' ? '(empty)' : nodeName }
+  if (nodeName !== '') return [node]
+  const message = status?.conditions?.find(({ type }) => type === 'PodScheduled')?.message ?? '(none)'
+  return [node, { object, field: '.status.conditions[PodScheduled].message', value: message }]
 }
 
-function volumeOfPodFindings(pod: Pod, pv: PersistentVolume, facts: Facts): readonly Finding[] {
-  const { nodeName = '' } = pod.spec ?? {}
-  const name = pv.metadata?.name ?? ''
-  const driver = driverOf(pv)
-  const attachments = facts.attachments.filter((va) => volumeNameOf(va) === name)
-  if (driver === undefined || attachments.some(({ spec }) => spec?.nodeName === nodeName)) return []
-  // Such a driver has no attachments.
-  if (objectOf(facts.drivers.get(driver))?.spec.attachRequired === false) return []
-  const many = pv.spec?.accessModes?.some((mode) => mode === 'ReadWriteMany' || mode === 'ReadOnlyMany') === true
-  return [many || attachments.length === 0 ? notAskedFor(pod, pv, facts) : multiAttach(pod, pv, { facts, attachments })]
-}
-
-interface Elsewhere {
-  readonly facts: Facts
-  readonly attachments: readonly VolumeAttachment[]
-}
-
-function multiAttach(pod: Pod, pv: PersistentVolume, { facts, attachments }: Elsewhere): Finding {
-  const name = pv.metadata?.name ?? ''
-  const nodes = attachments.map(({ spec }) => spec?.nodeName).join(', ')
-  const event = lastEvent(pod.metadata?.uid, facts, ['FailedAttachVolume'])
-  return {
-    reason: 'MultiAttach',
-    object: refOf('Pod', pod),
-    waiter: CONTROLLER,
-    waitsFor: `volume ${name} to be detached from node ${nodes}: it can be attached to one node only`,
-    since: earliest(timeOf(event?.firstTimestamp), scheduledAt(pod)),
-    atLeast: false,
-    stuck: true,
-    ...CERTAIN,
-    evidence: [
-      { object: refOf('Pod', pod), field: '.spec.nodeName', value: pod.spec?.nodeName ?? '' },
-      {
-        object: refOf('PersistentVolume', pv),
-        field: '.spec.accessModes',
-        value: pv.spec?.accessModes?.join(', ') ?? '',
-      },
-      ...attachments.flatMap((va) => [
-        { object: refOf('VolumeAttachment', va), field: '.spec.nodeName', value: va.spec?.nodeName ?? '' },
-        {
-          object: refOf('VolumeAttachment', va),
-          field: '.status.attached',
-          value: String(va.status?.attached ?? false),
-        },
-      ]),
-      ...eventEvidence(event),
-    ],
-    advice: ROWS.multiAttach,
-  }
-}
-
-function notAskedFor(pod: Pod, pv: PersistentVolume, facts: Facts): Finding {
-  const since = scheduledAt(pod)
-  return {
-    reason: 'NotAskedFor',
-    object: refOf('Pod', pod),
-    waiter: 'the kubelet',
-    waitsFor: `${CONTROLLER} to ask for volume ${pv.metadata?.name} on node ${pod.spec?.nodeName}`,
-    since,
-    atLeast: false,
-    stuck: since === undefined || facts.now - since >= facts.stuckAfterMs,
-    ...likely('there is no VolumeAttachment for that volume and node'),
-    evidence: [
-      { object: refOf('Pod', pod), field: '.spec.nodeName', value: pod.spec?.nodeName ?? '' },
-      ...eventEvidence(lastEvent(pod.metadata?.uid, facts, ['FailedAttachVolume'])),
-    ],
-    advice: ROWS.notAskedFor,
-  }
-}
-
-function notScheduled(pod: Pod, facts: Facts): Finding {
-  const condition = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled')
-  const since = timeOf(condition?.lastTransitionTime) ?? timeOf(pod.metadata?.creationTimestamp)
-  const object = refOf('Pod', pod)
-  return {
-    reason: 'NotScheduled',
-    object,
-    waiter: 'the pod',
-    waitsFor: 'the scheduler to choose a node',
-    since,
-    atLeast: false,
-    stuck: since === undefined || facts.now - since >= facts.stuckAfterMs,
-    ...CERTAIN,
-    evidence: [
-      { object, field: '.spec.nodeName', value: '(empty)' },
-      { object, field: '.status.conditions[PodScheduled].message', value: condition?.message ?? '(none)' },
-    ],
-    advice: ROWS.notScheduled,
-  }
+function volumeEvidence({ reason }: Wait, { around, facts }: { around: Around; facts: Facts }): readonly Evidence[] {
+  const pv = objectOf(facts.volumes.get(around.volume?.key ?? ''))
+  if (pv === undefined || !ATTACHING.has(reason) || reason === 'NotAskedFor') return []
+  const modes = pv.spec?.accessModes?.join(', ') ?? ''
+  const attachments = facts.attachments.filter((va) => volumeNameOf(va) === pv.metadata?.name)
+  return [
+    { object: refOf('PersistentVolume', pv), field: '.spec.accessModes', value: modes },
+    ...attachments.flatMap((va) => {
+      const object = refOf('VolumeAttachment', va)
+      return [
+        { object, field: '.spec.nodeName', value: va.spec?.nodeName ?? '' },
+        { object, field: '.status.attached', value: String(va.status?.attached ?? false) },
+      ]
+    }),
+  ]
 }
 
 /** Who may not read attachments still sees what the attach/detach controller says about the pod. */
@@ -156,40 +109,12 @@ function attachEventFindings(pod: Pod, facts: Facts): readonly Finding[] {
     {
       ...cause,
       object: refOf('Pod', pod),
-      waiter: CONTROLLER,
+      waiter: 'the attach/detach controller',
       since: timeOf(event.firstTimestamp),
       atLeast: true,
       stuck: true,
       ...likely('it is the last event, and VolumeAttachments may not be read'),
       evidence: eventEvidence(event),
-    },
-  ]
-}
-
-/** Volumes are there, as far as these sidecars go; the kubelet says that it cannot mount one. */
-function mountFindings(pod: Pod, facts: Facts): readonly Finding[] {
-  const event = lastEvent(pod.metadata?.uid, facts, ['FailedMount', 'FailedMapVolume'])
-  const attached = volumesOf(pod, facts).every((pv) =>
-    facts.attachments.every(
-      (va) =>
-        volumeNameOf(va) !== pv.metadata?.name ||
-        va.spec?.nodeName !== pod.spec?.nodeName ||
-        va.status?.attached === true,
-    ),
-  )
-  if (event === undefined || !attached) return []
-  return [
-    {
-      reason: 'MountPending',
-      object: refOf('Pod', pod),
-      waiter: 'the kubelet',
-      waitsFor: `what it has failed for on node ${pod.spec?.nodeName}: ${event.message}`,
-      since: timeOf(event.firstTimestamp),
-      atLeast: true,
-      stuck: true,
-      ...likely('it is what the last try has ended with'),
-      evidence: eventEvidence(event),
-      advice: ROWS.mountPending,
     },
   ]
 }

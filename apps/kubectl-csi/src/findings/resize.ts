@@ -1,24 +1,12 @@
-import { type PersistentVolumeClaim, Quantity } from '@csi-sidecars/kube-types'
-import { keyOf, refOf, timeOf } from '../facts/facts.ts'
-import { usersOf } from './claim-users.ts'
+import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import { refOf, timeOf } from '../facts/facts.ts'
 import { type ClaimContext, claimWorkFinding } from './claim-work.ts'
-import { CERTAIN, type Evidence, type Finding } from './finding.ts'
+import type { Evidence, Finding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** What the growth of a claim waits for; none when it has what it asks for. */
-export function resizeFindings(claim: PersistentVolumeClaim, context: ClaimContext): readonly Finding[] {
+/** What the resizer's part of an expansion waits for. */
+export function expandFinding(claim: PersistentVolumeClaim, context: ClaimContext): Finding {
   const word = claim.status?.allocatedResourceStatuses?.['storage']
-  if (word === 'NodeResizePending' || word === 'NodeResizeInProgress' || word === 'NodeResizeInfeasible') {
-    return [nodeStep(claim, word, context)]
-  }
-  if (word === undefined && conditionOf(claim, 'FileSystemResizePending') !== undefined) {
-    return [nodeStep(claim, 'NodeResizePending', context)]
-  }
-  if (word === undefined && !wantsMore(claim)) return []
-  return [controllerStep(claim, word, context)]
-}
-
-function controllerStep(claim: PersistentVolumeClaim, word: string | undefined, context: ClaimContext): Finding {
   const { driver } = context
   const wanted = claim.status?.allocatedResources?.['storage'] ?? requestOf(claim) ?? ''
   const begun = word !== undefined || conditionOf(claim, 'Resizing') !== undefined
@@ -45,44 +33,13 @@ function controllerStep(claim: PersistentVolumeClaim, word: string | undefined, 
   )
 }
 
-/** The volume has grown, and the file system has not. */
-function nodeStep(claim: PersistentVolumeClaim, word: string, { facts }: ClaimContext): Finding {
-  const object = refOf('PersistentVolumeClaim', claim)
-  const users = usersOf(claim, facts)
-  const since = sinceOf(claim, ['FileSystemResizePending', 'NodeResizeError'])
-  const failed = word === 'NodeResizeInfeasible' || conditionOf(claim, 'NodeResizeError') !== undefined
-  const young = since !== undefined && facts.now - since < facts.stuckAfterMs
-  return {
-    reason: failed ? 'NodeResizeFails' : 'NodeResizePending',
-    object,
-    waiter: 'the file system of the claim',
-    waitsFor:
-      users.length === 0
-        ? 'a pod that uses the claim, where the kubelet can make it grow'
-        : `the kubelet to make it grow, where ${users.map(keyOf).join(', ')} runs`,
-    since,
-    atLeast: true,
-    stuck: failed || (users.length > 0 && !young),
-    ...CERTAIN,
-    evidence: evidenceOf(claim),
-    advice: failed ? ROWS.nodeResizeFailed : ROWS.nodeResizePending,
-  }
-}
-
 function requestOf({ spec }: PersistentVolumeClaim): string | undefined {
   return spec?.resources?.requests?.['storage']
 }
 
-function wantsMore(claim: PersistentVolumeClaim): boolean {
-  const request = requestOf(claim)
-  const capacity = claim.status?.capacity?.['storage']
-  if (request === undefined || capacity === undefined) return false
-  return Quantity.parse(request).compare(Quantity.parse(capacity)) > 0
-}
-
 type Condition = NonNullable<NonNullable<PersistentVolumeClaim['status']>['conditions']>[number]
 
-export function conditionOf({ status }: PersistentVolumeClaim, type: string): Condition | undefined {
+function conditionOf({ status }: PersistentVolumeClaim, type: string): Condition | undefined {
   return status?.conditions?.find((each) => each.type === type && each.status === 'True')
 }
 
@@ -93,7 +50,7 @@ export function sinceOf(claim: PersistentVolumeClaim, types: readonly string[]):
 }
 
 /** What the claim asks for, what it has, and what its conditions say. */
-function evidenceOf(claim: PersistentVolumeClaim): readonly Evidence[] {
+export function evidenceOf(claim: PersistentVolumeClaim): readonly Evidence[] {
   const object = refOf('PersistentVolumeClaim', claim)
   const { status } = claim
   const fields: readonly (readonly [string, string | undefined])[] = [

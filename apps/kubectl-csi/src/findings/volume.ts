@@ -1,58 +1,40 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { volumeWaits } from '@csi-sidecars/waits'
 import { type Facts, keyOf, refOf, timeOf } from '../facts/facts.ts'
-import { volumeNameOf } from './attachment.ts'
-import { foreignFinalizerFindings, ownFinalizers } from './finalizers.ts'
-import { CERTAIN, type Finding, likely } from './finding.ts'
-import { ROWS } from './rows.ts'
+import { aroundVolume, volumeNameOf } from './around.ts'
+import { eventEvidence, lastEvent } from './events.ts'
+import type { Finding } from './finding.ts'
+import { waitingFinding } from './waiting.ts'
 
 /** What the deletion of a volume waits for. What its attachments and its claim wait for is theirs to say. */
 export function volumeFindings(pv: PersistentVolume, facts: Facts): readonly Finding[] {
   const object = refOf('PersistentVolume', pv)
-  const since = timeOf(pv.metadata?.deletionTimestamp)
-  if (since === undefined) return []
-  const findings: Finding[] = [...foreignFinalizerFindings(object, pv.metadata, facts)]
-  const finalizers = pv.metadata?.finalizers?.join(', ') ?? ''
-  const common = { object, waiter: `the deletion of PersistentVolume ${object.name}`, since, atLeast: false }
-  const stuck = facts.now - since >= facts.stuckAfterMs
-  if (ownFinalizers(pv).length > 0) {
-    const attachments = facts.attachments.filter((va) => volumeNameOf(va) === object.name)
-    findings.push({
-      ...common,
-      reason: 'VolumeStillAttached',
-      waitsFor: attachments.length === 0 ? 'the attacher to let it go' : `${names(attachments)} to go`,
-      stuck,
-      ...(attachments.length === 0 ? likely('no VolumeAttachment that names it could be seen') : CERTAIN),
-      evidence: [
-        { object, field: '.metadata.finalizers', value: finalizers },
-        ...attachments.map((va) => ({
+  const { metadata, spec, status } = pv
+  const around = aroundVolume({ is: 'present', object: pv }, facts)
+  const { claimRef } = spec ?? {}
+  const failed = lastEvent(metadata?.uid, facts, ['VolumeFailedDelete'])
+  const given = {
+    object,
+    since: timeOf(metadata?.deletionTimestamp) ?? timeOf(status?.lastPhaseTransitionTime),
+    name: keyOf({ namespace: claimRef?.namespace, name: claimRef?.name ?? '' }),
+    unseen: facts.unseen,
+    evidence: [
+      { object, field: '.metadata.finalizers', value: (metadata?.finalizers ?? []).join(', ') || '(none)' },
+      { object, field: '.status.phase', value: status?.phase ?? '(empty)' },
+      ...facts.attachments
+        .filter((va) => volumeNameOf(va) === object.name)
+        .map((va) => ({
           object: refOf('VolumeAttachment', va),
           field: '.spec.source.persistentVolumeName',
           value: object.name,
         })),
-      ],
-      advice: ROWS.volumeStillAttached,
-    })
+      ...eventEvidence(failed),
+    ],
   }
-  const { claimRef } = pv.spec ?? {}
-  if (pv.metadata?.finalizers?.includes('kubernetes.io/pv-protection') === true && pv.status?.phase === 'Bound') {
-    const claim = keyOf({ namespace: claimRef?.namespace, name: claimRef?.name ?? '' })
-    findings.push({
-      ...common,
-      reason: 'VolumeBound',
-      waitsFor: `PersistentVolumeClaim ${claim}, which is bound to it, to be deleted`,
-      stuck,
-      ...CERTAIN,
-      evidence: [
-        { object, field: '.metadata.finalizers', value: finalizers },
-        { object, field: '.status.phase', value: 'Bound' },
-      ],
-      advice: ROWS.foreignFinalizer,
+  return volumeWaits(around)
+    .filter(({ about }) => about.node === undefined)
+    .flatMap((wait) => {
+      const message = wait.message ?? failed?.message ?? status?.message
+      return waitingFinding(message === undefined ? wait : { ...wait, message }, given, facts) ?? []
     })
-  }
-  return findings
-}
-
-function names(attachments: Facts['attachments']): string {
-  const all = attachments.map(({ metadata }) => metadata?.name ?? '')
-  return `${all.length === 1 ? 'VolumeAttachment' : 'VolumeAttachments'} ${all.join(', ')}`
 }

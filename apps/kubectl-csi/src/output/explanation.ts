@@ -19,7 +19,7 @@ export function headlineOf(finding: Finding, subject: Ref, now: number): string 
   const { object, waiter, waitsFor, since, atLeast } = finding
   const about = textOf(object) === textOf(subject) ? '' : ` (${textOf(object)})`
   const cause = oneLine(waitsFor) + about
-  if (since === undefined) return `${textOf(subject)}: ${waiter} waits for ${cause}; nothing tells since when.`
+  if (since === undefined) return `${textOf(subject)}: ${waiter} waits for ${cause}; since when is unknown.`
   const age = `${atLeast ? 'at least ' : ''}${ageText(now - since)}`
   return `${textOf(subject)}: ${waiter} has been waiting ${age} for ${cause}.`
 }

@@ -23,7 +23,7 @@ export function stuckText(findings: readonly Finding[], facts: Facts): string {
 function summary(findings: readonly Finding[], facts: Facts): string {
   if (findings.length === 0) {
     return verdictOf(findings, facts) === 'unknown'
-      ? 'Could not tell whether anything is stuck, because not all could be seen.'
+      ? 'It is unknown whether anything is stuck, because not all could be read.'
       : 'Nothing is stuck.'
   }
   const since = findings.flatMap((finding) => finding.since ?? [])

@@ -31,7 +31,7 @@ function partsOf(finding: Finding, { subject, facts, adviser }: Explained): read
 
 function wellLine({ subject, findings, facts }: Explained, well: string): string {
   return verdictOf(findings, facts) === 'unknown'
-    ? `${textOf(subject)}: could not tell, because not all could be seen.`
+    ? `${textOf(subject)}: unknown, because not all could be read.`
     : `${textOf(subject)}: ${well}`
 }
 

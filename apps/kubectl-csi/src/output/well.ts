@@ -1,8 +1,8 @@
 import type { SubjectKind } from '../facts/collect.ts'
 import { claimNamesOf, type Facts, keyOf, objectOf, type Ref } from '../facts/facts.ts'
-import { volumeNameOf } from '../findings/attachment.ts'
+import { volumeNameOf } from '../findings/around.ts'
 
-const NOTHING_STUCK = 'nobody waits for these sidecars.'
+const NOTHING_STUCK = 'nothing is stuck.'
 
 /** What an object is like when nothing is stuck. */
 export const WELL: Readonly<Record<SubjectKind, (subject: Ref, facts: Facts) => string>> = {

@@ -4,10 +4,8 @@ import type { Claim } from '../../caches/claim.ts'
 import type { CachedPod } from '../../caches/pod.ts'
 import type { Volume } from '../../caches/volume.ts'
 import type { ActualVolume, Place, PlaceState, Row, Size, Wait, WantedClaim, WantedPod } from '../view/wire.ts'
-import { claimWait } from './claim-waits.ts'
-import { podWait } from './pod-waits.ts'
 import type { RowView, WaitNow } from './view.ts'
-import { volumeWaits } from './volume-waits.ts'
+import { waitsOf } from './waits.ts'
 
 /** The current row; undefined when nothing of it exists any more. `before`: the row that was shown last. */
 export function rowOf(
@@ -29,13 +27,6 @@ export function rowOf(
     places: placesOf(view),
     waits: waitsOf(view).map((wait) => ({ ...wait, since: since(wait, before?.waits ?? []) ?? now })),
   }
-}
-
-function waitsOf(view: RowView): readonly WaitNow[] {
-  const { claim, pods } = view
-  const ofClaim = claim && claimWait(claim, view)
-  const ofPods = pods.flatMap((pod) => podWait(pod, view) ?? [])
-  return [...(ofClaim === undefined ? [] : [ofClaim]), ...ofPods, ...volumeWaits(view)]
 }
 
 /** Since when the same actor waits for the same. The message may change: it can contain a count. */

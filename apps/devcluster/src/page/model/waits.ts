@@ -1,0 +1,111 @@
+import { type Around, claimWaits, podWait, REASONS, type Reason, volumeWaits, type Wait } from '@csi-sidecars/waits'
+import { uniqueVolumeName } from '../../volume-names.ts'
+import type { Failure } from './call-log.ts'
+import type { RowView, WaitNow } from './view.ts'
+
+/** What everything of a row waits for, in the words of the page. */
+export function waitsOf(view: RowView): readonly WaitNow[] {
+  const around = aroundOf(view)
+  const [ofClaim] = view.claim === undefined ? [] : claimWaits(view.claim, around)
+  const ofPods = view.pods.flatMap((pod) => podWait(pod, around) ?? [])
+  return [...(ofClaim === undefined ? [] : [ofClaim]), ...ofPods, ...volumeWaits(around)].map((wait) =>
+    inWords(wait, view),
+  )
+}
+
+function aroundOf({ failure, ...view }: RowView): Around {
+  return {
+    ...view,
+    attaches: view.attaches && view.volume?.csi !== undefined,
+    nameOnNodes: view.volume?.csi && uniqueVolumeName(view.volume.csi),
+    failing: (...asked) => messageOf(failure(...asked)),
+  }
+}
+
+function inWords({ reason, on, about, message, ...wait }: Wait, view: RowView): WaitNow {
+  return {
+    who: on,
+    level: REASONS[reason].level,
+    about: `${about.kind} ${about.name}${about.node === undefined ? '' : ` on ${about.node}`}`,
+    why: WHY[reason]({ ...about, ...wait, names: (wait.names ?? []).join(', ') }, view),
+    ...(message !== undefined && { message }),
+  }
+}
+
+/** The driver's error message, and how often it came in a row. */
+function messageOf(failure: Failure | undefined): string | undefined {
+  if (failure === undefined) return undefined
+  const { method, code, message, times } = failure
+  const often = times > 1 ? ` (${times} times)` : ''
+  return `${method}: ${code}${message === '' ? '' : `: ${message}`}${often}`
+}
+
+interface Words {
+  /** The node that the wait is about. */
+  readonly node?: string | undefined
+  readonly names: string
+}
+
+type Why = (wait: Words, view: RowView) => string
+
+const grows = ({ claim }: RowView): string => `from ${claim?.capacity ?? '0'} to ${claim?.request}`
+const named = ({ claim }: RowView): string => claim?.volumeName ?? ''
+
+const WHY: Readonly<Record<Reason, Why>> = {
+  VolumeMissing: () => 'its volume is gone, and the data with it',
+  NoClass: () => 'it names no class, there is no default class, and no free volume fits',
+  StorageClassMissing: (_, { claim }) => `class ${claim?.className} does not exist`,
+  NoConsumer: () => 'its class creates no volume before a pod uses the claim',
+  ConsumerNotScheduled: () => 'chooses a node for its pod first',
+  VolumeOfAnother: (_, view) => `volume ${named(view)} belongs to another claim`,
+  VolumeMismatch: (_, view) => `volume ${named(view)} does not fit`,
+  VolumeNotThere: (_, view) => `volume ${named(view)} is not there`,
+  Binding: () => 'binds it',
+  ClaimNotBound: () => 'it has no volume yet',
+  Provisioning: (_, { claim }) => `creates volume pvc-${claim?.uid}`,
+  ProvisioningFails: () => 'the driver creates no volume',
+  ClassCannotProvision: (_, { claim }) => `class ${claim?.className} cannot create a volume`,
+  ClaimMissing: (_, { claimKey }) => `claim ${claimKey} does not exist`,
+  NotScheduled: () => 'chooses a node for it',
+  NoNodeFits: () => 'no node will do',
+  PodWithoutVolume: (_, { claim }) => `claim ${claim?.name} has no volume yet`,
+  PodLostVolume: (_, { claim }) => `claim ${claim?.name} has lost its volume`,
+  NotAskedFor: ({ node }) => `asks for the volume on ${node}`,
+  MultiAttach: ({ names, node }) =>
+    `Multi-Attach: the volume is for one node at a time, and pod ${names} uses it on ${node}`,
+  UnmountedElsewhereFirst: ({ node }) => `unmounts the volume on ${node} first`,
+  DetachedElsewhereFirst: ({ node }) => `the volume is detached from ${node} first`,
+  DetachedHereFirst: () => 'an earlier attachment to this node has to end first',
+  Attaching: ({ node }) => `attaches the volume to ${node}`,
+  AttachFails: ({ node }) => `the driver does not attach the volume to ${node}`,
+  CannotAttach: ({ node }) => `the volume cannot be attached to ${node}`,
+  NotReported: ({ node }) => `reports on ${node} that the volume is attached`,
+  NodeGone: ({ node }) => `there is no ${node} any more`,
+  Mounting: ({ node }) => `mounts the volume on ${node}`,
+  MountPending: ({ node }) => `the driver does not mount the volume on ${node}`,
+  NodeNotReady: ({ node }) => `${node} is not ready`,
+  Expanding: (_, view) => `expands it ${grows(view)}`,
+  ExpandFails: (_, view) => `the driver does not expand it ${grows(view)}`,
+  InfeasibleSize: (_, view) => `the driver cannot expand it ${grows(view)}`,
+  NoPodToGrow: () => 'its file system grows when a pod uses it',
+  NodeResizePending: (_, view) => `expands its file system ${grows(view)}`,
+  NodeResizeFails: () => 'the file system is not expanded',
+  NodeResizeInfeasible: () => 'the node cannot expand its file system',
+  Modifying: (_, { claim }) => `changes its class to ${claim?.attributesClass}`,
+  ModifyFails: (_, { claim }) => `the driver does not change its class to ${claim?.attributesClass}`,
+  PodEnding: () => 'ends it and unmounts its volume',
+  UnmountFails: () => 'the volume is not unmounted',
+  Unmounting: ({ node }) => `unmounts it on ${node}`,
+  DetachNotAskedFor: ({ node }) => `asks for its detach from ${node}`,
+  Detaching: ({ node }) => `detaches it from ${node}`,
+  DetachFails: ({ node }) => `the driver does not detach the volume from ${node}`,
+  ClaimInUse: ({ names }) => `pods still use it: ${names}`,
+  ClaimDeleting: () => 'deletes it',
+  ForeignFinalizer: ({ names }) => `its finalizer is for others to remove: ${names}`,
+  VolumeBound: () => 'its claim is there, and bound to it',
+  VolumeStillAttached: () => 'it is still attached',
+  VolumeRetained: () => 'its claim is gone, and its reclaim policy Retain keeps it',
+  DeleteFails: () => 'the driver does not delete it',
+  DeletionFailed: () => 'it cannot be deleted',
+  VolumeDeleting: () => 'deletes it',
+}

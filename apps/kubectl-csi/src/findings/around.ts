@@ -1,0 +1,182 @@
+import type { Event, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment } from '@csi-sidecars/kube-types'
+import type {
+  Around,
+  AttachmentState,
+  ClaimState,
+  ClassState,
+  NodeState,
+  PodState,
+  VolumeState,
+} from '@csi-sidecars/waits'
+import { claimNamesOf, driverOf, type Facts, isRunning, keyOf, objectOf, refOf, type Seen } from '../facts/facts.ts'
+import { lastEvent } from './events.ts'
+
+/** A claim with its volume, their attachments and the pods that use them, as far as they were seen. */
+export function aroundClaim(key: string, seen: Seen<PersistentVolumeClaim>, facts: Facts): Around {
+  const claim = objectOf(seen)
+  const volume = facts.volumes.get(claim?.spec?.volumeName ?? '')
+  const users = facts.pods.filter((pod) => isRunning(pod) && claimKeysOf(pod).includes(key))
+  return {
+    ...aroundVolume(volume, facts),
+    claimKey: seen.is === 'unseen' ? undefined : key,
+    claim: claim && claimState(claim),
+    volumeGone: (claim?.spec?.volumeName ?? '') !== '' && volume.is === 'absent',
+    pods: users.map(podState),
+    binding: claim && bindingOf(claim, facts),
+    storageClass: claim && classOf(claim, facts),
+    failing: (_, ...methods) => (methods.includes('NodeExpandVolume') ? nodeError(claim) : undefined),
+  }
+}
+
+export function aroundVolume(seen: Seen<PersistentVolume>, facts: Facts): Around {
+  const pv = objectOf(seen)
+  const driver = pv && driverOf(pv)
+  const attachments = facts.attachments.filter((va) => pv !== undefined && volumeNameOf(va) === pv.metadata?.name)
+  return {
+    claimKey: undefined,
+    claim: undefined,
+    volume: pv && volumeState(pv),
+    attachments: attachments.map(attachmentState),
+    pods: [],
+    attaches: driver !== undefined && objectOf(facts.drivers.get(driver))?.spec.attachRequired !== false,
+    nameOnNodes: pv && nameOnNodes(pv),
+    // A CSINode is deleted after its Node.
+    nodeGone: (name) => facts.nodes.get(name).is === 'absent' && facts.csiNodes.get(name).is === 'absent',
+    node: (name) => nodeState(name, facts),
+    // Only the sidecars themselves and the events know what calls fail with.
+    failing: () => undefined,
+    warning: (key, ...reasons) => warningOf(key, reasons, facts),
+  }
+}
+
+/** A migrated volume has another handle, which only the translation knows. */
+function nameOnNodes({ spec }: PersistentVolume): string | undefined {
+  return spec?.csi && `kubernetes.io/csi/${spec.csi.driver}^${spec.csi.volumeHandle}`
+}
+
+/** The volume that an attachment is about; undefined for one that carries its volume in itself. */
+export function volumeNameOf({ spec }: VolumeAttachment): string | undefined {
+  return spec?.source?.persistentVolumeName
+}
+
+export function claimKeysOf(pod: Pod): readonly string[] {
+  return claimNamesOf(pod).map((name) => keyOf({ namespace: pod.metadata?.namespace, name }))
+}
+
+function claimState({ metadata, spec, status }: PersistentVolumeClaim): ClaimState {
+  const word = status?.allocatedResourceStatuses?.['storage']
+  const grows = status?.conditions?.some(({ type, status: value }) => type === GROWS && value === 'True') === true
+  const capacity = status?.capacity?.['storage']
+  return {
+    name: metadata?.name ?? '',
+    deleting: metadata?.deletionTimestamp !== undefined,
+    finalizers: metadata?.finalizers ?? [],
+    phase: status?.phase ?? '',
+    className: metadata?.annotations?.['volume.beta.kubernetes.io/storage-class'] ?? spec?.storageClassName,
+    volumeName: spec?.volumeName ?? '',
+    request: (capacity && spec?.resources?.requests?.['storage']) ?? '0',
+    capacity,
+    resizeStatus: word ?? (grows ? 'NodeResizePending' : undefined),
+    attributesClass: spec?.volumeAttributesClassName ?? '',
+    currentAttributesClass: status?.currentVolumeAttributesClassName,
+    modifyStatus: status?.modifyVolumeStatus?.status,
+  }
+}
+
+function nodeError(claim: PersistentVolumeClaim | undefined): string | undefined {
+  const condition = claim?.status?.conditions?.find(
+    ({ type, status }) => type === 'NodeResizeError' && status === 'True',
+  )
+  return condition && (condition.message ?? '')
+}
+
+const GROWS = 'FileSystemResizePending'
+
+export function podState(pod: Pod): PodState {
+  const { metadata, spec, status } = pod
+  return {
+    key: keyOf(refOf('Pod', pod)),
+    name: metadata?.name ?? '',
+    nodeName: spec?.nodeName ?? '',
+    deleting: metadata?.deletionTimestamp !== undefined,
+    phase: status?.phase ?? 'Pending',
+  }
+}
+
+function volumeState({ metadata, spec, status }: PersistentVolume): VolumeState {
+  return {
+    key: metadata?.name ?? '',
+    deleting: metadata?.deletionTimestamp !== undefined,
+    finalizers: metadata?.finalizers ?? [],
+    phase: status?.phase ?? '',
+    accessModes: spec?.accessModes ?? [],
+    reclaimPolicy: spec?.persistentVolumeReclaimPolicy ?? '',
+  }
+}
+
+function attachmentState({ metadata, spec, status }: VolumeAttachment): AttachmentState {
+  return {
+    key: metadata?.name ?? '',
+    nodeName: spec?.nodeName ?? '',
+    deleting: metadata?.deletionTimestamp !== undefined,
+    attached: status?.attached === true,
+    attachError: status?.attachError?.message,
+    detachError: status?.detachError?.message,
+  }
+}
+
+function nodeState(name: string, { nodes }: Facts): NodeState | undefined {
+  const node = objectOf(nodes.get(name))
+  if (node === undefined) return undefined
+  const { conditions = [], volumesAttached = [], volumesInUse = [] } = node.status ?? {}
+  const ready = conditions.find(({ type }) => type === 'Ready')
+  return { ready: ready === undefined || ready.status === 'True', volumesAttached, volumesInUse }
+}
+
+const BINDING = [
+  'FailedBinding',
+  'WaitForFirstConsumer',
+  'WaitForPodScheduled',
+  'ExternalProvisioning',
+  'Provisioning',
+  'ProvisioningFailed',
+  'VolumeMismatch',
+] as const
+
+/** What the PV controller or the provisioner has last said about a claim. */
+export function bindingEvent({ metadata }: PersistentVolumeClaim, facts: Facts): Event | undefined {
+  return lastEvent(metadata?.uid, facts, BINDING)
+}
+
+function bindingOf(claim: PersistentVolumeClaim, facts: Facts): Around['binding'] {
+  const event = bindingEvent(claim, facts)
+  return event && { reason: event.reason ?? '', message: event.message ?? '' }
+}
+
+const DEFAULT_CLASS = [
+  'storageclass.kubernetes.io/is-default-class',
+  'storageclass.beta.kubernetes.io/is-default-class',
+]
+const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
+
+function classOf(claim: PersistentVolumeClaim, { storageClasses }: Facts): ClassState | undefined {
+  const { className } = claimState(claim)
+  if (className === undefined) {
+    const isDefault = storageClasses.present.some(({ metadata }) =>
+      DEFAULT_CLASS.some((name) => metadata?.annotations?.[name] === 'true'),
+    )
+    return storageClasses.complete ? { is: 'none', hasDefault: isDefault } : undefined
+  }
+  // It asks for none: a volume is created for it by hand.
+  if (className === '') return undefined
+  const seen = storageClasses.get(className)
+  if (seen.is === 'absent') return { is: 'missing' }
+  const isChosen = claim.metadata?.annotations?.[SELECTED_NODE] !== undefined
+  const mode = objectOf(seen)?.volumeBindingMode
+  return mode === undefined ? undefined : { is: 'present', waitsForPod: mode === 'WaitForFirstConsumer' && !isChosen }
+}
+
+function warningOf(key: string, reasons: readonly string[], facts: Facts): string | undefined {
+  const pod = facts.pods.find((each) => keyOf(refOf('Pod', each)) === key)
+  return lastEvent(pod?.metadata?.uid, facts, reasons)?.message
+}

@@ -1,0 +1,39 @@
+import type { Event } from '@csi-sidecars/kube-types'
+import { type Facts, textOf, timeOf } from '../facts/facts.ts'
+import type { Evidence } from './finding.ts'
+
+/** The newest event of these reasons about an object. */
+export function lastEvent(
+  uid: string | undefined,
+  { events }: Pick<Facts, 'events'>,
+  reasons: readonly string[],
+): Event | undefined {
+  const own = (events.get(uid ?? '') ?? []).filter(({ reason }) => reasons.includes(reason ?? ''))
+  return own.toSorted((a, b) => lastTime(b) - lastTime(a))[0]
+}
+
+/** Events of newer recorders have only an eventTime. */
+export function lastTime({ lastTimestamp, eventTime, metadata }: Event): number {
+  return timeOf(lastTimestamp) ?? timeOf(eventTime) ?? timeOf(metadata.creationTimestamp) ?? 0
+}
+
+export function eventEvidence(event: Event | undefined): readonly Evidence[] {
+  if (event === undefined) return []
+  const { involvedObject } = event
+  const about = textOf({
+    kind: involvedObject.kind ?? '',
+    namespace: involvedObject.namespace,
+    name: involvedObject.name ?? '',
+  })
+  const object = { kind: `Event ${event.reason} of`, name: about }
+  const times = `${event.count ?? 1} times from ${event.firstTimestamp ?? '?'} to ${event.lastTimestamp ?? '?'}`
+  return [
+    { object, field: '.message', value: event.message ?? '' },
+    { object, field: '.count', value: times },
+  ]
+}
+
+export function earliest(...times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined)
+  return known.length === 0 ? undefined : Math.min(...known)
+}

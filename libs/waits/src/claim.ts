@@ -1,0 +1,107 @@
+import { Quantity } from '@csi-sidecars/kube-types'
+import type { Around, ClaimState } from './around.ts'
+import { foreignFinalizers } from './finalizers.ts'
+import { failingOr, type Wait, type WaitOf, withMessage } from './wait.ts'
+
+/** What a claim waits for, first things first; none when it has all that it asks for. */
+export function claimWaits(claim: ClaimState, around: Around): readonly Wait[] {
+  const about = { kind: 'claim', name: claim.name } as const
+  const lost = lostVolume(claim, around)
+  if (lost !== undefined) return [...ending(claim, around), lost].map((wait) => ({ ...wait, about }))
+  const rest = binding(claim, around) ?? [...resize(claim, around), ...modification(claim, around)]
+  return [...ending(claim, around), ...rest].map((wait) => ({ ...wait, about }))
+}
+
+function lostVolume({ phase }: ClaimState, { volume, volumeGone }: Around): WaitOf | undefined {
+  if (phase !== 'Lost' && !(phase === 'Bound' && volume === undefined && volumeGone === true)) return undefined
+  return { reason: 'VolumeMissing', on: 'persistent-volume' }
+}
+
+const PROTECTION = 'kubernetes.io/pvc-protection'
+
+function ending({ deleting, finalizers }: ClaimState, { pods }: Around): readonly WaitOf[] {
+  if (!deleting) return []
+  const foreign = foreignFinalizers(finalizers)
+  const others: WaitOf[] = foreign.length === 0 ? [] : [{ reason: 'ForeignFinalizer', on: 'you', names: foreign }]
+  if (finalizers !== undefined && !finalizers.includes(PROTECTION)) return others
+  const names = pods.map(({ name }) => name)
+  const own = names.length > 0 ? ({ reason: 'ClaimInUse', names } as const) : ({ reason: 'ClaimDeleting' } as const)
+  return [{ on: 'persistent-volume', ...own }, ...others]
+}
+
+/** From the objects first, then from what the PV controller and the provisioner say. */
+function binding(claim: ClaimState, around: Around): readonly WaitOf[] | undefined {
+  if (claim.phase === 'Bound') return undefined
+  const wait = byClass(claim, around) ?? byEvent(claim, around)
+  return [wait.message === undefined ? withMessage(wait, around.binding?.message) : wait]
+}
+
+function byClass({ volumeName }: ClaimState, { storageClass, binding: said, pods }: Around): WaitOf | undefined {
+  if (volumeName !== '') return undefined
+  if (storageClass?.is === 'missing') return { reason: 'StorageClassMissing', on: 'you' }
+  if (storageClass?.is === 'none' && !storageClass.hasDefault) return { reason: 'NoClass', on: 'you' }
+  if (storageClass?.is !== 'present' || !storageClass.waitsForPod) return undefined
+  if (said?.reason === 'ProvisioningFailed' || said?.reason === 'ExternalProvisioning') return undefined
+  const names = pods.filter(({ nodeName }) => nodeName === '').map(({ name }) => name)
+  return names.length > 0
+    ? { reason: 'ConsumerNotScheduled', on: 'scheduler', names }
+    : pods.length > 0
+      ? undefined
+      : { reason: 'NoConsumer', on: 'you' }
+}
+
+function byEvent({ volumeName, className }: ClaimState, around: Around): WaitOf {
+  const { binding: said, failing, volume } = around
+  switch (said?.reason) {
+    case 'WaitForFirstConsumer':
+      return { reason: 'NoConsumer', on: 'you' }
+    case 'WaitForPodScheduled':
+      return { reason: 'ConsumerNotScheduled', on: 'scheduler' }
+    case 'ExternalProvisioning':
+    case 'Provisioning': {
+      const wait: WaitOf = { reason: 'Provisioning', on: 'provisioner' }
+      return failingOr(failing('provisioner', 'CreateVolume'), 'ProvisioningFails', wait)
+    }
+    case 'FailedBinding':
+      return { reason: volumeName === '' && !className ? 'NoClass' : 'VolumeOfAnother', on: 'you' }
+    case 'VolumeMismatch':
+      return { reason: 'VolumeMismatch', on: 'you' }
+    case 'ProvisioningFailed':
+      return { reason: 'ClassCannotProvision', on: 'you' }
+    case undefined:
+      if (volumeName === '' || volume !== undefined) return { reason: 'Binding', on: 'persistent-volume' }
+      return { reason: 'VolumeNotThere', on: 'persistent-volume' }
+    default:
+      return { reason: 'ClaimNotBound', on: 'persistent-volume' }
+  }
+}
+
+function resize(claim: ClaimState, around: Around): readonly WaitOf[] {
+  const { resizeStatus, request, capacity = '0' } = claim
+  if (resizeStatus?.startsWith('Node')) return [nodeResize(resizeStatus, around)]
+  if (resizeStatus === undefined && Quantity.parse(request).compare(Quantity.parse(capacity)) <= 0) return []
+  const on = 'csi-resizer'
+  const failed = around.failing(on, 'ControllerExpandVolume')
+  if (resizeStatus === 'ControllerResizeInfeasible') return [withMessage({ reason: 'InfeasibleSize', on }, failed)]
+  return [failingOr(failed, 'ExpandFails', { reason: 'Expanding', on })]
+}
+
+/** The volume has grown, and its file system has not yet. */
+function nodeResize(status: string, { pods, failing }: Around): WaitOf {
+  const running = pods.filter(({ phase }) => phase === 'Running')
+  const [user] = running
+  const on = user === undefined ? 'you' : (`kubelet/${user.nodeName}` as const)
+  const failed = failing(on, 'NodeExpandVolume')
+  if (status === 'NodeResizeInfeasible') return withMessage({ reason: 'NodeResizeInfeasible', on }, failed)
+  if (user === undefined) return failingOr(failed, 'NodeResizeFails', { reason: 'NoPodToGrow', on })
+  const names = running.map(({ name }) => name)
+  return failingOr(failed, 'NodeResizeFails', { reason: 'NodeResizePending', on, node: user.nodeName, names })
+}
+
+function modification(claim: ClaimState, { failing }: Around): readonly WaitOf[] {
+  const { attributesClass, currentAttributesClass = '', modifyStatus } = claim
+  const isWanted = attributesClass !== '' && attributesClass !== currentAttributesClass
+  if (!isWanted && modifyStatus === undefined) return []
+  const on = 'csi-resizer'
+  return [failingOr(failing(on, 'ControllerModifyVolume'), 'ModifyFails', { reason: 'Modifying', on })]
+}

@@ -1,0 +1,7 @@
+export * from './around.ts'
+export { claimWaits } from './claim.ts'
+export { foreignFinalizers, OWN_FINALIZERS } from './finalizers.ts'
+export { podWait } from './pod.ts'
+export * from './stuck.ts'
+export { volumeWaits } from './volume.ts'
+export * from './wait.ts'

@@ -1,0 +1,110 @@
+import { type Around, type AttachmentState, isTerminated, type PodState, type VolumeState } from './around.ts'
+import { failingOr, type Wait, type WaitOf, withMessage } from './wait.ts'
+
+/** What a pod waits for because of one claim; undefined when it runs, or has ended. */
+export function podWait(pod: PodState, around: Around): Wait | undefined {
+  const wait = pod.deleting ? leaving(pod, around) : arriving(pod, around)
+  return wait && { ...wait, about: { kind: 'pod', name: pod.name } }
+}
+
+function leaving({ nodeName }: PodState, around: Around): WaitOf {
+  const on = nodeName === '' ? 'you' : (`kubelet/${nodeName}` as const)
+  const wait: WaitOf = { reason: 'PodEnding', on, node: nodeName }
+  return down(nodeName, around) ?? failingOr(around.failing(on, ...UNMOUNT), 'UnmountFails', wait)
+}
+
+export const UNMOUNT = ['NodeUnpublishVolume', 'NodeUnstageVolume'] as const
+
+/** A node that is away does nothing for its pods. */
+function down(name: string, { node, nodeGone }: Around): WaitOf | undefined {
+  if (nodeGone?.(name) === true) return { reason: 'NodeGone', on: 'you', node: name }
+  return node(name)?.ready === false ? { reason: 'NodeNotReady', on: `kubelet/${name}`, node: name } : undefined
+}
+
+function arriving(pod: PodState, around: Around): WaitOf | undefined {
+  if (pod.phase !== 'Pending' || isTerminated(pod)) return undefined
+  return (
+    missing(around) ?? placing(pod, around) ?? claiming(pod, around) ?? attaching(pod, around) ?? mounting(pod, around)
+  )
+}
+
+function missing({ claim, claimKey }: Around): WaitOf | undefined {
+  return claim !== undefined || claimKey === undefined ? undefined : { reason: 'ClaimMissing', on: 'you' }
+}
+
+function placing({ key, nodeName }: PodState, { claim, binding, storageClass, warning }: Around): WaitOf | undefined {
+  if (nodeName !== '') return undefined
+  const on = 'scheduler'
+  const message = warning(key, 'FailedScheduling')
+  // The claim's own wait says why it has no volume.
+  const afterPod =
+    binding?.reason === 'WaitForPodScheduled' || (storageClass?.is === 'present' && storageClass.waitsForPod)
+  const lacks = claim !== undefined && claim.volumeName === '' && !afterPod
+  if (lacks) return withMessage({ reason: 'PodWithoutVolume', on }, message)
+  return failingOr(message, 'NoNodeFits', { reason: 'NotScheduled', on })
+}
+
+function claiming({ nodeName }: PodState, { claim, volume, volumeGone }: Around): WaitOf | undefined {
+  if (claim === undefined || (claim.phase === 'Bound' && (volume !== undefined || volumeGone === false))) {
+    return undefined
+  }
+  return { reason: claim.phase === 'Lost' ? 'PodLostVolume' : 'PodWithoutVolume', on: `kubelet/${nodeName}` }
+}
+
+/** From the request for the attachment to the node's report that it is attached. */
+function attaching(pod: PodState, around: Around): WaitOf | undefined {
+  const { nodeName: node } = pod
+  const { volume, attachments, attaches, failing, nameOnNodes } = around
+  if (volume === undefined || !attaches) return undefined
+  const here = attachments.find((each) => each.nodeName === node)
+  if (here === undefined) {
+    return elsewhere(volume, pod, around) ?? { reason: 'NotAskedFor', on: 'attach-detach', node }
+  }
+  if (here.deleting) return detaching(here, around, 'DetachedHereFirst')
+  const on = 'csi-attacher'
+  if (!here.attached) {
+    const wait = failingOr(here.attachError, 'CannotAttach', { reason: 'Attaching', on, node })
+    return failingOr(failing(on, 'ControllerPublishVolume'), 'AttachFails', wait)
+  }
+  const reported = around.node(node)?.volumesAttached
+  if (nameOnNodes === undefined || reported === undefined) return undefined
+  const isReported = reported.some(({ name }) => name === nameOnNodes)
+  return isReported ? undefined : { reason: 'NotReported', on: 'attach-detach', node }
+}
+
+/** A volume for one node is attached to no second one before it is detached from the first. */
+function elsewhere({ accessModes }: VolumeState, { key, nodeName }: PodState, around: Around): WaitOf | undefined {
+  const other = around.attachments.find((each) => each.nodeName !== nodeName)
+  const shared = accessModes.includes('ReadWriteMany') || accessModes.includes('ReadOnlyMany')
+  if (other === undefined || shared) return undefined
+  if (other.deleting) return detaching(other, around, 'DetachedElsewhereFirst')
+  const node = other.nodeName
+  const users = around.pods.filter((each) => each.nodeName === node && !isTerminated(each))
+  const names = users.map(({ name }) => name)
+  if (users.every(({ deleting }) => deleting)) {
+    const wait = down(node, around) ?? ({ reason: 'UnmountedElsewhereFirst', on: `kubelet/${node}`, node } as const)
+    return { ...wait, names }
+  }
+  const wait: WaitOf = { reason: 'MultiAttach', on: 'attach-detach', node, names }
+  return withMessage(wait, around.warning(key, 'FailedAttachVolume'))
+}
+
+/** A detach that is under way, or fails. */
+export function detaching(
+  { detachError, nodeName: node }: AttachmentState,
+  { failing }: Around,
+  reason: WaitOf['reason'],
+): WaitOf {
+  const on = 'csi-attacher'
+  const failed = failing(on, 'ControllerUnpublishVolume') ?? detachError
+  return failingOr(failed, 'DetachFails', { reason, on, node })
+}
+
+function mounting({ key, nodeName: node }: PodState, around: Around): WaitOf {
+  const on = `kubelet/${node}` as const
+  const failed = around.failing(on, 'NodeStageVolume', 'NodePublishVolume')
+  if (failed !== undefined) return { reason: 'MountPending', on, node, message: failed }
+  return down(node, around) ?? withMessage({ reason: 'Mounting', on, node }, around.warning(key, ...MOUNT_WARNINGS))
+}
+
+const MOUNT_WARNINGS = ['FailedMount', 'FailedMapVolume'] as const

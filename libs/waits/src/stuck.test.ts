@@ -1,0 +1,25 @@
+import { expect, it } from '@jest/globals'
+import { isStuck, patienceOf } from './stuck.ts'
+
+const now = 1_000_000
+
+it.each([
+  ['for less than two minutes', 'retried', now - 119_999, false],
+  ['for two minutes', 'retried', now - 120_000, true],
+  ['for an unknown time', 'retried', undefined, true],
+  ['and no retry helps', 'blocked', now, true],
+  ['for a user who may never come', 'idle', 0, false],
+] as const)('work that waits %s', (_, patience, since, stuck) => {
+  expect(isStuck(patience, { since, now })).toBe(stuck)
+})
+
+it('work is stuck from the given age on', () => {
+  expect(isStuck('retried', { since: now - 5_000, now, olderThanMs: 5_000 })).toBe(true)
+  expect(isStuck('retried', { since: now - 200_000, now, olderThanMs: 300_000 })).toBe(false)
+})
+
+it('no retry helps where an object has to change first', () => {
+  expect(patienceOf('Infeasible')).toBe('blocked')
+  expect(patienceOf('DeadlineExceeded')).toBe('retried')
+  expect(patienceOf('DeadlineExceeded', 'blocked')).toBe('blocked')
+})

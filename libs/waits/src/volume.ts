@@ -1,0 +1,62 @@
+import { type Around, isTerminated, type VolumeState } from './around.ts'
+import { foreignFinalizers, OWN_FINALIZERS, PROVISIONER_FINALIZERS } from './finalizers.ts'
+import { detaching, UNMOUNT } from './pod.ts'
+import { failingOr, type Wait, type WaitOf } from './wait.ts'
+
+/** What a volume waits for that is to leave nodes, or the cluster. */
+export function volumeWaits(around: Around): readonly Wait[] {
+  const { volume } = around
+  const about = { kind: 'volume', name: volume?.key ?? '' } as const
+  if (volume === undefined) return leaving(around)
+  const reclaimed = reclaim(volume, around)
+  // The provisioner's finalizer is there because the provisioner has not deleted the volume yet.
+  const others = deletion(volume, around).filter(({ names }) => reclaimed.length === 0 || !names?.every(isProvisioners))
+  return [...leaving(around), ...[...others, ...reclaimed].map((wait) => ({ ...wait, about }))]
+}
+
+function isProvisioners(finalizer: string): boolean {
+  return finalizer.startsWith(PROVISIONER_FINALIZERS)
+}
+
+/** Attachments that no pod needs any more. */
+function leaving(around: Around): readonly Wait[] {
+  const { volume, attachments, pods, failing, nameOnNodes } = around
+  return attachments.flatMap((attachment): Wait[] => {
+    const { nodeName: node, deleting } = attachment
+    if (pods.some((pod) => pod.nodeName === node && !isTerminated(pod))) return []
+    const about = { kind: 'volume', name: volume?.key ?? '', node } as const
+    if (deleting) return [{ ...detaching(attachment, around, 'Detaching'), about }]
+    const on = `kubelet/${node}` as const
+    const failed = failing(on, ...UNMOUNT)
+    if (failed !== undefined) return [{ reason: 'UnmountFails', on, node, about, message: failed }]
+    const isInUse = nameOnNodes !== undefined && around.node(node)?.volumesInUse.includes(nameOnNodes) === true
+    if (isInUse) return [{ reason: 'Unmounting', on, node, about }]
+    return [{ reason: 'DetachNotAskedFor', on: 'attach-detach', node, about }]
+  })
+}
+
+/** A volume that is being deleted. */
+function deletion({ deleting, finalizers = [], phase }: VolumeState, { attachments }: Around): readonly WaitOf[] {
+  if (!deleting) return []
+  const found: WaitOf[] = []
+  const foreign = foreignFinalizers(finalizers)
+  if (foreign.length > 0) found.push({ reason: 'ForeignFinalizer', on: 'you', names: foreign })
+  if (finalizers.some((name) => name.startsWith(OWN_FINALIZERS))) {
+    found.push({ reason: 'VolumeStillAttached', on: 'csi-attacher', names: attachments.map(({ key }) => key) })
+  }
+  const isProtected = finalizers.includes('kubernetes.io/pv-protection')
+  if (isProtected && phase === 'Bound') found.push({ reason: 'VolumeBound', on: 'you' })
+  return found
+}
+
+/** A volume whose claim is gone. */
+function reclaim(volume: VolumeState, { claim, attachments, failing }: Around): readonly WaitOf[] {
+  const { phase, reclaimPolicy } = volume
+  if (claim !== undefined || (phase !== 'Released' && phase !== 'Failed')) return []
+  if (reclaimPolicy === 'Retain') return [{ reason: 'VolumeRetained', on: 'you' }]
+  const on = 'provisioner'
+  const names = attachments.map(({ key }) => key)
+  if (names.length > 0) return volume.deleting ? [] : [{ reason: 'VolumeStillAttached', on, names }]
+  const otherwise: WaitOf = { reason: phase === 'Failed' ? 'DeletionFailed' : 'VolumeDeleting', on }
+  return [failingOr(failing(on, 'DeleteVolume'), 'DeleteFails', otherwise)]
+}
