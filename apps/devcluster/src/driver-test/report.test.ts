@@ -9,7 +9,7 @@ const good: SeedResult = {
   calls: 120,
   findings: [],
   clusterFaults: [],
-  leftBehind: [],
+  undeleted: [],
 }
 const bad: SeedResult = {
   ...good,
@@ -22,7 +22,7 @@ const bad: SeedResult = {
       calls: ['+1.000 s CreateVolume \u0007'],
     },
   ],
-  leftBehind: ['volume vol-1: refused'],
+  undeleted: ['volume vol-1: refused'],
 }
 const report = (...results: SeedResult[]): TestReport => ({
   driver: 'csi.example.com',

@@ -84,11 +84,11 @@ export function markdownOf({ driver, address, abilities, results, again }: TestR
   ].join('\n')
 }
 
-function foundOf({ seed, findings, clusterFaults, leftBehind }: SeedResult, again: (seed: number) => string): string[] {
+function foundOf({ seed, findings, clusterFaults, undeleted }: SeedResult, again: (seed: number) => string): string[] {
   const faults =
     clusterFaults.length === 0 ? [] : ['', 'Of the cluster itself:', '', ...clusterFaults.map((text) => `- ${text}`)]
   const behind =
-    leftBehind.length === 0 ? [] : ['', 'Left at the driver:', '', ...leftBehind.map((text) => `- ${text}`)]
+    undeleted.length === 0 ? [] : ['', 'Left at the driver:', '', ...undeleted.map((text) => `- ${text}`)]
   return [
     '',
     `## Seed ${seed}`,

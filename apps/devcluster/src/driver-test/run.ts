@@ -116,11 +116,11 @@ function processParts(own: DriverProcess | undefined) {
 }
 
 function print(result: SeedResult, { again }: TestReport, { write, style }: RunParts['terminal']): void {
-  const { seed, actions, calls, findings, clusterFaults, leftBehind } = result
+  const { seed, actions, calls, findings, clusterFaults, undeleted } = result
   write(`  ${actions} actions, ${calls} calls, ${isGood(result) ? 'all promises kept' : style.bad('found:')}\n`)
   for (const finding of findings) write(`${indented(findingText(finding))}\n`)
   for (const text of clusterFaults) write(`  of the cluster itself: ${text}\n`)
-  for (const text of leftBehind) write(`  left at the driver: ${text}\n`)
+  for (const text of undeleted) write(`  left at the driver: ${text}\n`)
   if (!isGood(result)) write(`  again: ${again(seed)}\n`)
 }
 

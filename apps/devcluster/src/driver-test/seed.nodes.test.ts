@@ -15,7 +15,7 @@ describe('a seed with nodes', () => {
         driver.log.subscribe(({ request }) => inZones.push(request['accessibilityRequirements']))
       },
     })
-    expect(result).toMatchObject({ findings: [], clusterFaults: [], leftBehind: [] })
+    expect(result).toMatchObject({ findings: [], clusterFaults: [], undeleted: [] })
     const wanted = ['NodeStageVolume', 'NodePublishVolume', 'NodeUnpublishVolume', 'NodeUnstageVolume']
     expect([...wanted, 'NodeGetVolumeStats'].filter((each) => !methods.has(each))).toEqual([])
     expect(inZones).toContainEqual(

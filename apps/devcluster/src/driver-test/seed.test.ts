@@ -20,7 +20,7 @@ function endingProgram(): string {
 describe('a seed', () => {
   it('finds nothing in a driver that keeps its promises', async () => {
     const result = await seedResult()
-    expect(result).toMatchObject({ findings: [], clusterFaults: [], leftBehind: [] })
+    expect(result).toMatchObject({ findings: [], clusterFaults: [], undeleted: [] })
     expect(result.calls).toBeGreaterThan(10)
   })
 
@@ -47,7 +47,7 @@ describe('a seed', () => {
     expect(result.findings.map(({ check }) => check)).toEqual(expect.arrayContaining(['oneVolume', 'noLeak']))
     const leak = result.findings.find(({ check }) => check === 'noLeak')
     expect(leak?.calls.join('\n')).toMatch(/CreateVolume pvc-/)
-    const named = result.leftBehind.map((text) => /^volume (\S+): no answer names it/.exec(text)?.[1])
+    const named = result.undeleted.map((text) => /^volume (\S+): no answer names it/.exec(text)?.[1])
     expect(made?.volumes.all.map(({ id }) => id)).toEqual(named)
   })
 

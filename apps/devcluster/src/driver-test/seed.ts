@@ -45,7 +45,7 @@ export interface SeedParts {
   readonly clock: Clock
   readonly log: Logger
   /** Starts substitutes for the sidecars, in tests. */
-  readonly standIns?: (cluster: Devcluster) => void
+  readonly substitutes?: (cluster: Devcluster) => void
 }
 
 export interface SeedResult {
@@ -57,7 +57,7 @@ export interface SeedResult {
   /** What the cluster did that it must not do, whatever the driver does. */
   readonly clusterFaults: readonly string[]
   /** What could not be deleted when it was over. */
-  readonly leftBehind: readonly string[]
+  readonly undeleted: readonly string[]
 }
 
 /** For a run that has failed or was interrupted, and has to end soon. */
@@ -95,9 +95,9 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, signal: Ab
     for (const text of left) checker.find(leak(text, { checker, troubles }))
     const seconds = (clock.monotonic() - startedAt) / 1000
     const found = { findings: checker.findings, clusterFaults: [...violations, ...rules.violations] }
-    const undeleted = await clearUp({ driver: direct, nodes, clock, tracker: checker.tracker }, signal)
-    const leftBehind = [...undeleted, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], checker))]
-    return { seed, seconds, actions, calls: checker.calls, ...found, leftBehind }
+    const kept = await clearUp({ driver: direct, nodes, clock, tracker: checker.tracker }, signal)
+    const undeleted = [...kept, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], checker))]
+    return { seed, seconds, actions, calls: checker.calls, ...found, undeleted }
   } catch (error) {
     // Also after an interruption: what the test has created is not left to the driver's owner.
     using limit = deadline(clock, CLEAR_UP_MS, 'clearing up')
@@ -120,7 +120,7 @@ interface Lives {
 
 async function startCluster(
   { abilities, sidecars, csiDriver, directory, data }: SeedOptions,
-  { driverUnderTest, onTrouble, address, ownNodes, clock, log, standIns }: SeedParts & ClusterOwn,
+  { driverUnderTest, onTrouble, address, ownNodes, clock, log, substitutes }: SeedParts & ClusterOwn,
   { stack, signal }: Lives,
 ): Promise<{ readonly cluster: Devcluster; readonly api: ApiServer }> {
   const cluster = await startDevcluster(
@@ -146,7 +146,7 @@ async function startCluster(
   stack.defer(() => cluster.stop())
   const { api } = cluster
   if (api === undefined) throw new Error('the API server is not emulated')
-  standIns?.(cluster)
+  substitutes?.(cluster)
   return { cluster, api }
 }
 

@@ -64,7 +64,7 @@ export class Repetitions {
     }
     const repeated = this.#repeating.get(call.id)
     this.#repeating.delete(call.id)
-    const broken = repeated !== undefined && repeated === before ? checker(call, repeated) : []
+    const broken = repeated !== undefined && repeated === before ? checked(call, repeated) : []
     if (call.code === 0 && before === undefined) this.#answered.set(key, { call, failures: 0 })
     if (call.method === 'CreateVolume') this.#names.set(volumeIdOf(call), text(call.request['name']))
     return broken
@@ -85,7 +85,7 @@ export class Repetitions {
   }
 }
 
-function checker(call: ProxiedCall, repeated: Answered): readonly Violation[] {
+function checked(call: ProxiedCall, repeated: Answered): readonly Violation[] {
   const about = text(call.request['volumeId']) || text(call.request['name'])
   if (call.code === 0) {
     repeated.failures = 0
