@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import process from 'node:process'
 import { refuseRepeated } from '@csi-sidecars/base'
 import type { InferredOptionTypes } from 'yargs'
 import { PROGRAM, parseSeeds } from '../options.ts'
@@ -120,8 +121,8 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Tes
   }
 }
 
-/** The flags that repeat a run with another seed, but for its reports. */
-export function againLine(options: TestOptions, seed: number): string {
+/** The command that repeats a run with one seed, or as it was, but for its reports. It can be pasted into a shell. */
+export function againLine(options: TestOptions, seed?: number): string {
   const { driver, nodeSockets, driverCommands, nodeIds, capabilities, parameters, inlineAttributes } = options
   const given: readonly (readonly [string, string | number | undefined])[] = [
     ['driver', driver],
@@ -137,8 +138,15 @@ export function againLine(options: TestOptions, seed: number): string {
     ['resizer', options.resizer],
     ['seconds', options.seconds],
     ['patience', options.convergeSeconds],
-    ['seed', seed],
+    ...(seed === undefined ? [] : [['seed', seed] as const]),
   ]
   const flags = given.flatMap(([name, value]) => (value === undefined ? [] : [quoted(`--${name}=${value}`)]))
-  return `${PROGRAM} test ${flags.join(' ')}`
+  return `${ownCommand()} test ${flags.join(' ')}`
+}
+
+/** What was started by a path is no command of the shell: npx for instance removes it from the PATH again. */
+function ownCommand(): string {
+  const [node, script = ''] = process.argv
+  const started = process.env['npm_lifecycle_event'] === 'start' || !/main\.ts$|csi-devcluster[^/]*$/.test(script)
+  return started ? PROGRAM : [node ?? 'node', resolve(script)].map(quoted).join(' ')
 }

@@ -3,7 +3,9 @@ import { junitOf, markdownOf, type TestReport } from './report.ts'
 import type { SeedResult } from './seed.ts'
 
 const good: SeedResult = {
+  title: 'seed 1',
   seed: 1,
+  interrupted: false,
   seconds: 31.26,
   actions: 90,
   calls: 120,
@@ -13,12 +15,14 @@ const good: SeedResult = {
 }
 const bad: SeedResult = {
   ...good,
+  title: 'seed 2',
   seed: 2,
   findings: [
     {
       check: 'noLeak',
       about: 'vol-1',
       text: 'volume <vol-1> & "more" is left',
+      occurrences: 3,
       calls: ['+1.000 s CreateVolume \u0007'],
     },
   ],
@@ -27,13 +31,9 @@ const bad: SeedResult = {
 const report = (...results: SeedResult[]): TestReport => ({
   driver: 'csi.example.com',
   address: 'unix:///csi.sock',
-  abilities: {
-    can: { expand: true, shared: true, block: true, crash: false, methods: [] },
-    nodes: [],
-    leftOut: ['tapes: none'],
-  },
+  leftOut: ['tapes: none'],
   results,
-  again: (seed) => `test --seed=${seed}`,
+  again: (seed) => `test --seed='${seed}'`,
 })
 
 describe('the JUnit report', () => {
@@ -48,9 +48,9 @@ describe('the JUnit report', () => {
 
   it('has what was found, with its calls and the way to repeat it, as XML can hold it', () => {
     const [failure = ''] = /<failure[\s\S]*<\/failure>/.exec(junitOf(report(bad))) ?? []
-    expect(failure).toContain('volume &lt;vol-1&gt; &amp; &quot;more&quot; is left')
+    expect(failure).toContain('volume &lt;vol-1&gt; &amp; &quot;more&quot; is left (3 times)')
     expect(failure).toContain('+1.000 s CreateVolume \ufffd')
-    expect(failure).toContain('test --seed=2')
+    expect(failure).toContain("test --seed='2'")
   })
 
   it('has a case for what the cluster did wrong itself', () => {
@@ -71,7 +71,9 @@ describe('the Markdown report', () => {
   it('says of each seed that found something what, how to repeat it, and what is left', () => {
     const text = markdownOf(report(good, bad))
     expect(text).toContain('1 of 2 seeds found something.')
-    expect(text).toContain('## Seed 2\n\nAgain: `test --seed=2`\n\n### Nothing is left when everything was deleted\n')
+    expect(text).toContain(
+      '## Seed 2\n\nAgain:\n\n    test --seed=\'2\'\n\n### Nothing is left when everything was deleted\n\nvolume <vol-1> & "more" is left (3 times)\n',
+    )
     expect(text).toContain('- volume vol-1: refused')
   })
 })

@@ -63,7 +63,7 @@ describe('a seed', () => {
         }),
     })
     const text = `ListVolumes, of which the driver says that it has it: ${why}`
-    expect(findings).toContainEqual({ check: 'listed', about: undefined, text, calls: [] })
+    expect(findings).toContainEqual(expect.objectContaining({ check: 'listed', about: undefined, text, calls: [] }))
     expect(clusterFaults).toEqual([])
   })
 
@@ -95,7 +95,7 @@ describe('a seed', () => {
         })
       },
     })
-    await expect(result).rejects.toThrow('Ctrl-C')
+    expect(await result).toMatchObject({ interrupted: true, findings: [] })
     expect(made?.calls.some(({ method, code }) => method === 'DeleteVolume' && code === 0)).toBe(true)
     expect(made?.volumes.all).toEqual([])
   })

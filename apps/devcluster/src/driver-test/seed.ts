@@ -9,6 +9,7 @@ import { killSidecarOf } from '../chaos/seeds.ts'
 import { type Devcluster, type DevclusterOptions, startDevcluster } from '../cluster/devcluster.ts'
 import { volumeNameOf } from '../provisioner/provision.ts'
 import { Checker, type Finding } from './checks/checker.ts'
+import type { Violation } from './checks/checks.ts'
 import { ClusterRules } from './checks/cluster-rules.ts'
 import type { Abilities } from './driver/abilities.ts'
 import { clearUp } from './driver/clear-up.ts'
@@ -40,16 +41,29 @@ export interface SeedParts {
   /** Node services with sockets of their own; where there is none it is emulated. */
   readonly ownNodes: readonly OwnNode[]
   readonly kill: (() => void) | undefined
+  /** The same for all of its processes. */
+  readonly killAll: (() => void) | undefined
   /** Calls the listener when the driver has ended by itself. Returns the undo. */
   readonly watchDeaths: (listener: (how: string) => void) => () => void
   readonly clock: Clock
   readonly log: Logger
+  readonly onProgress?: (progress: SeedProgress) => void
   /** Starts substitutes for the sidecars, in tests. */
   readonly substitutes?: (cluster: Devcluster) => void
 }
 
+export interface SeedProgress {
+  /** 0 to 1 of the time of the faults. */
+  readonly done: number
+  readonly doing: string
+  readonly calls: number
+  readonly found: number
+}
+
 export interface SeedResult {
-  readonly seed: number
+  /** `seed 7`, or the part of the test before the first seed. */
+  readonly title: string
+  readonly seed: number | undefined
   readonly seconds: number
   readonly actions: number
   readonly calls: number
@@ -58,6 +72,8 @@ export interface SeedResult {
   readonly clusterFaults: readonly string[]
   /** What could not be deleted when it was over. */
   readonly undeleted: readonly string[]
+  /** The rest was not tried. */
+  readonly interrupted: boolean
 }
 
 /** For a run that has failed or was interrupted, and has to end soon. */
@@ -74,37 +90,79 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, signal: Ab
   const { inlineAttributes } = options
   const driverUnderTest = new DriverUnderTest({ ...parts, inlineAttributes, nodes, checker, rules })
   await driverUnderTest.begin(signal)
+  const result = (parts: Partial<SeedResult>): SeedResult => ({
+    title: `seed ${seed}`,
+    seed,
+    seconds: (clock.monotonic() - startedAt) / 1000,
+    actions: 0,
+    calls: checker.calls,
+    findings: checker.findings,
+    clusterFaults: rules.violations,
+    undeleted: [],
+    interrupted: false,
+    ...parts,
+  })
+  const undo = { driver: direct, nodes, clock, tracker: checker.tracker }
   try {
     await using stack = new AsyncDisposableStack()
     const died = (how: string): void =>
       checker.find({ check: 'alive', about: undefined, text: `the driver ended ${how} without being asked to` })
     stack.defer(parts.watchDeaths(died))
+    /** Sidecars that have ended though nothing disturbed them any more, the last of them last. */
     const troubles: string[] = []
     const onTrouble = (text: string): void => void troubles.push(text)
     const { cluster, api } = await startCluster(options, { ...parts, driverUnderTest, onTrouble }, { stack, signal })
     const { controllers, nodeNames } = cluster
     const hands = { controllers, nodes: nodeNames, killSidecar: killSidecarOf(cluster) }
-    // Until then sidecars are killed by plan.
-    const report = ({ is }: ChaosEvent): void => void (is === 'calm' && troubles.splice(0))
+    const progress = watchProgress(options, { parts, checker })
+    stack.defer(progress.stop)
+    const report = ({ is }: ChaosEvent): void => {
+      if (is !== 'calm') return
+      // Until then sidecars are killed by plan.
+      troubles.splice(0)
+      progress.now('everything has to converge')
+    }
     const target = { api, driver: driverUnderTest, ...hands, clock, log, report }
     const chaos = { seed, durationMs, profile: 'driver' as const, can: abilities.can, parameters, convergeMs }
     const { actions, violations, missing, left } = await whileWatched(driverUnderTest, signal, (life) =>
       runChaos(target, chaos, life),
     )
-    for (const each of missing) checker.find(unfulfilled(each, api, { checker, troubles }))
-    for (const text of left) checker.find(leak(text, { checker, troubles }))
-    const seconds = (clock.monotonic() - startedAt) / 1000
-    const found = { findings: checker.findings, clusterFaults: [...violations, ...rules.violations] }
-    const kept = await clearUp({ driver: direct, nodes, clock, tracker: checker.tracker }, signal)
+    for (const each of missing) checker.findUnfulfilled(unfulfilled(each, api), troubles.at(-1))
+    for (const text of left) checker.findUnfulfilled({ check: 'noLeak', about: volumeIn(text), text }, troubles.at(-1))
+    const kept = await clearUp(undo, signal)
     const undeleted = [...kept, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], checker))]
-    return { seed, seconds, actions, calls: checker.calls, ...found, undeleted }
+    return result({ actions, clusterFaults: [...violations, ...rules.violations], undeleted })
   } catch (error) {
     // Also after an interruption: what the test has created is not left to the driver's owner.
     using limit = deadline(clock, CLEAR_UP_MS, 'clearing up')
-    const left = await clearUp({ driver: direct, nodes, clock, tracker: checker.tracker }, limit.signal)
-    for (const text of left) log.info('Left at the driver', { text })
-    throw error
+    const undeleted = await clearUp(undo, limit.signal)
+    for (const text of undeleted) log.info('Left at the driver', { text })
+    if (!signal.aborted) throw error
+    return result({ undeleted, interrupted: true })
   }
+}
+
+const PROGRESS_MS = 1_000
+
+function watchProgress(
+  { durationMs }: SeedOptions,
+  { parts: { clock, onProgress }, checker }: { readonly parts: SeedParts; readonly checker: Checker },
+) {
+  const startedAt = clock.monotonic()
+  let doing = 'faults'
+  let cancel = (): void => undefined
+  const show = (): void => {
+    const done = Math.min(1, (clock.monotonic() - startedAt) / durationMs)
+    onProgress?.({ done, doing, calls: checker.calls, found: checker.findings.length })
+    cancel = clock.schedule(PROGRESS_MS, show)
+  }
+  show()
+  const now = (what: string): void => {
+    doing = what
+    cancel()
+    show()
+  }
+  return { now, stop: () => cancel() }
 }
 
 interface ClusterOwn {
@@ -173,28 +231,11 @@ async function whileWatched<T>(
   }
 }
 
-interface Known {
-  readonly checker: Checker
-  /** Sidecars that have ended though nothing disturbed them any more, the last of them last. */
-  readonly troubles: readonly string[]
-}
-
-/** With the driver's last error message about the volume, and with the last sidecar that ended. */
-function unfulfilled({ text, claim }: Missing, api: ApiServer, { checker, troubles }: Known) {
+/** With the volume of the claim, by its name. */
+function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
   const found = claim === undefined ? undefined : api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
   const about = found && volumeNameOf({ uid: found.metadata?.uid ?? '' })
-  return { check: 'converges' as const, about, text: joined(text, checker.lastWords(about), troubles.at(-1)) }
-}
-
-/** With the driver's error message, where it refused to delete it. */
-function leak(text: string, { checker, troubles }: Known) {
-  const about = volumeIn(text)
-  const words = about === undefined ? undefined : checker.lastWords(about)
-  return { check: 'noLeak' as const, about, text: joined(text, words, troubles.at(-1)) }
-}
-
-function joined(...parts: readonly (string | undefined)[]): string {
-  return parts.filter((part) => part !== undefined).join('; ')
+  return { check: 'converges', about, text }
 }
 
 /** Volumes that no answer names may belong to another user: they are not deleted. */

@@ -72,7 +72,16 @@ export async function seedResult({
   const folders = { directory, data: join(directory, 'nodes') }
   return await runSeed(
     { ...times, ...folders, abilities, parameters: {}, inlineAttributes: {}, csiDriver, sidecars: { attacher } },
-    { direct, address, ownNodes, kill: undefined, watchDeaths: () => () => undefined, ...PARTS, substitutes: standIns },
+    {
+      direct,
+      address,
+      ownNodes,
+      kill: undefined,
+      killAll: undefined,
+      watchDeaths: () => () => undefined,
+      ...PARTS,
+      substitutes: standIns,
+    },
     signal,
   )
 }

@@ -1,9 +1,10 @@
+import { CODES } from '@csi-sidecars/csi'
 import { codeNameOf } from '../../calls/seen.ts'
 import type { ProxiedCall } from '../../proxy/call.ts'
 import { wrongVolume } from './answers.ts'
 import type { CheckName, Violation } from './checks.ts'
 import { type Listed, Listing } from './listing.ts'
-import { Repetitions, volumeIdOf } from './repetition.ts'
+import { LATER, onNode, Repetitions, volumeIdOf } from './repetition.ts'
 import { wrongSize } from './sizes.ts'
 import { Targets } from './targets.ts'
 import { text, VolumeTracker } from './volume-tracker.ts'
@@ -11,6 +12,8 @@ import { text, VolumeTracker } from './volume-tracker.ts'
 /** A violation with the calls that led to it, for people. */
 export interface Finding extends Violation {
   readonly calls: readonly string[]
+  /** How often it was found, for whatever volume. */
+  occurrences: number
 }
 
 export interface CheckerOptions {
@@ -70,16 +73,41 @@ export class Checker {
     for (const broken of this.#listing.look(listed, mark)) this.find(broken)
   }
 
-  /** Each is recorded once. */
+  /** Each is recorded once, and counted. */
   find(broken: Violation): void {
-    if (this.findings.some(({ text: known }) => known === broken.text)) return
-    this.findings.push({ ...broken, calls: this.#callsBefore(broken) })
+    const known = this.findings.find((each) => causeOf(each) === causeOf(broken))
+    if (known === undefined) this.findings.push({ ...broken, calls: this.#callsBefore(broken), occurrences: 1 })
+    else known.occurrences += 1
   }
 
-  /** The driver's error message about the last call that it refused; undefined when it refused none. */
-  lastWords(about: string | undefined): string | undefined {
-    const call = this.#about(about).findLast(({ code = 0 }) => code !== 0)
-    return call && `${call.method}: ${codeNameOf(call.code ?? 0)} ${JSON.stringify(call.message)}`
+  /** Why something that was asked for has not come, or is left: by the last call that the driver refused. */
+  findUnfulfilled(unfulfilled: Violation, trouble: string | undefined): void {
+    const { about, check, text: what } = unfulfilled
+    const call = check === 'noLeak' && about === undefined ? undefined : this.#lastRefused(about)
+    if (call === undefined) return this.find({ ...unfulfilled, text: joined(what, trouble) })
+    const { method, code = 0, message } = call
+    const refusal = `${method}: ${codeNameOf(code)} ${JSON.stringify(message)}`
+    const cause = `${method} ${codeNameOf(code)}`
+    const earlier = about === undefined || LATER.has(code) ? undefined : this.#repetitions.earlier(call)
+    if (earlier !== undefined) {
+      const subject = text(call.request['volumeId']) || text(call.request['name'])
+      const repeated = `${method} of ${subject}${onNode(call)} ${earlier}, and failed when it was repeated`
+      return this.find({ check: 'idempotence', about, text: joined(repeated, refusal, what) })
+    }
+    if (code === CODES.NotFound && this.tracker.get(text(call.request['volumeId']))?.exists === 'yes') {
+      return this.find({ check: 'kept', about, text: joined(`volume ${about} was created`, refusal, what), cause })
+    }
+    this.find({ ...unfulfilled, text: joined(what, refusal, trouble), cause })
+  }
+
+  /** Unless the same call has succeeded since. */
+  #lastRefused(about: string | undefined): ProxiedCall | undefined {
+    const calls = this.#about(about)
+    return calls.findLast((call, at) => {
+      const { method, code = 0 } = call
+      if (code === 0) return false
+      return !calls.slice(at).some((each) => each.method === method && each.code === 0 && sameTarget(each, call))
+    })
   }
 
   #callsBefore({ about, check }: Violation): readonly string[] {
@@ -106,6 +134,19 @@ export class Checker {
         ids.has(text(call.request['volumeId'])) || names.has(text(call.request['name'])) || ids.has(volumeIdOf(call)),
     )
   }
+}
+
+/** What findings have in common that differ in names and numbers only. */
+export function causeOf({ check, text: found, cause }: Violation): string {
+  if (cause !== undefined) return `${check} ${cause}`
+  return `${check} ${found
+    .replaceAll(/"[^"]*"/g, '*')
+    .replaceAll(/\b(at|of|on|to) \S+/g, '$1 *')
+    .replaceAll(/\S*\d\S*/g, '*')}`
+}
+
+function joined(...parts: readonly (string | undefined)[]): string {
+  return parts.filter((part) => part !== undefined).join('; ')
 }
 
 interface Row {

@@ -22,6 +22,8 @@ export type CheckName = keyof typeof CHECKS
 export interface Violation {
   readonly check: CheckName
   readonly text: string
+  /** What findings of one cause have in common; without it their text, but for names and numbers. */
+  readonly cause?: string
   /** The volume, or the name of one that is to be created; undefined when it is about none. */
   readonly about: string | undefined
 }

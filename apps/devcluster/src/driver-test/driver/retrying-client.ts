@@ -6,8 +6,13 @@ const PAUSE_MS = 500
 const PASSING: readonly number[] = [CODES.Unavailable, CODES.Aborted, CODES.Canceled, CODES.DeadlineExceeded]
 
 /** Asks again while the driver is away or busy, as one that is being killed is now and then. */
-export async function retrying<T>(clock: Clock, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const until = clock.monotonic() + TIMEOUT_MS
+export async function retrying<T>(
+  clock: Clock,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+  { withinMs = TIMEOUT_MS } = {},
+): Promise<T> {
+  const until = clock.monotonic() + withinMs
   for (;;) {
     try {
       return await work()
