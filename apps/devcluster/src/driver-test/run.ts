@@ -87,8 +87,8 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const expands = direct.capabilities.controller.has(ControllerRpc.EXPAND_VOLUME)
   const sidecars = { attacher: binaries.attacher, ...(expands && { resizer: binaries.resizer }) }
   const times = { durationMs: options.seconds * 1000, convergeMs: options.convergeSeconds * 1000 }
-  const { inlineAttributes } = options
-  const usual = { ...times, abilities, parameters, inlineAttributes, sidecars, csiDriver }
+  const { inlineAttributes, strict } = options
+  const usual = { ...times, abilities, parameters, inlineAttributes, strict, sidecars, csiDriver }
   const progress = new ProgressPrinter(terminal)
   const onProgress = (state: SeedProgress): void => progress.show(state)
   const held = await runSeeds(options.seeds, {

@@ -13,8 +13,11 @@ import type { Violation } from './checks/checks.ts'
 import { ClusterRules } from './checks/cluster-rules.ts'
 import type { Abilities } from './driver/abilities.ts'
 import { clearUp } from './driver/clear-up.ts'
+import { DirectCalls } from './driver/direct-calls.ts'
 import { DriverUnderTest } from './driver/driver-under-test.ts'
 import { type OwnNode, OwnNodes } from './driver/nodes.ts'
+import { Setting } from './questions/setting.ts'
+import { askStrictly } from './questions/strict.ts'
 
 export interface SeedOptions {
   readonly seed: number
@@ -23,6 +26,8 @@ export interface SeedOptions {
   readonly convergeMs: number
   readonly abilities: Abilities
   readonly parameters: Readonly<Record<string, string>>
+  /** Asks at the end what no cluster asks. */
+  readonly strict: boolean
   readonly inlineAttributes: Readonly<Record<string, string>>
   readonly sidecars: Pick<DevclusterOptions, 'attacher' | 'resizer'>
   /** The object with which the driver's author registers it in a cluster. */
@@ -129,6 +134,13 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, signal: Ab
     )
     for (const each of missing) checker.findUnfulfilled(unfulfilled(each, api), troubles.at(-1))
     for (const text of left) checker.findUnfulfilled({ check: 'noLeak', about: volumeIn(text), text }, troubles.at(-1))
+    if (options.strict) {
+      progress.now('direct questions')
+      const calls = new DirectCalls({ clock, signal, report: (call) => checker.see(call) })
+      const find = (broken: Violation): void => checker.find(broken)
+      const unique = `${seed}-${clock.now()}`
+      await askStrictly(new Setting({ driver: direct, nodes, abilities, calls, parameters, find, unique }))
+    }
     const kept = await clearUp(undo, signal)
     const undeleted = [...kept, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], checker))]
     return result({ actions, clusterFaults: [...violations, ...rules.violations], undeleted })

@@ -12,6 +12,8 @@ export type CallFault =
   | { readonly do: 'repeatLate'; readonly ms: number }
   /** The connection breaks while the driver works on it. */
   | { readonly do: 'cut' }
+  /** The driver is killed when it has answered with success. The proxy only reports it. */
+  | { readonly do: 'kill' }
 
 /** One call as it passed the proxy; reported when it begins and again when it has ended. */
 export interface ProxiedCall {

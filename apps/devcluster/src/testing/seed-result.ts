@@ -26,6 +26,8 @@ interface SeedResultOptions {
   readonly durationMs?: number
   readonly spoil?: (driver: CsiDriver, nodes: readonly CsiDriver[]) => void
   readonly signal?: AbortSignal
+  /** Also asks what no cluster asks. */
+  readonly strict?: boolean
   /** Beside the stand-ins. */
   readonly attacher?: string
 }
@@ -36,6 +38,7 @@ export async function seedResult({
   durationMs = 4_000,
   spoil,
   signal = NEVER,
+  strict = false,
   attacher,
 }: SeedResultOptions = {}): Promise<SeedResult> {
   await using stack = new AsyncDisposableStack()
@@ -46,6 +49,7 @@ export async function seedResult({
   const driver = stack.use(
     await start('driver', { plugin: ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'] }),
   )
+  driver.settings.nodes = count > 0 ? ['worker-1', 'worker-2', 'worker-3'] : ['node-a', 'node-b']
   driver.settings.controller = [...driver.settings.controller, 'CLONE_VOLUME']
   const nodes: CsiDriver[] = []
   for (let at = 1; at <= count; at += 1) {
@@ -71,7 +75,16 @@ export async function seedResult({
   const times = { seed: 1, durationMs, convergeMs: 15_000 }
   const folders = { directory, data: join(directory, 'nodes') }
   return await runSeed(
-    { ...times, ...folders, abilities, parameters: {}, inlineAttributes: {}, csiDriver, sidecars: { attacher } },
+    {
+      ...times,
+      ...folders,
+      abilities,
+      parameters: {},
+      inlineAttributes: {},
+      strict,
+      csiDriver,
+      sidecars: { attacher },
+    },
     {
       direct,
       address,

@@ -3,6 +3,7 @@ import { codeNameOf } from '../../calls/seen.ts'
 import type { ProxiedCall } from '../../proxy/call.ts'
 import { wrongVolume } from './answers.ts'
 import type { CheckName, Violation } from './checks.ts'
+import { forgottenStage } from './forgotten.ts'
 import { type Listed, Listing } from './listing.ts'
 import { LATER, onNode, Repetitions, volumeIdOf } from './repetition.ts'
 import { wrongSize } from './sizes.ts'
@@ -32,6 +33,8 @@ const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
   'content',
   'kept',
   'ended',
+  'oneNode',
+  'inUse',
 ])
 
 /** How many calls are kept, and how many of them a finding lists. */
@@ -65,7 +68,7 @@ export class Checker {
       this.#ended.push(call)
       if (this.#ended.length > KEPT) this.#ended.shift()
     }
-    const ofAnswer = [...wrongSize(call), ...wrongVolume(call)]
+    const ofAnswer = [...wrongSize(call), ...wrongVolume(call), ...forgottenStage(call, this.tracker)]
     for (const broken of [...this.#repetitions.see(call), ...ofAnswer, ...this.#targets.see(call)]) this.find(broken)
   }
 
@@ -113,8 +116,12 @@ export class Checker {
   #callsBefore({ about, check }: Violation): readonly string[] {
     // Lists do not pass the proxy, and no other call has to do with them.
     if (check === 'listed') return []
+    // One request, whatever came before.
+    if (check === 'strict') return this.#ended.slice(-1).map((call) => lineOf(call, this.#options))
     const ofNodes = !OF_CONTROLLER.has(check) || this.tracker.get(about ?? '')?.inline === true
-    const known = this.#about(about).filter(({ method }) => ofNodes || !method.startsWith('Node'))
+    const all = this.#about(about)
+    const staged = check === 'kept' && all.at(-1)?.method === 'NodePublishVolume'
+    const known = all.filter(({ method }) => ofNodes || staged || !method.startsWith('Node'))
     // For a volume that no answer names, the calls that may have created it.
     const suspects = this.#ended.filter(({ method, code }) => method === 'CreateVolume' && code === undefined)
     return inRows(known.length > 0 ? known : suspects)
@@ -194,4 +201,5 @@ const FAULT_WORDS: Readonly<Record<NonNullable<ProxiedCall['fault']>, string>> =
   repeat: 'called twice',
   repeatLate: 'called again later',
   cut: 'connection cut',
+  kill: 'driver killed after it',
 }
