@@ -73,7 +73,7 @@ export const TEST_FLAGS = {
   },
   chaos: { type: 'string', default: '1-3', describe: 'Seeds, as 7 or 1-10', requiresArg: true },
   seed: { type: 'string', describe: 'This seed alone', requiresArg: true },
-  seconds: { type: 'number', default: 30, describe: 'How long each seed disturbs', requiresArg: true },
+  seconds: { type: 'number', default: 12, describe: 'How long each seed disturbs', requiresArg: true },
   patience: { type: 'number', default: 60, describe: 'Seconds in which everything has to converge', requiresArg: true },
   strict: {
     type: 'boolean',

@@ -34,6 +34,12 @@ describe('the tracker', () => {
     expect(trackerOf([...lost, ...again]).unsure.map(({ name }) => name)).toEqual(unsure)
   })
 
+  it('takes no publish without an id for a volume', () => {
+    expect(trackerOf(answered('NodePublishVolume', { volumeId: '', targetPath: '/t' }, { code: 3 })).volumes).toEqual(
+      [],
+    )
+  })
+
   it('is unsure of a volume that was created and has no id', () => {
     for (const volume of [undefined, { volumeId: '', capacityBytes: 0n }]) {
       const { volumes, unsure } = trackerOf(answered('CreateVolume', { name: 'pvc' }, { response: { volume } }))

@@ -82,8 +82,8 @@ export class VolumeTracker {
 
   /** A publish of an unknown volume creates it. */
   #inlineVolume({ method, request }: ProxiedCall): KnownVolume | undefined {
-    if (method !== 'NodePublishVolume') return undefined
     const id = text(request['volumeId'])
+    if (method !== 'NodePublishVolume' || id === '') return undefined
     const volume: KnownVolume = { ...unused(), id, name: '', exists: 'maybe', capacity: 0n, block: false, inline: true }
     this.#volumes.set(id, volume)
     return volume

@@ -69,6 +69,12 @@ const ROWS: readonly (readonly [string, Spoil, string, RegExp])[] = [
     /^DeleteVolume of an unknown volume was answered with NotFound "gone", not with OK/,
   ],
   ['lists a page twice', twice, 'listed', /^ListVolumes with one entry a page: a page has 2 entries/],
+  [
+    'does not know its clone again',
+    forgetsClones,
+    'idempotence',
+    /^CreateVolume of csi-devcluster-clone-1 had succeeded, and failed when it was repeated/,
+  ],
   ['stages without a path', stages, 'strict', /^NodeStageVolume without a path was answered with OK/],
 ]
 
@@ -111,6 +117,14 @@ function twice({ driver }: EmulatedParts): void {
   driver.script('ListVolumes', (request: ListVolumesRequest) => {
     const { entries, nextToken } = driver.own<ListVolumesRequest, ListVolumesResponse>('ListVolumes', request)
     return { entries: [...entries, ...entries], nextToken }
+  })
+}
+
+function forgetsClones({ driver }: EmulatedParts): void {
+  driver.script('CreateVolume', (request: CreateVolumeRequest) => {
+    const known = request.volumeContentSource !== undefined && driver.volumes.named(request.name) !== undefined
+    if (known) throw new DriverFailure('ALREADY_EXISTS', 'existing volume source volume id not matching')
+    return driver.own<object, object>('CreateVolume', request)
   })
 }
 

@@ -1,6 +1,12 @@
 import { join } from 'node:path'
 import type { Driver } from '@csi-sidecars/csi'
-import { type CreateVolumeResponse, DeleteVolume, ListVolumes, type Volume } from '@csi-sidecars/csi-proto'
+import {
+  CreateVolume,
+  type CreateVolumeResponse,
+  DeleteVolume,
+  ListVolumes,
+  type Volume,
+} from '@csi-sidecars/csi-proto'
 import { canList } from '../driver/lists.ts'
 import { CONTROLLER_QUESTIONS, type Known, NODE_QUESTIONS } from './requests.ts'
 import type { Setting } from './setting.ts'
@@ -16,6 +22,7 @@ export async function askStrictly(setting: Setting): Promise<void> {
   const [node] = nodes.all
   if (node !== undefined) await askAll(NODE_QUESTIONS, known, node.driver)
   if (canList(driver)) await walkPages(setting, volume)
+  if (setting.parts.abilities.can.clone === true) await cloneTwice(setting, volume)
   if (setting.has('ControllerPublishVolume') && first !== undefined) await publishTwice(known, { first, second })
   await setting.deleted(volume.volumeId)
   await setting.deleted(volume.volumeId)
@@ -35,6 +42,16 @@ async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: Known, driver:
       if (created && created !== volume.volumeId) await setting.deleted(created)
     }
   }
+}
+
+/** As after a lost answer, which not every seed has for a clone. */
+async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
+  const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
+  const request = setting.create('clone', { volumeContentSource })
+  const clone = await setting.created(request)
+  // The checks of all calls find what is wrong with the second answer.
+  await setting.ask(CreateVolume, request)
+  if (clone !== undefined) await setting.deleted(clone.volumeId)
 }
 
 /** Of a volume for one node: to a second one, and then its deletion. */
