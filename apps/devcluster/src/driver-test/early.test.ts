@@ -16,7 +16,7 @@ describe('before the first seed', () => {
     ])
     const report = { driver: 'csi.example.com', address: 'unix:///csi.sock', leftOut: [], results, again: () => 'test' }
     expect(junitOf(report)).toContain(
-      '<testsuite name="csi.example.com, before the first seed" tests="19" failures="1"',
+      '<testsuite name="csi.example.com, before the first seed" tests="22" failures="1"',
     )
   })
 

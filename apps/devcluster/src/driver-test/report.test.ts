@@ -40,9 +40,9 @@ describe('the JUnit report', () => {
   it('has a suite for each seed and a case for each check', () => {
     const xml = junitOf(report(good, bad))
     expect(xml.match(/<testsuite /g)).toHaveLength(2)
-    expect(xml).toContain('<testsuite name="csi.example.com, seed 1" tests="19" failures="0" time="31.3">')
-    expect(xml).toContain('<testsuite name="csi.example.com, seed 2" tests="19" failures="1"')
-    expect(xml.match(/<testcase /g)).toHaveLength(38)
+    expect(xml).toContain('<testsuite name="csi.example.com, seed 1" tests="22" failures="0" time="31.3">')
+    expect(xml).toContain('<testsuite name="csi.example.com, seed 2" tests="22" failures="1"')
+    expect(xml.match(/<testcase /g)).toHaveLength(44)
     expect(xml).toContain('<system-out>Left out:\ntapes: none</system-out>')
   })
 

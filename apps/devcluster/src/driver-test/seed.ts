@@ -15,8 +15,11 @@ import type { Abilities } from './driver/abilities.ts'
 import { clearUp } from './driver/clear-up.ts'
 import { DirectCalls } from './driver/direct-calls.ts'
 import { DriverUnderTest } from './driver/driver-under-test.ts'
+import { isMounted } from './driver/mounts.ts'
 import { type OwnNode, OwnNodes } from './driver/nodes.ts'
+import { checkData } from './questions/data.ts'
 import { Setting } from './questions/setting.ts'
+import { checkSnapshots } from './questions/snapshots.ts'
 import { askStrictly } from './questions/strict.ts'
 
 export interface SeedOptions {
@@ -139,7 +142,9 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, signal: Ab
       const calls = new DirectCalls({ clock, signal, report: (call) => checker.see(call) })
       const find = (broken: Violation): void => checker.find(broken)
       const unique = `${seed}-${clock.now()}`
-      await askStrictly(new Setting({ driver: direct, nodes, abilities, calls, parameters, find, unique }))
+      const parts = { driver: direct, nodes, abilities, calls, parameters, find, unique, isMounted }
+      const setting = new Setting(parts)
+      for (const ask of [askStrictly, checkData, checkSnapshots]) await ask(setting)
     }
     const kept = await clearUp(undo, signal)
     const undeleted = [...kept, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], checker))]

@@ -22,6 +22,7 @@ export interface EmulatedParts {
 export async function foundDirectly(
   spoil: (parts: EmulatedParts) => void,
   work: (setting: Setting) => Promise<void>,
+  further: CsiDriver['settings']['controller'] = [],
 ): Promise<{ readonly findings: readonly Finding[]; readonly left: readonly string[] }> {
   const { signal } = new AbortController()
   await using stack = new AsyncDisposableStack()
@@ -29,7 +30,7 @@ export async function foundDirectly(
   stack.defer(() => rm(directory, { recursive: true, force: true }))
   const usual = { clock: systemClock, nodes: ['worker-1', 'worker-2'] }
   const emulated = stack.use(await startCsiDriver({ ...usual, socket: join(directory, 'csi.sock') }))
-  emulated.settings.controller = [...emulated.settings.controller, 'CLONE_VOLUME']
+  emulated.settings.controller = [...emulated.settings.controller, 'CLONE_VOLUME', ...further]
   const nodes: CsiDriver[] = []
   for (const nodeId of usual.nodes) {
     const socket = join(directory, `${nodeId}.sock`)
@@ -48,6 +49,7 @@ export async function foundDirectly(
   const find = checker.find.bind(checker)
   spoil({ driver: emulated, nodes })
   const ownNodes = new OwnNodes(own, join(directory, 'nodes'))
-  await work(new Setting({ driver, nodes: ownNodes, abilities, calls, parameters: {}, find, unique: '1' }))
+  const parts = { driver, nodes: ownNodes, abilities, calls, parameters: {}, find, unique: '1' }
+  await work(new Setting({ ...parts, isMounted: async () => true }))
   return { findings: checker.findings, left: emulated.volumes.all.map(({ id }) => id) }
 }

@@ -24,6 +24,8 @@ export interface SettingParts {
   readonly calls: DirectCalls
   readonly parameters: Readonly<Record<string, string>>
   readonly find: (broken: Violation) => void
+  /** Whether something is mounted at the path. */
+  readonly isMounted: (path: string) => Promise<boolean>
   /** Part of the names of volumes: unique for each run. */
   readonly unique: string
 }

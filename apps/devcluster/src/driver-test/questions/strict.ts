@@ -7,7 +7,7 @@ import {
   ListVolumes,
   type Volume,
 } from '@csi-sidecars/csi-proto'
-import { canList } from '../driver/lists.ts'
+import { canList, listsNodes } from '../driver/lists.ts'
 import { CONTROLLER_QUESTIONS, type Known, NODE_QUESTIONS } from './requests.ts'
 import type { Setting } from './setting.ts'
 
@@ -67,7 +67,8 @@ async function publishTwice(
     const reply = await setting.published(volume, second)
     const twice = `ControllerPublishVolume of ${about}, a volume for one node that is on ${first}, to ${second}`
     setting.expect({ check: 'oneNode', what: twice, about, reply, codes: ['FailedPrecondition'] })
-    if (reply.code === 0) await setting.unpublished(about, second)
+    await setting.unpublished(about, second)
+    await staysOn(setting, volume, { first, second })
   }
   const reply = await setting.ask(DeleteVolume, { volumeId: about, secrets: {} })
   const used = `DeleteVolume of ${about} while it is published to ${first}`
@@ -75,23 +76,43 @@ async function publishTwice(
   await setting.unpublished(about, first)
 }
 
+interface TwoNodes {
+  readonly first: string
+  readonly second: string
+}
+
+/** The detach of one node leaves the attachment of the other. */
+async function staysOn(setting: Setting, { volumeId: about }: Volume, { first, second }: TwoNodes): Promise<void> {
+  const { driver } = setting.parts
+  if (!listsNodes(driver)) return
+  const { response } = await setting.ask(ListVolumes, { maxEntries: 0, startingToken: '' })
+  const listed = response?.entries.find(({ volume }) => volume?.volumeId === about)
+  if (listed === undefined || listed.status?.publishedNodeIds.includes(first) === true) return
+  const text = `volume ${about} was published to ${first} and is not listed there, after a detach from ${second} alone`
+  setting.parts.find({ check: 'kept', about, text })
+}
+
 const MOST_PAGES = 10_000
 
 /** By pages of one entry: each volume is listed once. */
 async function walkPages(setting: Setting, { volumeId }: Volume): Promise<void> {
+  const other = await setting.created(setting.create('page'))
   const ids: string[] = []
   let startingToken = ''
+  let ended = false
   let wrong: string | undefined
   for (let page = 0; wrong === undefined && page < MOST_PAGES; page += 1) {
     const { code, response } = await setting.ask(ListVolumes, { maxEntries: 1, startingToken })
-    if (code !== 0 || response === undefined) return
+    if (code !== 0 || response === undefined) break
     if (response.entries.length > 1) wrong = `a page has ${response.entries.length} entries`
     ids.push(...response.entries.map(({ volume }) => volume?.volumeId ?? ''))
     startingToken = response.nextToken
-    if (startingToken === '') break
+    ended = startingToken === ''
+    if (ended) break
   }
+  if (other !== undefined) await setting.deleted(other.volumeId)
   const times = ids.filter((id) => id === volumeId).length
-  if (wrong === undefined && times !== 1) wrong = `volume ${volumeId} is on ${times} pages`
+  if (wrong === undefined && ended && times !== 1) wrong = `volume ${volumeId} is on ${times} pages`
   if (wrong === undefined) return
   setting.parts.find({ check: 'listed', about: undefined, text: `ListVolumes with one entry a page: ${wrong}` })
 }
