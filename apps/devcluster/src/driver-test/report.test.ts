@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { junitOf, markdownOf, type TestReport } from './report.ts'
+import { junitOf, markdownOf, picturesOf, type TestReport } from './report.ts'
 import type { SeedResult } from './seed.ts'
 
 const good: SeedResult = {
@@ -23,6 +23,8 @@ const bad: SeedResult = {
       about: 'vol-1',
       text: 'volume <vol-1> & "more" is left',
       occurrences: 3,
+      picture: '<svg/>',
+      timeline: ['+0.500 s CreateVolume', '+1.000 s CreateVolume \u0007'],
       calls: ['+1.000 s CreateVolume \u0007'],
     },
   ],
@@ -61,7 +63,7 @@ describe('the JUnit report', () => {
 
 describe('the Markdown report', () => {
   it('says in a line that all promises were kept', () => {
-    const text = markdownOf(report(good))
+    const text = markdownOf(report(good), '/r/report.md')
     expect(text).toContain('All promises were kept.')
     expect(text).toContain('| 1 | 31 | 90 | 120 | 0 |')
     expect(text).not.toContain('## Seed')
@@ -69,11 +71,18 @@ describe('the Markdown report', () => {
   })
 
   it('says of each seed that found something what, how to repeat it, and what is left', () => {
-    const text = markdownOf(report(good, bad))
+    const text = markdownOf(report(good, bad), '/r/report.md')
     expect(text).toContain('1 of 2 seeds found something.')
     expect(text).toContain(
       '## Seed 2\n\nAgain:\n\n    test --seed=\'2\'\n\n### Nothing is left when everything was deleted\n\nvolume <vol-1> & "more" is left (3 times)\n',
     )
     expect(text).toContain('- volume vol-1: refused')
+  })
+
+  it('has a picture beside it, and the time line of the volume', () => {
+    const text = markdownOf(report(good, bad), '/r/report.md')
+    expect(text).toContain('![Where the volume was when](report-seed-2-1.svg)')
+    expect(text).toContain('```text\n+0.500 s CreateVolume\n+1.000 s CreateVolume')
+    expect([...picturesOf(report(good, bad), '/r/report.md')]).toEqual([['report-seed-2-1.svg', '<svg/>']])
   })
 })

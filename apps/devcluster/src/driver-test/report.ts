@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import type { Finding } from './checks/checker.ts'
 import { CHECKS, type CheckName } from './checks/checks.ts'
 import type { SeedResult } from './seed.ts'
@@ -59,8 +60,8 @@ function xml(text: string): string {
     .replaceAll('"', '&quot;')
 }
 
-/** For people: a summary of a pull request, an issue at the driver's. */
-export function markdownOf({ driver, address, leftOut, results, again }: TestReport): string {
+/** For people, in this file: a summary of a pull request, an issue at the driver's. */
+export function markdownOf({ driver, address, leftOut, results, again }: TestReport, file: string): string {
   const bad = results.filter((result) => !isGood(result))
   const verdict =
     bad.length === 0 ? 'All promises were kept.' : `${bad.length} of ${results.length} seeds found something.`
@@ -75,7 +76,7 @@ export function markdownOf({ driver, address, leftOut, results, again }: TestRep
       ({ title, seconds, actions, calls, findings, clusterFaults }) =>
         `| ${title.replace('seed ', '')} | ${seconds.toFixed(0)} | ${actions} | ${calls} | ${findings.length + clusterFaults.length} |`,
     ),
-    ...bad.flatMap((result) => foundOf(result, again)),
+    ...bad.flatMap((result) => foundOf(result, { again, file })),
     '',
     '## Left out',
     '',
@@ -86,7 +87,7 @@ export function markdownOf({ driver, address, leftOut, results, again }: TestRep
 
 function foundOf(
   { title, seed, findings, clusterFaults, undeleted }: SeedResult,
-  again: TestReport['again'],
+  { again, file }: { readonly again: TestReport['again']; readonly file: string },
 ): readonly string[] {
   return [
     '',
@@ -95,16 +96,46 @@ function foundOf(
     'Again:',
     '',
     `    ${again(seed)}`,
-    ...findings.flatMap(({ check, text, calls, occurrences }) => [
+    ...findings.flatMap(({ check, text, calls, timeline, picture, occurrences }, index) => [
       '',
       `### ${CHECKS[check]}`,
       '',
       `${text}${occurrencesText(occurrences)}`,
       ...(calls.length === 0 ? [] : ['', '```text', ...calls, '```']),
+      ...(picture === '' ? [] : ['', `![Where the volume was when](${pictureName(file, title, index)})`]),
+      ...(timeline.length <= calls.length ? [] : timelineOf(timeline)),
     ]),
     ...listOf('Of the cluster itself:', clusterFaults),
     ...listOf('Left at the driver:', undeleted),
   ]
+}
+
+function timelineOf(timeline: readonly string[]): readonly string[] {
+  return [
+    '',
+    '<details><summary>Time line of the volume</summary>',
+    '',
+    '```text',
+    ...timeline,
+    '```',
+    '',
+    '</details>',
+  ]
+}
+
+function pictureName(file: string, title: string, index: number): string {
+  return `${basename(file, '.md')}-${title.replaceAll(' ', '-')}-${index + 1}.svg`
+}
+
+/** The pictures beside the Markdown of this file, by their names. */
+export function picturesOf({ results }: TestReport, file: string): ReadonlyMap<string, string> {
+  return new Map(
+    results.flatMap(({ title, findings }) =>
+      findings.flatMap(({ picture }, index) =>
+        picture === '' ? [] : [[pictureName(file, title, index), picture] as const],
+      ),
+    ),
+  )
 }
 
 function listOf(title: string, texts: readonly string[]): readonly string[] {

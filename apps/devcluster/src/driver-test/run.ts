@@ -1,6 +1,6 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { isAbort, messageOf } from '@csi-sidecars/base'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import { runSeeds } from '@csi-sidecars/disturb'
@@ -15,7 +15,7 @@ import { EarlyFindings } from './early.ts'
 import { checkReportFile, csiDriverOf } from './files.ts'
 import { againLine, type TestOptions } from './options.ts'
 import { ProgressPrinter } from './progress.ts'
-import { isGood, junitOf, markdownOf, type TestReport } from './report.ts'
+import { isGood, junitOf, markdownOf, picturesOf, type TestReport } from './report.ts'
 import { runSeed, type SeedProgress, type SeedResult } from './seed.ts'
 import { verdictLines, verdictOf } from './verdict.ts'
 
@@ -122,7 +122,9 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
 
 async function writeReports({ junit, markdown }: TestOptions, report: TestReport): Promise<void> {
   if (junit !== undefined) await writeFile(junit, junitOf(report))
-  if (markdown !== undefined) await writeFile(markdown, markdownOf(report))
+  if (markdown === undefined) return
+  await writeFile(markdown, markdownOf(report, markdown))
+  for (const [name, svg] of picturesOf(report, markdown)) await writeFile(join(dirname(markdown), name), svg)
 }
 
 interface Starting {

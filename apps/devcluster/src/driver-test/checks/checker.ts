@@ -3,6 +3,7 @@ import { codeNameOf } from '../../calls/seen.ts'
 import type { ProxiedCall } from '../../proxy/call.ts'
 import { wrongVolume } from './answers.ts'
 import type { CheckName, Violation } from './checks.ts'
+import { pictureOf } from '../picture.ts'
 import { forgottenStage } from './forgotten.ts'
 import { type Listed, Listing } from './listing.ts'
 import { LATER, onNode, Repetitions, volumeIdOf } from './repetition.ts'
@@ -13,6 +14,10 @@ import { text, VolumeTracker } from './volume-tracker.ts'
 /** A violation with the calls that led to it, for people. */
 export interface Finding extends Violation {
   readonly calls: readonly string[]
+  /** Where its volume was when, as an SVG; empty where it is about none. */
+  readonly picture: string
+  /** All calls about its volume, for a time line. */
+  readonly timeline: readonly string[]
   /** How often it was found, for whatever volume. */
   occurrences: number
 }
@@ -37,9 +42,10 @@ const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
   'inUse',
 ])
 
-/** How many calls are kept, and how many of them a finding lists. */
+/** How many calls are kept, how many of them a finding lists, and how many are on its time line. */
 const KEPT = 5_000
 const LISTED = 10
+const ON_TIMELINE = 100
 
 /** Checks a driver by the calls that pass the proxy and by its lists. */
 export class Checker {
@@ -79,8 +85,14 @@ export class Checker {
   /** Each is recorded once, and counted. */
   find(broken: Violation): void {
     const known = this.findings.find((each) => causeOf(each) === causeOf(broken))
-    if (known === undefined) this.findings.push({ ...broken, calls: this.#callsBefore(broken), occurrences: 1 })
-    else known.occurrences += 1
+    if (known !== undefined) {
+      known.occurrences += 1
+      return
+    }
+    const about = broken.about === undefined ? [] : this.#about(broken.about).slice(-ON_TIMELINE)
+    const timeline = about.map((call) => lineOf(call, this.#options))
+    const picture = pictureOf(about, this.#options.shortened)
+    this.findings.push({ ...broken, calls: this.#callsBefore(broken), picture, timeline, occurrences: 1 })
   }
 
   /** Why something that was asked for has not come, or is left: by the last call that the driver refused. */
