@@ -28,6 +28,7 @@ describe('the flags of a test', () => {
       strict: true,
       attacher: undefined,
       resizer: undefined,
+      compare: undefined,
       junit: undefined,
       markdown: undefined,
     })

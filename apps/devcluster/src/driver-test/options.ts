@@ -28,6 +28,8 @@ export interface TestOptions {
   readonly strict: boolean
   readonly attacher: string | undefined
   readonly resizer: string | undefined
+  /** A folder with sidecars that each seed runs with too. */
+  readonly compare: string | undefined
   /** Where the reports go. */
   readonly junit: string | undefined
   readonly markdown: string | undefined
@@ -85,6 +87,11 @@ export const TEST_FLAGS = {
     describe: 'A folder with other sidecars to run, the Go originals for instance: csi-attacher and csi-resizer',
     requiresArg: true,
   },
+  compare: {
+    type: 'string',
+    describe: 'A folder with sidecars; each seed runs with them too, and what only one of both does is shown',
+    requiresArg: true,
+  },
   attacher: { type: 'string', describe: 'Another csi-attacher to run', requiresArg: true },
   resizer: { type: 'string', describe: 'Another csi-resizer to run', requiresArg: true },
   report: { type: 'string', describe: 'Write a JUnit report to this file', requiresArg: true },
@@ -123,6 +130,7 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Tes
     convergeSeconds: positive('patience', values.patience),
     attacher: values.attacher ?? (sidecars && join(sidecars, 'csi-attacher')),
     resizer: values.resizer ?? (sidecars && join(sidecars, 'csi-resizer')),
+    compare: values.compare,
     junit: report,
     markdown,
   }
@@ -143,6 +151,7 @@ export function againLine(options: TestOptions, seed?: number): string {
     ...Object.entries(inlineAttributes).map(([key, value]) => ['inline-attribute', `${key}=${value}`] as const),
     ['attacher', options.attacher],
     ['resizer', options.resizer],
+    ['compare', options.compare],
     ['seconds', options.seconds],
     ['patience', options.convergeSeconds],
     ...(seed === undefined ? [] : [['seed', seed] as const]),

@@ -17,7 +17,7 @@ import { againLine, type TestOptions } from './options.ts'
 import { ProgressPrinter } from './progress.ts'
 import { isGood, junitOf, markdownOf, picturesOf, type TestReport } from './report.ts'
 import { runSeed, type SeedProgress, type SeedResult } from './seed.ts'
-import { verdictLines, verdictOf } from './verdict.ts'
+import { comparisonOf, verdictLines, verdictOf } from './verdict.ts'
 
 const PREFIX = 'csi-devcluster-'
 /** The exit code of a run that was interrupted. */
@@ -86,6 +86,13 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const binaries = await sidecarBinaries(options)
   const expands = direct.capabilities.controller.has(ControllerRpc.EXPAND_VOLUME)
   const sidecars = { attacher: binaries.attacher, ...(expands && { resizer: binaries.resizer }) }
+  const others =
+    options.compare === undefined
+      ? undefined
+      : {
+          attacher: join(options.compare, 'csi-attacher'),
+          ...(expands && { resizer: join(options.compare, 'csi-resizer') }),
+        }
   const times = { durationMs: options.seconds * 1000, convergeMs: options.convergeSeconds * 1000 }
   const { inlineAttributes, strict } = options
   const usual = { ...times, abilities, parameters, inlineAttributes, strict, sidecars, csiDriver }
@@ -94,15 +101,25 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const held = await runSeeds(options.seeds, {
     run: async (seed) => {
       write(`seed ${seed} for ${options.seconds} s\n`)
-      const place = join(directory, `seed-${seed}`)
-      const result = await runSeed(
-        { ...usual, seed, directory: place, data: join(parts.data, `seed-${seed}`, 'nodes') },
-        { direct, address, ownNodes, ...processParts(own), clock, log, onProgress },
-        signal,
-      )
-      progress.end()
+      const runWith = async (name: string, those: typeof sidecars): Promise<SeedResult> => {
+        const [place, data] = [join(directory, name), join(parts.data, name, 'nodes')]
+        const result = await runSeed(
+          { ...usual, sidecars: those, seed, directory: place, data },
+          { direct, address, ownNodes, ...processParts(own), clock, log, onProgress },
+          signal,
+        )
+        progress.end()
+        return result
+      }
+      const result = await runWith(`seed-${seed}`, sidecars)
       const verdict = verdictOf(result, results)
       results.push(result)
+      if (others !== undefined && !signal.aborted) {
+        const other = await runWith(`seed-${seed}-compared`, others)
+        const title = `seed ${seed}, with ${options.compare}`
+        verdict.appendix.push(...comparisonOf(result, { ...other, title }))
+        results.push({ ...other, title })
+      }
       // After each seed: what was found is not lost with what comes then.
       await writeReports(options, report)
       return verdict
