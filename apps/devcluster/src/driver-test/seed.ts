@@ -18,6 +18,7 @@ import { DriverUnderTest } from './driver/driver-under-test.ts'
 import { isMounted } from './driver/mounts.ts'
 import { type OwnNode, OwnNodes } from './driver/nodes.ts'
 import { checkData } from './questions/data.ts'
+import { checkKills } from './questions/killed.ts'
 import { Setting } from './questions/setting.ts'
 import { checkSnapshots } from './questions/snapshots.ts'
 import { askStrictly } from './questions/strict.ts'
@@ -142,9 +143,19 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, signal: Ab
       const calls = new DirectCalls({ clock, signal, report: (call) => checker.see(call) })
       const find = (broken: Violation): void => checker.find(broken)
       const unique = `${seed}-${clock.now()}`
-      const parts = { driver: direct, nodes, abilities, calls, parameters, find, unique, isMounted }
-      const setting = new Setting(parts)
-      for (const ask of [askStrictly, checkData, checkSnapshots]) await ask(setting)
+      const asked = {
+        driver: direct,
+        nodes,
+        abilities,
+        calls,
+        parameters,
+        find,
+        unique,
+        isMounted,
+        kill: parts.killAll,
+      }
+      const setting = new Setting(asked)
+      for (const ask of [askStrictly, checkData, checkSnapshots, checkKills]) await ask(setting)
     }
     const kept = await clearUp(undo, signal)
     const undeleted = [...kept, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], checker))]

@@ -50,6 +50,8 @@ export async function foundDirectly(
   spoil({ driver: emulated, nodes })
   const ownNodes = new OwnNodes(own, join(directory, 'nodes'))
   const parts = { driver, nodes: ownNodes, abilities, calls, parameters: {}, find, unique: '1' }
-  await work(new Setting({ ...parts, isMounted: async () => true }))
+  // What a killed driver has forgotten is what the spoiling of each start forgets.
+  const kill = (): void => spoil({ driver: emulated, nodes })
+  await work(new Setting({ ...parts, isMounted: async () => true, kill }))
   return { findings: checker.findings, left: emulated.volumes.all.map(({ id }) => id) }
 }

@@ -9,6 +9,7 @@ import {
   type Volume,
 } from '@csi-sidecars/csi-proto'
 import { nodeCan } from '../../driver/driver.ts'
+import type { CheckName } from '../checks/checks.ts'
 import type { Reply } from '../driver/direct-calls.ts'
 import type { OwnNode } from '../driver/nodes.ts'
 import { ONE_NODE, type Setting } from './setting.ts'
@@ -24,23 +25,34 @@ export interface Mounted {
 interface Use {
   readonly node: OwnNode
   readonly readonly?: boolean
+  /** The promise that a refusal breaks. */
+  readonly check?: CheckName
+  readonly afterAttach?: () => Promise<void>
+  readonly afterStage?: () => Promise<void>
+}
+
+/** Where the volume is used on the node. */
+export function placeOf({ parts: { nodes } }: Setting, { volumeId }: Volume, node: OwnNode): Mounted {
+  const folder = join(nodes.folder, `node-${nodes.all.indexOf(node) + 1}`, 'direct', volumeId)
+  const staged = nodeCan(node.driver, NodeRpc.STAGE_UNSTAGE_VOLUME)
+  return { node, path: join(folder, 'target'), staging: staged ? join(folder, 'staging') : '' }
 }
 
 /** Attaches, stages and publishes the volume; undefined, and a finding, where the driver refuses that. */
 export async function mount(setting: Setting, volume: Volume, use: Use): Promise<Mounted | undefined> {
-  const { node, readonly = false } = use
-  const { nodes, calls } = setting.parts
-  const folder = join(nodes.folder, `node-${nodes.all.indexOf(node) + 1}`, 'direct', volume.volumeId)
-  const staged = nodeCan(node.driver, NodeRpc.STAGE_UNSTAGE_VOLUME)
-  const [path, staging] = [join(folder, 'target'), staged ? join(folder, 'staging') : '']
+  const { node, readonly = false, check = 'converges' } = use
+  const { calls } = setting.parts
+  const { path, staging } = placeOf(setting, volume, node)
+  const staged = staging !== ''
   const { volumeId, volumeContext } = volume
   const well = (method: string, reply: Reply<object>): boolean =>
-    setting.expect({ check: 'converges', what: `${method} of ${volumeId}`, about: volumeId, reply, codes: ['OK'] })
+    setting.expect({ check, what: `${method} of ${volumeId}`, about: volumeId, reply, codes: ['OK'] })
   let publishContext: { [key: string]: string } = {}
   if (setting.has('ControllerPublishVolume')) {
     const reply = await setting.published(volume, node.info.nodeId)
     if (!well('ControllerPublishVolume', reply)) return undefined
     publishContext = { ...reply.response?.publishContext }
+    await use.afterAttach?.()
   }
   const request = {
     volumeId,
@@ -53,6 +65,7 @@ export async function mount(setting: Setting, volume: Volume, use: Use): Promise
   // A kubelet creates both.
   await mkdir(staged ? staging : dirname(path), { recursive: true })
   if (staged && !well('NodeStageVolume', await calls.ask(node.driver, NodeStageVolume, request))) return undefined
+  if (staged) await use.afterStage?.()
   const published = await calls.ask(node.driver, NodePublishVolume, { ...request, targetPath: path, readonly })
   return well('NodePublishVolume', published) ? { node, path, staging } : undefined
 }

@@ -24,6 +24,8 @@ export interface SettingParts {
   readonly calls: DirectCalls
   readonly parameters: Readonly<Record<string, string>>
   readonly find: (broken: Violation) => void
+  /** As SIGKILL does it; the driver is started again at once. Undefined where the test did not start it. */
+  readonly kill: (() => void) | undefined
   /** Whether something is mounted at the path. */
   readonly isMounted: (path: string) => Promise<boolean>
   /** Part of the names of volumes: unique for each run. */
