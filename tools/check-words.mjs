@@ -76,6 +76,7 @@ const EXCEPTIONS = [
   { path: 'apps/kubectl-csi/src/run.test.ts', texts: /^(nobody|tell)$/, why: 'the same' },
   { path: 'charts/csi-sidecars/files/alerts.yaml', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
   { path: 'charts/tests/alert-series.ts', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
+  { path: 'apps/devcluster/src/driver-test/', texts: /^patience$/, why: 'the flag --patience' },
   { path: 'docs/drivers.md', texts: /^patience$/, why: 'the flag --patience' },
   { path: 'docs/operations.md', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
   { path: 'libs/sidecar/src/http/health.ts', texts: /^stands$/, why: 'the reason of /livez' },
