@@ -89,6 +89,14 @@ describe('the flags of a test', () => {
     )
   })
 
+  it('leave out the direct questions in the line, too', async () => {
+    const options = await parse(DRIVER, '--strict=false')
+    expect(options.strict).toBe(false)
+    expect(againLine(options)).toBe(
+      'npm start -- test --driver=unix:///csi.sock --seconds=12 --patience=60 --strict=false',
+    )
+  })
+
   it('are explained within 80 columns', async () => {
     const texts: string[] = []
     expect(await readCommandLine(['test', '--help'], (text) => texts.push(text))).toBe('answered')

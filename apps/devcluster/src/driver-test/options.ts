@@ -80,7 +80,7 @@ export const TEST_FLAGS = {
   strict: {
     type: 'boolean',
     default: true,
-    describe: 'Ask the driver at the end what no cluster asks, about volumes of its own; --no-strict leaves it out',
+    describe: 'Ask the driver at the end what no cluster asks, about volumes of its own; --strict=false leaves it out',
   },
   sidecars: {
     type: 'string',
@@ -157,7 +157,7 @@ export function againLine(options: TestOptions, seed?: number): string {
     ...(seed === undefined ? [] : [['seed', seed] as const]),
   ]
   const flags = given.flatMap(([name, value]) => (value === undefined ? [] : [quoted(`--${name}=${value}`)]))
-  if (!options.strict) flags.push('--no-strict')
+  if (!options.strict) flags.push('--strict=false')
   return `${ownCommand()} test ${flags.join(' ')}`
 }
 

@@ -1,5 +1,6 @@
 import type {
   ControllerPublishVolumeRequest,
+  ControllerUnpublishVolumeRequest,
   CreateVolumeRequest,
   DeleteVolumeRequest,
   ListVolumesRequest,
@@ -75,6 +76,8 @@ const ROWS: readonly (readonly [string, Spoil, string, RegExp])[] = [
     'idempotence',
     /^CreateVolume of csi-devcluster-clone-1 had succeeded, and failed when it was repeated/,
   ],
+  ['leaves what it detaches', leaves, 'ended', /^volume vol-\d+ is listed on worker-1 after a detach from there/],
+  ['detaches another node too', detachesAll, 'kept', /is not listed there, after a detach from worker-2 alone/],
   ['stages without a path', stages, 'strict', /^NodeStageVolume without a path was answered with OK/],
 ]
 
@@ -125,6 +128,17 @@ function forgetsClones({ driver }: EmulatedParts): void {
     const known = request.volumeContentSource !== undefined && driver.volumes.named(request.name) !== undefined
     if (known) throw new DriverFailure('ALREADY_EXISTS', 'existing volume source volume id not matching')
     return driver.own<object, object>('CreateVolume', request)
+  })
+}
+
+function leaves({ driver }: EmulatedParts): void {
+  driver.script('ControllerUnpublishVolume', () => ({}))
+}
+
+function detachesAll({ driver }: EmulatedParts): void {
+  driver.script('ControllerUnpublishVolume', (request: ControllerUnpublishVolumeRequest) => {
+    driver.volumes.get(request.volumeId)?.attachments.clear()
+    return driver.own<object, object>('ControllerUnpublishVolume', request)
   })
 }
 

@@ -74,6 +74,8 @@ async function publishTwice(
   const used = `DeleteVolume of ${about} while it is published to ${first}`
   setting.expect({ check: 'inUse', what: used, about, reply, codes: ['FailedPrecondition'] })
   await setting.unpublished(about, first)
+  if ((await nodesOf(setting, volume))?.includes(first) !== true) return
+  setting.parts.find({ check: 'ended', about, text: `volume ${about} is listed on ${first} after a detach from there` })
 }
 
 interface TwoNodes {
@@ -83,13 +85,20 @@ interface TwoNodes {
 
 /** The detach of one node leaves the attachment of the other. */
 async function staysOn(setting: Setting, { volumeId: about }: Volume, { first, second }: TwoNodes): Promise<void> {
-  const { driver } = setting.parts
-  if (!listsNodes(driver)) return
-  const { response } = await setting.ask(ListVolumes, { maxEntries: 0, startingToken: '' })
-  const listed = response?.entries.find(({ volume }) => volume?.volumeId === about)
-  if (listed === undefined || listed.status?.publishedNodeIds.includes(first) === true) return
+  const nodes = await nodesOf(setting, { volumeId: about })
+  if (nodes === undefined || nodes.includes(first)) return
   const text = `volume ${about} was published to ${first} and is not listed there, after a detach from ${second} alone`
   setting.parts.find({ check: 'kept', about, text })
+}
+
+/** Where the driver lists the volume; undefined where it does not. */
+async function nodesOf(
+  setting: Setting,
+  { volumeId }: Pick<Volume, 'volumeId'>,
+): Promise<readonly string[] | undefined> {
+  if (!listsNodes(setting.parts.driver)) return undefined
+  const { response } = await setting.ask(ListVolumes, { maxEntries: 0, startingToken: '' })
+  return response?.entries.find(({ volume }) => volume?.volumeId === volumeId)?.status?.publishedNodeIds
 }
 
 const MOST_PAGES = 10_000
