@@ -9,6 +9,7 @@ describe('a seed with nodes', () => {
     const inZones: unknown[] = []
     const result = await seedResult({
       nodes: 3,
+      strict: true,
       durationMs: 7_000,
       spoil: (driver, nodes) => {
         for (const each of [driver, ...nodes]) each.log.subscribe(({ method }) => methods.add(method))
