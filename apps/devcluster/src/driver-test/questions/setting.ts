@@ -8,7 +8,6 @@ import {
   type NodeGetInfoResponse,
   type UnaryMethod,
   type Volume,
-  type VolumeCapability,
 } from '@csi-sidecars/csi-proto'
 import { codeNameOf } from '../../calls/seen.ts'
 import type { CheckName, Violation } from '../checks/checks.ts'
@@ -35,7 +34,6 @@ export interface SettingParts {
 export const GIB = 1024n ** 3n
 export const UNKNOWN = 'csi-devcluster-unknown'
 export const ONE_NODE = volumeCapabilityOf({ volumeMode: 'Filesystem', accessModes: ['ReadWriteOnce'] }, false)
-export const NO_CAPABILITY: VolumeCapability = { accessType: undefined, accessMode: undefined }
 
 /** What the direct questions share: a driver at rest, and volumes that this test creates for them. */
 export class Setting {
