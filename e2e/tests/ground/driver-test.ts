@@ -88,7 +88,7 @@ async function find(ground: Ground, bug: string, { flags, again }: Search): Prom
   match(readFileSync(join(tested.folder, 'report.md'), 'utf8'), /^## (Seed \d|Before)/m)
   if (!again) return
   const [, line = ''] = new RegExp(`${heading}: [^]*?again: (.*)`).exec(tested.output) ?? []
-  if (line === '') return
+  ok(line !== '', tested.output)
   const { code, output } = await shell(line)
   equal(code, 1, `${bug}, by ${line}:\n${output}`)
   ok(output.includes(`${heading}: `), `${bug} is not found again by ${line}:\n${output}`)

@@ -10,9 +10,10 @@ describe('before the first seed', () => {
     early.trials.onTrial('clones')
     for (const how of ['with code 1', 'with code 1', 'by SIGSEGV']) early.onDeath(how)
     const results = early.results()
-    expect(verdictLines(results)).toEqual([
+    expect(verdictLines(results, 'test --again')).toEqual([
       'FAIL before the first seed\n',
       '     The driver ends only when it is asked to: the driver ended with code 1 while clones were tried (3 times)\n',
+      '     again: test --again\n',
     ])
     const report = { driver: 'csi.example.com', address: 'unix:///csi.sock', leftOut: [], results, again: () => 'test' }
     expect(junitOf(report)).toContain(

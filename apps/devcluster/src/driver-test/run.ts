@@ -74,13 +74,13 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const results: SeedResult[] = early.results()
   if (typeof abilities === 'string') {
     const report = { driver: direct.name, address, leftOut: [abilities], results, again: () => againLine(options) }
-    write(verdictLines(results).join(''))
+    write(verdictLines(results, againLine(options)).join(''))
     await writeReports(options, report)
     return 1
   }
   write(`Driver ${direct.name} at ${address}, with ${abilities.nodes.map(({ nodeId }) => nodeId).join(', ')}\n`)
   for (const text of abilities.leftOut) write(`  left out: ${text}\n`)
-  write(verdictLines(results).join(''))
+  write(verdictLines(results, againLine(options)).join(''))
   const again = (seed?: number): string => againLine(options, seed)
   const report: TestReport = { driver: direct.name, address, leftOut: abilities.leftOut, results, again }
   const binaries = await sidecarBinaries(options)

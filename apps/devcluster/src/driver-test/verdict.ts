@@ -37,10 +37,11 @@ export function comparisonOf(one: SeedResult, two: SeedResult): readonly string[
 }
 
 /** Of what was found before the first seed. */
-export function verdictLines(results: readonly SeedResult[]): readonly string[] {
+export function verdictLines(results: readonly SeedResult[], again: string): readonly string[] {
   return results.flatMap(({ title, findings }) => [
     `FAIL ${title}\n`,
     ...findings.map((finding) => `     ${CHECKS[finding.check]}: ${lineOf(finding)}\n`),
+    `     again: ${again}\n`,
   ])
 }
 
