@@ -87,7 +87,8 @@ async function find(ground: Ground, bug: string, { flags, again }: Search): Prom
   ok(junit.includes(`name="${heading}"><failure message="`), `${bug}:\n${junit}`)
   match(readFileSync(join(tested.folder, 'report.md'), 'utf8'), /^## (Seed \d|Before)/m)
   if (!again) return
-  const [, line = ''] = new RegExp(`${heading}: [^]*?again: (.*)`).exec(tested.output) ?? []
+  const after = tested.output.slice(tested.output.indexOf(`${heading}: `))
+  const [, line = ''] = /^ +again: (.*)$/m.exec(after) ?? []
   ok(line !== '', tested.output)
   const { code, output } = await shell(line)
   equal(code, 1, `${bug}, by ${line}:\n${output}`)
