@@ -2,7 +2,7 @@ import { between, type Random } from '@csi-sidecars/disturb'
 import { refusal } from '../harness/api/gate.ts'
 import type { Fault } from '../harness/api/wire.ts'
 import type { App } from '../harness/subject.ts'
-import { pause } from '../harness/waiting.ts'
+import { eventually, pause } from '../harness/waiting.ts'
 import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound, touch } from './case.ts'
 import { startedScene } from './start.ts'
 
@@ -118,6 +118,7 @@ async function answered(t: Parameters<FaultCase['run']>[0], { asked, answer, ran
   const { sidecar, node } = await startedScene(t, { gate, args: QUICK, controller: [...CAPABILITIES] })
   await begin(t, node)
   if (ends) {
+    await eventually('an injected fault', () => injected > 0)
     await pause(1500)
     left = 0
     await touch(t)
