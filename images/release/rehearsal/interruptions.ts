@@ -1,3 +1,4 @@
+import { digestOf } from '../../tools/layout.ts'
 import type { Page } from '../page.ts'
 import type { Storage } from '../registry.ts'
 import type { Signer } from '../signer.ts'
@@ -27,7 +28,8 @@ export class Interruptions {
       storage: {
         digestOf: (repository, reference) => storage.digestOf(repository, reference),
         hasBlob: (repository, digest) => storage.hasBlob(repository, digest),
-        putBlob: (repository, content) => this.#change(`blob of ${repository}`, storage.putBlob(repository, content)),
+        putBlob: (repository, content) =>
+          this.#change(`${repository} ${digestOf(content)}`, storage.putBlob(repository, content)),
         putManifest: (repository, reference, manifest) =>
           this.#change(`${repository} ${reference}`, storage.putManifest(repository, reference, manifest)),
       },
