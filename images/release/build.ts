@@ -9,12 +9,12 @@ import { readArguments } from '@csi-sidecars/testkit'
 import { ROOT, readBundle, releaseVersion, SIDECARS } from '../tools/bundle.ts'
 import { addChart, packChart } from '../tools/chart.ts'
 import { committedAt, revision } from '../tools/commit.ts'
-import { ARCHITECTURE, makeContext, packagesOf } from '../tools/context.ts'
+import { ARCHITECTURE, makeContext } from '../tools/context.ts'
 import { ARCHITECTURES, makeExecutables } from '../tools/executables.ts'
 import { homeOf, registryOf } from '../tools/fill.ts'
 import { makeImages } from '../tools/images.ts'
 import { Layout } from '../tools/layout.ts'
-import { distribution, lackingForLibraries, librariesOf } from '../tools/libraries.ts'
+import { debianParts, lackingForLibraries } from '../tools/libraries.ts'
 import { nodeOrigin } from '../tools/node-origin.ts'
 import { makePrograms } from '../tools/programs.ts'
 import { sbomOf } from '../tools/sbom.ts'
@@ -38,7 +38,7 @@ makeExecutables([architecture], { out: files, version, createdAt })
 // The page has one list of checksums, of everything.
 rmSync(join(files, 'SHA256SUMS'))
 makePrograms(files, createdAt)
-const debian = { distribution: distribution(), packages: packagesOf(librariesOf(process.execPath)) }
+const debian = debianParts(process.execPath)
 for (const name of SIDECARS) {
   const sbom = sbomOf({ bundle: readBundle(name), version, createdAt, node: nodeOrigin(), debian })
   writeFileSync(join(files, `${name}-${version}-image-${ARCHITECTURE}.spdx.json`), `${JSON.stringify(sbom, null, 2)}\n`)

@@ -104,6 +104,7 @@ async function publishThreeWays(built: string): Promise<void> {
   for (const each of [straight, broken]) {
     if (each.page.state?.draft !== false) throw new Error('the release page is not published')
     for (const subject of each.release.subjects) readBack(subject, each.process)
+    await readBackSigned(each)
   }
   await refuseAnother(straight)
 }
@@ -142,6 +143,19 @@ function readBack({ repository, tag, digest, image }: Subject, { crane, host }: 
     run(helm, 'show', 'chart', `oci://${host}/${repository}`, '--version', tag, '--plain-http')
   }
   say(`read back: ${name}`)
+}
+
+/** Signatures and bills of materials are in the registry, hold, and are those of the build. */
+async function readBackSigned({ release: { subjects, host, files }, outside: { signer } }: Scene): Promise<void> {
+  for (const { repository, digest, image, parts } of subjects) {
+    const name = `${host}/${repository}@${digest}`
+    if (!(await signer.isSigned(name))) throw new Error(`${name} is not signed`)
+    for (const { descriptor } of image === undefined ? [] : parts) {
+      const file = join(files, `${image}-${version}-image-${descriptor.platform?.architecture}.spdx.json`)
+      if (!(await signer.isAttested(name, { type: 'spdxjson', file }))) throw new Error(`${name} has no ${file}`)
+    }
+  }
+  say(`read back: signatures and bills of materials of ${subjects.length} names`)
 }
 
 /** Another build under the same tag ends before it changes anything. */

@@ -10,9 +10,9 @@ import { join, resolve } from 'node:path'
 import { readArguments } from '@csi-sidecars/testkit'
 import { ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
 import { committedAt } from './commit.ts'
-import { ARCHITECTURE, makeContext, packagesOf } from './context.ts'
+import { ARCHITECTURE, makeContext } from './context.ts'
 import { ARCHITECTURES, type Architecture, makeExecutables } from './executables.ts'
-import { distribution, lackingForLibraries, librariesOf } from './libraries.ts'
+import { debianParts, lackingForLibraries } from './libraries.ts'
 import { nodeOrigin, whyNotPublished } from './node-origin.ts'
 import { makeNpmPackage } from './npm-package.ts'
 import { makePrograms } from './programs.ts'
@@ -48,7 +48,7 @@ switch (positionals[0]) {
     needLibraries()
     const folder = outOf('release')
     mkdirSync(folder, { recursive: true })
-    const debian = { distribution: distribution(), packages: packagesOf(librariesOf(process.execPath)) }
+    const debian = debianParts(process.execPath)
     const common = { version: releaseVersion(), createdAt: committedAt(), node: nodeOrigin(), debian }
     for (const name of SIDECARS) {
       const sbom = sbomOf({ bundle: readBundle(name), ...common })
