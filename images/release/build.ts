@@ -18,6 +18,10 @@ import { debianParts, lackingForLibraries } from '../tools/libraries.ts'
 import { nodeOrigin } from '../tools/node-origin.ts'
 import { makePrograms } from '../tools/programs.ts'
 import { sbomOf } from '../tools/sbom.ts'
+import { ASSESSMENTS } from '../vex/assessments.ts'
+import { loadedFeatures } from '../vex/features.ts'
+import { openVex } from '../vex/openvex.ts'
+import { VEX } from './files.ts'
 
 const { values } = readArguments('npm exec -- node images/release/build.ts [--out FOLDER] [--registry HOST/OWNER]', {
   options: { out: { type: 'string' }, registry: { type: 'string' } },
@@ -43,6 +47,10 @@ for (const name of SIDECARS) {
   const sbom = sbomOf({ bundle: readBundle(name), version, createdAt, node: nodeOrigin(), debian })
   writeFileSync(join(files, `${name}-${version}-image-${ARCHITECTURE}.spdx.json`), `${JSON.stringify(sbom, null, 2)}\n`)
 }
+
+const said = { assessments: ASSESSMENTS, loaded: loadedFeatures(), home, version, createdAt, names: SIDECARS }
+const vex = openVex(said)
+if (vex !== undefined) writeFileSync(join(files, VEX), `${JSON.stringify(vex, null, 2)}\n`)
 
 const layout = new Layout(join(out, 'layout'))
 makeContext(context)

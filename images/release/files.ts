@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-export const CHECKSUMS = 'SHA256SUMS'
+const CHECKSUMS = 'SHA256SUMS'
+/** What is said about known weaknesses; a release about which there is nothing to say has none. */
+export const VEX = 'openvex.json'
 
 export function sha256Of(file: string): string {
   return createHash('sha256').update(readFileSync(file)).digest('hex')

@@ -1,10 +1,11 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { collectFiles, writeChecksums } from './files.ts'
+import { collectFiles, VEX, writeChecksums } from './files.ts'
 import { completePage, type Page } from './page.ts'
 import type { Part, Subject } from './plan.ts'
 import type { Storage } from './registry.ts'
 import type { Release } from './release.ts'
-import type { Signer } from './signer.ts'
+import type { Signer, Statement } from './signer.ts'
 
 /**
  * Stores and signs everything. Nothing of it is found by a name yet. Each step leaves what is done already, so the same
@@ -94,9 +95,15 @@ async function signAll(subjects: readonly Subject[], signer: Signer, options: Si
 /** What is said about an image: on what the tag names as well, since `cosign verify-attestation` looks no deeper. */
 function statementsOf({ digest, image, parts }: Subject, { files, version }: SignOptions) {
   if (image === undefined) return []
+  const vex = join(files, VEX)
   return parts.flatMap(({ descriptor }) => {
-    const file = join(files, `${image}-${version}-image-${descriptor.platform?.architecture}.spdx.json`)
-    return [digest, descriptor.digest].map((about) => ({ digest: about, type: 'spdxjson', file }) as const)
+    const sbom = join(files, `${image}-${version}-image-${descriptor.platform?.architecture}.spdx.json`)
+    const statements: readonly Statement[] = [
+      { type: 'spdxjson', file: sbom },
+      ...(existsSync(vex) ? [{ type: 'openvex', file: vex } as const] : []),
+    ]
+    const abouts = [...new Set([digest, descriptor.digest])]
+    return abouts.flatMap((about) => statements.map((statement) => ({ digest: about, ...statement })))
   })
 }
 
