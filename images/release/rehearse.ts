@@ -3,7 +3,8 @@
 // interruption, interrupted after each single change until it is complete, and once more on what is complete. All of
 // them must leave the same digests, tags and files. Other programs read the result back.
 // `-- --built FOLDER` publishes what images/release/build.ts has left in FOLDER/<machine>, and builds nothing.
-// Signatures are made with a key of the rehearsal, and the release page is in memory.
+// Signatures are made with a key of the rehearsal, and the release page is in memory. `-- --cosign PROGRAM` signs and
+// verifies with cosign in the runs without interruptions.
 import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,6 +17,7 @@ import { sha256Of } from './files.ts'
 import { readChangelogs, releaseNotes } from './notes.ts'
 import type { Subject } from './plan.ts'
 import { buildElsewhere, buildHere, differences, sumsOf } from './rehearsal/builds.ts'
+import { cosignWithKey } from './rehearsal/cosign-with-key.ts'
 import { Interruptions, type Outside, runInterrupted } from './rehearsal/interruptions.ts'
 import { LocalSigner } from './rehearsal/local-signer.ts'
 import { MemoryPage } from './rehearsal/page.ts'
@@ -25,8 +27,8 @@ import { pushRelease, tagRelease } from './steps.ts'
 
 /** Bytes. */
 const LARGE = 10 * 1024 * 1024
-const { values } = readArguments('npm run release:rehearse [-- --built FOLDER]', {
-  options: { built: { type: 'string' } },
+const { values } = readArguments('npm run release:rehearse [-- --built FOLDER] [--cosign PROGRAM]', {
+  options: { built: { type: 'string' }, cosign: { type: 'string' } },
 })
 const version = releaseVersion()
 const work = mkdtempSync(join(tmpdir(), 'release-'))
@@ -83,7 +85,10 @@ async function publishThreeWays(built: string): Promise<void> {
   // Each in a registry of its own: this one stores a blob once for all repositories.
   await using one = await RegistryProcess.start()
   await using other = await RegistryProcess.start()
-  const [straight, broken] = [scene(one, built, 'straight'), scene(other, built, 'interrupted')]
+  const [straight, broken] = [
+    scene(one, { built, owner: 'straight', cosign: values.cosign }),
+    scene(other, { built, owner: 'interrupted' }),
+  ]
   const first = new Interruptions()
   await straight.publish(first.around(straight.outside))
   say(`published: ${first.changes.length} changes`)
@@ -117,7 +122,14 @@ interface Scene {
   readonly publish: (outside: Outside) => Promise<void>
 }
 
-function scene(process: RegistryProcess, built: string, owner: string): Scene {
+interface SceneOptions {
+  readonly built: string
+  readonly owner: string
+  /** The program; without it the signer is that of the rehearsal. */
+  readonly cosign?: string | undefined
+}
+
+function scene(process: RegistryProcess, { built, owner, cosign }: SceneOptions): Scene {
   const files = join(work, owner)
   const release = releaseOf({ version, registry: `${process.host}/${owner}`, built, files, machines: 1 })
   const page = new MemoryPage()
@@ -126,7 +138,8 @@ function scene(process: RegistryProcess, built: string, owner: string): Scene {
     await pushRelease(release, storage, signer)
     await tagRelease(release, { storage, page: onto, notes })
   }
-  const outside = { storage: release.registry, signer: new LocalSigner(release.registry), page }
+  const signer = cosign === undefined ? new LocalSigner(release.registry) : cosignWithKey(resolve(cosign), work)
+  const outside = { storage: release.registry, signer, page }
   return { process, release, page, outside, publish }
 }
 

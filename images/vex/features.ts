@@ -40,7 +40,6 @@ export function featuresIn(bundle: string, flags: readonly string[]): readonly F
 
 /** Those of all bundles that a release ships. */
 export function loadedFeatures(): readonly Feature[] {
-  const of = ({ file, flags, executableFlags }: Bundle): readonly Feature[] =>
-    featuresIn(readFileSync(file, 'utf8'), [...flags, ...executableFlags])
+  const of = ({ file, flags }: Bundle): readonly Feature[] => featuresIn(readFileSync(file, 'utf8'), flags)
   return [...new Set(SIDECARS.flatMap((name) => of(readBundle(name))))].sort()
 }
