@@ -4,7 +4,7 @@
 // places; <name>.mjs, the same in readable form, for profiles.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
 import { callSites } from './call-sites.mjs'
@@ -102,7 +102,8 @@ function makeExecutable() {
   writeFileSync(
     'dist/sea.json',
     JSON.stringify({
-      main: join(import.meta.dirname, 'start-bundle.cjs'),
+      // Part of the executable, so it must not name the folder of the build.
+      main: relative('', join(import.meta.dirname, 'start-bundle.cjs')),
       executable: 'dist/node',
       output: `dist/${name}`,
       disableExperimentalSEAWarning: true,

@@ -65,6 +65,11 @@ const COLLECTOR: Readonly<Record<string, Build>> = {
   'otel-collector': { module: 'collector', package: '.', ldflags: '-s -w' },
 }
 
+/** A registry, and what reads images from one. */
+const REGISTRY: Readonly<Record<string, Build>> = {
+  crane: { module: 'registry', package: 'github.com/google/go-containerregistry/cmd/crane', ldflags: '-s -w' },
+}
+
 const REMEDY =
   'e2e needs kube-apiserver and etcd: install Go 1.26 (https://go.dev/dl), or run setup-envtest and set KUBEBUILDER_ASSETS'
 
@@ -121,7 +126,7 @@ export function hasGo(): boolean {
 /** Builds one binary unless it is there. */
 export function build(root: string, name: string): string {
   const ofKubernetes = controlPlane()[name]
-  const what = ofKubernetes ?? { ...ORIGINALS, ...SANITY, ...COLLECTOR }[name]
+  const what = ofKubernetes ?? { ...ORIGINALS, ...SANITY, ...COLLECTOR, ...REGISTRY }[name]
   if (what === undefined) throw new Error(`no rule builds ${name}`)
   const folder = ofKubernetes === undefined ? cacheFolder(root) : controlPlaneFolder(root)
   const file = join(folder, name)

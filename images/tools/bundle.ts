@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { APPS, type AppName } from '@csi-sidecars/sidecars'
+import { RELEASED } from './released.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
-export type Sidecar = `csi-${AppName}` | 'csi-sidecars'
+export type Sidecar = (typeof RELEASED)[number]['name']
 /** What is shipped: each sidecar, and all of them in one process. */
-export const SIDECARS: readonly Sidecar[] = [...APPS.map((app) => `csi-${app}` as const), 'csi-sidecars']
+export const SIDECARS: readonly Sidecar[] = RELEASED.map(({ name }) => name)
 
 /** The files of a sidecar that `npm run build` writes. */
 export interface Bundle {
