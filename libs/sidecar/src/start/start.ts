@@ -2,7 +2,7 @@ import { Backlog } from '@csi-sidecars/controller'
 import { type ClusterConfig, loadClusterConfig } from '@csi-sidecars/kube-client'
 import { API_IN_FLIGHT_LIMIT, type Logger, releaseMemory } from '@csi-sidecars/telemetry'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
-import { identifyDriver, openDriver } from '../driver/handshake.ts'
+import { answersOf, identifyDriver, openDriver } from '../driver/handshake.ts'
 import { loadSecurity, openProfiling } from '../http/secure/load.ts'
 import { logBacklog } from '../serve/backlog-log.ts'
 import { CacheRegistry } from '../serve/caches.ts'
@@ -85,7 +85,7 @@ export async function start(given: StartContext, plan: StartPlan): Promise<Start
         await Promise.all([endpoint.close(), tracing?.close(signal)])
       },
     }
-    endpoint.started({ service, backlog })
+    endpoint.started({ service, backlog, answers: answersOf({ ...context, log }, driver) })
     reportWhileRunning(context, backlog)
     return { service, log }
   } catch (error) {
