@@ -5,7 +5,7 @@ import { CODES, canceled, deadlineExceeded, RpcError, unavailable } from './rpc-
 import { retryDelayMs } from './status-details.ts'
 
 export interface CallLimits {
-  /** Zero and less: the call fails at once, as with Go's expired context. */
+  /** Zero and less: the call fails at once, as with Go's expired context. Infinity: no limit, and none on the wire. */
   readonly timeoutMs: number
   /** Gives the call up, at the driver too. */
   readonly signal?: AbortSignal | undefined
@@ -85,7 +85,7 @@ export function unaryCall<Q, R>(
  */
 function headersOf(timeoutMs: number, traceparent: string | undefined): Metadata {
   const metadata = new Metadata()
-  metadata.set('grpc-timeout', timeoutHeader(timeoutMs))
+  if (Number.isFinite(timeoutMs)) metadata.set('grpc-timeout', timeoutHeader(timeoutMs))
   if (traceparent !== undefined) metadata.set('traceparent', traceparent)
   return metadata
 }

@@ -69,7 +69,7 @@ function leaderElectionReply(reasons: readonly string[]): Reply {
 }
 
 /** Requests that come while an exposition is made share it. */
-function metricsReply(metrics: Metrics): () => Promise<Reply> {
+export function metricsReply(metrics: Metrics): () => Promise<Reply> {
   const headers = {
     'Content-Type': METRICS_CONTENT_TYPE,
     'Process-Start-Time-Unix': String(Math.floor(processStartSeconds())),
