@@ -30,7 +30,9 @@ const PROCESS_KEYS: Readonly<Record<string, string>> = {
 export function processFlagTable(): string {
   return table(
     ['flag', 'default', 'chart value', 'meaning'],
-    processFlags([...SIDECARS.map(({ value }) => value), LIVENESSPROBE]).map((flag) => row(flag, PROCESS_KEYS[flag.name] ?? '')),
+    processFlags([...SIDECARS.map(({ value }) => value), LIVENESSPROBE]).map((flag) =>
+      row(flag, PROCESS_KEYS[flag.name] ?? ''),
+    ),
   )
 }
 

@@ -2,7 +2,14 @@ import { APPS } from '@csi-sidecars/sidecars'
 import { compatibilityTable } from './compatibility-table.ts'
 import { ERROR_LINES } from './error-lines.ts'
 import { eventTable } from './event-table.ts'
-import { featureGates, genericGates, livenessprobeFlags, ownFlags, processFlagTable, standardFlags } from './flag-tables.ts'
+import {
+  featureGates,
+  genericGates,
+  livenessprobeFlags,
+  ownFlags,
+  processFlagTable,
+  standardFlags,
+} from './flag-tables.ts'
 import { headlineTable } from './headline-table.ts'
 import { linesTable } from './log-lines.ts'
 import { alertSections, metricTable } from './monitoring-tables.ts'

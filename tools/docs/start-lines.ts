@@ -4,9 +4,8 @@ import type { LogLine } from './log-lines.ts'
 export const START_LINES: readonly LogLine[] = [
   {
     message: 'Failed to establish connection to CSI driver',
-    means:
-      'The livenessprobe: `--csi-address` is no unix socket. For a running one: no connection to the driver in time.',
-    action: 'Correct the address. For a running one look at the driver.',
+    means: 'The livenessprobe: `--csi-address` is no unix socket.',
+    action: 'Correct the address.',
   },
   {
     message: 'Failed to get CSI driver name',
@@ -15,7 +14,8 @@ export const START_LINES: readonly LogLine[] = [
   },
   {
     message: 'Failed to start http server',
-    means: 'The livenessprobe cannot listen; often another one runs in the pod. Alone it ends with code 0, as its original.',
+    means:
+      'The livenessprobe cannot listen; often another one runs in the pod. Alone it ends with code 0, as its original.',
     action: 'Remove the container of the original, or set `--livenessprobe-health-port`.',
   },
   {

@@ -25,8 +25,8 @@ export async function checkHealth(options: HealthCheckOptions, signal: AbortSign
     log.v(5)?.info('Health check succeeded')
     return reply(200, 'ok')
   } catch (error) {
-    const connected = !(error instanceof ConnectError)
-    log.error(error, connected ? 'Health check failed' : 'Failed to establish connection to CSI driver')
+    if (error instanceof ConnectError) log.error(error, 'Failed to establish connection to CSI driver')
+    else log.error(error, 'Health check failed')
     return reply(500, messageOf(error))
   }
 }

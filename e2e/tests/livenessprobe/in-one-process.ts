@@ -38,9 +38,9 @@ test('it works beside the two, and its Probes are not in their metrics', OURS, a
   const at = await three(t, { args: ELECTION })
   await attach(t, at)
   await attached(t)
-  await bound(t)
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
+  await bound(t, { suffix: '-r' })
+  await ask(t, '2Gi', t.name('pvc-r'))
+  await resized(t, '2Gi', t.name('pvc-r'))
   for (let index = 0; index < 3; index += 1) equal(await get(at.port), OK)
   const labels = { driver_name: t.driverName, method_name: '/csi.v1.Identity/Probe', grpc_status_code: 'OK' }
   equal((await at.sidecar.metrics()).value('csi_sidecar_operations_seconds_count', labels), undefined)
