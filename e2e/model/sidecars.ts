@@ -71,9 +71,12 @@ export class Sidecars {
     await this.#end(nth, 'SIGTERM')
   }
 
+  /** Not before the process that a rollout ends is gone: it may still finish its calls. */
   async up(nth: number): Promise<void> {
     const replica = this.#replicas[nth]
-    if (replica?.down === true) await this.#launch(replica)
+    if (replica?.down !== true) return
+    await replica.sidecar?.exited
+    if (replica.down) await this.#launch(replica)
   }
 
   async allUp(): Promise<void> {

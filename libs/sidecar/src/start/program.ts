@@ -11,7 +11,7 @@ import { knownGatesText, resolveGates } from '../flags/feature-gates.ts'
 import { type FlagTable, parseFlags } from '../flags/go-flags.ts'
 import { STANDARD_FLAGS } from '../flags/standard-flags.ts'
 import { replacesText, usageText } from '../flags/usage.ts'
-import { type Ending, type ServeSettings, serve } from '../serve/serve.ts'
+import { type Ending, type ServeOptions, type ServeSettings, type StopSignal, serve } from '../serve/serve.ts'
 import type { App, Host } from './app.ts'
 
 import type { StartContext } from './context.ts'
@@ -90,11 +90,13 @@ export async function runProgram(program: Program, host: Host, version: string):
   const atEnd = (close: () => void): void => ends.defer(close)
   const logLast = (): void => lastLines.forEach((line) => void log.error(undefined, line))
   let askedFor: Ending | undefined
-  const forgetSignals = host.onSignal((signal) => {
+  let receive = (signal: StopSignal): void => {
     // There is nothing yet to drain or to release.
     askedFor ??= release ? { code: 0 } : { bySignal: signal }
     asked.abort(new CancelledError(`received ${signal}`))
-  })
+  }
+  // One listener for the whole life: a signal that is on its way to one that is removed is lost.
+  const forgetSignals = host.onSignal((signal) => receive(signal))
   try {
     checkLogging(standard)
     const notice = automaxprocsNotice(standard.values)
@@ -107,15 +109,16 @@ export async function runProgram(program: Program, host: Host, version: string):
     const started = await command.start(context)
     // Steps that did not wait have not seen the signal.
     signal.throwIfAborted()
-    forgetSignals()
-    const { service } = started
-    if (service === undefined) return await untilSignal(host)
-    const settings = serveSettings(standard, release)
+    const onSignal = (listener: typeof receive): void => {
+      receive = listener
+    }
+    if (started.service === undefined) return await untilSignal(onSignal)
     const ending = await serve({
       ...host,
-      service,
+      service: started.service,
       log: started.log,
-      settings,
+      settings: serveSettings(standard, release),
+      onSignal,
       terminationMessage: terminationMessage(host, log),
     })
     if (isFailure(ending)) logLast()
@@ -133,7 +136,7 @@ export async function runProgram(program: Program, host: Host, version: string):
 const isFailure = (ending: Ending): boolean => 'code' in ending && ending.code !== 0
 
 /** Nothing is to be drained or released: a signal ends the process as if it had no handler. */
-function untilSignal({ onSignal }: Host): Promise<Ending> {
+function untilSignal(onSignal: ServeOptions['onSignal']): Promise<Ending> {
   return new Promise((resolve) => onSignal((signal) => resolve({ bySignal: signal })))
 }
 
