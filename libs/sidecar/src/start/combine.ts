@@ -110,8 +110,10 @@ export function combine(name: string, apps: readonly CombinedApp[]): Program {
 /** Asks each question once, with the longest of the limits. All that is decisive for an app is decisive for the process. */
 function combinedHandshake(instances: readonly SidecarInstance[]): HandshakeTable {
   const tables = instances.map(({ handshake }) => handshake)
-  const [only, ...others] = tables
-  if (only !== undefined && others.length === 0) return only
+  const [only, ...others] = instances
+  if (only !== undefined && others.length === 0) {
+    return { ...only.handshake, questions: (driver) => questionsOf(only, driver) }
+  }
   const longest = (of: (table: HandshakeTable) => number): number => Math.max(...tables.map(of))
   return {
     limits: { probeMs: longest(({ limits }) => limits.probeMs), nameMs: longest(({ limits }) => limits.nameMs) },
