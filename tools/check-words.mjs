@@ -47,7 +47,7 @@ const WORDS = [
   ['event rights?', 'eventPermission', 'EventRight'],
   ['(leave|leaves|left) behind', 'orphaned', 'left-behind.ts'],
   ['sets? back', 'revert', 'set-back.ts'],
-  ['answered for', 'has a live attachment', 'isAnsweredFor'],
+  ['is answered for', 'has a live attachment', 'isAnsweredFor'],
   ['let on', 'admit', '#letOn'],
   ['time to fill', 'waitBeforeFillingCaches', 'timeToFill'],
   ['unfit', 'not applicable', 'unfitFor'],

@@ -57,6 +57,15 @@ const ORIGINALS: Readonly<Record<string, Build>> = {
   },
 }
 
+/** Its tags are no versions of a Go module, so it is required by its commit; its libraries conflict with the others. */
+const LIVENESSPROBE: Readonly<Record<string, Build>> = {
+  livenessprobe: {
+    module: 'livenessprobe',
+    package: 'github.com/kubernetes-csi/livenessprobe/cmd/livenessprobe',
+    ldflags: '',
+  },
+}
+
 const SANITY: Readonly<Record<string, Build>> = {
   'csi-sanity': { module: 'sanity', package: 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity', ldflags: '' },
 }
@@ -126,7 +135,7 @@ export function hasGo(): boolean {
 /** Builds one binary unless it is there. */
 export function build(root: string, name: string): string {
   const ofKubernetes = controlPlane()[name]
-  const what = ofKubernetes ?? { ...ORIGINALS, ...SANITY, ...COLLECTOR, ...REGISTRY }[name]
+  const what = ofKubernetes ?? { ...ORIGINALS, ...LIVENESSPROBE, ...SANITY, ...COLLECTOR, ...REGISTRY }[name]
   if (what === undefined) throw new Error(`no rule builds ${name}`)
   const folder = ofKubernetes === undefined ? cacheFolder(root) : controlPlaneFolder(root)
   const file = join(folder, name)

@@ -2,7 +2,14 @@ import { APPS } from '@csi-sidecars/sidecars'
 import { compatibilityTable } from './compatibility-table.ts'
 import { ERROR_LINES } from './error-lines.ts'
 import { eventTable } from './event-table.ts'
-import { featureGates, genericGates, ownFlags, processFlagTable, standardFlags } from './flag-tables.ts'
+import {
+  featureGates,
+  genericGates,
+  livenessprobeFlags,
+  ownFlags,
+  processFlagTable,
+  standardFlags,
+} from './flag-tables.ts'
 import { headlineTable } from './headline-table.ts'
 import { linesTable } from './log-lines.ts'
 import { alertSections, metricTable } from './monitoring-tables.ts'
@@ -14,6 +21,7 @@ import { valuesTable } from './values-table.ts'
 export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> = {
   'standard-flags': standardFlags,
   ...Object.fromEntries(APPS.map((app) => [`${app}-flags`, () => ownFlags(app)])),
+  'livenessprobe-flags': livenessprobeFlags,
   'process-flags': processFlagTable,
   'feature-gates': featureGates,
   'generic-gates': genericGates,
