@@ -10,7 +10,7 @@ const tested = globSync(readJson('package.json').workspaces.map((pattern) => `${
 const seconds = tested.filter((file) => existsSync(file)).map((file) => secondsOf(readJson(file)))
 const total = seconds.reduce((sum, each) => sum + each, 0)
 if (seconds.length < tested.length) {
-  console.log('The first run takes about five minutes with two cores, and longer where it builds Helm')
+  console.log('The first run takes five to ten minutes with two cores, and longer where it builds Helm')
 } else {
   const minutes = total / Math.min(availableParallelism(), tested.length) / 60
   console.log(
