@@ -21,7 +21,7 @@ const { values } = readArguments(
       skip: { type: 'string', multiple: true, default: [] },
       target: { type: 'string', default: 'both' },
       binaries: { type: 'string', default: 'ours' },
-      concurrency: { type: 'string', default: '4' },
+      concurrency: { type: 'string', default: '6' },
       repeat: { type: 'string', default: '1' },
       list: { type: 'boolean', default: false },
     },

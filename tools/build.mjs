@@ -10,7 +10,7 @@ import { build } from 'esbuild'
 import { callSites } from './call-sites.mjs'
 import { leanModules } from './lean-modules.mjs'
 import { plainBuiltins } from './plain-builtins.mjs'
-import { EXECUTABLE_FLAGS, START_FLAGS } from './start-flags.mjs'
+import { START_FLAGS } from './start-flags.mjs'
 
 /** Packages that must not be in the bundle. */
 const FORBIDDEN = [
@@ -107,7 +107,7 @@ function makeExecutable() {
       output: `dist/${name}`,
       disableExperimentalSEAWarning: true,
       assets: { 'bundle.cjs': `dist/${name}.cjs`, 'bundle.cache': `dist/${name}.cache` },
-      execArgv: EXECUTABLE_FLAGS,
+      execArgv: START_FLAGS,
       execArgvExtension: 'none', // NODE_OPTIONS of the environment has no effect
     }),
   )

@@ -145,7 +145,7 @@ export class Storm {
       args: ARGS,
       replicas: 1,
       rule: this.#failing(),
-      ending: () => this.#attachments.interrupted(),
+      interrupted: () => this.#attachments.interrupted(),
       ended: (sidecar) => {
         // A start that loses its driver ends with 1, as that of the Go original does, and kubelet starts it again.
         if (sidecar.exit?.code === 1 && sidecar.linesWith('"Starting ').length === 0) return

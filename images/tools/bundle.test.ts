@@ -185,7 +185,20 @@ describe('a bill of materials', () => {
 describe('the script that a manifest names', () => {
   it('is started by Node with the flags of the build', () => {
     const { flags } = readBundle('csi-resizer')
-    expect(startScript({ flags })).toMatch(/^#!\/bin\/node --disable-sigusr1\n/)
+    expect(startScript({ flags })).toMatch(/^#!\/bin\/node --openssl-config=\/dev\/null\n/)
+  })
+
+  it('starts whatever OPENSSL_CONF of the pod names', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'script-'))
+    try {
+      const [script, config] = [join(folder, 'script'), join(folder, 'bad.cnf')]
+      const [line = ''] = startScript(readBundle('csi-resizer')).split('\n')
+      writeFileSync(script, `${line.replace('/bin/node', process.execPath)}\nconsole.log('started')\n`, { mode: 0o755 })
+      writeFileSync(config, 'no equal sign\n')
+      expect(execFileSync(script, { env: { OPENSSL_CONF: config }, encoding: 'utf8' })).toBe('started\n')
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it('has room for one flag', () => {

@@ -11,7 +11,7 @@ import { knownGatesText, resolveGates } from '../flags/feature-gates.ts'
 import { type FlagTable, parseFlags } from '../flags/go-flags.ts'
 import { STANDARD_FLAGS } from '../flags/standard-flags.ts'
 import { replacesText, usageText } from '../flags/usage.ts'
-import { type Ending, type ServeSettings, serve } from '../serve/serve.ts'
+import { type Ending, type ServeSettings, type StopSignal, serve } from '../serve/serve.ts'
 import type { App, Host } from './app.ts'
 
 import type { StartContext } from './context.ts'
@@ -85,11 +85,13 @@ export async function runProgram(program: Program, host: Host, version: string):
   using ends = new DisposableStack()
   const atEnd = (close: () => void): void => ends.defer(close)
   let askedFor: Ending | undefined
-  const forgetSignals = host.onSignal((signal) => {
+  let receive = (signal: StopSignal): void => {
     // There is nothing yet to drain or to release.
     askedFor ??= release ? { code: 0 } : { bySignal: signal }
     asked.abort(new CancelledError(`received ${signal}`))
-  })
+  }
+  // One listener for the whole life: a signal that is on its way to one that is removed is lost.
+  const forgetSignals = host.onSignal((signal) => receive(signal))
   try {
     checkLogging(standard)
     const notice = automaxprocsNotice(standard.values)
@@ -102,9 +104,11 @@ export async function runProgram(program: Program, host: Host, version: string):
     const started = await command.start(context)
     // Steps that did not wait have not seen the signal.
     signal.throwIfAborted()
-    forgetSignals()
     const settings = serveSettings(standard, release)
-    return await serve({ ...host, ...started, settings, terminationMessage: terminationMessage(host, log) })
+    const onSignal = (listener: typeof receive): void => {
+      receive = listener
+    }
+    return await serve({ ...host, ...started, settings, onSignal, terminationMessage: terminationMessage(host, log) })
   } catch (error) {
     return endOf(error, { host, log, askedFor })
   } finally {

@@ -169,7 +169,7 @@ export class ClassRun {
     if (!this.#objects.options.faults) return
     const failed = onFailed ?? ((lost: ClassState) => end(lost, 'retry'))
     yield { name: `${name}, refused`, to: failed(state), fair: false }
-    // The client reads an object at once whose write had no answer, so the cache knows what became of it.
+    // The next run begins by reading a claim whose write had no answer.
     yield { name: `${name}, answer lost`, to: failed(seen), fair: false }
   }
 
