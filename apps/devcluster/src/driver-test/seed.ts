@@ -45,7 +45,7 @@ export interface SeedParts {
   readonly clock: Clock
   readonly log: Logger
   /** Starts substitutes for the sidecars, in tests. */
-  readonly standIns?: (cluster: Devcluster) => void
+  readonly substitutes?: (cluster: Devcluster) => void
 }
 
 export interface SeedResult {
@@ -120,7 +120,7 @@ interface Lives {
 
 async function startCluster(
   { abilities, sidecars, csiDriver, directory, data }: SeedOptions,
-  { driverUnderTest, onTrouble, address, ownNodes, clock, log, standIns }: SeedParts & ClusterOwn,
+  { driverUnderTest, onTrouble, address, ownNodes, clock, log, substitutes }: SeedParts & ClusterOwn,
   { stack, signal }: Lives,
 ): Promise<{ readonly cluster: Devcluster; readonly api: ApiServer }> {
   const cluster = await startDevcluster(
@@ -146,7 +146,7 @@ async function startCluster(
   stack.defer(() => cluster.stop())
   const { api } = cluster
   if (api === undefined) throw new Error('the API server is not emulated')
-  standIns?.(cluster)
+  substitutes?.(cluster)
   return { cluster, api }
 }
 
