@@ -14,7 +14,7 @@ export interface SidecarsOptions {
   /** Each replica knows its name, and has a gate of its own. */
   readonly replicas: number
   readonly rule: FaultRule
-  /** Before a process ends, and before the next one starts: what was changed meanwhile nobody has seen. */
+  /** Before a process ends, and before the next one starts: no process has seen what was changed meanwhile. */
   readonly interrupted?: () => Promise<void>
   /** An end that nothing here has caused. */
   readonly ended?: (sidecar: RunningSidecar) => void

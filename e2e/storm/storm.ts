@@ -1,5 +1,6 @@
 import { systemClock as clock } from '@csi-sidecars/base'
 import { between, converge, type Finding, Occurrences, pick, play, type Random } from '@csi-sidecars/disturb'
+import { APPS } from '@csi-sidecars/sidecars'
 import { soundLines } from '../faults/case.ts'
 import type { FaultRule } from '../harness/api/wire.ts'
 import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
@@ -24,7 +25,6 @@ const LONGEST_CALL_MS = 300
 const SETTLED_WITHIN_MS = 60_000
 /** And then nothing is done any more. */
 const QUIET_MS = 3000
-const APPS: readonly App[] = ['attacher', 'resizer']
 
 export interface StormResult {
   readonly findings: readonly Finding[]

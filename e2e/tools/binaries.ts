@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type AppName, byApp } from '@csi-sidecars/sidecars'
+import { type AppName, byApp, SIDECARS } from '@csi-sidecars/sidecars'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { Binaries, Executables } from '../harness/subject.ts'
 
 /** The real control plane and the originals, as Go modules name them; built once into an ignored folder. */
@@ -44,18 +45,12 @@ function controlPlane(): Readonly<Record<string, Build>> {
   }
 }
 
-const ORIGINALS: Readonly<Record<string, Build>> = {
-  'csi-attacher': {
-    module: 'originals',
-    package: 'github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher',
-    ldflags: '-X main.version=v4.13.0',
-  },
-  'csi-resizer': {
-    module: 'originals',
-    package: 'github.com/kubernetes-csi/external-resizer/v2/cmd/csi-resizer',
-    ldflags: '-X main.version=v2.3.0',
-  },
-}
+const ORIGINALS: Readonly<Record<string, Build>> = Object.fromEntries(
+  SIDECARS.map(({ app, value }) => {
+    const ldflags = `-X main.version=${value.replaces.split(' ')[1]}`
+    return [value.name, { module: 'originals', package: FACTS[app].original, ldflags }]
+  }),
+)
 
 /** Its tags are no versions of a Go module, so it is required by its commit; its libraries conflict with the others. */
 const LIVENESSPROBE: Readonly<Record<string, Build>> = {

@@ -12,6 +12,7 @@ import {
 } from './flag-tables.ts'
 import { headlineTable } from './headline-table.ts'
 import { linesTable } from './log-lines.ts'
+import { sectionNames, withNewSection } from './markdown.ts'
 import { alertSections, metricTable } from './monitoring-tables.ts'
 import { rollbackTable } from './rollback-table.ts'
 import { START_LINES } from './start-lines.ts'
@@ -34,6 +35,16 @@ export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> 
   values: valuesTable,
   headline: () => headlineTable(),
   compatibility: compatibilityTable,
+}
+
+const flagSections = APPS.map((app) => ({ name: `${app}-flags`, heading: `### Flags of the ${app}` }))
+
+/** The document with a section for each sidecar that it does not describe yet, where it describes another one. */
+export function withMissingSections(document: string): string {
+  const known = flagSections.findLast(({ name }) => sectionNames(document).includes(name))
+  if (known === undefined) return document
+  const missing = flagSections.filter(({ name }) => !sectionNames(document).includes(name))
+  return missing.reduceRight((before, each) => withNewSection(before, known.name, each), document)
 }
 
 /** Their files. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import { ERROR_LINES } from './error-lines.ts'
 import { EVENTS } from './event-table.ts'
 import { sectionNames, sectionOf, table, withSection } from './markdown.ts'
-import { DOCUMENTS, SECTIONS, sectionText } from './sections.ts'
+import { DOCUMENTS, SECTIONS, sectionText, withMissingSections } from './sections.ts'
 import { errorMessages, eventReasons, ROOT, runtimeSources, startMessages } from './source-texts.ts'
 import { SAID_ELSEWHERE, START_LINES } from './start-lines.ts'
 
@@ -117,6 +117,17 @@ describe('a section', () => {
 
   it('must be there', () => {
     expect(() => withSection(document, 'z', '')).toThrow('no section z')
+  })
+
+  it('is created for a sidecar that is new, behind that of the one before', () => {
+    const path = 'docs/operations.md'
+    const whole = read(path)
+    const without = whole.replace(/\n\n### Flags of the resizer\n\n<!-- made(?:.|\n)*?<!-- end -->/, '')
+    const made = withMissingSections(without)
+    expect(sectionNames(made)).toEqual(sectionNames(whole))
+    expect(made).toContain('### Flags of the resizer\n\n<!-- made from the code: resizer-flags -->')
+    expect(withMissingSections(whole)).toBe(whole)
+    expect(withMissingSections('no sidecar')).toBe('no sidecar')
   })
 
   it('may be a table whose cells hold pipes', () => {

@@ -1,8 +1,7 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { CLUSTER_ROLES, LEASES } from '@csi-sidecars/kube-types'
-
 import { LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
-import { RULES } from '../../harness/api/roles.ts'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -57,7 +56,7 @@ function noted(t: TestContext, { sidecar }: OneProcess): number {
 }
 
 test('a resizer that may not read claims delays no attach, /readyz says so, and it recovers', OURS, async (t) => {
-  const rules = [...RULES.attacher, ...RULES.resizer]
+  const rules = [...FACTS.attacher.rules, ...FACTS.resizer.rules]
   const user = await userWith(
     t,
     rules.filter(({ resources }) => !resources?.includes('persistentvolumeclaims')),

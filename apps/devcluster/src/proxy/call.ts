@@ -77,7 +77,7 @@ export function codeOf({ headers, trailers }: Answer): number {
 }
 
 /** The message is percent-encoded on the wire. One with a wrong encoding is shown unchanged. */
-export function wordsOf({ headers, trailers }: Answer): string {
+export function messageTextOf({ headers, trailers }: Answer): string {
   const message = trailers['grpc-message'] ?? headers['grpc-message'] ?? ''
   try {
     return decodeURIComponent(message)

@@ -9,15 +9,15 @@ import { openDriver } from '../driver/driver.ts'
 import { learnAbilities } from '../driver-test/driver/abilities.ts'
 import { openOwnNodes } from '../driver-test/driver/nodes.ts'
 import { runSeed, type SeedResult } from '../driver-test/seed.ts'
-import { standInAttacher, standInResizer } from './stand-ins.ts'
+import { substituteAttacher, substituteResizer } from './substitutes.ts'
 
 const NEVER = new AbortController().signal
 const PARTS = { clock: systemClock, log: silentLogger }
 
-function standIns(cluster: Devcluster): void {
+function substitutes(cluster: Devcluster): void {
   const parts = { ...cluster, ...PARTS }
-  cluster.controllers.start('csi-attacher', () => [standInAttacher(parts)])
-  cluster.controllers.start('csi-resizer', () => [standInResizer(parts)])
+  cluster.controllers.start('csi-attacher', () => [substituteAttacher(parts)])
+  cluster.controllers.start('csi-resizer', () => [substituteResizer(parts)])
 }
 
 interface SeedResultOptions {
@@ -28,11 +28,11 @@ interface SeedResultOptions {
   readonly signal?: AbortSignal
   /** Also asks what no cluster asks. */
   readonly strict?: boolean
-  /** Beside the stand-ins. */
+  /** Beside the substitutes. */
   readonly attacher?: string
 }
 
-/** What seed 1 says of an emulated driver, with stand-ins for the sidecars. */
+/** What seed 1 says of an emulated driver, with substitutes for the sidecars. */
 export async function seedResult({
   nodes: count = 0,
   durationMs = 4_000,
@@ -93,7 +93,7 @@ export async function seedResult({
       killAll: undefined,
       watchDeaths: () => () => undefined,
       ...PARTS,
-      substitutes: standIns,
+      substitutes,
     },
     signal,
   )

@@ -2,7 +2,7 @@ import { unreachable } from '@csi-sidecars/base'
 import type { Move } from '@csi-sidecars/testkit'
 import { projectClass } from '../../caches/attributes-class.ts'
 import { MODIFY_STATUS } from '../../caches/names.ts'
-import { decideModify, type ModifyStep } from '../../modify/decide.ts'
+import type { ModifyStep } from '../../modify/decide.ts'
 import { classPatch, failedPatch, modifiedPatch } from '../../modify/patches.ts'
 import { attributesClass } from '../builders.ts'
 import type { ClassObjects, ClassRunState, ClassState } from './class-state.ts'
@@ -178,7 +178,7 @@ export class ClassRun {
     const known = this.#steps.get(key)
     if (known !== undefined) return known
     const { claims, volumes } = this.#objects
-    const steps = decideModify({
+    const steps = this.#objects.options.decideModify({
       claim: claims.cached(seenClaim),
       volume: volumes.cached(seenPv),
       classOf: (name) => (name !== 'bronze' || bronze ? projectClass(attributesClass(name)) : undefined),

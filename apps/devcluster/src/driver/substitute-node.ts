@@ -7,7 +7,7 @@ const NODE_PATHS: ReadonlySet<string> = new Set(Object.values(NodeService).map((
  * A driver whose node service is emulated: every call to it succeeds, and none reaches the driver. Nothing is mounted,
  * so root is not needed, and the driver need not have such a service.
  */
-export function withStandInNode(driver: Driver): Driver {
+export function withSubstituteNode(driver: Driver): Driver {
   const call: Driver['call'] = async (method, request, options) =>
     NODE_PATHS.has(method.path)
       ? method.responseDeserialize(Buffer.alloc(0))

@@ -11,14 +11,14 @@ import {
 import type { Claim } from '../caches/claim.ts'
 import { baseController, type ControllerParts, refOf, settledUnlessFailed } from '../control.ts'
 
-/** What stands in for the sidecars where a test is about the controllers around them. */
-export type StandInParts = Omit<ControllerParts, 'recorder'> & { readonly driver: Driver }
+/** What acts in place of the sidecars where a test is about the controllers around them. */
+export type SubstituteParts = Omit<ControllerParts, 'recorder'> & { readonly driver: Driver }
 
 const FINALIZER = 'external-attacher/csi-example-com'
 const LIMITS = { timeoutMs: 10_000 }
 
 /** Attaches and detaches, in the shortest way that keeps to the contract of a VolumeAttachment. */
-export function standInAttacher(parts: StandInParts): Controller {
+export function substituteAttacher(parts: SubstituteParts): Controller {
   return {
     ...baseController('attachment', parts),
     workers: 20,
@@ -27,7 +27,7 @@ export function standInAttacher(parts: StandInParts): Controller {
   }
 }
 
-async function attachOrDetach(name: string, parts: StandInParts, signal: AbortSignal): Promise<void> {
+async function attachOrDetach(name: string, parts: SubstituteParts, signal: AbortSignal): Promise<void> {
   const { client, caches, driver } = parts
   const csi = controllerClient(driver)
   const va = await client.get(VOLUME_ATTACHMENTS, { name }, { signal })
@@ -62,7 +62,7 @@ async function attachOrDetach(name: string, parts: StandInParts, signal: AbortSi
 }
 
 /** Expands volumes in the controller, and leaves to the node what the driver assigns to it. */
-export function standInResizer(parts: StandInParts): Controller {
+export function substituteResizer(parts: SubstituteParts): Controller {
   return {
     ...baseController('claim', parts),
     workers: 20,
@@ -71,7 +71,7 @@ export function standInResizer(parts: StandInParts): Controller {
   }
 }
 
-async function resize(key: string, parts: StandInParts, signal: AbortSignal): Promise<void> {
+async function resize(key: string, parts: SubstituteParts, signal: AbortSignal): Promise<void> {
   const { caches, client, driver } = parts
   const claim = caches.claims.store.get(key)
   const volume = claim && caches.volumes.store.get(claim.volumeName)
