@@ -1,4 +1,14 @@
+import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+
+// The scripts of the packages set it. Without it, as in `npx jest FILE`, jest starts once more.
+const ESM = '--experimental-vm-modules'
+const { NODE_OPTIONS = '' } = process.env
+if (!NODE_OPTIONS.includes(ESM) && !process.execArgv.includes(ESM)) {
+  const env = { ...process.env, NODE_OPTIONS: `${NODE_OPTIONS} ${ESM} --disable-warning=ExperimentalWarning` }
+  const { status } = spawnSync(process.execPath, process.argv.slice(1), { env, stdio: 'inherit' })
+  process.exit(status ?? 1)
+}
 
 export default {
   testEnvironment: 'node',
@@ -10,5 +20,5 @@ export default {
   testTimeout: 60_000,
   collectCoverageFrom: ['src/**/*.ts', '!src/gen/**'],
   // A failed test may leave something open; at a desk that shows as a run that does not end, in CI it must end.
-  forceExit: process.env.CI !== undefined,
+  ...(process.env.CI !== undefined && { forceExit: true }),
 }

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { KubeObject } from '@csi-sidecars/kube-types'
+import type { AppName } from '@csi-sidecars/sidecars'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { type Cluster, type RunningProcess, startCluster, startProcess } from '@csi-sidecars/testkit'
 import { costOf } from './process-cost.ts'
 import { table } from './report.ts'
@@ -18,13 +20,10 @@ export interface Running {
 }
 
 export interface Setup {
-  readonly app: 'attacher' | 'resizer'
+  readonly app: AppName
   readonly args?: readonly string[]
   readonly objects?: readonly KubeObject[]
 }
-
-/** The line with which each app says that its caches are filled and its work begins. */
-const AT_WORK = { attacher: 'Starting CSI attacher', resizer: 'Starting external resizer' }
 
 /**
  * A copy of a built sidecar in a folder, to be warmed up before it is measured: a file that was just written is not in
@@ -60,7 +59,7 @@ export async function withSidecar({ app, args = [], objects = [] }: Setup, body:
 
 /** Resolves when the caches are filled and work begins. */
 export async function atWork(app: Setup['app'], { sidecar }: Running): Promise<void> {
-  await sidecar.untilLine(AT_WORK[app], { timeoutMs: 120_000 })
+  await sidecar.untilLine(FACTS[app].startLine, { timeoutMs: 120_000 })
 }
 
 /** A leader with nothing to do. */

@@ -21,7 +21,7 @@ const { values } = readArguments(
       skip: { type: 'string', multiple: true, default: [] },
       target: { type: 'string', default: 'both' },
       binaries: { type: 'string', default: 'ours' },
-      concurrency: { type: 'string', default: '4' },
+      concurrency: { type: 'string', default: '6' },
       repeat: { type: 'string', default: '1' },
       list: { type: 'boolean', default: false },
     },
@@ -107,7 +107,11 @@ function prepare(binaries: Binaries): string | undefined {
     const assets = controlPlaneBinaries(root)
     if ('remedy' in assets) return assets.remedy
   }
-  const tools = [...SIDECARS.map(({ value }) => value.name), 'csi-sanity', ...(LONG ? ['otel-collector'] : [])]
+  const tools = [
+    ...SIDECARS.map(({ value }) => value.name),
+    'csi-sanity',
+    ...(LONG ? ['livenessprobe', 'otel-collector'] : []),
+  ]
   if (hasGo()) for (const name of tools) build(root, name)
   const executables = executablesOf(root, binaries)
   const missing = Object.values(executables).find((path) => !existsSync(path))

@@ -4,13 +4,13 @@
 // places; <name>.mjs, the same in readable form, for profiles.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
 import { callSites } from './call-sites.mjs'
 import { leanModules } from './lean-modules.mjs'
 import { plainBuiltins } from './plain-builtins.mjs'
-import { EXECUTABLE_FLAGS, START_FLAGS } from './start-flags.mjs'
+import { START_FLAGS } from './start-flags.mjs'
 
 /** Packages that must not be in the bundle. */
 const FORBIDDEN = [
@@ -102,12 +102,13 @@ function makeExecutable() {
   writeFileSync(
     'dist/sea.json',
     JSON.stringify({
-      main: join(import.meta.dirname, 'start-bundle.cjs'),
+      // Part of the executable, so it must not name the folder of the build.
+      main: relative('', join(import.meta.dirname, 'start-bundle.cjs')),
       executable: 'dist/node',
       output: `dist/${name}`,
       disableExperimentalSEAWarning: true,
       assets: { 'bundle.cjs': `dist/${name}.cjs`, 'bundle.cache': `dist/${name}.cache` },
-      execArgv: EXECUTABLE_FLAGS,
+      execArgv: START_FLAGS,
       execArgvExtension: 'none', // NODE_OPTIONS of the environment has no effect
     }),
   )

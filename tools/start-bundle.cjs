@@ -25,8 +25,10 @@ const FLAGS = [
 const CACHE = 'bundle.cache'
 
 /** Set for another Node; none of them is wanted in a sidecar. */
-const FOREIGN = ['NODE_OPTIONS', 'NODE_V8_COVERAGE', 'OPENSSL_CONF']
+const FOREIGN = ['NODE_OPTIONS', 'NODE_V8_COVERAGE']
 
+// Without a listener the signal would open Node's debugger.
+process.on('SIGUSR1', () => undefined)
 startAgainWithout(sea.isSea() ? ['NODE_V8_COVERAGE'] : FOREIGN)
 const { filename, text, cachedData } = sea.isSea() ? carried() : besides(__filename)
 const script = new Script(`(function (exports, require, module) {${text}\n})`, { filename, cachedData })

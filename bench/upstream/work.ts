@@ -1,4 +1,5 @@
 import { PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { Call, Driver } from '../../e2e/harness/driver/driver.ts'
 import type { App } from '../../e2e/harness/subject.ts'
 import { pause } from '../../e2e/harness/waiting.ts'
@@ -8,12 +9,11 @@ import type { Subject } from './subject.ts'
 
 /** One piece of work that ends in one call to the driver, for scenes in which it does not matter which. */
 
-const CALL = { attacher: 'ControllerPublishVolume', resizer: 'ControllerExpandVolume' }
 /** At five requests a second, the bucket of ten is full again after the warm-up. */
 const BUCKET_FULL_MS = 2500
 
 export function workCalls(app: App, { calls }: Driver): readonly Call[] {
-  return calls.filter(({ method }) => method === CALL[app])
+  return calls.filter(({ method }) => method === FACTS[app].call)
 }
 
 /** What a piece of work needs that is not its own. */

@@ -42,6 +42,13 @@ withHelm('values that cannot work', () => {
       { metrics: { [part]: { interval: '30s', scrapeTimeout: '31s' } } },
       `metrics.${part}.scrapeTimeout is longer than metrics.${part}.interval`,
     ]),
+    [driver, { livenessprobe: { enabled: true } }, 'livenessprobe.enabled needs process one'],
+    [separate, { process: 'one', livenessprobe: { enabled: true } }, 'livenessprobe.enabled needs mode shared'],
+    [
+      driver,
+      { process: 'one', livenessprobe: { enabled: true, port: 8081 } },
+      'livenessprobe.port and sidecars.metricsPort are the same',
+    ],
     [driver, { resizer: { metricsPort: 8081 } }, 'attacher.metricsPort and resizer.metricsPort are the same'],
     [driver, { logging: { vmodule: 'watch=5', format: 'json' } }, 'logging.vmodule is for the text format only'],
     [

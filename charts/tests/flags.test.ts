@@ -105,7 +105,8 @@ withHelm('rendered arguments', () => {
     expect(sidecar(defaults, 'attacher').args).toContain('--http-endpoint=:8081')
   })
 
-  describe.each(EXAMPLES)('of examples/%s.yaml', (example) => {
+  // one-process.test.ts starts the other one.
+  describe.each(EXAMPLES.filter((example) => example !== 'one-process'))('of examples/%s.yaml', (example) => {
     const containers = podSpecs(render({ files: [exampleFile(example)] })).flatMap((pod) => pod.containers)
     const sidecars = APPS.flatMap((app) => {
       const container = containers.find(({ name }) => name === `csi-${app}`)

@@ -19,6 +19,7 @@ export const EXAMPLES = [
   'every-value',
   'hosted-control-plane',
   'monitored',
+  'one-process',
   'restricted',
   'secure',
   'separate',

@@ -46,6 +46,25 @@ withHelm('process one', () => {
     expect(ofKind(alone, 'ClusterRole')).toHaveLength(1)
   })
 
+  it('runs the livenessprobe where it is enabled, on the port that the example probes', () => {
+    const objects = render({ files: [exampleFile('one-process')] })
+    const args = argsOf(objects)
+    expect(args).toContain('--controllers=attacher,resizer,livenessprobe')
+    expect(args).toContain('--livenessprobe-health-port=9808')
+    expect(sidecars.parse({ argv0: 'csi-sidecars', args })).toMatchObject({ kind: 'start' })
+    expect(sidecar(objects, 'sidecars').ports).toContainEqual({
+      name: 'livenessprobe',
+      containerPort: 9808,
+      protocol: 'TCP',
+    })
+    const driver = podSpecs(objects)[0]?.containers.find(({ name }) => name === 'driver')
+    expect(driver?.livenessProbe?.httpGet).toEqual({ path: '/healthz', port: 9808 })
+    const other = withValues({ livenessprobe: { enabled: true, port: 9900, probeTimeout: '4s' } })
+    const flags = argsOf(other).filter((argument) => argument.startsWith('--livenessprobe-'))
+    expect(flags).toEqual(['--livenessprobe-health-port=9900', '--livenessprobe-probe-timeout=4s'])
+    expect(argsOf(defaults).join()).not.toContain('livenessprobe')
+  })
+
   describe('with every flag of both', () => {
     const every = OWN.reduce<Values>((values, [, key, value]) => merged(values, at(key, value)), {})
     const args = argsOf(withValues(every))

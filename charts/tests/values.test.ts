@@ -126,6 +126,7 @@ describe('examples/every-value.yaml', () => {
           (key) => `resizer.${probe}.${key}`,
         ),
       ),
+      'livenessprobe.enabled',
       'sidecars.image.digest',
       'sidecars.singleLease',
       'sidecars.livenessProbe.enabled',

@@ -1,9 +1,10 @@
 import { between, type Random } from '@csi-sidecars/disturb'
+import { APPS } from '@csi-sidecars/sidecars'
 import { refusal } from '../harness/api/gate.ts'
 import type { Fault } from '../harness/api/wire.ts'
 import type { App } from '../harness/subject.ts'
-import { pause } from '../harness/waiting.ts'
-import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound, touch } from './case.ts'
+import { eventually, pause } from '../harness/waiting.ts'
+import { begin, CAPABILITIES, done, type FaultCase, QUICK, resourcesWith, sound, touch } from './case.ts'
 import { startedScene } from './start.ts'
 
 /** A request that the sidecar makes for its work. */
@@ -16,16 +17,12 @@ interface Asked {
 const read = (resource: string): Asked => ({ what: `reading ${resource}`, method: 'GET', resource })
 const patch = (resource: string): Asked => ({ what: `patching ${resource}`, method: 'PATCH', resource })
 
-const REQUESTS: Readonly<Record<App, readonly Asked[]>> = {
-  attacher: [
-    ...['volumeattachments', 'persistentvolumes', 'csinodes', 'secrets'].map(read),
-    ...['persistentvolumes', 'volumeattachments', 'volumeattachments/status'].map(patch),
-  ],
-  resizer: [
-    ...['persistentvolumeclaims', 'persistentvolumes', 'secrets'].map(read),
-    ...['persistentvolumes', 'persistentvolumeclaims/status'].map(patch),
-    { what: 'writing events', method: 'POST', resource: 'events' },
-  ],
+function requestsOf(app: App): readonly Asked[] {
+  const created = resourcesWith(app, 'create').map((resource): Asked => {
+    return { what: `writing ${resource}`, method: 'POST', resource }
+  })
+  const patched = resourcesWith(app, 'patch').filter((resource) => resource !== 'events')
+  return [...resourcesWith(app, 'get').map(read), ...patched.map(patch), ...created]
 }
 
 interface AnswerFault {
@@ -86,8 +83,8 @@ const ANSWERS: readonly AnswerFault[] = [
   { what: 'an answer that takes a second', fault: () => ({ kind: 'wait', for: pause(1000) }) },
 ]
 
-export const answerCases: readonly FaultCase[] = (['attacher', 'resizer'] as const).flatMap((app) =>
-  REQUESTS[app].flatMap((asked) =>
+export const answerCases: readonly FaultCase[] = APPS.flatMap((app) =>
+  requestsOf(app).flatMap((asked) =>
     ANSWERS.map((answer) => ({
       app,
       kind: 'answers',
@@ -118,6 +115,7 @@ async function answered(t: Parameters<FaultCase['run']>[0], { asked, answer, ran
   const { sidecar, node } = await startedScene(t, { gate, args: QUICK, controller: [...CAPABILITIES] })
   await begin(t, node)
   if (ends) {
+    await eventually('an injected fault', () => injected > 0)
     await pause(1500)
     left = 0
     await touch(t)

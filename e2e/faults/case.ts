@@ -6,6 +6,7 @@ import {
   SECRETS,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { secret } from '../harness/api/objects.ts'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
 import type { App } from '../harness/subject.ts'
@@ -34,6 +35,15 @@ export async function callSecret(t: TestContext): Promise<{ name: string; namesp
   const ref = { name: t.name('secret'), namespace: 'default' }
   await t.create(SECRETS, secret(ref.namespace, ref.name, { password: CANARY }))
   return ref
+}
+
+/** Read for few objects only, so not in these cases. */
+const RARE: ReadonlySet<string> = new Set(['leases', 'pods', 'volumeattributesclasses'])
+
+/** Of the requests that the sidecar makes for its work. */
+export function resourcesWith(app: App, verb: string): readonly string[] {
+  const resources = FACTS[app].rules.flatMap((rule) => (rule.verbs.includes(verb) ? rule.resources : []))
+  return resources.filter((resource) => !RARE.has(resource))
 }
 
 /** Creates the work of the sidecar: a volume to attach, a claim to expand. */

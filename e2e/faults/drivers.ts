@@ -3,9 +3,10 @@ import { constants, type ServerHttp2Stream } from 'node:http2'
 import { join } from 'node:path'
 import { ControllerExpandVolume } from '@csi-sidecars/csi-proto'
 import { between, type Random } from '@csi-sidecars/disturb'
+import { APPS } from '@csi-sidecars/sidecars'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { TestContext } from '../harness/context.ts'
 import { framed, GRPC_HEADERS, RawDriver, refuse, reply } from '../harness/driver/raw-driver.ts'
-import type { App } from '../harness/subject.ts'
 import { begin, done, type FaultCase, QUICK, sound } from './case.ts'
 import { surroundings } from './start.ts'
 
@@ -76,9 +77,7 @@ const MISDEEDS: Readonly<Record<string, Misdeed>> = {
   silence: () => undefined,
 }
 
-const CALLS: Readonly<Record<App, string>> = { attacher: 'ControllerPublishVolume', resizer: 'ControllerExpandVolume' }
-
-export const driverCases: readonly FaultCase[] = (['attacher', 'resizer'] as const).flatMap((app) =>
+export const driverCases: readonly FaultCase[] = APPS.flatMap((app) =>
   Object.entries(MISDEEDS).map(([what, misdeed]) => ({
     app,
     kind: 'drivers',
@@ -91,7 +90,7 @@ async function misdone(t: TestContext, misdeed: Misdeed, random: Random): Promis
   const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
   await driver.start()
   let left = between(random, 1, 2)
-  const method = CALLS[t.app]
+  const method = FACTS[t.app].call
   driver.answers[method] = (stream) => {
     if (left > 0) {
       left -= 1

@@ -1,13 +1,8 @@
 import { between, pick } from '@csi-sidecars/disturb'
+import { APPS } from '@csi-sidecars/sidecars'
 import type { Fault } from '../harness/api/wire.ts'
-import type { App } from '../harness/subject.ts'
-import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound } from './case.ts'
+import { begin, CAPABILITIES, done, type FaultCase, QUICK, resourcesWith, sound } from './case.ts'
 import { startedScene } from './start.ts'
-
-const WATCHED: Readonly<Record<App, readonly string[]>> = {
-  attacher: ['volumeattachments', 'persistentvolumes', 'csinodes'],
-  resizer: ['persistentvolumeclaims', 'persistentvolumes'],
-}
 
 const error = (code: number | undefined, reason: string, after?: number): string =>
   JSON.stringify({
@@ -46,8 +41,8 @@ const FRAMES: Readonly<Record<string, string | Buffer>> = {
   'ERROR without an object': '{"type":"ERROR"}\n',
 }
 
-export const frameCases: readonly FaultCase[] = (['attacher', 'resizer'] as const).flatMap((app) =>
-  WATCHED[app].flatMap((resource) =>
+export const frameCases: readonly FaultCase[] = APPS.flatMap((app) =>
+  resourcesWith(app, 'watch').flatMap((resource) =>
     Object.entries(FRAMES).map(([what, bytes]) => ({
       app,
       kind: 'frames',

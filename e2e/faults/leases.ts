@@ -1,9 +1,10 @@
 import { ok } from 'node:assert'
 import { between } from '@csi-sidecars/disturb'
 import { LEASES, type Lease } from '@csi-sidecars/kube-types'
+import { APPS } from '@csi-sidecars/sidecars'
 import { refusal } from '../harness/api/gate.ts'
 import type { Fault } from '../harness/api/wire.ts'
-import type { App } from '../harness/subject.ts'
+import { leaseName } from '../harness/subject.ts'
 import { pause } from '../harness/waiting.ts'
 import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound } from './case.ts'
 import { startedScene } from './start.ts'
@@ -13,10 +14,6 @@ const TIMES = [
   '--leader-election-renew-deadline=3s',
   '--leader-election-retry-period=500ms',
 ]
-const NAMES: Readonly<Record<App, (driver: string) => string>> = {
-  attacher: (driver) => `external-attacher-leader-${driver.replace(/[^a-zA-Z0-9-]/g, '-')}`,
-  resizer: (driver) => `external-resizer-${driver.replace(/[^a-zA-Z0-9-]/g, '-')}`,
-}
 
 /** Leases that exist before the start; each is free or becomes free. */
 const LEFT: Readonly<Record<string, Lease['spec']>> = {
@@ -56,16 +53,14 @@ const ANSWERS: Readonly<Record<string, () => Fault>> = {
   'answered late': () => ({ kind: 'wait', for: pause(1500) }),
 }
 
-const apps = ['attacher', 'resizer'] as const
-
-export const leaseCases: readonly FaultCase[] = apps.flatMap((app) => [
+export const leaseCases: readonly FaultCase[] = APPS.flatMap((app) => [
   ...Object.entries(LEFT).map(
     ([what, left]): FaultCase => ({
       app,
       kind: 'leases',
       what: `there is one with ${what}`,
       run: async (t) => {
-        const name = NAMES[app](t.driverName)
+        const name = leaseName(app, t.driverName)
         await t.create(LEASES, {
           apiVersion: 'coordination.k8s.io/v1',
           kind: 'Lease',

@@ -1,6 +1,7 @@
 import { equal, ok } from 'node:assert'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { APPS } from '@csi-sidecars/sidecars'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
 import { pause } from '../harness/waiting.ts'
 import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound, soundLines } from './case.ts'
@@ -77,9 +78,7 @@ const ENDS: readonly (readonly ['SIGTERM' | 'SIGINT' | 'SIGKILL', number | null]
   ['SIGKILL', null],
 ]
 
-const apps = ['attacher', 'resizer'] as const
-
-export const processCases: readonly FaultCase[] = apps.flatMap((app) => [
+export const processCases: readonly FaultCase[] = APPS.flatMap((app) => [
   ...Object.entries(BLOWS).map(
     ([what, blow]): FaultCase => ({ app, kind: 'processes', what, run: (t) => withDisturbance(t, blow) }),
   ),

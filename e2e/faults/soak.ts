@@ -24,8 +24,8 @@ const { values } = readArguments(
 const AT_WORK = 8
 const FAULT_EVERY_MS = 5_000
 const SAMPLE_EVERY_MS = 60_000
-/** A volume that is not attached, or not let go, by then is lost work. */
-const PATIENCE_MS = 90_000
+/** A volume that is not attached, or not detached, by then is lost work. */
+const LIMIT_MS = 90_000
 /** How much more of anything the last quarter may hold than the second one. */
 const GROWTH = 1.15
 
@@ -39,7 +39,7 @@ const root = resolve(import.meta.dirname, '../..')
 const executables = copied(root)
 const cluster = await startEmulated()
 await grant(cluster.api)
-const world = new TestContext({
+const context = new TestContext({
   id: 'soak',
   app: 'attacher',
   target: 'emulator',
@@ -52,13 +52,13 @@ const world = new TestContext({
 try {
   process.exitCode = await soak(Number(values.hours) * 3_600_000)
 } finally {
-  world.report(join(root, '.cache', 'e2e', 'soak'), undefined)
-  await world.close()
+  context.report(join(root, '.cache', 'e2e', 'soak'), undefined)
+  await context.close()
   await cluster.stop()
 }
 
 async function soak(ms: number): Promise<number> {
-  const at = await scene(world, { args: ['--retry-interval-start=100ms', '--retry-interval-max=2s', '-v=0'] })
+  const at = await scene(context, { args: ['--retry-interval-start=100ms', '--retry-interval-max=2s', '-v=0'] })
   const end = Date.now() + ms
   const tally = { done: 0, lost: [] as string[], faults: 0 }
   const samples: Sample[] = []
@@ -73,7 +73,7 @@ async function soak(ms: number): Promise<number> {
   )
   const { exit } = at.attacher
   say(
-    `${tally.done} volumes attached and let go, ${tally.lost.length} lost, ${tally.faults} faults, seed ${values.seed}`,
+    `${tally.done} volumes attached and detached, ${tally.lost.length} lost, ${tally.faults} faults, seed ${values.seed}`,
   )
   for (const name of tally.lost) say(`lost: ${name}`)
   if (grown.length > 0) say(`grown: ${grown.join(', ')}`)
@@ -83,20 +83,21 @@ async function soak(ms: number): Promise<number> {
 
 type Counts = { done: number; lost: string[]; faults: number }
 
-/** Attaches a volume and lets it go, one after the other. */
+/** Attaches a volume and detaches it, one after the other. */
 async function work(at: AttacherScene, worker: number, going: () => boolean, tally: Counts): Promise<void> {
   for (let nth = 0; going(); nth += 1) {
-    const { pv, va } = await attach(world, at, { suffix: `-${worker}-${nth}` })
+    const { pv, va } = await attach(context, at, { suffix: `-${worker}-${nth}` })
     try {
-      await attached(world, va, { within: PATIENCE_MS })
-      await world.api.delete(VOLUME_ATTACHMENTS, { name: va })
-      const gone = async (): Promise<boolean> => (await world.api.find(VOLUME_ATTACHMENTS, { name: va })) === undefined
-      await eventually(`the end of ${va}`, gone, { within: PATIENCE_MS })
+      await attached(context, va, { within: LIMIT_MS })
+      await context.api.delete(VOLUME_ATTACHMENTS, { name: va })
+      const gone = async (): Promise<boolean> =>
+        (await context.api.find(VOLUME_ATTACHMENTS, { name: va })) === undefined
+      await eventually(`the end of ${va}`, gone, { within: LIMIT_MS })
       tally.done += 1
     } catch (error) {
       tally.lost.push(`${va}: ${String(error).slice(0, 300)}`)
     }
-    await world.api.delete(PERSISTENT_VOLUMES, { name: pv })
+    await context.api.delete(PERSISTENT_VOLUMES, { name: pv })
   }
 }
 

@@ -1,6 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { between as numberBetween } from '@csi-sidecars/disturb'
+import { APPS } from '@csi-sidecars/sidecars'
 import { selfSigned } from '../harness/api/certificate.ts'
 import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound } from './case.ts'
 import { startedScene } from './start.ts'
@@ -65,7 +66,7 @@ const MEDDLERS: Readonly<Record<string, Meddler>> = {
   },
 }
 
-export const tlsCases: readonly FaultCase[] = (['attacher', 'resizer'] as const).flatMap((app) =>
+export const tlsCases: readonly FaultCase[] = APPS.flatMap((app) =>
   Object.entries(MEDDLERS).map(([what, meddle]) => ({
     app,
     kind: 'TLS',

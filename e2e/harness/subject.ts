@@ -1,4 +1,5 @@
 import type { AppName } from '@csi-sidecars/sidecars'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 
 export type App = AppName
 /** A sidecar, or both in one process. */
@@ -10,3 +11,7 @@ export type Target = 'real' | 'emulator'
  */
 export type Binaries = 'ours' | 'one' | 'originals'
 export type Executables = Readonly<Record<Subject, string>>
+
+export function leaseName(app: App, driverName: string): string {
+  return `${FACTS[app].leasePrefix}${driverName.replace(/[^a-zA-Z0-9-]/g, '-')}`
+}

@@ -16,6 +16,9 @@ export interface TestOptions {
   readonly long?: boolean | Target
 }
 
+/** For tests in which the API server has no part. */
+export const WITHOUT_API = { target: 'emulator' } as const
+
 export interface EndToEndTest extends TestOptions {
   readonly app: App
   readonly title: string
@@ -26,14 +29,15 @@ const tests: EndToEndTest[] = []
 
 /**
  * A group of tests about one binary; each name is a sentence about it. Tests about both sidecars start the combined
- * process themselves.
+ * process themselves. `common` holds for each of them.
  */
-export function testsOf(subject: Subject, group: string) {
+export function testsOf(subject: Subject, group: string, common: TestOptions = {}) {
   return (
     sentence: string,
     ...rest: [(context: TestContext) => Promise<void>] | [TestOptions, (context: TestContext) => Promise<void>]
   ) => {
-    const [options, run] = rest.length === 1 ? [{}, rest[0]] : rest
+    const [own, run] = rest.length === 1 ? [{}, rest[0]] : rest
+    const options = { ...common, ...own }
     if (options.long === true && !LONG) return
     const app = subject === 'both' ? 'attacher' : subject
     tests.push({ ...options, app, title: `${subject}, ${group}: ${sentence}`, run })

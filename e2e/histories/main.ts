@@ -1,4 +1,4 @@
-// The same random history for ours and for the Go originals, judged by what must hold when all is done.
+// The same random history for ours and for the Go originals, checked for what must hold when all is done.
 import { statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { messageOf } from '@csi-sidecars/base'
@@ -59,7 +59,7 @@ const reports = join(root, '.cache', 'e2e', 'histories')
 const ours = copied(root)
 const originals = values.only === 'ours' ? undefined : originalsAt(values.against ?? builtOriginals())
 const count = { original: 0 }
-let worlds = 0
+let contexts = 0
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
@@ -70,13 +70,13 @@ async function main(): Promise<number> {
   await using lane = await openCluster(root, target, reports)
   const seeds = seedsOf(values.seeds).filter((seed) => values.app === undefined || historyOf(seed).app === values.app)
   const again = (seed: number): string => `npm run histories -- --seeds ${seed} --target ${target}`
-  const run = (seed: number): Promise<Verdict> => judge(lane.cluster, historyOf(seed))
+  const run = (seed: number): Promise<Verdict> => validate(lane.cluster, historyOf(seed))
   const held = await runSeeds(seeds, { run, say, title: target, again, concurrency: Number(values.concurrency) })
   if (originals !== undefined) say(`the originals ended in a wrong state in ${count.original} of ${seeds.length}`)
   return held ? 0 : 1
 }
 
-async function judge(cluster: Cluster, history: History): Promise<Verdict> {
+async function validate(cluster: Cluster, history: History): Promise<Verdict> {
   const began = performance.now()
   const { app, replicas, listing, steps } = history
   const outcome = await both(cluster, history, true)
@@ -117,10 +117,10 @@ async function live(
   history: History,
   { executables, report }: { readonly executables: Executables; readonly report: boolean },
 ): Promise<End> {
-  worlds += 1
+  contexts += 1
   const binaries = executables === ours ? 'ours' : 'originals'
   const common = { app: history.app, binaries, executables, originals: executables, target, cluster } as const
-  const t = new TestContext({ ...common, folder: temporaryFolder('histories'), id: `h${worlds}` })
+  const t = new TestContext({ ...common, folder: temporaryFolder('histories'), id: `h${contexts}` })
   try {
     const end = await new Side(t, history, SETTLED_WITHIN_MS[report ? binaries : 'shrinking']).run()
     if (report && end.findings.length > 0) t.report(placeOf(history, binaries), end.findings.map(lineOf).join('\n'))

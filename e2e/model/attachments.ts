@@ -225,15 +225,20 @@ export class Attachments {
     if (isInline(index)) return
     const inUse = await this.#isUsed(index)
     await stripped(this.#t, PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })
-    if (!inUse) this.#ids.replaceHandle(index)
+    if (!inUse) this.#replaceHandle(index)
     this.#lost.volumeReplaced(index, { inUse })
     await this.#createVolume(index)
+  }
+
+  #replaceHandle(index: number): void {
+    this.#lost.handleReplaced(this.#ids.handle(index))
+    this.#ids.replaceHandle(index)
   }
 
   async #volumeLate(index: number, node: number): Promise<void> {
     if (isInline(index) || (await this.#isUsed(index))) return
     await stripped(this.#t, PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })
-    this.#ids.replaceHandle(index)
+    this.#replaceHandle(index)
     this.#lost.volumeReplaced(index, { inUse: false })
     await this.#create(index, node)
     await pause(2 * SEEN_AFTER_MS)

@@ -16,6 +16,9 @@ export class LostKnowledge {
   readonly #finalizer: string
   /** Nothing in the API says that they may be published. */
   readonly #unsure = new Set<string>()
+  /** Of volumes that were replaced: only a process that has published them knows of them. */
+  readonly #formerHandles = new Set<string>()
+  readonly #lostHandles = new Set<string>()
   readonly #strippedVolumes = new Set<number>()
   readonly #forgottenVolumes = new Set<number>()
 
@@ -48,6 +51,10 @@ export class LostKnowledge {
     this.#strippedVolumes.add(index)
   }
 
+  handleReplaced(handle: string): void {
+    this.#formerHandles.add(handle)
+  }
+
   /** Another volume of the name never had a finalizer, and an attachment that is there already adds none. */
   volumeReplaced(index: number, { inUse }: { readonly inUse: boolean }): void {
     this.#strippedVolumes.delete(index)
@@ -61,6 +68,7 @@ export class LostKnowledge {
 
   /** Before a process ends. */
   async interrupted(slots: ReadonlyMap<string, Slot>): Promise<void> {
+    for (const handle of this.#formerHandles) this.#lostHandles.add(handle)
     for (const [name, slot] of slots) {
       if (!slot.stripped || !slot.wanted || slot.forgotten) continue
       const found = await this.#t.api.find(VOLUME_ATTACHMENTS, { name })
@@ -76,5 +84,8 @@ export class LostKnowledge {
   unpublish(backEnd: BackEnd, slots: Iterable<Slot>): void {
     const wanted = new Set([...slots].flatMap((each) => (each.wanted ? [this.#ids.pair(each.index, each.node)] : [])))
     for (const pair of this.#unsure) if (!wanted.has(pair)) backEnd.published.delete(pair)
+    for (const pair of backEnd.published.keys()) {
+      if (this.#lostHandles.has(pair.split(' ')[0] ?? '')) backEnd.published.delete(pair)
+    }
   }
 }

@@ -50,8 +50,9 @@ function overlapsIn(group: string, calls: readonly Call[]): readonly Finding[] {
   })
 }
 
-function endOf({ start, timeoutMs, end = Number.POSITIVE_INFINITY, cancelled }: Call): number {
-  return Math.min(cancelled ? end - CANCELLED_EARLIER_MS : end, start + timeoutMs - CANCELLED_EARLIER_MS)
+function endOf({ start, timeoutMs, end, cancelled, abandonedAt }: Call): number {
+  const ended = abandonedAt ?? end ?? Number.POSITIVE_INFINITY
+  return Math.min(cancelled ? ended - CANCELLED_EARLIER_MS : ended, start + timeoutMs - CANCELLED_EARLIER_MS)
 }
 
 /** `12:00:00.000 to 12:00:00.300 ControllerExpandVolume {...} code 13`. */

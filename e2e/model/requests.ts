@@ -17,7 +17,7 @@ export async function refused(request: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Somebody removes all finalizers by hand and deletes the object; it is gone then. */
+/** A person removes all finalizers by hand and deletes the object; it is gone then. */
 export async function stripped(t: TestContext, resource: Resource<unknown>, ref: Ref): Promise<void> {
   await refused(t.api.delete(resource, ref))
   const gone = async (): Promise<boolean> => (await t.api.find(resource, ref)) === undefined

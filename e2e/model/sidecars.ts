@@ -14,8 +14,8 @@ export interface SidecarsOptions {
   /** Each replica knows its name, and has a gate of its own. */
   readonly replicas: number
   readonly rule: FaultRule
-  /** Before a process is ended. */
-  readonly ending?: () => Promise<void>
+  /** Before a process ends, and before the next one starts: no process has seen what was changed meanwhile. */
+  readonly interrupted?: () => Promise<void>
   /** An end that nothing here has caused. */
   readonly ended?: (sidecar: RunningSidecar) => void
 }
@@ -71,9 +71,12 @@ export class Sidecars {
     await this.#end(nth, 'SIGTERM')
   }
 
+  /** Not before the process that a rollout ends is gone: it may still finish its calls. */
   async up(nth: number): Promise<void> {
     const replica = this.#replicas[nth]
-    if (replica?.down === true) await this.#launch(replica)
+    if (replica?.down !== true) return
+    await replica.sidecar?.exited
+    if (replica.down) await this.#launch(replica)
   }
 
   async allUp(): Promise<void> {
@@ -83,11 +86,11 @@ export class Sidecars {
   /** One replica does nothing for this time, as on a machine without memory. */
   async freeze(nth: number, forMs: number): Promise<void> {
     const sidecar = this.#replicas[nth]?.sidecar
-    await this.#options.ending?.()
+    await this.#options.interrupted?.()
     sidecar?.signal('SIGSTOP')
     await pause(forMs)
     sidecar?.signal('SIGCONT')
-    await this.#options.ending?.()
+    await this.#options.interrupted?.()
   }
 
   async stop(): Promise<void> {
@@ -97,7 +100,7 @@ export class Sidecars {
   async #end(nth: number, signal: NodeJS.Signals): Promise<void> {
     const replica = this.#replicas[nth]
     if (replica === undefined || replica.down) return
-    await this.#options.ending?.()
+    await this.#options.interrupted?.()
     replica.down = true
     replica.sidecar?.signal(signal)
     await replica.sidecar?.end()
@@ -107,6 +110,7 @@ export class Sidecars {
     const { app, driver, args, replicas } = this.#options
     const { gate, hostname, sidecar: before } = replica
     replica.down = false
+    if (before !== undefined) await this.#options.interrupted?.()
     const named = replicas > 1 ? { hostname } : {}
     const setup = { app, gate, driver, args, ...named, ...(before === undefined ? {} : { user: before.user }) }
     const sidecar = await this.#t.sidecar(setup)
@@ -118,7 +122,7 @@ export class Sidecars {
     if (replica.down || replica.sidecar !== sidecar) return
     replica.down = true
     this.#options.ended?.(sidecar)
-    await this.#options.ending?.()
+    await this.#options.interrupted?.()
     await pause(RESTARTED_AFTER_MS)
     if (replica.down && replica.sidecar === sidecar) await this.#launch(replica)
   }

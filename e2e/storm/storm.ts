@@ -1,5 +1,6 @@
 import { systemClock as clock } from '@csi-sidecars/base'
 import { between, converge, type Finding, Occurrences, pick, play, type Random } from '@csi-sidecars/disturb'
+import { APPS } from '@csi-sidecars/sidecars'
 import { soundLines } from '../faults/case.ts'
 import type { FaultRule } from '../harness/api/wire.ts'
 import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
@@ -24,7 +25,6 @@ const LONGEST_CALL_MS = 300
 const SETTLED_WITHIN_MS = 60_000
 /** And then nothing is done any more. */
 const QUIET_MS = 3000
-const APPS: readonly App[] = ['attacher', 'resizer']
 
 export interface StormResult {
   readonly findings: readonly Finding[]
@@ -145,7 +145,7 @@ export class Storm {
       args: ARGS,
       replicas: 1,
       rule: this.#failing(),
-      ending: () => this.#attachments.interrupted(),
+      interrupted: () => this.#attachments.interrupted(),
       ended: (sidecar) => {
         // A start that loses its driver ends with 1, as that of the Go original does, and kubelet starts it again.
         if (sidecar.exit?.code === 1 && sidecar.linesWith('"Starting ').length === 0) return

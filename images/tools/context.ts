@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path'
 import { rootCertificates } from 'node:tls'
 import { type Bundle, ROOT, readBundle, SIDECARS, START } from './bundle.ts'
-import { type DebianPackage, distribution, type Library, librariesOf } from './libraries.ts'
+import { type DebianPackage, distribution, type Library, librariesOf, packagesOf } from './libraries.ts'
 import { nodePackage, noticesOf } from './notices.ts'
 
 /** The Docker name of the machine's architecture: an image is made on the architecture that it is for. */
@@ -49,13 +49,6 @@ function describeLibraries(folder: string, libraries: readonly Library[]): void 
     const copyright = `/usr/share/doc/${one.name}/copyright`
     copy(copyright, join(folder, copyright))
   }
-}
-
-/** Each package once. */
-export function packagesOf(libraries: readonly Library[]): readonly DebianPackage[] {
-  return [...new Map(libraries.map((library) => [library.package.name, library.package])).values()].sort((a, b) =>
-    a.name < b.name ? -1 : 1,
-  )
 }
 
 function statusOf({ name, version, architecture, source, sourceVersion }: DebianPackage): string {

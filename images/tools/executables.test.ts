@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
 import { faultOf } from './executable-check.ts'
 import { type Architecture, makeExecutables } from './executables.ts'
+import { copySources } from './other-folder.ts'
 
 const VERSION = 'v1.2.3'
 const MINUTES = 3 * 60_000
@@ -59,6 +60,21 @@ onLinux('executables', () => {
       make('again')
       const sums = (out: string): string => readFileSync(join(folder, out, 'SHA256SUMS'), 'utf8')
       expect(sums('again')).toBe(sums('first'))
+    },
+    MINUTES,
+  )
+
+  it(
+    'are the same to the byte when `npm run build` makes them in another folder',
+    () => {
+      const other = join(folder, 'a folder with another name')
+      copySources(other)
+      const app = join(other, 'apps/attacher')
+      execFileSync(process.execPath, ['../../tools/build.mjs', 'csi-attacher'], { cwd: app, stdio: 'pipe' })
+      for (const file of ['csi-attacher', 'csi-attacher.cjs', 'csi-attacher.cache', 'sea.json']) {
+        const [here, there] = [ROOT, other].map((root) => readFileSync(join(root, 'apps/attacher/dist', file)))
+        expect([file, here?.equals(there ?? Buffer.alloc(0))]).toEqual([file, true])
+      }
     },
     MINUTES,
   )

@@ -49,7 +49,7 @@ interface MakeOptions extends ExecutableOptions {
 }
 
 function makeExecutable(
-  { name, file, cache, flags, executableFlags }: Bundle,
+  { name, file, cache, flags }: Bundle,
   { architecture, node, work, out, version }: MakeOptions,
 ): string {
   const made = `${name}-${version}-linux-${architecture}`
@@ -68,7 +68,7 @@ function makeExecutable(
       // A cache is for the architecture on which it was made: an executable for another starts without.
       ...(architecture === process.arch && { 'bundle.cache': cache }),
     },
-    execArgv: [...flags, ...executableFlags],
+    execArgv: flags,
     execArgvExtension: 'none',
   }
   writeFileSync(config, JSON.stringify(settings))

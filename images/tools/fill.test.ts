@@ -40,16 +40,15 @@ it('everything that a reader copies is filled in, and can be filled in again', (
       cpSync(join(ROOT, file), join(root, file), { recursive: true })
     }
     const read = (file: string): string => readFileSync(join(root, file), 'utf8')
-    fill(root, 'Example/other', { registry: true })
+    fill(root, 'Example/other')
     expect(homeOf(root)).toBe('Example/other')
     expect(read('README.md')).toContain('oci://ghcr.io/example/charts/csi-sidecars')
     expect(read('apps/kubectl-csi/krew.yaml')).toContain('https://github.com/Example/other/releases/download/')
-    expect(read('charts/csi-sidecars/values.yaml')).toMatch(/^ {2}registry: ghcr\.io\/example$/m)
     const chart = ['Chart.yaml', 'README.md', 'values.yaml'].map((file) => `charts/csi-sidecars/${file}`)
     for (const file of ['README.md', 'docs/drivers.md', 'apps/kubectl-csi/krew.yaml', ...chart]) {
       expect(read(file)).not.toMatch(new RegExp(`${HERE}|ghcr\\.io/${HERE.split('/')[0]}`))
     }
-    fill(root, HERE, { registry: false })
+    fill(root, HERE)
     for (const file of ['README.md', 'docs/drivers.md', 'package.json']) {
       expect(read(file)).toBe(readFileSync(join(ROOT, file), 'utf8'))
     }

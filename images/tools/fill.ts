@@ -1,10 +1,8 @@
 // Documents, chart and manifests name the repository that publishes them. This gives them another name, all at once:
-//   node images/tools/fill.ts [OWNER/REPOSITORY] [--registry]
+//   node images/tools/fill.ts [OWNER/REPOSITORY]
 // Without a name it is that of the workflow's repository, and at a desk the name stays.
-// With --registry the chart's images come from that owner's registry where no value says another: for a release.
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 
 const PATTERNS = [
   'package.json',
@@ -14,7 +12,6 @@ const PATTERNS = [
   'apps/kubectl-csi/krew.yaml',
   'charts/csi-sidecars/{Chart.yaml,README.md,values.yaml}',
 ]
-const VALUES = 'charts/csi-sidecars/values.yaml'
 
 /** `owner/repository` on GitHub. */
 export type Home = `${string}/${string}`
@@ -39,19 +36,18 @@ export function withHome(text: string, from: Home, to: Home): string {
     .replace(new RegExp(`${registryOf(from).replace('.', '\\.')}${end}`, 'g'), registryOf(to))
 }
 
-/** The chart's values with a registry where there was none. */
+/** The chart's values with a registry where there was none, for a release. */
 export function withRegistry(values: string, registry: string): string {
   const filled = values.replace(/^( {2}registry:) ""/m, `$1 ${registry}`)
   if (!filled.includes(`\n  registry: ${registry}`)) throw new Error('values.yaml has no empty image.registry')
   return filled
 }
 
-export function fill(root: string, to: Home, { registry }: { readonly registry: boolean }): void {
+export function fill(root: string, to: Home): void {
   const from = homeOf(root)
   for (const path of PATTERNS.flatMap((pattern) => globSync(pattern, { cwd: root }))) {
     rewrite(join(root, path), (text) => withHome(text, from, to))
   }
-  if (registry) rewrite(join(root, VALUES), (text) => withRegistry(text, registryOf(to)))
 }
 
 function rewrite(file: string, change: (text: string) => string): void {
@@ -70,10 +66,6 @@ function homeFrom(text: string): Home {
 }
 
 if (import.meta.main) {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { registry: { type: 'boolean', default: false } },
-  })
   const root = resolve(import.meta.dirname, '../..')
-  fill(root, homeFrom(positionals[0] ?? process.env['GITHUB_REPOSITORY'] ?? homeOf(root)), values)
+  fill(root, homeFrom(process.argv[2] ?? process.env['GITHUB_REPOSITORY'] ?? homeOf(root)))
 }

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ const MINUTES = 60_000
 const FOREIGN = {
   NODE_OPTIONS: '--stack-trace-limit=7',
   NODE_V8_COVERAGE: '/run/shared/coverage',
-  OPENSSL_CONF: '/run/shared/none.cnf',
+  OPENSSL_CONF: '/run/shared/bad.cnf',
 }
 
 const withBuildah = lacking === undefined ? describe : describe.skip
@@ -114,6 +114,7 @@ withBuildah('an image', () => {
     async (name) => {
       await using cluster = await startCluster()
       chmodSync(cluster.directory, 0o755)
+      writeFileSync(join(cluster.directory, 'bad.cnf'), 'no equal sign\n')
       chmodSync(join(cluster.directory, 'csi.sock'), 0o777)
       const port = await freePort()
       const args = [
@@ -135,9 +136,9 @@ withBuildah('an image', () => {
       expect(await readiness(port)).toBe('ok')
       const child = childOf(process.pid)
       const commandLine = readFileSync(`/proc/${child}/cmdline`, 'utf8').split('\0')
-      expect(commandLine.slice(0, 3)).toEqual(['/bin/node', '--disable-sigusr1', `/${name}`])
+      expect(commandLine.slice(0, 3)).toEqual(['/bin/node', '--openssl-config=/dev/null', `/${name}`])
       const environment = readFileSync(`/proc/${child}/environ`, 'utf8')
-      for (const variable of Object.keys(FOREIGN)) expect(environment).not.toContain(variable)
+      for (const variable of ['NODE_OPTIONS', 'NODE_V8_COVERAGE']) expect(environment).not.toContain(variable)
       execFileSync('kill', ['-TERM', child])
       expect(await process.exited).toEqual({ code: 0, signal: null })
       expect(existsSync(join(cluster.directory, 'coverage'))).toBe(false)

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 
 /** A shared library that Node needs, and the Debian package that it comes from. */
@@ -22,6 +23,39 @@ export interface Distribution {
   readonly version: string
   /** /etc/os-release as it is. */
   readonly text: string
+}
+
+/** A library as an image has it. */
+export interface LibraryFile {
+  readonly path: string
+  /** The name of its Debian package. */
+  readonly package: string
+  readonly sha1: string
+  readonly sha256: string
+}
+
+/** What an image has from Debian: for its bill of materials. */
+export interface DebianParts {
+  readonly distribution: Distribution
+  readonly packages: readonly DebianPackage[]
+  readonly files: readonly LibraryFile[]
+}
+
+export function debianParts(program: string): DebianParts {
+  const libraries = librariesOf(program)
+  const files = libraries.map(({ path, package: { name } }): LibraryFile => {
+    const content = readFileSync(path)
+    const sum = (algorithm: string): string => createHash(algorithm).update(content).digest('hex')
+    return { path, package: name, sha1: sum('sha1'), sha256: sum('sha256') }
+  })
+  return { distribution: distribution(), packages: packagesOf(libraries), files }
+}
+
+/** Each package once. */
+export function packagesOf(libraries: readonly Library[]): readonly DebianPackage[] {
+  return [...new Map(libraries.map((library) => [library.package.name, library.package])).values()].sort((a, b) =>
+    a.name < b.name ? -1 : 1,
+  )
 }
 
 const OS_RELEASE = '/etc/os-release'

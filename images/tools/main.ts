@@ -5,14 +5,14 @@
 //   npm exec -- node images/tools/main.ts programs [--out FOLDER]                kubectl-csi, krew.yaml, csi-devcluster
 //   npm exec -- node images/tools/main.ts node --checksums FILE --archive FILE   whether this Node.js is its project's
 //   npm exec -- node images/tools/main.ts executables [--out FOLDER] [--arch x64,arm64]
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readArguments } from '@csi-sidecars/testkit'
 import { ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
-import { ARCHITECTURE, makeContext, packagesOf } from './context.ts'
+import { committedAt } from './commit.ts'
+import { ARCHITECTURE, makeContext } from './context.ts'
 import { ARCHITECTURES, type Architecture, makeExecutables } from './executables.ts'
-import { distribution, lackingForLibraries, librariesOf } from './libraries.ts'
+import { debianParts, lackingForLibraries } from './libraries.ts'
 import { nodeOrigin, whyNotPublished } from './node-origin.ts'
 import { makeNpmPackage } from './npm-package.ts'
 import { makePrograms } from './programs.ts'
@@ -48,7 +48,7 @@ switch (positionals[0]) {
     needLibraries()
     const folder = outOf('release')
     mkdirSync(folder, { recursive: true })
-    const debian = { distribution: distribution(), packages: packagesOf(librariesOf(process.execPath)) }
+    const debian = debianParts(process.execPath)
     const common = { version: releaseVersion(), createdAt: committedAt(), node: nodeOrigin(), debian }
     for (const name of SIDECARS) {
       const sbom = sbomOf({ bundle: readBundle(name), ...common })
@@ -97,11 +97,4 @@ function architectureOf(name: string): Architecture {
   const found = ARCHITECTURES.find((one) => one === name)
   if (found === undefined) throw new Error(`no executables are made for ${name}: ${ARCHITECTURES.join(' or ')}`)
   return found
-}
-
-/** The commit's time, so that the same commit gives the same files. */
-function committedAt(): number {
-  const { SOURCE_DATE_EPOCH } = process.env
-  if (SOURCE_DATE_EPOCH !== undefined) return Number(SOURCE_DATE_EPOCH) * 1000
-  return Number(execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: ROOT, encoding: 'utf8' })) * 1000
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Bundle, BundledPackage } from './bundle.ts'
-import type { DebianPackage, Distribution } from './libraries.ts'
+import type { DebianPackage, DebianParts, LibraryFile } from './libraries.ts'
 import type { NodeOrigin } from './node-origin.ts'
+import { type NodePart, nodeParts } from './node-parts.ts'
 
 /** A bill of materials in SPDX 2.3, as JSON. */
 export interface Spdx {
@@ -13,6 +14,8 @@ export interface Spdx {
   readonly documentNamespace: string
   readonly creationInfo: { readonly created: string; readonly creators: readonly string[] }
   readonly packages: readonly SpdxPackage[]
+  /** The libraries of an image, which come from packages of Debian. */
+  readonly files?: readonly SpdxFile[]
   readonly relationships: readonly SpdxRelationship[]
 }
 
@@ -30,6 +33,14 @@ export interface SpdxPackage {
   readonly primaryPackagePurpose: 'APPLICATION' | 'LIBRARY'
   readonly checksums?: readonly { readonly algorithm: 'SHA512' | 'SHA256'; readonly checksumValue: string }[]
   readonly externalRefs?: readonly SpdxReference[]
+}
+
+interface SpdxFile {
+  readonly SPDXID: string
+  readonly fileName: string
+  readonly checksums: readonly { readonly algorithm: 'SHA1' | 'SHA256'; readonly checksumValue: string }[]
+  readonly licenseConcluded: 'NOASSERTION'
+  readonly copyrightText: 'NOASSERTION'
 }
 
 interface SpdxReference {
@@ -51,7 +62,7 @@ export interface SbomOptions {
   readonly createdAt: number
   readonly node: NodeOrigin
   /** In an image only: an executable uses the libraries of its machine. */
-  readonly debian?: { readonly distribution: Distribution; readonly packages: readonly DebianPackage[] }
+  readonly debian?: DebianParts
 }
 
 const COMMON = { filesAnalyzed: false, licenseConcluded: 'NOASSERTION', copyrightText: 'NOASSERTION' } as const
@@ -63,16 +74,18 @@ export function sbomOf({ bundle, version, createdAt, node, debian }: SbomOptions
     ...bundle.packages.map(npmPackage),
     ...(debian?.packages ?? []).map((one) => debianPackage(one, debian?.distribution.id ?? '')),
   ]
-  const packages = [app, itself, from, ...parts]
+  const inside = nodeParts().map(nodePart)
+  const packages = [app, itself, from, ...inside, ...parts]
+  const files = debian?.files ?? []
   const relationships: SpdxRelationship[] = [
     { spdxElementId: 'SPDXRef-DOCUMENT', relationshipType: 'DESCRIBES', relatedSpdxElement: app.SPDXID },
     { spdxElementId: app.SPDXID, relationshipType: 'CONTAINS', relatedSpdxElement: itself.SPDXID },
     { spdxElementId: itself.SPDXID, relationshipType: 'GENERATED_FROM', relatedSpdxElement: from.SPDXID },
-    ...parts.map(({ SPDXID }) => ({
-      spdxElementId: app.SPDXID,
-      relationshipType: 'CONTAINS' as const,
-      relatedSpdxElement: SPDXID,
-    })),
+    ...inside.map(({ SPDXID }) => contains(itself.SPDXID, SPDXID)),
+    ...parts.map(({ SPDXID }) => contains(app.SPDXID, SPDXID)),
+    ...files.map((file) =>
+      contains(debianId(debian?.packages.find(({ name }) => name === file.package)), fileId(file)),
+    ),
   ]
   const name = `${bundle.name}-${version}${debian === undefined ? '' : '-image'}`
   const digest = createHash('sha256').update(JSON.stringify(packages)).digest('hex')
@@ -87,9 +100,16 @@ export function sbomOf({ bundle, version, createdAt, node, debian }: SbomOptions
       creators: ['Tool: csi-sidecars-images'],
     },
     packages,
+    ...(files.length > 0 && { files: files.map(libraryFile) }),
     relationships,
   }
 }
+
+const contains = (whole: string, part: string): SpdxRelationship => ({
+  spdxElementId: whole,
+  relationshipType: 'CONTAINS',
+  relatedSpdxElement: part,
+})
 
 function application({ name, file }: Bundle, version: string): SpdxPackage {
   const checksumValue = createHash('sha256').update(readFileSync(file)).digest('hex')
@@ -118,13 +138,24 @@ function nodeItself({ name, version, sha256 }: NodeOrigin): SpdxPackage {
     licenseDeclared: 'MIT',
     primaryPackagePurpose: 'APPLICATION',
     checksums: [{ algorithm: 'SHA256', checksumValue: sha256 }],
+    externalRefs: [purl(`pkg:generic/node@${version}`), security(`cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`)],
+  }
+}
+
+/** A part of the file: it has no archive of its own. */
+function nodePart({ name, version, licence, cpe }: NodePart): SpdxPackage {
+  const known = /^[\d.]+/.exec(version)?.[0] ?? version
+  return {
+    ...COMMON,
+    SPDXID: id('node-part', `${name}-${version}`),
+    name,
+    versionInfo: version,
+    downloadLocation: 'NOASSERTION',
+    licenseDeclared: licence,
+    primaryPackagePurpose: 'LIBRARY',
     externalRefs: [
-      purl(`pkg:generic/node@${version}`),
-      {
-        referenceCategory: 'SECURITY',
-        referenceType: 'cpe23Type',
-        referenceLocator: `cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`,
-      },
+      purl(`pkg:generic/${name}@${version}`),
+      ...(cpe === undefined ? [] : [security(`cpe:2.3:a:${cpe}:${known}:*:*:*:*:*:*:*`)]),
     ],
   }
 }
@@ -148,17 +179,57 @@ function npmPackage({ name, version, licence, integrity }: Omit<BundledPackage, 
   }
 }
 
-function debianPackage({ name, version, architecture }: DebianPackage, distribution: string): SpdxPackage {
+function debianPackage(one: DebianPackage, distribution: string): SpdxPackage {
+  const { name, version, architecture, source, sourceVersion } = one
   return {
     ...COMMON,
-    SPDXID: id('deb', `${name}-${version}`),
+    SPDXID: debianId(one),
     name,
     versionInfo: version,
-    downloadLocation: 'NOASSERTION',
-    // Its text is in the image, in /usr/share/doc.
-    licenseDeclared: 'NOASSERTION',
+    downloadLocation: sourcesOf(one, distribution),
+    comment: `Built from ${source} ${sourceVersion}. The texts of its licences are in /usr/share/doc/${name}/copyright.`,
+    licenseDeclared: licenceOf(source),
     primaryPackagePurpose: 'LIBRARY',
     externalRefs: [purl(`pkg:deb/${distribution}/${name}@${encodeURIComponent(version)}?arch=${architecture}`)],
+  }
+}
+
+/** What the libraries of an image are licensed under, by source package. */
+const LICENCES: readonly (readonly [RegExp, string])[] = [
+  [/^glibc$/, 'LGPL-2.1-or-later'],
+  [/^gcc(?:-\d+)?$/, 'GPL-3.0-or-later WITH GCC-exception-3.1'],
+]
+
+function licenceOf(source: string): string {
+  const found = LICENCES.find(([pattern]) => pattern.test(source))
+  if (found === undefined) throw new Error(`an image has libraries of ${source}: add its licence to LICENCES`)
+  return found[1]
+}
+
+function sourcesOf({ source, sourceVersion }: DebianPackage, distribution: string): string {
+  const version = encodeURIComponent(sourceVersion)
+  return distribution === 'ubuntu'
+    ? `https://launchpad.net/ubuntu/+source/${source}/${version}`
+    : `https://snapshot.debian.org/package/${source}/${version}/`
+}
+
+function debianId(one: DebianPackage | undefined): string {
+  if (one === undefined) throw new Error('a library of an image is of no package')
+  return id('deb', `${one.name}-${one.version}`)
+}
+
+const fileId = ({ path }: LibraryFile): string => id('file', path)
+
+function libraryFile(file: LibraryFile): SpdxFile {
+  return {
+    SPDXID: fileId(file),
+    fileName: file.path,
+    checksums: [
+      { algorithm: 'SHA1', checksumValue: file.sha1 },
+      { algorithm: 'SHA256', checksumValue: file.sha256 },
+    ],
+    licenseConcluded: 'NOASSERTION',
+    copyrightText: 'NOASSERTION',
   }
 }
 
@@ -168,6 +239,12 @@ const archiveOf = (name: string, version: string): string =>
 const purl = (referenceLocator: string): SpdxReference => ({
   referenceCategory: 'PACKAGE-MANAGER',
   referenceType: 'purl',
+  referenceLocator,
+})
+
+const security = (referenceLocator: string): SpdxReference => ({
+  referenceCategory: 'SECURITY',
+  referenceType: 'cpe23Type',
   referenceLocator,
 })
 

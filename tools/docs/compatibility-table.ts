@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { SIDECARS } from '@csi-sidecars/sidecars'
-import { table } from './markdown.ts'
+import { LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
+import { code, table } from './markdown.ts'
 import { ROOT } from './source-texts.ts'
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
@@ -25,7 +25,8 @@ export function compatibilityTable(): string {
   return table(
     ['what', 'this version'],
     [
-      ['takes the place of', SIDECARS.map(({ value }) => value.replaces).join(', ')],
+      ...SIDECARS.map(({ value }) => [`${code(value.name)} takes the place of`, value.replaces]),
+      [`${code(`csi-sidecars --controllers=...,${LIVENESSPROBE.prefix}`)} takes the place of`, LIVENESSPROBE.replaces],
       ['Kubernetes', `${oldest} or newer; all end-to-end tests run on ${kubernetes.join(' and ')}`],
       ['CSI', `1.0 or newer; built from ${csi.replace(/\.0$/, '')}`],
       ['Helm', `3; the chart is tested with ${helm}`],

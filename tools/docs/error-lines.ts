@@ -6,6 +6,21 @@ const REPORT = 'A fault in the sidecar: please report it with the line.'
 /** Warnings and error lines of a running sidecar, most pressing first. `source-texts.ts` finds them; a test compares. */
 export const ERROR_LINES: readonly LogLine[] = [
   {
+    message: 'Failed to establish connection to CSI driver',
+    means: 'The livenessprobe: no connection to the driver within `--livenessprobe-probe-timeout`.',
+    action: 'As below.',
+  },
+  {
+    message: 'Health check failed',
+    means: 'The livenessprobe: the driver answered Probe with an error, or not in time.',
+    action: 'Look at the driver. If this continues, the kubelet restarts its container.',
+  },
+  {
+    message: 'Driver responded but is not ready',
+    means: 'The livenessprobe: the driver says so itself.',
+    action: 'As above.',
+  },
+  {
     message: 'Lost connection',
     means: 'The driver closed its socket, or died.',
     action: 'Look at the driver. With `--on-driver-loss=reconnect` work waits; `/readyz` fails meanwhile.',

@@ -2,13 +2,14 @@ import {
   FLAG_TYPES,
   type Flag,
   type FlagType,
+  flagsForOne,
   type Gate,
   GENERIC_GATES,
   goDuration,
   processFlags,
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
-import { SIDECARS } from '@csi-sidecars/sidecars'
+import { LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
 import { type AppName, NOT_IN_VALUES, OWN_FLAGS, valueKey } from '../../charts/tools/flag-keys.ts'
 import { code, table } from './markdown.ts'
 
@@ -21,7 +22,7 @@ export function standardFlags(): string {
 }
 
 const PROCESS_KEYS: Readonly<Record<string, string>> = {
-  controllers: '`attacher.enabled`, `resizer.enabled`',
+  controllers: '`attacher.enabled`, `resizer.enabled`, `livenessprobe.enabled`',
   'single-lease': '`sidecars.singleLease`',
 }
 
@@ -29,7 +30,9 @@ const PROCESS_KEYS: Readonly<Record<string, string>> = {
 export function processFlagTable(): string {
   return table(
     ['flag', 'default', 'chart value', 'meaning'],
-    processFlags(SIDECARS.map(({ value }) => value)).map((flag) => row(flag, PROCESS_KEYS[flag.name] ?? '')),
+    processFlags([...SIDECARS.map(({ value }) => value), LIVENESSPROBE]).map((flag) =>
+      row(flag, PROCESS_KEYS[flag.name] ?? ''),
+    ),
   )
 }
 
@@ -39,6 +42,27 @@ export function ownFlags(app: AppName): string {
     ['flag', 'default', 'chart value', 'meaning'],
     OWN_FLAGS[app].map((flag) => row(flag, keyText(valueKey(app, flag.name)))),
   )
+}
+
+/** As they are called beside other controllers. */
+export function livenessprobeFlags(): string {
+  const { prefix } = LIVENESSPROBE
+  return table(
+    ['flag', 'default', 'chart value', 'meaning'],
+    flagsForOne(LIVENESSPROBE).map((flag) => {
+      const { chart } = flag
+      const key = chart !== undefined && 'key' in chart && LIVENESSPROBE.flags.includes(flag) ? chart.key : undefined
+      const help = LIVENESSPROBE_HELP[flag.name] ?? flag.help
+      return row({ ...flag, name: `${prefix}-${flag.name}`, help }, keyText(key && `${prefix}.${key}`))
+    }),
+  )
+}
+
+/** What the standard flags mean for it. */
+const LIVENESSPROBE_HELP: Readonly<Record<string, string>> = {
+  'http-endpoint': 'Address of /healthz and of its metrics, instead of the port.',
+  'metrics-address': 'Deprecated: address of its metrics alone.',
+  'metrics-path': 'Path of its metrics.',
 }
 
 function row(flag: Flag, key: string): readonly string[] {

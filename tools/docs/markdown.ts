@@ -19,6 +19,17 @@ export function withSection(document: string, name: string, text: string): strin
   return document.replace(section, (_, begin: string, _before, end: string) => `${begin}\n${text}\n${end}`)
 }
 
+/** The document with a new section, under its heading, behind another section. */
+export function withNewSection(document: string, after: string, { heading, name }: NewSection): string {
+  const section = `\n\n${heading}\n\n<!-- made from the code: ${name} -->\n\n<!-- end -->`
+  return document.replace(markedSection(after), (whole: string) => whole + section)
+}
+
+interface NewSection {
+  readonly heading: string
+  readonly name: string
+}
+
 /** The names of a document's sections, in their order. */
 export function sectionNames(document: string): readonly string[] {
   return [...document.matchAll(/^<!-- made from the code: ([\w-]+) -->$/gm)].map(([, name = '']) => name)

@@ -2,9 +2,17 @@ import { APPS } from '@csi-sidecars/sidecars'
 import { compatibilityTable } from './compatibility-table.ts'
 import { ERROR_LINES } from './error-lines.ts'
 import { eventTable } from './event-table.ts'
-import { featureGates, genericGates, ownFlags, processFlagTable, standardFlags } from './flag-tables.ts'
+import {
+  featureGates,
+  genericGates,
+  livenessprobeFlags,
+  ownFlags,
+  processFlagTable,
+  standardFlags,
+} from './flag-tables.ts'
 import { headlineTable } from './headline-table.ts'
 import { linesTable } from './log-lines.ts'
+import { sectionNames, withNewSection } from './markdown.ts'
 import { alertSections, metricTable } from './monitoring-tables.ts'
 import { rollbackTable } from './rollback-table.ts'
 import { START_LINES } from './start-lines.ts'
@@ -14,6 +22,7 @@ import { valuesTable } from './values-table.ts'
 export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> = {
   'standard-flags': standardFlags,
   ...Object.fromEntries(APPS.map((app) => [`${app}-flags`, () => ownFlags(app)])),
+  'livenessprobe-flags': livenessprobeFlags,
   'process-flags': processFlagTable,
   'feature-gates': featureGates,
   'generic-gates': genericGates,
@@ -26,6 +35,16 @@ export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> 
   values: valuesTable,
   headline: () => headlineTable(),
   compatibility: compatibilityTable,
+}
+
+const flagSections = APPS.map((app) => ({ name: `${app}-flags`, heading: `### Flags of the ${app}` }))
+
+/** The document with a section for each sidecar that it does not describe yet, where it describes another one. */
+export function withMissingSections(document: string): string {
+  const known = flagSections.findLast(({ name }) => sectionNames(document).includes(name))
+  if (known === undefined) return document
+  const missing = flagSections.filter(({ name }) => !sectionNames(document).includes(name))
+  return missing.reduceRight((before, each) => withNewSection(before, known.name, each), document)
 }
 
 /** Their files. */

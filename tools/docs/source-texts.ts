@@ -5,7 +5,10 @@ import { APPS } from '@csi-sidecars/sidecars'
 export const ROOT = resolve(import.meta.dirname, '../..')
 
 /** Everything that runs in a sidecar; tests, fakes and the embedded cluster do not. */
-const RUNTIME = [`apps/{${[...APPS, 'sidecars'].join()}}`, 'libs/{base,controller,csi,csi-translation,events,informer}']
+const RUNTIME = [
+  `apps/{${[...APPS, 'livenessprobe', 'sidecars'].join()}}`,
+  'libs/{base,controller,csi,csi-translation,events,informer}',
+]
 const MORE = ['libs/{kube-client,kube-types,leader-election,sidecar,telemetry,workqueue}']
 
 /** The sources as one text. */

@@ -3,6 +3,37 @@ import type { LogLine } from './log-lines.ts'
 /** Lines of the start: each ends the process. The exit code is 1 unless the table says another. */
 export const START_LINES: readonly LogLine[] = [
   {
+    message: 'Failed to establish connection to CSI driver',
+    means: 'The livenessprobe: `--csi-address` is no unix socket.',
+    action: 'Correct the address.',
+  },
+  {
+    message: 'Failed to get CSI driver name',
+    means: 'The livenessprobe: GetPluginInfo failed or named nothing.',
+    action: 'Look at the log of the driver.',
+  },
+  {
+    message: 'Failed to start http server',
+    means:
+      'The livenessprobe cannot listen; often another one runs in the pod. Alone it ends with code 0, as its original.',
+    action: 'Remove the container of the original, or set `--livenessprobe-health-port`.',
+  },
+  {
+    message: 'Failed to start prometheus metrics endpoint on specified address and path',
+    means: 'The same, for its `--metrics-address`.',
+    action: 'As above.',
+  },
+  {
+    message: 'Only one of `--health-port` and `--http-endpoint` can be explicitly set',
+    means: 'Both flags of the livenessprobe are given.',
+    action: 'Remove one.',
+  },
+  {
+    message: 'Only one of `--metrics-address` and `--http-endpoint` can be explicitly set',
+    means: 'The same.',
+    action: 'Remove one.',
+  },
+  {
     message: 'Failed to connect to the CSI driver',
     means: 'No driver on the socket within 30 seconds (attacher).',
     action:

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import { ERROR_LINES } from './error-lines.ts'
 import { EVENTS } from './event-table.ts'
 import { sectionNames, sectionOf, table, withSection } from './markdown.ts'
-import { DOCUMENTS, SECTIONS, sectionText } from './sections.ts'
+import { DOCUMENTS, SECTIONS, sectionText, withMissingSections } from './sections.ts'
 import { errorMessages, eventReasons, ROOT, runtimeSources, startMessages } from './source-texts.ts'
 import { SAID_ELSEWHERE, START_LINES } from './start-lines.ts'
 
@@ -62,7 +62,7 @@ describe('the documentation', () => {
   })
 
   it('lists which lines of the originals are written, and which are not', () => {
-    const [, section = ''] = read('docs/migration.md').split('### Lines of the log\n')
+    const [, section = ''] = /^### Lines of the log\n(.*?)^## /ms.exec(read('docs/migration.md')) ?? []
     const rows = [...section.matchAll(/^\| (`.*?) \| (.*) \|$/gm)]
     const messages = rows.flatMap(([, cell = '', says = '']) =>
       [...cell.matchAll(/`([^`]+)`/g)].map(([, message = '']) => ({
@@ -90,7 +90,9 @@ describe('the documentation', () => {
       'docs/architecture.md',
       'SECURITY.md',
     ]) {
-      const named = [...read(path).matchAll(/`(?:[^`\n]*\s)?--([a-z][\w-]*)[^`\n]*`/g)].map(([, name = '']) => name)
+      const named = [...read(path).matchAll(/`(?:[^`\n]*\s)?--(?:livenessprobe-)?([a-z][\w-]*)[^`\n]*`/g)].map(
+        ([, name = '']) => name,
+      )
       expect([path, named.filter((name) => !flags.has(name) && !foreign.includes(name))]).toEqual([path, []])
     }
   })
@@ -115,6 +117,17 @@ describe('a section', () => {
 
   it('must be there', () => {
     expect(() => withSection(document, 'z', '')).toThrow('no section z')
+  })
+
+  it('is created for a sidecar that is new, behind that of the one before', () => {
+    const path = 'docs/operations.md'
+    const whole = read(path)
+    const without = whole.replace(/\n\n### Flags of the resizer\n\n<!-- made(?:.|\n)*?<!-- end -->/, '')
+    const made = withMissingSections(without)
+    expect(sectionNames(made)).toEqual(sectionNames(whole))
+    expect(made).toContain('### Flags of the resizer\n\n<!-- made from the code: resizer-flags -->')
+    expect(withMissingSections(whole)).toBe(whole)
+    expect(withMissingSections('no sidecar')).toBe('no sidecar')
   })
 
   it('may be a table whose cells hold pipes', () => {

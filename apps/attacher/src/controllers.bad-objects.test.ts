@@ -69,7 +69,7 @@ const ROWS: Row[] = [
   {
     name: 'a secret without a name',
     pv: modes(['ReadWriteOnce'], { csi: handle({ controllerPublishSecretRef: {} }) }),
-    error: 'failed to load secret "/": secrets "" not found',
+    error: 'failed to load secret "/": resource namespace may not be empty',
   },
   {
     name: 'an in-tree volume without an id',
@@ -84,14 +84,14 @@ const ROWS: Row[] = [
 
 describe('a bad object', () => {
   it.each(ROWS)('is reported, and stops no other attachment: $name', async ({ va, pv, node, error }) => {
-    const scenario = await AttacherScenario.begin()
+    const scenario = await AttacherScenario.begin({ validates: false })
     await scenario.answerAtOnce()
     const metadata = { name: 'bad' }
-    scenario.api.create(PERSISTENT_VOLUMES, { metadata, ...modes(['ReadWriteOnce']), ...pv })
+    scenario.api.server.create(PERSISTENT_VOLUMES, { metadata, ...modes(['ReadWriteOnce']), ...pv })
     const drivers = [{ name: DRIVER, nodeID: 'n9-id' }]
-    scenario.api.create(CSI_NODES, { metadata: { name: 'n9' }, ...{ spec: { drivers } }, ...node })
+    scenario.api.server.create(CSI_NODES, { metadata: { name: 'n9' }, ...{ spec: { drivers } }, ...node })
     const spec = { attacher: DRIVER, nodeName: 'n9', source: { persistentVolumeName: 'bad' } }
-    scenario.api.create(VOLUME_ATTACHMENTS, { metadata: { name: 'bad.n9' }, ...{ spec }, ...va })
+    scenario.api.server.create(VOLUME_ATTACHMENTS, { metadata: { name: 'bad.n9' }, ...{ spec }, ...va })
     await scenario.deliver()
     await scenario.create('own')
     await scenario.clock.advance(10_000)
@@ -103,9 +103,9 @@ describe('a bad object', () => {
   })
 
   it('without a name, or that is none, is left out', async () => {
-    const scenario = await AttacherScenario.begin()
+    const scenario = await AttacherScenario.begin({ validates: false })
     await scenario.answerAtOnce()
-    scenario.api.create(VOLUME_ATTACHMENTS, { metadata: { name: null } as never, ...{ spec: { attacher: DRIVER } } })
+    scenario.api.server.create(VOLUME_ATTACHMENTS, { metadata: { name: null }, spec: { attacher: DRIVER } } as never)
     await scenario.deliver()
     await scenario.create('own')
     expect(scenario.statusOf('own')?.attached).toBe(true)

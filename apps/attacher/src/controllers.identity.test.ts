@@ -16,12 +16,12 @@ beforeEach(async () => {
 
 /** A user removes its finalizers, and the API server deletes it if its deletion was requested. */
 function strip(): void {
-  scenario.api.edit(VOLUME_ATTACHMENTS, 'own.n1', { metadata: { finalizers: null } })
+  scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: null } })
 }
 
 function stripAndDelete(): void {
   strip()
-  scenario.api.delete(VOLUME_ATTACHMENTS, 'own.n1')
+  scenario.api.delete(VOLUME_ATTACHMENTS, { name: 'own.n1' })
 }
 
 describe('an attachment that goes in mid-call', () => {
@@ -48,7 +48,7 @@ describe('an attachment that goes in mid-call', () => {
   it('before the answer to its finalizer has come is not published for the one that has its name', async () => {
     await scenario.create('own')
     await scenario.answer('patch persistentvolumes/own')
-    scenario.flight(VA).apply()
+    await scenario.apply(VA)
     stripAndDelete()
     scenario.createAttachment('own', 'n1', false)
     await scenario.deliver()
@@ -57,7 +57,7 @@ describe('an attachment that goes in mid-call', () => {
     await scenario.answerAtOnce()
     scenario.checkAlways()
     expect(scenario.callLog).toEqual(['publish vol-own n1-id'])
-    expect(scenario.attachment('own', 'n1')?.metadata.finalizers).toEqual([FINALIZER])
+    expect(scenario.attachment('own', 'n1')?.metadata?.finalizers).toEqual([FINALIZER])
   })
 
   it.each([
@@ -104,7 +104,7 @@ describe('an attachment that goes in mid-call', () => {
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
     await scenario.deliver()
-    scenario.api.delete(CSI_NODES, 'n1')
+    scenario.api.delete(CSI_NODES, { name: 'n1' })
     stripAndDelete()
     scenario.createAttachment('own', 'n1', false)
     await scenario.deliver()
@@ -135,7 +135,7 @@ describe('an attachment that goes in mid-call', () => {
 describe('a volume that is recreated before our finalizer is on it', () => {
   it('is published by the handle that it has now', async () => {
     scenario.createAttachment('own', 'n1', false)
-    scenario.api.delete(PERSISTENT_VOLUMES, 'own')
+    scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
     scenario.createVolume('own', 'vol-new')
     // Only the attachment is seen: the cache still holds the volume of before.
     scenario.running.deliver(VOLUME_ATTACHMENTS)
@@ -150,7 +150,11 @@ describe('a node that gets another id', () => {
   beforeEach(async () => {
     await scenario.answerAtOnce()
     await scenario.create('own')
-    scenario.api.edit(CSI_NODES, 'n1', { spec: { drivers: [{ name: 'csi.example.com', nodeID: 'n1-other' }] } })
+    scenario.api.edit(
+      CSI_NODES,
+      { name: 'n1' },
+      { spec: { drivers: [{ name: 'csi.example.com', nodeID: 'n1-other' }] } },
+    )
     await scenario.deliver()
   })
 

@@ -51,11 +51,11 @@ describe('without the lease', () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own')
     const { running } = scenario
-    const patches = scenario.api.patches.length
+    const patches = scenario.api.writes.length
     running.depose()
     await running.ended
     expect(running.gate.inFlight).toEqual([])
-    expect(scenario.api.patches).toHaveLength(patches)
+    expect(scenario.api.writes).toHaveLength(patches)
     expect(scenario.statusOf('own')).toEqual({ attached: false })
   })
 })
@@ -79,7 +79,7 @@ describe('calls at the same time', () => {
     await scenario.create('own', 'n1')
     scenario.kill()
     scenario.createAttachment('own', 'n2', false)
-    scenario.api.delete(VOLUME_ATTACHMENTS, 'own.n1')
+    scenario.api.delete(VOLUME_ATTACHMENTS, { name: 'own.n1' })
     scenario.start()
     await scenario.settle()
     await scenario.deliver()
@@ -113,7 +113,7 @@ describe('calls at the same time', () => {
     for (let turn = 0; turn < 4; turn += 1) await scenario.deliver()
     for (const name of names) expect(scenario.statusOf(name)?.attached).toBe(true)
     scenario.kill()
-    for (const name of names) scenario.api.delete(VOLUME_ATTACHMENTS, `${name}.n1`)
+    for (const name of names) scenario.api.delete(VOLUME_ATTACHMENTS, { name: `${name}.n1` })
     scenario.start()
     await scenario.settle()
     expect(scenario.inFlight.map((label) => label.split(' ')[1])).toEqual(Array(4).fill('unpublish'))
@@ -141,7 +141,7 @@ describe('a comparison with the driver', () => {
     const scenario = await AttacherScenario.begin({ lists: true, settings: { confirmations: 1 } })
     await scenario.answer('call list')
     await scenario.addFinalizers('own')
-    scenario.flight(PUBLISH).apply()
+    await scenario.apply(PUBLISH)
     await scenario.clock.advance(60_000)
     await scenario.answer('call list')
     await scenario.answerAtOnce()

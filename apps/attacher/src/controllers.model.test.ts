@@ -100,7 +100,7 @@ async function perform(model: AttacherModel, each: Step): Promise<void> {
     case 'createVa':
       return model.createAttachment(each.volume, each.node, each.held)
     case 'deleteVa':
-      return api.delete(VOLUME_ATTACHMENTS, vaName(each.volume, each.node))
+      return api.delete(VOLUME_ATTACHMENTS, { name: vaName(each.volume, each.node) })
     case 'removeForeignFinalizer':
       return model.removeForeignFinalizer(each.volume, each.node)
     case 'strip':
@@ -113,21 +113,25 @@ async function perform(model: AttacherModel, each: Step): Promise<void> {
       process?.driver.lose()
       return process?.driver.comeBack()
     case 'reset':
-      return api.edit(VOLUME_ATTACHMENTS, vaName(each.volume, each.node), { status: { attached: false } })
+      return api.edit(VOLUME_ATTACHMENTS, { name: vaName(each.volume, each.node) }, { status: { attached: false } })
     case 'label':
-      return api.edit(VOLUME_ATTACHMENTS, vaName(each.volume, each.node), {
-        metadata: { labels: { v: `${api.version}` } },
-      })
+      return api.edit(
+        VOLUME_ATTACHMENTS,
+        { name: vaName(each.volume, each.node) },
+        {
+          metadata: { labels: { v: `${api.server.resourceVersion}` } },
+        },
+      )
     case 'forget':
       return model.forget(each.volume, each.node)
     case 'createPv':
       return model.createVolume(each.volume)
     case 'deletePv':
-      return api.delete(PERSISTENT_VOLUMES, each.volume)
+      return api.delete(PERSISTENT_VOLUMES, { name: each.volume })
     case 'createNode':
       return model.createNode(each.node, each.withDriver)
     case 'deleteNode':
-      return api.delete(CSI_NODES, each.node)
+      return api.delete(CSI_NODES, { name: each.node })
     case 'answer':
       return picked(model, each.pick)?.answer()
     case 'apply':

@@ -33,8 +33,8 @@ async function attached(): Promise<void> {
 
 /** The volume is deleted, and its finalizer removed by hand. */
 async function lose(): Promise<void> {
-  scenario.api.delete(PERSISTENT_VOLUMES, 'own')
-  scenario.api.edit(PERSISTENT_VOLUMES, 'own', { metadata: { finalizers: null } })
+  scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
+  scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { metadata: { finalizers: null } })
   await scenario.deliver()
 }
 
@@ -73,7 +73,7 @@ describe('an attach', () => {
   })
 
   it('waits for its node', async () => {
-    scenario.api.delete(CSI_NODES, 'n1')
+    scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
     await scenario.answer('patch persistentvolumes/own')
@@ -145,7 +145,7 @@ describe('with --recover-lost-volumes', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
     await scenario.answer('patch volumeattachments/own.n1')
     await scenario.deliver()
-    expect(scenario.api.get(VOLUME_ATTACHMENTS, 'own.n1')).toBeUndefined()
+    expect(scenario.api.server.get(VOLUME_ATTACHMENTS, { name: 'own.n1' })).toBeUndefined()
     expect(scenario.callLog.filter((call) => call.startsWith('unpublish'))).toHaveLength(1)
   })
 
@@ -160,11 +160,11 @@ describe('with --recover-lost-volumes', () => {
 
   it('nothing is called while the volume is there after all', async () => {
     await attached()
-    scenario.api.delete(PERSISTENT_VOLUMES, 'own')
-    scenario.api.edit(PERSISTENT_VOLUMES, 'own', { metadata: { finalizers: null } })
+    scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
+    scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { metadata: { finalizers: null } })
     await scenario.deliver()
     scenario.createVolume('own')
-    scenario.api.delete(VOLUME_ATTACHMENTS, 'own.n1')
+    scenario.api.delete(VOLUME_ATTACHMENTS, { name: 'own.n1' })
     await scenario.settle()
     scenario.running.deliver(VOLUME_ATTACHMENTS)
     await scenario.settle()

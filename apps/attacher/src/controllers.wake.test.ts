@@ -38,7 +38,7 @@ describe('waiting work wakes at once', () => {
     { name: 'the driver on the node', present: true, message: 'CSINode n1 does not contain driver csi.example.com' },
   ])('when $name comes', async ({ present, message }) => {
     if (present) scenario.createNode('n1', false)
-    else scenario.api.delete(CSI_NODES, 'n1')
+    else scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
     await scenario.answer('patch persistentvolumes/own')
@@ -49,7 +49,7 @@ describe('waiting work wakes at once', () => {
   })
 
   it('when the node comes while the steps before it run', async () => {
-    scenario.api.delete(CSI_NODES, 'n1')
+    scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
     scenario.createNode('n1', true)
@@ -60,7 +60,7 @@ describe('waiting work wakes at once', () => {
   })
 
   it('when the volume comes', async () => {
-    scenario.api.delete(PERSISTENT_VOLUMES, 'own')
+    scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
     await scenario.deliver()
     await scenario.create('own')
     await failedWith('persistentvolume "own" not found')
@@ -85,16 +85,16 @@ describe('waiting work wakes at once', () => {
   ])(
     'when a volume comes in the place of $name, not for what is done to that one',
     async ({ wrong, deleting, message }) => {
-      scenario.api.edit(PERSISTENT_VOLUMES, 'own', wrong)
-      if (deleting) scenario.api.delete(PERSISTENT_VOLUMES, 'own')
+      scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, wrong)
+      if (deleting) scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
       await scenario.deliver()
       await scenario.create('own')
       await failedWith(message)
-      scenario.api.edit(PERSISTENT_VOLUMES, 'own', { metadata: { labels: { a: 'b' } } })
+      scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { metadata: { labels: { a: 'b' } } })
       await scenario.deliver()
       expect(scenario.inFlight).toEqual([])
-      scenario.api.edit(PERSISTENT_VOLUMES, 'own', { metadata: { finalizers: null } })
-      scenario.api.delete(PERSISTENT_VOLUMES, 'own')
+      scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { metadata: { finalizers: null } })
+      scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
       scenario.createVolume('own')
       await scenario.deliver()
       expect(scenario.inFlight).toContain('patch persistentvolumes/own')
@@ -125,7 +125,7 @@ describe('waiting work wakes at once', () => {
   it('when it has left the other node while a try failed before its publish', async () => {
     await refusedForOtherNode()
     // The next try has a finalizer to add, and the server is busy.
-    scenario.api.edit(VOLUME_ATTACHMENTS, 'own.n1', { metadata: { finalizers: null } })
+    scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: null } })
     await scenario.deliver()
     await scenario.answer('patch volumeattachments/own.n1', apiError(500, 'InternalError', 'etcd is away'))
     await scenario.answer(STATUS)
@@ -138,12 +138,12 @@ describe('waiting work wakes at once', () => {
   })
 
   it('when the access modes of the volume are corrected', async () => {
-    scenario.api.edit(PERSISTENT_VOLUMES, 'own', { spec: { accessModes: ['ReadOnlyMany', 'ReadWriteOnce'] } })
+    scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { spec: { accessModes: ['ReadOnlyMany', 'ReadWriteOnce'] } })
     await scenario.deliver()
     await scenario.create('own')
     await scenario.answer('patch persistentvolumes/own')
     await failedWith('CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume')
-    scenario.api.edit(PERSISTENT_VOLUMES, 'own', { spec: { accessModes: ['ReadOnlyMany'] } })
+    scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { spec: { accessModes: ['ReadOnlyMany'] } })
     await scenario.deliver()
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
@@ -161,7 +161,7 @@ describe('waiting work wakes at once', () => {
   })
 
   it('but not what has gone meanwhile', async () => {
-    scenario.api.delete(CSI_NODES, 'n1')
+    scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
     await scenario.answer('patch persistentvolumes/own')
@@ -209,7 +209,7 @@ describe('an attachment that is recreated under its name', () => {
     expect(scenario.inFlight).toEqual([STATUS])
   }
   beforeEach(async () => {
-    scenario.api.delete(CSI_NODES, 'n1')
+    scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
     await scenario.answer('patch persistentvolumes/own')

@@ -46,7 +46,7 @@ describe('an attach and a detach', () => {
   ])('take no more when the watch brings our own writes $name', async ({ early }) => {
     await scenario.create('own')
     const through = async (label: string): Promise<void> => {
-      scenario.flight(label).apply()
+      await scenario.apply(label)
       if (early) await scenario.deliver()
       await scenario.answer(label)
     }
@@ -60,7 +60,7 @@ describe('an attach and a detach', () => {
     await through('patch volumeattachments/own.n1')
     await scenario.deliver()
     expect(scenario.inFlight).toEqual([])
-    expect(scenario.api.patches).toHaveLength(4)
+    expect(scenario.api.writes).toHaveLength(4)
     expect(scenario.callLog).toEqual(['publish vol-own n1-id', 'unpublish vol-own n1-id'])
   })
 
@@ -77,11 +77,11 @@ describe('an attach and a detach', () => {
     await scenario.answerAtOnce()
     await scenario.create('shared', 'n1')
     await scenario.create('shared', 'n2')
-    scenario.api.delete(PERSISTENT_VOLUMES, 'shared')
+    scenario.api.delete(PERSISTENT_VOLUMES, { name: 'shared' })
     await scenario.remove('shared', 'n1')
-    expect(scenario.api.get(PERSISTENT_VOLUMES, 'shared')).toBeDefined()
+    expect(scenario.api.server.get(PERSISTENT_VOLUMES, { name: 'shared' })).toBeDefined()
     await scenario.remove('shared', 'n2')
-    expect(scenario.api.get(PERSISTENT_VOLUMES, 'shared')).toBeUndefined()
+    expect(scenario.api.server.get(PERSISTENT_VOLUMES, { name: 'shared' })).toBeUndefined()
   })
 
   it('are not repeated after a restart, and what was deleted meanwhile is detached', async () => {
@@ -89,7 +89,7 @@ describe('an attach and a detach', () => {
     await scenario.create('own', 'n1')
     await scenario.create('shared', 'n1')
     scenario.kill()
-    scenario.api.delete(VOLUME_ATTACHMENTS, 'shared.n1')
+    scenario.api.delete(VOLUME_ATTACHMENTS, { name: 'shared.n1' })
     scenario.calls.length = 0
     scenario.start()
     await scenario.answerAtOnce()
@@ -104,18 +104,22 @@ describe('what others change while a run is under way', () => {
 
   it('is kept when our finalizer is added', async () => {
     await scenario.create('own')
-    scenario.api.edit(VOLUME_ATTACHMENTS, 'own.n1', { metadata: { finalizers: [FOREIGN] } })
+    scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: [FOREIGN] } })
     await scenario.deliver()
     await scenario.answer('patch persistentvolumes/own')
     await scenario.answer('patch volumeattachments/own.n1')
-    expect(scenario.attachment('own', 'n1')?.metadata.finalizers).toEqual([FOREIGN, FINALIZER])
+    expect(scenario.attachment('own', 'n1')?.metadata?.finalizers).toEqual([FOREIGN, FINALIZER])
   })
 
   it('skips a write that another writer has already done', async () => {
     await scenario.create('own')
-    scenario.api.edit(VOLUME_ATTACHMENTS, 'own.n1', {
-      metadata: { finalizers: [FINALIZER], annotations: { [NODE_ID_ANNOTATION]: 'n1-id' } },
-    })
+    scenario.api.edit(
+      VOLUME_ATTACHMENTS,
+      { name: 'own.n1' },
+      {
+        metadata: { finalizers: [FINALIZER], annotations: { [NODE_ID_ANNOTATION]: 'n1-id' } },
+      },
+    )
     await scenario.deliver()
     await scenario.answer('patch persistentvolumes/own')
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
@@ -143,7 +147,7 @@ describe('what others change while a run is under way', () => {
     await scenario.answer('patch volumeattachments/own.n1/status')
     await scenario.deliver()
     await scenario.clock.advance(1_000)
-    scenario.api.edit(VOLUME_ATTACHMENTS, 'own.n1', { status: { attachError: null } })
+    scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { status: { attachError: null } })
     await scenario.deliver()
     await scenario.answer('call publish vol-own n1-id', no)
     await scenario.answer('patch volumeattachments/own.n1/status')
@@ -168,7 +172,7 @@ describe('a failed attach', () => {
     await scenario.answer('call publish vol-own n1-id')
     await scenario.answer('patch volumeattachments/own.n1/status')
     expect(scenario.statusOf('own')).toEqual({ attached: true, attachmentMetadata: { at: 'n1-id' } })
-    scenario.api.edit(VOLUME_ATTACHMENTS, 'own.n1', { status: { attached: false } })
+    scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { status: { attached: false } })
     await scenario.deliver()
     await publishAgain()
     await scenario.answer('patch volumeattachments/own.n1/status')
@@ -187,8 +191,8 @@ describe('a failed attach', () => {
       await scenario.clock.advance(wait)
     }
     await scenario.answer('call publish vol-own n1-id')
-    scenario.flight('patch volumeattachments/own.n1/status').apply()
-    scenario.api.edit(VOLUME_ATTACHMENTS, 'own.n1', { status: { attached: false } })
+    await scenario.apply('patch volumeattachments/own.n1/status')
+    scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { status: { attached: false } })
     await scenario.deliver()
     await scenario.answer('patch volumeattachments/own.n1/status')
     await publishAgain()
@@ -207,7 +211,7 @@ describe('a failed attach', () => {
     scenario.running.resync()
     await scenario.settle()
     await publishAgain()
-    scenario.api.edit(VOLUME_ATTACHMENTS, 'own.n1', { metadata: { labels: { a: 'b' } } })
+    scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { labels: { a: 'b' } } })
     await scenario.deliver()
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
@@ -215,7 +219,7 @@ describe('a failed attach', () => {
   it('leaves no error behind that the cache never saw', async () => {
     await scenario.addFinalizers('own')
     await publishAgain()
-    scenario.flight('patch volumeattachments/own.n1/status').apply()
+    await scenario.apply('patch volumeattachments/own.n1/status')
     await scenario.answer('patch volumeattachments/own.n1/status', apiError(0, '', 'connection reset'))
     await scenario.clock.advance(1_000)
     await scenario.answer('call publish vol-own n1-id')

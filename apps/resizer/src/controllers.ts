@@ -15,6 +15,7 @@ export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead)
     claims,
     volumes,
     mutex: new KeyedMutex(),
+    unconfirmed: new Set<string>(),
     recorder: whileLeading(recorder, assertLeading),
     clock,
     log,

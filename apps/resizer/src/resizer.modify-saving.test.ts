@@ -1,5 +1,6 @@
 import { messageOf } from '@csi-sidecars/base'
 import { CODES } from '@csi-sidecars/csi'
+import { ApiError } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import { CLAIM_REF, VOLUME_REF, volume } from './testing/builders.ts'
@@ -60,6 +61,33 @@ describe('what cannot be saved', () => {
     await want('gold')
     expect(fixture.takeWire()).toEqual([CLAIM])
     expect(fixture.takeEvents()).toEqual([])
+  })
+})
+
+describe('a write of which no answer came', () => {
+  it('is read before the driver is called again, with a pause where it cannot be read', async () => {
+    await begin()
+    fixture.driver.modify = (call) => {
+      // Withdrawn: without the failure in its status the claim has a modification to be brought to its end.
+      fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { spec: { volumeAttributesClassName: null } })
+      fixture.caches.claims.lagging = true
+      fixture.cluster.after = () => {
+        throw new ApiError({ code: 0, reason: '', message: 'connection reset by peer', outcomeUnknown: true })
+      }
+      fixture.cluster.before = ({ verb }) => {
+        if (verb === 'get') throw apiError(500, 'InternalError', 'etcd is away')
+      }
+      return failing(CODES.InvalidArgument, 'no such tier')(call)
+    }
+    await want('gold')
+    expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, CLAIM])
+    fixture.cluster.after = () => undefined
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeWire()).toEqual([])
+    fixture.cluster.before = () => undefined
+    await fixture.clock.advance(2_000)
+    expect(fixture.takeWire()).toEqual([CLAIM])
+    expect(fixture.claim.status?.modifyVolumeStatus?.status).toBe('Infeasible')
   })
 })
 

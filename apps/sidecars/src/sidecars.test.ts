@@ -68,10 +68,32 @@ describe('one process', () => {
 
   it('names no app that is not released', async () => {
     const { log } = await runInProcess(sidecars, ['--help'])
-    expect(log).toContain('Comma-separated controllers to run: attacher, resizer. (default "attacher,resizer")')
+    expect(log).toContain(
+      'Comma-separated controllers to run: attacher, resizer, livenessprobe. (default "attacher,resizer")',
+    )
+    expect(log).toMatch(/of external-attacher v\S+, external-resizer v\S+ and livenessprobe v\S+\.\n$/)
     expect(log).not.toContain('noop')
     const refused = await runInProcess(sidecars, ['--controllers=driver'])
-    expect(refused.log).toMatch(/"driver" is none of attacher, resizer\n/)
+    expect(refused.log).toMatch(/"driver" is none of attacher, resizer, livenessprobe\n/)
+  })
+
+  it.each([
+    ['--livenessprobe-health-port=1', 'flag -livenessprobe-health-port is for controller livenessprobe'],
+    ['--probe-timeout=1s', 'flag -probe-timeout is for controller livenessprobe'],
+  ])('refuses %s where the livenessprobe does not run, which is the default', async (flag, error) => {
+    const { ending, log } = await runInProcess(sidecars, [flag])
+    expect(ending).toEqual({ code: 2 })
+    expect(log.startsWith(error)).toBe(true)
+  })
+
+  it('says how to start without the controller that a driver has no use for', async () => {
+    await using cluster = await startCluster()
+    cluster.driver.script('GetPluginCapabilities', () => ({ capabilities: [] }))
+    const args = ['--controllers=resizer,livenessprobe', '--livenessprobe-health-port=0']
+    const { ending, log } = await run(cluster, new AbortController().signal, args)
+    expect(ending).not.toEqual({ code: 0 })
+    expect(log).toContain('use --controllers=livenessprobe')
+    expect(log.trimEnd().split('\n').at(-1)).toContain('The livenessprobe ends with the process')
   })
 
   it('refuses what is for an app that does not run', async () => {

@@ -1,7 +1,8 @@
 import { attacher } from '@csi-sidecars/attacher'
+import { livenessprobe } from '@csi-sidecars/livenessprobe'
 import { noop } from '@csi-sidecars/noop'
 import { resizer } from '@csi-sidecars/resizer'
-import { type CombinedApp, combinable, combine, type Program } from '@csi-sidecars/sidecar'
+import { type CombinedApp, combinable, combinableDriverApp, combine, type Program } from '@csi-sidecars/sidecar'
 
 interface Row {
   /** Its folder under apps, its prefix before flags, its section in the chart's values. */
@@ -43,8 +44,8 @@ export function byApp<T>(make: (app: AppName) => T): Readonly<Record<AppName, T>
   return Object.fromEntries(APPS.map((app) => [app, make(app)])) as Record<AppName, T>
 }
 
+/** It runs in the combined process only: no image, no executable. As a container of its own it would need several times the memory of its original. */
+export const LIVENESSPROBE = combinableDriverApp(livenessprobe)
+
 /** The controllers that one process can run. */
-export const sidecars: Program = combine(
-  'csi-sidecars',
-  ROWS.map(({ value }) => value),
-)
+export const sidecars: Program = combine('csi-sidecars', [...ROWS.map(({ value }) => value), LIVENESSPROBE])

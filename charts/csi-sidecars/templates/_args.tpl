@@ -30,11 +30,13 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- include "csi-sidecars.sharedFlags" . -}}
 {{- if eq .app "sidecars" -}}
 {{- $enabled := include "csi-sidecars.enabled" . | fromJsonArray -}}
-{{- include "csi-sidecars.flag" (dict "name" "controllers" "value" (join "," $enabled)) -}}
+{{- $controllers := .values.livenessprobe.enabled | ternary (append $enabled "livenessprobe") $enabled -}}
+{{- include "csi-sidecars.flag" (dict "name" "controllers" "value" (join "," $controllers)) -}}
 {{- include "csi-sidecars.flag" (dict "name" "single-lease" "value" $app.singleLease) -}}
 {{- range $enabled -}}
 {{- include "csi-sidecars.ownFlags" (dict "values" $.values "app" . "prefix" (printf "%s-" .)) -}}
 {{- end -}}
+{{- include "csi-sidecars.livenessprobeFlags" . -}}
 {{- else -}}
 {{- include "csi-sidecars.ownFlags" (dict "values" .values "app" .app "prefix" "") -}}
 {{- end -}}
@@ -79,4 +81,14 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- include "csi-sidecars.flags.leaderElection" (dict "section" (include "csi-sidecars.ownElection" . | fromJson) "prefix" .prefix) -}}
 {{- end -}}
 {{- include (printf "csi-sidecars.flags.%s" .app) $own -}}
+{{- end }}
+
+{{/* It has no process of its own. */}}
+{{- define "csi-sidecars.livenessprobeFlags" -}}
+{{- with .values.livenessprobe -}}
+{{- if .enabled -}}
+{{- include "csi-sidecars.flag" (dict "prefix" "livenessprobe-" "name" "health-port" "value" .port) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" "livenessprobe-" "name" "probe-timeout" "value" .probeTimeout) -}}
+{{- end -}}
+{{- end -}}
 {{- end }}

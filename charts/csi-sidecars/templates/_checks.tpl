@@ -8,6 +8,7 @@
 {{- define "csi-sidecars.check" -}}
 {{- include "csi-sidecars.checkShape" . -}}
 {{- include "csi-sidecars.checkProcess" . -}}
+{{- include "csi-sidecars.checkLivenessprobe" . -}}
 {{- include "csi-sidecars.checkPodSpec" . -}}
 {{- range $app := include "csi-sidecars.enabled" . | fromJsonArray -}}
 {{- include "csi-sidecars.checkLease" (dict "values" $.values "app" $app) -}}
@@ -52,6 +53,22 @@
 {{- end -}}
 {{- if and .logging.vmodule (eq .logging.format "json") -}}
 {{- fail "logging.vmodule is for the text format only, but logging.format is json." -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- define "csi-sidecars.checkLivenessprobe" -}}
+{{- with .values -}}
+{{- if .livenessprobe.enabled -}}
+{{- if eq .process "each" -}}
+{{- fail "livenessprobe.enabled needs process one: it runs in the container of the sidecars, and has no image of its own." -}}
+{{- end -}}
+{{- if eq .mode "separate" -}}
+{{- fail "livenessprobe.enabled needs mode shared: the kubelet asks the pod of the driver's container." -}}
+{{- end -}}
+{{- if eq (int .livenessprobe.port) (int .sidecars.metricsPort) -}}
+{{- fail "livenessprobe.port and sidecars.metricsPort are the same." -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end }}

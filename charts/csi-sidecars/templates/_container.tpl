@@ -52,11 +52,19 @@ env:
 envFrom:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- if include "csi-sidecars.serves" . }}
+{{- $probed := and (eq .app "sidecars") .values.livenessprobe.enabled }}
+{{- if or (include "csi-sidecars.serves" .) $probed }}
 ports:
+  {{- if include "csi-sidecars.serves" . }}
   - name: {{ include "csi-sidecars.portName" . }}
     containerPort: {{ int $app.metricsPort }}
     protocol: TCP
+  {{- end }}
+  {{- if $probed }}
+  - name: livenessprobe
+    containerPort: {{ int .values.livenessprobe.port }}
+    protocol: TCP
+  {{- end }}
 {{- end }}
 {{- range $kind := list "startupProbe" "livenessProbe" "readinessProbe" }}
 {{- $probe := get $app $kind }}

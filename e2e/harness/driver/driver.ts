@@ -31,6 +31,8 @@ export interface Call {
   /** The returned code; undefined while the call hangs. */
   code: number | undefined
   cancelled: boolean
+  /** When the caller gave up, or the connection ended; the call may run on. Undefined where it was answered before. */
+  abandonedAt: number | undefined
 }
 
 /** The answer of the driver. */
@@ -135,11 +137,13 @@ export class Driver {
         end: undefined,
         code: undefined,
         cancelled: false,
+        abandonedAt: undefined,
       }
       this.calls.push(entry)
       call.on('cancelled', () => {
         entry.cancelled = true
-        entry.end ??= Date.now()
+        if (entry.end !== undefined) return
+        entry.abandonedAt = entry.end = Date.now()
       })
       this.#answer(entry, reply).catch((error: unknown) => reply({ code: 13, details: String(error) }))
     }

@@ -24,9 +24,9 @@ let highest = restore(driver)
 saveAfterCalls(driver)
 const nodes = await Promise.all(nodeSockets.map((each, index) => startNode(each, index)))
 if (bug !== undefined) {
-  const put = BUGS[bug]
-  if (put === undefined) throw new Error(`no bug is called ${bug}`)
-  put({ controller: driver, nodes })
+  const planted = BUGS[bug]
+  if (planted === undefined) throw new Error(`no bug is called ${bug}`)
+  planted.put({ controller: driver, nodes })
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(
@@ -45,6 +45,7 @@ function saveAfterCalls({ log }: CsiDriver): void {
 async function startDriver(): Promise<CsiDriver> {
   const usual = await startCsiDriver({ socket })
   usual.settings.controller = [...usual.settings.controller, 'CLONE_VOLUME']
+  usual.settings.nodes = nodeSockets.length > 0 ? nodeSockets.map((_, index) => `worker-${index + 1}`) : ['a', 'b']
   if (nodeSockets.length > 0) {
     usual.settings.plugin = [...usual.settings.plugin, 'VOLUME_ACCESSIBILITY_CONSTRAINTS']
   }

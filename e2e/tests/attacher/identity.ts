@@ -158,13 +158,30 @@ test('a volume recreated while an attach waits behind a call for its former hand
   await eventually('a publish', () => volumeCalls(at.driver).length === 1)
   await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va-other'), t.driverName, { pv, node: other }))
   await pause(500)
+  await replaceVolume(t, pv)
+  await attached(t, t.name('va-other'), { within: 10_000 })
+  equal(outlineOf(t, at), ['publish pv-handle node-id', 'publish later node-other-id'])
+})
+
+test('a volume recreated while its publish runs: the former handle is unpublished', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--timeout=3s'] })
+  // Late, but done.
+  at.driver.on('ControllerPublishVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? 4 * CALL_MS : 0 }))
+  const { pv } = await attach(t, at)
+  await eventually('a publish', () => volumeCalls(at.driver).length === 1)
+  await replaceVolume(t, pv)
+  await attached(t)
+  await eventually('an unpublish', () => volumeCalls(at.driver).length === 3)
+  equal(outlineOf(t, at).sort(), ['publish later node-id', 'publish pv-handle node-id', 'unpublish pv-handle node-id'])
+})
+
+/** A volume of the same name with another handle. */
+async function replaceVolume(t: TestContext, pv: string): Promise<void> {
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
   await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers: null } })
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
   await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName, { csi: { volumeHandle: t.name('later') } }))
-  await attached(t, t.name('va-other'), { within: 10_000 })
-  equal(outlineOf(t, at), ['publish pv-handle node-id', 'publish later node-other-id'])
-})
+}
 
 test('a node with another id: detached with the published id, after a restart with the id of the node', {
   only: 'ours',

@@ -1,8 +1,7 @@
-import { execFileSync } from 'node:child_process'
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { helmPath } from '../../../charts/tests/helm.ts'
-import { homeOf, registryOf, withRegistry } from '../../../images/tools/fill.ts'
+import { packChart } from '../../../images/tools/chart.ts'
+import { homeOf, registryOf } from '../../../images/tools/fill.ts'
 import type { TestContext } from '../../harness/context.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -18,15 +17,12 @@ const CHART_LINE = `oci://${REGISTRY}/charts/csi-sidecars --version ${version} `
  * name of the test's driver.
  */
 export function releasedChart(t: TestContext): (line: string) => string {
-  const chart = join(t.folder, 'csi-sidecars')
-  cpSync(join(root, 'charts/csi-sidecars'), chart, { recursive: true })
-  const values = join(chart, 'values.yaml')
-  writeFileSync(values, withRegistry(readFileSync(values, 'utf8'), REGISTRY))
-  execFileSync(helmPath() ?? 'helm', ['package', chart, '--destination', t.folder])
+  const chart = packChart({ root, registry: REGISTRY, createdAt: 0 })
+  writeFileSync(join(t.folder, chart.name), chart.content)
   return (line) => {
     if (!line.includes(CHART_LINE)) throw new Error(`no ${CHART_LINE}in ${line}`)
     return line
-      .replace(CHART_LINE, `${join(t.folder, `csi-sidecars-${version}.tgz`)} `)
+      .replace(CHART_LINE, `${join(t.folder, chart.name)} `)
       .replace(/--values (\w+\.yaml)/, (_, name: string) => `--values ${exampleWithoutImages(t, name)}`)
   }
 }

@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { assertContains } from '../../harness/process/log-lines.ts'
 import type { App } from '../../harness/subject.ts'
-import { testsOf } from '../../harness/test.ts'
+import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 
 const REGEXP = "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
@@ -160,11 +160,9 @@ const ACCEPTED_BY: Readonly<Record<App, typeof ACCEPTED>> = {
 }
 
 for (const app of ['attacher', 'resizer'] as const) {
-  const test = testsOf(app, 'command line')
-  // No API server is asked.
-  const once = { target: 'emulator' } as const
+  const test = testsOf(app, 'command line', WITHOUT_API)
   // The one process knows more flags, shows them in groups, and says whose a flag is that it refuses.
-  const alone = { ...once, notOne: true } as const
+  const alone = { notOne: true } as const
 
   test('arguments that do not parse: the error, the usage, exit 2', alone, async (t) => {
     for (const [args, line] of [...REFUSED, ...REFUSED_BY[app]]) {
@@ -178,7 +176,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('arguments that parse: --version alone on stdout, exit 0', once, async (t) => {
+  test('arguments that parse: --version alone on stdout, exit 0', async (t) => {
     for (const args of [...ACCEPTED, ...ACCEPTED_BY[app]]) {
       const { code, stdout, binary } = await t.exec(args)
       equal({ args, code }, { args, code: 0 })
@@ -204,7 +202,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('help shows the defaults in Go’s form', once, async (t) => {
+  test('help shows the defaults in Go’s form', async (t) => {
     const { stderr } = await t.exec(['--help'])
     const text = stderr.replaceAll(/\n\s+\t?/g, ' ')
     const timeout = app === 'attacher' ? '15s' : '10s'
@@ -215,7 +213,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     match(text, /-metrics-path \S+ .*?\(default "?\/metrics"?\)/)
   })
 
-  test('a boolean takes no separate value, which ends the flags', once, async (t) => {
+  test('a boolean takes no separate value, which ends the flags', async (t) => {
     const { code, lines } = await t.exec(['--leader-election', 'false', '--nonsense'])
     equal(code, 1)
     assertContains(lines.at(-1), 'unable to load in-cluster configuration')

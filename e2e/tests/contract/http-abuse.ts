@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { residentMiB } from '../../harness/process/memory.ts'
 import { start, stop } from '../../harness/process/processes.ts'
-import { testsOf } from '../../harness/test.ts'
+import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 
 const SLOW_CROWD = join(import.meta.dirname, '../../harness/slow-crowd.ts')
@@ -42,7 +42,7 @@ const FLOODS: readonly (readonly [what: string, path: string, clients: number, o
 ]
 
 for (const app of ['attacher', 'resizer'] as const) {
-  const test = testsOf(app, 'HTTP abuse')
+  const test = testsOf(app, 'HTTP abuse', WITHOUT_API)
 
   for (const [what, path, clients, only] of FLOODS) {
     const title = `${clients} clients that ask for ${what} ${PIPELINED} times each and read nothing cost little memory`

@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { connect } from 'node:net'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import { testsOf } from '../../harness/test.ts'
+import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 
 const NOT_FOUND = '404 page not found\n'
@@ -14,7 +14,7 @@ async function serving(t: TestContext, args: readonly string[] = []): Promise<Ru
 }
 
 for (const app of ['attacher', 'resizer'] as const) {
-  const test = testsOf(app, 'HTTP')
+  const test = testsOf(app, 'HTTP', WITHOUT_API)
 
   test('metrics in the text format, with its headers', async (t) => {
     const sidecar = await serving(t)

@@ -4,7 +4,7 @@ import { EVENTS, LEASES, type Lease } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import { assertContains } from '../../harness/process/log-lines.ts'
-import type { App } from '../../harness/subject.ts'
+import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 
@@ -14,11 +14,6 @@ const QUICK = [
   '--leader-election-renew-deadline=3s',
   '--leader-election-retry-period=1s',
 ]
-
-function leaseName(app: App, driverName: string): string {
-  const prefix = app === 'attacher' ? 'external-attacher-leader-' : 'external-resizer-'
-  return `${prefix}${driverName.replaceAll('.', '-')}`
-}
 
 const leaseOf = (t: TestContext, namespace = 'default'): Promise<Lease> =>
   t.api.until(LEASES, { namespace, name: leaseName(t.app, t.driverName) }, () => true)

@@ -1,4 +1,5 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { Metrics } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -36,8 +37,6 @@ async function work(t: TestContext, args: readonly string[] = []): Promise<Runni
   return at.resizer
 }
 
-const CALL = { attacher: 'ControllerPublishVolume', resizer: 'ControllerExpandVolume' }
-
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'metrics')
   const queues = (t: TestContext): readonly string[] =>
@@ -49,7 +48,7 @@ for (const app of ['attacher', 'resizer'] as const) {
       type: 'histogram',
       help: '[ALPHA] Container Storage Interface operation duration with gRPC error code status total',
     })
-    const method_name = `/csi.v1.Controller/${CALL[app]}`
+    const method_name = `/csi.v1.Controller/${FACTS[app].call}`
     const series = metrics.samples.filter(
       ({ name, labels }) => name === `${CSI}_bucket` && labels['method_name'] === method_name,
     )
@@ -132,7 +131,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('retries are counted', async (t) => {
     const args = ['--retry-interval-start=100ms', '--retry-interval-max=100ms']
     const at = app === 'attacher' ? await attacherScene(t, { args }) : await resizerScene(t, { args })
-    at.driver.on(CALL[app], { code: 13, message: 'no' })
+    at.driver.on(FACTS[app].call, { code: 13, message: 'no' })
     if ('attacher' in at) await attach(t, at)
     else {
       await bound(t)

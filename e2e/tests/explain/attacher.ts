@@ -143,8 +143,9 @@ test('a PersistentVolume that is deleted while it is attached', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attach(t, at)
   await attached(t)
-  await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers: null } })
+  // In this order: the attacher puts its finalizer back on a volume that is not being deleted.
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers: null } })
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
   // The attacher has to have seen that before it detaches.
   await pause(4 * WATCHES_DIFFER_MS)

@@ -1,10 +1,13 @@
 import { equal, match, ok } from 'node:assert'
 import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { APPS } from '@csi-sidecars/sidecars'
+import { CHECKS } from '../../../apps/devcluster/src/driver-test/checks/checks.ts'
+import { BUGS } from '../../harness/driver/driver-bugs.ts'
 import { LONG } from '../../harness/long.ts'
 import { type Exit, exitOf, start, stop, temporaryFolder } from '../../harness/process/processes.ts'
 import { check, type Ground } from '../../harness/test.ts'
@@ -32,82 +35,74 @@ spec:
   volumeLifecycleModes: [Persistent, Ephemeral]
 `
 
-const AGAIN = 'had succeeded, and failed when it was repeated'
+const AT_ONCE = 2
 
-/** Each bug with the report that the test must print. */
-const BUGS: readonly (readonly [string, RegExp])[] = [
-  ['publish-not-idempotent', new RegExp(`succeeds again: ControllerPublishVolume of \\S+ on [\\w-]+ ${AGAIN}`)],
-  ['volume-leaked', /Nothing is left when everything was deleted: volume \S+ is left at the driver/],
-  ['detach-of-new-attachment', /volume \S+ was published to \S+ and is not listed there, without having been/],
-  ['create-not-idempotent', new RegExp(`CreateVolume of \\S+ ${AGAIN}`)],
-  ['create-too-small', /CreateVolume of \S+ answered with \d+ bytes where \d+ were required/],
-  ['create-again-without-id', /CreateVolume of \S+ succeeded and names no volume/],
-  ['topology-ignored', /volume \S+ is in \{"zone":"elsewhere"\}, not where asked/],
-  ['clone-without-source', /volume \S+ is created from volume \S+ and does not say so/],
-  ['delete-not-idempotent', new RegExp(`DeleteVolume of \\S+ ${AGAIN}`)],
-  ['delete-leaves-volume', /volume \S+ was deleted and is listed/],
-  ['context-changes', /the publish context of \S+ on \S+ was \S+, and then /],
-  ['unpublish-not-idempotent', new RegExp(`ControllerUnpublishVolume of \\S+ on \\S+ ${AGAIN}`)],
-  ['unpublish-leaves-volume', /is listed on \S+, where it is not published|"volume \S+ is attached"/],
-  ['expand-does-nothing', /ControllerExpandVolume of \S+ answered with \d+ bytes where \d+ were required/],
-  ['expand-not-idempotent', new RegExp(`ControllerExpandVolume of \\S+ ${AGAIN}`)],
-  ['list-refused', /lists them: ListVolumes, of which the driver says that it has it: Unimplemented "not yet"/],
-  ['list-without-end', /lists them: ListVolumes, of which .* it has no end/],
-  ['list-without-attached', /volume \S+ was created and is not listed/],
-  ['stage-not-idempotent', new RegExp(`NodeStageVolume of \\S+ ${AGAIN}`)],
-  ['unstage-not-idempotent', new RegExp(`NodeUnstageVolume of \\S+ ${AGAIN}`)],
-  ['node-publish-not-idempotent', new RegExp(`NodePublishVolume of \\S+ ${AGAIN}`)],
-  ['node-unpublish-not-idempotent', new RegExp(`NodeUnpublishVolume of \\S+ ${AGAIN}`)],
-  ['node-expand-not-idempotent', new RegExp(`NodeExpandVolume of \\S+ ${AGAIN}`)],
-  ['target-missing', /NodePublishVolume of \S+ succeeded, and there is nothing at \S+/],
-  ['target-left', /NodeUnpublishVolume of \S+ succeeded, and there still is something at \S+/],
-  ['usage-refused', /NodeGetVolumeStats of \S+ at \S+ failed: Internal "\S+ is nowhere"/],
-  ['inline-left', /volume csi-\S+ was deleted and is listed/],
-]
+/** Bugs of three kinds, for each change; all of them each night. */
+const FAST = ['clone-not-idempotent', 'stages-lost-at-kill', 'ends-at-clone']
 
-/** These are found twice: by a seed, and by the printed command that repeats the run. */
-const REPEATED = 3
-const AT_ONCE = 3
-
-long(
-  `driver test: ${BUGS.length} bugs are found, reported with their calls, and found again by their seeds`,
-  { target: 'emulator', within: 2 * WITHIN_MS },
+check(
+  `driver test: seed 1 finds ${FAST.length} planted bugs`,
+  { target: 'emulator', within: WITHIN_MS },
   async (ground) => {
-    const waiting = [...BUGS.entries()]
-    const reds: unknown[] = []
-    const work = async (): Promise<void> => {
-      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-        const [index, [bug, output]] = next
-        await find(ground, bug, { output, again: index < REPEATED }).catch((error: unknown) => reds.push(error))
-      }
-    }
-    await Promise.all(Array.from({ length: AT_ONCE }, work))
-    if (reds.length > 0) throw new AggregateError(reds, reds.map(String).join('\n'))
+    await findAll(ground, FAST, { flags: ['--seed=1', '--seconds=6'], again: false })
   },
 )
 
+long(
+  `driver test: ${Object.keys(BUGS).length} planted bugs are found by default, and again by the printed line`,
+  { target: 'emulator', within: 8 * WITHIN_MS },
+  async (ground) => findAll(ground, Object.keys(BUGS), { flags: [], again: true }),
+)
+
+async function findAll(ground: Ground, names: readonly string[], search: Search): Promise<void> {
+  const waiting = [...names]
+  const reds: unknown[] = []
+  const work = async (): Promise<void> => {
+    for (let bug = waiting.shift(); bug !== undefined; bug = waiting.shift()) {
+      await find(ground, bug, search).catch((error: unknown) => reds.push(error))
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  if (reds.length > 0) throw new AggregateError(reds, reds.map(String).join('\n'))
+}
+
 interface Search {
-  readonly output: RegExp
+  readonly flags: readonly string[]
   readonly again: boolean
 }
 
-async function find(ground: Ground, bug: string, { output, again }: Search): Promise<void> {
-  const found = (text: string): void => ok(output.test(text), `${bug} was not found:\n${text}`)
-  const first = await testOf(ground, `${bug}-1`, { bug, flags: ['--seed=1', '--seconds=20', '--patience=15'] })
-  found(first.output)
-  equal(first.code, 1, first.output)
-  // With the calls before it; where the driver does not list its volumes, that call says all.
-  match(first.output, /\+[\d.]+ s \w+Volume \S+|: ListVolumes, of which/)
-  match(readFileSync(join(first.folder, 'junit.xml'), 'utf8'), /<failure message="/)
-  match(readFileSync(join(first.folder, 'report.md'), 'utf8'), /## Seed 1/)
+/** The driver is started by the test, with the bug in it; JUnit has it under the heading of the bug. */
+async function find(ground: Ground, bug: string, { flags, again }: Search): Promise<void> {
+  const heading = CHECKS[BUGS[bug]?.check ?? 'alive']
+  const place = temporaryFolder('driver')
+  const command = `${process.execPath} ${driverArgs(place, { bug, nodes: NODES }).join(' ')}`
+  const tested = await run(ground, join(ground.folder, bug), {
+    place,
+    nodes: NODES,
+    flags: [`--driver-command=${command}`, ...flags],
+  })
+  equal(tested.code, 1, `${bug}:\n${tested.output}`)
+  ok(tested.output.includes(`${heading}: `), `${bug} is not found under "${heading}":\n${tested.output}`)
+  const junit = readFileSync(join(tested.folder, 'junit.xml'), 'utf8')
+  ok(junit.includes(`name="${heading}"><failure message="`), `${bug}:\n${junit}`)
+  match(readFileSync(join(tested.folder, 'report.md'), 'utf8'), /^## (Seed \d|Before)/m)
   if (!again) return
+  const after = tested.output.slice(tested.output.indexOf(`${heading}: `))
+  const [, line = ''] = /^ +again: (.*)$/m.exec(after) ?? []
+  ok(line !== '', tested.output)
+  const { code, output } = await shell(line)
+  equal(code, 1, `${bug}, by ${line}:\n${output}`)
+  ok(output.includes(`${heading}: `), `${bug} is not found again by ${line}:\n${output}`)
+}
 
-  const [, line = ''] = /again: npm start -- test (.*)/.exec(first.output) ?? []
-  const flags = line.split(' ').filter((flag) => /^--(seed|seconds|patience)=/.test(flag))
-  equal(flags.length, 3, line)
-  const second = await testOf(ground, `${bug}-2`, { bug, flags })
-  found(second.output)
-  equal(second.code, 1, second.output)
+/** A line as a person pastes it. */
+async function shell(line: string): Promise<Exit & { readonly output: string }> {
+  const child = start('sh', ['-c', line], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+  })
+  return { ...(await exitOf(child)), output }
 }
 
 long(
@@ -129,10 +124,10 @@ long(
 )
 
 long(
-  'driver test: seeds 1 to 10 find nothing in a correct driver, beside our sidecars and the Go originals',
-  { target: 'emulator', within: WITHIN_MS },
+  'driver test: seeds 1 to 30 find nothing in a correct driver, nor 1 and 2 beside the Go originals',
+  { target: 'emulator', within: 3 * WITHIN_MS },
   async (ground) => {
-    const ours = await testOf(ground, 'seeds', { flags: ['--chaos=1-10', '--seconds=15'] })
+    const ours = await testOf(ground, 'seeds', { flags: ['--chaos=1-30', '--seconds=10'] })
     equal(ours.code, 0, ours.output)
     for (const app of APPS) build(ROOT, `csi-${app}`)
     const flags = [`--sidecars=${dirname(originals(ROOT).attacher)}`, '--chaos=1-2', '--seconds=15']
@@ -173,10 +168,20 @@ check('driver test: ends with 2 and one line where there is nothing to test', 'e
   )
   const output = await lines(`--driver=unix://${socket}`)
   match(output, new RegExp(`^Failed: no CSI driver at unix://${socket}: connect: no such file or directory\n`))
+  const served = createServer().listen(socket)
+  await once(served, 'listening')
+  try {
+    const second = await lines(`--driver=unix://${socket}`, '--driver-command=sleep 60')
+    match(
+      second,
+      /^Failed: --driver-command: something answers at unix:\S+ already; end it, or leave out --driver-command\n/,
+    )
+  } finally {
+    served.close()
+  }
 })
 
 interface Case {
-  readonly bug?: string | undefined
   readonly flags: readonly string[]
   readonly killEveryMs?: number
   /** 0: devcluster substitutes the node service. */
@@ -191,11 +196,11 @@ type Tested = Exit & { readonly output: string; readonly folder: string }
 async function testOf(
   ground: Ground,
   name: string,
-  { bug, flags, killEveryMs, nodes = NODES, ownSidecars }: Case,
+  { flags, killEveryMs, nodes = NODES, ownSidecars }: Case,
 ): Promise<Tested & { readonly deaths: number }> {
   const place = temporaryFolder('driver')
   const over = new AbortController()
-  const driver = keepRunning(driverArgs(place, { bug, nodes }), { place, killEveryMs, over: over.signal })
+  const driver = keepRunning(driverArgs(place, { nodes }), { place, killEveryMs, over: over.signal })
   try {
     const tested = await run(ground, join(ground.folder, name), { place, flags, nodes, ownSidecars })
     return { ...tested, deaths: driver.deaths() }
@@ -234,7 +239,10 @@ function nodeSockets(place: string, nodes: number): readonly string[] {
   return Array.from({ length: nodes }, (_, index) => join(place, `node-${index + 1}.sock`))
 }
 
-function driverArgs(place: string, { bug, nodes = 0 }: Pick<Case, 'bug' | 'nodes'> = {}): readonly string[] {
+function driverArgs(
+  place: string,
+  { bug, nodes = 0 }: { readonly bug?: string; readonly nodes?: number } = {},
+): readonly string[] {
   return [
     '--disable-warning=ExperimentalWarning',
     DRIVER,

@@ -2,9 +2,9 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CLUSTER_ROLES, type PolicyRule, SECRETS, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { refusal } from '../../harness/api/gate.ts'
 import { attributesClass, secret } from '../../harness/api/objects.ts'
-import { RULES } from '../../harness/api/roles.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -16,14 +16,14 @@ import { ask, bound, resized, scene as resizerScene, untilClaim, untilEvent } fr
 const LEAST_LEASE_VERBS = ['get', 'create', 'update']
 
 function without(t: TestContext, resource: string): readonly PolicyRule[] {
-  return RULES[t.app].filter(({ resources }) => !resources?.includes(resource))
+  return FACTS[t.app].rules.filter(({ resources }) => !resources?.includes(resource))
 }
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'permissions')
 
   test('the minimal permissions of charts are enough, with leader election', async (t) => {
-    const rules = RULES[app].map((rule) =>
+    const rules = FACTS[app].rules.map((rule) =>
       rule.resources?.includes('leases') === true ? { ...rule, verbs: LEAST_LEASE_VERBS } : rule,
     )
     const user = await userWith(t, rules)
@@ -56,7 +56,7 @@ for (const resource of ['persistentvolumes', 'volumeattachments', 'csinodes']) {
     )
     await pause(500)
     equal(sidecar.exit, undefined)
-    await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: RULES.attacher })
+    await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: FACTS.attacher.rules })
     await t.watching(sidecar, resource)
   })
 }
@@ -84,7 +84,7 @@ attacher('without volumeattachments/status: the log says what is missing, recove
   const at = await attacherScene(t, { user, args: ['--retry-interval-start=300ms', '--retry-interval-max=1s'] })
   await attach(t, at)
   await logs(at.attacher, `User "${user.name}" cannot patch resource "volumeattachments/status"`)
-  await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: RULES.attacher })
+  await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: FACTS.attacher.rules })
   await attached(t)
 })
 
@@ -94,7 +94,7 @@ attacher('without leases: the log says what is missing, recovers with the permis
   const sidecar = await t.sidecar({ driver, user, args: ['--leader-election', '--leader-election-retry-period=1s'] })
   await logs(sidecar, `User "${user.name}" cannot get resource "leases"`)
   equal(sidecar.exit, undefined)
-  await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: RULES.attacher })
+  await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: FACTS.attacher.rules })
   await sidecar.line('became leader, starting')
 })
 
@@ -110,7 +110,7 @@ for (const resource of ['persistentvolumes', 'persistentvolumeclaims', 'volumeat
     )
     await pause(500)
     equal(sidecar.exit, undefined)
-    await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: RULES.resizer })
+    await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: FACTS.resizer.rules })
     await t.watching(sidecar, resource)
   })
 }
@@ -130,7 +130,7 @@ resizer('without persistentvolumeclaims/status: the log says what is missing', a
   await bound(t)
   await ask(t, '2Gi')
   await logs(at.resizer, `User "${user.name}" cannot patch resource "persistentvolumeclaims/status"`)
-  await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: RULES.resizer })
+  await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: FACTS.resizer.rules })
   await resized(t, '2Gi')
 })
 
@@ -152,7 +152,7 @@ resizer('a class that becomes readable triggers its claims', { only: 'ours' }, a
   await resizerScene(t, { user, driver, watches: ['persistentvolumeclaims'] })
   await bound(t, { claim: { volumeAttributesClassName: t.name('gold') } })
   await pause(1000)
-  await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: RULES.resizer })
+  await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: FACTS.resizer.rules })
   await untilClaim(t, ({ status }) => status?.currentVolumeAttributesClassName === t.name('gold'))
 })
 

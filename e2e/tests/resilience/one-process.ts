@@ -1,8 +1,7 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { CLUSTER_ROLES, LEASES } from '@csi-sidecars/kube-types'
-
-import { SIDECARS } from '@csi-sidecars/sidecars'
-import { RULES } from '../../harness/api/roles.ts'
+import { LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -57,7 +56,7 @@ function noted(t: TestContext, { sidecar }: OneProcess): number {
 }
 
 test('a resizer that may not read claims delays no attach, /readyz says so, and it recovers', OURS, async (t) => {
-  const rules = [...RULES.attacher, ...RULES.resizer]
+  const rules = [...FACTS.attacher.rules, ...FACTS.resizer.rules]
   const user = await userWith(
     t,
     rules.filter(({ resources }) => !resources?.includes('persistentvolumeclaims')),
@@ -196,17 +195,21 @@ test('every flag of both exists, in groups, and is accepted with its prefix', ON
   for (const name of ['controllers', 'single-lease', 'csi-address', 'leader-election', 'v']) {
     ok(shared.includes(`\n  -${name}`), name)
   }
-  equal(groups.length, SIDECARS.length)
-  for (const [index, { app, value }] of SIDECARS.entries()) {
+  const values = [...SIDECARS.map(({ value }) => value), LIVENESSPROBE]
+  equal(groups.length, values.length)
+  for (const [index, { prefix, flags }] of values.entries()) {
     const names = [...(groups[index] ?? '').matchAll(/^ {2}-(\S+)/gm)].map(([, name]) => name)
-    for (const { name } of value.flags) ok(names.includes(`${app}-${name}`), `${app}-${name}`)
+    for (const { name } of flags) ok(names.includes(`${prefix}-${name}`), `${prefix}-${name}`)
   }
   const args = ['--attacher-timeout=1m', '--resizer-timeout=2m', '--worker-threads=3', '--workers=4', '--version']
   equal((await t.exec(args, { app: 'both' })).code, 0)
 })
 
 const REFUSED: readonly (readonly [args: readonly string[], line: string])[] = [
-  [['--controllers=driver'], 'invalid value "driver" for flag -controllers: "driver" is none of attacher, resizer'],
+  [
+    ['--controllers=driver'],
+    'invalid value "driver" for flag -controllers: "driver" is none of attacher, resizer, livenessprobe',
+  ],
   [
     ['--controllers=attacher', '--resizer-workers=3'],
     'flag -resizer-workers is for controller resizer, which --controllers leaves out',

@@ -52,6 +52,7 @@ for (const { count, workers } of [
 ]) {
   test(`${count} requests of 10 ms at a time and ${workers} workers: ${COUNT} attaches, and fewer refusals than answers`, {
     only: 'ours',
+    target: 'emulator',
     within: 120_000,
     alone: true,
   }, async (t) => {

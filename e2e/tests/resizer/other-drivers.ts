@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal } from 'node:assert'
 import { CLUSTER_ROLES, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { attributesClass } from '../../harness/api/objects.ts'
-import { RULES } from '../../harness/api/roles.ts'
 import { userWith } from '../../harness/api/user.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
@@ -48,7 +48,7 @@ test('a driver that restarts without one capability and with another: the line n
 test('forbidden classes are read more and more rarely, and at once for the next claim of the driver', {
   only: 'ours',
 }, async (t) => {
-  const rules = RULES.resizer.filter(({ resources }) => !resources?.includes('volumeattributesclasses'))
+  const rules = FACTS.resizer.rules.filter(({ resources }) => !resources?.includes('volumeattributesclasses'))
   const user = await userWith(t, rules)
   const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
   await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(t.name('gold'), t.driverName, { a: 'b' }))
@@ -68,7 +68,7 @@ test('forbidden classes are read more and more rarely, and at once for the next 
   equal(rarely <= 7, true, `${rarely} tries in 12 s`)
   await bound(t, { suffix: '-next', claim: { volumeAttributesClassName: t.name('gold') } })
   await eventually('another try', () => tries() > rarely, { within: 3000 })
-  await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: RULES.resizer })
+  await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: FACTS.resizer.rules })
   await bound(t, { suffix: '-last', claim: { volumeAttributesClassName: t.name('gold') } })
   await modified(t, t.name('gold'))
 })

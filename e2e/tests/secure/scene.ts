@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PolicyRule } from '@csi-sidecars/kube-types'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { Issued } from '@csi-sidecars/testkit'
 import type { User } from '../../harness/api/cluster.ts'
-import { RULES } from '../../harness/api/roles.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
@@ -54,5 +54,5 @@ export async function secured(
 
 /** A user for a sidecar that may also create reviews. */
 export function reviewer(t: TestContext): Promise<User> {
-  return userWith(t, [...RULES[t.app], ...REVIEWS], 'reviewer')
+  return userWith(t, [...FACTS[t.app].rules, ...REVIEWS], 'reviewer')
 }

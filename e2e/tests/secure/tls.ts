@@ -4,7 +4,7 @@ import { connect } from 'node:tls'
 import { makeAuthority } from '@csi-sidecars/testkit'
 import { start, stop } from '../../harness/process/processes.ts'
 import { Scraper, shownAt } from '../../harness/process/scraper.ts'
-import { testsOf } from '../../harness/test.ts'
+import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { files, secured } from './scene.ts'
 
@@ -12,7 +12,7 @@ const ca = makeAuthority('ca')
 const CROWD = join(import.meta.dirname, '../../harness/process/tls-connections.ts')
 
 for (const app of ['attacher', 'resizer'] as const) {
-  const test = testsOf(app, 'endpoint TLS')
+  const test = testsOf(app, 'endpoint TLS', WITHOUT_API)
 
   test('metrics and probes over HTTPS, and nothing over HTTP', { only: 'ours' }, async (t) => {
     const sidecar = await secured(t, files(t, ca.server('endpoint')).args)
@@ -47,7 +47,6 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('certificates rotated under load: no scrape fails', {
     only: 'ours',
     within: 120_000,
-    long: 'real',
   }, async (t) => {
     const other = makeAuthority('other')
     const at = files(t, ca.server('first'), ca.cert)
@@ -154,7 +153,7 @@ const REFUSED: readonly (readonly [args: readonly string[], err: string])[] = [
 ]
 
 for (const app of ['attacher', 'resizer'] as const) {
-  testsOf(app, 'endpoint TLS')('invalid flags: one line, exit 1', { only: 'ours' }, async (t) => {
+  testsOf(app, 'endpoint TLS', WITHOUT_API)('invalid flags: one line, exit 1', { only: 'ours' }, async (t) => {
     files(t, { cert: ca.server('a').cert, key: ca.server('b').key })
     for (const [args, err] of REFUSED) {
       const { code, lines } = await t.exec([...args, '--kubeconfig=/nonexistent'])

@@ -50,5 +50,6 @@ const NO_STATUS = uncertain('the call failed without a gRPC status; it may have 
 /** What a failed call says about the operation it asked for. Looks at the error itself, not at its causes. */
 export function classify(error: unknown): Verdict {
   if (!(error instanceof RpcError)) return NO_STATUS
-  return error.origin === 'driver' ? (BY_CODE[error.code] ?? OTHER_CODE) : NO_ANSWER
+  const unread = error.origin === 'client' || error.origin === 'session'
+  return unread ? NO_ANSWER : (BY_CODE[error.code] ?? OTHER_CODE)
 }

@@ -62,6 +62,23 @@ describe('an answer that grpc-js cannot read', () => {
   })
 })
 
+test('an answer of 70 MiB fails its own call and no other, neither one under way nor a later one', async () => {
+  const released = Promise.withResolvers<void>()
+  const answers = {
+    ControllerPublishVolume: { publishContext: { big: 'x'.repeat(70 * 1024 * 1024) } },
+    ControllerUnpublishVolume: () => released.promise.then(() => ({})),
+  }
+  const { driver, controller, connection } = await connected(answers)
+  const unpublish = (volumeId: string) => controller.unpublish({ ...UNPUBLISH, volumeId }, limits)
+  const other = unpublish('other')
+  await until(() => driver.calls.length === 1, 'the other call arrives')
+  const error = await failureOf(controller.publish(PUBLISH, limits))
+  expect(error).toMatchObject({ codeName: 'ResourceExhausted', origin: 'client' })
+  released.resolve()
+  await Promise.all([other, unpublish('later')])
+  expect(connection.lost.aborted).toBe(false)
+})
+
 describe("the driver's error messages", () => {
   const failing = (headers: Record<string, string>) => (stream: ServerHttp2Stream) =>
     stream.respond({ ...GRPC, 'grpc-status': '3', ...headers }, { endStream: true })

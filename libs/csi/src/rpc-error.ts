@@ -31,9 +31,9 @@ export function codeNameOf(code: number): string {
 /**
  * Who made the status. `driver`: it has answered, or must count as if it had. `client`: the answer could not be read,
  * so nothing is known about the operation, whatever the code says. `session`: an answer broke the connection of all
- * calls, possibly that to another call.
+ * calls, possibly that to another call. `none`: no answer came.
  */
-export type Origin = 'driver' | 'client' | 'session'
+export type Origin = 'driver' | 'client' | 'session' | 'none'
 
 export interface RpcErrorOptions {
   readonly retryAfterMs?: number | undefined
@@ -65,15 +65,15 @@ export class RpcError extends Error {
 
 /** The call's own time was over. */
 export function deadlineExceeded(cause?: unknown): RpcError {
-  return new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded', { cause })
+  return new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded', { cause, origin: 'none' })
 }
 
 /** The caller gave the call up. */
 export function canceled(cause: unknown): RpcError {
-  return new RpcError(CODES.Canceled, 'context canceled', { cause })
+  return new RpcError(CODES.Canceled, 'context canceled', { cause, origin: 'none' })
 }
 
 /** No answer came: the call may or may not have reached the driver. */
 export function unavailable(details: string): RpcError {
-  return new RpcError(CODES.Unavailable, details)
+  return new RpcError(CODES.Unavailable, details, { origin: 'none' })
 }

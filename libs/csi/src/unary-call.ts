@@ -1,11 +1,11 @@
 import { type Clock, DeadlineError, messageOf, onAbort } from '@csi-sidecars/base'
 import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import { type ChannelInterface, Metadata, type StatusObject } from '@grpc/grpc-js'
-import { CODES, canceled, deadlineExceeded, RpcError } from './rpc-error.ts'
+import { CODES, canceled, deadlineExceeded, RpcError, unavailable } from './rpc-error.ts'
 import { retryDelayMs } from './status-details.ts'
 
 export interface CallLimits {
-  /** Zero and less: the call fails at once, as with Go's expired context. */
+  /** Zero and less: the call fails at once, as with Go's expired context. Infinity: no limit, and none on the wire. */
   readonly timeoutMs: number
   /** Gives the call up, at the driver too. */
   readonly signal?: AbortSignal | undefined
@@ -52,15 +52,20 @@ export function unaryCall<Q, R>(
     const overdueAt = clock.monotonic() + timeoutMs - CLOCKS_APART_MS
     const ignoreAbort = onAbort(signal, () => giveUp(givenUp(signal?.reason)))
     let reply: Buffer | undefined
+    let hasHeaders = false
     call.start(headersOf(timeoutMs, traceparent), {
-      onReceiveMetadata: () => undefined,
+      onReceiveMetadata: () => {
+        hasHeaders = true
+      },
       onReceiveMessage: (message: Buffer) => {
         reply = message
       },
       onReceiveStatus: (status) => {
         detach()
         if (typeof status.code !== 'number') return reject(withoutCode())
-        if (status.code !== CODES.OK) return reject(fromStatus(status, clock.monotonic() >= overdueAt))
+        if (status.code !== CODES.OK) {
+          return reject(fromStatus(status, { overdue: clock.monotonic() >= overdueAt, hasHeaders }))
+        }
         try {
           resolve(decoded(method, reply))
         } catch (error) {
@@ -80,7 +85,7 @@ export function unaryCall<Q, R>(
  */
 function headersOf(timeoutMs: number, traceparent: string | undefined): Metadata {
   const metadata = new Metadata()
-  metadata.set('grpc-timeout', timeoutHeader(timeoutMs))
+  if (Number.isFinite(timeoutMs)) metadata.set('grpc-timeout', timeoutHeader(timeoutMs))
   if (traceparent !== undefined) metadata.set('traceparent', traceparent)
   return metadata
 }
@@ -127,18 +132,27 @@ const SESSION_BROKEN = 'triggered by internal client error: '
 const UNREADABLE =
   /^(Failed to decompress |Received message (that decompresses to a size )?larger than |Received HTTP status code |No status information received$)/
 
-function fromStatus({ code, details, metadata }: StatusObject, overdue: boolean): RpcError {
+interface CallEnd {
+  readonly overdue: boolean
+  /** The driver has sent headers before the status. */
+  readonly hasHeaders: boolean
+}
+
+function fromStatus({ code, details, metadata }: StatusObject, { overdue, hasHeaders }: CallEnd): RpcError {
   // Some servers end a call by themselves when its time is over, with another message. The time limit is ours.
   if (code === CODES.DeadlineExceeded && overdue) return deadlineExceeded()
   const lastLine = details.slice(details.lastIndexOf('\n') + 1)
   const broken = lastLine.indexOf(SESSION_BROKEN)
   if (broken !== -1) return sessionBroken(lastLine.slice(broken + SESSION_BROKEN.length))
   if ((code === CODES.Internal || code === CODES.Canceled) && MADE_UP.test(details)) {
-    return new RpcError(CODES.Unavailable, `call ended without an answer (${details})`)
+    return unavailable(`call ended without an answer (${details})`)
   }
   const [status] = metadata.get('grpc-status-details-bin')
   const retryAfterMs = status instanceof Buffer ? retryDelayMs(status) : undefined
-  return new RpcError(code, details, { retryAfterMs, origin: UNREADABLE.test(details) ? 'client' : 'driver' })
+  // A status of grpc-js itself has no metadata; one of the driver has at least its content type.
+  const heard = hasHeaders || Object.keys(metadata.getMap()).length > 0
+  const origin = UNREADABLE.test(details) ? 'client' : heard ? 'driver' : 'none'
+  return new RpcError(code, details, { retryAfterMs, origin })
 }
 
 /** Node does not say which answer it was; one that fits HTTP/2 can only have been too long. */

@@ -68,3 +68,17 @@ it('aligns the columns of a table', () => {
     ]),
   ).toEqual(['1   a    x', '10  abc  y'])
 })
+
+it('begins no seed after an interruption', async () => {
+  const interrupt = new AbortController()
+  const begun: number[] = []
+  const lines: string[] = []
+  const run = async (seed: number): Promise<Verdict> => {
+    begun.push(seed)
+    interrupt.abort()
+    return { findings: [], summary: 'half' }
+  }
+  const say = (line: string): void => void lines.push(line)
+  expect(await runSeeds([1, 2], { run, say, again: String, signal: interrupt.signal })).toBe(false)
+  expect([begun, lines]).toEqual([[1], ['ok   seed 1: half', '1 passed, 0 failed']])
+})

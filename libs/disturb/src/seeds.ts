@@ -28,6 +28,8 @@ export interface SeedRun {
   /** The command that runs one seed again. */
   readonly again: (seed: number) => string
   readonly concurrency?: number
+  /** No seed begins after it. */
+  readonly signal?: AbortSignal
 }
 
 /** So many findings of a seed are printed. */
@@ -35,19 +37,21 @@ const PRINTED = 10
 
 /** Runs all seeds, prints a line for each and what was found; the last line counts. Returns whether all hold. */
 export async function runSeeds(seeds: readonly number[], options: SeedRun): Promise<boolean> {
-  const { run, say, concurrency = 1 } = options
+  const { run, say, concurrency = 1, signal } = options
   const waiting = [...seeds]
   let failed = 0
+  let passed = 0
   const worker = async (): Promise<void> => {
-    for (let seed = waiting.shift(); seed !== undefined; seed = waiting.shift()) {
+    for (let seed = waiting.shift(); seed !== undefined && signal?.aborted !== true; seed = waiting.shift()) {
       const verdict = await run(seed)
       if (verdict.findings.length > 0) failed += 1
+      else passed += 1
       for (const line of linesOf(seed, verdict, options)) say(line)
     }
   }
   await Promise.all(Array.from({ length: concurrency }, worker))
-  say(`${seeds.length - failed} passed, ${failed} failed`)
-  return failed === 0 && seeds.length > 0
+  say(`${passed} passed, ${failed} failed`)
+  return passed === seeds.length && passed > 0
 }
 
 function linesOf(seed: number, verdict: Verdict, { title = '', again }: SeedRun): readonly string[] {

@@ -32,6 +32,7 @@ export {
   isInvalid,
   isMissing,
   isNotFound,
+  isOutcomeUnknown,
   isTooManyRequests,
   isUidMismatch,
   isUnreachable,

@@ -1,7 +1,7 @@
 export type * from './coordination.ts'
 export * from './gen/readers.ts'
 export { addFinalizerPatch, removeFinalizerPatch } from './json-patch.ts'
-export { applyMergePatch, mergePatchOf } from './merge-patch.ts'
+export { mergePatchOf } from './merge-patch.ts'
 export type { MessageReader } from './message.ts'
 export type * from './objects.ts'
 export { PATCH_CONTENT_TYPES, type Patch } from './patch.ts'

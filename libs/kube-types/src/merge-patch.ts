@@ -23,14 +23,3 @@ function difference(before: JsonObject, after: JsonObject): JsonObject {
   }
   return Object.fromEntries(changes)
 }
-
-/** The target after an RFC 7396 patch, as a new value; neither argument is changed. */
-export function applyMergePatch(target: unknown, patch: unknown): unknown {
-  if (!isJsonObject(patch)) return patch
-  const result = new Map(isJsonObject(target) ? Object.entries(target) : [])
-  for (const [key, change] of Object.entries(patch)) {
-    if (change === null) result.delete(key)
-    else if (change !== undefined) result.set(key, applyMergePatch(result.get(key), change))
-  }
-  return Object.fromEntries(result)
-}

@@ -21,15 +21,16 @@ export {
 } from './flags/gate-tables.ts'
 export { type Flag, type Flags, type FlagTable, type ParsedFlags, parseFlags } from './flags/go-flags.ts'
 export { goDuration } from './flags/go-values.ts'
-export { STANDARD_FLAGS } from './flags/standard-flags.ts'
+export { LOGGING_FLAGS, STANDARD_FLAGS } from './flags/standard-flags.ts'
 export type { ListenAddress } from './http/listen-address.ts'
-export type { HttpServer } from './http/listener.ts'
-export type { Check, HealthChecks, HttpServerOptions } from './http/server.ts'
+export { type HttpServer, listenHttp, type Reply, type Routes } from './http/listener.ts'
+export { type Check, type HealthChecks, type HttpServerOptions, metricsReply } from './http/server.ts'
 export { type NamespaceSources, sanitizeName } from './lease/lease-name.ts'
 export { type Cache, type CacheRegistry, cacheOf } from './serve/caches.ts'
 export type { Ending, ServeOptions, ServeSettings, StopSignal } from './serve/serve.ts'
 export type { App, AppControllers, AppFlags, AppParts, Host, LeaseNames, StartTable } from './start/app.ts'
-export { type CombinedApp, combinable, combine } from './start/combine.ts'
+export { type CombinedApp, combinable, combinableDriverApp, combine } from './start/combine.ts'
+export type { DriverApp, DriverAppParts } from './start/driver-app.ts'
 export { main } from './start/main.ts'
 export { type Program, programOf } from './start/program.ts'
 export {
@@ -38,4 +39,4 @@ export {
   type StandardFlags,
   type StandardValues,
 } from './start/start-checks.ts'
-export { StartError } from './start/start-error.ts'
+export { failing, StartError } from './start/start-error.ts'

@@ -184,6 +184,12 @@ export const WORK_WAIT_SECONDS = {
   buckets: WORK_BUCKETS,
 } as const satisfies HistogramSpec<string>
 
+export const DRIVER_ANSWER_AGE_SECONDS = {
+  name: 'csi_sidecar_driver_answer_age_seconds',
+  help: '[ALPHA] Time since the CSI driver last answered a Probe. Only while /readyz is requested: its requests cause the Probes.',
+  labels: ['driver_name'],
+} as const satisfies MetricSpec<string>
+
 export const EVENTS_SKIPPED_TOTAL = {
   name: 'csi_sidecar_events_skipped_total',
   help: '[ALPHA] Events about objects that fail which were due and were left out, because more were due than may be written.',

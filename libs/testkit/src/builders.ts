@@ -1,15 +1,15 @@
-import {
-  applyMergePatch,
-  type ConfigMap,
-  type CSINode,
-  type Lease,
-  type PersistentVolume,
-  type PersistentVolumeClaim,
-  type Pod,
-  type Secret,
-  type StorageClass,
-  type VolumeAttachment,
-  type VolumeAttributesClass,
+import { applyMergePatch, type Json } from '@csi-sidecars/emulator'
+import type {
+  ConfigMap,
+  CSINode,
+  Lease,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  Secret,
+  StorageClass,
+  VolumeAttachment,
+  VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
 
 /** What differs from the shortest valid object: fields to set, at any depth, and null for those to leave out. */
@@ -25,7 +25,7 @@ export type Made<T> = T & { readonly metadata: { readonly name: string } }
 export const DRIVER = 'csi.example.com'
 
 function made<T>(shortest: T, change: Change<T> | undefined): Made<T> {
-  return (change === undefined ? shortest : applyMergePatch(shortest, change)) as Made<T>
+  return (change === undefined ? shortest : applyMergePatch(shortest as Json, change as Json)) as Made<T>
 }
 
 const STORAGE = 'storage.k8s.io/v1'

@@ -1,7 +1,7 @@
-import type { CallOptions, KubeClient, SubresourceOption } from '@csi-sidecars/kube-client'
-import { applyMergePatch, type ObjectRef, type Patch, type Resource } from '@csi-sidecars/kube-types'
+import { apiErrorOf, type CallOptions, type KubeClient, type SubresourceOption } from '@csi-sidecars/kube-client'
+import type { ObjectRef, Patch, Resource } from '@csi-sidecars/kube-types'
+import { applyPatch } from '@csi-sidecars/testkit'
 import { apiError, uidMismatch } from './api-error.ts'
-import { applyJsonPatch } from './json-patch.ts'
 
 interface Stored {
   metadata: { name: string; uid?: string; resourceVersion?: string; finalizers?: string[] }
@@ -37,7 +37,7 @@ export class FakeApi {
         return this.#serve(`get ${name}`, name, (object) => object) as T
       },
       patch: async <T>(
-        _: Resource<T>,
+        resource: Resource<T>,
         { name }: ObjectRef,
         patch: Patch,
         options?: CallOptions & SubresourceOption,
@@ -45,7 +45,7 @@ export class FakeApi {
         const subresource = options?.subresource === undefined ? '' : `/${options.subresource}`
         const request = `patch ${name}${subresource} ${JSON.stringify(patch.body)}`
         if (options?.priority === 'low') this.ofLowPriority.push(`patch ${name}${subresource}`)
-        return this.#serve(request, name, (object) => patched(object, patch)) as T
+        return this.#serve(request, name, (object) => patched(resource as Resource<never>, object, patch)) as T
       },
     }
   }
@@ -72,11 +72,10 @@ export class FakeApi {
   }
 }
 
-function patched(object: Stored, patch: Patch): Stored {
+function patched(resource: Resource<Stored>, object: Stored, patch: Patch): Stored {
   if (patch.kind === 'merge') {
     const { uid } = (patch.body as Partial<Stored>).metadata ?? {}
     if (uid !== undefined && uid !== object.metadata.uid) throw uidMismatch(uid)
-    return applyMergePatch(object, patch.body) as Stored
   }
-  return applyJsonPatch(object, patch.body as [])
+  return applyPatch(object, patch, { resource, errorOf: apiErrorOf })
 }

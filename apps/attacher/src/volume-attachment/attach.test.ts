@@ -47,6 +47,29 @@ describe('an attach', () => {
     expect(fixture.api.ofLowPriority).toEqual(['get creds', 'patch va1/status', 'get creds'])
   })
 
+  it.each([
+    ['was never reported as attached', {}, ['former on node1-id']],
+    ['may be in use on the node', { attached: true }, []],
+  ])(
+    'orphans what was published under a former handle of its volume, unless that %s again',
+    async (_, status, keys) => {
+      fixture.api.put(va({ metadata: FINALIZED, status: status as never }))
+      fixture.memory.force('va1')
+      const request = { volumeId: 'former', nodeId: 'node1-id' }
+      const former = {
+        uid: 'va1-uid',
+        volume: 'former',
+        nodeName: 'node1',
+        request,
+        secret: undefined,
+        migrated: false,
+      }
+      fixture.memory.published.publishing(former)
+      await fixture.run()
+      expect([fixture.calls.length, fixture.enqueued]).toEqual([1, keys])
+    },
+  )
+
   it('writes no finalizer that is there', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     await fixture.run()

@@ -128,9 +128,13 @@ async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call
   const { volumeId, nodeId } = request
   const secrets = secretsFrom(call.secret)
   if (deps.attachments.store.get(key)?.uid !== va.uid) throw new AttachmentGoneError(key)
+  const volume = volumeName(va, view.volume)
+  // Its PersistentVolume was recreated with another handle. What was never reported as attached is in use nowhere.
+  if (va.attached !== true)
+    for (const orphan of deps.memory.published.volumeReplaced(va.uid, volume)) deps.enqueue(orphan)
   deps.memory.published.publishing({
     uid: va.uid,
-    volume: volumeName(va, view.volume),
+    volume,
     nodeName: va.nodeName,
     request: { volumeId, nodeId },
     secret: call.secretRef,

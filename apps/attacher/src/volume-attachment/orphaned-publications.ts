@@ -7,8 +7,8 @@ import type { Publication } from './published.ts'
 import { type AttachmentDeps, loadSecret } from './run.ts'
 
 /**
- * Takes back a publish whose attachment is gone: its finalizer was removed by hand, before or in mid-call, and no
- * unpublish followed. A live attachment of the same volume and node is responsible for it instead: its own publish
+ * Takes back a publish whose attachment is gone, or is for another volume now: its finalizer was removed by hand, before or
+ * in mid-call, and no unpublish followed, or the PersistentVolume was recreated with another handle. A live attachment of the same volume and node is responsible for it instead: its own publish
  * or unpublish comes, and if it ends without either, this is checked again.
  */
 export async function reconcileOrphanedPublication(
@@ -21,7 +21,7 @@ export async function reconcileOrphanedPublication(
   const { signal } = run
   if (hasLiveAttachment(publication, deps)) return SETTLED
   const log = deps.log.with({ volumeHandle: request.volumeId, nodeID: request.nodeId })
-  log.v(2)?.info('Detaching a volume whose VolumeAttachment is gone')
+  log.v(2)?.info('Detaching a volume for which there is no VolumeAttachment')
   try {
     const secret = ref === undefined ? {} : await loadSecret(deps, ref, { signal })
     run.enter('calling')

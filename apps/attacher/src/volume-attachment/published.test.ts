@@ -63,6 +63,14 @@ describe('an orphaned publication', () => {
     ])
   })
 
+  it('is what was published for an attachment under another handle of its volume', () => {
+    publish('u', 'id', 'former')
+    publish('u', 'id', 'h')
+    publish('other', 'id', 'i')
+    expect(published.volumeReplaced('u', 'h')).toEqual(['former on id'])
+    expect(published.orphanedPublicationsOn('node1')).toEqual(['former on id'])
+  })
+
   it('is so no more when it is published for another attachment', () => {
     publish('u')
     published.attachmentGone('u')

@@ -47,8 +47,17 @@ export class PublishedVolumes {
 
   /** The attachment is gone, and its publications are orphaned. Returns their keys. */
   attachmentGone(uid: string): readonly string[] {
-    for (const publication of this.ofAttachment(uid)) this.#orphaned.set(keyOf(publication.request), publication)
-    return Array.from(this.ofAttachment(uid), ({ request }) => keyOf(request))
+    return this.#orphan([...this.ofAttachment(uid)])
+  }
+
+  /** The attachment is for this volume now: its publications of others are orphaned. Returns their keys. */
+  volumeReplaced(uid: string, volume: string): readonly string[] {
+    return this.#orphan([...this.ofAttachment(uid)].filter((publication) => publication.volume !== volume))
+  }
+
+  #orphan(publications: readonly Publication[]): readonly string[] {
+    for (const publication of publications) this.#orphaned.set(keyOf(publication.request), publication)
+    return publications.map(({ request }) => keyOf(request))
   }
 
   /** The publication under the key if it is still orphaned. The key is no name that an attachment can have. */

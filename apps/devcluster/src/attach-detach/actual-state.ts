@@ -12,7 +12,7 @@ export interface AttachedTo {
 }
 
 /** What is: volume -> nodes, what their statuses are to report, and what their kubelets say is in use. */
-export class ActualStateOfWorld {
+export class ActualState {
   readonly #volumes = new Map<string, Map<string, AttachedTo>>()
   /** Node -> what its status may call attached: less than what is, from the moment a detach is considered. */
   readonly #reported = new Map<string, Set<string>>()

@@ -26,7 +26,7 @@ interface DesiredVolume {
 }
 
 /** What should be: node -> volume -> pods. Only nodes that the controller manages are in it. */
-export class DesiredStateOfWorld {
+export class DesiredState {
   readonly #nodes = new Map<string, Map<string, DesiredVolume>>()
   readonly #nodesByVolume = new Map<string, Set<string>>()
   /** Pod -> node and volumes, so that a pod can be taken out when all that is known of it is its uid. */

@@ -59,7 +59,7 @@ describe("a list in a node's status", () => {
     expect(list.says(NODE, 'a')).toBe('no')
   })
 
-  it('is written again when the answer to the last write was lost, though the cache says what is wanted', async () => {
+  it('is written again when the answer to the last write was lost, though the cache has the desired state', async () => {
     used = ['a']
     await write()
     used = []

@@ -15,7 +15,7 @@ import { attachDetachController } from './controller.ts'
 
 jest.setTimeout(20_000)
 
-/** The controller on a clock that stands still until the test moves it. */
+/** The controller on a clock that moves only when the test moves it. */
 function startOnFakeClock({ cluster }: TestCluster, caches: Caches = cluster.caches) {
   const clock = new FakeClock()
   const { client } = cluster
@@ -30,7 +30,7 @@ function startOnFakeClock({ cluster }: TestCluster, caches: Caches = cluster.cac
 
 describe('the attach/detach controller, over time', () => {
   it('detaches by force what an unhealthy node has not unmounted after six minutes, and not before', async () => {
-    await using test = await startTestCluster({ controllers: [], standIns: ['csi-attacher'] })
+    await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     await using controller = startOnFakeClock(test)
     const { clock } = controller
@@ -53,7 +53,7 @@ describe('the attach/detach controller, over time', () => {
   })
 
   it('reports to a pod every two minutes that no attacher answers', async () => {
-    await using test = await startTestCluster({ controllers: [], standIns: [] })
+    await using test = await startTestCluster({ controllers: [], substitutes: [] })
     addBoundVolume(test)
     await using controller = startOnFakeClock(test)
     const { clock } = controller
@@ -72,7 +72,7 @@ describe('the attach/detach controller, over time', () => {
   })
 
   it('finds within a minute a pod of which there was no event', async () => {
-    await using test = await startTestCluster({ controllers: [], standIns: ['csi-attacher'] })
+    await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     const { caches } = test.cluster
     const { store } = caches.pods
@@ -122,7 +122,7 @@ function lateNodes(real: Caches['nodes']) {
 
 describe("the attach/detach controller and a node's events that come late", () => {
   it('detaches what it has seen released while it asked about another volume', async () => {
-    await using test = await startTestCluster({ controllers: [], standIns: ['csi-attacher'] })
+    await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })
     const late = lateNodes(test.cluster.caches.nodes)

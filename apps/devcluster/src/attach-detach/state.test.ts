@@ -6,7 +6,7 @@ import { AttachDetachState } from './state.ts'
 
 /** Caches that follow an API in which nothing happens. */
 async function quietCluster(): Promise<TestCluster> {
-  const test = await startTestCluster({ controllers: [], standIns: [] })
+  const test = await startTestCluster({ controllers: [], substitutes: [] })
   addBoundVolume(test)
   const { caches } = test.cluster
   await test.untilCached(caches.claims, 'default/data', ({ phase }) => phase === 'Bound')

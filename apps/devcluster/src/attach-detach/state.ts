@@ -4,9 +4,9 @@ import { isOutOfService } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import { csiSourceOf } from '../caches/volume.ts'
 import { attachmentName, csiVolumeOf, uniqueVolumeName } from '../volume-names.ts'
-import { ActualStateOfWorld } from './actual-state.ts'
+import { ActualState } from './actual-state.ts'
 import type { NodeView, VolumeView } from './decide.ts'
-import { DesiredStateOfWorld, type PodRef } from './desired-state.ts'
+import { DesiredState, type PodRef } from './desired-state.ts'
 import { mayAttachTwice, resolveVolumes, wantsVolumes } from './resolve.ts'
 
 export interface AttachDetachStateOptions {
@@ -15,8 +15,8 @@ export interface AttachDetachStateOptions {
 
 /** The two states of the state, and what leads from the API's objects to them. */
 export class AttachDetachState {
-  readonly desired = new DesiredStateOfWorld()
-  readonly actual = new ActualStateOfWorld()
+  readonly desired = new DesiredState()
+  readonly actual = new ActualState()
   /** Attachments whose deletion the API has accepted; the event of that may still come. */
   readonly #deleted = new Set<string>()
   /** Attachments that were asked for and of which the cache does not know yet, by their names. */

@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { ActualStateOfWorld } from './actual-state.ts'
-import { DesiredStateOfWorld, type VolumeSpec } from './desired-state.ts'
+import { ActualState } from './actual-state.ts'
+import { DesiredState, type VolumeSpec } from './desired-state.ts'
 
 const spec = (volumeName = 'v'): VolumeSpec => ({ volumeName, pvName: `pv-${volumeName}`, multiAttach: false })
 const ref = (uid: string) => ({ key: `default/${uid}`, uid, resourceVersion: '1' })
 
-describe('the desired state of world', () => {
-  let state: DesiredStateOfWorld
+describe('the desired state', () => {
+  let state: DesiredState
   beforeEach(() => {
-    state = new DesiredStateOfWorld()
+    state = new DesiredState()
     state.addNode('node-1')
     state.addNode('node-2')
   })
@@ -62,10 +62,10 @@ describe('the desired state of world', () => {
   })
 })
 
-describe('the actual state of world', () => {
-  let state: ActualStateOfWorld
+describe('the actual state', () => {
+  let state: ActualState
   beforeEach(() => {
-    state = new ActualStateOfWorld()
+    state = new ActualState()
   })
 
   it('reports what is attached, and nothing that is uncertain', () => {

@@ -26,7 +26,7 @@ describe('the binder', () => {
   })
 
   it('places a pod only when its claim, which waits for no pod, is bound', async () => {
-    await using test = await startTestCluster({ standIns: [], controllers: ['persistent-volume', 'binder'] })
+    await using test = await startTestCluster({ substitutes: [], controllers: ['persistent-volume', 'binder'] })
     const { client, caches } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: '' } }))
     await test.untilCached(caches.claims, 'default/data', () => true)
@@ -46,7 +46,7 @@ describe('the binder', () => {
 
   it('reserves an existing volume for the claim of the pod that it places', async () => {
     await using test = await startTestCluster({
-      standIns: [],
+      substitutes: [],
       controllers: ['persistent-volume', 'binder'],
       storageClass: { volumeBindingMode: 'WaitForFirstConsumer', provisioner: 'kubernetes.io/no-provisioner' },
     })
@@ -70,7 +70,7 @@ describe('the binder', () => {
   })
 
   it('leaves a pod alone that another scheduler is to place', async () => {
-    await using test = await startTestCluster({ standIns: [], controllers: ['binder'] })
+    await using test = await startTestCluster({ substitutes: [], controllers: ['binder'] })
     const { client } = test.cluster
     await client.create(PODS, podWith({ ...bare, schedulerName: 'another' }, ['theirs', undefined, 'data']))
     await client.create(PODS, podWith(bare, ['ours', undefined, 'data']))
@@ -79,7 +79,7 @@ describe('the binder', () => {
   })
 
   it('continues with a pod that fits nowhere as soon as a node takes it', async () => {
-    await using test = await startTestCluster({ nodes: 1, standIns: [], controllers: ['binder'] })
+    await using test = await startTestCluster({ nodes: 1, substitutes: [], controllers: ['binder'] })
     test.api.update(NODES, { name: 'node-1' }, (node) => ({ ...node, spec: { ...node.spec, unschedulable: true } }))
     await test.untilCached(test.cluster.caches.nodes, 'node-1', ({ unschedulable }) => unschedulable)
     await test.cluster.client.create(PODS, podWith(bare, ['app', undefined, 'data']))

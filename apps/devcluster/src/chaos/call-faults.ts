@@ -7,6 +7,9 @@ const LATE_MS = { least: 200, most: 1_500 }
 /** A call that has ended in every other way may come once more: only one that undoes does no harm then. */
 export const LATE_METHOD = 'ControllerUnpublishVolume'
 
+/** What these have done must still be known when the driver was killed. */
+const KILLED_AFTER = ['ControllerPublishVolume', 'NodeStageVolume']
+
 /** The cleanup: each is called for everything that was created, when all of it is deleted. */
 const UNDOING = ['NodeUnpublishVolume', 'NodeUnstageVolume', 'ControllerUnpublishVolume', 'DeleteVolume']
 
@@ -25,21 +28,25 @@ export interface PlannedFault {
 export class FaultDeck {
   readonly #random: Random
   readonly #methods: readonly string[]
+  readonly #kills: boolean
   #left: PlannedFault[] = []
 
-  constructor(random: Random, methods: readonly string[]) {
+  /** `kills`: the driver may be killed. */
+  constructor(random: Random, methods: readonly string[], { kills = false } = {}) {
     this.#random = random
     this.#methods = methods
+    this.#kills = kills
   }
 
-  /** All that is left of this round. */
+  /** All that is left of this round; first the kills, which have to come while there is work. */
   dealAll(): readonly PlannedFault[] {
     const dealt: PlannedFault[] = []
     do {
       const next = this.deal()
       if (next !== undefined) dealt.push(next)
     } while (this.#left.length > 0)
-    return dealt
+    const isKill = ({ fault }: PlannedFault): boolean => fault.do === 'kill'
+    return [...dealt.filter(isKill), ...dealt.filter((each) => !isKill(each))]
   }
 
   deal(): PlannedFault | undefined {
@@ -57,6 +64,7 @@ export class FaultDeck {
     ]
     if (method === LATE_METHOD)
       faults.push({ do: 'repeatLate', ms: between(this.#random, LATE_MS.least, LATE_MS.most) })
+    if (this.#kills && KILLED_AFTER.includes(method)) faults.push({ do: 'kill' })
     return faults.map((fault) => ({ method, fault }))
   }
 }

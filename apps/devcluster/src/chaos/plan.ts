@@ -76,7 +76,7 @@ class Planner {
   constructor(random: Random, options: PlanOptions) {
     this.#random = random
     this.#options = options
-    this.#faults = new FaultDeck(random, options.can?.methods ?? [])
+    this.#faults = new FaultDeck(random, options.can?.methods ?? [], { kills: options.can?.crash === true })
   }
 
   firstFaults(): readonly ChaosAction[] {

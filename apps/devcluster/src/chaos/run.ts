@@ -182,7 +182,7 @@ function inlinePod({ pod, node }: Extract<ChaosAction, { do: 'createInlinePod' }
   return podOf({ pod, node, block: false, volume: { csi } })
 }
 
-/** A claim that is not bound yet may not grow: the API would refuse that to anybody. */
+/** A claim that is not bound yet may not grow: the API refuses that to every client. */
 function resizeClaim(
   { claim, size }: Extract<ChaosAction, { do: 'resizeClaim' }>,
   api: ApiServer,

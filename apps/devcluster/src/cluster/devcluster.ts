@@ -11,7 +11,7 @@ import { type Caches, cachesSynced, createCaches, runCaches } from '../caches/ca
 import type { CallSource, LiveCalls } from '../calls/seen.ts'
 import { answered } from '../calls/sources.ts'
 import { nodeInfo, openDriver } from '../driver/driver.ts'
-import { withStandInNode } from '../driver/stand-in-node.ts'
+import { withSubstituteNode } from '../driver/substitute-node.ts'
 import type { NodeOptions } from '../volume-manager/controller.ts'
 import { folderDisk, memoryDisk } from '../volume-manager/disk.ts'
 import { kubeletPaths } from '../volume-manager/paths.ts'
@@ -96,7 +96,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const { knownNodes, csiDriver } = options
   const services = knownNodes === undefined ? 'all' : 'controller'
   const opened = await openDriver({ address, clock, log, signal, services })
-  const driver = knownNodes === undefined || nodeSockets.length > 0 ? opened : withStandInNode(opened)
+  const driver = knownNodes === undefined || nodeSockets.length > 0 ? opened : withSubstituteNode(opened)
   stack.defer(() => driver.close())
   const nodeDrivers = await openNodes(nodeSockets, { clock, log, signal, stack })
   const nodeNames = Array.from({ length: knownNodes?.length ?? options.nodes }, (_, index) => `node-${index + 1}`)

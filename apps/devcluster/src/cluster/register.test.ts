@@ -15,7 +15,7 @@ describe('the ids of nodes', () => {
 
 describe('a node that registers', () => {
   it('is ready, managed and without taints, and has the driver', async () => {
-    await using test = await startTestCluster({ nodes: 1, controllers: [], standIns: [] })
+    await using test = await startTestCluster({ nodes: 1, controllers: [], substitutes: [] })
     const node = test.api.get(NODES, { name: 'node-1' })
     expect(node).toMatchObject({
       metadata: {

@@ -23,10 +23,12 @@ describe('the flags of a test', () => {
       parameters: {},
       inlineAttributes: {},
       seeds: [1, 2, 3],
-      seconds: 30,
+      seconds: 12,
       convergeSeconds: 60,
+      strict: true,
       attacher: undefined,
       resizer: undefined,
+      compare: undefined,
       junit: undefined,
       markdown: undefined,
     })
@@ -83,7 +85,15 @@ describe('the flags of a test', () => {
     const kinds = ['--capabilities=block', '--parameter=t=a b', '--inline-attribute=a=1']
     const line = againLine(await parse(...driver, ...kinds, '--chaos=1-9', '--report=r.xml'), 4)
     expect(line).toBe(
-      "npm start -- test --driver=unix:///csi.sock --node=unix:///n '--driver-command=sh -c '\\''x'\\''' --data=/d --csidriver=c.yaml --capabilities=block '--parameter=t=a b' --inline-attribute=a=1 --seconds=30 --patience=60 --seed=4",
+      "npm start -- test --driver=unix:///csi.sock --node=unix:///n '--driver-command=sh -c '\\''x'\\''' --data=/d --csidriver=c.yaml --capabilities=block '--parameter=t=a b' --inline-attribute=a=1 --seconds=12 --patience=60 --seed=4",
+    )
+  })
+
+  it('leave out the direct questions in the line, too', async () => {
+    const options = await parse(DRIVER, '--strict=false')
+    expect(options.strict).toBe(false)
+    expect(againLine(options)).toBe(
+      'npm start -- test --driver=unix:///csi.sock --seconds=12 --patience=60 --strict=false',
     )
   })
 

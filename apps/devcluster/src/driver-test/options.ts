@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import process from 'node:process'
 import { refuseRepeated } from '@csi-sidecars/base'
 import type { InferredOptionTypes } from 'yargs'
 import { PROGRAM, parseSeeds } from '../options.ts'
@@ -24,8 +25,11 @@ export interface TestOptions {
   readonly seeds: readonly number[]
   readonly seconds: number
   readonly convergeSeconds: number
+  readonly strict: boolean
   readonly attacher: string | undefined
   readonly resizer: string | undefined
+  /** A folder with sidecars that each seed runs with too. */
+  readonly compare: string | undefined
   /** Where the reports go. */
   readonly junit: string | undefined
   readonly markdown: string | undefined
@@ -71,11 +75,21 @@ export const TEST_FLAGS = {
   },
   chaos: { type: 'string', default: '1-3', describe: 'Seeds, as 7 or 1-10', requiresArg: true },
   seed: { type: 'string', describe: 'This seed alone', requiresArg: true },
-  seconds: { type: 'number', default: 30, describe: 'How long each seed disturbs', requiresArg: true },
+  seconds: { type: 'number', default: 12, describe: 'How long each seed disturbs', requiresArg: true },
   patience: { type: 'number', default: 60, describe: 'Seconds in which everything has to converge', requiresArg: true },
+  strict: {
+    type: 'boolean',
+    default: true,
+    describe: 'Ask the driver at the end what no cluster asks, about volumes of its own; --strict=false leaves it out',
+  },
   sidecars: {
     type: 'string',
     describe: 'A folder with other sidecars to run, the Go originals for instance: csi-attacher and csi-resizer',
+    requiresArg: true,
+  },
+  compare: {
+    type: 'string',
+    describe: 'A folder with sidecars; each seed runs with them too, and what only one of both does is shown',
     requiresArg: true,
   },
   attacher: { type: 'string', describe: 'Another csi-attacher to run', requiresArg: true },
@@ -112,16 +126,18 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Tes
     inlineAttributes: parametersOf('inline-attribute', values['inline-attribute']),
     seeds: values.seed === undefined ? parseSeeds('chaos', values.chaos) : parseSeeds('seed', values.seed),
     seconds: positive('seconds', values.seconds),
+    strict: values.strict,
     convergeSeconds: positive('patience', values.patience),
     attacher: values.attacher ?? (sidecars && join(sidecars, 'csi-attacher')),
     resizer: values.resizer ?? (sidecars && join(sidecars, 'csi-resizer')),
+    compare: values.compare,
     junit: report,
     markdown,
   }
 }
 
-/** The flags that repeat a run with another seed, but for its reports. */
-export function againLine(options: TestOptions, seed: number): string {
+/** The command that repeats a run with one seed, or as it was, but for its reports. It can be pasted into a shell. */
+export function againLine(options: TestOptions, seed?: number): string {
   const { driver, nodeSockets, driverCommands, nodeIds, capabilities, parameters, inlineAttributes } = options
   const given: readonly (readonly [string, string | number | undefined])[] = [
     ['driver', driver],
@@ -135,10 +151,19 @@ export function againLine(options: TestOptions, seed: number): string {
     ...Object.entries(inlineAttributes).map(([key, value]) => ['inline-attribute', `${key}=${value}`] as const),
     ['attacher', options.attacher],
     ['resizer', options.resizer],
+    ['compare', options.compare],
     ['seconds', options.seconds],
     ['patience', options.convergeSeconds],
-    ['seed', seed],
+    ...(seed === undefined ? [] : [['seed', seed] as const]),
   ]
   const flags = given.flatMap(([name, value]) => (value === undefined ? [] : [quoted(`--${name}=${value}`)]))
-  return `${PROGRAM} test ${flags.join(' ')}`
+  if (!options.strict) flags.push('--strict=false')
+  return `${ownCommand()} test ${flags.join(' ')}`
+}
+
+/** What was started by a path is no command of the shell: npx for instance removes it from the PATH again. */
+function ownCommand(): string {
+  const [node, script = ''] = process.argv
+  const started = process.env['npm_lifecycle_event'] === 'start' || !/main\.ts$|csi-devcluster[^/]*$/.test(script)
+  return started ? PROGRAM : [node ?? 'node', resolve(script)].map(quoted).join(' ')
 }

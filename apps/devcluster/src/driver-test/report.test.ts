@@ -1,56 +1,58 @@
 import { describe, expect, it } from '@jest/globals'
-import { junitOf, markdownOf, type TestReport } from './report.ts'
+import { junitOf, markdownOf, picturesOf, type TestReport } from './report.ts'
 import type { SeedResult } from './seed.ts'
 
 const good: SeedResult = {
+  title: 'seed 1',
   seed: 1,
+  interrupted: false,
   seconds: 31.26,
   actions: 90,
   calls: 120,
   findings: [],
   clusterFaults: [],
-  leftBehind: [],
+  undeleted: [],
 }
 const bad: SeedResult = {
   ...good,
+  title: 'seed 2',
   seed: 2,
   findings: [
     {
       check: 'noLeak',
       about: 'vol-1',
       text: 'volume <vol-1> & "more" is left',
+      occurrences: 3,
+      picture: '<svg/>',
+      timeline: ['+0.500 s CreateVolume', '+1.000 s CreateVolume \u0007'],
       calls: ['+1.000 s CreateVolume \u0007'],
     },
   ],
-  leftBehind: ['volume vol-1: refused'],
+  undeleted: ['volume vol-1: refused'],
 }
 const report = (...results: SeedResult[]): TestReport => ({
   driver: 'csi.example.com',
   address: 'unix:///csi.sock',
-  abilities: {
-    can: { expand: true, shared: true, block: true, crash: false, methods: [] },
-    nodes: [],
-    leftOut: ['tapes: none'],
-  },
+  leftOut: ['tapes: none'],
   results,
-  again: (seed) => `test --seed=${seed}`,
+  again: (seed) => `test --seed='${seed}'`,
 })
 
 describe('the JUnit report', () => {
   it('has a suite for each seed and a case for each check', () => {
     const xml = junitOf(report(good, bad))
     expect(xml.match(/<testsuite /g)).toHaveLength(2)
-    expect(xml).toContain('<testsuite name="csi.example.com, seed 1" tests="16" failures="0" time="31.3">')
-    expect(xml).toContain('<testsuite name="csi.example.com, seed 2" tests="16" failures="1"')
-    expect(xml.match(/<testcase /g)).toHaveLength(32)
+    expect(xml).toContain('<testsuite name="csi.example.com, seed 1" tests="22" failures="0" time="31.3">')
+    expect(xml).toContain('<testsuite name="csi.example.com, seed 2" tests="22" failures="1"')
+    expect(xml.match(/<testcase /g)).toHaveLength(44)
     expect(xml).toContain('<system-out>Left out:\ntapes: none</system-out>')
   })
 
   it('has what was found, with its calls and the way to repeat it, as XML can hold it', () => {
     const [failure = ''] = /<failure[\s\S]*<\/failure>/.exec(junitOf(report(bad))) ?? []
-    expect(failure).toContain('volume &lt;vol-1&gt; &amp; &quot;more&quot; is left')
+    expect(failure).toContain('volume &lt;vol-1&gt; &amp; &quot;more&quot; is left (3 times)')
     expect(failure).toContain('+1.000 s CreateVolume \ufffd')
-    expect(failure).toContain('test --seed=2')
+    expect(failure).toContain("test --seed='2'")
   })
 
   it('has a case for what the cluster did wrong itself', () => {
@@ -61,7 +63,7 @@ describe('the JUnit report', () => {
 
 describe('the Markdown report', () => {
   it('says in a line that all promises were kept', () => {
-    const text = markdownOf(report(good))
+    const text = markdownOf(report(good), '/r/report.md')
     expect(text).toContain('All promises were kept.')
     expect(text).toContain('| 1 | 31 | 90 | 120 | 0 |')
     expect(text).not.toContain('## Seed')
@@ -69,9 +71,18 @@ describe('the Markdown report', () => {
   })
 
   it('says of each seed that found something what, how to repeat it, and what is left', () => {
-    const text = markdownOf(report(good, bad))
+    const text = markdownOf(report(good, bad), '/r/report.md')
     expect(text).toContain('1 of 2 seeds found something.')
-    expect(text).toContain('## Seed 2\n\nAgain: `test --seed=2`\n\n### Nothing is left when everything was deleted\n')
+    expect(text).toContain(
+      '## Seed 2\n\nAgain:\n\n    test --seed=\'2\'\n\n### Nothing is left when everything was deleted\n\nvolume <vol-1> & "more" is left (3 times)\n',
+    )
     expect(text).toContain('- volume vol-1: refused')
+  })
+
+  it('has a picture beside it, and the time line of the volume', () => {
+    const text = markdownOf(report(good, bad), '/r/report.md')
+    expect(text).toContain('![Where the volume was when](report-seed-2-1.svg)')
+    expect(text).toContain('```text\n+0.500 s CreateVolume\n+1.000 s CreateVolume')
+    expect([...picturesOf(report(good, bad), '/r/report.md')]).toEqual([['report-seed-2-1.svg', '<svg/>']])
   })
 })

@@ -1,17 +1,20 @@
+import { basename } from 'node:path'
 import type { Finding } from './checks/checker.ts'
 import { CHECKS, type CheckName } from './checks/checks.ts'
-import type { Abilities } from './driver/abilities.ts'
 import type { SeedResult } from './seed.ts'
 
 /** What is reported at the end. */
 export interface TestReport {
   readonly driver: string
   readonly address: string
-  readonly abilities: Abilities
+  /** What was not tried, and why. */
+  readonly leftOut: readonly string[]
   readonly results: readonly SeedResult[]
-  /** The command that repeats a seed. */
-  readonly again: (seed: number) => string
+  /** The command that repeats a seed, or all of them. */
+  readonly again: (seed?: number) => string
 }
+
+export const CLUSTER_RULES = 'The cluster keeps to its own rules'
 
 const NAMES = Object.keys(CHECKS) as readonly CheckName[]
 
@@ -20,20 +23,18 @@ export function isGood({ findings, clusterFaults }: SeedResult): boolean {
 }
 
 /** For CI: a suite for each seed, a case for each check. */
-export function junitOf({ driver, abilities, results, again }: TestReport): string {
+export function junitOf({ driver, leftOut: untried, results, again }: TestReport): string {
   const suites = results.map((result) => {
-    const { seed, seconds, findings, clusterFaults } = result
+    const { title, seed, seconds, findings, clusterFaults } = result
     const cases = NAMES.map((name) => {
       const broken = findings.filter(({ check }) => check === name)
       return caseOf(driver, CHECKS[name], broken.length === 0 ? [] : [...broken.map(findingText), again(seed)])
     })
-    const whole = [...cases, caseOf(driver, 'The cluster keeps to its own rules', clusterFaults)]
+    const whole = [...cases, caseOf(driver, CLUSTER_RULES, clusterFaults)]
     const failures = whole.filter((each) => each.includes('<failure')).length
     const counts = `tests="${whole.length}" failures="${failures}" time="${seconds.toFixed(1)}"`
-    const leftOut = `    <system-out>${xml(['Left out:', ...abilities.leftOut].join('\n'))}</system-out>`
-    return [`  <testsuite name="${xml(driver)}, seed ${seed}" ${counts}>`, ...whole, leftOut, '  </testsuite>'].join(
-      '\n',
-    )
+    const leftOut = `    <system-out>${xml(['Left out:', ...untried].join('\n'))}</system-out>`
+    return [`  <testsuite name="${xml(driver)}, ${title}" ${counts}>`, ...whole, leftOut, '  </testsuite>'].join('\n')
   })
   return ['<?xml version="1.0" encoding="UTF-8"?>', '<testsuites>', ...suites, '</testsuites>', ''].join('\n')
 }
@@ -59,8 +60,8 @@ function xml(text: string): string {
     .replaceAll('"', '&quot;')
 }
 
-/** For people: a summary of a pull request, an issue at the driver's. */
-export function markdownOf({ driver, address, abilities, results, again }: TestReport): string {
+/** For people, in this file: a summary of a pull request, an issue at the driver's. */
+export function markdownOf({ driver, address, leftOut, results, again }: TestReport, file: string): string {
   const bad = results.filter((result) => !isGood(result))
   const verdict =
     bad.length === 0 ? 'All promises were kept.' : `${bad.length} of ${results.length} seeds found something.`
@@ -72,41 +73,80 @@ export function markdownOf({ driver, address, abilities, results, again }: TestR
     '| seed | seconds | actions | calls | found |',
     '|---|---|---|---|---|',
     ...results.map(
-      ({ seed, seconds, actions, calls, findings, clusterFaults }) =>
-        `| ${seed} | ${seconds.toFixed(0)} | ${actions} | ${calls} | ${findings.length + clusterFaults.length} |`,
+      ({ title, seconds, actions, calls, findings, clusterFaults }) =>
+        `| ${title.replace('seed ', '')} | ${seconds.toFixed(0)} | ${actions} | ${calls} | ${findings.length + clusterFaults.length} |`,
     ),
-    ...bad.flatMap((result) => foundOf(result, again)),
+    ...bad.flatMap((result) => foundOf(result, { again, file })),
     '',
     '## Left out',
     '',
-    ...abilities.leftOut.map((text) => `- ${text}`),
+    ...leftOut.map((text) => `- ${text}`),
     '',
   ].join('\n')
 }
 
-function foundOf({ seed, findings, clusterFaults, leftBehind }: SeedResult, again: (seed: number) => string): string[] {
-  const faults =
-    clusterFaults.length === 0 ? [] : ['', 'Of the cluster itself:', '', ...clusterFaults.map((text) => `- ${text}`)]
-  const behind =
-    leftBehind.length === 0 ? [] : ['', 'Left at the driver:', '', ...leftBehind.map((text) => `- ${text}`)]
+function foundOf(
+  { title, seed, findings, clusterFaults, undeleted }: SeedResult,
+  { again, file }: { readonly again: TestReport['again']; readonly file: string },
+): readonly string[] {
   return [
     '',
-    `## Seed ${seed}`,
+    `## ${title.charAt(0).toUpperCase()}${title.slice(1)}`,
     '',
-    `Again: \`${again(seed)}\``,
-    ...findings.flatMap(({ check, text, calls }) => [
+    'Again:',
+    '',
+    `    ${again(seed)}`,
+    ...findings.flatMap(({ check, text, calls, timeline, picture, occurrences }, index) => [
       '',
       `### ${CHECKS[check]}`,
       '',
-      text,
+      `${text}${occurrencesText(occurrences)}`,
       ...(calls.length === 0 ? [] : ['', '```text', ...calls, '```']),
+      ...(picture === '' ? [] : ['', `![Where the volume was when](${pictureName(file, title, index)})`]),
+      ...(timeline.length <= calls.length ? [] : timelineOf(timeline)),
     ]),
-    ...faults,
-    ...behind,
+    ...listOf('Of the cluster itself:', clusterFaults),
+    ...listOf('Left at the driver:', undeleted),
   ]
 }
 
+function timelineOf(timeline: readonly string[]): readonly string[] {
+  return [
+    '',
+    '<details><summary>Time line of the volume</summary>',
+    '',
+    '```text',
+    ...timeline,
+    '```',
+    '',
+    '</details>',
+  ]
+}
+
+function pictureName(file: string, title: string, index: number): string {
+  return `${basename(file, '.md')}-${title.replaceAll(' ', '-')}-${index + 1}.svg`
+}
+
+/** The pictures beside the Markdown of this file, by their names. */
+export function picturesOf({ results }: TestReport, file: string): ReadonlyMap<string, string> {
+  return new Map(
+    results.flatMap(({ title, findings }) =>
+      findings.flatMap(({ picture }, index) =>
+        picture === '' ? [] : [[pictureName(file, title, index), picture] as const],
+      ),
+    ),
+  )
+}
+
+function listOf(title: string, texts: readonly string[]): readonly string[] {
+  return texts.length === 0 ? [] : ['', title, '', ...texts.map((text) => `- ${text}`)]
+}
+
+export function occurrencesText(occurrences: number): string {
+  return occurrences > 1 ? ` (${occurrences} times)` : ''
+}
+
 /** A finding with the calls before it. */
-export function findingText({ check, text, calls }: Finding): string {
-  return [`${CHECKS[check]}: ${text}`, ...calls.map((line) => `  ${line}`)].join('\n')
+function findingText({ check, text, calls, occurrences }: Finding): string {
+  return [`${CHECKS[check]}: ${text}${occurrencesText(occurrences)}`, ...calls.map((line) => `  ${line}`)].join('\n')
 }

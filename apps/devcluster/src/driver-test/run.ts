@@ -1,19 +1,23 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { isAbort, messageOf } from '@csi-sidecars/base'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
+import { runSeeds } from '@csi-sidecars/disturb'
 import { sidecarBinaries } from '../cluster/binaries.ts'
 import { openDriver } from '../driver/driver.ts'
 import type { RunParts } from '../run.ts'
 import { learnAbilities } from './driver/abilities.ts'
-import { type DriverProcess, startDriverProcesses } from './driver/driver-process.ts'
+import { type DriverProcess, refuseServed, startDriverProcesses } from './driver/driver-process.ts'
 import { removeFolder } from './driver/mounts.ts'
 import { openOwnNodes } from './driver/nodes.ts'
+import { EarlyFindings } from './early.ts'
 import { checkReportFile, csiDriverOf } from './files.ts'
 import { againLine, type TestOptions } from './options.ts'
-import { findingText, isGood, junitOf, markdownOf, type TestReport } from './report.ts'
-import { runSeed, type SeedResult } from './seed.ts'
+import { ProgressPrinter } from './progress.ts'
+import { isGood, junitOf, markdownOf, picturesOf, type TestReport } from './report.ts'
+import { runSeed, type SeedProgress, type SeedResult } from './seed.ts'
+import { comparisonOf, verdictLines, verdictOf } from './verdict.ts'
 
 const PREFIX = 'csi-devcluster-'
 /** The exit code of a run that was interrupted. */
@@ -48,82 +52,122 @@ interface TestParts extends RunParts {
 
 async function test(options: TestOptions, parts: TestParts, signal: AbortSignal): Promise<number> {
   const { directory, clock, terminal } = parts
-  const { write } = terminal
+  const { write, style } = terminal
   const { driver: address, parameters, capabilities, nodeIds } = options
   const csiDriver = await csiDriverOf(options.csiDriverFile)
   await checkReportFile('report', options.junit)
   await checkReportFile('markdown', options.markdown)
+  if (options.driverCommands.length > 0) await refuseServed([address, ...options.nodeSockets])
   const log = parts.openLog(join(directory, 'devcluster.log'))
   await using stack = new AsyncDisposableStack()
-  const own = await startOwn(options, { ...parts, log }, stack)
+  const early = new EarlyFindings(clock)
+  const own = await startOwn(options, { ...parts, log }, { stack, early })
   const direct = await openDriver({ address, clock, log, signal, services: 'controller' })
   stack.defer(() => direct.close())
   const ownNodes = await openOwnNodes(options.nodeSockets, { name: direct.name, clock, log, stack }, signal)
   const crash = own !== undefined
-  const asked = { address, nodeIds, ownNodes, parameters, capabilities, crash, csiDriver, clock }
-  const abilities = await learnAbilities(direct, asked, signal)
+  const asked = { address, nodeIds, ownNodes, parameters, capabilities, crash, csiDriver, clock, ...early.trials }
+  const abilities = await learnAbilities(direct, asked, signal).catch((error: unknown) => {
+    if (!early.any) throw error
+    return messageOf(error)
+  })
+  const results: SeedResult[] = early.results()
+  if (typeof abilities === 'string') {
+    const report = { driver: direct.name, address, leftOut: [abilities], results, again: () => againLine(options) }
+    write(verdictLines(results, againLine(options)).join(''))
+    await writeReports(options, report)
+    return 1
+  }
   write(`Driver ${direct.name} at ${address}, with ${abilities.nodes.map(({ nodeId }) => nodeId).join(', ')}\n`)
   for (const text of abilities.leftOut) write(`  left out: ${text}\n`)
+  write(verdictLines(results, againLine(options)).join(''))
+  const again = (seed?: number): string => againLine(options, seed)
+  const report: TestReport = { driver: direct.name, address, leftOut: abilities.leftOut, results, again }
   const binaries = await sidecarBinaries(options)
   const expands = direct.capabilities.controller.has(ControllerRpc.EXPAND_VOLUME)
   const sidecars = { attacher: binaries.attacher, ...(expands && { resizer: binaries.resizer }) }
+  const others =
+    options.compare === undefined
+      ? undefined
+      : {
+          attacher: join(options.compare, 'csi-attacher'),
+          ...(expands && { resizer: join(options.compare, 'csi-resizer') }),
+        }
   const times = { durationMs: options.seconds * 1000, convergeMs: options.convergeSeconds * 1000 }
-  const { inlineAttributes } = options
-  const usual = { ...times, abilities, parameters, inlineAttributes, sidecars, csiDriver }
-  const results: SeedResult[] = []
-  const report: TestReport = {
-    driver: direct.name,
-    address,
-    abilities,
-    results,
-    again: (seed) => againLine(options, seed),
+  const { inlineAttributes, strict } = options
+  const usual = { ...times, abilities, parameters, inlineAttributes, strict, sidecars, csiDriver }
+  const progress = new ProgressPrinter(terminal)
+  const onProgress = (state: SeedProgress): void => progress.show(state)
+  const held = await runSeeds(options.seeds, {
+    run: async (seed) => {
+      write(`seed ${seed} for ${options.seconds} s\n`)
+      const runWith = async (name: string, those: typeof sidecars): Promise<SeedResult> => {
+        const [place, data] = [join(directory, name), join(parts.data, name, 'nodes')]
+        const result = await runSeed(
+          { ...usual, sidecars: those, seed, directory: place, data },
+          { direct, address, ownNodes, ...processParts(own), clock, log, onProgress },
+          signal,
+        )
+        progress.end()
+        return result
+      }
+      const result = await runWith(`seed-${seed}`, sidecars)
+      const verdict = verdictOf(result, results)
+      results.push(result)
+      if (others !== undefined && !signal.aborted) {
+        const other = await runWith(`seed-${seed}-compared`, others)
+        const title = `seed ${seed}, with ${options.compare}`
+        verdict.appendix.push(...comparisonOf(result, { ...other, title }))
+        results.push({ ...other, title })
+      }
+      // After each seed: what was found is not lost with what comes then.
+      await writeReports(options, report)
+      return verdict
+    },
+    say: (line) => write(`${line.startsWith('FAIL') ? style.bad(line) : line}\n`),
+    again,
+    signal,
+  })
+  if (signal.aborted) {
+    write('Interrupted: this is what was found until then.\n')
+    return INTERRUPTED
   }
-  for (const seed of options.seeds) {
-    write(`seed ${seed} for ${options.seconds} s\n`)
-    const place = join(directory, `seed-${seed}`)
-    const result = await runSeed(
-      { ...usual, seed, directory: place, data: join(parts.data, `seed-${seed}`, 'nodes') },
-      { direct, address, ownNodes, ...processParts(own), clock, log },
-      signal,
-    )
-    results.push(result)
-    print(result, report, terminal)
-    // After each seed: what was found is not lost with what comes then.
-    if (options.junit !== undefined) await writeFile(options.junit, junitOf(report))
-    if (options.markdown !== undefined) await writeFile(options.markdown, markdownOf(report))
-  }
-  const good = results.every(isGood)
-  write(good ? `${terminal.style.good('All promises were kept.')}\n` : '')
+  const good = held && results.every(isGood)
+  if (good) write(`${style.good('All promises were kept.')}\n`)
   return good ? 0 : 1
+}
+
+async function writeReports({ junit, markdown }: TestOptions, report: TestReport): Promise<void> {
+  if (junit !== undefined) await writeFile(junit, junitOf(report))
+  if (markdown === undefined) return
+  await writeFile(markdown, markdownOf(report, markdown))
+  for (const [name, svg] of picturesOf(report, markdown)) await writeFile(join(dirname(markdown), name), svg)
+}
+
+interface Starting {
+  readonly stack: AsyncDisposableStack
+  readonly early: EarlyFindings
 }
 
 async function startOwn(
   { driverCommands, driver }: TestOptions,
   { directory, clock, log, terminal }: TestParts & { readonly log: ReturnType<RunParts['openLog']> },
-  stack: AsyncDisposableStack,
+  { stack, early }: Starting,
 ): Promise<DriverProcess | undefined> {
   if (driverCommands.length === 0) return undefined
   const logFile = join(directory, 'driver.log')
   const own = await startDriverProcesses(driverCommands, { logFile, clock, log })
   stack.defer(() => own.stop())
+  stack.defer(own.watchDeaths(early.onDeath))
   for (const command of driverCommands) terminal.write(`Started ${driver} by: ${command}\n`)
   return own
 }
 
 function processParts(own: DriverProcess | undefined) {
-  if (own === undefined) return { kill: undefined, watchDeaths: () => () => undefined }
-  return { kill: () => own.kill(), watchDeaths: (listener: (how: string) => void) => own.watchDeaths(listener) }
-}
-
-function print(result: SeedResult, { again }: TestReport, { write, style }: RunParts['terminal']): void {
-  const { seed, actions, calls, findings, clusterFaults, leftBehind } = result
-  write(`  ${actions} actions, ${calls} calls, ${isGood(result) ? 'all promises kept' : style.bad('found:')}\n`)
-  for (const finding of findings) write(`${indented(findingText(finding))}\n`)
-  for (const text of clusterFaults) write(`  of the cluster itself: ${text}\n`)
-  for (const text of leftBehind) write(`  left at the driver: ${text}\n`)
-  if (!isGood(result)) write(`  again: ${again(seed)}\n`)
-}
-
-function indented(text: string): string {
-  return text.replace(/^/gm, '  ')
+  if (own === undefined) return { kill: undefined, killAll: undefined, watchDeaths: () => () => undefined }
+  return {
+    kill: () => own.kill(),
+    killAll: () => own.killAll(),
+    watchDeaths: (listener: (how: string) => void) => own.watchDeaths(listener),
+  }
 }

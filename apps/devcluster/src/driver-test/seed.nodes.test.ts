@@ -9,13 +9,14 @@ describe('a seed with nodes', () => {
     const inZones: unknown[] = []
     const result = await seedResult({
       nodes: 3,
+      strict: true,
       durationMs: 7_000,
       spoil: (driver, nodes) => {
         for (const each of [driver, ...nodes]) each.log.subscribe(({ method }) => methods.add(method))
         driver.log.subscribe(({ request }) => inZones.push(request['accessibilityRequirements']))
       },
     })
-    expect(result).toMatchObject({ findings: [], clusterFaults: [], leftBehind: [] })
+    expect(result).toMatchObject({ findings: [], clusterFaults: [], undeleted: [] })
     const wanted = ['NodeStageVolume', 'NodePublishVolume', 'NodeUnpublishVolume', 'NodeUnstageVolume']
     expect([...wanted, 'NodeGetVolumeStats'].filter((each) => !methods.has(each))).toEqual([])
     expect(inZones).toContainEqual(

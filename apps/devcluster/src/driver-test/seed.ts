@@ -9,11 +9,19 @@ import { killSidecarOf } from '../chaos/seeds.ts'
 import { type Devcluster, type DevclusterOptions, startDevcluster } from '../cluster/devcluster.ts'
 import { volumeNameOf } from '../provisioner/provision.ts'
 import { Checker, type Finding } from './checks/checker.ts'
+import type { Violation } from './checks/checks.ts'
 import { ClusterRules } from './checks/cluster-rules.ts'
 import type { Abilities } from './driver/abilities.ts'
 import { clearUp } from './driver/clear-up.ts'
+import { DirectCalls } from './driver/direct-calls.ts'
 import { DriverUnderTest } from './driver/driver-under-test.ts'
+import { isMounted } from './driver/mounts.ts'
 import { type OwnNode, OwnNodes } from './driver/nodes.ts'
+import { checkData } from './questions/data.ts'
+import { checkKills } from './questions/killed.ts'
+import { Setting } from './questions/setting.ts'
+import { checkSnapshots } from './questions/snapshots.ts'
+import { askStrictly } from './questions/strict.ts'
 
 export interface SeedOptions {
   readonly seed: number
@@ -22,6 +30,8 @@ export interface SeedOptions {
   readonly convergeMs: number
   readonly abilities: Abilities
   readonly parameters: Readonly<Record<string, string>>
+  /** Asks at the end what no cluster asks. */
+  readonly strict: boolean
   readonly inlineAttributes: Readonly<Record<string, string>>
   readonly sidecars: Pick<DevclusterOptions, 'attacher' | 'resizer'>
   /** The object with which the driver's author registers it in a cluster. */
@@ -40,16 +50,29 @@ export interface SeedParts {
   /** Node services with sockets of their own; where there is none it is emulated. */
   readonly ownNodes: readonly OwnNode[]
   readonly kill: (() => void) | undefined
+  /** The same for all of its processes. */
+  readonly killAll: (() => void) | undefined
   /** Calls the listener when the driver has ended by itself. Returns the undo. */
   readonly watchDeaths: (listener: (how: string) => void) => () => void
   readonly clock: Clock
   readonly log: Logger
+  readonly onProgress?: (progress: SeedProgress) => void
   /** Starts substitutes for the sidecars, in tests. */
-  readonly standIns?: (cluster: Devcluster) => void
+  readonly substitutes?: (cluster: Devcluster) => void
+}
+
+export interface SeedProgress {
+  /** 0 to 1 of the time of the faults. */
+  readonly done: number
+  readonly doing: string
+  readonly calls: number
+  readonly found: number
 }
 
 export interface SeedResult {
-  readonly seed: number
+  /** `seed 7`, or the part of the test before the first seed. */
+  readonly title: string
+  readonly seed: number | undefined
   readonly seconds: number
   readonly actions: number
   readonly calls: number
@@ -57,7 +80,9 @@ export interface SeedResult {
   /** What the cluster did that it must not do, whatever the driver does. */
   readonly clusterFaults: readonly string[]
   /** What could not be deleted when it was over. */
-  readonly leftBehind: readonly string[]
+  readonly undeleted: readonly string[]
+  /** The rest was not tried. */
+  readonly interrupted: boolean
 }
 
 /** For a run that has failed or was interrupted, and has to end soon. */
@@ -74,37 +99,98 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, signal: Ab
   const { inlineAttributes } = options
   const driverUnderTest = new DriverUnderTest({ ...parts, inlineAttributes, nodes, checker, rules })
   await driverUnderTest.begin(signal)
+  const result = (parts: Partial<SeedResult>): SeedResult => ({
+    title: `seed ${seed}`,
+    seed,
+    seconds: (clock.monotonic() - startedAt) / 1000,
+    actions: 0,
+    calls: checker.calls,
+    findings: checker.findings,
+    clusterFaults: rules.violations,
+    undeleted: [],
+    interrupted: false,
+    ...parts,
+  })
+  const undo = { driver: direct, nodes, clock, tracker: checker.tracker }
   try {
     await using stack = new AsyncDisposableStack()
     const died = (how: string): void =>
       checker.find({ check: 'alive', about: undefined, text: `the driver ended ${how} without being asked to` })
     stack.defer(parts.watchDeaths(died))
+    /** Sidecars that have ended though nothing disturbed them any more, the last of them last. */
     const troubles: string[] = []
     const onTrouble = (text: string): void => void troubles.push(text)
     const { cluster, api } = await startCluster(options, { ...parts, driverUnderTest, onTrouble }, { stack, signal })
     const { controllers, nodeNames } = cluster
     const hands = { controllers, nodes: nodeNames, killSidecar: killSidecarOf(cluster) }
-    // Until then sidecars are killed by plan.
-    const report = ({ is }: ChaosEvent): void => void (is === 'calm' && troubles.splice(0))
+    const progress = watchProgress(options, { parts, checker })
+    stack.defer(progress.stop)
+    const report = ({ is }: ChaosEvent): void => {
+      if (is !== 'calm') return
+      // Until then sidecars are killed by plan.
+      troubles.splice(0)
+      progress.now('everything has to converge')
+    }
     const target = { api, driver: driverUnderTest, ...hands, clock, log, report }
     const chaos = { seed, durationMs, profile: 'driver' as const, can: abilities.can, parameters, convergeMs }
     const { actions, violations, missing, left } = await whileWatched(driverUnderTest, signal, (life) =>
       runChaos(target, chaos, life),
     )
-    for (const each of missing) checker.find(unfulfilled(each, api, { checker, troubles }))
-    for (const text of left) checker.find(leak(text, { checker, troubles }))
-    const seconds = (clock.monotonic() - startedAt) / 1000
-    const found = { findings: checker.findings, clusterFaults: [...violations, ...rules.violations] }
-    const undeleted = await clearUp({ driver: direct, nodes, clock, tracker: checker.tracker }, signal)
-    const leftBehind = [...undeleted, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], checker))]
-    return { seed, seconds, actions, calls: checker.calls, ...found, leftBehind }
+    for (const each of missing) checker.findUnfulfilled(unfulfilled(each, api), troubles.at(-1))
+    for (const text of left) checker.findUnfulfilled({ check: 'noLeak', about: volumeIn(text), text }, troubles.at(-1))
+    if (options.strict) {
+      progress.now('direct questions')
+      const calls = new DirectCalls({ clock, signal, report: (call) => checker.see(call) })
+      const find = (broken: Violation): void => checker.find(broken)
+      const unique = `${seed}-${clock.now()}`
+      const asked = {
+        driver: direct,
+        nodes,
+        abilities,
+        calls,
+        parameters,
+        find,
+        unique,
+        isMounted,
+        kill: parts.killAll,
+      }
+      const setting = new Setting(asked)
+      for (const ask of [askStrictly, checkData, checkSnapshots, checkKills]) await ask(setting)
+    }
+    const kept = await clearUp(undo, signal)
+    const undeleted = [...kept, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], checker))]
+    return result({ actions, clusterFaults: [...violations, ...rules.violations], undeleted })
   } catch (error) {
     // Also after an interruption: what the test has created is not left to the driver's owner.
     using limit = deadline(clock, CLEAR_UP_MS, 'clearing up')
-    const left = await clearUp({ driver: direct, nodes, clock, tracker: checker.tracker }, limit.signal)
-    for (const text of left) log.info('Left at the driver', { text })
-    throw error
+    const undeleted = await clearUp(undo, limit.signal)
+    for (const text of undeleted) log.info('Left at the driver', { text })
+    if (!signal.aborted) throw error
+    return result({ undeleted, interrupted: true })
   }
+}
+
+const PROGRESS_MS = 1_000
+
+function watchProgress(
+  { durationMs }: SeedOptions,
+  { parts: { clock, onProgress }, checker }: { readonly parts: SeedParts; readonly checker: Checker },
+) {
+  const startedAt = clock.monotonic()
+  let doing = 'faults'
+  let cancel = (): void => undefined
+  const show = (): void => {
+    const done = Math.min(1, (clock.monotonic() - startedAt) / durationMs)
+    onProgress?.({ done, doing, calls: checker.calls, found: checker.findings.length })
+    cancel = clock.schedule(PROGRESS_MS, show)
+  }
+  show()
+  const now = (what: string): void => {
+    doing = what
+    cancel()
+    show()
+  }
+  return { now, stop: () => cancel() }
 }
 
 interface ClusterOwn {
@@ -120,7 +206,7 @@ interface Lives {
 
 async function startCluster(
   { abilities, sidecars, csiDriver, directory, data }: SeedOptions,
-  { driverUnderTest, onTrouble, address, ownNodes, clock, log, standIns }: SeedParts & ClusterOwn,
+  { driverUnderTest, onTrouble, address, ownNodes, clock, log, substitutes }: SeedParts & ClusterOwn,
   { stack, signal }: Lives,
 ): Promise<{ readonly cluster: Devcluster; readonly api: ApiServer }> {
   const cluster = await startDevcluster(
@@ -146,7 +232,7 @@ async function startCluster(
   stack.defer(() => cluster.stop())
   const { api } = cluster
   if (api === undefined) throw new Error('the API server is not emulated')
-  standIns?.(cluster)
+  substitutes?.(cluster)
   return { cluster, api }
 }
 
@@ -173,28 +259,11 @@ async function whileWatched<T>(
   }
 }
 
-interface Known {
-  readonly checker: Checker
-  /** Sidecars that have ended though nothing disturbed them any more, the last of them last. */
-  readonly troubles: readonly string[]
-}
-
-/** With the driver's last error message about the volume, and with the last sidecar that ended. */
-function unfulfilled({ text, claim }: Missing, api: ApiServer, { checker, troubles }: Known) {
+/** With the volume of the claim, by its name. */
+function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
   const found = claim === undefined ? undefined : api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
   const about = found && volumeNameOf({ uid: found.metadata?.uid ?? '' })
-  return { check: 'converges' as const, about, text: joined(text, checker.lastWords(about), troubles.at(-1)) }
-}
-
-/** With the driver's error message, where it refused to delete it. */
-function leak(text: string, { checker, troubles }: Known) {
-  const about = volumeIn(text)
-  const words = about === undefined ? undefined : checker.lastWords(about)
-  return { check: 'noLeak' as const, about, text: joined(text, words, troubles.at(-1)) }
-}
-
-function joined(...parts: readonly (string | undefined)[]): string {
-  return parts.filter((part) => part !== undefined).join('; ')
+  return { check: 'converges', about, text }
 }
 
 /** Volumes that no answer names may belong to another user: they are not deleted. */

@@ -12,7 +12,7 @@ import { type CsiDriver, DriverFailure, startCsiDriver } from '@csi-sidecars/emu
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { type OpenDriverOptions, openDriver } from './driver.ts'
-import { withStandInNode } from './stand-in-node.ts'
+import { withSubstituteNode } from './substitute-node.ts'
 
 const LIMITS = { timeoutMs: 10_000 }
 
@@ -85,7 +85,7 @@ describe('the socket of a node service', () => {
 
 describe('a driver whose node service is emulated', () => {
   it('expands on the node and answers for it, and is asked for everything else', async () => {
-    const driver = withStandInNode(await open('controller'))
+    const driver = withSubstituteNode(await open('controller'))
     expect(driver.capabilities.node).toEqual(new Set([NodeRpc.EXPAND_VOLUME]))
     const before = emulated.calls.length
     const request = { volumeId: 'v', volumePath: '/p', capacityRange: undefined, stagingTargetPath: '', secrets: {} }

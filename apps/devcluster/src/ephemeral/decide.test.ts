@@ -41,7 +41,7 @@ describe('a claim of a pod', () => {
   it.each([
     ['that is there stays', owned, app, false],
     ['that is gone goes', owned, undefined, true],
-    ['that was made again under its name goes', owned, pod({ uid: 'another' }), true],
+    ['that was recreated under its name is deleted', owned, pod({ uid: 'another' }), true],
     ['goes once', { ...owned, deleting: true }, undefined, false],
     ['without an owner stays', claim(), undefined, false],
   ])('%s', (_, one, owner, orphan) => {

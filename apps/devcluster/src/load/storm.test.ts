@@ -27,7 +27,7 @@ describe('a storm', () => {
   })
 
   it('that comes to a standstill says how far it came', async () => {
-    await using test = await startTestCluster({ nodes: 1, standIns: [] })
+    await using test = await startTestCluster({ nodes: 1, substitutes: [] })
     const clock = new FakeClock()
     const storm = runStorm(test.cluster, { pods: 3, clock, timeoutMs: 5000 }, new AbortController().signal)
     const ended = expect(storm).rejects.toThrow(
@@ -39,7 +39,7 @@ describe('a storm', () => {
   })
 
   it('ends when it is stopped', async () => {
-    await using test = await startTestCluster({ standIns: [] })
+    await using test = await startTestCluster({ substitutes: [] })
     const stop = new AbortController()
     const storm = runStorm(test.cluster, { pods: 3, clock: systemClock }, stop.signal)
     const ended = expect(storm).rejects.toThrow('enough')

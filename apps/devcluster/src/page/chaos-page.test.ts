@@ -7,7 +7,7 @@ import { chaosPages } from './chaos-page.ts'
 
 describe('chaos on the page', () => {
   it('shows faults as they happen, without actions, and how it ended', async () => {
-    await using test = await startTestCluster({ controllers: [], standIns: [] })
+    await using test = await startTestCluster({ controllers: [], substitutes: [] })
     const urls: string[] = []
     const show = chaosPages({ clock: systemClock, log: silentLogger, port: 0, onUrl: (url) => urls.push(url) })
     {

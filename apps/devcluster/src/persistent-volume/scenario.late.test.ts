@@ -11,7 +11,7 @@ import { claimOf, inDefault, startTestCluster, type TestCluster } from '../testi
 jest.setTimeout(20_000)
 
 const controllersOnly = (): Promise<TestCluster> =>
-  startTestCluster({ controllers: ['persistent-volume', 'volume-manager', 'binder'], standIns: [] })
+  startTestCluster({ controllers: ['persistent-volume', 'volume-manager', 'binder'], substitutes: [] })
 
 const volumeOf = (spec: Partial<PersistentVolume['spec']> = {}): PersistentVolume => ({
   metadata: { name: 'pv-1' },

@@ -12,9 +12,10 @@ import { claimOf, inDefault, podOf, startTestCluster, type TestCluster } from '.
 
 jest.setTimeout(20_000)
 
-const volumesOnly = (): Promise<TestCluster> => startTestCluster({ controllers: ['persistent-volume'], standIns: [] })
+const volumesOnly = (): Promise<TestCluster> =>
+  startTestCluster({ controllers: ['persistent-volume'], substitutes: [] })
 const withProvisioner = (storageClass = {}): Promise<TestCluster> =>
-  startTestCluster({ controllers: ['persistent-volume', 'provisioner'], standIns: [], storageClass })
+  startTestCluster({ controllers: ['persistent-volume', 'provisioner'], substitutes: [], storageClass })
 
 function volumeOf(name: string, spec: Partial<PersistentVolume['spec']> = {}): PersistentVolume {
   return {

@@ -8,7 +8,7 @@ jest.setTimeout(20_000)
 it('a claim with another one for its source gets a clone of its volume, as soon as there is one', async () => {
   await using test = await startTestCluster({
     controllers: ['persistent-volume', 'provisioner'],
-    standIns: [],
+    substitutes: [],
     driver: { controller: ['CREATE_DELETE_VOLUME', 'CLONE_VOLUME'] },
   })
   const { api, cluster, driver, until } = test

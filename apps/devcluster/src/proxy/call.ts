@@ -12,6 +12,8 @@ export type CallFault =
   | { readonly do: 'repeatLate'; readonly ms: number }
   /** The connection breaks while the driver works on it. */
   | { readonly do: 'cut' }
+  /** The driver is killed when it has answered with success. The proxy only reports it. */
+  | { readonly do: 'kill' }
 
 /** One call as it passed the proxy; reported when it begins and again when it has ended. */
 export interface ProxiedCall {
@@ -75,7 +77,7 @@ export function codeOf({ headers, trailers }: Answer): number {
 }
 
 /** The message is percent-encoded on the wire. One with a wrong encoding is shown unchanged. */
-export function wordsOf({ headers, trailers }: Answer): string {
+export function messageTextOf({ headers, trailers }: Answer): string {
   const message = trailers['grpc-message'] ?? headers['grpc-message'] ?? ''
   try {
     return decodeURIComponent(message)

@@ -5,11 +5,11 @@ import {
   type Answer,
   type ChooseFault,
   codeOf,
+  messageTextOf,
   methodOf,
   type ProxiedCall,
   requestOf,
   responseOf,
-  wordsOf,
 } from './call.ts'
 import { Link, type PassingCall } from './link.ts'
 
@@ -171,7 +171,7 @@ class Passage {
     const heard =
       answer === undefined
         ? { message: 'the driver was lost, or the call given up' }
-        : { code: codeOf(answer), message: wordsOf(answer), response: responseOf(call.path, answer) }
+        : { code: codeOf(answer), message: messageTextOf(answer), response: responseOf(call.path, answer) }
     report({ ...begun, ...heard, end: clock.monotonic() })
     return answer
   }

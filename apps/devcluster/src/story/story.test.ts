@@ -5,7 +5,7 @@ import { storyOf } from './story.ts'
 type Settings = NonNullable<NonNullable<Parameters<typeof startTestCluster>[0]>['driver']>
 
 async function storyWith(driver: Settings, nodes: number) {
-  await using test = await startTestCluster({ nodes, driver, controllers: [], standIns: [] })
+  await using test = await startTestCluster({ nodes, driver, controllers: [], substitutes: [] })
   const { steps, leftOut } = storyOf(test.cluster, test.cluster.nodeNames)
   return { titles: steps.map(({ title }) => title), leftOut, steps }
 }

@@ -7,7 +7,7 @@ export const ON_2 = attachmentOn('node-2')
 
 /** The controller alone, with an attacher, a bound claim, and without kubelets. */
 export async function attachDetachOnly(modes = ['ReadWriteOnce']): Promise<TestCluster> {
-  const test = await startTestCluster({ controllers: ['attach-detach'], standIns: ['csi-attacher'] })
+  const test = await startTestCluster({ controllers: ['attach-detach'], substitutes: ['csi-attacher'] })
   addBoundVolume(test, { modes })
   return test
 }

@@ -6,7 +6,7 @@ import { inDefault, isRunning, podOf, startTestCluster, type TestCluster } from 
 export async function kubeletsOnly(
   options: BoundVolumeOptions & { readonly data?: string } = {},
 ): Promise<TestCluster> {
-  const test = await startTestCluster({ controllers: ['volume-manager'], standIns: [], data: options.data })
+  const test = await startTestCluster({ controllers: ['volume-manager'], substitutes: [], data: options.data })
   addBoundVolume(test, options)
   return test
 }

@@ -90,7 +90,7 @@ export const PAGE_STATES: readonly PageState[] = [
   { name: 'stopped', like: DESK, make: stopped },
 ]
 
-/** Its cluster has two nodes, and stand-ins for the sidecars. */
+/** Its cluster has two nodes, and substitutes for the sidecars. */
 export async function inOpenPage(
   open: (url: string) => Promise<BrowserPage>,
   { like, make }: PageState,

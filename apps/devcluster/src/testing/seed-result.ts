@@ -9,15 +9,15 @@ import { openDriver } from '../driver/driver.ts'
 import { learnAbilities } from '../driver-test/driver/abilities.ts'
 import { openOwnNodes } from '../driver-test/driver/nodes.ts'
 import { runSeed, type SeedResult } from '../driver-test/seed.ts'
-import { standInAttacher, standInResizer } from './stand-ins.ts'
+import { substituteAttacher, substituteResizer } from './substitutes.ts'
 
 const NEVER = new AbortController().signal
 const PARTS = { clock: systemClock, log: silentLogger }
 
-function standIns(cluster: Devcluster): void {
+function substitutes(cluster: Devcluster): void {
   const parts = { ...cluster, ...PARTS }
-  cluster.controllers.start('csi-attacher', () => [standInAttacher(parts)])
-  cluster.controllers.start('csi-resizer', () => [standInResizer(parts)])
+  cluster.controllers.start('csi-attacher', () => [substituteAttacher(parts)])
+  cluster.controllers.start('csi-resizer', () => [substituteResizer(parts)])
 }
 
 interface SeedResultOptions {
@@ -26,16 +26,19 @@ interface SeedResultOptions {
   readonly durationMs?: number
   readonly spoil?: (driver: CsiDriver, nodes: readonly CsiDriver[]) => void
   readonly signal?: AbortSignal
-  /** Beside the stand-ins. */
+  /** Also asks what no cluster asks. */
+  readonly strict?: boolean
+  /** Beside the substitutes. */
   readonly attacher?: string
 }
 
-/** What seed 1 says of an emulated driver, with stand-ins for the sidecars. */
+/** What seed 1 says of an emulated driver, with substitutes for the sidecars. */
 export async function seedResult({
   nodes: count = 0,
   durationMs = 4_000,
   spoil,
   signal = NEVER,
+  strict = false,
   attacher,
 }: SeedResultOptions = {}): Promise<SeedResult> {
   await using stack = new AsyncDisposableStack()
@@ -46,6 +49,7 @@ export async function seedResult({
   const driver = stack.use(
     await start('driver', { plugin: ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'] }),
   )
+  driver.settings.nodes = count > 0 ? ['worker-1', 'worker-2', 'worker-3'] : ['node-a', 'node-b']
   driver.settings.controller = [...driver.settings.controller, 'CLONE_VOLUME']
   const nodes: CsiDriver[] = []
   for (let at = 1; at <= count; at += 1) {
@@ -71,8 +75,26 @@ export async function seedResult({
   const times = { seed: 1, durationMs, convergeMs: 15_000 }
   const folders = { directory, data: join(directory, 'nodes') }
   return await runSeed(
-    { ...times, ...folders, abilities, parameters: {}, inlineAttributes: {}, csiDriver, sidecars: { attacher } },
-    { direct, address, ownNodes, kill: undefined, watchDeaths: () => () => undefined, ...PARTS, standIns },
+    {
+      ...times,
+      ...folders,
+      abilities,
+      parameters: {},
+      inlineAttributes: {},
+      strict,
+      csiDriver,
+      sidecars: { attacher },
+    },
+    {
+      direct,
+      address,
+      ownNodes,
+      kill: undefined,
+      killAll: undefined,
+      watchDeaths: () => () => undefined,
+      ...PARTS,
+      substitutes,
+    },
     signal,
   )
 }

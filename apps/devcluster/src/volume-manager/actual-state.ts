@@ -30,7 +30,7 @@ type Mutable = Omit<{ -readonly [K in keyof ActualVolume]: ActualVolume[K] }, 'p
  * What is mounted on one node. A volume is in it from the moment that the node begins to ask whether it may use it until
  * it is unmounted; all that time it is in use.
  */
-export class ActualStateOfWorld {
+export class ActualState {
   readonly #volumes = new Map<string, Mutable>()
 
   get(volumeName: string): ActualVolume | undefined {

@@ -14,8 +14,8 @@ import { PODS_BY_NODE } from '../caches/caches.ts'
 import type { CachedNode } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import { baseController, type ControllerParts, keysOfPodVolumes, periodicKeys } from '../control.ts'
-import { ActualStateOfWorld } from './actual-state.ts'
-import { DesiredStateOfWorld, type MountSource } from './desired-state.ts'
+import { ActualState } from './actual-state.ts'
+import { DesiredState, type MountSource } from './desired-state.ts'
 import type { Disk } from './disk.ts'
 import { type MountParts, reconcileMount } from './mount.ts'
 import type { NodeParts } from './node-parts.ts'
@@ -49,8 +49,8 @@ function volumeManager(
   { node, disk, paths, driver = parts.driver }: NodeOptions,
 ): readonly Controller[] {
   const { client, caches } = parts
-  const desired = new DesiredStateOfWorld()
-  const actual = new ActualStateOfWorld()
+  const desired = new DesiredState()
+  const actual = new ActualState()
   for (const record of disk.records()) actual.restore(record)
   const inUse = inUseList({ client, nodes: caches.nodes }, () => usedVolumes(desired, actual))
   const own: NodeParts = { ...parts, driver, node, disk, paths, desired, actual, inUse }
@@ -134,8 +134,8 @@ function volumesToRepublish({ desired, actual, caches }: NodeParts): readonly st
     .map(({ volumeName }) => volumeName)
 }
 
-/** What must not be detached: what is wanted and may be used any moment, and what has not been unmounted. */
-function usedVolumes(desired: DesiredStateOfWorld, actual: ActualStateOfWorld): readonly string[] {
+/** What must not be detached: what is desired and may be used any moment, and what has not been unmounted. */
+function usedVolumes(desired: DesiredState, actual: ActualState): readonly string[] {
   const names = new Set(desired.attachable())
   for (const volumeName of actual.volumeNames()) {
     const source = actual.get(volumeName)?.source

@@ -60,7 +60,7 @@ export interface DesiredVolume {
 }
 
 /** What should be mounted on one node: volume -> pods. */
-export class DesiredStateOfWorld {
+export class DesiredState {
   readonly #volumes = new Map<
     string,
     { source: MountSource; capacity: string | undefined; pods: Map<string, PodMount> }

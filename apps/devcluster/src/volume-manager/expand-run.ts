@@ -93,7 +93,7 @@ function verdictOf(error: unknown): { readonly final: boolean; readonly inUse: b
 
 /**
  * Updates the claim. A size that failed and is no longer requested is given up: the controller may then expand to what
- * is wanted now.
+ * the claim requests now.
  */
 async function markFailed(claim: PersistentVolumeClaim, error: unknown, run: Run): Promise<void> {
   const { source, size, parts } = run

@@ -17,7 +17,7 @@ const bound = (change: Partial<Claim> = {}): Claim => boundPair({ claim: change 
 describe('decideExpansion', () => {
   const rows: { name: string; claim: Partial<Claim>; plan: Expansion }[] = [
     {
-      name: 'expands what waits for the node',
+      name: 'expands a volume that waits for the node',
       claim: { resizeStatus: 'NodeResizePending', allocated: '2Gi' },
       plan: { do: 'expand', size: '2Gi', own: true },
     },

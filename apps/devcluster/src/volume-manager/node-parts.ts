@@ -1,8 +1,8 @@
 import type { Driver } from '@csi-sidecars/csi'
 import type { StatusList } from '../attach-detach/node-status.ts'
 import type { ControllerParts } from '../control.ts'
-import type { ActualStateOfWorld } from './actual-state.ts'
-import type { DesiredStateOfWorld } from './desired-state.ts'
+import type { ActualState } from './actual-state.ts'
+import type { DesiredState } from './desired-state.ts'
 import type { Disk } from './disk.ts'
 import type { Paths } from './paths.ts'
 
@@ -10,8 +10,8 @@ import type { Paths } from './paths.ts'
 export interface NodeParts extends ControllerParts {
   readonly node: string
   readonly driver: Driver
-  readonly desired: DesiredStateOfWorld
-  readonly actual: ActualStateOfWorld
+  readonly desired: DesiredState
+  readonly actual: ActualState
   readonly disk: Disk
   readonly paths: Paths
   readonly inUse: StatusList

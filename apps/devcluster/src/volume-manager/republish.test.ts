@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { ActualStateOfWorld } from './actual-state.ts'
+import { ActualState } from './actual-state.ts'
 import { isRepublished } from './controller.ts'
 import type { MountSource } from './desired-state.ts'
 
@@ -23,8 +23,8 @@ const csi: MountSource = {
 
 describe('an existing mount', () => {
   it.each([
-    ['of a Secret is made again', content, false, true],
-    ['of a driver that asks for it is made again', csi, true, true],
+    ['of a Secret is written again', content, false, true],
+    ['of a driver that asks for it is written again', csi, true, true],
     ['of a driver that does not stays', csi, false, false],
     ['that a pod declares, too', inline, true, true],
     ['that the node makes stays', { ...named, is: 'local' as const, plugin: 'emptyDir' }, true, false],
@@ -33,7 +33,7 @@ describe('an existing mount', () => {
   })
 
   it('is published again once, and only where it exists', () => {
-    const actual = new ActualStateOfWorld()
+    const actual = new ActualState()
     actual.markPod(content, 'a', { is: 'mounted', path: '/a' })
     actual.markPod(content, 'b', { is: 'uncertain', path: '/b' })
     expect([actual.markStale('v'), [...(actual.get('v')?.stale ?? [])]]).toEqual([true, ['a']])

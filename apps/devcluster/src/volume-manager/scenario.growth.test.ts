@@ -51,7 +51,7 @@ describe('a kubelet and a volume that grows', () => {
     expect(call?.request).toMatchObject({ volumeId: 'vol-1', capacityRange: { requiredBytes: 2n * 1024n ** 3n } })
   })
 
-  it('expands one that grew before anybody mounted it', async () => {
+  it('expands one that grew before it was mounted', async () => {
     await using test = await kubeletsOnly()
     setSize(test, 2n * 1024n ** 3n)
     grow(test, '2Gi')

@@ -2,7 +2,7 @@ import { type Clock, messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
 import type { Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
-import type { KubeClient, Priority } from '@csi-sidecars/kube-client'
+import { isNotFound, isOutcomeUnknown, type KubeClient, type Priority } from '@csi-sidecars/kube-client'
 import {
   type Patch,
   PERSISTENT_VOLUME_CLAIMS,
@@ -28,6 +28,8 @@ export interface ClaimDeps {
   readonly volumes: Known<Volume, PersistentVolume>
   /** Shared by both. */
   readonly mutex: KeyedMutex
+  /** Claims with a write of which no answer came. Shared by both. */
+  readonly unconfirmed: Set<string>
   /** Called right before a call for the claim is sent: the other controller looks at the claim next. */
   readonly notifyCallStarted: (key: string) => void
   readonly recorder: Pick<Recorder, 'event'>
@@ -51,9 +53,31 @@ export async function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch, priorit
   const { key, deps, signal } = run
   run.enter('writing')
   const options = { signal, subresource: 'status', priority }
-  const saved = await deps.api.patch(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), patch, options)
-  deps.claims.learn(saved)
-  return projectClaim(saved)
+  try {
+    const saved = await deps.api.patch(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), patch, options)
+    deps.claims.learn(saved)
+    return projectClaim(saved)
+  } catch (error) {
+    if (isOutcomeUnknown(error)) deps.unconfirmed.add(key)
+    throw error
+  }
+}
+
+/**
+ * What became of a write without an answer is read before anything is decided: a call that the claim's status does not
+ * announce is unknown to the next leader. Returns why it cannot be read.
+ */
+export async function confirmLastWrite({ key, deps, signal }: ClaimRun<ClaimDeps>): Promise<Error | undefined> {
+  const { api, claims, unconfirmed } = deps
+  if (!unconfirmed.has(key)) return undefined
+  try {
+    claims.learn(await api.get(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), { signal }))
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!isNotFound(error)) return new Error(`cannot read pvc "${key}" again: ${messageOf(error)}`, { cause: error })
+  }
+  unconfirmed.delete(key)
+  return undefined
 }
 
 /**

@@ -2,7 +2,16 @@ import { unreachable } from '@csi-sidecars/base'
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { isConflict, isMissing } from '@csi-sidecars/kube-client'
 import { claimRef } from '../caches/claim.ts'
-import { CONFLICT_TRIES, isKnown, newRun, patchClaim, priorityOf, readClaim, recordEvent } from '../claim/run.ts'
+import {
+  CONFLICT_TRIES,
+  confirmLastWrite,
+  isKnown,
+  newRun,
+  patchClaim,
+  priorityOf,
+  readClaim,
+  recordEvent,
+} from '../claim/run.ts'
 import { decideModify, type ModifyStep } from './decide.ts'
 import { MODIFY_EVENTS } from './events.ts'
 import { type ModifyView, observeModify } from './observe.ts'
@@ -29,6 +38,8 @@ export async function reconcileModify(key: string, deps: ModifyDeps, own: Run): 
 /** Looks at the claim again as long as others change it between our look and our write. */
 async function begin(run: ModifyRun): Promise<Beginning> {
   const { key, signal } = run
+  const unread = await confirmLastWrite(run)
+  if (unread !== undefined) return { end: { kind: 'retry', cause: unread } }
   for (let left = CONFLICT_TRIES; ; left -= 1) {
     const view = observeModify(key, run.deps)
     if (view === undefined) {

@@ -6,6 +6,7 @@ import type { Claim } from '../caches/claim.ts'
 import {
   CONFLICT_TRIES,
   cannotPatch,
+  confirmLastWrite,
   isKnown,
   newRun,
   patchClaim,
@@ -49,6 +50,8 @@ export async function reconcileResize(key: string, deps: ResizeDeps, own: Run): 
 async function begin(run: ResizeRun): Promise<Beginning> {
   const { deps, key, signal } = run
   const { api, memory, settings, clock } = deps
+  const unread = await confirmLastWrite(run)
+  if (unread !== undefined) return { end: { kind: 'retry', cause: unread } }
   const observed = {
     api,
     claims: deps.claims.store,

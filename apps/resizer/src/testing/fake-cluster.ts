@@ -1,6 +1,7 @@
 import { abortable } from '@csi-sidecars/base'
 import {
   ApiError,
+  apiErrorOf,
   type CallOptions,
   type KubeClient,
   type ListOptions,
@@ -11,14 +12,13 @@ import {
   type WatchOptions,
 } from '@csi-sidecars/kube-client'
 import {
-  applyMergePatch,
   compareResourceVersions,
   type KubeObject,
   type ObjectRef,
   type Patch,
   type Resource,
 } from '@csi-sidecars/kube-types'
-import { applyStrategicMerge } from './strategic-merge.ts'
+import { applyPatch } from '@csi-sidecars/testkit'
 
 /** One request as it would be on the wire. */
 export interface SeenRequest {
@@ -85,7 +85,8 @@ export class FakeCluster {
 
   /** Changes by a merge patch, as another writer does. */
   edit<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, change: object): T {
-    return this.put(resource, applyMergePatch(this.#read(resource, ref), change) as T)
+    const patch: Patch = { kind: 'merge', body: change }
+    return this.put(resource, applyPatch(this.#read(resource, ref), patch, { resource, errorOf: apiErrorOf }))
   }
 
   delete<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef): void {
@@ -139,7 +140,8 @@ export class FakeCluster {
     return this.#request(request, perform, options)
   }
 
-  #patch<T>(resource: Resource<T>, ref: ObjectRef, { body, kind }: Patch, options: PatchOptions): Promise<T> {
+  #patch<T>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options: PatchOptions): Promise<T> {
+    const { body, kind } = patch
     const { subresource, priority } = options
     const request: SeenRequest = { verb: 'patch', ...seen(resource, ref, subresource), body, priority }
     const perform = (): T => {
@@ -150,7 +152,8 @@ export class FakeCluster {
         throw conflict(resource, ref)
       }
       if (uid !== undefined && uid !== object.metadata?.uid) throw anotherUid(resource, ref, uid)
-      const patched = applyStrategicMerge(object, body) as KubeObject
+      const target = resource as Resource<KubeObject>
+      const patched = applyPatch(object, patch, { resource: target, errorOf: apiErrorOf })
       // A patch that changes nothing is no change.
       if (JSON.stringify(patched) === JSON.stringify(object)) return object as T
       return this.#store(resource, keyOf(resource, ref), 'MODIFIED', patched) as T

@@ -1,7 +1,8 @@
 import { abortable, deadline } from '@csi-sidecars/base'
 import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
 import { alreadyExists } from './http/api-failure.ts'
-import { type KubeObject, withMeta } from './schema/json.ts'
+import { applyMergePatch } from './patch/merge-patch.ts'
+import { type Json, type KubeObject, withMeta } from './schema/json.ts'
 import { groupVersionOf, type Kind, kindNamed } from './schema/kinds.ts'
 import { completed } from './schema/typed.ts'
 import { ensureNamespace } from './storage/bootstrap.ts'
@@ -59,7 +60,8 @@ export class DirectAccess {
       generation: metadata.generation ?? kind.firstGeneration,
     })
     const known = completed(kind, complete)
-    const defaulted = completed(kind, strategyOf(kind).defaults?.(known) ?? known)
+    const defaults = strategyOf(kind).defaults?.(known) ?? known
+    const defaulted = defaults === known ? known : completed(kind, defaults)
     return commit(this.#registry, target, { object: defaulted, dryRun: false }).object as unknown as T
   }
 
@@ -70,6 +72,11 @@ export class DirectAccess {
     const changed = completed(target.kind, plain(change(old as unknown as T) as unknown as KubeObject))
     if (isFinished(changed)) return this.#registry.store.remove(target.kind, keyOf(target), old).object as unknown as T
     return commit(this.#registry, target, { object: changed, dryRun: false }).object as unknown as T
+  }
+
+  /** Changes by a merge patch. */
+  edit<T>(resource: Resource<T>, ref: ObjectRef, patch: object): T {
+    return this.update(resource, ref, (object) => applyMergePatch(object as Json, patch as Json) as T)
   }
 
   /** As DELETE: an object with finalizers is only marked. */

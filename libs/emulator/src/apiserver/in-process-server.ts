@@ -31,6 +31,8 @@ export interface InProcessServerOptions {
    * on, which makes most objects half as large.
    */
   readonly tracksCreation?: boolean
+  /** False: no update is validated. */
+  readonly validates?: boolean
 }
 
 /** A request that comes over no socket; without a token it is the administrator's. */
@@ -125,7 +127,12 @@ export function createInProcessServer(options: InProcessServerOptions = {}): InP
 /** `open` makes requests without a token the administrator's. */
 export function handlerParts(store: Store, options: InProcessServerOptions & { readonly open: boolean }): HandlerParts {
   const { clock = systemClock, log = silentLogger, adminToken = newUid(clock), tokens: grants = [], open } = options
-  const registry = { store, clock, tracksCreation: options.tracksCreation === true }
+  const registry = {
+    store,
+    clock,
+    tracksCreation: options.tracksCreation === true,
+    validates: options.validates !== false,
+  }
   bootstrap(registry)
   return {
     registry,

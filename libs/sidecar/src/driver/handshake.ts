@@ -8,9 +8,11 @@ import {
   getDriverName,
   OperationMetrics,
   probe,
+  probeOnce,
 } from '@csi-sidecars/csi'
 import { isMigratedCSIDriverByName } from '@csi-sidecars/csi-translation'
 import type { StartContext } from '../start/context.ts'
+import { DriverAnswers, PROBE_MS } from './answers.ts'
 import { askAgain, askAtStart, stepFailed } from './capability-questions.ts'
 import type { ConnectionFailures, HandshakeTable } from './handshake-table.ts'
 
@@ -80,6 +82,16 @@ export async function openDriver(
       return { name: current, capabilities: await askAgain(again, questions, closed) }
     },
   })
+}
+
+/** Whether the driver answers from now on. These Probes are not counted with the calls of the work. */
+export function answersOf({ standard, clock, log, metrics, atEnd }: StartContext, driver: Driver): DriverAnswers {
+  const address = standard.values['csi-address']
+  const probe = (signal: AbortSignal): Promise<boolean> =>
+    probeOnce({ address, clock, log, signal, timeoutMs: PROBE_MS })
+  const answers = new DriverAnswers({ driver, clock, metrics, probe })
+  atEnd(() => answers.stop())
+  return answers
 }
 
 function connectOptions(

@@ -115,3 +115,46 @@ describe('feature gates', () => {
 test('help is asked for as of any program', () => {
   expect(read('-h')).toEqual({ kind: 'help' })
 })
+
+describe('an app that asks only the driver', () => {
+  const ASKS: FlaggedApp = {
+    prefix: 'asks',
+    released: true,
+    byDefault: false,
+    flags: [{ name: 'port', type: 'string', default: '9808', help: '' }],
+    gates: { own: {}, permanent: {} },
+    driverFlags: { own: new Set(['http-endpoint']), shared: new Set(['csi-address']) },
+  }
+  const parse = (line: string): CombinedFlags<FlaggedApp> => parseCombined([LEFT, ASKS], line.split(' '))
+  const endpointOf = (line: string): unknown => {
+    const parsed = parse(line)
+    if (parsed.kind !== 'flags') throw new Error(JSON.stringify(parsed))
+    return parsed.flagsOf(ASKS).values['http-endpoint']
+  }
+
+  test('runs only where it is named', () => {
+    expect(parse('-v=1')).toMatchObject({ running: [LEFT] })
+    expect(parse('--controllers=asks')).toMatchObject({ running: [ASKS] })
+  })
+
+  test.each([
+    ['--controllers=asks --http-endpoint=:1', ':1'],
+    ['--controllers=asks --asks-http-endpoint=:1', ':1'],
+    ['--controllers=left,asks --http-endpoint=:1', ''],
+    ['--controllers=left,asks --http-endpoint=:1 --asks-http-endpoint=:2', ':2'],
+  ])('has with %s the endpoint %j', (line, endpoint) => {
+    expect(endpointOf(line)).toBe(endpoint)
+  })
+
+  test.each([
+    ['--controllers=asks --kubeconfig=x', 'flag -kubeconfig has no effect with --controllers=asks'],
+    ['--controllers=asks --leader-election', 'flag -leader-election has no effect with --controllers=asks'],
+    ['--controllers=left --asks-port=1', 'flag -asks-port is for controller asks, which --controllers leaves out'],
+  ])('%s is refused', (line, error) => {
+    expect(parse(line)).toEqual({ kind: 'refused', error })
+  })
+
+  test('refuses no flag that another app uses', () => {
+    expect(parse('--controllers=left,asks --kubeconfig=x').kind).toBe('flags')
+  })
+})

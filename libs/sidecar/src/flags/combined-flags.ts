@@ -8,9 +8,21 @@ export interface FlaggedApp {
   readonly prefix: string
   /** False: no text names it, and it runs only where --controllers names it. */
   readonly released: boolean
+  /** False: it runs only where --controllers names it. Left out: true. */
+  readonly byDefault?: boolean
   /** Beside the standard ones. */
   readonly flags: FlagTable
   readonly gates: GateTable
+  /**
+   * For an app that asks only the driver: the standard flags that it takes. Those for an endpoint of its own need its
+   * prefix where other apps run.
+   */
+  readonly driverFlags?: DriverFlags
+}
+
+export interface DriverFlags {
+  readonly own: ReadonlySet<string>
+  readonly shared: ReadonlySet<string>
 }
 
 /** Standard flags that an app may take otherwise than the rest of the process. */
@@ -47,13 +59,13 @@ export type CombinedFlags<A extends FlaggedApp> =
 
 /** Flags of the process alone. */
 export function processFlags(apps: readonly FlaggedApp[]): readonly Flag[] {
-  const released = releasedPrefixes(apps)
+  const chosenByDefault = apps.filter(({ released, byDefault }) => released && byDefault !== false)
   return [
     {
       name: 'controllers',
       type: 'string',
-      default: released.join(','),
-      help: `Comma-separated controllers to run: ${released.join(', ')}.`,
+      default: chosenByDefault.map(({ prefix }) => prefix).join(','),
+      help: `Comma-separated controllers to run: ${releasedPrefixes(apps).join(', ')}.`,
     },
     {
       name: 'single-lease',
@@ -71,8 +83,9 @@ function releasedPrefixes(apps: readonly FlaggedApp[]): readonly string[] {
 }
 
 /** What may be set for one app: its own flags, and standard ones that it may take otherwise than the others. */
-export function flagsForOne({ flags }: FlaggedApp): FlagTable {
-  return [...flags, ...STANDARD_FLAGS.filter(({ name }) => STANDARD_FOR_ONE.has(name))]
+export function flagsForOne({ flags, driverFlags }: FlaggedApp): FlagTable {
+  const own = driverFlags?.own ?? STANDARD_FOR_ONE
+  return [...flags, ...STANDARD_FLAGS.filter(({ name }) => own.has(name))]
 }
 
 /**
@@ -91,6 +104,11 @@ export function parseCombined<A extends FlaggedApp>(apps: readonly A[], args: re
     if (name !== undefined) {
       return { kind: 'refused', error: `flag -${name} is for controller ${app.prefix}, which --controllers leaves out` }
     }
+  }
+  const unused = unusedStandardFlag(running.apps, given)
+  if (unused !== undefined) {
+    const names = running.apps.map(({ prefix }) => prefix).join(',')
+    return { kind: 'refused', error: `flag -${unused} has no effect with --controllers=${names}` }
   }
   return {
     kind: 'flags',
@@ -139,6 +157,14 @@ function chosen<A extends FlaggedApp>(apps: readonly A[], text: string): { apps:
   return { apps: apps.filter(({ prefix }) => names.includes(prefix)) }
 }
 
+/** A given standard flag that no running app takes: only where all of them ask the driver alone. */
+function unusedStandardFlag(running: readonly FlaggedApp[], given: ReadonlySet<string>): string | undefined {
+  const standard = STANDARD_FLAGS.map(({ name }) => name).filter((name) => given.has(name))
+  return standard.find((name) =>
+    running.every(({ driverFlags }) => driverFlags && !driverFlags.own.has(name) && !driverFlags.shared.has(name)),
+  )
+}
+
 /** Whether the flag is for this app alone: by its prefix, or because no app that runs has it. */
 function isOfOne(name: string, app: FlaggedApp, running: readonly FlaggedApp[]): boolean {
   if (flagsForOne(app).some((flag) => name === `${app.prefix}-${flag.name}`)) return true
@@ -163,6 +189,7 @@ function pick(app: FlaggedApp, running: readonly FlaggedApp[], all: FlagsOfApp):
 
 /** The spellings without prefix that mean this flag of the app; another's own flag of that name is not it. */
 function sharedNames({ name, aliases = [] }: Flag, app: FlaggedApp, running: readonly FlaggedApp[]): readonly string[] {
+  if (running.length > 1 && app.driverFlags?.own.has(name)) return []
   const others = running.filter((each) => each !== app).flatMap(({ flags }) => flags.map((flag) => flag.name))
   return [name, ...aliases.filter((alias) => !others.includes(alias))]
 }

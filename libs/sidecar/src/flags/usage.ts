@@ -17,7 +17,7 @@ export function usageText(program: string, table: FlagTable, notes: Readonly<Rec
 
 /** The last line of the help. */
 export const replacesText = (originals: readonly string[]): string =>
-  `\nTakes the place of ${originals.join(' and ')}.\n`
+  `\nTakes the place of ${originals.join(', ').replace(/, (?=[^,]*$)/, ' and ')}.\n`
 
 function entryText(name: string, help: string, flag: Flag): string {
   // The default of a flag is of the flag's own type.

@@ -4,26 +4,51 @@ import { describe, expect, test } from '@jest/globals'
 import type { Service } from '../serve/service.ts'
 import { Health } from './health.ts'
 
+const ANSWERS = { whyNotReady: async () => undefined }
 const LATE = 'failed election to renew leadership on lease '
 
 /** What /healthz/leader-election says where the electors of these roles say this. */
-function notElected(roles: Readonly<Record<string, string | undefined>>): readonly string[] | undefined {
+async function notElected(roles: Readonly<Record<string, string | undefined>>): Promise<readonly string[] | undefined> {
   const health = new Health(new FakeClock(), new Metrics())
-  health.started({
+  const service = {
     roles: Object.entries(roles).map(([name, unhealthyReason]) => ({ name, elector: { unhealthyReason } })),
     // Nothing else is asked here.
-  } as unknown as Service)
-  const reasons = health.checks(true).leaderElection?.()
+  } as unknown as Service
+  health.started({ service, answers: ANSWERS })
+  const reasons = await health.checks(true).leaderElection?.()
   health.stop()
   return reasons
 }
 
 describe('a lease that was not renewed', () => {
-  test('of a process with one sidecar is said as the Go originals say it', () => {
-    expect(notElected({ 'csi-attacher': LATE })).toEqual([LATE])
+  test('of a process with one sidecar is said as the Go originals say it', async () => {
+    expect(await notElected({ 'csi-attacher': LATE })).toEqual([LATE])
   })
 
-  test('of one among several is said with its name', () => {
-    expect(notElected({ 'csi-attacher': undefined, 'csi-resizer': LATE })).toEqual([`csi-resizer: ${LATE}`])
+  test('of one among several is said with its name', async () => {
+    expect(await notElected({ 'csi-attacher': undefined, 'csi-resizer': LATE })).toEqual([`csi-resizer: ${LATE}`])
+  })
+})
+
+describe('readiness', () => {
+  async function notReady(state: string, whyNotReady?: string): Promise<readonly string[] | undefined> {
+    const health = new Health(new FakeClock(), new Metrics())
+    const driver = { name: 'csi.example.com', state, lostForMs: 3_000 }
+    // Nothing else is asked here.
+    const service = { driver, caches: [{ name: 'Volumes', synced: false }] } as unknown as Service
+    health.started({ service, answers: { whyNotReady: async () => whyNotReady } })
+    const reasons = await health.checks(true).ready?.()
+    health.stop()
+    return reasons
+  }
+  const CACHE = 'cache of Volumes is not filled yet'
+
+  test('asks the driver while it is connected', async () => {
+    expect(await notReady('ready')).toEqual([CACHE])
+    expect(await notReady('ready', 'it has not answered')).toEqual([CACHE, 'it has not answered'])
+  })
+
+  test('asks no driver that is gone', async () => {
+    expect(await notReady('lost', 'unused')).toEqual([CACHE, 'CSI driver csi.example.com is gone for 3 s'])
   })
 })

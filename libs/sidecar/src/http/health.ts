@@ -1,5 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 import { type EventLoopWatch, type Metrics, watchEventLoop } from '@csi-sidecars/telemetry'
+import type { DriverAnswers } from '../driver/answers.ts'
 import type { Service } from '../serve/service.ts'
 import type { HealthChecks } from './server.ts'
 
@@ -12,13 +13,15 @@ const SILENT_MS = 15 * 60_000
 export class Health {
   readonly #loop: EventLoopWatch
   #service: Service | undefined
+  #answers: Pick<DriverAnswers, 'whyNotReady'> | undefined
 
   constructor(clock: Clock, metrics: Metrics) {
     this.#loop = watchEventLoop(clock, metrics)
   }
 
-  started(service: Service): void {
+  started({ service, answers }: { service: Service; answers: Pick<DriverAnswers, 'whyNotReady'> }): void {
     this.#service = service
+    this.#answers = answers
   }
 
   stop(): void {
@@ -43,12 +46,15 @@ export class Health {
   }
 
   /** True for a warm standby: it could take over now. */
-  #notReady(): string[] {
+  async #notReady(): Promise<readonly string[]> {
     if (this.#service === undefined) return ['starting']
     const { driver, caches } = this.#service
     const reasons = caches.filter((cache) => !cache.synced).map((cache) => `cache of ${cache.name} is not filled yet`)
-    if (driver.state !== 'ready') reasons.push(`CSI driver ${driver.name} is gone for ${seconds(driver.lostForMs)}`)
-    return reasons
+    const reason =
+      driver.state === 'ready'
+        ? await this.#answers?.whyNotReady()
+        : `CSI driver ${driver.name} is gone for ${seconds(driver.lostForMs)}`
+    return reason === undefined ? reasons : [...reasons, reason]
   }
 
   #notElected(): string[] {

@@ -3,7 +3,8 @@ import { listenError, parseListenAddress } from './listen-address.ts'
 
 test.each([
   [':8080', undefined, 8080],
-  ['0.0.0.0:3303', '0.0.0.0', 3303],
+  ['0.0.0.0:3303', undefined, 3303],
+  ['[::]:3303', undefined, 3303],
   ['localhost:8203', 'localhost', 8203],
   ['[::1]:80', '::1', 80],
   ['[1.2.3.4]:0', '1.2.3.4', 0],

@@ -13,10 +13,13 @@ export class ListenError extends Error {
 /** Go carries a table of services; these two are the ones in use. */
 const SERVICES: Readonly<Record<string, number>> = { http: 80, https: 443 }
 
+/** For Go each of them means all addresses, of both families where the machine has them. */
+const WILDCARDS = ['', '0.0.0.0', '::']
+
 /** Reads `:8080`, `0.0.0.0:3303`, `localhost:8203`, `[::1]:80`. */
 export function parseListenAddress(address: string): ListenAddress {
   const { host, port } = splitHostPort(address)
-  return { host: host === '' ? undefined : host, port: parsePort(port) }
+  return { host: WILDCARDS.includes(host) ? undefined : host, port: parsePort(port) }
 }
 
 function splitHostPort(address: string): { host: string; port: string } {

@@ -175,8 +175,14 @@ function askedBy(request: IncomingMessage, response: ServerResponse, query: stri
     },
     get signal() {
       const gone = new AbortController()
-      response.once('close', () => gone.abort())
-      connectionOf(request).once('end', () => gone.abort())
+      const leave = (): void => gone.abort()
+      const connection = connectionOf(request)
+      connection.once('end', leave)
+      response.once('close', () => {
+        // The connection may serve many more requests.
+        connection.off('end', leave)
+        leave()
+      })
       return gone.signal
     },
   }

@@ -13,7 +13,7 @@ import {
 import { SharedReplies } from './shared-replies.ts'
 
 /** Says what is wrong, one reason for each problem; none when healthy. Called for each request. */
-export type Check = () => readonly string[]
+export type Check = () => readonly string[] | Promise<readonly string[]>
 
 /** The checks behind the health paths; a path without a check is not served. */
 export interface HealthChecks {
@@ -44,10 +44,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 function routesOf({ metricsPath, metrics, health = {}, debugStuck }: HttpServerOptions): Routes {
   const { leaderElection, live, ready } = health
   const routes = new Map<string, (asked: Asked) => Reply | Promise<Reply>>()
-  if (live !== undefined) routes.set('/livez', () => healthReply('livez', live()))
-  if (ready !== undefined) routes.set('/readyz', () => healthReply('readyz', ready()))
+  if (live !== undefined) routes.set('/livez', async () => healthReply('livez', await live()))
+  if (ready !== undefined) routes.set('/readyz', async () => healthReply('readyz', await ready()))
   if (leaderElection !== undefined) {
-    routes.set('/healthz/leader-election', () => leaderElectionReply(leaderElection()))
+    routes.set('/healthz/leader-election', async () => leaderElectionReply(await leaderElection()))
   }
   if (debugStuck !== undefined) {
     const shared = new SharedReplies()
@@ -69,7 +69,7 @@ function leaderElectionReply(reasons: readonly string[]): Reply {
 }
 
 /** Requests that come while an exposition is made share it. */
-function metricsReply(metrics: Metrics): () => Promise<Reply> {
+export function metricsReply(metrics: Metrics): () => Promise<Reply> {
   const headers = {
     'Content-Type': METRICS_CONTENT_TYPE,
     'Process-Start-Time-Unix': String(Math.floor(processStartSeconds())),

@@ -40,9 +40,8 @@ class Process {
       },
     }))
     const service = { driver: new ScriptedDriver(), caches: [], roles, close: async () => {} }
-    const onSignal = (listener: (signal: StopSignal) => void): (() => void) => {
+    const onSignal = (listener: (signal: StopSignal) => void): void => {
       running.kill = listener
-      return () => {}
     }
     const terminationMessage = async (): Promise<void> => {}
     serve({ service, settings: SETTINGS, clock, log, onSignal, terminationMessage }).then(

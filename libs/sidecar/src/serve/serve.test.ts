@@ -72,7 +72,6 @@ function start(settings: Partial<ServeSettings> = {}, withElection = true, waits
     log,
     onSignal: (listener) => {
       kill = listener
-      return () => {}
     },
     terminationMessage: async (message) => void lastWords.push(message),
   }).then((end) => {

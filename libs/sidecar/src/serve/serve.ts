@@ -27,8 +27,8 @@ export interface ServeOptions {
   readonly settings: ServeSettings
   readonly clock: Clock
   readonly log: Logger
-  /** Calls back for each SIGTERM and SIGINT. */
-  readonly onSignal: (listener: (signal: StopSignal) => void) => () => void
+  /** Calls back for each SIGTERM and SIGINT from here on. */
+  readonly onSignal: (listener: (signal: StopSignal) => void) => void
   /** Writes the message where the kubelet finds it. Must not fail. */
   readonly terminationMessage: (message: string) => Promise<void>
 }
@@ -47,7 +47,7 @@ export async function serve(options: ServeOptions): Promise<Ending> {
     atOnce.abort()
     ending.resolve(end)
   }
-  const forgetSignals = options.onSignal(onSignal(options, stop, endAtOnce))
+  options.onSignal(onSignal(options, stop, endAtOnce))
   const watchingDriver = watchDriver(options, ending.resolve)
   const follow = async (cache: Cache): Promise<void> => {
     try {
@@ -79,7 +79,6 @@ export async function serve(options: ServeOptions): Promise<Ending> {
     return end
   } finally {
     watchingDriver.dispose()
-    forgetSignals()
     life.abort(new CancelledError('the process is ending'))
     await Promise.all(caches)
     service.driver.close()

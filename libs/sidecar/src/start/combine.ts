@@ -8,24 +8,36 @@ import { replacesText, usageText } from '../flags/usage.ts'
 import { singleLeaseError } from '../lease/single-lease.ts'
 import type { App, AppFlags, StartTable } from './app.ts'
 import { DEFAULT_HANDSHAKE, DEFAULT_START, startTable } from './defaults.ts'
-import { instanceOf, notApplicable, type SidecarInstance } from './instance.ts'
+import type { DriverApp, DriverAppInstance } from './driver-app.ts'
+import { instanceOf, logOf, notApplicable, type SidecarInstance } from './instance.ts'
 import { type Program, startOf } from './program.ts'
 import type { StandardFlags } from './start-checks.ts'
 
 /** One app among several. The types of its flags are hidden. */
-export interface CombinedApp extends FlaggedApp {
+export type CombinedApp = CombinedControllers | CombinedDriverApp
+
+interface CombinedControllers extends FlaggedApp {
+  readonly kind: 'controllers'
   readonly name: string
   readonly replaces: string
   readonly start: StartTable
   readonly instance: (flags: FlagsOfApp, companions: readonly string[]) => SidecarInstance
 }
 
+interface CombinedDriverApp extends FlaggedApp {
+  readonly kind: 'driver'
+  readonly name: string
+  readonly replaces: string
+  readonly instance: (flags: FlagsOfApp, companions: readonly string[]) => DriverAppInstance
+}
+
 /** Prepares an app for a process of several. */
 export function combinable<const T extends FlagTable, N extends string>(
   app: App<T, N>,
   { released = true }: { readonly released?: boolean } = {},
-): CombinedApp {
+): CombinedControllers {
   return {
+    kind: 'controllers',
     name: app.name,
     replaces: app.replaces,
     prefix: app.prefix,
@@ -35,6 +47,33 @@ export function combinable<const T extends FlagTable, N extends string>(
     start: startTable(app),
     // Values and given flags were read by the app's own table.
     instance: (flags, companions) => instanceOf(app, flags as unknown as Flags<AppFlags<T>>, companions),
+  }
+}
+
+/** Prepares a driver app for a process of several. It runs only where --controllers names it. */
+export function combinableDriverApp<const T extends FlagTable>(app: DriverApp<T>): CombinedDriverApp {
+  const { name, prefix, replaces, flags, driverFlags, endsToo } = app
+  return {
+    kind: 'driver',
+    name,
+    replaces,
+    prefix,
+    released: true,
+    byDefault: false,
+    flags,
+    driverFlags,
+    gates: { own: {}, permanent: {} },
+    instance: (values, companions) => ({
+      replaces,
+      endsToo,
+      open: ({ log, ...parts }) =>
+        // Values and given flags were read by the app's own table.
+        app.open({
+          ...parts,
+          log: logOf({ name, companions }, log),
+          flags: values as unknown as Flags<AppFlags<T>>,
+        }),
+    }),
   }
 }
 
@@ -51,15 +90,14 @@ export function combine(name: string, apps: readonly CombinedApp[]): Program {
       const error = singleLeaseError(running, parsed.standard)
       if (error !== undefined) return { kind: 'refused', error, usage: usage(argv0, apps) }
       const prefixes = running.map(({ prefix }) => prefix)
-      const instances = running.map((app) =>
-        app.instance(
-          flagsOf(app),
-          prefixes.filter((prefix) => prefix !== app.prefix),
-        ),
-      )
-      const [only] = running.length === 1 ? running : []
+      const others = ({ prefix }: FlaggedApp): readonly string[] => prefixes.filter((each) => each !== prefix)
+      const controllers = running.filter((app) => app.kind === 'controllers')
+      const driverApps = running.filter((app) => app.kind === 'driver')
+      const instances = controllers.map((app) => app.instance(flagsOf(app), others(app)))
+      const [only] = controllers.length === 1 ? controllers : []
       const plan = {
         instances,
+        driverApps: driverApps.map((app) => app.instance(flagsOf(app), others(app))),
         table: only?.start ?? DEFAULT_START,
         handshake: combinedHandshake(instances),
         singleLease,
@@ -72,8 +110,10 @@ export function combine(name: string, apps: readonly CombinedApp[]): Program {
 /** Asks each question once, with the longest of the limits. All that is decisive for an app is decisive for the process. */
 function combinedHandshake(instances: readonly SidecarInstance[]): HandshakeTable {
   const tables = instances.map(({ handshake }) => handshake)
-  const [only, ...others] = tables
-  if (only !== undefined && others.length === 0) return only
+  const [only, ...others] = instances
+  if (only !== undefined && others.length === 0) {
+    return { ...only.handshake, questions: (driver) => questionsOf(only, driver) }
+  }
   const longest = (of: (table: HandshakeTable) => number): number => Math.max(...tables.map(of))
   return {
     limits: { probeMs: longest(({ limits }) => limits.probeMs), nameMs: longest(({ limits }) => limits.nameMs) },

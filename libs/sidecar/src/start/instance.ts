@@ -34,7 +34,7 @@ export interface SidecarInstance {
 }
 
 /** Where several apps run, each line names its sidecar. */
-export function logOf({ name, companions }: SidecarInstance, log: Logger): Logger {
+export function logOf({ name, companions }: Pick<SidecarInstance, 'name' | 'companions'>, log: Logger): Logger {
   return companions.length > 0 ? log.with({ sidecar: name }) : log
 }
 

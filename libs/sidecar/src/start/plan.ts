@@ -1,11 +1,13 @@
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { HandshakeTable } from '../driver/handshake-table.ts'
 import type { AppControllers, StartTable } from './app.ts'
+import type { DriverAppInstance } from './driver-app.ts'
 import type { SidecarInstance } from './instance.ts'
 
 /** What is to be started: one app or several, in the order and with the messages of one table. */
 export interface StartPlan {
   readonly instances: readonly SidecarInstance[]
+  readonly driverApps?: readonly DriverAppInstance[]
   readonly table: StartTable
   readonly handshake: HandshakeTable
   /** One Lease for all of them, instead of their own. */

@@ -1,7 +1,9 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { aborted, FakeClock } from '@csi-sidecars/base'
+import type { Lead } from '@csi-sidecars/controller'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Ending, StopSignal } from '../serve/serve.ts'
+import { ScriptedDriver } from '../testing/scripted.ts'
 import { testSidecar } from '../testing/test-sidecar.ts'
 import type { Host } from './app.ts'
 import type { StartContext } from './context.ts'
@@ -142,6 +144,21 @@ describe('a start that fails', () => {
     expect(await run([], start)).toEqual({ code: 0 })
     expect(await run(['--feature-gates=ReleaseLeaderElectionOnExit=false'], start)).toEqual({ bySignal: 'SIGTERM' })
     expect(lines()).toEqual([])
+  })
+
+  it('loses no signal that is on its way to its listener when the start hands over to the service', async () => {
+    const start = async ({ log }: StartContext): Promise<Started> => {
+      const meant = signalled
+      const lead = async ({ stop }: Lead): Promise<void> => {
+        // A listener that is gone by now does not hear it.
+        if (signalled === meant) meant?.('SIGTERM')
+        else signalled?.('SIGINT')
+        await aborted(stop)
+      }
+      const roles = [{ name: 'csi-test', elector: undefined, lead }]
+      return { service: { driver: new ScriptedDriver(), caches: [], roles, close: async () => undefined }, log }
+    }
+    expect(await run(['--feature-gates=ReleaseLeaderElectionOnExit=false'], start)).toEqual({ bySignal: 'SIGTERM' })
   })
 })
 

@@ -11,7 +11,7 @@ import { knownGatesText, resolveGates } from '../flags/feature-gates.ts'
 import { type FlagTable, parseFlags } from '../flags/go-flags.ts'
 import { STANDARD_FLAGS } from '../flags/standard-flags.ts'
 import { replacesText, usageText } from '../flags/usage.ts'
-import { type Ending, type ServeSettings, serve } from '../serve/serve.ts'
+import { type Ending, type ServeOptions, type ServeSettings, type StopSignal, serve } from '../serve/serve.ts'
 import type { App, Host } from './app.ts'
 
 import type { StartContext } from './context.ts'
@@ -38,6 +38,8 @@ export type Command =
       readonly standard: StandardFlags
       /** Whether a signal drains and releases the lease, or ends the process at once. */
       readonly release: boolean
+      /** The last lines of the log when the process ends by itself. */
+      readonly lastLines?: readonly string[]
       /** Throws StartError or PrintAndExit. */
       readonly start: (context: StartContext) => Promise<Started>
     }
@@ -68,7 +70,9 @@ export function programOf<const T extends FlagTable, N extends string>(app: App<
 
 /** The command that carries out a plan. */
 export function startOf(plan: StartPlan, standard: StandardFlags): Command {
-  return { kind: 'start', standard, release: releasesOnExit(plan), start: (context) => start(context, plan) }
+  const { instances, driverApps = [] } = plan
+  const lastLines = instances.length === 0 ? [] : driverApps.map(({ endsToo }) => endsToo)
+  return { kind: 'start', standard, release: releasesOnExit(plan), lastLines, start: (context) => start(context, plan) }
 }
 
 /** Runs a program from its command line to its end. Every failure of the start is one line that says what is wrong. */
@@ -78,18 +82,21 @@ export async function runProgram(program: Program, host: Host, version: string):
     host.stderr.write(command.kind === 'help' ? command.usage : `${command.error}\n${command.usage}`)
     return { code: command.kind === 'help' ? 0 : 2 }
   }
-  const { standard, release } = command
+  const { standard, release, lastLines = [] } = command
   const runs = logsRuns(standard) || standard.values['enable-otel-tracing'] ? new RunContexts() : undefined
   const { log, sink } = openAppLog(host, standard, runs)
   using asked = scope()
   using ends = new DisposableStack()
   const atEnd = (close: () => void): void => ends.defer(close)
+  const logLast = (): void => lastLines.forEach((line) => void log.error(undefined, line))
   let askedFor: Ending | undefined
-  const forgetSignals = host.onSignal((signal) => {
+  let receive = (signal: StopSignal): void => {
     // There is nothing yet to drain or to release.
     askedFor ??= release ? { code: 0 } : { bySignal: signal }
     asked.abort(new CancelledError(`received ${signal}`))
-  })
+  }
+  // One listener for the whole life: a signal that is on its way to one that is removed is lost.
+  const forgetSignals = host.onSignal((signal) => receive(signal))
   try {
     checkLogging(standard)
     const notice = automaxprocsNotice(standard.values)
@@ -102,15 +109,35 @@ export async function runProgram(program: Program, host: Host, version: string):
     const started = await command.start(context)
     // Steps that did not wait have not seen the signal.
     signal.throwIfAborted()
-    forgetSignals()
-    const settings = serveSettings(standard, release)
-    return await serve({ ...host, ...started, settings, terminationMessage: terminationMessage(host, log) })
+    const onSignal = (listener: typeof receive): void => {
+      receive = listener
+    }
+    if (started.service === undefined) return await untilSignal(onSignal)
+    const ending = await serve({
+      ...host,
+      service: started.service,
+      log: started.log,
+      settings: serveSettings(standard, release),
+      onSignal,
+      terminationMessage: terminationMessage(host, log),
+    })
+    if (isFailure(ending)) logLast()
+    return ending
   } catch (error) {
-    return endOf(error, { host, log, askedFor })
+    const ending = endOf(error, { host, log, askedFor })
+    if (isFailure(ending)) logLast()
+    return ending
   } finally {
     forgetSignals()
     await sink.flush(FLUSH_MS)
   }
+}
+
+const isFailure = (ending: Ending): boolean => 'code' in ending && ending.code !== 0
+
+/** Nothing is to be drained or released: a signal ends the process as if it had no handler. */
+function untilSignal(onSignal: ServeOptions['onSignal']): Promise<Ending> {
+  return new Promise((resolve) => onSignal((signal) => resolve({ bySignal: signal })))
 }
 
 /** From this verbosity on the lines of a run name it: they are about steps, and of many runs at once. */
@@ -144,6 +171,7 @@ function checkLogging({ values }: StandardFlags): void {
 
 /** Whether every app that has the gate wants its lease released. Gates that the start will refuse leave the default. */
 function releasesOnExit({ instances }: StartPlan): boolean {
+  if (instances.length === 0) return false
   return instances.every(({ gates, standard }) => {
     if (!Object.hasOwn(gates.own, RELEASE)) return true
     const resolved = resolveGates(gates, standard.values['feature-gates'])

@@ -1,8 +1,9 @@
+import { CancelledError, scope } from '@csi-sidecars/base'
 import { Backlog } from '@csi-sidecars/controller'
 import { type ClusterConfig, loadClusterConfig } from '@csi-sidecars/kube-client'
 import { API_IN_FLIGHT_LIMIT, type Logger, releaseMemory } from '@csi-sidecars/telemetry'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
-import { identifyDriver, openDriver } from '../driver/handshake.ts'
+import { answersOf, identifyDriver, openDriver } from '../driver/handshake.ts'
 import { loadSecurity, openProfiling } from '../http/secure/load.ts'
 import { logBacklog } from '../serve/backlog-log.ts'
 import { CacheRegistry } from '../serve/caches.ts'
@@ -18,14 +19,41 @@ import { failing, PrintAndExit, StartError } from './start-error.ts'
 import { type Endpoint, kubeClient, openEndpoint, reviewClient, tracingOf } from './steps.ts'
 
 export interface Started {
-  readonly service: Service
+  /** Undefined where only driver apps run: they work by themselves. */
+  readonly service?: Service
   /** The log with what the start has added to its context. */
   readonly log: Logger
 }
 
 /** The steps of a start, in the order in which users see them fail. Throws StartError or PrintAndExit. */
 export async function start(given: StartContext, plan: StartPlan): Promise<Started> {
-  const { instances, table, handshake } = plan
+  await check(given, plan)
+  using starting = scope(given.signal)
+  const context = { ...given, signal: starting.signal }
+  const { instances } = plan
+  try {
+    const [started] = await Promise.all([
+      instances.length === 0 ? { log: given.log } : startControllers(context, plan),
+      openDriverApps(context, plan),
+    ])
+    return started
+  } catch (error) {
+    starting.abort(new CancelledError('another part of the start has failed'))
+    throw error
+  }
+}
+
+/** They wait for the driver alone, whatever delays the controllers. */
+async function openDriverApps(
+  { clock, log, signal, atEnd }: StartContext,
+  { instances, driverApps = [] }: StartPlan,
+): Promise<void> {
+  const alone = instances.length + driverApps.length === 1
+  await Promise.all(driverApps.map((app) => app.open({ clock, log, signal, atEnd, alone })))
+}
+
+/** What the command line alone decides. */
+async function check(given: StartContext, { instances, driverApps = [], table }: StartPlan): Promise<void> {
   const { failures } = table
   const { values } = given.standard
   const setGates = async (): Promise<void> => {
@@ -36,10 +64,16 @@ export async function start(given: StartContext, plan: StartPlan): Promise<Start
   }
   if (table.gatesFirst) await setGates()
   if (values.version) throw new PrintAndExit(`${given.host.argv0} ${given.version}\n`)
-  given.log.info('Version', { version: given.version, replaces: instances.map(({ replaces }) => replaces).join(', ') })
+  const replaces = [...instances, ...driverApps].map((app) => app.replaces).join(', ')
+  given.log.info('Version', { version: given.version, replaces })
   warnOfLittleMemory({ limit: given.host.memoryLimit, sidecars: instances.length }, given.log)
-  if (bothAddresses(values)) throw new StartError(failures.addresses)
+  if (instances.length > 0 && bothAddresses(values)) throw new StartError(failures.addresses)
   if (!table.gatesFirst) await setGates()
+}
+
+async function startControllers(given: StartContext, plan: StartPlan): Promise<Started> {
+  const { instances, table, handshake } = plan
+  const { failures } = table
   const security = await loadSecurity(given)
   await openProfiling(given)
   const tracing = await tracingOf(given)
@@ -85,7 +119,7 @@ export async function start(given: StartContext, plan: StartPlan): Promise<Start
         await Promise.all([endpoint.close(), tracing?.close(signal)])
       },
     }
-    endpoint.started({ service, backlog })
+    endpoint.started({ service, backlog, answers: answersOf({ ...context, log }, driver) })
     reportWhileRunning(context, backlog)
     return { service, log }
   } catch (error) {

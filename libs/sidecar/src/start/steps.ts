@@ -11,6 +11,7 @@ import {
 import { Elector } from '@csi-sidecars/leader-election'
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
 import type { Tracing } from '@csi-sidecars/telemetry/tracing'
+import type { DriverAnswers } from '../driver/answers.ts'
 import { debugStuck } from '../http/debug-stuck.ts'
 import { Health } from '../http/health.ts'
 import type { HttpServer } from '../http/listener.ts'
@@ -57,7 +58,7 @@ function userAgentOf({ name, version }: StartContext): string {
 export interface Endpoint {
   readonly server: HttpServer | undefined
   /** The service, about which it reports, has started. */
-  started(started: { readonly service: Service; readonly backlog: Backlog }): void
+  started(started: { readonly service: Service; readonly backlog: Backlog; readonly answers: DriverAnswers }): void
   close(): Promise<void>
 }
 
@@ -85,7 +86,7 @@ export async function openEndpoint(context: StartContext, options: EndpointOptio
   const address = values['http-endpoint'] || values['metrics-address']
   let backlog: Backlog | undefined
   const started: Endpoint['started'] = (parts) => {
-    health.started(parts.service)
+    health.started(parts)
     backlog = parts.backlog
   }
   if (address === '') return { started, server: undefined, close: async () => health.stop() }

@@ -15,7 +15,7 @@ const condition = (type: string): { readonly type: string; readonly status: stri
 
 test.each<[kind: Patch['kind'], body: unknown, conditions: unknown]>([
   ['strategic', { status: { conditions: [condition('B')] } }, [condition('B'), condition('A')]],
-  ['strategic', { status: { conditions: [{ type: 'A', $patch: 'delete' }] } }, []],
+  ['strategic', { status: { conditions: [{ type: 'A', $patch: 'delete' }] } }, undefined],
   ['merge', { status: { conditions: [condition('B')] } }, [condition('B')]],
   ['json', [{ op: 'add', path: '/status/conditions/-', value: condition('B') }], [condition('A'), condition('B')]],
 ])('a %s patch %j of conditions', (kind, body, conditions) => {

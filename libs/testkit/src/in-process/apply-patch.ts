@@ -3,7 +3,7 @@ import { PATCH_CONTENT_TYPES, type Patch, type Resource, type Status } from '@cs
 
 /**
  * What a patch of any kind makes of an object, by the emulator's own code, for fakes that are too small for a server:
- * nothing is validated and no version changes. What cannot be applied is thrown as `errorOf` makes it.
+ * nothing is validated, no version changes, and what is empty is left out. What cannot be applied is thrown as `errorOf` makes it.
  */
 export function applyPatch<T extends object>(
   object: T,
@@ -12,9 +12,19 @@ export function applyPatch<T extends object>(
 ): T {
   try {
     const change = { contentType: PATCH_CONTENT_TYPES[patch.kind], body: patch.body }
-    return patchedObject(resource, { metadata: {}, ...object }, change) as unknown as T
+    return withoutEmpty(patchedObject(resource, { metadata: {}, ...object }, change)) as T
   } catch (error) {
     if (error instanceof ApiFailure) throw errorOf(error.status() as unknown as Status)
     throw error
   }
+}
+
+function withoutEmpty(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const entries = Object.entries(value).map(([key, inner]) => [key, withoutEmpty(inner)] as const)
+  return Object.fromEntries(entries.filter(([, inner]) => !isEmpty(inner)))
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
 }

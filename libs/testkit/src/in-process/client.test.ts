@@ -2,9 +2,8 @@ import { FakeClock } from '@csi-sidecars/base'
 import { createInProcessServer, type InProcessServer } from '@csi-sidecars/emulator'
 import { PERSISTENT_VOLUMES, type PersistentVolume, type Status, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { pv, va } from '../builders.ts'
+import { pv } from '../builders.ts'
 import { InProcessClient } from './client.ts'
-import { crashAtEveryWrite } from './crash.ts'
 import { StepGate } from './gate.ts'
 
 class Refusal extends Error {
@@ -149,48 +148,4 @@ test('at a gate requests wait; an answer may be lost after the effect or before 
   expect(labels()).toEqual({ a: 'b' })
   gate.inFlight[0]?.answer(new Error('lost as well'))
   await expect(done).rejects.toThrow('lost as well')
-})
-
-/** Two writes; a restart completes them. */
-async function program(api: InProcessClient<Refusal>): Promise<void> {
-  await api.create(VOLUME_ATTACHMENTS, va()).catch((error: Refusal) => {
-    if (error.code !== 409) throw error
-  })
-  await api.patch(VOLUME_ATTACHMENTS, { name: 'va-1' }, label)
-}
-
-test('a scenario runs for a crash before and after every write', async () => {
-  const ends: unknown[] = []
-  const writes = await crashAtEveryWrite(async (gate) => {
-    const server = createInProcessServer({ clock })
-    const first = program(new InProcessClient(server, { errorOf, gate }))
-    await Promise.race([first, gate.crashed])
-    ends.push([
-      server.list(VOLUME_ATTACHMENTS).length,
-      server.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.metadata?.labels,
-    ])
-    if (gate.dead) await program(new InProcessClient(server, { errorOf }))
-    expect(server.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.metadata?.labels).toEqual({ a: 'b' })
-    await server.stop()
-  })
-  expect(writes).toEqual(['create volumeattachments', 'patch volumeattachments/va-1'])
-  expect(ends).toEqual([
-    [1, { a: 'b' }],
-    [0, undefined],
-    [1, undefined],
-    [1, undefined],
-    [1, { a: 'b' }],
-  ])
-})
-
-test('a scenario that fails after a crash says which', async () => {
-  const failing = crashAtEveryWrite(async (gate) => {
-    const server = createInProcessServer({ clock })
-    server.create(VOLUME_ATTACHMENTS, va())
-    const first = new InProcessClient(server, { errorOf, gate }).patch(VOLUME_ATTACHMENTS, { name: 'va-1' }, label)
-    await Promise.race([first, gate.crashed])
-    await server.stop()
-    if (gate.dead) throw new Error('not converged')
-  })
-  await expect(failing).rejects.toThrow('a crash before write 1, patch volumeattachments/va-1')
 })

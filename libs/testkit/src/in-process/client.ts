@@ -9,7 +9,7 @@ import {
   type Status,
   statusOf,
 } from '@csi-sidecars/kube-types'
-import { type Gate, OPEN_GATE } from './gate.ts'
+import { type Gate, OPEN_GATE, type SentRequest } from './gate.ts'
 import { type LocalFrame, LocalWatch, NO_ANSWER } from './local-watch.ts'
 
 export interface InProcessClientOptions<E> {
@@ -26,6 +26,7 @@ export interface InProcessClientOptions<E> {
 interface Call {
   readonly signal?: AbortSignal | undefined
   readonly beforeSend?: (() => void) | undefined
+  readonly priority?: string | undefined
 }
 
 interface Subresource {
@@ -61,32 +62,37 @@ export class InProcessClient<E extends Error> {
   readonly #server: InProcessServer
   readonly #options: InProcessClientOptions<E>
   readonly #gate: Gate
+  #lags: boolean
 
   constructor(server: InProcessServer, options: InProcessClientOptions<E>) {
     this.#server = server
     this.#options = options
     this.#gate = options.gate ?? OPEN_GATE
+    this.#lags = options.watchesLag ?? false
   }
 
-  get<T>(resource: Resource<T>, ref: ObjectRef, call?: Call): Promise<T> {
-    return this.#send('get', { method: 'GET', path: resourcePath(resource, ref) }, call)
+  async get<T>(resource: Resource<T>, ref: ObjectRef, call?: Call): Promise<T> {
+    return await this.#send(sent('get', resource, ref), { method: 'GET', path: resourcePath(resource, ref) }, call)
   }
 
   create<T>(resource: Resource<T>, object: T, call?: Call): Promise<T> {
-    const path = resourcePath(resource, { namespace: metadataOf(object)?.namespace })
-    return this.#send('create', { method: 'POST', path, body: json(object) }, call)
+    const { namespace, name = '' } = metadataOf(object) ?? {}
+    const request = { method: 'POST', path: resourcePath(resource, { namespace }), body: json(object) }
+    return this.#send({ ...sent('create', resource, { name }), body: object }, request, call)
   }
 
   replace<T>(resource: Resource<T>, object: T, call: Call & Subresource = {}): Promise<T> {
     const { namespace, name = '' } = metadataOf(object) ?? {}
-    const path = resourcePath(resource, { namespace, name, subresource: call.subresource })
-    return this.#send('replace', { method: 'PUT', path, body: json(object) }, call)
+    const ref = { namespace, name, subresource: call.subresource }
+    const request = { method: 'PUT', path: resourcePath(resource, ref), body: json(object) }
+    return this.#send({ ...sent('replace', resource, ref), body: object }, request, call)
   }
 
   patch<T>(resource: Resource<T>, ref: ObjectRef, patch: Patch, call: Call & Subresource = {}): Promise<T> {
-    const path = resourcePath(resource, { ...ref, subresource: call.subresource })
+    const target = { ...ref, subresource: call.subresource }
     const body = { type: PATCH_CONTENT_TYPES[patch.kind], text: JSON.stringify(patch.body) }
-    return this.#send('patch', { method: 'PATCH', path, body }, call)
+    const request = { method: 'PATCH', path: resourcePath(resource, target), body }
+    return this.#send({ ...sent('patch', resource, target), body: patch.body, priority: call.priority }, request, call)
   }
 
   async delete<T>(
@@ -95,7 +101,7 @@ export class InProcessClient<E extends Error> {
     call: Call & { readonly gracePeriodSeconds?: number | undefined } = {},
   ): Promise<void> {
     const path = resourcePath(resource, ref) + query({ gracePeriodSeconds: call.gracePeriodSeconds })
-    await this.#send('delete', { method: 'DELETE', path }, call)
+    await this.#send(sent('delete', resource, ref), { method: 'DELETE', path }, call)
   }
 
   async *list<T, P>(resource: Resource<T>, listing: Listing<T, P>) {
@@ -104,7 +110,8 @@ export class InProcessClient<E extends Error> {
     do {
       const options = { continue: token, fieldSelector, labelSelector, limit: pageSize === 0 ? undefined : pageSize }
       const path = resourcePath(resource, { namespace }) + query(options)
-      const page = await this.#send<ObjectList<T>>('list', { method: 'GET', path }, listing)
+      const request = { method: 'GET', path }
+      const page = await this.#send<ObjectList<T>>(sent('list', resource, { name: namespace ?? '' }), request, listing)
       token = page.metadata.continue
       const items = page.items.map((item) => listing.project(item)).filter((item) => item !== undefined)
       yield { items, resourceVersion: page.metadata.resourceVersion, continue: token }
@@ -116,9 +123,16 @@ export class InProcessClient<E extends Error> {
     const initial = sendInitialEvents === true ? { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' } : {}
     const options = { fieldSelector, labelSelector, resourceVersion, ...initial, timeoutSeconds }
     const path = resourcePath(resource, { namespace }) + query({ watch: true, allowWatchBookmarks: true, ...options })
-    const { errorOf, watchesLag: lags = false } = this.#options
+    const { errorOf } = this.#options
     watching.signal?.throwIfAborted()
-    const watch = new LocalWatch<T, E>({ server: this.#server, request: this.#request('GET', path), errorOf, lags })
+    const request = sent('watch', resource, { name: namespace ?? '' })
+    await this.#gate.pass({ label: `watch ${resource.plural}`, write: false, request }, async () => undefined, watching)
+    const watch = new LocalWatch<T, E>({
+      server: this.#server,
+      request: this.#request('GET', path),
+      errorOf,
+      lags: this.#lags,
+    })
     this.watches.add(watch)
     try {
       await watch.begun
@@ -130,7 +144,13 @@ export class InProcessClient<E extends Error> {
   }
 
   discover(path: string, call?: Call): Promise<unknown> {
-    return this.#send('discover', { method: 'GET', path }, call)
+    return this.#send({ verb: 'discover', what: path, name: '' }, { method: 'GET', path }, call)
+  }
+
+  /** From now on, or no more, watches keep back what comes after their initial objects. */
+  set watchesLag(lags: boolean) {
+    this.#lags = lags
+    for (const watch of this.watches) watch.lags = lags
   }
 
   /** Lets the next frames come that the watches of a resource keep back, or of all resources. */
@@ -140,16 +160,16 @@ export class InProcessClient<E extends Error> {
   }
 
   async #send<R>(
-    verb: string,
+    request: SentRequest,
     { method, path, body }: Pick<LocalRequest, 'method' | 'path' | 'body'>,
     call: Call = {},
   ): Promise<R> {
     call.signal?.throwIfAborted()
     call.beforeSend?.()
-    const label = `${verb} ${path.replace(/^\/apis?\/([^/]+\/)?v1\//, '').replace(/\?.*/, '')}`
-    const outgoing = { label, write: method !== 'GET' }
+    const label = `${request.verb} ${path.replace(/^\/apis?\/([^/]+\/)?v1\//, '').replace(/\?.*/, '')}`
+    const outgoing = { label, write: method !== 'GET', request }
     const effect = (): Promise<R> => this.#roundTrip(this.#request(method, path, body), call.signal)
-    return await this.#gate.pass(outgoing, effect, { signal: call.signal })
+    return await this.#gate.pass(outgoing, effect, call)
   }
 
   #request(method: string, path: string, body?: LocalRequest['body']): LocalRequest {
@@ -197,6 +217,14 @@ function parsed(text: string): unknown {
   } catch {
     return text
   }
+}
+
+function sent(
+  verb: SentRequest['verb'],
+  { plural }: Resource<unknown>,
+  { name, subresource }: ObjectRef & Subresource,
+): SentRequest {
+  return { verb, what: subresource === undefined ? plural : `${plural}/${subresource}`, name }
 }
 
 interface ObjectList<T> {

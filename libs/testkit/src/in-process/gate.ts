@@ -6,12 +6,27 @@ export interface Outgoing {
   readonly label: string
   /** Whether it changes something. */
   readonly write: boolean
+  /** Absent for a call. */
+  readonly request?: SentRequest
+}
+
+/** A request to the API server. */
+export interface SentRequest {
+  readonly verb: 'get' | 'list' | 'watch' | 'create' | 'replace' | 'patch' | 'delete' | 'discover'
+  /** `persistentvolumeclaims/status`, `pods`. */
+  readonly what: string
+  /** Of a list or a watch: the namespace, or nothing. */
+  readonly name: string
+  readonly body?: unknown
+  readonly priority?: string | undefined
 }
 
 export interface Passing {
   readonly signal?: AbortSignal | undefined
   /** The sender's error when its signal ends the wait; without it the signal's reason. */
   readonly onAbort?: ((reason: unknown) => unknown) | undefined
+  /** Throws where the sender must not send any more. */
+  readonly beforeSend?: (() => void) | undefined
 }
 
 /** Everything that a process sends passes here, requests and calls alike, so that a test decides its result. */
@@ -53,6 +68,8 @@ export class StepGate implements Gate {
   }
 
   pass<T>(outgoing: Outgoing, effect: () => Promise<T>, passing: Passing = {}): Promise<T> {
+    // A watch has a delay of its own.
+    if (outgoing.request?.verb === 'watch') return effect()
     const { signal, onAbort = (reason: unknown) => reason } = passing
     if (signal?.aborted) return Promise.reject(onAbort(signal.reason))
     const { promise, resolve, reject } = Promise.withResolvers<T>()

@@ -56,10 +56,10 @@ export class LocalWatch<T, E extends Error> {
     for (const frame of this.#late.splice(0, count)) this.#push(frame)
   }
 
-  /** From now on frames come as they are sent. */
-  catchUp(): void {
-    this.#lags = false
-    this.deliver()
+  /** Whether frames are kept back from now on. */
+  set lags(lags: boolean) {
+    this.#lags = lags
+    if (!lags) this.deliver()
   }
 
   /** The reader is gone. */

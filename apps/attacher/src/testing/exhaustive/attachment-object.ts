@@ -1,7 +1,7 @@
-import { applyMergePatch, type Patch, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { type Patch, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { applyPatch } from '@csi-sidecars/testkit'
 import { type Attachment, attachmentProjection } from '../../caches/attachment.ts'
 import { NODE_ID_ANNOTATION } from '../../caches/names.ts'
-import { applyJsonPatch } from '../json-patch.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 
 /**
@@ -45,7 +45,7 @@ export function attachmentOf(letters: Letters): Attachment {
 const patched = new WeakMap<Patch, Map<Letters, Letters | 'refused'>>()
 
 /** What the API server makes of a patch; `refused`: one of its tests fails. */
-export function applyPatch(letters: Letters, patch: Patch): Letters | 'refused' {
+export function patchedLetters(letters: Letters, patch: Patch): Letters | 'refused' {
   const results = patched.get(patch) ?? new Map<Letters, Letters | 'refused'>()
   patched.set(patch, results)
   const known = results.get(letters) ?? apply(letters, patch)
@@ -53,10 +53,10 @@ export function applyPatch(letters: Letters, patch: Patch): Letters | 'refused' 
   return known
 }
 
-function apply(letters: Letters, { kind, body }: Patch): Letters | 'refused' {
-  const wire = wireOf(letters)
+function apply(letters: Letters, patch: Patch): Letters | 'refused' {
+  const errorOf = (): Error => new Error('refused')
   try {
-    return lettersOfWire((kind === 'json' ? applyJsonPatch(wire, body as []) : applyMergePatch(wire, body)) as never)
+    return lettersOfWire(applyPatch(wireOf(letters), patch, { resource: VOLUME_ATTACHMENTS, errorOf }))
   } catch {
     return 'refused'
   }

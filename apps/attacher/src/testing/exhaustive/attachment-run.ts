@@ -13,7 +13,7 @@ import {
   restoreFinalizerPatch,
 } from '../../volume-attachment/patches.ts'
 import { FINALIZER } from '../views.ts'
-import { applyPatch, attachmentOf, CONTEXT, has, type Letters } from './attachment-object.ts'
+import { attachmentOf, CONTEXT, has, type Letters, patchedLetters } from './attachment-object.ts'
 import { type Parts, type Process, type Run, type State, seen, settled } from './attachment-state.ts'
 
 /** A state in which the attacher runs. */
@@ -117,7 +117,7 @@ function written(state: Running, change: Change, parts: Parts): Running | undefi
   if (va === null) return undefined
   const patch = patchOf(change, process.cached ?? va)
   if (patch === undefined) return state
-  const after = applyPatch(va, patch)
+  const after = patchedLetters(va, patch)
   const isRefused = after === 'refused' || (has(va, 'Z') && has(after, 'F') && !has(va, 'F'))
   if (isRefused) return written({ ...state, process: seen(process, va, 'own', parts) }, change, parts)
   const stored = has(after, 'Z') && !has(after, 'F') && !has(after, 'O') ? null : after

@@ -1,10 +1,9 @@
-import { addFinalizerPatch, type Patch, type PersistentVolume } from '@csi-sidecars/kube-types'
-import type { Model, Move } from '@csi-sidecars/testkit'
+import { addFinalizerPatch, type Patch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
+import { applyPatch, type Model, type Move } from '@csi-sidecars/testkit'
 import type { Attachment } from '../../caches/attachment.ts'
 import { type Volume, volumeProjection } from '../../caches/volume.ts'
 import { decideRelease, hasLostFinalizer, needsFinalizer } from '../../persistent-volume/decide.ts'
 import { onAttachmentGone, onVolume } from '../../persistent-volume/triggers.ts'
-import { applyJsonPatch } from '../json-patch.ts'
 import { attachment, csi, DRIVER, FINALIZER, withFinalizer } from '../views.ts'
 
 const SETTINGS = { driverName: DRIVER, finalizer: FINALIZER }
@@ -172,9 +171,12 @@ function written(state: Running, change: (pv: Volume) => Patch | undefined, part
 }
 
 /** Undefined: refused. */
-function applied(pv: Letters, { body }: Patch): Letters | null | undefined {
+function applied(pv: Letters, patch: Patch): Letters | null | undefined {
   try {
-    const { metadata } = applyJsonPatch(wireOf(pv), body as [])
+    const { metadata } = applyPatch(wireOf(pv), patch, {
+      resource: PERSISTENT_VOLUMES,
+      errorOf: () => new Error('refused'),
+    })
     const after = ['O', 'F'].filter((letter) => metadata?.finalizers?.includes(nameOf(letter))).join('')
     const isAdded = after.includes('F') && !pv.includes('F')
     return isAdded && pv.includes('Z') ? undefined : stored(after + (pv.includes('Z') ? 'Z' : ''))

@@ -1,13 +1,20 @@
 import { FakeClock, invariant } from '@csi-sidecars/base'
-import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { type ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
+import {
+  CSI_NODES,
+  type KubeObject,
+  PERSISTENT_VOLUMES,
+  VOLUME_ATTACHMENTS,
+  type VolumeAttachment,
+} from '@csi-sidecars/kube-types'
+import { FakeApi } from '@csi-sidecars/testkit'
 import { MIGRATED_TO_ANNOTATION } from '../../caches/names.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
-import { ModelApi, type Stored } from './api.ts'
 import { type Call, ModelStorage } from './driver.ts'
 import { Process, type ProcessOptions } from './process.ts'
 
 /** Volumes of every kind that an attachment can name; one of any other name is like `own`. */
-export const VOLUMES = ['own', 'shared', 'inTree', 'foreign', 'inline']
+export const VOLUMES = ['own', 'shared', 'in-tree', 'foreign', 'inline']
 export const NODES = ['n1', 'n2']
 
 export const handleOf = (volume: string): string => `vol-${volume}`
@@ -19,10 +26,12 @@ export const vaName = (volume: string, node: string): string => `${volume}.${nod
 
 const FOREIGN_FINALIZER = 'example.com/other'
 
+type ModelOptions = Pick<ProcessOptions, 'settings' | 'lists'>
+
 /** A cluster, a storage and at most one attacher at a time; what may never happen is checked as it goes. */
 export class AttacherModel {
   readonly clock = new FakeClock()
-  readonly api = new ModelApi()
+  readonly api: FakeApi<ApiError>
   readonly storage = new ModelStorage()
   /** Every publish and unpublish, in the order in which they started. */
   readonly calls: Call[] = []
@@ -38,9 +47,10 @@ export class AttacherModel {
   readonly #unpublished = new Set<string>()
   #violation: unknown
 
-  readonly #options: Pick<ProcessOptions, 'settings' | 'lists'>
+  readonly #options: ModelOptions
 
-  constructor(options: Partial<Pick<ProcessOptions, 'settings' | 'lists'>> = {}) {
+  constructor({ validates = true, ...options }: Partial<ModelOptions> & { readonly validates?: boolean } = {}) {
+    this.api = new FakeApi({ clock: this.clock, errorOf: apiErrorOf, validates })
     this.#options = { settings: {}, lists: true, ...options }
   }
 
@@ -72,7 +82,7 @@ export class AttacherModel {
     const source = volume === 'inline' ? { inlineVolumeSpec: specOf('inline') } : { persistentVolumeName: volume }
     const metadata = { name: vaName(volume, node), ...(held && { finalizers: [FOREIGN_FINALIZER] }) }
     const object = { metadata, spec: { attacher: DRIVER, nodeName: node, source }, status: { attached: false } }
-    this.api.create(VOLUME_ATTACHMENTS, object)
+    if (this.attachment(volume, node) === undefined) this.api.put(VOLUME_ATTACHMENTS, object)
   }
 
   /** A user removes all finalizers, and it is deleted. It may be recreated at once. */
@@ -80,8 +90,8 @@ export class AttacherModel {
     const name = vaName(volume, node)
     if (this.attachment(volume, node) === undefined) return
     this.remade.add(name)
-    this.api.edit(VOLUME_ATTACHMENTS, name, { metadata: { finalizers: null } })
-    this.api.delete(VOLUME_ATTACHMENTS, name)
+    this.api.edit(VOLUME_ATTACHMENTS, { name }, { metadata: { finalizers: null } })
+    this.api.delete(VOLUME_ATTACHMENTS, { name })
     if (again) this.createAttachment(volume, node, false)
   }
 
@@ -91,8 +101,8 @@ export class AttacherModel {
     if (handle === undefined) return
     this.remadeVolumes.add(volume)
     for (const node of NODES) this.remade.add(vaName(volume, node))
-    this.api.delete(PERSISTENT_VOLUMES, volume)
-    this.api.edit(PERSISTENT_VOLUMES, volume, { metadata: { finalizers: null } })
+    this.api.delete(PERSISTENT_VOLUMES, { name: volume })
+    this.api.edit(PERSISTENT_VOLUMES, { name: volume }, { metadata: { finalizers: null } })
     this.createVolume(volume, otherOf(handle))
   }
 
@@ -101,35 +111,42 @@ export class AttacherModel {
     const nodeId = this.nodeIdNow(node)
     if (nodeId === undefined) return
     for (const volume of VOLUMES) this.remade.add(vaName(volume, node))
-    this.api.edit(CSI_NODES, node, { spec: { drivers: [{ name: DRIVER, nodeID: otherOf(nodeId) }] } })
+    this.api.edit(CSI_NODES, { name: node }, { spec: { drivers: [{ name: DRIVER, nodeID: otherOf(nodeId) }] } })
   }
 
   /** The handle that the volume has now. */
   handleNow(volume: string): string | undefined {
-    const { csi, awsElasticBlockStore } = (this.api.get(PERSISTENT_VOLUMES, volume)?.spec ?? {}) as Spec
+    const { csi, awsElasticBlockStore } = (this.api.server.get(PERSISTENT_VOLUMES, { name: volume })?.spec ??
+      {}) as Spec
     return csi?.volumeHandle ?? awsElasticBlockStore?.volumeID
   }
 
   /** The id that the node has now. */
   nodeIdNow(node: string): string | undefined {
-    const { drivers } = (this.api.get(CSI_NODES, node)?.spec ?? {}) as { drivers?: { nodeID: string }[] | null }
+    const { drivers } = (this.api.server.get(CSI_NODES, { name: node })?.spec ?? {}) as {
+      drivers?: { nodeID: string }[] | null
+    }
     return drivers?.[0]?.nodeID
   }
 
   /** The foreign finalizer goes. */
   removeForeignFinalizer(volume: string, node: string): void {
-    const old = this.attachment(volume, node)?.metadata.finalizers
+    const old = this.attachment(volume, node)?.metadata?.finalizers
     if (old?.includes(FOREIGN_FINALIZER) !== true) return
     const finalizers = old.filter((name) => name !== FOREIGN_FINALIZER)
-    this.api.edit(VOLUME_ATTACHMENTS, vaName(volume, node), {
-      metadata: { finalizers: finalizers.length === 0 ? null : finalizers },
-    })
+    this.api.edit(
+      VOLUME_ATTACHMENTS,
+      { name: vaName(volume, node) },
+      {
+        metadata: { finalizers: finalizers.length === 0 ? null : finalizers },
+      },
+    )
   }
 
   createVolume(volume: string, handle = handleOf(volume)): void {
-    if (volume === 'inline') return
-    const annotations = volume === 'inTree' ? { annotations: { [MIGRATED_TO_ANNOTATION]: DRIVER } } : {}
-    this.api.create(PERSISTENT_VOLUMES, {
+    if (volume === 'inline' || this.handleNow(volume) !== undefined) return
+    const annotations = volume === 'in-tree' ? { annotations: { [MIGRATED_TO_ANNOTATION]: DRIVER } } : {}
+    this.api.put(PERSISTENT_VOLUMES, {
       metadata: { name: volume, ...annotations },
       ...{ spec: specOf(volume, handle) },
     })
@@ -137,13 +154,12 @@ export class AttacherModel {
 
   /** Migration is switched off for the in-tree volume. */
   giveBack(): void {
-    this.api.edit(PERSISTENT_VOLUMES, 'inTree', { metadata: { annotations: null } })
+    this.api.edit(PERSISTENT_VOLUMES, { name: 'in-tree' }, { metadata: { annotations: null } })
   }
 
   createNode(node: string, withDriver: boolean): void {
-    const drivers = withDriver ? [{ name: DRIVER, nodeID: nodeIdOf(node) }] : null
-    this.api.create(CSI_NODES, { metadata: { name: node }, ...{ spec: { drivers } } })
-    this.api.edit(CSI_NODES, node, { spec: { drivers } })
+    const drivers = withDriver ? [{ name: DRIVER, nodeID: nodeIdOf(node) }] : []
+    this.api.put(CSI_NODES, { metadata: { name: node }, spec: { drivers } })
   }
 
   /** A driver that says so of an unpublish, by its label, has the volume nowhere. */
@@ -159,8 +175,8 @@ export class AttacherModel {
     this.blurred.add(vaName(volume, node))
   }
 
-  attachment(volume: string, node: string): (Stored & VolumeAttachment) | undefined {
-    return this.api.get(VOLUME_ATTACHMENTS, vaName(volume, node)) as (Stored & VolumeAttachment) | undefined
+  attachment(volume: string, node: string): VolumeAttachment | undefined {
+    return this.api.server.get(VOLUME_ATTACHMENTS, { name: vaName(volume, node) })
   }
 
   /** Where an attachment's volume is, under whatever handle and node id. */
@@ -214,13 +230,16 @@ export class AttacherModel {
     if (method === 'publish') this.#forgotten.delete(`${volumeId} on ${nodeId}`)
     const name = vaName(baseOf(volumeId).replace(/^vol-/, ''), baseOf(nodeId).replace(/-id$/, ''))
     if (this.remade.has(name)) return
-    const va = this.api.get(VOLUME_ATTACHMENTS, name)
+    const va = this.api.server.get(VOLUME_ATTACHMENTS, { name })
     if (method === 'unpublish') {
-      if (va?.metadata.deletionTimestamp !== undefined) this.#unpublished.add(va.metadata.uid)
+      if (va?.metadata?.deletionTimestamp !== undefined) this.#unpublished.add(va.metadata.uid ?? '')
       return
     }
     invariant(hasFinalizer(va), `${volumeId} is published without a finalizer that is stored`)
-    invariant(va !== undefined && !this.#unpublished.has(va.metadata.uid), `${volumeId} is published after its detach`)
+    invariant(
+      va !== undefined && !this.#unpublished.has(va.metadata?.uid ?? ''),
+      `${volumeId} is published after its detach`,
+    )
   }
 }
 
@@ -233,13 +252,15 @@ export function pairs(): { volume: string; node: string }[] {
   return VOLUMES.flatMap((volume) => NODES.map((node) => ({ volume, node })))
 }
 
-export function hasFinalizer(object: Stored | undefined): boolean {
-  return object?.metadata.finalizers?.includes(FINALIZER) === true
+export function hasFinalizer(object: KubeObject | undefined): boolean {
+  return object?.metadata?.finalizers?.includes(FINALIZER) === true
 }
 
 function specOf(volume: string, volumeHandle = handleOf(volume)): object {
   const accessModes = [volume === 'shared' ? 'ReadWriteMany' : 'ReadWriteOnce']
-  if (volume === 'inTree') return { accessModes, awsElasticBlockStore: { volumeID: volumeHandle } }
+  const capacity = { storage: '1Gi' }
+  if (volume === 'in-tree') return { accessModes, capacity, awsElasticBlockStore: { volumeID: volumeHandle } }
   const driver = volume === 'foreign' ? 'other.example.com' : DRIVER
-  return { accessModes, csi: { driver, volumeHandle } }
+  if (volume === 'inline') return { accessModes, csi: { driver: DRIVER, volumeHandle } }
+  return { accessModes, capacity, csi: { driver, volumeHandle } }
 }

@@ -1,7 +1,12 @@
 import { invariant } from '@csi-sidecars/base'
-import { CSI_NODES, type CSINode, PERSISTENT_VOLUMES, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import {
+  CSI_NODES,
+  type CSINode,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  type VolumeAttachment,
+} from '@csi-sidecars/kube-types'
 import { FINALIZER } from '../views.ts'
-import type { Stored } from './api.ts'
 import { type AttacherModel, hasFinalizer, pairs, vaName } from './attacher-model.ts'
 
 /** Several back-offs at their longest, and more listings than confirmations. */
@@ -12,7 +17,7 @@ export async function calmDown(model: AttacherModel): Promise<void> {
   model.start()
   const { process } = model
   invariant(process !== undefined, 'a process runs')
-  const leave = model.api.onChange(() => process.deliver())
+  process.deliverAtOnce()
   process.gate.open()
   process.driver.comeBack()
   // A watch that was ended opens again after a pause, and has to be brought what it has missed.
@@ -20,13 +25,12 @@ export async function calmDown(model: AttacherModel): Promise<void> {
     process.deliver()
     await model.clock.advance(LONG_MS)
   }
-  leave()
 }
 
 /** What must have come of everything in the end. */
 export function checkConverged(model: AttacherModel): void {
   for (const { volume, node } of pairs()) checkAttachment(model, volume, node)
-  for (const pv of model.api.list(PERSISTENT_VOLUMES)) checkVolume(model, pv)
+  for (const pv of model.api.server.list(PERSISTENT_VOLUMES)) checkVolume(model, pv)
 }
 
 function checkAttachment(model: AttacherModel, volume: string, node: string): void {
@@ -42,7 +46,7 @@ function checkAttachment(model: AttacherModel, volume: string, node: string): vo
   const error = attachError?.message ?? detachError?.message ?? 'no error'
   const state = `${name}: attached ${attached}, at the driver ${where}, ${error}`
   const obstacle = obstacleOf(model, volume, node)
-  if (va.metadata.deletionTimestamp !== undefined) {
+  if (va.metadata?.deletionTimestamp !== undefined) {
     // A volume that went though it was attached blocks the detach for ever, and the error says so.
     if (model.remadeVolumes.has(volume) && detachError?.message === `persistentvolume "${volume}" not found`) return
     invariant(!hasFinalizer(va), `still with our finalizer: ${state}`)
@@ -74,21 +78,21 @@ function isWhereItShould(model: AttacherModel, volume: string, node: string): bo
 /** Why an attach cannot succeed; undefined when it can. */
 function obstacleOf({ api }: AttacherModel, volume: string, node: string): string | undefined {
   if (volume !== 'inline') {
-    const pv = api.get(PERSISTENT_VOLUMES, volume)
+    const pv = api.server.get(PERSISTENT_VOLUMES, { name: volume })
     if (pv === undefined) return `persistentvolume "${volume}" not found`
-    if (pv.metadata.deletionTimestamp !== undefined) return `PersistentVolume "${volume}" is marked for deletion`
+    if (pv.metadata?.deletionTimestamp !== undefined) return `PersistentVolume "${volume}" is marked for deletion`
   }
-  const csiNode = api.get(CSI_NODES, node) as CSINode | undefined
+  const csiNode = api.server.get(CSI_NODES, { name: node }) as CSINode | undefined
   if (csiNode === undefined) return `csinode.storage.k8s.io "${node}" not found`
-  return csiNode.spec.drivers == null ? `CSINode ${node} does not contain driver csi.example.com` : undefined
+  return csiNode.spec.drivers.length === 0 ? `CSINode ${node} does not contain driver csi.example.com` : undefined
 }
 
-function checkVolume(model: AttacherModel, pv: Stored): void {
-  const { name, deletionTimestamp, finalizers = [], annotations } = pv.metadata
+function checkVolume(model: AttacherModel, pv: PersistentVolume): void {
+  const { name = '', deletionTimestamp, finalizers = [], annotations } = pv.metadata ?? {}
   const ours = finalizers.filter((each) => each === FINALIZER).length
   invariant(ours <= 1, `${name} has our finalizer ${ours} times`)
   // One that was given back can be taken again while its release is under way; no real user does that.
-  const givenBack = name === 'inTree' && annotations === undefined
+  const givenBack = name === 'in-tree' && annotations === undefined
   const inUse = pairs().filter(({ volume, node }) => volume === name && model.attachment(volume, node) !== undefined)
   for (const { volume, node } of inUse) {
     const va: VolumeAttachment | undefined = model.attachment(volume, node)

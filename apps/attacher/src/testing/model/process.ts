@@ -1,6 +1,7 @@
 import { CancelledError, type Clock } from '@csi-sidecars/base'
 import { Backlog, runTerm } from '@csi-sidecars/controller'
 import { createInformer } from '@csi-sidecars/informer'
+import type { ApiError } from '@csi-sidecars/kube-client'
 import {
   CSI_NODES,
   type KubeObject,
@@ -9,7 +10,7 @@ import {
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
 import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
-import { StepGate } from '@csi-sidecars/testkit'
+import { type FakeApi, type InProcessClient, StepGate } from '@csi-sidecars/testkit'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
 import { attachmentProjection } from '../../caches/attachment.ts'
 import { nodeProjection } from '../../caches/node.ts'
@@ -18,8 +19,7 @@ import { attacherControllers } from '../../controllers.ts'
 import type { AttacherSettings } from '../../parts.ts'
 import { BY_VOLUME } from '../../persistent-volume/reconcile.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
-import type { ModelApi } from './api.ts'
-import { ModelClient } from './client.ts'
+
 import { type Call, ModelDriver, type ModelStorage } from './driver.ts'
 
 export const SETTINGS: AttacherSettings = {
@@ -39,7 +39,7 @@ export const SETTINGS: AttacherSettings = {
 }
 
 export interface ProcessOptions {
-  readonly api: ModelApi
+  readonly api: FakeApi<ApiError>
   readonly storage: ModelStorage
   readonly clock: Clock
   readonly onCall: (call: Call, process: Process) => void
@@ -57,16 +57,18 @@ export class Process {
   /** Ends when the attacher has come to its end after a stop. */
   readonly ended: Promise<void>
   readonly resync: () => void
-  readonly #client: ModelClient
+  readonly #client: InProcessClient<ApiError>
+  readonly #api: FakeApi<ApiError>
   readonly #stop = new AbortController()
   readonly #cut = new AbortController()
   readonly #caches = new AbortController()
   #leads = true
 
   constructor({ api, storage, clock, onCall, settings, lists }: ProcessOptions) {
-    this.#client = new ModelClient(api, this.gate)
+    this.#client = api.newClient({ gate: this.gate, watchesLag: true })
+    this.#api = api
     this.driver = new ModelDriver(storage, this.gate, { onCall: (call) => onCall(call, this), lists })
-    const { client } = this.#client
+    const client = this.#client
     const { log } = this
     const common = { client, clock, log, resyncMs: 0 }
     const attachments = createInformer({
@@ -109,13 +111,17 @@ export class Process {
 
   /** Delivers the next changes of one resource, or of all. */
   deliver(resource?: Resource<KubeObject>, count?: number): void {
-    for (const stream of this.#client.streams) {
-      if (resource === undefined || stream.plural === resource.plural) stream.deliver(count)
-    }
+    this.#client.deliver(resource, count)
   }
 
-  endWatch({ plural }: Resource<KubeObject>): void {
-    for (const stream of this.#client.streams) if (stream.plural === plural) stream.end()
+  /** From now on changes are delivered at once. */
+  deliverAtOnce(): void {
+    this.#client.watchesLag = false
+  }
+
+  /** Of every process. */
+  endWatch(resource: Resource<KubeObject>): void {
+    this.#api.server.dropWatches({ resource })
   }
 
   /** Takes no more work; what runs comes to its end. */

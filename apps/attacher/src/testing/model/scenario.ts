@@ -31,7 +31,11 @@ export class AttacherScenario extends AttacherModel {
 
   /** The patches since it was asked last, with `ID` for the uid that each one names. */
   takePatches(): string[] {
-    return this.api.patches.splice(0).map((each) => each.replace(/"uid-\d+"/g, '"ID"'))
+    const patches = this.api.served.splice(0).filter(({ verb }) => verb === 'patch')
+    const texts = patches.map(
+      ({ what, name, body }) => `${what.replace(/(?=\/|$)/, `/${name}`)} ${JSON.stringify(body)}`,
+    )
+    return texts.map((text) => text.replace(/"[0-9a-f]{8}-[-0-9a-f]{27}"/g, '"ID"'))
   }
 
   settle(): Promise<void> {
@@ -51,6 +55,11 @@ export class AttacherScenario extends AttacherModel {
     return found
   }
 
+  async apply(label: string): Promise<void> {
+    this.flight(label).apply()
+    await this.settle()
+  }
+
   async answer(label: string, failure?: Error): Promise<void> {
     this.flight(label).answer(failure)
     await this.settle()
@@ -65,7 +74,7 @@ export class AttacherScenario extends AttacherModel {
 
   /** From now on every request is answered, and every event delivered, at once. */
   async answerAtOnce(): Promise<void> {
-    this.api.onChange(() => this.process?.deliver())
+    this.running.deliverAtOnce()
     this.running.gate.open()
     await this.deliver()
   }
@@ -76,7 +85,7 @@ export class AttacherScenario extends AttacherModel {
   }
 
   async remove(volume: string, node = 'n1'): Promise<void> {
-    this.api.delete(VOLUME_ATTACHMENTS, `${volume}.${node}`)
+    this.api.delete(VOLUME_ATTACHMENTS, { name: `${volume}.${node}` })
     await this.deliver()
   }
 

@@ -1,9 +1,12 @@
+import { CODES } from '@csi-sidecars/csi'
 import { codeNameOf } from '../../calls/seen.ts'
 import type { ProxiedCall } from '../../proxy/call.ts'
+import { pictureOf } from '../picture.ts'
 import { wrongVolume } from './answers.ts'
 import type { CheckName, Violation } from './checks.ts'
+import { forgottenStage } from './forgotten.ts'
 import { type Listed, Listing } from './listing.ts'
-import { Repetitions, volumeIdOf } from './repetition.ts'
+import { LATER, onNode, Repetitions, volumeIdOf } from './repetition.ts'
 import { wrongSize } from './sizes.ts'
 import { Targets } from './targets.ts'
 import { text, VolumeTracker } from './volume-tracker.ts'
@@ -11,6 +14,12 @@ import { text, VolumeTracker } from './volume-tracker.ts'
 /** A violation with the calls that led to it, for people. */
 export interface Finding extends Violation {
   readonly calls: readonly string[]
+  /** Where its volume was when, as an SVG; empty where it is about none. */
+  readonly picture: string
+  /** All calls about its volume, for a time line. */
+  readonly timeline: readonly string[]
+  /** How often it was found, for whatever volume. */
+  occurrences: number
 }
 
 export interface CheckerOptions {
@@ -29,11 +38,14 @@ const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
   'content',
   'kept',
   'ended',
+  'oneNode',
+  'inUse',
 ])
 
-/** How many calls are kept, and how many of them a finding lists. */
+/** How many calls are kept, how many of them a finding lists, and how many are on its time line. */
 const KEPT = 5_000
 const LISTED = 10
+const ON_TIMELINE = 100
 
 /** Checks a driver by the calls that pass the proxy and by its lists. */
 export class Checker {
@@ -62,7 +74,7 @@ export class Checker {
       this.#ended.push(call)
       if (this.#ended.length > KEPT) this.#ended.shift()
     }
-    const ofAnswer = [...wrongSize(call), ...wrongVolume(call)]
+    const ofAnswer = [...wrongSize(call), ...wrongVolume(call), ...forgottenStage(call, this.tracker)]
     for (const broken of [...this.#repetitions.see(call), ...ofAnswer, ...this.#targets.see(call)]) this.find(broken)
   }
 
@@ -70,23 +82,58 @@ export class Checker {
     for (const broken of this.#listing.look(listed, mark)) this.find(broken)
   }
 
-  /** Each is recorded once. */
+  /** Each is recorded once, and counted. */
   find(broken: Violation): void {
-    if (this.findings.some(({ text: known }) => known === broken.text)) return
-    this.findings.push({ ...broken, calls: this.#callsBefore(broken) })
+    const known = this.findings.find((each) => causeOf(each) === causeOf(broken))
+    if (known !== undefined) {
+      known.occurrences += 1
+      return
+    }
+    const about = broken.about === undefined ? [] : this.#about(broken.about).slice(-ON_TIMELINE)
+    const timeline = about.map((call) => lineOf(call, this.#options))
+    const picture = pictureOf(about, this.#options.shortened)
+    this.findings.push({ ...broken, calls: this.#callsBefore(broken), picture, timeline, occurrences: 1 })
   }
 
-  /** The driver's error message about the last call that it refused; undefined when it refused none. */
-  lastWords(about: string | undefined): string | undefined {
-    const call = this.#about(about).findLast(({ code = 0 }) => code !== 0)
-    return call && `${call.method}: ${codeNameOf(call.code ?? 0)} ${JSON.stringify(call.message)}`
+  /** Why something that was asked for has not come, or is left: by the last call that the driver refused. */
+  findUnfulfilled(unfulfilled: Violation, trouble: string | undefined): void {
+    const { about, check, text: what } = unfulfilled
+    const call = check === 'noLeak' && about === undefined ? undefined : this.#lastRefused(about)
+    if (call === undefined) return this.find({ ...unfulfilled, text: joined(what, trouble) })
+    const { method, code = 0, message } = call
+    const refusal = `${method}: ${codeNameOf(code)} ${JSON.stringify(message)}`
+    const cause = `${method} ${codeNameOf(code)}`
+    const earlier = about === undefined || LATER.has(code) ? undefined : this.#repetitions.earlier(call)
+    if (earlier !== undefined) {
+      const subject = text(call.request['volumeId']) || text(call.request['name'])
+      const repeated = `${method} of ${subject}${onNode(call)} ${earlier}, and failed when it was repeated`
+      return this.find({ check: 'idempotence', about, text: joined(repeated, refusal, what) })
+    }
+    if (code === CODES.NotFound && this.tracker.get(text(call.request['volumeId']))?.exists === 'yes') {
+      return this.find({ check: 'kept', about, text: joined(`volume ${about} was created`, refusal, what), cause })
+    }
+    this.find({ ...unfulfilled, text: joined(what, refusal, trouble), cause })
+  }
+
+  /** Unless the same call has succeeded since. */
+  #lastRefused(about: string | undefined): ProxiedCall | undefined {
+    const calls = this.#about(about)
+    return calls.findLast((call, at) => {
+      const { method, code = 0 } = call
+      if (code === 0) return false
+      return !calls.slice(at).some((each) => each.method === method && each.code === 0 && sameTarget(each, call))
+    })
   }
 
   #callsBefore({ about, check }: Violation): readonly string[] {
     // Lists do not pass the proxy, and no other call has to do with them.
     if (check === 'listed') return []
+    // One request, whatever came before.
+    if (check === 'strict') return this.#ended.slice(-1).map((call) => lineOf(call, this.#options))
     const ofNodes = !OF_CONTROLLER.has(check) || this.tracker.get(about ?? '')?.inline === true
-    const known = this.#about(about).filter(({ method }) => ofNodes || !method.startsWith('Node'))
+    const all = this.#about(about)
+    const staged = check === 'kept' && all.at(-1)?.method === 'NodePublishVolume'
+    const known = all.filter(({ method }) => ofNodes || staged || !method.startsWith('Node'))
     // For a volume that no answer names, the calls that may have created it.
     const suspects = this.#ended.filter(({ method, code }) => method === 'CreateVolume' && code === undefined)
     return inRows(known.length > 0 ? known : suspects)
@@ -106,6 +153,19 @@ export class Checker {
         ids.has(text(call.request['volumeId'])) || names.has(text(call.request['name'])) || ids.has(volumeIdOf(call)),
     )
   }
+}
+
+/** What findings have in common that differ in names and numbers only. */
+export function causeOf({ check, text: found, cause }: Violation): string {
+  if (cause !== undefined) return `${check} ${cause}`
+  return `${check} ${found
+    .replaceAll(/"[^"]*"/g, '*')
+    .replaceAll(/\b(at|of|on|to) \S+/g, '$1 *')
+    .replaceAll(/\S*\d\S*/g, '*')}`
+}
+
+function joined(...parts: readonly (string | undefined)[]): string {
+  return parts.filter((part) => part !== undefined).join('; ')
 }
 
 interface Row {
@@ -153,4 +213,5 @@ const FAULT_WORDS: Readonly<Record<NonNullable<ProxiedCall['fault']>, string>> =
   repeat: 'called twice',
   repeatLate: 'called again later',
   cut: 'connection cut',
+  kill: 'driver killed after it',
 }

@@ -10,8 +10,14 @@ export const CHECKS = {
   kept: 'What was created and attached stays so until its end is requested',
   ended: 'What was detached or deleted is so',
   placed: 'What was published is at its path, and what was unpublished is not',
+  data: 'What was written to a volume stays, and is in its clone',
+  readOnly: 'A volume that is mounted to be read refuses to be written',
+  snapshots: 'A snapshot can be created, listed, restored and deleted, each of it again',
   usage: 'A mounted volume reports its use',
   listed: 'What says that it lists volumes lists them',
+  oneNode: 'A volume for one node is published to one',
+  inUse: 'A published volume is not deleted',
+  strict: 'A request that no cluster sends gets the code that CSI asks for',
   noLeak: 'Nothing is left when everything was deleted',
   converges: 'Everything asked for converges when nothing disturbs any more',
   alive: 'The driver ends only when it is asked to',
@@ -22,6 +28,8 @@ export type CheckName = keyof typeof CHECKS
 export interface Violation {
   readonly check: CheckName
   readonly text: string
+  /** What findings of one cause have in common; without it their text, but for names and numbers. */
+  readonly cause?: string
   /** The volume, or the name of one that is to be created; undefined when it is about none. */
   readonly about: string | undefined
 }

@@ -48,6 +48,8 @@ interface Answered {
  */
 export class Repetitions {
   readonly #answered = new Map<string, Answered>()
+  /** Calls that have succeeded, or may have, by what they were about. */
+  readonly #effects = new Map<string, { readonly call: ProxiedCall; readonly sure: boolean }>()
   /** Calls under way that repeat one that was answered. */
   readonly #repeating = new Map<number, Answered>()
   /** Volumes by the names under which they were created. */
@@ -64,28 +66,40 @@ export class Repetitions {
     }
     const repeated = this.#repeating.get(call.id)
     this.#repeating.delete(call.id)
-    const broken = repeated !== undefined && repeated === before ? checker(call, repeated) : []
+    const broken = repeated !== undefined && repeated === before ? checked(call, repeated) : []
     if (call.code === 0 && before === undefined) this.#answered.set(key, { call, failures: 0 })
+    if (call.code === 0 || call.code === undefined) this.#effects.set(subjectOf(call), { call, sure: call.code === 0 })
     if (call.method === 'CreateVolume') this.#names.set(volumeIdOf(call), text(call.request['name']))
     return broken
   }
 
+  /** What an earlier call about the same volume and node, which nothing has undone, has come to; undefined without one. */
+  earlier(call: ProxiedCall): 'had succeeded' | 'had got no answer' | undefined {
+    const effect = this.#effects.get(subjectOf(call))
+    return effect && (effect.sure ? 'had succeeded' : 'had got no answer')
+  }
+
   /** Also when a call has ended: until then it may still do its work. */
   #forget(call: ProxiedCall): void {
-    const ended = ENDS[call.method] ?? []
-    const volume = text(call.request['volumeId'])
     for (const [key, { call: other }] of this.#answered) {
-      if (!ended.includes(other.method) || key === keyOf(call)) continue
-      const same =
-        other.method === 'CreateVolume'
-          ? text(other.request['name']) === this.#names.get(volume)
-          : text(other.request['volumeId']) === volume && sameNode(other, call) && samePath(other, call)
-      if (same) this.#answered.delete(key)
+      if (key !== keyOf(call) && this.#undoes(call, other)) this.#answered.delete(key)
     }
+    for (const [key, { call: other }] of this.#effects) {
+      if (key !== subjectOf(call) && this.#undoes(call, other)) this.#effects.delete(key)
+    }
+  }
+
+  #undoes(call: ProxiedCall, other: ProxiedCall): boolean {
+    const ended = ENDS[call.method] ?? []
+    if (!ended.includes(other.method)) return false
+    const volume = text(call.request['volumeId'])
+    return other.method === 'CreateVolume'
+      ? text(other.request['name']) === this.#names.get(volume)
+      : text(other.request['volumeId']) === volume && sameNode(other, call) && samePath(other, call)
   }
 }
 
-function checker(call: ProxiedCall, repeated: Answered): readonly Violation[] {
+function checked(call: ProxiedCall, repeated: Answered): readonly Violation[] {
   const about = text(call.request['volumeId']) || text(call.request['name'])
   if (call.code === 0) {
     repeated.failures = 0
@@ -116,7 +130,7 @@ export function volumeIdOf({ response }: ProxiedCall): string {
   return volume?.volumeId ?? ''
 }
 
-function onNode({ request }: ProxiedCall): string {
+export function onNode({ request }: ProxiedCall): string {
   const node = text(request['nodeId'])
   return node === '' ? '' : ` on ${node}`
 }
@@ -134,6 +148,13 @@ function samePath(a: ProxiedCall, b: ProxiedCall): boolean {
     text(/^Node(Un)?publish/i.test(method) ? request['targetPath'] : request['stagingTargetPath']),
   )
   return a.method === 'NodePublishVolume' && b.method === 'NodeUnstageVolume' ? true : one === two
+}
+
+/** What the call changes, whatever else it says. */
+function subjectOf({ method, request }: ProxiedCall): string {
+  const fields = ['name', 'volumeId', 'nodeId', 'targetPath', 'stagingTargetPath']
+  const size = request['capacityRange'] as { readonly requiredBytes: bigint } | undefined
+  return [method, ...fields.map((field) => text(request[field])), size?.requiredBytes ?? ''].join(' ')
 }
 
 /** The same request, but for its secrets. */

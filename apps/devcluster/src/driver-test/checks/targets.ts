@@ -12,7 +12,7 @@ interface Capability {
 
 const lookAt: LookAt = (path) => lstatSync(path, { throwIfNoEntry: false })
 
-/** Looks at the disk in the moment in which a driver says that it is done, before anybody acts on that. */
+/** Looks at the disk in the moment in which a driver says that it is done, before a client acts on that. */
 export class Targets {
   readonly #lookAt: LookAt
   /** Paths of calls that ended without an answer: the driver may still be at work there. */

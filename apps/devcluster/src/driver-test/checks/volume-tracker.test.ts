@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { answered, callOf, created } from '../../testing/proxied-calls.ts'
 import { certain, VolumeTracker } from './volume-tracker.ts'
 
-function ledgerOf(calls: readonly ReturnType<typeof callOf>[]): VolumeTracker {
+function trackerOf(calls: readonly ReturnType<typeof callOf>[]): VolumeTracker {
   const tracker = new VolumeTracker()
   for (const call of calls) tracker.see(call)
   return tracker
@@ -13,12 +13,12 @@ const made = [...created('pvc', 'vol', 1024n)]
 
 describe('the tracker', () => {
   it('knows a volume from the answer to its creation', () => {
-    const [volume] = ledgerOf(made).volumes
+    const [volume] = trackerOf(made).volumes
     expect(volume).toMatchObject({ id: 'vol', name: 'pvc', exists: 'yes', capacity: 1024n, busy: 0 })
   })
 
   it('knows nothing of a volume whose creation has failed', () => {
-    expect(ledgerOf(answered('CreateVolume', { name: 'pvc' }, { code: 13 })).volumes).toEqual([])
+    expect(trackerOf(answered('CreateVolume', { name: 'pvc' }, { code: 13 })).volumes).toEqual([])
   })
 
   it.each([
@@ -31,36 +31,42 @@ describe('the tracker', () => {
     const lost = answered('CreateVolume', { name: 'pvc' }, { code: undefined })
     const named = code === 0 ? { response: { volume: { volumeId: 'vol', capacityBytes: 0n } } } : {}
     const again = answered('CreateVolume', { name: 'pvc' }, { code, ...named })
-    expect(ledgerOf([...lost, ...again]).unsure.map(({ name }) => name)).toEqual(unsure)
+    expect(trackerOf([...lost, ...again]).unsure.map(({ name }) => name)).toEqual(unsure)
+  })
+
+  it('takes no publish without an id for a volume', () => {
+    expect(trackerOf(answered('NodePublishVolume', { volumeId: '', targetPath: '/t' }, { code: 3 })).volumes).toEqual(
+      [],
+    )
   })
 
   it('is unsure of a volume that was created and has no id', () => {
     for (const volume of [undefined, { volumeId: '', capacityBytes: 0n }]) {
-      const { volumes, unsure } = ledgerOf(answered('CreateVolume', { name: 'pvc' }, { response: { volume } }))
+      const { volumes, unsure } = trackerOf(answered('CreateVolume', { name: 'pvc' }, { response: { volume } }))
       expect([volumes, unsure.map(({ name }) => name)]).toEqual([[], ['pvc']])
     }
   })
 
   it('is sure of an attachment when it was answered, and not of one that is under way or has failed', () => {
     const begun = callOf('ControllerPublishVolume', publish)
-    expect([...(ledgerOf([...made, begun]).get('vol')?.nodes ?? [])]).toEqual([['a', 'maybe']])
-    const done = ledgerOf([...made, ...answered('ControllerPublishVolume', publish)])
+    expect([...(trackerOf([...made, begun]).get('vol')?.nodes ?? [])]).toEqual([['a', 'maybe']])
+    const done = trackerOf([...made, ...answered('ControllerPublishVolume', publish)])
     expect(certain(done.get('vol')?.nodes ?? new Map())).toEqual(['a'])
-    const failed = ledgerOf([...made, ...answered('ControllerPublishVolume', publish, { code: 13 })])
+    const failed = trackerOf([...made, ...answered('ControllerPublishVolume', publish, { code: 13 })])
     expect([...(failed.get('vol')?.nodes ?? [])]).toEqual([['a', 'maybe']])
   })
 
   it('stays sure of an attachment while it is asked for again', () => {
     const again = callOf('ControllerPublishVolume', publish)
-    const tracker = ledgerOf([...made, ...answered('ControllerPublishVolume', publish), again])
+    const tracker = trackerOf([...made, ...answered('ControllerPublishVolume', publish), again])
     expect(tracker.get('vol')).toMatchObject({ nodes: new Map([['a', 'yes']]), busy: 1 })
   })
 
   it('forgets an attachment when its end was answered, and doubts it before', () => {
     const attached = [...made, ...answered('ControllerPublishVolume', publish)]
     const [begun, ended] = answered('ControllerUnpublishVolume', publish)
-    expect(ledgerOf([...attached, begun]).get('vol')?.nodes).toEqual(new Map([['a', 'maybe']]))
-    expect(ledgerOf([...attached, begun, ended]).get('vol')?.nodes).toEqual(new Map())
+    expect(trackerOf([...attached, begun]).get('vol')?.nodes).toEqual(new Map([['a', 'maybe']]))
+    expect(trackerOf([...attached, begun, ended]).get('vol')?.nodes).toEqual(new Map())
   })
 
   it('takes a detach without a node for one from all', () => {
@@ -68,7 +74,7 @@ describe('the tracker', () => {
       ...answered('ControllerPublishVolume', publish),
       ...answered('ControllerPublishVolume', { volumeId: 'vol', nodeId: 'b' }),
     ]
-    const tracker = ledgerOf([
+    const tracker = trackerOf([
       ...made,
       ...attached,
       ...answered('ControllerUnpublishVolume', { volumeId: 'vol', nodeId: '' }),
@@ -78,8 +84,8 @@ describe('the tracker', () => {
 
   it('knows a volume as gone when its deletion was answered, and as new when it is recreated', () => {
     const gone = [...made, ...answered('DeleteVolume', { volumeId: 'vol' })]
-    expect(ledgerOf(gone).get('vol')?.exists).toBe('no')
-    expect(ledgerOf([...gone, ...created('other', 'vol', 1n)]).get('vol')).toMatchObject({
+    expect(trackerOf(gone).get('vol')?.exists).toBe('no')
+    expect(trackerOf([...gone, ...created('other', 'vol', 1n)]).get('vol')).toMatchObject({
       exists: 'yes',
       name: 'other',
     })
@@ -88,12 +94,12 @@ describe('the tracker', () => {
   it('keeps the largest size that was answered', () => {
     const grow = (capacityBytes: bigint) =>
       answered('ControllerExpandVolume', { volumeId: 'vol' }, { response: { capacityBytes } })
-    expect(ledgerOf([...made, ...grow(4096n), ...grow(2048n)]).get('vol')?.capacity).toBe(4096n)
+    expect(trackerOf([...made, ...grow(4096n), ...grow(2048n)]).get('vol')?.capacity).toBe(4096n)
   })
 
   it('knows what is mounted by the path', () => {
     const mount = { volumeId: 'vol', targetPath: '/t', stagingTargetPath: '/s' }
-    const tracker = ledgerOf([...made, ...answered('NodeStageVolume', mount), ...answered('NodePublishVolume', mount)])
+    const tracker = trackerOf([...made, ...answered('NodeStageVolume', mount), ...answered('NodePublishVolume', mount)])
     expect(certain(tracker.get('vol')?.staged ?? new Map())).toEqual(['/s'])
     expect(certain(tracker.get('vol')?.published ?? new Map())).toEqual(['/t'])
     for (const call of answered('NodeUnpublishVolume', mount)) tracker.see(call)
@@ -103,10 +109,10 @@ describe('the tracker', () => {
 
   it('knows a volume that was never created and is published as an inline volume', () => {
     const mount = { volumeId: 'csi-1', targetPath: '/t' }
-    const tracker = ledgerOf([...answered('NodePublishVolume', mount)])
+    const tracker = trackerOf([...answered('NodePublishVolume', mount)])
     expect(tracker.get('csi-1')).toMatchObject({ inline: true, exists: 'maybe', published: new Map([['/t', 'yes']]) })
     for (const call of answered('NodeUnpublishVolume', mount)) tracker.see(call)
     expect(tracker.get('csi-1')?.exists).toBe('no')
-    expect(ledgerOf([...answered('NodeUnpublishVolume', mount)]).volumes).toEqual([])
+    expect(trackerOf([...answered('NodeUnpublishVolume', mount)]).volumes).toEqual([])
   })
 })

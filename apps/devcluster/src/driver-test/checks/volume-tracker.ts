@@ -35,7 +35,7 @@ export function namedVolume(response: ProxiedCall['response']): Volume | undefin
 }
 
 /** After these a driver may still be at it. */
-const MAY_GO_ON: readonly (number | undefined)[] = [
+const MAY_CONTINUE: readonly (number | undefined)[] = [
   undefined, // no answer
   CODES.Canceled,
   CODES.DeadlineExceeded,
@@ -82,8 +82,8 @@ export class VolumeTracker {
 
   /** A publish of an unknown volume creates it. */
   #inlineVolume({ method, request }: ProxiedCall): KnownVolume | undefined {
-    if (method !== 'NodePublishVolume') return undefined
     const id = text(request['volumeId'])
+    if (method !== 'NodePublishVolume' || id === '') return undefined
     const volume: KnownVolume = { ...unused(), id, name: '', exists: 'maybe', capacity: 0n, block: false, inline: true }
     this.#volumes.set(id, volume)
     return volume
@@ -93,7 +93,7 @@ export class VolumeTracker {
     const name = text(request['name'])
     const made = code === 0 ? namedVolume(response) : undefined
     // The proxy has read it as what its method takes.
-    if (MAY_GO_ON.includes(code) || (code === 0 && made === undefined))
+    if (MAY_CONTINUE.includes(code) || (code === 0 && made === undefined))
       this.#unsure.set(name, request as unknown as CreateVolumeRequest)
     else this.#unsure.delete(name)
     if (made === undefined) return

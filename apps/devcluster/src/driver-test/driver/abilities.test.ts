@@ -85,8 +85,8 @@ describe('what can be tried with a driver', () => {
     const { can, leftOut } = await learn(driver, { nodeIds: ['a'], crash: false })
     expect(can).toMatchObject({ expand: false, crash: false, methods: ['CreateVolume', 'DeleteVolume'] })
     const reported = leftOut.join('\n')
-    for (const word of ['PUBLISH_UNPUBLISH', 'EXPAND_VOLUME', 'LIST_VOLUMES\n', '--node-ids', '--driver-command']) {
-      expect(reported).toContain(word)
+    for (const part of ['PUBLISH_UNPUBLISH', 'EXPAND_VOLUME', 'LIST_VOLUMES\n', '--node-ids', '--driver-command']) {
+      expect(reported).toContain(part)
     }
     await driver.stop()
     const offline = await start({ expansion: 'OFFLINE' })

@@ -34,6 +34,10 @@ export interface AbilityOptions {
   /** The driver may be killed. */
   readonly crash: boolean
   readonly clock: Clock
+  /** Called before each trial with what is tried. */
+  readonly onTrial?: (what: string) => void
+  /** Called with what was tried while the driver was lost again and again. */
+  readonly onLost?: (what: string) => void
 }
 
 /** Kinds of volumes that not every driver supports; a mounted one for one node is required. */
@@ -43,7 +47,7 @@ export type Kind = (typeof KINDS)[number]
 /** Asks the driver, and creates a volume of each kind as a trial. Throws when it cannot be tested at all. */
 export async function learnAbilities(driver: Driver, options: AbilityOptions, signal: AbortSignal): Promise<Abilities> {
   const { controller, plugin } = driver.capabilities
-  const { address, crash, capabilities, csiDriver } = options
+  const { address, crash, capabilities, csiDriver, onTrial } = options
   const own = new OwnNodes(options.ownNodes, '')
   const has = (what: ControllerRpc): boolean => controller.has(what)
   if (!has(ControllerRpc.CREATE_DELETE_VOLUME)) {
@@ -51,6 +55,7 @@ export async function learnAbilities(driver: Driver, options: AbilityOptions, si
   }
   const nodes = await learnNodes(driver, options, signal)
   const tries = new Tries(driver, options, signal)
+  onTrial?.('volumes')
   const refusal = await tries.refusalOf('mount')
   if (refusal !== undefined) throw new Error(`the driver at ${address} creates no volume: ${refusal}`)
   const leftOut: string[] = []
@@ -59,6 +64,7 @@ export async function learnAbilities(driver: Driver, options: AbilityOptions, si
     return holds
   }
   const offered = async (kind: Kind, what: string, refused: () => Promise<string | undefined>): Promise<boolean> => {
+    onTrial?.(what)
     const why = capabilities?.includes(kind) === false ? 'not among --capabilities' : await refused()
     return unless(why === undefined, `${what}: ${why}`)
   }
@@ -82,7 +88,8 @@ export async function learnAbilities(driver: Driver, options: AbilityOptions, si
   const further = own.all.length > 0 ? '--node' : '--node-ids'
   unless(nodes.length > 1, `moves from node to node: one node is known; ${further} names more`)
   unless(crash, 'the death of the driver: no --driver-command starts it')
-  leftOut.push(...nodeLacks(own), 'modification and snapshots: this test does not ask for them')
+  unless(has(ControllerRpc.CREATE_DELETE_SNAPSHOT), 'snapshots: the driver lacks CREATE_DELETE_SNAPSHOT')
+  leftOut.push(...nodeLacks(own), 'modification: this test does not ask for it')
   const methods = [
     'CreateVolume',
     'DeleteVolume',

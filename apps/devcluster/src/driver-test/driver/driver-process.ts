@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { startSidecar } from '../../cluster/sidecars.ts'
@@ -12,11 +13,29 @@ export interface DriverProcessOptions {
 
 /** The driver under test as processes of ours: killed at will, and started again whenever it has ended. */
 export interface DriverProcess {
-  /** As SIGKILL does it. */
+  /** As SIGKILL does it, the next of its processes. */
   kill(): void
+  /** The same for all of its processes at once. */
+  killAll(): void
   /** Calls the listener with how it has ended unless it was killed. Returns the undo. */
   watchDeaths(listener: (how: string) => void): () => void
   stop(): Promise<void>
+}
+
+/** Throws where something listens already: the driver that is started would be a second one beside it. */
+export async function refuseServed(addresses: readonly string[]): Promise<void> {
+  for (const address of addresses) {
+    const socket = connect(address.replace(/^unix:\/\//, ''))
+    const served = await new Promise((answer) => {
+      socket.once('connect', () => answer(true)).once('error', () => answer(false))
+    })
+    socket.destroy()
+    if (served === true) {
+      throw new Error(
+        `--driver-command: something answers at ${address} already; end it, or leave out --driver-command`,
+      )
+    }
+  }
 }
 
 /** A driver that was killed is soon back, however often. */
@@ -27,7 +46,7 @@ export async function startDriverProcesses(
   commands: readonly string[],
   parts: Omit<DriverProcessOptions, 'command'>,
 ): Promise<DriverProcess> {
-  const all: DriverProcess[] = []
+  const all: OneProcess[] = []
   const stop = async (): Promise<void> => void (await Promise.all(all.map((each) => each.stop())))
   try {
     for (const command of commands) all.push(await startDriverProcess({ ...parts, command }))
@@ -41,6 +60,9 @@ export async function startDriverProcesses(
       all[turn % all.length]?.kill()
       turn += 1
     },
+    killAll() {
+      for (const each of all) each.kill()
+    },
     watchDeaths(listener) {
       const undo = all.map((each) => each.watchDeaths(listener))
       return () => {
@@ -51,7 +73,9 @@ export async function startDriverProcesses(
   }
 }
 
-async function startDriverProcess({ command, ...parts }: DriverProcessOptions): Promise<DriverProcess> {
+type OneProcess = Omit<DriverProcess, 'killAll'>
+
+async function startDriverProcess({ command, ...parts }: DriverProcessOptions): Promise<OneProcess> {
   const listeners = new Set<(how: string) => void>()
   let killed = false
   const child = await startSidecar({

@@ -24,12 +24,18 @@ export interface DriverUnderTestParts {
   readonly clock: Clock
   /** Where the driver is ours to kill. */
   readonly kill: (() => void) | undefined
+  readonly killAll: (() => void) | undefined
 }
 
 /** Faults that may wait for a call of their method. */
 const MOST_WAITING = 8
 /** Between two looks at the driver's list. */
 const LOOK_MS = 1_000
+/** A call's answer is through by then. */
+const KILL_MS = 20
+/** After a kill what was lost is seen before it is done again. */
+const SOON_MS = 500
+const SOON_LOOKS = 4
 /** Number of looks at the list when everything has converged. */
 const LAST_LOOKS = 3
 /** How long a list may continue to name what was deleted. */
@@ -49,6 +55,8 @@ export class DriverUnderTest implements ChaosDriver {
   readonly #usage: UsageLooks
   /** What it lists before the test has created anything belongs to other users. */
   #foreign: ReadonlySet<string> = new Set()
+  #soonLooks = 0
+  #calm = false
   /** Lists in a row that the driver has refused. */
   #refusals = 0
 
@@ -71,6 +79,17 @@ export class DriverUnderTest implements ChaosDriver {
     if (call.end !== undefined) this.#parts.checker.see(call)
     for (const listener of this.#listeners) listener(call)
     if (call.end === undefined) this.#parts.checker.see(call)
+    else if (call.fault === 'kill' && !this.#calm) this.#killAfter(call)
+  }
+
+  /** A kill waits for a call that succeeds. */
+  #killAfter({ code, method }: ProxiedCall): void {
+    if (code !== 0) return this.breakCall(method, { do: 'kill' })
+    this.#parts.clock.schedule(KILL_MS, () => {
+      if (this.#calm) return
+      this.#parts.killAll?.()
+      this.#soonLooks = SOON_LOOKS
+    })
   }
 
   /** For the proxy: a detach may come again if the volume was not attached since. */
@@ -103,6 +122,7 @@ export class DriverUnderTest implements ChaosDriver {
   }
 
   async calm(): Promise<void> {
+    this.#calm = true
     this.#faults.clear()
   }
 
@@ -117,7 +137,8 @@ export class DriverUnderTest implements ChaosDriver {
   async watchList(signal: AbortSignal): Promise<void> {
     try {
       for (;;) {
-        await this.#parts.clock.sleep(LOOK_MS, signal)
+        await this.#parts.clock.sleep(this.#soonLooks > 0 ? SOON_MS : LOOK_MS, signal)
+        this.#soonLooks = Math.max(0, this.#soonLooks - 1)
         await this.#look(signal)
         for (const broken of await this.#usage.look(signal)) this.#parts.checker.find(broken)
       }

@@ -1,4 +1,5 @@
 import { readFile, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 
 const MOUNTS = '/proc/self/mountinfo'
 
@@ -9,6 +10,10 @@ export async function mountsBelow(folder: string, list = MOUNTS): Promise<readon
     const point = unescaped(line.split(' ')[4] ?? '')
     return point.startsWith(`${folder}/`) ? [point] : []
   })
+}
+
+export async function isMounted(path: string): Promise<boolean> {
+  return (await mountsBelow(dirname(path))).includes(path)
 }
 
 /**

@@ -5,15 +5,26 @@ const TIMEOUT_MS = 120_000
 const PAUSE_MS = 500
 const PASSING: readonly number[] = [CODES.Unavailable, CODES.Aborted, CODES.Canceled, CODES.DeadlineExceeded]
 
+interface Retries {
+  readonly withinMs: number
+  /** The codes that pass by themselves. */
+  readonly passing: readonly number[]
+}
+
 /** Asks again while the driver is away or busy, as one that is being killed is now and then. */
-export async function retrying<T>(clock: Clock, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const until = clock.monotonic() + TIMEOUT_MS
+export async function retrying<T>(
+  clock: Clock,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+  { withinMs = TIMEOUT_MS, passing = PASSING }: Partial<Retries> = {},
+): Promise<T> {
+  const until = clock.monotonic() + withinMs
   for (;;) {
     try {
       return await work()
     } catch (error) {
       signal.throwIfAborted()
-      const passes = error instanceof RpcError && PASSING.includes(error.code)
+      const passes = error instanceof RpcError && passing.includes(error.code)
       if (!passes || clock.monotonic() > until) throw error
       await clock.sleep(PAUSE_MS, signal)
     }

@@ -1,5 +1,5 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
-import { type Driver, volumeCapabilityOf } from '@csi-sidecars/csi'
+import { CODES, type Driver, RpcError, volumeCapabilityOf } from '@csi-sidecars/csi'
 import { CreateVolume, type CreateVolumeRequest, DeleteVolume } from '@csi-sidecars/csi-proto'
 import { retrying } from './retrying-client.ts'
 
@@ -10,34 +10,42 @@ const USES = {
 } as const
 
 const TRY_MS = 120_000
+/** How long a driver may be away, or busy, while it is tried. */
+const LOST_MS = 20_000
 const SIZE = 1024n ** 3n
+
+interface TryParts {
+  readonly parameters: Readonly<Record<string, string>>
+  readonly clock: Clock
+  readonly onLost?: (what: string) => void
+}
 
 /** Creates volumes to see whether the driver does, and deletes them again. */
 export class Tries {
   readonly #driver: Driver
   readonly #parameters: Readonly<Record<string, string>>
   readonly #clock: Clock
+  readonly #onLost: ((what: string) => void) | undefined
   readonly #signal: AbortSignal
 
-  constructor(
-    driver: Driver,
-    { parameters, clock }: { readonly parameters: Readonly<Record<string, string>>; readonly clock: Clock },
-    signal: AbortSignal,
-  ) {
+  constructor(driver: Driver, { parameters, clock, onLost }: TryParts, signal: AbortSignal) {
     this.#driver = driver
     this.#parameters = parameters
     this.#clock = clock
+    this.#onLost = onLost
     this.#signal = signal
   }
 
   /** The driver's error message when it does not create such a volume. */
   refusalOf(kind: keyof typeof USES): Promise<string | undefined> {
-    return this.#refusal(async () => this.#delete(await this.#create(this.#requestOf(kind, kind))))
+    return this.#refusal(`a volume for ${kind}`, async () =>
+      this.#delete(await this.#create(this.#requestOf(kind, kind))),
+    )
   }
 
   /** The same of a volume with the content of another one. */
   refusalOfClone(): Promise<string | undefined> {
-    return this.#refusal(async () => {
+    return this.#refusal('a clone', async () => {
       const volumeId = await this.#create(this.#requestOf('mount', 'source'))
       try {
         const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
@@ -48,12 +56,13 @@ export class Tries {
     })
   }
 
-  async #refusal(work: () => Promise<void>): Promise<string | undefined> {
+  async #refusal(what: string, work: () => Promise<void>): Promise<string | undefined> {
     try {
       await work()
       return undefined
     } catch (error) {
       this.#signal.throwIfAborted()
+      if (error instanceof RpcError && error.code === CODES.Unavailable) this.#onLost?.(what)
       return messageOf(error)
     }
   }
@@ -74,7 +83,7 @@ export class Tries {
   }
 
   #create(request: CreateVolumeRequest): Promise<string> {
-    return retrying(this.#clock, this.#signal, async () => {
+    return this.#retrying(async () => {
       const { volume } = await this.#driver.call(CreateVolume, request, { timeoutMs: TRY_MS, signal: this.#signal })
       if (!volume?.volumeId) throw new Error('CreateVolume succeeded and names no volume')
       return volume.volumeId
@@ -83,6 +92,10 @@ export class Tries {
 
   async #delete(volumeId: string): Promise<void> {
     const limits = { timeoutMs: TRY_MS, signal: this.#signal }
-    await retrying(this.#clock, this.#signal, () => this.#driver.call(DeleteVolume, { volumeId, secrets: {} }, limits))
+    await this.#retrying(() => this.#driver.call(DeleteVolume, { volumeId, secrets: {} }, limits))
+  }
+
+  #retrying<T>(work: () => Promise<T>): Promise<T> {
+    return retrying(this.#clock, this.#signal, work, { withinMs: LOST_MS })
   }
 }

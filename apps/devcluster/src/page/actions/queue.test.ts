@@ -87,14 +87,14 @@ describe('on the page a person can', () => {
   })
 
   it('make a claim without a class', async () => {
-    await using test = await startTestCluster({ controllers: [], standIns: [] })
+    await using test = await startTestCluster({ controllers: [], substitutes: [] })
     using queue = open(test)
     await queue.do('createClaim', { name: 'bare', size: '1Gi', class: '' })
     expect(test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('bare'))?.spec?.storageClassName).toBeUndefined()
   })
 
   it('inject faults into the driver and clear them, and kill it', async () => {
-    await using test = await startTestCluster({ standIns: [] })
+    await using test = await startTestCluster({ substitutes: [] })
     using queue = open(test)
     const method = 'CreateVolume'
     await queue.do('injectFaults', { method, how: 'fails with Internal', times: '1000' })
@@ -108,7 +108,7 @@ describe('on the page a person can', () => {
   })
 
   it('see what the API refuses, and what is not possible', async () => {
-    await using test = await startTestCluster({ controllers: [], standIns: [] })
+    await using test = await startTestCluster({ controllers: [], substitutes: [] })
     using queue = open(test)
     expect(await queue.do('deletePod', { pod: 'absent' })).toEqual({ done: false, text: 'pods "absent" not found' })
     expect(await queue.do('killSidecar', { sidecar: 'csi-attacher' })).toEqual({
@@ -121,7 +121,7 @@ describe('on the page a person can', () => {
   })
 
   it('do nothing where something else is at it', async () => {
-    await using test = await startTestCluster({ controllers: [], standIns: [] })
+    await using test = await startTestCluster({ controllers: [], substitutes: [] })
     using queue = open(test, { onlyLooking: true })
     expect(await queue.do('clearFaults')).toEqual({ done: false, text: 'This cannot be done here.' })
     expect(queue.items).toMatchObject([{ actions: [] }])

@@ -61,7 +61,7 @@ const waitsOf = (items: ReadonlyMap<string, Item>, id = ROW): readonly string[] 
   const item = items.get(id)
   return item?.is === 'row' ? item.waits.map(({ level, who, about }) => `${level} ${who} ${about}`) : []
 }
-const quiet = { controllers: [], standIns: [] } as const
+const quiet = { controllers: [], substitutes: [] } as const
 
 describe("the page's model", () => {
   it('follows a volume from its creation to its deletion, and no actor is left waiting', async () => {

@@ -1,4 +1,9 @@
-import type { PersistentVolume, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+} from '@csi-sidecars/kube-types'
 import type { Model, Move } from '@csi-sidecars/testkit'
 import { type Claim, projectClaim } from '../../caches/claim.ts'
 import { CONDITION, MODIFY_STATUS } from '../../caches/names.ts'
@@ -10,8 +15,10 @@ import { Numbered } from './numbered.ts'
 
 /** One claim, its volume, a driver, a user, a class that comes and goes, and a process that works by the real rules. */
 export class ClassModel implements Model<ClassState>, ClassObjects {
-  readonly claims = new Numbered<PersistentVolumeClaim, Claim>((wire) => projectClaim(wire))
-  readonly volumes = new Numbered<PersistentVolume, Volume>((wire) => volumeProjection(DRIVER)(wire, (text) => text))
+  readonly claims = new Numbered<PersistentVolumeClaim, Claim>(PERSISTENT_VOLUME_CLAIMS, (wire) => projectClaim(wire))
+  readonly volumes = new Numbered<PersistentVolume, Volume>(PERSISTENT_VOLUMES, (wire) =>
+    volumeProjection(DRIVER)(wire, (text) => text),
+  )
   readonly options: ClassOptions
   readonly initial: readonly ClassState[]
   readonly #run = new ClassRun(this)

@@ -2,7 +2,7 @@ import { unreachable } from '@csi-sidecars/base'
 import type { Move } from '@csi-sidecars/testkit'
 import { projectClass } from '../../caches/attributes-class.ts'
 import { MODIFY_STATUS } from '../../caches/names.ts'
-import { decideModify, type ModifyStep } from '../../modify/decide.ts'
+import type { ModifyStep } from '../../modify/decide.ts'
 import { classPatch, failedPatch, modifiedPatch } from '../../modify/patches.ts'
 import { attributesClass } from '../builders.ts'
 import type { ClassObjects, ClassRunState, ClassState } from './class-state.ts'
@@ -169,7 +169,7 @@ export class ClassRun {
     if (!this.#objects.options.faults) return
     const failed = onFailed ?? ((lost: ClassState) => end(lost, 'retry'))
     yield { name: `${name}, refused`, to: failed(state), fair: false }
-    // The client reads an object at once whose write had no answer, so the cache knows what became of it.
+    // The next run begins by reading a claim whose write had no answer.
     yield { name: `${name}, answer lost`, to: failed(seen), fair: false }
   }
 
@@ -178,7 +178,7 @@ export class ClassRun {
     const known = this.#steps.get(key)
     if (known !== undefined) return known
     const { claims, volumes } = this.#objects
-    const steps = decideModify({
+    const steps = this.#objects.options.decideModify({
       claim: claims.cached(seenClaim),
       volume: volumes.cached(seenPv),
       classOf: (name) => (name !== 'bronze' || bronze ? projectClass(attributesClass(name)) : undefined),

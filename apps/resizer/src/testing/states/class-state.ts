@@ -1,6 +1,7 @@
 import type { PersistentVolume, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { Claim } from '../../caches/claim.ts'
 import type { Volume } from '../../caches/volume.ts'
+import { decideModify } from '../../modify/decide.ts'
 import { onClaim } from '../../modify/triggers.ts'
 import type { Numbered } from './numbered.ts'
 
@@ -43,12 +44,13 @@ export interface ClassOptions {
   readonly faults: boolean
   /** Others than the real ones only where a test breaks them. */
   readonly onClaim: typeof onClaim
+  readonly decideModify: typeof decideModify
   /** Whether a class that is created wakes the claims that wait for it. */
   readonly wakes: boolean
 }
 
 /** The real rules, and all that can go wrong. */
-export const REAL: ClassOptions = { classes: ['gold', 'silver', ''], faults: true, onClaim, wakes: true }
+export const REAL: ClassOptions = { classes: ['gold', 'silver', ''], faults: true, onClaim, decideModify, wakes: true }
 
 /** What a run needs of the objects around it. */
 export interface ClassObjects {

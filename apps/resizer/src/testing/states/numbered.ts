@@ -1,15 +1,18 @@
 import type { Cached } from '@csi-sidecars/informer'
-import type { KubeObject, Patch } from '@csi-sidecars/kube-types'
-import { applyStrategicMerge } from '../strategic-merge.ts'
+import { apiErrorOf } from '@csi-sidecars/kube-client'
+import type { KubeObject, Patch, Resource } from '@csi-sidecars/kube-types'
+import { applyPatch } from '@csi-sidecars/testkit'
 
 /** Objects by numbers: two that are equal have one, so that states of a model are short and quickly compared. */
 export class Numbered<W extends KubeObject, T extends Cached> {
+  readonly #resource: Resource<W>
   readonly #project: (object: W) => T
   readonly #numbers = new Map<string, number>()
   readonly #patched = new Map<string, number>()
   readonly #objects: { readonly wire: W; readonly cached: T }[] = []
 
-  constructor(project: (object: W) => T) {
+  constructor(resource: Resource<W>, project: (object: W) => T) {
+    this.#resource = resource
     this.#project = project
   }
 
@@ -36,7 +39,8 @@ export class Numbered<W extends KubeObject, T extends Cached> {
     const full = `${number} ${key}`
     const known = this.#patched.get(full)
     if (known !== undefined) return known
-    const patched = this.of(applyStrategicMerge(this.wire(number), patchOf().body) as W)
+    const patch = { kind: 'strategic', body: patchOf().body } as const
+    const patched = this.of(applyPatch(this.wire(number), patch, { resource: this.#resource, errorOf: apiErrorOf }))
     this.#patched.set(full, patched)
     return patched
   }

@@ -1,4 +1,9 @@
-import type { PersistentVolume, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+} from '@csi-sidecars/kube-types'
 import type { Model, Move } from '@csi-sidecars/testkit'
 import { type Claim, projectClaim } from '../../caches/claim.ts'
 import { CONDITION, SIZE_STATUS } from '../../caches/names.ts'
@@ -17,8 +22,10 @@ const OF_RESIZE: ReadonlySet<string> = new Set([
 
 /** One claim, its volume, a driver, a kubelet, a user, an administrator, and a process that works by the real rules. */
 export class SizeModel implements Model<SizeState>, SizeObjects {
-  readonly claims = new Numbered<PersistentVolumeClaim, Claim>((wire) => projectClaim(wire))
-  readonly volumes = new Numbered<PersistentVolume, Volume>((wire) => volumeProjection(DRIVER)(wire, (text) => text))
+  readonly claims = new Numbered<PersistentVolumeClaim, Claim>(PERSISTENT_VOLUME_CLAIMS, (wire) => projectClaim(wire))
+  readonly volumes = new Numbered<PersistentVolume, Volume>(PERSISTENT_VOLUMES, (wire) =>
+    volumeProjection(DRIVER)(wire, (text) => text),
+  )
   readonly options: SizeOptions
   readonly initial: readonly SizeState[]
   readonly #run = new SizeRun(this)

@@ -2,7 +2,7 @@ import { unreachable } from '@csi-sidecars/base'
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { Move } from '@csi-sidecars/testkit'
 import { SIZE_STATUS } from '../../caches/names.ts'
-import { decideResize, dueSize, type ResizeStep } from '../../resize/decide.ts'
+import { dueSize, type ResizeStep } from '../../resize/decide.ts'
 import type { ResizeView } from '../../resize/observe.ts'
 import { capacityPatch, failedPatch, finishedPatch, nodeStepPatch, preResizeText } from '../../resize/patches.ts'
 import { DRIVER } from '../builders.ts'
@@ -207,7 +207,7 @@ export class SizeRun {
     const key = `${state.seenClaim} ${state.seenPv} ${state.finallyFailed} ${state.slow}`
     const known = this.#steps.get(key)
     if (known !== undefined) return known
-    const steps = decideResize(this.#viewOf(state))
+    const steps = this.#objects.options.decideResize(this.#viewOf(state))
     this.#steps.set(key, steps)
     return steps
   }

@@ -1,6 +1,7 @@
 import type { PersistentVolume, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { Claim } from '../../caches/claim.ts'
 import type { Volume } from '../../caches/volume.ts'
+import { decideResize } from '../../resize/decide.ts'
 import { onClaim, onVolume } from '../../resize/triggers.ts'
 import type { Numbered } from './numbered.ts'
 
@@ -58,6 +59,7 @@ export interface SizeOptions {
   /** Others than the real ones only where a test breaks them. */
   readonly onClaim: typeof onClaim
   readonly onVolume: typeof onVolume
+  readonly decideResize: typeof decideResize
 }
 
 /** The real rules, and all that can go wrong but the administrator. */
@@ -68,6 +70,7 @@ export const REAL: SizeOptions = {
   faults: true,
   onClaim,
   onVolume,
+  decideResize,
 }
 
 /** What a run needs of the objects around it. */

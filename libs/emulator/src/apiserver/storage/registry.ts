@@ -12,6 +12,8 @@ export interface Registry {
   readonly clock: Clock
   /** An object has managers from its creation on, not only from its first apply on. */
   readonly tracksCreation: boolean
+  /** False: any object is stored, as an older or a newer server may have stored it. */
+  readonly validates: boolean
 }
 
 export interface Target {

@@ -44,7 +44,7 @@ export function update(
   const changed = prepare(target, owned, { old, now })
   const prepared = target.status ? changed : allocated(registry, kind, changed)
   if (version === '' && !kind.unconditionalUpdate) throw unconditional(target)
-  validate(kind, prepared, { old, status: target.status })
+  if (registry.validates) validate(kind, prepared, { old, status: target.status })
   if (!target.status) strategyOf(kind).admit?.(registry.store, prepared, old)
   const warnings = target.status ? unknown : [...unknown, ...(strategyOf(kind).warnings?.(prepared, old) ?? [])]
   if (sameBesidesVersion(prepared, old)) return { entry: { object: old, text }, created: false, warnings }

@@ -1,0 +1,38 @@
+import { systemClock } from '@csi-sidecars/base'
+import { describe, expect, it } from '@jest/globals'
+import { EarlyFindings } from './early.ts'
+import { junitOf } from './report.ts'
+import { verdictLines } from './verdict.ts'
+
+describe('before the first seed', () => {
+  it('the end of the driver is a finding, with what was tried', () => {
+    const early = new EarlyFindings(systemClock)
+    early.trials.onTrial('clones')
+    for (const how of ['with code 1', 'with code 1', 'by SIGSEGV']) early.onDeath(how)
+    const results = early.results()
+    expect(verdictLines(results, 'test --again')).toEqual([
+      'FAIL before the first seed\n',
+      '     The driver ends only when it is asked to: the driver ended with code 1 while clones were tried (3 times)\n',
+      '     again: test --again\n',
+    ])
+    const report = { driver: 'csi.example.com', address: 'unix:///csi.sock', leftOut: [], results, again: () => 'test' }
+    expect(junitOf(report)).toContain(
+      '<testsuite name="csi.example.com, before the first seed" tests="22" failures="1"',
+    )
+  })
+
+  it('so is a driver that is lost whenever something is tried', () => {
+    const early = new EarlyFindings(systemClock)
+    early.trials.onLost('a clone')
+    expect(early.results()[0]?.findings).toMatchObject([
+      { check: 'alive', text: 'the driver was lost again and again when a clone was tried' },
+    ])
+  })
+
+  it('nothing is found of a driver that stays, nor of one that ends later', () => {
+    const early = new EarlyFindings(systemClock)
+    expect(early.results()).toEqual([])
+    early.onDeath('with code 1')
+    expect(early.any).toBe(false)
+  })
+})

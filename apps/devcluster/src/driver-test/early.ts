@@ -1,0 +1,48 @@
+import type { Clock } from '@csi-sidecars/base'
+import { Checker } from './checks/checker.ts'
+import type { SeedResult } from './seed.ts'
+
+/** What is found before the first seed, while the abilities of the driver are tried. */
+export class EarlyFindings {
+  readonly #clock: Clock
+  readonly #checker: Checker
+  readonly #startedAt: number
+  #trying = 'the driver was asked what it can do'
+  #over = false
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#startedAt = clock.monotonic()
+    this.#checker = new Checker({ startedAt: this.#startedAt, shortened: (path) => path })
+  }
+
+  get any(): boolean {
+    return this.#checker.findings.length > 0
+  }
+
+  /** For the trials. */
+  readonly trials = {
+    onTrial: (what: string): void => {
+      this.#trying = `${what} were tried`
+    },
+    onLost: (what: string): void => this.#find(`the driver was lost again and again when ${what} was tried`),
+  }
+
+  /** For a driver that the test has started. */
+  readonly onDeath = (how: string): void => this.#find(`the driver ended ${how} while ${this.#trying}`)
+
+  /** None, or what was found so far as one result. Nothing counts as early after that. */
+  results(): SeedResult[] {
+    this.#over = true
+    if (!this.any) return []
+    const { findings } = this.#checker
+    const seconds = (this.#clock.monotonic() - this.#startedAt) / 1000
+    const none = { actions: 0, calls: 0, clusterFaults: [], undeleted: [], interrupted: false }
+    return [{ title: 'before the first seed', seed: undefined, seconds, findings, ...none }]
+  }
+
+  #find(text: string): void {
+    if (this.#over) return
+    this.#checker.find({ check: 'alive', about: undefined, text, cause: 'early' })
+  }
+}

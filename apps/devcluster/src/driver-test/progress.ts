@@ -1,0 +1,41 @@
+import type { SeedProgress } from './seed.ts'
+
+export interface ProgressOutput {
+  readonly write: (text: string) => void
+  /** A terminal, whose last line can be replaced. */
+  readonly interactive: boolean
+}
+
+const WIDTH = 20
+/** Of the lines where there is no terminal: one after each share of the time. */
+const SHARE = 0.25
+/** To the start of the line, and what was there is cleared. */
+const CLEAR = '\r\u001b[K'
+
+/** Shows how far a seed is: a bar in a terminal, lines elsewhere. */
+export class ProgressPrinter {
+  readonly #output: ProgressOutput
+  #printed = ''
+
+  constructor(output: ProgressOutput) {
+    this.#output = output
+  }
+
+  show({ done, doing, calls, found }: SeedProgress): void {
+    const text = `${doing}, ${calls} calls, ${found} found`
+    if (this.#output.interactive) {
+      const full = Math.round(done * WIDTH)
+      return this.#output.write(`${CLEAR}  [${'#'.repeat(full)}${'.'.repeat(WIDTH - full)}] ${text}`)
+    }
+    const step = `${doing} ${Math.floor(done / SHARE)}`
+    if (step === this.#printed) return
+    this.#printed = step
+    this.#output.write(`  ${Math.round(done * 100)} %: ${text}\n`)
+  }
+
+  /** Before other output. */
+  end(): void {
+    this.#printed = ''
+    if (this.#output.interactive) this.#output.write(CLEAR)
+  }
+}

@@ -1,0 +1,127 @@
+import { join } from 'node:path'
+import type { Driver } from '@csi-sidecars/csi'
+import {
+  CreateVolume,
+  type CreateVolumeResponse,
+  DeleteVolume,
+  ListVolumes,
+  type Volume,
+} from '@csi-sidecars/csi-proto'
+import { canList, listsNodes } from '../driver/lists.ts'
+import { CONTROLLER_QUESTIONS, type Known, NODE_QUESTIONS } from './requests.ts'
+import type { Setting } from './setting.ts'
+
+/** Asks a driver at rest what no cluster asks, about volumes that are created for it. */
+export async function askStrictly(setting: Setting): Promise<void> {
+  const volume = await setting.created(setting.create('strict'))
+  if (volume === undefined) return
+  const { nodes, driver } = setting.parts
+  const [first, second] = setting.nodes.map(({ nodeId }) => nodeId)
+  const known = { setting, volume, nodeId: first ?? '', path: join(nodes.folder, 'node-1', 'nothing') }
+  await askAll(CONTROLLER_QUESTIONS, known, driver)
+  const [node] = nodes.all
+  if (node !== undefined) await askAll(NODE_QUESTIONS, known, node.driver)
+  if (canList(driver)) await walkPages(setting, volume)
+  if (setting.parts.abilities.can.clone === true) await cloneTwice(setting, volume)
+  if (setting.has('ControllerPublishVolume') && first !== undefined) await publishTwice(known, { first, second })
+  await setting.deleted(volume.volumeId)
+  await setting.deleted(volume.volumeId)
+}
+
+async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: Known, driver: Driver): Promise<void> {
+  const { setting, volume } = known
+  for (const { when, rows } of tables) {
+    if (!when(setting)) continue
+    for (const { what, ask, codes } of rows) {
+      const reply = await ask(known, driver)
+      setting.expect({ check: 'strict', what, about: undefined, reply, codes })
+      // Answers to other methods may name volumes of other users.
+      const created = what.startsWith('CreateVolume ')
+        ? (reply.response as CreateVolumeResponse | undefined)?.volume?.volumeId
+        : ''
+      if (created && created !== volume.volumeId) await setting.deleted(created)
+    }
+  }
+}
+
+/** As after a lost answer, which not every seed has for a clone. */
+async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
+  const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
+  const request = setting.create('clone', { volumeContentSource })
+  const clone = await setting.created(request)
+  // The checks of all calls find what is wrong with the second answer.
+  await setting.ask(CreateVolume, request)
+  if (clone !== undefined) await setting.deleted(clone.volumeId)
+}
+
+/** Of a volume for one node: to a second one, and then its deletion. */
+async function publishTwice(
+  { setting, volume }: Known,
+  { first, second }: { readonly first: string; readonly second: string | undefined },
+): Promise<void> {
+  const { volumeId: about } = volume
+  const attached = await setting.published(volume, first)
+  const what = `ControllerPublishVolume of ${about} to ${first}`
+  if (!setting.expect({ check: 'converges', what, about, reply: attached, codes: ['OK'] })) return
+  if (second !== undefined) {
+    const reply = await setting.published(volume, second)
+    const twice = `ControllerPublishVolume of ${about}, a volume for one node that is on ${first}, to ${second}`
+    setting.expect({ check: 'oneNode', what: twice, about, reply, codes: ['FailedPrecondition'] })
+    await setting.unpublished(about, second)
+    await staysOn(setting, volume, { first, second })
+  }
+  const reply = await setting.ask(DeleteVolume, { volumeId: about, secrets: {} })
+  const used = `DeleteVolume of ${about} while it is published to ${first}`
+  setting.expect({ check: 'inUse', what: used, about, reply, codes: ['FailedPrecondition'] })
+  await setting.unpublished(about, first)
+  if ((await nodesOf(setting, volume))?.includes(first) !== true) return
+  setting.parts.find({ check: 'ended', about, text: `volume ${about} is listed on ${first} after a detach from there` })
+}
+
+interface TwoNodes {
+  readonly first: string
+  readonly second: string
+}
+
+/** The detach of one node leaves the attachment of the other. */
+async function staysOn(setting: Setting, { volumeId: about }: Volume, { first, second }: TwoNodes): Promise<void> {
+  const nodes = await nodesOf(setting, { volumeId: about })
+  if (nodes === undefined || nodes.includes(first)) return
+  const text = `volume ${about} was published to ${first} and is not listed there, after a detach from ${second} alone`
+  setting.parts.find({ check: 'kept', about, text })
+}
+
+/** Where the driver lists the volume; undefined where it does not. */
+async function nodesOf(
+  setting: Setting,
+  { volumeId }: Pick<Volume, 'volumeId'>,
+): Promise<readonly string[] | undefined> {
+  if (!listsNodes(setting.parts.driver)) return undefined
+  const { response } = await setting.ask(ListVolumes, { maxEntries: 0, startingToken: '' })
+  return response?.entries.find(({ volume }) => volume?.volumeId === volumeId)?.status?.publishedNodeIds
+}
+
+const MOST_PAGES = 10_000
+
+/** By pages of one entry: each volume is listed once. */
+async function walkPages(setting: Setting, { volumeId }: Volume): Promise<void> {
+  const other = await setting.created(setting.create('page'))
+  const ids: string[] = []
+  let startingToken = ''
+  let ended = false
+  let wrong: string | undefined
+  for (let page = 0; wrong === undefined && page < MOST_PAGES; page += 1) {
+    const { code, response } = await setting.ask(ListVolumes, { maxEntries: 1, startingToken })
+    if (code !== 0 || response === undefined) break
+    if (response.entries.length > 1) wrong = `a page has ${response.entries.length} entries`
+    ids.push(...response.entries.map(({ volume }) => volume?.volumeId ?? ''))
+    startingToken = response.nextToken
+    ended = startingToken === ''
+    if (ended) break
+  }
+  if (other !== undefined) await setting.deleted(other.volumeId)
+  const times = ids.filter((id) => id === volumeId).length
+  if (wrong === undefined && ended && times !== 1) wrong = `volume ${volumeId} is on ${times} pages`
+  if (wrong === undefined) return
+  setting.parts.find({ check: 'listed', about: undefined, text: `ListVolumes with one entry a page: ${wrong}` })
+}

@@ -1,0 +1,48 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Finding } from './checks/checker.ts'
+import type { SeedResult } from './seed.ts'
+import { comparisonOf, verdictOf } from './verdict.ts'
+
+const NONE = { calls: [], picture: '', timeline: [] }
+const gone: Finding = { ...NONE, check: 'kept', about: 'v', text: 'volume vol-1 is gone', occurrences: 2 }
+const leak: Finding = { ...NONE, check: 'noLeak', about: 'v', text: 'volume vol-2 is left', occurrences: 1 }
+
+function seed(number: number, ...findings: readonly Finding[]): SeedResult {
+  const rest = { seconds: 1, actions: 9, calls: 20, clusterFaults: [], undeleted: [], interrupted: false }
+  return { ...rest, title: `seed ${number}`, seed: number, findings }
+}
+
+describe('the verdict of a seed', () => {
+  it('names each finding with its number, and refers to an earlier seed', () => {
+    const withCalls = { ...gone, calls: ['+1.000 s ListVolumes'] }
+    const first = verdictOf(seed(1, withCalls), [])
+    const text = 'volume vol-1 is gone (2 times)'
+    const rule = 'What was created and attached stays so until its end is requested'
+    expect(first).toMatchObject({ summary: '9 actions, 20 calls', findings: [{ rule, text }] })
+    expect(first.details?.({ rule, text })).toEqual(['+1.000 s ListVolumes'])
+    const second = verdictOf(seed(2, withCalls), [seed(1, { ...gone, text: 'volume vol-9 is gone' })])
+    expect(second.details?.({ rule, text })).toEqual(['as in seed 1'])
+  })
+
+  it('says when it was interrupted, or all is kept', () => {
+    expect(verdictOf(seed(1), []).summary).toBe('9 actions, 20 calls, all promises kept')
+    expect(verdictOf({ ...seed(1), interrupted: true }, []).summary).toBe('9 actions, 20 calls, interrupted')
+  })
+})
+
+describe('two runs side by side', () => {
+  it('have what only one of them has found', () => {
+    const other = { ...seed(1, leak), title: 'seed 1, with /originals' }
+    expect(comparisonOf(seed(1, gone, leak), other)).toEqual([
+      '1: seed 1, 2: seed 1, with /originals',
+      '1  2  found',
+      'x     What was created and attached stays so until its end is requested: volume vol-1 is gone (2 times)',
+    ])
+  })
+
+  it('have a line when both are the same', () => {
+    expect(comparisonOf(seed(1, gone), seed(1, gone))).toEqual([
+      'seed 1 and seed 1: nothing differs, after 20 and 20 calls',
+    ])
+  })
+})

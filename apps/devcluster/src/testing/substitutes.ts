@@ -1,0 +1,102 @@
+import { type Controller, keysOf, presentKey } from '@csi-sidecars/controller'
+import { controllerClient, type Driver, volumeCapabilityOf } from '@csi-sidecars/csi'
+import {
+  addFinalizerPatch,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  Quantity,
+  removeFinalizerPatch,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+import type { Claim } from '../caches/claim.ts'
+import { baseController, type ControllerParts, refOf, settledUnlessFailed } from '../control.ts'
+
+/** What acts in place of the sidecars where a test is about the controllers around them. */
+export type SubstituteParts = Omit<ControllerParts, 'recorder'> & { readonly driver: Driver }
+
+const FINALIZER = 'external-attacher/csi-example-com'
+const LIMITS = { timeoutMs: 10_000 }
+
+/** Attaches and detaches, in the shortest way that keeps to the contract of a VolumeAttachment. */
+export function substituteAttacher(parts: SubstituteParts): Controller {
+  return {
+    ...baseController('attachment', parts),
+    workers: 20,
+    sources: [keysOf(parts.caches.attachments, presentKey)],
+    reconcile: (key, { signal }) => settledUnlessFailed(attachOrDetach(key, parts, signal)),
+  }
+}
+
+async function attachOrDetach(name: string, parts: SubstituteParts, signal: AbortSignal): Promise<void> {
+  const { client, caches, driver } = parts
+  const csi = controllerClient(driver)
+  const va = await client.get(VOLUME_ATTACHMENTS, { name }, { signal })
+  const { metadata, spec, status } = va
+  const nodeId = caches.csiNodes.store.get(spec.nodeName)?.drivers.get(driver.name)?.nodeId ?? ''
+  const pv = caches.volumes.store.get(spec.source.persistentVolumeName ?? '')
+  if (pv?.csi === undefined) throw new Error(`no volume for ${name}`)
+  const volumeId = pv.csi.volumeHandle
+  const options = { ...LIMITS, signal }
+  if (metadata?.deletionTimestamp != null) {
+    const patch = removeFinalizerPatch(metadata.finalizers, FINALIZER)
+    if (patch === undefined) return
+    await csi.unpublish({ volumeId, nodeId, secrets: {} }, options)
+    caches.attachments.learn(await client.patch(VOLUME_ATTACHMENTS, { name }, patch, { signal }))
+    return
+  }
+  if (status?.attached) return
+  if (!metadata?.finalizers?.includes(FINALIZER)) {
+    await client.patch(VOLUME_ATTACHMENTS, { name }, addFinalizerPatch(metadata?.finalizers, FINALIZER), { signal })
+  }
+  const volumeCapability = volumeCapabilityOf(pv, true)
+  const request = { volumeId, nodeId, volumeCapability, readonly: false, secrets: {}, volumeContext: {} }
+  const { publishContext } = await csi.publish(request, options)
+  const body = { status: { attached: true, attachmentMetadata: publishContext } }
+  const saved = await client.patch(
+    VOLUME_ATTACHMENTS,
+    { name },
+    { kind: 'merge', body },
+    { signal, subresource: 'status' },
+  )
+  caches.attachments.learn(saved)
+}
+
+/** Expands volumes in the controller, and leaves to the node what the driver assigns to it. */
+export function substituteResizer(parts: SubstituteParts): Controller {
+  return {
+    ...baseController('claim', parts),
+    workers: 20,
+    sources: [keysOf(parts.caches.claims, presentKey)],
+    reconcile: (key, { signal }) => settledUnlessFailed(resize(key, parts, signal)),
+  }
+}
+
+async function resize(key: string, parts: SubstituteParts, signal: AbortSignal): Promise<void> {
+  const { caches, client, driver } = parts
+  const claim = caches.claims.store.get(key)
+  const volume = claim && caches.volumes.store.get(claim.volumeName)
+  if (claim === undefined || volume?.csi === undefined || !wantsMore(claim)) return
+  const status = async (body: object): Promise<void> => {
+    const options = { signal, subresource: 'status' }
+    const patch = { kind: 'merge' as const, body: { status: body } }
+    caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), patch, options))
+  }
+  const size = claim.request
+  await status({
+    allocatedResources: { storage: size },
+    allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
+  })
+  const capacityRange = { requiredBytes: Quantity.parse(size).bytes(), limitBytes: 0n }
+  const request = { volumeId: volume.csi.volumeHandle, capacityRange, secrets: {}, volumeCapability: undefined }
+  const { nodeExpansionRequired } = await controllerClient(driver).expand(request, { ...LIMITS, signal })
+  const patch = { kind: 'merge' as const, body: { spec: { capacity: { storage: size } } } }
+  caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
+  const finished = { capacity: { storage: size }, allocatedResourceStatuses: { storage: null } }
+  const left = { allocatedResourceStatuses: { storage: 'NodeResizePending' } }
+  await status(nodeExpansionRequired ? left : finished)
+}
+
+function wantsMore({ request, capacity, resizeStatus, phase }: Claim): boolean {
+  const free = resizeStatus === undefined || resizeStatus === 'ControllerResizeInProgress'
+  return phase === 'Bound' && free && Quantity.parse(request).compare(Quantity.parse(capacity ?? '0')) > 0
+}

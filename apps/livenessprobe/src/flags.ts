@@ -1,0 +1,29 @@
+import { type Flag, LOGGING_FLAGS } from '@csi-sidecars/sidecar'
+
+/** Beside the standard flags; names, types and defaults are those of the Go original. */
+export const FLAGS = [
+  {
+    name: 'health-port',
+    type: 'string',
+    default: '9808',
+    help:
+      'Port on which /healthz is served, on all addresses, without metrics. Excludes the http-endpoint of the ' +
+      'livenessprobe.',
+    chart: { key: 'port', sample: 9809, text: '9809', by: 'hand' },
+  },
+  {
+    name: 'probe-timeout',
+    type: 'duration',
+    default: 3_000,
+    help: 'How long the CSI driver may take to answer a Probe, the connection to it included.',
+    chart: { key: 'probeTimeout', sample: '4s' },
+  },
+] as const satisfies readonly Flag[]
+
+/** An endpoint of its own, apart from that of the controllers in the same process. */
+const ENDPOINT = ['http-endpoint', 'metrics-address', 'metrics-path']
+
+export const DRIVER_FLAGS = {
+  own: new Set(ENDPOINT),
+  shared: new Set(['automaxprocs', 'csi-address', 'version', ...LOGGING_FLAGS]),
+}

@@ -1,0 +1,22 @@
+/** What tests, benchmarks and images know about this sidecar besides its flags. */
+export const facts = {
+  /** The Go package that it replaces. */
+  original: 'github.com/kubernetes-csi/external-resizer/v2/cmd/csi-resizer',
+  /** The permissions in the charts of drivers; it may need no more. */
+  rules: [
+    { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'list', 'watch', 'patch'] },
+    { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [''], resources: ['persistentvolumeclaims/status'], verbs: ['patch'] },
+    { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+    { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
+    { apiGroups: ['storage.k8s.io'], resources: ['volumeattributesclasses'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
+  ],
+  /** The call to the driver that its work ends in. */
+  call: 'ControllerExpandVolume',
+  /** Logged when its caches are filled and its work begins. */
+  startLine: 'Starting external resizer',
+  /** What a Lease is called, before the name of the driver. */
+  leasePrefix: 'external-resizer-',
+} as const

@@ -1,0 +1,21 @@
+import { facts as attacher } from '@csi-sidecars/attacher/facts'
+import { facts as resizer } from '@csi-sidecars/resizer/facts'
+import type { AppName } from './sidecars.ts'
+
+interface Facts {
+  readonly original: string
+  readonly rules: readonly {
+    readonly apiGroups: readonly string[]
+    readonly resources: readonly string[]
+    readonly verbs: readonly string[]
+  }[]
+  readonly call: string
+  readonly startLine: string
+  readonly leasePrefix: string
+}
+
+/**
+ * What tests, benchmarks and images know about each released sidecar; no executable contains it. A row is the object
+ * `facts` beside the app, and the compiler refuses a sidecar without one.
+ */
+export const FACTS: Readonly<Record<AppName, Facts>> = { attacher, resizer }

@@ -1,0 +1,31 @@
+import process from 'node:process'
+import type { CreateVolumeRequest, CreateVolumeResponse, NodePublishVolumeRequest } from '@csi-sidecars/csi-proto'
+import { DriverFailure } from '@csi-sidecars/emulator'
+import { found, instead, onNodes, type Planted } from './planted.ts'
+
+/** Bugs that show when the driver is killed, or ends; each start of the driver adds them after it has read its state. */
+export const KILL_BUGS: Readonly<Record<string, Planted>> = {
+  'attachments-lost-at-kill': found('kept', ({ controller }) => {
+    for (const { attachments } of controller.volumes.all) attachments.clear()
+  }),
+  'volumes-lost-at-kill': found('kept', ({ controller }) => {
+    for (const { id } of controller.volumes.all) controller.volumes.delete(id)
+  }),
+  'stages-lost-at-kill': found('kept', (driver) => {
+    for (const { staged } of driver.controller.volumes.all) staged.clear()
+    onNodes<NodePublishVolumeRequest>('NodePublishVolume', ({ request, own, node }) => {
+      const { volumeId, stagingTargetPath: path } = request
+      if (path !== '' && node.volumes.get(volumeId)?.staged.has(path) !== true) {
+        throw new DriverFailure('FAILED_PRECONDITION', `${volumeId} is not staged`)
+      }
+      return own()
+    })(driver)
+  }),
+  'ends-at-clone': found(
+    'alive',
+    instead<CreateVolumeRequest, CreateVolumeResponse>('CreateVolume', ({ request, own }) => {
+      if (request.volumeContentSource !== undefined) process.exit(3)
+      return own()
+    }),
+  ),
+}

@@ -1,0 +1,288 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { freePort } from '@csi-sidecars/emulator'
+import type { TestContext } from '../../harness/context.ts'
+import { driverProcess } from '../../harness/driver/driver-process.ts'
+import { LONG } from '../../harness/long.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+import { get, listening, livenessprobe, messages, type Probe, type ProbeSetup, type Side } from './scene.ts'
+
+/** What clients and the kubelet see must be the same: the long tests run each case with the Go original, too. */
+const SIDES: readonly Side[] = LONG ? ['original', 'ours'] : ['ours']
+
+const test = testsOf('both', 'livenessprobe')
+/** The original needs Go, as the real API server does. */
+const ONE_TARGET = { only: 'ours', target: 'real' } as const
+
+interface Case {
+  readonly what: string
+  readonly expected: unknown
+  readonly see: (t: TestContext, start: (setup: Partial<ProbeSetup>) => Promise<Probe>) => Promise<unknown>
+}
+
+const OK = { status: 200, type: 'text/plain; charset=utf-8', text: 'ok' }
+const failed = (text: string): object => ({ status: 500, type: 'text/plain; charset=utf-8', text })
+const OVERDUE = 'context deadline exceeded'
+
+/** The answer after a start with this driver's answers. */
+const withProbe =
+  (
+    script: Parameters<Awaited<ReturnType<TestContext['driver']>>['on']>[1],
+    args: readonly string[] = [],
+  ): Case['see'] =>
+  async (t, start) => {
+    const driver = await t.driver()
+    driver.on('Probe', script)
+    const probe = await start({ socket: driver.socket, args })
+    await eventually('it listens', () => messages(probe).includes('ServeMux listening'))
+    await eventually('an answer', async () => (await get(probe.port)) !== 'refused')
+    return await get(probe.port)
+  }
+
+const CASES: readonly Case[] = [
+  { what: 'a ready driver', expected: OK, see: withProbe({ reply: { ready: true } }) },
+  { what: 'a driver that does not say whether it is ready', expected: OK, see: withProbe({ reply: {} }) },
+  {
+    what: 'a driver that is not ready',
+    expected: failed('driver responded but is not ready'),
+    see: withProbe({ reply: { ready: false } }),
+  },
+  {
+    what: 'a driver that answers with an error',
+    expected: failed('rpc error: code = FailedPrecondition desc = no disk'),
+    see: withProbe({ code: 9, message: 'no disk' }),
+  },
+  {
+    what: 'a driver without Probe',
+    expected: failed('rpc error: code = Unimplemented desc = unknown method'),
+    see: withProbe({ code: 12, message: 'unknown method' }),
+  },
+  {
+    what: 'a slow driver, within --probe-timeout',
+    expected: OK,
+    see: withProbe({ reply: { ready: true }, after: 500 }, ['--probe-timeout=2s']),
+  },
+  {
+    what: 'a slow driver, beyond --probe-timeout',
+    expected: failed(`rpc error: code = DeadlineExceeded desc = ${OVERDUE}`),
+    see: withProbe('hang', ['--probe-timeout=300ms']),
+  },
+  {
+    what: 'a driver that is absent, comes, goes and comes back',
+    expected: ['refused', OK, failed(OVERDUE), OK],
+    see: async (t, start) => {
+      const driver = t.idleDriver()
+      const { port, sidecar } = await start({ socket: driver.socket, args: ['--probe-timeout=700ms'] })
+      await pause(1000)
+      const seen: unknown[] = [await get(port)]
+      await driver.start()
+      await listening(port)
+      seen.push(await get(port))
+      driver.kill()
+      seen.push(await get(port))
+      await driver.start()
+      await eventually('it answers again', async () => ((await get(port)) as { status?: number }).status === 200)
+      seen.push(await get(port))
+      equal(sidecar.exit, undefined)
+      return seen
+    },
+  },
+  {
+    what: 'a driver that is stopped and continues',
+    expected: [OK, failed(OVERDUE), OK],
+    see: async (t, start) => {
+      const socket = join(t.folder, `stopped-${Math.random()}.sock`)
+      await using driver = await driverProcess(socket, t.driverName)
+      const { port } = await start({ socket, args: ['--probe-timeout=700ms'] })
+      await listening(port)
+      const seen: unknown[] = [await get(port)]
+      driver.signal('SIGSTOP')
+      seen.push(await get(port))
+      driver.signal('SIGCONT')
+      seen.push(await get(port))
+      return seen
+    },
+  },
+  {
+    what: 'a driver whose name cannot be read',
+    expected: { code: 1, signal: null, last: 'Failed to get CSI driver name' },
+    see: async (t, start) => {
+      const driver = await t.driver()
+      driver.on('GetPluginInfo', { code: 13, message: 'no name' })
+      const probe = await start({ socket: driver.socket })
+      const { code, signal } = await probe.sidecar.end()
+      return { code, signal, last: messages(probe).at(-1) }
+    },
+  },
+  {
+    what: 'a driver that takes its time to say its name',
+    expected: ['refused', OK],
+    see: async (t, start) => {
+      const driver = await t.driver()
+      const { promise, resolve } = Promise.withResolvers<void>()
+      driver.on('GetPluginInfo', { reply: { name: t.driverName, vendorVersion: '1', manifest: {} }, after: promise })
+      const { port } = await start({ socket: driver.socket })
+      await eventually('the call', () => driver.callsOf('GetPluginInfo').length > 0)
+      await pause(1000)
+      const before = await get(port)
+      resolve()
+      await listening(port)
+      return [before, await get(port)]
+    },
+  },
+  {
+    what: 'a socket that is a file, or of a peer that says nothing: it waits, and TERM ends it',
+    expected: [
+      ['refused', { code: null, signal: 'SIGTERM' }],
+      ['refused', { code: null, signal: 'SIGTERM' }],
+    ],
+    see: async (t, start) => {
+      const file = join(t.folder, `file-${Math.random()}.sock`)
+      writeFileSync(file, '')
+      const silent = join(t.folder, `silent-${Math.random()}.sock`)
+      const server = createServer(() => {}).listen(silent)
+      const seen: unknown[] = []
+      for (const socket of [file, silent]) {
+        const { port, sidecar } = await start({ socket })
+        await pause(1000)
+        const before = await get(port)
+        sidecar.signal('SIGTERM')
+        const { code, signal } = await sidecar.end()
+        seen.push([before, { code, signal }])
+      }
+      server.close()
+      return seen
+    },
+  },
+  {
+    what: 'TERM while it works',
+    expected: { code: null, signal: 'SIGTERM' },
+    see: async (t, start) => {
+      const { port, sidecar } = await start({ socket: (await t.driver()).socket })
+      await listening(port)
+      sidecar.signal('SIGTERM')
+      const { code, signal } = await sidecar.end()
+      return { code, signal }
+    },
+  },
+  {
+    what: 'other paths and methods',
+    expected: [404, 404, 200, 404],
+    see: async (t, start) => {
+      const { port } = await start({ socket: (await t.driver()).socket })
+      await listening(port)
+      const status = async (path: string): Promise<unknown> => ((await get(port, path)) as { status: number }).status
+      return [await status('/'), await status('/healthz/'), await status('/healthz?a=b'), await status('/metrics')]
+    },
+  },
+  {
+    what: '--http-endpoint has metrics at --metrics-path',
+    expected: [200, 200, 404, true],
+    see: async (t, start) => {
+      const args = ['--http-endpoint=127.0.0.1:PORT', '--metrics-path=/m']
+      const { port } = await start({ socket: (await t.driver()).socket, args })
+      await listening(port)
+      const [health, metrics, other] = [await get(port), await get(port, '/m'), await get(port, '/metrics')] as {
+        status: number
+        text: string
+      }[]
+      const series = `csi_sidecar_operations_seconds_count{driver_name="${t.driverName}",grpc_status_code="OK",method_name="/csi.v1.Identity/Probe"}`
+      return [health?.status, metrics?.status, other?.status, metrics?.text.includes(series)]
+    },
+  },
+  {
+    what: '--metrics-address has metrics on a port of their own',
+    expected: [200, 404, 404, 200],
+    see: async (t, start) => {
+      const port = await freePort()
+      const probe = await start({
+        socket: (await t.driver()).socket,
+        args: [`--metrics-address=127.0.0.1:${port}`, '--health-port=PORT'],
+      })
+      await listening(probe.port)
+      const status = async (at: number, path: string): Promise<unknown> =>
+        ((await get(at, path)) as { status: number }).status
+      return [
+        await status(probe.port, '/healthz'),
+        await status(probe.port, '/metrics'),
+        await status(port, '/healthz'),
+        await status(port, '/metrics'),
+      ]
+    },
+  },
+  {
+    what: 'flags that exclude each other, and unknown ones',
+    expected: [1, 1, 2, 0],
+    see: async (t, start) => {
+      const { socket } = await t.driver()
+      const codes: unknown[] = []
+      for (const args of [
+        ['--http-endpoint=:1', '--health-port=1'],
+        ['--http-endpoint=:1', '--metrics-address=:2'],
+        ['--nonsense'],
+        ['--help'],
+      ]) {
+        codes.push((await (await start({ socket, args: [...args] })).sidecar.end()).code)
+      }
+      return codes
+    },
+  },
+  {
+    what: 'a port that is taken',
+    expected: [
+      { code: 0, last: 'Failed to start http server' },
+      { code: 1, last: 'Failed to start prometheus metrics endpoint on specified address and path' },
+    ],
+    see: async (t, start) => {
+      const { socket } = await t.driver()
+      const port = await freePort()
+      const other = createServer().listen(port)
+      const seen: unknown[] = []
+      for (const args of [[`--health-port=${port}`], ['--health-port=PORT', `--metrics-address=:${port}`]]) {
+        const probe = await start({ socket, args })
+        const { code } = await probe.sidecar.end()
+        seen.push({ code, last: messages(probe).at(-1) })
+      }
+      other.close()
+      return seen
+    },
+  },
+]
+
+for (const { what, expected, see } of CASES) {
+  test(`as the original: ${what}`, ONE_TARGET, async (t) => {
+    await Promise.all(
+      SIDES.map(async (side) => {
+        equal(await see(t, (setup) => livenessprobe(t, { socket: '', ...setup, side })), expected, side)
+      }),
+    )
+  })
+}
+
+test('it listens on all addresses, of both families', ONE_TARGET, async (t) => {
+  const { socket } = await t.driver()
+  for (const side of SIDES) {
+    const { port } = await livenessprobe(t, { side, socket })
+    await listening(port)
+    equal((await fetch(`http://[::1]:${port}/healthz`)).status, 200, side)
+  }
+})
+
+test('the log has the lines of the original', { ...ONE_TARGET, long: true }, async (t) => {
+  const driver = await t.driver()
+  const lines: (readonly string[])[] = []
+  for (const side of ['original', 'ours'] as const) {
+    const probe = await livenessprobe(t, { side, socket: driver.socket, args: ['--metrics-address=127.0.0.1:0'] })
+    await listening(probe.port)
+    driver.on('Probe', { reply: { ready: false } })
+    await get(probe.port)
+    driver.on('Probe', { reply: { ready: true } })
+    // The original starts its two servers at the same time.
+    lines.push([...messages(probe)].sort())
+  }
+  equal(lines[1], lines[0])
+  ok(lines[0]?.includes('Driver responded but is not ready'))
+})

@@ -1,0 +1,175 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { freePort } from '@csi-sidecars/emulator'
+import type { TestContext } from '../../harness/context.ts'
+import { driverProcess } from '../../harness/driver/driver-process.ts'
+import { residentMiB } from '../../harness/process/memory.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+import { attach, attached } from '../attacher/scene.ts'
+import { ELECTION, fullDriver, KINDS, type OneProcess, scene } from '../resilience/one-process-scene.ts'
+import { ask, bound, resized } from '../resizer/scene.ts'
+import { type Answer, get, listening, livenessprobe } from './scene.ts'
+
+const test = testsOf('both', 'livenessprobe')
+const OURS = { only: 'ours', target: 'real' } as const
+const EMULATED = { only: 'ours', target: 'emulator' } as const
+const OK: Answer = { status: 200, type: 'text/plain; charset=utf-8', text: 'ok' }
+const ALL_THREE = '--controllers=attacher,resizer,livenessprobe'
+
+const openFiles = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
+
+interface Three extends OneProcess {
+  readonly port: number
+}
+
+async function three(t: TestContext, setup: Parameters<typeof scene>[1] = {}): Promise<Three> {
+  const port = await freePort()
+  const at = await scene(t, {
+    ...setup,
+    args: [ALL_THREE, `--livenessprobe-health-port=${port}`, ...(setup?.args ?? [])],
+  })
+  await listening(port)
+  return { ...at, port }
+}
+
+test('it works beside the two, and its Probes are not in their metrics', OURS, async (t) => {
+  const at = await three(t, { args: ELECTION })
+  await attach(t, at)
+  await attached(t)
+  await bound(t, { suffix: '-r' })
+  await ask(t, '2Gi', t.name('pvc-r'))
+  await resized(t, '2Gi', t.name('pvc-r'))
+  for (let index = 0; index < 3; index += 1) equal(await get(at.port), OK)
+  const labels = { driver_name: t.driverName, method_name: '/csi.v1.Identity/Probe', grpc_status_code: 'OK' }
+  equal((await at.sidecar.metrics()).value('csi_sidecar_operations_seconds_count', labels), undefined)
+  equal(((await get(at.port, '/metrics')) as Answer).status, 404)
+  at.sidecar.signal('SIGTERM')
+  equal((await at.sidecar.end()).code, 0)
+})
+
+test('it answers without the API server, with a lost lease, and while a queue is full', {
+  ...OURS,
+  within: 90_000,
+}, async (t) => {
+  const at = await three(t, { args: ELECTION })
+  at.driver.on('ControllerPublishVolume', 'hang')
+  await Promise.all(Array.from({ length: 60 }, (_, index) => attach(t, at, { suffix: `-${index}` })))
+  await eventually('calls that hang', () => at.driver.callsOf('ControllerPublishVolume').length >= 10)
+  equal(await get(at.port), OK)
+  await at.sidecar.gate.close()
+  await at.sidecar.line('Failed to renew lease', { within: 30_000 })
+  equal(await get(at.port), OK)
+  equal(at.sidecar.exit, undefined)
+})
+
+test('it listens although the API server has never answered', EMULATED, async (t) => {
+  const driver = await fullDriver(t)
+  const gate = await t.gate()
+  await gate.close()
+  const port = await freePort()
+  await t.sidecar({ app: 'both', driver, gate, args: [ALL_THREE, `--livenessprobe-health-port=${port}`] })
+  await listening(port)
+  equal(await get(port), OK)
+})
+
+for (const { what, args, end, capable } of [
+  {
+    what: '--on-driver-loss=exit',
+    args: ['--on-driver-loss=exit'],
+    capable: true,
+    end: ({ driver }: { driver: { kill: () => void } }) => driver.kill(),
+  },
+  { what: 'a driver that the resizer cannot use', args: [], capable: false, end: () => {} },
+]) {
+  test(`when ${what} ends the process, the last line says what follows`, EMULATED, async (t) => {
+    const driver = capable ? await fullDriver(t) : await t.driver({ controllerService: false })
+    const port = await freePort()
+    const at = await t.sidecar({
+      app: 'both',
+      driver,
+      args: ['--controllers=resizer,livenessprobe', `--livenessprobe-health-port=${port}`, ...args],
+    })
+    if (capable) await listening(port)
+    if (capable) await t.watching(at, 'persistentvolumeclaims')
+    end({ driver })
+    ok((await at.end()).code !== 0)
+    match(at.lines.at(-1) ?? '', /"The livenessprobe ends with the process: /)
+  })
+}
+
+test(
+  '--http-endpoint stays the endpoint of the controllers, and the port is open with the default flags only when asked for',
+  EMULATED,
+  async (t) => {
+    const at = await scene(t)
+    equal(await get(9808), 'refused')
+    at.sidecar.signal('SIGKILL')
+    const own = await freePort()
+    const driver = at.driver
+    const sidecar = await t.sidecar({
+      app: 'both',
+      driver,
+      args: [ALL_THREE, `--livenessprobe-http-endpoint=127.0.0.1:${own}`, '--livenessprobe-metrics-path=/m'],
+    })
+    await t.watching(sidecar, ...KINDS)
+    await listening(own)
+    equal((await sidecar.http('/healthz')).code, 404)
+    match(((await get(own, '/m')) as Answer).text, /csi_sidecar_operations_seconds_count\{.*Identity\/Probe/)
+  },
+)
+
+test('a driver that is stopped and continued under load: 500 meanwhile, 200 after it, no call is lost', {
+  ...EMULATED,
+  alone: true,
+}, async (t) => {
+  const socket = join(t.folder, 'stopped.sock')
+  await using driver = await driverProcess(socket, t.driverName)
+  const at = await three(t, { driver: t.idleDriver({ socket }), args: ['--livenessprobe-probe-timeout=1s'] })
+  const statuses: number[] = []
+  let asking = true
+  const client = async (): Promise<void> => {
+    while (asking) {
+      statuses.push(((await get(at.port)) as Answer).status)
+      await pause(20)
+    }
+  }
+  const clients = Array.from({ length: 20 }, client)
+  const work = Array.from({ length: 20 }, (_, index) => attach(t, at, { suffix: `-${index}` }))
+  driver.signal('SIGSTOP')
+  await pause(2500)
+  const from = statuses.length
+  ok(
+    statuses.slice(-5).every((status) => status === 500),
+    String(statuses.slice(-5)),
+  )
+  driver.signal('SIGCONT')
+  await Promise.all(work)
+  for (let index = 0; index < 20; index += 1) await attached(t, t.name(`va-${index}`))
+  await eventually('answers after it', async () => ((await get(at.port)) as Answer).status === 200)
+  asking = false
+  await Promise.all(clients)
+  ok(statuses.slice(from).includes(200))
+  ok(statuses.every((status) => status === 200 || status === 500))
+})
+
+test('10,000 requests leave nothing behind', { ...EMULATED, alone: true, within: 240_000, long: true }, async (t) => {
+  const { socket } = await t.driver()
+  const { port, sidecar } = await livenessprobe(t, { side: 'ours', socket })
+  await listening(port)
+  const round = async (requests: number): Promise<void> => {
+    const clients = Array.from({ length: 10 }, async () => {
+      for (let index = 0; index < requests / 10; index += 1) equal(((await get(port)) as Answer).status, 200)
+    })
+    await Promise.all(clients)
+  }
+  await round(2_000)
+  const before = openFiles(sidecar.pid)
+  const memory = residentMiB(sidecar.pid)
+  await round(10_000)
+  await pause(1000)
+  const grown = residentMiB(sidecar.pid) - memory
+  ok(grown < 4, `${grown} MiB`)
+  ok(openFiles(sidecar.pid) <= before, `${openFiles(sidecar.pid)} open files, ${before} before`)
+})

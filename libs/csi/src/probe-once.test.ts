@@ -1,0 +1,55 @@
+import { createServer } from 'node:net'
+import { systemClock } from '@csi-sidecars/base'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { afterEach, expect, test } from '@jest/globals'
+import { ConnectError } from './connect-error.ts'
+import { probeOnce } from './probe-once.ts'
+import { closeAll, closeLater, failureOf } from './testing/connected.ts'
+import { type ScriptedDriver, scriptedDriver, socketPath } from './testing/scripted-driver.ts'
+
+afterEach(closeAll)
+
+const probed = (address: string, timeoutMs = 5_000): Promise<boolean> =>
+  probeOnce({ address, clock: systemClock, log: silentLogger, timeoutMs })
+
+async function driverWith(answer: ScriptedDriver['answers'][string]): Promise<string> {
+  const driver = await scriptedDriver({ answers: { Probe: answer } })
+  closeLater(driver.stop)
+  return driver.socket
+}
+
+test.each([
+  [{}, true],
+  [{ ready: true }, true],
+  [{ ready: false }, false],
+])('a driver that answers %j is ready: %s', async (answer, ready) => {
+  expect(await probed(await driverWith(answer))).toBe(ready)
+})
+
+test.each([5, 9, 14])('an error with code %i that the driver sends is its answer', async (code) => {
+  const socket = await driverWith({ code, details: 'no' })
+  expect(await failureOf(probed(socket) as never)).toMatchObject({ code, details: 'no', origin: 'driver' })
+})
+
+test('a driver that takes too long has not answered', async () => {
+  const socket = await driverWith('silence')
+  const error = await failureOf(probed(socket, 200) as never)
+  expect(error).toMatchObject({ codeName: 'DeadlineExceeded', origin: 'none' })
+})
+
+test('a driver that ends during the call has not answered', async () => {
+  const driver: ScriptedDriver = await scriptedDriver({ answers: {} })
+  driver.answers['Probe'] = () => {
+    driver.stop()
+    return 'silence'
+  }
+  expect(await failureOf(probed(driver.socket) as never)).toMatchObject({ codeName: 'Unavailable', origin: 'none' })
+})
+
+test('a socket whose peer says nothing, as that of a stopped process, gives no connection', async () => {
+  const server = createServer(() => {})
+  const address = socketPath()
+  await new Promise<void>((resolve) => server.listen(address, resolve))
+  closeLater(() => server.close())
+  await expect(probed(address, 200)).rejects.toBeInstanceOf(ConnectError)
+})

@@ -1,0 +1,104 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { CODES, RpcError } from '@csi-sidecars/csi'
+import { Metrics } from '@csi-sidecars/telemetry'
+import { expect, test } from '@jest/globals'
+import { ScriptedDriver } from '../testing/scripted.ts'
+import { DriverAnswers } from './answers.ts'
+
+const SILENT = (seconds: number): string => `CSI driver csi.example.com has not answered for ${seconds} s`
+
+/** Answers of a driver whose Probes end as `reply` does. */
+function started(reply: (clock: FakeClock) => Promise<boolean>) {
+  const clock = new FakeClock()
+  const driver = new ScriptedDriver()
+  const metrics = new Metrics()
+  const probes: number[] = []
+  const probe = async (): Promise<boolean> => {
+    probes.push(clock.monotonic())
+    return await reply(clock)
+  }
+  const answers = new DriverAnswers({ driver, clock, metrics, probe })
+  /** The reason of a request at this time, which waits as long as it may. */
+  const at = async (ms: number): Promise<string | undefined> => {
+    await clock.advance(ms - clock.monotonic())
+    const reason = answers.whyNotReady()
+    await clock.advance(500)
+    return await reason
+  }
+  return { clock, driver, metrics, probes, answers, at }
+}
+
+const ANSWERS = async (): Promise<boolean> => true
+/** A stopped process: each Probe ends with its time-out. */
+const HANGS = (clock: FakeClock): Promise<boolean> =>
+  clock.sleep(5_000).then(() => Promise.reject(new Error('context deadline exceeded')))
+
+test('a driver that has just answered the handshake is not probed', async () => {
+  const { at, probes } = started(HANGS)
+  expect([await at(0), await at(9_000)]).toEqual([undefined, undefined])
+  expect(probes).toEqual([])
+})
+
+test('fifty requests a second cause one Probe in ten seconds', async () => {
+  const { clock, answers, probes } = started(ANSWERS)
+  for (let ms = 0; ms < 40_000; ms += 20) {
+    expect(await answers.whyNotReady()).toBeUndefined()
+    await clock.advance(20)
+  }
+  expect(probes).toEqual([10_000, 20_000, 30_000])
+  expect(clock.pending).toBe(0)
+})
+
+test('a driver is not ready once its last answer is too old, or a Probe has failed', async () => {
+  const { at, probes } = started(HANGS)
+  expect(await at(10_000)).toBeUndefined()
+  expect(await at(14_000)).toBeUndefined()
+  expect(await at(15_100)).toBe(SILENT(15))
+  expect(await at(19_000)).toBe(SILENT(19))
+  expect(probes).toEqual([10_000])
+})
+
+test('a request waits for half a second, for a slow driver the next one has its answer', async () => {
+  const slow = (clock: FakeClock): Promise<boolean> => clock.sleep(2_000).then(() => true)
+  const { at, probes } = started(slow)
+  expect(await at(30_000)).toBe(SILENT(31))
+  expect(await at(32_500)).toBeUndefined()
+  expect(probes).toEqual([30_000])
+})
+
+test('a driver that comes back from silence is ready with the first Probe that it answers', async () => {
+  let reply = HANGS
+  const { at } = started((clock) => reply(clock))
+  expect(await at(20_000)).toBe(SILENT(21))
+  reply = ANSWERS
+  expect(await at(29_000)).toBe(SILENT(29))
+  expect(await at(30_000)).toBeUndefined()
+})
+
+test('a driver that says that it is not ready is not', async () => {
+  const { at } = started(async () => false)
+  expect(await at(10_000)).toBe('CSI driver csi.example.com answers that it is not ready')
+})
+
+test.each([
+  ['driver', undefined],
+  ['none', SILENT(10)],
+  ['client', SILENT(10)],
+] as const)('an error of origin %s makes it: %s', async (origin, reason) => {
+  const { at } = started(() => Promise.reject(new RpcError(CODES.Unimplemented, 'x', { origin })))
+  expect(await at(10_000)).toBe(reason)
+})
+
+test('a new connection with its handshake is an answer', async () => {
+  const { at, driver } = started(HANGS)
+  expect(await at(20_000)).toBe(SILENT(21))
+  driver.become({ type: 'ready', lostForMs: 1 })
+  expect(await at(21_000)).toBeUndefined()
+})
+
+test('the age of the last answer is in the metrics once /readyz was requested', async () => {
+  const { at, metrics } = started(ANSWERS)
+  expect(await metrics.text()).toBe('')
+  await at(4_500)
+  expect(await metrics.text()).toContain('csi_sidecar_driver_answer_age_seconds{driver_name="csi.example.com"} 5\n')
+})

@@ -1,0 +1,96 @@
+import { abortable, CancelledError, type Clock, deadline, scope } from '@csi-sidecars/base'
+import { type Driver, RpcError } from '@csi-sidecars/csi'
+import { DRIVER_ANSWER_AGE_SECONDS, type Metrics } from '@csi-sidecars/telemetry'
+
+/** The time limit of a Probe. */
+export const PROBE_MS = 5_000
+/** Probes do not load the driver, however often a client asks. */
+const PERIOD_MS = 10_000
+/** The kubelet waits for a second at most. */
+const WAIT_MS = 500
+/** Longer than the period and the time limit of a Probe together. */
+const VALID_MS = 15_000
+
+export interface DriverAnswersOptions {
+  readonly driver: Pick<Driver, 'name' | 'subscribe'>
+  readonly clock: Clock
+  readonly metrics: Metrics
+  /** One Probe, on a connection of its own: whether the driver is ready. */
+  readonly probe: (signal: AbortSignal) => Promise<boolean>
+}
+
+/** What the last Probe found. */
+type Result = 'ready' | 'not ready' | 'no answer'
+
+/**
+ * Whether the driver answers. A driver may hang while its connection is open, so it is probed, but only while a client
+ * asks: no more often than once in ten seconds.
+ */
+export class DriverAnswers {
+  readonly #options: DriverAnswersOptions
+  readonly #life = scope()
+  readonly #unsubscribe: () => void
+  #result: Result = 'ready'
+  #answeredAt = 0
+  #probedAt = 0
+  #running: Promise<void> | undefined
+  #asked = false
+
+  /** The driver has just answered: the handshake precedes this. */
+  constructor(options: DriverAnswersOptions) {
+    this.#options = options
+    const { driver, clock, metrics } = options
+    this.#probedAt = clock.monotonic()
+    this.#record('ready')
+    this.#unsubscribe = driver.subscribe(({ type }) => {
+      if (type === 'ready') this.#record('ready')
+    })
+    metrics.series({
+      ...DRIVER_ANSWER_AGE_SECONDS,
+      read: () => (this.#asked ? [{ labels: { driver_name: driver.name }, value: this.#ageMs / 1000 }] : []),
+    })
+  }
+
+  /** Why the driver is not ready, by a recent Probe. Takes half a second at most. */
+  async whyNotReady(): Promise<string | undefined> {
+    const { clock, driver } = this.#options
+    this.#asked = true
+    if (clock.monotonic() - this.#probedAt >= PERIOD_MS) this.#running ??= this.#probe()
+    if (this.#running !== undefined) {
+      using wait = deadline(clock, WAIT_MS, 'waiting for a Probe')
+      await abortable(this.#running, wait.signal).catch(() => {})
+    }
+    if (this.#result === 'no answer' || this.#ageMs >= VALID_MS) {
+      return `CSI driver ${driver.name} has not answered for ${Math.round(this.#ageMs / 1000)} s`
+    }
+    return this.#result === 'ready' ? undefined : `CSI driver ${driver.name} answers that it is not ready`
+  }
+
+  /** Ends the Probe that runs. */
+  stop(): void {
+    this.#unsubscribe()
+    this.#life.abort(new CancelledError('the process is ending'))
+  }
+
+  get #ageMs(): number {
+    return this.#options.clock.monotonic() - this.#answeredAt
+  }
+
+  async #probe(): Promise<void> {
+    const { clock, probe } = this.#options
+    this.#probedAt = clock.monotonic()
+    try {
+      this.#record((await probe(this.#life.signal)) ? 'ready' : 'not ready')
+    } catch (error) {
+      // An error that the driver has sent is an answer.
+      this.#record(error instanceof RpcError && error.origin === 'driver' ? 'ready' : 'no answer')
+    } finally {
+      this.#running = undefined
+    }
+  }
+
+  #record(result: Result): void {
+    this.#result = result
+    if (result !== 'no answer') this.#answeredAt = this.#options.clock.monotonic()
+  }
+}

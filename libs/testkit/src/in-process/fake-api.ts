@@ -1,0 +1,93 @@
+import { abortable, type Clock } from '@csi-sidecars/base'
+import { createInProcessServer, type InProcessServer } from '@csi-sidecars/emulator'
+import type { KubeObject, ObjectRef, Resource } from '@csi-sidecars/kube-types'
+import { InProcessClient, type InProcessClientOptions } from './client.ts'
+import { type Gate, OPEN_GATE, type Outgoing, type Passing, type SentRequest } from './gate.ts'
+
+/** Throws, or returns, before or after a request has taken effect. May wait; `HANG` never answers. */
+export type Fault = (request: SentRequest) => unknown
+export const HANG = Symbol('no answer')
+
+export interface FakeApiOptions<E> extends Pick<InProcessClientOptions<E>, 'errorOf'> {
+  readonly clock: Clock
+  /** False: no patch is validated. */
+  readonly validates?: boolean
+}
+
+/** The emulator without sockets, with other writers and with faults: the API server of tests of controllers. */
+export class FakeApi<E extends Error> {
+  readonly server: InProcessServer
+  /** What `client` has sent, in order. */
+  readonly requests: SentRequest[] = []
+  /** What of any client has reached the server, in order. */
+  readonly served: SentRequest[] = []
+  readonly client: InProcessClient<E>
+  /** Before a request takes effect: what it throws is the answer. */
+  before: Fault = () => undefined
+  /** After it has taken effect: what it throws takes the place of the answer. */
+  after: Fault = () => undefined
+  /** Called with each request as it is sent. */
+  onRequest: (request: SentRequest) => void = () => undefined
+  readonly #errorOf: InProcessClientOptions<E>['errorOf']
+
+  constructor({ errorOf, ...options }: FakeApiOptions<E>) {
+    this.server = createInProcessServer({ keptRequests: 0, ...options })
+    this.#errorOf = errorOf
+    this.client = this.newClient({ gate: { pass: (...sent) => this.#pass(...sent) } })
+  }
+
+  /** One that no fault concerns. */
+  newClient({ gate = OPEN_GATE, ...options }: Omit<InProcessClientOptions<E>, 'errorOf'> = {}): InProcessClient<E> {
+    const pass: Gate['pass'] = (outgoing, effect, passing) => {
+      const serve = (): ReturnType<typeof effect> => {
+        if (outgoing.request !== undefined) this.served.push(outgoing.request)
+        return effect()
+      }
+      return gate.pass(outgoing, serve, passing)
+    }
+    return new InProcessClient(this.server, { errorOf: this.#errorOf, ...options, gate: { pass } })
+  }
+
+  /** Creates or replaces, as another writer does. */
+  put<T extends KubeObject>(resource: Resource<T>, object: T): T {
+    const { namespace, name = '' } = object.metadata ?? {}
+    const ref = { namespace, name }
+    if (this.server.get(resource, ref) === undefined) return this.server.create(resource, object)
+    return this.server.update(resource, ref, ({ metadata }) => ({
+      ...object,
+      metadata: { ...metadata, ...object.metadata },
+    }))
+  }
+
+  /** Changes by a merge patch, as another writer does. Nothing happens where there is no such object. */
+  edit<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, body: object): void {
+    if (this.server.get(resource, ref) !== undefined) this.server.edit(resource, ref, body)
+  }
+
+  /** As DELETE; nothing happens where there is no such object. */
+  delete(resource: Resource<KubeObject>, ref: ObjectRef): void {
+    if (this.server.get(resource, ref) !== undefined) this.server.delete(resource, ref)
+  }
+
+  /** The writes of all clients. */
+  get writes(): readonly SentRequest[] {
+    return this.served.filter(({ verb }) => verb === 'patch' || verb === 'create' || verb === 'replace')
+  }
+
+  async #pass<T>({ request }: Outgoing, effect: () => Promise<T>, { signal, beforeSend }: Passing = {}): Promise<T> {
+    if (request === undefined) return effect()
+    this.requests.push(request)
+    this.onRequest(request)
+    await answered(this.before(request), signal)
+    // A caller that has ended by now has never sent it.
+    beforeSend?.()
+    const result = await effect()
+    await answered(this.after(request), signal)
+    return result
+  }
+}
+
+/** Without an answer the request waits until it is given up. */
+async function answered(fault: unknown, signal: AbortSignal | undefined): Promise<void> {
+  if ((await fault) === HANG) await abortable(new Promise(() => undefined), signal)
+}
