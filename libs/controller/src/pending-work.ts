@@ -1,4 +1,4 @@
-import { isStuck, patienceOf } from '@csi-sidecars/waits'
+import { isStuck, remedyOf } from '@csi-sidecars/waits'
 import type { Failure } from './failure.ts'
 import { dueSince, type KeyState, type PendingTable, type PendingWork, type Subject } from './pending.ts'
 import type { Cause } from './waiting.ts'
@@ -50,7 +50,7 @@ export function pendingWork(snapshot: KeySnapshot): PendingWork {
     state,
     reason,
     since,
-    stuck: isStuck(patienceOf(reason, record.blocked ? 'blocked' : 'retried'), { since, now }),
+    stuck: isStuck(remedyOf(reason, record.blocked ? 'blocked' : 'retried'), { since, now }),
     tries: record.tries,
     code: record.failure?.code,
     message: record.failure?.message,

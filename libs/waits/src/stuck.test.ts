@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { isStuck, patienceOf } from './stuck.ts'
+import { isStuck, remedyOf } from './stuck.ts'
 
 const now = 1_000_000
 
@@ -9,8 +9,8 @@ it.each([
   ['for an unknown time', 'retried', undefined, true],
   ['and no retry helps', 'blocked', now, true],
   ['for a user who may never come', 'idle', 0, false],
-] as const)('work that waits %s', (_, patience, since, stuck) => {
-  expect(isStuck(patience, { since, now })).toBe(stuck)
+] as const)('work that waits %s', (_, remedy, since, stuck) => {
+  expect(isStuck(remedy, { since, now })).toBe(stuck)
 })
 
 it('work is stuck from the given age on', () => {
@@ -19,7 +19,7 @@ it('work is stuck from the given age on', () => {
 })
 
 it('no retry helps where an object has to change first', () => {
-  expect(patienceOf('Infeasible')).toBe('blocked')
-  expect(patienceOf('DeadlineExceeded')).toBe('retried')
-  expect(patienceOf('DeadlineExceeded', 'blocked')).toBe('blocked')
+  expect(remedyOf('Infeasible')).toBe('blocked')
+  expect(remedyOf('DeadlineExceeded')).toBe('retried')
+  expect(remedyOf('DeadlineExceeded', 'blocked')).toBe('blocked')
 })

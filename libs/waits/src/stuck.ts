@@ -3,8 +3,8 @@
 /** From this age on work is stuck: after about two minutes the kubelet reports that it waits for its volumes. */
 export const STUCK_AFTER_MS = 120_000
 
-/** How work waits, beside its age. */
-export type Patience =
+/** What ends a wait. */
+export type Remedy =
   /** It ends by itself, or is tried again. */
   | 'retried'
   /** No retry helps: an object has to change first. */
@@ -27,7 +27,7 @@ const NO_RETRY_HELPS: ReadonlySet<string> = new Set([
 ])
 
 /** `given`: what is known beside the reason. */
-export function patienceOf(reason: string, given: Patience = 'retried'): Patience {
+export function remedyOf(reason: string, given: Remedy = 'retried'): Remedy {
   return NO_RETRY_HELPS.has(reason) ? 'blocked' : given
 }
 
@@ -39,7 +39,7 @@ export interface Age {
 }
 
 /** Stuck is what no retry helps, and what has waited for two minutes, or for the given time. */
-export function isStuck(patience: Patience, { since, now, olderThanMs = STUCK_AFTER_MS }: Age): boolean {
-  if (patience === 'idle') return false
-  return patience === 'blocked' || since === undefined || now - since >= olderThanMs
+export function isStuck(remedy: Remedy, { since, now, olderThanMs = STUCK_AFTER_MS }: Age): boolean {
+  if (remedy === 'idle') return false
+  return remedy === 'blocked' || since === undefined || now - since >= olderThanMs
 }

@@ -1,4 +1,4 @@
-import type { Patience } from './stuck.ts'
+import type { Remedy } from './stuck.ts'
 
 /** Whose turn it is. */
 export type Party =
@@ -22,13 +22,13 @@ export interface About {
 /** `works`: a party works on it. `waits`: it continues when something else happens. `trouble`: it fails or is blocked. */
 export type Level = 'works' | 'waits' | 'trouble'
 
-const retried = (level: Level): Kind => ({ level, patience: 'retried' })
-const BLOCKED: Kind = { level: 'trouble', patience: 'blocked' }
-const IDLE: Kind = { level: 'waits', patience: 'idle' }
+const retried = (level: Level): Kind => ({ level, remedy: 'retried' })
+const BLOCKED: Kind = { level: 'trouble', remedy: 'blocked' }
+const IDLE: Kind = { level: 'waits', remedy: 'idle' }
 
 interface Kind {
   readonly level: Level
-  readonly patience: Patience
+  readonly remedy: Remedy
 }
 
 /** Every reason for which anything about a volume waits, in the order of a volume's life. */
@@ -101,7 +101,7 @@ export const REASONS = {
 
 export type Reason = keyof typeof REASONS
 
-/** What waits for whom. Each user of this package has its own texts. */
+/** One wait: what is blocked, by which party. Each user of this package has its own texts. */
 export interface Wait {
   readonly about: About
   readonly reason: Reason

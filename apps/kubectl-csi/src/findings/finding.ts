@@ -1,4 +1,4 @@
-import { isStuck, patienceOf } from '@csi-sidecars/waits'
+import { isStuck, remedyOf } from '@csi-sidecars/waits'
 import type { Facts, Ref } from '../facts/facts.ts'
 import type { Sidecar } from '../facts/leases.ts'
 import type { PendingItem } from '../facts/pending.ts'
@@ -54,7 +54,7 @@ interface Stuckness {
 /** The one definition of @csi-sidecars/waits, and never less than what the sidecar itself calls stuck. */
 export function stuckNow(reason: string, { since, pending, facts }: Stuckness): boolean {
   return (
-    pending?.stuck === true || isStuck(patienceOf(reason), { since, now: facts.now, olderThanMs: facts.stuckAfterMs })
+    pending?.stuck === true || isStuck(remedyOf(reason), { since, now: facts.now, olderThanMs: facts.stuckAfterMs })
   )
 }
 

@@ -1,4 +1,4 @@
-import { isStuck, patienceOf, REASONS, type Reason, type Wait } from '@csi-sidecars/waits'
+import { isStuck, REASONS, type Reason, remedyOf, type Wait } from '@csi-sidecars/waits'
 import type { Facts, Ref } from '../facts/facts.ts'
 import { causeOf } from './failure.ts'
 import { CERTAIN, type Evidence, type Finding, likely, type RowKey } from './finding.ts'
@@ -31,7 +31,7 @@ interface Text {
   readonly doubt?: (words: Words, unseen: Facts['unseen']) => string | undefined
 }
 
-/** The wait as a finding, in the words of this command. Undefined for what another finding of the object says. */
+/** The wait as a finding, with the text of this command. Undefined for what another finding of the object says. */
 export function waitingFinding(wait: Wait, given: WaitingObject, facts: Facts): Finding | undefined {
   const text = TEXTS[wait.reason]
   if (text === undefined) return undefined
@@ -39,7 +39,7 @@ export function waitingFinding(wait: Wait, given: WaitingObject, facts: Facts): 
   const words = { ...wait, object, list: (wait.names ?? []).join(', '), missing: name }
   const doubt = text.doubt?.(words, unseen)
   const said = wait.message === undefined || !FAILS.has(wait.reason) ? undefined : causeOf(wait.message, CONTEXT)
-  const { patience } = REASONS[wait.reason]
+  const { remedy } = REASONS[wait.reason]
   return {
     reason: text.reason ?? wait.reason,
     waitsFor: text.waitsFor(words),
@@ -49,7 +49,7 @@ export function waitingFinding(wait: Wait, given: WaitingObject, facts: Facts): 
     waiter: text.waiter.replace('OBJECT', `${object.kind} ${object.name}`),
     since,
     atLeast,
-    stuck: isStuck(patienceOf(wait.reason, patience), { since, now: facts.now, olderThanMs: facts.stuckAfterMs }),
+    stuck: isStuck(remedyOf(wait.reason, remedy), { since, now: facts.now, olderThanMs: facts.stuckAfterMs }),
     ...(doubt === undefined ? CERTAIN : likely(doubt)),
     evidence,
   }
