@@ -77,7 +77,7 @@ describe('the documentation', () => {
 
   it('names no flag that is not there', () => {
     const flags = new Set([...sources.matchAll(/name: '([a-z][a-z-]*)'/g)].map(([, name]) => name))
-    const ofCommands = ['help', 'previous', 'context', 'stuck-after', 'reset-then-reuse-values']
+    const ofCommands = ['help', 'previous', 'context', 'older-than', 'reset-then-reuse-values']
     // Those of the test of a driver are the keys of a table.
     const table = read('apps/devcluster/src/driver-test/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: \{/gm)) flags.add(name)

@@ -38,6 +38,16 @@ test('a node without the driver', async (t) => {
   match(stdout, /How sure: certain/)
 })
 
+test('a node without any driver, whose list the API server stores as null', { target: 'real' }, async (t) => {
+  await scene(t)
+  const node = t.name('empty')
+  await t.create(CSI_NODES, csiNode(node, {}))
+  await attach(t, { node })
+  await attachFailed(t)
+  const { stdout } = await explainedAttachment(t, new RegExp(`driver ${t.driverName} to register on node ${node}`))
+  match(stdout, /\.spec\.drivers\[\*\]\.name: \(none\)/)
+})
+
 test('a secret that is missing', async (t) => {
   const at = await scene(t)
   const name = t.name('no')
@@ -154,7 +164,7 @@ test('a PersistentVolume that is deleted while it is attached', async (t) => {
     const { status } = await t.api.get(VOLUME_ATTACHMENTS, { name: va })
     return status?.detachError !== undefined
   })
-  const { stdout } = await explainedAttachment(t, new RegExp(`PersistentVolume ${pv}, which is gone`))
+  const { stdout } = await explainedAttachment(t, new RegExp(`PersistentVolume ${pv}, which does not exist`))
   // The warning precedes the command that removes the finalizer.
   match(stdout, /destroy its data[\s\S]*Then, and only then[\s\S]*kubectl patch volumeattachment/)
 })

@@ -82,7 +82,10 @@ test('stuck lists the waiting objects by reason', { alone: true }, async (t) => 
   const { code, first, stdout } = await ask('stuck')
   match(first, /^\d+ objects are stuck, the oldest for /)
   const who = `external-attacher of ${t.driverName} waits for`
-  ok(stdout.includes(`VolumeAttachment ${t.name('va')}: ${who} driver ${t.driverName} to register on`), stdout)
+  ok(
+    stdout.includes(`VolumeAttachment ${t.name('va')}: ${who} node ${t.name('nowhere')}, which does not exist`),
+    stdout,
+  )
   ok(stdout.includes(`VolumeAttachment ${t.name('va-full')}: ${who} room for one more volume`), stdout)
   equal(code, 1)
   const json = JSON.parse((await ask('stuck', '-o', 'json')).stdout) as { items: { object: { name: string } }[] }

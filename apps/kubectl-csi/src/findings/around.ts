@@ -145,7 +145,10 @@ const BINDING = [
 
 /** What the PV controller or the provisioner has last said about a claim. */
 export function bindingEvent({ metadata }: PersistentVolumeClaim, facts: Facts): Event | undefined {
-  return lastEvent(metadata?.uid, facts, BINDING)
+  const last = lastEvent(metadata?.uid, facts, BINDING)
+  // The controllers repeat that they wait, between the tries that fail.
+  const isTrying = last?.reason === 'Provisioning' || last?.reason === 'ExternalProvisioning'
+  return (isTrying ? lastEvent(metadata?.uid, facts, ['ProvisioningFailed']) : undefined) ?? last
 }
 
 function bindingOf(claim: PersistentVolumeClaim, facts: Facts): Around['binding'] {

@@ -84,7 +84,9 @@ function obstacleOf({ api }: AttacherModel, volume: string, node: string): strin
   }
   const csiNode = api.server.get(CSI_NODES, { name: node }) as CSINode | undefined
   if (csiNode === undefined) return `csinode.storage.k8s.io "${node}" not found`
-  return csiNode.spec.drivers.length === 0 ? `CSINode ${node} does not contain driver csi.example.com` : undefined
+  return (csiNode.spec.drivers ?? []).length === 0
+    ? `CSINode ${node} does not contain driver csi.example.com`
+    : undefined
 }
 
 function checkVolume(model: AttacherModel, pv: PersistentVolume): void {
