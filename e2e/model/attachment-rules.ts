@@ -24,6 +24,7 @@ export interface AttachmentState {
   readonly handleOf: (index: number) => string
   readonly pairOf: (slot: Slot) => string
   readonly volumeName: (index: number) => string
+  readonly mayStay: (pair: string) => boolean
   readonly mayLackFinalizer: (index: number) => boolean
 }
 
@@ -69,7 +70,7 @@ export const INVARIANTS: readonly Invariant<AttachmentState>[] = [
     broken: (state) => {
       const wanted = new Set([...state.slots.values()].filter((slot) => slot.wanted).map(state.pairOf))
       return [...state.backEnd.published.keys()]
-        .filter((pair) => !wanted.has(pair))
+        .filter((pair) => !wanted.has(pair) && !state.mayStay(pair))
         .map((pair) => ({ about: pair.split(' ')[0] ?? '', text: pair }))
     },
   },

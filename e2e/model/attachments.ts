@@ -130,6 +130,7 @@ export class Attachments {
       handleOf: (index) => this.#ids.handle(index),
       pairOf: ({ index, node }) => this.#ids.pair(index, node),
       volumeName: (index) => this.#ids.volume(index),
+      mayStay: (pair) => this.#lost.mayStay(pair, this.#slots.values()),
       mayLackFinalizer: (index) => this.#lost.mayLackFinalizer(index),
     }
   }

@@ -80,6 +80,19 @@ export class LostKnowledge {
     }
   }
 
+  /**
+   * A volume that was replaced with another handle while it was published stays published as long as the attachment, which
+   * says attached: a pod may use it.
+   */
+  mayStay(pair: string, slots: Iterable<Slot>): boolean {
+    const [handle = '', nodeId] = pair.split(' on ')
+    if (!this.#formerHandles.has(handle)) return false
+    return [...slots].some(
+      ({ wanted, index, node }) =>
+        wanted && handle.startsWith(`${this.#ids.volume(index)}-`) && nodeId === this.#ids.nodeId(node),
+    )
+  }
+
   /** By hand, what no user wants. */
   unpublish(backEnd: BackEnd, slots: Iterable<Slot>): void {
     const wanted = new Set([...slots].flatMap((each) => (each.wanted ? [this.#ids.pair(each.index, each.node)] : [])))
