@@ -8,7 +8,7 @@ import {
   registerProcessMetrics,
 } from '@csi-sidecars/telemetry'
 import { knownGatesText, resolveGates } from '../flags/feature-gates.ts'
-import { type FlagTable, parseFlags } from '../flags/go-flags.ts'
+import { type FlagTable, parseFlags, type RefusedFlags } from '../flags/go-flags.ts'
 import { STANDARD_FLAGS } from '../flags/standard-flags.ts'
 import { replacesText, usageText } from '../flags/usage.ts'
 import { type Ending, type ServeSettings, serve } from '../serve/serve.ts'
@@ -31,7 +31,7 @@ const FLUSH_MS = 1000
 /** What a command line asks for. */
 export type Command =
   | { readonly kind: 'help'; readonly usage: string }
-  | { readonly kind: 'refused'; readonly error: string; readonly usage: string }
+  | (RefusedFlags & { readonly usage: string })
   | {
       readonly kind: 'start'
       /** The standard flags as far as they concern the process. */
@@ -75,7 +75,7 @@ export function startOf(plan: StartPlan, standard: StandardFlags): Command {
 export async function runProgram(program: Program, host: Host, version: string): Promise<Ending> {
   const command = program.parse(host)
   if (command.kind !== 'start') {
-    host.stderr.write(command.kind === 'help' ? command.usage : `${command.error}\n${command.usage}`)
+    host.stderr.write(command.kind === 'help' ? command.usage : refusalText(command))
     return { code: command.kind === 'help' ? 0 : 2 }
   }
   const { standard, release } = command
@@ -111,6 +111,12 @@ export async function runProgram(program: Program, host: Host, version: string):
     forgetSignals()
     await sink.flush(FLUSH_MS)
   }
+}
+
+/** The error stands first, as in Go, and last: a termination message has the end of the log alone. */
+function refusalText({ error, nearest, usage }: RefusedFlags & { readonly usage: string }): string {
+  const hint = nearest === undefined ? '' : `; the nearest flag is --${nearest}`
+  return `${error}\n${usage}\n${error}${hint}\n`
 }
 
 /** From this verbosity on the lines of a run name it: they are about steps, and of many runs at once. */
