@@ -113,7 +113,7 @@ export async function runProgram(program: Program, host: Host, version: string):
   }
 }
 
-/** The error stands first, as in Go, and last: a termination message has the end of the log alone. */
+/** The error comes first, as in Go, and last: a termination message has the end of the log alone. */
 function refusalText({ error, nearest, usage }: RefusedFlags & { readonly usage: string }): string {
   const hint = nearest === undefined ? '' : `; the nearest flag is --${nearest}`
   return `${error}\n${usage}\n${error}${hint}\n`
