@@ -7,6 +7,7 @@ import { type HandlerParts, handle } from './handler.ts'
 import type { HttpRequest, HttpResponse } from './http/exchange.ts'
 import { type LocalReader, LocalResponse } from './http/local-response.ts'
 import { RequestLog } from './request-log.ts'
+import { NEWEST_RELEASE, type Release } from './schema/releases.ts'
 import { bootstrap } from './storage/bootstrap.ts'
 import type { HistoryLimits } from './storage/collection.ts'
 import { Store } from './storage/store.ts'
@@ -31,6 +32,8 @@ export interface InProcessServerOptions {
    * on, which makes most objects half as large.
    */
   readonly tracksCreation?: boolean
+  /** As which Kubernetes it answers. */
+  readonly release?: Release
 }
 
 /** A request that comes over no socket; without a token it is the administrator's. */
@@ -125,7 +128,8 @@ export function createInProcessServer(options: InProcessServerOptions = {}): InP
 /** `open` makes requests without a token the administrator's. */
 export function handlerParts(store: Store, options: InProcessServerOptions & { readonly open: boolean }): HandlerParts {
   const { clock = systemClock, log = silentLogger, adminToken = newUid(clock), tokens: grants = [], open } = options
-  const registry = { store, clock, tracksCreation: options.tracksCreation === true }
+  const { release = NEWEST_RELEASE } = options
+  const registry = { store, clock, tracksCreation: options.tracksCreation === true, release }
   bootstrap(registry)
   return {
     registry,

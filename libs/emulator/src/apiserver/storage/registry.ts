@@ -2,6 +2,7 @@ import type { Clock } from '@csi-sidecars/base'
 import { notFound } from '../http/api-failure.ts'
 import type { KubeObject, MetaChange } from '../schema/json.ts'
 import type { Kind } from '../schema/kinds.ts'
+import type { Release } from '../schema/releases.ts'
 import type { Entry } from './collection.ts'
 import type { Store } from './store.ts'
 import { newUid } from './uid.ts'
@@ -12,6 +13,8 @@ export interface Registry {
   readonly clock: Clock
   /** An object has managers from its creation on, not only from its first apply on. */
   readonly tracksCreation: boolean
+  /** As which Kubernetes it answers. */
+  readonly release: Release
 }
 
 export interface Target {
