@@ -7,6 +7,7 @@ import { Gate } from '../../e2e/harness/api/gate.ts'
 import { grant } from '../../e2e/harness/api/roles.ts'
 import { Driver } from '../../e2e/harness/driver/driver.ts'
 import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
+import { apiServer } from '../../e2e/tools/binaries.ts'
 import { AUDIT_POLICY } from './audit.ts'
 import { Observer } from './observer.ts'
 import type { Executables } from './side.ts'
@@ -47,6 +48,7 @@ export class Ground implements AsyncDisposable {
     const policy = join(temporaryFolder('audit'), 'policy.json')
     writeFileSync(policy, JSON.stringify(AUDIT_POLICY))
     const cluster = await startControlPlane({
+      ...apiServer(),
       binaries,
       logs,
       // The last of a kind counts. A log that is rotated would be read in part.

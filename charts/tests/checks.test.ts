@@ -84,24 +84,45 @@ withHelm('values that cannot work', () => {
     expect(failure(base, values)).toContain(sentence)
   })
 
-  // The schema refuses these before a template sees them; a parent chart's own schema may have been switched off.
   it.each([
     [{ leaderElection: { enabled: false } }, 'controller.replicaCount is more than 1 without leaderElection.enabled'],
     [
       { resizer: { timeout: '1m', modifyTimeout: '1m' } },
       'resizer.timeout is given together with resizer.resizeTimeout',
     ],
+    [
+      { resizer: { timeout: '1m', resizeTimeout: '1m' } },
+      'resizer.timeout is given together with resizer.resizeTimeout',
+    ],
     [{ csiDriver: { create: true }, driver: { name: '' } }, 'csiDriver.create needs driver.name'],
-  ])('fail with a sentence though the schema is skipped: %#', (values, sentence) => {
-    const skipped = runHelm(['template', 'demo', CHART, '--skip-schema-validation'], { values: merged(driver, values) })
-    expect(skipped.stderr).toContain(sentence)
-    expect(failure(driver, values)).toContain("values don't meet the specifications of the schema")
+    [
+      { attacher: { featureGates: { MutableCSINodeAllocatable: true } } },
+      'attacher.featureGates has "MutableCSINodeAllocatable", which the attacher does not know',
+    ],
+    [
+      { resizer: { featureGates: { MutableCSINodeAllocatableCount: true } } },
+      'It has AnnotateFsResize, ReleaseLeaderElectionOnExit, VolumeAttributesClass.',
+    ],
+    ...['79Mi', '83886079', '80M', '0.07Gi', '8e7', '83000000000m', 50].map((memory): [object, string] => [
+      { attacher: { resources: { limits: { memory } } } },
+      `attacher.resources.limits.memory is ${memory === 50 ? 50 : memory}: with less than 80Mi`,
+    ]),
+    [
+      { process: 'one', sidecars: { resources: { limits: { memory: '64Mi' } } } },
+      'sidecars.resources.limits.memory is',
+    ],
+  ])('fail with a sentence of ours, not of the schema: %j', (values, sentence) => {
+    expect(failure(driver, values)).toContain(sentence)
   })
 
   it.each([
     { leaderElection: { leaseDuration: '10.5s', retryPeriod: '8.3s' } },
     { leaderElection: { leaseDuration: '2m', renewDeadline: '1m', retryPeriod: '30s' } },
     { attacher: { enabled: false }, resizer: { metricsPort: 8081 } },
+    { resizer: { featureGates: { RecoverVolumeExpansionFailure: false, WatchList: true, AllBeta: false } } },
+    ...['80Mi', '83886080', '84M', '0.1Gi', '1e9', '1Ti'].map((memory) => ({
+      resizer: { resources: { limits: { memory } } },
+    })),
     { controller: { terminationGracePeriodSeconds: 10, podSpec: { terminationGracePeriodSeconds: 26 } } },
   ])('end where they can work: %j', (values) => {
     expect(failure(driver, values)).toBe('rendered')

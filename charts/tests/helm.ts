@@ -74,6 +74,8 @@ export interface RenderOptions {
   readonly release?: string
   /** `storage` unless given. */
   readonly namespace?: string
+  /** Also what `helm test` creates. */
+  readonly tests?: boolean
 }
 
 export type Rendered =
@@ -82,8 +84,9 @@ export type Rendered =
 
 /** `helm template` of a release. */
 export function tryRender(options: RenderOptions): Rendered {
-  const { chart = CHART, release = 'demo', namespace = 'storage' } = options
-  const { status, stdout, stderr } = runHelm(['template', release, chart, '-n', namespace], options)
+  const { chart = CHART, release = 'demo', namespace = 'storage', tests = false } = options
+  const skipped = tests ? [] : ['--skip-tests']
+  const { status, stdout, stderr } = runHelm(['template', release, chart, '-n', namespace, ...skipped], options)
   if (status !== 0) return { kind: 'failed', error: stderr }
   // An empty document parses as null.
   const objects = loadAll(stdout).filter((object) => object !== null && object !== undefined)

@@ -38,6 +38,11 @@ withHelm('the notes after an installation', () => {
     expect(notes('driver', { leaderElection: { namespace: 'leases' } })).toContain('kubectl -n leases get lease')
   })
 
+  it('name the test of the installation, where there is one', () => {
+    expect(notes('driver')).toContain('helm test demo -n storage')
+    expect(notes('driver', { rbac: { create: false } })).not.toContain('helm test')
+  })
+
   it('say how Secrets are opened where none is', () => {
     expect(notes('driver')).toContain('The sidecars may get no Secret.')
     expect(notes('driver', { rbac: { secrets: true } })).not.toContain('Secret')

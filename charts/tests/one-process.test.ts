@@ -4,7 +4,7 @@ import { APPS, EACH, FLAG_KEYS, pathOf, textOf } from '../tools/flag-keys.ts'
 import { exampleFile, render, tryRender } from './helm.ts'
 import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
 import { restrictedViolations } from './pod-security.ts'
-import { at, merged, readValues, type Values } from './values.ts'
+import { at, get, isMap, merged, readValues, VALUES_FILE, type Values } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 const ONE = merged(readValues(exampleFile('driver')), { process: 'one' })
@@ -18,6 +18,35 @@ const OWN = APPS.flatMap((app) =>
     .filter(({ flag }) => !(app === 'resizer' && flag.name === 'timeout'))
     .map((key) => [`--${app}-${key.flag.name}`, pathOf(key, app), key.sample, textOf(key)] as const),
 )
+
+/** Every leaf of both sections, with a value that is not its default. */
+const LEAVES = APPS.flatMap((app) => leavesOf(readValues(VALUES_FILE)[app], app))
+
+function leavesOf(value: unknown, path: string): readonly (readonly [path: string, other: unknown])[] {
+  if (isMap(value) && Object.keys(value).length > 0) {
+    return Object.entries(value).flatMap(([key, below]) => leavesOf(below, `${path}.${key}`))
+  }
+  return path.endsWith('.enabled') && path.split('.').length === 2 ? [] : [[path, otherThan(path, value)]]
+}
+
+/** Of the flags their sample, of the rest what the example of every value has, or what the schema takes. */
+function otherThan(path: string, value: unknown): unknown {
+  const flag = FLAG_KEYS.find((key) => APPS.some((app) => pathOf(key, app) === path))
+  if (flag !== undefined) return flag.sample
+  const example = get(readValues(exampleFile('every-value')), path)
+  if (example !== undefined && JSON.stringify(example) !== JSON.stringify(value)) return example
+  if (Array.isArray(value)) return []
+  if (typeof value === 'boolean') return !value
+  if (typeof value === 'number') return value + 1
+  if (path.endsWith('.digest')) return `sha256:${'0'.repeat(64)}`
+  if (path.endsWith('.path')) return '/other'
+  if (path.endsWith('.type')) return 'Unconfined'
+  if (path.endsWith('.memory')) return '512Mi'
+  throw new Error(`no other value for ${path}`)
+}
+
+/** The key that the sentence names: a value without documented keys below it is named whole. */
+const keyOf = (path: string): string => path.split('.').slice(0, 2).join('.')
 
 withHelm('process one', () => {
   const defaults = render({ values: ONE })
@@ -103,6 +132,7 @@ withHelm('process one', () => {
     [{ resizer: { additionalArgs: ['--v=9'] } }, 'sidecars.additionalArgs says it for both'],
     [{ attacher: { lifecycle: { preStop: {} } } }, 'sidecars.lifecycle says it for both'],
     [{ resizer: { startupProbe: { enabled: true } } }, 'resizer.startupProbe is for a process of its own'],
+    [{ attacher: { image: { tag: 'v2' } } }, 'with process one, sidecars.image.tag says it for both'],
     [{ process: 'each', sidecars: { singleLease: 'both' } }, 'sidecars.singleLease needs process one'],
     [{ sidecars: { drainTimeout: '2m' } }, 'sidecars.drainTimeout (default 25s) must be shorter'],
     [
@@ -112,6 +142,24 @@ withHelm('process one', () => {
   ])('refuses %j', (values, sentence) => {
     const rendered = tryRender({ values: merged(ONE, { ...values }) })
     expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)
+  })
+
+  describe('reads or refuses every value of the section of one sidecar', () => {
+    const base = JSON.stringify(defaults)
+    /** A sentence that names the value has read it, too: it may contradict another one. */
+    const isPassedOver = (path: string, value: unknown): boolean => {
+      const rendered = tryRender({ values: merged(ONE, at(path, value)) })
+      if (rendered.kind === 'rendered') return JSON.stringify(rendered.objects) === base
+      return !rendered.error.includes(keyOf(path))
+    }
+
+    it.each(LEAVES)('%s', (path, value) => {
+      expect(isPassedOver(path, value)).toBe(false)
+    })
+
+    it('and there are more than 100', () => {
+      expect(LEAVES.length).toBeGreaterThan(100)
+    })
   })
 
   it('is one Deployment in mode separate, with one account', () => {

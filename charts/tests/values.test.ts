@@ -84,14 +84,6 @@ describe('values.schema.json', () => {
     expect(validate(merged(DEFAULTS, at(key, value)))).toBe(false)
   })
 
-  it.each([
-    ['--timeout beside --resize-timeout', { resizer: { timeout: '1m', resizeTimeout: '2m' } }],
-    ['two replicas without leader election', { leaderElection: { enabled: false }, controller: { replicaCount: 2 } }],
-    ['a CSIDriver without a name', { csiDriver: { create: true }, driver: { name: '' } }],
-  ])('refuses %s', (_, values) => {
-    expect(validate(merged(DEFAULTS, values))).toBe(false)
-  })
-
   it.each(['120s', '2m', '1.5h', '100ms', '1h30m', '0s', ''])('takes the duration "%s"', (text) => {
     expect(validate(merged(DEFAULTS, at('attacher.timeout', text)))).toBe(true)
   })

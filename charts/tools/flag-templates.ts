@@ -1,4 +1,6 @@
-import { APPS, EACH, FLAG_KEYS, type FlagKey, PROCESS } from './flag-keys.ts'
+import { GENERIC_GATES } from '@csi-sidecars/sidecar'
+import { APPS, type AppName, EACH, FLAG_KEYS, type FlagKey, GATES, PROCESS } from './flag-keys.ts'
+import { documentedValues } from './value-comments.ts'
 
 const HEAD = `{{/*
 Made from the flags of the sidecars: npm exec -- node tools/docs/main.ts
@@ -11,7 +13,41 @@ Each template takes a dict: \`section\` is the part of the values, \`prefix\` is
 export function flagTemplates(keys: readonly FlagKey[] = FLAG_KEYS): string {
   const plain = keys.filter(({ by }) => by === undefined)
   const sections = [...new Set(plain.map(({ section }) => section))].sort((a, b) => rank(a) - rank(b))
-  return [HEAD, ...sections.map((section) => template(section, plain))].join('\n')
+  const ofApps = APPS.flatMap((app) => [gatesTemplate(app), ofProcessTemplate(app)])
+  return [HEAD, ...sections.map((section) => template(section, plain)), ...ofApps].join('\n')
+}
+
+/** The gates that the sidecar takes, by name. */
+function gatesTemplate(app: AppName): string {
+  const { own, permanent } = GATES[app]
+  return jsonTemplate(`gates.${app}`, {
+    own: Object.keys(own).sort(),
+    others: [...Object.keys(permanent), ...Object.keys(GENERIC_GATES)].sort(),
+  })
+}
+
+/** What one process for both sidecars reads of the section of one. */
+function isReadByOneProcess(app: AppName, name: string): boolean {
+  return (
+    ['enabled', 'additionalClusterRoleRules', 'leaderElection'].includes(name) ||
+    FLAG_KEYS.some((key) => key.name === name && [app, EACH].includes(key.section))
+  )
+}
+
+/** The values of a sidecar's section that are about its process, with their defaults: templates cannot read values.yaml. */
+function ofProcessTemplate(app: AppName): string {
+  const values = documentedValues()
+    .map((value) => ({ ...value, path: value.key.split('.') }))
+    .filter(({ path: [section, name] }) => section === app && name !== undefined && !isReadByOneProcess(app, name))
+    .filter(({ isSection }) => !isSection)
+  return jsonTemplate(
+    `ofProcess.${app}`,
+    Object.fromEntries(values.map(({ path, default: value }) => [path.slice(1).join('.'), value])),
+  )
+}
+
+function jsonTemplate(name: string, value: unknown): string {
+  return `{{- define "csi-sidecars.${name}" -}}\n${JSON.stringify(value, null, 2)}\n{{- end }}\n`
 }
 
 /** What is about one sidecar or process first. */

@@ -8,6 +8,7 @@ import { Gate } from './api/gate.ts'
 import { Driver, type DriverOptions } from './driver/driver.ts'
 import { type Exit, stop } from './process/processes.ts'
 import { Sidecar } from './process/sidecar.ts'
+import { requireInRelease } from './release.ts'
 import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
 import { eventually } from './waiting.ts'
 
@@ -181,6 +182,7 @@ export class TestContext {
 
   /** Waits until the sidecar watches these resources; later changes reach it as events. */
   async watching(sidecar: RunningSidecar, ...plurals: readonly string[]): Promise<void> {
+    this.requires(...plurals)
     for (const plural of plurals) {
       const look = (): boolean => {
         if (sidecar.exit !== undefined) throw new Error(`it ended: ${JSON.stringify(sidecar.exit)}`)
@@ -188,6 +190,11 @@ export class TestContext {
       }
       await eventually(`a watch of ${plural}`, look, { within: 30_000 })
     }
+  }
+
+  /** Ends a test of kinds, by their plurals, or fields that this Kubernetes does not have. */
+  requires(...names: readonly string[]): void {
+    for (const name of names) requireInRelease(name, this.cluster.minor)
   }
 
   kubeconfig(server: string, token: string, extra: object = {}): string {
@@ -200,6 +207,7 @@ export class TestContext {
   /** Creates an object that is removed after the test. */
   async create<T>(resource: Resource<T>, object: T): Promise<T> {
     const { metadata } = object as { metadata?: { name?: string; namespace?: string } }
+    this.requires(resource.plural)
     const made = await this.api.create(resource, object)
     this.#made.push({ resource, ref: { name: metadata?.name ?? '', namespace: metadata?.namespace } })
     return made

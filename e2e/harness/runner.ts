@@ -5,6 +5,7 @@ import type { Cluster } from './api/cluster.ts'
 import { errorText, TestContext } from './context.ts'
 import { LONG } from './long.ts'
 import { temporaryFolder } from './process/processes.ts'
+import { NotInThisRelease } from './release.ts'
 import type { App, Binaries, Executables, Target } from './subject.ts'
 import type { Check, EndToEndTest, Ground } from './test.ts'
 
@@ -25,7 +26,14 @@ export interface RunOptions {
 export interface Tally {
   readonly passed: number
   readonly failed: number
+  /** Tests of what this Kubernetes does not have. */
+  readonly absent: number
 }
+
+/** A text says what went wrong. */
+type Failure = string | NotInThisRelease | undefined
+
+const MARKS = { passed: 'ok  ', failed: 'FAIL', absent: 'none' } as const
 
 const TEST_LIMIT_MS = 120_000
 
@@ -37,17 +45,16 @@ export async function run(options: RunOptions): Promise<Tally> {
   const folder = temporaryFolder('tests')
   const { tests: fitting, checks } = selectedFor(options)
   const { progress } = options
-  const tally = { passed: 0, failed: 0 }
-  const count = async (title: string, result: Promise<string | undefined>): Promise<void> => {
+  const tally = { passed: 0, failed: 0, absent: 0 }
+  const count = async (title: string, result: Promise<Failure>): Promise<void> => {
     const began = performance.now()
     progress.begin(title)
     const failure = await result
-    tally[failure === undefined ? 'passed' : 'failed'] += 1
+    const outcome = failure === undefined ? 'passed' : failure instanceof NotInThisRelease ? 'absent' : 'failed'
+    tally[outcome] += 1
     const seconds = ((performance.now() - began) / 1000).toFixed(1)
-    progress.say(
-      `${failure === undefined ? 'ok  ' : 'FAIL'} ${options.target.padEnd(8)} ${seconds.padStart(6)} s  ${title}`,
-    )
-    if (failure !== undefined) progress.say(failure)
+    progress.say(`${MARKS[outcome]} ${options.target.padEnd(8)} ${seconds.padStart(6)} s  ${title}`)
+    if (failure !== undefined) progress.say(failure instanceof Error ? indent(failure.message) : failure)
     progress.end(title)
   }
   const runNext = (test: EndToEndTest): Promise<void> => {
@@ -83,19 +90,19 @@ function fits(test: EndToEndTest, { target, binaries }: Choice): boolean {
   return selected && !(binaries === 'one' && test.notOne === true)
 }
 
-async function runTest(
-  test: EndToEndTest,
-  options: RunOptions & { id: string; folder: string },
-): Promise<string | undefined> {
+async function runTest(test: EndToEndTest, options: RunOptions & { id: string; folder: string }): Promise<Failure> {
   mkdirSync(options.folder, { recursive: true })
   const context = new TestContext({ ...options, app: test.app })
-  let failure: string | undefined
+  let failure: Failure
   try {
     await within(test.within ?? TEST_LIMIT_MS, test.run(context))
   } catch (error) {
-    const report = join(options.reports, slug(test.title))
-    context.report(report, error)
-    failure = `${indent(errorText(error))}\n     the logs of all sides are in ${report}`
+    if (error instanceof NotInThisRelease) failure = error
+    else {
+      const report = join(options.reports, slug(test.title))
+      context.report(report, error)
+      failure = `${indent(errorText(error))}\n     the logs of all sides are in ${report}`
+    }
   }
   try {
     await context.close()

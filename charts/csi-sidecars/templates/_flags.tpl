@@ -70,3 +70,249 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "tls-cipher-suites" "value" (join "," .section.cipherSuites)) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "tls-min-version" "value" .section.minVersion) -}}
 {{- end }}
+
+{{- define "csi-sidecars.gates.attacher" -}}
+{
+  "own": [
+    "MutableCSINodeAllocatableCount",
+    "ReleaseLeaderElectionOnExit"
+  ],
+  "others": [
+    "APIResponseCompression",
+    "APIServerIdentity",
+    "APIServerWebhookAuthenticationToken",
+    "APIServingWithRoutine",
+    "AggregatedDiscoveryRemoveBetaType",
+    "AllAlpha",
+    "AllBeta",
+    "AllowParsingUserUIDFromCertAuth",
+    "AllowUnsafeMalformedObjectDeletion",
+    "CBORServingAndStorage",
+    "ComponentFlagz",
+    "ComponentStatusz",
+    "ConcurrentWatchObjectDecode",
+    "ConsistentListFromCacheSkipTimeoutFallback",
+    "ConstrainedImpersonation",
+    "CoordinatedLeaderElection",
+    "DeclarativeValidation",
+    "DeclarativeValidationBeta",
+    "DeclarativeValidationTakeover",
+    "DetectCacheInconsistency",
+    "EtcdRangeStream",
+    "ExcludeAdmissionWebhookVirtualResources",
+    "KMSv1",
+    "ListFromCacheSnapshot",
+    "ManifestBasedAdmissionControlConfig",
+    "MutatingAdmissionPolicy",
+    "NativeHistograms",
+    "OpenAPIEnums",
+    "RemoteRequestHeaderUID",
+    "SeparateCacheWatchRPC",
+    "ShardedListAndWatch",
+    "SizeBasedListCostEstimate",
+    "StorageVersionAPI",
+    "StorageVersionHash",
+    "StructuredAuthenticationConfigurationEgressSelector",
+    "StructuredAuthenticationConfigurationJWKSMetrics",
+    "TokenRequestServiceAccountUIDValidation",
+    "UnauthenticatedHTTP2DOSMitigation",
+    "UnknownVersionInteroperabilityProxy",
+    "WatchCacheInitializationPostStartHook",
+    "WatchList",
+    "WatchListCompression",
+    "WebhookRoundTripLoadBalancing"
+  ]
+}
+{{- end }}
+
+{{- define "csi-sidecars.ofProcess.attacher" -}}
+{
+  "image.repository": "csi-attacher",
+  "image.tag": "",
+  "image.digest": "",
+  "image.pullPolicy": "",
+  "logLevel": null,
+  "kubeAPIQPS": null,
+  "kubeAPIBurst": null,
+  "onLeaseLoss": "",
+  "onDriverLoss": "",
+  "driverGracePeriod": "",
+  "drainTimeout": "",
+  "additionalArgs": [],
+  "env": [],
+  "envFrom": [],
+  "volumeMounts": [],
+  "lifecycle": {},
+  "resources": {
+    "requests": {
+      "cpu": "10m",
+      "memory": "64Mi"
+    },
+    "limits": {
+      "memory": "256Mi"
+    }
+  },
+  "securityContext": {
+    "readOnlyRootFilesystem": true,
+    "allowPrivilegeEscalation": false,
+    "capabilities": {
+      "drop": [
+        "ALL"
+      ]
+    },
+    "seccompProfile": {
+      "type": "RuntimeDefault"
+    }
+  },
+  "startupProbe": {
+    "enabled": false,
+    "path": "/livez",
+    "initialDelaySeconds": 0,
+    "periodSeconds": 10,
+    "timeoutSeconds": 5,
+    "failureThreshold": 30
+  },
+  "livenessProbe": {
+    "enabled": true,
+    "path": "/livez",
+    "initialDelaySeconds": 30,
+    "periodSeconds": 20,
+    "timeoutSeconds": 10,
+    "failureThreshold": 3
+  },
+  "readinessProbe": {
+    "enabled": true,
+    "path": "/readyz",
+    "initialDelaySeconds": 5,
+    "periodSeconds": 10,
+    "timeoutSeconds": 5,
+    "failureThreshold": 3
+  },
+  "metricsPort": 8081,
+  "profilingPort": 6060
+}
+{{- end }}
+
+{{- define "csi-sidecars.gates.resizer" -}}
+{
+  "own": [
+    "AnnotateFsResize",
+    "ReleaseLeaderElectionOnExit",
+    "VolumeAttributesClass"
+  ],
+  "others": [
+    "APIResponseCompression",
+    "APIServerIdentity",
+    "APIServerWebhookAuthenticationToken",
+    "APIServingWithRoutine",
+    "AggregatedDiscoveryRemoveBetaType",
+    "AllAlpha",
+    "AllBeta",
+    "AllowParsingUserUIDFromCertAuth",
+    "AllowUnsafeMalformedObjectDeletion",
+    "CBORServingAndStorage",
+    "ComponentFlagz",
+    "ComponentStatusz",
+    "ConcurrentWatchObjectDecode",
+    "ConsistentListFromCacheSkipTimeoutFallback",
+    "ConstrainedImpersonation",
+    "CoordinatedLeaderElection",
+    "DeclarativeValidation",
+    "DeclarativeValidationBeta",
+    "DeclarativeValidationTakeover",
+    "DetectCacheInconsistency",
+    "EtcdRangeStream",
+    "ExcludeAdmissionWebhookVirtualResources",
+    "KMSv1",
+    "ListFromCacheSnapshot",
+    "ManifestBasedAdmissionControlConfig",
+    "MutatingAdmissionPolicy",
+    "NativeHistograms",
+    "OpenAPIEnums",
+    "RecoverVolumeExpansionFailure",
+    "RemoteRequestHeaderUID",
+    "SeparateCacheWatchRPC",
+    "ShardedListAndWatch",
+    "SizeBasedListCostEstimate",
+    "StorageVersionAPI",
+    "StorageVersionHash",
+    "StructuredAuthenticationConfigurationEgressSelector",
+    "StructuredAuthenticationConfigurationJWKSMetrics",
+    "TokenRequestServiceAccountUIDValidation",
+    "UnauthenticatedHTTP2DOSMitigation",
+    "UnknownVersionInteroperabilityProxy",
+    "WatchCacheInitializationPostStartHook",
+    "WatchList",
+    "WatchListCompression",
+    "WebhookRoundTripLoadBalancing"
+  ]
+}
+{{- end }}
+
+{{- define "csi-sidecars.ofProcess.resizer" -}}
+{
+  "image.repository": "csi-resizer",
+  "image.tag": "",
+  "image.digest": "",
+  "image.pullPolicy": "",
+  "logLevel": null,
+  "kubeAPIQPS": null,
+  "kubeAPIBurst": null,
+  "onLeaseLoss": "",
+  "onDriverLoss": "",
+  "driverGracePeriod": "",
+  "drainTimeout": "",
+  "additionalArgs": [],
+  "env": [],
+  "envFrom": [],
+  "volumeMounts": [],
+  "lifecycle": {},
+  "resources": {
+    "requests": {
+      "cpu": "10m",
+      "memory": "64Mi"
+    },
+    "limits": {
+      "memory": "256Mi"
+    }
+  },
+  "securityContext": {
+    "readOnlyRootFilesystem": true,
+    "allowPrivilegeEscalation": false,
+    "capabilities": {
+      "drop": [
+        "ALL"
+      ]
+    },
+    "seccompProfile": {
+      "type": "RuntimeDefault"
+    }
+  },
+  "startupProbe": {
+    "enabled": false,
+    "path": "/livez",
+    "initialDelaySeconds": 0,
+    "periodSeconds": 10,
+    "timeoutSeconds": 5,
+    "failureThreshold": 30
+  },
+  "livenessProbe": {
+    "enabled": true,
+    "path": "/livez",
+    "initialDelaySeconds": 30,
+    "periodSeconds": 20,
+    "timeoutSeconds": 10,
+    "failureThreshold": 3
+  },
+  "readinessProbe": {
+    "enabled": true,
+    "path": "/readyz",
+    "initialDelaySeconds": 5,
+    "periodSeconds": 10,
+    "timeoutSeconds": 5,
+    "failureThreshold": 3
+  },
+  "metricsPort": 8082,
+  "profilingPort": 6061
+}
+{{- end }}

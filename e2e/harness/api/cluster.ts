@@ -15,6 +15,8 @@ export interface User {
 /** An API server for the tests, real or emulated. */
 export interface Cluster {
   readonly url: string
+  /** Of Kubernetes 1.x, as which it answers. */
+  readonly minor: number
   /** The server's own authority. */
   readonly ca: string
   /** The certificate of the gates between sidecars and server. */

@@ -13,6 +13,8 @@ export interface ControlPlaneOptions {
   /** The folder of the logs of etcd and kube-apiserver. */
   readonly logs: string
   readonly apiServerArgs?: readonly string[]
+  /** Of the version as which it answers. */
+  readonly minor: number
 }
 
 /** A real server and its store. */
@@ -37,6 +39,7 @@ export async function startControlPlane({
   binaries,
   logs,
   apiServerArgs = [],
+  minor,
 }: ControlPlaneOptions): Promise<ControlPlane> {
   const folder = temporaryFolder('control-plane')
   const etcd = await startEtcd(binaries, folder, logs)
@@ -62,6 +65,7 @@ export async function startControlPlane({
   const api = new Api({ url, ca, token: users.admin.token })
   return {
     url,
+    minor,
     ca,
     certificate: { cert: ca, key: readFileSync(join(folder, 'certs', 'apiserver.key'), 'utf8') },
     adminToken: users.admin.token,

@@ -1,14 +1,21 @@
-import { startApiServer } from '@csi-sidecars/emulator'
+import { NEWEST_RELEASE, type Release, startApiServer } from '@csi-sidecars/emulator'
 import { Api } from './api.ts'
 import { selfSigned } from './certificate.ts'
 import { type Cluster, Users } from './cluster.ts'
 
 /** The emulated API server, in this process; optionally with field managers from the creation on. */
-export async function startEmulated({ tracksCreation = false } = {}): Promise<Cluster> {
+export async function startEmulated({
+  tracksCreation = false,
+  release = NEWEST_RELEASE,
+}: {
+  readonly tracksCreation?: boolean
+  readonly release?: Release
+} = {}): Promise<Cluster> {
   const users = new Users()
   const server = await startApiServer({
     tls: true,
     tracksCreation,
+    release,
     adminToken: users.admin.token,
     tokens: users.all.map(({ name, token, groups }) => ({ token, user: name, uid: `${name}-uid`, groups })),
   })
@@ -16,6 +23,7 @@ export async function startEmulated({ tracksCreation = false } = {}): Promise<Cl
   const api = new Api({ url: server.url, ca, token: users.admin.token })
   return {
     url: server.url,
+    minor: Number(release.split('.')[1]),
     ca,
     certificate: selfSigned(),
     adminToken: users.admin.token,

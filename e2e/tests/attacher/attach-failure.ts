@@ -170,6 +170,7 @@ const CODES: readonly (readonly [code: number, name: string])[] = [
 ]
 
 test('each gRPC code: message, errorCode, finalizer stays, retried', async (t) => {
+  t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
   const codeOf = new Map(CODES.map(([code]) => [`${t.name(`pv-${code}`)}-handle`, code]))
   at.driver.on('ControllerPublishVolume', ({ request }) => {
@@ -190,6 +191,7 @@ test('each gRPC code: message, errorCode, finalizer stays, retried', async (t) =
 })
 
 test('a driver that hangs: the deadline passes locally, with the message of Go', async (t) => {
+  t.requires('errorCode')
   const at = await scene(t, { args: ['--timeout=1s'] })
   at.driver.on('ControllerPublishVolume', 'hang')
   await attach(t, at)
@@ -208,6 +210,7 @@ test('MutableCSINodeAllocatableCount=false: no errorCode', async (t) => {
 })
 
 test('a former errorCode is removed when the next failure has none', async (t) => {
+  t.requires('errorCode')
   const name = t.name('secret')
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] })
   at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
@@ -224,6 +227,7 @@ test('a former errorCode is removed when the next failure has none', async (t) =
 })
 
 test('the same failure again writes only the new time', async (t) => {
+  t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=1500ms', '--retry-interval-max=1500ms'] })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'same' })
   await attach(t, at)

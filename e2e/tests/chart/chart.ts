@@ -32,7 +32,7 @@ if (helmPath() === undefined) process.stdout.write('no tests of the chart: Helm 
 
 for (const example of EXAMPLES) {
   test(`every object of example ${example} is one that the API server takes`, DRIVERLESS, async (t) => {
-    const objects = await renderInto(t, { files: [exampleFile(example)] })
+    const objects = await renderInto(t, { files: [exampleFile(example)], tests: true })
     await createAll(t, objects, '?dryRun=All&fieldValidation=Strict')
   })
 }

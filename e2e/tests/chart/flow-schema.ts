@@ -14,7 +14,7 @@ import { LONG } from '../../harness/long.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
 import { check, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { controlPlaneBinaries } from '../../tools/binaries.ts'
+import { apiServer, controlPlaneBinaries } from '../../tools/binaries.ts'
 import { createAll, renderInto } from './rendered.ts'
 
 /** API Priority and Fairness and the leases of the sidecars, on a real API server. */
@@ -76,7 +76,7 @@ long(
     const assets = controlPlaneBinaries(resolve(import.meta.dirname, '../../..'))
     if ('remedy' in assets) throw new Error(assets.remedy)
     const apiServerArgs = ['--max-requests-inflight=8', '--max-mutating-requests-inflight=8']
-    const server = await startControlPlane({ binaries: assets.folder, logs: folder, apiServerArgs })
+    const server = await startControlPlane({ ...apiServer(), binaries: assets.folder, logs: folder, apiServerArgs })
     try {
       await saturated(server)
     } finally {

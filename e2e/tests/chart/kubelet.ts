@@ -7,17 +7,8 @@ import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
 import type { Subject } from '../../harness/subject.ts'
 import { pause } from '../../harness/waiting.ts'
-
-/** The fields of a container that are needed to run it. */
-interface ContainerSpec {
-  readonly name: string
-  readonly image: string
-  readonly args?: readonly string[]
-  readonly env?: readonly { name: string; value?: string; valueFrom?: { fieldRef?: { fieldPath: string } } }[]
-  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[]
-  readonly readinessProbe?: { readonly httpGet: { readonly path: string; readonly port: string | number } }
-  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[]
-}
+import { accountOf, type ContainerSpec, containersOf, runsToEnd } from './pod.ts'
+import { runContainer } from './run-container.ts'
 
 interface RunningContainer {
   readonly image: string
@@ -50,6 +41,8 @@ const LOOK_EVERY_MS = 100
 export class Kubelet implements AsyncDisposable {
   /** Rejects when it cannot run a pod, so that no test waits for one in vain. */
   readonly failed: Promise<never>
+  /** What the pods that run to their end have printed, by their names. */
+  readonly printed = new Map<string, string>()
   readonly #t: TestContext
   readonly #options: KubeletOptions
   readonly #pods = new Map<string, RunningPod>()
@@ -103,6 +96,7 @@ export class Kubelet implements AsyncDisposable {
 
   async #look(pod: Pod): Promise<void> {
     const { uid = '', name = '' } = pod.metadata ?? {}
+    if (runsToEnd(pod)) return this.#runOnce(pod)
     const running = this.#pods.get(uid) ?? (await this.#start(pod))
     this.#pods.set(uid, running)
     const answers = await Promise.all(running.containers.map(isReady))
@@ -110,9 +104,24 @@ export class Kubelet implements AsyncDisposable {
     if (ready === running.ready) return
     running.ready = ready
     const condition = { type: 'Ready', status: ready ? 'True' : 'False', lastTransitionTime: new Date().toISOString() }
+    await this.#report(name, { phase: 'Running', conditions: [condition] })
+  }
+
+  /** A pod of `helm test`: its result is the exit code of its program. */
+  async #runOnce(pod: Pod): Promise<void> {
+    const { uid = '', name = '' } = pod.metadata ?? {}
+    if (this.#pods.has(uid)) return
+    this.#pods.set(uid, { name, containers: [], ready: true })
+    const token = await this.#token(accountOf(pod))
+    const { code, output } = await runContainer(this.#t, containersOf(pod)[0], token)
+    this.printed.set(name, output)
+    await this.#report(name, { phase: code === 0 ? 'Succeeded' : 'Failed' })
+  }
+
+  async #report(name: string, status: object): Promise<void> {
     const ref = { namespace: this.#options.namespace, name, subresource: 'status' }
     try {
-      await this.#t.api.merge(PODS, ref, { status: { phase: 'Running', conditions: [condition] } })
+      await this.#t.api.merge(PODS, ref, { status })
     } catch (error) {
       // Deleted meanwhile: the next pass handles it.
       if (!(error instanceof ApiFailure && error.code === 404)) throw error
@@ -120,16 +129,11 @@ export class Kubelet implements AsyncDisposable {
   }
 
   async #start(pod: Pod): Promise<RunningPod> {
-    const { metadata, spec } = pod as { metadata?: { name?: string }; spec?: object }
-    const { containers, serviceAccountName = 'default' } = spec as {
-      containers: readonly ContainerSpec[]
-      serviceAccountName?: string
-    }
     const { programs } = this.#options
-    const name = metadata?.name ?? ''
-    const started = containers
+    const name = pod.metadata?.name ?? ''
+    const started = containersOf(pod)
       .filter(({ image }) => image in programs)
-      .map((container) => this.#startContainer(container, name, serviceAccountName))
+      .map((container) => this.#startContainer(container, name, accountOf(pod)))
     return { name, containers: await Promise.all(started), ready: false }
   }
 

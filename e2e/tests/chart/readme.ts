@@ -1,4 +1,4 @@
-import { deepStrictEqual as equal } from 'node:assert'
+import { deepStrictEqual as equal, match, rejects } from 'node:assert'
 import { LEASES } from '@csi-sidecars/kube-types'
 import {
   detaches,
@@ -60,6 +60,7 @@ test('its lines install the chart, upgrade it and roll it back', INSTALLATION, a
   await onlyRuns(kubelet, OURS)
   equal(flag('--worker-threads'), ['--worker-threads=10', '--worker-threads=10'])
   for (const line of notes(output)) await shell(line)
+  await shell(lineOf('helm test'))
   await works(t, '1')
   await shell(released(lineOf('helm upgrade example')))
   await onlyRuns(kubelet, OURS)
@@ -77,6 +78,9 @@ test('its lines install the chart, upgrade it and roll it back', INSTALLATION, a
   )
   const refused = t.sidecars.flatMap(({ gate }) => gate.requests.filter(({ code }) => code === 403))
   equal(refused, [])
+  await shell('kubectl delete clusterrole example-csi-sidecars-external-attacher-role')
+  await rejects(shell(lineOf('helm test')), /Phase: +Failed/)
+  match(kubelet.printed.get('example-csi-sidecars-test') ?? '', /^FAILED .* may not patch volumeattachments\/status/m)
   await shell('helm uninstall example --namespace storage')
 })
 

@@ -176,6 +176,11 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
+  test('the last line says it again, with the nearest flag', { ...alone, only: 'ours' }, async (t) => {
+    const { stderr } = await t.exec(['--csi-addr=x'])
+    equal(stderr.split('\n').at(-2), 'flag provided but not defined: -csi-addr; the nearest flag is --csi-address')
+  })
+
   test('arguments that parse: --version alone on stdout, exit 0', async (t) => {
     for (const args of [...ACCEPTED, ...ACCEPTED_BY[app]]) {
       const { code, stdout, binary } = await t.exec(args)

@@ -100,6 +100,7 @@ attacher('without leases: the log says what is missing, recovers with the permis
 
 for (const resource of ['persistentvolumes', 'persistentvolumeclaims', 'volumeattributesclasses']) {
   resizer(`without ${resource}: the log says what is missing, the process keeps running, and recovers`, async (t) => {
+    t.requires(resource)
     const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
     const user = await userWith(t, without(t, resource))
     const sidecar = await t.sidecar({ driver, user })

@@ -17,6 +17,7 @@ import { type RequestInfo, type ResourceInfo, requestInfo, served } from './http
 import { documentAt } from './openapi/discovery.ts'
 import type { LoggedRequest, RequestLog } from './request-log.ts'
 import type { Json } from './schema/json.ts'
+import { NEWEST_RELEASE } from './schema/releases.ts'
 import { answer, type Call, type Parts } from './verbs/answer.ts'
 import type { Watches } from './watch/watches.ts'
 
@@ -96,7 +97,7 @@ async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | unde
   if (fault?.do === 'delay') await parts.registry.clock.sleep(fault.ms)
   else if (fault !== undefined && fault.do !== 'endWatch') return respond(exchange, body, fault)
   if (info.type === 'path') {
-    const document = documentAt(info.path, request.headers.accept)
+    const document = documentAt(parts.registry.release, info.path, request.headers.accept)
     logged.end({ code: document.code })
     return send(response, document)
   }
@@ -120,10 +121,11 @@ async function saved(parts: HandlerParts): Promise<void> {
 
 async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction | undefined): Promise<void> {
   const { parts, response, url, logged } = exchange
-  const { kind, namespace, name } = served(info)
+  const { release } = parts.registry
+  const { kind, namespace, name } = served(info, release)
   const rendering = renderingOf(exchange)
   const query = url.searchParams
-  const asked = parts.watches.requestOf(kind, { namespace, name, query, shape: rendering.shape }, fault)
+  const asked = parts.watches.requestOf(kind, { release, namespace, name, query, shape: rendering.shape }, fault)
   logged.end({ code: 200 })
   response.writeHead(200, { 'content-type': mediaTypeOf(rendering.shape, true) })
   response.flushHeaders()
@@ -133,7 +135,7 @@ async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction 
 function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): Call {
   const contentType = exchange.request.headers['content-type']
   return {
-    request: served(info),
+    request: served(info, exchange.parts.registry.release),
     user: exchange.user,
     query: exchange.url.searchParams,
     contentType,
@@ -199,7 +201,7 @@ function loggedBody(info: RequestInfo, contentType: string | undefined, body: Bu
   try {
     if (type === '' || type.endsWith('json')) return JSON.parse(body.toString()) as Json
     if (type !== PROTOBUF || info.type !== 'resource') return undefined
-    return objectIn(served(info).kind, contentType, body)
+    return objectIn(served(info, NEWEST_RELEASE).kind, contentType, body)
   } catch {
     return undefined
   }

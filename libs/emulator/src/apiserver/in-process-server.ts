@@ -7,6 +7,7 @@ import { type HandlerParts, handle } from './handler.ts'
 import type { HttpRequest, HttpResponse } from './http/exchange.ts'
 import { type LocalReader, LocalResponse } from './http/local-response.ts'
 import { RequestLog } from './request-log.ts'
+import { NEWEST_RELEASE, type Release } from './schema/releases.ts'
 import { bootstrap } from './storage/bootstrap.ts'
 import type { HistoryLimits } from './storage/collection.ts'
 import { Store } from './storage/store.ts'
@@ -33,6 +34,8 @@ export interface InProcessServerOptions {
   readonly tracksCreation?: boolean
   /** False: no update is validated. */
   readonly validates?: boolean
+  /** As which Kubernetes it answers. */
+  readonly release?: Release
 }
 
 /** A request that comes over no socket; without a token it is the administrator's. */
@@ -127,11 +130,13 @@ export function createInProcessServer(options: InProcessServerOptions = {}): InP
 /** `open` makes requests without a token the administrator's. */
 export function handlerParts(store: Store, options: InProcessServerOptions & { readonly open: boolean }): HandlerParts {
   const { clock = systemClock, log = silentLogger, adminToken = newUid(clock), tokens: grants = [], open } = options
+  const { release = NEWEST_RELEASE } = options
   const registry = {
     store,
     clock,
     tracksCreation: options.tracksCreation === true,
     validates: options.validates !== false,
+    release,
   }
   bootstrap(registry)
   return {

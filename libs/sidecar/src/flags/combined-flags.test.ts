@@ -89,7 +89,7 @@ describe('the controllers', () => {
     ['--left-csi-address=/x', 'flag provided but not defined: -left-csi-address'],
     ['--timeout=x', 'invalid value "x" for flag -timeout: parse error'],
   ])('%s is refused', (line, error) => {
-    expect(read(line)).toEqual({ kind: 'refused', error })
+    expect(read(line)).toMatchObject({ kind: 'refused', error })
   })
 })
 

@@ -1,5 +1,5 @@
 import type { GateTable } from './gate-tables.ts'
-import { type Flag, type FlagTable, parseFlags } from './go-flags.ts'
+import { type Flag, type FlagTable, parseFlags, type RefusedFlags } from './go-flags.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
 
 /** As much of an app as its flags need. */
@@ -46,7 +46,7 @@ export interface FlagsOfApp {
 
 export type CombinedFlags<A extends FlaggedApp> =
   | { readonly kind: 'help' }
-  | { readonly kind: 'refused'; readonly error: string }
+  | RefusedFlags
   | {
       readonly kind: 'flags'
       /** The apps that run, in the order of the list. */

@@ -162,7 +162,7 @@ describe('errors', () => {
     ['--s\u00e9="\n"', 'flag provided but not defined: -s\u00e9'],
     ['--i="\n"', 'invalid value "\\"\\n\\"" for flag -i: parse error'],
   ])('%j: %s', (argument, error) => {
-    expect(parseFlags(TABLE, [argument])).toEqual({ kind: 'refused', error })
+    expect(parseFlags(TABLE, [argument])).toMatchObject({ kind: 'refused', error })
   })
 
   test('the first one ends the parsing', () => {

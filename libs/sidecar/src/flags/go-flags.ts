@@ -2,6 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
 import type { ChartKey } from './chart-key.ts'
 import { FLAG_TYPES, type FlagType, type FlagTypeName, type FlagValues } from './flag-types.ts'
+import { nearestFlag } from './nearest-flag.ts'
 
 /** One flag as data: the parser, the usage text, the documentation and the chart are made from it. */
 export type Flag = {
@@ -30,11 +31,20 @@ export interface Flags<T extends FlagTable> {
   readonly given: ReadonlySet<T[number]['name']>
 }
 
-/** `help` is exit code 0 with the usage on standard error, `refused` exit code 2 with the error before it. */
+/** Why a command line is refused. */
+export interface RefusedFlags {
+  readonly kind: 'refused'
+  /** As Go has it. */
+  readonly error: string
+  /** The flag that an unknown one was most likely meant to be. */
+  readonly nearest?: string
+}
+
+/** `help` is exit code 0 with the usage on standard error, `refused` exit code 2 with the error before and after it. */
 export type ParsedFlags<T extends FlagTable> =
   | { readonly kind: 'flags'; readonly flags: Flags<T> }
   | { readonly kind: 'help' }
-  | { readonly kind: 'refused'; readonly error: string }
+  | RefusedFlags
 
 /**
  * Reads arguments as Go's `flag` package does: `-f=v --f=v -f v --f v`, booleans only with `=`, the last one wins, maps
@@ -56,7 +66,7 @@ type Step =
   | { readonly kind: 'next'; readonly at: number }
   | { readonly kind: 'end' }
   | { readonly kind: 'help' }
-  | { readonly kind: 'refused'; readonly error: string }
+  | RefusedFlags
 
 class Reader {
   readonly values: Record<string, unknown> = {}
@@ -80,7 +90,7 @@ class Reader {
     const name = equals < 0 ? body : body.slice(0, equals)
     const flag = this.#flags.get(name)
     if (flag === undefined) {
-      return name === 'help' || name === 'h' ? { kind: 'help' } : refused(`flag provided but not defined: -${name}`)
+      return name === 'help' || name === 'h' ? { kind: 'help' } : this.#unknown(name)
     }
     let next = at + 1
     let text = equals < 0 ? undefined : body.slice(equals + 1)
@@ -92,6 +102,11 @@ class Reader {
     if (text === undefined) return refused(`flag needs an argument: -${name}`)
     const error = this.#set(flag, name, text)
     return error === undefined ? { kind: 'next', at: next } : refused(error)
+  }
+
+  #unknown(name: string): RefusedFlags {
+    const nearest = nearestFlag(name, this.#flags.keys())
+    return { ...refused(`flag provided but not defined: -${name}`), ...(nearest !== undefined && { nearest }) }
   }
 
   /** Returns what is wrong with the text. */
@@ -110,4 +125,4 @@ class Reader {
   }
 }
 
-const refused = (error: string): Step => ({ kind: 'refused', error })
+const refused = (error: string): RefusedFlags => ({ kind: 'refused', error })

@@ -81,6 +81,16 @@ describe('the command line', () => {
     expect(stderr).toContain('  -label string\n    \tLabel to set. (default "seen")\n')
   })
 
+  it.each([
+    ['--nope', 'flag provided but not defined: -nope'],
+    ['--csi-addr=x', 'flag provided but not defined: -csi-addr; the nearest flag is --csi-address'],
+    ['--kube-api-qps=x', 'invalid value "x" for flag -kube-api-qps: parse error'],
+  ])('with %s ends with the error, for which a termination message has room', async (flag, line) => {
+    await run([flag])
+    expect(stderr).toMatch(/\n\nTakes the place of external-test v1\.0\.0\.\n\n[^\n]+\n$/)
+    expect(stderr.split('\n').at(-2)).toBe(line)
+  })
+
   it.each(['-h', '--help'])('%s shows the usage on standard error and ends with 0', async (flag) => {
     expect(await run([flag])).toEqual({ code: 0 })
     expect(stderr).toMatch(/^Usage of \/csi-test:\n/)

@@ -8,7 +8,7 @@ import {
   registerProcessMetrics,
 } from '@csi-sidecars/telemetry'
 import { knownGatesText, resolveGates } from '../flags/feature-gates.ts'
-import { type FlagTable, parseFlags } from '../flags/go-flags.ts'
+import { type FlagTable, parseFlags, type RefusedFlags } from '../flags/go-flags.ts'
 import { STANDARD_FLAGS } from '../flags/standard-flags.ts'
 import { replacesText, usageText } from '../flags/usage.ts'
 import { type Ending, type ServeOptions, type ServeSettings, type StopSignal, serve } from '../serve/serve.ts'
@@ -31,7 +31,7 @@ const FLUSH_MS = 1000
 /** What a command line asks for. */
 export type Command =
   | { readonly kind: 'help'; readonly usage: string }
-  | { readonly kind: 'refused'; readonly error: string; readonly usage: string }
+  | (RefusedFlags & { readonly usage: string })
   | {
       readonly kind: 'start'
       /** The standard flags as far as they concern the process. */
@@ -79,7 +79,7 @@ export function startOf(plan: StartPlan, standard: StandardFlags): Command {
 export async function runProgram(program: Program, host: Host, version: string): Promise<Ending> {
   const command = program.parse(host)
   if (command.kind !== 'start') {
-    host.stderr.write(command.kind === 'help' ? command.usage : `${command.error}\n${command.usage}`)
+    host.stderr.write(command.kind === 'help' ? command.usage : refusalText(command))
     return { code: command.kind === 'help' ? 0 : 2 }
   }
   const { standard, release, lastLines = [] } = command
@@ -138,6 +138,12 @@ const isFailure = (ending: Ending): boolean => 'code' in ending && ending.code !
 /** Nothing is to be drained or released: a signal ends the process as if it had no handler. */
 function untilSignal(onSignal: ServeOptions['onSignal']): Promise<Ending> {
   return new Promise((resolve) => onSignal((signal) => resolve({ bySignal: signal })))
+}
+
+/** The error comes first, as in Go, and last: a termination message has the end of the log alone. */
+function refusalText({ error, nearest, usage }: RefusedFlags & { readonly usage: string }): string {
+  const hint = nearest === undefined ? '' : `; the nearest flag is --${nearest}`
+  return `${error}\n${usage}\n${error}${hint}\n`
 }
 
 /** From this verbosity on the lines of a run name it: they are about steps, and of many runs at once. */

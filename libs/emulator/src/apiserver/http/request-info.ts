@@ -1,5 +1,6 @@
 import type { Verb } from '../../verb.ts'
 import { KINDS, type Kind, kindAt } from '../schema/kinds.ts'
+import { hasKind, type Release } from '../schema/releases.ts'
 import { noSuchPath } from './api-failure.ts'
 
 /** What a request asks for. `path` covers everything that is no object: discovery, health, OpenAPI. */
@@ -47,9 +48,9 @@ function withGroup(match: RegExpExecArray | null): readonly string[] {
 }
 
 /** The kind behind a path; 404 when there is none. */
-export function served(info: ResourceInfo): ResourceRequest {
+export function served(info: ResourceInfo, release: Release): ResourceRequest {
   const kind = kindAt(info.group, info.version, info.plural)
-  if (kind === undefined) throw noSuchPath()
+  if (kind === undefined || !hasKind(release, kind)) throw noSuchPath()
   if (!kind.namespaced && info.namespace !== undefined) throw noSuchPath()
   if (kind.namespaced && info.namespace === undefined && info.name !== undefined) throw noSuchPath()
   if (info.subresource !== undefined && !kind.subresources.includes(info.subresource)) throw noSuchPath()

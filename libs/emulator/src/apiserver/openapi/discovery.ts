@@ -1,5 +1,6 @@
 import { noSuchPath } from '../http/api-failure.ts'
 import { groupVersionOf, KINDS, type Kind, NAMESPACE } from '../schema/kinds.ts'
+import { hasKind, NEWEST_RELEASE, type Release } from '../schema/releases.ts'
 import { openApiPath, openApiVersionTwo, openApiVersionTwoProtobuf } from './documents.ts'
 import { OPENAPI_PROTOBUF } from './protobuf.ts'
 
@@ -32,11 +33,20 @@ const VERSION = {
   platform: 'linux/amd64',
 }
 
+/** Releases before the emulation of older ones say less of themselves. */
+function versionOf(release: Release): object {
+  if (release === NEWEST_RELEASE) return VERSION
+  const { major, gitCommit, gitTreeState, buildDate, goVersion, compiler, platform } = VERSION
+  const [, minor] = release.split('.')
+  const gitVersion = `v${release}.0`
+  return { major, minor, gitVersion, gitCommit, gitTreeState, buildDate, goVersion, compiler, platform }
+}
+
 /** Paths that are served with a slash at their end as well. */
 const ROOTS: ReadonlySet<string> = new Set(['/version/', '/api/', '/apis/'])
 
 /** Answers the paths that are no resource. */
-export function documentAt(path: string, accept: string | undefined): Document {
+export function documentAt(release: Release, path: string, accept: string | undefined): Document {
   const aggregated = isAggregated(accept)
   switch (ROOTS.has(path) ? path.slice(0, -1) : path) {
     case '/healthz':
@@ -44,21 +54,21 @@ export function documentAt(path: string, accept: string | undefined): Document {
     case '/readyz':
       return { code: 200, text: 'ok', contentType: TEXT_TYPE }
     case '/version':
-      return json(VERSION)
+      return json(versionOf(release))
     case '/api':
-      if (aggregated) return aggregate([''])
+      if (aggregated) return aggregate(release, [''])
       return json({ kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] })
     case '/apis':
-      if (aggregated) return aggregate(groups())
+      if (aggregated) return aggregate(release, groups())
       return json({ kind: 'APIGroupList', apiVersion: 'v1', groups: groups().map(groupOf) })
     default:
-      return elsewhere(path, accept)
+      return elsewhere(release, path, accept)
   }
 }
 
-function elsewhere(path: string, accept: string | undefined): Document {
+function elsewhere(release: Release, path: string, accept: string | undefined): Document {
   if (path === '/openapi/v2') return openApiTwo(accept)
-  const found = openApiPath(path) ?? groupPath(path)
+  const found = openApiPath(path) ?? groupPath(release, path)
   if (found !== undefined) return json(found)
   if (path.startsWith('/api/') || groups().includes(path.split('/')[2] ?? '')) throw noSuchPath()
   // What the outermost server says, which knows no Status.
@@ -80,12 +90,12 @@ function json(body: object): Document {
   return { code: 200, text: JSON.stringify(body), contentType: JSON_TYPE }
 }
 
-function groupPath(path: string): object | undefined {
+function groupPath(release: Release, path: string): object | undefined {
   const [, root, group = '', version, ...more] = path.replace(/\/$/, '').split('/')
-  if (root === 'api' && group === 'v1' && version === undefined) return resourceList('v1')
+  if (root === 'api' && group === 'v1' && version === undefined) return resourceList(release, 'v1')
   if (root !== 'apis' || !groups().includes(group) || more.length > 0) return undefined
   if (version === undefined) return { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(group) }
-  return resourceList(`${group}/${version}`)
+  return resourceList(release, `${group}/${version}`)
 }
 
 function groups(): readonly string[] {
@@ -98,8 +108,8 @@ function groupOf(group: string): object {
   return { name: group, versions: [here], preferredVersion: here }
 }
 
-function resourceList(groupVersion: string): object | undefined {
-  const kinds = KINDS.filter((kind) => groupVersionOf(kind) === groupVersion)
+function resourceList(release: Release, groupVersion: string): object | undefined {
+  const kinds = KINDS.filter((kind) => groupVersionOf(kind) === groupVersion && hasKind(release, kind))
   if (kinds.length === 0) return undefined
   const resources = kinds.flatMap((kind) => [
     resourceOf(kind),
@@ -156,9 +166,9 @@ function isAggregated(accept: string | undefined): boolean {
 }
 
 /** All resources of some groups in one answer. */
-function aggregate(of: readonly string[]): Document {
+function aggregate(release: Release, of: readonly string[]): Document {
   const items = of.map((group) => {
-    const kinds = KINDS.filter((kind) => kind.group === group)
+    const kinds = KINDS.filter((kind) => kind.group === group && hasKind(release, kind))
     const version = kinds[0]?.version ?? 'v1'
     const metadata = group === '' ? {} : { name: group }
     return { metadata, versions: [{ version, resources: kinds.map(discovered), freshness: 'Current' }] }

@@ -2,6 +2,7 @@ import type { Clock } from '@csi-sidecars/base'
 import { notFound } from '../http/api-failure.ts'
 import type { KubeObject, MetaChange } from '../schema/json.ts'
 import type { Kind } from '../schema/kinds.ts'
+import type { Release } from '../schema/releases.ts'
 import type { Entry } from './collection.ts'
 import type { Store } from './store.ts'
 import { newUid } from './uid.ts'
@@ -14,6 +15,8 @@ export interface Registry {
   readonly tracksCreation: boolean
   /** False: any object is stored, as an older or a newer server may have stored it. */
   readonly validates: boolean
+  /** As which Kubernetes it answers. */
+  readonly release: Release
 }
 
 export interface Target {

@@ -4,6 +4,7 @@ import type { WriteOptions } from '../codec/query-options.ts'
 import { ApiFailure, alreadyExists, badRequest, forbidden, notFound } from '../http/api-failure.ts'
 import { type KubeObject, type MetaChange, withField, withMeta } from '../schema/json.ts'
 import { hasStatus, type Kind, NAMESPACE } from '../schema/kinds.ts'
+import { asStoredBy } from '../schema/releases.ts'
 import { completed } from '../schema/typed.ts'
 import { commit, keyOf, type Registry, systemFields, timestamp, type Written } from '../storage/registry.ts'
 import { nameSuffix } from '../storage/uid.ts'
@@ -31,7 +32,7 @@ export function create(
   const now = timestamp(registry.clock)
   const owned = registry.tracksCreation && options.applied !== true ? created(kind, object, { now, options }) : object
   const complete = strategyOf(kind).complete?.(registry.store, owned) ?? owned
-  const prepared = allocated(registry, kind, prepare(kind, complete, now))
+  const prepared = allocated(registry, kind, asStoredBy(registry.release, kind, prepare(kind, complete, now)))
   validate(kind, prepared)
   strategyOf(kind).admit?.(registry.store, prepared, undefined)
   const target = { kind, namespace: prepared.metadata.namespace, name: prepared.metadata.name ?? '', status: false }

@@ -5,6 +5,7 @@ import { badRequest, conflict, invalid, MODIFIED } from '../http/api-failure.ts'
 import { FieldErrors } from '../http/field-errors.ts'
 import { type KubeObject, type MetaChange, sameJson, withField, withMeta } from '../schema/json.ts'
 import { hasStatus, type Kind } from '../schema/kinds.ts'
+import { asStoredBy } from '../schema/releases.ts'
 import {
   commit,
   existing,
@@ -42,7 +43,8 @@ export function update(
   const whole = withMeta(asked, fixedMeta(asked, old))
   const owned = options.applied === true ? whole : owning(target, whole, { old, now, options })
   const changed = prepare(target, owned, { old, now })
-  const prepared = target.status ? changed : allocated(registry, kind, changed)
+  const stored = asStoredBy(registry.release, kind, changed)
+  const prepared = target.status ? stored : allocated(registry, kind, stored)
   if (version === '' && !kind.unconditionalUpdate) throw unconditional(target)
   if (registry.validates) validate(kind, prepared, { old, status: target.status })
   if (!target.status) strategyOf(kind).admit?.(registry.store, prepared, old)

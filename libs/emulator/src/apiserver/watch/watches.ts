@@ -7,6 +7,7 @@ import type { HttpResponse } from '../http/exchange.ts'
 import { FieldErrors } from '../http/field-errors.ts'
 import { numberIn, revisionIn } from '../http/query.ts'
 import type { Kind } from '../schema/kinds.ts'
+import { type Release, streamsLists } from '../schema/releases.ts'
 import { listPage, type Scope, scopeOf } from '../storage/list-page.ts'
 import type { Store } from '../storage/store.ts'
 import { WatchHub } from './watch-hub.ts'
@@ -65,14 +66,20 @@ export class Watches {
   /** Reads what a watch asks for. Throws what the real server refuses before the stream begins. */
   requestOf(
     kind: Kind,
-    parts: { namespace: string | undefined; name: string | undefined; query: URLSearchParams; shape: Shape },
+    parts: {
+      release: Release
+      namespace: string | undefined
+      name: string | undefined
+      query: URLSearchParams
+      shape: Shape
+    },
     fault: FaultAction | undefined,
   ): WatchRequest {
     const query = withName(parts.query, parts.name)
     const scope = scopeOf(kind, parts.namespace, query)
     const asked = query.get('resourceVersion') ?? ''
     const bookmarks = query.get('allowWatchBookmarks') === 'true'
-    const initialEvents = initialEventsOf(query)
+    const initialEvents = initialEventsOf(query, parts.release)
     const fresh = initialEvents ?? (asked === '' || asked === '0')
     const from = fresh || asked === '' ? this.#store.revision : watchedFrom(asked)
     const seconds = numberIn(query, 'timeoutSeconds') ?? 0
@@ -112,7 +119,7 @@ function withName(query: URLSearchParams, name: string | undefined): URLSearchPa
   return copy
 }
 
-function initialEventsOf(query: URLSearchParams): boolean | undefined {
+function initialEventsOf(query: URLSearchParams, release: Release): boolean | undefined {
   const asked = query.get('sendInitialEvents') ?? ''
   const match = query.get('resourceVersionMatch') ?? ''
   const field = 'resourceVersionMatch'
@@ -122,6 +129,10 @@ function initialEventsOf(query: URLSearchParams): boolean | undefined {
   }
   if (asked !== '' && match !== 'NotOlderThan') {
     errors.forbidden(field, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
+  }
+  if (asked !== '' && !streamsLists(release)) {
+    const why = 'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled'
+    errors.forbidden('sendInitialEvents', why)
   }
   refuseOptions('ListOptions', errors)
   return asked === '' ? undefined : asked === 'true'

@@ -1,0 +1,40 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import type { TestContext } from '../../harness/context.ts'
+import { exitOf, start } from '../../harness/process/processes.ts'
+import type { ContainerSpec } from './pod.ts'
+
+const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
+/** What an image of ours has under this name. */
+const NODE = '/bin/node'
+
+/** Runs the program of a container that only needs Node.js and its account, to its end. */
+export async function runContainer(
+  t: TestContext,
+  container: ContainerSpec | undefined,
+  token: string,
+): Promise<{ code: number | null; output: string }> {
+  const { command = [], args = [], env = [] } = container ?? {}
+  if (command.join() !== NODE) throw new Error(`this kubelet runs ${NODE}, not ${command.join(' ')}`)
+  const folder = join(t.folder, basename(ACCOUNT))
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'token'), token)
+  writeFileSync(join(folder, 'ca.crt'), t.cluster.ca)
+  const { hostname, port } = new URL(t.cluster.url)
+  const child = start(process.execPath, [...args], {
+    env: {
+      KUBERNETES_SERVICE_HOST: hostname,
+      KUBERNETES_SERVICE_PORT: port,
+      ...Object.fromEntries(env.map(({ name, value = '' }) => [name, value.replace(ACCOUNT, folder)])),
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk
+    })
+  }
+  const { code } = await exitOf(child)
+  return { code, output }
+}

@@ -1,0 +1,39 @@
+/**
+ * The name that an unknown one was most likely meant to be: it begins with it, or the other way round, or differs from
+ * it in at most one of three characters. A name of one letter is never near by spelling.
+ */
+export function nearestFlag(name: string, names: Iterable<string>): string | undefined {
+  let nearest: string | undefined
+  let least = Math.min(Math.floor(name.length / 3), MOST_EDITS) + 1
+  for (const each of names) {
+    const distance = sameBeginning(name, each) ? 0.5 : edits(name, each, least)
+    if (distance < least) [nearest, least] = [each, distance]
+  }
+  return nearest
+}
+
+const MOST_EDITS = 4
+
+/** `-v5` is `-v` with its value, `--worker` a shortened name. */
+function sameBeginning(name: string, known: string): boolean {
+  if (known.length === 1) return name.startsWith(known) && /^\d+$/.test(name.slice(1))
+  return name.length > 2 && (known.startsWith(name) || name.startsWith(known))
+}
+
+/** How many characters to insert, remove or replace if fewer than `limit`, with neither case nor the kind of dash counted. */
+function edits(left: string, right: string, limit: number): number {
+  if (Math.abs(left.length - right.length) >= limit) return limit
+  const [a, b] = [plain(left), plain(right)]
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (const [i, character] of a.entries()) {
+    const next = [i + 1]
+    for (const [j, other] of b.entries()) {
+      const replaced = (row[j] ?? 0) + (character === other ? 0 : 1)
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}
+
+const plain = (name: string): readonly string[] => [...name.toLowerCase().replaceAll('_', '-')]
