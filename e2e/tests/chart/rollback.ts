@@ -15,7 +15,7 @@ import { ATTACH, attach, attached } from '../attacher/scene.ts'
 import { ask, bound, EXPAND, requiredBytes, resized } from '../resizer/scene.ts'
 import { files, reviewer } from '../secure/scene.ts'
 
-/** The section about the rollback of docs/migration.md, with an installation that has every flag of ours. */
+/** The rollback section of docs/migration.md, with an installation that has every flag of ours. */
 
 const root = resolve(import.meta.dirname, '../../..')
 const authority = makeAuthority('ca')
