@@ -1,4 +1,4 @@
-/** The one definition of stuck, of `kubectl csi`, `/debug/stuck`, the metric and the page; docs/operations.md has it. */
+/** The one definition of stuck, of `kubectl csi`, `/debug/stuck` and the metric; docs/operations.md has it. */
 
 /** From this age on work is stuck: after about two minutes the kubelet reports that it waits for its volumes. */
 export const STUCK_AFTER_MS = 120_000
