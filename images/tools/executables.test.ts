@@ -70,7 +70,9 @@ onLinux('executables', () => {
       const other = join(folder, 'a folder with another name')
       copySources(other)
       const app = join(other, 'apps/attacher')
-      execFileSync(process.execPath, ['../../tools/build.mjs', 'csi-attacher'], { cwd: app, stdio: 'pipe' })
+      // Without the options of jest.
+      const env = { ...process.env, NODE_OPTIONS: '' }
+      execFileSync(process.execPath, ['../../tools/build.mjs', 'csi-attacher'], { cwd: app, env, stdio: 'pipe' })
       for (const file of ['csi-attacher', 'csi-attacher.cjs', 'csi-attacher.cache', 'sea.json']) {
         const [here, there] = [ROOT, other].map((root) => readFileSync(join(root, 'apps/attacher/dist', file)))
         expect([file, here?.equals(there ?? Buffer.alloc(0))]).toEqual([file, true])

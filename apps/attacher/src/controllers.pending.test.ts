@@ -117,7 +117,7 @@ describe('a detach whose volume is gone', () => {
     await lose()
     await scenario.remove('own')
     await scenario.answer(STATUS, new Error('no'))
-    expect(pending()).toMatchObject([{ stuck: false, nextTry: scenario.clock.now() + 1000 }])
+    expect(pending()).toMatchObject([{ stuck: true, nextTry: scenario.clock.now() + 1000 }])
   })
 })
 

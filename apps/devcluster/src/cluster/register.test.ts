@@ -26,7 +26,7 @@ describe('a node that registers', () => {
     })
     expect(node?.spec?.taints ?? []).toEqual([])
     expect(test.api.get(CSI_NODES, { name: 'node-1' })?.spec.drivers).toEqual([
-      { name: 'csi.example.com', nodeID: 'node-1', topologyKeys: [] },
+      { name: 'csi.example.com', nodeID: 'node-1', topologyKeys: null },
     ])
   })
 })

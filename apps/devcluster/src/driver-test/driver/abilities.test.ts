@@ -58,8 +58,9 @@ describe('what can be tried with a driver', () => {
       'clones',
       'topology',
       'inline volumes',
+      'snapshots',
       'staging and mounting',
-      'modification and snapshots',
+      'modification',
     ])
     const [create] = driver.log.matching({ method: 'CreateVolume' })
     expect(create?.request).toMatchObject({ parameters: { type: 'fast' } })
