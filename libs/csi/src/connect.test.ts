@@ -4,7 +4,7 @@ import { recordingLogger, silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { AddressError, socketAddressOf } from './address.ts'
 import { connect } from './connect.ts'
-import { whyUnreachable } from './connect-error.ts'
+import { whyUnreachable } from './errors/connect-error.ts'
 import { scriptedDriver, socketPath } from './testing/scripted-driver.ts'
 import { pass, until } from './testing/turns.ts'
 

@@ -4,8 +4,8 @@ import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/te
 import { Metadata } from '@grpc/grpc-js'
 import { afterEach, expect, test } from '@jest/globals'
 import { controllerClient } from './controller-client.ts'
+import { CODES } from './errors/rpc-error.ts'
 import { OperationMetrics } from './operation-metrics.ts'
-import { CODES } from './rpc-error.ts'
 import {
   closeAll,
   closeLater,

@@ -9,8 +9,8 @@ import { recordingLogger } from '@csi-sidecars/telemetry'
 import { expect, test } from '@jest/globals'
 import type { Connection } from './connection.ts'
 import { createDriver, type DriverEvent, guardedDriver } from './driver.ts'
+import { CODES, RpcError } from './errors/rpc-error.ts'
 import type { DriverIdentity } from './identity.ts'
-import { CODES, RpcError } from './rpc-error.ts'
 import { FakeConnection } from './testing/fake-connection.ts'
 
 const UNPUBLISH = { volumeId: 'v', nodeId: 'n', secrets: {} }

@@ -3,9 +3,9 @@ import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { DriverCapabilities } from './capabilities.ts'
 import type { Caller, CallOptions, Connection } from './connection.ts'
+import { unavailable } from './errors/rpc-error.ts'
 import { type Decisive, type DriverIdentity, whyIncompatible } from './identity.ts'
 import { Isolation } from './isolation.ts'
-import { unavailable } from './rpc-error.ts'
 
 /** What upstream logs, and writes to the termination log, before it ends the process because of a lost driver. */
 export const LOST_CONNECTION_EXITING = 'Lost connection to CSI driver, exiting'

@@ -1,8 +1,8 @@
 import { FakeClock } from '@csi-sidecars/base'
 import { ControllerUnpublishVolume } from '@csi-sidecars/csi-proto'
 import { expect, test } from '@jest/globals'
+import { CODES, RpcError } from './errors/rpc-error.ts'
 import { Isolation } from './isolation.ts'
-import { CODES, RpcError } from './rpc-error.ts'
 import { FakeConnection, type Reply } from './testing/fake-connection.ts'
 
 const UNPUBLISH = 'ControllerUnpublishVolume'

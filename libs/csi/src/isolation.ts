@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Clock, DeadlineError, deadline } from '@csi-sidecars/base'
 import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import type { CallOptions, Connection } from './connection.ts'
-import { deadlineExceeded, RpcError, unavailable } from './rpc-error.ts'
+import { deadlineExceeded, RpcError, unavailable } from './errors/rpc-error.ts'
 
 /** More requests than ever run at one time. */
 const MOST_SUSPECTS = 1000

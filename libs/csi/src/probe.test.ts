@@ -1,8 +1,8 @@
 import { FakeClock } from '@csi-sidecars/base'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { expect, test } from '@jest/globals'
+import { CODES, deadlineExceeded, RpcError } from './errors/rpc-error.ts'
 import { probe } from './probe.ts'
-import { CODES, deadlineExceeded, RpcError } from './rpc-error.ts'
 import { FakeConnection } from './testing/fake-connection.ts'
 
 const PROBING = 'Probing CSI driver for readiness'

@@ -2,7 +2,7 @@ import { type Clock, messageOf } from '@csi-sidecars/base'
 import { Probe } from '@csi-sidecars/csi-proto'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Caller } from './connection.ts'
-import { CODES, RpcError } from './rpc-error.ts'
+import { CODES, RpcError } from './errors/rpc-error.ts'
 
 export interface ProbeOptions {
   /** For each try. */

@@ -1,2 +1,2 @@
 /** The readers of bytes from drivers, for fuzzing. */
-export { retryDelayMs } from './status-details.ts'
+export { retryDelayMs } from './errors/status-details.ts'

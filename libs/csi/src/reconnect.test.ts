@@ -10,11 +10,11 @@ import { driverCapabilities, getControllerCapabilities, getDriverName, getPlugin
 import { connect } from './connect.ts'
 import type { Connection } from './connection.ts'
 import { createDriver, type Driver } from './driver.ts'
+import { RpcError } from './errors/rpc-error.ts'
 import type { DriverIdentity } from './identity.ts'
 import { connectMigrated } from './migrated.ts'
 import { OperationMetrics } from './operation-metrics.ts'
 import { probe } from './probe.ts'
-import { RpcError } from './rpc-error.ts'
 import { scriptedDriver } from './testing/scripted-driver.ts'
 import { pass, until } from './testing/turns.ts'
 

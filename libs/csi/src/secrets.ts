@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { CODES, RpcError } from './rpc-error.ts'
+import { CODES, RpcError } from './errors/rpc-error.ts'
 
 /**
  * The `data` of a Secret as a call carries it. Throws the error that Go's gRPC ends the call with when a value is no

@@ -6,7 +6,7 @@ import { getDriverName } from './capabilities.ts'
 import { connect } from './connect.ts'
 import type { Connection } from './connection.ts'
 import { type ControllerClient, controllerClient } from './controller-client.ts'
-import { CODES } from './rpc-error.ts'
+import { CODES } from './errors/rpc-error.ts'
 import { type ScriptedDriver, scriptedDriver } from './testing/scripted-driver.ts'
 
 const UNPUBLISH = { volumeId: 'vol-1', nodeId: 'node-1', secrets: { password: 'canary' } }

@@ -6,7 +6,7 @@ import { silentLogger } from '@csi-sidecars/telemetry'
 import { type ConnectOptions, connect } from '../connect.ts'
 import type { Connection } from '../connection.ts'
 import { controllerClient } from '../controller-client.ts'
-import { RpcError } from '../rpc-error.ts'
+import { RpcError } from '../errors/rpc-error.ts'
 import { type ScriptedDriver, scriptedDriver, socketPath } from './scripted-driver.ts'
 
 const cleanups: (() => void)[] = []

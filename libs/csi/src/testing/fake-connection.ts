@@ -1,6 +1,6 @@
 import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import type { CallOptions, Connection } from '../connection.ts'
-import { unavailable } from '../rpc-error.ts'
+import { unavailable } from '../errors/rpc-error.ts'
 
 export type Reply = (options: CallOptions) => unknown
 
