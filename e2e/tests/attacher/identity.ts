@@ -175,6 +175,38 @@ test('a volume recreated while its publish runs: the former handle is unpublishe
   equal(outlineOf(t, at).sort(), ['publish later node-id', 'publish pv-handle node-id', 'unpublish pv-handle node-id'])
 })
 
+test('a volume recreated before its attachment is created, while its watch lags: the new handle is published', {
+  only: 'ours',
+}, async (t) => {
+  const at = await scene(t)
+  const { pv, va } = await attach(t, at)
+  await attached(t)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va })
+  const release = at.attacher.gate.holdWatches('persistentvolumes')
+  await replaceVolume(t, pv)
+  await t.create(VOLUME_ATTACHMENTS, attachment(va, t.driverName, { pv, node: at.node }))
+  await attached(t)
+  equal(outlineOf(t, at).at(-1), 'publish pv-handle node-id')
+  release()
+  await eventually('the calls', () => volumeCalls(at.driver).length === 5)
+  equal(outlineOf(t, at).slice(3).sort(), ['publish later node-id', 'unpublish pv-handle node-id'])
+  const { metadata } = await t.api.get(PERSISTENT_VOLUMES, { name: pv })
+  ok(metadata?.finalizers?.includes(at.finalizer))
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va })
+  equal(outlineOf(t, at).at(-1), 'unpublish later node-id')
+})
+
+test('a volume recreated after its attachment was attached: what runs there is left alone', async (t) => {
+  const at = await scene(t)
+  const { pv } = await attach(t, at)
+  await attached(t)
+  await pause(1100)
+  await replaceVolume(t, pv)
+  await never('another call', () => volumeCalls(at.driver).length > 1, 2000)
+})
+
 /** A volume of the same name with another handle. */
 async function replaceVolume(t: TestContext, pv: string): Promise<void> {
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })

@@ -8,6 +8,7 @@ let clock: FakeClock
 let metrics: Metrics
 let used: { busyMs: number; cpuMs: number }
 let collections: number[]
+let growth: number[]
 let stop: () => void
 
 beforeEach(() => {
@@ -15,10 +16,14 @@ beforeEach(() => {
   metrics = new Metrics()
   used = { busyMs: 300, cpuMs: 400 }
   collections = []
-  const collect = (): void => void collections.push(clock.monotonic() - began)
+  growth = []
+  const engine = {
+    collect: () => void collections.push(clock.monotonic() - began),
+    collectAfterGrowth: (percent: number) => void growth.push(percent),
+  }
   const began = clock.monotonic()
   const meter = { busyMs: () => used.busyMs, cpuMs: () => used.cpuMs }
-  stop = releaseMemory({ clock, metrics, collect, meter }).stop
+  stop = releaseMemory({ clock, metrics, engine, meter }).stop
 })
 afterEach(() => stop())
 
@@ -39,6 +44,14 @@ test('a start that takes longer is waited for', async () => {
   await spend(3_000, 9)
   await clock.advance(60_000)
   expect(collections).toEqual([16_000])
+})
+
+test('the heap grows faster until the first rest, whatever comes later', async () => {
+  await spend(3_000, 9)
+  expect(growth).toEqual([60])
+  await clock.advance(60_000)
+  await spend(5_000, 20)
+  expect(growth).toEqual([60, 20])
 })
 
 test('it is released again after a burst of work', async () => {

@@ -129,13 +129,15 @@ async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call
   const secrets = secretsFrom(call.secret)
   if (deps.attachments.store.get(key)?.uid !== va.uid) throw new AttachmentGoneError(key)
   const volume = volumeName(va, view.volume)
-  // Its PersistentVolume was recreated with another handle. What was never reported as attached is in use nowhere.
-  if (va.attached !== true)
+  // Its PersistentVolume was recreated with another handle. What was never reported as attached is in use nowhere,
+  // and neither is what was attached from a cache that was behind: the node knows the volume of now.
+  if (va.attached !== true || deps.memory.hasFormerVolume(va))
     for (const orphan of deps.memory.published.volumeReplaced(va.uid, volume)) deps.enqueue(orphan)
   deps.memory.published.publishing({
     uid: va.uid,
     volume,
     nodeName: va.nodeName,
+    firstAt: va.attached === true ? undefined : newest(run).resourceVersion,
     request: { volumeId, nodeId },
     secret: call.secretRef,
     migrated,

@@ -1,5 +1,6 @@
 import { type Controller, causesOf, type Enqueuer, keysOf, objectsOf, resetsOf } from '@csi-sidecars/controller'
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
+import type { Attachment } from '../caches/attachment.ts'
 import { backoffOf, lifecycleLogs, type TermParts } from '../parts.ts'
 import { BY_VOLUME } from '../persistent-volume/reconcile.ts'
 import { type ComparisonOptions, compareForever, listAll } from '../published-nodes/resync.ts'
@@ -16,6 +17,7 @@ import { listsPublishedNodes, nodeOf, observeAttachment, readVolume } from './ob
 import { reconcileAttachment } from './reconcile.ts'
 import type { AttachmentDeps, PublishClient } from './run.ts'
 import {
+  attachedToFormer,
   causesOfNode,
   causesOfVolume,
   hasError,
@@ -41,6 +43,7 @@ export function attachmentController(parts: TermParts): Controller {
   const { eventPermission: permission, backlog } = parts
   const reporter =
     permission && new FailureReporter({ api, backlog, permission, driverName: settings.driverName, clock, log })
+  const attachmentsOf = (volume: string): readonly Attachment[] => attachments.store.byIndex(BY_VOLUME, volume)
   let queue: Enqueuer | undefined
   const deps: AttachmentDeps = {
     api,
@@ -81,10 +84,14 @@ export function attachmentController(parts: TermParts): Controller {
       keysOf(attachments, onAttachment(finalizer, log), hasError),
       keysOf(attachments, onAttachmentEnd(published)),
       causesOf(volumes, causesOfVolume),
-      changesOf(
-        volumes,
-        onVolumeAdded((name) => attachments.store.byIndex(BY_VOLUME, name)),
-      ),
+      (started) =>
+        volumes.subscribe((event) => {
+          for (const va of attachedToFormer(event, attachmentsOf, published)) {
+            memory.noteFormerVolume(va)
+            started.add(va.key)
+          }
+        }),
+      changesOf(volumes, onVolumeAdded(attachmentsOf)),
       causesOf(nodes, causesOfNode),
     ],
     reconcile: (key, own) => work.run(key, own, (run) => reconcileAttachment(key, deps, run)),

@@ -17,6 +17,8 @@ export class AttachmentMemory {
   readonly #gone = new Map<string, string>()
   /** By name, the id that the node had before an attach to another one has replaced it in the annotation. */
   readonly #formerNodes = new Map<string, { readonly uid: string; readonly nodeId: string }>()
+  /** By name, the uid of attachments for which the former volume of their volume's name was published. */
+  readonly #formerVolumes = new Map<string, string>()
   /** By name, the uid of attachments whose lost volume was detached: it is not detached again. */
   readonly #lostDetached = new Map<string, string>()
 
@@ -39,14 +41,25 @@ export class AttachmentMemory {
     this.#listings.set(key, 'different')
   }
 
+  /** Its volume had been recreated already when the former one was published for it. */
+  noteFormerVolume({ key, uid }: { key: string; uid: string }): void {
+    this.#formerVolumes.set(key, uid)
+    this.force(key)
+  }
+
+  hasFormerVolume({ key, uid }: { key: string; uid: string }): boolean {
+    return this.#formerVolumes.get(key) === uid
+  }
+
   /** Whether runs act though the status says that nothing is to be done. */
   isForced(key: string): boolean {
     return this.#listings.get(key) === 'different'
   }
 
-  /** What the listing has asked for is done. */
+  /** What the listing, or the former volume, has asked for is done. */
   clearListing(key: string): void {
     this.#listings.delete(key)
+    this.#formerVolumes.delete(key)
   }
 
   /** The attachment's status must say that it is detached, and nothing in the API shows that it does not yet. */
@@ -99,6 +112,7 @@ export class AttachmentMemory {
     this.finalizers.forget(key)
     this.#formerNodes.delete(key)
     this.#lostDetached.delete(key)
+    this.#formerVolumes.delete(key)
     this.#listings.delete(key)
     this.#statusPending.delete(key)
     this.#gone.delete(key)

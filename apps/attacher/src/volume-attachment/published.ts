@@ -7,6 +7,8 @@ export interface Publication {
   /** Names the volume as `volumeName` does. */
   readonly volume: string
   readonly nodeName: string
+  /** The attachment's version when the publish was sent; undefined if it was attached already. */
+  readonly firstAt?: string | undefined
   readonly request: UnpublishRequest
   readonly secret: SecretRef | undefined
   readonly migrated: boolean

@@ -5,7 +5,9 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
 import { attachment, FINALIZER, volume, withFinalizer } from '../testing/views.ts'
+import { volumeName } from './lanes.ts'
 import {
+  attachedToFormer,
   causesOfNode,
   causesOfVolume,
   isStatusReverted,
@@ -33,6 +35,15 @@ describe('onAttachment', () => {
     expect([...trigger({ type: 'updated', before: foreign, after: foreign, cause: 'resync' })]).toEqual([])
   })
 
+  it('leaves one alone that is attached when it appears, unless it lacks our finalizer or has an error', () => {
+    const added = (va: Attachment): readonly string[] => [...trigger({ type: 'added', object: va })]
+    expect(added(withFinalizer({ attached: true }))).toEqual([])
+    expect(log.lines.map(({ message }) => message)).toEqual(['VolumeAttachment is already attached'])
+    expect(added(attachment({ attached: true }))).toEqual(['va1'])
+    expect(added(withFinalizer({ attached: true, attachError: error }))).toEqual(['va1'])
+    expect(added(withFinalizer({ attached: true, deleting: true }))).toEqual(['va1'])
+  })
+
   it('says which change of ours it leaves alone', () => {
     const failed = attachment({ attachError: error })
     const again = attachment({ attachError: later })
@@ -52,6 +63,41 @@ describe('onAttachment', () => {
   const rows: { name: string; before: Attachment; after: Attachment; cause: Cause; inWork?: boolean; runs: boolean }[] =
     [
       { name: 'a resync', before: ours, after: ours, cause: 'resync', runs: true },
+      {
+        name: 'a resync of one that is attached',
+        before: withFinalizer({ attached: true }),
+        after: withFinalizer({ attached: true }),
+        cause: 'resync',
+        runs: false,
+      },
+      {
+        name: 'a resync of one that is attached without our finalizer',
+        before: attachment({ attached: true }),
+        after: attachment({ attached: true }),
+        cause: 'resync',
+        runs: true,
+      },
+      {
+        name: 'a label of one that is attached',
+        before: withFinalizer({ attached: true }),
+        after: withFinalizer({ attached: true, rest: '[[["a","b"]],[],[]]' }),
+        cause: 'watch',
+        runs: false,
+      },
+      {
+        name: 'attached by another writer',
+        before: withFinalizer(),
+        after: withFinalizer({ attached: true }),
+        cause: 'watch',
+        runs: true,
+      },
+      {
+        name: 'a deletion of one that is attached',
+        before: withFinalizer({ attached: true }),
+        after: withFinalizer({ attached: true, deleting: true }),
+        cause: 'watch',
+        runs: true,
+      },
       {
         name: 'a resync of one with an error',
         before: withFinalizer({ attachError: error }),
@@ -292,5 +338,42 @@ describe('causes', () => {
         ? causesOfNode({ type: 'added', object: after })
         : causesOfNode({ type: 'updated', before, after, cause: 'watch' })
     expect(causes).toEqual(is ? [{ on: 'node', name: 'node1' }] : [])
+  })
+})
+
+describe('attachments for which a former volume was published', () => {
+  const va = withFinalizer({ attached: true })
+  const publication = {
+    uid: va.uid,
+    volume: 'former',
+    nodeName: va.nodeName,
+    request: { volumeId: 'former', nodeId: 'n' },
+    secret: undefined,
+    migrated: false,
+  }
+  const attachments = (firstAt: string | undefined, of: Attachment = va): readonly Attachment[] =>
+    attachedToFormer({ type: 'added', object: { ...volume(), resourceVersion: '20' } }, () => [of], {
+      ofAttachment: () => new Set([{ ...publication, firstAt }]),
+    })
+
+  it('are found where the volume was there already when the publish was sent', () => {
+    expect(attachments('21')).toEqual([va])
+  })
+
+  it('are left alone where the volume came after the publish, or the attachment was attached before', () => {
+    expect(attachments('19')).toEqual([])
+    expect(attachments(undefined)).toEqual([])
+  })
+
+  it('are left alone while they are not attached, deleted, or of another attacher', () => {
+    expect(attachments('21', withFinalizer())).toEqual([])
+    expect(attachments('21', withFinalizer({ attached: true, deleting: true }))).toEqual([])
+    expect(attachments('21', { ...va, ours: false })).toEqual([])
+  })
+
+  it('are none where the same volume was published', () => {
+    const object = { ...volume(), resourceVersion: '20' }
+    const same = { ...publication, volume: volumeName(va, { from: 'pv', name: object.key, pv: object }), firstAt: '21' }
+    expect(attachedToFormer({ type: 'added', object }, () => [va], { ofAttachment: () => new Set([same]) })).toEqual([])
   })
 })

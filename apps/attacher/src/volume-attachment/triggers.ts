@@ -1,19 +1,27 @@
 import { unreachable } from '@csi-sidecars/base'
 import type { Cause, QueueTrigger, Trigger } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
+import { compareResourceVersions } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
 import type { Volume } from '../caches/volume.ts'
 import type { Update } from '../sources.ts'
+import { volumeName } from './lanes.ts'
 import type { PublishedVolumes } from './published.ts'
 
-/** Our attachments, whenever there may be something to do for them. Others' are never queued. */
+/**
+ * Our attachments, whenever there may be something to do for them. Others' are never queued, and neither are those at
+ * rest: in a cluster nearly all are, and a run over each would double what a start costs.
+ */
 export function onAttachment(finalizer: string, log: Logger): QueueTrigger<Attachment> {
   return (event, queue) => {
     switch (event.type) {
       case 'added':
-        return event.object.ours ? [event.object.key] : []
+        if (!event.object.ours) return []
+        if (!isAtRest(event.object, finalizer)) return [event.object.key]
+        log.v(4)?.info('VolumeAttachment is already attached', { VolumeAttachment: event.object.key })
+        return []
       case 'deleted':
         return []
       case 'updated':
@@ -32,10 +40,19 @@ export function onAttachment(finalizer: string, log: Logger): QueueTrigger<Attac
  * unless another writer has changed the object meanwhile; a run checks at its end that its own success is still stored.
  */
 function matters({ before, after, cause }: Update<Attachment>, finalizer: string, inWork: boolean): boolean {
+  if (isAtRest(before, finalizer) && isAtRest(after, finalizer)) return false
   if (cause === 'resync' || hasLostFinalizer({ before, after }, finalizer)) return true
   if (cause === 'own' || inWork) return othersChanged(before, after, finalizer)
   if (!hasError(before) && !hasError(after)) return true
   return othersChanged(before, after, '') || statusChanged(before, after)
+}
+
+/**
+ * Attached, protected by our finalizer, and without an error: nothing is to be done for it. Where the driver lists
+ * something else, the comparison adds it.
+ */
+function isAtRest(va: Attachment, finalizer: string): boolean {
+  return isDone(va) && !hasError(va) && va.finalizers?.includes(finalizer) === true
 }
 
 /** Its last try has failed, that of this process or of another one. */
@@ -111,6 +128,27 @@ export function onVolumeAdded(attachmentsOf: (volume: string) => readonly Attach
     if (event.type !== 'added') return []
     return attachmentsOf(event.object.key).flatMap((va) => (va.ours && !isDone(va) ? [va.key] : []))
   }
+}
+
+/**
+ * Attachments for which the former volume of the name was published when the new one was there already: the cache was
+ * behind. Versions of all kinds are counted together, so one of the attachment says whether the volume was older. A pod
+ * may use what was published before that, and is left alone.
+ */
+export function attachedToFormer(
+  event: InformerEvent<Volume>,
+  attachmentsOf: (volume: string) => readonly Attachment[],
+  published: Pick<PublishedVolumes, 'ofAttachment'>,
+): readonly Attachment[] {
+  if (event.type !== 'added') return []
+  const pv = event.object
+  return attachmentsOf(pv.key).filter((va) => {
+    if (!va.ours || !isDone(va)) return false
+    const name = volumeName(va, { from: 'pv', name: pv.key, pv })
+    return [...published.ofAttachment(va.uid)].some(
+      ({ volume, firstAt }) => volume !== name && compareResourceVersions(firstAt ?? '', pv.resourceVersion) > 0,
+    )
+  })
 }
 
 function isDone({ attached, deleting }: Attachment): boolean {
