@@ -17,6 +17,7 @@ export const VENDOR_CHART = join(import.meta.dirname, 'vendor-chart')
 export const EXAMPLES = [
   'driver',
   'every-value',
+  'node-deployment',
   'hosted-control-plane',
   'monitored',
   'one-process',

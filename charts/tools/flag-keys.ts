@@ -57,12 +57,14 @@ function keyOf(flag: Flag, own: string): readonly FlagKey[] {
   ]
 }
 
-/** Flags that only additionalArgs passes, with the reason. */
-export const NOT_IN_VALUES: Readonly<Record<string, string>> = Object.fromEntries(
-  STANDARD_FLAGS.flatMap(({ name, chart }: Flag) =>
-    chart !== undefined && 'none' in chart ? [[name, chart.none]] : [],
-  ),
-)
+/** Flags of a sidecar that only additionalArgs passes, with the reason. */
+export function notInValues(app: AppName): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    FLAG_TABLES[app].flatMap(({ name, chart }: Flag) =>
+      chart !== undefined && 'none' in chart ? [[name, chart.none]] : [],
+    ),
+  )
+}
 
 /** The flags of a sidecar that a value sets. */
 export function keysOf(app: AppName): readonly FlagKey[] {

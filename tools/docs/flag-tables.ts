@@ -10,7 +10,7 @@ import {
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
 import { LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
-import { type AppName, NOT_IN_VALUES, OWN_FLAGS, valueKey } from '../../charts/tools/flag-keys.ts'
+import { type AppName, notInValues, OWN_FLAGS, valueKey } from '../../charts/tools/flag-keys.ts'
 import { code, table } from './markdown.ts'
 
 /** Flags of both sidecars, with the chart's key under each of them. */
@@ -83,7 +83,7 @@ function defaultText(flag: Flag): string {
 
 /** The same key in both sidecars, or one for the two. */
 function standardKey(flag: string): string {
-  const reason = NOT_IN_VALUES[flag]
+  const reason = notInValues('attacher')[flag]
   if (reason !== undefined) return `(${reason})`
   const [attacher, resizer] = [valueKey('attacher', flag), valueKey('resizer', flag)]
   if (attacher === resizer) return keyText(attacher)

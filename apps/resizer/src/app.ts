@@ -13,6 +13,7 @@ import { resizerControllers } from './controllers.ts'
 import { RESIZER_FLAGS } from './flags.ts'
 import { type GateName, RESIZER_GATES } from './gates.ts'
 import { handshakeOf } from './handshake.ts'
+import { checkNodeRights } from './node/rights.ts'
 import { queueName, type ResizerParts, type ResizerSettings } from './parts.ts'
 
 type Parts = AppParts<typeof RESIZER_FLAGS, GateName>
@@ -34,9 +35,32 @@ export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
     },
   },
   master: ({ values }) => values.master,
+  contradiction: whyNoNodeDeployment,
+  onEachNode: ({ values }) => values['node-deployment'],
   gatesOfServer,
+  async checkServer(flags, env, server) {
+    const nodeName = nodeNameOf(flags, env)
+    if (nodeName !== undefined) await checkNodeRights(nodeName, server)
+  },
   handshake: (flags) => handshakeOf({ probeMs: flags.values.timeout, ...limitsOf(flags) }),
   controllers: chooseControllers,
+}
+
+/** The name of the node with --node-deployment; undefined without. */
+function nodeNameOf({ values }: Parts['flags'], env: Parts['env']): string | undefined {
+  if (!values['node-deployment']) return undefined
+  return values['node-name'] || (env['NODE_NAME'] ?? '')
+}
+
+function whyNoNodeDeployment(flags: Parts['flags'], env: Parts['env']): string | undefined {
+  const { values } = flags
+  const nodeName = nodeNameOf(flags, env)
+  if (nodeName === undefined) {
+    return values['node-name'] !== '' ? 'flag -node-name has no effect without -node-deployment' : undefined
+  }
+  if (values['leader-election']) return 'flag -node-deployment excludes -leader-election: every node works for itself'
+  if (nodeName === '') return 'flag -node-deployment needs -node-name or the environment variable NODE_NAME'
+  return undefined
 }
 
 const CLASS = 'VolumeAttributesClass'
@@ -99,19 +123,22 @@ function choose({ capabilities: { controller, node } }: Driver, log: Logger): Ch
   return { expands, modifies }
 }
 
-function chooseControllers({ flags, gates, client, driver, caches, backlog, clock, log }: Parts): AppControllers {
+function chooseControllers(parts: Parts): AppControllers {
+  const { flags, gates, env, client, driver, caches, backlog, clock, log } = parts
   const choice = choose(driver, log)
   const modifies = choice.modifies && gates.enabled(CLASS)
   const { expands } = choice
   const resyncMs = flags.values['resync-period']
-  const informers = openCaches({ client, caches, driverName: driver.name, modifies, resyncMs, clock })
+  const nodeName = nodeNameOf(flags, env)
+  if (nodeName !== undefined) log.info('Acting only on volumes of this node', { node: nodeName })
+  const informers = openCaches({ client, caches, driverName: driver.name, nodeName, modifies, resyncMs, clock, log })
   const component = `external-resizer ${driver.name}`
   const recorder = loggingRecorder(createRecorder({ client, component, clock, log }), log)
   const settings = settingsOf(flags, gates, driver.name)
-  const parts: ResizerParts = { settings, expands, client, driver, ...informers, recorder, backlog, clock, log }
+  const own: ResizerParts = { settings, expands, client, driver, ...informers, recorder, backlog, clock, log }
   return {
     queues: expands !== undefined || modifies ? [queueName(driver.name)] : [],
-    controllers: (lead) => resizerControllers(parts, lead),
+    controllers: (lead) => resizerControllers(own, lead),
     close: (signal) => recorder.flush(signal),
   }
 }
@@ -138,5 +165,6 @@ function settingsOf(flags: Parts['flags'], gates: Parts['gates'], driverName: st
     handleInUse: values['handle-volume-inuse-error'],
     annotateFsResize: gates.enabled('AnnotateFsResize'),
     extraMetadata: values['extra-modify-metadata'],
+    nodeDeployment: values['node-deployment'],
   }
 }

@@ -13,6 +13,11 @@ export const facts = {
     { apiGroups: ['storage.k8s.io'], resources: ['volumeattributesclasses'], verbs: ['get', 'list', 'watch'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
   ],
+  /** What --node-deployment needs beside them, without the lease. */
+  nodeRules: [
+    { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'watch'] },
+    { apiGroups: ['storage.k8s.io'], resources: ['csinodes'], verbs: ['get', 'watch'] },
+  ],
   /** The call to the driver that its work ends in. */
   call: 'ControllerExpandVolume',
   /** Logged when its caches are filled and its work begins. */

@@ -36,6 +36,22 @@ export const RESIZER_FLAGS = [
     chart: { key: 'modifyTimeout', sample: '37s' },
   },
   {
+    name: 'node-deployment',
+    type: 'bool',
+    default: false,
+    help:
+      'Run beside the driver on each node, without leader election, and act only on volumes whose nodeAffinity names ' +
+      'this node alone.',
+    chart: { key: 'nodeDeployment', sample: false },
+  },
+  {
+    name: 'node-name',
+    type: 'string',
+    default: '',
+    help: 'Name of the Node for --node-deployment. Empty: the environment variable NODE_NAME.',
+    chart: { none: 'the chart sets NODE_NAME' },
+  },
+  {
     name: 'resize-timeout',
     type: 'duration',
     default: 10 * SECOND,

@@ -6,7 +6,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
 import type { FifoOrder } from '@csi-sidecars/workqueue'
 import { claimRef } from './caches/claim.ts'
-import type { Informers } from './caches/open.ts'
+import type { Informers } from './caches/informers.ts'
 import type { ClaimDeps } from './claim/run.ts'
 
 export interface ResizerSettings {
@@ -20,6 +20,8 @@ export interface ResizerSettings {
   readonly handleInUse: boolean
   readonly annotateFsResize: boolean
   readonly extraMetadata: boolean
+  /** --node-deployment: volumes that are not in the cache are another instance's. */
+  readonly nodeDeployment: boolean
 }
 
 export interface ResizerParts extends Informers {

@@ -2,13 +2,17 @@ import { facts as attacher } from '@csi-sidecars/attacher/facts'
 import { facts as resizer } from '@csi-sidecars/resizer/facts'
 import type { AppName } from './sidecars.ts'
 
+interface Rule {
+  readonly apiGroups: readonly string[]
+  readonly resources: readonly string[]
+  readonly verbs: readonly string[]
+}
+
 interface Facts {
   readonly original: string
-  readonly rules: readonly {
-    readonly apiGroups: readonly string[]
-    readonly resources: readonly string[]
-    readonly verbs: readonly string[]
-  }[]
+  readonly rules: readonly Rule[]
+  /** Beside them, where it can run on each node. */
+  readonly nodeRules?: readonly Rule[]
   readonly call: string
   readonly startLine: string
   readonly leasePrefix: string

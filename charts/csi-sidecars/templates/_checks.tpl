@@ -9,6 +9,7 @@
 {{- include "csi-sidecars.checkShape" . -}}
 {{- include "csi-sidecars.checkProcess" . -}}
 {{- include "csi-sidecars.checkLivenessprobe" . -}}
+{{- include "csi-sidecars.checkNodeDeployment" . -}}
 {{- include "csi-sidecars.checkPodSpec" . -}}
 {{- range $app := include "csi-sidecars.enabled" . | fromJsonArray -}}
 {{- include "csi-sidecars.checkLease" (dict "values" $.values "app" $app) -}}
@@ -77,6 +78,25 @@
 {{- end -}}
 {{- end }}
 
+{{- define "csi-sidecars.checkNodeDeployment" -}}
+{{- with .values -}}
+{{- if .resizer.nodeDeployment -}}
+{{- if not .resizer.enabled -}}
+{{- fail "resizer.nodeDeployment needs resizer.enabled." -}}
+{{- end -}}
+{{- if ne .controller.kind "DaemonSet" -}}
+{{- fail "resizer.nodeDeployment needs controller.kind DaemonSet: it is a resizer on each node." -}}
+{{- end -}}
+{{- if .attacher.enabled -}}
+{{- fail "resizer.nodeDeployment needs attacher.enabled false: the attacher needs a leader. A driver that attaches has it in another release." -}}
+{{- end -}}
+{{- if (include "csi-sidecars.election" (dict "values" . "app" "resizer") | fromJson).enabled -}}
+{{- fail "resizer.nodeDeployment excludes leader election: set leaderElection.enabled to false." -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{- define "csi-sidecars.checkProcess" -}}
 {{- if eq .values.process "one" -}}
 {{- range $app := list "attacher" "resizer" -}}
@@ -106,10 +126,10 @@
 {{- $election := include "csi-sidecars.election" . | fromJson -}}
 {{- $of := include "csi-sidecars.ownElection" . | fromJson | empty | ternary "leaderElection" (printf "%s.leaderElection" .app) -}}
 {{- $controller := .values.controller -}}
-{{- if and (eq $controller.kind "DaemonSet") (not $election.enabled) -}}
-{{- fail (printf "controller.kind is DaemonSet without %s.enabled: the pods of two nodes would work on the same volumes." $of) -}}
+{{- if and (eq $controller.kind "DaemonSet") (not $election.enabled) (not .values.resizer.nodeDeployment) -}}
+{{- fail (printf "controller.kind is DaemonSet without %s.enabled: the pods of two nodes would work on the same volumes. (resizer.nodeDeployment is for drivers that expand volumes on their own node only.)" $of) -}}
 {{- end -}}
-{{- if and (gt (int $controller.replicaCount) 1) (not $election.enabled) -}}
+{{- if and (ne $controller.kind "DaemonSet") (gt (int $controller.replicaCount) 1) (not $election.enabled) -}}
 {{- fail (printf "controller.replicaCount is more than 1 without %s.enabled: two replicas would work on the same volumes." $of) -}}
 {{- end -}}
 {{- if $election.enabled -}}

@@ -42,6 +42,12 @@ env:
     valueFrom:
       fieldRef:
         fieldPath: metadata.namespace
+  {{- if and .values.resizer.nodeDeployment (has .app (list "resizer" "sidecars")) }}
+  - name: NODE_NAME
+    valueFrom:
+      fieldRef:
+        fieldPath: spec.nodeName
+  {{- end }}
   {{- with include "csi-sidecars.tracingEnv" . | trim }}
   {{- . | nindent 2 }}
   {{- end }}

@@ -22,6 +22,7 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "handle-volume-inuse-error" "value" .section.handleVolumeInUseError) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "master" "value" .section.master) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "modify-timeout" "value" .section.modifyTimeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "node-deployment" "value" .section.nodeDeployment) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "resize-timeout" "value" .section.resizeTimeout) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "resync-period" "value" .section.resyncPeriod) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "timeout" "value" .section.timeout) -}}

@@ -53,6 +53,14 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
+{{- if .values.resizer.nodeDeployment }}
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get, watch]
+- apiGroups: [storage.k8s.io]
+  resources: [csinodes]
+  verbs: [get, watch]
+{{- end }}
 {{- if ne (get .values.resizer.featureGates "VolumeAttributesClass" | toString) "false" }}
 - apiGroups: [storage.k8s.io]
   resources: [volumeattributesclasses]

@@ -19,6 +19,7 @@ import { Scraper } from '../../harness/process/scraper.ts'
 import type { Subject } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { ATTACH, attached, finalizerOf } from '../attacher/scene.ts'
+import { boundOn, createNode, nodeDriver, onNodes, register } from '../node-deployment/scene.ts'
 import { ask, bound, EXPAND, GI, resized } from '../resizer/scene.ts'
 import { createAll, createNamespace, renderInto } from './rendered.ts'
 
@@ -69,7 +70,10 @@ interface Installed {
 async function installed(
   t: TestContext,
   app: Subject,
-  { driver, ...setup }: { readonly driver: Driver; readonly binary?: string; readonly singleLease?: string },
+  {
+    driver,
+    ...setup
+  }: { readonly driver: Driver; readonly binary?: string; readonly singleLease?: string; readonly node?: string },
 ): Promise<Installed> {
   const namespace = t.name('storage')
   const metricsPort = await freePort()
@@ -82,7 +86,9 @@ async function installed(
     logging: { verbosity: 5 },
     socketDir: { mountPath: t.folder, fileName: driver.socket.slice(t.folder.length + 1) },
     ...(app === 'both' ? { process: 'one' } : { [off]: { enabled: false } }),
+    ...(setup.node !== undefined && { controller: { kind: 'DaemonSet' }, leaderElection: { enabled: false } }),
     [section]: {
+      ...(setup.node !== undefined && { nodeDeployment: true }),
       metricsPort,
       additionalArgs: [`--kubeconfig=${kubeconfig}`],
       ...(setup.singleLease !== undefined && { singleLease: setup.singleLease }),
@@ -104,7 +110,7 @@ async function installed(
     ...(setup.binary !== undefined && { binary: setup.binary }),
     user: { name, token: status.token },
     bareArgs: args.map((argument) => argument.replace(kubeconfig, file)),
-    env: { POD_NAMESPACE: namespace },
+    env: { POD_NAMESPACE: namespace, ...(setup.node !== undefined && { NODE_NAME: setup.node }) },
   })
   return { running, readiness: async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).text() }
 }
@@ -131,6 +137,26 @@ test('the attacher works with the rendered arguments and rights, and lacks none'
   equal((await t.api.list(LEASES, t.name('storage'))).length, 1)
   equal(refusedOf(t, attacher), [])
 })
+
+resizerTest(
+  'the resizer on a node works with the rendered arguments and rights, and needs no lease',
+  DRIVERLESS,
+  async (t) => {
+    const node = t.name('a')
+    await createNode(t, node)
+    await register(t, node)
+    const driver = await nodeDriver(t)
+    await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
+    const { running: resizer, readiness } = await installed(t, 'resizer', { driver, node })
+    await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes', 'nodes', 'csinodes')
+    await boundOn(t, onNodes(t, node))
+    await ask(t, '2Gi')
+    await resized(t, '2Gi')
+    equal(await readiness(), 'ok')
+    equal(await t.api.list(LEASES, t.name('storage')), [])
+    equal(refusedOf(t, resizer), [])
+  },
+)
 
 resizerTest('the resizer works with the rendered arguments and rights, and lacks none', DRIVERLESS, async (t) => {
   const driver = await t.driver({ controller: EXPAND, node: [] })

@@ -19,7 +19,7 @@ import { releasedChart } from './released.ts'
 /** The lines of docs/migration.md, in their order: each is run, and has the effect that the page describes. */
 
 const lines = linesOf('docs/migration.md')
-/** The first lines are about the swap, the others about the one process and versions. */
+/** The first lines are about the swap, the others about the one process, nodes and versions. */
 const SWAP = 6
 
 const test = LONG ? installationTests('attacher', 'migration page') : () => undefined
@@ -29,7 +29,7 @@ test('its lines lead from the originals to ours and back', INSTALLATION, async (
   const { kubelet } = here
   const shell = (line = ''): Promise<string> => here.shell(line.replaceAll('<name>', 'example-controller'))
   const [before, there, done, leases, back, doneAgain] = lines
-  equal(lines.length, SWAP + 5)
+  equal(lines.length, SWAP + 6)
   await vendorDeployment(t)
   await onlyRuns(kubelet, ORIGINALS)
   await works(t, '1')
@@ -55,7 +55,7 @@ test('its lines lead to the one process and back, and from version to version', 
   await using here = await ground(t)
   const { kubelet, shell } = here
   const released = releasedChart(t)
-  const [there = '', back = '', upgrade = '', status = '', rollback = ''] = lines.slice(SWAP)
+  const [there = '', back = '', nodes = '', upgrade = '', status = '', rollback = ''] = lines.slice(SWAP)
   const [install = ''] = linesOf('README.md').filter((line) => line.startsWith('helm upgrade --install'))
   await shell(released(install))
   await onlyRuns(kubelet, OURS)
@@ -64,6 +64,7 @@ test('its lines lead to the one process and back, and from version to version', 
   await onlyRuns(kubelet, ONE)
   await works(t, '2')
   await detaches(t, '1')
+  match(await shell(nodes), new RegExp(`^VOLUME +DRIVER +NODES\n[^]*${t.id}-pv\\S* +${t.driverName} +<none>`))
   await shell(released(back))
   await onlyRuns(kubelet, OURS)
   await shell(released(upgrade))

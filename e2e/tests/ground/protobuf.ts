@@ -8,6 +8,8 @@ import {
   CSI_NODES,
   type KubeObject,
   type MessageReader,
+  NODE_MESSAGE,
+  NODES,
   PERSISTENT_VOLUME_CLAIM_MESSAGE,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUME_MESSAGE,
@@ -81,6 +83,7 @@ async function populate({ api }: Cluster): Promise<void> {
   await api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: NAME, subresource: 'status' }, { status })
 
   await api.create(CSI_NODES, csiNode(NAME, { [DRIVER]: 'id', 'other.example.com': 'other' }))
+  await api.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: NAME, labels: { zone: 'east' } } })
   await api.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(NAME, DRIVER, { iops: '1', empty: '' }))
   const volumes = [
     { name: 'data', persistentVolumeClaim: { claimName: NAME } },
@@ -106,6 +109,7 @@ const KINDS = [
   kind(VOLUME_ATTACHMENTS, VOLUME_ATTACHMENT_MESSAGE),
   kind(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUME_CLAIM_MESSAGE),
   kind(CSI_NODES, CSI_NODE_MESSAGE),
+  kind(NODES, NODE_MESSAGE),
   kind(VOLUME_ATTRIBUTES_CLASSES, VOLUME_ATTRIBUTES_CLASS_MESSAGE),
   kind(PODS, POD_MESSAGE),
 ]

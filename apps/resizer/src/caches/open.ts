@@ -1,41 +1,37 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import {
   PERSISTENT_VOLUME_CLAIM_MESSAGE,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUME_MESSAGE,
   PERSISTENT_VOLUMES,
-  type PersistentVolume,
-  type PersistentVolumeClaim,
   VOLUME_ATTRIBUTES_CLASS_MESSAGE,
   VOLUME_ATTRIBUTES_CLASSES,
-  type VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
-import { type Cache, type CacheRegistry, cacheOf } from '@csi-sidecars/sidecar'
-import { type AttributesClass, projectClass } from './attributes-class.ts'
+import { type Cache, cacheOf } from '@csi-sidecars/sidecar'
+import { openOfNode } from '../node/open.ts'
+import { projectClass } from './attributes-class.ts'
 import { runAwaited } from './awaited.ts'
 import { type Claim, projectClaim } from './claim.ts'
-import { type Volume, volumeProjection } from './volume.ts'
-
-export interface Informers {
-  readonly claims: Informer<Claim, PersistentVolumeClaim>
-  readonly volumes: Informer<Volume, PersistentVolume>
-  /** Undefined where volumes are not modified. */
-  readonly classes: Informer<AttributesClass, VolumeAttributesClass> | undefined
-}
-
-export interface CacheOptions {
-  readonly client: KubeClient
-  readonly caches: CacheRegistry
-  readonly driverName: string
-  readonly modifies: boolean
-  readonly resyncMs: number
-  readonly clock: Clock
-}
+import type { CacheOptions, Informers } from './informers.ts'
+import { volumeProjection } from './volume.ts'
 
 /** What the resizer keeps of the cluster. */
-export function openCaches({ client, caches, driverName, modifies, resyncMs, clock }: CacheOptions): Informers {
+export function openCaches(options: CacheOptions): Informers {
+  const { client, caches, nodeName, modifies, resyncMs, clock } = options
+  const { claims, volumes } = nodeName === undefined ? openAll(options) : openOfNode({ ...options, nodeName })
+  if (!modifies) return { claims, volumes, classes: undefined }
+  const classes = caches.create({
+    resource: VOLUME_ATTRIBUTES_CLASSES,
+    message: VOLUME_ATTRIBUTES_CLASS_MESSAGE,
+    project: projectClass,
+    resyncMs,
+  })
+  caches.add(classesCache(classes, { client, claims, volumes, clock }))
+  return { claims, volumes, classes }
+}
+
+function openAll({ caches, driverName, resyncMs }: CacheOptions): Pick<Informers, 'claims' | 'volumes'> {
   const volumes = caches.open('PersistentVolumes', {
     resource: PERSISTENT_VOLUMES,
     message: PERSISTENT_VOLUME_MESSAGE,
@@ -48,15 +44,7 @@ export function openCaches({ client, caches, driverName, modifies, resyncMs, clo
     project: projectClaim,
     resyncMs,
   })
-  if (!modifies) return { claims, volumes, classes: undefined }
-  const classes = caches.create({
-    resource: VOLUME_ATTRIBUTES_CLASSES,
-    message: VOLUME_ATTRIBUTES_CLASS_MESSAGE,
-    project: projectClass,
-    resyncMs,
-  })
-  caches.add(classesCache(classes, { client, claims, volumes, clock }))
-  return { claims, volumes, classes }
+  return { claims, volumes }
 }
 
 /** Roles made for older sidecars do not allow to read classes; once a claim wants one, that may change at any time. */

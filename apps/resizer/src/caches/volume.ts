@@ -43,6 +43,18 @@ export function volumeProjection(
   return (pv, intern) => projectVolume(pv, kindOf(pv, driverName, migrated), intern)
 }
 
+/** With --node-deployment nothing is kept of other drivers and of other nodes. */
+export function ownVolumeProjection(
+  driverName: string,
+  isOwn: (pv: PersistentVolume) => boolean,
+): (pv: PersistentVolume, intern: (text: string) => string) => Volume | undefined {
+  const migrated = isMigratedCSIDriverByName(driverName)
+  return (pv, intern) => {
+    const kind = kindOf(pv, driverName, migrated)
+    return kind === 'other' || !isOwn(pv) ? undefined : projectVolume(pv, kind, intern)
+  }
+}
+
 /** The volume with all that a call needs, of any driver; not for the cache. */
 export function wholeVolume(pv: PersistentVolume): Volume {
   return projectVolume(pv, pv.spec?.csi == null ? 'inTree' : 'own', asItIs)

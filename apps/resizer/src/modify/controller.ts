@@ -1,10 +1,13 @@
 import { type Controller, causesOf, keysOf, objectsOf, resetsOf, type Source } from '@csi-sidecars/controller'
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
+import type { Claim } from '../caches/claim.ts'
+import type { Informers } from '../caches/informers.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
-import type { Informers } from '../caches/open.ts'
 import { claimTable } from '../claim/subject.ts'
 import { claimTraceSubject } from '../claim/trace-subject.ts'
+import { unlessAtRest } from '../claim/trigger.ts'
 import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
+import { isClassAtRest } from './decide.ts'
 import { ModifyMemory } from './memory.ts'
 import { reconcileModify } from './reconcile.ts'
 import type { ModifyClient } from './run.ts'
@@ -16,7 +19,7 @@ export function modifyController(
   parts: TermParts & { readonly classes: NonNullable<Informers['classes']> },
 ): Controller {
   const { settings, claims, volumes, classes, common, orders, clock, log } = parts
-  const { extraMetadata, retryMaxMs } = settings
+  const { extraMetadata, nodeDeployment, retryMaxMs } = settings
   const memory = new ModifyMemory(clock, retryMaxMs)
   const deps = {
     ...common,
@@ -25,7 +28,9 @@ export function modifyController(
     classes: classes.store,
     memory,
     extraMetadata,
+    nodeDeployment,
   }
+  const isAtRest = (claim: Claim): boolean => isClassAtRest(claim, volumes.store.get(claim.volumeName))
   /** The process that began these modifications may have ended in the middle of a call. */
   const begunBefore: Source = () => {
     for (const { key, modifying } of claims.store.values()) {
@@ -54,13 +59,13 @@ export function modifyController(
       objectsOf(claims, ({ key }) => memory.forget(key)),
       causesOf(classes, (event) => (event.type === 'added' ? [{ on: 'class', name: event.object.key }] : [])),
       resetsOf(claims, classChanged),
-      keysOf(claims, onClaim, wasTried),
+      keysOf(claims, unlessAtRest(onClaim, isAtRest), wasTried),
       causesOfVolumes(parts),
     ],
     reconcile: (key, run) => reconcileModify(key, deps, run),
     traceSubject: claimTraceSubject(claims.store, 'modify'),
     pending: claimTable(claims.store, (claim) =>
-      modificationOf(claim, { volumes: volumes.store, classes: classes.store }),
+      modificationOf(claim, { volumes: volumes.store, classes: classes.store, nodeDeployment }),
     ),
     callsDriver: true,
     onDriverReturn: () => memory.slow.clear(),

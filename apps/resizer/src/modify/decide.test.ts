@@ -3,7 +3,7 @@ import { projectClass } from '../caches/attributes-class.ts'
 import { projectClaim } from '../caches/claim.ts'
 import { volumeProjection } from '../caches/volume.ts'
 import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
-import { decideModify, type ModifyStep } from './decide.ts'
+import { decideModify, isClassAtRest, type ModifyStep } from './decide.ts'
 import type { ModifyView } from './observe.ts'
 
 interface Row {
@@ -17,6 +17,7 @@ interface Row {
   readonly uncertain?: boolean
   readonly slow?: boolean
   readonly reportedClass?: string
+  readonly nodeDeployment?: boolean
   /** The steps, patches left out. */
   readonly steps: readonly object[]
 }
@@ -46,6 +47,12 @@ const rows: Record<string, Row> = {
         waitsFor: { on: 'volume', name: 'pv-data' },
       },
     ],
+  },
+  "with --node-deployment it is another instance's": {
+    want: 'gold',
+    volume: 'missing',
+    nodeDeployment: true,
+    steps: [{ do: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: 'pv-data' } }],
   },
   "another driver's volume is left alone": {
     want: 'gold',
@@ -165,6 +172,13 @@ describe('what is done about the class of a claim', () => {
     expect(decideModify(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
   })
 
+  it('a claim at rest is one for which nothing is done', () => {
+    const resting = Object.values(rows).filter((row) => isClassAtRest(viewOf(row).claim, viewOf(row).volume))
+    expect(resting.map(({ steps }) => steps)).toContainEqual([NO_NEED])
+    const kinds = resting.flatMap(({ steps }) => steps.map((step) => 'do' in step && step.do))
+    expect(new Set(kinds).isSubsetOf(new Set(['noop', 'speedUp']))).toBe(true)
+  })
+
   it('4: a claim that is pending already is not written', () => {
     const [first] = decideModify(viewOf({ want: 'bronze', modifying: ['Pending', 'gold'], steps: [] }))
     expect(first).toMatchObject({ do: 'pend', patch: undefined })
@@ -174,7 +188,8 @@ describe('what is done about the class of a claim', () => {
 })
 
 function viewOf(row: Row): ModifyView {
-  const { want, current, modifying, conditions, claim: parts, uncertain = false, slow = false, reportedClass } = row
+  const { want, current, modifying, conditions, claim: parts, reportedClass } = row
+  const { uncertain = false, slow = false, nodeDeployment = false } = row
   const [status, target] = modifying ?? []
   const pvc = claim({
     ...(want !== undefined && { wantedClass: want }),
@@ -198,6 +213,7 @@ function viewOf(row: Row): ModifyView {
     uncertain,
     slow,
     reportedClass,
+    nodeDeployment,
     now: 0,
   }
 }

@@ -13,7 +13,7 @@ export type ModifyStep =
   | { readonly do: 'skip' }
   /** The request is another one than the one that was infeasible. */
   | { readonly do: 'speedUp' }
-  | { readonly do: 'noop'; readonly why: string }
+  | { readonly do: 'noop'; readonly why: string; readonly waitsFor?: Cause }
   | { readonly do: 'cancel'; readonly patch: Patch }
   /** Without the class that a running modification leads to it cannot be brought to its end. */
   | { readonly do: 'stall'; readonly className: string; readonly message: string; readonly waitsFor: Cause }
@@ -31,7 +31,7 @@ export type ModifyStep =
 export function decideModify(view: ModifyView): readonly ModifyStep[] {
   const { claim, volume } = view
   if (claim.volumeName === '') return [noop('PV bound to PVC is not created yet')]
-  if (volume === undefined) return [missingVolume(claim)]
+  if (volume === undefined) return [view.nodeDeployment ? volumeElsewhere(claim) : missingVolume(claim)]
   if (volume.kind !== 'own') return [noop('Skipping PV provisioned by different driver')]
   if (claim.phase !== 'Bound') return [noop('No need to modify PV')]
   const { wantedClass, modifying } = claim
@@ -41,10 +41,19 @@ export function decideModify(view: ModifyView): readonly ModifyStep[] {
   return view.slow ? [{ do: 'speedUp' }, ...steps] : steps
 }
 
+/** Whether a run over the claim would do nothing, as far as the caches show. */
+export function isClassAtRest(claim: Claim, volume: Volume | undefined): boolean {
+  return volume !== undefined && hasItsClass(claim)
+}
+
+function hasItsClass({ modifying, wantedClass, currentClass }: Claim): boolean {
+  return modifying === undefined && wantedClass === currentClass
+}
+
 function modifyOrNoop(view: ModifyView, volume: Volume): readonly ModifyStep[] {
   const { claim, uncertain } = view
-  const { wantedClass, currentClass, modifying } = claim
-  if (modifying === undefined && wantedClass === currentClass) return [noop('No need to modify PVC')]
+  const { wantedClass, modifying } = claim
+  if (hasItsClass(claim)) return [noop('No need to modify PVC')]
   const inProgress = modifying?.status === MODIFY_STATUS.inProgress
   if (wantedClass === '' && !inProgress) {
     return isModifying(claim)
@@ -87,6 +96,11 @@ function reportDriver({ reportedClass }: ModifyView, target: AttributesClass, vo
 function missingVolume({ key, volumeName }: Claim): ModifyStep {
   const message = `Get PV "${volumeName}" of pvc "${key}" in PVInformer cache failed: persistentvolume "${volumeName}" not found`
   return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
+}
+
+/** It may come to this node later. */
+function volumeElsewhere({ volumeName }: Claim): ModifyStep {
+  return { do: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: volumeName } }
 }
 
 function notFound(className: string): string {

@@ -17,6 +17,8 @@ export interface ModifyView {
   readonly slow: boolean
   /** The uid of the class of another driver that was last reported for the claim. */
   readonly reportedClass: string | undefined
+  /** --node-deployment: a volume that is not in the cache is another instance's. */
+  readonly nodeDeployment: boolean
   /** Wall time, for what is written. */
   readonly now: number
 }
@@ -26,13 +28,14 @@ export interface ObserveDeps {
   readonly volumes: { readonly store: Pick<Reader<Volume>, 'get'> }
   readonly classes: Pick<Reader<AttributesClass>, 'get'>
   readonly memory: ModifyMemory
+  readonly nodeDeployment: boolean
   readonly clock: Pick<Clock, 'now'>
 }
 
 /** Undefined when the claim is gone. */
 export function observeModify(
   key: string,
-  { claims, volumes, classes, memory, clock }: ObserveDeps,
+  { claims, volumes, classes, memory, nodeDeployment, clock }: ObserveDeps,
 ): ModifyView | undefined {
   const claim = claims.store.get(key)
   if (claim === undefined) return undefined
@@ -43,6 +46,7 @@ export function observeModify(
     uncertain: memory.uncertain.has(key),
     slow: memory.slow.leftMs(key) !== undefined,
     reportedClass: memory.reportedClasses.get(key),
+    nodeDeployment,
     now: clock.now(),
   }
 }

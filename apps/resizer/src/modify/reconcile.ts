@@ -71,6 +71,7 @@ async function performBeginning(run: ModifyRun, view: ModifyView, steps: readonl
         deps.memory.slow.remove(key)
         break
       case 'noop':
+        if (step.waitsFor !== undefined) run.waitFor(step.waitsFor)
         log.v(4)?.info(step.why)
         return { end: SETTLED }
       case 'cancel':

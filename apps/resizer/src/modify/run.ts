@@ -19,6 +19,8 @@ export interface ModifyDeps extends ClaimDeps {
   readonly memory: ModifyMemory
   /** --extra-modify-metadata. */
   readonly extraMetadata: boolean
+  /** --node-deployment. */
+  readonly nodeDeployment: boolean
 }
 
 export type ModifyRun = ClaimRun<ModifyDeps>

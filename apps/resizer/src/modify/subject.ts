@@ -9,17 +9,21 @@ import { objectOf } from '../claim/subject.ts'
 export interface ModificationSources {
   readonly volumes: Pick<Reader<Volume>, 'get'>
   readonly classes: Pick<Reader<AttributesClass>, 'get'>
+  readonly nodeDeployment: boolean
 }
 
 /** The modification of a claim's volume, while it is due. */
-export function modificationOf(claim: Claim, { volumes, classes }: ModificationSources): Subject | undefined {
+export function modificationOf(
+  claim: Claim,
+  { volumes, classes, nodeDeployment }: ModificationSources,
+): Subject | undefined {
   const { volumeName, phase, wantedClass, currentClass, modifying } = claim
   if (volumeName === '' || phase !== 'Bound') return undefined
   const inProgress = modifying?.status === MODIFY_STATUS.inProgress
   const wanted = wantedClass !== '' && (wantedClass !== currentClass || modifying !== undefined)
   if (!wanted && !inProgress) return undefined
   const volume = volumes.get(volumeName)
-  if (volume !== undefined && volume.kind !== 'own') return undefined
+  if (volume === undefined ? nodeDeployment : volume.kind !== 'own') return undefined
   const about = { operation: 'modify', object: objectOf(claim), volume: volumeName } as const
   if (volume === undefined) return { ...about, obstacle: 'PersistentVolumeMissing' }
   const target = inProgress && modifying.target !== '' ? modifying.target : wantedClass

@@ -1,9 +1,12 @@
 import { type Controller, type Enqueuer, keysOf, objectsOf, resetsOf, type Source } from '@csi-sidecars/controller'
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
+import type { Claim } from '../caches/claim.ts'
 import { claimTable } from '../claim/subject.ts'
 import { claimTraceSubject } from '../claim/trace-subject.ts'
+import { unlessAtRest } from '../claim/trigger.ts'
 import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
+import { isSizeAtRest } from './decide.ts'
 import type { ExpandClient } from './expand.ts'
 import { InUse } from './in-use.ts'
 import { ResizeMemory } from './memory.ts'
@@ -15,7 +18,7 @@ import { onClaim, onVolume, requestChanged, wasTried } from './triggers.ts'
 /** Expands volumes. */
 export function resizeController(parts: TermParts): Controller {
   const { settings, claims, volumes, expands, common, orders, clock, log } = parts
-  const { driverName, annotateFsResize, retryStartMs, retryMaxMs } = settings
+  const { driverName, annotateFsResize, nodeDeployment, retryStartMs, retryMaxMs } = settings
   const memory = new ResizeMemory(clock, retryMaxMs)
   const inUse = settings.handleInUse
     ? new InUse({ api: common.api, backoff: { baseMs: retryStartMs, maxMs: retryMaxMs }, clock, log })
@@ -27,9 +30,10 @@ export function resizeController(parts: TermParts): Controller {
     driver: driverExpands ? expandClient(parts) : undefined,
     memory,
     inUse,
-    settings: { driverName, annotateFsResize, driverExpands },
+    settings: { driverName, annotateFsResize, driverExpands, nodeDeployment },
   }
   const nodeSteps = new NodeSteps({ claims, volumes: volumes.store, driverName, backlog: parts.backlog, clock })
+  const isAtRest = (claim: Claim): boolean => isSizeAtRest(claim, volumes.store.get(claim.volumeName), driverName)
   const podsEnded: Source[] = inUse === undefined ? [] : [(queue) => inUse.open((key) => wake(queue, key))]
   return {
     ...claimController(parts, orders.resize),
@@ -43,13 +47,15 @@ export function resizeController(parts: TermParts): Controller {
         inUse?.forget(claim)
       }),
       resetsOf(claims, requestChanged),
-      keysOf(claims, onClaim, wasTried),
+      keysOf(claims, unlessAtRest(onClaim, isAtRest), wasTried),
       keysOf(volumes, onVolume),
       causesOfVolumes(parts),
     ],
     reconcile: (key, run) => reconcileResize(key, deps, run),
     traceSubject: claimTraceSubject(claims.store, 'expand'),
-    pending: claimTable(claims.store, (claim) => expansionOf(claim, { volumes: volumes.store, driverName, inUse })),
+    pending: claimTable(claims.store, (claim) =>
+      expansionOf(claim, { volumes: volumes.store, driverName, inUse, nodeDeployment }),
+    ),
     onComplete: (key, _, since) => nodeSteps.due(key, since),
     callsDriver: driverExpands,
     onDriverReturn: () => {

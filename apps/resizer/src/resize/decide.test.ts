@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { projectClaim } from '../caches/claim.ts'
 import { volumeProjection } from '../caches/volume.ts'
 import { type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
-import { decideResize, dueSize, type ResizeStep } from './decide.ts'
+import { decideResize, dueSize, isSizeAtRest, type ResizeStep } from './decide.ts'
 import type { ResizeSettings, ResizeView } from './observe.ts'
 
 interface Row {
@@ -49,6 +49,12 @@ const rows: Record<string, Row> = {
         waitsFor: { on: 'volume', name: 'pv-data' },
       },
     ],
+  },
+  "with --node-deployment it is another instance's": {
+    claim: raised,
+    volume: 'missing',
+    settings: { nodeDeployment: true },
+    steps: [{ do: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: 'pv-data' } }],
   },
   'a claim that is not bound is left alone': {
     claim: { ...raised, status: { phase: 'Lost' } },
@@ -241,6 +247,21 @@ describe('what is done about the size of a claim', () => {
     expect(dueSize(viewOf(row))?.toString()).toBe(last.do === 'mark' ? last.target : undefined)
   })
 
+  it('a claim at rest is one for which nothing is done', () => {
+    const resting = Object.entries(rows).filter(([, row]) => {
+      const { claim, volume, settings } = viewOf(row)
+      return isSizeAtRest(claim, volume, settings.driverName)
+    })
+    expect(resting.map(([name]) => name)).toContain('a claim that asks for what it has is left alone')
+    for (const [, { steps }] of resting) expect(steps).toEqual([expect.objectContaining({ do: 'noop' })])
+  })
+
+  it('a migrated volume of which the cache has too little is looked at', () => {
+    const { claim, volume } = viewOf({ claim: { annotations: { [RESIZER]: EBS } }, volume: { driver: 'x' }, steps: [] })
+    expect(isSizeAtRest(claim, volume, EBS)).toBe(false)
+    expect(isSizeAtRest(claim, volume, DRIVER)).toBe(true)
+  })
+
   it('a new size is marked as tried, one that was tried before is not', () => {
     const marks = ['1536Mi', '2Gi'].map((allocated) => {
       const step = decideResize(viewOf({ claim: { ...infeasible, allocated }, steps: [] })).at(-1)
@@ -266,7 +287,13 @@ describe('what is done about the size of a claim', () => {
 })
 
 function viewOf({ claim: claimParts, volume: volumeParts, view, settings }: Row): ResizeView {
-  const all: ResizeSettings = { driverName: DRIVER, driverExpands: true, annotateFsResize: true, ...settings }
+  const all: ResizeSettings = {
+    driverName: DRIVER,
+    driverExpands: true,
+    annotateFsResize: true,
+    nodeDeployment: false,
+    ...settings,
+  }
   const project = volumeProjection(all.driverName)
   return {
     claim: projectClaim(claim(claimParts)),

@@ -18,7 +18,7 @@ export type ResizeStep =
   /** The last step of an expansion that is due: store that it begins. The driver comes after it. */
   | { readonly do: 'mark'; readonly patch: Patch; readonly target: Quantity; readonly row: Target['row'] }
   /** Nothing to do until something changes. */
-  | { readonly do: 'noop'; readonly why: string; readonly row?: Target['row'] }
+  | { readonly do: 'noop'; readonly why: string; readonly row?: Target['row']; readonly waitsFor?: Cause }
   /** Not before so many milliseconds, unless the request changes. */
   | { readonly do: 'postpone'; readonly ms: number }
   /** Something is wrong that no retry mends: report it to the user. */
@@ -29,9 +29,8 @@ export type ResizeStep =
 export function decideResize(view: ResizeView): readonly ResizeStep[] {
   const { claim, volume } = view
   if (claim.volumeName === '') return [noop('PV bound to PVC is not created yet')]
-  if (volume === undefined) return [missingVolume(claim)]
-  // Equal texts are equal sizes. It saves reading them in nearly all claims at nearly all times.
-  if (claim.request === claim.capacity && volume.preResize === undefined) return [noop('No need to resize PVC')]
+  if (volume === undefined) return [view.settings.nodeDeployment ? volumeElsewhere(claim) : missingVolume(claim)]
+  if (hasItsSize(claim, volume)) return [noop('No need to resize PVC')]
   const read = readSizes(claim, volume)
   const steps: ResizeStep[] = []
   if (read.ok) steps.push(...cleanUp(view, volume, read.sizes))
@@ -41,6 +40,18 @@ export function decideResize(view: ResizeView): readonly ResizeStep[] {
   const wrong = read.ok ? whyNotBound(claim, volume) : read.message
   if (wrong !== undefined || !read.ok) return [...steps, reject(volume, wrong ?? '')]
   return [...steps, ...expand(view, volume, read.sizes)]
+}
+
+/** Equal texts are equal sizes. It saves reading them in nearly all claims at nearly all times. */
+function hasItsSize(claim: Claim, volume: Volume): boolean {
+  return claim.request === claim.capacity && volume.preResize === undefined
+}
+
+/** Whether a run over the claim would do nothing, as far as the caches show. */
+export function isSizeAtRest(claim: Claim, volume: Volume | undefined, driverName: string): boolean {
+  if (volume === undefined || !hasItsSize(claim, volume)) return false
+  // The cache has too little of a migrated volume that looks like another driver's.
+  return volume.kind !== 'other' || !isOurs(claim, volume, driverName)
 }
 
 /** The size that the claim is to be expanded to now; undefined when it is not. */
@@ -88,10 +99,15 @@ function missingVolume({ key, volumeName }: Claim): ResizeStep {
   return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
 }
 
+/** It may come to this node later. */
+function volumeElsewhere({ volumeName }: Claim): ResizeStep {
+  return { ...noop('The PV is not of this node'), waitsFor: { on: 'volume', name: volumeName } }
+}
+
 function reject(volume: Volume, message: string): ResizeStep {
   return { do: 'reject', message, waitsFor: { on: 'volume', name: volume.key } }
 }
 
-function noop(why: string): ResizeStep {
+function noop(why: string): ResizeStep & { readonly do: 'noop' } {
   return { do: 'noop', why }
 }

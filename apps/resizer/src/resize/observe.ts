@@ -11,6 +11,8 @@ export interface ResizeSettings {
   readonly driverName: string
   /** The driver is called for expansions; false where only nodes expand. */
   readonly driverExpands: boolean
+  /** --node-deployment: a volume that is not in the cache is another instance's. */
+  readonly nodeDeployment: boolean
   /** Gate AnnotateFsResize. */
   readonly annotateFsResize: boolean
 }

@@ -95,6 +95,7 @@ async function performBeginning(run: ResizeRun, view: ResizeView, steps: readonl
       case 'mark':
         return await mark(run, view, step)
       case 'noop':
+        if (step.waitsFor !== undefined) run.waitFor(step.waitsFor)
         deps.inUse?.stopWaiting(view.claim)
         if (step.row === 'B5') warnOfOldServer(run)
         log.v(4)?.info(step.why)

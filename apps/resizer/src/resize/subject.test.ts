@@ -14,7 +14,12 @@ const OBJECT = { kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data', u
 
 describe('an expansion', () => {
   const due = (parts: ClaimParts, pv: Volume | undefined = volumeOf(), inUse = false): Subject | undefined =>
-    expansionOf(claimOf(parts), { volumes: { get: () => pv }, driverName: DRIVER, inUse: { isMarked: () => inUse } })
+    expansionOf(claimOf(parts), {
+      volumes: { get: () => pv },
+      driverName: DRIVER,
+      inUse: { isMarked: () => inUse },
+      nodeDeployment: false,
+    })
   const EXPAND = { operation: 'expand', object: OBJECT, volume: 'pv-data' }
 
   it('is due while the claim asks for more than it has', () => {
@@ -38,12 +43,20 @@ describe('an expansion', () => {
     expect(due({ request: '3Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending })).toEqual(EXPAND)
   })
 
-  it('names its obstacle', () => {
-    const missing = expansionOf(claimOf({ request: '2Gi' }), {
+  const withoutVolume = (nodeDeployment: boolean): Subject | undefined =>
+    expansionOf(claimOf({ request: '2Gi' }), {
       volumes: { get: () => undefined },
       driverName: DRIVER,
       inUse: undefined,
+      nodeDeployment,
     })
+
+  it("is another instance's where the volume is not of this node", () => {
+    expect(withoutVolume(true)).toBeUndefined()
+  })
+
+  it('names its obstacle', () => {
+    const missing = withoutVolume(false)
     const infeasible = due({ request: '2Gi', sizeStatus: SIZE_STATUS.controllerInfeasible })
     const used = due({ request: '2Gi' }, volumeOf(), true)
     expect([missing, infeasible, used].map((subject) => subject?.obstacle)).toEqual([
@@ -60,6 +73,7 @@ describe('a modification', () => {
     modificationOf(claimOf(parts), {
       volumes: { get: () => pv },
       classes: { get: (name) => (name === 'gold' ? known : undefined) },
+      nodeDeployment: false,
     })
   const MODIFY = { operation: 'modify', object: OBJECT, volume: 'pv-data' }
   const modifying = (

@@ -13,14 +13,16 @@ export interface ExpansionSources {
   readonly volumes: Pick<Reader<Volume>, 'get'>
   readonly driverName: string
   readonly inUse: Pick<InUse, 'isMarked'> | undefined
+  readonly nodeDeployment: boolean
 }
 
 /** The controller's part in an expansion, while it is due. */
-export function expansionOf(claim: Claim, { volumes, driverName, inUse }: ExpansionSources): Subject | undefined {
+export function expansionOf(claim: Claim, sources: ExpansionSources): Subject | undefined {
+  const { volumes, driverName, inUse, nodeDeployment } = sources
   if (claim.volumeName === '' || claim.phase !== 'Bound' || claim.request === claim.capacity) return undefined
   if (isAtMost(claim.request, claim.capacity)) return undefined
   const volume = volumes.get(claim.volumeName)
-  if (volume !== undefined && !isOurs(claim, volume, driverName)) return undefined
+  if (volume === undefined ? nodeDeployment : !isOurs(claim, volume, driverName)) return undefined
   if (isNodesPart(claim) && isAtMost(claim.request, claim.allocated ?? claim.request)) return undefined
   const about = { operation: 'expand', object: objectOf(claim), volume: claim.volumeName } as const
   if (volume === undefined) return { ...about, obstacle: 'PersistentVolumeMissing' }

@@ -42,6 +42,7 @@ const SETTINGS: Omit<ResizerSettings, 'driverName'> = {
   handleInUse: true,
   annotateFsResize: true,
   extraMetadata: false,
+  nodeDeployment: false,
 }
 
 /** A cluster, a driver and one resizer between them, in which nothing happens but what the test lets happen. */

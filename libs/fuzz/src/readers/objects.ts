@@ -1,6 +1,7 @@
 import { decodeListMessage, NoListError } from '@csi-sidecars/kube-client/readers'
 import {
   CSI_NODE_MESSAGE,
+  NODE_MESSAGE,
   PERSISTENT_VOLUME_CLAIM_MESSAGE,
   PERSISTENT_VOLUME_MESSAGE,
   POD_MESSAGE,
@@ -18,6 +19,7 @@ const MESSAGES = [
   POD_MESSAGE,
   VOLUME_ATTACHMENT_MESSAGE,
   CSI_NODE_MESSAGE,
+  NODE_MESSAGE,
   VOLUME_ATTRIBUTES_CLASS_MESSAGE,
 ]
 

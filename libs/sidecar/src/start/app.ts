@@ -67,6 +67,13 @@ export interface LeaseNames {
   readonly component: (driverName: string) => string
 }
 
+/** The API server during the start. */
+export interface StartServer {
+  readonly client: KubeClient
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
 /** What all apps of a process share. */
 export interface SharedParts {
   readonly client: KubeClient
@@ -79,6 +86,7 @@ export interface SharedParts {
   readonly log: Logger
   /** For lines about the start. */
   readonly startLog: Logger
+  readonly env: NodeJS.ProcessEnv
 }
 
 /** What an app's controllers are made of. */
@@ -112,13 +120,16 @@ export interface App<T extends FlagTable, N extends string = string> {
   readonly start?: StartOverrides
   /** URL of the API server that replaces the kubeconfig's; empty for none. */
   readonly master?: (flags: Flags<AppFlags<T>>) => string
+  /** Why the command line is refused, when its flags contradict each other. */
+  readonly contradiction?: (flags: Flags<AppFlags<T>>, env: NodeJS.ProcessEnv) => string | undefined
+  /** Whether it runs on each node, without a leader: no other app that elects one may run beside it. */
+  readonly onEachNode?: (flags: Flags<AppFlags<T>>) => boolean
   /** Checks flags that only the app can validate. Throws StartError. */
   readonly checkFlags?: (flags: Flags<AppFlags<T>>) => void
   /** The gates after the API server was asked what it supports. */
-  readonly gatesOfServer?: (
-    gates: FeatureGates<N>,
-    server: { readonly client: KubeClient; readonly log: Logger; readonly signal: AbortSignal },
-  ) => Promise<FeatureGates<N>>
+  readonly gatesOfServer?: (gates: FeatureGates<N>, server: StartServer) => Promise<FeatureGates<N>>
+  /** Checks that the API server grants what the app cannot do without. Throws StartError. */
+  readonly checkServer?: (flags: Flags<AppFlags<T>>, env: NodeJS.ProcessEnv, server: StartServer) => Promise<void>
   /** Where it differs from DEFAULT_HANDSHAKE. */
   readonly handshake?: (flags: Flags<AppFlags<T>>) => Partial<HandshakeTable>
   /** Selects by the driver's capabilities. Throws StartError when none of them applies. */

@@ -81,19 +81,22 @@ export function combinableDriverApp<const T extends FlagTable>(app: DriverApp<T>
 export function combine(name: string, apps: readonly CombinedApp[]): Program {
   return {
     name,
-    parse({ argv0, args }) {
+    parse({ argv0, args, env = {} }) {
       const parsed = parseCombined(apps, args)
       if (parsed.kind !== 'flags') return { ...parsed, usage: usage(argv0, apps) }
       const { running, flagsOf, singleLease } = parsed
       // Values and given flags were read by a table that begins with the standard flags.
       const standard = parsed.standard as unknown as StandardFlags
-      const error = singleLeaseError(running, parsed.standard)
-      if (error !== undefined) return { kind: 'refused', error, usage: usage(argv0, apps) }
       const prefixes = running.map(({ prefix }) => prefix)
       const others = ({ prefix }: FlaggedApp): readonly string[] => prefixes.filter((each) => each !== prefix)
       const controllers = running.filter((app) => app.kind === 'controllers')
       const driverApps = running.filter((app) => app.kind === 'driver')
       const instances = controllers.map((app) => app.instance(flagsOf(app), others(app)))
+      const error =
+        singleLeaseError(running, parsed.standard) ??
+        instances.map((instance) => instance.contradiction(env)).find((each) => each !== undefined) ??
+        onEachNodeError(instances, prefixes)
+      if (error !== undefined) return { kind: 'refused', error, usage: usage(argv0, apps) }
       const [only] = controllers.length === 1 ? controllers : []
       const plan = {
         instances,
@@ -105,6 +108,15 @@ export function combine(name: string, apps: readonly CombinedApp[]): Program {
       return startOf(plan, instances.length === 1 && instances[0] !== undefined ? instances[0].standard : standard)
     },
   }
+}
+
+/** One process on each node runs no controller that needs a leader. */
+function onEachNodeError(instances: readonly SidecarInstance[], prefixes: readonly string[]): string | undefined {
+  if (!instances.some(({ onEachNode }) => onEachNode)) return undefined
+  const central = instances.filter(({ onEachNode }) => !onEachNode).map(({ prefix }) => prefix)
+  if (central.length === 0) return undefined
+  const others = prefixes.filter((prefix) => !central.includes(prefix)).join(',')
+  return `flag -node-deployment is not for the ${central.join(' and the ')}, which needs a leader: use --controllers=${others}`
 }
 
 /** Asks each question once, with the longest of the limits. All that is decisive for an app is decisive for the process. */

@@ -1,10 +1,9 @@
-import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { HandshakeTable } from '../driver/handshake-table.ts'
 import { type FeatureGates, resolveGates } from '../flags/feature-gates.ts'
 import type { GateTable } from '../flags/gate-tables.ts'
 import type { Flags, FlagTable } from '../flags/go-flags.ts'
-import type { App, AppControllers, AppFlags, LeaseNames, SharedParts, StartTable } from './app.ts'
+import type { App, AppControllers, AppFlags, LeaseNames, SharedParts, StartServer, StartTable } from './app.ts'
 import { handshakeTable } from './defaults.ts'
 import type { StandardFlags } from './start-checks.ts'
 import { StartError } from './start-error.ts'
@@ -12,6 +11,8 @@ import { StartError } from './start-error.ts'
 /** One app of a process with its command line. The types of its flags are hidden. */
 export interface SidecarInstance {
   readonly name: string
+  /** Its name in --controllers. */
+  readonly prefix: string
   /** The other apps of the process, by their prefixes. */
   readonly companions: readonly string[]
   /** `external-attacher v4.13.0` */
@@ -25,11 +26,12 @@ export interface SidecarInstance {
   checkFlags(): void
   /** Sets the gates from the command line. `failure` is the message for gates that cannot be set. */
   setGates(failure: string, log: Logger, table: Pick<StartTable, 'logsGates'>): void
-  askServerForGates(server: {
-    readonly client: KubeClient
-    readonly log: Logger
-    readonly signal: AbortSignal
-  }): Promise<void>
+  /** Why the command line is refused. */
+  contradiction(env: NodeJS.ProcessEnv): string | undefined
+  /** Runs on each node, without a leader. */
+  readonly onEachNode: boolean
+  askServerForGates(server: StartServer): Promise<void>
+  checkServer(env: NodeJS.ProcessEnv, server: StartServer): Promise<void>
   controllers(shared: SharedParts): AppControllers
 }
 
@@ -66,6 +68,7 @@ export function instanceOf<const T extends FlagTable, N extends string>(
   let gates: FeatureGates<N> = defaultGates(app.gates)
   return {
     name: app.name,
+    prefix: app.prefix,
     companions,
     replaces: app.replaces,
     lease: app.lease,
@@ -73,6 +76,8 @@ export function instanceOf<const T extends FlagTable, N extends string>(
     standard,
     master: app.master?.(flags) ?? '',
     handshake: handshakeTable(app.handshake?.(flags)),
+    contradiction: (env) => app.contradiction?.(flags, env),
+    onEachNode: app.onEachNode?.(flags) ?? false,
     checkFlags: () => app.checkFlags?.(flags),
     setGates(failure, log, { logsGates }) {
       const given = standard.values['feature-gates']
@@ -87,6 +92,7 @@ export function instanceOf<const T extends FlagTable, N extends string>(
     async askServerForGates(server) {
       gates = (await app.gatesOfServer?.(gates, server)) ?? gates
     },
+    checkServer: async (env, server) => await app.checkServer?.(flags, env, server),
     controllers: (shared) => app.controllers({ ...shared, flags, gates }),
   }
 }

@@ -47,7 +47,8 @@ export type Command =
 /** What can be run from a command line. */
 export interface Program {
   readonly name: string
-  readonly parse: (host: Pick<Host, 'argv0' | 'args'>) => Command
+  /** Without `env` no environment variable is set. */
+  readonly parse: (host: Pick<Host, 'argv0' | 'args'> & Partial<Pick<Host, 'env'>>) => Command
 }
 
 /** The program that is one app. */
@@ -55,13 +56,14 @@ export function programOf<const T extends FlagTable, N extends string>(app: App<
   const table = [...STANDARD_FLAGS, ...app.flags] as const
   return {
     name: app.name,
-    parse({ argv0, args }) {
+    parse({ argv0, args, env = {} }) {
       const parsed = parseFlags(table, args)
-      if (parsed.kind !== 'flags') {
-        const flags = usageText(argv0, table, { 'feature-gates': knownGatesText(app.gates) })
-        return { ...parsed, usage: flags + replacesText([app.replaces]) }
-      }
+      const usage = (): string =>
+        usageText(argv0, table, { 'feature-gates': knownGatesText(app.gates) }) + replacesText([app.replaces])
+      if (parsed.kind !== 'flags') return { ...parsed, usage: usage() }
       const instance = instanceOf(app, parsed.flags)
+      const error = instance.contradiction(env)
+      if (error !== undefined) return { kind: 'refused', error, usage: usage() }
       const { handshake, standard } = instance
       return startOf({ instances: [instance], table: startTable(app), handshake }, standard)
     },

@@ -83,7 +83,9 @@ async function startControllers(given: StartContext, plan: StartPlan): Promise<S
   const client = await Promise.try(() => kubeClient(context, config)).catch(failing(failures.client))
   context.metrics.reading({ ...API_IN_FLIGHT_LIMIT, type: 'gauge', read: () => client.limits.inFlight })
   for (const instance of instances) {
-    await instance.askServerForGates({ client, log: logOf(instance, context.log), signal: context.signal })
+    const server = { client, log: logOf(instance, context.log), signal: context.signal }
+    await instance.askServerForGates(server)
+    await instance.checkServer(context.host.env, server).catch(withSidecarName(instance))
   }
 
   const identified = await identifyDriver(context, handshake)
@@ -140,13 +142,13 @@ async function clusterConfig(
 }
 
 function sharedParts(
-  { clock, metrics, log, tracer }: StartContext,
+  { host, clock, metrics, log, tracer }: StartContext,
   given: Pick<SharedParts, 'client' | 'driver' | 'startLog'>,
 ): SharedParts {
   const { client, driver } = given
   const caches = new CacheRegistry({ client, clock, log, traced: tracer !== undefined })
   const backlog = new Backlog({ driver: driver.name, clock, metrics })
-  return { ...given, caches, clock, metrics, backlog, log }
+  return { ...given, caches, clock, metrics, backlog, log, env: host.env }
 }
 
 /** Where several apps run, a failure says how to start without that app. */

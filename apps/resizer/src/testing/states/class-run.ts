@@ -185,6 +185,7 @@ export class ClassRun {
       uncertain,
       slow,
       reportedClass: undefined,
+      nodeDeployment: false,
       now: 0,
     })
     this.#steps.set(key, steps)

@@ -226,7 +226,7 @@ export class SizeRun {
       volume: volumes.cached(seenPv),
       finallyFailed,
       slowForMs: slow ? 1 : undefined,
-      settings: { driverName: DRIVER, driverExpands: true, annotateFsResize: true },
+      settings: { driverName: DRIVER, driverExpands: true, annotateFsResize: true, nodeDeployment: false },
       now: 0,
     }
   }

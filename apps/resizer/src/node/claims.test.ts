@@ -1,0 +1,100 @@
+import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import type { InformerEvent } from '@csi-sidecars/informer'
+import { afterEach, expect, it } from '@jest/globals'
+import type { Claim } from '../caches/claim.ts'
+import type { Volume } from '../caches/volume.ts'
+import { type ClaimsOfNewVolumesOptions, followClaimsOfNewVolumes } from './claims.ts'
+
+let clock: FakeClock
+let life: AbortController
+let running: Promise<unknown>
+
+const volume = (name: string): Volume =>
+  ({ key: name, uid: `uid-${name}`, claimNamespace: 'ns', claimName: name }) as Volume
+
+function scene({ synced = true } = {}) {
+  clock = new FakeClock()
+  life = new AbortController()
+  const known = new Set<string>()
+  const state = { synced: Promise.withResolvers<void>(), lists: 0 }
+  if (synced) state.synced.resolve()
+  let handler: (event: InformerEvent<Volume>) => void = () => undefined
+  const options = {
+    claims: {
+      store: {
+        get: (key: string) => (known.has(key) ? ({ key } as Claim) : undefined),
+        whenSynced: () => state.synced.promise,
+      },
+      caughtUp: async () => {
+        state.lists += 1
+      },
+    },
+    volumes: {
+      store: { values: () => [volume('first')] },
+      subscribe: (listener: typeof handler) => {
+        handler = listener
+        return () => undefined
+      },
+    },
+    clock,
+  } as unknown as ClaimsOfNewVolumesOptions
+  running = followClaimsOfNewVolumes(options, life.signal).catch(() => undefined)
+  return {
+    known,
+    state,
+    add: (name: string) => handler({ type: 'added', object: volume(name) }),
+    remove: (name: string) => handler({ type: 'deleted', object: volume(name) }),
+  }
+}
+
+afterEach(async () => {
+  life.abort(new CancelledError('the end'))
+  await running
+  expect(clock.pending).toBe(0)
+})
+
+it('lists the claims when that of a new volume does not come by itself', async () => {
+  const { state, add } = scene()
+  add('x')
+  await clock.advance(900)
+  expect(state.lists).toBe(0)
+  await clock.advance(200)
+  expect(state.lists).toBe(1)
+  await clock.advance(100_000)
+  expect(state.lists).toBe(1)
+})
+
+it('lists nothing for a claim that comes, a volume that goes, and one from before the first list', async () => {
+  const { known, state, add, remove } = scene()
+  add('x')
+  known.add('ns/x')
+  add('y')
+  remove('y')
+  add('first')
+  await clock.advance(60_000)
+  expect(state.lists).toBe(0)
+})
+
+it('lists again for a volume that came during the first list, and for one that left and came back', async () => {
+  const { state, add, remove } = scene({ synced: false })
+  add('x')
+  await clock.advance(60_000)
+  expect(state.lists).toBe(0)
+  state.synced.resolve()
+  await clock.advance(2_000)
+  expect(state.lists).toBe(1)
+  add('first')
+  remove('first')
+  add('first')
+  await clock.advance(60_000)
+  expect(state.lists).toBe(2)
+})
+
+it('lists twice a minute at most, however many volumes have no claim', async () => {
+  const { state, add } = scene()
+  for (let second = 0; second < 120; second += 1) {
+    add(`v-${second}`)
+    await clock.advance(1_000)
+  }
+  expect(state.lists).toBe(4)
+})

@@ -1,0 +1,85 @@
+import type { Clock } from '@csi-sidecars/base'
+import {
+  PERSISTENT_VOLUME_CLAIM_MESSAGE,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUME_MESSAGE,
+  PERSISTENT_VOLUMES,
+  type PersistentVolumeClaim,
+} from '@csi-sidecars/kube-types'
+import { type Cache, cacheOf } from '@csi-sidecars/sidecar'
+import { projectClaim } from '../caches/claim.ts'
+import type { CacheOptions, Informers } from '../caches/informers.ts'
+import { ownVolumeProjection } from '../caches/volume.ts'
+import { followClaimsOfNewVolumes } from './claims.ts'
+import { LocalNodeWatch } from './local-node.ts'
+import { OwnVolumes } from './own-volumes.ts'
+
+/**
+ * With --node-deployment: the volumes of this node, and the claims of these volumes. Each is read once it is known what
+ * belongs to it: first the node, then the volumes, then the claims.
+ */
+export function openOfNode({
+  client,
+  caches,
+  driverName,
+  nodeName,
+  resyncMs,
+  clock,
+  log,
+}: CacheOptions & { readonly nodeName: string }): Pick<Informers, 'claims' | 'volumes'> {
+  const node = new LocalNodeWatch({ client, nodeName, driverName, clock, log })
+  const own = new OwnVolumes({ node: () => node.current, log })
+  const volumes = caches.create({
+    resource: PERSISTENT_VOLUMES,
+    message: PERSISTENT_VOLUME_MESSAGE,
+    project: ownVolumeProjection(driverName, (pv) => own.has(pv)),
+    resyncMs,
+  })
+  const claims = caches.create({
+    resource: PERSISTENT_VOLUME_CLAIMS,
+    message: PERSISTENT_VOLUME_CLAIM_MESSAGE,
+    project: (pvc: PersistentVolumeClaim, intern: (text: string) => string) =>
+      volumes.store.get(pvc.spec?.volumeName ?? '') === undefined ? undefined : projectClaim(pvc, intern),
+    resyncMs,
+  })
+  const runVolumes = async (signal: AbortSignal): Promise<void> => {
+    // What was dropped comes back by a new list alone. Rejects only at the end.
+    const listAgain = (): void => void volumes.caughtUp(clock.monotonic(), signal).catch(() => undefined)
+    using undo = new DisposableStack()
+    undo.defer(node.onChange(listAgain))
+    await volumes.run(signal)
+  }
+  const runClaims = async (signal: AbortSignal): Promise<void> => {
+    await Promise.all([claims.run(signal), followClaimsOfNewVolumes({ claims, volumes, clock }, signal)])
+  }
+  for (const cache of node.caches) caches.add(cache)
+  const nodeKnown = (signal: AbortSignal): Promise<void> => node.whenKnown(signal)
+  const volumesKnown = (signal: AbortSignal): Promise<void> => volumes.store.whenSynced(signal)
+  caches.add(cacheAfter(nodeKnown, { cache: cacheOf('PersistentVolumes', volumes, clock), run: runVolumes, clock }))
+  caches.add(
+    cacheAfter(volumesKnown, { cache: cacheOf('PersistentVolumeClaims', claims, clock), run: runClaims, clock }),
+  )
+  return { claims, volumes }
+}
+
+/** A cache that is read only after something else. Until then its silence means nothing. */
+function cacheAfter(
+  before: (signal: AbortSignal) => Promise<void>,
+  { cache, run, clock }: { readonly cache: Cache; readonly run: Cache['run']; readonly clock: Clock },
+): Cache {
+  let startedAt: number | undefined
+  return {
+    name: cache.name,
+    get synced() {
+      return cache.synced
+    },
+    get silentForMs() {
+      return startedAt === undefined ? 0 : Math.min(cache.silentForMs, clock.monotonic() - startedAt)
+    },
+    async run(signal) {
+      await before(signal)
+      startedAt = clock.monotonic()
+      await run(signal)
+    },
+  }
+}

@@ -1,0 +1,71 @@
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { matchesTerm, NAME_FIELD, type NodeSelectorRequirement, type NodeSelectorTerm } from './selector.ts'
+
+/** The node of this process: its Node object, and what its CSINode says about the driver. */
+export interface LocalNode {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  /** The driver's id of the node. */
+  readonly nodeId: string
+  /** The keys of the labels that the driver places volumes by. */
+  readonly topologyKeys: readonly string[]
+}
+
+/**
+ * Whose a volume is.
+ * - `own`: its affinity admits this node and can admit no other.
+ * - `foreign`: it does not admit this node.
+ * - `shared`: it admits this node, and may admit others. No instance knows which of them are alive, so none may act.
+ * - `none`: it has no affinity, so every node is as good as another.
+ */
+export type Owner = 'own' | 'foreign' | 'shared' | 'none'
+
+const HOST_NAME_LABEL = 'kubernetes.io/hostname'
+
+/**
+ * An instance reads its own Node only, so it cannot count the nodes that a selector admits. What it can see is whether
+ * each term names this very node: by its name, by its host name, or by a topology key of the driver whose value is the
+ * name, the host name or the driver's id of the node. A zone is none of these, however many nodes it has.
+ */
+export function ownerOf(affinity: NonNullable<PersistentVolume['spec']>['nodeAffinity'], node: LocalNode): Owner {
+  const terms = affinity?.required?.nodeSelectorTerms
+  if (terms == null || terms.length === 0) return 'none'
+  if (!terms.some((term) => matchesTerm(term, node))) return 'foreign'
+  const identity = identityOf(node)
+  return terms.every((term) => admitsNothing(term) || namesNode(term, node, identity)) ? 'own' : 'shared'
+}
+
+/** The labels that no other node has. */
+function identityOf({ name, labels, nodeId, topologyKeys }: LocalNode): ReadonlyMap<string, string> {
+  const hostName = labels[HOST_NAME_LABEL]
+  const unique = new Set([name, hostName, nodeId])
+  const identity = new Map<string, string>()
+  if (hostName !== undefined) identity.set(HOST_NAME_LABEL, hostName)
+  for (const key of topologyKeys) {
+    const value = labels[key]
+    if (value !== undefined && value !== '' && unique.has(value)) identity.set(key, value)
+  }
+  return identity
+}
+
+function admitsNothing({ matchExpressions, matchFields }: NodeSelectorTerm): boolean {
+  return (matchExpressions ?? []).length === 0 && (matchFields ?? []).length === 0
+}
+
+function namesNode(
+  { matchExpressions, matchFields }: NodeSelectorTerm,
+  { name }: LocalNode,
+  identity: ReadonlyMap<string, string>,
+): boolean {
+  return (
+    (matchExpressions ?? []).some((each) => isOnly(each, identity.get(each.key))) ||
+    (matchFields ?? []).some((each) => each.key === NAME_FIELD && isOnly(each, name))
+  )
+}
+
+/** Whether the requirement holds for this one value alone. */
+function isOnly({ operator, values }: NodeSelectorRequirement, value: string | undefined): boolean {
+  return (
+    operator === 'In' && value !== undefined && values?.length !== 0 && values?.every((each) => each === value) === true
+  )
+}

@@ -1,0 +1,75 @@
+import { sidecars } from '@csi-sidecars/sidecars'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
+import { expect, it } from '@jest/globals'
+import { exampleFile, render } from './helm.ts'
+import { named, ofKind, podSpecs, sidecar } from './manifest.ts'
+import { merged, readValues } from './values.ts'
+import { withHelm } from './with-helm.ts'
+
+const EXAMPLE = readValues(exampleFile('node-deployment'))
+
+withHelm('the resizer on each node', () => {
+  const objectsOf = (values: object = {}, tests = false) => render({ values: merged(EXAMPLE, { ...values }), tests })
+  const failureOf = (values: object): string => {
+    try {
+      objectsOf(values)
+    } catch (error) {
+      return String(error)
+    }
+    return 'rendered'
+  }
+
+  it('runs in a DaemonSet, with the name of its node and without a leader', () => {
+    const objects = objectsOf()
+    named(objects, 'DaemonSet', 'demo-csi-sidecars-controller')
+    const { args = [], env = [] } = sidecar(objects, 'resizer')
+    expect(args).toContain('--node-deployment=true')
+    expect(args.filter((argument) => argument.includes('leader'))).toEqual([])
+    expect(env).toContainEqual({ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } })
+    expect(podSpecs(objects)[0]?.containers.map(({ name }) => name)).not.toContain('csi-attacher')
+  })
+
+  it('may read Nodes and CSINodes, and no Lease', () => {
+    const objects = objectsOf()
+    const { rules = [] } = named(objects, 'ClusterRole', 'demo-csi-sidecars-external-resizer-role')
+    expect(rules.filter(({ resources }) => /nodes$/.test(resources?.join() ?? ''))).toEqual(FACTS.resizer.nodeRules)
+    expect(JSON.stringify(objects)).not.toContain('"leases"')
+    expect(ofKind(objects, 'Role')).toEqual([])
+  })
+
+  it('is what helm test expects: pods and rights, and no lease', () => {
+    const [pod] = ofKind(objectsOf({}, true), 'Pod')
+    const text = JSON.stringify(pod?.spec)
+    expect(text).toContain(String.raw`\"leases\":[]`)
+    expect(text).toContain(String.raw`\"resource\":\"csinodes\"`)
+  })
+
+  it('runs in the one process too, beside the livenessprobe', () => {
+    const objects = objectsOf({ process: 'one', livenessprobe: { enabled: true } })
+    const { args = [], env = [] } = sidecar(objects, 'sidecars')
+    expect(args).toEqual(
+      expect.arrayContaining(['--controllers=resizer,livenessprobe', '--resizer-node-deployment=true']),
+    )
+    expect(env.map(({ name }) => name)).toContain('NODE_NAME')
+    const command = { argv0: 'csi-sidecars', args, env: { NODE_NAME: 'a' } }
+    expect(sidecars.parse(command)).toMatchObject({ kind: 'start' })
+    expect(sidecars.parse({ ...command, env: {} })).toMatchObject({ kind: 'refused' })
+  })
+
+  it('is nothing that others render', () => {
+    const objects = render({ values: readValues(exampleFile('driver')) })
+    expect(JSON.stringify(objects)).not.toMatch(/node-deployment|NODE_NAME|csinodes.*"get","watch"\]/)
+  })
+
+  it.each([
+    [{ controller: { kind: 'Deployment' } }, 'resizer.nodeDeployment needs controller.kind DaemonSet'],
+    [{ attacher: { enabled: true } }, 'resizer.nodeDeployment needs attacher.enabled false'],
+    [{ leaderElection: { enabled: true } }, 'resizer.nodeDeployment excludes leader election'],
+    [{ resizer: { leaderElection: { enabled: true } } }, 'resizer.nodeDeployment excludes leader election'],
+    [{ resizer: { enabled: false } }, 'Nothing to install'],
+    [{ resizer: { enabled: false }, attacher: { enabled: true } }, 'resizer.nodeDeployment needs resizer.enabled'],
+    [{ resizer: { nodeDeployment: false } }, 'controller.kind is DaemonSet without leaderElection.enabled'],
+  ])('fails with a sentence where it cannot work: %j', (values, sentence) => {
+    expect(failureOf(values)).toContain(sentence)
+  })
+})
