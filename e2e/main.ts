@@ -14,7 +14,7 @@ import { build, controlPlaneBinaries, executablesOf, hasGo, originals } from './
 import { openCluster, targetOf } from './tools/open-cluster.ts'
 
 const { values } = readArguments(
-  'npm run e2e -- [--target emulator|real] [--binaries originals|one] [--grep TEXT] [--skip TEXT] [--concurrency N] [--repeat N] [--list]',
+  'npm run e2e -- [--target emulator|real] [--binaries originals|one] [--grep TEXT] [--skip TEXT] [--concurrency N] [--repeat N] [--differences] [--list]',
   {
     options: {
       grep: { type: 'string', multiple: true, default: [] },
@@ -23,6 +23,7 @@ const { values } = readArguments(
       binaries: { type: 'string', default: 'ours' },
       concurrency: { type: 'string', default: '6' },
       repeat: { type: 'string', default: '1' },
+      differences: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
     },
   },
@@ -61,7 +62,9 @@ async function main(): Promise<number> {
   const executables = copied(executablesOf(root, binaries))
   const total = { passed: 0, failed: 0, absent: 0 }
   const rounds = Number(values.repeat)
-  const each = targets().map((target) => selectedFor({ tests, checks, target, binaries }))
+  const each = targets().map((target) =>
+    selectedFor({ tests, checks, target, binaries, differences: values.differences }),
+  )
   const pieces = each.reduce((sum, one) => sum + one.tests.length + one.checks.length, 0)
   const progress = new Progress(rounds * pieces, process.stdout, systemClock)
   // A socket of a test may fail after the test. That fails the run and ends no other test.
@@ -76,6 +79,7 @@ async function main(): Promise<number> {
       const common = {
         target,
         binaries,
+        differences: values.differences,
         executables,
         originals: originals(root),
         cluster: lane.cluster,

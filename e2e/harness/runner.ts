@@ -18,6 +18,8 @@ export interface RunOptions {
   readonly originals: Readonly<Record<App, string>>
   readonly cluster: Cluster
   readonly concurrency: number
+  /** Also tests that these binaries need not pass: they show what differs. */
+  readonly differences?: boolean
   /** Where the reports of failed tests go. */
   readonly reports: string
   readonly progress: Progress
@@ -74,7 +76,7 @@ export async function run(options: RunOptions): Promise<Tally> {
   return tally
 }
 
-type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries'>
+type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries' | 'differences'>
 
 /** The tests and checks that run on this target with these binaries. */
 export function selectedFor(options: Choice): Pick<RunOptions, 'tests' | 'checks'> {
@@ -83,9 +85,9 @@ export function selectedFor(options: Choice): Pick<RunOptions, 'tests' | 'checks
   return { tests: options.tests.filter((test) => fits(test, options)), checks }
 }
 
-function fits(test: EndToEndTest, { target, binaries }: Choice): boolean {
+function fits(test: EndToEndTest, { target, binaries, differences = false }: Choice): boolean {
   const flavour = binaries === 'one' ? 'ours' : binaries
-  const selected = (test.only ?? flavour) === flavour && (test.target ?? target) === target
+  const selected = (differences || (test.only ?? flavour) === flavour) && (test.target ?? target) === target
   if (test.long === target && !LONG) return false
   return selected && !(binaries === 'one' && test.notOne === true)
 }

@@ -68,7 +68,9 @@ process.exitCode = await main()
 
 async function main(): Promise<number> {
   await using lane = await openCluster(root, target, reports)
-  const seeds = seedsOf(values.seeds).filter((seed) => values.app === undefined || historyOf(seed).app === values.app)
+  const seeds = seedsOf('seeds', values.seeds).filter(
+    (seed) => values.app === undefined || historyOf(seed).app === values.app,
+  )
   const again = (seed: number): string => `npm run histories -- --seeds ${seed} --target ${target}`
   const run = (seed: number): Promise<Verdict> => validate(lane.cluster, historyOf(seed))
   const held = await runSeeds(seeds, { run, say, title: target, again, concurrency: Number(values.concurrency) })

@@ -38,7 +38,7 @@ async function main(): Promise<number> {
   const again = (seed: number): string =>
     `npm run storm -- --seeds ${seed} --target ${target} --seconds ${values.seconds} --objects ${values.objects}`
   const run = (seed: number): Promise<Verdict> => storm(lane.cluster, seed)
-  return (await runSeeds(seedsOf(values.seeds), { run, say, title: target, again })) ? 0 : 1
+  return (await runSeeds(seedsOf('seeds', values.seeds), { run, say, title: target, again })) ? 0 : 1
 }
 
 async function storm(cluster: Cluster, seed: number): Promise<Verdict> {

@@ -22,7 +22,7 @@ describe('the options', () => {
       load: undefined,
       chaos: undefined,
       timeoutMs: 30_000,
-      pauseMs: 0,
+      pauseMs: undefined,
       pagePort: 0,
     })
   })

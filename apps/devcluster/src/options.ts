@@ -1,4 +1,5 @@
 import { refuseRepeated } from '@csi-sidecars/base'
+import { seedsOf } from '@csi-sidecars/disturb'
 import type { InferredOptionTypes } from 'yargs'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
 import { addressOf, positive } from './driver-test/option-values.ts'
@@ -18,8 +19,8 @@ export interface Options {
   readonly load: Load | undefined
   /** How long each step of the story may take. */
   readonly timeoutMs: number
-  /** Before each step, for a person who watches the page. */
-  readonly pauseMs: number
+  /** Before each step, for a person who watches; undefined: a second in a terminal, else none. */
+  readonly pauseMs: number | undefined
   readonly pagePort: number
   readonly chaos: Chaos | undefined
 }
@@ -35,9 +36,6 @@ export interface Load {
   /** So many pods, each with a volume of its own. */
   readonly attach: number
 }
-
-/** Each takes a minute or so. */
-const MOST_SEEDS = 10_000
 
 /** How it was started, from the repository or from the npm package. */
 export const PROGRAM = import.meta.url.endsWith('.ts') ? 'npm start --' : 'csi-devcluster'
@@ -60,7 +58,7 @@ export const STORY_FLAGS = {
     describe: 'Seconds that a step may take; 30, or 300 with --driver',
     requiresArg: true,
   },
-  pause: { type: 'number', default: 0, describe: 'Seconds to wait before each step', requiresArg: true },
+  pause: { type: 'number', describe: 'Seconds to wait before each step; 1 in a terminal', requiresArg: true },
   load: { type: 'string', describe: 'A storm after the story, as attach=1000', requiresArg: true },
   chaos: { type: 'string', describe: 'Break things instead, by seeds, as 7 or 1-10', requiresArg: true },
   'chaos-seconds': { type: 'number', default: 120, describe: 'How long for each seed', requiresArg: true },
@@ -84,7 +82,7 @@ export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): O
     controllers: values.controllers === undefined ? undefined : parseControllers(values.controllers),
     load: values.load === undefined ? undefined : parseLoad(values.load),
     timeoutMs: 1000 * positive('patience', values.patience ?? (driver === undefined ? 30 : 300)),
-    pauseMs: 1000 * seconds('pause', values.pause),
+    pauseMs: values.pause === undefined ? undefined : 1000 * seconds('pause', values.pause),
     pagePort: port('page-port', values['page-port']),
     chaos: values.chaos === undefined ? undefined : parseChaos(values.chaos, values['chaos-seconds']),
   }
@@ -99,19 +97,7 @@ function parseControllers(text: string): readonly ControllerName[] {
 }
 
 function parseChaos(text: string, seconds: number): Chaos {
-  return { seeds: parseSeeds('chaos', text), seconds: positive('chaos-seconds', seconds) }
-}
-
-/** One seed, or the first and the last of several. */
-export function parseSeeds(flag: string, text: string): readonly number[] {
-  const [, first = '', last = first] = /^(\d+)(?:-(\d+))?$/.exec(text) ?? []
-  const [from, to] = [Number(first), Number(last)]
-  if (first === '' || !Number.isSafeInteger(to)) {
-    throw new Error(`--${flag} ${text}: a seed is a whole number, several are as 1-10`)
-  }
-  if (to < from) throw new Error(`--${flag} ${text}: the last seed comes before the first`)
-  if (to - from >= MOST_SEEDS) throw new Error(`--${flag} ${text}: a run has ${MOST_SEEDS} seeds at most`)
-  return Array.from({ length: to - from + 1 }, (_, index) => from + index)
+  return { seeds: seedsOf('chaos', text), seconds: positive('chaos-seconds', seconds) }
 }
 
 /** What an own driver has one socket for, or nothing behind it that could be broken. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { aborted, type Clock, isAbort, messageOf, systemCodeOf } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { runSeeds } from './chaos/seeds.ts'
+import { runChaosSeeds } from './chaos/seeds.ts'
 import { sidecarBinaries } from './cluster/binaries.ts'
 import { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
 import { runStorm } from './load/storm.ts'
@@ -33,6 +33,9 @@ export interface RunParts {
 
 /** Of a run that was interrupted before the story was over: it has neither succeeded nor failed. */
 const INTERRUPTED = 130
+
+/** What a person can follow: without pauses the story is over in less than a second. */
+const TERMINAL_PAUSE_MS = 1000
 
 /** Starts the cluster, runs the story, and stays until the signal if a person is there. Returns the exit code. */
 export async function run(options: Options, parts: RunParts, signal: AbortSignal): Promise<number> {
@@ -82,9 +85,12 @@ async function runChaos(
     clock,
     log,
     port: options.pagePort,
-    onUrl: (url) => terminal.interactive && write(`  Watch it at ${url}\n`),
+    onUrl: (url) => write(`  Watch it at ${url}\n`),
   })
-  const good = await runSeeds({ seeds, durationMs: seconds * 1000, cluster, directory, clock, write, show }, signal)
+  const good = await runChaosSeeds(
+    { seeds, durationMs: seconds * 1000, cluster, directory, clock, write, show },
+    signal,
+  )
   return good ? 0 : 1
 }
 
@@ -139,19 +145,22 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   const stays = terminal.interactive && !options.exit
   const own = options.driver === undefined ? 'emulated' : options.driver
   write(`A cluster of ${nodeNames.length} node${nodeNames.length > 1 ? 's' : ''} with driver ${driver.name} (${own})\n`)
-  const { timeoutMs: stepMs, pauseMs, pagePort: port } = options
-  const story = new Scenario({ cluster, clock, stepMs, pauseMs })
+  const { timeoutMs: stepMs, pauseMs = terminal.interactive ? TERMINAL_PAUSE_MS : 0, pagePort: port } = options
+  // Where something is real it would be left on the user's driver or server when all else has ended.
+  const leavesPod = stays && cluster.api !== undefined && cluster.emulatedDriver !== undefined
+  const story = new Scenario({ cluster, clock, stepMs, pauseMs, leavesPod })
   await using page = await startPage({ cluster, clock, log: parts.log, port, story })
   parts.troubled.add((message) => page.trouble(message))
-  if (stays) write(`  Watch it at ${page.url}\n`)
+  write(`  Watch it at ${page.url}\n`)
   const started = clock.monotonic()
   const ending = await runStory(story, terminal, signal)
-  const seconds = ((clock.monotonic() - started) / 1000).toFixed(1)
+  const pausesMs = story.steps.length * pauseMs
+  const seconds = ((clock.monotonic() - started - pausesMs) / 1000).toFixed(1)
   if (ending.is === 'failed') {
     write(`\n${style.bad('Not true:')} ${ending.what}\n  in the step "${ending.step}"\n`)
     for (const line of ending.refusals) write(`  the driver: ${line}\n`)
   } else {
-    write(`\n${style.good('All of it came true')} in ${seconds} s.\n`)
+    write(`\n${style.good('All of it came true')} in ${seconds} s${pausesMs > 0 ? ', pauses left out' : ''}.\n`)
   }
   if (ending.is === 'succeeded' && options.load !== undefined) await runLoad(options.load, parts, signal)
   if (stays) {

@@ -125,6 +125,7 @@ function apiServerFlags(at: { folder: string; port: number; etcdUrl: string; aud
     `--secure-port=${port}`,
     `--cert-dir=${join(folder, 'certs')}`,
     `--token-auth-file=${join(folder, 'tokens.csv')}`,
+    '--allow-privileged=true',
     '--authorization-mode=RBAC',
     `--service-account-key-file=${join(folder, 'sa.pub')}`,
     `--service-account-signing-key-file=${join(folder, 'sa.key')}`,

@@ -1,6 +1,7 @@
 import type {
   ControllerExpandVolumeRequest,
   ControllerExpandVolumeResponse,
+  ControllerModifyVolumeRequest,
   ControllerPublishVolumeRequest,
   ControllerPublishVolumeResponse,
   ControllerUnpublishVolumeRequest,
@@ -11,6 +12,7 @@ import type {
   ListVolumesResponse,
 } from '@csi-sidecars/csi-proto'
 import { DriverFailure } from '@csi-sidecars/emulator'
+import { HELD_BUGS } from './content-bugs.ts'
 import { KILL_BUGS } from './kill-bugs.ts'
 import { NODE_BUGS } from './node-bugs.ts'
 import { found, instead, type Planted } from './planted.ts'
@@ -156,6 +158,27 @@ const CONTROLLER_BUGS: Readonly<Record<string, Planted>> = {
       },
     ),
   ),
+  'modify-not-idempotent': found(
+    'idempotence',
+    instead<ControllerModifyVolumeRequest, object>('ControllerModifyVolume', ({ request, own, driver }) => {
+      const { tier } = driver.volumes.get(request.volumeId)?.mutableParameters ?? {}
+      if (tier !== undefined && tier === request.mutableParameters['tier']) {
+        throw new DriverFailure('ALREADY_EXISTS', `${request.volumeId} is ${tier} already`)
+      }
+      return own()
+    }),
+  ),
+  /** Fails for what it does not know, and then for ever. */
+  'modify-stuck-after-refusal': found(
+    'converges',
+    instead<ControllerModifyVolumeRequest, object>('ControllerModifyVolume', ({ request, own, driver }) => {
+      const refused = driver.log.matching({ method: 'ControllerModifyVolume', volumeId: request.volumeId, code: 3 })
+      if (refused.length > 0 && 'tier' in request.mutableParameters) {
+        throw new DriverFailure('INTERNAL', `${request.volumeId} was not modified`)
+      }
+      return own()
+    }),
+  ),
   'list-with-old-size': found(
     'capacity',
     instead<ListVolumesRequest, ListVolumesResponse>('ListVolumes', ({ own }) => {
@@ -195,4 +218,5 @@ export const BUGS: Readonly<Record<string, Planted>> = {
   ...NODE_BUGS,
   ...KILL_BUGS,
   ...STRICT_BUGS,
+  ...HELD_BUGS,
 }

@@ -1,10 +1,11 @@
 // The emulated driver as a separate process:
-//   node emulated-driver.ts --socket PATH --state FILE [--node PATH...] [--bug NAME]
+//   node emulated-driver.ts --socket PATH --state FILE [--node PATH...] [--holds FOLDER] [--bug NAME]
 // The file keeps its storage across a kill, including every answered change. The first two nodes are in one
-// zone, all others in another.
+// zone, all others in another. With a folder it has snapshots, and as root also volumes that hold something.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type CsiDriver, startCsiDriver } from '@csi-sidecars/emulator'
+import { hold } from './content-bugs.ts'
 import { BUGS } from './driver-bugs.ts'
 
 const { values } = parseArgs({
@@ -12,10 +13,11 @@ const { values } = parseArgs({
     socket: { type: 'string', default: '' },
     state: { type: 'string', default: '' },
     node: { type: 'string', multiple: true, default: [] },
+    holds: { type: 'string' },
     bug: { type: 'string' },
   },
 })
-const { socket, state, node: nodeSockets, bug } = values
+const { socket, state, node: nodeSockets, holds, bug } = values
 
 type Stored = CsiDriver['volumes']['all'][number]
 
@@ -23,6 +25,7 @@ const driver = await startDriver()
 let highest = restore(driver)
 saveAfterCalls(driver)
 const nodes = await Promise.all(nodeSockets.map((each, index) => startNode(each, index)))
+if (holds !== undefined) hold({ controller: driver, nodes }, holds, bug)
 if (bug !== undefined) {
   const planted = BUGS[bug]
   if (planted === undefined) throw new Error(`no bug is called ${bug}`)
@@ -45,6 +48,7 @@ function saveAfterCalls({ log }: CsiDriver): void {
 async function startDriver(): Promise<CsiDriver> {
   const usual = await startCsiDriver({ socket })
   usual.settings.controller = [...usual.settings.controller, 'CLONE_VOLUME']
+  usual.settings.mutableParameters = ['tier']
   usual.settings.nodes = nodeSockets.length > 0 ? nodeSockets.map((_, index) => `worker-${index + 1}`) : ['a', 'b']
   if (nodeSockets.length > 0) {
     usual.settings.plugin = [...usual.settings.plugin, 'VOLUME_ACCESSIBILITY_CONSTRAINTS']

@@ -21,6 +21,10 @@ export const KILL_BUGS: Readonly<Record<string, Planted>> = {
       return own()
     })(driver)
   }),
+  /** Cannot read what it has stored. */
+  'never-starts-again': found('alive', ({ controller }) => {
+    if (controller.volumes.all.length > 0) process.exit(3)
+  }),
   'ends-at-clone': found(
     'alive',
     instead<CreateVolumeRequest, CreateVolumeResponse>('CreateVolume', ({ request, own }) => {

@@ -44,6 +44,8 @@ export function instead<Q extends object, R extends object>(method: string, answ
 export interface Planted {
   readonly check: keyof typeof CHECKS
   readonly put: Bug
+  /** Is in snapshots or in what volumes hold. */
+  readonly holds?: boolean
 }
 
 export function found(check: Planted['check'], put: Bug): Planted {

@@ -1,4 +1,5 @@
 import {
+  type ControllerModifyVolumeRequest,
   type ControllerPublishVolumeRequest,
   type ControllerPublishVolumeResponse,
   type CreateVolumeRequest,
@@ -60,6 +61,12 @@ export const STRICT_BUGS: Readonly<Record<string, Planted>> = {
       ({ request, own, driver }) => (driver.settings.nodes?.includes(request.nodeId) ? own() : { publishContext: {} }),
     ),
   ),
+  'unknown-parameter-accepted': found(
+    'strict',
+    instead<ControllerModifyVolumeRequest, object>('ControllerModifyVolume', ({ request, own }) =>
+      'tier' in request.mutableParameters || request.volumeId === '' ? own() : {},
+    ),
+  ),
   'delete-without-volume': found(
     'strict',
     instead<DeleteVolumeRequest, object>('DeleteVolume', ({ request, own }) => (request.volumeId === '' ? {} : own())),
@@ -76,6 +83,10 @@ export const STRICT_BUGS: Readonly<Record<string, Planted>> = {
     instead<ListVolumesRequest, ListVolumesResponse>('ListVolumes', ({ request, driver }) =>
       driver.own('ListVolumes', { ...request, maxEntries: 0 }),
     ),
+  ),
+  'list-ends-after-a-page': found(
+    'listed',
+    instead<ListVolumesRequest, ListVolumesResponse>('ListVolumes', ({ own }) => ({ ...own(), nextToken: '' })),
   ),
   'unknown-token-listed': found(
     'strict',

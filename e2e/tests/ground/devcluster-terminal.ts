@@ -22,6 +22,7 @@ check(
 
     equal(code, 0)
     match(output, /All of it came true/)
+    match(output, /Watch it at http:\/\/127\.0\.0\.1:\d+\/\n/)
     equal(Math.max(...output.split('\n').map(({ length }) => length)) <= 80, true, output)
     ok(!output.includes(COLOUR))
   },
@@ -40,6 +41,8 @@ check(
     const pages = [...new Set(text().match(/http:\/\/127\.0\.0\.1:\d+\/\w*/g))]
     ok(text().includes(COLOUR))
     equal(await kubectl(kubeconfig, 'get', 'nodes', '--output=name'), 'node/node-1\nnode/node-2\n')
+    equal(await kubectl(kubeconfig, 'get', 'pods', '--output=name'), 'pod/app-1\n')
+    match(await kubectl(kubeconfig, 'get', 'pvc', 'data', '--output=jsonpath={.status.phase}'), /^Bound$/)
     const [, example = ''] = /kubectl create -f (\S+)/.exec(text()) ?? []
     await kubectl(kubeconfig, 'create', '--filename', example)
     await kubectl(kubeconfig, 'wait', '--for=condition=Ready', 'pod/mine', '--timeout=20s')

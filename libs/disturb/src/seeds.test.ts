@@ -4,14 +4,19 @@ import { runSeeds, seedsOf, tableOf, type Verdict } from './seeds.ts'
 it.each([
   ['3', [3]],
   ['2-4', [2, 3, 4]],
-])('%s are the seeds %j', (text, seeds) => expect(seedsOf(text)).toEqual(seeds))
+])('%s are the seeds %j', (text, seeds) => expect(seedsOf('seeds', text)).toEqual(seeds))
 
-it('refuses seeds that run backwards', () => expect(() => seedsOf('4-2')).toThrow('not 4-2'))
+it.each([
+  ['x', '--seeds x: a seed is a whole number, several are as 1-10'],
+  ['99999999999999999999', '--seeds 99999999999999999999: a seed is a whole number, several are as 1-10'],
+  ['4-2', '--seeds 4-2: the last seed comes before the first'],
+  ['1-10001', '--seeds 1-10001: a run has 10000 seeds at most'],
+])('refuses %s as seeds', (text, why) => expect(() => seedsOf('seeds', text)).toThrow(new Error(why)))
 
 it('prints a line for each seed, what was found, and how to run it again', async () => {
   const lines: string[] = []
   const verdicts: Record<number, Verdict> = {
-    1: { findings: [], summary: '5 steps' },
+    1: { findings: [], summary: '5 steps', appendix: ['as before'] },
     2: {
       findings: [{ rule: 'nothing is left', text: 'one is', about: 'x' }],
       summary: '6 steps',
@@ -29,6 +34,7 @@ it('prints a line for each seed, what was found, and how to run it again', async
   expect(held).toBe(false)
   expect(lines).toEqual([
     'ok   real seed 1: 5 steps',
+    '     as before',
     'FAIL real seed 2: 6 steps',
     '     nothing is left: one is',
     '       about x',
@@ -49,7 +55,7 @@ it('runs so many seeds at a time, and prints a part of many findings', async () 
     running -= 1
     return { findings: Array.from({ length: 12 }, (_, nth) => ({ rule: 'r', text: String(nth) })), summary: '' }
   }
-  await runSeeds(seedsOf('1-7'), { run, say: (line) => lines.push(line), again: String, concurrency: 3 })
+  await runSeeds(seedsOf('seeds', '1-7'), { run, say: (line) => lines.push(line), again: String, concurrency: 3 })
   expect(most).toBe(3)
   expect(lines.filter((line) => line === '     and 2 more')).toHaveLength(7)
 })

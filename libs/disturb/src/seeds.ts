@@ -1,12 +1,20 @@
 import type { Finding } from './invariants.ts'
 
 /** `3`, or `1-10`. */
-export const SEEDS = /^\d+(-\d+)?$/
+export const SEEDS = /^(\d+)(?:-(\d+))?$/
+/** More is a slip of the hand. */
+const MOST_SEEDS = 10_000
 
-export function seedsOf(text: string): readonly number[] {
-  const [first = Number.NaN, last = first] = text.split('-').map(Number)
-  if (!(first <= last)) throw new Error(`seeds are a number or two with a dash between them, not ${text}`)
-  return Array.from({ length: last - first + 1 }, (_, index) => first + index)
+/** Those that the value of a flag means. */
+export function seedsOf(flag: string, text: string): readonly number[] {
+  const [, first = '', last = first] = SEEDS.exec(text) ?? []
+  const [from, to] = [Number(first), Number(last)]
+  if (first === '' || !Number.isSafeInteger(to)) {
+    throw new Error(`--${flag} ${text}: a seed is a whole number, several are as 1-10`)
+  }
+  if (to < from) throw new Error(`--${flag} ${text}: the last seed comes before the first`)
+  if (to - from >= MOST_SEEDS) throw new Error(`--${flag} ${text}: a run has ${MOST_SEEDS} seeds at most`)
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }
 
 export interface Verdict {
@@ -16,7 +24,7 @@ export interface Verdict {
   readonly summary: string
   /** Added to each finding, such as what is known of its object. */
   readonly details?: (finding: Finding) => readonly string[]
-  /** After the findings, such as the steps that led to them. */
+  /** After the findings, such as the steps that led to them; also where there is none. */
   readonly appendix?: readonly string[]
 }
 
@@ -57,7 +65,8 @@ export async function runSeeds(seeds: readonly number[], options: SeedRun): Prom
 function linesOf(seed: number, verdict: Verdict, { title = '', again }: SeedRun): readonly string[] {
   const { findings, summary, details = () => [], appendix = [] } = verdict
   const first = `${findings.length === 0 ? 'ok  ' : 'FAIL'} ${title === '' ? '' : `${title} `}seed ${seed}: ${summary}`
-  if (findings.length === 0) return [first]
+  const last = appendix.map((line) => `     ${line}`)
+  if (findings.length === 0) return [first, ...last]
   const printed = findings
     .slice(0, PRINTED)
     .flatMap((finding) => [
@@ -65,7 +74,7 @@ function linesOf(seed: number, verdict: Verdict, { title = '', again }: SeedRun)
       ...details(finding).map((line) => `       ${line}`),
     ])
   const more = findings.length > PRINTED ? [`     and ${findings.length - PRINTED} more`] : []
-  return [first, ...printed, ...more, ...appendix.map((line) => `     ${line}`), `     again: ${again(seed)}`]
+  return [first, ...printed, ...more, ...last, `     again: ${again(seed)}`]
 }
 
 /** Rows of cells in columns. */

@@ -20,6 +20,8 @@ export type ChaosAction =
   /** The old one is deleted and the new one is created without waiting for that, as a deployment does. */
   | { readonly do: 'movePod'; readonly pod: string; readonly to: string; readonly node: string; readonly claim: string }
   | { readonly do: 'resizeClaim'; readonly claim: string; readonly size: number }
+  /** To the class with this index, of those that the driver takes; the one behind the last is refused. */
+  | { readonly do: 'modifyClaim'; readonly claim: string; readonly to: number }
   | { readonly do: 'deleteClaim'; readonly claim: string }
   | { readonly do: 'crashDriver'; readonly forMs: number }
   | ({ readonly do: 'breakCall' } & PlannedFault)
@@ -40,6 +42,8 @@ export interface DriverCan {
   readonly inline?: boolean
   /** Nodes that reach the same volumes; without it all do. */
   readonly zones?: readonly Zone[]
+  /** What VolumeAttributesClasses may ask of it; without it volumes are not modified. */
+  readonly attributes?: readonly Readonly<Record<string, string>>[]
   /** It may be ended and started again. */
   readonly crash: boolean
   /** Its calls, by name. */

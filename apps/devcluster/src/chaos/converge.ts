@@ -14,6 +14,8 @@ import { until } from '../until.ts'
 /** What should be there when all is quiet, by what was asked for. */
 export interface Expected {
   readonly claims: Map<string, number>
+  /** VolumeAttributesClasses of claims that were modified. */
+  readonly classes: Map<string, string>
   /** With the claim that each uses; undefined where it needs none. */
   readonly pods: Map<string, string | undefined>
 }
@@ -34,17 +36,19 @@ export const inDefault = (name: string) => ({ namespace: 'default', name })
 /** Everything that was asked for and not taken back has to be there in the end. Returns what is not. */
 export async function waitConverged(
   { api, clock }: Target,
-  { claims, pods }: Expected,
+  { claims, pods, classes }: Expected,
   { convergeMs, signal }: Omit<Limits, 'clock'>,
 ): Promise<readonly Missing[]> {
   const missing = (): Missing[] => {
     const unbound = [...claims].filter(([name, size]) => !hasSize(api, name, size))
+    const unmodified = [...classes].filter(([name, className]) => !hasClass(api, name, className))
     // A pod whose claim was deleted before it was mounted cannot start, and is not expected to.
     const waiting = [...pods].filter(
       ([pod, claim]) => (claim === undefined || claims.has(claim)) && !isRunning(api, pod),
     )
     return [
       ...unbound.map(([claim, size]) => ({ claim, text: `claim ${claim} does not have ${size}Gi` })),
+      ...unmodified.map(([claim, name]) => ({ claim, text: `claim ${claim} does not have class ${name}` })),
       ...waiting.map(([pod, claim]) => ({ claim, text: `pod ${pod} does not run` })),
     ]
   }
@@ -58,6 +62,11 @@ function hasSize(api: ApiServer, name: string, size: number): boolean {
   // Without a pod an expansion waits for its node, and that is right.
   const enough = has !== undefined && Quantity.parse(has).compare(Quantity.parse(`${size}Gi`)) >= 0
   return claim?.status?.phase === 'Bound' && (enough || (waits && !isUsed(api, name)))
+}
+
+function hasClass(api: ApiServer, name: string, className: string): boolean {
+  const status = api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(name))?.status
+  return status?.currentVolumeAttributesClassName === className && status.modifyVolumeStatus == null
 }
 
 function isUsed(api: ApiServer, claim: string): boolean {

@@ -1,4 +1,4 @@
-import type { PersistentVolumeClaim, Pod, StorageClass } from '@csi-sidecars/kube-types'
+import type { PersistentVolumeClaim, Pod, StorageClass, VolumeAttributesClass } from '@csi-sidecars/kube-types'
 import type { ChaosAction, Zone } from './action.ts'
 import { inDefault } from './converge.ts'
 
@@ -25,6 +25,26 @@ export function classObjects({ provisioner, parameters, zones }: ClassOptions): 
     ],
   }))
   return [{ ...usual, metadata: { name: CLASS } }, ...inZones]
+}
+
+/** Of a parameter that no driver knows. */
+export const UNKNOWN_ATTRIBUTES = { 'csi-devcluster-unknown': '1' }
+
+/** One for each kind of modification that the driver takes, and the last one for what it has to refuse. */
+export function attributesClasses(
+  driverName: string,
+  attributes: readonly Readonly<Record<string, string>>[],
+): readonly VolumeAttributesClass[] {
+  if (attributes.length === 0) return []
+  return [...attributes, UNKNOWN_ATTRIBUTES].map((parameters, index) => ({
+    metadata: { name: attributesClassOf(index) },
+    driverName,
+    parameters: { ...parameters },
+  }))
+}
+
+export function attributesClassOf(index: number): string {
+  return `${CLASS}-attributes-${index + 1}`
 }
 
 function classOf(zone: number | undefined): string {

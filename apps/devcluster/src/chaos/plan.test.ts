@@ -53,6 +53,14 @@ describe('a plan', () => {
     const planned = (change: Partial<DriverCan> = {}): ChaosAction[] =>
       actions({ profile: 'driver', can: { ...can, ...change } })
 
+    it('modifies claims where the driver takes that, and now and then asks for what it refuses', () => {
+      const modified = (all: ChaosAction[]): readonly number[] =>
+        all.flatMap((each) => (each.do === 'modifyClaim' ? [each.to] : []))
+      expect(modified(planned())).toEqual([])
+      const classes = new Set(modified(planned({ attributes: [{ tier: 'gold' }, { tier: 'silver' }] })))
+      expect([...classes].sort()).toEqual([0, 1, 2])
+    })
+
     it('asks for nothing that the driver cannot do', () => {
       const claims = (all: ChaosAction[]) => all.filter((each) => each.do === 'createClaim')
       expect(claims(planned()).some(({ shared }) => shared)).toBe(true)

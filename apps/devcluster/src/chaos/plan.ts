@@ -60,6 +60,8 @@ interface PlannedClaim {
   /** Cloned: it stays unchanged, since the time of the clone is unknown. */
   pinned: boolean
   size: number
+  /** The class that was asked for last. */
+  attributes?: number
   readonly pods: Set<string>
 }
 
@@ -97,6 +99,7 @@ class Planner {
       { weight: 14, make: () => this.#deletePod() },
       { weight: 14, make: () => this.#movePod() },
       { weight: can?.expand === false ? 0 : 9, make: () => this.#resizeClaim() },
+      { weight: can?.attributes === undefined ? 0 : 18, make: () => this.#modifyClaim() },
       { weight: 5, make: () => this.#deleteClaim() },
       restart,
     ]
@@ -222,6 +225,20 @@ class Planner {
     if (claim === undefined) return undefined
     claim.size += between(this.#random, 1, 3)
     return { do: 'resizeClaim', claim: claim.name, size: claim.size }
+  }
+
+  /** In one of four cases to what the driver refuses: the claim is modified again before the end. */
+  #modifyClaim(): ChaosAction | undefined {
+    const claim = pick(
+      this.#random,
+      [...this.#claims.values()].filter(({ pinned }) => !pinned),
+    )
+    const { length } = this.#options.can?.attributes ?? []
+    if (claim === undefined) return undefined
+    const others = Array.from({ length }, (_, index) => index).filter((index) => index !== claim.attributes)
+    const to = this.#random() < 0.25 ? length : (pick(this.#random, others) ?? length)
+    claim.attributes = to
+    return { do: 'modifyClaim', claim: claim.name, to }
   }
 
   /** Its pods stay: the claim has to wait for them. */

@@ -1,6 +1,6 @@
 import { type Clock, unreachable } from '@csi-sidecars/base'
 import type { ApiServer } from '@csi-sidecars/emulator'
-import { PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Controllers } from '../cluster/controllers.ts'
 import type { CallFault } from '../proxy/call.ts'
@@ -9,7 +9,7 @@ import { lastFaults } from './call-faults.ts'
 import { type Expected, inDefault, type Missing, waitConverged, waitGone } from './converge.ts'
 import { breakApi } from './faults.ts'
 import { Monitor, type Sighting } from './monitor.ts'
-import { claimOf, classObjects, podOf } from './objects.ts'
+import { attributesClasses, attributesClassOf, claimOf, classObjects, podOf } from './objects.ts'
 import { type PlanOptions, planOf } from './plan.ts'
 import { type WatchedDriver, watchAll } from './watch.ts'
 
@@ -78,11 +78,13 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
   const { clock, nodes, api } = target
   const monitor = new Monitor({ exactly: options.profile === 'restarts' })
   const leave = watchAll(target, (sighting) => see(sighting, monitor, target))
-  const expected: Expected = { claims: new Map(), pods: new Map() }
+  const expected: Expected = { claims: new Map(), pods: new Map(), classes: new Map() }
   const repairs = new Set<Promise<void>>()
   const { parameters, can, convergeMs } = options
   const classes = classObjects({ provisioner: target.driver.name, parameters, zones: can?.zones ?? [] })
   for (const each of classes) api.create(STORAGE_CLASSES, each)
+  const ofAttributes = attributesClasses(target.driver.name, can?.attributes ?? [])
+  for (const each of ofAttributes) api.create(VOLUME_ATTRIBUTES_CLASSES, each)
   try {
     const plan = planOf({ ...options, nodes })
     for (const { afterMs, action } of plan) {
@@ -95,6 +97,9 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
     api.faults.clear()
     await target.driver.calm()
     target.report?.({ is: 'calm' })
+    // What the driver refuses cannot be there in the end.
+    const refused = ofAttributes.at(-1)?.metadata?.name
+    for (const [claim, name] of expected.classes) if (name === refused) modifyClaim({ claim, to: 0 }, api, expected)
     const missing = await waitConverged(target, expected, { convergeMs, signal })
     await target.driver.inspect?.(signal)
     for (const { method, fault } of lastFaults(can?.methods ?? [])) target.driver.breakCall?.(method, fault)
@@ -143,8 +148,11 @@ function perform(action: ChaosAction, target: ChaosTarget, { expected, repairs }
       return createPod({ ...action, pod: action.to }, api, expected)
     case 'resizeClaim':
       return resizeClaim(action, api, expected)
+    case 'modifyClaim':
+      return modifyClaim(action, api, expected)
     case 'deleteClaim':
       expected.claims.delete(action.claim)
+      expected.classes.delete(action.claim)
       return api.delete(PERSISTENT_VOLUME_CLAIMS, inDefault(action.claim))
     case 'crashDriver':
       return target.driver.crash === undefined ? undefined : later(target.driver.crash(action.forMs))
@@ -194,6 +202,21 @@ function resizeClaim(
   api.update(PERSISTENT_VOLUME_CLAIMS, inDefault(claim), (old) => ({
     ...old,
     spec: { ...old.spec, resources: { requests } },
+  }))
+}
+
+/** A claim that is not bound yet keeps what it was created with, as far as the API lets it. */
+function modifyClaim(
+  { claim, to }: { readonly claim: string; readonly to: number },
+  api: ApiServer,
+  { classes }: Expected,
+): void {
+  if (api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))?.status?.phase !== 'Bound') return
+  const volumeAttributesClassName = attributesClassOf(to)
+  classes.set(claim, volumeAttributesClassName)
+  api.update(PERSISTENT_VOLUME_CLAIMS, inDefault(claim), (old) => ({
+    ...old,
+    spec: { ...old.spec, volumeAttributesClassName },
   }))
 }
 

@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import type { Clock } from '@csi-sidecars/base'
+import { runSeeds, type Verdict } from '@csi-sidecars/disturb'
 import type { CsiDriver } from '@csi-sidecars/emulator'
 import { type Devcluster, type DevclusterOptions, startDevcluster } from '../cluster/devcluster.ts'
+import { PROGRAM } from '../options.ts'
 import { type ChaosDriver, type ChaosEvent, type ChaosResult, runChaos } from './run.ts'
 
 export interface SeedsOptions {
@@ -23,30 +25,29 @@ export interface ChaosShow extends AsyncDisposable {
 const CONVERGE_MS = 60_000
 
 /** A fresh cluster, with the real sidecars, for each seed. Returns whether all of them kept what must hold. */
-export async function runSeeds(options: SeedsOptions, signal: AbortSignal): Promise<boolean> {
+export function runChaosSeeds(options: SeedsOptions, signal: AbortSignal): Promise<boolean> {
   const { durationMs, write } = options
-  let allGood = true
-  for (const seed of options.seeds) {
-    // Every third seed disturbs the controllers only, and is then held to doing nothing twice.
-    const profile = seed % 3 === 0 ? 'restarts' : 'all'
-    write(`seed ${seed} (${profile}) for ${durationMs / 1000} s\n`)
-    const result = await runSeed({ seed, profile }, options, signal)
-    const violations = violationsOf(result)
-    write(`  ${result.actions} actions, ${verdict(violations)}\n`)
-    for (const violation of violations) write(`  ${violation}\n`)
-    if (violations.length > 0) write(`  again: npm start -- --chaos=${seed} --chaos-seconds=${durationMs / 1000}\n`)
-    allGood &&= violations.length === 0
-  }
-  return allGood
+  const seconds = durationMs / 1000
+  return runSeeds(options.seeds, {
+    run: async (seed) => {
+      // Every third seed disturbs the controllers only, and is then held to doing nothing twice.
+      const profile = seed % 3 === 0 ? 'restarts' : 'all'
+      write(`seed ${seed} (${profile}) for ${seconds} s\n`)
+      return verdictOf(await runSeed({ seed, profile }, options, signal))
+    },
+    say: (line) => write(`${line}\n`),
+    again: (seed) => `${PROGRAM} --chaos=${seed} --chaos-seconds=${seconds}`,
+    signal,
+  })
 }
 
-function violationsOf({ violations, missing, left }: ChaosResult): readonly string[] {
-  return [...violations, ...missing.map(({ text }) => text), ...left]
-}
-
-function verdict(violations: readonly string[]): string {
-  if (violations.length === 0) return 'all held'
-  return violations.length === 1 ? '1 violation' : `${violations.length} violations`
+function verdictOf({ actions, violations, missing, left }: ChaosResult): Verdict {
+  const findings = [
+    ...violations.map((text) => ({ rule: 'at any time', text })),
+    ...missing.map(({ text }) => ({ rule: 'after the last fault', text })),
+    ...left.map((text) => ({ rule: 'after everything was deleted', text })),
+  ]
+  return { findings, summary: `${actions} actions${findings.length === 0 ? ', all held' : ''}` }
 }
 
 async function runSeed(
@@ -71,7 +72,7 @@ async function runSeed(
     const report = shown && ((news: ChaosEvent) => shown.report(news))
     const target = { api, driver: emulatedTarget(driver, clock), ...parts, report }
     const result = await runChaos(target, { seed, durationMs, profile, convergeMs: CONVERGE_MS }, signal)
-    shown?.end(violationsOf(result))
+    shown?.end(verdictOf(result).findings.map(({ text }) => text))
     return result
   } finally {
     await cluster.stop()

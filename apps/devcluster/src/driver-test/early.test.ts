@@ -17,7 +17,7 @@ describe('before the first seed', () => {
     ])
     const report = { driver: 'csi.example.com', address: 'unix:///csi.sock', leftOut: [], results, again: () => 'test' }
     expect(junitOf(report)).toContain(
-      '<testsuite name="csi.example.com, before the first seed" tests="22" failures="1"',
+      '<testsuite name="csi.example.com, before the first seed" tests="23" failures="1"',
     )
   })
 

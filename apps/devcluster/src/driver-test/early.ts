@@ -37,7 +37,7 @@ export class EarlyFindings {
     if (!this.any) return []
     const { findings } = this.#checker
     const seconds = (this.#clock.monotonic() - this.#startedAt) / 1000
-    const none = { actions: 0, calls: 0, clusterFaults: [], undeleted: [], interrupted: false }
+    const none = { actions: 0, calls: 0, callsOf: new Map(), clusterFaults: [], undeleted: [], interrupted: false }
     return [{ title: 'before the first seed', seed: undefined, seconds, findings, ...none }]
   }
 

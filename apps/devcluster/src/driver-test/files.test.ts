@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { mountsBelow, removeFolder } from './driver/mounts.ts'
+import { mountOptions, mountsBelow, removeFolder } from './driver/mounts.ts'
 import { checkReportFile, csiDriverOf } from './files.ts'
 
 let directory: string
@@ -63,6 +63,12 @@ describe('mounts', () => {
     const list = file([line('/data/a b'.replace(' ', '\\040')), line('/data'), line('/database/x')].join('\n'))
     expect(await mountsBelow('/data', list)).toEqual(['/data/a b'])
     expect(await mountsBelow('/data', '/nowhere')).toEqual([])
+  })
+
+  it('have the options of the last mount at a path, and of its file system', async () => {
+    const list = file([line('/data'), '1 2 0:3 / /data rw,noatime - ext4 /dev/loop0 rw,discard'].join('\n'))
+    expect([...((await mountOptions('/data', list)) ?? [])]).toEqual(['rw', 'noatime', 'discard'])
+    expect(await mountOptions('/data/x', list)).toBeUndefined()
   })
 
   it('keep their folder from being removed', async () => {

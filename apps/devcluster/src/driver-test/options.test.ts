@@ -22,6 +22,7 @@ describe('the flags of a test', () => {
       capabilities: undefined,
       parameters: {},
       inlineAttributes: {},
+      attributes: [],
       seeds: [1, 2, 3],
       seconds: 12,
       convergeSeconds: 60,
@@ -82,10 +83,15 @@ describe('the flags of a test', () => {
 
   it('come back as a line that repeats a seed', async () => {
     const driver = [DRIVER, "--driver-command=sh -c 'x'", '--node=unix:///n', '--data=/d', '--csidriver=c.yaml']
-    const kinds = ['--capabilities=block', '--parameter=t=a b', '--inline-attribute=a=1']
+    const kinds = [
+      '--capabilities=block',
+      '--parameter=t=a b',
+      '--inline-attribute=a=1',
+      '--attributes=tier=gold,iops=3',
+    ]
     const line = againLine(await parse(...driver, ...kinds, '--chaos=1-9', '--report=r.xml'), 4)
     expect(line).toBe(
-      "npm start -- test --driver=unix:///csi.sock --node=unix:///n '--driver-command=sh -c '\\''x'\\''' --data=/d --csidriver=c.yaml --capabilities=block '--parameter=t=a b' --inline-attribute=a=1 --seconds=12 --patience=60 --seed=4",
+      "npm start -- test --driver=unix:///csi.sock --node=unix:///n '--driver-command=sh -c '\\''x'\\''' --data=/d --csidriver=c.yaml --capabilities=block '--parameter=t=a b' --inline-attribute=a=1 --attributes=tier=gold,iops=3 --seconds=12 --patience=60 --seed=4",
     )
   })
 

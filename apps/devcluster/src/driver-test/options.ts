@@ -1,8 +1,9 @@
 import { join, resolve } from 'node:path'
 import process from 'node:process'
 import { refuseRepeated } from '@csi-sidecars/base'
+import { seedsOf } from '@csi-sidecars/disturb'
 import type { InferredOptionTypes } from 'yargs'
-import { PROGRAM, parseSeeds } from '../options.ts'
+import { PROGRAM } from '../options.ts'
 import { KINDS, type Kind } from './driver/abilities.ts'
 import { addressOf, kindOf, listOf, parametersOf, positive, quoted } from './option-values.ts'
 
@@ -22,6 +23,8 @@ export interface TestOptions {
   readonly parameters: Readonly<Record<string, string>>
   /** Of volumes that pods declare themselves. */
   readonly inlineAttributes: Readonly<Record<string, string>>
+  /** Of VolumeAttributesClasses, for each of them. */
+  readonly attributes: readonly Readonly<Record<string, string>>[]
   readonly seeds: readonly number[]
   readonly seconds: number
   readonly convergeSeconds: number
@@ -72,6 +75,12 @@ export const TEST_FLAGS = {
     type: 'string',
     array: true,
     describe: 'Of inline volumes, as size=1Gi; again for more',
+  },
+  attributes: {
+    type: 'string',
+    array: true,
+    describe: 'Of a VolumeAttributesClass, as iops=3000,tier=fast; again for each class. Volumes are modified then',
+    requiresArg: true,
   },
   chaos: { type: 'string', default: '1-3', describe: 'Seeds, as 7 or 1-10', requiresArg: true },
   seed: { type: 'string', describe: 'This seed alone', requiresArg: true },
@@ -124,7 +133,8 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Tes
     capabilities: listOf(values.capabilities)?.map(kindOf),
     parameters: parametersOf('parameter', values.parameter),
     inlineAttributes: parametersOf('inline-attribute', values['inline-attribute']),
-    seeds: values.seed === undefined ? parseSeeds('chaos', values.chaos) : parseSeeds('seed', values.seed),
+    attributes: (values.attributes ?? []).map((each) => parametersOf('attributes', listOf(each))),
+    seeds: values.seed === undefined ? seedsOf('chaos', values.chaos) : seedsOf('seed', values.seed),
     seconds: positive('seconds', values.seconds),
     strict: values.strict,
     convergeSeconds: positive('patience', values.patience),
@@ -138,7 +148,8 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Tes
 
 /** The command that repeats a run with one seed, or as it was, but for its reports. It can be pasted into a shell. */
 export function againLine(options: TestOptions, seed?: number): string {
-  const { driver, nodeSockets, driverCommands, nodeIds, capabilities, parameters, inlineAttributes } = options
+  const { driver, nodeSockets, driverCommands, nodeIds, capabilities, parameters, inlineAttributes, attributes } =
+    options
   const given: readonly (readonly [string, string | number | undefined])[] = [
     ['driver', driver],
     ...nodeSockets.map((each) => ['node', each] as const),
@@ -149,6 +160,15 @@ export function againLine(options: TestOptions, seed?: number): string {
     ['capabilities', capabilities?.join(',')],
     ...Object.entries(parameters).map(([key, value]) => ['parameter', `${key}=${value}`] as const),
     ...Object.entries(inlineAttributes).map(([key, value]) => ['inline-attribute', `${key}=${value}`] as const),
+    ...attributes.map(
+      (each) =>
+        [
+          'attributes',
+          Object.entries(each)
+            .map((pair) => pair.join('='))
+            .join(','),
+        ] as const,
+    ),
     ['attacher', options.attacher],
     ['resizer', options.resizer],
     ['compare', options.compare],

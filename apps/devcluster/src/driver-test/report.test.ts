@@ -9,6 +9,7 @@ const good: SeedResult = {
   seconds: 31.26,
   actions: 90,
   calls: 120,
+  callsOf: new Map(),
   findings: [],
   clusterFaults: [],
   undeleted: [],
@@ -42,9 +43,9 @@ describe('the JUnit report', () => {
   it('has a suite for each seed and a case for each check', () => {
     const xml = junitOf(report(good, bad))
     expect(xml.match(/<testsuite /g)).toHaveLength(2)
-    expect(xml).toContain('<testsuite name="csi.example.com, seed 1" tests="22" failures="0" time="31.3">')
-    expect(xml).toContain('<testsuite name="csi.example.com, seed 2" tests="22" failures="1"')
-    expect(xml.match(/<testcase /g)).toHaveLength(44)
+    expect(xml).toContain('<testsuite name="csi.example.com, seed 1" tests="23" failures="0" time="31.3">')
+    expect(xml).toContain('<testsuite name="csi.example.com, seed 2" tests="23" failures="1"')
+    expect(xml.match(/<testcase /g)).toHaveLength(46)
     expect(xml).toContain('<system-out>Left out:\ntapes: none</system-out>')
   })
 
@@ -68,6 +69,11 @@ describe('the Markdown report', () => {
     expect(text).toContain('| 1 | 31 | 90 | 120 | 0 |')
     expect(text).not.toContain('## Seed')
     expect(text).toContain('## Left out\n\n- tapes: none\n')
+  })
+
+  it('has how two runs of a seed differ', () => {
+    const text = markdownOf(report(good, { ...good, comparison: ['1: seed 1, 2: seed 1, with /originals'] }), 'r.md')
+    expect(text).toContain('## Side by side\n\n```text\n1: seed 1, 2: seed 1, with /originals\n```\n')
   })
 
   it('says of each seed that found something what, how to repeat it, and what is left', () => {

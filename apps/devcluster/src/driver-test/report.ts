@@ -76,6 +76,9 @@ export function markdownOf({ driver, address, leftOut, results, again }: TestRep
       ({ title, seconds, actions, calls, findings, clusterFaults }) =>
         `| ${title.replace('seed ', '')} | ${seconds.toFixed(0)} | ${actions} | ${calls} | ${findings.length + clusterFaults.length} |`,
     ),
+    ...results.flatMap(({ comparison = [] }) =>
+      comparison.length === 0 ? [] : ['', '## Side by side', '', '```text', ...comparison, '```'],
+    ),
     ...bad.flatMap((result) => foundOf(result, { again, file })),
     '',
     '## Left out',

@@ -1,7 +1,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { isAbort, messageOf } from '@csi-sidecars/base'
+import { isAbort, messageOf, scope } from '@csi-sidecars/base'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import { runSeeds } from '@csi-sidecars/disturb'
 import { sidecarBinaries } from '../cluster/binaries.ts'
@@ -53,7 +53,7 @@ interface TestParts extends RunParts {
 async function test(options: TestOptions, parts: TestParts, signal: AbortSignal): Promise<number> {
   const { directory, clock, terminal } = parts
   const { write, style } = terminal
-  const { driver: address, parameters, capabilities, nodeIds } = options
+  const { driver: address, parameters, capabilities, nodeIds, attributes } = options
   const csiDriver = await csiDriverOf(options.csiDriverFile)
   await checkReportFile('report', options.junit)
   await checkReportFile('markdown', options.markdown)
@@ -66,7 +66,18 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   stack.defer(() => direct.close())
   const ownNodes = await openOwnNodes(options.nodeSockets, { name: direct.name, clock, log, stack }, signal)
   const crash = own !== undefined
-  const asked = { address, nodeIds, ownNodes, parameters, capabilities, crash, csiDriver, clock, ...early.trials }
+  const asked = {
+    address,
+    nodeIds,
+    ownNodes,
+    parameters,
+    capabilities,
+    attributes,
+    crash,
+    csiDriver,
+    clock,
+    ...early.trials,
+  }
   const abilities = await learnAbilities(direct, asked, signal).catch((error: unknown) => {
     if (!early.any) throw error
     return messageOf(error)
@@ -84,20 +95,22 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const again = (seed?: number): string => againLine(options, seed)
   const report: TestReport = { driver: direct.name, address, leftOut: abilities.leftOut, results, again }
   const binaries = await sidecarBinaries(options)
-  const expands = direct.capabilities.controller.has(ControllerRpc.EXPAND_VOLUME)
-  const sidecars = { attacher: binaries.attacher, ...(expands && { resizer: binaries.resizer }) }
+  const { controller } = direct.capabilities
+  const resizes = controller.has(ControllerRpc.EXPAND_VOLUME) || controller.has(ControllerRpc.MODIFY_VOLUME)
+  const sidecars = { attacher: binaries.attacher, ...(resizes && { resizer: binaries.resizer }) }
   const others =
     options.compare === undefined
       ? undefined
       : {
           attacher: join(options.compare, 'csi-attacher'),
-          ...(expands && { resizer: join(options.compare, 'csi-resizer') }),
+          ...(resizes && { resizer: join(options.compare, 'csi-resizer') }),
         }
   const times = { durationMs: options.seconds * 1000, convergeMs: options.convergeSeconds * 1000 }
   const { inlineAttributes, strict } = options
   const usual = { ...times, abilities, parameters, inlineAttributes, strict, sidecars, csiDriver }
   const progress = new ProgressPrinter(terminal)
   const onProgress = (state: SeedProgress): void => progress.show(state)
+  using life = scope(signal, own?.gone)
   const held = await runSeeds(options.seeds, {
     run: async (seed) => {
       write(`seed ${seed} for ${options.seconds} s\n`)
@@ -117,8 +130,9 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
       if (others !== undefined && !signal.aborted) {
         const other = await runWith(`seed-${seed}-compared`, others)
         const title = `seed ${seed}, with ${options.compare}`
-        verdict.appendix.push(...comparisonOf(result, { ...other, title }))
-        results.push({ ...other, title })
+        const comparison = comparisonOf(result, { ...other, title })
+        verdict.appendix.push(...comparison)
+        results.push({ ...other, title, comparison })
       }
       // After each seed: what was found is not lost with what comes then.
       await writeReports(options, report)
@@ -126,12 +140,13 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
     },
     say: (line) => write(`${line.startsWith('FAIL') ? style.bad(line) : line}\n`),
     again,
-    signal,
+    signal: life.signal,
   })
   if (signal.aborted) {
     write('Interrupted: this is what was found until then.\n')
     return INTERRUPTED
   }
+  if (own?.gone.aborted === true) write(`No other seed was run: ${messageOf(own.gone.reason)}.\n`)
   const good = held && results.every(isGood)
   if (good) write(`${style.good('All promises were kept.')}\n`)
   return good ? 0 : 1
@@ -164,10 +179,13 @@ async function startOwn(
 }
 
 function processParts(own: DriverProcess | undefined) {
-  if (own === undefined) return { kill: undefined, killAll: undefined, watchDeaths: () => () => undefined }
+  if (own === undefined) {
+    return { kill: undefined, killAll: undefined, gone: undefined, watchDeaths: () => () => undefined }
+  }
   return {
     kill: () => own.kill(),
     killAll: () => own.killAll(),
+    gone: own.gone,
     watchDeaths: (listener: (how: string) => void) => own.watchDeaths(listener),
   }
 }

@@ -3,8 +3,9 @@ import { seedResult } from '../testing/seed-result.ts'
 
 jest.setTimeout(120_000)
 
+/** Side by side: a seed mostly waits. */
 describe('a seed with nodes', () => {
-  it('finds nothing in a driver whose nodes have sockets of their own, and calls all of it', async () => {
+  it.concurrent('finds nothing in a driver whose nodes have sockets of their own, and calls all of it', async () => {
     const methods = new Set<string>()
     const inZones: unknown[] = []
     const result = await seedResult({
@@ -24,7 +25,7 @@ describe('a seed with nodes', () => {
     )
   })
 
-  it('finds a node that leaves what it should remove, and shortens the path', async () => {
+  it.concurrent('finds a node that leaves what it should remove, and shortens the path', async () => {
     const { findings } = await seedResult({
       nodes: 2,
       spoil: (_driver, nodes) => {

@@ -17,14 +17,15 @@ function endingProgram(): string {
   return path
 }
 
+/** Side by side: a seed mostly waits. */
 describe('a seed', () => {
-  it('finds nothing in a driver that keeps its promises', async () => {
+  it.concurrent('finds nothing in a driver that keeps its promises', async () => {
     const result = await seedResult({ strict: true })
     expect(result).toMatchObject({ findings: [], clusterFaults: [], undeleted: [] })
     expect(result.calls).toBeGreaterThan(10)
   })
 
-  it('finds a driver that creates a volume for each call, lists the calls, and deletes what is named', async () => {
+  it.concurrent('finds a driver that creates a volume for each call, lists the calls, and deletes what is named', async () => {
     let made: CsiDriver | undefined
     const result = await seedResult({
       durationMs: 8_000,
@@ -51,7 +52,7 @@ describe('a seed', () => {
     expect(made?.volumes.all.map(({ id }) => id)).toEqual(named)
   })
 
-  it.each([
+  it.concurrent.each([
     ['refuses its list', 'Unimplemented "not yet"'],
     ['has no end of it', 'it has no end, there are more than 1000 pages'],
   ])('finds a driver that %s', async (how, why) => {
@@ -67,10 +68,11 @@ describe('a seed', () => {
     expect(clusterFaults).toEqual([])
   })
 
-  it('reports a sidecar that does not stay up when something has not converged', async () => {
+  it.concurrent('reports a sidecar that does not stay up when something has not converged', async () => {
     const { findings } = await seedResult({
       attacher: endingProgram(),
       durationMs: 8_000,
+      convergeMs: 5_000,
       spoil: (driver) =>
         driver.script('ControllerPublishVolume', () => {
           throw new DriverFailure('INTERNAL', 'no room')
@@ -82,7 +84,7 @@ describe('a seed', () => {
     )
   })
 
-  it('that is interrupted leaves nothing at the driver', async () => {
+  it.concurrent('that is interrupted leaves nothing at the driver', async () => {
     const interrupt = new AbortController()
     let made: CsiDriver | undefined
     const result = seedResult({

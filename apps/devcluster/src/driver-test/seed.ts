@@ -1,4 +1,4 @@
-import { CancelledError, type Clock, deadline, scope, toError } from '@csi-sidecars/base'
+import { CancelledError, type Clock, deadline, messageOf, scope, toError } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import type { ApiServer } from '@csi-sidecars/emulator'
 import { type CSIDriver, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
@@ -15,10 +15,12 @@ import type { Abilities } from './driver/abilities.ts'
 import { clearUp } from './driver/clear-up.ts'
 import { DirectCalls } from './driver/direct-calls.ts'
 import { DriverUnderTest } from './driver/driver-under-test.ts'
-import { isMounted } from './driver/mounts.ts'
+import { mountOptions } from './driver/mounts.ts'
 import { type OwnNode, OwnNodes } from './driver/nodes.ts'
 import { checkData } from './questions/data.ts'
 import { checkKills } from './questions/killed.ts'
+import { checkMountOptions } from './questions/mount-options.ts'
+import { checkRepeated } from './questions/repeated.ts'
 import { Setting } from './questions/setting.ts'
 import { checkSnapshots } from './questions/snapshots.ts'
 import { askStrictly } from './questions/strict.ts'
@@ -54,6 +56,8 @@ export interface SeedParts {
   readonly killAll: (() => void) | undefined
   /** Calls the listener when the driver has ended by itself. Returns the undo. */
   readonly watchDeaths: (listener: (how: string) => void) => () => void
+  /** Aborted when the driver does not stay up any more. */
+  readonly gone?: AbortSignal | undefined
   readonly clock: Clock
   readonly log: Logger
   readonly onProgress?: (progress: SeedProgress) => void
@@ -76,6 +80,8 @@ export interface SeedResult {
   readonly seconds: number
   readonly actions: number
   readonly calls: number
+  /** The same by method. */
+  readonly callsOf: ReadonlyMap<string, number>
   readonly findings: readonly Finding[]
   /** What the cluster did that it must not do, whatever the driver does. */
   readonly clusterFaults: readonly string[]
@@ -83,13 +89,17 @@ export interface SeedResult {
   readonly undeleted: readonly string[]
   /** The rest was not tried. */
   readonly interrupted: boolean
+  /** How it differs from the run before it, with other sidecars; missing where it is not compared. */
+  readonly comparison?: readonly string[]
 }
 
 /** For a run that has failed or was interrupted, and has to end soon. */
 const CLEAR_UP_MS = 20_000
 
 /** One seed: a fresh cluster with the proxy between it and the driver, disturbed by plan, and seedResult. */
-export async function runSeed(options: SeedOptions, parts: SeedParts, signal: AbortSignal): Promise<SeedResult> {
+export async function runSeed(options: SeedOptions, parts: SeedParts, asked: AbortSignal): Promise<SeedResult> {
+  using life = scope(asked, parts.gone)
+  const { signal } = life
   const { seed, durationMs, convergeMs, parameters, abilities } = options
   const { clock, direct, log } = parts
   const startedAt = clock.monotonic()
@@ -105,6 +115,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, signal: Ab
     seconds: (clock.monotonic() - startedAt) / 1000,
     actions: 0,
     calls: checker.calls,
+    callsOf: checker.callsOf,
     findings: checker.findings,
     clusterFaults: rules.violations,
     undeleted: [],
@@ -151,16 +162,21 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, signal: Ab
         parameters,
         find,
         unique,
-        isMounted,
+        mountOptions,
+        csiDriver: options.csiDriver,
+        pause: (ms: number) => clock.sleep(ms, signal),
         kill: parts.killAll,
       }
       const setting = new Setting(asked)
-      for (const ask of [askStrictly, checkData, checkSnapshots, checkKills]) await ask(setting)
+      for (const ask of [askStrictly, checkRepeated, checkData, checkMountOptions, checkSnapshots, checkKills])
+        await ask(setting)
     }
     const kept = await clearUp(undo, signal)
     const undeleted = [...kept, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], checker))]
     return result({ actions, clusterFaults: [...violations, ...rules.violations], undeleted })
   } catch (error) {
+    if (parts.gone?.aborted === true)
+      return result({ undeleted: [`all of it: ${messageOf(parts.gone.reason)}`], interrupted: true })
     // Also after an interruption: what the test has created is not left to the driver's owner.
     using limit = deadline(clock, CLEAR_UP_MS, 'clearing up')
     const undeleted = await clearUp(undo, limit.signal)

@@ -8,7 +8,15 @@ const gone: Finding = { ...NONE, check: 'kept', about: 'v', text: 'volume vol-1 
 const leak: Finding = { ...NONE, check: 'noLeak', about: 'v', text: 'volume vol-2 is left', occurrences: 1 }
 
 function seed(number: number, ...findings: readonly Finding[]): SeedResult {
-  const rest = { seconds: 1, actions: 9, calls: 20, clusterFaults: [], undeleted: [], interrupted: false }
+  const rest = {
+    seconds: 1,
+    actions: 9,
+    calls: 20,
+    callsOf: new Map([['CreateVolume', 20]]),
+    clusterFaults: [],
+    undeleted: [],
+    interrupted: false,
+  }
   return { ...rest, title: `seed ${number}`, seed: number, findings }
 }
 
@@ -31,18 +39,27 @@ describe('the verdict of a seed', () => {
 })
 
 describe('two runs side by side', () => {
-  it('have what only one of them has found', () => {
-    const other = { ...seed(1, leak), title: 'seed 1, with /originals' }
+  it('have what only one of them has found, and how often each has called', () => {
+    const rule = 'NodeStageVolume of vol-3 was called while it is not attached to n1'
+    const callsOf = new Map([['DeleteVolume', 7]])
+    const other = { ...seed(1, leak), title: 'seed 1, with /originals', clusterFaults: [rule], callsOf }
     expect(comparisonOf(seed(1, gone, leak), other)).toEqual([
       '1: seed 1, 2: seed 1, with /originals',
-      '1  2  found',
+      '1  2  found by one of them',
       'x     What was created and attached stays so until its end is requested: volume vol-1 is gone (2 times)',
+      `   x  The cluster keeps to its own rules: ${rule}`,
+      '1   2  calls',
+      '20  0  CreateVolume',
+      '0   7  DeleteVolume',
     ])
   })
 
-  it('have a line when both are the same', () => {
-    expect(comparisonOf(seed(1, gone), seed(1, gone))).toEqual([
-      'seed 1 and seed 1: nothing differs, after 20 and 20 calls',
+  it('may have found the same', () => {
+    expect(comparisonOf(seed(1, gone), seed(1, { ...gone, text: 'volume vol-8 is gone' }))).toEqual([
+      '1: seed 1, 2: seed 1',
+      'Both have found the same.',
+      '1   2   calls',
+      '20  20  CreateVolume',
     ])
   })
 })

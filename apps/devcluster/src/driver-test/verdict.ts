@@ -1,5 +1,5 @@
 import { tableOf, type Verdict } from '@csi-sidecars/disturb'
-import { causeOf, type Finding } from './checks/checker.ts'
+import { causeOf, type Finding, withoutNames } from './checks/checker.ts'
 import { CHECKS } from './checks/checks.ts'
 import { CLUSTER_RULES, occurrencesText } from './report.ts'
 import type { SeedResult } from './seed.ts'
@@ -20,20 +20,30 @@ export function verdictOf(result: SeedResult, earlier: readonly SeedResult[]): V
   }
 }
 
-/** Side by side: what only one of two runs of a seed has found. */
+/** Side by side: what only one of two runs of a seed has found, and how often each has called the driver. */
 export function comparisonOf(one: SeedResult, two: SeedResult): readonly string[] {
-  const only = (a: SeedResult, b: SeedResult): readonly Finding[] =>
-    a.findings.filter((finding) => !b.findings.some((each) => causeOf(each) === causeOf(finding)))
-  const rows = [[one, two] as const, [two, one] as const].flatMap(([a, b]) =>
-    only(a, b).map((finding) => [
-      a === one ? 'x' : '',
-      a === one ? '' : 'x',
-      `${CHECKS[finding.check]}: ${lineOf(finding)}`,
-    ]),
+  const [ofOne, ofTwo] = [foundIn(one), foundIn(two)]
+  const rows = [
+    ...[...ofOne].flatMap(([cause, text]) => (ofTwo.has(cause) ? [] : [['x', '', text]])),
+    ...[...ofTwo].flatMap(([cause, text]) => (ofOne.has(cause) ? [] : [['', 'x', text]])),
+  ]
+  const methods = [...new Set([...one.callsOf.keys(), ...two.callsOf.keys()])].sort()
+  const counts = methods.map((method) =>
+    [one, two].map(({ callsOf }) => String(callsOf.get(method) ?? 0)).concat(method),
   )
-  const same = `${one.title} and ${two.title}: nothing differs, after ${one.calls} and ${two.calls} calls`
-  if (rows.length === 0) return [same]
-  return [`1: ${one.title}, 2: ${two.title}`, ...tableOf([['1', '2', 'found'], ...rows])]
+  return [
+    `1: ${one.title}, 2: ${two.title}`,
+    ...(rows.length === 0 ? ['Both have found the same.'] : tableOf([['1', '2', 'found by one of them'], ...rows])),
+    ...tableOf([['1', '2', 'calls'], ...counts]),
+  ]
+}
+
+/** By cause; what the cluster did wrong may be the fault of its sidecars. */
+function foundIn({ findings, clusterFaults }: SeedResult): ReadonlyMap<string, string> {
+  return new Map([
+    ...findings.map((finding) => [causeOf(finding), `${CHECKS[finding.check]}: ${lineOf(finding)}`] as const),
+    ...clusterFaults.map((text) => [`${CLUSTER_RULES} ${withoutNames(text)}`, `${CLUSTER_RULES}: ${text}`] as const),
+  ])
 }
 
 /** Of what was found before the first seed. */

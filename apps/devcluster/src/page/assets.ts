@@ -20,7 +20,7 @@ export async function loadAssets(): Promise<ReadonlyMap<string, Asset>> {
     assets.set(path, { type, body: await readFile(new URL(file, HERE)) })
   }
   await add('/', HTML, 'page.html')
-  for (const file of ['base.css', 'page.css']) await add(`/${file}`, CSS, file)
+  for (const file of ['base.css', 'page.css', 'cluster.css']) await add(`/${file}`, CSS, file)
   if (import.meta.url.endsWith('.ts')) await addSources(assets)
   else await add('/view/main.ts', SCRIPT, 'page.js')
   return assets

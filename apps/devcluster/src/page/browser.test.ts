@@ -1,11 +1,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
+import { systemClock } from '@csi-sidecars/base'
 import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import axe from 'axe-core'
 import { type Browser, type BrowserPage, findBrowser, startBrowser } from '../testing/browser.ts'
-import { claimOf, inDefault, podOf, startTestCluster } from '../testing/cluster.ts'
+import { claimOf, inDefault, isRunning, podOf, startTestCluster } from '../testing/cluster.ts'
 import { inOpenPage, type OpenPage, PAGE_STATES, servePage } from '../testing/page-states.ts'
+import { chaosPages } from './chaos-page.ts'
 
 jest.setTimeout(60_000)
 
@@ -20,6 +24,8 @@ if (command === undefined) {
 /** Where one finds what the page looked like; git leaves it out. */
 const PICTURES = join(import.meta.dirname, '../../../../.cache/pictures')
 
+type Edges = Readonly<Record<'left' | 'right' | 'top' | 'bottom', number>>
+
 /** By how much the page is wider than the window. */
 const SIDEWAYS = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 
@@ -32,6 +38,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
 ;(command === undefined ? describe.skip : describe)('the page in a real browser', () => {
   let browser: Browser
   beforeAll(async () => {
+    mkdirSync(PICTURES, { recursive: true })
     browser = await startBrowser(command ?? '')
   })
   afterAll(async () => {
@@ -49,12 +56,30 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
 
   it.each(PAGE_STATES)('looks well: $name', async (state) => {
     await inOpenPage(browser.open, state, async ({ page }) => {
-      mkdirSync(PICTURES, { recursive: true })
+      await page.untilStill()
       writeFileSync(join(PICTURES, `${state.name}.png`), await page.screenshot())
       expect(page.problems).toEqual([])
       expect(await page.evaluate(SIDEWAYS)).toBe(0)
       expect(await lackOf(page)).toEqual([])
+      expect(await violationsOf(page)).toEqual([])
     })
+  })
+
+  it('looks well: chaos', async () => {
+    await using test = await startTestCluster({ controllers: [], substitutes: [] })
+    const urls: string[] = []
+    const show = chaosPages({ clock: systemClock, log: silentLogger, port: 0, onUrl: (url) => urls.push(url) })
+    await using chaos = await show(test.cluster, 7)
+    await using page = await browser.open(urls[0] ?? '')
+    for (let forMs = 1; forMs <= 30; forMs += 1) chaos.report({ is: 'action', action: { do: 'crashDriver', forMs } })
+    chaos.report({ is: 'violation', text: 'a volume shrank' })
+    await page.until(
+      `${text('violations')} === 'a volume shrank' && !document.querySelector('#run-story').checkVisibility()`,
+    )
+    await page.untilStill()
+    writeFileSync(join(PICTURES, 'chaos.png'), await page.screenshot())
+    expect(await page.evaluate(SIDEWAYS)).toBe(0)
+    expect(await violationsOf(page)).toEqual([])
   })
 
   it("shows a volume's way from nothing to a pod and back, without being loaded again", async () => {
@@ -154,6 +179,94 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
+  it('offers what is there in its forms, and shows at a field what is wrong with it', async () => {
+    await onPage(async ({ test, page }) => {
+      await page.until(`document.querySelector('form') !== null`)
+      const inputOf = (form: string, name: string): string => `document.querySelector('#${form}-${name}')`
+      const choices = (form: string, name: string): string =>
+        `[...${inputOf(form, name)}.options].map(({ text }) => text).join()`
+      const submit = (form: string): string => `document.querySelector('[data-action=${form}]').requestSubmit()`
+      await page.until(`${choices('createPod', 'node')} === 'any node,node-1,node-2'`)
+      expect(await page.evaluate(choices('createPod', 'claim'))).toBe('no claim yet')
+      expect(await page.evaluate(choices('createClaim', 'class'))).toBe('the default class,devcluster,fast')
+      await page.evaluate(`${inputOf('createClaim', 'size')}.value = 'big'; ${submit('createClaim')}`)
+      await page.until(`${inputOf('createClaim', 'size')}.ariaInvalid === 'true'`)
+      const error = `document.getElementById(${inputOf('createClaim', 'size')}.getAttribute('aria-describedby'))`
+      expect(await page.evaluate(`${error}.innerText`)).toBe('Size must be a size as 1Gi or 500M.')
+      expect(await page.evaluate(`document.activeElement === ${inputOf('createClaim', 'size')}`)).toBe(true)
+      await page.evaluate(`${inputOf('createClaim', 'size')}.value = '2Gi'; ${submit('createClaim')}`)
+      await page.until(`${text('answer')} === 'Claim data-1 is created.'`)
+      expect(await page.evaluate(`document.querySelector('[aria-invalid]') === null`)).toBe(true)
+      await page.until(`${choices('createPod', 'claim')} === 'data-1'`)
+      await page.evaluate(submit('createClaim'))
+      await page.until(`${inputOf('createClaim', 'name')}.ariaInvalid === 'true'`)
+      expect(test.api.list(PERSISTENT_VOLUME_CLAIMS)).toHaveLength(1)
+    })
+  })
+
+  it('offers to run the story while the table is empty, and not when only the filter hides its rows', async () => {
+    await onPage(async ({ test, page }) => {
+      const shown = (id: string): string => `document.querySelector('#${id}').checkVisibility()`
+      await page.until(`${shown('run-story')}`)
+      await page.evaluate(`document.querySelector('#run-story').click()`)
+      await page.until(`${text('answer')} === 'The story runs up to step 6.'`)
+      await page.until(`document.querySelectorAll('#rows tr').length === 1 && !${shown('run-story')}`)
+      await test.cluster.client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('other'))
+      await page.evaluate(`(() => {
+        const filter = document.querySelector('#filter')
+        filter.value = 'nothing has this name'
+        filter.dispatchEvent(new Event('input'))
+      })()`)
+      await page.until(`${shown('none-fits')} && !${shown('run-story')}`)
+    })
+  })
+
+  it('moves a volume in the picture to the node that gets it, and has a pod there', async () => {
+    await onPage(async ({ test, page }) => {
+      const { client } = test.cluster
+      const boxOf = (key: string): string =>
+        `document.querySelector('[data-chip="${key}"]')?.closest('.box').querySelector('h3').innerText`
+      await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+      await page.until(`${boxOf(ROW)} === 'Volumes on no node'`)
+      await page.evaluate(`window.chip = document.querySelector('[data-chip="${ROW}"]')`)
+      await client.create(PODS, podOf('app', 'node-2', 'data'))
+      await page.until(`window.chip.closest('.box').querySelector('h3').innerText === 'node-2'`)
+      expect(await page.evaluate(`window.chip.getAnimations().length`)).toBe(1)
+      await page.until(`${boxOf('pod/default/app')} === 'node-2' && window.chip.innerText.includes('mounted')`)
+      await page.until(`window.chip.getAnimations().length === 0`)
+    })
+  })
+
+  it('shows a warning while it holds, and not in a row that has recovered', async () => {
+    await onPage(async ({ test, page }) => {
+      const { client } = test.cluster
+      await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+      await client.create(PODS, podOf('app', 'node-1', 'data'))
+      await test.until(PODS, inDefault('app'), isRunning)
+      await client.create(PODS, podOf('second', 'node-2', 'data'))
+      const warning = `${row()}?.querySelector('.event .bad')?.checkVisibility()`
+      await page.until(`${warning} && ${row()}.innerText.includes('Multi-Attach')`)
+      await client.delete(PODS, inDefault('app'))
+      await page.until(`${place('node-2')} === 'node-2 mounted in second'`)
+      await page.until(`${textOf()}.includes('desired state reached') && !${warning}`)
+      expect(await page.evaluate(`${textOf()}.includes('Multi-Attach')`)).toBe(false)
+    })
+  })
+
+  it('has the controls beside the table at 1280 pixels, and in one column on a phone', async () => {
+    await onPage(async ({ page }) => {
+      await page.until(`document.querySelector('form') !== null`)
+      const box = (id: string) =>
+        page.evaluate<Edges>(`document.querySelector('#${id}').getBoundingClientRect().toJSON()`)
+      await page.look({ width: 1280, height: 900, scheme: 'light' })
+      const [waiting, table, controls] = [await box('waiting'), await box('table'), await box('controls')]
+      expect(controls.left).toBeGreaterThan(table.right)
+      expect(controls.top).toBe(waiting.top)
+      await page.look({ width: 390, height: 844, scheme: 'light' })
+      expect((await box('controls')).top).toBeGreaterThan((await box('table')).bottom)
+    })
+  })
+
   it('runs a step on request, keeps it, and replays it', async () => {
     await onPage(async ({ page }) => {
       const step = (number: number): string => `document.querySelectorAll('.step')[${number - 1}]`
@@ -204,6 +317,15 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     await page.until(`document.querySelector('#link').className === 'lost'`)
   })
 })
+
+/** What axe-core finds: where, and against which rule. */
+async function violationsOf(page: BrowserPage): Promise<readonly string[]> {
+  await page.evaluate(`${axe.source}; 0`)
+  // Off by default, since it is new: what is read aloud has to contain what is to be seen.
+  const options = { rules: { 'label-content-name-mismatch': { enabled: true } }, resultTypes: ['violations'] }
+  return await page.evaluate<string[]>(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => [id, html, failureSummary].join(': '))))`)
+}
 
 /** What a person who cannot see the page, or has no mouse, would miss. */
 async function lackOf(page: BrowserPage): Promise<readonly string[]> {

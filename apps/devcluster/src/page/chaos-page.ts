@@ -21,12 +21,12 @@ const MOST_SAID = 30
 /** A page for each seed's cluster, one after the other at the same place. */
 export function chaosPages(options: ChaosPageOptions): (cluster: Devcluster, seed: number) => Promise<ChaosShow> {
   let { port } = options
-  let isTold = false
+  let isAnnounced = false
   return async (cluster, seed) => {
     const { clock, log, onUrl } = options
     const page = await startPage({ cluster, clock, log, port, onlyLooking: true })
-    if (!isTold) onUrl(page.url)
-    isTold = true
+    if (!isAnnounced) onUrl(page.url)
+    isAnnounced = true
     port = Number(new URL(page.url).port)
     return new ChaosPage(page, seed, clock)
   }

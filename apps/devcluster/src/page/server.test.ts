@@ -61,7 +61,7 @@ describe("the page's server", () => {
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'")
     expect(policy).not.toContain('unsafe')
     const links = [...page.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path = '']) => path)
-    expect(links).toEqual(['/base.css', '/page.css', '/view/main.ts'])
+    expect(links).toEqual(['/base.css', '/page.css', '/cluster.css', '/view/main.ts'])
     for (const path of links) expect((await ask(at(path))).code).toBe(200)
     const script = await ask(at('/view/main.ts'))
     expect(script.headers['content-type']).toBe('text/javascript; charset=utf-8')

@@ -13,10 +13,12 @@ export interface PageServer {
   stop(): Promise<void>
 }
 
-/** What became of a action, in a sentence. */
+/** What became of an action, in a sentence. */
 export interface ActionAnswer {
   readonly done: boolean
   readonly text: string
+  /** The field of the form that is to blame. */
+  readonly field?: string
 }
 
 export interface PageServerOptions {

@@ -45,6 +45,22 @@ describe('the scenario', () => {
     })
   })
 
+  it('leaves a claim with its pod where that is asked for, and takes it away to begin again', async () => {
+    // The substitute of the resizer modifies nothing.
+    const driver = { controller: ['CREATE_DELETE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] } as const
+    await using test = await startTestCluster({ driver })
+    const options = { cluster: test.cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0, leavesPod: true }
+    const scenario = new Scenario(options)
+    expect(await scenario.runAll(live)).toEqual({ is: 'succeeded' })
+    expect(scenario.steps.at(-1)?.title).toBe('A new claim, and pod app-1 on node-1, which stay')
+    expect(test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.status?.phase).toBe('Bound')
+    expect(test.api.list(PODS).map(({ metadata, status }) => [metadata?.name, status?.phase])).toEqual([
+      ['app-1', 'Running'],
+    ])
+    expect(await scenario.runTo(1, live)).toEqual({ is: 'succeeded' })
+    expect(test.api.list(PODS)).toEqual([])
+  })
+
   it('runs once at a time, and no step that it does not have', async () => {
     await onScenario(async (scenario) => {
       const running = scenario.runTo(1, live)

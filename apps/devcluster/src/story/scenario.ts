@@ -16,6 +16,8 @@ export interface ScenarioOptions {
   readonly stepMs: number
   /** To wait before each. */
   readonly pauseMs: number
+  /** A claim and its pod stay when the story is over. */
+  readonly leavesPod?: boolean
 }
 
 /** The story in one cluster: run from beginning to end, or up to a step, any number of times. */
@@ -30,7 +32,10 @@ export class Scenario {
 
   constructor(options: ScenarioOptions) {
     this.#options = options
-    const { steps, leftOut } = storyOf(options.cluster, options.cluster.nodeNames)
+    const { steps, leftOut } = storyOf(options.cluster, {
+      nodes: options.cluster.nodeNames,
+      leavesPod: options.leavesPod === true,
+    })
     this.steps = steps
     this.leftOut = leftOut
   }

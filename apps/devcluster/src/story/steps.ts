@@ -84,12 +84,16 @@ function arrives(scene: StoryParts, { pod, node }: Placed): readonly Expectation
     ...(attaches ? attachesTo(scene, node, is) : []),
     ...(nodeCan(scene.driver, NodeRpc.STAGE_UNSTAGE_VOLUME) ? [nodeCall('NodeStageVolume', node)] : []),
     nodeCall('NodePublishVolume', node),
-    expect.pod({
-      who: `kubelet ${node}`,
-      what: `pod ${pod} Running`,
-      holds: (each) => each.name === pod && each.phase === 'Running',
-    }),
+    runs({ pod, node }),
   ]
+}
+
+function runs({ pod, node }: Placed): Expectation {
+  return expect.pod({
+    who: `kubelet ${node}`,
+    what: `pod ${pod} Running`,
+    holds: (each) => each.name === pod && each.phase === 'Running',
+  })
 }
 
 function attachesTo(scene: StoryParts, node: string, is: (each: Attachment) => boolean): readonly Expectation[] {
@@ -200,6 +204,28 @@ export function removed(scene: StoryParts, placed: Placed): Step {
       }),
       expect.call('DeleteVolume', { who: PROVISIONER, detail: volumeOf }),
       expect.volumeDeleted({ who: PROVISIONER, what: 'PersistentVolume gone', holds: isOurs }),
+    ],
+  }
+}
+
+/** A claim and a pod that stay when the story is over: something to look at, and to try things on. */
+export function remaining(scene: StoryParts, placed: Placed): Step {
+  const { client } = scene
+  return {
+    title: `A new claim, and pod ${placed.pod} on ${placed.node}, which stay`,
+    act: async (signal) => {
+      await client.create(PERSISTENT_VOLUME_CLAIMS, claimObject(FIRST_SIZE), { signal })
+      await client.create(PODS, podObject(placed), { signal })
+    },
+    expects: [
+      expect.claim({ who: YOU, what: 'claim data created', holds: isStoryClaim }),
+      created(placed),
+      expect.claim({
+        who: BINDER,
+        what: 'claim data Bound',
+        holds: (each) => isStoryClaim(each) && each.phase === 'Bound',
+      }),
+      runs(placed),
     ],
   }
 }

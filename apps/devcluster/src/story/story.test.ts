@@ -6,7 +6,7 @@ type Settings = NonNullable<NonNullable<Parameters<typeof startTestCluster>[0]>[
 
 async function storyWith(driver: Settings, nodes: number) {
   await using test = await startTestCluster({ nodes, driver, controllers: [], substitutes: [] })
-  const { steps, leftOut } = storyOf(test.cluster, test.cluster.nodeNames)
+  const { steps, leftOut } = storyOf(test.cluster, { nodes: test.cluster.nodeNames, leavesPod: false })
   return { titles: steps.map(({ title }) => title), leftOut, steps }
 }
 

@@ -2,7 +2,7 @@ import type { Driver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import type { StoryParts } from './parts.ts'
 import type { Step } from './run-steps.ts'
-import { expanded, modified, moved, provisioned, removed, used } from './steps.ts'
+import { expanded, modified, moved, provisioned, remaining, removed, used } from './steps.ts'
 
 /** The pods that the story creates. */
 export const STORY_PODS = ['app-1', 'app-2'] as const
@@ -13,10 +13,16 @@ export interface LeftOut {
   readonly why: string
 }
 
+export interface StoryOptions {
+  readonly nodes: readonly string[]
+  /** A claim and its pod stay when the story is over. */
+  readonly leavesPod: boolean
+}
+
 /** The life cycle of a volume, as far as this driver and these nodes support it. */
 export function storyOf(
   scene: StoryParts,
-  nodes: readonly string[],
+  { nodes, leavesPod }: StoryOptions,
 ): { readonly steps: readonly Step[]; readonly leftOut: readonly LeftOut[] } {
   const steps: Step[] = []
   const leftOut: LeftOut[] = []
@@ -35,6 +41,7 @@ export function storyOf(
   add(modified(scene), lacks(ControllerRpc.MODIFY_VOLUME, 'the driver does not modify volumes'))
   add(moved(scene, before, next), second === undefined ? 'there is one node only' : undefined)
   add(removed(scene, after), undefined)
+  if (leavesPod) add(remaining(scene, before), undefined)
   return { steps, leftOut }
 }
 

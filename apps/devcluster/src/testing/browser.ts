@@ -29,6 +29,8 @@ export interface BrowserPage extends AsyncDisposable {
   evaluate<T>(expression: string): Promise<T>
   /** Resolves as soon as the expression is true, looked at whenever the page is drawn. */
   until(expression: string): Promise<void>
+  /** Resolves when nothing moves on the page any more. */
+  untilStill(): Promise<void>
   screenshot(): Promise<Buffer>
   /** Its width and height, and whether the person wants it dark. */
   look(like: Appearance): Promise<void>
@@ -86,6 +88,7 @@ async function openPage(devtools: Devtools, url: string): Promise<BrowserPage> {
   return {
     evaluate,
     until: (expression) => evaluate(untilTrue(expression)),
+    untilStill: () => evaluate(untilTrue('document.getAnimations().length === 0')),
     async screenshot() {
       const { data } = await send<{ data: string }>('Page.captureScreenshot', { format: 'png' })
       return Buffer.from(data, 'base64')

@@ -18,11 +18,17 @@ export interface EmulatedParts {
   readonly nodes: readonly CsiDriver[]
 }
 
+interface Setup extends Partial<Pick<CsiDriver['settings'], 'controller' | 'node'>> {
+  /** Without it everything counts as mounted, without any option. */
+  readonly mountOptions?: Setting['parts']['mountOptions']
+  readonly fsGroupPolicy?: string
+}
+
 /** What questions to an emulated driver with two nodes find, and what is left of their volumes. */
 export async function foundDirectly(
   spoil: (parts: EmulatedParts) => void,
   work: (setting: Setting) => Promise<void>,
-  further: CsiDriver['settings']['controller'] = [],
+  { controller = [], node: ofNodes = [], mountOptions = async () => new Set(), fsGroupPolicy }: Setup = {},
 ): Promise<{ readonly findings: readonly Finding[]; readonly left: readonly string[] }> {
   const { signal } = new AbortController()
   await using stack = new AsyncDisposableStack()
@@ -30,12 +36,15 @@ export async function foundDirectly(
   stack.defer(() => rm(directory, { recursive: true, force: true }))
   const usual = { clock: systemClock, nodes: ['worker-1', 'worker-2'] }
   const emulated = stack.use(await startCsiDriver({ ...usual, socket: join(directory, 'csi.sock') }))
-  emulated.settings.controller = [...emulated.settings.controller, 'CLONE_VOLUME', ...further]
+  emulated.settings.mutableParameters = ['tier']
+  emulated.settings.controller = [...emulated.settings.controller, 'CLONE_VOLUME', ...controller]
   const nodes: CsiDriver[] = []
   for (const nodeId of usual.nodes) {
     const socket = join(directory, `${nodeId}.sock`)
     const node = { ...usual, socket, nodeId, volumes: emulated.volumes, makesTargets: true }
-    nodes.push(stack.use(await startCsiDriver(node)))
+    const started = stack.use(await startCsiDriver(node))
+    started.settings.node = [...started.settings.node, ...ofNodes]
+    nodes.push(started)
   }
   const { address } = emulated
   const driver = await openDriver({ ...PARTS, address, signal, services: 'controller' })
@@ -52,6 +61,8 @@ export async function foundDirectly(
   const parts = { driver, nodes: ownNodes, abilities, calls, parameters: {}, find, unique: '1' }
   // What a killed driver has forgotten is what the spoiling of each start forgets.
   const kill = (): void => spoil({ driver: emulated, nodes })
-  await work(new Setting({ ...parts, isMounted: async () => true, kill }))
+  const csiDriver = { metadata: { name: driver.name }, spec: { fsGroupPolicy } }
+  const pause = (ms: number): Promise<void> => systemClock.sleep(ms, signal)
+  await work(new Setting({ ...parts, mountOptions, csiDriver, pause, kill }))
   return { findings: checker.findings, left: emulated.volumes.all.map(({ id }) => id) }
 }

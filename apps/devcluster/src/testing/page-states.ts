@@ -54,13 +54,22 @@ async function running({ test, page }: OpenPage): Promise<void> {
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf(name))
     await client.create(PODS, podOf(`app-${index + 1}`, `node-${(index % 2) + 1}`, name))
   }
-  await page.until(`document.querySelectorAll('.tag.mounted').length === 3`)
+  await page.until(`document.querySelectorAll('#rows .tag.mounted').length === 3`)
 }
 
 async function reported({ page }: OpenPage): Promise<void> {
   await page.until(`document.querySelectorAll('.step').length === 6`)
   await page.evaluate(`document.querySelector('[aria-label^="Run step 3"]').click()`)
-  await page.until(`document.querySelectorAll('.tag.true').length === 3`)
+  await page.until(`document.querySelectorAll('.step .tag.succeeded').length === 3`)
+}
+
+/** Everything that can be opened is open. */
+async function opened(scene: OpenPage): Promise<void> {
+  await reported(scene)
+  await scene.page.evaluate(`document.querySelectorAll('details').forEach((details) => {
+    details.removeAttribute('name')
+    details.open = true
+  })`)
 }
 
 async function stopped(scene: OpenPage): Promise<void> {
@@ -76,6 +85,18 @@ async function stopped(scene: OpenPage): Promise<void> {
   )
 }
 
+/** A form that the cluster has refused. */
+async function refused(scene: OpenPage): Promise<void> {
+  const { page } = scene
+  await empty(scene)
+  await page.evaluate(`(() => {
+    const form = document.querySelector('[data-action=createClaim]')
+    form.elements.size.value = 'big'
+    form.requestSubmit()
+  })()`)
+  await page.until(`document.querySelector('[aria-invalid=true]') !== null`)
+}
+
 async function empty({ page }: OpenPage): Promise<void> {
   await page.until(`document.querySelector('#link').innerText === 'connected'`)
   await page.until(`document.querySelectorAll('form').length > 5`)
@@ -83,10 +104,16 @@ async function empty({ page }: OpenPage): Promise<void> {
 
 export const PAGE_STATES: readonly PageState[] = [
   { name: 'empty', like: DESK, make: empty },
+  { name: 'empty-phone', like: PHONE, make: empty },
   { name: 'running', like: DESK, make: running },
+  { name: 'running-dark', like: { ...DESK, scheme: 'dark' }, make: running },
   { name: 'troubles', like: DESK, make: troubles },
   { name: 'troubles-dark', like: { ...DESK, scheme: 'dark' }, make: troubles },
   { name: 'troubles-phone', like: PHONE, make: troubles },
+  { name: 'troubles-phone-dark', like: { ...PHONE, scheme: 'dark' }, make: troubles },
+  { name: 'refused', like: DESK, make: refused },
+  { name: 'opened', like: DESK, make: opened },
+  { name: 'opened-phone-dark', like: { ...PHONE, scheme: 'dark' }, make: opened },
   { name: 'stopped', like: DESK, make: stopped },
 ]
 

@@ -1,4 +1,4 @@
-// Takes pictures of the page: node apps/devcluster/src/testing/pictures.ts [FOLDER]
+// Takes pictures of the page: npm exec -- node apps/devcluster/src/testing/pictures.ts [FOLDER]
 // With a folder one of each of its states; without it those of docs/pictures, light and dark.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { findBrowser, startBrowser } from './browser.ts'
 import { inOpenPage, PAGE_STATES, type PageState } from './page-states.ts'
 
 const DOCS = join(import.meta.dirname, '../../../../docs/pictures')
-const SIZE = { width: 1060, height: 680 }
+const SIZE = { width: 1280, height: 800 }
 
 const command = findBrowser()
 if (command === undefined) throw new Error('There is no chromium here: "apt-get install chromium" brings one.')
@@ -16,6 +16,7 @@ mkdirSync(folder ?? DOCS, { recursive: true })
 await using browser = await startBrowser(command)
 for (const state of folder === undefined ? forDocs() : PAGE_STATES) {
   await inOpenPage(browser.open, state, async ({ page }) => {
+    await page.untilStill()
     writeFileSync(join(folder ?? DOCS, `${state.name}.png`), await page.screenshot())
   })
 }

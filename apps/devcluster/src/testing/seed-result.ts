@@ -24,6 +24,7 @@ interface SeedResultOptions {
   /** Node services with sockets of their own. */
   readonly nodes?: number
   readonly durationMs?: number
+  readonly convergeMs?: number
   readonly spoil?: (driver: CsiDriver, nodes: readonly CsiDriver[]) => void
   readonly signal?: AbortSignal
   /** Also asks what no cluster asks. */
@@ -36,6 +37,7 @@ interface SeedResultOptions {
 export async function seedResult({
   nodes: count = 0,
   durationMs = 4_000,
+  convergeMs = 15_000,
   spoil,
   signal = NEVER,
   strict = false,
@@ -49,6 +51,7 @@ export async function seedResult({
   const driver = stack.use(
     await start('driver', { plugin: ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'] }),
   )
+  driver.settings.mutableParameters = ['tier']
   driver.settings.nodes = count > 0 ? ['worker-1', 'worker-2', 'worker-3'] : ['node-a', 'node-b']
   driver.settings.controller = [...driver.settings.controller, 'CLONE_VOLUME']
   const nodes: CsiDriver[] = []
@@ -72,7 +75,7 @@ export async function seedResult({
   const nodeIds = ['node-a', 'node-b']
   const asked = { address, nodeIds, ownNodes, csiDriver, parameters: {}, capabilities: undefined, crash: false }
   const abilities = await learnAbilities(direct, { ...asked, clock: systemClock }, signal)
-  const times = { seed: 1, durationMs, convergeMs: 15_000 }
+  const times = { seed: 1, durationMs, convergeMs }
   const folders = { directory, data: join(directory, 'nodes') }
   return await runSeed(
     {

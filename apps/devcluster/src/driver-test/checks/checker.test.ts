@@ -82,7 +82,7 @@ describe('what was asked for and has not come', () => {
       'is a repetition that failed',
       [made, done, refused(6)],
       'idempotence',
-      /of vol on a had succeeded, and failed when it was repeated; ControllerPublishVolume: AlreadyExists/,
+      /of vol on a had succeeded, and failed when it was repeated$/,
     ],
     [
       'is one whose first answer was lost',

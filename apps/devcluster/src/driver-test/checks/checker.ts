@@ -56,7 +56,8 @@ export class Checker {
   readonly #ended: ProxiedCall[] = []
   readonly #targets = new Targets()
   readonly #options: CheckerOptions
-  #calls = 0
+  /** How many have ended, by method. */
+  readonly callsOf = new Map<string, number>()
 
   constructor(options: CheckerOptions) {
     this.#options = options
@@ -64,13 +65,13 @@ export class Checker {
 
   /** How many have ended. */
   get calls(): number {
-    return this.#calls
+    return [...this.callsOf.values()].reduce((sum, each) => sum + each, 0)
   }
 
   see(call: ProxiedCall): void {
     this.tracker.see(call)
     if (call.end !== undefined) {
-      this.#calls += 1
+      this.callsOf.set(call.method, (this.callsOf.get(call.method) ?? 0) + 1)
       this.#ended.push(call)
       if (this.#ended.length > KEPT) this.#ended.shift()
     }
@@ -107,7 +108,7 @@ export class Checker {
     if (earlier !== undefined) {
       const subject = text(call.request['volumeId']) || text(call.request['name'])
       const repeated = `${method} of ${subject}${onNode(call)} ${earlier}, and failed when it was repeated`
-      return this.find({ check: 'idempotence', about, text: joined(repeated, refusal, what) })
+      return this.find({ check: 'idempotence', about, text: joined(repeated, refusal, what), cause: method })
     }
     if (code === CODES.NotFound && this.tracker.get(text(call.request['volumeId']))?.exists === 'yes') {
       return this.find({ check: 'kept', about, text: joined(`volume ${about} was created`, refusal, what), cause })
@@ -158,10 +159,15 @@ export class Checker {
 /** What findings have in common that differ in names and numbers only. */
 export function causeOf({ check, text: found, cause }: Violation): string {
   if (cause !== undefined) return `${check} ${cause}`
-  return `${check} ${found
+  return `${check} ${withoutNames(found)}`
+}
+
+/** With an asterisk for each name and number. */
+export function withoutNames(found: string): string {
+  return found
     .replaceAll(/"[^"]*"/g, '*')
     .replaceAll(/\b(at|of|on|to) \S+/g, '$1 *')
-    .replaceAll(/\S*\d\S*/g, '*')}`
+    .replaceAll(/\S*\d\S*/g, '*')
 }
 
 function joined(...parts: readonly (string | undefined)[]): string {

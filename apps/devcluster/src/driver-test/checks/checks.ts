@@ -12,6 +12,7 @@ export const CHECKS = {
   placed: 'What was published is at its path, and what was unpublished is not',
   data: 'What was written to a volume stays, and is in its clone',
   readOnly: 'A volume that is mounted to be read refuses to be written',
+  options: 'A volume is mounted with the options and the group that were asked for',
   snapshots: 'A snapshot can be created, listed, restored and deleted, each of it again',
   usage: 'A mounted volume reports its use',
   listed: 'What says that it lists volumes lists them',

@@ -5,7 +5,7 @@ import { text } from './volume-tracker.ts'
 /** Codes by which a driver may put off a call that it has answered before. */
 export const LATER: ReadonlySet<number> = new Set([1, 4, 8, 10, 14])
 /** Codes of a fault of the moment: broken only when it comes again. */
-const PERHAPS: ReadonlySet<number> = new Set([2, 13])
+export const PERHAPS: ReadonlySet<number> = new Set([2, 13])
 
 const NODE_METHODS = [
   'NodeStageVolume',
@@ -109,7 +109,8 @@ function checked(call: ProxiedCall, repeated: Answered): readonly Violation[] {
   repeated.failures += 1
   if (repeated.failures !== (PERHAPS.has(call.code) ? 2 : 1)) return []
   const what = `${call.method} of ${about}${onNode(call)}`
-  return [{ check: 'idempotence', about, text: `${what} had succeeded, and failed when it was repeated` }]
+  const failed = `${what} had succeeded, and failed when it was repeated`
+  return [{ check: 'idempotence', about, text: failed, cause: call.method }]
 }
 
 function compared(first: ProxiedCall, again: ProxiedCall, about: string): readonly Violation[] {

@@ -59,11 +59,23 @@ describe('what can be tried with a driver', () => {
       'topology',
       'inline volumes',
       'snapshots',
-      'staging and mounting',
       'modification',
+      'staging and mounting',
     ])
     const [create] = driver.log.matching({ method: 'CreateVolume' })
     expect(create?.request).toMatchObject({ parameters: { type: 'fast' } })
+    expect(driver.volumes.all).toEqual([])
+  })
+
+  it('is modification with attributes that it takes', async () => {
+    const driver = await start({ mutableParameters: ['tier'] })
+    const attributes = [{ tier: 'gold' }, { tier: 'silver' }]
+    const { can, leftOut } = await learn(driver, { attributes })
+    expect(can).toMatchObject({ attributes, methods: expect.arrayContaining(['ControllerModifyVolume']) })
+    expect(leftOut.filter((text) => text.startsWith('modification'))).toEqual([])
+    const refused = await learn(driver, { attributes: [{ iops: '1' }] })
+    expect(refused.can.attributes).toBeUndefined()
+    expect(refused.leftOut).toContainEqual(expect.stringMatching(/^modification: .*mutable parameter "iops" is not/))
     expect(driver.volumes.all).toEqual([])
   })
 

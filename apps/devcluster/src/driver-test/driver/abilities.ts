@@ -31,6 +31,8 @@ export interface AbilityOptions {
   readonly csiDriver: CSIDriver | undefined
   /** Kinds of volumes to try; undefined: all that the driver takes. */
   readonly capabilities: readonly Kind[] | undefined
+  /** Of VolumeAttributesClasses to try. */
+  readonly attributes?: NonNullable<DriverCan['attributes']>
   /** The driver may be killed. */
   readonly crash: boolean
   readonly clock: Clock
@@ -85,19 +87,24 @@ export async function learnAbilities(driver: Driver, options: AbilityOptions, si
     unless(!offline, 'expansion: the driver expands volumes only while they are not in use')
   unless(canList(driver), 'leaks that no answer names, and volumes that vanish: the driver lacks LIST_VOLUMES')
   unless(listsNodes(driver), 'attachments that vanish or stay: the driver lacks LIST_VOLUMES_PUBLISHED_NODES')
-  const further = own.all.length > 0 ? '--node' : '--node-ids'
-  unless(nodes.length > 1, `moves from node to node: one node is known; ${further} names more`)
+  const moreNodes = own.all.length > 0 ? '--node' : '--node-ids'
+  unless(nodes.length > 1, `moves from node to node: one node is known; ${moreNodes} names more`)
   unless(crash, 'the death of the driver: no --driver-command starts it')
   unless(has(ControllerRpc.CREATE_DELETE_SNAPSHOT), 'snapshots: the driver lacks CREATE_DELETE_SNAPSHOT')
-  leftOut.push(...nodeLacks(own), 'modification: this test does not ask for it')
+  onTrial?.('modifications')
+  const refused = await whyNotModified(driver, options, tries)
+  const modify = unless(refused === undefined, `modification: ${refused}`)
+  leftOut.push(...nodeLacks(own))
   const methods = [
     'CreateVolume',
     'DeleteVolume',
     ...(attaches ? ['ControllerPublishVolume', 'ControllerUnpublishVolume'] : []),
     ...(expand ? ['ControllerExpandVolume'] : []),
+    ...(modify ? ['ControllerModifyVolume'] : []),
     ...nodeMethods(own),
   ]
-  return { can: { expand, shared, block, clone, inline, ...(inZones && { zones }), crash, methods }, nodes, leftOut }
+  const further = { ...(inZones && { zones }), ...(modify && { attributes: options.attributes }) }
+  return { can: { expand, shared, block, clone, inline, ...further, crash, methods }, nodes, leftOut }
 }
 
 function whyNoTopology({ capabilities }: Driver, zones: readonly Zone[]): string | undefined {
@@ -105,6 +112,16 @@ function whyNoTopology({ capabilities }: Driver, zones: readonly Zone[]): string
     return 'the driver lacks VOLUME_ACCESSIBILITY_CONSTRAINTS'
   }
   return zones.length === 0 ? 'no node says where it is; --node asks them' : undefined
+}
+
+async function whyNotModified(
+  { capabilities }: Driver,
+  { attributes = [] }: AbilityOptions,
+  tries: Tries,
+): Promise<string | undefined> {
+  if (!capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)) return 'the driver lacks MODIFY_VOLUME'
+  if (attributes.length === 0) return '--attributes says what can be modified'
+  return await tries.refusalOfAttributes(attributes)
 }
 
 function whyNotInline({ csiDriver, ownNodes }: AbilityOptions): string | undefined {

@@ -1,10 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '@csi-sidecars/base'
+import { aborted, systemClock } from '@csi-sidecars/base'
 import { startCsiDriver } from '@csi-sidecars/emulator'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { expect, it } from '@jest/globals'
-import { refuseServed } from './driver-process.ts'
+import { DriverGoneError, refuseServed, startDriverProcesses } from './driver-process.ts'
 
 it('a driver is not started where something answers already', async () => {
   await using stack = new AsyncDisposableStack()
@@ -17,3 +18,15 @@ it('a driver is not started where something answers already', async () => {
     `--driver-command: something answers at ${served} already; end it, or leave out --driver-command`,
   )
 })
+
+it('a driver that ends again and again is gone', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'gone-'))
+  const parts = { logFile: join(directory, 'driver.log'), clock: systemClock, log: silentLogger }
+  const own = await startDriverProcesses(['sh -c "exit 3"'], parts)
+  try {
+    expect(await aborted(own.gone)).toEqual(new DriverGoneError('the driver ended with code 3, 8 times in a row'))
+  } finally {
+    await own.stop()
+    await rm(directory, { recursive: true, force: true })
+  }
+}, 30_000)

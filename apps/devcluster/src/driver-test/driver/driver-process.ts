@@ -19,6 +19,8 @@ export interface DriverProcess {
   killAll(): void
   /** Calls the listener with how it has ended unless it was killed. Returns the undo. */
   watchDeaths(listener: (how: string) => void): () => void
+  /** Aborted when one of them ends again and again, soon after each start: nothing is to be learned any more. */
+  readonly gone: AbortSignal
   stop(): Promise<void>
 }
 
@@ -39,6 +41,15 @@ export async function refuseServed(addresses: readonly string[]): Promise<void> 
 }
 
 /** A driver that was killed is soon back, however often. */
+/** So often in a row it must end by itself, each time within this time, to be gone. */
+const MOST_ENDS = 8
+const SOON_MS = 10_000
+
+/** Ends a test whose driver does not stay up. */
+export class DriverGoneError extends Error {
+  override readonly name = 'DriverGoneError'
+}
+
 const RESTART = { initialMs: 200, maxMs: 1_000 }
 
 /** Several processes of one driver, its controller and its nodes for instance: each kill affects the next of them. */
@@ -47,9 +58,10 @@ export async function startDriverProcesses(
   parts: Omit<DriverProcessOptions, 'command'>,
 ): Promise<DriverProcess> {
   const all: OneProcess[] = []
+  const gone = new AbortController()
   const stop = async (): Promise<void> => void (await Promise.all(all.map((each) => each.stop())))
   try {
-    for (const command of commands) all.push(await startDriverProcess({ ...parts, command }))
+    for (const command of commands) all.push(await startDriverProcess({ ...parts, command }, gone))
   } catch (error) {
     await stop()
     throw error
@@ -69,13 +81,25 @@ export async function startDriverProcesses(
         for (const each of undo) each()
       }
     },
+    gone: gone.signal,
     stop,
   }
 }
 
-type OneProcess = Omit<DriverProcess, 'killAll'>
+type OneProcess = Omit<DriverProcess, 'killAll' | 'gone'>
 
-async function startDriverProcess({ command, ...parts }: DriverProcessOptions): Promise<OneProcess> {
+async function startDriverProcess(
+  { command, ...parts }: DriverProcessOptions,
+  gone: AbortController,
+): Promise<OneProcess> {
+  const { clock } = parts
+  let endedAt = clock.monotonic()
+  let ends = 0
+  const countEnd = (how: string): void => {
+    ends = !killed && clock.monotonic() - endedAt < SOON_MS ? ends + 1 : 0
+    endedAt = clock.monotonic()
+    if (ends >= MOST_ENDS) gone.abort(new DriverGoneError(`the driver ended ${how}, ${MOST_ENDS} times in a row`))
+  }
   const listeners = new Set<(how: string) => void>()
   let killed = false
   const child = await startSidecar({
@@ -85,6 +109,7 @@ async function startDriverProcess({ command, ...parts }: DriverProcessOptions): 
     args: ['-c', `exec ${command}`],
     restart: RESTART,
     onExit: (how) => {
+      countEnd(how)
       if (!killed) for (const listener of [...listeners]) listener(how)
       killed = false
     },

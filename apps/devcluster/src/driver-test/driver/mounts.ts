@@ -1,19 +1,34 @@
 import { readFile, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
 
 const MOUNTS = '/proc/self/mountinfo'
 
-/** What is mounted below a folder, as far as this process sees it; nothing where there is no list of mounts. */
-export async function mountsBelow(folder: string, list = MOUNTS): Promise<readonly string[]> {
+interface Mount {
+  readonly point: string
+  /** Of the mount and of its file system. */
+  readonly options: ReadonlySet<string>
+}
+
+/** As far as this process sees them; none where there is no list of mounts. */
+async function mounts(list: string): Promise<readonly Mount[]> {
   const text = await readFile(list, 'utf8').catch(() => '')
-  return text.split('\n').flatMap((line) => {
-    const point = unescaped(line.split(' ')[4] ?? '')
-    return point.startsWith(`${folder}/`) ? [point] : []
+  return text.split('\n').map((line) => {
+    const [own = '', ofFileSystem = ''] = line.split(' - ')
+    const fields = own.split(' ')
+    const options = [fields[5] ?? '', ofFileSystem.split(' ')[2] ?? ''].flatMap((each) => each.split(','))
+    return { point: unescaped(fields[4] ?? ''), options: new Set(options) }
   })
 }
 
-export async function isMounted(path: string): Promise<boolean> {
-  return (await mountsBelow(dirname(path))).includes(path)
+/** What is mounted below a folder. */
+export async function mountsBelow(folder: string, list = MOUNTS): Promise<readonly string[]> {
+  const all = await mounts(list)
+  return all.flatMap(({ point }) => (point.startsWith(`${folder}/`) ? [point] : []))
+}
+
+/** How the path was mounted last; undefined where nothing is mounted at it. */
+export async function mountOptions(path: string, list = MOUNTS): Promise<ReadonlySet<string> | undefined> {
+  const all = await mounts(list)
+  return all.findLast(({ point }) => point === path)?.options
 }
 
 /**

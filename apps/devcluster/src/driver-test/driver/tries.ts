@@ -1,6 +1,6 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import { CODES, type Driver, RpcError, volumeCapabilityOf } from '@csi-sidecars/csi'
-import { CreateVolume, type CreateVolumeRequest, DeleteVolume } from '@csi-sidecars/csi-proto'
+import { ControllerModifyVolume, CreateVolume, type CreateVolumeRequest, DeleteVolume } from '@csi-sidecars/csi-proto'
 import { retrying } from './retrying-client.ts'
 
 const USES = {
@@ -50,6 +50,22 @@ export class Tries {
       try {
         const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
         await this.#delete(await this.#create({ ...this.#requestOf('mount', 'clone'), volumeContentSource }))
+      } finally {
+        await this.#delete(volumeId)
+      }
+    })
+  }
+
+  /** The same of modifications. */
+  refusalOfAttributes(all: readonly Readonly<Record<string, string>>[]): Promise<string | undefined> {
+    return this.#refusal('a modification', async () => {
+      const volumeId = await this.#create(this.#requestOf('mount', 'modified'))
+      const limits = { timeoutMs: TRY_MS, signal: this.#signal }
+      try {
+        for (const mutableParameters of all) {
+          const request = { volumeId, secrets: {}, mutableParameters: { ...mutableParameters } }
+          await this.#retrying(() => this.#driver.call(ControllerModifyVolume, request, limits))
+        }
       } finally {
         await this.#delete(volumeId)
       }

@@ -1,92 +1,50 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type {
-  CreateVolumeRequest,
-  CreateVolumeResponse,
-  NodeGetVolumeStatsRequest,
-  NodePublishVolumeRequest,
-  NodeUnpublishVolumeRequest,
-} from '@csi-sidecars/csi-proto'
-import { describe, expect, it } from '@jest/globals'
-import { type EmulatedParts, foundDirectly } from '../../testing/direct-setting.ts'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { CONTENT_BUGS, type ContentBug, keepContents } from '../../testing/contents.ts'
+import { foundDirectly } from '../../testing/direct-setting.ts'
+import { copies } from '../../testing/placing.ts'
+import { keepSnapshots, SNAPSHOTS } from '../../testing/snapshots.ts'
 import { checkData } from './data.ts'
 
-type Files = Record<string, string>
+const folder = mkdtempSync(join(tmpdir(), 'contents-'))
+afterAll(() => rmSync(folder, { recursive: true }))
 
-interface Faults {
-  readonly forgets?: boolean
-  readonly staysOnNode?: boolean
-  readonly emptyClone?: boolean
-  readonly sharedClone?: boolean
-  readonly writable?: boolean
-  readonly oldSize?: boolean
-}
-
-/** Copies files to a target when it is published, and back when it is unpublished. */
-function keepFiles(faults: Faults): (parts: EmulatedParts) => void {
-  const stores = new Map<string, Files>()
-  return ({ driver, nodes }) => {
-    driver.script('CreateVolume', (request: CreateVolumeRequest) => {
-      const answer = driver.own<CreateVolumeRequest, CreateVolumeResponse>('CreateVolume', request)
-      const source = driver.volumes.get(answer.volume?.volumeId ?? '')?.source
-      const content = stores.get(source ?? '') ?? {}
-      if (source !== undefined && faults.emptyClone !== true) {
-        stores.set(answer.volume?.volumeId ?? '', faults.sharedClone === true ? content : { ...content })
-      }
-      return answer
-    })
-    for (const node of nodes) {
-      const keyOf = (id: string): string => (faults.staysOnNode === true ? `${id} ${node.settings.nodeId}` : id)
-      node.script('NodePublishVolume', (request: NodePublishVolumeRequest) => {
-        const answer = node.own<object, object>('NodePublishVolume', request)
-        const files = stores.get(keyOf(request.volumeId)) ?? {}
-        for (const [name, text] of Object.entries(files)) writeFileSync(join(request.targetPath, name), text)
-        // Root may write to any file, but to no folder.
-        if (request.readonly && faults.writable !== true) mkdirSync(join(request.targetPath, 'csi-devcluster-data-2'))
-        return answer
-      })
-      node.script('NodeUnpublishVolume', (request: NodeUnpublishVolumeRequest) => {
-        const files = stores.get(keyOf(request.volumeId)) ?? {}
-        for (const name of readdirSync(request.targetPath)) {
-          const path = join(request.targetPath, name)
-          if (statSync(path).isFile()) files[name] = readFileSync(path, 'utf8')
-        }
-        if (faults.forgets !== true) stores.set(keyOf(request.volumeId), files)
-        return node.own<object, object>('NodeUnpublishVolume', request)
-      })
-      if (faults.oldSize !== true) continue
-      node.script('NodeGetVolumeStats', (_request: NodeGetVolumeStatsRequest) => {
-        return { usage: [{ total: 1024n ** 3n, used: 0n, available: 0n, unit: 1 }], volumeCondition: undefined }
-      })
-    }
-  }
+/** What is found in a driver whose volumes hold files and bytes. */
+async function found(bug?: ContentBug) {
+  const placing = copies()
+  return await foundDirectly(
+    (parts) => {
+      keepSnapshots(parts.driver, {})
+      keepContents(parts, { folder: join(folder, bug ?? 'none'), placing, bug })
+    },
+    checkData,
+    { controller: SNAPSHOTS, mountOptions: placing.optionsAt },
+  )
 }
 
 describe('data', () => {
   it('stays with a correct driver, and nothing is left', async () => {
-    expect(await foundDirectly(keepFiles({}), checkData)).toEqual({ findings: [], left: [] })
+    expect(await found()).toEqual({ findings: [], left: [] })
   })
 
-  it.each<readonly [string, Faults, string, RegExp]>([
-    [
-      'forgets it',
-      { forgets: true },
-      'data',
-      /has "nothing: ENOENT.* after an unmount and a mount, not "written first"/,
-    ],
-    ['leaves it on its node', { staysOnNode: true }, 'data', /after a move to another node/],
-    ['clones nothing', { emptyClone: true }, 'data', /has "nothing: .* in the clone of vol-/],
-    ['shares it with a clone', { sharedClone: true }, 'data', /has "written to the clone" after its clone was written/],
-    ['lets a reader write', { writable: true }, 'readOnly', /was mounted to be read, and could be written$/],
-    [
-      'has the old size',
-      { oldSize: true },
-      'usage',
-      /has 1073741824 bytes by NodeGetVolumeStats, as before its expansion/,
-    ],
-  ])('is checked: a driver %s', async (_, faults, check, text) => {
-    const { findings, left } = await foundDirectly(keepFiles(faults), checkData)
-    expect(findings).toContainEqual(expect.objectContaining({ check, text: expect.stringMatching(text) }))
+  it.each<readonly [ContentBug, RegExp]>([
+    ['data-forgotten', /^volume \S+ has "nothing: ENOENT.* after an unmount and a mount, not "written first"/],
+    ['data-stays-on-node', /^volume \S+ has "nothing: .* after a move to another node/],
+    ['block-forgotten', /^block volume \S+ has "" after an unmount and a mount, not "written first"/],
+    ['block-too-short', /^block volume \S+ has 1073741824 bytes, and the last of them cannot be read: it ends before/],
+    ['block-not-expanded', /^block volume \S+ has 2147483648 bytes, and the last of them cannot be read/],
+    ['clone-empty', /has "nothing: .* in the clone of vol-/],
+    ['clone-shared', /has "written to the clone" after its clone was written/],
+    ['snapshot-follows-volume', /has "written after the snapshot" restored from a snapshot of vol-/],
+    ['reader-may-write', /was mounted to be read, and could be written$/],
+    ['usage-with-old-size', /has 1073741824 bytes by NodeGetVolumeStats, as before its expansion/],
+  ])('is checked: %s', async (bug, text) => {
+    const { findings, left } = await found(bug)
+    expect(findings).toContainEqual(
+      expect.objectContaining({ check: CONTENT_BUGS[bug], text: expect.stringMatching(text) }),
+    )
     expect(left).toEqual([])
   })
 })

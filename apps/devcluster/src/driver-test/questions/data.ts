@@ -1,8 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '@csi-sidecars/base'
 import {
   ControllerExpandVolume,
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
   NodeExpandVolume,
   NodeGetVolumeStats,
   NodeServiceCapability_RPC_Type as NodeRpc,
@@ -10,73 +11,117 @@ import {
 } from '@csi-sidecars/csi-proto'
 import { nodeCan } from '../../driver/driver.ts'
 import type { OwnNode } from '../driver/nodes.ts'
+import { BYTES, type Content, FILES } from './content.ts'
 import { type Mounted, mount, unmount } from './mounted.ts'
-import { GIB, ONE_NODE, type Setting } from './setting.ts'
+import { GIB, type Setting } from './setting.ts'
+import { createdSnapshot, deletedSnapshot } from './snapshots.ts'
 
-const FILE = 'csi-devcluster-data'
 const FIRST = 'written first'
 
-/** Writes to volumes and reads what was written: after a mount, a move and an expansion, and in a clone. */
+/** Writes to volumes and reads what was written: after a mount, a move and an expansion, in a clone and a snapshot. */
 export async function checkData(setting: Setting): Promise<void> {
-  const [first, second] = setting.parts.nodes.all.filter(({ info }) =>
-    setting.nodes.some(({ nodeId }) => nodeId === info.nodeId),
-  )
+  const [first, second] = setting.ownNodes
   if (first === undefined) return
-  const volume = await setting.created(setting.create('data'))
+  await checkKind(setting, FILES, { first, second })
+  if (setting.parts.abilities.can.block) await checkKind(setting, BYTES, { first, second })
+}
+
+interface Nodes {
+  readonly first: OwnNode
+  readonly second: OwnNode | undefined
+}
+
+async function checkKind(setting: Setting, content: Content, { first, second }: Nodes): Promise<void> {
+  const volume = await setting.created(
+    setting.create(`data-${content.kind}`, { volumeCapabilities: [content.capability] }),
+  )
   if (volume === undefined) return
-  const files = new Files(setting, volume)
-  const written = await files.within(first, (mounted) => files.write(mounted, FIRST))
+  const data = new Data(setting, volume, content)
+  const written = await data.within(first, async (mounted) => {
+    await data.checkSize(mounted, volume.capacityBytes)
+    return await data.write(mounted, FIRST)
+  })
   if (written === true) {
-    await files.within(first, (mounted) => files.check(mounted, 'after an unmount and a mount'))
+    await data.within(first, (mounted) => data.check(mounted, 'after an unmount and a mount'))
     if (second !== undefined)
-      await files.within(second, (mounted) => files.check(mounted, 'after a move to another node'))
-    if (setting.has('ControllerExpandVolume')) await files.within(first, (mounted) => files.expand(mounted))
-    if (setting.parts.abilities.can.clone === true) await checkClone(files, first)
-    await files.within(first, (mounted) => files.refuse(mounted), true)
+      await data.within(second, (mounted) => data.check(mounted, 'after a move to another node'))
+    if (setting.has('ControllerExpandVolume')) await data.within(first, (mounted) => data.expand(mounted))
+    if (content.kind === 'mount') await checkCopies(data, first)
   }
   await setting.deleted(volume.volumeId)
 }
 
-async function checkClone(files: Files, node: OwnNode): Promise<void> {
-  const { setting, volume } = files
+async function checkCopies(data: Data, first: OwnNode): Promise<void> {
+  const { driver, abilities } = data.setting.parts
+  if (abilities.can.clone === true) await checkClone(data, first)
+  if (driver.capabilities.controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)) await checkSnapshot(data, first)
+  await data.within(first, (mounted) => data.refuse(mounted), true)
+}
+
+async function checkClone(data: Data, node: OwnNode): Promise<void> {
+  const { setting, volume } = data
   const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId: volume.volumeId } } }
-  // A clone is as large as its source at least.
-  const capacityRange = { requiredBytes: 2n * (volume.capacityBytes || GIB), limitBytes: 0n }
-  const clone = await setting.created(setting.create('data-clone', { volumeContentSource, capacityRange }))
+  const clone = await setting.created(setting.create('data-clone', { volumeContentSource, ...data.asLarge() }))
   if (clone === undefined) return
-  const inClone = new Files(setting, clone)
+  const inClone = new Data(setting, clone, data.content)
   await inClone.within(node, async (mounted) => {
     await inClone.check(mounted, `in the clone of ${volume.volumeId}`)
     return await inClone.write(mounted, 'written to the clone')
   })
-  await files.within(node, (mounted) => files.check(mounted, 'after its clone was written'))
+  await data.within(node, (mounted) => data.check(mounted, 'after its clone was written'))
   await setting.deleted(clone.volumeId)
 }
 
-/** The file of one volume. */
-class Files {
+/** What was written after a snapshot is not in it. */
+async function checkSnapshot(data: Data, node: OwnNode): Promise<void> {
+  const { setting, volume } = data
+  const snapshotId = await createdSnapshot(setting, volume, 'data')
+  if (snapshotId === undefined) return
+  await data.within(node, (mounted) => data.write(mounted, 'written after the snapshot'))
+  const volumeContentSource = { type: { $case: 'snapshot' as const, value: { snapshotId } } }
+  const restored = await setting.created(setting.create('data-restored', { volumeContentSource, ...data.asLarge() }))
+  if (restored !== undefined) {
+    const inRestored = new Data(setting, restored, data.content)
+    await inRestored.within(node, (mounted) =>
+      inRestored.check(mounted, `restored from a snapshot of ${volume.volumeId}`),
+    )
+    await setting.deleted(restored.volumeId)
+  }
+  await deletedSnapshot(setting, snapshotId, volume)
+}
+
+/** What one volume holds. */
+class Data {
   readonly setting: Setting
   readonly volume: Volume
+  readonly content: Content
 
-  constructor(setting: Setting, volume: Volume) {
+  constructor(setting: Setting, volume: Volume, content: Content) {
     this.setting = setting
     this.volume = volume
+    this.content = content
+  }
+
+  /** A copy is as large as its source at least, which may have grown. */
+  asLarge() {
+    return { capacityRange: { requiredBytes: 2n * (this.volume.capacityBytes || GIB), limitBytes: 0n } }
   }
 
   /** Undefined where the volume cannot be mounted, or where a driver only answers as if it were. */
   async within<T>(node: OwnNode, work: (mounted: Mounted) => Promise<T>, readonly = false): Promise<T | undefined> {
-    const mounted = await mount(this.setting, this.volume, { node, readonly })
+    const { setting, volume, content } = this
+    const mounted = await mount(setting, volume, { node, readonly, capability: content.capability })
     if (mounted === undefined) return undefined
     try {
-      return (await this.setting.parts.isMounted(mounted.path)) ? await work(mounted) : undefined
+      return (await setting.parts.mountOptions(mounted.path)) === undefined ? undefined : await work(mounted)
     } finally {
-      await unmount(this.setting, this.volume, mounted)
+      await unmount(setting, volume, mounted)
     }
   }
 
   async write({ path }: Mounted, text: string): Promise<boolean> {
     try {
-      await writeFile(join(path, FILE), text, { flush: true })
+      await this.content.write(path, text)
       return true
     } catch (error) {
       this.#find('data', `cannot be written: ${messageOf(error)}`)
@@ -85,13 +130,23 @@ class Files {
   }
 
   async check({ path }: Mounted, when: string): Promise<void> {
-    const text = await readFile(join(path, FILE), 'utf8').catch((error: unknown) => `nothing: ${messageOf(error)}`)
+    const text = await this.content.read(path).catch((error: unknown) => `nothing: ${messageOf(error)}`)
     if (text !== FIRST) this.#find('data', `has ${JSON.stringify(text)} ${when}, not ${JSON.stringify(FIRST)}`)
+  }
+
+  /** A driver that answers 0 does not know the size. */
+  async checkSize({ path }: Mounted, bytes: bigint): Promise<void> {
+    const { holds } = this.content
+    if (holds === undefined || bytes === 0n) return
+    const held = await holds(path, bytes).catch((error: unknown) => messageOf(error))
+    if (held === true) return
+    const why = held === false ? 'it ends before' : held
+    this.#find('capacity', `has ${bytes} bytes, and the last of them cannot be read: ${why}`)
   }
 
   /** A mount that is to be read only. */
   async refuse({ path }: Mounted): Promise<void> {
-    const refused = await writeFile(join(path, `${FILE}-2`), FIRST).then(
+    const refused = await writeFile(join(path, 'csi-devcluster-data-2'), FIRST).then(
       () => false,
       () => true,
     )
@@ -102,23 +157,23 @@ class Files {
     const { setting, volume } = this
     const { volumeId } = volume
     const before = await this.#total(mounted)
-    const capacityRange = { requiredBytes: 2n * (volume.capacityBytes || GIB), limitBytes: 0n }
-    const request = { volumeId, capacityRange, volumeCapability: ONE_NODE, secrets: {} }
+    const { capacityRange } = this.asLarge()
+    const request = { volumeId, capacityRange, volumeCapability: this.content.capability, secrets: {} }
     const reply = await setting.ask(ControllerExpandVolume, request)
     const about = { about: volumeId, codes: ['OK'] as const }
     setting.expect({ check: 'converges', what: `ControllerExpandVolume of ${volumeId}`, reply, ...about })
-    if (reply.code !== 0) return
+    if (reply.response === undefined) return
     const { driver } = mounted.node
-    if (reply.response?.nodeExpansionRequired === true && nodeCan(driver, NodeRpc.EXPAND_VOLUME)) {
+    const { capacityBytes, nodeExpansionRequired } = reply.response
+    const byNode = nodeCan(driver, NodeRpc.EXPAND_VOLUME)
+    if (nodeExpansionRequired && byNode) {
       const { path: volumePath, staging: stagingTargetPath } = mounted
-      const grown = await setting.parts.calls.ask(driver, NodeExpandVolume, {
-        ...request,
-        volumePath,
-        stagingTargetPath,
-      })
+      const ofNode = { ...request, volumePath, stagingTargetPath }
+      const grown = await setting.parts.calls.ask(driver, NodeExpandVolume, ofNode)
       setting.expect({ check: 'converges', what: `NodeExpandVolume of ${volumeId}`, reply: grown, ...about })
     }
     await this.check(mounted, 'after an expansion')
+    if (!nodeExpansionRequired || byNode) await this.checkSize(mounted, capacityBytes)
     const after = await this.#total(mounted)
     // Several volumes may share a file system, whose size says nothing about one of them.
     const own = before !== undefined && before > volume.capacityBytes / 2n && before <= volume.capacityBytes
@@ -134,8 +189,9 @@ class Files {
     return response?.usage.map(({ total }) => total).reduce((most, each) => (each > most ? each : most), 0n)
   }
 
-  #find(check: 'data' | 'readOnly' | 'usage', what: string): void {
+  #find(check: 'data' | 'readOnly' | 'usage' | 'capacity', what: string): void {
     const { volumeId: about } = this.volume
-    this.setting.parts.find({ check, about, text: `volume ${about} ${what}` })
+    const kind = this.content.kind === 'block' ? 'block volume' : 'volume'
+    this.setting.parts.find({ check, about, text: `${kind} ${about} ${what}` })
   }
 }

@@ -1,14 +1,18 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { CODES, type CodeName } from '@csi-sidecars/csi'
 import {
   NodePublishVolume,
   NodeServiceCapability_RPC_Type as NodeRpc,
   NodeStageVolume,
   NodeUnpublishVolume,
   NodeUnstageVolume,
+  type UnaryMethod,
   type Volume,
+  type VolumeCapability,
 } from '@csi-sidecars/csi-proto'
 import { nodeCan } from '../../driver/driver.ts'
+import { methodOf } from '../../proxy/call.ts'
 import type { CheckName } from '../checks/checks.ts'
 import type { Reply } from '../driver/direct-calls.ts'
 import type { OwnNode } from '../driver/nodes.ts'
@@ -25,8 +29,13 @@ export interface Mounted {
 interface Use {
   readonly node: OwnNode
   readonly readonly?: boolean
+  readonly capability?: VolumeCapability
   /** The promise that a refusal breaks. */
   readonly check?: CheckName
+  /** Codes by which the driver may refuse it without breaking a promise. */
+  readonly refusals?: readonly CodeName[]
+  /** Each call again when it has succeeded, as after a lost answer. */
+  readonly twice?: boolean
   readonly afterAttach?: () => Promise<void>
   readonly afterStage?: () => Promise<void>
 }
@@ -38,18 +47,19 @@ export function placeOf({ parts: { nodes } }: Setting, { volumeId }: Volume, nod
   return { node, path: join(folder, 'target'), staging: staged ? join(folder, 'staging') : '' }
 }
 
-/** Attaches, stages and publishes the volume; undefined, and a finding, where the driver refuses that. */
+/** Attaches, stages and publishes the volume; undefined, and mostly a finding, where the driver refuses that. */
 export async function mount(setting: Setting, volume: Volume, use: Use): Promise<Mounted | undefined> {
-  const { node, readonly = false, check = 'converges' } = use
+  const { node, readonly = false, check = 'converges', capability = ONE_NODE, refusals = [], twice = false } = use
   const { calls } = setting.parts
   const { path, staging } = placeOf(setting, volume, node)
   const staged = staging !== ''
   const { volumeId, volumeContext } = volume
   const well = (method: string, reply: Reply<object>): boolean =>
-    setting.expect({ check, what: `${method} of ${volumeId}`, about: volumeId, reply, codes: ['OK'] })
+    setting.expect({ check, what: `${method} of ${volumeId}`, about: volumeId, reply, codes: ['OK', ...refusals] }) &&
+    reply.code === CODES.OK
   let publishContext: { [key: string]: string } = {}
   if (setting.has('ControllerPublishVolume')) {
-    const reply = await setting.published(volume, node.info.nodeId)
+    const reply = await setting.published(volume, node.info.nodeId, { volumeCapability: capability, twice })
     if (!well('ControllerPublishVolume', reply)) return undefined
     publishContext = { ...reply.response?.publishContext }
     await use.afterAttach?.()
@@ -58,26 +68,36 @@ export async function mount(setting: Setting, volume: Volume, use: Use): Promise
     volumeId,
     volumeContext,
     publishContext,
-    volumeCapability: ONE_NODE,
+    volumeCapability: capability,
     stagingTargetPath: staging,
     secrets: {},
   }
   // A kubelet creates both.
   await mkdir(staged ? staging : dirname(path), { recursive: true })
   if (staged && !well('NodeStageVolume', await calls.ask(node.driver, NodeStageVolume, request))) return undefined
+  if (staged && twice) await setting.repeat(NodeStageVolume, request, node.driver)
   if (staged) await use.afterStage?.()
-  const published = await calls.ask(node.driver, NodePublishVolume, { ...request, targetPath: path, readonly })
-  return well('NodePublishVolume', published) ? { node, path, staging } : undefined
+  const ofTarget = { ...request, targetPath: path, readonly }
+  const published = await calls.ask(node.driver, NodePublishVolume, ofTarget)
+  if (!well('NodePublishVolume', published)) return undefined
+  if (twice) await setting.repeat(NodePublishVolume, ofTarget, node.driver)
+  return { node, path, staging }
+}
+
+interface Undoing extends Mounted {
+  readonly twice?: boolean
 }
 
 /** Undoes it in the opposite order. */
-export async function unmount(setting: Setting, { volumeId }: Volume, { node, path, staging }: Mounted): Promise<void> {
-  const { calls } = setting.parts
-  const well = (method: string, reply: Reply<object>): boolean =>
-    setting.expect({ check: 'converges', what: `${method} of ${volumeId}`, about: volumeId, reply, codes: ['OK'] })
-  well('NodeUnpublishVolume', await calls.ask(node.driver, NodeUnpublishVolume, { volumeId, targetPath: path }))
-  if (staging !== '') {
-    well('NodeUnstageVolume', await calls.ask(node.driver, NodeUnstageVolume, { volumeId, stagingTargetPath: staging }))
+export async function unmount(setting: Setting, { volumeId }: Volume, undoing: Undoing): Promise<void> {
+  const { node, path, staging, twice = false } = undoing
+  const call = async <Q extends object>(method: UnaryMethod<Q, object>, request: Q): Promise<void> => {
+    const reply = await setting.parts.calls.ask(node.driver, method, request)
+    const what = `${methodOf(method.path)} of ${volumeId}`
+    const well = setting.expect({ check: 'converges', what, about: volumeId, reply, codes: ['OK'] })
+    if (well && twice) await setting.repeat(method, request, node.driver)
   }
-  if (setting.has('ControllerPublishVolume')) await setting.unpublished(volumeId, node.info.nodeId)
+  await call(NodeUnpublishVolume, { volumeId, targetPath: path })
+  if (staging !== '') await call(NodeUnstageVolume, { volumeId, stagingTargetPath: staging })
+  if (setting.has('ControllerPublishVolume')) await setting.unpublished(volumeId, node.info.nodeId, { twice })
 }

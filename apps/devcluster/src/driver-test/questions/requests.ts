@@ -20,6 +20,7 @@ import {
   ValidateVolumeCapabilities,
   type Volume,
 } from '@csi-sidecars/csi-proto'
+import { UNKNOWN_ATTRIBUTES } from '../../chaos/objects.ts'
 import { nodeCan } from '../../driver/driver.ts'
 import { methodOf } from '../../proxy/call.ts'
 import type { Reply } from '../driver/direct-calls.ts'
@@ -84,11 +85,16 @@ const expand = ({ volume: { volumeId, capacityBytes } }: Known) => {
   return { volumeId, capacityRange, volumeCapability: ONE_NODE, secrets }
 }
 
+/** Without --attributes no parameter is known, and a driver may look at parameters first. */
+const modifyUnknown = ({ setting }: Known) => {
+  const [attributes = UNKNOWN_ATTRIBUTES] = setting.parts.abilities.can.attributes ?? []
+  return { volumeId: UNKNOWN, secrets, mutableParameters: { ...attributes } }
+}
+
 export const CONTROLLER_QUESTIONS: readonly Rows[] = [
   of(CreateVolume, always, [
     ['without a name', ({ setting }) => ({ ...setting.create('nameless'), name: '' }), 'InvalidArgument'],
     ['without capabilities', ({ setting }) => setting.create('useless', { volumeCapabilities: [] }), 'InvalidArgument'],
-    ['again', ({ setting }) => setting.create('strict'), 'OK'],
     ['of a known name with another size', ({ setting, volume }) => otherSize(setting, volume), 'AlreadyExists'],
     [
       'with a limit below what is required',
@@ -143,7 +149,12 @@ export const CONTROLLER_QUESTIONS: readonly Rows[] = [
   ]),
   of(ControllerModifyVolume, lists(ControllerRpc.MODIFY_VOLUME), [
     ['without a volume', () => ({ volumeId: '', secrets, mutableParameters: {} }), 'InvalidArgument'],
-    ['of an unknown volume', () => ({ volumeId: UNKNOWN, secrets, mutableParameters: {} }), 'NotFound'],
+    ['of an unknown volume', modifyUnknown, 'NotFound', 'InvalidArgument'],
+    [
+      'with an unknown parameter',
+      ({ volume: { volumeId } }) => ({ volumeId, secrets, mutableParameters: UNKNOWN_ATTRIBUTES }),
+      'InvalidArgument',
+    ],
   ]),
   of(ControllerGetVolume, lists(ControllerRpc.GET_VOLUME), [
     ['without a volume', () => ({ volumeId: '' }), 'InvalidArgument'],

@@ -9,11 +9,13 @@ import {
   type UnaryMethod,
   type Volume,
 } from '@csi-sidecars/csi-proto'
+import type { CSIDriver } from '@csi-sidecars/kube-types'
 import { codeNameOf } from '../../calls/seen.ts'
 import type { CheckName, Violation } from '../checks/checks.ts'
+import { PERHAPS } from '../checks/repetition.ts'
 import type { Abilities } from '../driver/abilities.ts'
 import type { DirectCalls, Reply } from '../driver/direct-calls.ts'
-import type { OwnNodes } from '../driver/nodes.ts'
+import type { OwnNode, OwnNodes } from '../driver/nodes.ts'
 
 export interface SettingParts {
   /** The controller, past the proxy. */
@@ -25,15 +27,20 @@ export interface SettingParts {
   readonly find: (broken: Violation) => void
   /** As SIGKILL does it; the driver is started again at once. Undefined where the test did not start it. */
   readonly kill: (() => void) | undefined
-  /** Whether something is mounted at the path. */
-  readonly isMounted: (path: string) => Promise<boolean>
+  /** The options of what is mounted at the path; undefined where nothing is. */
+  readonly mountOptions: (path: string) => Promise<ReadonlySet<string> | undefined>
+  /** With which the driver's author registers it in a cluster. */
+  readonly csiDriver: CSIDriver | undefined
+  readonly pause: (ms: number) => Promise<void>
   /** Part of the names of volumes: unique for each run. */
   readonly unique: string
 }
 
 export const GIB = 1024n ** 3n
 export const UNKNOWN = 'csi-devcluster-unknown'
-export const ONE_NODE = volumeCapabilityOf({ volumeMode: 'Filesystem', accessModes: ['ReadWriteOnce'] }, false)
+const ACCESS = { accessModes: ['ReadWriteOnce'] }
+export const ONE_NODE = volumeCapabilityOf({ volumeMode: 'Filesystem', ...ACCESS }, false)
+export const BLOCK = volumeCapabilityOf({ volumeMode: 'Block', ...ACCESS }, false)
 
 /** What the direct questions share: a driver at rest, and volumes that this test creates for them. */
 export class Setting {
@@ -44,6 +51,11 @@ export class Setting {
   constructor(parts: SettingParts) {
     this.parts = parts
     this.nodes = largestGroup(parts.abilities)
+  }
+
+  /** Those of them whose node services have sockets. */
+  get ownNodes(): readonly OwnNode[] {
+    return this.parts.nodes.all.filter(({ info }) => this.nodes.some(({ nodeId }) => nodeId === info.nodeId))
   }
 
   has(method: string): boolean {
@@ -70,6 +82,16 @@ export class Setting {
     return this.parts.calls.ask(this.parts.driver, method, request)
   }
 
+  /** What has succeeded; the checks of all calls find what is wrong with the answer. Some codes count the second time. */
+  async repeat<Q extends object, R extends object>(
+    method: UnaryMethod<Q, R>,
+    request: Q,
+    driver = this.parts.driver,
+  ): Promise<void> {
+    const { code } = await this.parts.calls.ask(driver, method, request)
+    if (PERHAPS.has(code)) await this.parts.calls.ask(driver, method, request)
+  }
+
   /** Undefined, and a finding, where the driver does not create it. */
   async created(request: CreateVolumeRequest): Promise<Volume | undefined> {
     const reply = await this.ask(CreateVolume, request)
@@ -77,13 +99,21 @@ export class Setting {
     return reply.response?.volume
   }
 
-  async published({ volumeId, volumeContext }: Volume, nodeId: string): Promise<Reply<{ publishContext: object }>> {
-    const request = { volumeId, nodeId, volumeContext, volumeCapability: ONE_NODE, readonly: false, secrets: {} }
-    return await this.ask(ControllerPublishVolume, request)
+  async published(
+    { volumeId, volumeContext }: Volume,
+    nodeId: string,
+    { volumeCapability = ONE_NODE, twice = false } = {},
+  ): Promise<Reply<{ publishContext: object }>> {
+    const request = { volumeId, nodeId, volumeContext, volumeCapability, readonly: false, secrets: {} }
+    const reply = await this.ask(ControllerPublishVolume, request)
+    if (twice && reply.code === CODES.OK) await this.repeat(ControllerPublishVolume, request)
+    return reply
   }
 
-  async unpublished(volumeId: string, nodeId: string): Promise<void> {
-    const reply = await this.ask(ControllerUnpublishVolume, { volumeId, nodeId, secrets: {} })
+  async unpublished(volumeId: string, nodeId: string, { twice = false } = {}): Promise<void> {
+    const request = { volumeId, nodeId, secrets: {} }
+    const reply = await this.ask(ControllerUnpublishVolume, request)
+    if (twice && reply.code === CODES.OK) await this.repeat(ControllerUnpublishVolume, request)
     this.expect({
       check: 'converges',
       what: `ControllerUnpublishVolume of ${volumeId}`,

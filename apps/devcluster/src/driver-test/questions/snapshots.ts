@@ -4,62 +4,127 @@ import {
   CreateSnapshot,
   CreateVolume,
   DeleteSnapshot,
+  DeleteVolume,
   ListSnapshots,
+  type Snapshot,
   type Volume,
 } from '@csi-sidecars/csi-proto'
 import { type Setting, UNKNOWN } from './setting.ts'
 
-/** Creates a snapshot, again, lists it, restores it into a volume, and deletes it before or after its source. */
+/** Creates a snapshot, again, lists it, restores it into a volume, and deletes it before and after its source. */
 export async function checkSnapshots(setting: Setting): Promise<void> {
-  const { controller } = setting.parts.driver.capabilities
-  if (!controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)) return
+  if (!setting.parts.driver.capabilities.controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)) return
   const volume = await setting.created(setting.create('snapshot'))
   if (volume === undefined) return
-  const snapshotId = await snapshotOf(setting, volume)
+  const snapshotId = await createdSnapshot(setting, volume, 'first')
   if (snapshotId !== undefined) {
-    if (controller.has(ControllerRpc.LIST_SNAPSHOTS)) await listed(setting, snapshotId, volume)
-    await restored(setting, snapshotId)
-    for (const what of ['DeleteSnapshot', 'DeleteSnapshot again']) {
-      const reply = await setting.ask(DeleteSnapshot, { snapshotId, secrets: {} })
-      setting.expect({ check: 'snapshots', what, about: volume.volumeId, reply, codes: ['OK'] })
-    }
+    await listed(setting, snapshotId, volume)
+    await restored(setting, snapshotId, 'restored')
+    await deletedSnapshot(setting, snapshotId, volume)
   }
-  const rows = [
-    ['DeleteSnapshot without a snapshot', '', 'InvalidArgument'],
-    ['DeleteSnapshot of an unknown snapshot', UNKNOWN, 'OK'],
-  ] as const
-  for (const [what, id, code] of rows) {
-    const reply = await setting.ask(DeleteSnapshot, { snapshotId: id, secrets: {} })
-    setting.expect({ check: 'strict', what, about: undefined, reply, codes: [code] })
-  }
-  await setting.deleted(volume.volumeId)
+  await asksStrictly(setting, volume)
+  await deletedAfterSource(setting, volume)
 }
 
-/** Its id, which the same name gives again. */
-async function snapshotOf(setting: Setting, { volumeId }: Volume): Promise<string | undefined> {
-  const name = `csi-devcluster-snapshot-${setting.parts.unique}`
-  const request = { sourceVolumeId: volumeId, name, secrets: {}, parameters: {}, accessibilityRequirements: undefined }
-  const ids: string[] = []
-  for (const what of ['CreateSnapshot', 'CreateSnapshot again']) {
+/** Its id, when it is ready to be restored; the same name gives it again. */
+export async function createdSnapshot(setting: Setting, volume: Volume, name: string): Promise<string | undefined> {
+  const { volumeId } = volume
+  const request = requestOf(setting, volume, name)
+  let first: Snapshot | undefined
+  for (let tries = READY_TRIES; tries > 0; tries -= 1) {
     const reply = await setting.ask(CreateSnapshot, request)
+    const what = first === undefined ? 'CreateSnapshot' : 'CreateSnapshot again'
     setting.expect({ check: 'snapshots', what, about: volumeId, reply, codes: ['OK'] })
     const snapshot = reply.response?.snapshot
-    if (snapshot === undefined) continue
-    ids.push(snapshot.snapshotId)
-    if (snapshot.sourceVolumeId !== volumeId) {
-      find(
-        setting,
-        volumeId,
-        `a snapshot of ${volumeId} names ${JSON.stringify(snapshot.sourceVolumeId)} as its source`,
-      )
+    if (snapshot === undefined) break
+    const { snapshotId, sourceVolumeId } = snapshot
+    if (sourceVolumeId !== volumeId) {
+      find(setting, volumeId, `a snapshot of ${volumeId} names ${JSON.stringify(sourceVolumeId)} as its source`)
     }
+    if (first !== undefined && snapshotId !== first.snapshotId) {
+      find(setting, volumeId, `CreateSnapshot of ${request.name} gave ${first.snapshotId}, and then ${snapshotId}`)
+      break
+    }
+    // It is asked for twice at least.
+    if (first !== undefined && snapshot.readyToUse) return snapshotId
+    if (first !== undefined) await setting.parts.pause(READY_MS)
+    first ??= snapshot
   }
-  const [first, second = first] = ids
-  if (first !== second) find(setting, volumeId, `CreateSnapshot of ${name} gave ${first}, and then ${second}`)
-  return first
+  return first?.snapshotId
+}
+
+const READY_TRIES = 20
+const READY_MS = 500
+
+function requestOf({ parts }: Setting, { volumeId: sourceVolumeId }: Volume, name: string) {
+  const own = { name: `csi-devcluster-snapshot-${name}-${parts.unique}`, sourceVolumeId }
+  return { ...own, secrets: {}, parameters: {}, accessibilityRequirements: undefined }
+}
+
+/** Twice: what is not there any more counts as deleted. */
+export async function deletedSnapshot(
+  setting: Setting,
+  snapshotId: string,
+  { volumeId: about }: Volume,
+): Promise<void> {
+  for (const what of ['DeleteSnapshot', 'DeleteSnapshot again']) {
+    const reply = await setting.ask(DeleteSnapshot, { snapshotId, secrets: {} })
+    setting.expect({ check: 'snapshots', what, about, reply, codes: ['OK'] })
+  }
+}
+
+async function asksStrictly(setting: Setting, volume: Volume): Promise<void> {
+  const create = requestOf(setting, volume, 'strict')
+  const created = [
+    ['without a name', { ...create, name: '' }, 'InvalidArgument'],
+    ['without a volume', { ...create, sourceVolumeId: '' }, 'InvalidArgument'],
+    ['of an unknown volume', { ...create, sourceVolumeId: UNKNOWN }, 'NotFound'],
+  ] as const
+  for (const [what, request, code] of created) {
+    const reply = await setting.ask(CreateSnapshot, request)
+    setting.expect({ check: 'strict', what: `CreateSnapshot ${what}`, about: undefined, reply, codes: [code] })
+    await forget(setting, reply.response?.snapshot, undefined)
+  }
+  const rows = [
+    ['without a snapshot', '', 'InvalidArgument'],
+    ['of an unknown snapshot', UNKNOWN, 'OK'],
+  ] as const
+  for (const [what, snapshotId, code] of rows) {
+    const reply = await setting.ask(DeleteSnapshot, { snapshotId, secrets: {} })
+    setting.expect({ check: 'strict', what: `DeleteSnapshot ${what}`, about: undefined, reply, codes: [code] })
+  }
+}
+
+/** What must not have been created. */
+async function forget(setting: Setting, created: Snapshot | undefined, known: string | undefined): Promise<void> {
+  if (created === undefined || created.snapshotId === known) return
+  await setting.ask(DeleteSnapshot, { snapshotId: created.snapshotId, secrets: {} })
+}
+
+/** A driver deletes the source and keeps its snapshot, or refuses that and keeps both. */
+async function deletedAfterSource(setting: Setting, volume: Volume): Promise<void> {
+  const { volumeId: about } = volume
+  const snapshotId = await createdSnapshot(setting, volume, 'second')
+  if (snapshotId === undefined) return setting.deleted(about)
+  const other = await setting.created(setting.create('snapshot-other'))
+  if (other !== undefined) {
+    const reply = await setting.ask(CreateSnapshot, requestOf(setting, other, 'second'))
+    const what = 'CreateSnapshot of a known name and another volume'
+    setting.expect({ check: 'strict', what, about: undefined, reply, codes: ['AlreadyExists'] })
+    await forget(setting, reply.response?.snapshot, snapshotId)
+    await setting.deleted(other.volumeId)
+  }
+  const reply = await setting.ask(DeleteVolume, { volumeId: about, secrets: {} })
+  const what = 'DeleteVolume of a volume with a snapshot'
+  setting.expect({ check: 'snapshots', what, about, reply, codes: ['OK', 'FailedPrecondition'] })
+  await listed(setting, snapshotId, volume)
+  await restored(setting, snapshotId, 'restored-later')
+  await deletedSnapshot(setting, snapshotId, volume)
+  if (reply.code !== CODES.OK) await setting.deleted(about)
 }
 
 async function listed(setting: Setting, snapshotId: string, { volumeId }: Volume): Promise<void> {
+  if (!setting.parts.driver.capabilities.controller.has(ControllerRpc.LIST_SNAPSHOTS)) return
   const all = { maxEntries: 0, startingToken: '', sourceVolumeId: '', snapshotId: '', secrets: {} }
   for (const filter of [{ snapshotId }, { sourceVolumeId: volumeId }]) {
     const { code, response } = await setting.ask(ListSnapshots, { ...all, ...filter })
@@ -70,12 +135,11 @@ async function listed(setting: Setting, snapshotId: string, { volumeId }: Volume
   }
 }
 
-async function restored(setting: Setting, snapshotId: string): Promise<void> {
+async function restored(setting: Setting, snapshotId: string, name: string): Promise<void> {
   const volumeContentSource = { type: { $case: 'snapshot' as const, value: { snapshotId } } }
-  const request = setting.create('restored', { volumeContentSource })
+  const request = setting.create(name, { volumeContentSource })
   const volume = await setting.created(request)
-  // The checks of all calls find what is wrong with the second answer.
-  await setting.ask(CreateVolume, request)
+  if (volume !== undefined) await setting.repeat(CreateVolume, request)
   if (volume !== undefined) await setting.deleted(volume.volumeId)
 }
 

@@ -39,6 +39,7 @@ const ROWS: readonly (readonly [string, Spoil, string, RegExp])[] = [
     'inUse',
     /^DeleteVolume of vol-\d+ while it is published to worker-1 was answered with OK/,
   ],
+  ['ends its list after a page', onePage, 'listed', /^ListVolumes with one entry a page: volume vol-\d+ is on 0 pages/],
   [
     'creates a volume without a name',
     nameless,
@@ -113,6 +114,13 @@ function knownOnly({ driver }: EmulatedParts): void {
   driver.script('DeleteVolume', (request: DeleteVolumeRequest) => {
     if (request.volumeId.includes('unknown')) throw new DriverFailure('NOT_FOUND', 'gone')
     return driver.own<object, object>('DeleteVolume', request)
+  })
+}
+
+function onePage({ driver }: EmulatedParts): void {
+  driver.script('ListVolumes', (request: ListVolumesRequest) => {
+    const answer = driver.own<ListVolumesRequest, ListVolumesResponse>('ListVolumes', request)
+    return { ...answer, nextToken: '' }
   })
 }
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
-import type { Driver } from '@csi-sidecars/csi'
+import { CODES, type Driver } from '@csi-sidecars/csi'
 import {
+  ControllerModifyVolume,
   CreateVolume,
   type CreateVolumeResponse,
   DeleteVolume,
@@ -18,11 +19,13 @@ export async function askStrictly(setting: Setting): Promise<void> {
   const { nodes, driver } = setting.parts
   const [first, second] = setting.nodes.map(({ nodeId }) => nodeId)
   const known = { setting, volume, nodeId: first ?? '', path: join(nodes.folder, 'node-1', 'nothing') }
+  await setting.repeat(CreateVolume, setting.create('strict'))
   await askAll(CONTROLLER_QUESTIONS, known, driver)
   const [node] = nodes.all
   if (node !== undefined) await askAll(NODE_QUESTIONS, known, node.driver)
   if (canList(driver)) await walkPages(setting, volume)
   if (setting.parts.abilities.can.clone === true) await cloneTwice(setting, volume)
+  await modifyTwice(setting, volume)
   if (setting.has('ControllerPublishVolume') && first !== undefined) await publishTwice(known, { first, second })
   await setting.deleted(volume.volumeId)
   await setting.deleted(volume.volumeId)
@@ -49,9 +52,19 @@ async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void>
   const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
   const request = setting.create('clone', { volumeContentSource })
   const clone = await setting.created(request)
-  // The checks of all calls find what is wrong with the second answer.
-  await setting.ask(CreateVolume, request)
+  await setting.repeat(CreateVolume, request)
   if (clone !== undefined) await setting.deleted(clone.volumeId)
+}
+
+/** To each of the classes. */
+async function modifyTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
+  for (const attributes of setting.parts.abilities.can.attributes ?? []) {
+    const request = { volumeId, secrets: {}, mutableParameters: { ...attributes } }
+    const reply = await setting.ask(ControllerModifyVolume, request)
+    const what = `ControllerModifyVolume of ${volumeId}`
+    setting.expect({ check: 'converges', what, about: volumeId, reply, codes: ['OK'] })
+    await setting.repeat(ControllerModifyVolume, request)
+  }
 }
 
 /** Of a volume for one node: to a second one, and then its deletion. */
@@ -73,6 +86,8 @@ async function publishTwice(
   const reply = await setting.ask(DeleteVolume, { volumeId: about, secrets: {} })
   const used = `DeleteVolume of ${about} while it is published to ${first}`
   setting.expect({ check: 'inUse', what: used, about, reply, codes: ['FailedPrecondition'] })
+  // Nothing is left of the others.
+  if (reply.code === CODES.OK) return
   await setting.unpublished(about, first)
   if ((await nodesOf(setting, volume))?.includes(first) !== true) return
   setting.parts.find({ check: 'ended', about, text: `volume ${about} is listed on ${first} after a detach from there` })
@@ -120,8 +135,10 @@ async function walkPages(setting: Setting, { volumeId }: Volume): Promise<void> 
     if (ended) break
   }
   if (other !== undefined) await setting.deleted(other.volumeId)
-  const times = ids.filter((id) => id === volumeId).length
-  if (wrong === undefined && ended && times !== 1) wrong = `volume ${volumeId} is on ${times} pages`
+  for (const id of [volumeId, ...(other === undefined ? [] : [other.volumeId])]) {
+    const times = ids.filter((each) => each === id).length
+    if (ended && times !== 1) wrong ??= `volume ${id} is on ${times} pages`
+  }
   if (wrong === undefined) return
   setting.parts.find({ check: 'listed', about: undefined, text: `ListVolumes with one entry a page: ${wrong}` })
 }

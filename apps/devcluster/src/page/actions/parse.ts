@@ -12,6 +12,17 @@ const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const KEY = /^([a-z0-9][-a-z0-9]{0,62}\/)?[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const MOST_NUMBER = 1000
 
+/** What is wrong with a field, as a sentence. */
+export class FieldError extends Error {
+  override readonly name = 'FieldError'
+  readonly field: string
+
+  constructor(field: string, message: string) {
+    super(message)
+    this.field = field
+  }
+}
+
 /** Throws a sentence that says what is wrong. */
 export function parseAction(body: unknown): Action {
   const { action, values } = recordOf(body)
@@ -29,12 +40,12 @@ function recordOf(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 function checked(field: Field, value: unknown = ''): string {
-  const { label, optional } = field
-  if (typeof value !== 'string') throw new Error(`${label} must be a text.`)
+  const { name, label, optional } = field
+  if (typeof value !== 'string') throw new FieldError(name, `${label} must be a text.`)
   const text = value.trim()
-  if (text === '' && optional) return ''
+  if (text === '' && optional !== undefined) return ''
   const wrong = whatIsWrong(field, text)
-  if (wrong !== undefined) throw new Error(`${label} ${wrong}.`)
+  if (wrong !== undefined) throw new FieldError(name, `${label} ${wrong}.`)
   return text
 }
 

@@ -110,7 +110,18 @@ describe('on the page a person can', () => {
   it('see what the API refuses, and what is not possible', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: [] })
     using queue = open(test)
-    expect(await queue.do('deletePod', { pod: 'absent' })).toEqual({ done: false, text: 'pods "absent" not found' })
+    expect(await queue.do('deletePod', { pod: 'absent' })).toEqual({
+      done: false,
+      text: 'pods "absent" not found',
+      field: 'pod',
+    })
+    await queue.do('createClaim', { name: 'data', size: '1Gi', class: '' })
+    expect(await queue.do('createClaim', { name: 'data', size: '1Gi', class: '' })).toEqual({
+      done: false,
+      text: 'persistentvolumeclaims "data" already exists',
+      field: 'name',
+    })
+    expect(await queue.do('createClaim', { name: 'other', size: 'big', class: '' })).toMatchObject({ field: 'size' })
     expect(await queue.do('killSidecar', { sidecar: 'csi-attacher' })).toEqual({
       done: false,
       text: 'This cannot be done here.',

@@ -1,11 +1,12 @@
 import { type Clock, deadline, messageOf } from '@csi-sidecars/base'
+import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import type { Devcluster } from '../../cluster/devcluster.ts'
 import type { Ending } from '../../story/run-steps.ts'
 import type { Scenario } from '../../story/scenario.ts'
 import type { ActionAnswer } from '../server.ts'
-import type { ActionName } from '../view/action-table.ts'
+import { type ActionName, type Field, formOf } from '../view/action-table.ts'
 import type { Item, TimelineEntry } from '../view/wire.ts'
-import { parseAction } from './parse.ts'
+import { type Action, FieldError, parseAction } from './parse.ts'
 import { type ActionParts, actionsOf, perform } from './perform.ts'
 
 export interface ActionQueueOptions {
@@ -57,14 +58,16 @@ export class ActionQueue {
 
   async take(body: unknown): Promise<ActionAnswer> {
     using limit = deadline(this.#options.clock, ACTION_MS, 'what was asked for', this.#signal)
+    let action: Action | undefined
     try {
-      const action = parseAction(body)
+      action = parseAction(body)
       if (!this.#actions.includes(action.name)) throw new Error('This cannot be done here.')
       const text = await perform(action, this.#parts, limit.signal)
       this.#options.say({ who: 'you', text })
       return { done: true, text }
     } catch (error) {
-      return { done: false, text: messageOf(error) }
+      const field = fieldOf(action, error)
+      return { done: false, text: messageOf(error), ...(field !== undefined && { field }) }
     }
   }
 
@@ -84,4 +87,16 @@ export class ActionQueue {
   #trouble(text: string): void {
     this.#options.say({ who: 'you', text, bad: true })
   }
+}
+
+/** The field that an error is about: an object that exists already has a name, and one that does not was chosen. */
+function fieldOf(action: Action | undefined, error: unknown): string | undefined {
+  if (error instanceof FieldError) return error.field
+  const fields: readonly Field[] = action === undefined ? [] : formOf(action.name).fields
+  const about = isAlreadyExists(error)
+    ? fields.find(({ kind }) => kind === 'name')
+    : isNotFound(error)
+      ? fields.find(({ kind }) => kind === 'claim' || kind === 'pod' || kind === 'node')
+      : undefined
+  return about?.name
 }

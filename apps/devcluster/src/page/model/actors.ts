@@ -1,8 +1,8 @@
 import type { LiveCall } from '../../calls/seen.ts'
 
-/** Who acts in a cluster as far as volumes go. Kubelets are many: `kubelet/` and the node's name. */
+/** The components of a cluster that act on volumes. There is a kubelet for each node: `kubelet/` and the node's name. */
 export const ACTORS = {
-  you: { name: 'you', does: 'say what is wanted' },
+  you: { name: 'you', does: 'create, change and delete objects' },
   scheduler: { name: 'kube-scheduler', does: 'chooses a node for each pod' },
   'persistent-volume': { name: 'PV controller', does: 'binds claims to volumes' },
   provisioner: { name: 'csi-provisioner', does: 'creates and deletes volumes' },

@@ -67,7 +67,7 @@ describe('a call', () => {
     expect(lastCall('x', call(), START)).not.toHaveProperty('code')
   })
 
-  it('is cut where it is too long for anybody to read', () => {
+  it('is cut where it is too long to be read', () => {
     expect(jsonOf({ long: 'x'.repeat(10_000) }).length).toBeLessThan(4_100)
   })
 

@@ -58,7 +58,7 @@ describe('a pod waits', () => {
       ['trouble: pod app: csi-attacher: the volume cannot be attached to node-1 | not found'],
     ],
     [
-      "its node's word that the volume is attached",
+      'the report of its node that the volume is attached',
       { pods: [app], attachments: [attached] },
       ['works: pod app: attach-detach: reports on node-1 that the volume is attached'],
     ],

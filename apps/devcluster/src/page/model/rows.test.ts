@@ -12,7 +12,7 @@ const running = pod({ phase: 'Running' })
 const GIB = 1024 ** 3
 
 describe('a row of the page', () => {
-  it('shows a claim with its pods and its volume: what is wanted, and what is', () => {
+  it('shows a claim with its pods and its volume: desired and actual state', () => {
     const { claim } = boundPair({ claim: { request: '2Gi' } })
     expect(row({ claim, volume: { ...boundPair().volume, capacity: '2Gi' }, pods: [running] })).toMatchObject({
       id: 'claim/default/data',

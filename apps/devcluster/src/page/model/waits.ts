@@ -3,7 +3,7 @@ import { uniqueVolumeName } from '../../volume-names.ts'
 import type { Failure } from './call-log.ts'
 import type { RowView, WaitNow } from './view.ts'
 
-/** What everything of a row waits for, in the words of the page. */
+/** The waits of a row, as texts of the page. */
 export function waitsOf(view: RowView): readonly WaitNow[] {
   const around = aroundOf(view)
   const [ofClaim] = view.claim === undefined ? [] : claimWaits(view.claim, around)

@@ -7,7 +7,8 @@ export interface Field {
   readonly label: string
   readonly kind: FieldKind
   readonly value?: string
-  readonly optional?: true
+  /** It may be left out: what that means. */
+  readonly optional?: string
   readonly choices?: readonly string[]
 }
 
@@ -50,7 +51,7 @@ export const ACTIONS = {
     fields: [
       { name: 'name', label: 'Name', kind: 'name', value: 'data-1' },
       { name: 'size', label: 'Size', kind: 'size', value: '1Gi' },
-      { name: 'class', label: 'Class', kind: 'class', value: 'devcluster', optional: true },
+      { name: 'class', label: 'Class', kind: 'class', value: 'devcluster', optional: 'the default class' },
     ],
   },
   createPod: {
@@ -59,7 +60,7 @@ export const ACTIONS = {
     fields: [
       { name: 'name', label: 'Name', kind: 'name', value: 'app' },
       claim,
-      { ...node, label: 'Node, or none', value: '', optional: true },
+      { ...node, value: '', optional: 'any node' },
     ],
   },
   expandClaim: {

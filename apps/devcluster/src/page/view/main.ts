@@ -1,5 +1,6 @@
 import { ActionForms } from './action-forms.ts'
 import { Actors } from './actors.ts'
+import { ClusterPicture } from './cluster-picture.ts'
 import { byId, clockTime, counted, fill, make, setText } from './dom.ts'
 import { tag } from './parts.ts'
 import { Player } from './player.ts'
@@ -41,6 +42,7 @@ const player = new Player()
 const actors = new Actors(player)
 const { nameOf } = actors
 const table = new Table(player, { nameOf, again })
+const picture = new ClusterPicture(player)
 const waiting = new Waiting(player, nameOf)
 const timeline = new Timeline(player, { nameOf, again })
 const actions = new ActionForms(player)
@@ -52,6 +54,7 @@ function draw(now: number): void {
   const changed = new Set(player.changed)
   player.changed.clear()
   actors.draw(changed)
+  picture.draw(changed)
   table.draw(changed)
   if (changed.size > 0) waiting.draw()
   timeline.draw()

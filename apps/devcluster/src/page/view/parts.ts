@@ -40,11 +40,11 @@ export function sizeBar(wanted: Size, actual: Size): HTMLElement {
 export class CallDetails {
   readonly element = make('details', { class: 'call' })
   readonly #summary = make('summary')
-  readonly #request = make('pre')
-  readonly #answer = make('pre')
+  readonly #request = scrolling('Request')
+  readonly #answer = scrolling('Answer')
 
   constructor() {
-    const part = (title: string, body: HTMLElement) => make('div', {}, make('h4', {}, title), body)
+    const part = (title: string, body: HTMLElement) => make('div', {}, make('div', { class: 'part' }, title), body)
     fill(this.element, this.#summary, part('Request', this.#request), part('Answer', this.#answer))
     this.element.hidden = true
   }
@@ -65,6 +65,14 @@ export class CallDetails {
     setText(this.#request, request)
     setText(this.#answer, message ?? response ?? (code === undefined ? 'none yet' : '{}'))
   }
+}
+
+/** Who has no mouse gets there with the keyboard, and hears where that is. */
+function scrolling(title: string): HTMLPreElement {
+  const text = make('pre', { 'aria-label': title })
+  text.setAttribute('role', 'group')
+  text.tabIndex = 0
+  return text
 }
 
 export class EventText {

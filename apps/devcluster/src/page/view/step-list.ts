@@ -14,10 +14,16 @@ export class StepList {
   readonly #options: StoryOptions
   readonly #list: Keyed<Step, HTMLLIElement>
   readonly #drawn = new Map<string, StepEntry>()
+  /** Beside the table while it is empty. */
+  readonly #runAll = byId<HTMLButtonElement>('run-story')
+  #last: number | undefined
 
   constructor(player: Player, options: StoryOptions) {
     this.#player = player
     this.#options = options
+    this.#runAll.addEventListener('click', () => {
+      if (this.#last !== undefined) options.send('runStep', { number: String(this.#last) })
+    })
     this.#list = new Keyed(byId('steps'), (step) => this.#make(step))
   }
 
@@ -31,6 +37,9 @@ export class StepList {
     const canRun = abilities?.is === 'abilities' && abilities.actions.includes('runStep')
     const isRunning = steps.some(({ state }) => state === 'running')
     for (const step of steps) this.#drawn.get(step.id)?.draw(step, canRun && !isRunning)
+    this.#last = steps.findLast(({ state }) => state !== 'skipped')?.number
+    this.#runAll.hidden = !canRun || this.#last === undefined
+    this.#runAll.disabled = isRunning
   }
 
   #make({ id, number }: Step): HTMLLIElement {
@@ -82,7 +91,7 @@ class StepEntry {
     this.#run.disabled = !canRun
     this.#run.setAttribute('aria-label', `Run step ${number}: ${title}`)
     this.#show.hidden = state !== 'succeeded' && state !== 'failed'
-    this.#show.setAttribute('aria-label', `Watch step ${number} again`)
+    this.#show.setAttribute('aria-label', `Watch again: step ${number}`)
     this.#details.hidden = lines.length === 0
     fill(
       this.#lines,

@@ -1,6 +1,8 @@
 import { byId, fill, Keyed, make, setText } from './dom.ts'
 import { CallDetails, EventText, sizeBar, tag, waitText } from './parts.ts'
+import { short } from './picture.ts'
 import type { Player } from './player.ts'
+import { stillHolds } from './warnings.ts'
 import type { Item, LastCall, LastEvent, Place, Row } from './wire.ts'
 
 /** More rows are too many to read; the filter finds the others. */
@@ -10,7 +12,7 @@ const BY_NAME = new Intl.Collator('en', { numeric: true })
 
 type NameOf = (actor: string) => string
 
-/** Left what is wanted, right what is, between them whose turn it is. */
+/** The desired state on the left, the actual state on the right, and between them the component that acts next. */
 export class Table {
   readonly #player: Player
   readonly #nameOf: NameOf
@@ -56,7 +58,8 @@ export class Table {
       return row?.is === 'row' && fits(row, wanted, this.#waiting.checked) ? [[id, row]] : []
     })
     this.#rows.show(fitting.slice(0, MOST_ROWS))
-    byId('none').hidden = fitting.length > 0
+    byId('none').hidden = this.#sorted.length > 0
+    byId('none-fits').hidden = this.#sorted.length === 0 || fitting.length > 0
     byId('more').hidden = fitting.length <= MOST_ROWS
     setText(
       byId('more'),
@@ -115,13 +118,18 @@ class RowLine {
     if (id.startsWith('call/')) return this.#call.draw(item as LastCall | undefined)
     if (item?.is === 'row') this.#drawRow(item, nameOf)
     const row = items.get(ofRow(id))
-    const known = row?.is === 'row' ? row.waits.map(({ message }) => message) : []
-    this.#event.draw(items.get(`event/${ofRow(id)}`) as LastEvent | undefined, known)
+    const waits = row?.is === 'row' ? row.waits : []
+    const event = items.get(`event/${ofRow(id)}`) as LastEvent | undefined
+    const holds = event !== undefined && stillHolds(event, waits)
+    this.#event.draw(
+      holds ? event : undefined,
+      waits.map(({ message }) => message),
+    )
   }
 
   #drawRow(row: Row, nameOf: NameOf): void {
     const kind = row.claim ? 'claim' : row.volume ? 'volume without a claim' : 'pod'
-    fill(this.#heading, row.name, make('small', {}, kind))
+    fill(this.#heading, short(row.name), make('small', {}, kind))
     fill(this.#wanted, ...wantedOf(row))
     const waits = row.waits.map((wait) => waitText(wait, nameOf))
     fill(this.#waits, ...(waits.length > 0 ? waits : [make('span', { class: 'quiet' }, 'desired state reached')]))

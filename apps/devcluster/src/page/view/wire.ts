@@ -8,7 +8,7 @@ export interface Wait {
   /** The id of the actor whose turn it is. */
   readonly who: string
   readonly level: Level
-  /** What waits: `pod app`, `claim data`. */
+  /** The waiting object: `pod app`, `claim data`. */
   readonly about: string
   readonly why: string
   /** The message of Kubernetes or of the driver. */

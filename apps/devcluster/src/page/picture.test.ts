@@ -1,0 +1,90 @@
+import { describe, expect, it } from '@jest/globals'
+import { pictureOf } from './view/picture.ts'
+import type { Item, Place, Row } from './view/wire.ts'
+
+const node = (name: string, change = {}): Item => ({
+  is: 'node',
+  id: `node/${name}`,
+  name,
+  ready: true,
+  schedulable: true,
+  ...change,
+})
+
+function row(name: string, change: Partial<Row> = {}): Row {
+  const size = { text: '1Gi', bytes: 1024 ** 3 }
+  const volume = { name: `pv-${name}`, phase: 'Bound', size, capacity: '1Gi', attributesClass: '' }
+  return {
+    is: 'row',
+    id: `claim/default/${name}`,
+    name: `default/${name}`,
+    pods: [],
+    volume,
+    places: [],
+    waits: [],
+    ...change,
+  }
+}
+
+const place = (name: string, state: Place['state']): Place => ({ node: name, state, pods: [] })
+const pod = (name: string, on: string) => ({ key: `default/${name}`, node: on, phase: 'Running', deleting: false })
+
+/** `node-1: pod app Running, volume data mounted`. */
+function drawn(...items: readonly Item[]): readonly string[] {
+  return pictureOf(items).boxes.map(({ name, notes, chips }) => {
+    const texts = chips.map(({ kind, name: what, state }) => `${kind} ${what} ${state}`)
+    return `${[name, ...notes].join(', ')}: ${texts.join(', ')}`
+  })
+}
+
+describe('the picture of the cluster', () => {
+  it('has the nodes in their order, and what is unusual about them', () => {
+    expect(drawn(node('node-10'), node('node-9', { ready: false, schedulable: false }))).toEqual([
+      'node-9, not ready, cordoned: ',
+      'node-10: ',
+      'Volumes on no node: ',
+    ])
+  })
+
+  it('has pods and volumes where they are', () => {
+    const data = row('data', { pods: [pod('app', 'node-1')], places: [place('node-1', 'mounted')] })
+    expect(drawn(node('node-1'), data, row('free'))).toEqual([
+      'node-1: pod app Running, volume data mounted',
+      'Volumes on no node: volume free Bound',
+    ])
+  })
+
+  it('has a pod once, though it uses two claims, and a pod that waits for a node', () => {
+    const both = { pods: [pod('app', 'node-1'), pod('late', '')] }
+    expect(drawn(node('node-1'), row('a', both), row('b', both))).toEqual([
+      'node-1: pod app Running',
+      'Pods without a node: pod late Running',
+      'Volumes on no node: volume a Bound, volume b Bound',
+    ])
+  })
+
+  it('knows a volume again after a move, and has a key for each of its places', () => {
+    const keysOf = (...places: readonly Place[]) =>
+      pictureOf([node('node-1'), node('node-2'), row('data', { places })]).boxes.map(({ chips }) =>
+        chips.map(({ key }) => key).join(),
+      )
+    const key = 'claim/default/data'
+    expect(keysOf(place('node-1', 'detaching'))).toEqual([key, '', ''])
+    expect(keysOf()).toEqual(['', '', key])
+    expect(keysOf(place('node-2', 'attaching'))).toEqual(['', key, ''])
+    expect(keysOf(place('node-1', 'mounted'), place('node-2', 'mounted'))).toEqual([key, `${key} node-2`, ''])
+  })
+
+  it('has no volume for a claim that has none', () => {
+    const { volume: _, ...without } = row('data')
+    expect(drawn(without)).toEqual(['Volumes on no node: '])
+  })
+
+  it('leaves out what would be too many, and counts it', () => {
+    const nodes = Array.from({ length: 14 }, (_, index) => node(`node-${index + 1}`))
+    const rows = Array.from({ length: 15 }, (_, index) => row(`data-${index + 1}`))
+    const { boxes, moreNodes } = pictureOf([...nodes, ...rows])
+    expect([boxes.length, moreNodes]).toEqual([13, 2])
+    expect(boxes.at(-1)).toMatchObject({ more: 3 })
+  })
+})

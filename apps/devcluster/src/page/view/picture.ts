@@ -1,0 +1,84 @@
+import type { Item, PlaceState, Row } from './wire.ts'
+
+/** A pod, or a volume at one place. Its key stays the same while it moves. */
+export interface Chip {
+  readonly key: string
+  readonly kind: 'pod' | 'volume'
+  readonly name: string
+  /** The phase of a pod, or the state of a volume at that place. */
+  readonly state: string
+}
+
+/** A node with what is on it, or the place of what is on no node. */
+export interface Box {
+  readonly key: string
+  readonly name: string
+  /** What is unusual about the node. */
+  readonly notes: readonly string[]
+  readonly chips: readonly Chip[]
+  /** How many more are there than are drawn. */
+  readonly more: number
+}
+
+/** Beyond these numbers a picture shows less than a list. */
+const MOST_NODES = 12
+const MOST_CHIPS = 12
+
+const NO_NODE = { key: 'pods', name: 'Pods without a node', notes: [] }
+const NOT_ATTACHED = { key: 'volumes', name: 'Volumes on no node', notes: [] }
+
+/** The picture of the cluster: nodes in their order, then what is on none of them. */
+export function pictureOf(items: Iterable<Item>): { readonly boxes: readonly Box[]; readonly moreNodes: number } {
+  const all = [...items]
+  const nodes = all.filter((item) => item.is === 'node').sort((a, b) => BY_NAME.compare(a.name, b.name))
+  const at = new Map<string, Chip[]>()
+  const put = (box: string, chip: Chip): void => void at.set(box, [...(at.get(box) ?? []), chip])
+  const rows = all.filter((item) => item.is === 'row').sort((a, b) => BY_NAME.compare(a.name, b.name))
+  for (const [box, chip] of podsOf(rows)) put(box, chip)
+  for (const row of rows) for (const [box, chip] of volumesOf(row)) put(box, chip)
+  const shown = nodes.slice(0, MOST_NODES)
+  const boxes = [
+    ...shown.map(({ name, ready, schedulable }) => ({
+      key: `node/${name}`,
+      name,
+      notes: [...(ready ? [] : ['not ready']), ...(schedulable ? [] : ['cordoned'])],
+    })),
+    ...(at.has(NO_NODE.key) ? [NO_NODE] : []),
+    NOT_ATTACHED,
+  ]
+  return {
+    boxes: boxes.map((box) => ({ ...box, ...atMost(at.get(box.key) ?? []) })),
+    moreNodes: nodes.length - shown.length,
+  }
+}
+
+const BY_NAME = new Intl.Collator('en', { numeric: true })
+
+function atMost(chips: readonly Chip[]): Pick<Box, 'chips' | 'more'> {
+  return { chips: chips.slice(0, MOST_CHIPS), more: Math.max(0, chips.length - MOST_CHIPS) }
+}
+
+/** Each pod once, also when it uses several claims. */
+function podsOf(rows: readonly Row[]): Iterable<readonly [box: string, chip: Chip]> {
+  const found = new Map<string, readonly [string, Chip]>()
+  for (const { pods } of rows) {
+    for (const { key, node, phase, deleting } of pods) {
+      const chip: Chip = { key: `pod/${key}`, kind: 'pod', name: short(key), state: deleting ? 'deleting' : phase }
+      found.set(key, [node === '' ? NO_NODE.key : `node/${node}`, chip])
+    }
+  }
+  return [...found.values()].sort(([, a], [, b]) => BY_NAME.compare(a.name, b.name))
+}
+
+/** A volume is at each of its places; the first keeps the key of the row, so that the volume is seen to move. */
+function volumesOf({ id, name, volume, places }: Row): readonly (readonly [box: string, chip: Chip])[] {
+  if (volume === undefined) return []
+  const chip = (key: string, state: PlaceState | string): Chip => ({ key, kind: 'volume', name: short(name), state })
+  if (places.length === 0) return [[NOT_ATTACHED.key, chip(id, volume.phase)]]
+  return places.map(({ node, state }, index) => [`node/${node}`, chip(index === 0 ? id : `${id} ${node}`, state)])
+}
+
+/** In the default namespace the name is enough. */
+export function short(key: string): string {
+  return key.replace(/^default\//, '')
+}

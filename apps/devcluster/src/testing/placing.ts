@@ -1,0 +1,51 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, chownSync, cpSync, linkSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Placing } from './contents.ts'
+
+/** Copies of folders, and other names of files: that needs no root. What they would be mounted with is kept. */
+export function copies(): Placing & {
+  readonly optionsAt: (target: string) => Promise<ReadonlySet<string> | undefined>
+} {
+  const placed = new Map<string, { readonly store: string; readonly options: ReadonlySet<string> }>()
+  return {
+    put(store, target, { readonly, options }) {
+      placed.set(target, { store, options: new Set(options) })
+      if (statSync(store).isFile()) {
+        rmSync(target)
+        return linkSync(store, target)
+      }
+      cpSync(store, target, { recursive: true })
+      const { mode, gid, uid } = statSync(store)
+      chownSync(target, uid, gid)
+      chmodSync(target, mode)
+      // Root may write to any file, but to no folder.
+      if (readonly) mkdirSync(join(target, 'csi-devcluster-data-2'), { recursive: true })
+    },
+    take(target) {
+      const { store } = placed.get(target) ?? {}
+      placed.delete(target)
+      if (store === undefined || statSync(store).isFile()) return
+      rmSync(join(target, 'csi-devcluster-data-2'), { recursive: true, force: true })
+      cpSync(target, store, { recursive: true })
+    },
+    optionsAt: async (target) => placed.get(target)?.options,
+  }
+}
+
+/** Mounts, as root. */
+export const MOUNTS: Placing = {
+  put(store, target, { readonly, options }) {
+    if (!isMounted(target)) execFileSync('mount', ['--bind', store, target])
+    const all = [...(readonly ? ['ro'] : []), ...options]
+    if (all.length > 0) execFileSync('mount', ['-o', `remount,bind,${all.join(',')}`, target])
+  },
+  take(target) {
+    if (isMounted(target)) execFileSync('umount', [target])
+  },
+}
+
+function isMounted(path: string): boolean {
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
+  return lines.some((line) => line.split(' ')[4] === path)
+}
