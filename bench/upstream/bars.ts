@@ -46,7 +46,7 @@ export function barsOf({ forUs, forTheOriginals }: Headlines): string {
   heading('Less is better')
   rows(forUs)
   y += 10
-  heading('Where the originals are ahead')
+  heading('Where the originals are ahead or equal')
   rows(forTheOriginals)
   parts.push(`<text class="small" x="${MARGIN}" y="${y + 8}">Each pair of bars has a scale of its own.</text>`)
   const height = y + 8 + MARGIN

@@ -1,9 +1,16 @@
 import { type KubeObject, type Resource, resourcePath } from '@csi-sidecars/kube-types'
+import type { Api } from '../../e2e/harness/api/api.ts'
 import { eventually } from '../../e2e/harness/waiting.ts'
-import type { Ground } from './ground.ts'
+import { type Put, putAll } from './etcd.ts'
 
 /** As many writes as etcd takes in one transaction. */
 const BATCH = 128
+
+/** An API server and its store. */
+export interface Server {
+  readonly api: Api
+  readonly cluster: { readonly etcdUrl: string }
+}
 
 export interface Original {
   readonly resource: Resource<KubeObject>
@@ -23,29 +30,32 @@ export interface Copies {
 
 /**
  * Many objects like those that are there, written into the server's store: it would take minutes to ask for them one
- * by one. What named each other by uid does so in each set of copies.
+ * by one. What named each other by uid does so in each set of copies. Returns what was written, set after set.
  */
-export async function makeCopies({ api, cluster }: Ground, copies: Copies): Promise<void> {
+export async function makeCopies({ api, cluster }: Server, copies: Copies): Promise<readonly Put[]> {
   const { originals, count, from = 0, rename } = copies
-  const read = originals.map(async ({ resource, name, namespace }) => {
-    const { metadata, ...rest } = await api.get<KubeObject>(resource, { name, namespace })
-    const { resourceVersion: _, ...kept } = { ...metadata }
-    const key = ['/registry', resource.plural, ...(namespace === undefined ? [] : [namespace]), name].join('/')
-    return { key, text: JSON.stringify({ ...rest, metadata: kept }), uid: kept.uid ?? '' }
-  })
-  const templates = await Promise.all(read)
+  const templates = await Promise.all(originals.map((original) => stored(api, original)))
   const puts = Array.from({ length: count }, (_, index) => {
     const number = from + index
     const copy = (text: string): string =>
       templates.reduce((result, { uid }) => result.replaceAll(uid, numbered(uid, number)), rename(text, number))
     return templates.map(({ key, text }) => ({ key: copy(key), value: copy(text) }))
   }).flat()
-  for (let at = 0; at < puts.length; at += BATCH) await write(cluster.etcdUrl, puts.slice(at, at + BATCH))
+  for (let at = 0; at < puts.length; at += BATCH) await putAll(cluster.etcdUrl, puts.slice(at, at + BATCH))
+  return puts
+}
+
+/** An object as the server's store has it. */
+export async function stored(api: Api, { resource, name, namespace }: Original) {
+  const { metadata, ...rest } = await api.get<KubeObject>(resource, { name, namespace })
+  const { resourceVersion: _, ...kept } = { ...metadata }
+  const key = ['/registry', resource.plural, ...(namespace === undefined ? [] : [namespace]), name].join('/')
+  return { key, text: JSON.stringify({ ...rest, metadata: kept }), uid: kept.uid ?? '' }
 }
 
 /** Waits until the server has this many objects. */
 export async function mustHold(
-  { api }: Ground,
+  { api }: Pick<Server, 'api'>,
   resource: Resource<unknown>,
   { count, atLeast = false }: { count: number; atLeast?: boolean },
 ): Promise<void> {
@@ -66,11 +76,4 @@ interface Page {
 /** The uid with its first digits replaced. */
 function numbered(uid: string, number: number): string {
   return number.toString(16).padStart(8, '0') + uid.slice(8)
-}
-
-async function write(etcdUrl: string, puts: readonly { readonly key: string; readonly value: string }[]) {
-  const base64 = (text: string): string => Buffer.from(text).toString('base64')
-  const success = puts.map(({ key, value }) => ({ requestPut: { key: base64(key), value: base64(value) } }))
-  const answer = await fetch(`${etcdUrl}/v3/kv/txn`, { method: 'POST', body: JSON.stringify({ success }) })
-  if (!answer.ok) throw new Error(`etcd refused objects: ${answer.status} ${await answer.text()}`)
 }

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type KubeObject, NAMESPACES, type Resource, resourcePath } from '@csi-sidecars/kube-types'
+import { type KubeObject, NAMESPACES, type Resource } from '@csi-sidecars/kube-types'
 import type { Api } from '../../e2e/harness/api/api.ts'
 import { type ControlPlane, startControlPlane } from '../../e2e/harness/api/control-plane.ts'
 import { Gate } from '../../e2e/harness/api/gate.ts'
@@ -9,6 +9,8 @@ import { Driver } from '../../e2e/harness/driver/driver.ts'
 import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
 import { apiServer } from '../../e2e/tools/binaries.ts'
 import { AUDIT_POLICY } from './audit.ts'
+import { mustHold } from './copies.ts'
+import { askEtcd, base64 } from './etcd.ts'
 import { Observer } from './observer.ts'
 import type { Executables } from './side.ts'
 import { Subject, type SubjectOptions } from './subject.ts'
@@ -79,14 +81,19 @@ export class Ground implements AsyncDisposable {
     return driver
   }
 
+  executableOf({ side, app, both = false }: Pick<SubjectOptions, 'side' | 'app' | 'both'>): string {
+    const { executables } = this.#options
+    return both ? executables.ours.both : executables[side][app]
+  }
+
   /** Starts an executable; does not wait for anything. */
   async start(options: SubjectOptions): Promise<Subject> {
     this.#count += 1
-    const { executables, logs, profiles } = this.#options
+    const { logs, profiles } = this.#options
     const subject = await Subject.start(options, {
       cluster: this.cluster,
       folder: this.#folder,
-      executable: options.both === true ? executables.ours.both : executables[options.side][options.app],
+      executable: this.executableOf(options),
       log: join(logs, `${this.#count}-${options.app}-${options.side}.log`),
       ...(profiles === undefined || options.side === 'original' ? {} : { profiles }),
     })
@@ -120,21 +127,13 @@ export class Ground implements AsyncDisposable {
     await Promise.all(Array.from({ length: HANDS }, hand))
   }
 
-  /** Removes all objects of these kinds, whatever finalizers they have. For when no sidecar looks. */
+  /** Removes all objects of these kinds from the store, whatever finalizers they have. For when no sidecar looks. */
   async clear(...resources: readonly Resource<KubeObject>[]): Promise<void> {
-    for (const resource of resources) {
-      const left = await this.api.list(resource)
-      const held = left.filter(({ metadata }) => (metadata?.finalizers ?? []).length > 0)
-      await this.each(held.length, async (index) => {
-        const { name = '', namespace } = held[index]?.metadata ?? {}
-        await this.api.merge(resource, { name, namespace }, { metadata: { finalizers: null } })
-      })
-      const namespaces = resource.namespaced ? new Set(left.map(({ metadata }) => metadata?.namespace)) : [undefined]
-      const options = { gracePeriodSeconds: 0, propagationPolicy: 'Background' }
-      for (const namespace of namespaces) {
-        await this.api.call('DELETE', resourcePath(resource, { namespace }), { body: options })
-      }
+    for (const { plural } of resources) {
+      const range = { key: base64(`/registry/${plural}/`), range_end: base64(`/registry/${plural}0`) }
+      await askEtcd(this.cluster.etcdUrl, 'deleterange', range)
     }
+    for (const resource of resources) await mustHold(this, resource, { count: 0 })
   }
 
   async namespace(name: string): Promise<void> {

@@ -6,6 +6,7 @@ import {
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
 import { attachment, claim, csiNode, storageClass, volume } from '../../e2e/harness/api/objects.ts'
+import { makeCopies, mustHold, type Original } from './copies.ts'
 import type { Ground } from './ground.ts'
 
 /** Objects as a cluster has them, made through the API as any client makes them. */
@@ -37,6 +38,27 @@ export function volumes(ground: Ground, driver: string, { count, prefix }: Many)
 export interface Many {
   readonly count: number
   readonly prefix: string
+}
+
+/** As many of them, written into the store: for thousands. `<prefix>-0` must be there. */
+export async function moreVolumes(ground: Ground, { count, prefix }: Many): Promise<void> {
+  await copiesOfFirst(ground, { count, prefix }, [{ resource: PERSISTENT_VOLUMES, name: `${prefix}-0` }])
+}
+
+/** Bound claims with their volumes, in the same way. */
+export async function moreBound(ground: Ground, { count, prefix }: Many): Promise<void> {
+  const name = `${prefix}-0`
+  const originals = [
+    { resource: PERSISTENT_VOLUMES, name },
+    { resource: PERSISTENT_VOLUME_CLAIMS, name, namespace: 'default' },
+  ]
+  await copiesOfFirst(ground, { count, prefix }, originals)
+}
+
+async function copiesOfFirst(ground: Ground, { count, prefix }: Many, originals: readonly Original[]): Promise<void> {
+  const rename = (text: string, number: number): string => text.replaceAll(`${prefix}-0`, `${prefix}-${number}`)
+  await makeCopies(ground, { originals, count: count - 1, from: 1, rename })
+  for (const { resource } of originals) await mustHold(ground, resource, { count, atLeast: true })
 }
 
 /** Asks for one attachment of the volume with the same name. */

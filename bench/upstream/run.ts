@@ -21,6 +21,8 @@ import { Ground } from './ground.ts'
 import { type Outcome, report, section, writeResults } from './results.ts'
 import type { Bench, BenchScene } from './scene.ts'
 import { attachStorm, attachStormDefaults } from './scenes/attach-storm.ts'
+import { busy } from './scenes/busy.ts'
+import { coldStart } from './scenes/cold-start.ts'
 import { driverRestart } from './scenes/driver-restart.ts'
 import { failing } from './scenes/failing.ts'
 import { failover } from './scenes/failover.ts'
@@ -36,8 +38,10 @@ import type { Executables, Side } from './side.ts'
 
 export const SCENES: readonly BenchScene[] = [
   idle,
+  coldStart,
   loaded,
   sizes,
+  busy,
   attachStorm,
   attachStormDefaults,
   starvation,

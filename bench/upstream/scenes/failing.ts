@@ -46,7 +46,7 @@ async function beside(bench: Bench, bad: number): Promise<void> {
   await pause(bad > 0 ? FAILING_MS : FAILING_MS / 10)
   const [before, eventsBefore] = [subject.cost(), await eventWrites(subject)]
   const from = performance.now()
-  const times = await attachTimes(ground, subject, count)
+  const times = await attachTimes(ground, subject, { count })
   const seconds = (performance.now() - from) / 1000
   const after = subject.cost()
   const label = `beside ${bad} that fail: `

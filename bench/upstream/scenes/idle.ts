@@ -4,6 +4,7 @@ import type { NotedRequest } from '../audit.ts'
 import type { Ground } from '../ground.ts'
 import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import { APPS, SIDES, type Side } from '../side.ts'
+import type { Subject } from '../subject.ts'
 
 const START_MS = 3000
 const QUIET_MS = 10_000
@@ -30,17 +31,22 @@ async function start({ figures }: Bench, ground: Ground, who: { app: App; side: 
   const subject = await ground.start({ side, app, driver })
   await pause(START_MS)
   await subject.stop()
+  figures.note(app, side, await startTimes(subject))
+}
+
+/** When a subject that was stopped has written its lease and begun to watch. */
+export async function startTimes(subject: Subject): Promise<Readonly<Record<string, number>>> {
+  const { side, app, sidecar } = subject
   const requests = await subject.requests()
-  const { started } = subject.sidecar
   const after = (what: (request: NotedRequest) => boolean): number => {
     const times = requests.filter((request) => what(request) && request.code < 300).map(({ time }) => time)
-    if (times.length === 0) throw new Error(`${side} ${app} did not start within ${START_MS} ms`)
-    return Math.min(...times) - started
+    if (times.length === 0) throw new Error(`${side} ${app} neither led nor watched before it was stopped`)
+    return Math.min(...times) - sidecar.started
   }
-  figures.note(app, side, {
+  return {
     'exec to first watch (ms)': after(({ verb, resource }) => verb === 'watch' && resource !== 'leases'),
     'exec to lease written (ms)': after(({ verb, resource }) => verb === 'create' && resource === 'leases'),
-  })
+  }
 }
 
 async function minute({ figures }: Bench, ground: Ground): Promise<void> {

@@ -4,7 +4,7 @@ import type { Ground } from '../ground.ts'
 import { attach, nodeOf } from '../objects.ts'
 import type { Subject } from '../subject.ts'
 
-export const ATTACHES = 300
+export const ATTACHES = 200
 export const BETWEEN_ATTACHES_MS = 200
 /** The volumes `attached-<number>` must be there. */
 export const ATTACHED = 'attached'
@@ -12,20 +12,31 @@ export const ATTACHED = 'attached'
 const ANSWERED_MS = 60_000
 
 /** Asks for one attachment after another, and says how long each took until the driver was called (ms), shortest first. */
-export async function attachTimes(ground: Ground, subject: Subject, count: number): Promise<readonly number[]> {
+export async function attachTimes(
+  ground: Ground,
+  subject: Subject,
+  { count, prefix = ATTACHED }: { readonly count: number; readonly prefix?: string },
+): Promise<readonly number[]> {
   const { driver } = subject
   const asked: number[] = []
   for (let index = 0; index < count; index += 1) {
     asked.push(Date.now())
-    await attach(ground, driver.name, { name: `${ATTACHED}-${index}`, node: nodeOf(driver.name) })
+    await attach(ground, driver.name, { name: `${prefix}-${index}`, node: nodeOf(driver.name) })
     await pause(BETWEEN_ATTACHES_MS)
   }
   const calls = (): readonly Call[] =>
-    driver.callsOf('ControllerPublishVolume').filter((call) => volumeOf(call).startsWith(`${ATTACHED}-`))
+    driver.callsOf('ControllerPublishVolume').filter((call) => volumeOf(call).startsWith(`${prefix}-`))
   await subject.until('all attaches', async () => calls().length >= count, ANSWERED_MS)
-  const starts = new Map(calls().map((call) => [volumeOf(call), call.start]))
-  return asked
-    .map((from, index) => (starts.get(`${ATTACHED}-${index}-handle`) ?? Number.NaN) - from)
+  const requested = asked.map((from, index) => [`${prefix}-${index}`, from] as const)
+  return timesToCall(calls(), new Map(requested))
+}
+
+/** How long each volume waited from its request (wall time, by name) to its first call, in ms, shortest first. */
+export function timesToCall(calls: readonly Call[], requested: ReadonlyMap<string, number>): readonly number[] {
+  // Reversed: the first call of a volume is the one that stays.
+  const starts = new Map(calls.toReversed().map((call) => [volumeOf(call), call.start]))
+  return [...requested]
+    .map(([name, from]) => (starts.get(`${name}-handle`) ?? Number.NaN) - from)
     .toSorted((a, b) => a - b)
 }
 

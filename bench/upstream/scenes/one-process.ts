@@ -1,6 +1,6 @@
 import { pause } from '../../../e2e/harness/waiting.ts'
 import type { Ground } from '../ground.ts'
-import { bound, growing, nodes, raise, volumes } from '../objects.ts'
+import { bound, growing, moreBound, nodes, raise, volumes } from '../objects.ts'
 import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import { APPS } from '../side.ts'
 import type { Subject } from '../subject.ts'
@@ -13,7 +13,7 @@ const BAD_CLAIMS = 10_000
 const RAISED_CLAIMS = 1000
 
 /** How the same work is run: both controllers in one process, two of ours, or the two originals. */
-type Layout = 'one' | 'two' | 'original'
+export type Layout = 'one' | 'two' | 'original'
 
 /** Both controllers in one process, beside the same work in two processes. */
 export const oneProcess: BenchScene = {
@@ -45,13 +45,14 @@ interface Memory {
 async function memory(bench: Bench, { label, driver, settledMs, prepare }: Memory): Promise<void> {
   await using ground = await bench.ground()
   await prepare?.(ground)
-  await interleaved(bench, async (side, round) => {
+  // Once: these figures differ by a few percent from round to round, and each takes half a minute.
+  await interleaved({ ...bench, rounds: 1 }, async (side, round) => {
     const layouts: readonly Layout[] = side === 'ours' ? ['one', 'two'] : ['original']
     for (const layout of layouts) {
       // Their own leases: earlier subjects release theirs late or not at all.
       const leaseNamespace = `${layout}-${round}`
       await ground.namespace(leaseNamespace)
-      const subjects = await start(ground, layout, { driver, leaseNamespace })
+      const subjects = await startLayout(ground, layout, { driver, leaseNamespace })
       await pause(settledMs)
       const sum = subjects.reduce((total, subject) => total + subject.cost().rss, 0)
       const what = layout === 'two' ? `${label}, two processes` : label
@@ -61,13 +62,14 @@ async function memory(bench: Bench, { label, driver, settledMs, prepare }: Memor
   })
 }
 
-async function start(
+/** The processes of a layout; the attacher is in the first. */
+export async function startLayout(
   ground: Ground,
   layout: Layout,
-  { driver: name, leaseNamespace }: { driver: string; leaseNamespace: string },
+  { driver: name, leaseNamespace, args = [] }: { driver: string; leaseNamespace: string; args?: readonly string[] },
 ): Promise<readonly Subject[]> {
   const driver = await ground.driver(name)
-  const common = { driver, leaseNamespace, side: layout === 'original' ? 'original' : 'ours' } as const
+  const common = { driver, leaseNamespace, args, side: layout === 'original' ? 'original' : 'ours' } as const
   if (layout === 'one') return [await ground.start({ ...common, app: 'attacher', both: true })]
   const subjects: Subject[] = []
   for (const app of APPS) subjects.push(await ground.start({ ...common, app }))
@@ -103,7 +105,8 @@ async function attaches(
   await nodes(ground, driver.name)
   await growing(ground, driver.name)
   await volumes(ground, driver.name, { count, prefix: ATTACHED })
-  await ground.each(claims, (index) => bound(ground, driver.name, { name: `claim-${index}` }))
+  await bound(ground, driver.name, { name: 'claim-0' })
+  await moreBound(ground, { count: claims, prefix: 'claim' })
   const common = { side: 'ours', driver } as const
   const subject = await ground.start({ ...common, app: 'attacher', both: layout === 'one' })
   const other = layout === 'two' ? await ground.start({ ...common, app: 'resizer' }) : undefined
@@ -111,7 +114,7 @@ async function attaches(
   const raising = ground.each(claims, (index) => raise(ground, `claim-${index}`))
   // Failing claims fail all the time; raised claims are raised meanwhile.
   if (refused) await raising
-  const times = await attachTimes(ground, subject, count)
+  const times = await attachTimes(ground, subject, { count })
   await raising
   bench.figures.note(layout === 'alone' ? 'attacher' : 'both', 'ours', {
     [`beside ${claims} ${label}: attach, p99 (ms)${layout === 'two' ? ', two processes' : ''}`]: percentile(

@@ -23,6 +23,8 @@ export interface Storm {
   readonly round: number
   readonly count: number
   readonly args: readonly string[]
+  /** So many times one after another, with other objects. */
+  readonly waves: number
   /** Before what is noted, where several storms share a table. */
   readonly label?: string
 }
@@ -31,10 +33,20 @@ export interface Storm {
 export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>): Promise<void> {
   const [few, many] = [bench.sized(100), bench.sized(1000)]
   await interleaved({ ...bench, rounds: 1 }, (side) =>
-    storm({ side, round: 1, count: few, args: [], label: `${few}: ` }),
+    storm({ side, round: 1, count: few, args: [], waves: 1, label: `${few}: ` }),
   )
   bench.say(`  ${many}, ours`)
-  await storm({ side: 'ours', round: 2, count: many, args: [], label: `${many}: ` })
+  await storm({ side: 'ours', round: 2, count: many, args: [], waves: 1, label: `${many}: ` })
+}
+
+/** The first wave of a process compiles what it runs, and fills the heap; the third is what it costs from then on. */
+export const WAVES = 3
+
+/** The prefix of a wave's figures; undefined for a wave that is not noted. */
+export function waveLabel({ waves, label = '' }: Pick<Storm, 'waves' | 'label'>, wave: number): string | undefined {
+  if (waves === 1) return label
+  if (wave === 1) return `${label}first wave: `
+  return wave === WAVES ? `${label}third wave: ` : undefined
 }
 
 export interface Phase {

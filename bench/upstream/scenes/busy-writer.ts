@@ -1,0 +1,60 @@
+/** Writes into the server's store at a steady rate, in a process of its own: what it does must delay no measurement. */
+import process from 'node:process'
+import { type Put, putAll } from '../etcd.ts'
+
+/** What the parent asks for: all of these objects, one after another and from the beginning again. */
+export interface Beats {
+  readonly etcdUrl: string
+  /** Their values contain `BEAT`, in whose place comes a number that grows. */
+  readonly objects: readonly Put[]
+  readonly perSecond: number
+}
+
+/** How many objects have been written so far; the answer to each later message. */
+export type Written = number
+
+export const BEAT = '--beat--'
+/** Small pieces: a burst would be measured as a delay. */
+const EVERY_MS = 20
+
+let written = 0
+let next = 0
+
+/** Keeps up with the clock while etcd does, and never has more than one transaction under way. */
+async function beat({ etcdUrl, objects, perSecond }: Beats): Promise<void> {
+  const started = performance.now()
+  let dropped = 0
+  while (process.connected) {
+    const due = Math.floor(((performance.now() - started) * perSecond) / 1000) - written - dropped
+    const now = Math.min(due, MOST)
+    // What a stalled machine has missed is not made up for: a flood is no steady rate.
+    dropped += due - now
+    if (now > 0) {
+      await putAll(
+        etcdUrl,
+        Array.from({ length: now }, () => nextOf(objects)),
+      )
+      written += now
+    }
+    await new Promise((resolve) => setTimeout(resolve, EVERY_MS))
+  }
+}
+
+/** As many writes as etcd takes in one transaction. */
+const MOST = 120
+
+function nextOf(objects: readonly Put[]): Put {
+  const { key, value } = objects[next % objects.length] ?? { key: '', value: '' }
+  next += 1
+  return { key, value: value.replace(BEAT, String(next)) }
+}
+
+process.once('message', (beats: Beats) => {
+  process.on('message', () => process.send?.(written satisfies Written))
+  beat(beats).catch((error: unknown) => {
+    // A write that is cut off by the end of the scene is no failure.
+    if (!process.connected) return
+    process.stderr.write(`${String(error)}\n`)
+    process.exit(1)
+  })
+})

@@ -1,0 +1,188 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { pause } from '../../../e2e/harness/waiting.ts'
+import { makeCopies, type Original, stored } from '../copies.ts'
+import type { Put } from '../etcd.ts'
+import type { Ground } from '../ground.ts'
+import { attached, bound, finalizerOf, growing, moreVolumes, nodeOf, nodes, volumes } from '../objects.ts'
+import { type Bench, type BenchScene, interleaved } from '../scene.ts'
+import type { Subject } from '../subject.ts'
+import { BEAT, type Beats, type Written } from './busy-writer.ts'
+import { attachTimes, BETWEEN_ATTACHES_MS, percentile } from './latency.ts'
+import { type Layout, startLayout } from './one-process.ts'
+
+const OWN = 'busy.example.com'
+const FOREIGN = 'other.example.com'
+/** A second, of each kind: each sidecar sees two kinds, so 1,000 of others' objects and 100 of its driver's. */
+const FOREIGN_PER_SECOND = 500
+const OWN_PER_SECOND = 50
+const KINDS = 3
+const SEEN_PER_SECOND = 2 * (FOREIGN_PER_SECOND + OWN_PER_SECOND)
+/** Objects of each kind that change in turn. */
+const FOREIGN_OBJECTS = 1000
+const OWN_OBJECTS = 100
+/** For each round; three rounds are a minute. */
+const COUNTED_MS = 20_000
+const ATTACHES = 50
+const QUIET_MS = 8000
+/** Without them the original would attach later and later, at five requests a second. */
+const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000']
+const ANSWER_MS = 10_000
+
+/** Leaders of a cluster in which much happens that does not concern them. */
+export const busy: BenchScene = {
+  name: 'busy',
+  title: 'A busy cluster',
+  conditions:
+    `${LIMITS.join(' ')}. Each second each sidecar sees 1,000 changes of objects of another driver and 100 of its own ` +
+    'driver that change nothing for it (an annotation): of PersistentVolumes and VolumeAttachments, or ' +
+    'PersistentVolumes and PersistentVolumeClaims. They are written into etcd by a process of their own, since an API ' +
+    `server on two cores would not carry so many requests. CPU of ${COUNTED_MS / 1000} s in each round; then an attach ` +
+    `is requested every ${BETWEEN_ATTACHES_MS} ms beside them, ${ATTACHES} in all, and its time is that until ` +
+    'ControllerPublishVolume. CPU for both is that for 1,000 changes seen by each.',
+  async run(bench) {
+    await using ground = await bench.ground()
+    const objects = await populate(bench, ground)
+    await using writer = await Writer.start({
+      etcdUrl: ground.cluster.etcdUrl,
+      objects,
+      perSecond: (KINDS * SEEN_PER_SECOND) / 2,
+    })
+    await interleaved(bench, async (side, round) => {
+      const layouts: readonly Layout[] = side === 'ours' ? ['two', 'one'] : ['original']
+      for (const layout of layouts) await measure(bench, ground, { layout, round, writer })
+    })
+  },
+}
+
+interface Measured {
+  readonly layout: Layout
+  readonly round: number
+  readonly writer: Writer
+}
+
+async function measure(bench: Bench, ground: Ground, { layout, round, writer }: Measured): Promise<void> {
+  const { figures } = bench
+  const name = `${layout}-${round}`
+  const count = bench.sized(ATTACHES)
+  await ground.namespace(name)
+  await volumes(ground, OWN, { count: 1, prefix: name })
+  await moreVolumes(ground, { count, prefix: name })
+  const subjects = await startLayout(ground, layout, { driver: OWN, leaseNamespace: name, args: LIMITS })
+  await pause(QUIET_MS)
+  const [before, writtenBefore] = [subjects.map((subject) => subject.cost()), await writer.written()]
+  const from = performance.now()
+  await pause(bench.sized(COUNTED_MS))
+  const [after, writtenAfter] = [subjects.map((subject) => subject.cost()), await writer.written()]
+  const seconds = (performance.now() - from) / 1000
+  // Of all that is written each sidecar sees two of three kinds.
+  const seen = ((writtenAfter - writtenBefore) * 2) / KINDS
+  const cpu = after.map(({ cpuSeconds }, index) => ((cpuSeconds - (before[index]?.cpuSeconds ?? 0)) * 1000) / seen)
+  const [attacher] = subjects
+  if (attacher === undefined) throw new Error(`no process for ${layout}`)
+  const times = await attachTimes(ground, attacher, { count, prefix: name })
+  const side = layout === 'original' ? 'original' : 'ours'
+  const suffix = layout === 'two' ? ', two processes' : ''
+  if (layout !== 'one') {
+    for (const [index, { app }] of subjects.entries()) {
+      figures.note(app, side, {
+        'changes seen per second': seen / seconds,
+        'CPU per 1,000 changes (s)': cpu[index] ?? Number.NaN,
+        'RSS (MiB)': after[index]?.rss ?? Number.NaN,
+      })
+    }
+  }
+  figures.note('both', side, {
+    [`CPU per 1,000 changes (s)${suffix}`]: sum(cpu),
+    [`RSS (MiB)${suffix}`]: sum(after.map(({ rss }) => rss)),
+    [`attach beside them, median (ms)${suffix}`]: percentile(times, 0.5),
+    [`attach beside them, p95 (ms)${suffix}`]: percentile(times, 0.95),
+  })
+  await stopAll(subjects)
+}
+
+async function stopAll(subjects: readonly Subject[]): Promise<void> {
+  for (const subject of subjects) await subject.stop()
+}
+
+function sum(figures: readonly number[]): number {
+  return figures.reduce((total, figure) => total + figure, 0)
+}
+
+/** Creates the objects that change, and returns them as they are to be written, well mixed. */
+async function populate(bench: Bench, ground: Ground): Promise<readonly Put[]> {
+  await nodes(ground, OWN)
+  const foreign = await makeSet(ground, FOREIGN, bench.sized(FOREIGN_OBJECTS))
+  const own = await makeSet(ground, OWN, bench.sized(OWN_OBJECTS))
+  const each = FOREIGN_PER_SECOND / OWN_PER_SECOND
+  const turns = Math.max(foreign.length, own.length * each) / each
+  return Array.from({ length: turns }, (_, turn) => [
+    ...Array.from({ length: each }, (__, index) => at(foreign, turn * each + index)),
+    at(own, turn),
+  ]).flat()
+}
+
+function at(objects: readonly Put[], index: number): Put {
+  const object = objects[index % objects.length]
+  if (object === undefined) throw new Error('no objects to write')
+  return object
+}
+
+/** Bound claims, volumes and their attachments, all at rest; returned kind by kind in turn. */
+async function makeSet(ground: Ground, driver: string, count: number): Promise<readonly Put[]> {
+  const first = `first.${driver}`
+  const metadata = { finalizers: ['kubernetes.io/pv-protection', finalizerOf(driver)] }
+  await growing(ground, driver)
+  await bound(ground, driver, { name: first, pv: { metadata } })
+  await attached(ground, driver, { name: first, node: nodeOf(OWN) })
+  const originals: readonly Original[] = [
+    { resource: PERSISTENT_VOLUMES, name: first },
+    { resource: VOLUME_ATTACHMENTS, name: first },
+    { resource: PERSISTENT_VOLUME_CLAIMS, name: first, namespace: 'default' },
+  ]
+  for (const { resource, name, namespace } of originals) {
+    await ground.api.merge(resource, { name, namespace }, { metadata: { annotations: { 'example.com/beat': BEAT } } })
+  }
+  const copies = { originals, count: count - 1, rename: (text: string, index: number) => nameOf(text, first, index) }
+  const made = await makeCopies(ground, copies)
+  const templates = await Promise.all(originals.map((original) => stored(ground.api, original)))
+  return [...templates.map(({ key, text }) => ({ key, value: text })), ...made]
+}
+
+function nameOf(text: string, first: string, index: number): string {
+  return text.replaceAll(first, `set-${index}.${first.replace('first.', '')}`)
+}
+
+/** The process that writes. */
+class Writer implements AsyncDisposable {
+  readonly #child: ChildProcess
+  readonly #exited: Promise<unknown>
+
+  private constructor(child: ChildProcess) {
+    this.#child = child
+    this.#exited = once(child, 'exit')
+  }
+
+  static async start(beats: Beats): Promise<Writer> {
+    const writer = new Writer(fork(new URL('./busy-writer.ts', import.meta.url)))
+    writer.#child.send(beats)
+    return writer
+  }
+
+  /** How many objects it has written so far. */
+  async written(): Promise<Written> {
+    const gone = this.#exited.then((): never => {
+      throw new Error(`the process that writes has ended with ${this.#child.exitCode}`)
+    })
+    const answer = once(this.#child, 'message', { signal: AbortSignal.timeout(ANSWER_MS) })
+    this.#child.send('written?')
+    const [written] = (await Promise.race([answer, gone])) as [Written]
+    return written
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.connected) this.#child.disconnect()
+    await this.#exited
+  }
+}
