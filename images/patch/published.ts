@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readBundle, SIDECARS } from '../tools/bundle.ts'
+import { PROGRAMS, readBundle } from '../tools/bundle.ts'
 import { type Advisory, type NodeEntry, nodeAdvisories, npmAdvisories, type OsvEntry } from './advisory.ts'
 import type { Shipped } from './decide.ts'
 
@@ -16,7 +16,7 @@ export interface Published {
 /** What is bundled here, and what is published about it. `folder` has the list of the Node.js project. */
 export async function readPublished(folder: string): Promise<Published> {
   const node = process.versions.node
-  const packages = new Map(SIDECARS.flatMap((name) => readBundle(name).packages.map((one) => [one.name, one.version])))
+  const packages = new Map(PROGRAMS.flatMap((name) => readBundle(name).packages.map((one) => [one.name, one.version])))
   const files = globSync('*.json', { cwd: folder }).map((file) => readFileSync(join(folder, file), 'utf8'))
   if (files.length === 0) throw new Error(`${folder} has no advisories`)
   // Beside an entry for each file there may be one file with all of them.

@@ -1,12 +1,13 @@
 // What one machine adds to a release: everything that is made on it, before anything is published.
 //   npm exec -- node images/release/build.ts [--out FOLDER] [--registry HOST/OWNER] [--sources FOLDER]
-// The folder gets `files`, for the release page, and `layout`, the images and the chart as an OCI layout. A second build
+// The folder gets `files`, for the release page, `krew.yaml`, which lacks the checksums of what other machines build, and
+// `layout`, the images and the chart as an OCI layout. A second build
 // of the same commit, in any folder, makes the same bytes.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readArguments } from '@csi-sidecars/testkit'
-import { ROOT, readBundle, releaseVersion, SIDECARS } from '../tools/bundle.ts'
+import { PROGRAMS, ROOT, readBundle, releaseVersion, SIDECARS } from '../tools/bundle.ts'
 import { addChart, packChart } from '../tools/chart.ts'
 import { committedAt, revision } from '../tools/commit.ts'
 import { ARCHITECTURE, makeContext } from '../tools/context.ts'
@@ -16,7 +17,7 @@ import { makeImages } from '../tools/images.ts'
 import { Layout } from '../tools/layout.ts'
 import { debianParts, lackingForLibraries } from '../tools/libraries.ts'
 import { nodeOrigin } from '../tools/node-origin.ts'
-import { makePrograms } from '../tools/programs.ts'
+import { KREW, makePrograms } from '../tools/programs.ts'
 import { sbomOf } from '../tools/sbom.ts'
 import { ASSESSMENTS } from '../vex/assessments.ts'
 import { loadedFeatures } from '../vex/features.ts'
@@ -42,13 +43,23 @@ makeExecutables([architecture], { out: files, version, createdAt })
 // The page has one list of checksums, of everything.
 rmSync(join(files, 'SHA256SUMS'))
 makePrograms(files, createdAt)
+// Without checksums yet: it names the archives of all machines.
+copyFileSync(KREW, join(out, 'krew.yaml'))
 const debian = debianParts(process.execPath)
 for (const name of SIDECARS) {
   const sbom = sbomOf({ bundle: readBundle(name), version, createdAt, node: nodeOrigin(), debian })
   writeFileSync(join(files, `${name}-${version}-image-${ARCHITECTURE}.spdx.json`), `${JSON.stringify(sbom, null, 2)}\n`)
 }
 
-const said = { assessments: ASSESSMENTS, loaded: loadedFeatures(), home, version, createdAt, names: SIDECARS }
+const said = {
+  assessments: ASSESSMENTS,
+  loaded: loadedFeatures(),
+  home,
+  version,
+  createdAt,
+  images: SIDECARS,
+  names: PROGRAMS,
+}
 const vex = openVex(said)
 if (vex !== undefined) writeFileSync(join(files, VEX), `${JSON.stringify(vex, null, 2)}\n`)
 

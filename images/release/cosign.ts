@@ -32,41 +32,41 @@ export function keyless(home: string): CosignOptions {
 
 /** cosign, as a program. */
 export class Cosign implements Signer {
-  readonly #options: CosignOptions
+  readonly options: CosignOptions
 
   constructor(options: CosignOptions) {
-    this.#options = options
+    this.options = options
   }
 
   async isSigned(subject: string): Promise<boolean> {
-    const { verifying, registry } = this.#options
+    const { verifying, registry } = this.options
     return (await this.#tried(['verify', ...verifying, ...registry, subject])) !== undefined
   }
 
   async sign(subject: string): Promise<void> {
-    const { signing, registry } = this.#options
+    const { signing, registry } = this.options
     await this.#done(['sign', '--yes', ...signing, ...registry, subject])
   }
 
   async isAttested(subject: string, { type, file }: Statement): Promise<boolean> {
-    const { verifying, registry } = this.#options
+    const { verifying, registry } = this.options
     const found = await this.#tried(['verify-attestation', '--type', type, ...verifying, ...registry, subject])
     return found !== undefined && attests(found, JSON.parse(readFileSync(file, 'utf8')))
   }
 
   async attest(subject: string, { type, file }: Statement): Promise<void> {
-    const { signing, registry } = this.#options
+    const { signing, registry } = this.options
     await this.#done(['attest', '--yes', '--type', type, '--predicate', file, ...signing, ...registry, subject])
   }
 
   async signFile(file: string): Promise<void> {
-    const [bundle, { signing, verifying }] = [`${file}${SIGNATURE}`, this.#options]
+    const [bundle, { signing, verifying }] = [`${file}${SIGNATURE}`, this.options]
     if (existsSync(bundle) && (await this.#tried(['verify-blob', '--bundle', bundle, ...verifying, file]))) return
     await this.#done(['sign-blob', '--yes', '--bundle', bundle, ...signing, file])
   }
 
   async #done(args: readonly string[]): Promise<void> {
-    await run(this.#options.program, args, { timeout: LIMIT, maxBuffer: MOST_BYTES })
+    await run(this.options.program, args, { timeout: LIMIT, maxBuffer: MOST_BYTES })
   }
 
   /**
@@ -75,7 +75,7 @@ export class Cosign implements Signer {
    */
   async #tried(args: readonly string[]): Promise<string | undefined> {
     try {
-      return (await run(this.#options.program, args, { timeout: LIMIT, maxBuffer: MOST_BYTES })).stdout
+      return (await run(this.options.program, args, { timeout: LIMIT, maxBuffer: MOST_BYTES })).stdout
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw error
       return undefined

@@ -6,13 +6,15 @@
 // Signatures are made with a key of the rehearsal, and the release page is in memory. `-- --cosign PROGRAM` signs and
 // verifies with cosign in the runs without interruptions.
 import { execFileSync } from 'node:child_process'
-import { cpSync, globSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { readArguments } from '@csi-sidecars/testkit'
 import { helmPath } from '../../charts/tests/helm.ts'
 import { ROOT, releaseVersion } from '../tools/bundle.ts'
+import { homeOf } from '../tools/fill.ts'
 import { IMAGES } from '../tools/released.ts'
+import type { Cosign } from './cosign.ts'
 import { sha256Of } from './files.ts'
 import { readChangelogs, releaseNotes } from './notes.ts'
 import type { Subject } from './plan.ts'
@@ -24,6 +26,7 @@ import { MemoryPage } from './rehearsal/page.ts'
 import { RegistryProcess } from './rehearsal/registry-process.ts'
 import { type Release, releaseOf } from './release.ts'
 import { pushRelease, tagRelease } from './steps.ts'
+import { rehearsedArguments, verifyLines } from './verify-lines.ts'
 
 /** Bytes. */
 const LARGE = 10 * 1024 * 1024
@@ -111,6 +114,7 @@ async function publishThreeWays(built: string): Promise<void> {
     for (const subject of each.release.subjects) readBack(subject, each.process)
     await readBackSigned(each)
   }
+  if (straight.cosign !== undefined) verifyAsDocumented(straight, straight.cosign)
   await refuseAnother(straight)
 }
 
@@ -119,6 +123,8 @@ interface Scene {
   readonly release: Release
   readonly page: MemoryPage
   readonly outside: Outside
+  /** Undefined where the signer is that of the rehearsal. */
+  readonly cosign: Cosign | undefined
   readonly publish: (outside: Outside) => Promise<void>
 }
 
@@ -138,9 +144,9 @@ function scene(process: RegistryProcess, { built, owner, cosign }: SceneOptions)
     await pushRelease(release, storage, signer)
     await tagRelease(release, { storage, page: onto, notes })
   }
-  const signer = cosign === undefined ? new LocalSigner(release.registry) : cosignWithKey(resolve(cosign), work)
-  const outside = { storage: release.registry, signer, page }
-  return { process, release, page, outside, publish }
+  const program = cosign === undefined ? undefined : cosignWithKey(resolve(cosign), work)
+  const outside = { storage: release.registry, signer: program ?? new LocalSigner(release.registry), page }
+  return { process, release, page, outside, cosign: program, publish }
 }
 
 /** Programs of other projects find what the tag names, complete, with the digest of the build. */
@@ -169,6 +175,17 @@ async function readBackSigned({ release: { subjects, host, files }, outside: { s
     }
   }
   say(`read back: signatures and bills of materials of ${subjects.length} names`)
+}
+
+/** The lines of the documents hold for what was released. */
+function verifyAsDocumented({ process: { host } }: Scene, { options: cosign }: Cosign): void {
+  const home = homeOf(ROOT)
+  const rehearsed = { registry: `${host}/straight`, version, cosign }
+  for (const file of ['SECURITY.md', 'docs/drivers.md']) {
+    const lines = verifyLines(readFileSync(join(ROOT, file), 'utf8'))
+    for (const line of lines) execFileSync(cosign.program, rehearsedArguments(line, home, rehearsed), { stdio: 'pipe' })
+    say(`verified by ${lines.length} lines of ${file}`)
+  }
 }
 
 /** Another build under the same tag ends before it changes anything. */

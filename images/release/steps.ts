@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { krewManifest } from '../tools/krew.ts'
 import { collectFiles, VEX, writeChecksums } from './files.ts'
 import { completePage, type Page } from './page.ts'
 import type { Part, Subject } from './plan.ts'
@@ -18,9 +19,19 @@ export async function pushRelease(release: Release, storage: Storage, signer: Si
     built.map((folder) => join(folder, 'files')),
     files,
   )
+  writeKrewManifest(built, files)
   await pushByDigest(subjects, storage)
   await signAll(subjects, signer, { host, version, files })
   await signer.signFile(writeChecksums(files))
+}
+
+/** The same on every machine until the checksums of all archives are in it. */
+function writeKrewManifest(built: readonly string[], files: string): void {
+  const [template, ...others] = built.map((folder) => readFileSync(join(folder, 'krew.yaml'), 'utf8'))
+  if (template === undefined || others.some((each) => each !== template)) {
+    throw new Error('the machines of the build made different manifests for krew')
+  }
+  writeFileSync(join(files, 'krew.yaml'), krewManifest(template, files))
 }
 
 export interface TagOptions {

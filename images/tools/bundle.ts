@@ -3,20 +3,29 @@ import { join, resolve } from 'node:path'
 import { RELEASED } from './released.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
-export type Sidecar = (typeof RELEASED)[number]['name']
-/** What is shipped: each sidecar, and all of them in one process. */
-export const SIDECARS: readonly Sidecar[] = RELEASED.map(({ name }) => name)
+type Released = (typeof RELEASED)[number]
+/** What is shipped as an executable: each sidecar, all of them in one process, and the plugin of kubectl. */
+export type Program = Released['name']
+export const PROGRAMS: readonly Program[] = RELEASED.map(({ name }) => name)
+/** What is shipped as an image too. */
+export type Sidecar = Extract<Released, { readonly image: true }>['name']
+export const SIDECARS: readonly Sidecar[] = RELEASED.flatMap((row) => (row.image ? [row.name] : []))
 
-/** The files of a sidecar that `npm run build` writes. */
+/** The files of a program that `npm run build` writes. */
 export interface Bundle {
-  readonly name: Sidecar
+  readonly name: Program
   /** The bundle itself. */
   readonly file: string
-  /** Its code cache, for Node.js of this machine's architecture. */
-  readonly cache: string
+  /** Its code cache, for Node.js of this machine's architecture; undefined for the plugin, which starts itself. */
+  readonly cache: string | undefined
   /** The flags of Node for it, in an image and in an executable. */
   readonly flags: readonly string[]
   readonly packages: readonly BundledPackage[]
+}
+
+export interface SidecarBundle extends Bundle {
+  readonly name: Sidecar
+  readonly cache: string
 }
 
 /** A package from the registry that is part of a bundle. */
@@ -43,9 +52,12 @@ export interface Metafile {
   readonly outputs: Readonly<Record<string, { inputs: Readonly<Record<string, { bytesInOutput: number }>> }>>
 }
 
-/** Reads the build of a sidecar. Throws with an instruction when there is none. */
-export function readBundle(name: Sidecar, root = ROOT): Bundle {
-  const dist = join(root, 'apps', name.replace('csi-', ''), 'dist')
+/** Reads the build of a program. Throws with an instruction when there is none. */
+export function readBundle(name: Sidecar, root?: string): SidecarBundle
+export function readBundle(name: Program, root?: string): Bundle
+export function readBundle(name: Program, root = ROOT): Bundle {
+  const { app, image } = RELEASED.find((row) => row.name === name) ?? RELEASED[0]
+  const dist = join(root, 'apps', app, 'dist')
   const file = join(dist, `${name}.cjs`)
   if (!existsSync(file)) throw new Error(`${file} is missing: npm run build`)
   const metafile = readJson<Metafile>(join(dist, `${name}.meta.json`))
@@ -54,7 +66,7 @@ export function readBundle(name: Sidecar, root = ROOT): Bundle {
   return {
     name,
     file,
-    cache: join(dist, `${name}.cache`),
+    cache: image ? join(dist, `${name}.cache`) : undefined,
     flags: execArgv,
     packages: packagesOf(metafile, lockfile, root),
   }

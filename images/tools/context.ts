@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { rootCertificates } from 'node:tls'
-import { type Bundle, ROOT, readBundle, SIDECARS, START } from './bundle.ts'
+import { type Bundle, ROOT, readBundle, SIDECARS, type SidecarBundle, START } from './bundle.ts'
 import { type DebianPackage, distribution, type Library, librariesOf, packagesOf } from './libraries.ts'
 import { nodePackage, noticesOf } from './notices.ts'
 
@@ -60,7 +60,7 @@ Version: ${version}
 `
 }
 
-function makeSidecarRoot(folder: string, bundle: Bundle): void {
+function makeSidecarRoot(folder: string, bundle: SidecarBundle): void {
   const { name } = bundle
   write(join(folder, name), startScript(bundle), 0o755)
   copy(bundle.file, join(folder, 'lib', `${name}.cjs`))

@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
+import { PROGRAMS, ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
 import { faultOf } from './executable-check.ts'
 import { type Architecture, makeExecutables } from './executables.ts'
 import { copySources } from './other-folder.ts'
@@ -31,7 +31,7 @@ onLinux('executables', () => {
   const nameOf = (name: string): string => `${name}-${VERSION}-linux-${architecture}`
 
   it('come with licences, bills of materials and checksums', () => {
-    const expected = SIDECARS.flatMap((name) => [
+    const expected = PROGRAMS.flatMap((name) => [
       nameOf(name),
       `${name}-${VERSION}-THIRD-PARTY-NOTICES.txt`,
       `${nameOf(name)}.spdx.json`,
@@ -50,7 +50,21 @@ onLinux('executables', () => {
     expect(existsSync(coverage)).toBe(false)
   })
 
-  it.each(SIDECARS)('of %s do not contain their build folder', (name) => {
+  it('of kubectl-csi runs with nothing else, and says in one line what keeps it from an answer', () => {
+    const program = first(nameOf('kubectl-csi'))
+    const env = { NODE_OPTIONS: '--no-such-option', OPENSSL_CONF: 'bad.cnf', PATH: '/nowhere' }
+    const run = (...args: readonly string[]) => spawnSync(program, args, { cwd: folder, env, encoding: 'utf8' })
+    expect(run('--version')).toMatchObject({ status: 0, stdout: `kubectl-csi ${releaseVersion()}\n`, stderr: '' })
+    expect(run('stuck', '--kubeconfig=absent')).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^kubectl-csi: .*absent.*\n$/),
+    })
+    // The page with the advice is inside: it is not beside the executable.
+    expect(run('explain', '--help').stdout).toContain('explain')
+  })
+
+  it.each(PROGRAMS)('of %s do not contain their build folder', (name) => {
     expect(readFileSync(first(nameOf(name))).includes(`${ROOT}/`)).toBe(false)
   })
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type Bundle, ROOT, readBundle, readJson, SIDECARS, START } from './bundle.ts'
+import { type Bundle, PROGRAMS, type Program, ROOT, readBundle, readJson, START } from './bundle.ts'
 import { faultOf } from './executable-check.ts'
 import { type NodeOrigin, nodeOrigin, ownNodePackage } from './node-origin.ts'
 import { noticesOf } from './notices.ts'
@@ -19,7 +19,7 @@ export interface ExecutableOptions {
 }
 
 /**
- * Writes, for each sidecar, `<name>-<version>-linux-<architecture>` with its bill of materials, its licences, and the
+ * Writes, for each program, `<name>-<version>-linux-<architecture>` with its bill of materials, its licences, and the
  * checksums of all. One for another architecture than the machine's can be made here, but not run.
  */
 export function makeExecutables(architectures: readonly Architecture[], options: ExecutableOptions): readonly string[] {
@@ -28,13 +28,13 @@ export function makeExecutables(architectures: readonly Architecture[], options:
   try {
     const made = architectures.flatMap((architecture) => {
       const { node, origin } = strippedNode(architecture, work)
-      return SIDECARS.flatMap((name) => {
+      return PROGRAMS.flatMap((name) => {
         const bundle = readBundle(name)
         const file = makeExecutable(bundle, { architecture, node, work, ...options })
         return [file, describeExecutable(bundle, { file, origin, ...options })]
       })
     })
-    const files = [...made, ...SIDECARS.map((name) => writeNotices(readBundle(name), options))]
+    const files = [...made, ...PROGRAMS.map((name) => writeNotices(readBundle(name), options))]
     writeFileSync(join(options.out, 'SHA256SUMS'), checksums(options.out, files))
     return [...files, 'SHA256SUMS']
   } finally {
@@ -52,32 +52,45 @@ function makeExecutable(
   { name, file, cache, flags }: Bundle,
   { architecture, node, work, out, version }: MakeOptions,
 ): string {
-  const made = `${name}-${version}-linux-${architecture}`
+  const made = executableName(name, version, architecture)
   const output = resolve(out, made)
   const config = join(work, `${made}.json`)
   // Its name becomes part of the executable, so it must not contain the build folder.
-  const main = 'start-bundle.cjs'
-  copyFileSync(START, join(work, main))
+  const main = cache === undefined ? `${name}.cjs` : 'start-bundle.cjs'
+  const code = cache === undefined ? withoutFirstLine(file) : readFileSync(START)
+  writeFileSync(join(work, main), code)
   const settings = {
     main,
     executable: node,
     output,
     disableExperimentalSEAWarning: true,
-    assets: {
-      'bundle.cjs': file,
-      // A cache is for the architecture on which it was made: an executable for another starts without.
-      ...(architecture === process.arch && { 'bundle.cache': cache }),
-    },
+    assets: cache === undefined ? {} : assetsOf({ file, cache }, architecture),
     execArgv: flags,
     execArgvExtension: 'none',
   }
   writeFileSync(config, JSON.stringify(settings))
   const stdio = ['ignore', 'ignore', 'inherit'] as const
   execFileSync(process.execPath, ['--build-sea', config], { cwd: work, stdio: [...stdio] })
-  const fault = faultOf(output, architecture, file)
+  const fault = faultOf(output, architecture, cache === undefined ? join(work, main) : file)
   if (fault !== undefined) throw new Error(`${output}: ${fault}`)
   chmodSync(output, 0o755)
   return made
+}
+
+export function executableName(name: Program, version: string, architecture: Architecture): string {
+  return `${name}-${version}-linux-${architecture}`
+}
+
+/** A cache is for the architecture on which it was made: an executable for another starts without. */
+function assetsOf({ file, cache }: { readonly file: string; readonly cache: string }, architecture: Architecture) {
+  return { 'bundle.cjs': file, ...(architecture === process.arch && { 'bundle.cache': cache }) }
+}
+
+/** The line names the program that runs the file, and inside an executable nothing skips it. */
+function withoutFirstLine(file: string): string {
+  const text = readFileSync(file, 'utf8')
+  if (!text.startsWith('#!')) throw new Error(`${file} has no line that names its program`)
+  return text.slice(text.indexOf('\n') + 1)
 }
 
 interface DescribeOptions extends ExecutableOptions {

@@ -4,18 +4,19 @@
 //   npm exec -- node images/tools/main.ts npm [--out FOLDER]                     the embedded cluster, for npm pack
 //   npm exec -- node images/tools/main.ts programs [--out FOLDER]                kubectl-csi, krew.yaml, csi-devcluster
 //   npm exec -- node images/tools/main.ts node --checksums FILE --archive FILE   whether this Node.js is its project's
-//   npm exec -- node images/tools/main.ts executables [--out FOLDER] [--arch x64,arm64]
-import { mkdirSync, writeFileSync } from 'node:fs'
+//   npm exec -- node images/tools/main.ts executables [--out FOLDER] [--arch x64,arm64]   before programs, which packs one
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readArguments } from '@csi-sidecars/testkit'
 import { ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
 import { committedAt } from './commit.ts'
 import { ARCHITECTURE, makeContext } from './context.ts'
 import { ARCHITECTURES, type Architecture, makeExecutables } from './executables.ts'
+import { krewManifest } from './krew.ts'
 import { debianParts, lackingForLibraries } from './libraries.ts'
 import { nodeOrigin, whyNotPublished } from './node-origin.ts'
 import { makeNpmPackage } from './npm-package.ts'
-import { makePrograms } from './programs.ts'
+import { KREW, makePrograms } from './programs.ts'
 import { sbomOf } from './sbom.ts'
 
 const USAGE =
@@ -69,6 +70,8 @@ switch (positionals[0]) {
   case 'programs': {
     const out = outOf('release')
     for (const file of makePrograms(out, committedAt())) say(join(out, file))
+    writeFileSync(join(out, 'krew.yaml'), krewManifest(readFileSync(KREW, 'utf8'), out))
+    say(join(out, 'krew.yaml'))
     break
   }
   case 'npm': {

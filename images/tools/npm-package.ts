@@ -16,7 +16,7 @@ export function makeNpmPackage(folder: string): void {
   const bundler = join(ROOT, 'tools/bundle-devcluster.mjs')
   const options = { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const
   const metafile = JSON.parse(execFileSync(process.execPath, [bundler, folder, releaseVersion()], options)) as Metafile
-  for (const file of ['page.html', 'base.css', 'page.css'])
+  for (const file of ['page.html', 'base.css', 'page.css', 'cluster.css'])
     copyFileSync(join(SOURCE, 'src/page', file), join(folder, file))
   const bundles = SIDECARS.map((name) => readBundle(name))
   for (const { name, file } of bundles) {

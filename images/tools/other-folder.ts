@@ -1,20 +1,24 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, globSync, mkdirSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { cpSync, globSync, readFileSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { ROOT } from './bundle.ts'
+
+/** Names that .gitignore has; its paths are those of generated code. Git is not asked: an archive has no history. */
+const NOT_SOURCES: ReadonlySet<string> = new Set([
+  '.git',
+  ...readFileSync(join(ROOT, '.gitignore'), 'utf8')
+    .split('\n')
+    .map((line) => line.replace(/\/$/, ''))
+    .filter((line) => line !== '' && !line.includes('/')),
+])
 
 /**
  * Copies the sources of this repository with what is installed and generated, and without anything built. The links of
  * npm from one package of the repository to another are relative, so those of the copy stay in the copy.
  */
 export function copySources(folder: string): void {
-  const options = { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const
-  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], options)
-  const generated = globSync('libs/*/src/gen', { cwd: ROOT })
-  for (const file of [...listed.split('\0').filter((name) => name !== ''), ...generated]) {
-    mkdirSync(join(folder, dirname(file)), { recursive: true })
-    cpSync(join(ROOT, file), join(folder, file), { recursive: true })
-  }
+  const isSource = (path: string): boolean => path === ROOT || !NOT_SOURCES.has(basename(path))
+  cpSync(ROOT, folder, { recursive: true, filter: isSource })
   // Without a second copy where the file system allows it.
   const link = statSync(folder).dev === statSync(join(ROOT, 'node_modules')).dev ? ['--link'] : []
   for (const modules of [

@@ -1,14 +1,25 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, utimesSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { ROOT, releaseVersion } from './bundle.ts'
+import { ROOT, readJson, releaseVersion } from './bundle.ts'
+import { executableName } from './executables.ts'
 import { homeOf } from './fill.ts'
-import { makePrograms } from './programs.ts'
+import { krewManifest } from './krew.ts'
+import { KREW, makePrograms } from './programs.ts'
 
 const VERSION = releaseVersion()
+const BUILT = 'x64'
+const EXECUTABLES = [
+  executableName('kubectl-csi', VERSION, BUILT),
+  `kubectl-csi-${VERSION}-THIRD-PARTY-NOTICES.txt`,
+] as const
+
+/** The values of a key in the manifest for krew, one for each platform. */
+const valuesIn = (text: string, key: string): readonly string[] =>
+  [...text.matchAll(new RegExp(`^ +${key}: (.*)$`, 'gm'))].map(([, value = '']) => value)
 
 describe('what people run on their own machines', () => {
   let folder: string
@@ -16,32 +27,66 @@ describe('what people run on their own machines', () => {
 
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'programs-'))
+    mkdirSync(join(folder, 'first'))
+    // In place of the executables, which are made and run elsewhere; the other architecture was not built here.
+    for (const name of EXECUTABLES) writeFileSync(join(folder, 'first', name), name)
     files = makePrograms(join(folder, 'first'), 0)
   }, 60_000)
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   const first = (file: string): string => join(folder, 'first', file)
+  const packed = (file: string): readonly string[] =>
+    execFileSync('tar', ['-tzf', first(file)], { encoding: 'utf8' })
+      .trim()
+      .split('\n')
 
   it('are the plugin of kubectl with its manifest, and the embedded cluster', () => {
-    expect(files).toEqual(['kubectl-csi.tar.gz', 'krew.yaml', `csi-devcluster-${VERSION.slice(1)}.tgz`])
-    const packed = execFileSync('tar', ['-tzf', first('kubectl-csi.tar.gz')], { encoding: 'utf8' })
-    expect(packed.trim().split('\n')).toEqual(['kubectl-csi.cjs', 'LICENSE'])
+    expect(files).toEqual([
+      'kubectl-csi.tar.gz',
+      `kubectl-csi-linux-${BUILT}.tar.gz`,
+      `csi-devcluster-${VERSION.slice(1)}.tgz`,
+    ])
+    expect(packed('kubectl-csi.tar.gz')).toEqual(['LICENSE', 'THIRD-PARTY-NOTICES.txt', 'kubectl-csi.cjs'])
+    expect(packed(`kubectl-csi-linux-${BUILT}.tar.gz`)).toEqual(['LICENSE', 'THIRD-PARTY-NOTICES.txt', 'kubectl-csi'])
   })
 
-  it('have a manifest with nothing left to fill in', () => {
-    const manifest = readFileSync(first('krew.yaml'), 'utf8')
-    const fieldOf = (key: string): string | undefined => new RegExp(`^ +${key}: (.*)$`, 'm').exec(manifest)?.[1]
-    const file = `https://github.com/${homeOf(ROOT)}/releases/download/${VERSION}/kubectl-csi.tar.gz`
-    const sum = createHash('sha256')
-      .update(readFileSync(first('kubectl-csi.tar.gz')))
-      .digest('hex')
-    expect([fieldOf('version'), fieldOf('uri'), fieldOf('sha256')]).toEqual([VERSION, file, sum])
-    expect(manifest.replace(/^#.*$/gm, '')).not.toMatch(/VERSION|SHA256|OWNER/)
+  it('say in one way which Node.js the JavaScript file needs', () => {
+    const [, manifest] = /Node\.js (\d+) or later/.exec(readFileSync(KREW, 'utf8')) ?? []
+    const [, readme] =
+      /Node\.js (\d+) or later/.exec(readFileSync(join(ROOT, 'apps/kubectl-csi/README.md'), 'utf8')) ?? []
+    const { engines } = readJson<{ engines: { node: string } }>(join(ROOT, 'apps/kubectl-csi/dist/package.json'))
+    expect([manifest, readme]).toEqual([engines.node.slice(2), engines.node.slice(2)])
+  })
+
+  it('have a manifest for krew of what is there, with nothing left to fill in', () => {
+    const text = krewManifest(readFileSync(KREW, 'utf8'), join(folder, 'first'))
+    expect(text).not.toMatch(/VERSION|SHA256|OLDEST_NODE|OWNER/)
+    expect(valuesIn(text, 'version')).toEqual([VERSION])
+    expect(valuesIn(text, 'matchLabels')).toEqual(['{ os: linux, arch: amd64 }', '{ os: darwin }'])
+    const uris = valuesIn(text, 'uri')
+    expect(uris.map((uri) => dirname(uri))).toEqual(
+      Array(2).fill(`https://github.com/${homeOf(ROOT)}/releases/download/${VERSION}`),
+    )
+    const archives = uris.map((uri) => basename(uri))
+    expect(archives).toEqual([`kubectl-csi-linux-${BUILT}.tar.gz`, 'kubectl-csi.tar.gz'])
+    const sumOf = (file: string): string =>
+      createHash('sha256')
+        .update(readFileSync(first(file)))
+        .digest('hex')
+    expect(valuesIn(text, 'sha256')).toEqual(archives.map(sumOf))
+    const bins = valuesIn(text, 'bin')
+    for (const [index, archive] of archives.entries()) expect(packed(archive)).toContain(bins[index])
+  })
+
+  it('have a manifest for krew that ends the build where a platform names no archive', () => {
+    expect(() => krewManifest('a:\n    - selector:\n        x: y\n', folder)).toThrow('has no uri')
   })
 
   it('are the same to the byte when they are built twice', () => {
     // A build of another moment.
     utimesSync(join(ROOT, 'apps/kubectl-csi/dist/kubectl-csi.cjs'), 1, 1)
+    mkdirSync(join(folder, 'again'))
+    for (const name of EXECUTABLES) writeFileSync(join(folder, 'again', name), name)
     makePrograms(join(folder, 'again'), 0)
     for (const file of files) {
       expect([file, readFileSync(join(folder, 'again', file)).equals(readFileSync(first(file)))]).toEqual([file, true])

@@ -1,41 +1,63 @@
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ROOT } from './bundle.ts'
+import { gzipOf, tarOf } from './archive.ts'
+import { ROOT, readBundle, releaseVersion } from './bundle.ts'
+import { ARCHITECTURES, executableName } from './executables.ts'
+import { packageNotices } from './notices.ts'
 import { makeNpmPackage } from './npm-package.ts'
 
 const PLUGIN = 'kubectl-csi'
 const BUILT = join(ROOT, 'apps/kubectl-csi/dist')
 
+/** The manifest for krew, without checksums. */
+export const KREW = join(BUILT, 'krew.yaml')
+
 /**
- * What people run on their own machines: the plugin of kubectl, its manifest for krew, and the embedded cluster as an
- * archive that npx runs. Archives of one commit are the same to the byte.
+ * What people run on their own machines: the plugin of kubectl, as a JavaScript file and with each of its executables
+ * that the folder has, and the embedded cluster as an archive that npx runs. Archives of one commit are the same to the
+ * byte.
  */
 export function makePrograms(out: string, createdAt: number): readonly string[] {
   if (!existsSync(join(BUILT, `${PLUGIN}.cjs`))) throw new Error(`${BUILT} has no ${PLUGIN}.cjs: npm run build`)
   mkdirSync(out, { recursive: true })
-  const archive = `${PLUGIN}.tar.gz`
-  const same = [
-    '--sort=name',
-    `--mtime=@${createdAt / 1000}`,
-    '--owner=0',
-    '--group=0',
-    '--numeric-owner',
-    '--format=gnu',
-  ]
-  const inside = ['-C', BUILT, `${PLUGIN}.cjs`, '-C', ROOT, 'LICENSE']
-  const tar = execFileSync('tar', [...same, '-cf', '-', ...inside], { maxBuffer: 64 * 1024 * 1024 })
-  writeFileSync(join(out, archive), execFileSync('gzip', ['-9'], { input: tar, maxBuffer: 64 * 1024 * 1024 }))
-  const sha256 = createHash('sha256')
-    .update(readFileSync(join(out, archive)))
-    .digest('hex')
-  writeFileSync(
-    join(out, 'krew.yaml'),
-    readFileSync(join(BUILT, 'krew.yaml'), 'utf8').replace(/(sha256: )SHA256$/m, `$1${sha256}`),
+  const time = createdAt / 1000
+  const script = pluginArchive(
+    { archive: `${PLUGIN}.tar.gz`, program: join(BUILT, `${PLUGIN}.cjs`), as: `${PLUGIN}.cjs`, time },
+    packageNotices(readBundle(PLUGIN).packages),
+    out,
   )
-  return [archive, 'krew.yaml', npmArchive(out)]
+  const executables = ARCHITECTURES.flatMap((architecture) => {
+    const program = join(out, executableName(PLUGIN, releaseVersion(), architecture))
+    if (!existsSync(program)) return []
+    const notices = join(out, `${PLUGIN}-${releaseVersion()}-THIRD-PARTY-NOTICES.txt`)
+    const archive = `${PLUGIN}-linux-${architecture}.tar.gz`
+    return [pluginArchive({ archive, program, as: PLUGIN, time }, readFileSync(notices, 'utf8'), out)]
+  })
+  return [script, ...executables, npmArchive(out)]
+}
+
+interface Packed {
+  readonly archive: string
+  readonly program: string
+  /** Its name in the archive. */
+  readonly as: string
+  /** Seconds since 1970. */
+  readonly time: number
+}
+
+function pluginArchive({ archive, program, as, time }: Packed, notices: string, out: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'plugin-'))
+  try {
+    copyFileSync(program, join(folder, as))
+    copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
+    writeFileSync(join(folder, 'THIRD-PARTY-NOTICES.txt'), notices)
+    writeFileSync(join(out, archive), gzipOf(tarOf(folder, { time })))
+    return archive
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 }
 
 function npmArchive(out: string): string {

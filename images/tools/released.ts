@@ -1,6 +1,6 @@
 /** What a release ships, in one table: workflows and scripts follow it. */
 interface Row {
-  /** The name of the image and of the executable. */
+  /** The name of the executable, and of the image. */
   readonly name: string
   /** Its folder under apps. */
   readonly app: string
@@ -11,6 +11,7 @@ export const RELEASED = [
   { name: 'csi-attacher', app: 'attacher', image: true },
   { name: 'csi-resizer', app: 'resizer', image: true },
   { name: 'csi-sidecars', app: 'sidecars', image: true },
+  { name: 'kubectl-csi', app: 'kubectl-csi', image: false },
 ] as const satisfies readonly Row[]
 
 /** Each image has a second one with a user of its own. */

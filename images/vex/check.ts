@@ -3,7 +3,7 @@
 // FOLDER has the list of the Node.js project (vuln/core of nodejs/security-wg). Exit 1: one has no assessment.
 import { readArguments } from '@csi-sidecars/testkit'
 import { readPublished } from '../patch/published.ts'
-import { ROOT, releaseVersion, SIDECARS } from '../tools/bundle.ts'
+import { PROGRAMS, ROOT, releaseVersion, SIDECARS } from '../tools/bundle.ts'
 import { committedAt } from '../tools/commit.ts'
 import { homeOf } from '../tools/fill.ts'
 import { ASSESSMENTS } from './assessments.ts'
@@ -16,7 +16,13 @@ const folder = values['node-advisories']
 if (folder === undefined) throw new Error(`usage: ${usage}`)
 
 const { advisories } = await readPublished(folder)
-const place = { home: homeOf(ROOT), version: releaseVersion(), createdAt: committedAt(), names: SIDECARS }
+const place = {
+  home: homeOf(ROOT),
+  version: releaseVersion(),
+  createdAt: committedAt(),
+  images: SIDECARS,
+  names: PROGRAMS,
+}
 const document = openVex({ assessments: ASSESSMENTS, loaded: loadedFeatures(), ...place })
 process.stdout.write(`${document === undefined ? 'no assessment' : JSON.stringify(document, null, 2)}\n`)
 for (const line of unassessed(advisories, ASSESSMENTS)) {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type Bundle, readBundle, SIDECARS } from '../tools/bundle.ts'
+import { type Bundle, PROGRAMS, readBundle } from '../tools/bundle.ts'
 
 interface Sign {
   /** A module of Node.js that the bundle requires. */
@@ -41,5 +41,5 @@ export function featuresIn(bundle: string, flags: readonly string[]): readonly F
 /** Those of all bundles that a release ships. */
 export function loadedFeatures(): readonly Feature[] {
   const of = ({ file, flags }: Bundle): readonly Feature[] => featuresIn(readFileSync(file, 'utf8'), flags)
-  return [...new Set(SIDECARS.flatMap((name) => of(readBundle(name))))].sort()
+  return [...new Set(PROGRAMS.flatMap((name) => of(readBundle(name))))].sort()
 }

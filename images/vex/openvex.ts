@@ -33,14 +33,26 @@ export interface OpenVexOptions {
   readonly version: string
   /** Milliseconds since 1970. */
   readonly createdAt: number
-  /** The names of what is released. */
+  /** The names of what is released, and those of which there is an image. */
   readonly names: readonly string[]
+  readonly images: readonly string[]
 }
 
 /** Undefined if there is nothing to say: a document must have a statement. */
-export function openVex({ assessments, loaded, home, version, createdAt, names }: OpenVexOptions): OpenVex | undefined {
+export function openVex({
+  assessments,
+  loaded,
+  home,
+  version,
+  createdAt,
+  names,
+  images,
+}: OpenVexOptions): OpenVex | undefined {
   if (assessments.length === 0) return undefined
-  const products = names.flatMap((name) => [`pkg:oci/${name}?tag=${version}`, `pkg:generic/${name}@${version}`])
+  const products = names.flatMap((name) => [
+    ...(images.includes(name) ? [`pkg:oci/${name}?tag=${version}`] : []),
+    `pkg:generic/${name}@${version}`,
+  ])
   return {
     '@context': 'https://openvex.dev/ns/v0.2.0',
     '@id': `https://github.com/${home}/releases/download/${version}/openvex.json`,

@@ -14,7 +14,13 @@ const ASSESSMENTS: readonly Assessment[] = [
   { advisory: 'CVE-1', needs: 'worker threads', because: 'a worker passes a transferred stream twice.' },
   { advisory: 'CVE-2', action: 'Let no other process write to the socket of the driver.' },
 ]
-const place = { home: 'o/n', version: 'v1.2.3', createdAt: 0, names: ['csi-attacher'] } as const
+const place = {
+  home: 'o/n',
+  version: 'v1.2.3',
+  createdAt: 0,
+  images: ['csi-attacher'],
+  names: ['csi-attacher', 'kubectl-csi'],
+} as const
 const assessed = (loaded: readonly Feature[]) => openVex({ assessments: ASSESSMENTS, loaded, ...place })
 
 describe('what is said about weaknesses', () => {
@@ -30,7 +36,8 @@ describe('what is said about weaknesses', () => {
   })
 
   it('names for each whether this release is affected, and why', () => {
-    const products = [{ '@id': 'pkg:oci/csi-attacher?tag=v1.2.3' }, { '@id': 'pkg:generic/csi-attacher@v1.2.3' }]
+    const names = ['oci/csi-attacher?tag=v1.2.3', 'generic/csi-attacher@v1.2.3', 'generic/kubectl-csi@v1.2.3']
+    const products = names.map((name) => ({ '@id': `pkg:${name}` }))
     expect(assessed([])).toMatchObject({
       '@context': 'https://openvex.dev/ns/v0.2.0',
       timestamp: '1970-01-01T00:00:00.000Z',
