@@ -39,13 +39,15 @@ describe('the command line', () => {
     await expect(parse(line)).rejects.toThrow(why)
   })
 
-  it('answers for help and completion by itself', async () => {
+  it('answers for help, version and completion by itself', async () => {
     let text = ''
     const write = (part: string): void => {
       text += part
     }
     expect(await parseOptions(['--help'], write)).toBe('answered')
     expect(text).toContain('explain pod|pvc|pv|va|node NAME')
+    expect(await parseOptions(['--version'], write)).toBe('answered')
+    expect(text).toMatch(/\nkubectl-csi v\d+\.\d+\.\d+\n$/)
     expect(await parseOptions(['completion'], write)).toBe('answered')
     expect(text).toContain('--get-yargs-completions')
     expect(await parseOptions(['--get-yargs-completions', 'kubectl-csi', 'explain', 'pv'], write)).toBe('answered')

@@ -3,6 +3,7 @@ import { STUCK_AFTER_MS } from '@csi-sidecars/waits'
 import yargs from 'yargs'
 import { KINDS, type SubjectKind } from './facts/collect.ts'
 import { durationMs } from './output/age.ts'
+import { programVersion } from './version.ts'
 
 /** What a person asks for. */
 export type Question =
@@ -83,7 +84,7 @@ export async function parseOptions(
     )
     .demandCommand(1, 'say what to do: explain or stuck')
     .strict()
-    .version(false)
+    .version(`kubectl-csi ${programVersion()}`)
     .wrap(100)
     .locale('en')
     .exitProcess(false)

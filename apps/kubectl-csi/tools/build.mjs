@@ -1,7 +1,8 @@
 // Bundles src/main.ts into dist/kubectl-csi.cjs, one file that Node 20 or later runs, with the package.json of what npx
-// runs and the manifest for krew beside it. The page with the advice is part of the file.
+// runs and the manifest for krew beside it. images/tools makes the executables for Linux of it. The page with the advice is part of the file.
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { build } from 'esbuild'
+import { START_FLAGS } from '../../../tools/start-flags.mjs'
 
 const NAME = 'kubectl-csi'
 const OLDEST_NODE = 20
@@ -27,6 +28,7 @@ const withoutSideEffects = {
 }
 
 const { version, description, license } = JSON.parse(readFileSync('package.json', 'utf8'))
+const release = process.env.RELEASE_VERSION || `v${version}`
 const page = readFileSync('../../docs/operations.md', 'utf8')
 rmSync('dist', { recursive: true, force: true })
 mkdirSync('dist')
@@ -42,7 +44,11 @@ const { metafile } = await build({
   minify: true,
   legalComments: 'none',
   charset: 'ascii',
-  define: { __OPERATIONS__: JSON.stringify(page), 'import.meta.url': '__file' },
+  define: {
+    __OPERATIONS__: JSON.stringify(page),
+    __VERSION__: JSON.stringify(release),
+    'import.meta.url': '__file',
+  },
   banner: { js: `#!/usr/bin/env node\n${START}` },
   plugins: [withoutSideEffects],
   logLevel: 'warning',
@@ -56,11 +62,15 @@ chmodSync(file, 0o755)
 
 const manifest = {
   name: NAME,
-  version: (process.env.RELEASE_VERSION || version).replace(/^v/, ''),
+  version: release.replace(/^v/, ''),
   description,
   license,
   engines: { node: `>=${OLDEST_NODE}` },
 }
-const published = { ...manifest, bin: { [NAME]: `${NAME}.cjs` } }
+const published = { ...manifest, bin: { [NAME]: `${NAME}.cjs` }, files: [`${NAME}.cjs`] }
 writeFileSync('dist/package.json', `${JSON.stringify(published, undefined, 2)}\n`)
-writeFileSync('dist/krew.yaml', readFileSync('krew.yaml', 'utf8').replaceAll('VERSION', manifest.version))
+const krew = readFileSync('krew.yaml', 'utf8')
+writeFileSync('dist/krew.yaml', krew.replaceAll('VERSION', release).replaceAll('OLDEST_NODE', OLDEST_NODE))
+// What is in the bundle, and what an executable of it starts with.
+writeFileSync(`dist/${NAME}.meta.json`, JSON.stringify(metafile))
+writeFileSync('dist/sea.json', JSON.stringify({ execArgv: START_FLAGS }))
