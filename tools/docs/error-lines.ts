@@ -127,6 +127,11 @@ export const ERROR_LINES: readonly LogLine[] = [
     action: 'Upgrade the API server. The expansion continues.',
   },
   {
+    message: 'Failed to watch',
+    means: 'With `--node-deployment`: own Node or CSINode; tried again with growing pauses. The last state counts.',
+    action: 'If it says forbidden: the role. Otherwise the API server.',
+  },
+  {
     message: 'Failed to list',
     means: 'A cache could not be filled; tried again with growing pauses.',
     action: 'If it says forbidden: the role. Otherwise the API server.',
