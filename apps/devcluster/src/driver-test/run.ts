@@ -110,7 +110,10 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const usual = { ...times, abilities, parameters, inlineAttributes, strict, sidecars, csiDriver }
   const progress = new ProgressPrinter(terminal)
   const onProgress = (state: SeedProgress): void => progress.show(state)
-  using life = scope(signal, own?.gone)
+  // With what was found before the seeds: a driver that is gone by then has no seed.
+  await writeReports(options, report)
+  const gone = own?.watchGone()
+  using life = scope(signal, gone)
   const held = await runSeeds(options.seeds, {
     run: async (seed) => {
       write(`seed ${seed} for ${options.seconds} s\n`)
@@ -118,7 +121,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
         const [place, data] = [join(directory, name), join(parts.data, name, 'nodes')]
         const result = await runSeed(
           { ...usual, sidecars: those, seed, directory: place, data },
-          { direct, address, ownNodes, ...processParts(own), clock, log, onProgress },
+          { direct, address, ownNodes, ...processParts(own), gone, clock, log, onProgress },
           signal,
         )
         progress.end()
@@ -146,7 +149,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
     write('Interrupted: this is what was found until then.\n')
     return INTERRUPTED
   }
-  if (own?.gone.aborted === true) write(`No other seed was run: ${messageOf(own.gone.reason)}.\n`)
+  if (gone?.aborted === true) write(`No other seed was run: ${messageOf(gone.reason)}.\n`)
   const good = held && results.every(isGood)
   if (good) write(`${style.good('All promises were kept.')}\n`)
   return good ? 0 : 1
@@ -180,12 +183,11 @@ async function startOwn(
 
 function processParts(own: DriverProcess | undefined) {
   if (own === undefined) {
-    return { kill: undefined, killAll: undefined, gone: undefined, watchDeaths: () => () => undefined }
+    return { kill: undefined, killAll: undefined, watchDeaths: () => () => undefined }
   }
   return {
     kill: () => own.kill(),
     killAll: () => own.killAll(),
-    gone: own.gone,
     watchDeaths: (listener: (how: string) => void) => own.watchDeaths(listener),
   }
 }

@@ -24,7 +24,31 @@ it('a driver that ends again and again is gone', async () => {
   const parts = { logFile: join(directory, 'driver.log'), clock: systemClock, log: silentLogger }
   const own = await startDriverProcesses(['sh -c "exit 3"'], parts)
   try {
-    expect(await aborted(own.gone)).toEqual(new DriverGoneError('the driver ended with code 3, 8 times in a row'))
+    expect(await aborted(own.watchGone())).toEqual(
+      new DriverGoneError('the driver ended with code 3, 8 times in a row'),
+    )
+  } finally {
+    await own.stop()
+    await rm(directory, { recursive: true, force: true })
+  }
+}, 30_000)
+
+it('a driver that a trial has ended is not gone', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'ended-'))
+  const parts = { logFile: join(directory, 'driver.log'), clock: systemClock, log: silentLogger }
+  // Ends nine times, and stays up from then on.
+  const count = join(directory, 'count')
+  const script = `echo >>${count}; [ $(wc -l <${count}) -gt 9 ] && exec sleep 60; exit 3`
+  const own = await startDriverProcesses([`sh -c '${script}'`], parts)
+  try {
+    await new Promise<void>((resolve) => {
+      let ends = 0
+      own.watchDeaths(() => {
+        ends += 1
+        if (ends === 9) resolve()
+      })
+    })
+    expect(own.watchGone().aborted).toBe(false)
   } finally {
     await own.stop()
     await rm(directory, { recursive: true, force: true })

@@ -19,8 +19,11 @@ export interface DriverProcess {
   killAll(): void
   /** Calls the listener with how it has ended unless it was killed. Returns the undo. */
   watchDeaths(listener: (how: string) => void): () => void
-  /** Aborted when one of them ends again and again, soon after each start: nothing is to be learned any more. */
-  readonly gone: AbortSignal
+  /**
+   * Aborted when one of them ends by itself again and again: the test cannot continue. Counts from the call on, because
+   * a trial of one ability may end a driver that is able to do the rest.
+   */
+  watchGone(): AbortSignal
   stop(): Promise<void>
 }
 
@@ -40,8 +43,7 @@ export async function refuseServed(addresses: readonly string[]): Promise<void> 
   }
 }
 
-/** A driver that was killed is soon back, however often. */
-/** So often in a row it must end by itself, each time within this time, to be gone. */
+/** A driver that ends by itself so often in a row, each time within this time, is gone. */
 const MOST_ENDS = 8
 const SOON_MS = 10_000
 
@@ -50,6 +52,7 @@ export class DriverGoneError extends Error {
   override readonly name = 'DriverGoneError'
 }
 
+/** A driver that was killed is soon back, however often. */
 const RESTART = { initialMs: 200, maxMs: 1_000 }
 
 /** Several processes of one driver, its controller and its nodes for instance: each kill affects the next of them. */
@@ -58,10 +61,9 @@ export async function startDriverProcesses(
   parts: Omit<DriverProcessOptions, 'command'>,
 ): Promise<DriverProcess> {
   const all: OneProcess[] = []
-  const gone = new AbortController()
   const stop = async (): Promise<void> => void (await Promise.all(all.map((each) => each.stop())))
   try {
-    for (const command of commands) all.push(await startDriverProcess({ ...parts, command }, gone))
+    for (const command of commands) all.push(await startDriverProcess({ ...parts, command }))
   } catch (error) {
     await stop()
     throw error
@@ -81,25 +83,30 @@ export async function startDriverProcesses(
         for (const each of undo) each()
       }
     },
-    gone: gone.signal,
+    watchGone() {
+      const gone = new AbortController()
+      for (const each of all) each.watchDeaths(endsInARow(parts.clock, (error) => gone.abort(error)))
+      return gone.signal
+    },
     stop,
   }
 }
 
-type OneProcess = Omit<DriverProcess, 'killAll' | 'gone'>
+type OneProcess = Omit<DriverProcess, 'killAll' | 'watchGone'>
 
-async function startDriverProcess(
-  { command, ...parts }: DriverProcessOptions,
-  gone: AbortController,
-): Promise<OneProcess> {
-  const { clock } = parts
+/** A listener of deaths that reports the driver gone. */
+function endsInARow(clock: Clock, report: (error: DriverGoneError) => void): (how: string) => void {
   let endedAt = clock.monotonic()
   let ends = 0
-  const countEnd = (how: string): void => {
-    ends = !killed && clock.monotonic() - endedAt < SOON_MS ? ends + 1 : 0
-    endedAt = clock.monotonic()
-    if (ends >= MOST_ENDS) gone.abort(new DriverGoneError(`the driver ended ${how}, ${MOST_ENDS} times in a row`))
+  return (how) => {
+    const now = clock.monotonic()
+    ends = now - endedAt < SOON_MS ? ends + 1 : 1
+    endedAt = now
+    if (ends >= MOST_ENDS) report(new DriverGoneError(`the driver ended ${how}, ${MOST_ENDS} times in a row`))
   }
+}
+
+async function startDriverProcess({ command, ...parts }: DriverProcessOptions): Promise<OneProcess> {
   const listeners = new Set<(how: string) => void>()
   let killed = false
   const child = await startSidecar({
@@ -109,7 +116,6 @@ async function startDriverProcess(
     args: ['-c', `exec ${command}`],
     restart: RESTART,
     onExit: (how) => {
-      countEnd(how)
       if (!killed) for (const listener of [...listeners]) listener(how)
       killed = false
     },
