@@ -6,6 +6,8 @@ import { READERS } from './readers.ts'
 import { run } from './run.ts'
 
 const SECONDS = 3
+/** The same for each run, so that a failure is the fault of the change. `npm run fuzz` takes another seed each time, also every night. */
+const SEED = 1
 
 describe.each(READERS.map((reader) => [reader.name, reader] as const))('the reader of %s', (name, reader) => {
   it('keeps its promises for all that has been found', async () => {
@@ -19,16 +21,15 @@ describe.each(READERS.map((reader) => [reader.name, reader] as const))('the read
 
   it(`keeps them for what is found in ${SECONDS} seconds`, async () => {
     const corpus = await readCorpus(name)
-    const seed = systemClock.now() % 2 ** 32
     const { runs, finding } = await run({
       reader: name,
       corpus,
       ms: SECONDS * 1000,
-      seed,
+      seed: SEED,
       guided: true,
       clock: systemClock,
     })
-    expect(finding && `${finding.why} (seed ${seed}): ${textOf(finding.input)}`).toBeUndefined()
+    expect(finding && `${finding.why} (seed ${SEED}): ${textOf(finding.input)}`).toBeUndefined()
     expect(runs).toBeGreaterThan(corpus.length)
   })
 })

@@ -164,6 +164,7 @@ describe('what cannot work is one line that a person understands', () => {
       'error loading config file "PATH": yaml: exceeded max depth of 1000',
     ],
     ['a: &a [*a]', 'error loading config file "PATH": yaml: the value of an anchor contains itself'],
+    ['a: !<b{\n> c', 'error loading config file "PATH": yaml: line 2: tag name cannot contain such characters: b{\\n'],
     ['a: *b', 'error loading config file "PATH": yaml: line 1: unidentified alias "b"'],
     ['- a', 'error loading config file "PATH": yaml: the document is not a mapping'],
   ])('the file %j', async (text, message) => {

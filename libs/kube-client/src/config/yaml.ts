@@ -40,9 +40,15 @@ export function yamlValue(content: string): unknown {
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
     // Its message contains an excerpt of the file, secrets included.
-    const { reason, mark } = error
+    const { mark } = error
+    const reason = inOneLine(error.reason)
     throw new Error(mark === undefined ? `yaml: ${reason}` : `yaml: line ${mark.line + 1}: ${reason}`)
   }
+}
+
+/** A reason may quote the name of a tag or of an alias as it was written. */
+function inOneLine(reason: string): string {
+  return reason.replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
 }
 
 /**
