@@ -162,7 +162,7 @@ test('etcd is compacted while the watches are closed: a new list, and no event i
   await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
 })
 
-test('a watch that is too old lists again, and no event is missed', { target: 'emulator' }, async (t) => {
+test('a watch that is too old lists again, and no event is missed', { target: 'emulator', alone: true }, async (t) => {
   const at = await attacherScene(t, { args: QUICK })
   await at.attacher.gate.close()
   await attach(t, at, { suffix: '-a' })
