@@ -26,6 +26,7 @@ export interface AttachmentState {
   readonly volumeName: (index: number) => string
   readonly mayStay: (pair: string) => boolean
   readonly mayLackFinalizer: (index: number) => boolean
+  readonly mayHaveOtherContext: (pair: string) => boolean
 }
 
 type Found = ReturnType<Invariant<AttachmentState>['broken']>[number]
@@ -43,6 +44,7 @@ export const INVARIANTS: readonly Invariant<AttachmentState>[] = [
       ofWanted(state, (each, slot) => {
         const context = state.backEnd.published.get(state.pairOf(slot))
         if (context === undefined) return `${state.pairOf(slot)} is not published`
+        if (state.mayHaveOtherContext(state.pairOf(slot))) return true
         return same(each?.status?.attachmentMetadata, context) || `has not the context ${JSON.stringify(context)}`
       }),
   },

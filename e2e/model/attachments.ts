@@ -105,9 +105,9 @@ export class Attachments {
     }
   }
 
-  /** Before a process ends: what it alone knows is lost. */
+  /** What only a process that has ended, or a person, can know is lost. */
   interrupted(): Promise<void> {
-    return this.#lost.interrupted(this.#slots)
+    return this.#lost.interrupted(this.#slots, this.#backEnd)
   }
 
   async state(): Promise<AttachmentState> {
@@ -132,6 +132,7 @@ export class Attachments {
       volumeName: (index) => this.#ids.volume(index),
       mayStay: (pair) => this.#lost.mayStay(pair, this.#slots.values()),
       mayLackFinalizer: (index) => this.#lost.mayLackFinalizer(index),
+      mayHaveOtherContext: (pair) => this.#lost.mayHaveOtherContext(pair, this.#backEnd),
     }
   }
 

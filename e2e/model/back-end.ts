@@ -48,6 +48,8 @@ export class BackEnd {
   readonly #occurrences: Occurrences
   readonly #known = new Set<string>()
   readonly #lostNodes = new Set<string>()
+  /** Published since, and no caller has received the context. */
+  readonly #unheard = new Set<string>()
   readonly #sizes = new Map<string, number>()
   readonly #tiers = new Map<string, string>()
   #publications = 0
@@ -69,6 +71,11 @@ export class BackEnd {
 
   tierOf(handle: string): string {
     return this.#tiers.get(handle) ?? FIRST_TIER
+  }
+
+  /** Whether a caller has received the context that the pair is published with. */
+  isHeard(pair: string): boolean {
+    return !this.#unheard.has(pair)
   }
 
   /** The driver dies: what it was about to do is not done. */
@@ -93,9 +100,14 @@ export class BackEnd {
     const apply = (): void => {
       if (this.published.has(pair) || this.#lostNodes.has(nodeOf(call))) return
       this.#publications += 1
+      this.#unheard.add(pair)
       this.published.set(pair, { pair, [`publication-${this.#publications}`]: 'yes' })
     }
-    const work: Work = { key: pair, apply, reply: () => ({ publishContext: this.published.get(pair) ?? {} }) }
+    const reply = (): object => {
+      if (!call.cancelled) this.#unheard.delete(pair)
+      return { publishContext: this.published.get(pair) ?? {} }
+    }
+    const work: Work = { key: pair, apply, reply }
     if (!elsewhere()) return this.#answer(call, work)
     // Some drivers wait until the volume has left the other node, some refuse.
     if (this.#next(call, 'wait')() < 0.5) return this.#answer(call, { ...work, when: () => !elsewhere() })

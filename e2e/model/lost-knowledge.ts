@@ -21,6 +21,8 @@ export class LostKnowledge {
   readonly #lostHandles = new Set<string>()
   readonly #strippedVolumes = new Set<number>()
   readonly #forgottenVolumes = new Set<number>()
+  /** Published again while the status said attached, and only the process that has ended knew that the call had failed. */
+  readonly #lostContexts = new Set<string>()
 
   constructor(t: TestContext, ids: Identities, finalizer: string) {
     this.#t = t
@@ -66,13 +68,21 @@ export class LostKnowledge {
     return this.#forgottenVolumes.has(index)
   }
 
-  /** Before a process ends. */
-  async interrupted(slots: ReadonlyMap<string, Slot>): Promise<void> {
+  mayHaveOtherContext(pair: string, backEnd: BackEnd): boolean {
+    return this.#lostContexts.has(pair) && !backEnd.isHeard(pair)
+  }
+
+  /** Whenever no process, or only one that has not read the objects yet, can have seen what is there. */
+  async interrupted(slots: ReadonlyMap<string, Slot>, backEnd: BackEnd): Promise<void> {
     for (const handle of this.#formerHandles) this.#lostHandles.add(handle)
     for (const [name, slot] of slots) {
-      if (!slot.stripped || !slot.wanted || slot.forgotten) continue
+      const pair = this.#ids.pair(slot.index, slot.node)
+      const mayBeForgotten = slot.stripped && !slot.forgotten
+      if (!slot.wanted || !(mayBeForgotten || !backEnd.isHeard(pair))) continue
       const found = await this.#t.api.find(VOLUME_ATTACHMENTS, { name })
-      slot.forgotten = found?.status?.attached === true && !holds(found, this.#finalizer)
+      if (found?.status?.attached !== true) continue
+      if (!backEnd.isHeard(pair)) this.#lostContexts.add(pair)
+      if (mayBeForgotten) slot.forgotten = !holds(found, this.#finalizer)
     }
     for (const index of this.#strippedVolumes) {
       const found = await this.#t.api.find(PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })

@@ -3,9 +3,10 @@ import type { FaultRule } from '../harness/api/wire.ts'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
 import type { Driver } from '../harness/driver/driver.ts'
 import type { App } from '../harness/subject.ts'
-import { pause } from '../harness/waiting.ts'
+import { eventually, pause } from '../harness/waiting.ts'
 
 const RESTARTED_AFTER_MS = 200
+const FIRST_LIST_WITHIN_MS = 60_000
 
 export interface SidecarsOptions {
   readonly app: App
@@ -14,7 +15,7 @@ export interface SidecarsOptions {
   /** Each replica knows its name, and has a gate of its own. */
   readonly replicas: number
   readonly rule: FaultRule
-  /** Before a process ends, and before the next one starts: no process has seen what was changed meanwhile. */
+  /** Before a process ends, and until the next one has read the objects: none has seen what was changed meanwhile. */
   readonly interrupted?: () => Promise<void>
   /** An end that nothing here has caused. */
   readonly ended?: (sidecar: RunningSidecar) => void
@@ -116,6 +117,17 @@ export class Sidecars {
     const sidecar = await this.#t.sidecar(setup)
     replica.sidecar = sidecar
     void sidecar.exited.then(() => this.#ended(replica, sidecar)).catch(() => undefined)
+    if (before !== undefined) void this.#firstList(replica, sidecar).catch(() => undefined)
+  }
+
+  async #firstList({ gate }: Replica, sidecar: RunningSidecar): Promise<void> {
+    const first = this.#options.app === 'attacher' ? 'volumeattachments' : 'persistentvolumeclaims'
+    let ended = false
+    void sidecar.exited.then(() => {
+      ended = true
+    })
+    await eventually('a list', () => ended || gate.openWatches(first) > 0, { within: FIRST_LIST_WITHIN_MS })
+    await this.#options.interrupted?.()
   }
 
   async #ended(replica: Replica, sidecar: RunningSidecar): Promise<void> {
