@@ -1,3 +1,4 @@
+import { freePort } from '@csi-sidecars/emulator'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import type { Ground } from '../ground.ts'
 import { bound, growing, moreBound, nodes, raise, volumes } from '../objects.ts'
@@ -12,8 +13,8 @@ const SETTLED_MS = 25_000
 const BAD_CLAIMS = 10_000
 const RAISED_CLAIMS = 1000
 
-/** How the same work is run: both controllers in one process, two of ours, or the two originals. */
-export type Layout = 'one' | 'two' | 'original'
+/** How the same work is run: both controllers in one process, livenessprobe with them, two of ours, or the two originals. */
+export type Layout = 'one' | 'three' | 'two' | 'original'
 
 /** Both controllers in one process, beside the same work in two processes. */
 export const oneProcess: BenchScene = {
@@ -42,12 +43,20 @@ interface Memory {
   readonly prepare?: (ground: Ground) => Promise<void>
 }
 
+/** In the label of a figure. */
+const SUFFIX: Readonly<Record<Layout, string>> = {
+  one: '',
+  three: ', with livenessprobe',
+  two: ', two processes',
+  original: '',
+}
+
 async function memory(bench: Bench, { label, driver, settledMs, prepare }: Memory): Promise<void> {
   await using ground = await bench.ground()
   await prepare?.(ground)
   // Once: these figures differ by a few percent from round to round, and each takes half a minute.
   await interleaved({ ...bench, rounds: 1 }, async (side, round) => {
-    const layouts: readonly Layout[] = side === 'ours' ? ['one', 'two'] : ['original']
+    const layouts: readonly Layout[] = side === 'ours' ? ['one', 'three', 'two'] : ['original']
     for (const layout of layouts) {
       // Their own leases: earlier subjects release theirs late or not at all.
       const leaseNamespace = `${layout}-${round}`
@@ -55,7 +64,7 @@ async function memory(bench: Bench, { label, driver, settledMs, prepare }: Memor
       const subjects = await startLayout(ground, layout, { driver, leaseNamespace })
       await pause(settledMs)
       const sum = subjects.reduce((total, subject) => total + subject.cost().rss, 0)
-      const what = layout === 'two' ? `${label}, two processes` : label
+      const what = `${label}${SUFFIX[layout]}`
       bench.figures.note('both', side, { [what]: sum })
       for (const subject of subjects) await subject.stop()
     }
@@ -71,6 +80,11 @@ export async function startLayout(
   const driver = await ground.driver(name)
   const common = { driver, leaseNamespace, args, side: layout === 'original' ? 'original' : 'ours' } as const
   if (layout === 'one') return [await ground.start({ ...common, app: 'attacher', both: true })]
+  if (layout === 'three') {
+    const controllers = '--controllers=attacher,resizer,livenessprobe'
+    const probe = [controllers, `--livenessprobe-health-port=${await freePort()}`]
+    return [await ground.start({ ...common, args: [...args, ...probe], app: 'attacher', both: true })]
+  }
   const subjects: Subject[] = []
   for (const app of APPS) subjects.push(await ground.start({ ...common, app }))
   return subjects
