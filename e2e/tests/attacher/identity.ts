@@ -141,7 +141,7 @@ test('a volume recreated before it has our finalizer: the new handle is publishe
   await eventually('a patch under way', patched)
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
-  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName, { csi: { volumeHandle: t.name('later') } }))
+  await createVolume(t, pv)
   held.resolve()
   await attached(t)
   equal(outlineOf(t, at), ['publish later node-id'])
@@ -198,6 +198,27 @@ test('a volume recreated before its attachment is created, while its watch lags:
   equal(outlineOf(t, at).at(-1), 'unpublish later node-id')
 })
 
+test('a volume gone before its attachment is created, while its watch lags, and recreated later: the new handle is published', {
+  only: 'ours',
+}, async (t) => {
+  const at = await scene(t)
+  const { pv, va } = await attach(t, at)
+  await attached(t)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va })
+  const release = at.attacher.gate.holdWatches('persistentvolumes')
+  await removeVolume(t, pv)
+  await t.create(VOLUME_ATTACHMENTS, attachment(va, t.driverName, { pv, node: at.node }))
+  await attached(t)
+  equal(outlineOf(t, at).at(-1), 'publish pv-handle node-id')
+  await createVolume(t, pv)
+  release()
+  await eventually('the calls', () => volumeCalls(at.driver).length === 5)
+  equal(outlineOf(t, at).slice(3).sort(), ['publish later node-id', 'unpublish pv-handle node-id'])
+  const { metadata } = await t.api.get(PERSISTENT_VOLUMES, { name: pv })
+  ok(metadata?.finalizers?.includes(at.finalizer))
+})
+
 test('a volume recreated after its attachment was attached: what runs there is left alone', async (t) => {
   const at = await scene(t)
   const { pv } = await attach(t, at)
@@ -209,9 +230,19 @@ test('a volume recreated after its attachment was attached: what runs there is l
 
 /** A volume of the same name with another handle. */
 async function replaceVolume(t: TestContext, pv: string): Promise<void> {
+  await removeVolume(t, pv)
+  await createVolume(t, pv)
+}
+
+/** By hand, whatever protects it. */
+async function removeVolume(t: TestContext, pv: string): Promise<void> {
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
   await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers: null } })
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
+}
+
+/** One with another handle. */
+async function createVolume(t: TestContext, pv: string): Promise<void> {
   await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName, { csi: { volumeHandle: t.name('later') } }))
 }
 

@@ -21,8 +21,8 @@ export type InformerEvent<T> =
       /** `own`: the result of our own write, before its event. `resync`: nothing has changed. */
       readonly cause: 'watch' | 'own' | 'resync'
     }
-  /** `object` is the last known state. */
-  | { readonly type: 'deleted'; readonly object: T }
+  /** `object` is the last known state. At `version` it did not exist any more; undefined where that is not known. */
+  | { readonly type: 'deleted'; readonly object: T; readonly version?: string }
 
 /** The cache as its readers see it. What it holds may be older than what the server has, never a mix of two states. */
 export interface Reader<T> {

@@ -58,7 +58,8 @@ export class StoreWriter<T extends Cached> {
     if (this.#learned !== undefined) this.#ended.push(gone)
     if (before === undefined) return []
     this.#current.delete(gone.key)
-    return [{ type: 'deleted', object: before }]
+    const version = isNewer(gone, before) ? { version: gone.resourceVersion } : {}
+    return [{ type: 'deleted', object: before, ...version }]
   }
 
   /** Every change up to this version is in the store. */

@@ -11,13 +11,13 @@ import { attachmentTraceSubject } from '../reporting/trace-subject.ts'
 import { changesOf, undoneBy } from '../sources.ts'
 import { hasStaleError } from './decide-attached.ts'
 import { sharedListing } from './former-node.ts'
+import { attachedToFormer, publishedAfterEnd } from './former-volume.ts'
 import { attachmentLanes } from './lanes.ts'
 import { AttachmentMemory } from './memory.ts'
 import { listsPublishedNodes, nodeOf, observeAttachment, readVolume } from './observe.ts'
 import { reconcileAttachment } from './reconcile.ts'
 import type { AttachmentDeps, PublishClient } from './run.ts'
 import {
-  attachedToFormer,
   causesOfNode,
   causesOfVolume,
   hasError,
@@ -86,7 +86,8 @@ export function attachmentController(parts: TermParts): Controller {
       causesOf(volumes, causesOfVolume),
       (started) =>
         volumes.subscribe((event) => {
-          for (const va of attachedToFormer(event, attachmentsOf, published)) {
+          for (const va of publishedAfterEnd(event, { attachmentsOf, published })) memory.noteEndedVolume(va)
+          for (const va of attachedToFormer(event, { attachmentsOf, published, memory })) {
             memory.noteFormerVolume(va)
             started.add(va.key)
           }

@@ -19,6 +19,8 @@ export class AttachmentMemory {
   readonly #formerNodes = new Map<string, { readonly uid: string; readonly nodeId: string }>()
   /** By name, the uid of attachments for which the former volume of their volume's name was published. */
   readonly #formerVolumes = new Map<string, string>()
+  /** By name, the uid of attachments for which a volume was published that did not exist any more. */
+  readonly #endedVolumes = new Map<string, string>()
   /** By name, the uid of attachments whose lost volume was detached: it is not detached again. */
   readonly #lostDetached = new Map<string, string>()
 
@@ -51,6 +53,15 @@ export class AttachmentMemory {
     return this.#formerVolumes.get(key) === uid
   }
 
+  /** The cache was behind. The next volume of the name is another one. */
+  noteEndedVolume({ key, uid }: { key: string; uid: string }): void {
+    this.#endedVolumes.set(key, uid)
+  }
+
+  hasEndedVolume({ key, uid }: { key: string; uid: string }): boolean {
+    return this.#endedVolumes.get(key) === uid
+  }
+
   /** Whether runs act though the status says that nothing is to be done. */
   isForced(key: string): boolean {
     return this.#listings.get(key) === 'different'
@@ -60,6 +71,7 @@ export class AttachmentMemory {
   clearListing(key: string): void {
     this.#listings.delete(key)
     this.#formerVolumes.delete(key)
+    this.#endedVolumes.delete(key)
   }
 
   /** The attachment's status must say that it is detached, and nothing in the API shows that it does not yet. */
@@ -113,6 +125,7 @@ export class AttachmentMemory {
     this.#formerNodes.delete(key)
     this.#lostDetached.delete(key)
     this.#formerVolumes.delete(key)
+    this.#endedVolumes.delete(key)
     this.#listings.delete(key)
     this.#statusPending.delete(key)
     this.#gone.delete(key)

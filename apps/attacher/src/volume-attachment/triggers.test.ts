@@ -5,9 +5,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
 import { attachment, FINALIZER, volume, withFinalizer } from '../testing/views.ts'
-import { volumeName } from './lanes.ts'
 import {
-  attachedToFormer,
   causesOfNode,
   causesOfVolume,
   isStatusReverted,
@@ -338,42 +336,5 @@ describe('causes', () => {
         ? causesOfNode({ type: 'added', object: after })
         : causesOfNode({ type: 'updated', before, after, cause: 'watch' })
     expect(causes).toEqual(is ? [{ on: 'node', name: 'node1' }] : [])
-  })
-})
-
-describe('attachments for which a former volume was published', () => {
-  const va = withFinalizer({ attached: true })
-  const publication = {
-    uid: va.uid,
-    volume: 'former',
-    nodeName: va.nodeName,
-    request: { volumeId: 'former', nodeId: 'n' },
-    secret: undefined,
-    migrated: false,
-  }
-  const attachments = (firstAt: string | undefined, of: Attachment = va): readonly Attachment[] =>
-    attachedToFormer({ type: 'added', object: { ...volume(), resourceVersion: '20' } }, () => [of], {
-      ofAttachment: () => new Set([{ ...publication, firstAt }]),
-    })
-
-  it('are found where the volume was there already when the publish was sent', () => {
-    expect(attachments('21')).toEqual([va])
-  })
-
-  it('are left alone where the volume came after the publish, or the attachment was attached before', () => {
-    expect(attachments('19')).toEqual([])
-    expect(attachments(undefined)).toEqual([])
-  })
-
-  it('are left alone while they are not attached, deleted, or of another attacher', () => {
-    expect(attachments('21', withFinalizer())).toEqual([])
-    expect(attachments('21', withFinalizer({ attached: true, deleting: true }))).toEqual([])
-    expect(attachments('21', { ...va, ours: false })).toEqual([])
-  })
-
-  it('are none where the same volume was published', () => {
-    const object = { ...volume(), resourceVersion: '20' }
-    const same = { ...publication, volume: volumeName(va, { from: 'pv', name: object.key, pv: object }), firstAt: '21' }
-    expect(attachedToFormer({ type: 'added', object }, () => [va], { ofAttachment: () => new Set([same]) })).toEqual([])
   })
 })

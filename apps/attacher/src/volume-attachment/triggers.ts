@@ -1,13 +1,11 @@
 import { unreachable } from '@csi-sidecars/base'
 import type { Cause, QueueTrigger, Trigger } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
-import { compareResourceVersions } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
 import type { Volume } from '../caches/volume.ts'
 import type { Update } from '../sources.ts'
-import { volumeName } from './lanes.ts'
 import type { PublishedVolumes } from './published.ts'
 
 /**
@@ -130,28 +128,7 @@ export function onVolumeAdded(attachmentsOf: (volume: string) => readonly Attach
   }
 }
 
-/**
- * Attachments for which the former volume of the name was published when the new one was there already: the cache was
- * behind. Versions of all kinds are counted together, so one of the attachment says whether the volume was older. A pod
- * may use what was published before that, and is left alone.
- */
-export function attachedToFormer(
-  event: InformerEvent<Volume>,
-  attachmentsOf: (volume: string) => readonly Attachment[],
-  published: Pick<PublishedVolumes, 'ofAttachment'>,
-): readonly Attachment[] {
-  if (event.type !== 'added') return []
-  const pv = event.object
-  return attachmentsOf(pv.key).filter((va) => {
-    if (!va.ours || !isDone(va)) return false
-    const name = volumeName(va, { from: 'pv', name: pv.key, pv })
-    return [...published.ofAttachment(va.uid)].some(
-      ({ volume, firstAt }) => volume !== name && compareResourceVersions(firstAt ?? '', pv.resourceVersion) > 0,
-    )
-  })
-}
-
-function isDone({ attached, deleting }: Attachment): boolean {
+export function isDone({ attached, deleting }: Attachment): boolean {
   return attached === true && !deleting
 }
 
