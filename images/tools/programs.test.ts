@@ -45,6 +45,14 @@ describe('what people run on their own machines', () => {
       'kubectl-csi.tar.gz',
       `kubectl-csi-linux-${BUILT}.tar.gz`,
       `csi-devcluster-${VERSION.slice(1)}.tgz`,
+      `kubectl-csi-${VERSION.slice(1)}.tgz`,
+    ])
+    expect(packed(`kubectl-csi-${VERSION.slice(1)}.tgz`).toSorted()).toEqual([
+      'package/LICENSE',
+      'package/README.md',
+      'package/THIRD-PARTY-NOTICES.txt',
+      'package/kubectl-csi.cjs',
+      'package/package.json',
     ])
     expect(packed('kubectl-csi.tar.gz')).toEqual(['LICENSE', 'THIRD-PARTY-NOTICES.txt', 'kubectl-csi.cjs'])
     expect(packed(`kubectl-csi-linux-${BUILT}.tar.gz`)).toEqual(['LICENSE', 'THIRD-PARTY-NOTICES.txt', 'kubectl-csi'])

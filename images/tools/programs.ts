@@ -16,8 +16,8 @@ export const KREW = join(BUILT, 'krew.yaml')
 
 /**
  * What people run on their own machines: the plugin of kubectl, as a JavaScript file and with each of its executables
- * that the folder has, and the embedded cluster as an archive that npx runs. Archives of one commit are the same to the
- * byte.
+ * that the folder has, and both the plugin and the embedded cluster as archives
+ * that npm installs. Archives of one commit are the same to the byte.
  */
 export function makePrograms(out: string, createdAt: number): readonly string[] {
   if (!existsSync(join(BUILT, `${PLUGIN}.cjs`))) throw new Error(`${BUILT} has no ${PLUGIN}.cjs: npm run build`)
@@ -35,7 +35,8 @@ export function makePrograms(out: string, createdAt: number): readonly string[] 
     const archive = `${PLUGIN}-linux-${architecture}.tar.gz`
     return [pluginArchive({ archive, program, as: PLUGIN, time }, readFileSync(notices, 'utf8'), out)]
   })
-  return [script, ...executables, npmArchive(out)]
+  const packages = NPM_PACKAGES.map(({ make, file }) => npmArchive(make, { file, out }))
+  return [script, ...executables, ...packages]
 }
 
 interface Packed {
@@ -60,14 +61,27 @@ function pluginArchive({ archive, program, as, time }: Packed, notices: string, 
   }
 }
 
-function npmArchive(out: string): string {
+/** What npm installs: a folder is made, and `npm pack` makes the archive of it. */
+export const NPM_PACKAGES = [
+  { file: `csi-devcluster-${releaseVersion().slice(1)}.tgz`, make: makeNpmPackage },
+  { file: `${PLUGIN}-${releaseVersion().slice(1)}.tgz`, make: makePluginPackage },
+] as const
+
+function npmArchive(make: (folder: string) => void, { file, out }: { file: string; out: string }): string {
   const folder = mkdtempSync(join(tmpdir(), 'npm-package-'))
   try {
-    makeNpmPackage(folder)
-    const options = { cwd: out, encoding: 'utf8' } as const
-    const name = execFileSync('npm', ['pack', '--silent', folder], options).trim()
+    make(folder)
+    const name = execFileSync('npm', ['pack', '--silent', folder], { cwd: out, encoding: 'utf8' }).trim()
+    if (name !== file) throw new Error(`npm pack made ${name}, not ${file}`)
     return name
   } finally {
     rmSync(folder, { recursive: true })
   }
+}
+
+function makePluginPackage(folder: string): void {
+  for (const name of ['package.json', `${PLUGIN}.cjs`]) copyFileSync(join(BUILT, name), join(folder, name))
+  copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
+  copyFileSync(join(ROOT, 'apps/kubectl-csi/README.md'), join(folder, 'README.md'))
+  writeFileSync(join(folder, 'THIRD-PARTY-NOTICES.txt'), packageNotices(readBundle(PLUGIN).packages))
 }

@@ -67,7 +67,7 @@ const manifest = {
   license,
   engines: { node: `>=${OLDEST_NODE}` },
 }
-const published = { ...manifest, bin: { [NAME]: `${NAME}.cjs` }, files: [`${NAME}.cjs`] }
+const published = { ...manifest, bin: { [NAME]: `${NAME}.cjs` }, files: [`${NAME}.cjs`, 'THIRD-PARTY-NOTICES.txt'] }
 writeFileSync('dist/package.json', `${JSON.stringify(published, undefined, 2)}\n`)
 const krew = readFileSync('krew.yaml', 'utf8')
 writeFileSync('dist/krew.yaml', krew.replaceAll('VERSION', release).replaceAll('OLDEST_NODE', OLDEST_NODE))

@@ -104,7 +104,9 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
 function doubtIn({ is }: Leadership, driver: string): Pick<Finding, 'sure' | 'doubt'> {
   if (is === 'unseen') return possible(NO_LEASES)
   if (is !== 'none') return likely(ALIKE)
-  return possible(`no Lease of an ${SIDECAR} for ${driver} is there, as it is without leader election and with --node-deployment`)
+  return possible(
+    `no Lease of an ${SIDECAR} for ${driver} is there, as it is without leader election and with --node-deployment`,
+  )
 }
 
 function causeOfWords(words: string, work: ClaimWork, { facts, driver }: ClaimContext): FailureCause {
