@@ -1,0 +1,3 @@
+module csi-sidecars.example/facts
+
+go 1.26
