@@ -192,7 +192,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
       await page.evaluate(`${inputOf('createClaim', 'size')}.value = 'big'; ${submit('createClaim')}`)
       await page.until(`${inputOf('createClaim', 'size')}.ariaInvalid === 'true'`)
       const error = `document.getElementById(${inputOf('createClaim', 'size')}.getAttribute('aria-describedby'))`
-      expect(await page.evaluate(`${error}.innerText`)).toBe('Size must be a size as 1Gi or 500M.')
+      expect(await page.evaluate(`${error}.innerText`)).toBe('Size must be a size such as 1Gi or 500M.')
       expect(await page.evaluate(`document.activeElement === ${inputOf('createClaim', 'size')}`)).toBe(true)
       await page.evaluate(`${inputOf('createClaim', 'size')}.value = '2Gi'; ${submit('createClaim')}`)
       await page.until(`${text('answer')} === 'Claim data-1 is created.'`)

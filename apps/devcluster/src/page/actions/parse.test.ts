@@ -36,7 +36,7 @@ describe('a action', () => {
     [
       'a size that is none',
       { action: 'createClaim', values: { ...claim, size: 'big' } },
-      'Size must be a size as 1Gi or 500M.',
+      'Size must be a size such as 1Gi or 500M.',
     ],
     [
       'a number that is too large',

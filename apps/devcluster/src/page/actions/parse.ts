@@ -60,7 +60,7 @@ function whatIsWrong({ kind, choices = [] }: Field, text: string): string | unde
     case 'pod':
       return KEY.test(text) ? undefined : 'must be a name, or a namespace and a name as default/data'
     case 'size':
-      return Quantity.tryParse(text) === undefined ? 'must be a size as 1Gi or 500M' : undefined
+      return Quantity.tryParse(text) === undefined ? 'must be a size such as 1Gi or 500M' : undefined
     case 'seconds':
     case 'number':
       return /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_NUMBER
