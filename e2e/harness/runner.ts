@@ -114,13 +114,14 @@ async function runTest(test: EndToEndTest, options: RunOptions & { id: string; f
   return failure
 }
 
-async function runCheck({ run: execute, within: limit }: Check, ground: Ground): Promise<string | undefined> {
+async function runCheck({ run: execute, within: limit }: Check, ground: Ground): Promise<Failure> {
   const { folder } = ground
   mkdirSync(folder, { recursive: true })
   try {
     await within(limit ?? TEST_LIMIT_MS, execute(ground))
     return undefined
   } catch (error) {
+    if (error instanceof NotInThisRelease) return error
     return `${indent(errorText(error))}\n     more is in ${folder}`
   }
 }

@@ -4,6 +4,7 @@ import type { Cluster } from '../../harness/api/cluster.ts'
 import { startControllerManager } from '../../harness/api/controller-manager.ts'
 import { kubeconfigOf } from '../../harness/context.ts'
 import { stop } from '../../harness/process/processes.ts'
+import { requireInRelease } from '../../harness/release.ts'
 import { check, type Ground } from '../../harness/test.ts'
 import { originals } from '../../tools/binaries.ts'
 import { play, sidecarArgs } from './devcluster-process.ts'
@@ -49,7 +50,7 @@ for (const [who, binaries, play] of BINARIES) {
     'real',
     async (ground) => {
       const { cluster, folder } = ground
-
+      requireInRelease('volumeattributesclasses', cluster.minor)
       await play(folder, [...sidecarArgs(binaries(ground)), `--kubeconfig=${adminConfig(cluster, folder)}`])
     },
   )
@@ -59,7 +60,7 @@ for (const [who, binaries, play] of BINARIES) {
     'real',
     async (ground) => {
       const { cluster, folder } = ground
-
+      requireInRelease('volumeattributesclasses', cluster.minor)
       const kubeconfig = adminConfig(cluster, folder)
       const args = ['--pvclaimbinder-sync-period=2s', '--v=2']
       const manager = await startControllerManager({ kubeconfig, folder, controllers: VOLUME_CONTROLLERS, args })

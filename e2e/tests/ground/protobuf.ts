@@ -26,6 +26,7 @@ import { silentLogger } from '@csi-sidecars/telemetry'
 import type { Cluster } from '../../harness/api/cluster.ts'
 import { attachment, attributesClass, claim, csiNode, pod, volume } from '../../harness/api/objects.ts'
 import { kubeconfigOf } from '../../harness/context.ts'
+import { requireInRelease } from '../../harness/release.ts'
 import { type Check, check } from '../../harness/test.ts'
 
 const DRIVER = 'protobuf.example.com'
@@ -186,6 +187,7 @@ function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 const sameObjects: Check['run'] = async ({ cluster, folder }) => {
+  requireInRelease('volumeattributesclasses', cluster.minor)
   await populate(cluster)
   const { url, ca, adminToken: token } = cluster
   const kubeconfig = join(folder, 'kubeconfig.json')
