@@ -44,8 +44,34 @@ test('a list whose end is never marked is fetched in pages after a minute, even 
   await cache.start()
   await cache.clock.advance(59_999)
   expect(cache.informer.store.synced).toBe(false)
+  await cache.clock.advance(3)
+  expect(cache.keys).toEqual(['a'])
+})
+
+test('a list of many objects may take longer than a minute', async () => {
+  const { list } = cache.server.client
+  const object = cache.server.put('a')
+  const watch = async function* (_: unknown, { signal, onActivity, onChange }: WatchOptions) {
+    for (let second = 0; second < 80; second += 1) {
+      await cache.clock.sleep(1000, signal)
+      onActivity?.()
+      for (let count = 0; count < 2000; count += 1) onChange?.({ type: 'ADDED', object })
+    }
+    yield { type: 'BOOKMARK', resourceVersion: '9', initialEventsEnd: true }
+    await cache.clock.sleep(3_600_000, signal)
+  }
+  const asked: unknown[] = []
+  const counted = (...args: Parameters<typeof list>) => {
+    asked.push(args)
+    return list(...args)
+  }
+  cache.create({ client: { list: counted, watch } as unknown as KubeClient })
+  await cache.start()
+  await cache.clock.advance(79_999)
+  expect(cache.informer.store.synced).toBe(false)
   await cache.clock.advance(1)
   expect(cache.keys).toEqual(['a'])
+  expect(asked).toEqual([])
 })
 
 test('a Retry-After stops the cache for half a minute at most', async () => {

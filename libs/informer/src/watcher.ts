@@ -43,8 +43,9 @@ export interface WatcherOptions<W> {
 const BRIEF_MS = 1000
 /** A server that streams a list sends without pause and marks the end; one that falls silent does not support it. */
 const UNMARKED_MS = 10_000
-/** No list takes longer than this: even the objects of the largest cluster are streamed sooner. */
+/** No list takes longer than this, and this for each object of it: a busy server streams them faster. */
 const LONGEST_LIST_MS = 60_000
+const LONGEST_OBJECT_MS = 0.2
 const FIRST_WAIT_MS = 800
 const LONGEST_WAIT_MS = 30_000
 /** Requests are no load for an unreachable server, and its return must be noticed soon. */
@@ -148,7 +149,7 @@ export class Watcher<W> {
   async #stream(signal: AbortSignal): Promise<WatchReply> {
     const { client, clock, resource } = this.#options
     using own = scope(signal)
-    const marking = new MarkGuard(clock, own)
+    const marking = new MarkGuard(clock, own, () => this.#frames)
     const openedAt = clock.monotonic()
     this.#frames = 0
     if (this.#state.at === 'streamList') this.#beginList()
@@ -242,14 +243,16 @@ export class Watcher<W> {
 class MarkGuard {
   readonly #clock: Clock
   readonly #own: Scope
+  readonly #objects: () => number
   readonly #beganAt: number
   #heardAt: number
   #cancel: () => void
   missed = false
 
-  constructor(clock: Clock, own: Scope) {
+  constructor(clock: Clock, own: Scope, objects: () => number) {
     this.#clock = clock
     this.#own = own
+    this.#objects = objects
     this.#beganAt = clock.monotonic()
     this.#heardAt = this.#beganAt
     this.#cancel = clock.schedule(UNMARKED_MS, () => this.#check())
@@ -265,7 +268,8 @@ class MarkGuard {
   }
 
   #check(): void {
-    const until = Math.min(this.#heardAt + UNMARKED_MS, this.#beganAt + LONGEST_LIST_MS)
+    const longestMs = LONGEST_LIST_MS + this.#objects() * LONGEST_OBJECT_MS
+    const until = Math.min(this.#heardAt + UNMARKED_MS, this.#beganAt + longestMs)
     const left = until - this.#clock.monotonic()
     if (left > 0) {
       this.#cancel = this.#clock.schedule(left, () => this.#check())

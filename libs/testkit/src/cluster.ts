@@ -49,7 +49,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const add = (...objects: readonly KubeObject[]): void => {
     for (const object of objects) api.create(resourceOf(object), object)
   }
-  add(...(options.objects ?? []))
+  for (const object of options.objects ?? []) add(object)
   return { api, driver, directory, kubeconfig, add, stop, [Symbol.asyncDispose]: stop }
 }
 

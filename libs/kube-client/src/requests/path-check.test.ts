@@ -198,6 +198,23 @@ describe('with a lease, by a client of its own', () => {
     expect(await lease()).toMatchObject({ metadata: { name: 'x' } })
   })
 
+  test('a stream that brings something after the renewal was sent stays', async () => {
+    await lease()
+    await watch()
+    await watch()
+    await pass(1000)
+    const [alive] = watches
+    blackHole()
+    const asked = lease()
+    await pass(3000)
+    alive?.write('\n')
+    await pass(2000)
+    await asked
+    expect(frames).toMatchObject([{ type: 'END', why: 'broken' }])
+    expect(warnings()).toHaveLength(1)
+    expect(alive?.socket?.destroyed).toBe(false)
+  })
+
   test('a request that is called off soon is no sign', async () => {
     await lease()
     await watch()

@@ -29,8 +29,9 @@ const TOGETHER_MS = 5000
  * Finds out that all old connections are dead though nothing has closed them: something on the way acknowledges what is
  * sent and passes nothing on, so neither an error nor TCP's keep-alive shows it. A lease request without an answer is a
  * sign of it. Where there is no lease a connection is kept for small reads while streams are open that would wait in
- * vain. Without an answer all that is older than the request is closed. One stream that is silent alone resumes by
- * itself (`watch-streams.ts`).
+ * vain. Without an answer all that is older than the request and has brought nothing since is closed: a server that is
+ * slow to write a lease may stream a long list meanwhile. One stream that is silent alone resumes by itself
+ * (`watch-streams.ts`).
  */
 export class PathCheck {
   readonly #clock: Clock
@@ -67,11 +68,11 @@ export class PathCheck {
   unanswered(sentAt: number): void {
     const waitedMs = this.#clock.monotonic() - sentAt
     if (waitedMs < UNANSWERED_MS) return
-    const older = [...this.#connections()].filter(({ openedAt }) => openedAt < sentAt)
-    if (older.length === 0) return
-    const pairs = { waited: `${Math.round(waitedMs / 1000)}s`, connections: older.length }
+    const silent = [...this.#connections()].filter(({ openedAt, heardAt }) => openedAt < sentAt && heardAt <= sentAt)
+    if (silent.length === 0) return
+    const pairs = { waited: `${Math.round(waitedMs / 1000)}s`, connections: silent.length }
     this.#log.warn('No answer from the API server, closing the connections that are older than the request', pairs)
-    for (const connection of older) connection.destroy(new NetworkError('client connection lost'))
+    for (const connection of silent) connection.destroy(new NetworkError('client connection lost'))
   }
 
   streamOpened(): void {
