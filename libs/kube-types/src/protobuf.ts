@@ -13,18 +13,23 @@ const CONTINUATION_BIT = 0x80
 /** Of a number that only the length of its bytes limits. */
 const LONGEST_VARINT = 10
 
+/** `toString` reads the name of the encoding each time, which takes a third of the time of a short text. */
+export interface Utf8Bytes extends Buffer {
+  utf8Slice(from: number, to: number): string
+}
+
 /**
  * Reads messages from bytes, field by field. Each method is given where the message ends that it reads in, and throws
  * a ProtobufError rather than read beyond it.
  */
 export class ProtobufReader {
-  readonly #bytes: Buffer
+  readonly #bytes: Utf8Bytes
   at: number
   /** What `tag` returned last. */
   #tag = 0
 
   constructor(bytes: Buffer, from = 0) {
-    this.#bytes = bytes
+    this.#bytes = bytes as Utf8Bytes
     this.at = from
   }
 
@@ -68,7 +73,7 @@ export class ProtobufReader {
 
   text(end: number): string {
     const to = this.end(end)
-    const text = this.#bytes.toString('utf8', this.at, to)
+    const text = this.#bytes.utf8Slice(this.at, to)
     this.at = to
     return text
   }

@@ -9,6 +9,7 @@ let metrics: Metrics
 let used: { busyMs: number; cpuMs: number }
 let collections: number[]
 let growth: number[]
+let isFilling: boolean
 let stop: () => void
 
 beforeEach(() => {
@@ -17,13 +18,14 @@ beforeEach(() => {
   used = { busyMs: 300, cpuMs: 400 }
   collections = []
   growth = []
+  isFilling = true
   const engine = {
     collect: () => void collections.push(clock.monotonic() - began),
     collectAfterGrowth: (percent: number) => void growth.push(percent),
   }
   const began = clock.monotonic()
   const meter = { busyMs: () => used.busyMs, cpuMs: () => used.cpuMs }
-  stop = releaseMemory({ clock, metrics, engine, meter }).stop
+  stop = releaseMemory({ clock, metrics, isFilling: () => isFilling, engine, meter }).stop
 })
 afterEach(() => stop())
 
@@ -46,12 +48,22 @@ test('a start that takes longer is waited for', async () => {
   expect(collections).toEqual([16_000])
 })
 
-test('the heap grows faster until the first rest, whatever comes later', async () => {
+test('the heap grows freely until the first rest, whatever comes later', async () => {
   await spend(3_000, 9)
-  expect(growth).toEqual([60])
+  expect(growth).toEqual([300])
   await clock.advance(60_000)
   await spend(5_000, 20)
-  expect(growth).toEqual([60, 20])
+  expect(growth).toEqual([300, 20])
+})
+
+test('the heap grows freely until the caches are filled, however busy the process is', async () => {
+  await spend(3_000, 9)
+  isFilling = false
+  await spend(3_000, 3)
+  expect(growth).toEqual([300, 20])
+  isFilling = true
+  await spend(9_000, 30)
+  expect(growth).toEqual([300, 20])
 })
 
 test('it is released again after a burst of work', async () => {
@@ -83,7 +95,8 @@ test('nothing is done after the stop', async () => {
 
 test('the real collection frees unused memory, and code keeps working', async () => {
   let held: WeakRef<object> | undefined = new WeakRef({})
-  const real = releaseMemory({ clock, metrics: new Metrics(), meter: { busyMs: () => 0, cpuMs: () => 0 } })
+  const meter = { busyMs: () => 0, cpuMs: () => 0 }
+  const real = releaseMemory({ clock, metrics: new Metrics(), isFilling: () => false, meter })
   await clock.advance(1_000)
   await clock.settle()
   expect(held.deref()).toBeUndefined()

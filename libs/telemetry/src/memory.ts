@@ -7,6 +7,8 @@ import type { Metrics } from './metrics.ts'
 export interface MemoryOptions {
   readonly clock: Clock
   readonly metrics: Metrics
+  /** Whether caches are still being filled. */
+  isFilling(): boolean
   /** Left to tests. */
   readonly engine?: Engine
   readonly meter?: Meter
@@ -36,19 +38,19 @@ const AT_REST = 0.02
  * While caches fill, nearly all that is new stays: marking it again after each fifth takes a quarter of the processor time
  * of a large list, and saves no memory at its peak. Afterwards garbage is what makes the heap grow.
  */
-const FILLING_PERCENT = 60
+const FILLING_PERCENT = 300
 const STEADY_PERCENT = 20
 /** Processor time since the last collection; the garbage of less work is not worth a pause of some 40 ms. */
 const WORTH_MS = 1_000
 
 /**
  * V8 keeps the memory of a start or a burst of work, and code that only they needed, until something makes it collect.
- * So once the process is at rest again, everything is collected once. The start ends with the first rest.
+ * So once the process is at rest again, everything is collected once. The heap grows freely until the caches are filled.
  */
 export function releaseMemory(options: MemoryOptions): { stop(): void } {
-  const { clock, metrics, engine = V8, meter = processMeter() } = options
+  const { clock, metrics, isFilling, engine = V8, meter = processMeter() } = options
   engine.collectAfterGrowth(FILLING_PERCENT)
-  let starting = true
+  let filling = true
   let collectedAt = Number.NEGATIVE_INFINITY
   let seconds = 0
   let seen = { at: clock.monotonic(), busyMs: meter.busyMs() }
@@ -56,9 +58,9 @@ export function releaseMemory(options: MemoryOptions): { stop(): void } {
     const now = { at: clock.monotonic(), busyMs: meter.busyMs() }
     const atRest = now.busyMs - seen.busyMs < AT_REST * (now.at - seen.at)
     seen = now
-    if (atRest && starting) {
+    if (filling && (atRest || !isFilling())) {
       engine.collectAfterGrowth(STEADY_PERCENT)
-      starting = false
+      filling = false
     }
     if (atRest && meter.cpuMs() - collectedAt > WORTH_MS) {
       engine.collect()

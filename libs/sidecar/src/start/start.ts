@@ -122,7 +122,7 @@ async function startControllers(given: StartContext, plan: StartPlan): Promise<S
       },
     }
     endpoint.started({ service, backlog, answers: answersOf({ ...context, log }, driver) })
-    reportWhileRunning(context, backlog)
+    reportWhileRunning(context, shared)
     return { service, log }
   } catch (error) {
     identified.connection.close()
@@ -164,8 +164,8 @@ function selectControllers(instance: SidecarInstance, shared: SharedParts): Sele
   }
 }
 
-function reportWhileRunning(context: StartContext, backlog: Backlog): void {
+function reportWhileRunning(context: StartContext, { backlog, caches }: Pick<SharedParts, 'backlog' | 'caches'>): void {
   const { clock, log, standard } = context
   context.atEnd(logBacklog(backlog, { clock, log, intervalMs: standard.values['log-backlog-interval'] }))
-  context.atEnd(releaseMemory(context).stop)
+  context.atEnd(releaseMemory({ ...context, isFilling: () => caches.all.some(({ synced }) => !synced) }).stop)
 }
