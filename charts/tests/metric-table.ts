@@ -42,7 +42,10 @@ async function measured(): Promise<MetricFamily[]> {
   telemetry.registerProcessMetrics(metrics)
   const clock = new FakeClock()
   using watches = new DisposableStack()
-  for (const { stop } of [telemetry.watchEventLoop(clock, metrics), telemetry.releaseMemory({ clock, metrics })]) {
+  for (const { stop } of [
+    telemetry.watchEventLoop(clock, metrics),
+    telemetry.releaseMemory({ clock, metrics, isFilling: () => false }),
+  ]) {
     watches.defer(stop)
   }
   const text = await metrics.text()
