@@ -97,7 +97,7 @@ describe('notices', () => {
   it.each(SIDECARS)('name everything in %s, Node included', (name) => {
     const { packages } = readBundle(name)
     const text = noticesOf(packages)
-    expect(packages.map((one) => one.name)).toEqual(expect.arrayContaining(['@grpc/grpc-js', 'prom-client']))
+    expect(packages.map((one) => one.name)).toEqual(expect.arrayContaining(['@grpc/grpc-js', '@bufbuild/protobuf']))
     for (const one of packages) expect(text).toContain(`\n${one.name} ${one.version} (`)
     expect(text).toContain(`Node.js ${process.version}`)
   })

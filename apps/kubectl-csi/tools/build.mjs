@@ -7,7 +7,7 @@ import { START_FLAGS } from '../../../tools/start-flags.mjs'
 const NAME = 'kubectl-csi'
 const OLDEST_NODE = 20
 /** Packages whose presence in the bundle means that an import grew. */
-const FORBIDDEN = ['@kubernetes/client-node', '@grpc/grpc-js', 'prom-client']
+const FORBIDDEN = ['@kubernetes/client-node', '@grpc/grpc-js']
 
 const START = `if (Number.parseInt(process.versions.node, 10) < ${OLDEST_NODE}) {
   process.stderr.write('${NAME} needs Node.js ${OLDEST_NODE} or newer, and this is ' + process.version + '\\n')

@@ -1,14 +1,14 @@
 import { goFloat } from './go-text.ts'
 
-/** A metric and its series, as prom-client hands them out. */
+/** A metric and its series. */
 export interface Family {
   readonly name: string
   readonly help: string
-  readonly type: unknown
+  readonly type: 'counter' | 'gauge' | 'histogram'
   readonly values: readonly Sample[]
 }
 
-interface Sample {
+export interface Sample {
   readonly value: number
   readonly labels: Readonly<Partial<Record<string, string | number>>>
   /** `name_bucket`, `name_sum`, `name_count`; absent when it is the family's own. */

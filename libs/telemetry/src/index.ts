@@ -10,7 +10,6 @@ export {
   type Gauge,
   type Histogram,
   type HistogramSpec,
-  type Labels,
   METRICS_CONTENT_TYPE,
   type MetricSpec,
   Metrics,
@@ -21,6 +20,7 @@ export { openLog } from './open-log.ts'
 export type { Pairs } from './pairs.ts'
 export { processStartSeconds, registerProcessMetrics } from './process-metrics.ts'
 export { type RecordedLine, type RecordingLogger, recordingLogger } from './recording-logger.ts'
+export type { Labels } from './series.ts'
 export { newTraceId, type RunContext, RunContexts } from './trace/run-context.ts'
 export type { ActiveSpan, Attributes, Tracer } from './trace/span.ts'
 export type { VmoduleRule } from './vmodule.ts'

@@ -28,6 +28,15 @@ describe('the exposition', () => {
     expect((await metrics.text()).split('\n').slice(2)).toEqual(['g{b=""} 1', 'g{a="q\\"\\\\\\n",b="x"} 2', ''])
   })
 
+  test('keeps apart what only runs together to the same text', async () => {
+    const metrics = new Metrics()
+    const counter = metrics.counter({ name: 'c', help: 'h', labels: ['a', 'b'] })
+    for (const labels of [{ a: '1:x' }, { a: '', b: '1:x' }, { a: '1', b: ':x' }, { b: '1:x' }, { a: '1:x' }]) {
+      counter.inc(labels)
+    }
+    expect((await metrics.text()).match(/\d$/gm)).toEqual(['2', '1', '1', '1'])
+  })
+
   test('leaves a family without a series out', async () => {
     const metrics = new Metrics()
     metrics.counter(specs.LEADER_ELECTION_SLOWPATH_TOTAL)
@@ -95,7 +104,7 @@ test('asking twice for a name gives the same metric', async () => {
 test('a name is of one kind only', () => {
   const metrics = new Metrics()
   metrics.counter(named)
-  expect(() => metrics.gauge(named)).toThrow(/already been registered/)
+  expect(() => metrics.gauge(named)).toThrow('the metric n is a counter already')
 })
 
 describe('histograms', () => {
@@ -128,6 +137,26 @@ describe('histograms', () => {
       `csi_sidecar_operations_seconds_count{${series}} 1`,
       '',
     ])
+  })
+
+  test('a value at a bound belongs to its bucket, and each bucket counts the smaller ones', async () => {
+    const metrics = new Metrics()
+    const histogram = metrics.histogram({ name: 'h', help: 'h', labels: [], buckets: [1, 2] })
+    for (const value of [0.5, 1, 2, 2, 3]) histogram.observe({}, value)
+    expect((await metrics.text()).split('\n').slice(2)).toEqual([
+      'h_bucket{le="1"} 2',
+      'h_bucket{le="2"} 4',
+      'h_bucket{le="+Inf"} 5',
+      'h_sum 8.5',
+      'h_count 5',
+      '',
+    ])
+  })
+
+  test('shows a series before anything was observed', async () => {
+    const metrics = new Metrics()
+    metrics.histogram({ ...named, buckets: [1] }).zero({ name: 'q' })
+    expect(await metrics.text()).toMatch(/^n_count\{name="q"\} 0$/m)
   })
 
   test('sizes of requests are spelled as Go spells them', async () => {

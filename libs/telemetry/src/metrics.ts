@@ -1,8 +1,6 @@
-import { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, Registry } from 'prom-client'
-import { type Family, familyText } from './exposition.ts'
-
-/** Values of some or all of a metric's labels; one that is left out is not printed, an empty one is. */
-export type Labels<L extends string> = Readonly<Partial<Record<L, string>>>
+import { invariant } from '@csi-sidecars/base'
+import { type Family, familyText, type Sample } from './exposition.ts'
+import { Distribution, type Labels, SeriesTable } from './series.ts'
 
 export interface MetricSpec<L extends string> {
   readonly name: string
@@ -49,65 +47,67 @@ export interface SeriesSpec extends MetricSpec<string> {
 /** Sets gauges that are computed only when they are read. */
 export type Collect = () => void | Promise<void>
 
+type Kind = 'counter' | 'gauge' | 'histogram'
+
 /** The metrics of one process. Asking twice for a name gives the same metric, so that two queues share one family. */
 export class Metrics {
-  readonly #registry = new Registry()
-  readonly #families: { get(): Promise<Family> }[] = []
-  readonly #counters = new Map<string, Counter<string>>()
-  readonly #gauges = new Map<string, Gauge<string>>()
-  readonly #histograms = new Map<string, Histogram<string>>()
+  readonly #families: (() => Family)[] = []
+  readonly #metrics = new Map<string, { readonly kind: Kind; readonly metric: unknown }>()
   readonly #collectors = new Set<Collect>()
 
   counter<const L extends string>({ name, help, labels }: MetricSpec<L>): Counter<L> {
-    let counter = this.#counters.get(name)
-    if (counter === undefined) {
-      const metric = new PromCounter<string>({ name, help, labelNames: [...labels], registers: [this.#registry] })
-      counter = { inc: (values = {}, by = 1) => metric.inc(given(values), by) }
-      this.#families.push(metric)
-      this.#counters.set(name, counter)
-    }
-    return counter
+    return this.#metric('counter', name, () => {
+      const table = new SeriesTable(labels, () => ({ value: 0 }))
+      this.#families.push(() => ({ name, help, type: 'counter', values: table.samples(onlySample) }))
+      const inc = (values?: Labels<L>, by = 1): void => {
+        table.of(values ?? {}).value += by
+      }
+      return { inc }
+    })
   }
 
   gauge<const L extends string>({ name, help, labels }: MetricSpec<L>): Gauge<L> {
-    let gauge = this.#gauges.get(name)
-    if (gauge === undefined) {
-      const metric = new PromGauge<string>({ name, help, labelNames: [...labels], registers: [this.#registry] })
-      gauge = {
-        set: (values, value) => metric.set(given(values), value),
-        remove: (values) => metric.remove(given(values)),
+    return this.#metric('gauge', name, () => {
+      const table = new SeriesTable(labels, () => ({ value: 0 }))
+      this.#families.push(() => ({ name, help, type: 'gauge', values: table.samples(onlySample) }))
+      const set = (values: Labels<L>, value: number): void => {
+        table.of(values).value = value
       }
-      this.#families.push(metric)
-      this.#gauges.set(name, gauge)
-    }
-    return gauge
+      return { set, remove: (values: Labels<L>) => table.delete(values) }
+    })
   }
 
   histogram<const L extends string>({ name, help, labels, buckets }: HistogramSpec<L>): Histogram<L> {
-    let histogram = this.#histograms.get(name)
-    if (histogram === undefined) {
-      const options = { name, help, labelNames: [...labels], buckets: [...buckets], registers: [this.#registry] }
-      const metric = new PromHistogram<string>(options)
-      histogram = {
-        observe: (values, value) => metric.observe(given(values), value),
-        zero: (values) => metric.zero(given(values)),
+    return this.#metric('histogram', name, () => {
+      const table = new SeriesTable(labels, () => new Distribution(buckets))
+      const samples = (each: Distribution, of: Labels<string>) => each.samples(name, of)
+      this.#families.push(() => ({ name, help, type: 'histogram', values: table.samples(samples) }))
+      return {
+        observe: (values: Labels<L>, value: number) => table.of(values).observe(value),
+        zero: (values: Labels<L>) => void table.of(values),
       }
-      this.#families.push(metric)
-      this.#histograms.set(name, histogram)
-    }
-    return histogram
+    })
+  }
+
+  #metric<M>(kind: Kind, name: string, create: () => M): M {
+    const known = this.#metrics.get(name)
+    invariant(known === undefined || known.kind === kind, `the metric ${name} is a ${known?.kind} already`)
+    // A name and a kind have one type of metric.
+    if (known !== undefined) return known.metric as M
+    const metric = create()
+    this.#metrics.set(name, { kind, metric })
+    return metric
   }
 
   reading({ name, help, type, read }: ReadingSpec): void {
-    const get = async (): Promise<Family> => {
+    this.#families.push(() => {
       const value = read()
       return { name, help, type, values: value === undefined ? [] : [{ value, labels: {} }] }
-    }
-    this.#families.push({ get })
+    })
   }
 
   series({ name, help, read }: SeriesSpec): void {
-    this.#families.push({ get: async () => ({ name, help, type: 'gauge', values: [...read()] }) })
+    this.#families.push(() => ({ name, help, type: 'gauge', values: [...read()] }))
   }
 
   /** Runs `collect` before each exposition, until the returned function is called. It must not throw. */
@@ -119,7 +119,7 @@ export class Metrics {
   /** Everything in Prometheus' text format, by name; a family without a series yet is left out. */
   async text(): Promise<string> {
     for (const collect of this.#collectors) await collect()
-    const families = await Promise.all(this.#families.map((metric) => metric.get()))
+    const families = this.#families.map((family) => family())
     families.sort((a, b) => (a.name < b.name ? -1 : 1))
     return families.map(familyText).join('')
   }
@@ -128,11 +128,6 @@ export class Metrics {
 /** What `Metrics.text` is. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** A copy, because prom-client keeps its argument; without absent labels. */
-function given(labels: Labels<string>): Record<string, string> {
-  const values: Record<string, string> = {}
-  for (const [name, value] of Object.entries(labels)) {
-    if (value !== undefined) values[name] = value
-  }
-  return values
+function onlySample({ value }: { readonly value: number }, labels: Labels<string>): readonly Sample[] {
+  return [{ value, labels }]
 }
