@@ -6,6 +6,7 @@ import {
   EVENTS,
   type KubeObject,
   LEASES,
+  NODES,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   PODS,
@@ -217,6 +218,7 @@ describe('explain', () => {
 
 describe('stuck', () => {
   const refusedPod: readonly Stored[] = [
+    [NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-9' } } as KubeObject],
     [PODS, pod('late', { metadata: { uid: 'uid-late', creationTimestamp: ago(60) }, status: { phase: 'Pending' } })],
     [
       EVENTS,

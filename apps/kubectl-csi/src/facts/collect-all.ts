@@ -13,35 +13,32 @@ import {
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
 import { claimFindings } from '../findings/claim.ts'
-import { claimsOf, isPending } from './collect.ts'
+import { isPending } from './collect.ts'
 import { Collection } from './collection.ts'
-import { claimNamesOf, type Facts, type KnownObjects, keyOf } from './facts.ts'
+import { claimKeysOf, claimNamesOf, type Facts, type KnownObjects, keyOf, mayWait, objectOf, refOf } from './facts.ts'
 import type { Reader } from './reader.ts'
 
 /** Heartbeats of nodes, one for each of them. */
 const NOT_OF_NODES = 'metadata.namespace!=kube-node-lease'
-/** Many pods and nodes wait for the same reason at a time; the first ones show it. */
-const MOST_PODS = 50
-const MOST_NAMESPACES = 50
+/** Many objects wait for nodes that are lost at a time; the first ones show it. */
+const MOST_NODES = 100
 
 /** Reads a whole cluster in lists side by side, page by page. */
 export async function collectAll(into: Collection): Promise<void> {
   const { reader } = into
-  const [leases, pods] = await Promise.all([
+  const [leases] = await Promise.all([
     reader.list(LEASES, { fieldSelector: NOT_OF_NODES }),
-    pendingPods(into),
+    podsAndClaims(into),
     into.attachmentsWhere(() => true),
     all(reader, PERSISTENT_VOLUMES, into.volumes),
     all(reader, CSI_NODES, into.csiNodes),
     all(reader, CSI_DRIVERS, into.drivers),
     all(reader, STORAGE_CLASSES, into.storageClasses),
     all(reader, VOLUME_ATTRIBUTES_CLASSES, into.attributesClasses),
-    pendingClaims(into),
     events(into),
   ])
   into.leases = leases
-  await usersOfClaims(into, pods)
-  await lostNodes(into)
+  await nodesOf(into)
 }
 
 interface Named {
@@ -49,19 +46,30 @@ interface Named {
 }
 
 async function all<T extends Named>(reader: Reader, resource: Resource<T>, known: KnownObjects<T>): Promise<void> {
-  const listed = await reader.list(resource)
+  const listed = await reader.list(resource, { notUnderstood: (name) => known.set(name, { is: 'unseen' }) })
   for (const object of listed ?? []) known.set(object.metadata?.name ?? '', { is: 'present', object })
   known.complete = listed !== undefined
 }
 
-/** Claims that would have findings whatever else is known. */
-async function pendingClaims({ reader, claims }: Collection): Promise<void> {
+/** The pods that use claims. Then their claims, where they wait, and those that would have findings whatever else is known. */
+async function podsAndClaims(into: Collection): Promise<void> {
+  const { reader, claims } = into
+  const uses = (pod: Pod): boolean => claimNamesOf(pod).length > 0
+  for (const pod of (await reader.list(PODS, { where: uses, keep: withoutContainers })) ?? []) into.addPod(pod)
+  const wanted = new Set([...into.pods.values()].filter(mayWait).flatMap(claimKeysOf))
   const nothing = new Collection(reader).facts(0, 0)
-  const where = (claim: PersistentVolumeClaim): boolean => hasFindings(claim, nothing)
-  for (const object of (await reader.list(PERSISTENT_VOLUME_CLAIMS, { where })) ?? []) {
-    const { namespace, name = '' } = object.metadata ?? {}
-    claims.set(keyOf({ namespace, name }), { is: 'present', object })
-  }
+  const where = (claim: PersistentVolumeClaim): boolean =>
+    wanted.has(keyOf(refOf('', claim))) || hasFindings(claim, nothing)
+  const skipped = new Set<string>()
+  const listed = await reader.list(PERSISTENT_VOLUME_CLAIMS, { where, notUnderstood: (key) => skipped.add(key) })
+  for (const object of listed ?? []) claims.set(keyOf(refOf('', object)), { is: 'present', object })
+  if (listed === undefined) return
+  for (const key of wanted) if (!claims.has(key) && !skipped.has(key)) claims.set(key, { is: 'absent' })
+}
+
+/** Of many pods, what findings read. */
+function withoutContainers(pod: Pod): Pod {
+  return pod.spec == null ? pod : { ...pod, spec: { ...pod.spec, containers: [], initContainers: [] } }
 }
 
 /** One that is not understood is kept, and reported later. */
@@ -84,49 +92,19 @@ async function events({ reader, events: known }: Collection): Promise<void> {
   for (const event of (await Promise.all(lists)).flatMap((list) => list ?? [])) known.push(event)
 }
 
-/** The pods that do not run yet, with their claims: what they wait for is in no other object. */
-async function pendingPods(into: Collection): Promise<readonly Pod[]> {
-  const where = (pod: Pod): boolean => claimNamesOf(pod).length > 0
-  const pods = await into.reader.list(PODS, { fieldSelector: 'status.phase=Pending', where })
-  for (const pod of pods ?? []) into.addPod(pod)
-  return pods ?? []
-}
-
-/** The claims of those pods, and the pods of those claims that wait for pods: of a namespace each in one list. */
-async function usersOfClaims(into: Collection, pods: readonly Pod[]): Promise<void> {
-  await Promise.all(pods.slice(0, MOST_PODS).map((pod) => claimsOf(pod, into)))
-  const waiting = into.claims.present.filter(({ metadata, status }) => metadata?.deletionTimestamp || needsPod(status))
-  const wanted = new Set(
-    waiting.map(({ metadata }) => keyOf({ namespace: metadata?.namespace, name: metadata?.name ?? '' })),
-  )
-  const namespaces = [...new Set(waiting.flatMap(({ metadata }) => metadata?.namespace ?? []))].slice(
-    0,
-    MOST_NAMESPACES,
-  )
+/** The nodes that may be lost: of attachments whose CSINode is gone, of pods that wait, and those where their volumes are. */
+async function nodesOf(into: Collection): Promise<void> {
+  const attachments = [...into.attachments.values()]
+  const pods = [...into.pods.values()].filter(mayWait)
+  const volumes = new Set(pods.flatMap(claimKeysOf).map((key) => objectOf(into.claims.get(key))?.spec?.volumeName))
+  const lost = attachments
+    .filter((va) => isPending(va) && into.csiNodes.get(va.spec?.nodeName ?? '').is === 'absent')
+    .concat(attachments.filter(({ spec }) => volumes.has(spec?.source.persistentVolumeName)))
+  const names = new Set([...lost.map(({ spec }) => spec?.nodeName), ...pods.map(({ spec }) => spec?.nodeName)])
   await Promise.all(
-    namespaces.map(async (namespace) => {
-      const where = (pod: Pod): boolean => claimNamesOf(pod).some((name) => wanted.has(keyOf({ namespace, name })))
-      for (const pod of (await into.reader.list(PODS, { namespace, where })) ?? []) into.addPod(pod)
-    }),
-  )
-}
-
-/** The kubelet's part of an expansion. */
-function needsPod(status: PersistentVolumeClaim['status']): boolean {
-  const word = status?.allocatedResourceStatuses?.['storage']
-  return (
-    word?.startsWith('Node') === true ||
-    status?.conditions?.some(({ type }) => type === 'FileSystemResizePending') === true
-  )
-}
-
-/** The nodes of attachments that are pending, where the CSINode is gone too. */
-async function lostNodes(into: Collection): Promise<void> {
-  const names = [...into.attachments.values()].filter(isPending).flatMap(({ spec }) => spec?.nodeName ?? [])
-  const lost = [...new Set(names)].filter((name) => into.csiNodes.get(name).is === 'absent').slice(0, MOST_PODS)
-  await Promise.all(
-    [...lost, ...[...into.pods.values()].flatMap(({ spec }) => spec?.nodeName || []).slice(0, MOST_PODS)].map((name) =>
-      into.node(name),
-    ),
+    [...names]
+      .filter((name) => name)
+      .slice(0, MOST_NODES)
+      .map((name = '') => into.node(name)),
   )
 }

@@ -8,7 +8,7 @@ import {
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 import type { Collection } from './collection.ts'
-import { claimNamesOf, driverOf, objectOf, type Ref } from './facts.ts'
+import { claimNamesOf, driverOf, mayWait, objectOf, type Ref, refOf } from './facts.ts'
 import { leaseName } from './leases.ts'
 
 export type SubjectKind = 'pod' | 'pvc' | 'pv' | 'va' | 'node'
@@ -36,8 +36,9 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: Ref, into: Collection) => Prom
     if (pod === undefined) return seen.is !== 'absent'
     into.addPod(pod)
     const { nodeName } = pod.spec ?? {}
-    await Promise.all([claimsOf(pod, into), nodeName ? into.node(nodeName) : undefined])
+    await Promise.all([claimsOf(pod, into), nodeName ? into.nodeIfThere(nodeName) : undefined])
     await attachmentsOfVolumes(into)
+    if (nodeName) await usersElsewhere(nodeName, into)
     return true
   },
 
@@ -65,7 +66,7 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: Ref, into: Collection) => Prom
     const va = objectOf(seen)
     if (va === undefined) return seen.is !== 'absent'
     into.addAttachment(va)
-    await into.surroundingsOf(va)
+    await surroundings(into)
     return true
   },
 
@@ -81,7 +82,7 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: Ref, into: Collection) => Prom
   },
 }
 
-export async function claimsOf(pod: Pod, into: Collection): Promise<void> {
+async function claimsOf(pod: Pod, into: Collection): Promise<void> {
   const { namespace } = pod.metadata ?? {}
   await Promise.all(
     claimNamesOf(pod).map(async (name) => {
@@ -104,7 +105,27 @@ async function attachmentsOfVolumes(into: Collection): Promise<void> {
 }
 
 async function surroundings(into: Collection): Promise<void> {
-  await Promise.all([...into.attachments.values()].filter(isPending).map((va) => into.surroundingsOf(va)))
+  const waiting = [...into.attachments.values()].filter(isPending)
+  await Promise.all(waiting.map((va) => into.surroundingsOf(va)))
+  const limited = new Set(waiting.flatMap(({ spec }) => (isLimited(spec, into) ? (spec?.nodeName ?? []) : [])))
+  if (limited.size > 0) await into.neighboursOn(limited)
+}
+
+/** Whether the number of volumes that a driver attaches to a node has a limit. */
+function isLimited(spec: VolumeAttachment['spec'], { csiNodes }: Collection): boolean {
+  const drivers = objectOf(csiNodes.get(spec?.nodeName ?? ''))?.spec.drivers
+  return drivers?.find(({ name }) => name === spec?.attacher)?.allocatable?.count !== undefined
+}
+
+/** Where the volumes of a pod are attached to other nodes: those nodes, and the pods there. */
+async function usersElsewhere(nodeName: string, into: Collection): Promise<void> {
+  const others = [...into.attachments.values()].filter(({ spec }) => spec?.nodeName !== nodeName)
+  const volumes = new Set(others.map(({ spec }) => spec?.source.persistentVolumeName))
+  const claims = into.claims.present.filter(({ spec }) => volumes.has(spec?.volumeName))
+  await Promise.all([
+    ...others.map(({ spec }) => into.nodeIfThere(spec?.nodeName ?? '')),
+    ...claims.map((claim) => podsOf(refOf('PersistentVolumeClaim', claim), into)),
+  ])
 }
 
 /** Whether there is anything to explain about an attachment. */
@@ -115,7 +136,7 @@ export function isPending({ metadata, status }: VolumeAttachment): boolean {
 /** Of claims and pods only: a VolumeAttachment has its error in its status. */
 async function collectEvents(into: Collection): Promise<void> {
   const about: Ref[] = [
-    ...[...into.pods.values()].map(({ metadata }) => refTo('Pod', metadata)),
+    ...[...into.pods.values()].filter(mayWait).map(({ metadata }) => refTo('Pod', metadata)),
     ...into.claims.present.map(({ metadata }) => refTo('PersistentVolumeClaim', metadata)),
     ...into.volumes.present
       .filter(({ status }) => status?.phase === 'Released' || status?.phase === 'Failed')

@@ -32,6 +32,8 @@ export class Collection {
   readonly claims = new KnownObjects<PersistentVolumeClaim>()
   readonly volumes = new KnownObjects<PersistentVolume>()
   readonly attachments = new Map<string, VolumeAttachment>()
+  /** Others on the nodes of those, where their number has a limit. */
+  readonly neighbours = new Map<string, VolumeAttachment>()
   readonly csiNodes = new KnownObjects<CSINode>()
   readonly nodes = new KnownObjects<Node>()
   readonly drivers = new KnownObjects<CSIDriver>()
@@ -58,6 +60,14 @@ export class Collection {
   /** All attachments that `where` picks, page by page: there is no selector for what they are about. */
   async attachmentsWhere(where: (va: VolumeAttachment) => boolean): Promise<void> {
     for (const va of (await this.reader.list(VOLUME_ATTACHMENTS, { where })) ?? []) this.addAttachment(va)
+  }
+
+  /** All attachments of nodes, to be counted only. */
+  async neighboursOn(nodes: ReadonlySet<string>): Promise<void> {
+    const where = ({ spec }: VolumeAttachment): boolean => nodes.has(spec?.nodeName ?? '')
+    for (const va of (await this.reader.list(VOLUME_ATTACHMENTS, { where })) ?? []) {
+      this.neighbours.set(va.metadata?.name ?? '', va)
+    }
   }
 
   addAttachment(va: VolumeAttachment): void {
@@ -102,6 +112,11 @@ export class Collection {
     return this.#once(this.nodes, NODES, { name })
   }
 
+  /** A node is gone only where its CSINode is gone, too. */
+  async nodeIfThere(name: string): Promise<void> {
+    if ((await this.node(name)).is === 'absent') await this.csiNode(name)
+  }
+
   facts(now: number, stuckAfterMs: number): Facts {
     return {
       now,
@@ -110,6 +125,7 @@ export class Collection {
       claims: this.claims,
       volumes: this.volumes,
       attachments: [...this.attachments.values()],
+      neighbours: [...new Map([...this.neighbours, ...this.attachments]).values()],
       csiNodes: this.csiNodes,
       nodes: this.nodes,
       drivers: this.drivers,
@@ -127,7 +143,9 @@ export class Collection {
   /** All of them, to find the default one. */
   async #classes(): Promise<void> {
     if (this.storageClasses.complete) return
-    const listed = await this.reader.list(STORAGE_CLASSES)
+    const listed = await this.reader.list(STORAGE_CLASSES, {
+      notUnderstood: (name) => this.storageClasses.set(name, { is: 'unseen' }),
+    })
     for (const object of listed ?? []) this.storageClasses.set(object.metadata?.name ?? '', { is: 'present', object })
     this.storageClasses.complete = listed !== undefined
   }

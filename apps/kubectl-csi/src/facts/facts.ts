@@ -68,6 +68,8 @@ export interface Facts {
   readonly claims: Known<PersistentVolumeClaim>
   readonly volumes: Known<PersistentVolume>
   readonly attachments: readonly VolumeAttachment[]
+  /** These and others on the same nodes, to be counted. */
+  readonly neighbours: readonly VolumeAttachment[]
   readonly csiNodes: Known<CSINode>
   readonly nodes: Known<Node>
   readonly drivers: Known<CSIDriver>
@@ -152,6 +154,32 @@ export function claimNamesOf({ metadata, spec }: Pod): readonly string[] {
     if (persistentVolumeClaim !== undefined) return [persistentVolumeClaim.claimName]
     return ephemeral === undefined ? [] : [`${metadata?.name}-${name}`]
   })
+}
+
+/** `namespace/name` of the claims that a pod uses. */
+export function claimKeysOf(pod: Pod): readonly string[] {
+  return claimNamesOf(pod).map((name) => keyOf({ namespace: pod.metadata?.namespace, name }))
+}
+
+/** Whether a pod has yet to start, or to end: else it waits for no volume. */
+export function mayWait({ metadata, status }: Pod): boolean {
+  return metadata?.deletionTimestamp !== undefined || !hasStarted(status)
+}
+
+/** After its node was restarted a running pod gets its volumes again, and its containers wait for that. */
+function hasStarted(status: Pod['status']): boolean {
+  const { phase = 'Pending', conditions, containerStatuses } = status ?? {}
+  if (phase !== 'Running') return phase !== 'Pending' || isTrue(conditions, 'Ready')
+  return !containerStatuses?.some(({ state }) => state?.waiting?.reason === 'ContainerCreating')
+}
+
+interface Condition {
+  readonly type: string
+  readonly status: string
+}
+
+function isTrue(conditions: readonly Condition[] | undefined, wanted: string): boolean {
+  return conditions?.some(({ type, status }) => type === wanted && status === 'True') === true
 }
 
 /** Whether a pod still holds its volumes. */

@@ -1,6 +1,7 @@
 import { ApiError, isNotFound, type KubeClient, type Selection } from '@csi-sidecars/kube-client'
-import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
-import type { Seen, Unseen } from './facts.ts'
+import type { ObjectMeta, ObjectRef, Resource } from '@csi-sidecars/kube-types'
+import { keyOf, refOf, type Seen, textOf, type Unseen } from './facts.ts'
+import { notUnderstood, withoutNulls } from './shapes.ts'
 
 /** The verbs that change nothing, and none of the watch, which would stay behind. */
 export type ReadOnlyClient = Pick<KubeClient, 'get' | 'list' | 'discover'>
@@ -17,6 +18,14 @@ export function readOnly(client: KubeClient): ReadOnlyClient {
 export interface ListQuery<T> extends Selection {
   /** Those to keep. */
   readonly where?: (object: T) => boolean
+  /** What to keep of each of them. */
+  readonly keep?: (object: T) => T
+  /** Of those that are not understood, and not among the others. */
+  readonly notUnderstood?: (key: string) => void
+}
+
+interface Named {
+  readonly metadata?: ObjectMeta | undefined
 }
 
 const PAGE_SIZE = 1000
@@ -31,8 +40,8 @@ const ESSENTIAL: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Reads what it may. A refusal costs its own part and is remembered; a server that does not answer, or does not know
- * who asks, ends everything.
+ * Reads what it may. A refusal, and an object that is not understood, cost their own part and are remembered; a server
+ * that does not answer, or does not know who asks, ends everything.
  */
 export class Reader {
   readonly unseen: Unseen[] = []
@@ -46,7 +55,8 @@ export class Reader {
 
   async get<T>(resource: Resource<T>, ref: ObjectRef): Promise<Seen<T>> {
     try {
-      return { is: 'present', object: await this.#client.get(resource, ref, { signal: this.#signal }) }
+      const object = this.#understood(resource, await this.#client.get(resource, ref, { signal: this.#signal }))
+      return object === undefined ? { is: 'unseen' } : { is: 'present', object }
     } catch (error) {
       if (isNotFound(error)) return { is: 'absent' }
       this.#refused(resource, error)
@@ -57,9 +67,12 @@ export class Reader {
   /** Undefined: it was refused. */
   async list<T>(
     resource: Resource<T>,
-    { where = () => true, ...selection }: ListQuery<T> = {},
+    { where = () => true, keep = (object) => object, notUnderstood: skipped, ...selection }: ListQuery<T> = {},
   ): Promise<T[] | undefined> {
-    const project = (object: T): T | undefined => (where(object) ? object : undefined)
+    const project = (given: T): T | undefined => {
+      const object = this.#understood(resource, given, skipped)
+      return object !== undefined && where(object) ? keep(object) : undefined
+    }
     const found: T[] = []
     try {
       const options = { ...selection, project, pageSize: PAGE_SIZE, signal: this.#signal }
@@ -78,6 +91,17 @@ export class Reader {
 
   notSeen(unseen: Unseen): void {
     if (!this.unseen.some(({ what, why }) => what === unseen.what && why === unseen.why)) this.unseen.push(unseen)
+  }
+
+  /** The object without nulls; undefined, and remembered, where it is not what it should be. */
+  #understood<T>({ kind, plural }: Resource<T>, given: T, skipped?: (key: string) => void): T | undefined {
+    const object = withoutNulls(given)
+    const why = notUnderstood(plural, object)
+    if (why === undefined) return object
+    const ref = refOf(kind, (given ?? {}) as Named)
+    this.notSeen({ what: textOf(ref), why: `it is not understood: ${why}`, essential: ESSENTIAL.has(plural) })
+    skipped?.(keyOf(ref))
+    return undefined
   }
 
   #refused({ group, plural }: Resource<unknown>, error: unknown): void {

@@ -8,14 +8,15 @@ import type {
   PodState,
   VolumeState,
 } from '@csi-sidecars/waits'
-import { claimNamesOf, driverOf, type Facts, isRunning, keyOf, objectOf, refOf, type Seen } from '../facts/facts.ts'
+import { driverOf, type Facts, keyOf, objectOf, refOf, type Seen } from '../facts/facts.ts'
+import { podsOf } from './claim-users.ts'
 import { lastEvent } from './events.ts'
 
 /** A claim with its volume, their attachments and the pods that use them, as far as they were seen. */
 export function aroundClaim(key: string, seen: Seen<PersistentVolumeClaim>, facts: Facts): Around {
   const claim = objectOf(seen)
   const volume = facts.volumes.get(claim?.spec?.volumeName ?? '')
-  const users = facts.pods.filter((pod) => isRunning(pod) && claimKeysOf(pod).includes(key))
+  const users = podsOf(key, facts)
   return {
     ...aroundVolume(volume, facts),
     claimKey: seen.is === 'unseen' ? undefined : key,
@@ -24,6 +25,7 @@ export function aroundClaim(key: string, seen: Seen<PersistentVolumeClaim>, fact
     pods: users.map(podState),
     binding: claim && bindingOf(claim, facts),
     storageClass: claim && classOf(claim, facts),
+    warning: (pod, ...reasons) => warningOf(users, pod, { reasons, facts }),
     failing: (_, ...methods) => (methods.includes('NodeExpandVolume') ? nodeError(claim) : undefined),
   }
 }
@@ -45,7 +47,7 @@ export function aroundVolume(seen: Seen<PersistentVolume>, facts: Facts): Around
     node: (name) => nodeState(name, facts),
     // Only the sidecars themselves and the events know what calls fail with.
     failing: () => undefined,
-    warning: (key, ...reasons) => warningOf(key, reasons, facts),
+    warning: () => undefined,
   }
 }
 
@@ -57,10 +59,6 @@ function nameOnNodes({ spec }: PersistentVolume): string | undefined {
 /** The volume that an attachment is about; undefined for one that carries its volume in itself. */
 export function volumeNameOf({ spec }: VolumeAttachment): string | undefined {
   return spec?.source?.persistentVolumeName
-}
-
-export function claimKeysOf(pod: Pod): readonly string[] {
-  return claimNamesOf(pod).map((name) => keyOf({ namespace: pod.metadata?.namespace, name }))
 }
 
 function claimState({ metadata, spec, status }: PersistentVolumeClaim): ClaimState {
@@ -179,7 +177,11 @@ function classOf(claim: PersistentVolumeClaim, { storageClasses }: Facts): Class
   return mode === undefined ? undefined : { is: 'present', waitsForPod: mode === 'WaitForFirstConsumer' && !isChosen }
 }
 
-function warningOf(key: string, reasons: readonly string[], facts: Facts): string | undefined {
-  const pod = facts.pods.find((each) => keyOf(refOf('Pod', each)) === key)
+function warningOf(
+  users: readonly Pod[],
+  key: string,
+  { reasons, facts }: { readonly reasons: readonly string[]; readonly facts: Facts },
+): string | undefined {
+  const pod = users.find((each) => keyOf(refOf('Pod', each)) === key)
   return lastEvent(pod?.metadata?.uid, facts, reasons)?.message
 }

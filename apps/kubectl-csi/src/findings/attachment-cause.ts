@@ -73,10 +73,10 @@ function migrationOff({ spec }: VolumeAttachment, { metadata }: CSINode, { volum
 }
 
 /** As many volumes of the driver as the node can have are attached, or being attached before this one. */
-function nodeFull(va: VolumeAttachment, csiNode: CSINode, { attachments }: Facts): Cause | undefined {
+function nodeFull(va: VolumeAttachment, csiNode: CSINode, { neighbours }: Facts): Cause | undefined {
   const { attacher: driver = '', nodeName: node = '' } = va.spec ?? {}
   const most = csiNode.spec.drivers?.find(({ name }) => name === driver)?.allocatable?.count
-  const attached = attachments.filter(
+  const attached = neighbours.filter(
     ({ spec, status }) => spec?.attacher === driver && spec.nodeName === node && status?.attached === true,
   ).length
   if (most === undefined || attached < most) return undefined

@@ -1,14 +1,31 @@
-import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import { claimNamesOf, type Facts, isRunning, type Ref, refOf } from '../facts/facts.ts'
+import type { PersistentVolumeClaim, Pod } from '@csi-sidecars/kube-types'
+import { claimKeysOf, type Facts, isRunning, keyOf, type Ref, refOf } from '../facts/facts.ts'
 
-/** The pods that use a claim and have not ended. */
-export function usersOf({ metadata }: PersistentVolumeClaim, { pods }: Pick<Facts, 'pods'>): readonly Ref[] {
-  return pods
-    .filter(
-      (pod) =>
-        pod.metadata?.namespace === metadata?.namespace &&
-        isRunning(pod) &&
-        claimNamesOf(pod).includes(metadata?.name ?? ''),
-    )
-    .map((pod) => refOf('Pod', pod))
+type Users = ReadonlyMap<string, readonly Pod[]>
+
+/** Of one list of pods: clusters have many of them, and many claims. */
+const known = new WeakMap<readonly Pod[], Users>()
+
+/** The pods that use a claim, by its `namespace/name`, and have not ended. */
+export function podsOf(claim: string, { pods }: Pick<Facts, 'pods'>): readonly Pod[] {
+  const users = known.get(pods) ?? usersIn(pods)
+  known.set(pods, users)
+  return users.get(claim) ?? []
+}
+
+function usersIn(pods: readonly Pod[]): Users {
+  const users = new Map<string, Pod[]>()
+  for (const pod of pods.filter(isRunning)) {
+    for (const key of new Set(claimKeysOf(pod))) {
+      const others = users.get(key)
+      if (others === undefined) users.set(key, [pod])
+      else others.push(pod)
+    }
+  }
+  return users
+}
+
+/** The same, by their names. */
+export function usersOf(claim: PersistentVolumeClaim, facts: Pick<Facts, 'pods'>): readonly Ref[] {
+  return podsOf(keyOf(refOf('PersistentVolumeClaim', claim)), facts).map((pod) => refOf('Pod', pod))
 }

@@ -42,6 +42,7 @@ interface AboutClaim {
   readonly atLeast?: boolean
   readonly evidence: readonly Evidence[]
   readonly name?: string | undefined
+  readonly driver?: string | undefined
 }
 
 function aboutOf({ reason }: Wait, claim: PersistentVolumeClaim, facts: Facts): AboutClaim {
@@ -89,6 +90,7 @@ function aboutOf({ reason }: Wait, claim: PersistentVolumeClaim, facts: Facts): 
             : []),
           ...eventEvidence(bindingEvent(claim, facts)),
         ],
+        driver: storageClass?.provisioner,
         name: NAMES_VOLUME.has(reason)
           ? spec?.volumeName
           : reason === 'StorageClassMissing'

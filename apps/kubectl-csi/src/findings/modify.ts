@@ -23,9 +23,9 @@ export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContex
     reason: state === undefined ? 'NotBegun' : 'DriverSilent',
     waitsFor:
       state === undefined
-        ? `its turn to be modified to ${target}`
+        ? `its turn to be modified to ${target}, or for a driver that can modify volumes`
         : `driver ${context.driver} to modify the volume to ${target}`,
-    advice: ROWS.modifying,
+    advice: state === undefined ? ROWS.modifyNotBegun : ROWS.modifying,
   }
   return claimWorkFinding(
     {

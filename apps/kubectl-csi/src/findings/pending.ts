@@ -29,7 +29,7 @@ export function pendingEvidence(item: PendingItem | undefined): readonly Evidenc
 
 /** What only the sidecars know of: nothing that they call stuck is left out because its object does not show it. */
 export function pendingFindings({ pending }: Facts, found: readonly Finding[]): readonly Finding[] {
-  const shown = new Set(found.map(({ object }) => textOf(object)))
+  const shown = new Set(found.filter(({ stuck }) => stuck).map(({ object }) => textOf(object)))
   return [...pending]
     .filter(([object]) => !shown.has(object))
     .flatMap(([, items]) => items.filter(({ stuck }) => stuck).map(pendingFinding))

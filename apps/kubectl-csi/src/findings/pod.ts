@@ -1,7 +1,7 @@
 import type { Pod } from '@csi-sidecars/kube-types'
 import { type Around, podWait, type Wait } from '@csi-sidecars/waits'
-import { claimNamesOf, type Facts, isRunning, objectOf, refOf, timeOf } from '../facts/facts.ts'
-import { aroundClaim, claimKeysOf, podState, volumeNameOf } from './around.ts'
+import { claimKeysOf, claimNamesOf, type Facts, isRunning, mayWait, objectOf, refOf, timeOf } from '../facts/facts.ts'
+import { aroundClaim, podState, volumeNameOf } from './around.ts'
 import { earliest, eventEvidence, lastEvent } from './events.ts'
 import { causeOf } from './failure.ts'
 import { foreignFinalizerFindings } from './finalizers.ts'
@@ -11,12 +11,12 @@ import { waitingFinding } from './waiting.ts'
 
 /** What a pod waits for beside its claims and attachments, which have findings of their own. */
 export function podFindings(pod: Pod, facts: Facts): readonly Finding[] {
-  if (!isRunning(pod) || claimNamesOf(pod).length === 0) return []
+  if (!isRunning(pod) || claimNamesOf(pod).length === 0 || !mayWait(pod)) return []
   const finalizers = foreignFinalizerFindings(refOf('Pod', pod), pod.metadata, facts)
   if (finalizers.length > 0) return finalizers
   const found = claimKeysOf(pod).flatMap((key) => {
     const around = aroundClaim(key, facts.claims.get(key), facts)
-    const wait = podWait({ ...podState(pod), phase: isReady(pod) ? 'Running' : 'Pending' }, around)
+    const wait = podWait({ ...podState(pod), phase: 'Pending' }, around)
     return wait === undefined ? [] : (findingOf(pod, { wait, around }, facts) ?? [])
   })
   // What is said of the whole pod is said once.
@@ -117,10 +117,6 @@ function attachEventFindings(pod: Pod, facts: Facts): readonly Finding[] {
       evidence: eventEvidence(event),
     },
   ]
-}
-
-function isReady({ status }: Pod): boolean {
-  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true
 }
 
 function scheduledAt({ metadata, status }: Pod): number | undefined {

@@ -33,6 +33,7 @@ export const ROWS = {
   nodeResizePending: { heading: RESIZING, see: 'condition `FileSystemResizePending`' },
   nodeResizeFailed: { heading: RESIZING, see: '`NodeResizeInfeasible`' },
   resizeNotBegun: { heading: RESIZING, see: 'nothing at all' },
+  modifyNotBegun: { heading: MODIFYING, see: 'nothing at all' },
   classMissing: { heading: MODIFYING, see: '`modifyVolumeStatus.status: Pending`' },
   modifying: { heading: MODIFYING, see: '`InProgress`, condition `ModifyingVolume`' },
   modifyInfeasible: { heading: MODIFYING, see: '`Infeasible`, condition `ModifyVolumeError`' },

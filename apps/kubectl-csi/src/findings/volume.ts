@@ -1,6 +1,6 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import { volumeWaits } from '@csi-sidecars/waits'
-import { type Facts, keyOf, refOf, timeOf } from '../facts/facts.ts'
+import { type Around, volumeWaits } from '@csi-sidecars/waits'
+import { driverOf, type Facts, keyOf, refOf, timeOf } from '../facts/facts.ts'
 import { aroundVolume, volumeNameOf } from './around.ts'
 import { eventEvidence, lastEvent } from './events.ts'
 import type { Finding } from './finding.ts'
@@ -10,13 +10,17 @@ import { waitingFinding } from './waiting.ts'
 export function volumeFindings(pv: PersistentVolume, facts: Facts): readonly Finding[] {
   const object = refOf('PersistentVolume', pv)
   const { metadata, spec, status } = pv
-  const around = aroundVolume({ is: 'present', object: pv }, facts)
   const { claimRef } = spec ?? {}
   const failed = lastEvent(metadata?.uid, facts, ['VolumeFailedDelete'])
+  const around: Around = {
+    ...aroundVolume({ is: 'present', object: pv }, facts),
+    failing: (party) => (party === 'provisioner' ? failed?.message : undefined),
+  }
   const given = {
     object,
     since: timeOf(metadata?.deletionTimestamp) ?? timeOf(status?.lastPhaseTransitionTime),
     name: keyOf({ namespace: claimRef?.namespace, name: claimRef?.name ?? '' }),
+    driver: driverOf(pv),
     unseen: facts.unseen,
     evidence: [
       { object, field: '.metadata.finalizers', value: (metadata?.finalizers ?? []).join(', ') || '(none)' },
@@ -34,7 +38,7 @@ export function volumeFindings(pv: PersistentVolume, facts: Facts): readonly Fin
   return volumeWaits(around)
     .filter(({ about }) => about.node === undefined)
     .flatMap((wait) => {
-      const message = wait.message ?? failed?.message ?? status?.message
+      const message = wait.message ?? status?.message
       return waitingFinding(message === undefined ? wait : { ...wait, message }, given, facts) ?? []
     })
 }

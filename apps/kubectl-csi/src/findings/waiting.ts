@@ -1,6 +1,6 @@
 import { isStuck, REASONS, type Reason, remedyOf, type Wait } from '@csi-sidecars/waits'
 import type { Facts, Ref } from '../facts/facts.ts'
-import { causeOf } from './failure.ts'
+import { causeOf, type FailureCause } from './failure.ts'
 import { CERTAIN, type Evidence, type Finding, likely, type RowKey } from './finding.ts'
 import { ROWS } from './rows.ts'
 
@@ -12,6 +12,8 @@ export interface WaitingObject {
   readonly evidence: readonly Evidence[]
   /** The provisioner of the class, or the name of an object that is missing. */
   readonly name?: string | undefined
+  /** Of the volume, or of the class. */
+  readonly driver?: string | undefined
   readonly unseen: Facts['unseen']
 }
 
@@ -35,16 +37,16 @@ interface Text {
 export function waitingFinding(wait: Wait, given: WaitingObject, facts: Facts): Finding | undefined {
   const text = TEXTS[wait.reason]
   if (text === undefined) return undefined
-  const { object, since, atLeast = false, evidence, name = '', unseen } = given
+  const { object, since, atLeast = false, evidence, name = '', driver, unseen } = given
   const words = { ...wait, object, list: (wait.names ?? []).join(', '), missing: name }
   const doubt = text.doubt?.(words, unseen)
-  const said = wait.message === undefined || !FAILS.has(wait.reason) ? undefined : causeOf(wait.message, CONTEXT)
+  const said = FAILS.has(wait.reason) ? provisionerCause(wait.message, driver) : undefined
   const { remedy } = REASONS[wait.reason]
   return {
     reason: text.reason ?? wait.reason,
     waitsFor: text.waitsFor(words),
-    advice: text.advice,
     ...said,
+    advice: said?.advice === ROWS.apiRefuses ? said.advice : text.advice,
     object,
     waiter: text.waiter.replace('OBJECT', `${object.kind} ${object.name}`),
     since,
@@ -60,9 +62,13 @@ const FAILS: ReadonlySet<Reason> = new Set([
   'ProvisioningFails',
   'ClassCannotProvision',
   'DeleteFails',
+  'DeleteFails',
   'DeletionFailed',
 ])
-const CONTEXT = { sidecar: 'external-provisioner', driver: 'of the class' } as const
+
+function provisionerCause(message = '', driver = 'of the class'): FailureCause | undefined {
+  return causeOf(message, { sidecar: 'external-provisioner', driver })
+}
 
 const CLAIM = 'the claim'
 const POD = 'the pod'
@@ -250,12 +256,8 @@ const TEXTS: Readonly<Partial<Record<Reason, Text>>> = {
     advice: ROWS.volumeStillAttached,
     doubt: ({ names = [] }) => (names.length === 0 ? 'no VolumeAttachment that names it could be seen' : undefined),
   },
-  DeletionFailed: {
-    waiter: DELETION,
-    waitsFor: (words) => `what the last try has failed for${after(words)}`,
-    advice: ROWS.deleteFails,
-    doubt: lastTry,
-  },
+  DeleteFails: { reason: 'DeletionFailed', ...deletionFails() },
+  DeletionFailed: deletionFails(),
   VolumeDeleting: {
     waiter: DELETION,
     waitsFor: () => 'its provisioner to delete it: its claim is gone',
@@ -285,6 +287,15 @@ function provisioning(): Text {
     waiter: CLAIM,
     waitsFor: ({ missing, message }) => `provisioner ${missing} to do what it has failed for: ${message}`,
     advice: ROWS.provisioningFails,
+    doubt: lastTry,
+  }
+}
+
+function deletionFails(): Text {
+  return {
+    waiter: DELETION,
+    waitsFor: (words) => `what the last try has failed for${after(words)}`,
+    advice: ROWS.deleteFails,
     doubt: lastTry,
   }
 }

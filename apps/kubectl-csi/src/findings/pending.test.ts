@@ -1,0 +1,34 @@
+import { pv } from '@csi-sidecars/testkit'
+import { expect, it } from '@jest/globals'
+import { byObject } from '../facts/facts.ts'
+import { pendingPage } from '../facts/pending.ts'
+import { ago, allOf, factsWith } from '../testing/facts.ts'
+import { findingsOf } from './findings.ts'
+
+const item = {
+  sidecar: 'external-attacher',
+  driver: 'csi.example.com',
+  operation: 'release',
+  object: { kind: 'PersistentVolume', name: 'pv-7' },
+  reason: 'StillAttached',
+  since: ago(600),
+  stuck: true,
+  waitsFor: ['VolumeAttachment va-9'],
+}
+const pending = byObject(pendingPage({ items: [item] })?.items ?? [])
+
+it('what only the sidecar knows is listed', () => {
+  expect(findingsOf(factsWith({ pending })).findings).toMatchObject([
+    { reason: 'StillAttached', waitsFor: 'VolumeAttachment va-9', since: Date.parse(ago(600)), stuck: true },
+  ])
+})
+
+it('what the sidecar calls stuck is stuck, although its object has not waited for long', () => {
+  const young = pv('pv-7', {
+    metadata: { deletionTimestamp: ago(2), finalizers: ['external-attacher/csi-example-com'] },
+  })
+  expect(findingsOf(factsWith({ pending, volumes: allOf(young) })).findings).toMatchObject([
+    { reason: 'StillAttached', stuck: true },
+    { reason: 'VolumeStillAttached', stuck: false },
+  ])
+})

@@ -1,0 +1,138 @@
+import { PODS, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import { pod, vac } from '@csi-sidecars/testkit'
+import { it } from '@jest/globals'
+import { ago } from './testing/facts.ts'
+import {
+  attachment,
+  CLASS,
+  checkState,
+  FORBIDDEN,
+  growing,
+  modifying,
+  ofClaim,
+  SOUND,
+  type State,
+  VOLUME,
+  WEBHOOK,
+} from './testing/states.ts'
+
+/** States in which a volume cannot be expanded and modified. */
+
+const STATES: Readonly<Record<string, State>> = {
+  // Expanding.
+  'expanding: no resizer': {
+    of: ['pvc', 'pvc-1'],
+    objects: [VOLUME, CLASS, growing({ conditions: [] })],
+    reason: 'NoSidecarSeen',
+    says: 'an external-resizer for csi.example.com, of which there is no sign',
+    ageless: true,
+  },
+  'expanding: a webhook denies': {
+    of: ['pvc', 'pvc-1'],
+    objects: [...SOUND, growing({}), ofClaim('VolumeResizeFailed', WEBHOOK)],
+    reason: 'WebhookDenies',
+    says: 'admission webhook w.io to allow it: not today',
+  },
+  'expanding: RBAC': {
+    of: ['pvc', 'pvc-1'],
+    objects: [
+      ...SOUND,
+      growing({}),
+      ofClaim('VolumeResizeFailed', `persistentvolumes "pv-1" is forbidden: ${FORBIDDEN}`),
+    ],
+    reason: 'Forbidden',
+    says: 'a role that lets system:sa patch persistentvolumes',
+  },
+  'expanding: the driver cannot expand': {
+    of: ['pvc', 'pvc-1'],
+    objects: [...SOUND, growing({}), ofClaim('VolumeResizeFailed', 'rpc error: code = Unimplemented desc = no')],
+    reason: 'DriverRefuses',
+    says: 'driver csi.example.com to do what it has refused with Unimplemented',
+  },
+  'expanding: a size that the driver never supports': {
+    of: ['pvc', 'pvc-1'],
+    objects: [
+      ...SOUND,
+      growing({
+        allocatedResources: { storage: '2Gi' },
+        allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' },
+      }),
+    ],
+    reason: 'InfeasibleSize',
+    says: 'a request that csi.example.com can fulfil: it will never expand the volume to 2Gi',
+  },
+  'expanding: a pod uses the claim, and the driver expands offline only': {
+    of: ['pvc', 'pvc-1'],
+    objects: [
+      ...SOUND,
+      growing({}),
+      [PODS, pod('web')],
+      ofClaim('VolumeResizeFailed', 'x only supports offline expansion and volume is currently in-use'),
+    ],
+    reason: 'ClaimInUse',
+    says: 'Pod default/web to end, because the driver expands only volumes that are not in use',
+  },
+  'expanding: the kubelet, with a pod': {
+    of: ['pvc', 'pvc-1'],
+    objects: [
+      ...SOUND,
+      growing({
+        allocatedResourceStatuses: { storage: 'NodeResizePending' },
+        conditions: [{ type: 'FileSystemResizePending', status: 'True', lastTransitionTime: ago(300) }],
+      }),
+      [PODS, pod('web')],
+      attachment({ status: { attached: true } }),
+    ],
+    reason: 'NodeResizePending',
+    says: 'the kubelet to make it grow, where default/web runs',
+  },
+  'expanding: the kubelet, without a pod': {
+    of: ['pvc', 'pvc-1'],
+    objects: [
+      ...SOUND,
+      growing({
+        allocatedResourceStatuses: { storage: 'NodeResizePending' },
+        conditions: [{ type: 'FileSystemResizePending', status: 'True', lastTransitionTime: ago(300) }],
+      }),
+    ],
+    reason: 'NodeResizePending',
+    says: 'a pod that uses the claim, where the kubelet can make it grow',
+    idle: true,
+  },
+  // Modifying.
+  'modifying: a class that was deleted': {
+    of: ['pvc', 'pvc-1'],
+    objects: [...SOUND, modifying({ status: 'Pending' })],
+    reason: 'ClassMissing',
+    says: 'VolumeAttributesClass gold, which does not exist',
+  },
+  'modifying: parameters that the driver refuses': {
+    of: ['pvc', 'pvc-1'],
+    objects: [
+      ...SOUND,
+      [VOLUME_ATTRIBUTES_CLASSES, vac('gold')],
+      modifying({ status: 'Infeasible', targetVolumeAttributesClassName: 'gold' }),
+    ],
+    reason: 'ModifyInfeasible',
+    says: 'another VolumeAttributesClass: csi.example.com refuses the parameters of gold',
+  },
+  'modifying: RBAC': {
+    of: ['pvc', 'pvc-1'],
+    objects: [
+      ...SOUND,
+      [VOLUME_ATTRIBUTES_CLASSES, vac('gold')],
+      modifying({ status: 'InProgress', targetVolumeAttributesClassName: 'gold' }),
+      ofClaim('VolumeModifyFailed', `persistentvolumes "pv-1" is forbidden: ${FORBIDDEN}`),
+    ],
+    reason: 'Forbidden',
+    says: 'a role that lets system:sa patch persistentvolumes',
+  },
+  'modifying: a driver that cannot modify, so no work has begun': {
+    of: ['pvc', 'pvc-1'],
+    objects: [...SOUND, [VOLUME_ATTRIBUTES_CLASSES, vac('gold')], modifying(undefined)],
+    reason: 'NotBegun',
+    says: 'its turn to be modified to gold, or for a driver that can modify volumes',
+  },
+}
+
+it.each(Object.entries(STATES))('%s', checkState)

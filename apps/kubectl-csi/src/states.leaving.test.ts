@@ -1,0 +1,184 @@
+import { LEASES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
+import { bound, pod, pv } from '@csi-sidecars/testkit'
+import { it } from '@jest/globals'
+import { ATTACHER_LEASE, ago, lease } from './testing/facts.ts'
+import {
+  attachment,
+  CLAIM,
+  CLASS,
+  CSI_NODE,
+  checkState,
+  DELETED,
+  detaching,
+  LED,
+  NODE,
+  OLD,
+  SOUND,
+  type State,
+  said,
+  VOLUME,
+  WEBHOOK,
+  web,
+} from './testing/states.ts'
+
+/** States in which a volume cannot be detached and deleted. */
+
+const STATES: Readonly<Record<string, State>> = {
+  // Detaching.
+  'detaching: the driver refuses': {
+    of: ['va', 'va-1'],
+    objects: [
+      ...SOUND,
+      detaching({ status: { attached: true, detachError: { message: 'rpc error: code = Internal' } } }),
+    ],
+    reason: 'DriverRefuses',
+    says: 'driver csi.example.com to do what it has refused with Internal',
+  },
+  'detaching: the volume object is gone': {
+    of: ['va', 'va-1'],
+    objects: [CSI_NODE, NODE, ...LED, detaching({ status: { attached: true } })],
+    reason: 'VolumeGone',
+    says: 'PersistentVolume pv-1, which does not exist, and without which the volume to detach is unknown',
+  },
+  'detaching: a finalizer of others': {
+    of: ['va', 'va-1'],
+    objects: [...SOUND, detaching({ metadata: { finalizers: ['a.io/b'] } })],
+    reason: 'ForeignFinalizer',
+    says: 'the owner of finalizer a.io/b to remove it',
+  },
+  'detaching: the holder of the Lease is no pod any more': {
+    of: ['node', 'node-1'],
+    objects: [VOLUME, CSI_NODE, NODE, detaching(), [LEASES, lease(ATTACHER_LEASE, { renewed: 20 })]],
+    reason: 'HolderGone',
+    says: `a leader: Lease storage/${ATTACHER_LEASE} is held by pod-a, which is no pod any more, until it expires (VolumeAttachment va-1)`,
+  },
+  'detaching: a pod stays in Terminating': {
+    of: ['pod', 'web'],
+    objects: [...SOUND, CLAIM, web({ metadata: { deletionTimestamp: ago(300) }, status: { phase: 'Running' } })],
+    reason: 'PodEnding',
+    says: 'the kubelet of node node-1 to end it and to unmount its volumes',
+  },
+  'detaching: a pod stays in Terminating, on a node that does not exist any more': {
+    of: ['pod', 'web'],
+    objects: [
+      VOLUME,
+      CLASS,
+      ...LED,
+      CLAIM,
+      web({ metadata: { deletionTimestamp: ago(300) }, status: { phase: 'Running' } }),
+    ],
+    reason: 'NodeGone',
+    says: 'node node-1, which does not exist',
+  },
+  // Deleting.
+  'deleting: a claim that pods use': {
+    of: ['pvc', 'pvc-1'],
+    objects: [
+      ...SOUND,
+      [
+        PERSISTENT_VOLUME_CLAIMS,
+        bound({ claim: { metadata: { ...DELETED, finalizers: ['kubernetes.io/pvc-protection'] } } }).claim,
+      ],
+      [PODS, pod('web')],
+    ],
+    reason: 'ClaimInUse',
+    says: 'default/web to end',
+  },
+  'deleting: a finalizer of others on a claim': {
+    of: ['pvc', 'pvc-1'],
+    objects: [
+      ...SOUND,
+      [PERSISTENT_VOLUME_CLAIMS, bound({ claim: { metadata: { ...DELETED, finalizers: ['a.io/b'] } } }).claim],
+    ],
+    reason: 'ForeignFinalizer',
+    says: 'the owner of finalizer a.io/b to remove it',
+  },
+  'deleting: a finalizer of others on a pod': {
+    of: ['pod', 'web'],
+    objects: [
+      ...SOUND,
+      CLAIM,
+      web({ metadata: { deletionTimestamp: ago(300), finalizers: ['a.io/b'] }, status: { phase: 'Running' } }),
+    ],
+    reason: 'ForeignFinalizer',
+    says: 'the owner of finalizer a.io/b to remove it',
+  },
+  'deleting: a volume that is attached': {
+    of: ['pv', 'pv-1'],
+    objects: [
+      CSI_NODE,
+      NODE,
+      ...LED,
+      attachment({ status: { attached: true } }),
+      [PERSISTENT_VOLUMES, pv('pv-1', { metadata: { ...DELETED, finalizers: ['external-attacher/csi-example-com'] } })],
+    ],
+    reason: 'VolumeStillAttached',
+    says: 'VolumeAttachment va-1 to be deleted',
+  },
+  'deleting: a volume that a claim is bound to': {
+    of: ['pv', 'pv-1'],
+    objects: [
+      CSI_NODE,
+      NODE,
+      ...LED,
+      CLAIM,
+      [
+        PERSISTENT_VOLUMES,
+        bound({ volume: { metadata: { ...DELETED, finalizers: ['kubernetes.io/pv-protection'] } } }).volume,
+      ],
+    ],
+    reason: 'VolumeBound',
+    says: 'PersistentVolumeClaim default/pvc-1, which is bound to it, to be deleted',
+  },
+  'deleting: the driver refuses': {
+    of: ['pv', 'pv-1'],
+    objects: [
+      ...LED,
+      [
+        PERSISTENT_VOLUMES,
+        pv('pv-1', {
+          metadata: { uid: 'uid-pv-1', ...OLD },
+          spec: { persistentVolumeReclaimPolicy: 'Delete' },
+          status: { phase: 'Released', lastPhaseTransitionTime: ago(300) },
+        }),
+      ],
+      said('PersistentVolume', 'pv-1', ['VolumeFailedDelete', 'rpc error: code = FailedPrecondition desc = snapshots']),
+    ],
+    reason: 'DriverRefuses',
+    says: 'driver csi.example.com to do what it has refused with FailedPrecondition',
+  },
+  'deleting: a webhook denies': {
+    of: ['pv', 'pv-1'],
+    objects: [
+      ...LED,
+      [
+        PERSISTENT_VOLUMES,
+        pv('pv-1', {
+          metadata: { uid: 'uid-pv-1', ...OLD },
+          spec: { persistentVolumeReclaimPolicy: 'Delete' },
+          status: { phase: 'Failed', message: WEBHOOK, lastPhaseTransitionTime: ago(300) },
+        }),
+      ],
+    ],
+    reason: 'WebhookDenies',
+    says: 'admission webhook w.io to allow it: not today',
+  },
+  'deleting: no provisioner': {
+    of: ['pv', 'pv-1'],
+    objects: [
+      ...LED,
+      [
+        PERSISTENT_VOLUMES,
+        pv('pv-1', {
+          metadata: { ...OLD, finalizers: ['external-provisioner.volume.kubernetes.io/finalizer'] },
+          spec: { persistentVolumeReclaimPolicy: 'Delete' },
+          status: { phase: 'Released', lastPhaseTransitionTime: ago(300) },
+        }),
+      ],
+    ],
+    reason: 'VolumeDeleting',
+    says: 'its provisioner to delete it: its claim is gone',
+  },
+}
+
+it.each(Object.entries(STATES))('%s', checkState)

@@ -1,0 +1,212 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { createInProcessServer } from '@csi-sidecars/emulator'
+import { apiErrorOf } from '@csi-sidecars/kube-client'
+import {
+  CSI_NODES,
+  EVENTS,
+  type Event,
+  type KubeObject,
+  LEASES,
+  NODES,
+  type Node,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  PODS,
+  type Resource,
+  STORAGE_CLASSES,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+import { bound, csiNode, InProcessClient, pod, pvc, storageClass, va } from '@csi-sidecars/testkit'
+import { expect } from '@jest/globals'
+import type { SubjectKind } from '../facts/collect.ts'
+import type { Question } from '../options.ts'
+import { run } from '../run.ts'
+import { withProxy } from './client.ts'
+import { ATTACHER_LEASE, ago, lease, NOW, RESIZER_LEASE } from './facts.ts'
+
+/** For tests of states in which something blocks a volume: its objects, and what is said of them as read from an API server. */
+
+type Stored = readonly [Resource<unknown>, object]
+
+export interface State {
+  readonly objects: readonly Stored[]
+  /** What a user asks about. */
+  readonly of: readonly [SubjectKind, string]
+  /** After `waits for` or `has been waiting 5m for`, in the first line. */
+  readonly says: string
+  readonly reason: string
+  /** Nothing is wrong: it waits for a user. */
+  readonly idle?: true
+  /** It has no time: a phase without one. */
+  readonly ageless?: true
+}
+
+export const { claim, volume } = bound()
+export const CLAIM: Stored = [PERSISTENT_VOLUME_CLAIMS, claim]
+export const VOLUME: Stored = [PERSISTENT_VOLUMES, volume]
+export const CSI_NODE: Stored = [CSI_NODES, csiNode()]
+export const NODE: Stored = [NODES, node('node-1', 'True')]
+export const CLASS: Stored = [STORAGE_CLASSES, storageClass()]
+export const LED: readonly Stored[] = [
+  [LEASES, lease(ATTACHER_LEASE)],
+  [LEASES, lease(RESIZER_LEASE)],
+  [PODS, pod('pod-a', { metadata: { namespace: 'storage' }, spec: { volumes: null } })],
+]
+/** All that a healthy volume has. */
+export const SOUND: readonly Stored[] = [VOLUME, CSI_NODE, NODE, CLASS, ...LED]
+
+export function node(name: string, ready: string): Node {
+  const condition = { type: 'Ready', status: ready, lastTransitionTime: ago(240) }
+  return { apiVersion: 'v1', kind: 'Node', metadata: { name }, status: { conditions: [condition] } }
+}
+
+/** node-1, whose status has the volume. */
+export function reporting(ready: string): Stored {
+  const { status, ...rest } = node('node-1', ready)
+  const volumesAttached = [{ name: 'kubernetes.io/csi/csi.example.com^vol-1', devicePath: '' }]
+  return [NODES, { ...rest, status: { ...status, volumesAttached } }]
+}
+
+export const OLD = { creationTimestamp: ago(300) }
+export const DELETED = { ...OLD, deletionTimestamp: ago(300) }
+export const unbound = (spec = {}): Stored => [
+  PERSISTENT_VOLUME_CLAIMS,
+  pvc('pvc-1', { metadata: { uid: 'uid-pvc-1', ...OLD }, spec, status: { phase: 'Pending' } }),
+]
+export const web = (change: Parameters<typeof pod>[1] = {}): Stored => [
+  PODS,
+  pod('web', { status: { phase: 'Pending' }, ...change, metadata: { uid: 'uid-web', ...OLD, ...change.metadata } }),
+]
+export const there = (change: Parameters<typeof pod>[1] = {}): Stored => [
+  PODS,
+  pod('old', { ...change, spec: { nodeName: 'node-2' } }),
+]
+export const attachment = (change: NonNullable<Parameters<typeof va>[1]> = {}): Stored => [
+  VOLUME_ATTACHMENTS,
+  va('va-1', { ...change, metadata: { ...OLD, ...change.metadata } }),
+]
+export const detaching = (change: NonNullable<Parameters<typeof va>[1]> = {}): Stored =>
+  attachment({
+    ...change,
+    metadata: { ...DELETED, finalizers: ['external-attacher/csi-example-com'], ...change.metadata },
+  })
+export const attachedThere: Stored = [
+  VOLUME_ATTACHMENTS,
+  va('there', { metadata: OLD, spec: { nodeName: 'node-2' }, status: { attached: true } }),
+]
+export const growing = (status: object, spec: object = {}): Stored => [
+  PERSISTENT_VOLUME_CLAIMS,
+  bound({
+    claim: {
+      metadata: OLD,
+      spec: { resources: { requests: { storage: '2Gi' } }, ...spec },
+      status: { conditions: [{ type: 'Resizing', status: 'True', lastTransitionTime: ago(300) }], ...status },
+    },
+  }).claim,
+]
+export const modifying = (modifyVolumeStatus: object | undefined, metadata: object = OLD): Stored => [
+  PERSISTENT_VOLUME_CLAIMS,
+  bound({
+    claim: {
+      metadata,
+      spec: { volumeAttributesClassName: 'gold' },
+      status: {
+        ...(modifyVolumeStatus === undefined ? {} : { modifyVolumeStatus }),
+        conditions: [{ type: 'ModifyingVolume', status: 'True', lastTransitionTime: ago(300) }],
+      },
+    },
+  }).claim,
+]
+
+export function said(kind: string, name: string, [reason, message]: readonly [string, string]): Stored {
+  const namespaced = kind === 'PersistentVolume' ? {} : { namespace: 'default' }
+  const event: Event = {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: `${name}.${reason}`, namespace: 'default' },
+    involvedObject: { kind, name, uid: `uid-${name}`, ...namespaced },
+    reason,
+    message,
+    firstTimestamp: ago(300),
+    lastTimestamp: ago(3),
+    count: 4,
+  }
+  return [EVENTS, event]
+}
+export const ofClaim = (reason: string, message: string): Stored =>
+  said('PersistentVolumeClaim', 'pvc-1', [reason, message])
+export const ofPod = (reason: string, message: string): Stored => said('Pod', 'web', [reason, message])
+
+export const provisioning = (message: string): Pick<State, 'objects' | 'of'> => ({
+  of: ['pvc', 'pvc-1'],
+  objects: [CLASS, unbound({ storageClassName: 'sc-1' }), ofClaim('ProvisioningFailed', message)],
+})
+export const unscheduled = (message: string): Pick<State, 'objects' | 'of' | 'reason'> => ({
+  of: ['pod', 'web'],
+  reason: 'NotScheduled',
+  objects: [...SOUND, CLAIM, web({ spec: { nodeName: null } }), ofPod('FailedScheduling', message)],
+})
+export const failing = (message: string): Stored =>
+  attachment({ status: { attached: false, attachError: { message, time: ago(9) } } })
+export const WEBHOOK = 'admission webhook "w.io" denied the request: not today'
+export const FORBIDDEN =
+  'User "system:sa" cannot patch resource "persistentvolumes" in API group "" at the cluster scope'
+
+async function ask(objects: readonly Stored[], question: Question, json: boolean) {
+  const server = createInProcessServer({ clock: new FakeClock({ now: NOW }) })
+  for (const [resource, object] of objects) server.create(resource, object as KubeObject)
+  let text = ''
+  await run(
+    { question, kubeconfig: undefined, context: undefined, json, stuckAfterMs: 120_000 },
+    {
+      client: withProxy(new InProcessClient(server, { errorOf: apiErrorOf })).client,
+      namespace: 'default',
+      clock: new FakeClock({ now: NOW }),
+      signal: new AbortController().signal,
+      write: (part) => {
+        text += part
+      },
+    },
+  )
+  return text
+}
+
+interface Item {
+  readonly reason: string
+  readonly waitsFor: string
+}
+
+const aboutOther = / \(VolumeAttachment [^)]+\)$/
+
+/** Where docs/operations.md says what to do. */
+const HEADINGS: Readonly<Record<string, RegExp>> = {
+  pending: /Pods that wait for volumes/,
+  provisioning: /Pods that wait for volumes/,
+  scheduling: /Pods that wait for volumes/,
+  attaching: /VolumeAttachments|Pods that wait for volumes|Pods of the sidecars/,
+  mounting: /Pods that wait for volumes/,
+  expanding: /Claims: resizing|Pods that wait for volumes/,
+  modifying: /Claims: modifying|Pods that wait for volumes/,
+  detaching: /VolumeAttachments|Pods that wait for volumes|Pods of the sidecars|PersistentVolumes/,
+  deleting: /PersistentVolumes|Pods that wait for volumes/,
+}
+
+/** Explains the object, lists what is stuck, and compares. */
+export async function checkState(
+  title: string,
+  { of: [kind, name], objects, says, reason, ...state }: State,
+): Promise<void> {
+  const text = await ask(objects, { ask: 'explain', kind, name, namespace: undefined }, false)
+  const [first = ''] = text.split('\n')
+  const since = state.ageless ? 'waits' : 'has been waiting (?:at least )?(?:5m|4m|3m20s)'
+  expect(first).toContain(` for ${says}`)
+  expect(first).toMatch(new RegExp(`${since} for `))
+  expect(text).toContain(state.idle ? '\nUnder way, not stuck yet. ' : '\nStuck. ')
+  const [, heading = ''] = /\nWhat to do \(docs\/operations\.md, ([^)]+)\)\n {2}\S/.exec(text) ?? []
+  expect(heading).toMatch(HEADINGS[title.split(':')[0] ?? ''] ?? /^$/)
+  const { items } = JSON.parse(await ask(objects, { ask: 'stuck' }, true)) as { items: readonly Item[] }
+  const found = items.map((item) => `${item.reason}: ${item.waitsFor}`)
+  const expected = `${reason}: ${says.replace(aboutOther, '')}`
+  if (state.idle) expect(found).not.toContain(expected)
+  else expect(found).toContain(expected)
+}
