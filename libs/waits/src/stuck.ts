@@ -39,7 +39,12 @@ export interface Age {
 }
 
 /** Stuck is what no retry helps, and what has waited for two minutes, or for the given time. */
-export function isStuck(remedy: Remedy, { since, now, olderThanMs = STUCK_AFTER_MS }: Age): boolean {
-  if (remedy === 'idle') return false
-  return remedy === 'blocked' || since === undefined || now - since >= olderThanMs
+export function isStuck(remedy: Remedy, { since, now, olderThanMs }: Age): boolean {
+  return now >= stuckFrom(remedy, since ?? Number.NEGATIVE_INFINITY, olderThanMs)
+}
+
+/** The moment from which on a wait is stuck, if it has not ended by then. */
+export function stuckFrom(remedy: Remedy, since: number, olderThanMs = STUCK_AFTER_MS): number {
+  if (remedy === 'idle') return Number.POSITIVE_INFINITY
+  return remedy === 'blocked' ? Number.NEGATIVE_INFINITY : since + olderThanMs
 }

@@ -7,7 +7,14 @@ const event = (bad: boolean): LastEvent => {
   const said = { at: AT, text: 'no', ...(bad && { bad }) }
   return { is: 'event', id: 'event/x', of: 'x', said, reason: 'FailedAttachVolume', about: 'Pod app', count: 1 }
 }
-const wait = (level: Level, since: number): Wait => ({ who: 'csi-attacher', level, about: 'pod app', why: 'no', since })
+const wait = (level: Level, since: number): Wait => ({
+  who: 'csi-attacher',
+  level,
+  about: 'pod app',
+  why: 'no',
+  since,
+  stuck: false,
+})
 
 describe('an event in a row', () => {
   it.each<[string, boolean, readonly Wait[], boolean]>([

@@ -57,10 +57,10 @@ export class ActorRegistry {
     return { is: 'actor', id, name, does, state: stateOf(this.#entry(id)), open, turns, troubles, ...details }
   }
 
-  #count({ who, level }: Wait, change: 1 | -1): void {
+  #count({ who, level, stuck }: Wait, change: 1 | -1): void {
     const entry = this.#entry(who)
     entry.turns += change
-    if (level === 'trouble') entry.troubles += change
+    if (level === 'trouble' || stuck) entry.troubles += change
   }
 
   #entry(id: string): Entry {
@@ -81,7 +81,7 @@ function whoIs(id: string): { readonly name: string; readonly does: string } {
 }
 
 function stateOf({ why, troubles, turns, open }: Entry): Actor['state'] {
-  if (why !== undefined) return why.away ? 'away' : 'stuck'
-  if (troubles > 0) return 'stuck'
+  if (why !== undefined) return why.away ? 'away' : 'fails'
+  if (troubles > 0) return 'fails'
   return turns > 0 || open > 0 ? 'works' : 'idle'
 }

@@ -1,4 +1,4 @@
-import { CancelledError, systemClock } from '@csi-sidecars/base'
+import { CancelledError, type Clock, systemClock } from '@csi-sidecars/base'
 import { DriverFailure } from '@csi-sidecars/emulator'
 import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
@@ -18,7 +18,7 @@ interface Watched extends AsyncDisposable {
   until(holds: (items: ReadonlyMap<string, Item>) => boolean): Promise<void>
 }
 
-function watch({ cluster }: TestCluster): Watched {
+function watch({ cluster }: TestCluster, clock: Clock = systemClock): Watched {
   const items = new Map<string, Item>()
   const lines: string[] = []
   const frames: Frame[] = []
@@ -30,7 +30,7 @@ function watch({ cluster }: TestCluster): Watched {
     if (frame.line !== undefined) lines.push(`${frame.line.who}: ${frame.line.text}`)
     look()
   }
-  const model = new PageModel({ ...cluster, clock: systemClock, log: silentLogger, send })
+  const model = new PageModel({ ...cluster, clock, log: silentLogger, send })
   const running = model.run(life.signal)
   return {
     model,
@@ -60,6 +60,12 @@ const ROW = 'claim/default/data'
 const waitsOf = (items: ReadonlyMap<string, Item>, id = ROW): readonly string[] => {
   const item = items.get(id)
   return item?.is === 'row' ? item.waits.map(({ level, who, about }) => `${level} ${who} ${about}`) : []
+}
+/** A thousand times as fast. */
+const FAST: Clock = {
+  ...systemClock,
+  now: () => 1000 * systemClock.now(),
+  schedule: (ms, task) => systemClock.schedule(ms / 1000, task),
 }
 const quiet = { controllers: [], substitutes: [] } as const
 
@@ -116,8 +122,21 @@ describe("the page's model", () => {
     await client.create(PODS, podOf('two', 'node-2', 'data'))
     await page.until((items) => waitsOf(items).includes('trouble attach-detach pod two'))
     await page.until((items) => JSON.stringify(items.get(ROW)).includes('Multi-Attach error'))
-    expect(page.items.get('attach-detach')).toMatchObject({ state: 'stuck', troubles: 1 })
+    expect(page.items.get('attach-detach')).toMatchObject({ state: 'fails', troubles: 1 })
     expect(page.items.get('event/attach-detach')).toMatchObject({ reason: 'FailedAttachVolume', about: 'Pod two' })
+  })
+
+  it('calls a claim stuck after two minutes in which nothing happens', async () => {
+    await using test = await startTestCluster(quiet)
+    await using page = watch(test, FAST)
+    const stuckOf = (id: string): string =>
+      JSON.stringify(page.items.get(id))
+        .match(/"stuck":\w+/g)
+        ?.join() ?? ''
+    test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    await page.until((items) => items.has(ROW))
+    expect(stuckOf(ROW)).toBe('"stuck":false')
+    await page.until(() => stuckOf(ROW) === '"stuck":true')
   })
 
   it('shows a driver that fails, and that it works again', async () => {
@@ -130,7 +149,7 @@ describe("the page's model", () => {
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
     await page.until((items) => waitsOf(items).includes('trouble provisioner claim data'))
     expect(page.items.get('driver')).toMatchObject({
-      state: 'stuck',
+      state: 'fails',
       why: 'CreateVolume fails with ResourceExhausted: no room (1 volume)',
     })
     expect(page.items.get(`call/${ROW}`)).toMatchObject({ code: 'ResourceExhausted', message: 'no room' })

@@ -55,6 +55,8 @@ export class PageModel {
   readonly #dirtyActors = new Set<string>()
   readonly #lasts = new Map<string, () => LastEvent | LastCall>()
   #gathering: Cancel | undefined
+  /** By row: when it has to be looked at again because a wait of it is stuck by then. */
+  readonly #due = new Map<string, Cancel>()
 
   constructor(options: ModelOptions) {
     const { clock, send, nodeNames, client, log } = options
@@ -98,7 +100,7 @@ export class PageModel {
     try {
       await this.#events.run(signal)
     } finally {
-      for (const each of undo) each()
+      for (const each of [...undo, ...this.#due.values()]) each()
       this.#gathering?.()
     }
   }
@@ -204,6 +206,17 @@ export class PageModel {
     if (this.#rows.has(last.of) || this.#actors.has(last.of)) this.#board.put(last)
   }
 
+  /** Infinity: never. */
+  #lookAgain(id: string, inMs: number): void {
+    this.#due.get(id)?.()
+    this.#due.delete(id)
+    if (Number.isFinite(inMs))
+      this.#due.set(
+        id,
+        this.#options.clock.schedule(inMs, () => this.#look([id])),
+      )
+  }
+
   /** Returns the ids of those whose turn has changed. */
   #row(id: string): readonly string[] {
     const { caches, clock } = this.#options
@@ -216,7 +229,10 @@ export class PageModel {
       failure: (who: string, ...methods: readonly string[]) => this.#calls.failure(handle, who, methods),
       warning: (pod: string, ...reasons: readonly string[]) => this.#warnings.of(pod, reasons),
     }
-    const row = rowOf(id, view, { before, now: clock.now() })
+    const now = clock.now()
+    const due: number[] = []
+    const row = rowOf(id, view, { before, now, onWait: (at) => at > now && due.push(at) })
+    this.#lookAgain(id, Math.min(...due) - now)
     const touched = this.#actors.waits(before?.waits ?? [], row?.waits ?? [])
     if (row !== undefined) {
       this.#rows.set(id, row)

@@ -31,6 +31,18 @@ describe('a row of the page', () => {
     })
   })
 
+  it('is stuck at once where no retry helps, later where one may, and never where it waits for a user', () => {
+    const { volume: _, claim } = boundPair({ claim: { phase: 'Pending', volumeName: '' } })
+    const stuckFor = (reason: string, minutes: number): readonly boolean[] => {
+      const view = rowView({ claim, volume: undefined, pods: [], binding: { type: 'Normal', reason, message: '' } })
+      const before = rowOf('claim/default/data', view, { before: undefined, now: 0 })
+      return rowOf('claim/default/data', view, { before, now: minutes * 60_000 })?.waits.map(({ stuck }) => stuck) ?? []
+    }
+    expect(stuckFor('VolumeMismatch', 0)).toEqual([true])
+    expect([stuckFor('ExternalProvisioning', 1), stuckFor('ExternalProvisioning', 2)]).toEqual([[false], [true]])
+    expect(stuckFor('WaitForFirstConsumer', 60)).toEqual([false])
+  })
+
   it('is gone with all of it', () => {
     expect(row({ claim: undefined, volume: undefined })).toBeUndefined()
   })

@@ -1,18 +1,23 @@
 import { Quantity } from '@csi-sidecars/kube-types'
+import { isStuck, stuckFrom } from '@csi-sidecars/waits'
 import type { Attachment } from '../../caches/attachment.ts'
 import type { Claim } from '../../caches/claim.ts'
 import type { CachedPod } from '../../caches/pod.ts'
 import type { Volume } from '../../caches/volume.ts'
 import type { ActualVolume, Place, PlaceState, Row, Size, Wait, WantedClaim, WantedPod } from '../view/wire.ts'
-import type { RowView, WaitNow } from './view.ts'
+import type { RowView } from './view.ts'
 import { waitsOf } from './waits.ts'
 
-/** The current row; undefined when nothing of it exists any more. `before`: the row that was shown last. */
-export function rowOf(
-  id: string,
-  view: RowView,
-  { before, now }: { before: Row | undefined; now: number },
-): Row | undefined {
+interface Moment {
+  /** The row that was shown last. */
+  readonly before: Row | undefined
+  readonly now: number
+  /** Gets the moment from which on each wait is stuck. */
+  readonly onWait?: (stuckFrom: number) => void
+}
+
+/** The current row; undefined when nothing of it exists any more. */
+export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment): Row | undefined {
   const { claim, volume, pods } = view
   const [pod] = pods
   if (claim === undefined && volume === undefined && pod === undefined) return undefined
@@ -25,12 +30,19 @@ export function rowOf(
     pods: pods.map(wantedPod),
     ...(volume !== undefined && { volume: actualVolume(volume, claim) }),
     places: placesOf(view),
-    waits: waitsOf(view).map((wait) => ({ ...wait, since: since(wait, before?.waits ?? []) ?? now })),
+    waits: waitsOf(view).map(({ remedy, ...wait }) => {
+      const since = sinceOf(wait, before?.waits ?? []) ?? now
+      onWait?.(stuckFrom(remedy, since))
+      return { ...wait, since, stuck: isStuck(remedy, { since, now }) }
+    }),
   }
 }
 
 /** Since when the same actor waits for the same. The message may change: it can contain a count. */
-function since({ who, about, why }: WaitNow, before: readonly Wait[]): number | undefined {
+function sinceOf(
+  { who, about, why }: Pick<Wait, 'who' | 'about' | 'why'>,
+  before: readonly Wait[],
+): number | undefined {
   return before.find((each) => each.who === who && each.about === about && each.why === why)?.since
 }
 

@@ -1,3 +1,4 @@
+import type { Remedy } from '@csi-sidecars/waits'
 import type { Attachment } from '../../caches/attachment.ts'
 import type { Claim } from '../../caches/claim.ts'
 import type { CachedNode } from '../../caches/node.ts'
@@ -27,4 +28,6 @@ export interface RowView {
 }
 
 /** A wait without its beginning, which the page's model knows. */
-export type WaitNow = Omit<Wait, 'since'>
+export interface WaitNow extends Omit<Wait, 'since' | 'stuck'> {
+  readonly remedy: Remedy
+}

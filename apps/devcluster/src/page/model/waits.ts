@@ -1,4 +1,13 @@
-import { type Around, claimWaits, podWait, REASONS, type Reason, volumeWaits, type Wait } from '@csi-sidecars/waits'
+import {
+  type Around,
+  claimWaits,
+  podWait,
+  REASONS,
+  type Reason,
+  remedyOf,
+  volumeWaits,
+  type Wait,
+} from '@csi-sidecars/waits'
 import { uniqueVolumeName } from '../../volume-names.ts'
 import type { Failure } from './call-log.ts'
 import type { RowView, WaitNow } from './view.ts'
@@ -26,6 +35,7 @@ function inWords({ reason, on, about, message, ...wait }: Wait, view: RowView): 
   return {
     who: on,
     level: REASONS[reason].level,
+    remedy: remedyOf(reason, REASONS[reason].remedy),
     about: `${about.kind} ${about.name}${about.node === undefined ? '' : ` on ${about.node}`}`,
     why: WHY[reason]({ ...about, ...wait, names: (wait.names ?? []).join(', ') }, view),
     ...(message !== undefined && { message }),

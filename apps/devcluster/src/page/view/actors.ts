@@ -55,11 +55,11 @@ class Card {
     const actor = items.get(id)
     if (actor?.is !== 'actor') return
     const { name, does, state, last, open, turns, troubles, why } = actor
-    const isStuck = state === 'stuck' || state === 'away'
+    const isFailing = state === 'fails' || state === 'away'
     const about = [
       open > 0 && `${counted(open, 'call')} under way`,
       turns > 0 && `${counted(turns, 'step')} to take`,
-      troubles > 0 && `${troubles} stuck`,
+      troubles > 0 && `${troubles} in trouble`,
     ]
     fill(
       this.#head,
@@ -74,11 +74,11 @@ class Card {
       ),
       why !== undefined && make('p', { class: 'bad' }, why),
       last !== undefined &&
-        make('p', { class: last.bad && isStuck ? 'bad last' : 'last' }, `${clockTime(last.at)} ${last.text}`),
+        make('p', { class: last.bad && isFailing ? 'bad last' : 'last' }, `${clockTime(last.at)} ${last.text}`),
     )
     const event = items.get(`event/${id}`) as LastEvent | undefined
-    // Often the event is the last that it has said; and a warning is over when nothing of the component is stuck.
-    const isOver = event?.said.bad === true && !isStuck
+    // Often the event is the last that it has said; and a warning is over when nothing of the component fails.
+    const isOver = event?.said.bad === true && !isFailing
     this.#event.draw(isOver || (event !== undefined && last?.text.endsWith(event.said.text)) ? undefined : event)
     this.#call.draw(items.get(`call/${id}`) as LastCall | undefined)
   }

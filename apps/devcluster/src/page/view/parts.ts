@@ -7,15 +7,16 @@ export function tag(state: string, text = state, title?: string): HTMLElement {
   return make('span', { class: `tag ${state.replaceAll(' ', '-')}`, ...(title !== undefined && { title }) }, text)
 }
 
-const LEVELS: Readonly<Record<Level, string>> = { trouble: 'stuck', waits: 'waits', works: 'works' }
+const LEVELS: Readonly<Record<Level, string>> = { trouble: 'fails', waits: 'waits', works: 'works' }
 
 /** Whose turn it is, what for, and why. */
 export function waitText(wait: Wait, nameOf: (actor: string) => string): HTMLElement {
-  const { level, about, who, why, message } = wait
+  const { stuck, about, who, why, message } = wait
+  const level = stuck ? 'trouble' : wait.level
   return make(
     'div',
     { class: `wait ${level}` },
-    tag(level, LEVELS[level]),
+    tag(stuck ? 'stuck' : wait.level, stuck ? 'stuck' : LEVELS[wait.level]),
     ' ',
     make('strong', {}, about),
     ' · ',

@@ -4,40 +4,42 @@ import type { Player } from './player.ts'
 import type { Actor, Row, Wait } from './wire.ts'
 
 const MOST = 8
-const ORDER = { trouble: 0, waits: 1, works: 2 } as const
+/** What is stuck comes first. */
+const ORDER = { trouble: 1, waits: 2, works: 3 } as const
 
-interface Stuck {
+interface Shown {
   readonly wait: Wait
   readonly row: string | undefined
 }
 
-/** What is stuck comes before everything else on the page. */
+/** What is stuck, fails or waits comes before everything else on the page. */
 export class Waiting {
   readonly #player: Player
   readonly #nameOf: (actor: string) => string
-  readonly #list: Keyed<Stuck, HTMLLIElement>
+  readonly #list: Keyed<Shown, HTMLLIElement>
 
   constructor(player: Player, nameOf: (actor: string) => string) {
     this.#player = player
     this.#nameOf = nameOf
-    this.#list = new Keyed(byId('waiting-list'), (stuck) => this.#make(stuck))
+    this.#list = new Keyed(byId('waiting-list'), (each) => this.#make(each))
   }
 
   draw(): void {
-    const stuck = [...this.#player.items.values()].flatMap((item): Stuck[] => {
+    const shown = [...this.#player.items.values()].flatMap((item): Shown[] => {
       if (item.is === 'row') return ofRow(item)
       return item.is === 'actor' ? ofActor(item, this.#player.time ?? 0) : []
     })
-    stuck.sort((a, b) => ORDER[a.wait.level] - ORDER[b.wait.level] || a.wait.since - b.wait.since)
-    const troubles = stuck.filter(({ wait }) => wait.level === 'trouble').length
-    this.#list.show(stuck.slice(0, MOST).map((each) => [keyOf(each), each]))
-    byId('waiting').classList.toggle('trouble', troubles > 0)
-    setText(byId('waiting-title'), title(troubles, stuck.length - troubles))
-    byId('waiting-more').hidden = stuck.length <= MOST
-    setText(byId('waiting-more'), `and ${stuck.length - MOST} more`)
+    shown.sort((a, b) => orderOf(a.wait) - orderOf(b.wait) || a.wait.since - b.wait.since)
+    const stuck = shown.filter(({ wait }) => wait.stuck).length
+    const troubles = shown.filter(({ wait }) => !wait.stuck && wait.level === 'trouble').length
+    this.#list.show(shown.slice(0, MOST).map((each) => [keyOf(each), each]))
+    byId('waiting').classList.toggle('trouble', stuck + troubles > 0)
+    setText(byId('waiting-title'), title({ stuck, failing: troubles, waiting: shown.length - stuck - troubles }))
+    byId('waiting-more').hidden = shown.length <= MOST
+    setText(byId('waiting-more'), `and ${shown.length - MOST} more`)
   }
 
-  #make({ wait, row }: Stuck): HTMLLIElement {
+  #make({ wait, row }: Shown): HTMLLIElement {
     const since = make('span', { class: 'quiet' }, `since ${clockTime(wait.since)}`)
     const text = waitText(wait, this.#nameOf)
     if (row === undefined) return make('li', {}, text, since)
@@ -48,30 +50,33 @@ export class Waiting {
   }
 }
 
-function ofRow({ waits, id }: Row): Stuck[] {
-  return waits.filter(({ level }) => level !== 'works').map((wait) => ({ wait, row: id }))
+function ofRow({ waits, id }: Row): Shown[] {
+  return waits.filter(({ level, stuck }) => stuck || level !== 'works').map((wait) => ({ wait, row: id }))
 }
 
-function ofActor({ id, why, last }: Actor, now: number): Stuck[] {
+function ofActor({ id, why, last }: Actor, now: number): Shown[] {
   if (why === undefined) return []
   return [
     {
-      wait: { who: id, level: 'trouble', about: 'all its callers', why, since: last?.at ?? now },
+      wait: { who: id, level: 'trouble', about: 'all its callers', why, since: last?.at ?? now, stuck: false },
       row: undefined,
     },
   ]
 }
 
 /** The texts are part of the key: those that change are drawn again. */
-function keyOf({ wait: { who, about, why, message, level }, row = '' }: Stuck): string {
-  return [row, who, about, why, message, level].join('\n')
+function keyOf({ wait: { who, about, why, message, level, stuck }, row = '' }: Shown): string {
+  return [row, who, about, why, message, level, stuck].join('\n')
 }
 
-function title(troubles: number, waits: number): string {
-  if (troubles + waits === 0) return 'Nothing is stuck'
-  const stuck = troubles === 0 ? '' : `${troubles} stuck`
-  const more = waits === 0 ? '' : `${waits} waiting`
-  return [stuck, more].filter((text) => text !== '').join(', ')
+function orderOf({ stuck, level }: Wait): number {
+  return stuck ? 0 : ORDER[level]
+}
+
+/** `1 stuck, 2 failing`. */
+function title(counts: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(counts).filter(([, count]) => count > 0)
+  return parts.map(([word, count]) => `${count} ${word}`).join(', ') || 'Nothing is stuck'
 }
 
 function showRow(id: string): void {

@@ -1,6 +1,6 @@
 /** What the cluster sends to the page: items by their ids, and frames that replace whole items. */
 
-/** `works`: an actor works on it. `waits`: it continues when something else happens. `trouble`: it fails or is stuck. */
+/** `works`: an actor works on it. `waits`: it continues when something else happens. `trouble`: it fails or is blocked. */
 export type Level = 'works' | 'waits' | 'trouble'
 
 /** Whose turn it is, and why nothing more has happened yet. */
@@ -15,6 +15,8 @@ export interface Wait {
   readonly message?: string
   /** Milliseconds since 1970. */
   readonly since: number
+  /** It has waited too long, or no retry helps. */
+  readonly stuck: boolean
 }
 
 /** Something that was said, and when. */
@@ -115,13 +117,13 @@ export interface Actor {
   readonly name: string
   readonly does: string
   /** `away`: it does not answer. */
-  readonly state: 'idle' | 'works' | 'stuck' | 'away'
+  readonly state: 'idle' | 'works' | 'fails' | 'away'
   /** CSI calls of it that are under way. */
   readonly open: number
   /** How many waits are its turn, and how many of them are trouble. */
   readonly turns: number
   readonly troubles: number
-  /** Why it is stuck or away, where that is its own. */
+  /** Why it fails or is away, where that is its own. */
   readonly why?: string
   readonly last?: Message
 }
