@@ -5,6 +5,7 @@ import { describe, expect, it } from '@jest/globals'
 import { load } from 'js-yaml'
 import { helmPath, VENDOR_CHART } from '../../charts/tests/helm.ts'
 import { homeOf, registryOf } from '../../images/tools/fill.ts'
+import { COMMAND_RUNS, runOf } from './command-runs.ts'
 import { allCommands, commandsIn, kustomize, whyNot } from './commands.ts'
 import { allDocuments, codeBlocks } from './documents.ts'
 import { anchorsOf, brokenLinks, linksIn } from './links.ts'
@@ -85,6 +86,20 @@ describe('commands', () => {
     expect(new Set(kubectl.map(({ path }) => path))).toEqual(
       new Set(['README.md', 'docs/migration.md', 'docs/operations.md']),
     )
+  })
+
+  it.each(commands.map((command) => [command.path, command.line, command] as const))(
+    'of %s are run by a test, or cannot be: %s',
+    (_path, _line, command) => {
+      const run = runOf(command)
+      if (run === undefined) throw new Error('tools/docs/command-runs.ts has neither what runs it nor why nothing does')
+      if ('by' in run) expect(read(run.by)).toContain(run.sign)
+    },
+  )
+
+  it('that are gone have no entry', () => {
+    const used = new Set(commands.map(runOf))
+    expect(COMMAND_RUNS.filter((run) => !used.has(run)).map(({ lines }) => lines)).toEqual([])
   })
 
   it('are found in blocks of either kind', () => {

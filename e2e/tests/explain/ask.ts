@@ -36,6 +36,7 @@ export interface Answer {
 export interface Asking {
   /** A user who may read, and nothing else. */
   readonly user: User
+  readonly kubeconfig: string
   readonly ask: (...args: readonly string[]) => Promise<Answer>
 }
 
@@ -60,7 +61,7 @@ export async function asking(t: TestContext, rules: readonly PolicyRule[] = READ
     await closed
     return { code, stdout, stderr, first: stdout.split('\n')[0] ?? '' }
   }
-  return { user, ask }
+  return { user, kubeconfig, ask }
 }
 
 const AGE = String.raw`has been waiting (?:at least )?(?:\d+[dhms])+ for`

@@ -1,14 +1,20 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { execFile } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { attachment, csiNode, volume } from '../../harness/api/objects.ts'
+import { promisify } from 'node:util'
+import { CSI_NODES, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { allCommands } from '../../../tools/docs/commands.ts'
+import { attachment, csiNode, pod, volume } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { exitOf, start } from '../../harness/process/processes.ts'
 import { testsOf } from '../../harness/test.ts'
 import { controlPlaneFolder } from '../../tools/binaries.ts'
 import { attach, attached, attachFailed, scene } from '../attacher/scene.ts'
+import { bound } from '../resizer/scene.ts'
 import { asking, BUNDLE, onlyReads, READER } from './ask.ts'
+
+const ROOT = resolve(import.meta.dirname, '../../..')
 
 /** The common behaviour of all explanations: exit codes, permissions, many objects. */
 
@@ -94,11 +100,44 @@ test('stuck lists the waiting objects by reason', { alone: true }, async (t) => 
   onlyReads(t, user)
 })
 
-test('kubectl finds it as its plugin', { target: 'real' }, async (t) => {
+test('the lines of docs/operations.md and apps/kubectl-csi/README.md, as a reader copies them', {
+  target: 'real',
+}, async (t) => {
+  const { pvc } = await bound(t)
+  const name = t.name('pod')
+  await t.create(PODS, pod('default', name, [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }]))
+  const { kubeconfig } = await asking(t)
   const folder = join(t.folder, 'plugins')
   mkdirSync(folder)
   symlinkSync(BUNDLE, join(folder, 'kubectl-csi'))
-  const kubectl = join(controlPlaneFolder(resolve(import.meta.dirname, '../../..')), 'kubectl')
+  symlinkSync(join(controlPlaneFolder(ROOT), 'kubectl'), join(folder, 'kubectl'))
+  const PATH = [folder, dirname(process.execPath), process.env['PATH']].join(':')
+  const options = { cwd: ROOT, env: { ...process.env, PATH, HOME: t.folder, KUBECONFIG: kubeconfig } }
+  // 0: nothing is stuck, 1: something is, of this test or of another one.
+  const run = (line: string): Promise<string> =>
+    promisify(execFile)('sh', ['-c', line], options).then(
+      ({ stdout }) => stdout,
+      ({ code, stdout }: { code: number; stdout: string }) => {
+        equal(code, 1)
+        return stdout
+      },
+    )
+  const lines = allCommands().filter(({ line }) => /^kubectl csi |kubectl-csi\.cjs /.test(line))
+  equal(
+    lines.map(({ path }) => path),
+    ['apps/kubectl-csi/README.md', 'docs/operations.md', 'docs/operations.md'],
+  )
+  for (const { line } of lines) {
+    const stdout = await run(line.replace('<name>', name))
+    match(stdout, line.includes('explain') ? new RegExp(`^Pod default/${name}: `) : /stuck/)
+  }
+})
+
+test('kubectl finds it as its plugin, and shows in one line why there is no answer', { target: 'real' }, async (t) => {
+  const folder = join(t.folder, 'plugins')
+  mkdirSync(folder)
+  symlinkSync(BUNDLE, join(folder, 'kubectl-csi'))
+  const kubectl = join(controlPlaneFolder(ROOT), 'kubectl')
   const kubeconfig = t.kubeconfig('https://127.0.0.1:1', 'x')
   const env = { PATH: [folder, dirname(process.execPath)].join(':'), KUBECONFIG: kubeconfig, HOME: t.folder }
   const child = start(kubectl, ['csi', 'explain', 'pv', 'any'], { env, stdio: ['ignore', 'ignore', 'pipe'] })

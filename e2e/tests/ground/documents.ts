@@ -27,6 +27,7 @@ const LINES: readonly Line[] = [
     prints: /image-context\n/,
     needsLibraries: true,
   },
+  { path: 'CONTRIBUTING.md', line: 'cd libs/workqueue && npm test -- lanes', prints: /Tests: +\d+ passed/ },
   { path: 'CONTRIBUTING.md', line: 'npx jest libs/workqueue/src/delays.test.ts', prints: /Tests: +\d+ passed/ },
   {
     path: 'CONTRIBUTING.md',

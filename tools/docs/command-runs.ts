@@ -1,0 +1,121 @@
+import type { Command } from './commands.ts'
+
+/** What runs a command that a document names: a file of this repository, and a text in it that shows that it does. */
+export interface RunBy {
+  readonly lines: RegExp
+  readonly by: string
+  readonly sign: string
+}
+
+/** Commands that no machine of this project can run by itself, and why. */
+export interface NotRun {
+  readonly lines: RegExp
+  readonly why: string
+}
+
+const WORKFLOW = '.github/workflows/e2e.yml'
+const CHECK = '.github/workflows/check.yml'
+const LINES_OF_DOCUMENTS = 'e2e/tests/ground/documents.ts'
+
+/** Of `path: line`. The first one that fits counts. A command with other options is run where its program is. */
+export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
+  // Of a user, on a cluster.
+  ...['set image', 'rollout status', 'rollout undo'].map((verb) => ({
+    // bounded: three texts of ours
+    lines: new RegExp(`^README\\.md: kubectl --namespace storage ${verb}`),
+    by: 'e2e/tests/chart/readme.ts',
+    sign: `kubectl --namespace storage ${verb}`,
+  })),
+  {
+    lines: /^(README|charts\/csi-sidecars\/README|docs\/drivers)\.md: helm upgrade --install \S+ oci:.*driver\.yaml/,
+    by: 'e2e/tests/chart/readme.ts',
+    sign: 'helm upgrade --install',
+  },
+  { lines: /^README\.md: helm upgrade/, by: 'e2e/tests/chart/readme.ts', sign: 'helm upgrade example' },
+  { lines: /: helm test /, by: 'e2e/tests/chart/readme.ts', sign: "lineOf('helm test')" },
+  { lines: /^README\.md: helm rollback/, by: 'e2e/tests/chart/readme.ts', sign: "lineOf('helm rollback')" },
+  { lines: /: helm uninstall/, by: 'e2e/tests/chart/readme.ts', sign: 'helm uninstall example --namespace storage' },
+  { lines: /: helm upgrade .*separate\.yaml/, by: 'charts/tests/helm.ts', sign: "'separate'" },
+  { lines: /^docs\/migration\.md: (kubectl|helm)/, by: 'e2e/tests/chart/migration.ts', sign: 'docs/migration.md' },
+  { lines: /^docs\/operations\.md: kubectl csi/, by: 'e2e/tests/explain/cluster.ts', sign: 'docs/operations.md' },
+  {
+    lines: /^docs\/operations\.md: kubectl (-n \S+ logs|-n \S+ port-forward|get --raw)/,
+    why: 'it needs a node with a kubelet, which keeps logs and leads to the ports of pods',
+  },
+  { lines: /^docs\/operations\.md: kubectl/, by: 'e2e/tests/chart/operations.ts', sign: 'docs/operations.md' },
+  { lines: /^docs\/operations\.md: curl/, why: 'it needs the forwarded port of a pod, and so a node with a kubelet' },
+  { lines: /kubectl-csi\.cjs stuck$/, by: 'e2e/tests/explain/cluster.ts', sign: 'apps/kubectl-csi/README.md' },
+  { lines: /: (docker|kind|buildah) /, why: 'it needs Docker, Buildah or kind; tests build the folder that they read' },
+  { lines: /: (cosign|gh) /, why: 'it needs a release; images/release/verify-lines.test.ts checks the line' },
+  { lines: /: npx --yes https:/, by: 'e2e/tests/ground/npm-package.ts', sign: "'test', '--help'" },
+  { lines: /: npm pack \.cache\/npm-package/, by: 'e2e/tests/ground/npm-package.ts', sign: "'pack', folder" },
+  // The embedded cluster.
+  { lines: /: npm start -- --exit/, by: 'e2e/tests/ground/npm-package.ts', sign: "'--exit'" },
+  { lines: /: npm start -- (test )?--driver/, by: 'e2e/tests/ground/driver-test.ts', sign: '--driver=unix://' },
+  { lines: /: npm start -- --attacher/, by: 'e2e/tests/ground/devcluster.ts', sign: 'sidecarArgs' },
+  { lines: /: npm start -- --kubeconfig/, by: 'e2e/tests/ground/devcluster.ts', sign: '--kubeconfig=' },
+  {
+    lines: /: npm start -- --nodes 100 --load/,
+    by: 'e2e/tests/ground/devcluster-terminal.ts',
+    sign: '--load=attach=60',
+  },
+  { lines: /: npm start -- --chaos/, by: 'e2e/tests/ground/chaos.ts', sign: '--chaos=' },
+  // Lines that need nothing.
+  ...[
+    'npm exec -- node images/tools/main.ts context',
+    'npm exec -- node images/tools/main.ts sbom',
+    'npm exec -- node images/tools/main.ts programs',
+    'npm exec -- node images/tools/main.ts npm',
+    'cd libs/workqueue && npm test -- lanes',
+    'npx jest libs/workqueue/src/delays.test.ts',
+    'npm run generate && npm exec -- node apps/attacher/src/main.ts --help',
+    'npm start -- --help',
+    'npm start -- --pause 2',
+    'npm run e2e -- --list',
+  ].map((line) => ({ lines: new RegExp(`: ${line}$`), by: LINES_OF_DOCUMENTS, sign: line })),
+  {
+    lines: /main\.ts executables/,
+    by: 'images/tools/executables.test.ts',
+    sign: 'makeExecutables',
+  },
+  // Of a contributor.
+  { lines: /: npm (ci|install|start|test)$/, by: 'tools/walk.mjs', sign: 'README.md' },
+  { lines: /^README\.md: npm ci && npm (test|start)$/, by: 'tools/walk.mjs', sign: 'README.md' },
+  { lines: /: (npm ci && )?npm run build$/, by: CHECK, sign: 'npm run build' },
+  { lines: /: npm run (lint|check-unused|check-lockfile)$/, by: '.ci/run', sign: 'check-unused' },
+  { lines: /: npm run (all|build && npm run e2e|e2e)$/, by: '.ci/run', sign: 'npm run --silent e2e' },
+  { lines: /: npm run walk/, by: WORKFLOW, sign: 'tools/walk.mjs' },
+  { lines: /: npm run release:rehearse/, by: CHECK, sign: 'npm run release:rehearse' },
+  { lines: /: npm run check-packages/, by: CHECK, sign: 'npm run check-packages' },
+  { lines: /: cd charts && npm run check-manifests/, by: WORKFLOW, sign: 'check-manifests' },
+  { lines: /: npm run storm/, by: WORKFLOW, sign: 'npm run storm' },
+  { lines: /: npm run soak/, by: WORKFLOW, sign: 'npm run soak' },
+  { lines: /: npm run histories/, by: WORKFLOW, sign: 'npm run histories' },
+  { lines: /: npm run parity/, by: WORKFLOW, sign: 'npm run parity' },
+  { lines: /: npm run faults/, by: WORKFLOW, sign: 'npm run faults' },
+  { lines: /: npm run fuzz/, by: WORKFLOW, sign: 'npm run fuzz' },
+  { lines: /: npm run public-drivers/, by: WORKFLOW, sign: 'npm run public-drivers' },
+  { lines: /: npm run upstream -- --write/, why: 'it changes the repository; the job only compares' },
+  { lines: /: npm run upstream/, by: '.github/workflows/upstream.yml', sign: 'npm run upstream' },
+  { lines: /: (E2E_\S+ )?npm run e2e/, by: WORKFLOW, sign: 'npm run e2e' },
+  { lines: /: npm run generate$/, by: LINES_OF_DOCUMENTS, sign: 'npm run generate' },
+  {
+    lines: /: npm exec -- node tools\/docs\/main\.ts$/,
+    by: 'tools/docs/tables.test.ts',
+    sign: 'npm exec -- node tools/docs/main.ts',
+  },
+  { lines: /: npm exec -- node apps\/devcluster\/src\/main\.ts$/, by: 'tools/start.mjs', sign: 'main.ts' },
+  { lines: /: npm run emulator/, by: 'e2e/tests/ground/emulator-kubectl.ts', sign: '--kubeconfig-out' },
+  { lines: /: npm run (watch|changeset)$/, why: 'it waits for a person' },
+  { lines: /: npm install --global$/, why: 'it changes the machine; images/npm/check.ts installs the archives' },
+  { lines: /pictures\.ts$|bench\/picture\.ts$/, why: 'it writes pictures of the repository, which tests compare' },
+  {
+    lines: /npm run (bench|mutate)| bench\/[\w-]+\.ts/,
+    why: 'it measures for minutes, on a machine that does nothing else',
+  },
+]
+
+/** The entry of a command. */
+export function runOf({ path, line }: Command): RunBy | NotRun | undefined {
+  return COMMAND_RUNS.find(({ lines }) => lines.test(`${path}: ${line}`))
+}
