@@ -79,7 +79,7 @@ export async function explained(
     readonly waitsFor: RegExp
     readonly rules?: readonly PolicyRule[]
   },
-): Promise<Answer> {
+): Promise<Answer & Pick<Asking, 'ask'>> {
   const { ask, user } = await asking(t, says.rules)
   let last: Answer | undefined
   const answer = await eventually(
@@ -98,7 +98,7 @@ export async function explained(
   match(answer.stdout, /\nWhat to do \(docs\/operations\.md, [^)]+\)\n {2}\S/)
   match(answer.stdout, /\n(?:Stuck|Under way, not stuck yet)\. How sure: (?:certain|likely|possible)/)
   onlyReads(t, user)
-  return answer
+  return { ...answer, ask }
 }
 
 /** Asserts by the server's audit log that there were only gets and lists. */

@@ -1,5 +1,5 @@
 import { doesNotMatch, match } from 'node:assert'
-import { CSI_NODES, EVENTS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { CSI_NODES, EVENTS, NODES, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { attachment, csiNode, pod } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -147,6 +147,40 @@ test('a pod whose volume is attached to another node', async (t) => {
     waitsFor: new RegExp(`volume ${pv} to be detached from node ${at.node}`),
   })
   match(stdout, /Multi-Attach error for volume/)
+})
+
+test('a pod whose volume a pod in Terminating has, on a node that is not ready', async (t) => {
+  const at = await scene(t)
+  const { pv, pvc } = await bound(t)
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv, node: at.node }))
+  await attached(t)
+  const [old, late, ready] = [t.name('old'), t.name('late'), { type: 'Ready', status: 'Unknown' }]
+  await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: at.node } })
+  await t.api.merge(NODES, { name: at.node, subresource: 'status' }, { status: { conditions: [ready] } })
+  const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }]
+  for (const [name, nodeName] of [
+    [old, at.node],
+    [late, t.name('other')],
+  ] as const) {
+    const object = pod('default', name, volumes)
+    await t.create(PODS, { ...object, spec: { ...object.spec, nodeName } } as typeof object)
+  }
+  // No kubelet ends it within its grace period, which is over at its deletionTimestamp.
+  await t.api.call('DELETE', `/api/v1/namespaces/default/pods/${old}`, { body: { gracePeriodSeconds: 1 } })
+  await t.api.until(PODS, { namespace: 'default', name: old }, ({ metadata }) => metadata?.deletionTimestamp != null)
+  const { ask } = await explained(t, ['pod', late], {
+    object: `Pod default/${late}`,
+    waiter: 'the pod',
+    waitsFor: new RegExp(`${old} to end on node ${at.node}, whose kubelet does not answer`),
+  })
+  const stuck = [
+    `Pod default/${late}: the pod waits for ${old} to end on node ${at.node}`,
+    `Pod default/${old}: the pod waits for node ${at.node} to be ready`,
+  ]
+  await eventually('both in the list', async () => {
+    const { stdout } = await ask('stuck')
+    return stuck.every((line) => stdout.includes(line))
+  })
 })
 
 test('a PersistentVolume that is deleted while it is attached', async (t) => {
