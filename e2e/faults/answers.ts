@@ -1,6 +1,6 @@
 import { between, type Random } from '@csi-sidecars/disturb'
 import { APPS } from '@csi-sidecars/sidecars'
-import { refusal } from '../harness/api/gate.ts'
+import { refusal, retryAfter } from '../harness/api/gate.ts'
 import type { Fault } from '../harness/api/wire.ts'
 import type { App } from '../harness/subject.ts'
 import { eventually, pause } from '../harness/waiting.ts'
@@ -45,9 +45,9 @@ const status = (code: number, reason: string, ends = false): AnswerFault => ({
   fault: () => refusal(code, reason, 'a fault of the test'),
   ends,
 })
-const retryAfter = (after: string): AnswerFault => ({
+const waiting = (after: string): AnswerFault => ({
   what: `429 with Retry-After: ${after}`,
-  fault: () => ({ ...refusal(429, 'TooManyRequests', 'too many'), headers: { 'retry-after': after } }) as Fault,
+  fault: () => retryAfter(after, refusal(429, 'TooManyRequests', 'too many')),
   once: true,
 })
 
@@ -65,7 +65,7 @@ const ANSWERS: readonly AnswerFault[] = [
   status(500, 'InternalError'),
   status(503, 'ServiceUnavailable'),
   status(504, 'Timeout'),
-  ...['1', '3600', '-5', 'soon', '1e9'].map(retryAfter),
+  ...['1', '3600', '-5', 'soon', '1e9'].map(waiting),
   { what: '502 in HTML', fault: () => raw(502, '<html>Bad Gateway</html>', { 'content-type': 'text/html' }) },
   { what: '500 without a body', fault: () => raw(500, '') },
   { what: '500 whose retryAfterSeconds is a text', fault: () => raw(500, WAIT_IN_TEXT) },

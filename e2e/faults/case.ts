@@ -63,7 +63,7 @@ export async function done(t: TestContext): Promise<void> {
   else {
     const grown = ({ status }: PersistentVolumeClaim): boolean => status?.capacity?.['storage'] === '2Gi'
     const ref = { namespace: t.namespace, name: t.name('pvc') }
-    await t.api.until(PERSISTENT_VOLUME_CLAIMS, ref, grown, { within: SETTLED_WITHIN_MS })
+    await t.api.until(PERSISTENT_VOLUME_CLAIMS, { ...ref, within: SETTLED_WITHIN_MS }, grown)
   }
 }
 

@@ -2,7 +2,7 @@ import { ok } from 'node:assert'
 import { between } from '@csi-sidecars/disturb'
 import { LEASES, type Lease } from '@csi-sidecars/kube-types'
 import { APPS } from '@csi-sidecars/sidecars'
-import { refusal } from '../harness/api/gate.ts'
+import { refusal, retryAfter } from '../harness/api/gate.ts'
 import type { Fault } from '../harness/api/wire.ts'
 import { leaseName } from '../harness/subject.ts'
 import { pause } from '../harness/waiting.ts'
@@ -39,7 +39,7 @@ const ANSWERS: Readonly<Record<string, () => Fault>> = {
   'refused with 404': () => refusal(404, 'NotFound', 'no'),
   'refused with 409': () => refusal(409, 'Conflict', 'no'),
   'refused with 429': () => refusal(429, 'TooManyRequests', 'no'),
-  'refused with 429 for an hour': () => refusal(429, 'TooManyRequests', 'no', { retryAfterSeconds: 3600 }),
+  'refused with 429 for an hour': () => retryAfter(3600, refusal(429, 'TooManyRequests', 'no')),
   'refused with 500': () => refusal(500, 'InternalError', 'no'),
   'answered with nothing': () => raw(200, ''),
   'answered with {}': () => raw(200, '{}'),

@@ -6,7 +6,7 @@ import { between, pick, seeded } from '@csi-sidecars/disturb'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { NUMBER, readArguments } from '@csi-sidecars/testkit'
 import { startEmulated } from '../harness/api/emulated.ts'
-import { refusal } from '../harness/api/gate.ts'
+import { refusal, retryAfter } from '../harness/api/gate.ts'
 import { grant } from '../harness/api/roles.ts'
 import { TestContext } from '../harness/context.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
@@ -63,8 +63,8 @@ async function soak(ms: number): Promise<number> {
   const tally = { done: 0, lost: [] as string[], faults: 0 }
   const samples: Sample[] = []
   const going = (): boolean => Date.now() < end && at.attacher.exit === undefined
-  const workers = Array.from({ length: AT_WORK }, (_, worker) => work(at, worker, going, tally))
-  await Promise.all([...workers, disturb(at, going, tally), watch(at, going, tally, samples)])
+  const workers = Array.from({ length: AT_WORK }, (_, worker) => work(at, worker, { going, tally }))
+  await Promise.all([...workers, disturb(at, { going, tally }), watch(at, { going, tally }, samples)])
   const quarter = Math.floor(samples.length / 4)
   // Of less than four samples nothing can be said.
   const grown = (['anonymousMiB', 'descriptors'] as const).filter(
@@ -83,8 +83,13 @@ async function soak(ms: number): Promise<number> {
 
 type Counts = { done: number; lost: string[]; faults: number }
 
+interface Soak {
+  readonly going: () => boolean
+  readonly tally: Counts
+}
+
 /** Attaches a volume and detaches it, one after the other. */
-async function work(at: AttacherScene, worker: number, going: () => boolean, tally: Counts): Promise<void> {
+async function work(at: AttacherScene, worker: number, { going, tally }: Soak): Promise<void> {
   for (let nth = 0; going(); nth += 1) {
     const { pv, va } = await attach(context, at, { suffix: `-${worker}-${nth}` })
     try {
@@ -102,7 +107,7 @@ async function work(at: AttacherScene, worker: number, going: () => boolean, tal
 }
 
 /** One fault after the other, as the seed has it. */
-async function disturb({ attacher, driver }: AttacherScene, going: () => boolean, tally: Counts): Promise<void> {
+async function disturb({ attacher, driver }: AttacherScene, { going, tally }: Soak): Promise<void> {
   const { gate } = attacher
   const random = seeded(Number(values.seed), 'soak')
   const inject = (fault: ReturnType<typeof refusal> | { kind: 'cut' } | { kind: 'loseAnswer' }): void => {
@@ -117,7 +122,7 @@ async function disturb({ attacher, driver }: AttacherScene, going: () => boolean
     () => gate.dropWatches(),
     () => inject(refusal(500, 'InternalError', 'injected failure')),
     () => inject(refusal(409, 'Conflict', 'injected failure')),
-    () => inject(refusal(429, 'TooManyRequests', 'injected pause', { retryAfterSeconds: 1 })),
+    () => inject(retryAfter(1, refusal(429, 'TooManyRequests', 'injected pause'))),
     () => inject({ kind: 'cut' }),
     () => inject({ kind: 'loseAnswer' }),
     () => cluster.compact(),
@@ -154,12 +159,7 @@ async function disturb({ attacher, driver }: AttacherScene, going: () => boolean
   gate.rules.length = 0
 }
 
-async function watch(
-  { attacher }: AttacherScene,
-  going: () => boolean,
-  tally: Counts,
-  samples: Sample[],
-): Promise<void> {
+async function watch({ attacher }: AttacherScene, { going, tally }: Soak, samples: Sample[]): Promise<void> {
   const began = Date.now()
   for (let next = began + SAMPLE_EVERY_MS; going(); next += SAMPLE_EVERY_MS) {
     while (Date.now() < next && going()) await pause(500)

@@ -92,7 +92,9 @@ export class Attachments {
         return await this.#strip(index, node)
       case 'stripVolume':
         this.#lost.volumeStripped(index)
-        return void (await editFinalizers(this.#t, PERSISTENT_VOLUMES, ofVolume, (all) => this.#without(all)))
+        return void (await editFinalizers(this.#t, { resource: PERSISTENT_VOLUMES, ...ofVolume }, (all) =>
+          this.#without(all),
+        ))
       case 'unset':
         await refused(
           this.#t.api.merge(VOLUME_ATTACHMENTS, { ...ref, subresource: 'status' }, { status: { attached: false } }),
@@ -207,7 +209,7 @@ export class Attachments {
     const slot = this.#slot(index, node)
     if (!slot.wanted) return
     slot.stripped = true
-    await editFinalizers(this.#t, VOLUME_ATTACHMENTS, { name: this.#ids.attachment(index, node) }, (all) =>
+    await editFinalizers(this.#t, { resource: VOLUME_ATTACHMENTS, name: this.#ids.attachment(index, node) }, (all) =>
       this.#without(all),
     )
   }
@@ -260,7 +262,7 @@ export class Attachments {
 
   async #releaseForeign(index: number, node: number): Promise<void> {
     const change = (all: readonly string[]): readonly string[] => all.filter((each) => each === this.#finalizer)
-    await editFinalizers(this.#t, VOLUME_ATTACHMENTS, { name: this.#ids.attachment(index, node) }, change)
+    await editFinalizers(this.#t, { resource: VOLUME_ATTACHMENTS, name: this.#ids.attachment(index, node) }, change)
   }
 
   async #isUsed(index: number): Promise<boolean> {

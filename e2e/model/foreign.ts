@@ -36,7 +36,7 @@ export class Foreign {
     const had = object?.metadata?.finalizers?.includes(FINALIZER) === true
     // The API server forbids it.
     if (!had && object?.metadata?.deletionTimestamp !== undefined) return
-    const uid = await editFinalizers(this.#t, resource, ref, (all) =>
+    const uid = await editFinalizers(this.#t, { resource, ...ref }, (all) =>
       had ? all.filter((each) => each !== FINALIZER) : [...all, FINALIZER],
     )
     if (uid === undefined) return
@@ -76,8 +76,7 @@ export function holds({ metadata }: Kept, finalizer: string): boolean {
 /** Replaces the list of finalizers that was just read, and tries again when it has changed. Returns the object's uid. */
 export async function editFinalizers(
   t: TestContext,
-  resource: Resource<Kept>,
-  ref: Ref,
+  { resource, ...ref }: Ref & { readonly resource: Resource<Kept> },
   change: (all: readonly string[]) => readonly string[],
 ): Promise<string | undefined> {
   for (let tries = 0; tries < 20; tries += 1) {

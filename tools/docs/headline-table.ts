@@ -12,12 +12,9 @@ interface Headline {
   readonly what: string
 }
 
-const line = (says: string, scene: string, sidecar: Headline['sidecar'], what: string): Headline => ({
-  says,
-  scene,
-  sidecar,
-  what,
-})
+type Row = readonly [says: string, scene: string, sidecar: Headline['sidecar'], what: string]
+
+const line = (...[says, scene, sidecar, what]: Row): Headline => ({ says, scene, sidecar, what })
 
 const ATTACHMENTS = 'Attachments at once, no limits given'
 const MANY = 'With 20,000 objects of each kind'

@@ -51,7 +51,7 @@ describe('the documentation', () => {
 
   it('explains every event', () => {
     const listed = EVENTS.map(({ reason }) => reason)
-    expect(listed.toSorted()).toEqual([...eventReasons(sources), 'LeaderElection'].toSorted())
+    expect(listed.toSorted()).toEqual([...eventReasons(sources)].toSorted())
   })
 
   it('quotes lines of the log that can be written', () => {

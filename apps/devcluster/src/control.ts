@@ -42,21 +42,6 @@ export function baseController(
   }
 }
 
-/** An event as a controller decides on it. */
-export interface EventToRecord {
-  readonly type: 'Normal' | 'Warning'
-  readonly reason: string
-  readonly message: string
-}
-
-export function recordEvent(
-  { recorder }: Pick<ControllerParts, 'recorder'>,
-  target: EventTarget,
-  { type, reason, message }: EventToRecord,
-): void {
-  recorder.event(target, type, reason, message)
-}
-
 /** A run whose object is deleted meanwhile has nothing left to do. Every other error fails the run. */
 export async function settledUnlessFailed(work: Promise<void>, isSettled = isNotFound): Promise<Outcome> {
   try {

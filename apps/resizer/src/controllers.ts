@@ -33,13 +33,13 @@ export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead)
 /** What a process would report that leads no more is for the next leader to find out and report. */
 function whileLeading(recorder: Recorder, assertLeading: () => void): Pick<Recorder, 'event'> {
   return {
-    event: (...occurrence) => {
+    event: (target, text) => {
       try {
         assertLeading()
       } catch {
         return
       }
-      recorder.event(...occurrence)
+      recorder.event(target, text)
     },
   }
 }

@@ -10,9 +10,8 @@ const LEASES_OF = ['external-attacher-leader-csi-example-com', 'external-resizer
 
 function run(
   cluster: Cluster,
-  signal: AbortSignal,
   flags: readonly string[],
-  program = sidecars,
+  { signal = new AbortController().signal, program = sidecars } = {},
 ): ReturnType<typeof runInProcess> {
   const where = [`--kubeconfig=${cluster.kubeconfig}`, `--csi-address=${cluster.driver.socket}`]
   return runInProcess(program, [...where, ...flags], { signal })
@@ -24,7 +23,7 @@ describe('one process', () => {
     await using cluster = await startCluster({ objects: [claim, volume, csiNode(), va()] })
     const { api, driver } = cluster
     const stop = new AbortController()
-    const ended = run(cluster, stop.signal, [...ELECTION, '-v=2'])
+    const ended = run(cluster, [...ELECTION, '-v=2'], stop)
     await api.until(VOLUME_ATTACHMENTS, { name: 'va-1' }, (object) => object?.status?.attached === true)
     const ref = { namespace: 'default', name: 'pvc-1' }
     api.update(PERSISTENT_VOLUME_CLAIMS, ref, (object) => ({
@@ -53,7 +52,7 @@ describe('one process', () => {
     const { api } = cluster
     const stop = new AbortController()
     const three = combine('csi-three', [...SIDECARS.map(({ value }) => value), combinable(testSidecar)])
-    const ended = run(cluster, stop.signal, [...ELECTION, '--test-label=third'], three)
+    const ended = run(cluster, [...ELECTION, '--test-label=third'], { signal: stop.signal, program: three })
     await api.until(VOLUME_ATTACHMENTS, { name: 'va-1' }, (object) => object?.status?.attached === true)
     await api.until(
       CONFIG_MAPS,
@@ -90,7 +89,7 @@ describe('one process', () => {
     await using cluster = await startCluster()
     cluster.driver.script('GetPluginCapabilities', () => ({ capabilities: [] }))
     const args = ['--controllers=resizer,livenessprobe', '--livenessprobe-health-port=0']
-    const { ending, log } = await run(cluster, new AbortController().signal, args)
+    const { ending, log } = await run(cluster, args)
     expect(ending).not.toEqual({ code: 0 })
     expect(log).toContain('use --controllers=livenessprobe')
     expect(log.trimEnd().split('\n').at(-1)).toContain('The livenessprobe ends with the process')
@@ -98,7 +97,7 @@ describe('one process', () => {
 
   it('refuses what is for an app that does not run', async () => {
     await using cluster = await startCluster()
-    const { ending, log } = await run(cluster, new AbortController().signal, [
+    const { ending, log } = await run(cluster, [
       '--controllers=attacher',
       '--resizer-workers=3',
     ])

@@ -81,12 +81,7 @@ export class Api {
   }
 
   /** Waits for the object to meet the condition. */
-  async until<T>(
-    resource: Resource<T>,
-    ref: Ref,
-    holds: (object: T) => boolean | undefined,
-    wait?: WaitOptions,
-  ): Promise<T> {
+  async until<T>(resource: Resource<T>, ref: Ref & WaitOptions, holds: (object: T) => boolean | undefined): Promise<T> {
     let last: T | undefined
     try {
       return await eventually(
@@ -95,7 +90,7 @@ export class Api {
           last = await this.find(resource, ref)
           return last !== undefined && holds(last) ? last : false
         },
-        wait,
+        ref,
       )
     } catch (error) {
       throw new Error(`${resource.kind} ${ref.name} stayed ${JSON.stringify(last)}`, { cause: error })

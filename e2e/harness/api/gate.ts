@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Agent, createServer, request, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { eventually, pause } from '../waiting.ts'
-import type { Fault, FaultRule, WireRequest } from './wire.ts'
+import type { AnswerFault, Fault, FaultRule, WireRequest } from './wire.ts'
 
 export interface GateOptions {
   readonly upstream: string
@@ -244,15 +244,14 @@ export function slow(ms: number): Fault {
   return { kind: 'wait', for: pause(ms) }
 }
 
-interface Retry {
-  readonly retryAfterSeconds?: number
+/** An error answer in the form of the API server. */
+export function refusal(code: number, reason: string, message: string): AnswerFault {
+  const body = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code }
+  return { kind: 'answer', code, body }
 }
 
-/** An error answer in the form of the API server. */
-export function refusal(code: number, reason: string, message: string, { retryAfterSeconds }: Retry = {}): Fault {
-  const body = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code }
-  if (retryAfterSeconds === undefined) return { kind: 'answer', code, body }
-  return { kind: 'answer', code, body, headers: { 'retry-after': String(retryAfterSeconds) } }
+export function retryAfter(after: number | string, answer: AnswerFault): AnswerFault {
+  return { ...answer, headers: { 'retry-after': String(after) } }
 }
 
 /**
@@ -264,7 +263,7 @@ export function seats(count: number, ms: number): FaultRule {
   return ({ resource, watch }) => {
     if (watch || resource === 'leases') return undefined
     if (taken >= count)
-      return refusal(429, 'TooManyRequests', 'Too many requests, please try again later.', { retryAfterSeconds: 1 })
+      return retryAfter(1, refusal(429, 'TooManyRequests', 'Too many requests, please try again later.'))
     taken += 1
     const free = pause(ms).then(() => {
       taken -= 1

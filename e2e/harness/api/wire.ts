@@ -25,9 +25,16 @@ export interface WireRequest {
   end: number | undefined
 }
 
+export interface AnswerFault {
+  readonly kind: 'answer'
+  readonly code: number
+  readonly body: object
+  readonly headers?: Record<string, string>
+}
+
 /** What replaces or delays a request. */
 export type Fault =
-  | { readonly kind: 'answer'; readonly code: number; readonly body: object; readonly headers?: Record<string, string> }
+  | AnswerFault
   /** These bytes, followed by the end of the answer, the end of the connection, or neither. */
   | {
       readonly kind: 'raw'

@@ -1,4 +1,4 @@
-import { refusal } from './gate.ts'
+import { refusal, retryAfter } from './gate.ts'
 import type { Fault } from './wire.ts'
 
 const CHANGED =
@@ -8,10 +8,10 @@ const CHANGED =
 export const WRITE_FAULTS: Readonly<Record<string, Fault>> = {
   conflict: refusal(409, 'Conflict', CHANGED),
   busy: refusal(429, 'TooManyRequests', 'too many requests'),
-  overloaded: refusal(429, 'TooManyRequests', 'too many requests', { retryAfterSeconds: 1 }),
+  overloaded: retryAfter(1, refusal(429, 'TooManyRequests', 'too many requests')),
   broken: refusal(500, 'InternalError', 'Internal error occurred: etcdserver: request timed out'),
   gateway: { kind: 'answer', code: 502, body: ['no Status at all'] },
-  leaving: refusal(503, 'ServiceUnavailable', 'apiserver is shutting down', { retryAfterSeconds: 1 }),
+  leaving: retryAfter(1, refusal(503, 'ServiceUnavailable', 'apiserver is shutting down')),
   late: refusal(504, 'Timeout', 'Timeout: request did not complete within the allotted timeout'),
   cut: { kind: 'cut' },
   unheard: { kind: 'loseAnswer' },

@@ -55,7 +55,7 @@ export async function attach(
 }
 
 export function attached(t: TestContext, va = t.name('va'), wait: WaitOptions = {}): Promise<VolumeAttachment> {
-  return t.api.until(VOLUME_ATTACHMENTS, { name: va }, ({ status }) => status?.attached === true, wait)
+  return t.api.until(VOLUME_ATTACHMENTS, { name: va, ...wait }, ({ status }) => status?.attached === true)
 }
 
 export function attachFailed(t: TestContext, text = '', va = t.name('va')): Promise<VolumeAttachment> {

@@ -18,8 +18,7 @@ export interface Started {
 export function startWithOutput(
   folder: string,
   command: string,
-  args: readonly string[],
-  { env = process.env }: { readonly env?: NodeJS.ProcessEnv } = {},
+  { args, env = process.env }: { readonly args: readonly string[]; readonly env?: NodeJS.ProcessEnv },
 ): Started {
   const child = start(command, args, { stdio: ['pipe', 'pipe', 'pipe'], cwd: folder, env })
   let text = ''
@@ -37,11 +36,9 @@ export async function runDevcluster(
   folder: string,
   args: readonly string[],
 ): Promise<Exit & { readonly output: string }> {
-  const { child, text } = startWithOutput(folder, process.execPath, [
-    '--disable-warning=ExperimentalWarning',
-    MAIN,
-    ...args,
-  ])
+  const { child, text } = startWithOutput(folder, process.execPath, {
+    args: ['--disable-warning=ExperimentalWarning', MAIN, ...args],
+  })
   const exit = await exitOf(child)
   return { ...exit, output: text() }
 }

@@ -109,7 +109,7 @@ check(
 
 check('embedded cluster: SIGUSR1 opens no debugger in any of its processes', 'emulator', async (ground) => {
   const args = [join(root, 'tools', 'start.mjs'), ...sidecarArgs(ground.executables)]
-  const { child, text } = startWithOutput(ground.folder, process.execPath, args)
+  const { child, text } = startWithOutput(ground.folder, process.execPath, { args })
   await eventually('the cluster', () => text().includes('A cluster of'), { within: 60_000 })
   const asked = familyOf(child.pid ?? -1)
   ok(asked.length >= 4, `npm start, the cluster and two sidecars: ${asked}`)
@@ -164,7 +164,10 @@ function startInTerminal(folder: string, args: readonly string[]): Started {
   // Not every shell replaces itself by its last command, and one that stays ends with 130 whatever that ended with.
   const command = ['exec', 'npm', '--prefix', root, 'start', '--silent', '--', ...args].join(' ')
   const env = { ...process.env, SHELL: '/bin/sh' }
-  return startWithOutput(folder, 'script', ['--quiet', '--return', '--command', command, '/dev/null'], { env })
+  return startWithOutput(folder, 'script', {
+    args: ['--quiet', '--return', '--command', command, '/dev/null'],
+    env,
+  })
 }
 
 /** A sidecar that does nothing at all. */

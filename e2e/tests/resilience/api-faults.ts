@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { LEASES, SECRETS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { hold, refusal, slow } from '../../harness/api/gate.ts'
+import { hold, refusal, retryAfter, slow } from '../../harness/api/gate.ts'
 import { secret } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { TestContext } from '../../harness/context.ts'
@@ -42,7 +42,7 @@ test('a Retry-After of an hour delays only the refused work, in its queue, and a
   at.attacher.gate.rules.push(({ method, resource }) => {
     if (method !== 'PATCH' || resource !== 'persistentvolumes' || !once) return undefined
     once = false
-    return refusal(429, 'TooManyRequests', 'slow down', { retryAfterSeconds: 3600 })
+    return retryAfter(3600, refusal(429, 'TooManyRequests', 'slow down'))
   })
   await attach(t, at)
   await at.attacher.line('The API server asks to wait')
@@ -56,7 +56,7 @@ test('a Retry-After of an hour for the lease does not lose the lease', { only: '
   at.attacher.gate.rules.push((request) => {
     if (!isLease(request) || request.method !== 'PUT' || !once) return undefined
     once = false
-    return refusal(429, 'TooManyRequests', 'slow down', { retryAfterSeconds: 3600 })
+    return retryAfter(3600, refusal(429, 'TooManyRequests', 'slow down'))
   })
   await eventually('the refusal', () => !once)
   await pause(12_000)

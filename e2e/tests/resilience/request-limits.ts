@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { type Gate, refusal, seats } from '../../harness/api/gate.ts'
+import { type Gate, refusal, retryAfter, seats } from '../../harness/api/gate.ts'
 import { attachment, volume } from '../../harness/api/objects.ts'
 import { limitUser } from '../../harness/api/priority-level.ts'
 import type { TestContext } from '../../harness/context.ts'
@@ -78,7 +78,7 @@ test('a flag sets the rate: only the refused request waits, for the time that th
   gate.rules.push(({ method, name }) => {
     if (method !== 'PATCH' || name !== refused || !once) return undefined
     once = false
-    return refusal(429, 'TooManyRequests', 'slow down', { retryAfterSeconds: 5 })
+    return retryAfter(5, refusal(429, 'TooManyRequests', 'slow down'))
   })
   await attach(t, at, { suffix: '-a' })
   await eventually('the refusal', () => !once)
@@ -100,7 +100,7 @@ test('refusals are reported each ten seconds by the log, by /debug/stuck and by 
   let refusing = true
   gate.rules.push(({ method, watch }) =>
     refusing && method === 'PATCH' && !watch
-      ? refusal(429, 'TooManyRequests', 'Too many requests, please try again later.', { retryAfterSeconds: 1 })
+      ? retryAfter(1, refusal(429, 'TooManyRequests', 'Too many requests, please try again later.'))
       : undefined,
   )
   await attachMany(t, at, 5)
@@ -125,7 +125,7 @@ test('a refused watch is opened as soon as the server allows', { only: 'ours', w
   gate.rules.push(({ watch, resource }) => {
     if (!watch || resource !== 'volumeattachments' || left === 0) return undefined
     left -= 1
-    return refusal(429, 'TooManyRequests', 'Too many requests, please try again later.', { retryAfterSeconds: 1 })
+    return retryAfter(1, refusal(429, 'TooManyRequests', 'Too many requests, please try again later.'))
   })
   gate.dropWatches('volumeattachments')
   await eventually('the last refusal', () => left === 0, { within: 12_000 })

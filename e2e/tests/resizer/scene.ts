@@ -7,6 +7,7 @@ import {
   type PersistentVolumeClaim,
   STORAGE_CLASSES,
 } from '@csi-sidecars/kube-types'
+import type { Ref } from '../../harness/api/api.ts'
 import { claim, storageClass, type VolumeParts, volume } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
@@ -94,17 +95,13 @@ export async function bound(t: TestContext, parts: BoundParts = {}): Promise<Bou
   await t.api.merge(PERSISTENT_VOLUMES, { name: names.pv, subresource: 'status' }, { status: { phase: 'Bound' } })
   await pause(WATCHES_DIFFER_MS)
   const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: size }, ...parts.status }
-  await patchStatus(t, names.pvc, { status }, { namespace })
+  await patchStatus(t, { namespace, name: names.pvc }, { status })
   return names
 }
 
-export function patchStatus(
-  t: TestContext,
-  pvc: string,
-  body: object,
-  { namespace = t.namespace }: { readonly namespace?: string } = {},
-): Promise<PersistentVolumeClaim> {
-  return t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace, name: pvc, subresource: 'status' }, body)
+export function patchStatus(t: TestContext, pvc: string | Ref, body: object): Promise<PersistentVolumeClaim> {
+  const { namespace = t.namespace, name } = typeof pvc === 'string' ? { name: pvc } : pvc
+  return t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace, name, subresource: 'status' }, body)
 }
 
 /** Requests a size; `pvc` may include another namespace: `ns/name`. */

@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { makeAuthority } from '@csi-sidecars/testkit'
-import { refusal } from '../../harness/api/gate.ts'
+import { refusal, retryAfter } from '../../harness/api/gate.ts'
 import { userWith } from '../../harness/api/user.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -78,7 +78,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('a review that is refused with 429 is no answer', { only: 'ours' }, async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
     sidecar.gate.rules.push(({ resource }) =>
-      resource === 'tokenreviews' ? refusal(429, 'TooManyRequests', 'busy', { retryAfterSeconds: 30 }) : undefined,
+      resource === 'tokenreviews' ? retryAfter(30, refusal(429, 'TooManyRequests', 'busy')) : undefined,
     )
     equal(await new Scraper({ port: sidecar.port, token: 'x' }).code('/metrics'), 503)
   })

@@ -63,7 +63,7 @@ describe('a deadline', () => {
   test('aborts with an error that names what took too long', async () => {
     const clock = new FakeClock()
     const parent = new AbortController()
-    const { signal } = deadline(clock, 100, 'probe', parent.signal)
+    const { signal } = deadline(clock, 100, { what: 'probe', signal: parent.signal })
     await clock.advance(99)
     expect(signal.aborted).toBe(false)
     await clock.advance(1)
@@ -80,7 +80,7 @@ describe('a deadline', () => {
   test.each(endings)('leaves neither timer nor listener when %s', async (_, end, expected) => {
     const clock = new FakeClock()
     const parent = new AbortController()
-    const guard = deadline(clock, 100, 'probe', parent.signal)
+    const guard = deadline(clock, 100, { what: 'probe', signal: parent.signal })
     end(guard, parent)
     expect([clock.pending, ...listeners(parent.signal)]).toEqual([0, 0])
     await clock.advance(200)
@@ -89,7 +89,7 @@ describe('a deadline', () => {
 
   test('starts no timer when a parent is aborted already', () => {
     const clock = new FakeClock()
-    const { signal } = deadline(clock, 100, 'probe', AbortSignal.abort(reason))
+    const { signal } = deadline(clock, 100, { what: 'probe', signal: AbortSignal.abort(reason) })
     expect(signal.reason).toBe(reason)
     expect(clock.pending).toBe(0)
   })

@@ -39,14 +39,14 @@ export function scope(...parents: readonly (AbortSignal | undefined)[]): Scope {
   return follow(parents)
 }
 
-/** As `scope`, and aborted with a DeadlineError that names `what` after `ms`. */
-export function deadline(
-  clock: Clock,
-  ms: number,
-  what: string,
-  ...parents: readonly (AbortSignal | undefined)[]
-): Scope {
-  return follow(parents, (abort) => clock.schedule(ms, () => abort(new DeadlineError(what))))
+interface Deadline {
+  readonly what: string
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Follows the signal, and is aborted with a DeadlineError that names `what` after `ms`. */
+export function deadline(clock: Clock, ms: number, { what, signal }: Deadline): Scope {
+  return follow([signal], (abort) => clock.schedule(ms, () => abort(new DeadlineError(what))))
 }
 
 function follow(

@@ -93,11 +93,11 @@ export class GrpcConnection implements Connection {
     }
     try {
       options.guard?.()
-      const response = await unaryCall(this.#channel, method, request, {
-        ...options,
-        clock,
-        traceparent: span?.traceparent,
-      })
+      const response = await unaryCall(
+        this.#channel,
+        { method, request },
+        { ...options, clock, traceparent: span?.traceparent },
+      )
       report('OK')
       span?.set({ [GRPC_CODE]: CODES.OK })
       span?.end()

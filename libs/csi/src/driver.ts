@@ -105,7 +105,7 @@ class ReconnectingDriver implements Driver {
     const state = this.#state
     switch (state.kind) {
       case 'ready':
-        return this.#isolation.call(state.connection, method, request, options)
+        return this.#isolation.call(state.connection, { method, request, options })
       case 'lost':
         throw unavailable('connection to the CSI driver lost')
       case 'failed':

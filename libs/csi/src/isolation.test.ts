@@ -27,7 +27,11 @@ function isolated(shared: Reply, own: Reply) {
   const isolation = new Isolation({ clock, open })
   const connection = new FakeConnection({ [UNPUBLISH]: shared })
   const call = (volumeId: string, options = {}) =>
-    isolation.call(connection, ControllerUnpublishVolume, request(volumeId), { timeoutMs: 1_000, ...options })
+    isolation.call(connection, {
+      method: ControllerUnpublishVolume,
+      request: request(volumeId),
+      options: { timeoutMs: 1_000, ...options },
+    })
   return { clock, call, opened, connection, isolation }
 }
 
@@ -76,7 +80,12 @@ test('the time for a connection of its own is part of the time of the call', asy
   const open = (signal: AbortSignal): Promise<FakeConnection> =>
     new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
   const isolation = new Isolation({ clock, open })
-  const call = () => isolation.call(connection, ControllerUnpublishVolume, request('a'), { timeoutMs: 1_000 })
+  const call = () =>
+    isolation.call(connection, {
+      method: ControllerUnpublishVolume,
+      request: request('a'),
+      options: { timeoutMs: 1_000 },
+    })
   await expect(call()).rejects.toBe(broken)
   const again = expect(call()).rejects.toThrow('rpc error: code = DeadlineExceeded desc = context deadline exceeded')
   await clock.advance(1_000)
@@ -87,7 +96,12 @@ test('a driver that cannot be reached is unavailable', async () => {
   const connection = new FakeConnection({ [UNPUBLISH]: fail(broken) })
   const open = () => Promise.reject(new Error('gone'))
   const isolation = new Isolation({ clock: new FakeClock(), open })
-  const call = () => isolation.call(connection, ControllerUnpublishVolume, request('a'), { timeoutMs: 1_000 })
+  const call = () =>
+    isolation.call(connection, {
+      method: ControllerUnpublishVolume,
+      request: request('a'),
+      options: { timeoutMs: 1_000 },
+    })
   await expect(call()).rejects.toBe(broken)
   await expect(call()).rejects.toThrow('code = Unavailable desc = no connection to the CSI driver')
 })

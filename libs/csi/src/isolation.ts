@@ -13,6 +13,12 @@ export interface IsolationOptions {
   open(signal: AbortSignal): Promise<Connection>
 }
 
+interface Call<Q, R> {
+  readonly method: UnaryMethod<Q, R>
+  readonly request: Q
+  readonly options: CallOptions
+}
+
 /**
  * An answer that breaks HTTP/2 ends every call of its connection, and nothing says which call it was the answer to. All
  * of them are under suspicion from then on: when they are repeated, each gets a connection of its own, until it is
@@ -27,19 +33,23 @@ export class Isolation {
   }
 
   /** `shared` is the driver's connection. */
-  async call<Q, R>(shared: Connection, method: UnaryMethod<Q, R>, request: Q, options: CallOptions): Promise<R> {
-    const suspect = this.#suspects.size === 0 ? undefined : keyOf(method, request)
-    if (suspect !== undefined && this.#suspects.has(suspect)) return this.#callAlone(suspect, method, request, options)
+  async call<Q, R>(shared: Connection, call: Call<Q, R>): Promise<R> {
+    const suspect = this.#suspects.size === 0 ? undefined : keyOf(call)
+    if (suspect !== undefined && this.#suspects.has(suspect)) return this.#callAlone(suspect, call)
+    const { method, request, options } = call
     try {
       return await shared.call(method, request, options)
     } catch (error) {
-      if (brokeSession(error) && this.#suspects.size < MOST_SUSPECTS) this.#suspects.add(keyOf(method, request))
+      if (brokeSession(error) && this.#suspects.size < MOST_SUSPECTS) this.#suspects.add(keyOf(call))
       throw error
     }
   }
 
-  async #callAlone<Q, R>(key: string, method: UnaryMethod<Q, R>, request: Q, options: CallOptions): Promise<R> {
-    using limit = deadline(this.#options.clock, options.timeoutMs, 'a call on a connection of its own', options.signal)
+  async #callAlone<Q, R>(key: string, { method, request, options }: Call<Q, R>): Promise<R> {
+    using limit = deadline(this.#options.clock, options.timeoutMs, {
+      what: 'a call on a connection of its own',
+      signal: options.signal,
+    })
     const own = await this.#options.open(limit.signal).catch((cause: unknown) => {
       if (cause instanceof DeadlineError) throw deadlineExceeded(cause)
       throw unavailable('no connection to the CSI driver')
@@ -62,6 +72,6 @@ function brokeSession(error: unknown): boolean {
 }
 
 /** Says nothing about secrets in the request. */
-function keyOf<Q, R>(method: UnaryMethod<Q, R>, request: Q): string {
+function keyOf<Q, R>({ method, request }: Call<Q, R>): string {
   return createHash('sha256').update(method.path).update(method.requestSerialize(request)).digest('base64')
 }

@@ -15,7 +15,7 @@ export interface ProbeOnceOptions extends ConnectOptions {
 export async function probeOnce(options: ProbeOnceOptions): Promise<boolean> {
   const { clock, timeoutMs } = options
   const end = clock.monotonic() + timeoutMs
-  using limit = deadline(clock, timeoutMs, 'probing the CSI driver', options.signal)
+  using limit = deadline(clock, timeoutMs, { what: 'probing the CSI driver', signal: options.signal })
   const { signal } = limit
   const connection = await connect({ ...options, signal })
   try {

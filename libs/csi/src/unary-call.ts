@@ -25,8 +25,7 @@ const CANCELLED_HERE = 'Cancelled on client'
  */
 export function unaryCall<Q, R>(
   channel: ChannelInterface,
-  method: UnaryMethod<Q, R>,
-  request: Q,
+  { method, request }: { readonly method: UnaryMethod<Q, R>; readonly request: Q },
   {
     timeoutMs,
     signal,

@@ -11,20 +11,21 @@ export interface EventTarget {
   readonly resourceVersion?: string | undefined
 }
 
-export type EventType = 'Normal' | 'Warning'
-
 /** The component that reports it, and its host. */
 export interface EventSource {
   readonly component: string
   readonly host?: string | undefined
 }
 
-/** What happened to which object, before correlation. */
-export interface Occurrence {
-  readonly target: EventTarget
-  readonly type: EventType
+export interface EventText {
+  readonly type: 'Normal' | 'Warning'
   readonly reason: string
   readonly message: string
+}
+
+/** What happened to which object, before correlation. */
+export interface Occurrence extends EventText {
+  readonly target: EventTarget
 }
 
 /** Events about objects without a namespace are in this one. */

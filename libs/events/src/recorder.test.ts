@@ -38,7 +38,8 @@ beforeEach(() => {
   recorder = createRecorder({ client, component: 'c', clock, log, signal: stop.signal })
 })
 
-const record = (message: string, name = 'claim'): void => recorder.event(target(name), 'Normal', 'Resizing', message)
+const record = (message: string, name = 'claim'): void =>
+  recorder.event(target(name), { type: 'Normal', reason: 'Resizing', message })
 
 describe('createRecorder', () => {
   it('writes the events of one object in their order, and increments the count of a repeated one', async () => {

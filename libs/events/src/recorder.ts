@@ -3,12 +3,12 @@ import { isAlreadyExists, isNotFound, isUnreachable, type KubeClient } from '@cs
 import { EVENTS, type Event } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Correlated, Correlator } from './correlator.ts'
-import type { EventTarget, EventType, Occurrence } from './event.ts'
+import type { EventTarget, EventText, Occurrence } from './event.ts'
 import { Turns } from './turns.ts'
 
 export interface Recorder {
   /** Records an event. Returns at once and never throws: an event that cannot be written is logged and dropped. */
-  event(target: EventTarget, type: EventType, reason: string, message: string): void
+  event(target: EventTarget, text: EventText): void
   /** Resolves when all events recorded so far are written or dropped. */
   flush(signal?: AbortSignal): Promise<void>
 }
@@ -51,14 +51,15 @@ class QueueingRecorder implements Recorder {
     this.#correlator = new Correlator({ component: options.component, host: options.host }, options.clock)
   }
 
-  event(target: EventTarget, type: EventType, reason: string, message: string): void {
+  event(target: EventTarget, text: EventText): void {
     const { log } = this.#options
     if (this.#queued >= QUEUED_AT_MOST) {
+      const { reason, message } = text
       log.error(undefined, 'Too many events are waiting, event dropped', { reason, message })
       return
     }
     this.#queued += 1
-    const occurrence = { target, type, reason, message }
+    const occurrence = { target, ...text }
     const object = `${target.kind}/${target.namespace ?? ''}/${target.name}`
     const last = (this.#last.get(object) ?? Promise.resolve())
       .then(() => this.#record(occurrence))

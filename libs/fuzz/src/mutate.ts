@@ -39,31 +39,33 @@ const overwrite: Change = (bytes, _, random) => {
 }
 
 const insertWord: Change = (bytes, { words }, random) =>
-  spliced(bytes, random.below(bytes.length + 1), 0, random.of(words, NOTHING))
+  spliced(bytes, { at: random.below(bytes.length + 1), inserted: random.of(words, NOTHING) })
 
 const replaceByWord: Change = (bytes, { words }, random) => {
   const word = random.of(words, NOTHING)
-  return spliced(bytes, random.below(bytes.length + 1), word.length, word)
+  return spliced(bytes, { at: random.below(bytes.length + 1), removed: word.length, inserted: word })
 }
 
 /** A number or a name as a whole, so that what is around it stays what it is. */
 const replaceRun: Change = (bytes, { words }, random) => {
   const runs = [...bytes.toString('latin1').matchAll(/[0-9]+|[A-Za-z]+/g)]
   const run = runs[random.below(runs.length)]
-  return run === undefined ? bytes : spliced(bytes, run.index, run[0].length, random.of(words, NOTHING))
+  return run === undefined
+    ? bytes
+    : spliced(bytes, { at: run.index, removed: run[0].length, inserted: random.of(words, NOTHING) })
 }
 
 const insertByte: Change = (bytes, _, random) =>
-  spliced(bytes, random.below(bytes.length + 1), 0, Buffer.of(random.of(ODD_BYTES, 0)))
+  spliced(bytes, { at: random.below(bytes.length + 1), inserted: Buffer.of(random.of(ODD_BYTES, 0)) })
 
 const remove: Change = (bytes, _, random) =>
-  spliced(bytes, random.below(bytes.length + 1), 1 + random.below(16), NOTHING)
+  spliced(bytes, { at: random.below(bytes.length + 1), removed: 1 + random.below(16) })
 
 const repeat: Change = (bytes, _, random) => {
   const at = random.below(bytes.length)
   const part = bytes.subarray(at, at + 1 + random.below(32))
   const times = 1 + random.below(random.below(8) === 0 ? 200 : 4)
-  return spliced(bytes, at, 0, Buffer.concat(Array.from({ length: times }, () => part)))
+  return spliced(bytes, { at, inserted: Buffer.concat(Array.from({ length: times }, () => part)) })
 }
 
 const crossOver: Change = (bytes, { others }, random) => {
@@ -93,6 +95,12 @@ const CHANGES: readonly Change[] = [
   crossOver,
 ]
 
-function spliced(bytes: Buffer, at: number, removed: number, inserted: Buffer): Buffer {
+interface Splice {
+  readonly at: number
+  readonly removed?: number
+  readonly inserted?: Buffer
+}
+
+function spliced(bytes: Buffer, { at, removed = 0, inserted = NOTHING }: Splice): Buffer {
   return Buffer.concat([bytes.subarray(0, at), inserted, bytes.subarray(at + removed)])
 }

@@ -1,11 +1,5 @@
 import type { PendingWork, Subject } from '@csi-sidecars/controller'
-
-/** An event, but for the object that it is about. */
-export interface EventText {
-  readonly type: 'Normal' | 'Warning'
-  readonly reason: string
-  readonly message: string
-}
+import type { EventText } from '@csi-sidecars/events'
 
 /** The API server takes no longer ones from some clients, and no user reads them. */
 const LONGEST_MESSAGE = 1024

@@ -1,11 +1,11 @@
 import { type Clock, inBatches, TokenBucket } from '@csi-sidecars/base'
 import type { Backlog, PendingWork, Subject } from '@csi-sidecars/controller'
-import { type EventTarget, SeriesWriter } from '@csi-sidecars/events'
+import { type EventTarget, type EventText, SeriesWriter } from '@csi-sidecars/events'
 import { ApiError, isForbidden, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { PERIOD_MS, type Series, SeriesTable } from './due-events.ts'
-import { type EventText, failureEvent, recoveryEvent } from './events.ts'
+import { failureEvent, recoveryEvent } from './events.ts'
 import { SIDECAR } from './subject.ts'
 
 /** Between two looks at what fails. */

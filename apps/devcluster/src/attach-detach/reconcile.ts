@@ -1,8 +1,9 @@
 import { unreachable } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import type { EventText } from '@csi-sidecars/events'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { NODES, PODS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
-import { type ControllerParts, type EventToRecord, recordEvent, targetOf } from '../control.ts'
+import { type ControllerParts, targetOf } from '../control.ts'
 import { attachmentName, csiVolumeOf } from '../volume-names.ts'
 import { decideVolume, type Force, type Step } from './decide.ts'
 import type { PodRef, VolumeSpec } from './desired-state.ts'
@@ -208,6 +209,6 @@ function about({ volumeName, parts }: Run, what: string): string {
   return `${what} for volume "${parts.state.desired.specOf(volumeName)?.pvName ?? volumeName}" `
 }
 
-function recordOnPods(pods: readonly PodRef[], event: EventToRecord, { parts }: Run): void {
-  for (const pod of pods) recordEvent(parts, targetOf(PODS, pod), event)
+function recordOnPods(pods: readonly PodRef[], event: EventText, { parts }: Run): void {
+  for (const pod of pods) parts.recorder.event(targetOf(PODS, pod), event)
 }

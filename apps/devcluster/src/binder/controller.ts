@@ -122,9 +122,13 @@ async function perform(step: PlaceStep, { pod, parts, signal }: Placement): Prom
     case 'bind':
       await placePod(client, { pod, node: step.node }, signal)
       placed.set(pod.uid, step.node)
-      return recorder.event(target, 'Normal', 'Scheduled', `Successfully assigned ${pod.key} to ${step.node}`)
+      return recorder.event(target, {
+        type: 'Normal',
+        reason: 'Scheduled',
+        message: `Successfully assigned ${pod.key} to ${step.node}`,
+      })
     case 'report':
-      return recorder.event(target, 'Warning', 'FailedScheduling', step.message)
+      return recorder.event(target, { type: 'Warning', reason: 'FailedScheduling', message: step.message })
     default:
       unreachable(step)
   }

@@ -130,7 +130,7 @@ async function untilNone<T>(
     const undo = kinds.map((kind) => api.onChange(kind, check))
     return () => undo.forEach((each) => void each())
   }
-  using limit = deadline(clock, convergeMs, 'coming right')
+  using limit = deadline(clock, convergeMs, { what: 'coming right' })
   try {
     await until(() => wrong().length === 0, onChange, limit.signal)
   } catch {

@@ -15,7 +15,7 @@ const LOOK_MS = 50
 
 /** Ends all pods and waits until nothing of them is mounted any more. Gives up after a while. */
 export async function endPods({ client, clock, mounted }: EndPodsParts): Promise<void> {
-  using limit = deadline(clock, TIMEOUT_MS, 'ending the pods')
+  using limit = deadline(clock, TIMEOUT_MS, { what: 'ending the pods' })
   const { signal } = limit
   try {
     for (const ref of await podsOf(client, signal)) await endPod(ref, client, signal)

@@ -15,7 +15,7 @@ it("a person's own driver is asked to unmount what is mounted before the cluster
   const directory = await mkdtemp(join(tmpdir(), 'own-driver-'))
   const driver = await startCsiDriver({ socket: join(directory, 'own.sock'), controller: ['CREATE_DELETE_VOLUME'] })
   try {
-    using limit = deadline(systemClock, 20_000, 'starting a cluster')
+    using limit = deadline(systemClock, 20_000, { what: 'starting a cluster' })
     const cluster = await startDevcluster(
       {
         nodes: 1,
@@ -35,7 +35,7 @@ it("a person's own driver is asked to unmount what is mounted before the cluster
     await client.create(STORAGE_CLASSES, { metadata: { name: 'fast' }, provisioner: driver.settings.name })
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
     await client.create(PODS, podOf('app', 'node-1', 'data'))
-    await api?.until(PODS, inDefault('app'), isRunning, { timeoutMs: 15_000 })
+    await api?.until(PODS, { ...inDefault('app'), timeoutMs: 15_000 }, isRunning)
     const mountedNow = (): readonly number[] =>
       driver.volumes.all.map(({ staged, mounted }) => staged.size + mounted.size)
     expect([mountedNow(), cluster.mounted().length]).toEqual([[2], 2])

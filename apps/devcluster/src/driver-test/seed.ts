@@ -178,7 +178,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     if (parts.gone?.aborted === true)
       return result({ undeleted: [`all of it: ${messageOf(parts.gone.reason)}`], interrupted: true })
     // Also after an interruption: what the test has created is not left to the driver's owner.
-    using limit = deadline(clock, CLEAR_UP_MS, 'clearing up')
+    using limit = deadline(clock, CLEAR_UP_MS, { what: 'clearing up' })
     const undeleted = await clearUp(undo, limit.signal)
     for (const text of undeleted) log.info('Left at the driver', { text })
     if (!signal.aborted) throw error

@@ -68,7 +68,7 @@ async function reconcileEphemeral(key: string, parts: ControllerParts, signal: A
       signal.throwIfAborted()
       if (isNotFound(error)) return SETTLED
       const message = `ephemeral volume ${step.volume}: ${messageOf(error)}`
-      parts.recorder.event(targetOf(PODS, pod), 'Warning', 'FailedBinding', message)
+      parts.recorder.event(targetOf(PODS, pod), { type: 'Warning', reason: 'FailedBinding', message })
       return { kind: 'retry', cause: error }
     }
   }

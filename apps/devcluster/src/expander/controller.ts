@@ -45,7 +45,11 @@ async function perform(step: ExpandStep, { claim, parts, signal }: Expansion): P
   const { client, caches, recorder } = parts
   switch (step.do) {
     case 'report':
-      recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), 'Normal', 'ExternalExpanding', step.message)
+      recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), {
+        type: 'Normal',
+        reason: 'ExternalExpanding',
+        message: step.message,
+      })
       return
     case 'nameResizer': {
       const body = { metadata: { uid: claim.uid, annotations: { [STORAGE_RESIZER]: step.driver } } }

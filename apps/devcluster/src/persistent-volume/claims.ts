@@ -1,4 +1,5 @@
 import { csiNameFromInTreeName, isMigratableInTreePluginByName } from '@csi-sidecars/csi-translation'
+import type { EventText } from '@csi-sidecars/events'
 import type { Patch } from '@csi-sidecars/kube-types'
 import {
   BETA_STORAGE_PROVISIONER,
@@ -10,7 +11,6 @@ import {
 import type { Claim } from '../caches/claim.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { isForClaim, type Volume } from '../caches/volume.ts'
-import type { EventToRecord } from '../control.ts'
 import { findBestMatch, mismatch } from './match.ts'
 import { IN_TREE_PREFIX, migrateClaimPatch } from './migrate.ts'
 import {
@@ -41,7 +41,7 @@ export type ClaimStep =
   | { readonly do: 'patchVolumeStatus'; readonly volume: string; readonly patch: Patch }
   | { readonly do: 'patchClaim'; readonly patch: Patch }
   | { readonly do: 'patchClaimStatus'; readonly patch: Patch }
-  | { readonly do: 'report'; readonly event: EventToRecord }
+  | { readonly do: 'report'; readonly event: EventText }
   | { readonly do: 'fail'; readonly message: string }
 
 /** The claim worker's plan. A claim whose binding was completed once is never bound to anything else. */
@@ -167,6 +167,6 @@ function lost(claim: Claim, reason: string, message: string): readonly ClaimStep
   ]
 }
 
-function report(type: EventToRecord['type'], reason: string, message: string): ClaimStep {
+function report(type: EventText['type'], reason: string, message: string): ClaimStep {
   return { do: 'report', event: { type, reason, message } }
 }

@@ -7,7 +7,7 @@ import { type Claim, claimProjection } from '../caches/claim.ts'
 import { isTerminated } from '../caches/pod.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
-import { type ControllerParts, recordEvent, refOf, settledUnlessFailed, targetOf } from '../control.ts'
+import { type ControllerParts, refOf, settledUnlessFailed, targetOf } from '../control.ts'
 import { type ClaimStep, type ClaimView, decideClaim } from './claims.ts'
 import { endScrub, removeVolume, type Scrubbers, scrub } from './perform-reclaim.ts'
 import type { ReclaimView } from './reclaim.ts'
@@ -70,7 +70,7 @@ async function performClaimStep(step: ClaimStep, { claim, parts, signal }: Claim
     case 'patchClaimStatus':
       return await patchClaim({ claim, patch: step.patch, ...STATUS }, parts, signal)
     case 'report':
-      return recordEvent(parts, targetOf(PERSISTENT_VOLUME_CLAIMS, claim), step.event)
+      return parts.recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), step.event)
     case 'fail':
       throw new Error(step.message)
     default:
@@ -163,9 +163,9 @@ async function performForVolume(step: VolumeStep, { volume, parts, signal }: Vol
     case 'patchVolumeStatus':
       return await patchVolume({ volume: volume.key, patch: step.patch, ...STATUS }, parts, signal)
     case 'recordOnVolume':
-      return recordEvent(parts, targetOf(PERSISTENT_VOLUMES, volume), step.event)
+      return parts.recorder.event(targetOf(PERSISTENT_VOLUMES, volume), step.event)
     case 'recordOnClaim':
-      return recordEvent(parts, targetOf(PERSISTENT_VOLUME_CLAIMS, step.claim), step.event)
+      return parts.recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, step.claim), step.event)
     case 'lookAtClaim':
       return parts.lookAtClaim(step.key)
     case 'remove':

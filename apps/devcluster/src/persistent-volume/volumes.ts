@@ -1,9 +1,9 @@
 import { unreachable } from '@csi-sidecars/base'
+import type { EventText } from '@csi-sidecars/events'
 import type { Patch } from '@csi-sidecars/kube-types'
 import { PROVISIONED_BY } from '../caches/annotations.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { Volume, VolumePhase } from '../caches/volume.ts'
-import type { EventToRecord } from '../control.ts'
 import { migrateVolumePatch } from './migrate.ts'
 import { unbindVolumePatch, volumePhasePatch } from './patches.ts'
 import { decideReclaim, type ReclaimStep, type ReclaimView } from './reclaim.ts'
@@ -11,8 +11,8 @@ import { decideReclaim, type ReclaimStep, type ReclaimView } from './reclaim.ts'
 export type VolumeStep =
   | { readonly do: 'patchVolume'; readonly patch: Patch }
   | { readonly do: 'patchVolumeStatus'; readonly patch: Patch }
-  | { readonly do: 'recordOnVolume'; readonly event: EventToRecord }
-  | { readonly do: 'recordOnClaim'; readonly claim: Claim; readonly event: EventToRecord }
+  | { readonly do: 'recordOnVolume'; readonly event: EventText }
+  | { readonly do: 'recordOnClaim'; readonly claim: Claim; readonly event: EventText }
   /** The other half of the binding is the claim worker's. */
   | { readonly do: 'lookAtClaim'; readonly key: string }
   | Extract<ReclaimStep, { do: 'remove' | 'scrub' | 'endScrub' }>
@@ -67,7 +67,7 @@ function freed(volume: Volume): readonly VolumeStep[] {
 }
 
 function modesDiffer(volume: Volume, claim: Claim): readonly VolumeStep[] {
-  const event = (message: string): EventToRecord => ({ type: 'Warning', reason: 'VolumeMismatch', message })
+  const event = (message: string): EventText => ({ type: 'Warning', reason: 'VolumeMismatch', message })
   const toVolume = `Cannot bind PersistentVolume to requested PersistentVolumeClaim "${claim.name}" due to incompatible volumeMode.`
   const toClaim = `Cannot bind PersistentVolume "${volume.key}" to requested PersistentVolumeClaim due to incompatible volumeMode.`
   return [

@@ -57,7 +57,7 @@ export async function reconcileProvision(key: string, parts: ProvisionerParts, s
   })
   if (decision.do === 'nothing') return SETTLED
   const record = (type: 'Normal' | 'Warning', reason: string, message: string): void =>
-    recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), type, reason, message)
+    recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), { type, reason, message })
   if (!uncertain.has(claim.uid)) {
     record('Normal', 'Provisioning', `External provisioner is provisioning volume for claim "${key}"`)
   }
@@ -183,7 +183,8 @@ export async function reconcileReclaim(key: string, parts: ProvisionerParts, sig
   const attachments = caches.attachments.store.byIndex(ATTACHMENTS_BY_VOLUME, key)
   const decision = decideReclaim({ volume, attachments, driverName: driver.name })
   const target = targetOf(PERSISTENT_VOLUMES, volume)
-  if (decision.do === 'wait') recorder.event(target, 'Warning', 'VolumeFailedDelete', decision.message)
+  if (decision.do === 'wait')
+    recorder.event(target, { type: 'Warning', reason: 'VolumeFailedDelete', message: decision.message })
   if (decision.do !== 'delete') return SETTLED
   try {
     const secrets = await loadSecret(decision.secret, client, signal)
@@ -192,7 +193,7 @@ export async function reconcileReclaim(key: string, parts: ProvisionerParts, sig
     return SETTLED
   } catch (error) {
     signal.throwIfAborted()
-    recorder.event(target, 'Warning', 'VolumeFailedDelete', messageOf(error))
+    recorder.event(target, { type: 'Warning', reason: 'VolumeFailedDelete', message: messageOf(error) })
     return { kind: 'retry', cause: error }
   }
 }

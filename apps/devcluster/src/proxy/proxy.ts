@@ -126,7 +126,10 @@ class Passage {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#late.set(volume, promise)
     try {
-      using limit = deadline(this.#options.clock, LATE_CALL_MS, 'a call that comes once more', this.#life.signal)
+      using limit = deadline(this.#options.clock, LATE_CALL_MS, {
+        what: 'a call that comes once more',
+        signal: this.#life.signal,
+      })
       await this.#ask(call, { ...asked, fault: 'repeatLate' }, limit.signal)
     } finally {
       this.#late.delete(volume)

@@ -79,7 +79,7 @@ async function runStep(
     }
     if (missing.size === 0) done.resolve()
   })
-  using limit = deadline(clock, stepMs, title, signal)
+  using limit = deadline(clock, stepMs, { what: title, signal })
   try {
     await act(limit.signal)
     await abortable(done.promise, limit.signal)

@@ -102,7 +102,7 @@ export class Scenario {
   async #clear(signal: AbortSignal): Promise<void> {
     const { cluster, clock, stepMs } = this.#options
     const { client, caches } = cluster
-    using limit = deadline(clock, stepMs, 'cleaning up after the story', signal)
+    using limit = deadline(clock, stepMs, { what: 'cleaning up after the story', signal })
     const gone = async (deletion: Promise<unknown>): Promise<void> => {
       await deletion.catch((error: unknown) => {
         if (!isNotFound(error)) throw error

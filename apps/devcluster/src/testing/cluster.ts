@@ -51,7 +51,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
   const { data: folder, driver: driverSettings } = options
   const directory = await mkdtemp(join(tmpdir(), 'devcluster-test-'))
   const troubles: string[] = []
-  using limit = deadline(systemClock, TIMEOUT_MS, 'starting a cluster')
+  using limit = deadline(systemClock, TIMEOUT_MS, { what: 'starting a cluster' })
   const cluster = await startDevcluster(
     {
       nodes,
@@ -77,8 +77,8 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
     cluster,
     api,
     driver,
-    until: (resource, ref, holds) => api.until(resource, ref, holds, { timeoutMs: TIMEOUT_MS }),
-    untilGone: (resource, ref) => api.untilGone(resource, ref, { timeoutMs: TIMEOUT_MS }),
+    until: (resource, ref, holds) => api.until(resource, { ...ref, timeoutMs: TIMEOUT_MS }, holds),
+    untilGone: (resource, ref) => api.untilGone(resource, { ...ref, timeoutMs: TIMEOUT_MS }),
     untilAll: (resource, holds) => untilAll(api, resource, holds),
     untilCached: (informer, key, holds) => untilCached(informer, key, holds),
     events: (name) =>
@@ -100,7 +100,7 @@ async function untilAll<T>(
   resource: Resource<T>,
   holds: (objects: readonly T[]) => boolean,
 ): Promise<void> {
-  using limit = deadline(systemClock, TIMEOUT_MS, `waiting for ${resource.plural}`)
+  using limit = deadline(systemClock, TIMEOUT_MS, { what: `waiting for ${resource.plural}` })
   await until(
     () => holds(api.list(resource)),
     (check) => api.onChange(resource, check),
@@ -117,7 +117,7 @@ async function untilCached<T extends Cached>(
     const object = informer.store.get(key)
     return object !== undefined && holds(object)
   }
-  using limit = deadline(systemClock, TIMEOUT_MS, `waiting for ${key} in the cache`)
+  using limit = deadline(systemClock, TIMEOUT_MS, { what: `waiting for ${key} in the cache` })
   await until(isSo, (check) => informer.subscribe(check), limit.signal)
 }
 

@@ -111,8 +111,9 @@ async function markFailed(claim: PersistentVolumeClaim, error: unknown, run: Run
 function recordSuccess({ metadata }: PersistentVolumeClaim, { source, claimKey, pod, parts }: Run): void {
   const message = `MountVolume.NodeExpandVolume succeeded for volume "${source.name}" ${parts.node}`
   const { recorder } = parts
-  const target = { apiVersion: 'v1', ...refOf(claimKey), uid: metadata?.uid }
-  recorder.event({ kind: PERSISTENT_VOLUME_CLAIMS.kind, ...target }, 'Normal', 'FileSystemResizeSuccessful', message)
+  const target = { apiVersion: 'v1', kind: PERSISTENT_VOLUME_CLAIMS.kind, ...refOf(claimKey), uid: metadata?.uid }
   const podTarget = { apiVersion: 'v1', kind: PODS.kind, ...refOf(pod.podKey), uid: pod.podUid }
-  recorder.event(podTarget, 'Normal', 'FileSystemResizeSuccessful', message)
+  for (const each of [target, podTarget]) {
+    recorder.event(each, { type: 'Normal', reason: 'FileSystemResizeSuccessful', message })
+  }
 }

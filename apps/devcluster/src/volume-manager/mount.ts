@@ -1,8 +1,9 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import type { EventText } from '@csi-sidecars/events'
 import { NODES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { nodeProjection } from '../caches/node.ts'
-import { type EventToRecord, recordEvent, refOf } from '../control.ts'
+import { refOf } from '../control.ts'
 import { attachmentName } from '../volume-names.ts'
 import { canStage, publish, stage, unpublish, unstage } from './calls.ts'
 import { decideMount, type MountStep, type MountView } from './decide.ts'
@@ -134,12 +135,12 @@ function failedText(source: MountSource, what: 'MountDevice' | 'SetUp'): string 
   return `${block ? 'MapVolume' : 'MountVolume'}.${step} failed for volume "${source.name}" `
 }
 
-function warning(reason: string, message: string): EventToRecord {
+function warning(reason: string, message: string): EventText {
   return { type: 'Warning', reason, message }
 }
 
-function recordOnPods(pods: readonly PodMount[], event: EventToRecord, parts: NodeParts): void {
+function recordOnPods(pods: readonly PodMount[], event: EventText, parts: NodeParts): void {
   for (const { podKey, podUid } of pods) {
-    recordEvent(parts, { apiVersion: 'v1', kind: PODS.kind, ...refOf(podKey), uid: podUid }, event)
+    parts.recorder.event({ apiVersion: 'v1', kind: PODS.kind, ...refOf(podKey), uid: podUid }, event)
   }
 }

@@ -68,7 +68,8 @@ export function populate(pod: CachedPod, parts: PodParts): readonly Resolved[] {
     if (each.is === 'mountable' && desired.add(each.source, each.mount, each.capacity)) {
       lookAtVolume(each.source.volumeName)
     }
-    if (each.is === 'refused') recorder.event(targetOf(PODS, pod), 'Warning', 'FailedMount', each.why)
+    if (each.is === 'refused')
+      recorder.event(targetOf(PODS, pod), { type: 'Warning', reason: 'FailedMount', message: each.why })
   }
   return resolved
 }

@@ -24,7 +24,7 @@ export async function collectPending(into: Collection, clock: Clock, signal: Abo
       // Both sidecars in one process have one endpoint.
       if (endpoint === undefined || asked.has(endpoint)) return
       asked.add(endpoint)
-      using limit = deadline(clock, LIMIT_MS, `asking ${endpoint}`, signal)
+      using limit = deadline(clock, LIMIT_MS, { what: `asking ${endpoint}`, signal })
       try {
         await ask(endpoint, into, limit.signal)
       } catch (error) {

@@ -1,6 +1,6 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
-import type { Recorder } from '@csi-sidecars/events'
+import type { EventText, Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
 import { isNotFound, isOutcomeUnknown, type KubeClient, type Priority } from '@csi-sidecars/kube-client'
 import {
@@ -104,15 +104,8 @@ export async function readClaim({ key, deps, log, signal }: ClaimRun<ClaimDeps>)
   }
 }
 
-/** One row of a controller's table of events. */
-export interface EventText {
-  readonly type: 'Normal' | 'Warning'
-  readonly reason: string
-  readonly message: string
-}
-
-export function recordEvent({ deps }: ClaimRun<ClaimDeps>, claim: Claim, { type, reason, message }: EventText): void {
-  deps.recorder.event(eventTarget(claim), type, reason, message)
+export function recordEvent({ deps }: ClaimRun<ClaimDeps>, claim: Claim, text: EventText): void {
+  deps.recorder.event(eventTarget(claim), text)
 }
 
 /** Two blanks, as users know it. */

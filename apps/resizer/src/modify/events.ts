@@ -1,5 +1,5 @@
+import type { EventText } from '@csi-sidecars/events'
 import type { AttributesClass } from '../caches/attributes-class.ts'
-import type { EventText } from '../claim/run.ts'
 
 /** What users read about modifications in the events of a claim. Texts are those of the Go original but the mismatch's. */
 export const MODIFY_EVENTS = {

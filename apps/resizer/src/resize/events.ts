@@ -1,4 +1,4 @@
-import type { EventText } from '../claim/run.ts'
+import type { EventText } from '@csi-sidecars/events'
 
 /** What users read about expansions in the events of a claim. Texts are those of the Go original. */
 export const RESIZE_EVENTS = {

@@ -140,7 +140,7 @@ function newProcess({ clock, cluster, driver, log, events }: ResizerFixture, opt
     classes: new FakeInformer(cluster, VOLUME_ATTRIBUTES_CLASSES, projectClass),
   }
   const recorder: Recorder = {
-    event: (target, type, reason, message) => void events.push({ target, type, reason, message }),
+    event: (target, text) => void events.push({ target, ...text }),
     flush: async () => undefined,
   }
   const stop = new AbortController()

@@ -51,7 +51,7 @@ test('a pod on a node is only marked, as its kubelet has to release it', () => {
 })
 
 test('a wait that times out names what it waited for', async () => {
-  const waiting = api.until(CONFIG_MAPS, { name: 'never' }, () => true, { timeoutMs: 5 })
+  const waiting = api.until(CONFIG_MAPS, { name: 'never', timeoutMs: 5 }, () => true)
   await expect(waiting).rejects.toThrow('waiting for configmaps default/never: deadline exceeded')
 })
 

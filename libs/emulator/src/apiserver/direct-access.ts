@@ -91,28 +91,19 @@ export class DirectAccess {
   }
 
   /** Resolves with the object as soon as it is there and satisfies `holds`; at once when it does already. */
-  async until<T>(resource: Resource<T>, ref: ObjectRef, holds: (object: T) => unknown, wait: Wait = {}): Promise<T> {
-    return await this.#when(resource, ref, {
-      ...wait,
-      look: (object) => (object !== undefined && holds(object) ? { object } : undefined),
-    })
+  async until<T>(resource: Resource<T>, ref: ObjectRef & Wait, holds: (object: T) => unknown): Promise<T> {
+    return await this.#when(resource, ref, (object) => (object !== undefined && holds(object) ? { object } : undefined))
   }
 
   /** Resolves as soon as there is no such object. */
-  async untilGone<T>(resource: Resource<T>, ref: ObjectRef, wait: Wait = {}): Promise<void> {
-    await this.#when(resource, ref, {
-      ...wait,
-      look: (object) => (object === undefined ? { object } : undefined),
-    })
+  async untilGone<T>(resource: Resource<T>, ref: ObjectRef & Wait): Promise<void> {
+    await this.#when(resource, ref, (object) => (object === undefined ? { object } : undefined))
   }
 
   async #when<T, R>(
     resource: Resource<T>,
-    ref: ObjectRef,
-    {
-      timeoutMs = 10_000,
-      look,
-    }: Wait & { readonly look: (object: T | undefined) => { readonly object: R } | undefined },
+    { timeoutMs = 10_000, ...ref }: ObjectRef & Wait,
+    look: (object: T | undefined) => { readonly object: R } | undefined,
   ): Promise<R> {
     const now = look(this.get(resource, ref))
     if (now !== undefined) return now.object
@@ -122,7 +113,7 @@ export class DirectAccess {
       if (seen !== undefined) found.resolve(seen.object)
     })
     const what = `waiting for ${resource.plural} ${keyOf(targetOf(resource, ref))}`
-    using guard = deadline(this.#registry.clock, timeoutMs, what)
+    using guard = deadline(this.#registry.clock, timeoutMs, { what })
     try {
       return await abortable(found.promise, guard.signal)
     } finally {

@@ -113,7 +113,7 @@ interface Limit {
 }
 
 async function within<T>(limit: Limit, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  using scope = deadline(limit.clock, limit.ms, 'connect', limit.signal)
+  using scope = deadline(limit.clock, limit.ms, { what: 'connect', signal: limit.signal })
   try {
     return await run(scope.signal)
   } catch (error) {

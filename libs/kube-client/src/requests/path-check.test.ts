@@ -87,7 +87,7 @@ async function watch(): Promise<void> {
   await until(() => watches.length > before)
 }
 const lease = async (ms = 5000): Promise<unknown> => {
-  using limit = deadline(clock, ms, 'lease request')
+  using limit = deadline(clock, ms, { what: 'lease request' })
   const options = { lane: 'lease', signal: limit.signal } as const
   return await leaseClient.get(LEASES, { name: 'l', namespace: 'ns' }, options).catch((error: unknown) => error)
 }

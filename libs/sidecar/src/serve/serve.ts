@@ -69,10 +69,10 @@ export async function serve(options: ServeOptions): Promise<Ending> {
     working.then(() => ending.resolve({ code: 0 }), ending.reject)
     const end = await ending.promise
     stop.abort(new CancelledError('the process is ending'))
-    using timeLimit = deadline(clock, CLOSE_MS, 'stopping', atOnce.signal)
+    using timeLimit = deadline(clock, CLOSE_MS, { what: 'stopping', signal: atOnce.signal })
     await abortable(working, timeLimit.signal).catch(() => {})
     if (atOnce.signal.aborted) return end
-    using limit = deadline(clock, CLOSE_MS, 'closing', atOnce.signal)
+    using limit = deadline(clock, CLOSE_MS, { what: 'closing', signal: atOnce.signal })
     await abortable(service.close(limit.signal), limit.signal).catch((error: unknown) =>
       log.error(error, 'Closing failed'),
     )
@@ -149,7 +149,7 @@ async function workOnce(role: Role, options: ServeOptions, stop: AbortSignal): P
 
 /** Without leader election no other process acts, so only the drain timeout cuts work short. */
 async function leadAlone(role: Role, { settings, clock }: ServeOptions, stop: AbortSignal): Promise<void> {
-  using cut = drainLimit(clock, settings.drainMs, stop)
+  using cut = drainLimit(clock, settings.drainMs, { stop })
   await role.lead({ stop, cut: cut.signal, assertLeading: () => {}, soleSince: Number.NEGATIVE_INFINITY })
 }
 
@@ -168,7 +168,7 @@ async function runElection(
   const lead = async (term: Term): Promise<void> => {
     using driverGone = graceOf(service.driver, settings.driverGraceMs, options)
     using halt = scope(stop, term.signal, driverGone.signal)
-    using cut = drainLimit(clock, settings.drainMs, halt.signal, term.signal)
+    using cut = drainLimit(clock, settings.drainMs, { stop: halt.signal, end: term.signal })
     const { soleSince } = term
     const mine = { stop: halt.signal, cut: cut.signal, assertLeading: () => term.assertHeld(), soleSince }
     await role.lead(mine).catch((error: unknown) => {
@@ -185,9 +185,13 @@ async function runElection(
   return outcome
 }
 
-/** Aborted when `ms` have passed since `stop`, or with any of the others. */
-function drainLimit(clock: Clock, ms: number, stop: AbortSignal, ...others: AbortSignal[]): ReturnType<typeof scope> {
-  const cut = scope(...others)
+/** Aborted when `ms` have passed since `stop`, or with `end`. */
+function drainLimit(
+  clock: Clock,
+  ms: number,
+  { stop, end }: { readonly stop: AbortSignal; readonly end?: AbortSignal },
+): ReturnType<typeof scope> {
+  const cut = scope(end)
   let cancel = (): void => {}
   const arm = (): void => {
     cancel = clock.schedule(ms, () => cut.abort(new CancelledError('the time to drain is over')))

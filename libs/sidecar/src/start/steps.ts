@@ -162,7 +162,7 @@ export async function electorOf(context: StartContext, options: ElectionOptions)
     ...(options.named === true && { metricName: name }),
     announce: (message, held) => {
       const { uid, resourceVersion } = held?.metadata ?? {}
-      recorder.event({ ...target, uid, resourceVersion }, 'Normal', 'LeaderElection', message)
+      recorder.event({ ...target, uid, resourceVersion }, { type: 'Normal', reason: 'LeaderElection', message })
     },
   })
 }

@@ -113,7 +113,7 @@ export class SpanBuffer {
   /** Tries until the batch's time is over. */
   async #deliver(batch: SpanBatch): Promise<Delivery> {
     const { clock } = this.#options
-    using limit = deadline(clock, this.#options.batch.timeoutMs, 'exporting spans', this.#life.signal)
+    using limit = deadline(clock, this.#options.batch.timeoutMs, { what: 'exporting spans', signal: this.#life.signal })
     const random = (): number => clock.random()
     const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS, jitter: JITTER, random })
     for (;;) {
@@ -134,7 +134,7 @@ export class SpanBuffer {
   }
 
   async #try(batch: SpanBatch, signal: AbortSignal): Promise<Delivery> {
-    using limit = deadline(this.#options.clock, this.#options.requestMs, 'no answer', signal)
+    using limit = deadline(this.#options.clock, this.#options.requestMs, { what: 'no answer', signal })
     return await this.#options.client.send(batch, limit.signal)
   }
 

@@ -66,7 +66,7 @@ function othersSteps(state: State, { lists, most, parts }: Options): Move<State>
       : [step(name, { ...change, done: withDone(done, letter) })]
   const withCaches = (kind: 'pv' | 'node', comes: boolean): Partial<State> => ({
     [kind]: comes,
-    process: process && changed(process, kind, comes, parts),
+    process: process && changed(process, { kind, comes }, parts),
   })
   return [
     ...(process === null ? [] : [step('the process is killed', { process: null, done: killed(state) })]),
@@ -117,7 +117,7 @@ function processSteps(state: State, { lists, parts }: Options): Move<State>[] {
     to: { ...state, process: next },
     fair,
   })
-  const steps = process.cached === va ? [] : [to('the watch brings it', seen(process, va, 'watch', parts))]
+  const steps = process.cached === va ? [] : [to('the watch brings it', seen(process, va, { cause: 'watch', parts }))]
   if (process.run !== null) return [...steps, ...runSteps(running, process.run, parts)]
   const isIdle = steps.length === 0 && !process.queued && !process.planned && !process.orphaned
   if (process.orphaned) steps.push(...orphanSteps(running))

@@ -119,9 +119,9 @@ function written(state: Running, change: Change, parts: Parts): Running | undefi
   if (patch === undefined) return state
   const after = patchedLetters(va, patch)
   const isRefused = after === 'refused' || (has(va, 'Z') && has(after, 'F') && !has(va, 'F'))
-  if (isRefused) return written({ ...state, process: seen(process, va, 'own', parts) }, change, parts)
+  if (isRefused) return written({ ...state, process: seen(process, va, { cause: 'own', parts }) }, change, parts)
   const stored = has(after, 'Z') && !has(after, 'F') && !has(after, 'O') ? null : after
-  return { ...state, va: stored, process: seen(process, stored, 'own', parts) }
+  return { ...state, va: stored, process: seen(process, stored, { cause: 'own', parts }) }
 }
 
 const patches = new WeakMap<Change, Map<Letters, Patch | undefined>>()
@@ -146,7 +146,10 @@ function ended(state: Running, { operation }: Run): State {
 
 /** The API server says that the attachment is gone. */
 function gone(state: Running, parts: Parts): State {
-  return { ...state, process: orphan(seen({ ...state.process, waits: '', statusPending: false }, null, 'own', parts)) }
+  return {
+    ...state,
+    process: orphan(seen({ ...state.process, waits: '', statusPending: false }, null, { cause: 'own', parts })),
+  }
 }
 
 function orphan(process: Process): Process {

@@ -90,8 +90,13 @@ export function started({ va }: State): Process {
   return { ...IDLE, cached: va, queued: va !== null }
 }
 
+interface Seen {
+  readonly cause: 'watch' | 'own'
+  readonly parts: Parts
+}
+
 /** The cache takes in a state of the attachment, by a watch or as the answer to a write. */
-export function seen(process: Process, after: Letters | null, cause: 'watch' | 'own', parts: Parts): Process {
+export function seen(process: Process, after: Letters | null, { parts, cause }: Seen): Process {
   const before = process.cached
   if (before === after) return process
   const next = { ...process, cached: after }
@@ -113,8 +118,13 @@ function ended(process: Process, object: Attachment, parts: Parts): Process {
   return { ...IDLE, publication: process.publication, orphaned: orphans.length > 0, run: process.run }
 }
 
+interface Changed {
+  readonly kind: 'pv' | 'node'
+  readonly comes: boolean
+}
+
 /** The volume, or the driver on the node, comes or goes: the caches of those have it at once. */
-export function changed(process: Process, kind: 'pv' | 'node', comes: boolean, parts: Parts): Process {
+export function changed(process: Process, { kind, comes }: Changed, parts: Parts): Process {
   const causes =
     kind === 'pv'
       ? parts.causesOfVolume(comes ? { type: 'added', object: PV } : { type: 'deleted', object: PV })

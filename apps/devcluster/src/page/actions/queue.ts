@@ -57,7 +57,7 @@ export class ActionQueue {
   }
 
   async take(body: unknown): Promise<ActionAnswer> {
-    using limit = deadline(this.#options.clock, ACTION_MS, 'what was asked for', this.#signal)
+    using limit = deadline(this.#options.clock, ACTION_MS, { what: 'what was asked for', signal: this.#signal })
     let action: Action | undefined
     try {
       action = parseAction(body)

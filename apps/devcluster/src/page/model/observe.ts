@@ -1,3 +1,4 @@
+import type { EventText } from '@csi-sidecars/events'
 import {
   ATTACHMENTS_BY_VOLUME,
   type Caches,
@@ -10,7 +11,6 @@ import {
 import type { Claim } from '../../caches/claim.ts'
 import { type CachedPod, claimKeysOf } from '../../caches/pod.ts'
 import { claimKeyOf, type Volume } from '../../caches/volume.ts'
-import type { EventToRecord } from '../../control.ts'
 import { decideClaim } from '../../persistent-volume/claims.ts'
 import { observeClaim } from '../../persistent-volume/reconcile.ts'
 import { csiVolumeOf } from '../../volume-names.ts'
@@ -64,7 +64,7 @@ function volumeOfClaim(claim: Claim, { volumes }: Caches): Volume | undefined {
 }
 
 /** The event that a PV controller would record on it now. */
-function bindingOf({ key }: Claim, caches: Caches): EventToRecord | undefined {
+function bindingOf({ key }: Claim, caches: Caches): EventText | undefined {
   const view = observeClaim(key, caches)
   const report = view && decideClaim(view).find((step) => step.do === 'report')
   return report?.event

@@ -1,10 +1,10 @@
+import type { EventText } from '@csi-sidecars/events'
 import type { Remedy } from '@csi-sidecars/waits'
 import type { Attachment } from '../../caches/attachment.ts'
 import type { Claim } from '../../caches/claim.ts'
 import type { CachedNode } from '../../caches/node.ts'
 import type { CachedPod } from '../../caches/pod.ts'
 import type { Volume } from '../../caches/volume.ts'
-import type { EventToRecord } from '../../control.ts'
 import type { Wait } from '../view/wire.ts'
 import type { Failure } from './call-log.ts'
 
@@ -17,7 +17,7 @@ export interface RowView {
   readonly attachments: readonly Attachment[]
   readonly pods: readonly CachedPod[]
   /** What the PV controller says of a claim that is not bound. */
-  readonly binding: EventToRecord | undefined
+  readonly binding: EventText | undefined
   /** The volume's driver has an attach. */
   readonly attaches: boolean
   readonly node: (name: string) => CachedNode | undefined

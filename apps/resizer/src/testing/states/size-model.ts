@@ -144,18 +144,19 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     if (status !== pending && status !== begun) return
     const capacity = this.volumes.cached(state.pv).capacity ?? ''
     const enough = giOf(capacity) <= state.size
-    if (status === pending) yield this.#edit(state, 'kubelet begins', { status: withStatus(begun) }, true)
+    if (status === pending)
+      yield this.#edit(state, { name: 'kubelet begins', body: { status: withStatus(begun) }, fair: true })
     const failure = {
       status: {
         ...withStatus(SIZE_STATUS.nodeInfeasible),
         conditions: [{ type: CONDITION.nodeError, status: 'True' }],
       },
     }
-    if (status === begun) yield this.#edit(state, 'kubelet fails', failure, !enough)
+    if (status === begun) yield this.#edit(state, { name: 'kubelet fails', body: failure, fair: !enough })
     if (!enough) return
     const conditions = [...OF_RESIZE].map((type) => ({ type, $patch: 'delete' }))
     const done = { capacity: { storage: capacity }, ...withStatus(null), conditions }
-    yield this.#edit(state, 'kubelet is done', { status: done }, true)
+    yield this.#edit(state, { name: 'kubelet is done', body: { status: done }, fair: true })
   }
 
   /** The server lets a request shrink only to more than the claim has. An administrator edits while no process works. */
@@ -164,12 +165,8 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     const { request, capacity } = this.claims.cached(state.claim)
     for (const gi of sizes) {
       if (gi === giOf(request) || (gi < giOf(request) && gi <= giOf(capacity))) continue
-      yield this.#edit(
-        state,
-        `user asks for ${gi}`,
-        { spec: { resources: { requests: { storage: `${gi}Gi` } } } },
-        false,
-      )
+      const body = { spec: { resources: { requests: { storage: `${gi}Gi` } } } }
+      yield this.#edit(state, { name: `user asks for ${gi}`, body, fair: false })
     }
     const quiet =
       state.run === undefined && !state.queued && state.seenClaim === state.claim && state.seenPv === state.pv
@@ -185,13 +182,19 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     }
   }
 
-  #edit(state: SizeState, name: string, body: object, fair: boolean): Move<SizeState> {
+  #edit(state: SizeState, { name, body, fair }: Edit): Move<SizeState> {
     return {
       name,
       to: { ...state, claim: this.claims.patched(state.claim, `${name} ${state.pv}`, () => ({ body })) },
       fair,
     }
   }
+}
+
+interface Edit {
+  readonly name: string
+  readonly body: object
+  readonly fair: boolean
 }
 
 function withStatus(storage: string | null): object {

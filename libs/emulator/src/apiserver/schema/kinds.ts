@@ -24,8 +24,9 @@ export interface Kind {
 
 type Traits = Partial<Omit<Kind, 'group' | 'version' | 'plural' | 'kind' | 'singular'>>
 
-function kind(gv: string, plural: string, name: string, traits: Traits = {}): Kind {
-  const [group = '', version = ''] = gv.includes('/') ? gv.split('/') : ['', gv]
+/** `path` as in a URL, without the group where it is the core's. */
+function kind(path: string, name: string, traits: Traits = {}): Kind {
+  const [plural = '', version = '', group = ''] = path.split('/').reverse()
   return {
     group,
     version,
@@ -51,9 +52,9 @@ const ns: Traits = { namespaced: true }
 const STATUS = ['status']
 const kept: Traits = { returnsDeleted: true }
 
-export const NODE = kind('v1', 'nodes', 'Node', { shortNames: ['no'], subresources: STATUS })
-export const NAMESPACE = kind('v1', 'namespaces', 'Namespace', { ...kept, shortNames: ['ns'], subresources: STATUS })
-export const POD = kind('v1', 'pods', 'Pod', {
+export const NODE = kind('v1/nodes', 'Node', { shortNames: ['no'], subresources: STATUS })
+export const NAMESPACE = kind('v1/namespaces', 'Namespace', { ...kept, shortNames: ['ns'], subresources: STATUS })
+export const POD = kind('v1/pods', 'Pod', {
   ...ns,
   ...kept,
   shortNames: ['po'],
@@ -61,28 +62,28 @@ export const POD = kind('v1', 'pods', 'Pod', {
   subresources: ['status', 'eviction'],
   firstGeneration: 1,
 })
-export const PERSISTENT_VOLUME_CLAIM = kind('v1', 'persistentvolumeclaims', 'PersistentVolumeClaim', {
+export const PERSISTENT_VOLUME_CLAIM = kind('v1/persistentvolumeclaims', 'PersistentVolumeClaim', {
   ...ns,
   ...kept,
   shortNames: ['pvc'],
   subresources: STATUS,
 })
-export const PERSISTENT_VOLUME = kind('v1', 'persistentvolumes', 'PersistentVolume', {
+export const PERSISTENT_VOLUME = kind('v1/persistentvolumes', 'PersistentVolume', {
   ...kept,
   shortNames: ['pv'],
   subresources: STATUS,
 })
 /** What places a pod on a node. */
-export const BINDING = kind('v1', 'bindings', 'Binding', { ...ns, reviewOnly: true })
-export const SECRET = kind('v1', 'secrets', 'Secret', ns)
-export const CONFIG_MAP = kind('v1', 'configmaps', 'ConfigMap', { ...ns, shortNames: ['cm'] })
-export const SERVICE_ACCOUNT = kind('v1', 'serviceaccounts', 'ServiceAccount', {
+export const BINDING = kind('v1/bindings', 'Binding', { ...ns, reviewOnly: true })
+export const SECRET = kind('v1/secrets', 'Secret', ns)
+export const CONFIG_MAP = kind('v1/configmaps', 'ConfigMap', { ...ns, shortNames: ['cm'] })
+export const SERVICE_ACCOUNT = kind('v1/serviceaccounts', 'ServiceAccount', {
   ...ns,
   ...kept,
   shortNames: ['sa'],
   subresources: ['token'],
 })
-export const SERVICE = kind('v1', 'services', 'Service', {
+export const SERVICE = kind('v1/services', 'Service', {
   ...ns,
   ...kept,
   shortNames: ['svc'],
@@ -90,76 +91,75 @@ export const SERVICE = kind('v1', 'services', 'Service', {
   categories: ['all'],
   subresources: STATUS,
 })
-export const EVENT = kind('v1', 'events', 'Event', { ...ns, shortNames: ['ev'], createOnUpdate: true })
-export const STORAGE_CLASS = kind(STORAGE, 'storageclasses', 'StorageClass', { ...kept, shortNames: ['sc'] })
-export const VOLUME_ATTRIBUTES_CLASS = kind(STORAGE, 'volumeattributesclasses', 'VolumeAttributesClass', {
+export const EVENT = kind('v1/events', 'Event', { ...ns, shortNames: ['ev'], createOnUpdate: true })
+export const STORAGE_CLASS = kind(`${STORAGE}/storageclasses`, 'StorageClass', { ...kept, shortNames: ['sc'] })
+export const VOLUME_ATTRIBUTES_CLASS = kind(`${STORAGE}/volumeattributesclasses`, 'VolumeAttributesClass', {
   ...kept,
   shortNames: ['vac'],
 })
-export const VOLUME_ATTACHMENT = kind(STORAGE, 'volumeattachments', 'VolumeAttachment', {
+export const VOLUME_ATTACHMENT = kind(`${STORAGE}/volumeattachments`, 'VolumeAttachment', {
   ...kept,
   subresources: STATUS,
   unconditionalUpdate: false,
 })
-export const CSI_NODE = kind(STORAGE, 'csinodes', 'CSINode', { ...kept, unconditionalUpdate: false })
-export const CSI_DRIVER = kind(STORAGE, 'csidrivers', 'CSIDriver', {
+export const CSI_NODE = kind(`${STORAGE}/csinodes`, 'CSINode', { ...kept, unconditionalUpdate: false })
+export const CSI_DRIVER = kind(`${STORAGE}/csidrivers`, 'CSIDriver', {
   ...kept,
   unconditionalUpdate: false,
   firstGeneration: 0,
 })
-export const CSI_STORAGE_CAPACITY = kind(STORAGE, 'csistoragecapacities', 'CSIStorageCapacity', {
+export const CSI_STORAGE_CAPACITY = kind(`${STORAGE}/csistoragecapacities`, 'CSIStorageCapacity', {
   ...ns,
   unconditionalUpdate: false,
 })
 /** Workloads are stored as they are: no controller of this server creates their pods. */
 const workload: Traits = { ...ns, categories: ['all'], subresources: STATUS, firstGeneration: 1 }
 const scalable: Traits = { ...workload, subresources: ['status', 'scale'] }
-export const DAEMON_SET = kind('apps/v1', 'daemonsets', 'DaemonSet', { ...workload, shortNames: ['ds'] })
-export const DEPLOYMENT = kind('apps/v1', 'deployments', 'Deployment', { ...scalable, shortNames: ['deploy'] })
-export const REPLICA_SET = kind('apps/v1', 'replicasets', 'ReplicaSet', { ...scalable, shortNames: ['rs'] })
-export const STATEFUL_SET = kind('apps/v1', 'statefulsets', 'StatefulSet', { ...scalable, shortNames: ['sts'] })
-export const NETWORK_POLICY = kind('networking.k8s.io/v1', 'networkpolicies', 'NetworkPolicy', {
+export const DAEMON_SET = kind('apps/v1/daemonsets', 'DaemonSet', { ...workload, shortNames: ['ds'] })
+export const DEPLOYMENT = kind('apps/v1/deployments', 'Deployment', { ...scalable, shortNames: ['deploy'] })
+export const REPLICA_SET = kind('apps/v1/replicasets', 'ReplicaSet', { ...scalable, shortNames: ['rs'] })
+export const STATEFUL_SET = kind('apps/v1/statefulsets', 'StatefulSet', { ...scalable, shortNames: ['sts'] })
+export const NETWORK_POLICY = kind('networking.k8s.io/v1/networkpolicies', 'NetworkPolicy', {
   ...ns,
   shortNames: ['netpol'],
   firstGeneration: 1,
 })
-export const PRIORITY_CLASS = kind('scheduling.k8s.io/v1', 'priorityclasses', 'PriorityClass', {
+export const PRIORITY_CLASS = kind('scheduling.k8s.io/v1/priorityclasses', 'PriorityClass', {
   shortNames: ['pc'],
   firstGeneration: 1,
 })
-export const POD_DISRUPTION_BUDGET = kind('policy/v1', 'poddisruptionbudgets', 'PodDisruptionBudget', {
+export const POD_DISRUPTION_BUDGET = kind('policy/v1/poddisruptionbudgets', 'PodDisruptionBudget', {
   ...ns,
   shortNames: ['pdb'],
   subresources: STATUS,
   unconditionalUpdate: false,
   firstGeneration: 1,
 })
-export const LEASE = kind('coordination.k8s.io/v1', 'leases', 'Lease', {
+export const LEASE = kind('coordination.k8s.io/v1/leases', 'Lease', {
   ...ns,
   createOnUpdate: true,
   unconditionalUpdate: false,
 })
-export const ROLE = kind(RBAC, 'roles', 'Role', { ...ns, createOnUpdate: true })
-export const ROLE_BINDING = kind(RBAC, 'rolebindings', 'RoleBinding', { ...ns, createOnUpdate: true })
-export const CLUSTER_ROLE = kind(RBAC, 'clusterroles', 'ClusterRole', { createOnUpdate: true })
-export const CLUSTER_ROLE_BINDING = kind(RBAC, 'clusterrolebindings', 'ClusterRoleBinding', { createOnUpdate: true })
-export const TOKEN_REVIEW = kind('authentication.k8s.io/v1', 'tokenreviews', 'TokenReview', { reviewOnly: true })
-const SUBJECT_ACCESS_REVIEW = kind('authorization.k8s.io/v1', 'subjectaccessreviews', 'SubjectAccessReview', {
+export const ROLE = kind(`${RBAC}/roles`, 'Role', { ...ns, createOnUpdate: true })
+export const ROLE_BINDING = kind(`${RBAC}/rolebindings`, 'RoleBinding', { ...ns, createOnUpdate: true })
+export const CLUSTER_ROLE = kind(`${RBAC}/clusterroles`, 'ClusterRole', { createOnUpdate: true })
+export const CLUSTER_ROLE_BINDING = kind(`${RBAC}/clusterrolebindings`, 'ClusterRoleBinding', { createOnUpdate: true })
+export const TOKEN_REVIEW = kind('authentication.k8s.io/v1/tokenreviews', 'TokenReview', { reviewOnly: true })
+const SUBJECT_ACCESS_REVIEW = kind('authorization.k8s.io/v1/subjectaccessreviews', 'SubjectAccessReview', {
   reviewOnly: true,
 })
 
-export const SELF_SUBJECT_REVIEW = kind('authentication.k8s.io/v1', 'selfsubjectreviews', 'SelfSubjectReview', {
+export const SELF_SUBJECT_REVIEW = kind('authentication.k8s.io/v1/selfsubjectreviews', 'SelfSubjectReview', {
   reviewOnly: true,
 })
 export const SELF_SUBJECT_ACCESS_REVIEW = kind(
-  'authorization.k8s.io/v1',
-  'selfsubjectaccessreviews',
+  'authorization.k8s.io/v1/selfsubjectaccessreviews',
   'SelfSubjectAccessReview',
   { reviewOnly: true },
 )
 
 /** How many pods a workload wants; only a subresource of others. */
-export const SCALE = kind('autoscaling/v1', 'scales', 'Scale', ns)
+export const SCALE = kind('autoscaling/v1/scales', 'Scale', ns)
 
 export const KINDS: readonly Kind[] = [
   BINDING,

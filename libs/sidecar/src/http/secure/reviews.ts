@@ -75,7 +75,7 @@ export class Reviews {
   }
 
   async #ask<T>(resource: Resource<T>, review: T): Promise<T> {
-    using limit = deadline(this.#clock, ANSWER_MS, 'a review by the API server')
+    using limit = deadline(this.#clock, ANSWER_MS, { what: 'a review by the API server' })
     return await this.#client().create(resource, review, { signal: limit.signal })
   }
 }
