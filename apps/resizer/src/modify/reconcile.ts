@@ -1,17 +1,8 @@
 import { unreachable } from '@csi-sidecars/base'
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
-import { isConflict, isMissing } from '@csi-sidecars/kube-client'
 import { claimRef } from '../caches/claim.ts'
-import {
-  CONFLICT_TRIES,
-  confirmLastWrite,
-  isKnown,
-  newRun,
-  patchClaim,
-  priorityOf,
-  readClaim,
-  recordEvent,
-} from '../claim/run.ts'
+import { type Beginning, reconcileClaim } from '../claim/reconcile.ts'
+import { newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
 import { decideModify, type ModifyStep } from './decide.ts'
 import { MODIFY_EVENTS } from './events.ts'
 import { type ModifyView, observeModify } from './observe.ts'
@@ -19,45 +10,20 @@ import { cannotMark, recordFailure, recordSuccess } from './record.ts'
 import { modifyRequest } from './request.ts'
 import type { Modification, ModifyDeps, ModifyRun } from './run.ts'
 
-type Beginning = { readonly modification: Modification } | { readonly end: Outcome }
-
-/** One run over one claim, in the same three parts as a resize: mark the beginning, call the driver, record the result. */
-export async function reconcileModify(key: string, deps: ModifyDeps, own: Run): Promise<Outcome> {
+/** One run over one claim. */
+export function reconcileModify(key: string, deps: ModifyDeps, own: Run): Promise<Outcome> {
   const run: ModifyRun = newRun(key, deps, own)
   run.log.v(4)?.info('Started PVC processing for modify controller')
-  const beginning = await deps.mutex.run(key, own.signal, () => begin(run))
-  if ('end' in beginning) return beginning.end
-  try {
-    return await modify(run, beginning.modification)
-  } finally {
-    // Whatever the run has learned about a claim that was deleted meanwhile must not count for a later one of its name.
-    if (!isKnown(run, beginning.modification.claim)) deps.memory.forget(key)
-  }
+  return reconcileClaim(run, {
+    observe: () => observeModify(key, deps),
+    begin: (view: ModifyView) => begin(run, view, decideModify(view)),
+    cannotBegin: (cause) => cannotMark(key, cause),
+    perform: (modification: Modification) => modify(run, modification),
+    forget: () => deps.memory.forget(key),
+  })
 }
 
-/** Looks at the claim again as long as others change it between our look and our write. */
-async function begin(run: ModifyRun): Promise<Beginning> {
-  const { key, signal } = run
-  const unread = await confirmLastWrite(run)
-  if (unread !== undefined) return { end: { kind: 'retry', cause: unread } }
-  for (let left = CONFLICT_TRIES; ; left -= 1) {
-    const view = observeModify(key, run.deps)
-    if (view === undefined) {
-      run.log.v(3)?.info('PVC is deleted or does not exist')
-      return { end: SETTLED }
-    }
-    try {
-      return await performBeginning(run, view, decideModify(view))
-    } catch (error) {
-      signal.throwIfAborted()
-      if (isMissing(error) && !isKnown(run, view.claim)) return { end: SETTLED }
-      if (isConflict(error) && left > 1) await readClaim(run)
-      else return { end: { kind: 'retry', cause: cannotMark(key, error) } }
-    }
-  }
-}
-
-async function performBeginning(run: ModifyRun, view: ModifyView, steps: readonly ModifyStep[]): Promise<Beginning> {
+async function begin(run: ModifyRun, view: ModifyView, steps: readonly ModifyStep[]): Promise<Beginning<Modification>> {
   const { deps, key, log } = run
   let { claim } = view
   for (const step of steps) {
@@ -105,7 +71,7 @@ async function performBeginning(run: ModifyRun, view: ModifyView, steps: readonl
         break
       }
       case 'modify':
-        return whileAway(run) ?? { modification: { claim, volume: step.volume, target: step.target } }
+        return whileAway(run) ?? { work: { claim, volume: step.volume, target: step.target } }
       case 'fail':
         run.waitFor(step.waitsFor)
         return { end: { kind: 'retry', cause: new Error(step.message) } }
@@ -117,7 +83,7 @@ async function performBeginning(run: ModifyRun, view: ModifyView, steps: readonl
 }
 
 /** A modification that cannot be called now is not begun either. */
-function whileAway(run: ModifyRun): Beginning | undefined {
+function whileAway(run: ModifyRun): { readonly end: Outcome } | undefined {
   run.waitFor()
   if (!run.deps.driver.lost) return undefined
   return { end: { kind: 'retry', cause: new Error('the CSI driver is away') } }

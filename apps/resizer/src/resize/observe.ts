@@ -1,3 +1,4 @@
+import type { Clock } from '@csi-sidecars/base'
 import type { Reader } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
@@ -33,29 +34,29 @@ export interface ResizeView {
 
 export interface ObserveDeps {
   readonly api: Pick<KubeClient, 'get'>
-  readonly claims: Pick<Reader<Claim>, 'get'>
-  readonly volumes: Pick<Reader<Volume>, 'get'>
+  readonly claims: { readonly store: Pick<Reader<Claim>, 'get'> }
+  readonly volumes: { readonly store: Pick<Reader<Volume>, 'get'> }
   readonly memory: ResizeMemory
   readonly settings: ResizeSettings
-  readonly now: () => number
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /** Undefined when the claim is gone. */
 export async function observeResize(
   key: string,
-  { api, claims, volumes, memory, settings, now }: ObserveDeps,
+  { api, claims, volumes, memory, settings, clock }: ObserveDeps,
   signal: AbortSignal,
 ): Promise<ResizeView | undefined> {
-  const claim = claims.get(key)
+  const claim = claims.store.get(key)
   if (claim === undefined) return undefined
-  const volume = await volumeOf(claim, volumes.get(claim.volumeName), { api, settings, signal })
+  const volume = await volumeOf(claim, volumes.store.get(claim.volumeName), { api, settings, signal })
   return {
     claim,
     volume,
     finallyFailed: memory.finallyFailed.has(key),
     slowForMs: memory.slow.leftMs(key),
     settings,
-    now: now(),
+    now: clock.now(),
   }
 }
 

@@ -1,19 +1,9 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
-import { isConflict, isMissing } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
-import {
-  CONFLICT_TRIES,
-  cannotPatch,
-  confirmLastWrite,
-  isKnown,
-  newRun,
-  patchClaim,
-  priorityOf,
-  readClaim,
-  recordEvent,
-} from '../claim/run.ts'
+import { type Beginning, reconcileClaim } from '../claim/reconcile.ts'
+import { cannotPatch, isKnown, newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
 import { decideResize, type ResizeStep } from './decide.ts'
 import { RESIZE_EVENTS } from './events.ts'
 import { type Expanded, expandVolume } from './expand.ts'
@@ -22,65 +12,25 @@ import { observeResize, type ResizeView } from './observe.ts'
 import { type Expansion, recordFailure, recordSuccess } from './record.ts'
 import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
 
-/** What came of looking at a claim: an expansion that is stored as begun, or the end of the run. */
-type Beginning = { readonly expansion: Expansion } | { readonly end: Outcome }
-
-/**
- * One run over one claim: mark the beginning, call the driver, record the result. The claim is read and written under
- * its mutex; the call is made without, so that a modification of the same volume can be called meanwhile.
- */
-export async function reconcileResize(key: string, deps: ResizeDeps, own: Run): Promise<Outcome> {
+/** One run over one claim. */
+export function reconcileResize(key: string, deps: ResizeDeps, own: Run): Promise<Outcome> {
   const run: ResizeRun = newRun(key, deps, own)
   run.log.v(4)?.info('Started PVC processing for resize controller')
-  const beginning = await deps.mutex.run(key, own.signal, () => begin(run))
-  if ('end' in beginning) return beginning.end
-  try {
-    return await expand(run, beginning.expansion)
-  } finally {
-    const { claim } = beginning.expansion
-    // Whatever the run has learned about a claim that was deleted meanwhile must not count for a later one of its name.
-    if (!isKnown(run, claim)) {
+  return reconcileClaim(run, {
+    observe: () => observeResize(key, deps, own.signal),
+    begin: (view: ResizeView) => begin(run, view, decideResize(view)),
+    cannotBegin: (cause) => {
+      return new Error(`marking pvc "${key}" as resizing failed: ${cannotPatch(key, cause)}`, { cause })
+    },
+    perform: (expansion: Expansion) => expand(run, expansion),
+    forget: (claim) => {
       deps.memory.forget(key)
       deps.inUse?.forget(claim)
-    }
-  }
+    },
+  })
 }
 
-/** Looks at the claim again as long as others change it between our look and our write. */
-async function begin(run: ResizeRun): Promise<Beginning> {
-  const { deps, key, signal } = run
-  const { api, memory, settings, clock } = deps
-  const unread = await confirmLastWrite(run)
-  if (unread !== undefined) return { end: { kind: 'retry', cause: unread } }
-  const observed = {
-    api,
-    claims: deps.claims.store,
-    volumes: deps.volumes.store,
-    memory,
-    settings,
-    now: () => clock.now(),
-  }
-  for (let left = CONFLICT_TRIES; ; left -= 1) {
-    const view = await observeResize(key, observed, signal)
-    if (view === undefined) {
-      run.log.v(3)?.info('PVC is deleted or does not exist')
-      return { end: SETTLED }
-    }
-    try {
-      return await performBeginning(run, view, decideResize(view))
-    } catch (error) {
-      signal.throwIfAborted()
-      if (isMissing(error) && !isKnown(run, view.claim)) return { end: SETTLED }
-      if (isConflict(error) && left > 1) await readClaim(run)
-      else {
-        const cause = new Error(`marking pvc "${key}" as resizing failed: ${cannotPatch(key, error)}`, { cause: error })
-        return { end: { kind: 'retry', cause } }
-      }
-    }
-  }
-}
-
-async function performBeginning(run: ResizeRun, view: ResizeView, steps: readonly ResizeStep[]): Promise<Beginning> {
+async function begin(run: ResizeRun, view: ResizeView, steps: readonly ResizeStep[]): Promise<Beginning<Expansion>> {
   const { deps, key, log } = run
   for (const step of steps) {
     switch (step.do) {
@@ -118,7 +68,11 @@ async function performBeginning(run: ResizeRun, view: ResizeView, steps: readonl
   throw new Error('the plan of a resize has no end')
 }
 
-async function mark(run: ResizeRun, view: ResizeView, step: ResizeStep & { do: 'mark' }): Promise<Beginning> {
+async function mark(
+  run: ResizeRun,
+  view: ResizeView,
+  step: ResizeStep & { do: 'mark' },
+): Promise<Beginning<Expansion>> {
   const { deps, key } = run
   const { volume } = view
   if (volume === undefined) throw new Error(`an expansion of ${key} without its volume`)
@@ -127,7 +81,7 @@ async function mark(run: ResizeRun, view: ResizeView, step: ResizeStep & { do: '
   if (step.row === 'B5') warnOfOldServer(run)
   deps.notifyCallStarted(key)
   const claim = await patchClaim(run, step.patch, priorityOf(run))
-  return { expansion: { claim, before: view.claim, volume, target: step.target } }
+  return { work: { claim, before: view.claim, volume, target: step.target } }
 }
 
 /** Undefined when the annotation is gone. Until then no other step is taken: the next expansion would keep it. */

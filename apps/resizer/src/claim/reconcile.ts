@@ -1,0 +1,66 @@
+import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { isConflict, isMissing } from '@csi-sidecars/kube-client'
+import type { Claim } from '../caches/claim.ts'
+import { type ClaimDeps, type ClaimRun, CONFLICT_TRIES, confirmLastWrite, isKnown, readClaim } from './run.ts'
+
+interface OfClaim {
+  readonly claim: Claim
+}
+
+/** What came of looking at a claim: work for the driver whose beginning is stored, or the end of the run. */
+export type Beginning<W> = { readonly work: W } | { readonly end: Outcome }
+
+/** What a controller does in a run over one claim. */
+export interface ClaimSteps<V extends OfClaim, W extends OfClaim> {
+  /** Undefined when the claim is gone. */
+  observe(): V | undefined | Promise<V | undefined>
+  /** All that comes before the call. */
+  begin(view: V): Promise<Beginning<W>>
+  cannotBegin(cause: unknown): Error
+  /** Calls the driver and records the result. */
+  perform(work: W): Promise<Outcome>
+  forget(claim: Claim): void
+}
+
+/**
+ * One run over one claim: mark the beginning, call the driver, record the result. The claim is read and written under
+ * its mutex; the call is made without, so that the other controller can call for the same volume meanwhile.
+ */
+export async function reconcileClaim<V extends OfClaim, W extends OfClaim>(
+  run: ClaimRun<ClaimDeps>,
+  steps: ClaimSteps<V, W>,
+): Promise<Outcome> {
+  const beginning = await run.deps.mutex.run(run.key, run.signal, () => begin(run, steps))
+  if ('end' in beginning) return beginning.end
+  const { work } = beginning
+  try {
+    return await steps.perform(work)
+  } finally {
+    // Whatever the run has learned about a claim that was deleted meanwhile must not count for a later one of its name.
+    if (!isKnown(run, work.claim)) steps.forget(work.claim)
+  }
+}
+
+/** Looks at the claim again as long as others change it between our look and our write. */
+async function begin<V extends OfClaim, W extends OfClaim>(
+  run: ClaimRun<ClaimDeps>,
+  steps: ClaimSteps<V, W>,
+): Promise<Beginning<W>> {
+  const unread = await confirmLastWrite(run)
+  if (unread !== undefined) return { end: { kind: 'retry', cause: unread } }
+  for (let left = CONFLICT_TRIES; ; left -= 1) {
+    const view = await steps.observe()
+    if (view === undefined) {
+      run.log.v(3)?.info('PVC is deleted or does not exist')
+      return { end: SETTLED }
+    }
+    try {
+      return await steps.begin(view)
+    } catch (error) {
+      run.signal.throwIfAborted()
+      if (isMissing(error) && !isKnown(run, view.claim)) return { end: SETTLED }
+      if (!isConflict(error) || left <= 1) return { end: { kind: 'retry', cause: steps.cannotBegin(error) } }
+      await readClaim(run)
+    }
+  }
+}
