@@ -1,5 +1,4 @@
 import { pause } from '../harness/waiting.ts'
-import { differences } from './compare.ts'
 import type { Scenario, ScenarioSide } from './scenario.ts'
 import { RESYNC_MS, type Side } from './side.ts'
 import { type View, viewOf } from './view.ts'
@@ -115,4 +114,32 @@ function note(running: Running, at: number, views: Views): void {
   const until = scenario.steps[at]?.until
   if (until?.(real) === false) lines.push(`step ${at + 1}, real: what was waited for did not come`)
   if (until?.(ours) === false) lines.push(`step ${at + 1}, ours: what was waited for did not come`)
+}
+
+/** The differences of one scenario, a line each: the field, then both values. */
+function differences(real: View, ours: View): readonly string[] {
+  const lines: string[] = []
+  for (const name of union(real.objects.keys(), ours.objects.keys())) {
+    const there = real.objects.get(name)
+    const here = ours.objects.get(name)
+    if (there === undefined || here === undefined) {
+      lines.push(`${name}: ${there === undefined ? 'only ours has it' : 'only the real one has it'}`)
+      continue
+    }
+    for (const field of union(there.keys(), here.keys())) {
+      const [expected, actual] = [there.get(field), here.get(field)]
+      if (expected !== actual) lines.push(`${name}, ${field}: real ${show(expected)}, ours ${show(actual)}`)
+    }
+  }
+  for (const event of real.events.difference(ours.events)) lines.push(`event, only real: ${event}`)
+  for (const event of ours.events.difference(real.events)) lines.push(`event, only ours: ${event}`)
+  return lines
+}
+
+function union(a: Iterable<string>, b: Iterable<string>): readonly string[] {
+  return [...new Set([...a, ...b])].sort()
+}
+
+function show(value: string | undefined): string {
+  return value ?? '-'
 }

@@ -14,12 +14,11 @@ import { helmPath } from '../../charts/tests/helm.ts'
 import { ROOT, releaseVersion } from '../tools/bundle.ts'
 import { homeOf } from '../tools/fill.ts'
 import { IMAGES } from '../tools/released.ts'
-import type { Cosign } from './cosign.ts'
+import { Cosign } from './cosign.ts'
 import { sha256Of } from './files.ts'
 import { readChangelogs, releaseNotes } from './notes.ts'
 import type { Subject } from './plan.ts'
 import { buildElsewhere, buildHere, differences, sumsOf } from './rehearsal/builds.ts'
-import { cosignWithKey } from './rehearsal/cosign-with-key.ts'
 import { Interruptions, type Outside, runInterrupted } from './rehearsal/interruptions.ts'
 import { LocalSigner } from './rehearsal/local-signer.ts'
 import { MemoryPage } from './rehearsal/page.ts'
@@ -204,4 +203,17 @@ async function refuseAnother({ release, outside }: Scene): Promise<void> {
     throw new Error(`another build under the same tag is not refused: ${refused}`)
   }
   say('another build under the same tag is refused')
+}
+
+/** cosign 3 with a key of its own in a folder, without any service outside of this machine. */
+function cosignWithKey(program: string, folder: string): Cosign {
+  // It asks for a password where the environment has none.
+  process.env['COSIGN_PASSWORD'] = ''
+  execFileSync(program, ['generate-key-pair'], { cwd: folder, stdio: 'ignore' })
+  return new Cosign({
+    program,
+    signing: ['--key', `${folder}/cosign.key`, '--use-signing-config=false', '--tlog-upload=false'],
+    verifying: ['--key', `${folder}/cosign.pub`, '--insecure-ignore-tlog', '--private-infrastructure'],
+    registry: ['--allow-http-registry'],
+  })
 }

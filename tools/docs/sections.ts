@@ -1,4 +1,5 @@
 import { APPS } from '@csi-sidecars/sidecars'
+import { documentedValues } from '../../charts/tools/value-comments.ts'
 import { compatibilityTable } from './compatibility-table.ts'
 import { ERROR_LINES } from './error-lines.ts'
 import { eventTable } from './event-table.ts'
@@ -12,11 +13,10 @@ import {
 } from './flag-tables.ts'
 import { headlineTable } from './headline-table.ts'
 import { linesTable } from './log-lines.ts'
-import { sectionNames, withNewSection } from './markdown.ts'
+import { code, sectionNames, table, withNewSection } from './markdown.ts'
 import { alertSections, metricTable } from './monitoring-tables.ts'
 import { rollbackTable } from './rollback-table.ts'
 import { START_LINES } from './start-lines.ts'
-import { valuesTable } from './values-table.ts'
 
 /** What documents may have made from the code, by the name in their marks. */
 export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> = {
@@ -54,4 +54,13 @@ export async function sectionText(name: string): Promise<string> {
   const make = SECTIONS[name]
   if (make === undefined) throw new Error(`unknown section ${name}, known are ${Object.keys(SECTIONS).join(', ')}`)
   return await make()
+}
+
+/** Every value of the chart, as values.yaml describes it. */
+function valuesTable(): string {
+  const rows = documentedValues().flatMap(({ key, description, default: value, isSection }) => {
+    if (isSection && description === '') return []
+    return [[code(key), isSection ? '' : code(JSON.stringify(value)), description.replaceAll(/[<*]/g, '\\$&')]]
+  })
+  return table(['value', 'default', 'meaning'], rows)
 }

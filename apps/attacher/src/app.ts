@@ -1,17 +1,34 @@
 import type { Driver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
-import { type App, type AppControllers, type AppParts, StartError } from '@csi-sidecars/sidecar'
+import {
+  type App,
+  type AppControllers,
+  type AppParts,
+  type GateTable,
+  RELEASE_ON_EXIT,
+  StartError,
+} from '@csi-sidecars/sidecar'
 import { finalizerName } from './caches/names.ts'
 import { openAttachingCaches, openAttachments } from './caches/open.ts'
 import { attacherControllers } from './controllers.ts'
 import { ATTACHER_FLAGS } from './flags.ts'
-import { ATTACHER_GATES, type GateName } from './gates.ts'
 import { handshakeOf } from './handshake.ts'
 import type { AttacherParts, AttacherSettings } from './parts.ts'
 import { PV_QUEUE } from './persistent-volume/controller.ts'
 import { EventPermission } from './reporting/failure-reporter.ts'
 import { VA_QUEUE } from './volume-attachment/controller.ts'
 import { listsPublishedNodes } from './volume-attachment/observe.ts'
+
+/** The attacher's feature gates. */
+const ATTACHER_GATES = {
+  own: {
+    MutableCSINodeAllocatableCount: { stage: 'ga', default: true },
+    ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
+  },
+  permanent: {},
+} as const satisfies GateTable
+
+type GateName = keyof (typeof ATTACHER_GATES)['own']
 
 type Parts = AppParts<typeof ATTACHER_FLAGS, GateName>
 

@@ -3,18 +3,36 @@ import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   NodeServiceCapability_RPC_Type as NodeRpc,
 } from '@csi-sidecars/csi-proto'
-import { createRecorder } from '@csi-sidecars/events'
+import { createRecorder, type Recorder } from '@csi-sidecars/events'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
-import { type App, type AppControllers, type AppParts, StartError, sanitizeName } from '@csi-sidecars/sidecar'
-import type { Logger } from '@csi-sidecars/telemetry'
+import {
+  type App,
+  type AppControllers,
+  type AppParts,
+  type GateTable,
+  RELEASE_ON_EXIT,
+  StartError,
+  sanitizeName,
+} from '@csi-sidecars/sidecar'
+import { type Logger, objectRef } from '@csi-sidecars/telemetry'
 import { openCaches } from './caches/open.ts'
-import { loggingRecorder } from './claim/log-events.ts'
 import { resizerControllers } from './controllers.ts'
 import { RESIZER_FLAGS } from './flags.ts'
-import { type GateName, RESIZER_GATES } from './gates.ts'
 import { handshakeOf } from './handshake.ts'
 import { checkNodeRights } from './node/rights.ts'
 import { queueName, type ResizerParts, type ResizerSettings } from './parts.ts'
+
+/** The resizer's feature gates. */
+const RESIZER_GATES = {
+  own: {
+    AnnotateFsResize: { stage: 'beta', default: true },
+    ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
+    VolumeAttributesClass: { stage: 'ga', default: true },
+  },
+  permanent: { RecoverVolumeExpansionFailure: true },
+} as const satisfies GateTable
+
+type GateName = keyof (typeof RESIZER_GATES)['own']
 
 type Parts = AppParts<typeof RESIZER_FLAGS, GateName>
 
@@ -166,5 +184,18 @@ function settingsOf(flags: Parts['flags'], gates: Parts['gates'], driverName: st
     annotateFsResize: gates.enabled('AnnotateFsResize'),
     extraMetadata: values['extra-modify-metadata'],
     nodeDeployment: values['node-deployment'],
+  }
+}
+
+/** The same recorder, with a line in the log for each event. */
+function loggingRecorder(recorder: Recorder, log: Logger): Recorder {
+  return {
+    event(target, { type, reason, message }) {
+      const { kind, apiVersion, name, namespace = '' } = target
+      const object = objectRef({ name, namespace })
+      log.info('Event occurred', { object, fieldPath: '', kind, apiVersion, type, reason, message })
+      recorder.event(target, { type, reason, message })
+    },
+    flush: (signal) => recorder.flush(signal),
   }
 }

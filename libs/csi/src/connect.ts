@@ -1,9 +1,9 @@
 import { Backoff, type Clock, DeadlineError, deadline, onAbort } from '@csi-sidecars/base'
-import { Channel, type ChannelOptions, connectivityState } from '@grpc/grpc-js'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { Channel, type ChannelOptions, connectivityState, setLogger } from '@grpc/grpc-js'
 import { pathOf, socketAddressOf } from './address.ts'
 import { type CallReporting, type Connection, GrpcConnection } from './connection.ts'
 import { ConnectError, whyUnreachable } from './errors/connect-error.ts'
-import { logGrpcBy } from './grpc-log.ts'
 import { decodeStatusMessageAsUtf8 } from './headers.ts'
 import { SocketCredentials } from './socket-credentials.ts'
 
@@ -114,4 +114,17 @@ function logPeriodically(clock: Clock, ms: number, log: (stopped: () => boolean)
     stopped = true
     cancel()
   }
+}
+
+/** Longest part of such a line: it can hold a whole header of the driver's. */
+const LONGEST = 1000
+
+/** What grpc-js has to say is written by `log`, in its format, instead of straight to standard error. */
+function logGrpcBy(log: Logger): void {
+  const line = (parts: readonly unknown[]): string => parts.join(' ').slice(0, LONGEST)
+  setLogger({
+    error: (...parts: readonly unknown[]) => log.error(new Error(line(parts)), 'gRPC client'),
+    info: (...parts: readonly unknown[]) => log.info('gRPC client', { text: line(parts) }),
+    debug: (...parts: readonly unknown[]) => log.info('gRPC client', { text: line(parts) }),
+  })
 }

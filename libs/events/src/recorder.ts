@@ -4,7 +4,6 @@ import { EVENTS, type Event } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Correlated, Correlator } from './correlator.ts'
 import type { EventTarget, EventText, Occurrence } from './event.ts'
-import { Turns } from './turns.ts'
 
 export interface Recorder {
   /** Records an event. Returns at once and never throws: an event that cannot be written is logged and dropped. */
@@ -118,5 +117,28 @@ class QueueingRecorder implements Recorder {
     if (this.#refusals.has(kind)) return
     this.#refusals.add(kind)
     log.error(error, 'Server rejected event (will not retry!)', { reason, message })
+  }
+}
+
+/** Runs a limited number at a time; the others wait in their order. */
+class Turns {
+  #free: number
+  readonly #waiting: (() => void)[] = []
+
+  constructor(atOnce: number) {
+    this.#free = atOnce
+  }
+
+  async take<T>(run: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    try {
+      return await run()
+    } finally {
+      // The turn is handed over directly, so that a new caller cannot overtake those that wait.
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#free += 1
+      else next()
+    }
   }
 }

@@ -1,13 +1,15 @@
 import { unreachable } from '@csi-sidecars/base'
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import type { ControllerModifyVolumeRequest } from '@csi-sidecars/csi-proto'
+import type { KubeClient } from '@csi-sidecars/kube-client'
 import { claimRef } from '../caches/claim.ts'
 import { type Beginning, reconcileClaim } from '../claim/reconcile.ts'
 import { newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
+import { loadSecret, secretRefOf } from '../claim/secret.ts'
 import { decideModify, type ModifyStep } from './decide.ts'
 import { MODIFY_EVENTS } from './events.ts'
 import { type ModifyView, observeModify } from './observe.ts'
 import { cannotMark, recordFailure, recordSuccess } from './record.ts'
-import { modifyRequest } from './request.ts'
 import type { Modification, ModifyDeps, ModifyRun } from './run.ts'
 
 /** One run over one claim. */
@@ -101,4 +103,26 @@ async function modify(run: ModifyRun, modification: Modification): Promise<Outco
     return await recordFailure(run, modification, error)
   }
   return await recordSuccess(run, modification)
+}
+
+const CLAIM_NAME = 'csi.storage.k8s.io/pvc/name'
+const CLAIM_NAMESPACE = 'csi.storage.k8s.io/pvc/namespace'
+const VOLUME_NAME = 'csi.storage.k8s.io/pv/name'
+
+/** The call of a modification. Its Secret is the one for modifications, else the one for expansions. */
+async function modifyRequest(
+  { claim, volume, target }: Modification,
+  { api, extraMetadata }: { readonly api: Pick<KubeClient, 'get'>; readonly extraMetadata: boolean },
+  signal: AbortSignal,
+): Promise<ControllerModifyVolumeRequest> {
+  const csi = volume.source?.spec?.csi
+  if (!csi?.volumeHandle) throw new Error('empty volume handle')
+  const ref = volume.modifySecret ?? secretRefOf(csi.controllerExpandSecretRef)
+  const secrets = await loadSecret(api, ref, signal)
+  const mutableParameters = { ...target.parameters }
+  if (extraMetadata) {
+    const { namespace, name } = claimRef(claim)
+    Object.assign(mutableParameters, { [CLAIM_NAME]: name, [CLAIM_NAMESPACE]: namespace, [VOLUME_NAME]: volume.key })
+  }
+  return { volumeId: csi.volumeHandle, secrets, mutableParameters }
 }

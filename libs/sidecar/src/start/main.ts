@@ -1,7 +1,11 @@
 import process from 'node:process'
 import { processHost } from './host.ts'
 import { type Program, runProgram } from './program.ts'
-import { VERSION } from './version.ts'
+
+declare const __VERSION__: string | undefined
+
+/** Set by the build; a run from source has no version of its own. */
+const VERSION = typeof __VERSION__ === 'undefined' ? 'unknown' : __VERSION__
 
 /** Runs the program as this process, to the end of both. */
 export async function main(program: Program): Promise<never> {
