@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../schema/json.ts'
+import { isObject, type Json, sameJson } from '../schema/json.ts'
 import type { Cause } from './api-failure.ts'
 
 /** Gathers what is wrong with an object, in the words in which the real server says it. */
@@ -40,6 +40,26 @@ export class FieldErrors {
 
   tooLong(field: string, limitBytes: number): void {
     this.#add(field, 'FieldValueTooLong', `Too long: may not be more than ${limitBytes} bytes`)
+  }
+
+  /** A text that must be there. Whether it is. */
+  needed(field: string, value: Json | undefined): boolean {
+    const isThere = (value ?? '') !== ''
+    if (!isThere) this.required(field)
+    return isThere
+  }
+
+  /** A value that may be absent. */
+  oneOf(field: string, value: Json | undefined, choices: readonly string[]): void {
+    if (value !== undefined && !choices.includes(String(value))) this.unsupported(field, value, choices)
+  }
+
+  notBelow(field: string, value: Json | undefined, [least, why]: readonly [least: number, why: string]): void {
+    if (typeof value === 'number' && value < least) this.invalid(field, value, why)
+  }
+
+  unchanged(field: string, value: Json | undefined, before: Json | undefined): void {
+    if (!sameJson(value, before)) this.invalid(field, value, 'field is immutable')
   }
 
   /** Lists each of the texts in which a rule says what is wrong with a value. */

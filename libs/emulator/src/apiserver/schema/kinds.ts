@@ -24,8 +24,16 @@ export interface Kind {
 
 type Traits = Partial<Omit<Kind, 'group' | 'version' | 'plural' | 'kind' | 'singular'>>
 
-/** `path` as in a URL, without the group where it is the core's. */
+const SERVED: Kind[] = []
+
+/** A kind that is served, at a path as in a URL, without the group where it is the core's. */
 function kind(path: string, name: string, traits: Traits = {}): Kind {
+  const served = described(path, name, traits)
+  SERVED.push(served)
+  return served
+}
+
+function described(path: string, name: string, traits: Traits = {}): Kind {
   const [plural = '', version = '', group = ''] = path.split('/').reverse()
   return {
     group,
@@ -145,7 +153,7 @@ export const ROLE_BINDING = kind(`${RBAC}/rolebindings`, 'RoleBinding', { ...ns,
 export const CLUSTER_ROLE = kind(`${RBAC}/clusterroles`, 'ClusterRole', { createOnUpdate: true })
 export const CLUSTER_ROLE_BINDING = kind(`${RBAC}/clusterrolebindings`, 'ClusterRoleBinding', { createOnUpdate: true })
 export const TOKEN_REVIEW = kind('authentication.k8s.io/v1/tokenreviews', 'TokenReview', { reviewOnly: true })
-const SUBJECT_ACCESS_REVIEW = kind('authorization.k8s.io/v1/subjectaccessreviews', 'SubjectAccessReview', {
+kind('authorization.k8s.io/v1/subjectaccessreviews', 'SubjectAccessReview', {
   reviewOnly: true,
 })
 
@@ -159,46 +167,17 @@ export const SELF_SUBJECT_ACCESS_REVIEW = kind(
 )
 
 /** How many pods a workload wants; only a subresource of others. */
-export const SCALE = kind('autoscaling/v1/scales', 'Scale', ns)
+export const SCALE = described('autoscaling/v1/scales', 'Scale', ns)
 
-export const KINDS: readonly Kind[] = [
-  BINDING,
-  CONFIG_MAP,
-  EVENT,
-  NAMESPACE,
-  NODE,
-  PERSISTENT_VOLUME_CLAIM,
-  PERSISTENT_VOLUME,
-  POD,
-  SECRET,
-  SERVICE_ACCOUNT,
-  SERVICE,
-  DAEMON_SET,
-  DEPLOYMENT,
-  REPLICA_SET,
-  STATEFUL_SET,
-  SELF_SUBJECT_REVIEW,
-  TOKEN_REVIEW,
-  SELF_SUBJECT_ACCESS_REVIEW,
-  SUBJECT_ACCESS_REVIEW,
-  LEASE,
-  NETWORK_POLICY,
-  POD_DISRUPTION_BUDGET,
-  CLUSTER_ROLE_BINDING,
-  CLUSTER_ROLE,
-  ROLE_BINDING,
-  ROLE,
-  PRIORITY_CLASS,
-  CSI_DRIVER,
-  CSI_NODE,
-  CSI_STORAGE_CAPACITY,
-  STORAGE_CLASS,
-  VOLUME_ATTACHMENT,
-  VOLUME_ATTRIBUTES_CLASS,
-]
+/** By group, then by plural. */
+export const KINDS: readonly Kind[] = SERVED.sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1))
+
+function pathOf({ group, plural }: Kind): string {
+  return `${group}/${plural}`
+}
 
 const BY_PATH = new Map(KINDS.map((each) => [`${each.group}/${each.version}/${each.plural}`, each]))
-const BY_PLURAL = new Map(KINDS.map((each) => [`${each.group}/${each.plural}`, each]))
+const BY_PLURAL = new Map(KINDS.map((each) => [pathOf(each), each]))
 
 export function kindAt(group: string, version: string, plural: string): Kind | undefined {
   return BY_PATH.get(`${group}/${version}/${plural}`)

@@ -124,10 +124,7 @@ function withRollingUpdate(strategy: JsonObject[string], defaults: JsonObject): 
 }
 
 function checkWorkload(errors: FieldErrors, object: KubeObject, said: string): void {
-  const replicas = at(object, 'spec', 'replicas')
-  if (typeof replicas === 'number' && replicas < 0) {
-    errors.invalid('spec.replicas', replicas, 'must be greater than or equal to 0')
-  }
+  errors.notBelow('spec.replicas', at(object, 'spec', 'replicas'), [0, 'must be greater than or equal to 0'])
   const selector = objectAt(object, 'spec', 'selector')
   const labels = objectAt(object, 'spec', 'template', 'metadata', 'labels') as Readonly<Record<string, string>>
   if (selector === undefined) errors.required('spec.selector')
@@ -138,13 +135,10 @@ function checkWorkload(errors: FieldErrors, object: KubeObject, said: string): v
     errors.invalid('spec.template.metadata.labels', labels ?? null, '`selector` does not match template `labels`')
   }
   checkContainers(errors, object, ['spec', 'template', 'spec'])
-  const policy = textAt(object, 'spec', 'template', 'spec', 'restartPolicy')
-  if (policy !== 'Always') errors.unsupported('spec.template.spec.restartPolicy', policy, ['Always'])
+  const policy = textAt(object, 'spec', 'template', 'spec', 'restartPolicy') ?? ''
+  errors.oneOf('spec.template.spec.restartPolicy', policy, ['Always'])
 }
 
 function checkSameSelector(errors: FieldErrors, object: KubeObject, old: KubeObject): void {
-  const selector = at(object, 'spec', 'selector')
-  if (!sameJson(selector, at(old, 'spec', 'selector'))) {
-    errors.invalid('spec.selector', selector, 'field is immutable')
-  }
+  errors.unchanged('spec.selector', at(object, 'spec', 'selector'), at(old, 'spec', 'selector'))
 }

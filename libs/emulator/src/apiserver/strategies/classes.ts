@@ -17,12 +17,11 @@ export const storageClassStrategy: Strategy = {
     checkParameters(errors, object)
     const policy = textAt(object, 'reclaimPolicy') ?? ''
     if (policy !== '' && !POLICIES.includes(policy)) errors.unsupported('reclaimPolicy', policy, POLICIES)
-    const mode = textAt(object, 'volumeBindingMode') ?? ''
-    if (!BINDING_MODES.includes(mode)) errors.unsupported('volumeBindingMode', mode, BINDING_MODES)
+    errors.oneOf('volumeBindingMode', textAt(object, 'volumeBindingMode') ?? '', BINDING_MODES)
   },
   validateUpdate(errors, object, old) {
     for (const field of ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode']) {
-      if (!sameJson(object[field], old[field])) errors.invalid(field, object[field], 'field is immutable')
+      errors.unchanged(field, object[field], old[field])
     }
   },
 }

@@ -57,7 +57,7 @@ export const secretStrategy: Strategy = {
   defaults: (object) => withStringData({ ...object, type: object['type'] ?? 'Opaque' }),
   validate: (errors, object) => checkData(errors, object, { fields: ['data'], whole: 'data' }),
   validateUpdate(errors, object, old) {
-    if (at(object, 'type') !== at(old, 'type')) errors.invalid('type', at(object, 'type'), 'field is immutable')
+    errors.unchanged('type', object['type'], old['type'])
     checkImmutable(errors, { object, old }, ['data'])
   },
 }

@@ -18,8 +18,9 @@ import type { Strategy } from './strategy.ts'
 const LONGEST_NODE_ID = 256
 const GROUP_POLICIES = ['File', 'None', 'ReadWriteOnceWithFSType']
 const LIFECYCLE_MODES = ['Persistent', 'Ephemeral']
-const SHORTEST_TOKEN_SECONDS = 600
-const SHORTEST_PERIOD_SECONDS = 10
+const SHORTEST_TOKEN_SECONDS = [600, 'may not specify a duration less than 10 minutes'] as const
+const SHORTEST_PERIOD_SECONDS = [10, 'must be greater than or equal to 10 seconds'] as const
+const NOT_NEGATIVE = [0, 'must be greater than or equal to 0'] as const
 
 const TOKENS_WARNING =
   'spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of ' +
@@ -57,38 +58,26 @@ export const csiDriverStrategy: Strategy = {
       ['volumeLifecycleModes', 'volumeLifecycleModes'],
     ]
     for (const [field, said] of fixed) {
-      const value = at(object, 'spec', field)
-      if (!sameJson(value, at(old, 'spec', field))) errors.invalid(`spec.${said}`, value, 'field is immutable')
+      errors.unchanged(`spec.${said}`, at(object, 'spec', field), at(old, 'spec', field))
     }
   },
 }
 
 function checkDriver(errors: FieldErrors, object: KubeObject): void {
-  const policy = textAt(object, 'spec', 'fsGroupPolicy')
-  if (policy !== undefined && !GROUP_POLICIES.includes(policy)) {
-    errors.unsupported('spec.fsGroupPolicy', policy, ['ReadWriteOnceWithFSType', 'File', 'None'].sort())
-  }
+  errors.oneOf('spec.fsGroupPolicy', textAt(object, 'spec', 'fsGroupPolicy'), GROUP_POLICIES)
   const audiences = new Set<Json | undefined>()
   listAt(object, 'spec', 'tokenRequests').forEach((request, index) => {
     const path = `spec.tokenRequests[${index}]`
     const audience = at(request, 'audience')
     if (audiences.has(audience)) errors.duplicate(`${path}.audience`, audience ?? '')
     audiences.add(audience)
-    const seconds = at(request, 'expirationSeconds')
-    if (typeof seconds === 'number' && seconds < SHORTEST_TOKEN_SECONDS) {
-      errors.invalid(`${path}.expirationSeconds`, seconds, 'may not specify a duration less than 10 minutes')
-    }
+    errors.notBelow(`${path}.expirationSeconds`, at(request, 'expirationSeconds'), SHORTEST_TOKEN_SECONDS)
   })
   for (const mode of listAt(object, 'spec', 'volumeLifecycleModes')) {
-    if (!LIFECYCLE_MODES.includes(String(mode))) {
-      errors.unsupported('spec.volumeLifecycleModes', mode, LIFECYCLE_MODES)
-    }
+    errors.oneOf('spec.volumeLifecycleModes', mode, LIFECYCLE_MODES)
   }
-  const period = at(object, 'spec', 'nodeAllocatableUpdatePeriodSeconds')
-  if (typeof period === 'number' && period < SHORTEST_PERIOD_SECONDS) {
-    const why = 'must be greater than or equal to 10 seconds'
-    errors.invalid('spec.nodeAllocatableUpdatePeriodSeconds', period, why)
-  }
+  const period = 'nodeAllocatableUpdatePeriodSeconds'
+  errors.notBelow(`spec.${period}`, at(object, 'spec', period), SHORTEST_PERIOD_SECONDS)
 }
 
 export const csiNodeStrategy: Strategy = {
@@ -102,8 +91,7 @@ export const csiNodeStrategy: Strategy = {
     for (const before of listAt(old, 'spec', 'drivers')) {
       const name = textAt(before, 'name')
       const now = listAt(object, 'spec', 'drivers').find((driver) => textAt(driver, 'name') === name)
-      if (now === undefined || sameJson(withoutAllocatable(now), withoutAllocatable(before))) continue
-      errors.invalid('spec.drivers', withoutAllocatable(now), 'field is immutable')
+      if (now !== undefined) errors.unchanged('spec.drivers', withoutAllocatable(now), withoutAllocatable(before))
     }
   },
 }
@@ -120,7 +108,7 @@ export const csiStorageCapacityStrategy: Strategy = {
   },
   validateUpdate(errors, object, old) {
     for (const field of ['nodeTopology', 'storageClassName']) {
-      if (!sameJson(object[field], old[field])) errors.invalid(field, object[field], 'field is immutable')
+      errors.unchanged(field, object[field], old[field])
     }
   },
 }
@@ -142,10 +130,7 @@ function checkNodeDriver(
   if (nodeId.length > LONGEST_NODE_ID) {
     errors.invalid(`${path}.nodeID`, nodeId, `must be ${LONGEST_NODE_ID} characters or less`)
   }
-  const count = at(driver, 'allocatable', 'count')
-  if (typeof count === 'number' && count < 0) {
-    errors.invalid(`${path}.allocatable.count`, count, 'must be greater than or equal to 0')
-  }
+  errors.notBelow(`${path}.allocatable.count`, at(driver, 'allocatable', 'count'), NOT_NEGATIVE)
   if (names.has(name)) errors.duplicate(`${path}.name`, name)
   names.add(name)
   const keys = new Set<string>()

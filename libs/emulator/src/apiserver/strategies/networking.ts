@@ -16,8 +16,7 @@ export const networkPolicyStrategy: Strategy = {
   },
   validate(errors, object) {
     listAt(object, 'spec', 'policyTypes').forEach((type, index) => {
-      const types = ['Ingress', 'Egress']
-      if (!types.includes(String(type))) errors.unsupported(`spec.policyTypes[${index}]`, type, types)
+      errors.oneOf(`spec.policyTypes[${index}]`, type, ['Ingress', 'Egress'])
     })
   },
 }
@@ -34,8 +33,7 @@ export const priorityClassStrategy: Strategy = {
   validate: checkPriority,
   validateUpdate(errors, object, old) {
     if (object['value'] !== old['value']) errors.forbidden('value', 'may not be changed in an update.')
-    const policy = object['preemptionPolicy']
-    if (policy !== old['preemptionPolicy']) errors.invalid('preemptionPolicy', policy, 'field is immutable')
+    errors.unchanged('preemptionPolicy', object['preemptionPolicy'], old['preemptionPolicy'])
   },
 }
 
@@ -45,7 +43,5 @@ function checkPriority(errors: FieldErrors, object: KubeObject): void {
   if (!system && typeof value === 'number' && value > HIGHEST_PRIORITY) {
     errors.forbidden('value', `maximum allowed value of a user defined priority is ${HIGHEST_PRIORITY}`)
   }
-  const policy = textAt(object, 'preemptionPolicy')
-  const policies = ['PreemptLowerPriority', 'Never']
-  if (policy !== undefined && !policies.includes(policy)) errors.unsupported('preemptionPolicy', policy, policies)
+  errors.oneOf('preemptionPolicy', textAt(object, 'preemptionPolicy'), ['PreemptLowerPriority', 'Never'])
 }

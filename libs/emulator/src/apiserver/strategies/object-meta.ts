@@ -1,5 +1,5 @@
 import type { FieldErrors } from '../http/field-errors.ts'
-import { at, isList, isObject, type KubeObject, type Meta, sameJson, textAt } from '../schema/json.ts'
+import { at, isList, isObject, type KubeObject, type Meta, textAt } from '../schema/json.ts'
 import type { Kind } from '../schema/kinds.ts'
 import { label, labelValue, type NameRule, qualifiedName, subdomain } from './names.ts'
 
@@ -95,14 +95,8 @@ export function checkMetaUpdate(
       )
     }
   }
-  for (const field of ['name', 'namespace', 'uid', 'deletionGracePeriodSeconds']) {
-    if (!sameJson(metadata[field], old.metadata[field])) {
-      errors.invalid(`metadata.${field}`, metadata[field], 'field is immutable')
-    }
-  }
-  const deletion = metadata.deletionTimestamp
-  if (deletion !== old.metadata.deletionTimestamp) {
-    errors.invalid('metadata.deletionTimestamp', deletion, 'field is immutable')
+  for (const field of ['name', 'namespace', 'uid', 'deletionGracePeriodSeconds', 'deletionTimestamp']) {
+    errors.unchanged(`metadata.${field}`, metadata[field], old.metadata[field])
   }
   if (anyFinalizer !== true) checkFinalizerDomains(errors, metadata)
 }

@@ -77,8 +77,7 @@ function checkClaim(errors: FieldErrors, object: KubeObject): void {
   }
   const storageClass = textAt(spec, 'storageClassName') ?? ''
   if (storageClass !== '') errors.checked('spec.storageClassName', storageClass, subdomain)
-  const mode = textAt(spec, 'volumeMode')
-  if (mode !== undefined && !VOLUME_MODES.includes(mode)) errors.unsupported('spec.volumeMode', mode, VOLUME_MODES)
+  errors.oneOf('spec.volumeMode', textAt(spec, 'volumeMode'), VOLUME_MODES)
   checkDataSource(errors, spec)
   const attributesClass = textAt(spec, 'volumeAttributesClassName') ?? ''
   if (attributesClass !== '') errors.checked('spec.volumeAttributesClassName', attributesClass, subdomain)
@@ -89,7 +88,7 @@ function checkDataSource(errors: FieldErrors, spec: Json | undefined): void {
     const source = objectAt(spec, field)
     if (source === undefined) continue
     for (const part of ['name', 'kind']) {
-      if ((textAt(source, part) ?? '') === '') errors.required(`spec.${field}.${part}`)
+      errors.needed(`spec.${field}.${part}`, textAt(source, part))
     }
   }
 }
@@ -120,9 +119,7 @@ function checkClaimUpdate(errors: FieldErrors, object: KubeObject, old: KubeObje
   if (asked !== undefined && before !== undefined && asked.compare(before) < 0 && asked.compare(capacity) <= 0) {
     errors.forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity')
   }
-  if (at(object, 'spec', 'volumeMode') !== at(old, 'spec', 'volumeMode')) {
-    errors.invalid('volumeMode', at(object, 'spec', 'volumeMode'), 'field is immutable')
-  }
+  errors.unchanged('volumeMode', at(object, 'spec', 'volumeMode'), at(old, 'spec', 'volumeMode'))
   checkAttributesClassUpdate(errors, object, old)
 }
 

@@ -27,9 +27,7 @@ export const persistentVolumeStrategy: Strategy = {
     if (!sameJson(sourceOf(object['spec'], old['spec']), sourceOf(old['spec'], old['spec']))) {
       errors.forbidden('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation')
     }
-    if (at(object, 'spec', 'volumeMode') !== at(old, 'spec', 'volumeMode')) {
-      errors.invalid('volumeMode', at(object, 'spec', 'volumeMode'), 'field is immutable')
-    }
+    errors.unchanged('volumeMode', at(object, 'spec', 'volumeMode'), at(old, 'spec', 'volumeMode'))
     const before = at(old, 'spec', 'volumeAttributesClassName')
     if (before !== undefined && at(object, 'spec', 'volumeAttributesClassName') === undefined) {
       errors.forbidden('spec.volumeAttributesClassName', 'update from non-nil value to nil is forbidden')
@@ -86,7 +84,7 @@ export function checkAccessModes(
   const field = `${path}.accessModes`
   if (modes.length === 0) errors.required(field, whenEmpty)
   for (const mode of modes) {
-    if (!ACCESS_MODES.includes(String(mode))) errors.unsupported(field, mode, ACCESS_MODES)
+    errors.oneOf(field, mode, ACCESS_MODES)
   }
   const others = modes.some((mode) => mode !== 'ReadWriteOncePod' && ACCESS_MODES.includes(String(mode)))
   if (others && modes.includes('ReadWriteOncePod')) {
@@ -119,20 +117,19 @@ function checkPolicy(errors: FieldErrors, path: string, spec: Json | undefined):
   }
   const storageClass = textAt(spec, 'storageClassName') ?? ''
   if (storageClass !== '') errors.checked(`${path}.storageClassName`, storageClass, subdomain)
-  const mode = textAt(spec, 'volumeMode')
-  if (mode !== undefined && !VOLUME_MODES.includes(mode)) errors.unsupported(`${path}.volumeMode`, mode, VOLUME_MODES)
+  errors.oneOf(`${path}.volumeMode`, textAt(spec, 'volumeMode'), VOLUME_MODES)
 }
 
 function checkCsi(errors: FieldErrors, path: string, spec: Json | undefined): void {
   const csi = objectAt(spec, 'csi')
   if (csi === undefined) return
   checkDriverName(errors, `${path}.csi.driver`, textAt(csi, 'driver') ?? '')
-  if ((textAt(csi, 'volumeHandle') ?? '') === '') errors.required(`${path}.csi.volumeHandle`)
+  errors.needed(`${path}.csi.volumeHandle`, textAt(csi, 'volumeHandle'))
   for (const reference of SECRET_REFERENCES) {
     const secret = objectAt(csi, reference)
     if (secret === undefined) continue
     for (const field of ['name', 'namespace']) {
-      if ((textAt(secret, field) ?? '') === '') errors.required(`${path}.csi.${reference}.${field}`)
+      errors.needed(`${path}.csi.${reference}.${field}`, textAt(secret, field))
     }
   }
 }

@@ -39,29 +39,21 @@ export function checkVolumes(errors: FieldErrors, root: string, volumes: readonl
       else check(errors, `${path}.${name}`, at(volume, name) ?? {})
     })
     const name = textAt(volume, 'name') ?? ''
-    if (name === '') errors.required(`${path}.name`)
-    else errors.checked(`${path}.name`, name, label)
+    if (errors.needed(`${path}.name`, name)) errors.checked(`${path}.name`, name, label)
     if (names.has(name)) errors.duplicate(`${path}.name`, name)
     names.add(name)
   })
   return names
 }
 
-function need(errors: FieldErrors, path: string, value: string | undefined): boolean {
-  if (value !== undefined && value !== '') return true
-  errors.required(path)
-  return false
-}
-
 function checkHostPath(errors: FieldErrors, path: string, source: Json): void {
   const host = textAt(source, 'path') ?? ''
-  if (need(errors, `${path}.path`, host)) checkSteps(errors, `${path}.path`, host)
-  const type = textAt(source, 'type') ?? ''
-  if (!HOST_PATH_TYPES.includes(type)) errors.unsupported(`${path}.type`, type, HOST_PATH_TYPES)
+  if (errors.needed(`${path}.path`, host)) checkSteps(errors, `${path}.path`, host)
+  errors.oneOf(`${path}.type`, textAt(source, 'type') ?? '', HOST_PATH_TYPES)
 }
 
 function checkClaim(errors: FieldErrors, path: string, source: Json): void {
-  need(errors, `${path}.claimName`, textAt(source, 'claimName'))
+  errors.needed(`${path}.claimName`, textAt(source, 'claimName'))
 }
 
 /** A ConfigMap or a Secret, whose keys become files. */
@@ -70,7 +62,7 @@ function checkFiles(
   path: string,
   { source, name }: { readonly source: Json; readonly name: string },
 ): void {
-  need(errors, `${path}.${name}`, textAt(source, name))
+  errors.needed(`${path}.${name}`, textAt(source, name))
   checkMode(errors, `${path}.defaultMode`, at(source, 'defaultMode'))
   checkItems(errors, path, source)
 }
@@ -78,9 +70,9 @@ function checkFiles(
 function checkItems(errors: FieldErrors, path: string, source: Json): void {
   listAt(source, 'items').forEach((item, index) => {
     const where = `${path}.items[${index}]`
-    need(errors, `${where}.key`, textAt(item, 'key'))
+    errors.needed(`${where}.key`, textAt(item, 'key'))
     const file = textAt(item, 'path') ?? ''
-    if (need(errors, `${where}.path`, file)) checkBelow(errors, `${where}.path`, file)
+    if (errors.needed(`${where}.path`, file)) checkBelow(errors, `${where}.path`, file)
     checkMode(errors, `${where}.mode`, at(item, 'mode'))
   })
 }
@@ -92,7 +84,7 @@ function checkProjected(errors: FieldErrors, path: string, source: Json): void {
       const files = at(each, kind)
       if (files === undefined) continue
       const where = `${path}.sources[${index}].${kind}`
-      need(errors, `${where}.name`, textAt(files, 'name'))
+      errors.needed(`${where}.name`, textAt(files, 'name'))
       checkItems(errors, where, files)
     }
   })
@@ -100,9 +92,9 @@ function checkProjected(errors: FieldErrors, path: string, source: Json): void {
 
 function checkInline(errors: FieldErrors, path: string, source: Json): void {
   const driver = textAt(source, 'driver') ?? ''
-  if (need(errors, `${path}.driver`, driver)) errors.checked(`${path}.driver`, driver, subdomain)
+  if (errors.needed(`${path}.driver`, driver)) errors.checked(`${path}.driver`, driver, subdomain)
   const secret = at(source, 'nodePublishSecretRef')
-  if (isObject(secret)) need(errors, `${path}.nodePublishSecretRef.name`, textAt(secret, 'name'))
+  if (isObject(secret)) errors.needed(`${path}.nodePublishSecretRef.name`, textAt(secret, 'name'))
 }
 
 function checkEphemeral(errors: FieldErrors, path: string, source: Json): void {

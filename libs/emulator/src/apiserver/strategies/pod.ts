@@ -87,8 +87,7 @@ function qualityOf(spec: JsonObject): string {
 function checkPod(errors: FieldErrors, object: KubeObject): void {
   checkContainers(errors, object, ['spec'])
   const policy = textAt(object, 'spec', 'restartPolicy') ?? ''
-  const policies = ['Always', 'OnFailure', 'Never']
-  if (!policies.includes(policy)) errors.unsupported('spec.restartPolicy', policy, policies)
+  errors.oneOf('spec.restartPolicy', policy, ['Always', 'OnFailure', 'Never'])
 }
 
 /** Containers and volumes of a pod spec, which is at `place` in an object. */
@@ -101,11 +100,10 @@ export function checkContainers(errors: FieldErrors, object: KubeObject, place: 
   containers.forEach((container, index) => {
     const path = `${root}.containers[${index}]`
     const name = textAt(container, 'name') ?? ''
-    if (name === '') errors.required(`${path}.name`)
-    else errors.checked(`${path}.name`, name, label)
+    if (errors.needed(`${path}.name`, name)) errors.checked(`${path}.name`, name, label)
     if (names.has(name)) errors.duplicate(`${path}.name`, name)
     names.add(name)
-    if ((textAt(container, 'image') ?? '') === '') errors.required(`${path}.image`)
+    errors.needed(`${path}.image`, textAt(container, 'image'))
   })
   checkMounts(errors, root, { names: volumes, containers })
 }
@@ -119,9 +117,8 @@ function checkMounts(
     listAt(container, 'volumeMounts').forEach((mount, index) => {
       const path = `${root}.containers[${at}].volumeMounts[${index}]`
       const name = textAt(mount, 'name') ?? ''
-      if (name === '') errors.required(`${path}.name`)
-      else if (!names.has(name)) errors.notFound(`${path}.name`, name)
-      if ((textAt(mount, 'mountPath') ?? '') === '') errors.required(`${path}.mountPath`)
+      if (errors.needed(`${path}.name`, name) && !names.has(name)) errors.notFound(`${path}.name`, name)
+      errors.needed(`${path}.mountPath`, textAt(mount, 'mountPath'))
     })
   })
 }

@@ -54,13 +54,11 @@ function bindings({ namespaced }: { namespaced: boolean }): Strategy {
     defaults: withGroups,
     validate(errors, object) {
       const group = textAt(object, 'roleRef', 'apiGroup') ?? ''
-      if (group !== GROUP) errors.unsupported('roleRef.apiGroup', group, [GROUP])
+      errors.oneOf('roleRef.apiGroup', group, [GROUP])
       const kinds = namespaced ? ['Role', 'ClusterRole'] : ['ClusterRole']
-      const kind = textAt(object, 'roleRef', 'kind') ?? ''
-      if (!kinds.includes(kind)) errors.unsupported('roleRef.kind', kind, kinds)
+      errors.oneOf('roleRef.kind', textAt(object, 'roleRef', 'kind') ?? '', kinds)
       const name = textAt(object, 'roleRef', 'name') ?? ''
-      if (name === '') errors.required('roleRef.name')
-      else errors.checked('roleRef.name', name, pathSegment)
+      if (errors.needed('roleRef.name', name)) errors.checked('roleRef.name', name, pathSegment)
       listAt(object, 'subjects').forEach((subject, index) => {
         checkSubject(errors, { path: `subjects[${index}]`, namespaced }, subject)
       })
@@ -91,16 +89,16 @@ function checkSubject(errors: FieldErrors, { path, namespaced }: Place, subject:
   const name = textAt(subject, 'name') ?? ''
   const group = textAt(subject, 'apiGroup') ?? ''
   const kind = textAt(subject, 'kind') ?? ''
-  if (name === '') errors.required(`${path}.name`)
+  errors.needed(`${path}.name`, name)
   switch (kind) {
     case 'ServiceAccount':
       if (name !== '') errors.checked(`${path}.name`, name, subdomain)
       if (group !== '') errors.unsupported(`${path}.apiGroup`, group, [''])
-      if (!namespaced && (textAt(subject, 'namespace') ?? '') === '') errors.required(`${path}.namespace`)
+      if (!namespaced) errors.needed(`${path}.namespace`, textAt(subject, 'namespace'))
       return
     case 'User':
     case 'Group':
-      if (group !== GROUP) errors.unsupported(`${path}.apiGroup`, group, [GROUP])
+      errors.oneOf(`${path}.apiGroup`, group, [GROUP])
       return
     default:
       errors.unsupported(`${path}.kind`, kind, ['ServiceAccount', 'User', 'Group'])

@@ -127,10 +127,8 @@ function checkService(errors: FieldErrors, object: KubeObject): void {
   }
   if (type === 'ExternalName' && (textAt(spec, 'externalName') ?? '') === '') errors.required('spec.externalName')
   checkPorts(errors, ports)
-  const affinities = ['ClientIP', 'None']
-  const affinity = textAt(spec, 'sessionAffinity')
-  if (!affinities.includes(affinity ?? '')) errors.unsupported('spec.sessionAffinity', affinity, affinities)
-  if (!TYPES.includes(type)) errors.unsupported('spec.type', type, TYPES)
+  errors.oneOf('spec.sessionAffinity', textAt(spec, 'sessionAffinity') ?? '', ['ClientIP', 'None'])
+  errors.oneOf('spec.type', type, TYPES)
   if (type !== 'ClusterIP') return
   ports.forEach((port, index) => {
     const why = "may not be used when `type` is 'ClusterIP'"
@@ -154,7 +152,6 @@ function checkPorts(errors: FieldErrors, ports: readonly Json[]): void {
       if (typeof number !== 'number' || (number >= 1 && number <= 65_535)) continue
       errors.invalid(`${path}.${field}`, number, 'must be between 1 and 65535, inclusive')
     }
-    const protocol = textAt(port, 'protocol')
-    if (!PROTOCOLS.includes(protocol ?? '')) errors.unsupported(`${path}.protocol`, protocol, PROTOCOLS)
+    errors.oneOf(`${path}.protocol`, textAt(port, 'protocol') ?? '', PROTOCOLS)
   })
 }

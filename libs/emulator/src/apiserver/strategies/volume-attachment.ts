@@ -1,5 +1,5 @@
 import type { FieldErrors } from '../http/field-errors.ts'
-import { at, isObject, type KubeObject, objectAt, sameJson, textAt } from '../schema/json.ts'
+import { at, isObject, type KubeObject, objectAt, textAt } from '../schema/json.ts'
 import { subdomain } from './names.ts'
 import { META_KEPT_BY_STATUS } from './object-meta.ts'
 import { checkDriverName, checkVolumeSpec } from './persistent-volume.ts'
@@ -33,7 +33,7 @@ export const volumeAttachmentStrategy: Strategy = {
 }
 
 function checkSpecStays(errors: FieldErrors, object: KubeObject, old: KubeObject): void {
-  if (!sameJson(object['spec'], old['spec'])) errors.invalid('spec', object['spec'], 'field is immutable')
+  errors.unchanged('spec', object['spec'], old['spec'])
 }
 
 function checkSource(errors: FieldErrors, object: KubeObject): void {
@@ -62,9 +62,6 @@ function checkStatus(errors: FieldErrors, object: KubeObject): void {
       // The limit that the message names is the one of the metadata; so says the real server.
       errors.tooLong(`status.${field}.message`, MOST_METADATA_BYTES)
     }
-    const code = error['errorCode']
-    if (typeof code === 'number' && code < 0) {
-      errors.invalid(`status.${field}.errorCode`, code, 'must be between 0 and 2147483647, inclusive')
-    }
+    errors.notBelow(`status.${field}.errorCode`, error['errorCode'], [0, 'must be between 0 and 2147483647, inclusive'])
   }
 }

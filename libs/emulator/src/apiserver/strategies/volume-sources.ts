@@ -72,9 +72,7 @@ function checkSource(
   { rule, field }: { readonly rule: SourceRule; readonly field: string },
   source: JsonObject | undefined,
 ): void {
-  for (const needed of rule.needs ?? []) {
-    if ((textAt(source, needed) ?? '') === '') errors.required(`${field}.${needed}`)
-  }
+  for (const needed of rule.needs ?? []) errors.needed(`${field}.${needed}`, textAt(source, needed))
   if (rule.name === 'nfs' && textAt(source, 'path')?.startsWith('/') !== true) {
     errors.invalid(`${field}.path`, textAt(source, 'path') ?? '', 'must be an absolute path')
   }
