@@ -1,8 +1,9 @@
 import { CODES, type CodeName } from '@csi-sidecars/csi'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { HANG } from '@csi-sidecars/testkit'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { claim, VOLUME_REF, volume } from './testing/builders.ts'
-import { apiError, HANG } from './testing/fake-cluster.ts'
+import { apiError } from './testing/fake-cluster.ts'
 import { failing, requiredGi, willing } from './testing/fake-driver.ts'
 import { ResizerFixture } from './testing/fixture.ts'
 

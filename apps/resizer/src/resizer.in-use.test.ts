@@ -119,8 +119,8 @@ describe('a driver that refuses to expand a volume in use', () => {
 
   it('notices a pod that ends while the watch is broken', async () => {
     await fixture.clock.advance(100_000)
-    fixture.cluster.watchesBroken = true
     await changePod({ metadata: { labels: { a: 'b' } } })
+    fixture.cluster.breakWatches()
     fixture.driver.expand = willing
     await changePod(undefined)
     await fixture.clock.advance(2_000)
@@ -269,7 +269,7 @@ describe('pods that may not be read', () => {
 })
 
 describe('a thousand claims that wait among ten thousand pods', () => {
-  it('cost one list and one watch in an hour', async () => {
+  it('cost one list of twenty pages, and a watch that continues when the server ends it, in an hour', async () => {
     fixture = new ResizerFixture()
     for (let index = 0; index < 1_000; index += 1) {
       const name = `data-${index}`
@@ -282,7 +282,7 @@ describe('a thousand claims that wait among ten thousand pods', () => {
     expect(fixture.driver.calls).toHaveLength(1_000)
     await fixture.clock.advance(3_600_000)
     expect(fixture.driver.calls).toHaveLength(1_000)
-    expect(takePodRequests()).toEqual(['list ns', 'watch ns'])
+    expect(takePodRequests()).toEqual([...Array.from({ length: 20 }, () => 'list ns'), 'watch ns', 'watch ns'])
     await fixture.kill()
   })
 })

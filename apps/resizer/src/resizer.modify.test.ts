@@ -48,7 +48,7 @@ describe('a claim that wants a class', () => {
       {
         what: CLAIM,
         body: {
-          metadata: { resourceVersion: '105' },
+          metadata: { resourceVersion: expect.any(String) },
           status: {
             modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' },
             conditions: [condition('ModifyingVolume', 'Modifying volume to "gold" is in progress.')],
@@ -180,7 +180,10 @@ describe('a class that is not there', () => {
     expect(fixture.wire.splice(0)).toEqual([
       {
         what: CLAIM,
-        body: { metadata: { resourceVersion: '104' }, status: { modifyVolumeStatus: { status: 'Pending' } } },
+        body: {
+          metadata: { resourceVersion: expect.any(String) },
+          status: { modifyVolumeStatus: { status: 'Pending' } },
+        },
       },
     ])
     expect(fixture.takeEvents()).toEqual(['Warning VolumeModifyFailed: VAC "bronze" does not exist.'])

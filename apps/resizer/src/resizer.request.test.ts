@@ -2,7 +2,12 @@ import {
   VolumeCapability_AccessMode_Mode as Mode,
   ControllerServiceCapability_RPC_Type as Rpc,
 } from '@csi-sidecars/csi-proto'
-import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, SECRETS } from '@csi-sidecars/kube-types'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolumeClaim,
+  SECRETS,
+} from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import { type ClaimParts, claim, type VolumeParts, volume } from './testing/builders.ts'
 import { apiError } from './testing/fake-cluster.ts'
@@ -20,6 +25,8 @@ interface Given {
   readonly volume?: VolumeParts
   readonly claim?: ClaimParts
   readonly driverName?: string
+  /** Of the claim, as only a cache can have it: a server refuses or completes it. */
+  readonly cached?: (claim: PersistentVolumeClaim) => PersistentVolumeClaim
   readonly prepare?: (fixture: ResizerFixture) => void
 }
 
@@ -28,12 +35,18 @@ async function expandWith({
   claim: claimParts,
   driverName,
   prepare,
+  cached,
 }: Given): Promise<ResizerFixture> {
   const fixture = new ResizerFixture(driverName === undefined ? {} : { driverName })
   fixture.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
   fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ request: '2Gi', ...claimParts }))
   prepare?.(fixture)
   await fixture.start()
+  if (cached === undefined) return fixture
+  const known = fixture.claim
+  const resourceVersion = String(Number(fixture.cluster.server.resourceVersion) + 1)
+  fixture.caches.claims.learn(cached({ ...known, metadata: { ...known.metadata, resourceVersion } }))
+  await fixture.clock.settle()
   return fixture
 }
 
@@ -185,7 +198,10 @@ describe('bad input', () => {
   it.each<[what: string, given: Given, why: string]>([
     [
       'a request that is no size',
-      { claim: { request: '2Kk' } },
+      {
+        claim: { request: '1Gi' },
+        cached: (object) => ({ ...object, spec: { ...object.spec, resources: { requests: { storage: '2Kk' } } } }),
+      },
       `spec.resources.requests.storage of the claim is "2Kk": unable to parse quantity's suffix`,
     ],
     [
@@ -205,7 +221,10 @@ describe('bad input', () => {
     ],
     [
       'a claim without a status',
-      { claim: { capacity: null, status: { phase: undefined } } },
+      {
+        claim: { request: '1Gi' },
+        cached: ({ spec, metadata }) => ({ metadata, spec: { ...spec, resources: { requests: { storage: '2Gi' } } } }),
+      },
       'the claim has no status',
     ],
   ])('%s: an event and a line name the cause, and other claims continue', async (_what, given, why) => {

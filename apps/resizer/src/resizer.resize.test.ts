@@ -25,7 +25,7 @@ describe('an expansion without a node step', () => {
       {
         what: CLAIM,
         body: {
-          metadata: { resourceVersion: '103' },
+          metadata: { resourceVersion: expect.any(String) },
           status: {
             allocatedResources: { storage: '2Gi' },
             allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
@@ -52,7 +52,7 @@ describe('an expansion without a node step', () => {
         what: CLAIM,
         body: {
           metadata: {
-            resourceVersion: '104',
+            resourceVersion: expect.any(String),
             annotations: { 'volume.kubernetes.io/node-expansion-not-required': 'true' },
           },
           status: {

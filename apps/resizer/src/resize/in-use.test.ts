@@ -18,7 +18,7 @@ let inUse: InUse
 let close: () => void
 
 function begin(backoff = { baseMs: 1_000, maxMs: 300_000 }): void {
-  cluster = new FakeCluster()
+  cluster = new FakeCluster(clock)
   clock = new FakeClock({ now: 5_000 })
   woken = []
   inUse = new InUse({ api: cluster.client, backoff, clock, log: recordingLogger() })

@@ -15,7 +15,7 @@ let use: PodUse
 let log: RecordingLogger
 
 beforeEach(() => {
-  cluster = new FakeCluster()
+  cluster = new FakeCluster(clock)
   clock = new FakeClock()
   unused = []
   log = recordingLogger()
@@ -42,6 +42,7 @@ const takeRequests = (): readonly string[] =>
 async function askAbout(count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     run(`ns-${index}`, 'web')
+    await clock.settle()
     expect(await uses(`ns-${index}/data`)).toBe(true)
   }
   await clock.settle()
@@ -95,11 +96,10 @@ describe('the pods of one namespace', () => {
     run('ns', 'a')
     await uses('ns/data')
     await clock.settle()
-    cluster.watchesBroken = true
     run('ns', 'b')
     await clock.settle()
+    cluster.breakWatches()
     await end('ns', 'a')
-    cluster.watchesBroken = false
     await end('ns', 'b')
     await clock.advance(2_000)
     expect(unused).toEqual(['ns/data'])
@@ -110,7 +110,6 @@ describe('the pods of one namespace', () => {
     run('ns', 'a')
     await uses('ns/data')
     await clock.settle()
-    cluster.watchesBroken = true
     let refused = false
     cluster.before = ({ verb }) => {
       if (verb !== 'watch' || refused) return
@@ -118,8 +117,9 @@ describe('the pods of one namespace', () => {
       throw apiError(410, 'Expired', 'too old resource version')
     }
     run('ns', 'b')
+    await clock.settle()
+    cluster.breakWatches()
     await end('ns', 'a')
-    cluster.watchesBroken = false
     await end('ns', 'b')
     await clock.advance(10_000)
     expect(unused).toEqual(['ns/data'])
@@ -174,10 +174,8 @@ describe('the pods of many namespaces', () => {
 
   it('are heard of though they ended between the two', async () => {
     await askAbout(19)
-    // The old watch breaks off after this, and does not hear of it.
-    cluster.watchesBroken = true
-    run('ns-3', 'other', 'other')
-    await clock.settle()
+    // The old watch does not hear of it.
+    cluster.breakWatches()
     await end('ns-3', 'web')
     expect(unused).toEqual([])
     run('ns-x', 'web')

@@ -15,7 +15,7 @@ let use: PodUse
 let log: RecordingLogger
 
 beforeEach(() => {
-  cluster = new FakeCluster()
+  cluster = new FakeCluster(clock)
   clock = new FakeClock()
   unused = []
   log = recordingLogger()

@@ -1,6 +1,6 @@
 import type { Cached, Informer, InformerEvent, Reader } from '@csi-sidecars/informer'
 import { compareResourceVersions, type KubeObject, type Resource } from '@csi-sidecars/kube-types'
-import type { ClusterChange, FakeCluster } from './fake-cluster.ts'
+import type { FakeApi } from '@csi-sidecars/testkit'
 
 /** A cache of the fake cluster that hears of changes at once, or only when `deliver` is called. For tests. */
 export class FakeInformer<W extends KubeObject, T extends Cached> implements Informer<T, W> {
@@ -13,10 +13,10 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
   readonly #handlers = new Set<(event: InformerEvent<T>) => void>()
   /** When an object of a key was last seen to go: nothing older comes back. */
   readonly #gone = new Map<string, string>()
-  readonly #late: ClusterChange[] = []
+  readonly #late: { readonly type: string; readonly object: W }[] = []
   readonly #forget: () => void
 
-  constructor(cluster: FakeCluster, resource: Resource<W>, project: (object: W) => T | undefined) {
+  constructor({ server }: FakeApi<Error>, resource: Resource<W>, project: (object: W) => T | undefined) {
     this.#project = project
     const objects = this.#objects
     this.store = {
@@ -29,9 +29,8 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
       synced: true,
       whenSynced: async () => undefined,
     }
-    for (const object of cluster.all(resource)) this.#put(object, 'watch')
-    this.#forget = cluster.onChange((change) => {
-      if (change.resource.plural !== resource.plural) return
+    for (const object of server.list(resource)) this.#put(object, 'watch')
+    this.#forget = server.onChange(resource, (change) => {
       this.#late.push(change)
       if (!this.lagging) this.deliver()
     })
@@ -67,8 +66,8 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
   /** Hears of all that has changed. */
   deliver(): void {
     for (const { type, object } of this.#late.splice(0)) {
-      if (type === 'DELETED') this.#remove(object as W)
-      else this.#put(object as W, 'watch')
+      if (type === 'DELETED') this.#remove(object)
+      else this.#put(object, 'watch')
     }
   }
 

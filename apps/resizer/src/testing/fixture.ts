@@ -48,7 +48,7 @@ const SETTINGS: Omit<ResizerSettings, 'driverName'> = {
 /** A cluster, a driver and one resizer between them, in which nothing happens but what the test lets happen. */
 export class ResizerFixture {
   readonly clock = new FakeClock({ now: Date.UTC(2026, 0, 1) })
-  readonly cluster = new FakeCluster()
+  readonly cluster = new FakeCluster(this.clock)
   readonly driver: FakeDriver
   readonly log: RecordingLogger = recordingLogger()
   readonly events: SeenEvent[] = []

@@ -59,17 +59,14 @@ export class DirectAccess {
       creationTimestamp: metadata.creationTimestamp ?? creationTimestamp,
       generation: metadata.generation ?? kind.firstGeneration,
     })
-    const known = completed(kind, complete)
-    const defaults = strategyOf(kind).defaults?.(known) ?? known
-    const defaulted = defaults === known ? known : completed(kind, defaults)
-    return commit(this.#registry, target, { object: defaulted, dryRun: false }).object as unknown as T
+    return commit(this.#registry, target, { object: defaulted(kind, complete), dryRun: false }).object as unknown as T
   }
 
   /** Replaces an object by what `change` makes of it. Removing the last finalizer of a deleted one removes it. */
   update<T>(resource: Resource<T>, ref: ObjectRef, change: (object: T) => T): T {
     const target = targetOf(resource, ref)
     const { object: old } = existing(this.#registry, target)
-    const changed = completed(target.kind, plain(change(old as unknown as T) as unknown as KubeObject))
+    const changed = defaulted(target.kind, plain(change(old as unknown as T) as unknown as KubeObject))
     if (isFinished(changed)) return this.#registry.store.remove(target.kind, keyOf(target), old).object as unknown as T
     return commit(this.#registry, target, { object: changed, dryRun: false }).object as unknown as T
   }
@@ -120,6 +117,12 @@ export class DirectAccess {
       leave()
     }
   }
+}
+
+function defaulted(kind: Kind, object: KubeObject): KubeObject {
+  const known = completed(kind, object)
+  const defaults = strategyOf(kind).defaults?.(known) ?? known
+  return defaults === known ? known : completed(kind, defaults)
 }
 
 interface Wait {

@@ -7,8 +7,8 @@ import {
   PODS,
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
+import { HANG } from '@csi-sidecars/testkit'
 import { attributesClass, CLAIM_REF, claim, NAMESPACE, pod, VOLUME_REF, volume } from '../builders.ts'
-import { HANG } from '../fake-cluster.ts'
 import { ResizerFixture } from '../fixture.ts'
 import { Backend, type Behaviour, giOf } from './backend.ts'
 
@@ -47,9 +47,11 @@ export class ModelRun {
     for (const name of ['gold', 'silver']) cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass(name))
     cluster.put(PERSISTENT_VOLUMES, volume())
     cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
-    cluster.onChange(({ type, object }) => {
-      if (type === 'MODIFIED') this.#check(object)
-    })
+    for (const resource of [PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS]) {
+      cluster.server.onChange<KubeObject>(resource, ({ type, object }) => {
+        if (type === 'MODIFIED') this.#check(object)
+      })
+    }
     await this.#start()
   }
 
@@ -154,7 +156,7 @@ export class ModelRun {
   }
 
   get #volume(): PersistentVolume {
-    return this.fixture.cluster.all(PERSISTENT_VOLUMES)[0] as PersistentVolume
+    return this.fixture.cluster.server.list(PERSISTENT_VOLUMES)[0] as PersistentVolume
   }
 
   #editClaim(change: object): void {
