@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type KubeObject, NAMESPACES, type Resource } from '@csi-sidecars/kube-types'
 import type { Api } from '../../e2e/harness/api/api.ts'
 import { type ControlPlane, startControlPlane } from '../../e2e/harness/api/control-plane.ts'
-import { Gate } from '../../e2e/harness/api/gate.ts'
+import { type Gate, openGate } from '../../e2e/harness/api/gate.ts'
 import { grant } from '../../e2e/harness/api/roles.ts'
 import { Driver } from '../../e2e/harness/driver/driver.ts'
 import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
@@ -102,12 +102,8 @@ export class Ground implements AsyncDisposable {
   }
 
   /** A door between one sidecar and the server. */
-  async gate(): Promise<Gate> {
-    const { url, ca, certificate } = this.cluster
-    const gate = new Gate({ upstream: url, ca, certificate })
-    this.#gates.push(gate)
-    await gate.open()
-    return gate
+  gate(): Promise<Gate> {
+    return openGate(this.cluster, this.#gates)
   }
 
   observe<T extends KubeObject>(resource: Resource<T>): Promise<Observer<T>> {

@@ -7,8 +7,8 @@ import { APPS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { TestContext } from '../harness/context.ts'
 import { framed, GRPC_HEADERS, RawDriver, refuse, reply } from '../harness/driver/raw-driver.ts'
+import { surroundings } from '../tests/resilience/one-process-scene.ts'
 import { begin, done, type FaultCase, QUICK, sound } from './case.ts'
-import { surroundings } from './start.ts'
 
 /** Faults in place of the driver's answer. */
 type Misdeed = (stream: ServerHttp2Stream, driver: RawDriver) => void

@@ -1,8 +1,8 @@
 import { equal, ok } from 'node:assert'
-import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { APPS } from '@csi-sidecars/sidecars'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
+import { residentMiB } from '../harness/process/memory.ts'
 import { pause } from '../harness/waiting.ts'
 import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound, soundLines } from './case.ts'
 import { startedScene } from './start.ts'
@@ -48,11 +48,6 @@ function pipelined(path: string): string {
   return `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(1800)
 }
 
-/** Memory of a process in RAM, in MiB. */
-function residentMiB({ pid }: RunningSidecar): number {
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
-}
-
 /** At rest it has 70; without a bound for requests in work, or for answers that are not read, it has some hundred. */
 const MOST_MIB = 160
 
@@ -66,7 +61,7 @@ async function clients(sidecar: RunningSidecar, bytes: string, count = 200): Pro
   })
   await pause(500)
   equal((await sidecar.http('/livez')).code, 200)
-  const mib = residentMiB(sidecar)
+  const mib = residentMiB(sidecar.pid)
   ok(mib < MOST_MIB, `${mib} MiB`)
   for (const socket of sockets) socket.destroy()
 }

@@ -4,7 +4,7 @@ import { freePort } from '@csi-sidecars/emulator'
 import type { Resource } from '@csi-sidecars/kube-types'
 import type { Api, Ref } from './api/api.ts'
 import type { Cluster, Role, User } from './api/cluster.ts'
-import { Gate } from './api/gate.ts'
+import { type Gate, openGate } from './api/gate.ts'
 import { Driver, type DriverOptions } from './driver/driver.ts'
 import { type Exit, stop } from './process/processes.ts'
 import { Sidecar } from './process/sidecar.ts'
@@ -126,12 +126,8 @@ export class TestContext {
     return driver
   }
 
-  async gate(): Promise<Gate> {
-    const { url, ca, certificate } = this.cluster
-    const gate = new Gate({ upstream: url, ca, certificate })
-    this.#gates.push(gate)
-    await gate.open()
-    return gate
+  gate(): Promise<Gate> {
+    return openGate(this.cluster, this.#gates)
   }
 
   /** Starts the binary under test; does not wait for anything. */

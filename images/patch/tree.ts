@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { rewrite } from '../tools/fill.ts'
 import { changesetOf, isNode, type Lockfile, type Move, strayChanges } from './decide.ts'
 
 const LOCKFILE = 'package-lock.json'
@@ -73,9 +74,3 @@ function inManifest(text: string, { component, from, to }: Move): string {
 
 const inWorkflow = (text: string, { component, from, to }: Move): string =>
   component === 'node' ? text.replaceAll(`node-version: ${from}`, `node-version: ${to}`) : text
-
-function rewrite(file: string, change: (text: string) => string): void {
-  const before = readFileSync(file, 'utf8')
-  const after = change(before)
-  if (after !== before) writeFileSync(file, after)
-}

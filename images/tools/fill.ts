@@ -50,7 +50,7 @@ export function fill(root: string, to: Home): void {
   }
 }
 
-function rewrite(file: string, change: (text: string) => string): void {
+export function rewrite(file: string, change: (text: string) => string): void {
   const before = readFileSync(file, 'utf8')
   const after = change(before)
   if (after !== before) writeFileSync(file, after)

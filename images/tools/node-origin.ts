@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { sha256Of } from '../release/files.ts'
 import { ROOT, readJson } from './bundle.ts'
 import { nodePackage } from './notices.ts'
 
@@ -56,8 +56,4 @@ export function whyNotPublished(file: string, { checksums, archive }: Published)
   } finally {
     rmSync(folder, { recursive: true })
   }
-}
-
-function sha256Of(file: string): string {
-  return createHash('sha256').update(readFileSync(file)).digest('hex')
 }

@@ -44,12 +44,18 @@ export function baseController(
 
 /** A run whose object is deleted meanwhile has nothing left to do. Every other error fails the run. */
 export async function settledUnlessFailed(work: Promise<void>, isSettled = isNotFound): Promise<Outcome> {
-  try {
-    await work
-  } catch (error) {
-    if (!isSettled(error)) throw error
-  }
+  await except(isSettled, work)
   return SETTLED
+}
+
+/** The result; undefined after an error that says that there is nothing to do. */
+export async function except<T>(isHarmless: (error: unknown) => boolean, work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (isHarmless(error)) return undefined
+    throw error
+  }
 }
 
 /** Adds keys periodically, for what events may have missed. */

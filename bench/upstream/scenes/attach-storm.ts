@@ -2,10 +2,9 @@ import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachmen
 import type { Ground } from '../ground.ts'
 import { attach, moreVolumes, nodeOf, nodes, volumes } from '../objects.ts'
 import { type Bench, type BenchScene, interleaved } from '../scene.ts'
-import type { Subject } from '../subject.ts'
 import { warmUp, workCalls } from '../work.ts'
 import { percentile, timesToCall } from './latency.ts'
-import { OPENED, PER_OBJECT_MS, phase, type Storm, WAVES, waveLabel, withoutLimits } from './storm.ts'
+import { OPENED, PER_OBJECT_MS, phase, runWaves, type Storm, WAVES, type Wave, withoutLimits } from './storm.ts'
 
 const NODES = 50
 
@@ -45,19 +44,8 @@ async function storm(bench: Bench, ground: Ground, how: Storm): Promise<void> {
   await moreVolumes(ground, { count: count * waves, prefix })
   const subject = await ground.start({ side, app: 'attacher', driver, args })
   await warmUp(ground, subject)
-  for (let wave = 1; wave <= waves; wave += 1) {
-    const names = Array.from({ length: count }, (_, index) => `${prefix}-${(wave - 1) * count + index}`)
-    await oneWave(bench, ground, { subject, names, how, label: waveLabel(how, wave) })
-  }
-  await subject.stop()
+  await runWaves(how, subject, (wave) => oneWave(bench, ground, wave))
   await ground.clear(VOLUME_ATTACHMENTS, PERSISTENT_VOLUMES, CSI_NODES)
-}
-
-interface Wave {
-  readonly subject: Subject
-  readonly names: readonly string[]
-  readonly how: Storm
-  readonly label: string | undefined
 }
 
 /** Attaches all of them and detaches them again. */

@@ -2,10 +2,9 @@ import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, type PersistentVolumeClai
 import type { Ground } from '../ground.ts'
 import { bound, growing, moreBound, raise } from '../objects.ts'
 import { type Bench, type BenchScene, interleaved } from '../scene.ts'
-import type { Subject } from '../subject.ts'
 import { warmUp, workCalls } from '../work.ts'
 import { percentile, timesToCall } from './latency.ts'
-import { OPENED, PER_OBJECT_MS, phase, type Storm, WAVES, waveLabel, withoutLimits } from './storm.ts'
+import { OPENED, PER_OBJECT_MS, phase, runWaves, type Storm, WAVES, type Wave, withoutLimits } from './storm.ts'
 
 export const resizeStorm: BenchScene = {
   name: 'resize-storm',
@@ -41,19 +40,8 @@ async function storm(bench: Bench, ground: Ground, how: Storm): Promise<void> {
   await moreBound(ground, { count: count * waves, prefix })
   const subject = await ground.start({ side, app: 'resizer', driver, args })
   await warmUp(ground, subject)
-  for (let wave = 1; wave <= waves; wave += 1) {
-    const names = Array.from({ length: count }, (_, index) => `${prefix}-${(wave - 1) * count + index}`)
-    await oneWave(bench, ground, { subject, names, how, label: waveLabel(how, wave) })
-  }
-  await subject.stop()
+  await runWaves(how, subject, (wave) => oneWave(bench, ground, wave))
   await ground.clear(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES)
-}
-
-interface Wave {
-  readonly subject: Subject
-  readonly names: readonly string[]
-  readonly how: Storm
-  readonly label: string | undefined
 }
 
 async function oneWave({ figures }: Bench, ground: Ground, { subject, names, how, label }: Wave): Promise<void> {

@@ -42,8 +42,26 @@ export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise
 /** The first wave of a process compiles what it runs, and fills the heap; the third is what it costs from then on. */
 export const WAVES = 3
 
+export interface Wave {
+  readonly subject: Subject
+  /** Of the objects, which are this wave's alone. */
+  readonly names: readonly string[]
+  readonly how: Storm
+  readonly label: string | undefined
+}
+
+/** Each wave in turn, then the end of the process. */
+export async function runWaves(how: Storm, subject: Subject, oneWave: (wave: Wave) => Promise<void>): Promise<void> {
+  const { count, waves, side, round } = how
+  for (let wave = 1; wave <= waves; wave += 1) {
+    const names = Array.from({ length: count }, (_, index) => `${side}-${round}-${(wave - 1) * count + index}`)
+    await oneWave({ subject, names, how, label: waveLabel(how, wave) })
+  }
+  await subject.stop()
+}
+
 /** The prefix of a wave's figures; undefined for a wave that is not noted. */
-export function waveLabel({ waves, label = '' }: Pick<Storm, 'waves' | 'label'>, wave: number): string | undefined {
+function waveLabel({ waves, label = '' }: Pick<Storm, 'waves' | 'label'>, wave: number): string | undefined {
   if (waves === 1) return label
   if (wave === 1) return `${label}first wave: `
   return wave === WAVES ? `${label}third wave: ` : undefined

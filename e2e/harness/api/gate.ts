@@ -240,6 +240,17 @@ export function hold(): { readonly fault: Fault; release(): void } {
   return { fault: { kind: 'wait', for: promise }, release: () => resolve() }
 }
 
+/** A gate that listens in front of a cluster; the owner of `gates` closes it. */
+export async function openGate(
+  { url, ca, certificate }: Omit<GateOptions, 'upstream'> & { readonly url: string },
+  gates: Gate[],
+): Promise<Gate> {
+  const gate = new Gate({ upstream: url, ca, certificate })
+  gates.push(gate)
+  await gate.open()
+  return gate
+}
+
 export function slow(ms: number): Fault {
   return { kind: 'wait', for: pause(ms) }
 }

@@ -20,7 +20,7 @@ import { type TestOptions, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { controlPlaneFolder } from '../../tools/binaries.ts'
 import { ATTACH, attach, attached } from '../attacher/scene.ts'
-import { ask, bound, EXPAND, requiredBytes, resized } from '../resizer/scene.ts'
+import { ask, bound, EXPAND, expandedReply, resized } from '../resizer/scene.ts'
 import { Kubelet } from './kubelet.ts'
 import { REGISTRY } from './released.ts'
 
@@ -56,9 +56,7 @@ export interface Ground extends AsyncDisposable {
 /** The controllers that create pods of a Deployment, a node for them, a driver, and a shell. */
 export async function ground(t: TestContext): Promise<Ground> {
   const driver = await t.driver({ controller: [...ATTACH, ...EXPAND], node: [] })
-  driver.on('ControllerExpandVolume', ({ request }) => ({
-    reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false },
-  }))
+  driver.on('ControllerExpandVolume', (call) => expandedReply(call))
   await t.create(CSI_NODES, csiNode(t.name('node'), { [t.driverName]: t.name('node-id') }))
   await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
   const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)

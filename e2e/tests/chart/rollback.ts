@@ -12,7 +12,7 @@ import type { TestContext } from '../../harness/context.ts'
 import type { App } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { ATTACH, attach, attached } from '../attacher/scene.ts'
-import { ask, bound, EXPAND, requiredBytes, resized } from '../resizer/scene.ts'
+import { ask, bound, EXPAND, expandedReply, resized } from '../resizer/scene.ts'
 import { files, reviewer } from '../secure/scene.ts'
 
 /** The rollback section of docs/migration.md, with an installation that has every flag of ours. */
@@ -78,9 +78,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     },
     async (t) => {
       const driver = await t.driver({ controller: [...ATTACH, ...EXPAND], node: [] })
-      driver.on('ControllerExpandVolume', ({ request }) => ({
-        reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false },
-      }))
+      driver.on('ControllerExpandVolume', (call) => expandedReply(call))
       await t.create(CSI_NODES, csiNode(t.name('node'), { [t.driverName]: t.name('node-id') }))
       await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
       const gates = app === 'resizer' ? ['--feature-gates=RecoverVolumeExpansionFailure=true'] : []

@@ -9,7 +9,7 @@ import type { Driver } from '../../harness/driver/driver.ts'
 import type { App } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { ATTACH, attach, attached } from '../attacher/scene.ts'
-import { ask, bound, EXPAND, requiredBytes, resized } from '../resizer/scene.ts'
+import { ask, bound, EXPAND, expandedReply, resized } from '../resizer/scene.ts'
 
 /**
  * Our executables in the pods of public drivers, with their exact arguments and permissions.
@@ -60,9 +60,7 @@ for (const vendor of VENDORS) {
   if (vendor.args.resizer !== undefined) {
     testsOf('resizer', 'vendors')(`${vendor.name} expands`, OPTIONS, async (t) => {
       const driver = await t.driver({ controller: EXPAND, node: [] })
-      driver.on('ControllerExpandVolume', ({ request }) => ({
-        reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false },
-      }))
+      driver.on('ControllerExpandVolume', (call) => expandedReply(call))
       await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
       const resizer = await started(t, { vendor, app: 'resizer', driver })
       await bound(t)

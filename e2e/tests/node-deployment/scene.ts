@@ -11,7 +11,7 @@ import { storageClass, volume } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
-import { type Bound, type BoundParts, bound, getVolume, requiredBytes } from '../resizer/scene.ts'
+import { type Bound, type BoundParts, bound, expandedReply, getVolume } from '../resizer/scene.ts'
 
 export type NodeAffinity = NonNullable<PersistentVolume['spec']>['nodeAffinity']
 
@@ -53,9 +53,7 @@ export async function register(t: TestContext, node: string): Promise<void> {
 
 export async function nodeDriver(t: TestContext): Promise<Driver> {
   const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
-  driver.on('ControllerExpandVolume', ({ request }) => ({
-    reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false },
-  }))
+  driver.on('ControllerExpandVolume', (call) => expandedReply(call))
   return driver
 }
 

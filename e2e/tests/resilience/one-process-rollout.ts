@@ -5,8 +5,8 @@ import type { Call, Driver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { attach, attached } from '../attacher/scene.ts'
-import { ask, bound, requiredBytes, resized } from '../resizer/scene.ts'
-import { ELECTION, fullDriver, ground } from './one-process-scene.ts'
+import { ask, bound, expandedReply, resized } from '../resizer/scene.ts'
+import { ELECTION, fullDriver, surroundings } from './one-process-scene.ts'
 
 const test = testsOf('both', 'rolling updates')
 
@@ -27,10 +27,7 @@ async function pod(t: TestContext, kind: Kind, hostname: string): Promise<Pod> {
   const driver = await fullDriver(t)
   driver.on('ControllerPublishVolume', { reply: {}, after: CALL_MS })
   driver.on('ControllerUnpublishVolume', { reply: {}, after: CALL_MS })
-  driver.on('ControllerExpandVolume', ({ request }) => ({
-    reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false },
-    after: CALL_MS,
-  }))
+  driver.on('ControllerExpandVolume', (call) => ({ ...expandedReply(call), after: CALL_MS }))
   const common = { driver, hostname, args: ELECTION }
   if (kind === 'one') return { driver, sidecars: [await t.sidecar({ ...common, app: 'both' })] }
   const sidecars: RunningSidecar[] = []
@@ -131,7 +128,7 @@ test('from the originals to ours, to the one process and back, under load: no ov
   alone: true,
   within: 400_000,
 }, async (t) => {
-  const node = await ground(t)
+  const node = await surroundings(t)
   let pods: readonly Pod[] = [await pod(t, 'original', 'original-0-0'), await pod(t, 'original', 'original-0-1')]
   for (const each of pods) await campaigns(each)
   const working = load(t, node)

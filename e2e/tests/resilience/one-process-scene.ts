@@ -3,7 +3,7 @@ import { CSI_NODES, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
 import { csiNode, storageClass } from '../../harness/api/objects.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
-import { requiredBytes } from '../resizer/scene.ts'
+import { expandedReply } from '../resizer/scene.ts'
 
 /** Leases with terms of seconds, and short back-offs. */
 export const ELECTION = [
@@ -26,9 +26,7 @@ export function leasesOf({ driverName }: TestContext): { readonly attacher: stri
 /** A driver that attaches and expands. */
 export async function fullDriver(t: TestContext): Promise<Driver> {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
-  driver.on('ControllerExpandVolume', ({ request }) => ({
-    reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false },
-  }))
+  driver.on('ControllerExpandVolume', (call) => expandedReply(call))
   return driver
 }
 
@@ -38,8 +36,8 @@ export interface OneProcess {
   readonly node: string
 }
 
-/** The objects that both kinds of work need. */
-export async function ground(t: TestContext): Promise<string> {
+/** The objects that either sidecar needs. */
+export async function surroundings(t: TestContext): Promise<string> {
   const node = t.name('node')
   await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
   await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
@@ -52,7 +50,7 @@ export async function scene(
   { watches = KINDS, ...setup }: SidecarSetup & { watches?: readonly string[] } = {},
 ) {
   const driver = setup.driver ?? (await fullDriver(t))
-  const node = await ground(t)
+  const node = await surroundings(t)
   const sidecar = await t.sidecar({ ...setup, app: 'both', driver })
   await t.watching(sidecar, ...watches)
   return { driver, sidecar, node } satisfies OneProcess

@@ -9,6 +9,7 @@ import {
   bodyOf,
   bound,
   conditionsOf,
+  expandedReply,
   expands,
   GI,
   getClaim,
@@ -210,9 +211,7 @@ test('AnnotateFsResize=false leaves the annotation', { alone: true }, async (t) 
 
 test('a claim that kubelet finished while a larger request waits continues', async (t) => {
   const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', ({ request }) => ({
-    reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: true },
-  }))
+  at.driver.on('ControllerExpandVolume', (call) => expandedReply(call, true))
   await bound(t)
   await ask(t, '2Gi')
   await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')

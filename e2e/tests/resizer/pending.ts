@@ -2,7 +2,7 @@ import { deepStrictEqual as equal } from 'node:assert'
 import type { RunningSidecar } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { ask, bound, patchStatus, requiredBytes, scene } from './scene.ts'
+import { ask, bound, expandedReply, patchStatus, scene } from './scene.ts'
 
 const test = testsOf('resizer', 'pending work')
 
@@ -31,9 +31,7 @@ test('an expansion is visible from the request to the end on the node', { only: 
   const { uid: _, ...claim } = object as Item
   equal(claim, { kind: 'PersistentVolumeClaim', namespace: t.namespace, name: pvc })
 
-  at.driver.on('ControllerExpandVolume', ({ request }) => ({
-    reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: true },
-  }))
+  at.driver.on('ControllerExpandVolume', (call) => expandedReply(call, true))
   const [node] = await pending(at.resizer, ([item]) => item?.['operation'] === 'node-expand')
   equal([node?.['reason'], node?.['stuck'], node?.['volume']], ['NodeResizePending', false, pv])
 

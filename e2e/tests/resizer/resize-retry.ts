@@ -7,6 +7,7 @@ import {
   ask,
   bound,
   conditionsOf,
+  expandedReply,
   expands,
   GI,
   requiredBytes,
@@ -75,9 +76,7 @@ test('infeasible: retried once each --retry-interval-max', async (t) => {
 test('infeasible, then a smaller request: attempted at once', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-max=5m'] })
   at.driver.on('ControllerExpandVolume', ({ request }) =>
-    BigInt(requiredBytes(request)) > BigInt(2 * GI)
-      ? { code: 11, message: 'too big' }
-      : { reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false } },
+    BigInt(requiredBytes(request)) > BigInt(2 * GI) ? { code: 11, message: 'too big' } : expandedReply({ request }),
   )
   await bound(t)
   await ask(t, '5Gi')
@@ -92,9 +91,7 @@ test('infeasible, then a smaller request: attempted at once', async (t) => {
 test('a final error, then a smaller request: attempted at once', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', ({ request }) =>
-    BigInt(requiredBytes(request)) > BigInt(2 * GI)
-      ? { code: 13, message: 'too big' }
-      : { reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false } },
+    BigInt(requiredBytes(request)) > BigInt(2 * GI) ? { code: 13, message: 'too big' } : expandedReply({ request }),
   )
   await bound(t)
   await ask(t, '5Gi')
@@ -108,9 +105,7 @@ test('an error that is not final pins the size until it has ended', async (t) =>
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] })
   let busy = true
   at.driver.on('ControllerExpandVolume', ({ request }) =>
-    busy
-      ? { code: 10, message: 'busy' }
-      : { reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false } },
+    busy ? { code: 10, message: 'busy' } : expandedReply({ request }),
   )
   await bound(t)
   await ask(t, '5Gi')

@@ -37,14 +37,17 @@ export async function scene(
   { controller = EXPAND, node = [], prepare, watches, ...setup }: SceneSetup = {},
 ): Promise<ResizerScene> {
   const driver = setup.driver ?? (await t.driver({ controller, node }))
-  driver.on('ControllerExpandVolume', ({ request }) => ({
-    reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false },
-  }))
+  driver.on('ControllerExpandVolume', (call) => expandedReply(call))
   prepare?.(driver)
   await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
   const resizer = await t.sidecar({ ...setup, driver })
   await t.watching(resizer, ...(watches ?? ['persistentvolumeclaims', 'persistentvolumes']))
   return { driver, resizer }
+}
+
+/** The driver's answer to an expansion to what was asked for. */
+export function expandedReply({ request }: Pick<Call, 'request'>, nodeExpansionRequired = false) {
+  return { reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired } }
 }
 
 export function requiredBytes(request: Readonly<Record<string, unknown>>): string {

@@ -8,9 +8,9 @@ import {
   ask,
   type Bound,
   bound,
+  expandedReply,
   expands,
   type ResizerScene,
-  requiredBytes,
   resized,
   scene,
   untilClaim,
@@ -25,10 +25,6 @@ function isBad({ request }: Pick<Call, 'request'>): boolean {
 }
 
 const badCalls = (at: ResizerScene): readonly Call[] => expands(at).filter(isBad)
-
-function expanded({ request }: Pick<Call, 'request'>) {
-  return { reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired: false } }
-}
 
 /** One healthy claim, and many others with a larger request. */
 async function healthyBeside(t: TestContext, bad: number): Promise<Bound> {
@@ -48,7 +44,7 @@ async function growsWithin(t: TestContext, { pvc }: Bound, ms: number): Promise<
 
 test('calls that hang repeatedly leave workers to others', OURS, async (t) => {
   const at = await scene(t, { args: ['--timeout=5s', '--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
-  at.driver.on('ControllerExpandVolume', (call) => (isBad(call) ? 'hang' : expanded(call)))
+  at.driver.on('ControllerExpandVolume', (call) => (isBad(call) ? 'hang' : expandedReply(call)))
   const healthy = await healthyBeside(t, 20)
   await eventually('second tries on all workers', () => badCalls(at).length >= 30, { within: 60_000 })
   await growsWithin(t, healthy, 2500)
@@ -59,7 +55,7 @@ test('a new leader runs new work before the retries of the last leader', OURS, a
   const bad = 60
   const at = await scene(t, { args })
   at.driver.on('ControllerExpandVolume', (call) =>
-    isBad(call) ? { code: 13, message: 'no such array', after: 1000 } : expanded(call),
+    isBad(call) ? { code: 13, message: 'no such array', after: 1000 } : expandedReply(call),
   )
   const healthy = await healthyBeside(t, bad)
   for (let index = 0; index < bad; index += 1) {

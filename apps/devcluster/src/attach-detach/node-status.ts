@@ -3,6 +3,7 @@ import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { NODES, type Node } from '@csi-sidecars/kube-types'
 import type { CachedNode } from '../caches/node.ts'
 import { coalesced } from '../coalesce.ts'
+import { except } from '../control.ts'
 
 export interface NodeStatusParts {
   readonly client: Pick<KubeClient, 'patch'>
@@ -73,12 +74,9 @@ async function patchStatus(
   { name, status }: { readonly name: string; readonly status: object },
   signal: AbortSignal,
 ): Promise<void> {
-  try {
-    const patch = { kind: 'merge' as const, body: { status } }
-    nodes.learn(await client.patch(NODES, { name }, patch, { signal, subresource: 'status' }))
-  } catch (error) {
-    if (!isNotFound(error)) throw error
-  }
+  const patch = { kind: 'merge' as const, body: { status } }
+  const saved = await except(isNotFound, client.patch(NODES, { name }, patch, { signal, subresource: 'status' }))
+  if (saved !== undefined) nodes.learn(saved)
 }
 
 function isSameSet(a: readonly string[], b: readonly string[]): boolean {

@@ -3,7 +3,7 @@ import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import type { EventText } from '@csi-sidecars/events'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { NODES, PODS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
-import { type ControllerParts, targetOf } from '../control.ts'
+import { type ControllerParts, except, targetOf } from '../control.ts'
 import { attachmentName, csiVolumeOf } from '../volume-names.ts'
 import { decideVolume, type Force, type Step } from './decide.ts'
 import type { PodRef, VolumeSpec } from './desired-state.ts'
@@ -138,11 +138,8 @@ async function readAttachment(node: string, { volumeName, parts, signal }: Run):
   const volume = csiVolumeOf(volumeName)
   if (volume === undefined) return
   const name = attachmentName(volume, node)
-  try {
-    caches.attachments.learn(await client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
-  } catch (error) {
-    if (!isNotFound(error)) throw error
-  }
+  const stored = await except(isNotFound, client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
+  if (stored !== undefined) caches.attachments.learn(stored)
   state.attachmentSettled(name)
 }
 

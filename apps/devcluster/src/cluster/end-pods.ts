@@ -1,6 +1,7 @@
 import { type Clock, deadline, isAbort } from '@csi-sidecars/base'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { type ObjectRef, PODS } from '@csi-sidecars/kube-types'
+import { except } from '../control.ts'
 
 export interface EndPodsParts {
   readonly client: Pick<KubeClient, 'list' | 'delete'>
@@ -18,7 +19,7 @@ export async function endPods({ client, clock, mounted }: EndPodsParts): Promise
   using limit = deadline(clock, TIMEOUT_MS, { what: 'ending the pods' })
   const { signal } = limit
   try {
-    for (const ref of await podsOf(client, signal)) await endPod(ref, client, signal)
+    for (const ref of await podsOf(client, signal)) await except(isNotFound, client.delete(PODS, ref, { signal }))
     while (mounted().length > 0) await clock.sleep(LOOK_MS, signal)
   } catch (error) {
     if (!signal.aborted || !isAbort(error)) throw error
@@ -33,12 +34,4 @@ async function podsOf(client: EndPodsParts['client'], signal: AbortSignal): Prom
   })
   for await (const { items } of client.list(PODS, { project, signal })) refs.push(...items)
   return refs
-}
-
-async function endPod(ref: ObjectRef, client: EndPodsParts['client'], signal: AbortSignal): Promise<void> {
-  try {
-    await client.delete(PODS, ref, { signal })
-  } catch (error) {
-    if (!isNotFound(error)) throw error
-  }
 }

@@ -16,6 +16,7 @@ import {
   SERVICE_ACCOUNTS,
 } from '@csi-sidecars/kube-types'
 import { CONTROLLER_MANAGED } from '../caches/node.ts'
+import { except } from '../control.ts'
 
 /** Creates an object unless it is there already. */
 export async function ensure<T extends KubeObject>(
@@ -23,11 +24,7 @@ export async function ensure<T extends KubeObject>(
   resource: Resource<T>,
   object: T,
 ): Promise<void> {
-  try {
-    await client.create(resource, object, { signal })
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error
-  }
+  await except(isAlreadyExists, client.create(resource, object, { signal }))
 }
 
 /** What pods need on a server without the controllers that would create it. */

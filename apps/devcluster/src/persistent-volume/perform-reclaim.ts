@@ -2,7 +2,7 @@ import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, PODS, removeFinalizerPatch } from '@csi-sidecars/kube-types'
 import { IN_TREE_FINALIZER } from '../caches/annotations.ts'
 import type { Volume } from '../caches/volume.ts'
-import { type ControllerParts, refOf } from '../control.ts'
+import { type ControllerParts, except, refOf } from '../control.ts'
 import { scrubberKey, scrubberOf } from './scrubber.ts'
 
 /** The scrubbers created since the controller started: their uids by the uid of the volume. */
@@ -11,39 +11,29 @@ export type Scrubbers = Map<string, string>
 type ReclaimParts = ControllerParts & { readonly scrubbers: Scrubbers }
 
 /** Removes a volume from the API; what else protects it stays. */
-export async function removeVolume(
-  { key: name }: Volume,
-  { client, caches }: ControllerParts,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    const { metadata } = await client.get(PERSISTENT_VOLUMES, { name }, { signal })
-    const patch = removeFinalizerPatch(metadata?.finalizers, IN_TREE_FINALIZER)
-    if (patch !== undefined) caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
-    if (metadata?.deletionTimestamp == null) await client.delete(PERSISTENT_VOLUMES, { name }, { signal })
-  } catch (error) {
-    if (!isNotFound(error)) throw error
-  }
+export async function removeVolume(volume: Volume, parts: ControllerParts, signal: AbortSignal): Promise<void> {
+  await except(isNotFound, remove(volume, parts, signal))
+}
+
+async function remove({ key: name }: Volume, parts: ControllerParts, signal: AbortSignal): Promise<void> {
+  const { client, caches } = parts
+  const { metadata } = await client.get(PERSISTENT_VOLUMES, { name }, { signal })
+  const patch = removeFinalizerPatch(metadata?.finalizers, IN_TREE_FINALIZER)
+  if (patch !== undefined) caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
+  if (metadata?.deletionTimestamp == null) await client.delete(PERSISTENT_VOLUMES, { name }, { signal })
 }
 
 /** One that is there already is not ours; the next look finds it. */
 export async function scrub(volume: Volume, parts: ReclaimParts, signal: AbortSignal): Promise<void> {
   const { client, caches, scrubbers } = parts
-  try {
-    const created = await client.create(PODS, scrubberOf(volume), { signal })
-    scrubbers.set(volume.uid, created.metadata?.uid ?? '')
-    caches.pods.learn(created)
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error
-  }
+  const created = await except(isAlreadyExists, client.create(PODS, scrubberOf(volume), { signal }))
+  if (created === undefined) return
+  scrubbers.set(volume.uid, created.metadata?.uid ?? '')
+  caches.pods.learn(created)
 }
 
 export async function endScrub(volume: Volume, parts: ReclaimParts, signal: AbortSignal): Promise<void> {
   const { client, scrubbers } = parts
-  try {
-    await client.delete(PODS, refOf(scrubberKey(volume)), { signal })
-  } catch (error) {
-    if (!isNotFound(error)) throw error
-  }
+  await except(isNotFound, client.delete(PODS, refOf(scrubberKey(volume)), { signal }))
   scrubbers.delete(volume.uid)
 }

@@ -20,7 +20,7 @@ import { PROVISIONER_FINALIZER, SELECTED_NODE } from '../caches/annotations.ts'
 import { ATTACHMENTS_BY_VOLUME } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { Volume } from '../caches/volume.ts'
-import { type ControllerParts, refOf, targetOf } from '../control.ts'
+import { type ControllerParts, except, refOf, targetOf } from '../control.ts'
 import { CALL_MS } from '../driver/driver.ts'
 import { sourceHandle } from './clone.ts'
 import { type ClassParameters, classParameters, type SecretRef } from './parameters.ts'
@@ -98,11 +98,8 @@ async function provision({ storageClass, selectedNode }: Provision, run: Provisi
   const request = await requestFor({ storageClass, parameters, selectedNode }, run)
   const created = await createVolume(request, run)
   const volume = provisionedVolume({ claim, storageClass, parameters, driverName: driver.name, created, identity })
-  try {
-    caches.volumes.learn(await client.create(PERSISTENT_VOLUMES, volume, { signal }))
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error
-  }
+  const stored = await except(isAlreadyExists, client.create(PERSISTENT_VOLUMES, volume, { signal }))
+  if (stored !== undefined) caches.volumes.learn(stored)
   uncertain.delete(claim.uid)
 }
 
