@@ -65,12 +65,9 @@ async function explain(
   const findings = all
     .filter((finding) => concerns(finding, subject))
     .toSorted((a, b) => distance(a, subject) - distance(b, subject))
+  const explained = { subject, findings, facts, adviser }
   const well = WELL[question.kind](subject, facts)
-  write(
-    options.json
-      ? explanationJson(subject, findings, facts, adviser)
-      : explanationText({ subject, findings, facts, adviser, well }),
-  )
+  write(options.json ? explanationJson(explained) : explanationText({ ...explained, well }))
   return EXIT_CODES[verdictOf(findings, facts)]
 }
 

@@ -87,35 +87,35 @@ class HttpKubeClient implements OwnedKubeClient {
     const { namespace, name = '' } = metadataOf(object) ?? {}
     const path = resourcePath(resource, { namespace })
     const request = { method: 'POST', path, body: json(object), resource, options } as const
-    return name === '' ? this.#send(request) : this.#write(resource, { namespace, name }, request)
+    return name === '' ? this.#send(request) : this.#write({ resource, ref: { namespace, name } }, request)
   }
 
   replace<T>(resource: Resource<T>, object: T, options?: CallOptions & SubresourceOption): Promise<T> {
     const { namespace, name = '' } = metadataOf(object) ?? {}
     const path = resourcePath(resource, { namespace, name, subresource: options?.subresource })
     const request = { method: 'PUT', path, body: json(object), resource, name, options } as const
-    return this.#write(resource, { namespace, name }, request)
+    return this.#write({ resource, ref: { namespace, name } }, request)
   }
 
   patch<T>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options?: CallOptions & SubresourceOption): Promise<T> {
     const { namespace, name } = ref
     const path = resourcePath(resource, { namespace, name, subresource: options?.subresource })
     const body = { type: PATCH_CONTENT_TYPES[patch.kind], text: JSON.stringify(patch.body) }
-    return this.#write(resource, ref, { method: 'PATCH', path, body, resource, name, options })
+    return this.#write({ resource, ref }, { method: 'PATCH', path, body, resource, name, options })
   }
 
   async delete<T>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions & GracePeriodOption): Promise<void> {
     const path = resourcePath(resource, ref) + query({ gracePeriodSeconds: options?.gracePeriodSeconds })
     const request = { method: 'DELETE', path, resource, name: ref.name, options } as const
-    await this.#write(resource, ref, request, () => this.#transport.send(request))
+    await this.#write({ resource, ref }, request, () => this.#transport.send(request))
   }
 
   list<T, P>(resource: Resource<T>, options: ListOptions & Projecting<T, P>): AsyncIterable<ListPage<P>> {
-    return listPages(this.#transport, this.#clock, resource, options)
+    return listPages({ transport: this.#transport, clock: this.#clock }, resource, options)
   }
 
   watch<T>(resource: Resource<T>, options: WatchOptions<NoInfer<T>>): AsyncIterable<WatchFrame<T>> {
-    return watchFrames(this.#transport, this.#clock, resource, options)
+    return watchFrames({ transport: this.#transport, clock: this.#clock }, resource, options)
   }
 
   discover(path: string, options?: CallOptions): Promise<unknown> {
@@ -135,8 +135,7 @@ class HttpKubeClient implements OwnedKubeClient {
   }
 
   #write<T>(
-    resource: Resource<unknown>,
-    ref: ObjectRef,
+    { resource, ref }: { readonly resource: Resource<unknown>; readonly ref: ObjectRef },
     request: ApiRequest,
     once: () => Promise<T> = () => this.#send<T>(request),
   ): Promise<T> {

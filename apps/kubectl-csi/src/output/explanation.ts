@@ -34,7 +34,14 @@ export function findingJson({ since, atLeast, evidence: _, advice: __, ...findin
   return { reason, object, waiter, waitsFor, ...age, ...rest }
 }
 
-export function explanationJson(subject: Ref, findings: readonly Finding[], facts: Facts, adviser: Adviser): string {
+export interface Explained {
+  readonly subject: Ref
+  readonly findings: readonly Finding[]
+  readonly facts: Facts
+  readonly adviser: Adviser
+}
+
+export function explanationJson({ subject, findings, facts, adviser }: Explained): string {
   const verdict = verdictOf(findings, facts)
   const items = findings.map((finding) => ({
     ...findingJson(finding, facts.now),

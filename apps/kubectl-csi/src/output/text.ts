@@ -1,20 +1,16 @@
-import type { Advice, Adviser } from '../advice/advice.ts'
-import { type Facts, type Ref, textOf } from '../facts/facts.ts'
+import type { Advice } from '../advice/advice.ts'
+import { type Facts, textOf } from '../facts/facts.ts'
 import type { Evidence, Finding } from '../findings/finding.ts'
-import { headlineOf, verdictOf } from './explanation.ts'
+import { type Explained, headlineOf, verdictOf } from './explanation.ts'
 import { oneLine } from './one-line.ts'
 
-export interface Explained {
-  readonly subject: Ref
-  readonly findings: readonly Finding[]
-  readonly facts: Facts
-  readonly adviser: Adviser
+interface ExplainedText extends Explained {
   /** What is known of the object when nothing is stuck. */
   readonly well: string
 }
 
 /** For people: what is waited for, the evidence, what to do, how sure, and what was not seen. */
-export function explanationText(explained: Explained): string {
+export function explanationText(explained: ExplainedText): string {
   const { subject, findings, facts, adviser, well } = explained
   const [first, ...others] = findings
   const parts = first === undefined ? [wellLine(explained, well)] : [...partsOf(first, explained)]

@@ -21,18 +21,18 @@ export type Opened =
   | { readonly kind: 'streaming'; readonly head: ResponseHead }
   | { readonly kind: 'refused'; readonly head: ResponseHead; readonly body: Buffer }
 
+interface Reading {
+  readonly sink: StreamSink
+  readonly limits: ExchangeLimits
+}
+
 /**
  * Sends a request whose reply has no foreseeable end. The time limit is for the reply's head. Afterwards the stream
  * lasts until one side ends it; the connection is the stream's alone and is destroyed with it.
  */
-export function openStream(
-  connection: Connection,
-  request: string,
-  sink: StreamSink,
-  limits: ExchangeLimits,
-): Promise<Opened> {
+export function openStream(connection: Connection, request: string, reading: Reading): Promise<Opened> {
   return new Promise((resolve, reject) => {
-    connection.begin(request, new Opener(connection, { sink, limits }, { resolve, reject }))
+    connection.begin(request, new Opener(connection, reading, { resolve, reject }))
   })
 }
 
@@ -50,11 +50,7 @@ class Opener implements ExchangeSink {
   readonly #refusal: Body
   #head: ResponseHead | undefined
 
-  constructor(
-    connection: Connection,
-    { sink, limits }: { readonly sink: StreamSink; readonly limits: ExchangeLimits },
-    settle: Settle,
-  ) {
+  constructor(connection: Connection, { sink, limits }: Reading, settle: Settle) {
     this.#connection = connection
     this.#sink = sink
     this.#refusal = new Body(connection)

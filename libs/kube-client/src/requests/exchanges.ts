@@ -72,7 +72,7 @@ export class Exchanges {
     const { clock } = this.#options
     try {
       const limits = { clock, timeoutMs: STREAM_HEAD_MS, signal: call.signal }
-      const opened = await openStream(connection, this.#ready(call), sink, limits)
+      const opened = await openStream(connection, this.#ready(call), { sink, limits })
       this.#count(call, opened.head.status)
       if (opened.kind === 'streaming') return 'streaming'
       connection.destroy(new CancelledError('the stream was refused'))

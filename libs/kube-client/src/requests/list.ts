@@ -16,8 +16,7 @@ const PAGE_SIZE = 500
  * from its cache, but then it ignores the page size and sends everything at once.
  */
 export async function* listPages<T, P>(
-  transport: Transport,
-  clock: Clock,
+  { transport, clock }: { readonly transport: Transport; readonly clock: Clock },
   resource: Resource<T>,
   options: ListOptions & Projecting<T, P>,
 ): AsyncGenerator<ListPage<P>, void, void> {

@@ -11,16 +11,21 @@ const MIN_TIMEOUT_S = 300
 const MAX_TIMEOUT_S = 600
 /** What the server may be late with ending the stream. */
 const GRACE_MS = 30_000
+
+interface WatchParts {
+  readonly transport: Transport
+  readonly clock: Clock
+}
+
 /** One watch and everything that comes of it, as `KubeClient.watch` promises. */
 export async function* watchFrames<T>(
-  transport: Transport,
-  clock: Clock,
+  parts: WatchParts,
   resource: Resource<T>,
   options: WatchOptions<T>,
 ): AsyncGenerator<WatchFrame<T>, void, void> {
   const { signal, message, onChange } = options
-  const streams = streamsOf(transport, clock, resource, options)
-  const batches = new Batches(clock)
+  const streams = streamsOf(parts, resource, options)
+  const batches = new Batches(parts.clock)
   const version = new VersionRead(options)
   const ignoreAbort = onAbort(signal, () => streams.feed.dispose())
   try {
@@ -53,12 +58,7 @@ export async function* watchFrames<T>(
   }
 }
 
-function streamsOf<T>(
-  transport: Transport,
-  clock: Clock,
-  resource: Resource<T>,
-  options: WatchOptions<T>,
-): WatchStreams {
+function streamsOf<T>({ transport, clock }: WatchParts, resource: Resource<T>, options: WatchOptions<T>): WatchStreams {
   const { signal, message, onActivity, namespace, sendInitialEvents, resourceVersion } = options
   const timeoutS =
     options.timeoutSeconds ?? Math.floor(MIN_TIMEOUT_S + clock.random() * (MAX_TIMEOUT_S - MIN_TIMEOUT_S))

@@ -140,7 +140,7 @@ async function learnNodes(
     return nodeIds.map((nodeId) => ({ nodeId, maxVolumesPerNode: 0n, accessibleTopology: undefined }))
   }
   try {
-    return [await retrying(clock, signal, () => nodeInfo(driver, signal))]
+    return [await retrying({ clock, signal }, () => nodeInfo(driver, signal))]
   } catch (cause) {
     signal.throwIfAborted()
     const remedy = 'name the nodes that it knows by --node-ids'

@@ -26,7 +26,7 @@ export async function clearUp({ tracker, ...parts }: ClearUpParts, signal: Abort
   const left: string[] = []
   for (const request of tracker.unsure) {
     try {
-      await retrying(parts.clock, signal, () => undo(request, parts.driver, signal))
+      await retrying({ clock: parts.clock, signal }, () => undo(request, parts.driver, signal))
     } catch (error) {
       // What is refused for good was not created.
       if (!classify(error).final) left.push(`volume ${request.name}: ${messageOf(error)}`)
@@ -35,7 +35,7 @@ export async function clearUp({ tracker, ...parts }: ClearUpParts, signal: Abort
   for (const volume of tracker.volumes) {
     if (volume.exists === 'no') continue
     try {
-      await retrying(parts.clock, signal, async () => {
+      await retrying({ clock: parts.clock, signal }, async () => {
         await unmount(volume, parts.nodes, signal)
         if (!volume.inline) await remove(volume, parts.driver, signal)
       })

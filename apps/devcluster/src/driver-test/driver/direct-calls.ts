@@ -46,7 +46,7 @@ export class DirectCalls {
       return {
         code: 0,
         message: '',
-        response: await retrying(clock, signal, work, { withinMs: LOST_MS, passing: [CODES.Unavailable] }),
+        response: await retrying({ clock, signal }, work, { withinMs: LOST_MS, passing: [CODES.Unavailable] }),
       }
     } catch (error) {
       if (!(error instanceof RpcError)) throw error

@@ -34,7 +34,7 @@ export async function openOwnNodes(
     if (driver.name !== name) {
       throw new Error(`the driver at ${address} calls itself ${driver.name}, and that of the controller ${name}`)
     }
-    const info = await retrying(clock, signal, () => nodeInfo(driver, signal)).catch((cause: unknown) => {
+    const info = await retrying({ clock, signal }, () => nodeInfo(driver, signal)).catch((cause: unknown) => {
       signal.throwIfAborted()
       throw new Error(`the driver at ${address} does not answer NodeGetInfo: ${messageOf(cause)}`, { cause })
     })

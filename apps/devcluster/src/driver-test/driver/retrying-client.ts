@@ -13,8 +13,7 @@ interface Retries {
 
 /** Asks again while the driver is away or busy, as one that is being killed is now and then. */
 export async function retrying<T>(
-  clock: Clock,
-  signal: AbortSignal,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
   work: () => Promise<T>,
   { withinMs = TIMEOUT_MS, passing = PASSING }: Partial<Retries> = {},
 ): Promise<T> {

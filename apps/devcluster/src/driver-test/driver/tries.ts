@@ -112,6 +112,6 @@ export class Tries {
   }
 
   #retrying<T>(work: () => Promise<T>): Promise<T> {
-    return retrying(this.#clock, this.#signal, work, { withinMs: LOST_MS })
+    return retrying({ clock: this.#clock, signal: this.#signal }, work, { withinMs: LOST_MS })
   }
 }
