@@ -120,9 +120,7 @@ export class DirectAccess {
 }
 
 function defaulted(kind: Kind, object: KubeObject): KubeObject {
-  const known = completed(kind, object)
-  const defaults = strategyOf(kind).defaults?.(known) ?? known
-  return defaults === known ? known : completed(kind, defaults)
+  return completed(kind, strategyOf(kind).defaults?.(object) ?? object)
 }
 
 interface Wait {
