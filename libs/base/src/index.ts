@@ -1,5 +1,5 @@
 export { abortable, aborted, CancelledError, DeadlineError, deadline, isAbort, type Scope, scope } from './abort.ts'
-export { Backoff, type BackoffOptions, exponential } from './backoff.ts'
+export { Backoff, exponential } from './backoff.ts'
 export { Batches, inBatches } from './batches.ts'
 export { type Cancel, type Clock, systemClock } from './clock.ts'
 export { answeredOrValues, refuseRepeated, throwRefusal } from './command-line.ts'

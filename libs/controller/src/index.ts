@@ -1,9 +1,8 @@
-export { Backlog, type Depth } from './backlog.ts'
+export { Backlog } from './backlog.ts'
 export type { Controller, Run, TraceSubject } from './controller.ts'
-export type { Lead, ReadCache } from './lead.ts'
+export type { Lead } from './lead.ts'
 export { AGAIN, type Outcome, SETTLED } from './outcome.ts'
-export type { KeyState, Operation, PendingTable, PendingWork, Phase, Subject } from './pending.ts'
-export type { FollowedDriver } from './schedule.ts'
+export type { PendingTable, PendingWork, Subject } from './pending.ts'
 export {
   causesOf,
   type Enqueuer,
@@ -17,5 +16,5 @@ export {
   type Source,
   type Trigger,
 } from './sources.ts'
-export { runTerm, type TermOptions } from './term.ts'
+export { runTerm } from './term.ts'
 export type { Cause } from './waiting.ts'

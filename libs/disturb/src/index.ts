@@ -1,5 +1,5 @@
-export { type Convergence, converge, type Finding, findingsIn, type Invariant } from './invariants.ts'
+export { converge, type Finding, findingsIn, type Invariant } from './invariants.ts'
 export { play, scattered, type Timed } from './plan.ts'
 export { between, type Choice, Occurrences, pick, type Random, seeded, weighted } from './random.ts'
-export { runSeeds, SEEDS, type SeedRun, seedsOf, tableOf, type Verdict } from './seeds.ts'
-export { type ShrinkOptions, shrink } from './shrink.ts'
+export { runSeeds, SEEDS, seedsOf, tableOf, type Verdict } from './seeds.ts'
+export { shrink } from './shrink.ts'

@@ -1,4 +1,3 @@
-export type { User } from './apiserver/access/authentication.ts'
 export { canonical } from './apiserver/codec/protobuf/canonical.ts'
 export { ApiFailure } from './apiserver/http/api-failure.ts'
 export { createInProcessServer, type InProcessServer, type LocalRequest } from './apiserver/in-process-server.ts'

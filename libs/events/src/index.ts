@@ -1,3 +1,3 @@
 export type { EventTarget, EventText } from './event.ts'
-export { createRecorder, type Recorder, type RecorderOptions } from './recorder.ts'
+export { createRecorder, type Recorder } from './recorder.ts'
 export { SeriesWriter } from './series.ts'

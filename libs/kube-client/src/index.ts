@@ -3,9 +3,7 @@ export type {
   CallOptions,
   ChangeFrame,
   EndFrame,
-  GracePeriodOption,
   KubeClient,
-  Lane,
   ListOptions,
   ListPage,
   Priority,
@@ -16,14 +14,12 @@ export type {
   WatchFrame,
   WatchOptions,
 } from './client.ts'
-export type { ClusterConfig, ServerTrust } from './config/cluster-config.ts'
-export type { Authorization, Certificate, Credentials } from './config/credentials.ts'
+export type { ClusterConfig } from './config/cluster-config.ts'
 export { parseKubeconfig as readYamlMapping } from './config/kubeconfig-document.ts'
-export { type LoadConfigOptions, loadClusterConfig } from './config/load.ts'
-export { createKubeClient, type KubeClientOptions, type OwnedKubeClient } from './create-client.ts'
+export { loadClusterConfig } from './config/load.ts'
+export { createKubeClient, type OwnedKubeClient } from './create-client.ts'
 export {
   ApiError,
-  type ApiErrorFields,
   apiErrorOf,
   isAlreadyExists,
   isConflict,
@@ -37,6 +33,6 @@ export {
   isUidMismatch,
   isUnreachable,
 } from './errors/api-error.ts'
-export { type FlowOptions, flowOptions } from './flow/flow-options.ts'
+export { flowOptions } from './flow/flow-options.ts'
 export { guarded } from './requests/guarded.ts'
 export type { ServerLimits } from './requests/refusals.ts'

@@ -1,4 +1,3 @@
-export type { LeaseDecision, LeaseRecord, LeaseView } from './decide-lease.ts'
-export { type Election, Elector, type ElectorOptions, type LeaseTimings } from './elector.ts'
+export { type Election, Elector } from './elector.ts'
 export { LeaseHolder } from './lease-holder.ts'
 export { Term } from './term.ts'

@@ -1,6 +1,6 @@
-export { anyObject, type ReadFromBoth } from './any-object.ts'
+export { anyObject } from './any-object.ts'
 export { COUNT, NUMBER, readArguments } from './arguments.ts'
-export { type Authority, type Issued, makeAuthority } from './authority.ts'
+export { type Issued, makeAuthority } from './authority.ts'
 export {
   bound,
   configMap,
@@ -15,11 +15,11 @@ export {
   vac,
 } from './builders.ts'
 export { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'
-export { type Exploration, explore, type Model, type Move } from './explore.ts'
+export { explore, type Model, type Move } from './explore.ts'
 export { applyPatch } from './in-process/apply-patch.ts'
 export { InProcessClient } from './in-process/client.ts'
 export { FakeApi, HANG } from './in-process/fake-api.ts'
-export { type Gate, type InFlight, type Passing, StepGate } from './in-process/gate.ts'
+export { type InFlight, StepGate } from './in-process/gate.ts'
 export { type ProcessOptions, type RunningProcess, startProcess } from './process.ts'
 export { Progress } from './progress.ts'
 export { recordingEvent, recordingReads } from './reads.ts'

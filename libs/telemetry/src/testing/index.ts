@@ -1,3 +1,3 @@
-export { type OtlpAnswer, OtlpReceiver } from './otlp-receiver.ts'
+export { OtlpReceiver } from './otlp-receiver.ts'
 export type { ReceivedSpan } from './otlp-span.ts'
 export { RecordingTracer } from './recording-tracer.ts'
