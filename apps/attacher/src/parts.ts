@@ -8,9 +8,17 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from './caches/attachment.ts'
 import type { DriverNode } from './caches/node.ts'
 import type { Volume } from './caches/volume.ts'
-import type { VolumeFinalizers } from './persistent-volume/add-finalizer.ts'
 import type { EventPermission } from './reporting/failure-reporter.ts'
-import type { AttachSettings } from './volume-attachment/observe.ts'
+import type { VolumeFinalizers } from './volume-finalizers.ts'
+
+/** The settings of this process that decisions depend on; the same for its whole life. */
+export interface AttachSettings {
+  readonly driverName: string
+  readonly finalizer: string
+  readonly defaultFsType: string
+  /** --recover-lost-volumes. */
+  readonly recoverLostVolumes: boolean
+}
 
 export interface AttacherSettings extends AttachSettings {
   readonly workers: number

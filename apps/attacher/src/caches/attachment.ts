@@ -4,6 +4,9 @@ import { seconds, text, textMap, texts } from './fields.ts'
 import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from './names.ts'
 import { callSpec } from './volume.ts'
 
+/** The index of attachments, of whatever attacher, by the volume they name. */
+export const BY_VOLUME = 'volume'
+
 /**
  * What is kept of a VolumeAttachment. Of another attacher's only the volume's name, which keeps that volume's finalizer.
  * Flat, with the same fields in the same order in every object: tens of thousands are held.

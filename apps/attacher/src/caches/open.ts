@@ -10,8 +10,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
 import type { AttachingCaches } from '../parts.ts'
-import { BY_VOLUME } from '../persistent-volume/reconcile.ts'
-import { type Attachment, attachmentProjection } from './attachment.ts'
+import { type Attachment, attachmentProjection, BY_VOLUME } from './attachment.ts'
 import { nodeProjection } from './node.ts'
 import { volumeProjection } from './volume.ts'
 

@@ -3,14 +3,11 @@ import type { Informer, Reader } from '@csi-sidecars/informer'
 import { isInvalid, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Attachment } from '../caches/attachment.ts'
+import { type Attachment, BY_VOLUME } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
 import type { UndoneWrites } from '../undone-writes.ts'
-import type { VolumeFinalizers } from './add-finalizer.ts'
+import type { VolumeFinalizers } from '../volume-finalizers.ts'
 import { concernsUs, decideRelease, needsFinalizer, type VolumeSettings } from './decide.ts'
-
-/** The index of attachments, of whatever attacher, by the volume they name. */
-export const BY_VOLUME = 'volume'
 
 export interface VolumeDeps {
   readonly api: KubeClient

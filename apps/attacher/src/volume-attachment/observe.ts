@@ -6,6 +6,7 @@ import { PERSISTENT_VOLUMES, type PersistentVolumeSpec } from '@csi-sidecars/kub
 import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
 import { callSpec, modesOf, type Volume } from '../caches/volume.ts'
+import type { AttachSettings } from '../parts.ts'
 import type { AttachmentMemory } from './memory.ts'
 import type { Publication } from './published.ts'
 
@@ -14,15 +15,6 @@ export interface DriverCapabilities {
   readonly publishReadonly: boolean
   readonly singleNodeMultiWriter: boolean
   readonly listsPublishedNodes: boolean
-}
-
-/** The settings of this process that decisions depend on; the same for its whole life. */
-export interface AttachSettings {
-  readonly driverName: string
-  readonly finalizer: string
-  readonly defaultFsType: string
-  /** --recover-lost-volumes. */
-  readonly recoverLostVolumes: boolean
 }
 
 /** Where an attachment's volume is described. */

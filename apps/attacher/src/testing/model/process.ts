@@ -12,12 +12,11 @@ import {
 import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
 import { type FakeApi, type InProcessClient, StepGate } from '@csi-sidecars/testkit'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
-import { attachmentProjection } from '../../caches/attachment.ts'
+import { attachmentProjection, BY_VOLUME } from '../../caches/attachment.ts'
 import { nodeProjection } from '../../caches/node.ts'
 import { volumeProjection } from '../../caches/volume.ts'
 import { attacherControllers } from '../../controllers.ts'
 import type { AttacherSettings } from '../../parts.ts'
-import { BY_VOLUME } from '../../persistent-volume/reconcile.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 
 import { type Call, ModelDriver, type ModelStorage } from './driver.ts'
