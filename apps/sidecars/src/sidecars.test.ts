@@ -97,10 +97,7 @@ describe('one process', () => {
 
   it('refuses what is for an app that does not run', async () => {
     await using cluster = await startCluster()
-    const { ending, log } = await run(cluster, [
-      '--controllers=attacher',
-      '--resizer-workers=3',
-    ])
+    const { ending, log } = await run(cluster, ['--controllers=attacher', '--resizer-workers=3'])
     expect(ending).toEqual({ code: 2 })
     expect(log).toMatch(/^flag -resizer-workers is for controller resizer, which --controllers leaves out\n/)
   })
