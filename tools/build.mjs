@@ -92,7 +92,7 @@ function version() {
  */
 function codeCache() {
   const maker = join(import.meta.dirname, 'make-code-cache.cjs')
-  const args = [...START_FLAGS, '--hash-seed=1', maker, `dist/${name}.cjs`, `dist/${name}.cache`]
+  const args = [...START_FLAGS, '--hash-seed=1', '--no-sparkplug', maker, `dist/${name}.cjs`, `dist/${name}.cache`]
   execFileSync(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: {} })
 }
 
