@@ -39,6 +39,9 @@ const MARKS = { passed: 'ok  ', failed: 'FAIL', absent: 'none' } as const
 
 const TEST_LIMIT_MS = 120_000
 
+/** Their moments count: more at a time would disturb each other on a small machine. */
+const CHECKS_TOGETHER = 2
+
 /** Never reset between rounds: events of an earlier round still exist, under the names of their objects. */
 let numbered = 0
 
@@ -65,15 +68,26 @@ export async function run(options: RunOptions): Promise<Tally> {
     return count(test.title, runTest(test, { ...options, id, folder: join(folder, id) }))
   }
   const together = fitting.filter(({ alone }) => alone !== true)
-  const worker = async (): Promise<void> => {
-    for (let test = together.shift(); test !== undefined; test = together.shift()) await runNext(test)
-  }
-  await Promise.all(Array.from({ length: options.concurrency }, worker))
+  await share(together, options.concurrency, runNext)
   for (const test of fitting.filter(({ alone }) => alone === true)) await runNext(test)
-  for (const check of checks) {
-    await count(check.title, runCheck(check, { ...options, folder: join(options.reports, slug(check.title)) }))
-  }
+  const runNextCheck = (check: Check): Promise<void> =>
+    count(check.title, runCheck(check, { ...options, folder: join(options.reports, slug(check.title)) }))
+  for (const check of checks.filter(({ together }) => together !== true)) await runNextCheck(check)
+  await share(
+    checks.filter(({ together }) => together === true),
+    Math.min(options.concurrency, CHECKS_TOGETHER),
+    runNextCheck,
+  )
   return tally
+}
+
+/** Does the work of all items, so many at a time. */
+async function share<T>(items: readonly T[], workers: number, work: (item: T) => Promise<void>): Promise<void> {
+  const waiting = [...items]
+  const worker = async (): Promise<void> => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item)
+  }
+  await Promise.all(Array.from({ length: workers }, worker))
 }
 
 type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries' | 'differences'>

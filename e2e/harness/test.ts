@@ -55,17 +55,23 @@ export interface Ground {
   readonly executables: Executables
 }
 
-/** A test of the test environment and of the embedded cluster; nothing else runs at the same time. */
+/** A test of the test environment and of the embedded cluster; nothing else runs at the same time, except by `together`. */
 export interface Check {
   readonly title: string
   readonly target: Target
   readonly within?: number | undefined
+  /** Two of these run at a time: each takes minutes in which it mostly waits. */
+  readonly together?: boolean
   readonly run: (ground: Ground) => Promise<void>
 }
 
 const checks: Check[] = []
 
-export function check(title: string, where: Target | Pick<Check, 'target' | 'within'>, run: Check['run']): void {
+export function check(
+  title: string,
+  where: Target | Pick<Check, 'target' | 'within' | 'together'>,
+  run: Check['run'],
+): void {
   checks.push({ title, ...(typeof where === 'string' ? { target: where } : where), run })
 }
 
