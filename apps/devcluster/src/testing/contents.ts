@@ -31,7 +31,9 @@ export const CONTENT_BUGS = {
   'block-not-expanded': 'capacity',
   'clone-empty': 'data',
   'clone-shared': 'data',
+  'clone-copied-again': 'data',
   'snapshot-follows-volume': 'data',
+  'snapshot-taken-again': 'data',
   'reader-may-write': 'readOnly',
   'usage-with-old-size': 'usage',
   'mount-option-ignored': 'options',
@@ -83,7 +85,7 @@ class Stores {
       }
       if (method === 'CreateSnapshot') {
         const { snapshotId, sourceVolumeId } = { ...NONE, ...(response?.['snapshot'] as Partial<typeof NONE>) }
-        this.#copy(sourceVolumeId, snapshotId)
+        this.#copy(sourceVolumeId, snapshotId, this.#has('snapshot-taken-again'))
         if (this.#has('snapshot-follows-volume')) this.#copied.set(snapshotId, sourceVolumeId)
       }
       if (method === 'ControllerExpandVolume' && !this.#has('block-not-expanded')) {
@@ -156,14 +158,14 @@ class Stores {
     }
     if (type?.$case !== 'volume' || this.#has('clone-empty')) return
     const { volumeId: from } = type.value
-    if (!this.#has('clone-shared')) this.#copy(from, volumeId)
+    if (!this.#has('clone-shared')) this.#copy(from, volumeId, this.#has('clone-copied-again'))
     else this.#shared.set(volumeId, from)
   }
 
-  /** Once; a repeated call finds it. */
-  #copy(from: string, to: string): void {
+  /** Once, but for a bug: a repeated call finds it. */
+  #copy(from: string, to: string, again = false): void {
     const [source, target] = [this.#at(from), this.#at(to)]
-    if (!existsSync(source) || existsSync(target)) return
+    if (!existsSync(source) || (existsSync(target) && !again)) return
     if (!existsSync(`${source}.device`)) return cpSync(source, target, { recursive: true, dereference: true })
     // The rest of it is a hole.
     writeFileSync(target, firstBytes(source))

@@ -38,6 +38,8 @@ describe('data', () => {
     ['clone-empty', /has "nothing: .* in the clone of vol-/],
     ['clone-shared', /has "written to the clone" after its clone was written/],
     ['snapshot-follows-volume', /has "written after the snapshot" restored from a snapshot of vol-/],
+    ['clone-copied-again', /has "written first" after its CreateVolume was repeated, not "written to the clone"/],
+    ['snapshot-taken-again', /has "written after the snapshot" restored from a snapshot .* that was requested again/],
     ['reader-may-write', /was mounted to be read, and could be written$/],
     ['usage-with-old-size', /has 1073741824 bytes by NodeGetVolumeStats, as before its expansion/],
   ])('is checked: %s', async (bug, text) => {

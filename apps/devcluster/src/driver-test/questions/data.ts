@@ -4,6 +4,7 @@ import { messageOf } from '@csi-sidecars/base'
 import {
   ControllerExpandVolume,
   ControllerServiceCapability_RPC_Type as ControllerRpc,
+  CreateVolume,
   NodeExpandVolume,
   NodeGetVolumeStats,
   NodeServiceCapability_RPC_Type as NodeRpc,
@@ -61,33 +62,53 @@ async function checkCopies(data: Data, first: OwnNode): Promise<void> {
 async function checkClone(data: Data, node: OwnNode): Promise<void> {
   const { setting, volume } = data
   const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId: volume.volumeId } } }
-  const clone = await setting.created(setting.create('data-clone', { volumeContentSource, ...data.asLarge() }))
+  const request = setting.create('data-clone', { volumeContentSource, ...data.asLarge() })
+  const clone = await setting.created(request)
   if (clone === undefined) return
   const inClone = new Data(setting, clone, data.content)
+  const written = 'written to the clone'
   await inClone.within(node, async (mounted) => {
     await inClone.check(mounted, `in the clone of ${volume.volumeId}`)
-    return await inClone.write(mounted, 'written to the clone')
+    return await inClone.write(mounted, written)
   })
   await data.within(node, (mounted) => data.check(mounted, 'after its clone was written'))
+  // As after a lost answer: what is in the clone since is not to be copied over.
+  await setting.repeat(CreateVolume, request)
+  await inClone.within(node, (mounted) => inClone.check(mounted, 'after its CreateVolume was repeated', written))
   await setting.deleted(clone.volumeId)
 }
 
-/** What was written after a snapshot is not in it. */
+/** What was written after a snapshot is not in it, also if the snapshot is requested again. */
 async function checkSnapshot(data: Data, node: OwnNode): Promise<void> {
   const { setting, volume } = data
   const snapshotId = await createdSnapshot(setting, volume, 'data')
   if (snapshotId === undefined) return
   await data.within(node, (mounted) => data.write(mounted, 'written after the snapshot'))
-  const volumeContentSource = { type: { $case: 'snapshot' as const, value: { snapshotId } } }
-  const restored = await setting.created(setting.create('data-restored', { volumeContentSource, ...data.asLarge() }))
-  if (restored !== undefined) {
-    const inRestored = new Data(setting, restored, data.content)
-    await inRestored.within(node, (mounted) =>
-      inRestored.check(mounted, `restored from a snapshot of ${volume.volumeId}`),
-    )
-    await setting.deleted(restored.volumeId)
+  const from = `restored from a snapshot of ${volume.volumeId}`
+  const held = await checkRestored(data, node, { snapshotId, name: 'data-restored', when: from })
+  if (held && (await createdSnapshot(setting, volume, 'data')) === snapshotId) {
+    await checkRestored(data, node, { snapshotId, name: 'data-again', when: `${from} that was requested again` })
   }
   await deletedSnapshot(setting, snapshotId, volume)
+}
+
+interface Restoring {
+  readonly snapshotId: string
+  /** Of the new volume. */
+  readonly name: string
+  readonly when: string
+}
+
+/** Whether the volume that is restored from the snapshot has what was written first. */
+async function checkRestored(data: Data, node: OwnNode, { snapshotId, name, when }: Restoring): Promise<boolean> {
+  const { setting } = data
+  const volumeContentSource = { type: { $case: 'snapshot' as const, value: { snapshotId } } }
+  const restored = await setting.created(setting.create(name, { volumeContentSource, ...data.asLarge() }))
+  if (restored === undefined) return false
+  const inRestored = new Data(setting, restored, data.content)
+  const held = await inRestored.within(node, (mounted) => inRestored.check(mounted, when))
+  await setting.deleted(restored.volumeId)
+  return held === true
 }
 
 /** What one volume holds. */
@@ -129,9 +150,11 @@ class Data {
     }
   }
 
-  async check({ path }: Mounted, when: string): Promise<void> {
+  /** Whether the volume has the text. */
+  async check({ path }: Mounted, when: string, expected = FIRST): Promise<boolean> {
     const text = await this.content.read(path).catch((error: unknown) => `nothing: ${messageOf(error)}`)
-    if (text !== FIRST) this.#find('data', `has ${JSON.stringify(text)} ${when}, not ${JSON.stringify(FIRST)}`)
+    if (text !== expected) this.#find('data', `has ${JSON.stringify(text)} ${when}, not ${JSON.stringify(expected)}`)
+    return text === expected
   }
 
   /** A driver that answers 0 does not know the size. */
