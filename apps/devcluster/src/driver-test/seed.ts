@@ -15,7 +15,7 @@ import type { Abilities } from './driver/abilities.ts'
 import { clearUp } from './driver/clear-up.ts'
 import { DirectCalls } from './driver/direct-calls.ts'
 import { DriverUnderTest } from './driver/driver-under-test.ts'
-import { mountOptions } from './driver/mounts.ts'
+import { mountOptions, mountsBelow } from './driver/mounts.ts'
 import { type OwnNode, OwnNodes } from './driver/nodes.ts'
 import { checkData } from './questions/data.ts'
 import { checkKills } from './questions/killed.ts'
@@ -107,7 +107,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
   const checker = new Checker({ startedAt, shortened: (path) => nodes.shortened(path) })
   const rules = new ClusterRules(checker.tracker, nodes, abilities.can.methods.includes('ControllerPublishVolume'))
   const { inlineAttributes } = options
-  const driverUnderTest = new DriverUnderTest({ ...parts, inlineAttributes, nodes, checker, rules })
+  const driverUnderTest = new DriverUnderTest({ ...parts, inlineAttributes, nodes, mountsBelow, checker, rules })
   await driverUnderTest.begin(signal)
   const result = (parts: Partial<SeedResult>): SeedResult => ({
     title: `seed ${seed}`,

@@ -9,14 +9,16 @@ import type { ClusterRules } from '../checks/cluster-rules.ts'
 import type { Listed } from '../checks/listing.ts'
 import { UsageLooks } from '../checks/stats.ts'
 import { certain, text } from '../checks/volume-tracker.ts'
+import { leftAtLast } from './left.ts'
 import { canList, listVolumes } from './lists.ts'
-import { mountsBelow } from './mounts.ts'
 import type { OwnNodes } from './nodes.ts'
 
 export interface DriverUnderTestParts {
   /** Connected to the driver itself, past the proxy. */
   readonly direct: Driver
   readonly nodes: OwnNodes
+  /** What is mounted below a folder. */
+  readonly mountsBelow: (folder: string) => Promise<readonly string[]>
   readonly inlineAttributes: Readonly<Record<string, string>>
   readonly checker: Checker
   /** What the cluster must not do to a driver. */
@@ -38,9 +40,6 @@ const SOON_MS = 500
 const SOON_LOOKS = 4
 /** Number of looks at the list when everything has converged. */
 const LAST_LOOKS = 3
-/** How long a list may continue to name what was deleted. */
-const GONE_LOOKS = 10
-const GONE_MS = 60_000
 /** So often in a row a list must be refused to count. */
 const REFUSALS = 2
 
@@ -173,34 +172,32 @@ export class DriverUnderTest implements ChaosDriver {
   }
 
   async left(signal: AbortSignal): Promise<readonly string[]> {
-    return [...(await this.#leftVolumes(signal)), ...(await this.#leftMounts())]
+    return [...(await this.#leftVolumes(signal)), ...(await this.#leftMounts(signal))]
   }
 
-  /** Mounts that no volume accounts for, in the folders of the nodes. */
-  async #leftMounts(): Promise<readonly string[]> {
-    const { nodes } = this.#parts
-    return (await mountsBelow(nodes.folder)).map((path) => `${nodes.shortened(path)} is still mounted`)
+  /** Mounts in the folders of the nodes. A volume may be deleted before its node has unstaged it. */
+  async #leftMounts(signal: AbortSignal): Promise<readonly string[]> {
+    const { nodes, mountsBelow, clock } = this.#parts
+    const mounted = await leftAtLast(() => mountsBelow(nodes.folder), clock, signal)
+    return (mounted ?? []).map((path) => `${nodes.shortened(path)} is still mounted`)
   }
 
   async #leftVolumes(signal: AbortSignal): Promise<readonly string[]> {
     const { direct, checker, clock } = this.#parts
-    const { volumes } = checker.tracker
-    const undeleted = volumes
-      .filter(({ exists }) => exists !== 'no')
-      .map(({ id }) => `volume ${id} was created and never deleted`)
-    if (!canList(direct)) return undeleted
-    let listed: readonly string[] | undefined
-    const until = clock.monotonic() + GONE_MS
-    for (let looks = GONE_LOOKS; looks > 0 && clock.monotonic() < until; looks -= 1) {
-      const all = await this.#list(signal)
-      if (all !== undefined) listed = all.map(({ id }) => id).filter((id) => !this.#foreign.has(id))
-      if (listed?.length === 0) return []
-      await clock.sleep(LOOK_MS, signal)
-    }
+    const undeleted = (): readonly string[] =>
+      checker.tracker.volumes
+        .filter(({ exists }) => exists !== 'no')
+        .map(({ id }) => `volume ${id} was created and never deleted`)
+    if (!canList(direct)) return (await leftAtLast(async () => undeleted(), clock, signal)) ?? []
+    const listed = await leftAtLast(
+      async () => (await this.#list(signal))?.map(({ id }) => id).filter((id) => !this.#foreign.has(id)),
+      clock,
+      signal,
+    )
     if (listed === undefined) {
       const why = 'it was not answered when everything was deleted'
       if (!checker.findings.some(({ check }) => check === 'listed')) checker.find(unlisted(why))
-      return undeleted
+      return undeleted()
     }
     return listed.map((id) => `volume ${id} is left at the driver`)
   }

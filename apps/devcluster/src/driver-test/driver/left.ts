@@ -1,0 +1,23 @@
+import type { Clock } from '@csi-sidecars/base'
+
+/** How long what was deleted may still be seen: a provisioner sends a call again after ten seconds at most. */
+const GONE_LOOKS = 20
+const GONE_MS = 60_000
+/** Between two looks. */
+const LOOK_MS = 1_000
+
+/** What the looks still see when it had time to go; undefined where none of them saw whether anything is left. */
+export async function leftAtLast(
+  look: () => Promise<readonly string[] | undefined>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  let left: readonly string[] | undefined
+  const until = clock.monotonic() + GONE_MS
+  for (let looks = GONE_LOOKS; looks > 0 && clock.monotonic() < until; looks -= 1) {
+    left = (await look()) ?? left
+    if (left?.length === 0) break
+    await clock.sleep(LOOK_MS, signal)
+  }
+  return left
+}
