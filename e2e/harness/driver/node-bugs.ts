@@ -83,6 +83,15 @@ export const NODE_BUGS: Readonly<Record<string, Planted>> = {
     'usage',
     onNodes<NodeGetVolumeStatsRequest>('NodeGetVolumeStats', ({ request }) => already(request.volumeId, 'nowhere')),
   ),
+  'inline-unpublish-not-idempotent': found(
+    'idempotence',
+    onNodes<NodeUnpublishVolumeRequest>('NodeUnpublishVolume', ({ request, own, node }) => {
+      const { volumeId, targetPath } = request
+      const known = node.volumes.get(volumeId)?.mounted.has(targetPath) === true
+      if (volumeId.startsWith('csi-') && !known) throw new DriverFailure('NOT_FOUND', `${volumeId} does not exist`)
+      return own()
+    }),
+  ),
   'inline-left': found(
     'ended',
     onNodes<NodeUnpublishVolumeRequest>('NodeUnpublishVolume', ({ request, own, node }) => {

@@ -160,6 +160,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
         abilities,
         calls,
         parameters,
+        inlineAttributes,
         find,
         unique,
         mountOptions,

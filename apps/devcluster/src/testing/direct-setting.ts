@@ -22,13 +22,21 @@ interface Setup extends Partial<Pick<CsiDriver['settings'], 'controller' | 'node
   /** Without it everything counts as mounted, without any option. */
   readonly mountOptions?: Setting['parts']['mountOptions']
   readonly fsGroupPolicy?: string
+  /** The CSIDriver has volumes that pods declare themselves. */
+  readonly inline?: boolean
 }
 
 /** What questions to an emulated driver with two nodes find, and what is left of their volumes. */
 export async function foundDirectly(
   spoil: (parts: EmulatedParts) => void,
   work: (setting: Setting) => Promise<void>,
-  { controller = [], node: ofNodes = [], mountOptions = async () => new Set(), fsGroupPolicy }: Setup = {},
+  {
+    controller = [],
+    node: ofNodes = [],
+    mountOptions = async () => new Set(),
+    fsGroupPolicy,
+    inline = false,
+  }: Setup = {},
 ): Promise<{ readonly findings: readonly Finding[]; readonly left: readonly string[] }> {
   const { signal } = new AbortController()
   await using stack = new AsyncDisposableStack()
@@ -51,17 +59,18 @@ export async function foundDirectly(
   stack.defer(() => driver.close())
   const addresses = nodes.map((each) => each.address)
   const own = await openOwnNodes(addresses, { ...PARTS, name: driver.name, stack }, signal)
-  const asked = { address, nodeIds: [], ownNodes: own, csiDriver: undefined, parameters: {}, capabilities: undefined }
+  const ephemeral = inline && { podInfoOnMount: true, volumeLifecycleModes: ['Persistent', 'Ephemeral'] }
+  const csiDriver = { metadata: { name: driver.name }, spec: { fsGroupPolicy, ...ephemeral } }
+  const asked = { address, nodeIds: [], ownNodes: own, csiDriver, parameters: {}, capabilities: undefined }
   const abilities = await learnAbilities(driver, { ...asked, crash: false, clock: systemClock }, signal)
   const checker = new Checker({ startedAt: systemClock.monotonic(), shortened: (path) => path })
   const calls = new DirectCalls({ clock: systemClock, signal, report: (call) => checker.see(call) })
   const find = checker.find.bind(checker)
   spoil({ driver: emulated, nodes })
   const ownNodes = new OwnNodes(own, join(directory, 'nodes'))
-  const parts = { driver, nodes: ownNodes, abilities, calls, parameters: {}, find, unique: '1' }
+  const parts = { driver, nodes: ownNodes, abilities, calls, parameters: {}, inlineAttributes: {}, find, unique: '1' }
   // What a killed driver has forgotten is what the spoiling of each start forgets.
   const kill = (): void => spoil({ driver: emulated, nodes })
-  const csiDriver = { metadata: { name: driver.name }, spec: { fsGroupPolicy } }
   const pause = (ms: number): Promise<void> => systemClock.sleep(ms, signal)
   await work(new Setting({ ...parts, mountOptions, csiDriver, pause, kill }))
   return { findings: checker.findings, left: emulated.volumes.all.map(({ id }) => id) }

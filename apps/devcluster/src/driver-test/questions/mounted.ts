@@ -41,7 +41,7 @@ interface Use {
 }
 
 /** Where the volume is used on the node. */
-export function placeOf({ parts: { nodes } }: Setting, { volumeId }: Volume, node: OwnNode): Mounted {
+export function placeOf({ parts: { nodes } }: Setting, { volumeId }: Pick<Volume, 'volumeId'>, node: OwnNode): Mounted {
   const folder = join(nodes.folder, `node-${nodes.all.indexOf(node) + 1}`, 'direct', volumeId)
   const staged = nodeCan(node.driver, NodeRpc.STAGE_UNSTAGE_VOLUME)
   return { node, path: join(folder, 'target'), staging: staged ? join(folder, 'staging') : '' }

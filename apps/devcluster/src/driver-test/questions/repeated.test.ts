@@ -1,3 +1,4 @@
+import type { NodeUnpublishVolumeRequest } from '@csi-sidecars/csi-proto'
 import { DriverFailure } from '@csi-sidecars/emulator'
 import { describe, expect, it } from '@jest/globals'
 import { type EmulatedParts, foundDirectly } from '../../testing/direct-setting.ts'
@@ -17,7 +18,27 @@ const once =
     }
   }
 
+/** Knows an inline volume no more when its unpublish comes again. */
+function forgetInline({ nodes }: EmulatedParts): void {
+  for (const node of nodes) {
+    const ended = new Set<string>()
+    node.script('NodeUnpublishVolume', (request: NodeUnpublishVolumeRequest) => {
+      const { volumeId } = request
+      if (ended.has(volumeId)) throw new DriverFailure('NOT_FOUND', `${volumeId} does not exist`)
+      if (volumeId.startsWith('csi-')) ended.add(volumeId)
+      return node.own<object, object>('NodeUnpublishVolume', request)
+    })
+  }
+}
+
 describe('what is called twice', () => {
+  it('is a volume that a pod declares itself, too', async () => {
+    expect(await foundDirectly(() => undefined, checkRepeated, { inline: true })).toEqual({ findings: [], left: [] })
+    const { findings } = await foundDirectly(forgetInline, checkRepeated, { inline: true })
+    const text = expect.stringMatching(/^NodeUnpublishVolume of csi-.* had succeeded, and failed when it was repeated$/)
+    expect(findings).toEqual([expect.objectContaining({ check: 'idempotence', text })])
+  })
+
   it('finds nothing in a correct driver, and leaves nothing', async () => {
     expect(await foundDirectly(() => undefined, checkRepeated)).toEqual({ findings: [], left: [] })
   })

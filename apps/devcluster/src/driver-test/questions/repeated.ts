@@ -1,11 +1,17 @@
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import {
   ControllerExpandVolume,
   DeleteVolume,
   NodeExpandVolume,
+  NodePublishVolume,
   NodeServiceCapability_RPC_Type as NodeRpc,
+  NodeUnpublishVolume,
   type Volume,
 } from '@csi-sidecars/csi-proto'
 import { nodeCan } from '../../driver/driver.ts'
+import { ephemeralHandle } from '../../volume-names.ts'
+import type { OwnNode } from '../driver/nodes.ts'
 import { type Mounted, mount, placeOf, unmount } from './mounted.ts'
 import { GIB, ONE_NODE, type Setting } from './setting.ts'
 
@@ -27,6 +33,46 @@ export async function checkRepeated(setting: Setting): Promise<void> {
   }
   await setting.deleted(volume.volumeId)
   await setting.repeat(DeleteVolume, { volumeId: volume.volumeId, secrets: {} })
+  if (node !== undefined && setting.parts.abilities.can.inline === true) await inlineTwice(setting, node)
+}
+
+/** A volume that a pod declares itself: its publish creates it, and its unpublish deletes it. */
+async function inlineTwice(setting: Setting, node: OwnNode): Promise<void> {
+  const { calls, csiDriver, inlineAttributes, unique } = setting.parts
+  const podUid = `csi-devcluster-${unique}`
+  const volumeId = ephemeralHandle(podUid, 'data')
+  const { path: targetPath } = placeOf(setting, { volumeId }, node)
+  await mkdir(dirname(targetPath), { recursive: true })
+  const request = {
+    volumeId,
+    volumeContext: { ...inlineAttributes, ...(csiDriver?.spec?.podInfoOnMount === true && podInfo(podUid)) },
+    publishContext: {},
+    volumeCapability: ONE_NODE,
+    stagingTargetPath: '',
+    targetPath,
+    readonly: false,
+    secrets: {},
+  }
+  const about = { check: 'converges', about: volumeId, codes: ['OK'] } as const
+  const published = await calls.ask(node.driver, NodePublishVolume, request)
+  const what = `NodePublishVolume of the inline volume ${volumeId}`
+  if (setting.expect({ ...about, what, reply: published }))
+    await setting.repeat(NodePublishVolume, request, node.driver)
+  const ended = await calls.ask(node.driver, NodeUnpublishVolume, { volumeId, targetPath })
+  setting.expect({ ...about, what: `NodeUnpublishVolume of the inline volume ${volumeId}`, reply: ended })
+  if (ended.code === 0) await setting.repeat(NodeUnpublishVolume, { volumeId, targetPath }, node.driver)
+}
+
+/** What a kubelet reports of a pod. */
+function podInfo(podUid: string): Record<string, string> {
+  const prefix = 'csi.storage.k8s.io'
+  return {
+    [`${prefix}/pod.name`]: podUid,
+    [`${prefix}/pod.namespace`]: 'default',
+    [`${prefix}/pod.uid`]: podUid,
+    [`${prefix}/serviceAccount.name`]: 'default',
+    [`${prefix}/ephemeral`]: 'true',
+  }
 }
 
 async function expandTwice(setting: Setting, volume: Volume, mounted: Mounted | undefined): Promise<void> {

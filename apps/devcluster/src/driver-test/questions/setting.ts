@@ -24,6 +24,8 @@ export interface SettingParts {
   readonly abilities: Abilities
   readonly calls: DirectCalls
   readonly parameters: Readonly<Record<string, string>>
+  /** Of volumes that pods declare themselves. */
+  readonly inlineAttributes: Readonly<Record<string, string>>
   readonly find: (broken: Violation) => void
   /** As SIGKILL does it; the driver is started again at once. Undefined where the test did not start it. */
   readonly kill: (() => void) | undefined
