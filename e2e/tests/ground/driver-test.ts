@@ -187,6 +187,19 @@ check('driver test: ends with 2 and one line where there is nothing to test', 'e
   }
 })
 
+check('driver test: a driver that does not start is a finding', 'emulator', async ({ folder }) => {
+  const socket = join(temporaryFolder('no-driver'), 'csi.sock')
+  const junit = join(folder, 'junit.xml')
+  const flags = [`--driver=unix://${socket}`, '--driver-command=sh -c "exit 3"', `--report=${junit}`]
+  const { code, output } = await runDevcluster(folder, ['test', ...flags])
+  equal(code, 1, output)
+  match(
+    output,
+    /^FAIL before the first seed\n +The driver ends only when it is asked to: the driver ended with code 3/m,
+  )
+  ok(readFileSync(junit, 'utf8').includes(`name="${CHECKS.alive}"><failure message="`))
+})
+
 interface Case {
   readonly flags: readonly string[]
   readonly killEveryMs?: number

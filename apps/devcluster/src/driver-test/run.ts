@@ -62,9 +62,24 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   await using stack = new AsyncDisposableStack()
   const early = new EarlyFindings(clock)
   const own = await startOwn(options, { ...parts, log }, { stack, early })
-  const direct = await openDriver({ address, clock, log, signal, services: 'controller' })
+  const results: SeedResult[] = []
+  const leave = async (driver: string, why: string): Promise<number> => {
+    results.push(...early.results())
+    write(verdictLines(results, againLine(options)).join(''))
+    await writeReports(options, { driver, address, leftOut: [why], results, again: () => againLine(options) })
+    return 1
+  }
+  /** A driver that ends is a finding, and what it has kept from the test is no failure of the test. */
+  const unlessEnded = (error: unknown): string => {
+    if (!early.any || signal.aborted) throw error
+    return messageOf(error)
+  }
+  const direct = await openDriver({ address, clock, log, signal, services: 'controller' }).catch(unlessEnded)
+  if (typeof direct === 'string') return await leave('driver', direct)
   stack.defer(() => direct.close())
-  const ownNodes = await openOwnNodes(options.nodeSockets, { name: direct.name, clock, log, stack }, signal)
+  const nodeParts = { name: direct.name, clock, log, stack }
+  const ownNodes = await openOwnNodes(options.nodeSockets, nodeParts, signal).catch(unlessEnded)
+  if (typeof ownNodes === 'string') return await leave(direct.name, ownNodes)
   const crash = own !== undefined
   const asked = {
     address,
@@ -78,17 +93,9 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
     clock,
     ...early.trials,
   }
-  const abilities = await learnAbilities(direct, asked, signal).catch((error: unknown) => {
-    if (!early.any) throw error
-    return messageOf(error)
-  })
-  const results: SeedResult[] = early.results()
-  if (typeof abilities === 'string') {
-    const report = { driver: direct.name, address, leftOut: [abilities], results, again: () => againLine(options) }
-    write(verdictLines(results, againLine(options)).join(''))
-    await writeReports(options, report)
-    return 1
-  }
+  const abilities = await learnAbilities(direct, asked, signal).catch(unlessEnded)
+  if (typeof abilities === 'string') return await leave(direct.name, abilities)
+  results.push(...early.results())
   write(`Driver ${direct.name} at ${address}, with ${abilities.nodes.map(({ nodeId }) => nodeId).join(', ')}\n`)
   for (const text of abilities.leftOut) write(`  left out: ${text}\n`)
   write(verdictLines(results, againLine(options)).join(''))

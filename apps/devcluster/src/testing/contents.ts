@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readSync,
   rmSync,
   statSync,
@@ -88,6 +89,8 @@ class Stores {
         this.#copy(sourceVolumeId, snapshotId, this.#has('snapshot-taken-again'))
         if (this.#has('snapshot-follows-volume')) this.#copied.set(snapshotId, sourceVolumeId)
       }
+      if (method === 'DeleteVolume') this.#remove(String(request['volumeId']))
+      if (method === 'DeleteSnapshot') this.#remove(String(request['snapshotId']))
       if (method === 'ControllerExpandVolume' && !this.#has('block-not-expanded')) {
         this.#size(String(request['volumeId']), (response?.['capacityBytes'] ?? 0n) as bigint)
       }
@@ -160,6 +163,15 @@ class Stores {
     const { volumeId: from } = type.value
     if (!this.#has('clone-shared')) this.#copy(from, volumeId, this.#has('clone-copied-again'))
     else this.#shared.set(volumeId, from)
+  }
+
+  /** With what it holds on its nodes. Another volume may get its id when the driver was started again. */
+  #remove(id: string): void {
+    if (id === '') return
+    for (const name of readdirSync(this.#options.folder)) {
+      if (name !== id && name !== `${id}.device` && !name.startsWith(`${id}-`)) continue
+      rmSync(this.#at(name), { recursive: true, force: true })
+    }
   }
 
   /** Once, but for a bug: a repeated call finds it. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
@@ -27,6 +27,7 @@ async function found(bug?: ContentBug) {
 describe('data', () => {
   it('stays with a correct driver, and nothing is left', async () => {
     expect(await found()).toEqual({ findings: [], left: [] })
+    expect(readdirSync(join(folder, 'none'))).toEqual([])
   })
 
   it.each<readonly [ContentBug, RegExp]>([
