@@ -71,6 +71,13 @@ describe('the Markdown report', () => {
     expect(text).toContain('## Left out\n\n- tapes: none\n')
   })
 
+  it('does not say so of seeds that were interrupted', () => {
+    const text = markdownOf(report(good, { ...good, title: 'seed 3', interrupted: true }), '/r/report.md')
+    expect(text).toContain('Nothing was found until the test was interrupted.')
+    expect(text).toContain('| 3, interrupted | 31 |')
+    expect(text).not.toContain('All promises')
+  })
+
   it('has how two runs of a seed differ', () => {
     const text = markdownOf(report(good, { ...good, comparison: ['1: seed 1, 2: seed 1, with /originals'] }), 'r.md')
     expect(text).toContain('## Side by side\n\n```text\n1: seed 1, 2: seed 1, with /originals\n```\n')

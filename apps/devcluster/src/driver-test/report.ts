@@ -63,8 +63,10 @@ function xml(text: string): string {
 /** For people, in this file: a summary of a pull request, an issue at the driver's. */
 export function markdownOf({ driver, address, leftOut, results, again }: TestReport, file: string): string {
   const bad = results.filter((result) => !isGood(result))
-  const verdict =
-    bad.length === 0 ? 'All promises were kept.' : `${bad.length} of ${results.length} seeds found something.`
+  const quiet = results.some(({ interrupted }) => interrupted)
+    ? 'Nothing was found until the test was interrupted.'
+    : 'All promises were kept.'
+  const verdict = bad.length === 0 ? quiet : `${bad.length} of ${results.length} seeds found something.`
   return [
     `# ${driver} at ${address}`,
     '',
@@ -73,8 +75,8 @@ export function markdownOf({ driver, address, leftOut, results, again }: TestRep
     '| seed | seconds | actions | calls | found |',
     '|---|---|---|---|---|',
     ...results.map(
-      ({ title, seconds, actions, calls, findings, clusterFaults }) =>
-        `| ${title.replace('seed ', '')} | ${seconds.toFixed(0)} | ${actions} | ${calls} | ${findings.length + clusterFaults.length} |`,
+      ({ title, interrupted, seconds, actions, calls, findings, clusterFaults }) =>
+        `| ${title.replace('seed ', '')}${interrupted ? ', interrupted' : ''} | ${seconds.toFixed(0)} | ${actions} | ${calls} | ${findings.length + clusterFaults.length} |`,
     ),
     ...results.flatMap(({ comparison = [] }) =>
       comparison.length === 0 ? [] : ['', '## Side by side', '', '```text', ...comparison, '```'],
