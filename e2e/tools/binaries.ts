@@ -95,6 +95,16 @@ const COLLECTOR: Readonly<Record<string, Build>> = {
   'otel-collector': { module: 'collector', package: '.', ldflags: '-s -w' },
 }
 
+/** Drivers of other authors that are Go modules; the libraries of one conflict with those of the other. */
+const MOCK_DRIVERS: Readonly<Record<string, Build>> = {
+  'mock-csi-test': {
+    module: 'public-drivers/csi-test',
+    package: 'github.com/kubernetes-csi/csi-test/v4/cmd/mock-driver',
+    ldflags: '-s -w',
+  },
+  'mock-gocsi': { module: 'public-drivers/gocsi', package: 'github.com/dell/gocsi/mock', ldflags: '-s -w' },
+}
+
 /** A registry, and what reads images from one. */
 const REGISTRY: Readonly<Record<string, Build>> = {
   crane: { module: 'registry', package: 'github.com/google/go-containerregistry/cmd/crane', ldflags: '-s -w' },
@@ -159,7 +169,8 @@ export function hasGo(): boolean {
 /** Builds one binary unless it is there. */
 export function build(root: string, name: string): string {
   const ofKubernetes = controlPlane()[name]
-  const what = ofKubernetes ?? { ...ORIGINALS, ...LIVENESSPROBE, ...SANITY, ...COLLECTOR, ...REGISTRY }[name]
+  const what =
+    ofKubernetes ?? { ...ORIGINALS, ...LIVENESSPROBE, ...SANITY, ...COLLECTOR, ...MOCK_DRIVERS, ...REGISTRY }[name]
   if (what === undefined) throw new Error(`no rule builds ${name}`)
   const folder = ofKubernetes === undefined ? cacheFolder(root) : controlPlaneFolder(root)
   const file = join(folder, name)

@@ -2,9 +2,10 @@
 //   node emulated-driver.ts --socket PATH --state FILE [--node PATH...] [--holds FOLDER] [--bug NAME]
 // The file keeps its storage across a kill, including every answered change. The first two nodes are in one
 // zone, all others in another. With a folder it has snapshots, and as root also volumes that hold something.
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type CsiDriver, startCsiDriver } from '@csi-sidecars/emulator'
+import { writeWhole } from '../../../apps/devcluster/src/testing/whole-file.ts'
 import { hold } from './content-bugs.ts'
 import { BUGS } from './driver-bugs.ts'
 
@@ -77,8 +78,7 @@ function save({ volumes }: CsiDriver): void {
     if (typeof value === 'bigint') return { bigint: String(value) }
     return value instanceof Map ? { map: [...value] } : value
   })
-  writeFileSync(`${state}.new`, text)
-  renameSync(`${state}.new`, state)
+  writeWhole(state, text)
 }
 
 /** Returns the highest number of an id. */

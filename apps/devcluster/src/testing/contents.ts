@@ -8,6 +8,7 @@ import {
   openSync,
   readdirSync,
   readSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -174,14 +175,19 @@ class Stores {
     }
   }
 
-  /** Once, but for a bug: a repeated call finds it. */
+  /** Once, but for a bug: a repeated call finds it. All of it is there or nothing, also after a kill. */
   #copy(from: string, to: string, again = false): void {
     const [source, target] = [this.#at(from), this.#at(to)]
     if (!existsSync(source) || (existsSync(target) && !again)) return
-    if (!existsSync(`${source}.device`)) return cpSync(source, target, { recursive: true, dereference: true })
-    // The rest of it is a hole.
-    writeFileSync(target, firstBytes(source))
-    writeFileSync(`${target}.device`, '')
+    const device = existsSync(`${source}.device`)
+    const copy = `${target}.new`
+    rmSync(copy, { recursive: true, force: true })
+    // The rest of a device is a hole.
+    if (device) writeFileSync(copy, firstBytes(source))
+    else cpSync(source, copy, { recursive: true, dereference: true })
+    if (device) writeFileSync(`${target}.device`, '')
+    rmSync(target, { recursive: true, force: true })
+    renameSync(copy, target)
   }
 }
 

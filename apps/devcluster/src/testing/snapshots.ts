@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import type {
   CreateSnapshotRequest,
   CreateVolumeRequest,
@@ -7,6 +7,7 @@ import type {
 } from '@csi-sidecars/csi-proto'
 import { type CsiDriver, DriverFailure } from '@csi-sidecars/emulator'
 import type { CheckName } from '../driver-test/checks/checks.ts'
+import { writeWhole } from './whole-file.ts'
 
 /** What may be wrong with snapshots, and the promise that this breaks. */
 export const SNAPSHOT_BUGS = {
@@ -41,7 +42,7 @@ export function keepSnapshots(driver: CsiDriver, { bug, file, readyAfter = 1 }: 
   const all = new Map<string, Kept>(before)
   const asked = new Map<string, number>()
   const save = (): void => {
-    if (file !== undefined) writeFileSync(file, JSON.stringify([...all]))
+    if (file !== undefined) writeWhole(file, JSON.stringify([...all]))
   }
   const described = (snapshotId: string, { source }: Kept) => {
     const sourceVolumeId = bug === 'snapshot-names-other-source' ? 'other' : source
