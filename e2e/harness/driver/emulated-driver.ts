@@ -2,7 +2,7 @@
 //   node emulated-driver.ts --socket PATH --state FILE [--node PATH...] [--holds FOLDER] [--bug NAME]
 // The file keeps its storage across a kill, including every answered change. The first two nodes are in one
 // zone, all others in another. With a folder it has snapshots, and as root also volumes that hold something.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type CsiDriver, startCsiDriver } from '@csi-sidecars/emulator'
 import { writeWhole } from '../../../apps/devcluster/src/testing/whole-file.ts'
@@ -32,11 +32,17 @@ if (bug !== undefined) {
   if (planted === undefined) throw new Error(`no bug is called ${bug}`)
   planted.put({ controller: driver, nodes })
 }
+for (const path of [...nodeSockets, socket]) renameSync(unready(path), path)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(
     signal,
     () => void Promise.all([driver, ...nodes].map((each) => each.stop())).then(() => process.exit(0)),
   )
+}
+
+/** Where it listens until it has its state and its abilities: what connects earlier would not learn of them. */
+function unready(path: string): string {
+  return `${path}.new`
 }
 
 /** Called before the answer leaves. */
@@ -47,7 +53,7 @@ function saveAfterCalls({ log }: CsiDriver): void {
 }
 
 async function startDriver(): Promise<CsiDriver> {
-  const usual = await startCsiDriver({ socket })
+  const usual = await startCsiDriver({ socket: unready(socket) })
   usual.settings.controller = [...usual.settings.controller, 'CLONE_VOLUME']
   usual.settings.mutableParameters = ['tier']
   usual.settings.nodes = nodeSockets.length > 0 ? nodeSockets.map((_, index) => `worker-${index + 1}`) : ['a', 'b']
@@ -60,7 +66,13 @@ async function startDriver(): Promise<CsiDriver> {
 async function startNode(path: string, index: number): Promise<CsiDriver> {
   const topology = { zone: index < 2 ? 'east' : 'west' }
   const nodeId = `worker-${index + 1}`
-  const node = await startCsiDriver({ socket: path, nodeId, topology, makesTargets: true, volumes: driver.volumes })
+  const node = await startCsiDriver({
+    socket: unready(path),
+    nodeId,
+    topology,
+    makesTargets: true,
+    volumes: driver.volumes,
+  })
   saveAfterCalls(node)
   return node
 }
