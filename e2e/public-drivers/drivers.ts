@@ -11,8 +11,7 @@ export interface PublicDriver {
   /** It keeps its state in memory: it is not killed. */
   readonly inMemory?: boolean
   readonly flags?: readonly string[]
-  /** The spec of its CSIDriver. */
-  readonly csiDriver?: object
+  readonly csiDriver?: { readonly name: string; readonly spec: object }
   /** What the findings of docs/driver-findings are about. */
   readonly known: readonly CheckName[]
 }
@@ -25,7 +24,10 @@ const hostPath = (version: string): PublicDriver => ({
   command: (executable, socket, state) =>
     `${executable} --endpoint=unix://${socket} --nodeid=n1 --statedir=${state} --enable-attach --enable-controller-modify-volume=true --accepted-mutable-parameter-names=tier`,
   flags: ATTRIBUTES,
-  csiDriver: { podInfoOnMount: true, volumeLifecycleModes: ['Persistent', 'Ephemeral'] },
+  csiDriver: {
+    name: 'hostpath.csi.k8s.io',
+    spec: { podInfoOnMount: true, volumeLifecycleModes: ['Persistent', 'Ephemeral'] },
+  },
   known: ['idempotence', 'strict', 'listed', 'inUse', 'capacity', 'options', 'alive', 'noLeak', 'placed', 'converges'],
 })
 
@@ -41,7 +43,7 @@ export const DRIVERS: readonly PublicDriver[] = [
       `${executable} --endpoint=unix://${socket} --nodeid=n1 --working-mount-dir=${state}`,
     // A server of NFS on this machine has this share.
     flags: ['--parameter=server=127.0.0.1', '--parameter=share=/share'],
-    csiDriver: { attachRequired: false, volumeLifecycleModes: ['Persistent'], fsGroupPolicy: 'File' },
+    csiDriver: { name: 'nfs.csi.k8s.io', spec: { attachRequired: false, fsGroupPolicy: 'File' } },
     known: ['data', 'strict'],
   },
   {
@@ -66,6 +68,6 @@ export const DRIVERS: readonly PublicDriver[] = [
     built: true,
     command: (executable, socket) => `env CSI_ENDPOINT=unix://${socket} ${executable}`,
     inMemory: true,
-    known: ['capacity', 'strict', 'inUse', 'placed'],
+    known: ['capacity', 'strict', 'inUse', 'placed', 'content', 'snapshots'],
   },
 ]

@@ -71,9 +71,9 @@ async function test(driver: PublicDriver, executable: string, report: string) {
   const place = temporaryFolder('driver')
   const socket = join(place, 'csi.sock')
   const command = driver.command(executable, socket, join(place, 'state'))
-  const csiDriver = join(place, 'csidriver.json')
-  const registered = { apiVersion: 'storage.k8s.io/v1', kind: 'CSIDriver', metadata: { name: driver.name } }
-  writeFileSync(csiDriver, JSON.stringify({ ...registered, spec: driver.csiDriver ?? {} }))
+  const file = join(place, 'csidriver.json')
+  const { name = '', spec = {} } = driver.csiDriver ?? {}
+  writeFileSync(file, JSON.stringify({ apiVersion: 'storage.k8s.io/v1', kind: 'CSIDriver', metadata: { name }, spec }))
   const sidecars = Object.entries(executablesOf(root, 'ours')).filter(([app]) => /^(attacher|resizer)$/.test(app))
   const own = driver.inMemory === true ? start('sh', ['-c', `exec ${command}`]) : undefined
   if (own !== undefined) await eventually('the driver', () => existsSync(socket), { within: 60_000 })
@@ -89,7 +89,7 @@ async function test(driver: PublicDriver, executable: string, report: string) {
         ...sidecars.map(([app, path]) => `--${app}=${path}`),
         ...(own === undefined ? [`--driver-command=${command}`] : []),
         ...(driver.flags ?? []),
-        `--csidriver=${csiDriver}`,
+        ...(name === '' ? [] : [`--csidriver=${file}`]),
         `--chaos=${values.seeds}`,
         `--report=${join(report, 'junit.xml')}`,
         `--markdown=${join(report, 'report.md')}`,

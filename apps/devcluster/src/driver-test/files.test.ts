@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { mountOptions, mountsBelow, removeFolder } from './driver/mounts.ts'
-import { checkReportFile, csiDriverOf } from './files.ts'
+import { checkReportFile, csiDriverOf, refuseOther } from './files.ts'
 
 let directory: string
 beforeEach(async () => {
@@ -79,4 +79,13 @@ describe('mounts', () => {
     expect(await removeFolder(folder, file(''))).toBe(true)
     expect(existsSync(folder)).toBe(false)
   })
+})
+
+it('a CSIDriver of another driver is refused in one line', () => {
+  const csiDriver = { metadata: { name: 'a.example.com' }, spec: {} }
+  expect(() => refuseOther(csiDriver, 'b.example.com')).toThrow(
+    '--csidriver: it is the CSIDriver of a.example.com, and the driver is b.example.com',
+  )
+  expect(() => refuseOther(csiDriver, 'a.example.com')).not.toThrow()
+  expect(() => refuseOther(undefined, 'b.example.com')).not.toThrow()
 })

@@ -16,6 +16,12 @@ export async function csiDriverOf(file: string | undefined): Promise<CSIDriver |
   return { metadata: { name: object['metadata']['name'] }, spec: isMapping(object['spec']) ? object['spec'] : {} }
 }
 
+/** Throws one line if the CSIDriver is of another driver: its pods would wait for a driver that is not there. */
+export function refuseOther(csiDriver: CSIDriver | undefined, driver: string): void {
+  const { name = driver } = csiDriver?.metadata ?? {}
+  if (name !== driver) throw new Error(`--csidriver: it is the CSIDriver of ${name}, and the driver is ${driver}`)
+}
+
 function mappingOf(text: string, refused: (why: string) => Error): Readonly<Record<string, unknown>> {
   try {
     return readYamlMapping(text)

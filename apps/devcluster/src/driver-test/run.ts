@@ -12,7 +12,7 @@ import { type DriverProcess, refuseServed, startDriverProcesses } from './driver
 import { removeFolder } from './driver/mounts.ts'
 import { openOwnNodes } from './driver/nodes.ts'
 import { EarlyFindings } from './early.ts'
-import { checkReportFile, csiDriverOf } from './files.ts'
+import { checkReportFile, csiDriverOf, refuseOther } from './files.ts'
 import { againLine, type TestOptions } from './options.ts'
 import { ProgressPrinter } from './progress.ts'
 import { isGood, junitOf, markdownOf, picturesOf, type TestReport } from './report.ts'
@@ -77,6 +77,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const direct = await openDriver({ address, clock, log, signal, services: 'controller' }).catch(unlessEnded)
   if (typeof direct === 'string') return await leave('driver', direct)
   stack.defer(() => direct.close())
+  refuseOther(csiDriver, direct.name)
   const nodeParts = { name: direct.name, clock, log, stack }
   const ownNodes = await openOwnNodes(options.nodeSockets, nodeParts, signal).catch(unlessEnded)
   if (typeof ownNodes === 'string') return await leave(direct.name, ownNodes)
