@@ -38,8 +38,14 @@ import { decideReclaim } from './reclaim.ts'
 export interface ProvisionerParts extends ControllerParts {
   readonly driver: Driver
   /** Claims for which the driver may have created a volume that the API does not know yet, by uid. */
-  readonly uncertain: Map<string, Claim>
+  readonly uncertain: Map<string, Unfinished>
   readonly identity: string
+}
+
+interface Unfinished {
+  readonly claim: Claim
+  /** The handle of the volume that it clones. */
+  readonly source: string | undefined
 }
 
 /** Creates a volume for a claim that names this driver. */
@@ -77,7 +83,7 @@ export async function reconcileProvision(key: string, parts: ProvisionerParts, s
 /** The current claim; or a deleted one whose volume the driver may still create, in its last state. */
 function claimToProvision(key: string, { caches, uncertain }: ProvisionerParts): Claim | undefined {
   const claim = caches.claims.store.get(key)
-  for (const unfinished of uncertain.values()) {
+  for (const { claim: unfinished } of uncertain.values()) {
     if (unfinished.key === key && unfinished.uid !== claim?.uid) return unfinished
   }
   return claim
@@ -128,10 +134,17 @@ async function requestFor(
       selectedNode === undefined
         ? allowedTopology(storageClass.allowedTopologies)
         : topologyFor(driver.name, caches.nodes.store.get(selectedNode), caches.csiNodes.store.get(selectedNode)),
-    source: sourceHandle(claim, caches, driver),
+    source: sourceOf(claim, parts),
     mutableParameters,
   })
   return { ...request, secrets: await loadSecret(secrets.provision, client, signal) }
+}
+
+/** For a claim that is gone the source of its first request, whose claim may be gone too. The Go original stops there. */
+function sourceOf(claim: Claim, { caches, driver, uncertain }: ProvisionerParts): string | undefined {
+  const unfinished = uncertain.get(claim.uid)
+  const isGone = caches.claims.store.get(claim.key)?.uid !== claim.uid
+  return unfinished !== undefined && isGone ? unfinished.source : sourceHandle(claim, caches, driver)
 }
 
 /** Until the driver says that it failed for good, there may be a volume. */
@@ -139,7 +152,8 @@ async function createVolume(
   request: CreateVolumeRequest,
   { claim, parts: { driver, uncertain }, signal }: ProvisionRun,
 ): Promise<CsiVolume> {
-  uncertain.set(claim.uid, claim)
+  const source = request.volumeContentSource?.type
+  uncertain.set(claim.uid, { claim, source: source?.$case === 'volume' ? source.value.volumeId : undefined })
   try {
     const { volume } = await driver.call(CreateVolume, request, { timeoutMs: CALL_MS, signal })
     if (volume === undefined) throw new Error('the driver answered without a volume')
