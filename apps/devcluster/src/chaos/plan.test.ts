@@ -61,6 +61,21 @@ describe('a plan', () => {
       expect([...classes].sort()).toEqual([0, 1, 2])
     })
 
+    it('expands some claims in the moment in which they are modified', () => {
+      const together = (change: Partial<DriverCan>): readonly (readonly [string, string])[] => {
+        const all = planOf(options({ profile: 'driver', can: { ...can, attributes: [{ tier: 'gold' }], ...change } }))
+        return all.flatMap(({ action }, at): [string, string][] => {
+          const next = all[at + 1]
+          if (action.do !== 'modifyClaim' || next?.afterMs !== 0 || next.action.do !== 'resizeClaim') return []
+          return [[action.claim, next.action.claim]]
+        })
+      }
+      const pairs = together({})
+      expect(pairs.length).toBeGreaterThan(3)
+      expect(pairs.filter(([modified, expanded]) => modified !== expanded)).toEqual([])
+      expect(together({ expand: false })).toEqual([])
+    })
+
     it('asks for nothing that the driver cannot do', () => {
       const claims = (all: ChaosAction[]) => all.filter((each) => each.do === 'createClaim')
       expect(claims(planned()).some(({ shared }) => shared)).toBe(true)

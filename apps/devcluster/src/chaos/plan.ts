@@ -48,7 +48,8 @@ export function planOf(options: PlanOptions): readonly PlannedAction[] {
     const afterMs = between(random, least, most)
     at += afterMs
     if (at > options.durationMs) return actions
-    actions.push({ afterMs, action: planner.next() })
+    for (const [before, action] of planner.next().entries())
+      actions.push({ afterMs: before === 0 ? afterMs : 0, action })
   }
 }
 
@@ -85,8 +86,18 @@ class Planner {
     return this.#faults.dealAll().map((planned) => ({ do: 'breakCall', ...planned }))
   }
 
-  next(): ChaosAction {
-    return weighted(this.#random, this.#choices()) ?? this.#createClaim()
+  /** What happens next, in the same moment. */
+  next(): readonly ChaosAction[] {
+    const action = weighted(this.#random, this.#choices()) ?? this.#createClaim()
+    return action.do === 'modifyClaim' ? [action, ...this.#expandMeanwhile(action.claim)] : [action]
+  }
+
+  /** A driver may be asked to modify and to expand one volume at a time. What has not grown yet may still be cloned. */
+  #expandMeanwhile(name: string): readonly ChaosAction[] {
+    const claim = this.#claims.get(name)
+    if (claim === undefined || claim.size === 1) return []
+    claim.size += 1
+    return [{ do: 'resizeClaim', claim: name, size: claim.size }]
   }
 
   #choices(): readonly Choice<ChaosAction>[] {
