@@ -18,7 +18,7 @@ import { drawFigures } from './bars.ts'
 import { conditionsOf } from './conditions.ts'
 import { Figures } from './figures.ts'
 import { Ground } from './ground.ts'
-import { type Outcome, report, section, writeResults } from './results.ts'
+import { measuredText, type Outcome, section, writeSection } from './results.ts'
 import type { Bench, BenchScene } from './scene.ts'
 import { attachStorm, attachStormDefaults } from './scenes/attach-storm.ts'
 import { busy } from './scenes/busy.ts'
@@ -67,7 +67,13 @@ export interface RunOptions {
   readonly say: (line: string) => void
 }
 
-/** Runs the scenes one after another and resolves with the exit code. A whole run renews bench/RESULTS.md. */
+/** Figures of fewer rounds are not kept. */
+const LEAST_ROUNDS = 3
+
+/**
+ * Runs the scenes one after another and resolves with the exit code. In full size each renews its section of
+ * bench/RESULTS.md as soon as it is over, so that a run that is cut short keeps what it has measured.
+ */
 export async function benchAgainstUpstream(options: RunOptions): Promise<number> {
   const { root, only, rounds, scale, profiles } = options
   const scenes = SCENES.filter(({ name }) => only.length === 0 || only.includes(name))
@@ -79,11 +85,10 @@ export async function benchAgainstUpstream(options: RunOptions): Promise<number>
   const { binaries, executables } = ground
   const progress = new Progress(scenes.length, process.stdout, systemClock)
   const say = (line: string): void => progress.say(line)
-  const conditions = conditionsOf(binaries, ground.measured)
-  say(`${conditions.machine}; ${conditions.versions}; load ${conditions.loadBefore}`)
   const logs = join(root, '.cache', 'bench')
   rmSync(logs, { recursive: true, force: true })
-  const outcomes: Outcome[] = []
+  const keeps = scale === 1 && profiles === undefined && rounds >= LEAST_ROUNDS
+  let failed = 0
   for (const scene of scenes) {
     const bench: Omit<Bench, 'figures'> = {
       rounds,
@@ -98,18 +103,17 @@ export async function benchAgainstUpstream(options: RunOptions): Promise<number>
         }),
     }
     progress.begin(scene.name)
+    const conditions = conditionsOf(binaries, ground.measured)
     const outcome = await play(scene, bench)
-    outcomes.push(outcome)
     progress.end(scene.name)
-    say(`${section(outcome)}\n\n(${outcome.seconds.toFixed(0)} s)\n`)
+    const text = section(outcome, measuredText(conditions, rounds))
+    say(`${text}\n\n(${outcome.seconds.toFixed(0)} s)\n`)
+    if (outcome.failure !== undefined) failed += 1
+    else if (keeps) writeSection(join(root, 'bench', 'RESULTS.md'), text, SCENES)
   }
-  const whole = only.length === 0 && scale === 1 && profiles === undefined
-  if (whole) writeResults(join(root, 'bench', 'RESULTS.md'), report(outcomes, conditions, rounds))
-  const failed = outcomes.filter(({ failure }) => failure !== undefined)
-  // The pictures of the README need every scene.
-  if (whole && failed.length === 0) drawFigures()
-  say(`${outcomes.length - failed.length} scenes measured, ${failed.length} failed; logs in ${logs}`)
-  return failed.length === 0 ? 0 : 1
+  if (keeps) drawFigures()
+  say(`${scenes.length - failed} scenes measured, ${failed} failed; logs in ${logs}`)
+  return failed === 0 ? 0 : 1
 }
 
 async function play(scene: BenchScene, bench: Omit<Bench, 'figures'>): Promise<Outcome> {

@@ -72,7 +72,7 @@ export interface Headlines {
   readonly forTheOriginals: readonly HeadlineFigures[]
 }
 
-/** All figures are of one run: that of bench/RESULTS.md. Each row is in the half of the side with the smaller figure. */
+/** The figures of bench/RESULTS.md, each pair of one run. Each row is in the half of the side with the smaller figure. */
 export function headlines(results = readFileSync(join(ROOT, 'bench/RESULTS.md'), 'utf8')): Headlines {
   const rows = HEADLINES.map((one): HeadlineFigures => [one.says, ...figuresOf(results, one)])
   return { forUs: rows.filter(isForUs), forTheOriginals: rows.filter((row) => !isForUs(row)) }
