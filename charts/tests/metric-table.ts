@@ -44,7 +44,7 @@ async function measured(): Promise<MetricFamily[]> {
   using watches = new DisposableStack()
   for (const { stop } of [
     telemetry.watchEventLoop(clock, metrics),
-    telemetry.releaseMemory({ clock, metrics, isFilling: () => false }),
+    telemetry.releaseMemory({ clock, metrics, caches: () => 'filled' }),
   ]) {
     watches.defer(stop)
   }

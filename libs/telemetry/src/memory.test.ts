@@ -9,7 +9,7 @@ let metrics: Metrics
 let used: { busyMs: number; cpuMs: number }
 let collections: number[]
 let growth: number[]
-let isFilling: boolean
+let caches: 'waiting' | 'filling' | 'filled'
 let stop: () => void
 
 beforeEach(() => {
@@ -18,14 +18,14 @@ beforeEach(() => {
   used = { busyMs: 300, cpuMs: 400 }
   collections = []
   growth = []
-  isFilling = true
+  caches = 'waiting'
   const engine = {
     collect: () => void collections.push(clock.monotonic() - began),
     collectAfterGrowth: (percent: number) => void growth.push(percent),
   }
   const began = clock.monotonic()
   const meter = { busyMs: () => used.busyMs, cpuMs: () => used.cpuMs }
-  stop = releaseMemory({ clock, metrics, isFilling: () => isFilling, engine, meter }).stop
+  stop = releaseMemory({ clock, metrics, caches: () => caches, engine, meter }).stop
 })
 afterEach(() => stop())
 
@@ -48,22 +48,33 @@ test('a start that takes longer is waited for', async () => {
   expect(collections).toEqual([16_000])
 })
 
-test('the heap grows freely until the first rest, whatever comes later', async () => {
+test('the heap does not grow freely before objects arrive', async () => {
   await spend(3_000, 9)
-  expect(growth).toEqual([300])
+  expect(growth).toEqual([60])
   await clock.advance(60_000)
   await spend(5_000, 20)
-  expect(growth).toEqual([300, 20])
+  expect(growth).toEqual([60, 20])
 })
 
-test('the heap grows freely until the caches are filled, however busy the process is', async () => {
+test('the heap grows freely while objects arrive, until the caches are filled', async () => {
+  await clock.advance(500)
+  caches = 'filling'
   await spend(3_000, 9)
-  isFilling = false
+  expect(growth).toEqual([60, 300])
+  caches = 'filled'
   await spend(3_000, 3)
-  expect(growth).toEqual([300, 20])
-  isFilling = true
+  expect(growth).toEqual([60, 300, 20])
+  caches = 'filling'
   await spend(9_000, 30)
-  expect(growth).toEqual([300, 20])
+  expect(growth).toEqual([60, 300, 20])
+})
+
+test('the heap grows freely until the first rest where the caches are never filled', async () => {
+  caches = 'filling'
+  await spend(3_000, 3)
+  caches = 'waiting'
+  await clock.advance(60_000)
+  expect(growth).toEqual([60, 300, 20])
 })
 
 test('it is released again after a burst of work', async () => {
@@ -96,7 +107,7 @@ test('nothing is done after the stop', async () => {
 test('the real collection frees unused memory, and code keeps working', async () => {
   let held: WeakRef<object> | undefined = new WeakRef({})
   const meter = { busyMs: () => 0, cpuMs: () => 0 }
-  const real = releaseMemory({ clock, metrics: new Metrics(), isFilling: () => false, meter })
+  const real = releaseMemory({ clock, metrics: new Metrics(), caches: () => 'filled', meter })
   await clock.advance(1_000)
   await clock.settle()
   expect(held.deref()).toBeUndefined()

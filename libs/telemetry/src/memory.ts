@@ -7,8 +7,8 @@ import type { Metrics } from './metrics.ts'
 export interface MemoryOptions {
   readonly clock: Clock
   readonly metrics: Metrics
-  /** Whether caches are still being filled. */
-  isFilling(): boolean
+  /** How far the caches are: `filling` while objects arrive. */
+  caches(): 'waiting' | 'filling' | 'filled'
   /** Left to tests. */
   readonly engine?: Engine
   readonly meter?: Meter
@@ -34,23 +34,27 @@ const FIRST_LOOK_MS = 1_000
 const LOOK_MS = 5_000
 /** Busy for less than this share of the time: a pause blocks no work. */
 const AT_REST = 0.02
+/** A start leaves much in the heap that is garbage soon. */
+const START_PERCENT = 60
 /**
  * While caches fill, nearly all that is new stays: marking it again after each fifth takes a quarter of the processor time
  * of a large list, and saves no memory at its peak. Afterwards garbage is what makes the heap grow.
  */
 const FILLING_PERCENT = 300
+/** How soon it is seen that objects arrive. */
+const FILLING_LOOK_MS = 250
 const STEADY_PERCENT = 20
 /** Processor time since the last collection; the garbage of less work is not worth a pause of some 40 ms. */
 const WORTH_MS = 1_000
 
 /**
  * V8 keeps the memory of a start or a burst of work, and code that only they needed, until something makes it collect.
- * So once the process is at rest again, everything is collected once. The heap grows freely until the caches are filled.
+ * So once the process is at rest again, everything is collected once. The heap grows freely while the caches fill.
  */
 export function releaseMemory(options: MemoryOptions): { stop(): void } {
-  const { clock, metrics, isFilling, engine = V8, meter = processMeter() } = options
-  engine.collectAfterGrowth(FILLING_PERCENT)
-  let filling = true
+  const { clock, metrics, caches, engine = V8, meter = processMeter() } = options
+  engine.collectAfterGrowth(START_PERCENT)
+  let starting = true
   let collectedAt = Number.NEGATIVE_INFINITY
   let seconds = 0
   let seen = { at: clock.monotonic(), busyMs: meter.busyMs() }
@@ -58,9 +62,9 @@ export function releaseMemory(options: MemoryOptions): { stop(): void } {
     const now = { at: clock.monotonic(), busyMs: meter.busyMs() }
     const atRest = now.busyMs - seen.busyMs < AT_REST * (now.at - seen.at)
     seen = now
-    if (filling && (atRest || !isFilling())) {
+    if (starting && (atRest || caches() === 'filled')) {
       engine.collectAfterGrowth(STEADY_PERCENT)
-      filling = false
+      starting = false
     }
     if (atRest && meter.cpuMs() - collectedAt > WORTH_MS) {
       engine.collect()
@@ -70,6 +74,12 @@ export function releaseMemory(options: MemoryOptions): { stop(): void } {
     }
     cancel = clock.schedule(LOOK_MS, look)
   }
+  const lookForObjects = (): void => {
+    if (!starting) return
+    if (caches() === 'filling') engine.collectAfterGrowth(FILLING_PERCENT)
+    else cancelLook = clock.schedule(FILLING_LOOK_MS, lookForObjects)
+  }
+  let cancelLook = clock.schedule(FILLING_LOOK_MS, lookForObjects)
   let cancel = clock.schedule(FIRST_LOOK_MS, look)
   metrics.reading({
     name: 'nodejs_memory_giveback_seconds_total',
@@ -77,7 +87,11 @@ export function releaseMemory(options: MemoryOptions): { stop(): void } {
     type: 'counter',
     read: () => seconds,
   })
-  return { stop: () => cancel() }
+  const stop = (): void => {
+    cancelLook()
+    cancel()
+  }
+  return { stop }
 }
 
 function processMeter(): Meter {

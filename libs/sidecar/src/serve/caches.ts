@@ -32,6 +32,9 @@ export function cacheOf(
   }
 }
 
+/** A list that arrives is heard of more often. */
+const ARRIVING_MS = 200
+
 type CacheOptions<W extends KubeObject, T extends Cached> = Omit<InformerOptions<W, T>, 'client' | 'clock' | 'log'>
 
 /** What a list and a watch are about. All caches of a kind read it in the same way. */
@@ -70,6 +73,12 @@ export class CacheRegistry {
 
   get all(): readonly Cache[] {
     return this.#opened.caches
+  }
+
+  get progress(): 'waiting' | 'filling' | 'filled' {
+    const unfilled = this.all.filter(({ synced }) => !synced)
+    if (unfilled.length === 0) return 'filled'
+    return unfilled.some(({ silentForMs }) => silentForMs < ARRIVING_MS) ? 'filling' : 'waiting'
   }
 
   /** A cache of one kind, which runs from the end of the start on. */

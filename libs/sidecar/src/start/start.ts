@@ -167,5 +167,5 @@ function selectControllers(instance: SidecarInstance, shared: SharedParts): Sele
 function reportWhileRunning(context: StartContext, { backlog, caches }: Pick<SharedParts, 'backlog' | 'caches'>): void {
   const { clock, log, standard } = context
   context.atEnd(logBacklog(backlog, { clock, log, intervalMs: standard.values['log-backlog-interval'] }))
-  context.atEnd(releaseMemory({ ...context, isFilling: () => caches.all.some(({ synced }) => !synced) }).stop)
+  context.atEnd(releaseMemory({ ...context, caches: () => caches.progress }).stop)
 }
