@@ -13,9 +13,13 @@ const CONTINUATION_BIT = 0x80
 /** Of a number that only the length of its bytes limits. */
 const LONGEST_VARINT = 10
 
-/** `toString` reads the name of the encoding each time, which takes a third of the time of a short text. */
-export interface Utf8Bytes extends Buffer {
+interface Utf8Bytes extends Buffer {
   utf8Slice(from: number, to: number): string
+}
+
+/** `toString` reads the name of the encoding each time, which takes a third of the time of a short text. */
+export function textIn(bytes: Buffer, from: number, to: number): string {
+  return (bytes as Utf8Bytes).utf8Slice(from, to)
 }
 
 /**
@@ -23,13 +27,13 @@ export interface Utf8Bytes extends Buffer {
  * a ProtobufError rather than read beyond it.
  */
 export class ProtobufReader {
-  readonly #bytes: Utf8Bytes
+  readonly #bytes: Buffer
   at: number
   /** What `tag` returned last. */
   #tag = 0
 
   constructor(bytes: Buffer, from = 0) {
-    this.#bytes = bytes as Utf8Bytes
+    this.#bytes = bytes
     this.at = from
   }
 
@@ -73,7 +77,7 @@ export class ProtobufReader {
 
   text(end: number): string {
     const to = this.end(end)
-    const text = this.#bytes.utf8Slice(this.at, to)
+    const text = textIn(this.#bytes, this.at, to)
     this.at = to
     return text
   }

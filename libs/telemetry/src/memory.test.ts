@@ -1,6 +1,6 @@
 import { FakeClock } from '@csi-sidecars/base'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { releaseMemory } from './memory.ts'
+import { type CacheProgress, releaseMemory } from './memory.ts'
 import { Metrics } from './metrics.ts'
 
 const NAME = 'nodejs_memory_giveback_seconds_total'
@@ -9,7 +9,7 @@ let metrics: Metrics
 let used: { busyMs: number; cpuMs: number }
 let collections: number[]
 let growth: number[]
-let caches: 'waiting' | 'filling' | 'filled'
+let caches: CacheProgress
 let stop: () => void
 
 beforeEach(() => {

@@ -4,11 +4,13 @@ import { runInNewContext } from 'node:vm'
 import type { Clock } from '@csi-sidecars/base'
 import type { Metrics } from './metrics.ts'
 
+/** How far the caches of a process are: `filling` while objects arrive. */
+export type CacheProgress = 'waiting' | 'filling' | 'filled'
+
 export interface MemoryOptions {
   readonly clock: Clock
   readonly metrics: Metrics
-  /** How far the caches are: `filling` while objects arrive. */
-  caches(): 'waiting' | 'filling' | 'filled'
+  caches(): CacheProgress
   /** Left to tests. */
   readonly engine?: Engine
   readonly meter?: Meter

@@ -55,10 +55,9 @@ export class Metrics {
   readonly #metrics = new Map<string, { readonly kind: Kind; readonly metric: unknown }>()
   readonly #collectors = new Set<Collect>()
 
-  counter<const L extends string>({ name, help, labels }: MetricSpec<L>): Counter<L> {
-    return this.#metric('counter', name, () => {
-      const table = new SeriesTable(labels, () => ({ value: 0 }))
-      this.#families.push(() => ({ name, help, type: 'counter', values: table.samples(onlySample) }))
+  counter<const L extends string>(spec: MetricSpec<L>): Counter<L> {
+    return this.#metric('counter', spec.name, () => {
+      const table = this.#numbers('counter', spec)
       const inc = (values?: Labels<L>, by = 1): void => {
         table.of(values ?? {}).value += by
       }
@@ -66,10 +65,9 @@ export class Metrics {
     })
   }
 
-  gauge<const L extends string>({ name, help, labels }: MetricSpec<L>): Gauge<L> {
-    return this.#metric('gauge', name, () => {
-      const table = new SeriesTable(labels, () => ({ value: 0 }))
-      this.#families.push(() => ({ name, help, type: 'gauge', values: table.samples(onlySample) }))
+  gauge<const L extends string>(spec: MetricSpec<L>): Gauge<L> {
+    return this.#metric('gauge', spec.name, () => {
+      const table = this.#numbers('gauge', spec)
       const set = (values: Labels<L>, value: number): void => {
         table.of(values).value = value
       }
@@ -87,6 +85,13 @@ export class Metrics {
         zero: (values: Labels<L>) => void table.of(values),
       }
     })
+  }
+
+  /** A number for each series. */
+  #numbers(type: 'counter' | 'gauge', { name, help, labels }: MetricSpec<string>): SeriesTable<{ value: number }> {
+    const table = new SeriesTable(labels, () => ({ value: 0 }))
+    this.#families.push(() => ({ name, help, type, values: table.samples(onlySample) }))
+    return table
   }
 
   #metric<M>(kind: Kind, name: string, create: () => M): M {

@@ -6,6 +6,7 @@ import {
   STATUS_MESSAGE,
   type Status,
   statusOf,
+  textIn,
 } from '@csi-sidecars/kube-types'
 import { type DecodedList, NoListError } from './list-decoder.ts'
 
@@ -75,7 +76,7 @@ export function statusIn(object: Span): Status | undefined {
 }
 
 export function textOf({ bytes, from, to }: Span): string {
-  return bytes.toString('utf8', from, to)
+  return textIn(bytes, from, to)
 }
 
 /** Decodes a page, whose objects are read when they are asked for. What is no list throws NoListError, then too. */

@@ -2,7 +2,7 @@ import type { Clock } from '@csi-sidecars/base'
 import { type Cached, createInformer, type Informer, type InformerOptions, SharedWatch } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { KubeObject } from '@csi-sidecars/kube-types'
-import type { Logger } from '@csi-sidecars/telemetry'
+import type { CacheProgress, Logger } from '@csi-sidecars/telemetry'
 
 /** A cache that is filled on leader and standby alike. */
 export interface Cache {
@@ -32,7 +32,7 @@ export function cacheOf(
   }
 }
 
-/** A list that arrives is heard of more often. */
+/** While a list arrives, its cache hears from the server in shorter intervals. */
 const ARRIVING_MS = 200
 
 type CacheOptions<W extends KubeObject, T extends Cached> = Omit<InformerOptions<W, T>, 'client' | 'clock' | 'log'>
@@ -75,7 +75,7 @@ export class CacheRegistry {
     return this.#opened.caches
   }
 
-  get progress(): 'waiting' | 'filling' | 'filled' {
+  get progress(): CacheProgress {
     const unfilled = this.all.filter(({ synced }) => !synced)
     if (unfilled.length === 0) return 'filled'
     return unfilled.some(({ silentForMs }) => silentForMs < ARRIVING_MS) ? 'filling' : 'waiting'
