@@ -5,10 +5,18 @@ import type { Side } from './side.ts'
 
 /** What figures depend on and a reader cannot know. */
 export interface Conditions {
-  readonly date: string
   readonly machine: string
   readonly versions: string
-  readonly loadBefore: string
+}
+
+/** When a scene begins or ends, and how busy the machine is then. */
+export interface Moment {
+  readonly date: string
+  readonly load: string
+}
+
+export function moment(): Moment {
+  return { date: new Date().toISOString().slice(0, 16).replace('T', ' '), load: load() }
 }
 
 export function conditionsOf(
@@ -21,7 +29,6 @@ export function conditionsOf(
   const says = (file: string): string =>
     execFileSync(file, ['--version'], { encoding: 'utf8' }).split('\n')[0]?.trim().split(' ').at(-1) ?? ''
   return {
-    date: new Date().toISOString().slice(0, 16).replace('T', ' '),
     machine: `${cpus().length} x ${cpu?.model ?? 'unknown'}, ${gib} GiB, Linux ${release()}`,
     versions: [
       `ours ${says(ours.attacher)} and ${says(ours.resizer)} on Node ${process.version}`,
@@ -29,12 +36,11 @@ export function conditionsOf(
       `kube-apiserver ${says(`${binaries}/kube-apiserver`)}`,
       `etcd ${says(`${binaries}/etcd`)}`,
     ].join('; '),
-    loadBefore: load(),
   }
 }
 
 /** Runnable processes in the last 1, 5 and 15 minutes. */
-export function load(): string {
+function load(): string {
   return loadavg()
     .map((figure) => figure.toFixed(2))
     .join(' ')

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { type Conditions, load } from './conditions.ts'
+import { type Conditions, type Moment, moment } from './conditions.ts'
 import { markdown, type Row } from './figures.ts'
 import type { BenchScene } from './scene.ts'
 
@@ -23,8 +23,8 @@ export function section({ scene, rows, failure }: Outcome, measured: string): st
 }
 
 /** When and where a scene was measured, once it is over. */
-export function measuredText({ date, machine, versions, loadBefore }: Conditions, rounds: number): string {
-  return `Measured on ${date} UTC, ${rounds} rounds, ${machine}; load ${loadBefore} before and ${load()} after; ${versions}.`
+export function measuredText({ machine, versions }: Conditions, begun: Moment, rounds: number): string {
+  return `Measured on ${begun.date} UTC, ${rounds} rounds, ${machine}; load ${begun.load} before and ${moment().load} after; ${versions}.`
 }
 
 const HEAD = `# Ours beside the Go originals

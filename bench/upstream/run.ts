@@ -15,7 +15,7 @@ import {
   originals,
 } from '../../e2e/tools/binaries.ts'
 import { drawFigures } from './bars.ts'
-import { conditionsOf } from './conditions.ts'
+import { conditionsOf, moment } from './conditions.ts'
 import { Figures } from './figures.ts'
 import { Ground } from './ground.ts'
 import { measuredText, type Outcome, section, writeSection } from './results.ts'
@@ -85,6 +85,7 @@ export async function benchAgainstUpstream(options: RunOptions): Promise<number>
   const { binaries, executables } = ground
   const progress = new Progress(scenes.length, process.stdout, systemClock)
   const say = (line: string): void => progress.say(line)
+  const conditions = conditionsOf(binaries, ground.measured)
   const logs = join(root, '.cache', 'bench')
   rmSync(logs, { recursive: true, force: true })
   const keeps = scale === 1 && profiles === undefined && rounds >= LEAST_ROUNDS
@@ -103,10 +104,10 @@ export async function benchAgainstUpstream(options: RunOptions): Promise<number>
         }),
     }
     progress.begin(scene.name)
-    const conditions = conditionsOf(binaries, ground.measured)
+    const begun = moment()
     const outcome = await play(scene, bench)
     progress.end(scene.name)
-    const text = section(outcome, measuredText(conditions, rounds))
+    const text = section(outcome, measuredText(conditions, begun, rounds))
     say(`${text}\n\n(${outcome.seconds.toFixed(0)} s)\n`)
     if (outcome.failure !== undefined) failed += 1
     else if (keeps) writeSection(join(root, 'bench', 'RESULTS.md'), text, SCENES)
