@@ -39,7 +39,7 @@ async function main(): Promise<number> {
   if (against !== 'upstream') return refuse(`--against is upstream, not ${against}`)
   const [rounds, scale] = [Number(values.rounds), Number(values.scale)]
   if (!Number.isInteger(rounds) || rounds < 1) return refuse(`--rounds is a number from 1 on, not ${values.rounds}`)
-  if (!(scale > 0 && scale <= 1)) return refuse(`--scale is above 0 and at most 1, not ${values.scale}`)
+  if (!(scale > 0 && scale <= 10)) return refuse(`--scale is above 0 and at most 10, not ${values.scale}`)
   const unknown = only.filter((name) => !SCENES.some((scene) => scene.name === name))
   if (unknown.length > 0) {
     return refuse(`no scene ${unknown.join(', ')}; there are ${SCENES.map(({ name }) => name).join(', ')}`)
