@@ -26,11 +26,8 @@ export interface Step {
   readonly only?: readonly string[]
 }
 
-/** Requests that belong together. They run in order, and what they create is removed afterwards. */
-export interface ConformanceCase {
-  readonly name: string
-  readonly steps: readonly Step[]
-}
+/** Requests that belong together, by the names of cases. They run in order, and what they create is removed afterwards. */
+export type Cases = Readonly<Record<string, readonly Step[]>>
 
 /** The answer, without what differs from run to run. */
 export interface Answer {

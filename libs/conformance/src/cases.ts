@@ -2,7 +2,7 @@ import { ACCESS_CASES } from './access.ts'
 import { APPLY_CASES } from './apply.ts'
 import { APP_CASES } from './apps.ts'
 import { ATTACHMENT_CASES } from './attachments.ts'
-import type { ConformanceCase } from './case.ts'
+import type { Cases } from './case.ts'
 import { CLAIM_CASES } from './claims.ts'
 import { CLASS_CASES } from './classes.ts'
 import { CORE_CASES } from './core.ts'
@@ -15,7 +15,7 @@ import { VOLUME_CASES } from './volumes.ts'
 import { WORKLOAD_CASES } from './workloads.ts'
 
 /** All cases. */
-export const CONFORMANCE_CASES: readonly ConformanceCase[] = [
+export const CONFORMANCE_CASES: Cases = {
   ...CLAIM_CASES,
   ...VOLUME_CASES,
   ...ATTACHMENT_CASES,
@@ -30,4 +30,4 @@ export const CONFORMANCE_CASES: readonly ConformanceCase[] = [
   ...APPLY_CASES,
   ...MANAGER_CASES,
   ...SHAPE_CASES,
-]
+}

@@ -1,7 +1,6 @@
-import type { ConformanceCase, Step } from './case.ts'
-import { CORE, configMap, IN_DEFAULT, pod } from './objects.ts'
-
-type Fields = Readonly<Record<string, unknown>>
+import type { Cases, Step } from './case.ts'
+import { CORE, configMap, type Fields, IN_DEFAULT, pod } from './objects.ts'
+import { get, merge, post, put, remove, strategic } from './steps.ts'
 
 const PODS = `${IN_DEFAULT}/pods`
 const SECRETS = `${IN_DEFAULT}/secrets`
@@ -25,10 +24,7 @@ const lease = (name: string, spec: Fields = {}, metadata: Fields = {}): Fields =
   metadata: { name, ...metadata },
   spec,
 })
-const secret = (name: string, rest: Fields = {}): Step => ({
-  ask: `POST ${SECRETS}`,
-  body: { metadata: { name }, ...rest },
-})
+const secret = (name: string, rest: Fields = {}): Step => post(SECRETS, { metadata: { name }, ...rest })
 
 const BINDINGS = `${IN_DEFAULT}/bindings`
 const binding = (name: string, node: string, uid?: string) => ({
@@ -38,259 +34,202 @@ const binding = (name: string, node: string, uid?: string) => ({
   target: { apiVersion: 'v1', kind: 'Node', name: node },
 })
 
-export const CORE_CASES: readonly ConformanceCase[] = [
-  {
-    name: 'pods',
-    steps: [
-      {
-        ask: `POST ${PODS}`,
-        body: pod('p-a', { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }] }),
+export const CORE_CASES: Cases = {
+  pods: [
+    post(PODS, pod('p-a', { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }] })),
+    post(
+      PODS,
+      pod('p-b', {
+        nodeName: 'node-1',
+        containers: [
+          {
+            name: 'main',
+            image: 'registry.example.com:5000/a/b:1.2',
+            resources: { limits: { cpu: '1', memory: '1Gi' } },
+            volumeMounts: [{ name: 'v', mountPath: '/v' }],
+          },
+        ],
+        volumes: [
+          { name: 'v', secret: { secretName: 's' } },
+          { name: 'w' },
+          { name: 'x', hostPath: { path: '/x' } },
+          { name: 'y', csi: { driver: 'a.b' } },
+        ],
+      }),
+    ),
+    post(PODS, pod('p-c', { containers: [] })),
+    post(PODS, pod('p-c', { containers: [{ image: 'x' }] })),
+    post(PODS, pod('p-c', { containers: [{ name: 'A', image: 'x' }] })),
+    post(PODS, pod('p-c', { containers: [{ name: 'a', image: 'x', volumeMounts: [{ name: 'n', mountPath: '/' }] }] })),
+    post(PODS, pod('p-c', { restartPolicy: 'Sometimes' })),
+    strategic(`${PODS}/p-a`, { spec: { containers: [{ name: 'main', image: 'other' }] } }),
+    strategic(
+      `${PODS}/p-a`,
+      { spec: { containers: [{ name: 'second', image: 'other' }] } },
+      { only: ['code', 'reason'] },
+    ),
+    merge(`${PODS}/p-a`, { spec: { nodeName: 'node-2' } }, { only: ['code', 'reason'] }),
+    merge(`${PODS}/p-a/status`, { status: { phase: 'Running' }, spec: { nodeName: 'node-2' } }),
+    post(BINDINGS, binding('p-z', 'node-1')),
+    post(BINDINGS, binding('p-b', 'node-2')),
+    post(BINDINGS, binding('p-a', 'node-1', 'another')),
+    post(BINDINGS, binding('p-a', 'node-2')),
+    get(`${PODS}/p-a`, { only: ['metadata.generation', 'spec.nodeName', 'status.conditions'] }),
+    get(BINDINGS),
+    get(`${PODS}?fieldSelector=spec.nodeName%3Dnode-1`, { only: ['items.0.metadata.name', 'items.1'] }),
+    get(`${PODS}?fieldSelector=status.phase%21%3DRunning`, { only: ['items.0.metadata.name', 'items.1'] }),
+    get(`${PODS}?fieldSelector=spec.restartPolicy%3DAlways,spec.nodeName%3D`, {
+      only: ['items.0.metadata.name', 'items.1'],
+    }),
+    get(`${PODS}?fieldSelector=spec.color%3Dred`),
+    remove(`${PODS}/p-b`, {
+      only: ['metadata.deletionGracePeriodSeconds', 'metadata.deletionTimestamp', 'metadata.generation'],
+    }),
+    remove(`${PODS}/p-b?gracePeriodSeconds=5`, {
+      only: ['metadata.deletionGracePeriodSeconds', 'metadata.generation'],
+    }),
+    merge(`${PODS}/p-b/status`, { status: { phase: 'Succeeded' } }, { only: ['status.phase'] }),
+    remove(`${PODS}/p-b`, { only: ['metadata.deletionGracePeriodSeconds', 'metadata.generation'] }),
+    get(`${PODS}/p-b`, { only: ['code', 'metadata.name'] }),
+    remove(`${PODS}/p-b`, { body: { gracePeriodSeconds: 0 }, only: ['kind', 'metadata.name'] }),
+    get(`${PODS}/p-b`),
+    remove(`${PODS}/p-a`, { only: ['kind', 'metadata.name', 'metadata.deletionGracePeriodSeconds'] }),
+    get(`${PODS}/p-a`),
+  ],
+  // A client that reads only what it has created itself never meets these.
+  'empty lists and times that are not set': [
+    post(`${CORE}/nodes`, { metadata: { name: 'no-n' }, spec: { taints: [] } }),
+    merge(`${CORE}/nodes/no-n/status`, {
+      status: {
+        conditions: [{ type: 'Ready', status: 'True' }],
+        volumesAttached: [],
+        volumesInUse: [],
+        images: [],
       },
+    }),
+    post(`${CORE}/nodes`, { metadata: { name: 'no-i', labels: {}, finalizers: [] } }),
+    merge(
+      `${CORE}/nodes/no-i/status`,
+      { status: { images: [{ names: [] }], conditions: [] } },
+      { only: ['code', 'status.images', 'status.conditions'] },
+    ),
+    post(PODS, pod('p-n', { volumes: [], tolerations: [] }), { only: ['spec.volumes', 'status'] }),
+    merge(
+      `${PODS}/p-n/status`,
       {
-        ask: `POST ${PODS}`,
-        body: pod('p-b', {
-          nodeName: 'node-1',
-          containers: [
+        status: {
+          conditions: [{ type: 'PodScheduled', status: 'False' }],
+          containerStatuses: [
             {
               name: 'main',
-              image: 'registry.example.com:5000/a/b:1.2',
-              resources: { limits: { cpu: '1', memory: '1Gi' } },
-              volumeMounts: [{ name: 'v', mountPath: '/v' }],
+              image: 'i',
+              imageID: 'd',
+              ready: false,
+              restartCount: 0,
+              state: { terminated: { exitCode: 1 } },
             },
           ],
-          volumes: [
-            { name: 'v', secret: { secretName: 's' } },
-            { name: 'w' },
-            { name: 'x', hostPath: { path: '/x' } },
-            { name: 'y', csi: { driver: 'a.b' } },
-          ],
-        }),
-      },
-      { ask: `POST ${PODS}`, body: pod('p-c', { containers: [] }) },
-      { ask: `POST ${PODS}`, body: pod('p-c', { containers: [{ image: 'x' }] }) },
-      { ask: `POST ${PODS}`, body: pod('p-c', { containers: [{ name: 'A', image: 'x' }] }) },
-      {
-        ask: `POST ${PODS}`,
-        body: pod('p-c', { containers: [{ name: 'a', image: 'x', volumeMounts: [{ name: 'n', mountPath: '/' }] }] }),
-      },
-      { ask: `POST ${PODS}`, body: pod('p-c', { restartPolicy: 'Sometimes' }) },
-      { ask: `PATCH ${PODS}/p-a`, strategic: { spec: { containers: [{ name: 'main', image: 'other' }] } } },
-      {
-        ask: `PATCH ${PODS}/p-a`,
-        strategic: { spec: { containers: [{ name: 'second', image: 'other' }] } },
-        only: ['code', 'reason'],
-      },
-      { ask: `PATCH ${PODS}/p-a`, merge: { spec: { nodeName: 'node-2' } }, only: ['code', 'reason'] },
-      { ask: `PATCH ${PODS}/p-a/status`, merge: { status: { phase: 'Running' }, spec: { nodeName: 'node-2' } } },
-      { ask: `POST ${BINDINGS}`, body: binding('p-z', 'node-1') },
-      { ask: `POST ${BINDINGS}`, body: binding('p-b', 'node-2') },
-      { ask: `POST ${BINDINGS}`, body: binding('p-a', 'node-1', 'another') },
-      { ask: `POST ${BINDINGS}`, body: binding('p-a', 'node-2') },
-      { ask: `GET ${PODS}/p-a`, only: ['metadata.generation', 'spec.nodeName', 'status.conditions'] },
-      { ask: `GET ${BINDINGS}` },
-      { ask: `GET ${PODS}?fieldSelector=spec.nodeName%3Dnode-1`, only: ['items.0.metadata.name', 'items.1'] },
-      { ask: `GET ${PODS}?fieldSelector=status.phase%21%3DRunning`, only: ['items.0.metadata.name', 'items.1'] },
-      {
-        ask: `GET ${PODS}?fieldSelector=spec.restartPolicy%3DAlways,spec.nodeName%3D`,
-        only: ['items.0.metadata.name', 'items.1'],
-      },
-      { ask: `GET ${PODS}?fieldSelector=spec.color%3Dred` },
-      {
-        ask: `DELETE ${PODS}/p-b`,
-        only: ['metadata.deletionGracePeriodSeconds', 'metadata.deletionTimestamp', 'metadata.generation'],
-      },
-      {
-        ask: `DELETE ${PODS}/p-b?gracePeriodSeconds=5`,
-        only: ['metadata.deletionGracePeriodSeconds', 'metadata.generation'],
-      },
-      { ask: `PATCH ${PODS}/p-b/status`, merge: { status: { phase: 'Succeeded' } }, only: ['status.phase'] },
-      { ask: `DELETE ${PODS}/p-b`, only: ['metadata.deletionGracePeriodSeconds', 'metadata.generation'] },
-      { ask: `GET ${PODS}/p-b`, only: ['code', 'metadata.name'] },
-      { ask: `DELETE ${PODS}/p-b`, body: { gracePeriodSeconds: 0 }, only: ['kind', 'metadata.name'] },
-      { ask: `GET ${PODS}/p-b` },
-      { ask: `DELETE ${PODS}/p-a`, only: ['kind', 'metadata.name', 'metadata.deletionGracePeriodSeconds'] },
-      { ask: `GET ${PODS}/p-a` },
-    ],
-  },
-  {
-    // A client that reads only what it has created itself never meets these.
-    name: 'empty lists and times that are not set',
-    steps: [
-      { ask: `POST ${CORE}/nodes`, body: { metadata: { name: 'no-n' }, spec: { taints: [] } } },
-      {
-        ask: `PATCH ${CORE}/nodes/no-n/status`,
-        merge: {
-          status: {
-            conditions: [{ type: 'Ready', status: 'True' }],
-            volumesAttached: [],
-            volumesInUse: [],
-            images: [],
-          },
         },
       },
-      { ask: `POST ${CORE}/nodes`, body: { metadata: { name: 'no-i', labels: {}, finalizers: [] } } },
-      {
-        ask: `PATCH ${CORE}/nodes/no-i/status`,
-        merge: { status: { images: [{ names: [] }], conditions: [] } },
-        only: ['code', 'status.images', 'status.conditions'],
+      { only: ['code', 'message', 'status'] },
+    ),
+    post(EVENTS, event('e-n', { firstTimestamp: null, lastTimestamp: null, source: {}, count: 0 })),
+  ],
+  nodes: [
+    post(`${CORE}/nodes`, { metadata: { name: 'no-a' }, status: { capacity: { cpu: '2' } } }),
+    merge(`${CORE}/nodes/no-a`, { spec: { unschedulable: true, taints: null } }),
+    merge(`${CORE}/nodes/no-a`, { spec: { providerID: 'a://b' } }),
+    merge(`${CORE}/nodes/no-a`, { spec: { providerID: 'c://d' } }),
+    strategic(`${CORE}/nodes/no-a/status`, {
+      status: {
+        volumesAttached: [{ name: 'a', devicePath: 'b' }],
+        conditions: [{ type: 'Ready', status: 'True' }],
       },
-      { ask: `POST ${PODS}`, body: pod('p-n', { volumes: [], tolerations: [] }), only: ['spec.volumes', 'status'] },
-      {
-        ask: `PATCH ${PODS}/p-n/status`,
-        merge: {
-          status: {
-            conditions: [{ type: 'PodScheduled', status: 'False' }],
-            containerStatuses: [
-              {
-                name: 'main',
-                image: 'i',
-                imageID: 'd',
-                ready: false,
-                restartCount: 0,
-                state: { terminated: { exitCode: 1 } },
-              },
-            ],
-          },
-        },
-        only: ['code', 'message', 'status'],
-      },
-      {
-        ask: `POST ${EVENTS}`,
-        body: event('e-n', { firstTimestamp: null, lastTimestamp: null, source: {}, count: 0 }),
-      },
-    ],
-  },
-  {
-    name: 'nodes',
-    steps: [
-      { ask: `POST ${CORE}/nodes`, body: { metadata: { name: 'no-a' }, status: { capacity: { cpu: '2' } } } },
-      { ask: `PATCH ${CORE}/nodes/no-a`, merge: { spec: { unschedulable: true, taints: null } } },
-      { ask: `PATCH ${CORE}/nodes/no-a`, merge: { spec: { providerID: 'a://b' } } },
-      { ask: `PATCH ${CORE}/nodes/no-a`, merge: { spec: { providerID: 'c://d' } } },
-      {
-        ask: `PATCH ${CORE}/nodes/no-a/status`,
-        strategic: {
-          status: {
-            volumesAttached: [{ name: 'a', devicePath: 'b' }],
-            conditions: [{ type: 'Ready', status: 'True' }],
-          },
-        },
-      },
-      { ask: `GET ${CORE}/nodes?fieldSelector=spec.unschedulable%3Dtrue`, only: ['items.0.metadata.name', 'items.1'] },
-      { ask: `DELETE ${CORE}/nodes/no-a` },
-    ],
-  },
-  {
-    name: 'secrets and config maps',
-    steps: [
-      secret('s-a', { data: { a: 'YWJj' }, stringData: { b: 'text', a: 'over' } }),
-      { ask: `GET ${SECRETS}/s-a` },
-      { ask: `PATCH ${SECRETS}/s-a`, merge: { data: { a: null } } },
-      { ask: `PATCH ${SECRETS}/s-a`, merge: { type: 'other' } },
-      secret('s-b', { data: { a: '###' } }),
-      secret('s-b', { data: { 'a b': 'YWJj' } }),
-      secret('s-b', { data: { a: 'YWJj' }, immutable: true }),
-      { ask: `PATCH ${SECRETS}/s-b`, merge: { data: { a: 'YWI=' } } },
-      { ask: `PATCH ${SECRETS}/s-b`, merge: { immutable: false } },
-      { ask: `GET ${SECRETS}?fieldSelector=type%3DOpaque`, only: ['items.0.metadata.name', 'items.2'] },
-      { ask: `DELETE ${SECRETS}/s-a` },
-      { ask: `POST ${CONFIGS}`, body: configMap('m-a', { data: { a: 'b' }, binaryData: { c: 'YWJj' } }) },
-      { ask: `POST ${CONFIGS}`, body: configMap('m-b', { data: { a: 'b' }, binaryData: { a: 'YWJj' } }) },
-      { ask: `POST ${CONFIGS}`, body: configMap('m-b', { data: { a: 5 } }) },
-      { ask: `PUT ${CONFIGS}/m-a`, body: configMap('m-a', { data: {} }) },
-      { ask: `DELETE ${CONFIGS}/m-a` },
-    ],
-  },
-  {
-    name: 'namespaces and service accounts',
-    steps: [
-      { ask: `POST ${CORE}/namespaces`, body: { metadata: { generateName: 'generated-' } }, keep: 'space' },
-      { ask: `POST ${CORE}/namespaces`, body: { metadata: { name: 'c.space' } } },
-      {
-        ask: `PATCH ${CORE}/namespaces/@space.metadata.name`,
-        merge: { spec: { finalizers: [] }, metadata: { labels: { a: 'b' } } },
-      },
-      { ask: `GET ${CORE}/namespaces/@space.metadata.name` },
-      { ask: `GET ${CORE}/namespaces/@space.metadata.name/status` },
-      { ask: `DELETE ${CORE}/namespaces/default` },
-      { ask: `POST ${CORE}/namespaces/missing/configmaps`, body: configMap('x') },
-      {
-        ask: `POST ${CORE}/namespaces/@space.metadata.name/configmaps`,
-        body: configMap('x', { metadata: { name: 'x', namespace: 'default' } }),
-      },
-      { ask: `PATCH ${CORE}/namespaces/@space.metadata.name`, merge: { metadata: { finalizers: ['a/b'] } } },
-      { ask: `DELETE ${CORE}/namespaces/@space.metadata.name` },
-      {
-        ask: `POST ${CORE}/namespaces/@space.metadata.name/configmaps`,
-        body: configMap('x'),
-        only: ['code', 'reason'],
-      },
-      { ask: `POST ${IN_DEFAULT}/serviceaccounts`, body: { metadata: { name: 'a-a' }, secrets: [{ name: 's' }] } },
-      { ask: `PATCH ${IN_DEFAULT}/serviceaccounts/a-a`, strategic: { secrets: [{ name: 't' }] } },
-      { ask: `DELETE ${IN_DEFAULT}/serviceaccounts/a-a` },
-    ],
-  },
-  {
-    name: 'events',
-    steps: [
-      { ask: `POST ${EVENTS}`, body: event('e-a') },
-      { ask: `PATCH ${EVENTS}/e-a`, merge: { count: 2, lastTimestamp: '2026-01-02T03:04:06Z' } },
-      { ask: `PATCH ${EVENTS}/e-a`, strategic: { count: 3 } },
-      {
-        ask: `POST ${EVENTS}`,
-        body: event('e-b', { involvedObject: { kind: 'Pod', namespace: 'kube-system', name: 'p' } }),
-      },
-      { ask: `POST ${EVENTS}`, body: event('e-c', { involvedObject: { kind: 'PersistentVolume', name: 'p' } }) },
-      { ask: `POST ${EVENTS}`, body: event('e-d', { eventTime: '2026-01-02T03:04:05.123456Z' }) },
-      {
-        ask: `POST ${EVENTS}`,
-        body: event('e-d', {
-          eventTime: '2026-01-02T03:04:05.123456Z',
-          reportingComponent: 'tests',
-          reportingInstance: 'one',
-          action: 'Act',
-        }),
-      },
-      {
-        ask: `GET ${EVENTS}?fieldSelector=involvedObject.name%3Dp,reason%3DBecause,source%3Dtests`,
-        only: ['items.0.metadata.name'],
-      },
-      { ask: `GET ${EVENTS}?fieldSelector=message%3Dx` },
-      { ask: `PUT ${EVENTS}/e-e`, body: event('e-e') },
-      { ask: `DELETE ${EVENTS}/e-a` },
-    ],
-  },
-  {
-    name: 'leases',
-    steps: [
-      {
-        ask: `POST ${LEASES}`,
-        body: lease('l-a', {
-          holderIdentity: 'me',
-          leaseDurationSeconds: 15,
-          renewTime: '2026-01-02T03:04:05.123456Z',
-          leaseTransitions: 0,
-        }),
-        keep: 'lease',
-      },
-      { ask: `PUT ${LEASES}/l-a`, body: lease('l-a', { holderIdentity: 'you' }) },
-      {
-        ask: `PUT ${LEASES}/l-a`,
-        body: lease('l-a', { holderIdentity: '' }, { resourceVersion: '@lease.metadata.resourceVersion' }),
-      },
-      {
-        ask: `PUT ${LEASES}/l-a`,
-        body: lease('l-a', { holderIdentity: 'late' }, { resourceVersion: '@lease.metadata.resourceVersion' }),
-      },
-      { ask: `PATCH ${LEASES}/l-a`, merge: { spec: { leaseDurationSeconds: 0, leaseTransitions: -1 } } },
-      {
-        ask: `PATCH ${LEASES}/l-a`,
-        merge: { spec: { renewTime: '2026-01-02T03:04:05.1Z' } },
-        only: ['code', 'reason'],
-      },
-      { ask: `PUT ${LEASES}/l-b`, body: lease('l-b', { acquireTime: '2026-01-02T05:04:05.000001+02:00' }) },
-      { ask: `PUT ${LEASES}/l-c`, body: lease('l-d') },
-      { ask: `DELETE ${LEASES}/l-a` },
-    ],
-  },
-]
+    }),
+    get(`${CORE}/nodes?fieldSelector=spec.unschedulable%3Dtrue`, { only: ['items.0.metadata.name', 'items.1'] }),
+    remove(`${CORE}/nodes/no-a`),
+  ],
+  'secrets and config maps': [
+    secret('s-a', { data: { a: 'YWJj' }, stringData: { b: 'text', a: 'over' } }),
+    get(`${SECRETS}/s-a`),
+    merge(`${SECRETS}/s-a`, { data: { a: null } }),
+    merge(`${SECRETS}/s-a`, { type: 'other' }),
+    secret('s-b', { data: { a: '###' } }),
+    secret('s-b', { data: { 'a b': 'YWJj' } }),
+    secret('s-b', { data: { a: 'YWJj' }, immutable: true }),
+    merge(`${SECRETS}/s-b`, { data: { a: 'YWI=' } }),
+    merge(`${SECRETS}/s-b`, { immutable: false }),
+    get(`${SECRETS}?fieldSelector=type%3DOpaque`, { only: ['items.0.metadata.name', 'items.2'] }),
+    remove(`${SECRETS}/s-a`),
+    post(CONFIGS, configMap('m-a', { data: { a: 'b' }, binaryData: { c: 'YWJj' } })),
+    post(CONFIGS, configMap('m-b', { data: { a: 'b' }, binaryData: { a: 'YWJj' } })),
+    post(CONFIGS, configMap('m-b', { data: { a: 5 } })),
+    put(`${CONFIGS}/m-a`, configMap('m-a', { data: {} })),
+    remove(`${CONFIGS}/m-a`),
+  ],
+  'namespaces and service accounts': [
+    post(`${CORE}/namespaces`, { metadata: { generateName: 'generated-' } }, { keep: 'space' }),
+    post(`${CORE}/namespaces`, { metadata: { name: 'c.space' } }),
+    merge(`${CORE}/namespaces/@space.metadata.name`, { spec: { finalizers: [] }, metadata: { labels: { a: 'b' } } }),
+    get(`${CORE}/namespaces/@space.metadata.name`),
+    get(`${CORE}/namespaces/@space.metadata.name/status`),
+    remove(`${CORE}/namespaces/default`),
+    post(`${CORE}/namespaces/missing/configmaps`, configMap('x')),
+    post(
+      `${CORE}/namespaces/@space.metadata.name/configmaps`,
+      configMap('x', { metadata: { name: 'x', namespace: 'default' } }),
+    ),
+    merge(`${CORE}/namespaces/@space.metadata.name`, { metadata: { finalizers: ['a/b'] } }),
+    remove(`${CORE}/namespaces/@space.metadata.name`),
+    post(`${CORE}/namespaces/@space.metadata.name/configmaps`, configMap('x'), { only: ['code', 'reason'] }),
+    post(`${IN_DEFAULT}/serviceaccounts`, { metadata: { name: 'a-a' }, secrets: [{ name: 's' }] }),
+    strategic(`${IN_DEFAULT}/serviceaccounts/a-a`, { secrets: [{ name: 't' }] }),
+    remove(`${IN_DEFAULT}/serviceaccounts/a-a`),
+  ],
+  events: [
+    post(EVENTS, event('e-a')),
+    merge(`${EVENTS}/e-a`, { count: 2, lastTimestamp: '2026-01-02T03:04:06Z' }),
+    strategic(`${EVENTS}/e-a`, { count: 3 }),
+    post(EVENTS, event('e-b', { involvedObject: { kind: 'Pod', namespace: 'kube-system', name: 'p' } })),
+    post(EVENTS, event('e-c', { involvedObject: { kind: 'PersistentVolume', name: 'p' } })),
+    post(EVENTS, event('e-d', { eventTime: '2026-01-02T03:04:05.123456Z' })),
+    post(
+      EVENTS,
+      event('e-d', {
+        eventTime: '2026-01-02T03:04:05.123456Z',
+        reportingComponent: 'tests',
+        reportingInstance: 'one',
+        action: 'Act',
+      }),
+    ),
+    get(`${EVENTS}?fieldSelector=involvedObject.name%3Dp,reason%3DBecause,source%3Dtests`, {
+      only: ['items.0.metadata.name'],
+    }),
+    get(`${EVENTS}?fieldSelector=message%3Dx`),
+    put(`${EVENTS}/e-e`, event('e-e')),
+    remove(`${EVENTS}/e-a`),
+  ],
+  leases: [
+    post(
+      LEASES,
+      lease('l-a', {
+        holderIdentity: 'me',
+        leaseDurationSeconds: 15,
+        renewTime: '2026-01-02T03:04:05.123456Z',
+        leaseTransitions: 0,
+      }),
+      { keep: 'lease' },
+    ),
+    put(`${LEASES}/l-a`, lease('l-a', { holderIdentity: 'you' })),
+    put(`${LEASES}/l-a`, lease('l-a', { holderIdentity: '' }, { resourceVersion: '@lease.metadata.resourceVersion' })),
+    put(
+      `${LEASES}/l-a`,
+      lease('l-a', { holderIdentity: 'late' }, { resourceVersion: '@lease.metadata.resourceVersion' }),
+    ),
+    merge(`${LEASES}/l-a`, { spec: { leaseDurationSeconds: 0, leaseTransitions: -1 } }),
+    merge(`${LEASES}/l-a`, { spec: { renewTime: '2026-01-02T03:04:05.1Z' } }, { only: ['code', 'reason'] }),
+    put(`${LEASES}/l-b`, lease('l-b', { acquireTime: '2026-01-02T05:04:05.000001+02:00' })),
+    put(`${LEASES}/l-c`, lease('l-d')),
+    remove(`${LEASES}/l-a`),
+  ],
+}

@@ -1,5 +1,6 @@
-import type { ConformanceCase, Step } from './case.ts'
+import type { Cases, Step } from './case.ts'
 import { attachment, claim, IN_DEFAULT, pod, STORAGE, volume } from './objects.ts'
+import { merge, post, remove } from './steps.ts'
 
 const OTHER_UID = '11111111-2222-3333-4444-555555555555'
 
@@ -38,24 +39,21 @@ function patches(path: string): readonly Step[] {
   ]
 }
 
-export const IDENTITY_CASES: readonly ConformanceCase[] = OBJECTS.flatMap(({ name, place, body }) => [
-  {
-    name: `a patch for another ${name} of the same name`,
-    steps: [{ ask: `POST ${place}`, body, keep: 'made' }, ...patches(`${place}/uid-a`)],
-  },
-  {
-    name: `a patch of the status of another ${name} of the same name`,
-    steps: [{ ask: `POST ${place}`, body, keep: 'made' }, ...patches(`${place}/uid-a/status`)],
-  },
-  {
-    name: `a ${name} that is recreated while it is patched`,
-    steps: [
-      { ask: `POST ${place}`, body, keep: 'first' },
-      { ask: `DELETE ${place}/uid-a?gracePeriodSeconds=0`, only: ['metadata.name'] },
-      { ask: `PATCH ${place}/uid-a`, merge: { metadata: { uid: '@first.metadata.uid' } } },
-      { ask: `POST ${place}`, body },
-      { ask: `PATCH ${place}/uid-a`, merge: { metadata: { uid: '@first.metadata.uid', finalizers: ['a/b'] } } },
-      { ask: `PATCH ${place}/uid-a/status`, merge: { metadata: { uid: '@first.metadata.uid' }, status: {} } },
-    ],
-  },
-])
+export const IDENTITY_CASES: Cases = Object.assign(
+  {},
+  ...OBJECTS.map(({ name, place, body }): Cases => {
+    const made = post(place, body, { keep: 'made' })
+    return {
+      [`a patch for another ${name} of the same name`]: [made, ...patches(`${place}/uid-a`)],
+      [`a patch of the status of another ${name} of the same name`]: [made, ...patches(`${place}/uid-a/status`)],
+      [`a ${name} that is recreated while it is patched`]: [
+        post(place, body, { keep: 'first' }),
+        remove(`${place}/uid-a?gracePeriodSeconds=0`, { only: ['metadata.name'] }),
+        merge(`${place}/uid-a`, { metadata: { uid: '@first.metadata.uid' } }),
+        post(place, body),
+        merge(`${place}/uid-a`, { metadata: { uid: '@first.metadata.uid', finalizers: ['a/b'] } }),
+        merge(`${place}/uid-a/status`, { metadata: { uid: '@first.metadata.uid' }, status: {} }),
+      ],
+    }
+  }),
+)

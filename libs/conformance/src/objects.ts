@@ -5,7 +5,10 @@ export const STORAGE = '/apis/storage.k8s.io/v1'
 export const RBAC = '/apis/rbac.authorization.k8s.io/v1'
 export const IN_DEFAULT = `${CORE}/namespaces/default`
 
-type Fields = Readonly<Record<string, unknown>>
+/** Accepts a table of objects. */
+export const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1'
+
+export type Fields = Readonly<Record<string, unknown>>
 
 export function volume(name: string, spec: Fields = {}, metadata: Fields = {}): Fields {
   const csi = { driver: DRIVER, volumeHandle: `handle-of-${name}` }
@@ -47,6 +50,17 @@ export function pod(name: string, spec: Fields = {}): Fields {
 
 export function configMap(name: string, rest: Fields = {}): Fields {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, ...rest }
+}
+
+export function deploymentOf(name: string, containers: readonly Fields[], spec: Fields = {}): Fields {
+  const labels = { app: 'a' }
+  const template = { metadata: { labels }, spec: { containers } }
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name },
+    spec: { selector: { matchLabels: labels }, template, ...spec },
+  }
 }
 
 /** Status of a bound claim of one gibibyte. */

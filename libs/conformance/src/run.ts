@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps, Agent as SecureAgent } from 'node:https'
 import { systemClock } from '@csi-sidecars/base'
-import type { Answer, ConformanceCase, RecordedAnswer, Step } from './case.ts'
+import type { Answer, Cases, RecordedAnswer, Step } from './case.ts'
 import { normalised } from './normalise.ts'
 
 /** A server to ask. Both users exist there; `alice` may do nothing. */
@@ -11,16 +11,13 @@ export interface Server {
 }
 
 /** Sends the requests of all cases to a server, and returns its answers in order. */
-export async function runConformance(
-  server: Server,
-  cases: readonly ConformanceCase[],
-): Promise<readonly RecordedAnswer[]> {
+export async function runConformance(server: Server, cases: Cases): Promise<readonly RecordedAnswer[]> {
   const answers: RecordedAnswer[] = []
-  for (const each of cases) {
+  for (const [title, steps] of Object.entries(cases)) {
     const runner = new CaseRunner(server)
-    for (const step of each.steps) {
+    for (const step of steps) {
       const answer = await runner.ask(step)
-      answers.push({ title: each.name, asked: step.ask, answer: normalised(answer, step) })
+      answers.push({ title, asked: step.ask, answer: normalised(answer, step) })
     }
     await runner.clean()
   }
