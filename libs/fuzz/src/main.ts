@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { messageOf, systemClock } from '@csi-sidecars/base'
 import { readCorpus, textOf, writeCorpus } from './corpus.ts'
 import { READERS } from './readers.ts'
-import { run } from './run.ts'
+import { type RunOptions, run } from './run.ts'
 
 const USAGE = `usage: npm run fuzz -- [--minutes N] [--seed N] [--reader NAME]... [--unguided] [--save]
 
@@ -44,12 +44,7 @@ async function main(): Promise<number> {
   return failed === 0 ? 0 : 1
 }
 
-interface How {
-  readonly ms: number
-  readonly seed: number
-  readonly guided: boolean
-  readonly saves: boolean
-}
+type How = Pick<RunOptions, 'ms' | 'seed' | 'guided'> & { readonly saves: boolean }
 
 async function fuzzed(reader: string, { ms, seed, guided, saves }: How): Promise<boolean> {
   const corpus = await readCorpus(reader)

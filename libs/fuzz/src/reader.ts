@@ -22,6 +22,12 @@ export function attempt<T>(
   }
 }
 
+/** A field of a protobuf message that has a length. */
+export function field(number: number, content: Buffer | string): Buffer {
+  const bytes = Buffer.from(content)
+  return Buffer.concat([Buffer.of(number * 8 + 2, bytes.length), bytes])
+}
+
 /** Throws unless both are the same as JSON. */
 export function same(one: unknown, other: unknown, what: string): void {
   const [a, b] = [JSON.stringify(one), JSON.stringify(other)]

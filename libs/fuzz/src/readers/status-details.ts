@@ -1,22 +1,19 @@
 import { retryDelayMs } from '@csi-sidecars/csi/readers'
-import type { Reader } from '../reader.ts'
+import { field, type Reader } from '../reader.ts'
 
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 const HALF_A_SECOND = Buffer.of(16, 0x80, 0xca, 0xb5, 0xee, 0x01)
 /** A varint of ten bytes. */
 const MINUS_ONE = Buffer.from('ffffffffffffffffff01', 'hex')
 
-const field = (number: number, content: Buffer): Buffer =>
-  Buffer.concat([Buffer.of(number * 8 + 2, content.length), content])
-
 /** google.rpc.Status with one detail. */
 const statusWith = (duration: Buffer): Buffer =>
-  field(3, Buffer.concat([field(1, Buffer.from(RETRY_INFO)), field(2, field(1, duration))]))
+  field(3, Buffer.concat([field(1, RETRY_INFO), field(2, field(1, duration))]))
 
 export const statusDetails: Reader = {
   name: 'status-details',
   seeds: [
-    Buffer.concat([Buffer.of(8, 8), field(2, Buffer.from('x')), statusWith(HALF_A_SECOND)]),
+    Buffer.concat([Buffer.of(8, 8), field(2, 'x'), statusWith(HALF_A_SECOND)]),
     statusWith(Buffer.concat([Buffer.of(8), MINUS_ONE])),
   ],
   words: [RETRY_INFO, HALF_A_SECOND, Buffer.of(26), Buffer.of(8), Buffer.of(16), MINUS_ONE],

@@ -1,6 +1,6 @@
 import { FrameReader, frameOf, frameOfMessage, LineReader, parseJson } from '@csi-sidecars/kube-client/readers'
 import { PERSISTENT_VOLUME_MESSAGE } from '@csi-sidecars/kube-types'
-import { attempt, type Reader, same } from '../reader.ts'
+import { attempt, field, type Reader, same } from '../reader.ts'
 
 const META = '"metadata":{"name":"a","resourceVersion":"7","managedFields":[{"manager":"m","fieldsV1":{"f:a":{}}}]}'
 const TYPES: ReadonlySet<string> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'END'])
@@ -13,43 +13,11 @@ export const jsonFrames: Reader = {
     '{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"old","details":{"retryAfterSeconds":1}}}\n',
   ],
   words: [
-    ...[
-      '"type":',
-      '"object":',
-      '"ADDED"',
-      '"MODIFIED"',
-      '"DELETED"',
-      '"BOOKMARK"',
-      '"ERROR"',
-      '"metadata":',
-      '\n',
-      '\r',
-    ],
-    ...[
-      ',"managedFields":[{',
-      '}],"',
-      '}]},"',
-      '}]}}',
-      '"kind":"Status"',
-      '"code":',
-      '"details":',
-      '"causes":[',
-      'null',
-    ],
-    ...[
-      '"retryAfterSeconds":',
-      '1e999',
-      '-1',
-      '0.5',
-      '"x"',
-      '{}',
-      '[]',
-      '"',
-      '\\"',
-      '"__proto__":',
-      'true',
-      '"resourceVersion":',
-    ],
+    ...'"type": "object": "ADDED" "MODIFIED" "DELETED" "BOOKMARK" "ERROR" "metadata": "kind":"Status" "code":'.split(
+      ' ',
+    ),
+    ...'"details": "causes":[ "retryAfterSeconds": "resourceVersion": "__proto__": null true 1e999 -1 0.5'.split(' '),
+    ...['\n', '\r', ',"managedFields":[{', '}],"', '}]},"', '}]}}', '"x"', '{}', '[]', '"', '\\"'],
   ],
   read: (input) => {
     const lines = linesOf(input, input.length || 1)
@@ -131,11 +99,6 @@ function framesOf(input: Buffer, size: number): readonly unknown[] {
 }
 
 const isTooLong = (error: Error): boolean => error instanceof RangeError && error.message.includes('is longer than')
-
-function field(number: number, content: Buffer | string): Buffer {
-  const bytes = Buffer.from(content)
-  return Buffer.concat([Buffer.of(number * 8 + 2, bytes.length), bytes])
-}
 
 /** An object as an API server writes it: `k8s`, a zero, its kind, its message. */
 function enveloped(kind: string, message: Buffer): Buffer {
