@@ -26,7 +26,7 @@ export interface RunningProcess extends AsyncDisposable {
   untilLine(what: string | RegExp, options?: { timeoutMs?: number }): Promise<string>
   kill(signal?: NodeJS.Signals): void
   /** SIGTERM, and SIGKILL when it is still there after a while. */
-  stop(options?: { graceMs?: number }): Promise<Exit>
+  stop(): Promise<Exit>
 }
 
 const GRACE_MS = 5_000
@@ -49,7 +49,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   })
   const stderr = new Lines(child.stderr)
   const stdout = new Lines(child.stdout)
-  const stop = (rest: { graceMs?: number } = {}): Promise<Exit> => stopChild(child, exited, rest.graceMs ?? GRACE_MS)
+  const stop = (): Promise<Exit> => stopChild(child, exited)
   return {
     pid: child.pid ?? 0,
     stderr: stderr.kept,
@@ -64,9 +64,9 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   }
 }
 
-async function stopChild(child: ChildProcess, exited: Promise<Exit>, graceMs: number): Promise<Exit> {
+async function stopChild(child: ChildProcess, exited: Promise<Exit>): Promise<Exit> {
   child.kill('SIGTERM')
-  const cancel = systemClock.schedule(graceMs, () => child.kill('SIGKILL'))
+  const cancel = systemClock.schedule(GRACE_MS, () => child.kill('SIGKILL'))
   try {
     return await exited
   } finally {

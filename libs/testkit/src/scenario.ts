@@ -30,12 +30,10 @@ export interface Scenario {
   readonly run: (cluster: Cluster, signal: AbortSignal) => Promise<void>
   /** What other clients do then. */
   readonly when?: (cluster: Cluster) => Promise<void> | void
-  /** All calls that the driver gets and all writes that the API gets, in order; discovery of the driver left out. */
+  /** All calls that the driver gets and all writes that the API gets, in order; without its discovery, leases and events. */
   readonly steps: readonly Step[]
   /** Other calls that may come at any time, such as ListVolumes. */
   readonly ignoreCalls?: readonly string[]
-  /** Leases and events count as writes too. */
-  readonly allWrites?: boolean
   /** Looks at the outcome. */
   readonly check?: (cluster: Cluster) => void
   readonly timeoutMs?: number
@@ -110,7 +108,7 @@ class Script {
       ended &&
       request.code !== 0 &&
       ['POST', 'PUT', 'PATCH', 'DELETE'].includes(request.method) &&
-      (scenario.allWrites === true || !['leases', 'events'].includes(request.resource))
+      !['leases', 'events'].includes(request.resource)
     this.#leave.push(cluster.api.requests.subscribe((request, ended) => counts(request, ended) && this.#wrote(request)))
     this.#leave.push(cluster.driver.log.subscribe((call) => this.#called(cluster, call)))
     if (this.#steps.length === 0) this.#finished.resolve()
