@@ -42,10 +42,11 @@ export interface CsiSpec {
 }
 
 export interface InlineVolume {
-  /** Unique for each disk: the staging path is made of it. */
-  readonly name: string
+  /** Unique for each disk: the staging path is made of it. By default the driver's name and the handle. */
+  readonly name?: string
   readonly csi: CSIPersistentVolumeSource
-  readonly accessMode: string
+  /** ReadWriteOnce by default. */
+  readonly accessMode?: string
 }
 
 export interface InTreeVolume<Field extends SourceField> {
@@ -84,7 +85,8 @@ export function createPlugin<Field extends SourceField>(rules: PluginRules<Field
     inlineToCsi: (volume, podNamespace) => {
       const source = volume[field] ?? undefined
       if (source === undefined) return undefined
-      const { name, csi, accessMode } = rules.inlineToCsi(source, volume, podNamespace)
+      const { csi, accessMode = 'ReadWriteOnce', ...given } = rules.inlineToCsi(source, volume, podNamespace)
+      const { name = `${driverName}-${csi.volumeHandle}` } = given
       // A pod's own volume is never a block device, and nothing defaults the mode later.
       return {
         metadata: name === '' ? {} : { name },

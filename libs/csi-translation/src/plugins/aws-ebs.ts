@@ -1,7 +1,7 @@
 import { csiSource, fsTypeAndReadOnly } from '../csi-source.ts'
 import { UrlError, urlPath } from '../go-url.ts'
 import { partitionOf } from '../partition.ts'
-import { createPlugin } from '../plugin.ts'
+import { createPlugin, type VolumeSource } from '../plugin.ts'
 import { type ParameterRule, renameFsType, withZones } from '../storage-class.ts'
 import { affinityToCsi, commonRegion, topologyToInTree } from '../topology.ts'
 import { explaining, TranslationError } from '../translation-error.ts'
@@ -15,39 +15,20 @@ export const awsEbs = createPlugin({
   driverName: DRIVER,
   field: 'awsElasticBlockStore',
   volumeToCsi: (source, pv) => ({ csi: csiOf(source), nodeAffinity: affinityToCsi(pv, ZONE_KEY) }),
-  inlineToCsi: (source) => {
-    const csi = csiOf(source)
-    return { name: `${DRIVER}-${csi.volumeHandle}`, csi, accessMode: 'ReadWriteOnce' }
-  },
+  inlineToCsi: (source) => ({ csi: csiOf(source) }),
   volumeToInTree: (csi, pv) => {
     const text = csi.volumeAttributes?.['partition']
     const partition = text === undefined ? 0 : partitionOf(text, 'failed')
-    const source = {
-      volumeID: csi.volumeHandle,
-      ...fsTypeAndReadOnly(csi),
-      ...(partition !== 0 && { partition }),
-    }
+    const source = { volumeID: csi.volumeHandle, ...fsTypeAndReadOnly(csi), ...(partition !== 0 && { partition }) }
     return { source, ...topologyToInTree(pv, ZONE_KEY, awsRegionFromZones) }
   },
   classToCsi: (storageClass) => withZones(storageClass, ZONE_KEY, parameterToCsi),
 })
 
-interface EbsSource {
-  readonly volumeID?: string
-  readonly fsType?: string | undefined
-  readonly partition?: number | undefined
-  readonly readOnly?: boolean | undefined
-}
-
-function csiOf({ volumeID = '', fsType, partition, readOnly }: EbsSource) {
+function csiOf({ volumeID = '', fsType, partition, readOnly }: VolumeSource<'awsElasticBlockStore'>) {
   const volumeHandle = explaining('failed to translate Kubernetes ID to EBS Volume ID ', () => ebsVolumeId(volumeID))
-  return csiSource({
-    driver: DRIVER,
-    volumeHandle,
-    fsType,
-    readOnly,
-    volumeAttributes: { partition: String(partition ?? 0) },
-  })
+  const volumeAttributes = { partition: String(partition ?? 0) }
+  return csiSource({ driver: DRIVER, volumeHandle, fsType, readOnly, volumeAttributes })
 }
 
 /** A bare id is taken unchecked; of `aws://zone/id` only the id counts, since labels say the zone. */

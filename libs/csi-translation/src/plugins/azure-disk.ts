@@ -9,7 +9,6 @@ import { TranslationError } from '../translation-error.ts'
 const DRIVER = 'disk.csi.azure.com'
 const ZONE_KEY = 'topology.disk.csi.azure.com/zone'
 const MANAGED = 'Managed'
-/** Messages quote these, so they are kept as text. */
 /** The formats are Go's expressions, as its messages show them. */
 const MANAGED_URI = {
   format: '.*/subscriptions/(?:.*)/resourceGroups/(?:.*)/providers/Microsoft.Compute/disks/(.+)',
@@ -32,7 +31,7 @@ export const azureDisk = createPlugin({
   inlineToCsi: (source) => {
     // An empty caching mode of a pod's volume counts as absent; that of a PV is passed on.
     const csi = csiOf(source, source.cachingMode || undefined)
-    return { name: csi.volumeHandle, csi, accessMode: 'ReadWriteOnce' }
+    return { name: csi.volumeHandle, csi }
   },
   volumeToInTree: (csi) => ({ source: sourceOf(csi) }),
   classToCsi: (storageClass) => withUnzonedRegions(withZones(storageClass, ZONE_KEY, keep)),

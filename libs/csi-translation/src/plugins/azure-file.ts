@@ -1,7 +1,7 @@
 import type { CSIPersistentVolumeSource, PersistentVolume } from '@csi-sidecars/kube-types'
 import { csiSource, secretReference } from '../csi-source.ts'
 import { quoted } from '../go-text.ts'
-import { createPlugin, type VolumeSource } from '../plugin.ts'
+import { createPlugin, type InlineSource, type VolumeSource } from '../plugin.ts'
 import { textBetween } from '../text-between.ts'
 import { entriesByKey } from '../text-map.ts'
 import { TranslationError } from '../translation-error.ts'
@@ -33,19 +33,16 @@ export const azureFile = createPlugin({
   classToCsi: (storageClass) => storageClass,
 })
 
-interface ShareSource {
-  readonly secretName?: string
-  readonly shareName?: string
-  readonly readOnly?: boolean | undefined
-}
-
 interface Whereabouts {
   readonly resourceGroup: string
   readonly name: string
   readonly namespace: string
 }
 
-function csiOf(source: ShareSource, { resourceGroup, name, namespace }: Whereabouts): CSIPersistentVolumeSource {
+function csiOf(
+  source: InlineSource<'azureFile'>,
+  { resourceGroup, name, namespace }: Whereabouts,
+): CSIPersistentVolumeSource {
   const { secretName = '', shareName = '', readOnly } = source
   const account = accountIn(secretName) ?? secretName
   return {

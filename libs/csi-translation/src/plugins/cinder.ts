@@ -1,5 +1,5 @@
 import { csiSource, fsTypeAndReadOnly } from '../csi-source.ts'
-import { createPlugin } from '../plugin.ts'
+import { createPlugin, type VolumeSource } from '../plugin.ts'
 import { renameFsType, withParameters, withTopologyKey } from '../storage-class.ts'
 import { affinityToCsi, topologyToInTree } from '../topology.ts'
 
@@ -11,27 +11,15 @@ export const cinder = createPlugin({
   driverName: DRIVER,
   field: 'cinder',
   volumeToCsi: (source, pv) => ({ csi: csiOf(source), nodeAffinity: affinityToCsi(pv, ZONE_KEY) }),
-  inlineToCsi: (source) => {
-    const csi = csiOf(source)
-    return { name: `${DRIVER}-${csi.volumeHandle}`, csi, accessMode: 'ReadWriteOnce' }
-  },
+  inlineToCsi: (source) => ({ csi: csiOf(source) }),
   volumeToInTree: (csi, pv) => {
-    const source = {
-      volumeID: csi.volumeHandle,
-      ...fsTypeAndReadOnly(csi),
-    }
+    const source = { volumeID: csi.volumeHandle, ...fsTypeAndReadOnly(csi) }
     // The zone of Cinder does not contain its region.
     return { source, ...topologyToInTree(pv, ZONE_KEY) }
   },
   classToCsi: (storageClass) => withTopologyKey(withParameters(storageClass, renameFsType), ZONE_KEY),
 })
 
-interface CinderSource {
-  readonly volumeID?: string
-  readonly fsType?: string | undefined
-  readonly readOnly?: boolean | undefined
-}
-
-function csiOf({ volumeID, fsType, readOnly }: CinderSource) {
+function csiOf({ volumeID, fsType, readOnly }: Omit<VolumeSource<'cinder'>, 'secretRef'>) {
   return csiSource({ driver: DRIVER, volumeHandle: volumeID, fsType, readOnly })
 }

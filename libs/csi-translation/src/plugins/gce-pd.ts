@@ -1,7 +1,7 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { csiSource, fsTypeAndReadOnly } from '../csi-source.ts'
 import { partitionOf } from '../partition.ts'
-import { createPlugin } from '../plugin.ts'
+import { createPlugin, type VolumeSource } from '../plugin.ts'
 import { renameFsType, withZones } from '../storage-class.ts'
 import { affinityToCsi, BETA, commonRegion, GA, topologyToInTree, ZONE_DELIMITER } from '../topology.ts'
 import { explaining, TranslationError } from '../translation-error.ts'
@@ -34,25 +34,15 @@ export const gcePd = createPlugin({
     const pdName = diskNameOf(csi.volumeHandle)
     const text = csi.volumeAttributes?.['partition'] ?? ''
     const partition = text === '' ? 0 : partitionOf(text, 'Failed')
-    const source = {
-      pdName,
-      ...fsTypeAndReadOnly(csi),
-      ...(partition !== 0 && { partition }),
-    }
+    const source = { pdName, ...fsTypeAndReadOnly(csi), ...(partition !== 0 && { partition }) }
     return { source, ...topologyToInTree(pv, ZONE_KEY, gceRegionFromZones) }
   },
   classToCsi: (storageClass) => withZones(storageClass, ZONE_KEY, renameFsType),
   repairHandle,
 })
 
-interface PdSource {
-  readonly fsType?: string | undefined
-  readonly partition?: number | undefined
-  readonly readOnly?: boolean | undefined
-}
-
 /** No partition is an empty text here, unlike EBS's `0`. */
-function csiOf({ fsType, partition, readOnly }: PdSource, volumeHandle: string) {
+function csiOf({ fsType, partition, readOnly }: VolumeSource<'gcePersistentDisk'>, volumeHandle: string) {
   const volumeAttributes = { partition: partition ? String(partition) : '' }
   return csiSource({ driver: DRIVER, volumeHandle, fsType, readOnly, volumeAttributes })
 }

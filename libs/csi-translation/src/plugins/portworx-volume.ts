@@ -20,20 +20,8 @@ export const portworxVolume = createPlugin({
   driverName: DRIVER,
   field: 'portworxVolume',
   volumeToCsi: (source, pv) => ({ csi: { ...csiOf(source), ...secretsOf(pv) } }),
-  inlineToCsi: (source) => {
-    const csi = csiOf(source)
-    return {
-      name: `${DRIVER}-${csi.volumeHandle}`,
-      csi,
-      accessMode: source.readOnly ? 'ReadOnlyMany' : 'ReadWriteOnce',
-    }
-  },
-  volumeToInTree: (csi) => ({
-    source: {
-      volumeID: csi.volumeHandle,
-      ...fsTypeAndReadOnly(csi),
-    },
-  }),
+  inlineToCsi: (source) => ({ csi: csiOf(source), accessMode: source.readOnly ? 'ReadOnlyMany' : 'ReadWriteOnce' }),
+  volumeToInTree: (csi) => ({ source: { volumeID: csi.volumeHandle, ...fsTypeAndReadOnly(csi) } }),
   classToCsi: (storageClass) => ({ ...withParameters(storageClass, parameterToCsi), provisioner: DRIVER }),
 })
 

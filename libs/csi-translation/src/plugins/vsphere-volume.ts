@@ -25,10 +25,7 @@ export const vsphereVolume = createPlugin({
   driverName: DRIVER,
   field: 'vsphereVolume',
   volumeToCsi: (source, pv) => ({ csi: csiOf(source), nodeAffinity: affinityOf(pv) }),
-  inlineToCsi: (source) => {
-    const csi = csiOf(source)
-    return { name: `${DRIVER}-${csi.volumeHandle}`, csi, accessMode: 'ReadWriteOnce' }
-  },
+  inlineToCsi: (source) => ({ csi: csiOf(source) }),
   volumeToInTree: (csi, pv) => {
     const source = {
       volumePath: csi.volumeAttributes?.['initialvolumefilepath'] ?? '',
