@@ -13,6 +13,7 @@ const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity'
 const TIME = 'io.k8s.apimachinery.pkg.apis.meta.v1.Time'
 const MICRO_TIME = 'io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime'
 const INT_OR_STRING = 'io.k8s.apimachinery.pkg.util.intstr.IntOrString'
+const LIST_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta'
 const FIELDS_V1 = 'io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1'
 
 const SCALARS: Readonly<Record<Scalar, JsonObject | string>> = {
@@ -35,21 +36,12 @@ function definitionName(schema: Schema): string {
 /** Every type, by its name in OpenAPI. */
 export function definitions(dialect: Dialect): JsonObject {
   const { refTo, oneOf } = dialect
-  const listMeta = refTo('io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta')
   const made: Record<string, JsonObject> = {
     [QUANTITY]: oneOf('string', 'number'),
     [TIME]: { type: 'string', format: 'date-time' },
     [MICRO_TIME]: { type: 'string', format: 'date-time' },
     [INT_OR_STRING]: { format: 'int-or-string', ...oneOf('integer', 'string') },
     [FIELDS_V1]: { type: 'object' },
-    'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta': {
-      type: 'object',
-      properties: {
-        continue: { type: 'string' },
-        remainingItemCount: { type: 'integer', format: 'int64' },
-        resourceVersion: { type: 'string' },
-      },
-    },
   }
   for (const schema of SCHEMAS.values()) made[definitionName(schema)] = definition(schema, refTo)
   for (const { group, version, kind } of KINDS) {
@@ -59,7 +51,7 @@ export function definitions(dialect: Dialect): JsonObject {
     made[`${name}List`] = {
       type: 'object',
       required: ['items'],
-      properties: { ...TYPE_META, items: { type: 'array', items: refTo(name) }, metadata: listMeta },
+      properties: { ...TYPE_META, items: { type: 'array', items: refTo(name) }, metadata: refTo(LIST_META) },
       ...typed(`${kind}List`),
     }
   }

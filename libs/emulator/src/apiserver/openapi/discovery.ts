@@ -111,10 +111,7 @@ function groupOf(group: string): object {
 function resourceList(release: Release, groupVersion: string): object | undefined {
   const kinds = KINDS.filter((kind) => groupVersionOf(kind) === groupVersion && hasKind(release, kind))
   if (kinds.length === 0) return undefined
-  const resources = kinds.flatMap((kind) => [
-    resourceOf(kind),
-    ...kind.subresources.map((each) => subresourceOf(kind, each)),
-  ])
+  const resources = kinds.flatMap((kind) => [resourceOf(kind), ...subresourcesOf(kind)])
   // Only that of the core group does not say its own version.
   const apiVersion = groupVersion === 'v1' ? {} : { apiVersion: 'v1' }
   return { kind: 'APIResourceList', ...apiVersion, groupVersion, resources }
@@ -150,12 +147,11 @@ const OTHERS: Readonly<Record<string, { readonly of: object; readonly verbs: rea
   scale: { of: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, verbs: STATUS_VERBS },
 }
 
-function subresourceOf(kind: Kind, subresource: string): object {
-  const { plural, namespaced } = kind
-  const named = { name: `${plural}/${subresource}`, singularName: '', namespaced }
-  const other = OTHERS[subresource]
-  if (other !== undefined) return { ...named, ...other.of, verbs: other.verbs }
-  return { ...named, kind: kind.kind, verbs: STATUS_VERBS }
+function subresourcesOf({ plural, namespaced, kind, subresources }: Kind): readonly object[] {
+  return subresources.map((subresource) => {
+    const { of, verbs } = OTHERS[subresource] ?? { of: { kind }, verbs: STATUS_VERBS }
+    return { name: `${plural}/${subresource}`, singularName: '', namespaced, ...of, verbs }
+  })
 }
 
 function isAggregated(accept: string | undefined): boolean {
@@ -179,9 +175,8 @@ function aggregate(release: Release, of: readonly string[]): Document {
 
 function discovered(kind: Kind): object {
   const subresources = kind.subresources.map((subresource) => {
-    const other = OTHERS[subresource]
-    if (other !== undefined) return { subresource, responseKind: other.of, verbs: other.verbs }
-    return { subresource, responseKind: responseKind(kind), verbs: STATUS_VERBS }
+    const { of, verbs } = OTHERS[subresource] ?? { of: responseKind(kind), verbs: STATUS_VERBS }
+    return { subresource, responseKind: of, verbs }
   })
   return {
     resource: kind.plural,

@@ -1,132 +1,108 @@
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { invariant } from '@csi-sidecars/base'
-import { bytesField, textField, varintField } from '../../protobuf-write.ts'
 import { isObject, type Json, type JsonObject } from '../schema/json.ts'
 
 /** The media type of OpenAPI version 2 in protobuf, as it is answered; clients write its first dot but one as `@`, too. */
 export const OPENAPI_PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 
-/** One field of a message, with the value that it has in JSON. */
-type Encode = (value: Json) => Buffer
+/** Writes a field, or a whole message, of the value that it has in JSON. */
+type Write = (writer: BinaryWriter, value: Json) => void
 
-/** The fields of a message by their names in JSON, and the number of its extensions `x-...`. */
-interface Message {
-  readonly fields: Readonly<Record<string, Encode>>
-  readonly extensions?: number
+function nested(writer: BinaryWriter, number: number, write: () => void): void {
+  writer.tag(number, WireType.LengthDelimited).fork()
+  write()
+  writer.join()
 }
 
-const text =
-  (number: number): Encode =>
-  (value) =>
-    textField(number, String(value))
-const flag =
-  (number: number): Encode =>
-  (value) =>
-    varintField(number, value === true ? 1 : 0)
-const inner =
-  (number: number, encode: Encode): Encode =>
-  (value) =>
-    bytesField(number, encode(value))
-const each =
-  (encode: Encode): Encode =>
-  (value) =>
-    Buffer.concat((value as readonly Json[]).map(encode))
-/** A map, as a list of messages with name and value. */
-const named =
-  (number: number, encode: Encode): Encode =>
-  (value) =>
-    Buffer.concat(
-      Object.entries(value as JsonObject).map(([name, item]) =>
-        bytesField(number, Buffer.concat([textField(1, name), bytesField(2, encode(item ?? null))])),
-      ),
-    )
-const message =
-  (of: () => Message): Encode =>
-  (value) =>
-    encoded(of(), value)
-
-function encoded({ fields, extensions }: Message, value: Json): Buffer {
-  invariant(isObject(value), 'a message is an object')
-  const parts = Object.entries(value).map(([key, item]) => {
-    if (key.startsWith('x-') && extensions !== undefined) return extension(extensions, key, item ?? null)
-    const encode = fields[key]
-    invariant(encode !== undefined, `OpenAPI in protobuf has no ${key} here`)
-    return encode(item ?? null)
-  })
-  return Buffer.concat(parts)
+function text(number: number): Write {
+  return (writer, value) => void writer.tag(number, WireType.LengthDelimited).string(String(value))
 }
 
-/** Their values are YAML, which JSON is. */
-function extension(number: number, name: string, value: Json): Buffer {
-  const any = textField(2, JSON.stringify(value))
-  return bytesField(number, Buffer.concat([textField(1, name), bytesField(2, any)]))
+function flag(number: number): Write {
+  return (writer, value) => void writer.tag(number, WireType.Varint).bool(value === true)
 }
 
-const schema = message(() => SCHEMA)
+/** In messages of these numbers, the outermost first. */
+function inner(write: Write, ...numbers: readonly number[]): Write {
+  return numbers.reduceRight<Write>(
+    (inside, number) => (writer, value) => nested(writer, number, () => inside(writer, value)),
+    write,
+  )
+}
 
-const SCHEMA: Message = {
-  extensions: 31,
-  fields: {
+function each(write: Write): Write {
+  return (writer, value) => {
+    for (const item of value as readonly Json[]) write(writer, item)
+  }
+}
+
+/** A map, as messages of this number with a name and a value. */
+function named(write: Write, number: number): Write {
+  return (writer, value) => {
+    for (const [name, item] of Object.entries(value as JsonObject)) {
+      nested(writer, number, () => {
+        text(1)(writer, name)
+        inner(write, 2)(writer, item ?? null)
+      })
+    }
+  }
+}
+
+/** The fields by their names in JSON, and the number of the extensions `x-...`, whose values are YAML, which JSON is. */
+function message(fields: Readonly<Record<string, Write>>, extensions?: number): Write {
+  const yaml: Write = (writer, value) => text(2)(writer, JSON.stringify(value))
+  return (writer, value) => {
+    invariant(isObject(value), 'a message is an object')
+    for (const [key, item] of Object.entries(value)) {
+      const isExtension = key.startsWith('x-') && extensions !== undefined
+      const write = isExtension ? named(yaml, extensions) : fields[key]
+      invariant(write !== undefined, `OpenAPI in protobuf has no ${key} here`)
+      write(writer, isExtension ? { [key]: item } : (item ?? null))
+    }
+  }
+}
+
+const schema: Write = (writer, value) => SCHEMA(writer, value)
+const SCHEMA = message(
+  {
     $ref: text(1),
     format: text(2),
     description: text(4),
     required: each(text(19)),
-    additionalProperties: inner(21, inner(1, schema)),
-    type: inner(22, text(1)),
-    items: inner(23, inner(1, schema)),
-    properties: inner(25, named(1, schema)),
+    additionalProperties: inner(schema, 21, 1),
+    type: inner(text(1), 22),
+    items: inner(schema, 23, 1),
+    properties: inner(named(schema, 1), 25),
   },
-}
-
-const QUERY_PARAMETER: Message = { fields: { in: text(2), name: text(4), type: text(6), uniqueItems: flag(20) } }
-/** The messages around it say that it is a parameter, has no body, and belongs to the query. */
-const parameter = inner(
-  1,
-  inner(
-    2,
-    inner(
-      3,
-      message(() => QUERY_PARAMETER),
-    ),
-  ),
+  31,
 )
-const response = inner(
-  1,
-  message(() => ({ fields: { description: text(1) } })),
+const parameter = message({ in: text(2), name: text(4), type: text(6), uniqueItems: flag(20) })
+const response = message({ description: text(1) })
+const operation = message(
+  {
+    // The messages around it say that it is a parameter, has no body, and belongs to the query.
+    parameters: each(inner(parameter, 8, 1, 2, 3)),
+    responses: inner(named(inner(response, 1), 1), 9),
+  },
+  13,
 )
-const OPERATION: Message = {
-  extensions: 13,
-  fields: { parameters: each(inner(8, parameter)), responses: inner(9, named(1, response)) },
-}
-const operation = message(() => OPERATION)
-const METHODS: Message = {
-  fields: {
-    get: inner(2, operation),
-    put: inner(3, operation),
-    post: inner(4, operation),
-    delete: inner(5, operation),
-    patch: inner(8, operation),
-  },
-}
-
-const DOCUMENT: Message = {
-  fields: {
-    swagger: text(1),
-    info: inner(
-      2,
-      message(() => ({ fields: { title: text(1), version: text(2) } })),
-    ),
-    paths: inner(
-      8,
-      named(
-        2,
-        message(() => METHODS),
-      ),
-    ),
-    definitions: inner(9, named(1, schema)),
-  },
-}
+const methods = message({
+  get: inner(operation, 2),
+  put: inner(operation, 3),
+  post: inner(operation, 4),
+  delete: inner(operation, 5),
+  patch: inner(operation, 8),
+})
+const document = message({
+  swagger: text(1),
+  info: inner(message({ title: text(1), version: text(2) }), 2),
+  paths: inner(named(methods, 2), 8),
+  definitions: inner(named(schema, 1), 9),
+})
 
 /** A document of OpenAPI version 2 as protobuf. */
-export function openApiProtobuf(document: JsonObject): Buffer {
-  return encoded(DOCUMENT, document)
+export function openApiProtobuf(given: JsonObject): Buffer {
+  const writer = new BinaryWriter()
+  document(writer, given)
+  return Buffer.from(writer.finish().buffer)
 }

@@ -131,42 +131,43 @@ function itemOf(type: FieldType, given: Json, place: Place): Json {
 }
 
 function scalarOf(scalar: Scalar, given: Json, place: Place): Json {
+  if (!fits(scalar, given)) {
+    if (scalar === 'quantity') throw new DecodeError(QUANTITY_WRONG)
+    const isTime = scalar === 'time' || scalar === 'microtime'
+    throw mismatch(given, isTime ? 'string' : (GO_TYPES[scalar] ?? scalar), place)
+  }
   switch (scalar) {
-    case 'any':
-      return given
-    case 'bool':
-      if (typeof given !== 'boolean') throw mismatch(given, 'bool', place)
-      return given
-    case 'int':
-    case 'long':
-      if (typeof given !== 'number' || !Number.isInteger(given) || outOfRange(scalar, given)) {
-        throw mismatch(given, scalar === 'int' ? 'int32' : 'int64', place)
-      }
-      return given
     case 'quantity':
-      if (typeof given !== 'string' && typeof given !== 'number') throw new DecodeError(QUANTITY_WRONG)
       return quantity(String(given))
-    case 'intOrString':
-      if (typeof given === 'string' || typeof given === 'number') return given
-      throw mismatch(given, 'intstr.IntOrString', place)
     case 'time':
     case 'microtime':
-      if (typeof given !== 'string') throw mismatch(given, 'string', place)
-      return given === '' ? null : instant(given, scalar === 'microtime')
+      return given === '' ? null : instant(String(given), scalar === 'microtime')
     case 'bytes':
-      if (typeof given !== 'string') throw mismatch(given, '[]uint8', place)
-      return bytes(given)
-    case 'string':
-      if (typeof given !== 'string') throw mismatch(given, 'string', place)
+      return bytes(String(given))
+    default:
       return given
   }
 }
 
-const LARGEST_INT = 2 ** 31
-
-function outOfRange(scalar: 'int' | 'long', value: number): boolean {
-  return scalar === 'int' && (value >= LARGEST_INT || value < -LARGEST_INT)
+function fits(scalar: Scalar, given: Json): boolean {
+  switch (scalar) {
+    case 'any':
+      return true
+    case 'bool':
+      return typeof given === 'boolean'
+    case 'int':
+      return Number.isInteger(given) && Number(given) < LARGEST_INT && Number(given) >= -LARGEST_INT
+    case 'long':
+      return Number.isInteger(given)
+    case 'quantity':
+    case 'intOrString':
+      return typeof given === 'string' || typeof given === 'number'
+    default:
+      return typeof given === 'string'
+  }
 }
+
+const LARGEST_INT = 2 ** 31
 
 const QUANTITY_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 

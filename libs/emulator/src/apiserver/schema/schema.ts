@@ -27,17 +27,19 @@ import { STORAGE } from './storage.ts'
  *     [T]@key [T]@         strategic merge by a key of the items, or by their value
  *     [T]@key+             the same, where the patch also says which fields stay
  */
-export type Scalar =
-  | 'string'
-  | 'bool'
-  | 'int'
-  | 'long'
-  | 'quantity'
-  | 'time'
-  | 'microtime'
-  | 'bytes'
-  | 'intOrString'
-  | 'any'
+const SCALARS = [
+  'string',
+  'bool',
+  'int',
+  'long',
+  'quantity',
+  'time',
+  'microtime',
+  'bytes',
+  'intOrString',
+  'any',
+] as const
+export type Scalar = (typeof SCALARS)[number]
 
 export type FieldType =
   | { readonly is: 'scalar'; readonly scalar: Scalar }
@@ -84,19 +86,6 @@ const PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['io.k8s.api.authentication.v1', [AUTHENTICATION]],
   ['io.k8s.api.authorization.v1', [AUTHORIZATION]],
 ]
-
-const SCALARS: ReadonlySet<string> = new Set<Scalar>([
-  'string',
-  'bool',
-  'int',
-  'long',
-  'quantity',
-  'time',
-  'microtime',
-  'bytes',
-  'intOrString',
-  'any',
-])
 
 interface Draft {
   readonly name: string
@@ -164,8 +153,15 @@ function addField(drafts: ReadonlyMap<string, Draft>, draft: Draft, text: string
 function typeOf(drafts: ReadonlyMap<string, Draft>, text: string): FieldType {
   if (text.startsWith('[')) return { is: 'list', of: typeOf(drafts, text.slice(1, -1)) }
   if (text.startsWith('{')) return { is: 'map', of: typeOf(drafts, text.slice(1, -1)) }
-  if (SCALARS.has(text)) return { is: 'scalar', scalar: text as Scalar }
+  const scalar = SCALARS.find((each) => each === text)
+  if (scalar !== undefined) return { is: 'scalar', scalar }
   const schema = drafts.get(text)
   invariant(schema !== undefined, `no type ${text}`)
   return { is: 'object', schema }
+}
+
+/** The type of the objects that a value is, or has as items. */
+export function innerSchema(type: FieldType): Schema | undefined {
+  if (type.is === 'object') return type.schema
+  return type.is === 'list' || type.is === 'map' ? innerSchema(type.of) : undefined
 }

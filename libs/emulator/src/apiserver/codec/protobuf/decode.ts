@@ -1,10 +1,12 @@
 import { type Json, type JsonObject, setOwn } from '../../schema/json.ts'
 import type { Field, FieldType, Scalar, Schema } from '../../schema/schema.ts'
+import { type Places, placesOf } from './places.ts'
 import { fieldsOf, WireError } from './wire.ts'
 
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf'
 
-const PREFIX = Buffer.from('k8s\0')
+/** How each body begins. */
+export const PREFIX = Buffer.from('k8s\0')
 
 /** A body as on the wire: the type that it states, and the message itself. */
 interface Envelope {
@@ -42,32 +44,6 @@ export function decodeMessage(schema: Schema, bytes: Buffer): JsonObject {
   const result: Record<string, Json | undefined> = {}
   readInto(result, placesOf(schema), bytes)
   return result
-}
-
-/** The meaning of a field number: a field, or a message whose fields belong to the object around it. */
-type Place = { readonly field: Field } | { readonly inline: Places }
-type Places = Map<number, Place>
-
-const PLACES = new WeakMap<Schema, Places>()
-
-function placesOf(schema: Schema): Places {
-  const known = PLACES.get(schema)
-  if (known !== undefined) return known
-  const places: Places = new Map()
-  for (const field of schema.fields) enter(places, field, field.numbers)
-  PLACES.set(schema, places)
-  return places
-}
-
-function enter(places: Places, field: Field, [number = 0, ...inner]: readonly number[]): void {
-  if (inner.length === 0) {
-    places.set(number, { field })
-    return
-  }
-  const there = places.get(number)
-  const inline: Places = there !== undefined && 'inline' in there ? there.inline : new Map()
-  places.set(number, { inline })
-  enter(inline, field, inner)
 }
 
 function readInto(result: Record<string, Json | undefined>, places: Places, bytes: Buffer): void {

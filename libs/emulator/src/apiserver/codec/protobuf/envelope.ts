@@ -1,11 +1,10 @@
-import { bytesField, textField, varintField } from '../../../protobuf-write.ts'
-import { isList, isObject, type Json, type JsonObject, type KubeObject } from '../../schema/json.ts'
+import { bytesField, textField } from '../../../protobuf-write.ts'
+import type { JsonObject, KubeObject } from '../../schema/json.ts'
 import { groupVersionOf, type Kind } from '../../schema/kinds.ts'
-import { schemaOf } from '../../schema/schema.ts'
+import { schemaNamed, schemaOf } from '../../schema/schema.ts'
 import type { Listing } from '../../storage/list-page.ts'
+import { PREFIX } from './decode.ts'
 import { encodeMessage } from './encode.ts'
-
-const PREFIX = Buffer.from('k8s\0')
 
 /** A message with what says of which kind it is. */
 function enveloped(apiVersion: string, kind: string, message: Uint8Array): Buffer {
@@ -30,14 +29,10 @@ export function objectBytes(kind: Kind, object: KubeObject): Buffer {
 }
 
 export function listBytes(kind: Kind, { entries, revision, next, remaining }: Listing): Buffer {
-  const metadata = Buffer.concat([
-    textField(1, ''),
-    textField(2, String(revision)),
-    textField(3, next ?? ''),
-    ...(remaining === undefined ? [] : [varintField(4, remaining)]),
-  ])
+  const listMeta = { resourceVersion: String(revision), continue: next, remainingItemCount: remaining }
+  const metadata = bytesField(1, encodeMessage(schemaNamed('ListMeta'), listMeta))
   const items = entries.map(({ object }) => bytesField(2, messageOf(kind, object)))
-  return enveloped(groupVersionOf(kind), `${kind.kind}List`, Buffer.concat([bytesField(1, metadata), ...items]))
+  return enveloped(groupVersionOf(kind), `${kind.kind}List`, Buffer.concat([metadata, ...items]))
 }
 
 /** An event of a watch, with its length in front. */
@@ -49,30 +44,5 @@ export function frameBytes(type: string, object: Uint8Array): Buffer {
 }
 
 export function statusBytes(status: JsonObject): Buffer {
-  const { details, code } = status
-  const message = Buffer.concat([
-    bytesField(1, Buffer.alloc(0)),
-    textField(2, textOf(status['status'])),
-    textField(3, textOf(status['message'])),
-    textField(4, textOf(status['reason'])),
-    ...(isObject(details) ? [bytesField(5, detailsBytes(details))] : []),
-    varintField(6, Number(code ?? 0)),
-  ])
-  return enveloped('v1', 'Status', message)
-}
-
-function detailsBytes({ name, group, kind, causes, retryAfterSeconds, uid }: JsonObject): Buffer {
-  const each = isList(causes) ? causes.filter(isObject) : []
-  return Buffer.concat([
-    ...[name, group, kind].map((value, at) => textField(at + 1, textOf(value))),
-    ...each.map(({ reason, message, field }) =>
-      bytesField(4, Buffer.concat([reason, message, field].map((value, at) => textField(at + 1, textOf(value))))),
-    ),
-    varintField(5, Number(retryAfterSeconds ?? 0)),
-    textField(6, textOf(uid)),
-  ])
-}
-
-function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : ''
+  return enveloped('v1', 'Status', encodeMessage(schemaNamed('Status'), status))
 }

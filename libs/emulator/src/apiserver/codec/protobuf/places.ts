@@ -1,0 +1,26 @@
+import type { Field, Schema } from '../../schema/schema.ts'
+
+/** The meaning of a field number: a field, or a message whose fields JSON has in the object around it. */
+type Place = { readonly field: Field } | { readonly inline: Places }
+/** In the order of the numbers. */
+export type Places = ReadonlyMap<number, Place>
+
+const PLACES = new WeakMap<Schema, Places>()
+
+export function placesOf(schema: Schema): Places {
+  const known = PLACES.get(schema)
+  if (known !== undefined) return known
+  const places = placed(schema.fields.map((field) => ({ field, numbers: field.numbers })))
+  PLACES.set(schema, places)
+  return places
+}
+
+function placed(fields: readonly { readonly field: Field; readonly numbers: readonly number[] }[]): Places {
+  const byNumber = Map.groupBy(fields, ({ numbers: [number = 0] }) => number)
+  const places = [...byNumber].map(([number, fieldsThere]): [number, Place] => {
+    const inner = fieldsThere.map(({ field, numbers: [, ...rest] }) => ({ field, numbers: rest }))
+    const own = inner.find(({ numbers }) => numbers.length === 0)
+    return [number, own === undefined ? { inline: placed(inner) } : { field: own.field }]
+  })
+  return new Map(places.sort(([a], [b]) => a - b))
+}
