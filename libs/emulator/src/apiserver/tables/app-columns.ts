@@ -1,121 +1,76 @@
 import { at, type Json, type KubeObject, listAt, objectAt, textAt } from '../schema/json.ts'
-import {
-  DAEMON_SET,
-  DEPLOYMENT,
-  type Kind,
-  NETWORK_POLICY,
-  POD_DISRUPTION_BUDGET,
-  PRIORITY_CLASS,
-  REPLICA_SET,
-  SERVICE,
-  STATEFUL_SET,
-} from '../schema/kinds.ts'
 import { selectorText } from '../storage/selector-text.ts'
-import { AGE, BOOLEAN, type Column, column, NAME, WIDE } from './cells.ts'
-
-const INTEGER = { type: 'integer' } as const
-
-function number(...path: readonly string[]): (object: KubeObject) => number {
-  return (object) => {
-    const found = at(object, ...path)
-    return typeof found === 'number' ? found : 0
-  }
-}
+import { AGE, BOOLEAN, type Columns, column, flag, INTEGER, NAME, number, text, WIDE } from './cells.ts'
 
 const CONTAINERS = [column('Containers', ofContainers('name'), WIDE), column('Images', ofContainers('image'), WIDE)]
-const SELECTOR = column(
-  'Selector',
-  (object) => selectorText(objectAt(object, 'spec', 'selector') ?? {}) || '<none>',
-  WIDE,
-)
+const SELECTOR = column('Selector', selector('selector'), WIDE)
 const READY = column(
   'Ready',
-  (object) => `${number('status', 'readyReplicas')(object)}/${number('spec', 'replicas')(object)}`,
+  (object) => `${number('status.readyReplicas')(object)}/${number('spec.replicas')(object)}`,
 )
 
-/** What `kubectl get` shows of the kinds that charts install. */
-export const APP_COLUMNS: readonly (readonly [Kind, readonly Column[]])[] = [
-  [
-    DEPLOYMENT,
-    [
-      NAME,
-      READY,
-      column('Up-to-date', number('status', 'updatedReplicas')),
-      column('Available', number('status', 'availableReplicas')),
-      AGE,
-      ...CONTAINERS,
-      SELECTOR,
-    ],
+/** The kinds that charts install. */
+export const APP_COLUMNS: Columns = {
+  Deployment: [
+    NAME,
+    READY,
+    column('Up-to-date', number('status.updatedReplicas')),
+    column('Available', number('status.availableReplicas')),
+    AGE,
+    ...CONTAINERS,
+    SELECTOR,
   ],
-  [
-    REPLICA_SET,
-    [
-      NAME,
-      column('Desired', number('spec', 'replicas'), INTEGER),
-      column('Current', number('status', 'replicas'), INTEGER),
-      column('Ready', number('status', 'readyReplicas'), INTEGER),
-      AGE,
-      ...CONTAINERS,
-      SELECTOR,
-    ],
+  ReplicaSet: [
+    NAME,
+    column('Desired', number('spec.replicas'), INTEGER),
+    column('Current', number('status.replicas'), INTEGER),
+    column('Ready', number('status.readyReplicas'), INTEGER),
+    AGE,
+    ...CONTAINERS,
+    SELECTOR,
   ],
-  [STATEFUL_SET, [NAME, READY, AGE, ...CONTAINERS]],
-  [
-    DAEMON_SET,
-    [
-      NAME,
-      column('Desired', number('status', 'desiredNumberScheduled'), INTEGER),
-      column('Current', number('status', 'currentNumberScheduled'), INTEGER),
-      column('Ready', number('status', 'numberReady'), INTEGER),
-      column('Up-to-date', number('status', 'updatedNumberScheduled'), INTEGER),
-      column('Available', number('status', 'numberAvailable'), INTEGER),
-      column('Node Selector', (object) => labelText(at(object, 'spec', 'template', 'spec', 'nodeSelector'))),
-      AGE,
-      ...CONTAINERS,
-      SELECTOR,
-    ],
+  StatefulSet: [NAME, READY, AGE, ...CONTAINERS],
+  DaemonSet: [
+    NAME,
+    column('Desired', number('status.desiredNumberScheduled'), INTEGER),
+    column('Current', number('status.currentNumberScheduled'), INTEGER),
+    column('Ready', number('status.numberReady'), INTEGER),
+    column('Up-to-date', number('status.updatedNumberScheduled'), INTEGER),
+    column('Available', number('status.numberAvailable'), INTEGER),
+    column('Node Selector', (object) => labelText(at(object, 'spec', 'template', 'spec', 'nodeSelector'))),
+    AGE,
+    ...CONTAINERS,
+    SELECTOR,
   ],
-  [
-    SERVICE,
-    [
-      NAME,
-      column('Type', (object) => textAt(object, 'spec', 'type') ?? ''),
-      column('Cluster-IP', (object) => textAt(object, 'spec', 'clusterIP') ?? '<none>'),
-      column('External-IP', externalAddress),
-      column('Port(s)', (object) => listAt(object, 'spec', 'ports').map(portText).join(',') || '<none>'),
-      AGE,
-      column('Selector', (object) => labelText(at(object, 'spec', 'selector')), WIDE),
-    ],
+  Service: [
+    NAME,
+    column('Type', text('spec.type')),
+    column('Cluster-IP', text('spec.clusterIP', '<none>')),
+    column('External-IP', externalAddress),
+    column('Port(s)', (object) => listAt(object, 'spec', 'ports').map(portText).join(',') || '<none>'),
+    AGE,
+    column('Selector', (object) => labelText(at(object, 'spec', 'selector')), WIDE),
   ],
-  [
-    NETWORK_POLICY,
-    [
-      NAME,
-      column('Pod-Selector', (object) => selectorText(objectAt(object, 'spec', 'podSelector') ?? {}) || '<none>'),
-      AGE,
-    ],
+  NetworkPolicy: [NAME, column('Pod-Selector', selector('podSelector')), AGE],
+  PriorityClass: [
+    NAME,
+    column('Value', number('value'), INTEGER),
+    column('Global-Default', flag('globalDefault'), BOOLEAN),
+    AGE,
+    column('PreemptionPolicy', text('preemptionPolicy')),
   ],
-  [
-    PRIORITY_CLASS,
-    [
-      NAME,
-      column('Value', number('value'), INTEGER),
-      column('Global-Default', (object) => at(object, 'globalDefault') === true, BOOLEAN),
-      AGE,
-      column('PreemptionPolicy', (object) => textAt(object, 'preemptionPolicy') ?? ''),
-    ],
+  PodDisruptionBudget: [
+    NAME,
+    column('Min Available', (object) => String(at(object, 'spec', 'minAvailable') ?? 'N/A')),
+    column('Max Unavailable', (object) => String(at(object, 'spec', 'maxUnavailable') ?? 'N/A')),
+    column('Allowed Disruptions', number('status.disruptionsAllowed'), INTEGER),
+    AGE,
   ],
-  [
-    POD_DISRUPTION_BUDGET,
-    [
-      NAME,
-      column('Min Available', (object) => String(at(object, 'spec', 'minAvailable') ?? 'N/A')),
-      column('Max Unavailable', (object) => String(at(object, 'spec', 'maxUnavailable') ?? 'N/A')),
-      column('Allowed Disruptions', number('status', 'disruptionsAllowed'), INTEGER),
-      AGE,
-    ],
-  ],
-]
+}
+
+function selector(field: string): (object: KubeObject) => string {
+  return (object) => selectorText(objectAt(object, 'spec', field) ?? {}) || '<none>'
+}
 
 function labelText(labels: Json | undefined): string {
   return selectorText({ matchLabels: labels }) || '<none>'
@@ -137,8 +92,8 @@ function externalAddress(object: KubeObject): string {
 }
 
 function ofContainers(field: string): (object: KubeObject) => string {
-  return (object) =>
-    listAt(object, 'spec', 'template', 'spec', 'containers')
-      .map((container) => textAt(container, field) ?? '')
-      .join(',')
+  return (object) => {
+    const containers = listAt(object, 'spec', 'template', 'spec', 'containers')
+    return containers.map((container) => textAt(container, field) ?? '').join(',')
+  }
 }

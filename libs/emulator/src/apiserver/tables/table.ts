@@ -1,8 +1,12 @@
 import { type JsonObject, type KubeObject, withMeta } from '../schema/json.ts'
 import type { Kind } from '../schema/kinds.ts'
 import type { Entry } from '../storage/collection.ts'
-import type { Column } from './cells.ts'
-import { COLUMNS } from './columns.ts'
+import { APP_COLUMNS } from './app-columns.ts'
+import type { Column, Columns } from './cells.ts'
+import { CORE_COLUMNS } from './core-columns.ts'
+import { VOLUME_COLUMNS } from './volume-columns.ts'
+
+const COLUMNS: Columns = { ...CORE_COLUMNS, ...VOLUME_COLUMNS, ...APP_COLUMNS }
 
 /** How much of the object each row brings along. */
 export type RowObject = 'None' | 'Metadata' | 'Object'
@@ -20,7 +24,7 @@ export function tableOf(
   entries: readonly Pick<Entry, 'object'>[],
   options: TableOptions & { readonly metadata: JsonObject },
 ): JsonObject {
-  const columns = COLUMNS.get(kind) ?? []
+  const columns = COLUMNS[kind.kind] ?? []
   return {
     kind: 'Table',
     apiVersion: 'meta.k8s.io/v1',

@@ -1,0 +1,128 @@
+import { at, type Json, type KubeObject, listAt, objectAt, textAt } from '../schema/json.ts'
+import { ageOf } from './age.ts'
+import { AGE, type Cell, type Column, type Columns, CREATED, column, NAME, text, WIDE } from './cells.ts'
+import { podReadiness, podRestarts, podState } from './pod-cells.ts'
+
+const BINDING: readonly Column[] = [
+  NAME,
+  column('Role', (object) => `${textAt(object, 'roleRef', 'kind')}/${textAt(object, 'roleRef', 'name')}`),
+  AGE,
+  column('Users', subjects('User'), WIDE),
+  column('Groups', subjects('Group'), WIDE),
+  column('ServiceAccounts', subjects('ServiceAccount'), WIDE),
+]
+
+export const CORE_COLUMNS: Columns = {
+  Node: [
+    NAME,
+    column('Status', nodeState),
+    column('Roles', nodeRoles),
+    AGE,
+    column('Version', text('status.nodeInfo.kubeletVersion')),
+    column('Internal-IP', nodeAddress('InternalIP'), WIDE),
+    column('External-IP', nodeAddress('ExternalIP'), WIDE),
+    column('OS-Image', nodeInfo('osImage'), WIDE),
+    column('Kernel-Version', kernel, WIDE),
+    column('Container-Runtime', nodeInfo('containerRuntimeVersion'), WIDE),
+  ],
+  Namespace: [NAME, column('Status', text('status.phase')), AGE],
+  Pod: [
+    NAME,
+    column('Ready', podReadiness),
+    column('Status', podState),
+    column('Restarts', podRestarts),
+    AGE,
+    column('IP', (object) => textAt(listAt(object, 'status', 'podIPs')[0], 'ip') ?? '<none>', WIDE),
+    column('Node', text('spec.nodeName', '<none>'), WIDE),
+    column('Nominated Node', text('status.nominatedNodeName', '<none>'), WIDE),
+    column('Readiness Gates', () => '<none>', WIDE),
+  ],
+  Secret: [NAME, column('Type', text('type')), column('Data', count('data')), AGE],
+  ConfigMap: [NAME, column('Data', count('data', 'binaryData')), AGE],
+  ServiceAccount: [NAME, AGE],
+  Event: [
+    column('Last Seen', lastSeen),
+    column('Type', text('type')),
+    column('Reason', text('reason')),
+    column('Object', involved),
+    column('Subobject', text('involvedObject.fieldPath'), WIDE),
+    column('Source', source, WIDE),
+    column('Message', (object) => (textAt(object, 'message') ?? '').trim()),
+    column('First Seen', firstSeen, WIDE),
+    column('Count', (object) => at(object, 'series', 'count') ?? at(object, 'count') ?? 1, WIDE),
+    { ...NAME, priority: 1 },
+  ],
+  Lease: [NAME, column('Holder', text('spec.holderIdentity')), AGE],
+  Role: [NAME, CREATED],
+  ClusterRole: [NAME, CREATED],
+  RoleBinding: BINDING,
+  ClusterRoleBinding: BINDING,
+}
+
+function nodeState(object: KubeObject): string {
+  const ready = listAt(object, 'status', 'conditions').find((condition) => textAt(condition, 'type') === 'Ready')
+  const state = ready === undefined ? 'Unknown' : textAt(ready, 'status') === 'True' ? 'Ready' : 'NotReady'
+  return at(object, 'spec', 'unschedulable') === true ? `${state},SchedulingDisabled` : state
+}
+
+function nodeRoles(object: KubeObject): string {
+  const prefix = 'node-role.kubernetes.io/'
+  const labels = Object.keys(object.metadata.labels ?? {}).filter((label) => label.startsWith(prefix))
+  const roles = labels.map((label) => label.slice(prefix.length))
+  return roles.sort().join(',') || '<none>'
+}
+
+function nodeAddress(type: string): Cell {
+  return (object) => {
+    const found = listAt(object, 'status', 'addresses').find((address) => textAt(address, 'type') === type)
+    return textAt(found, 'address') ?? '<none>'
+  }
+}
+
+function kernel(object: KubeObject): string {
+  const version = textAt(object, 'status', 'nodeInfo', 'kernelVersion') || '<unknown>'
+  const architecture = textAt(object, 'status', 'nodeInfo', 'architecture') ?? ''
+  return architecture === '' ? version : `${version} (${architecture})`
+}
+
+function nodeInfo(field: string): Cell {
+  return (object) => textAt(object, 'status', 'nodeInfo', field) || '<unknown>'
+}
+
+function count(...fields: readonly string[]): Cell {
+  return (object) => fields.reduce((sum, field) => sum + Object.keys(objectAt(object, field) ?? {}).length, 0)
+}
+
+function subjects(kind: string): Cell {
+  const nameOf = (subject: Json): string => {
+    const name = textAt(subject, 'name') ?? ''
+    return kind === 'ServiceAccount' ? `${textAt(subject, 'namespace') ?? ''}/${name}` : name
+  }
+  return (object) => {
+    const found = listAt(object, 'subjects').filter((subject) => textAt(subject, 'kind') === kind)
+    return found.map(nameOf).join(', ')
+  }
+}
+
+function firstSeen(object: KubeObject, now: number): string {
+  return ageOf(at(object, 'firstTimestamp') ?? at(object, 'eventTime'), now)
+}
+
+function lastSeen(object: KubeObject, now: number): string {
+  const series = at(object, 'series', 'lastObservedTime')
+  if (series !== undefined) return ageOf(series, now)
+  const last = at(object, 'lastTimestamp') ?? null
+  return last === null ? firstSeen(object, now) : ageOf(last, now)
+}
+
+function involved(object: KubeObject): string {
+  const kind = (textAt(object, 'involvedObject', 'kind') ?? '').toLowerCase()
+  const name = textAt(object, 'involvedObject', 'name') ?? ''
+  return name === '' ? kind : `${kind}/${name}`
+}
+
+function source(object: KubeObject): string {
+  const component = textAt(object, 'source', 'component') || textAt(object, 'reportingComponent') || ''
+  const host = textAt(object, 'source', 'host') || textAt(object, 'reportingInstance') || ''
+  return host === '' ? component : `${component}, ${host}`
+}
