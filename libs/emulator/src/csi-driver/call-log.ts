@@ -1,5 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 import { ExchangeLog } from '../exchange-log.ts'
+import { sameFields } from '../faults/fault-rules.ts'
 
 /** One call as the driver saw it. */
 export interface DriverCall {
@@ -33,12 +34,6 @@ export function createCallLog(clock: Clock): CallLog {
   return new ExchangeLog({ clock, noun: 'calls', fits })
 }
 
-function fits(call: DriverCall, match: CallMatch): boolean {
-  const { method, code, volumeId, nodeId } = match
-  return (
-    (method === undefined || call.method === method) &&
-    (code === undefined || call.code === code) &&
-    (volumeId === undefined || call.request['volumeId'] === volumeId) &&
-    (nodeId === undefined || call.request['nodeId'] === nodeId)
-  )
+function fits({ method, code, request: { volumeId, nodeId } }: DriverCall, match: CallMatch): boolean {
+  return sameFields({ method, code, volumeId, nodeId }, match)
 }

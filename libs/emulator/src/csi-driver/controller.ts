@@ -1,33 +1,12 @@
-import {
-  type ControllerExpandVolumeRequest,
-  type ControllerExpandVolumeResponse,
-  type ControllerGetCapabilitiesResponse,
-  type ControllerGetVolumeRequest,
-  type ControllerGetVolumeResponse,
-  type ControllerModifyVolumeRequest,
-  type ControllerModifyVolumeResponse,
-  type ControllerPublishVolumeRequest,
-  type ControllerPublishVolumeResponse,
-  ControllerServiceCapability_RPC_Type,
-  type ControllerUnpublishVolumeRequest,
-  type ControllerUnpublishVolumeResponse,
-  type CreateVolumeRequest,
-  type CreateVolumeResponse,
-  type DeleteVolumeRequest,
-  type DeleteVolumeResponse,
-  type GetCapacityResponse,
-  type ListVolumesRequest,
-  type ListVolumesResponse,
-  type ValidateVolumeCapabilitiesRequest,
-  type ValidateVolumeCapabilitiesResponse,
-  type Volume,
-} from '@csi-sidecars/csi-proto'
+import { ControllerServiceCapability_RPC_Type, type Volume } from '@csi-sidecars/csi-proto'
 import { isCompatible, isMultiNode, requireCapability } from './capability.ts'
 import { DriverFailure, invalidArgument } from './driver-failure.ts'
+import type { Request, Response } from './methods.ts'
 import type { ControllerCapability, DriverSettings } from './settings.ts'
 import type { StoredVolume, Volumes } from './volumes.ts'
 
 const DEFAULT_BYTES = 1024n ** 3n
+const MOST_BYTES = 2n ** 50n
 
 /** The Controller service. Each method takes its request at once, so calls never see each other half done. */
 export class Controller {
@@ -39,14 +18,14 @@ export class Controller {
     this.#volumes = volumes
   }
 
-  ControllerGetCapabilities(): ControllerGetCapabilitiesResponse {
+  ControllerGetCapabilities(): Response<'ControllerGetCapabilities'> {
     const capabilities = this.#settings.controller.map((each) => ({
       type: { $case: 'rpc' as const, value: { type: ControllerServiceCapability_RPC_Type[each] } },
     }))
     return { capabilities }
   }
 
-  CreateVolume(request: CreateVolumeRequest): CreateVolumeResponse {
+  CreateVolume(request: Request<'CreateVolume'>): Response<'CreateVolume'> {
     this.#needs('CREATE_DELETE_VOLUME')
     if (request.name === '') throw invalidArgument('name is required')
     if (request.volumeCapabilities.length === 0) throw invalidArgument('volume_capabilities are required')
@@ -75,7 +54,7 @@ export class Controller {
     return { volume: described(this.#volumes.add(wanted)) }
   }
 
-  #sourceOf({ volumeContentSource }: CreateVolumeRequest): string | undefined {
+  #sourceOf({ volumeContentSource }: Request<'CreateVolume'>): string | undefined {
     const type = volumeContentSource?.type
     if (type === undefined) return undefined
     if (type.$case !== 'volume' || !this.#has('CLONE_VOLUME')) {
@@ -84,7 +63,7 @@ export class Controller {
     return type.value.volumeId
   }
 
-  DeleteVolume(request: DeleteVolumeRequest): DeleteVolumeResponse {
+  DeleteVolume(request: Request<'DeleteVolume'>): Response<'DeleteVolume'> {
     this.#needs('CREATE_DELETE_VOLUME')
     if (request.volumeId === '') throw invalidArgument('volume_id is required')
     const attached = this.#volumes.get(request.volumeId)?.attachments.size ?? 0
@@ -93,7 +72,7 @@ export class Controller {
     return {}
   }
 
-  ControllerPublishVolume(request: ControllerPublishVolumeRequest): ControllerPublishVolumeResponse {
+  ControllerPublishVolume(request: Request<'ControllerPublishVolume'>): Response<'ControllerPublishVolume'> {
     this.#needs('PUBLISH_UNPUBLISH_VOLUME')
     const { volumeId, nodeId, readonly } = request
     if (volumeId === '') throw invalidArgument('volume_id is required')
@@ -113,7 +92,7 @@ export class Controller {
     return { publishContext: { device: `/dev/disk/by-id/${volumeId}` } }
   }
 
-  ControllerUnpublishVolume(request: ControllerUnpublishVolumeRequest): ControllerUnpublishVolumeResponse {
+  ControllerUnpublishVolume(request: Request<'ControllerUnpublishVolume'>): Response<'ControllerUnpublishVolume'> {
     this.#needs('PUBLISH_UNPUBLISH_VOLUME')
     if (request.volumeId === '') throw invalidArgument('volume_id is required')
     // A volume that is unknown, or not there, is detached: the spec asks for success.
@@ -123,7 +102,7 @@ export class Controller {
     return {}
   }
 
-  ValidateVolumeCapabilities(request: ValidateVolumeCapabilitiesRequest): ValidateVolumeCapabilitiesResponse {
+  ValidateVolumeCapabilities(request: Request<'ValidateVolumeCapabilities'>): Response<'ValidateVolumeCapabilities'> {
     if (request.volumeId === '') throw invalidArgument('volume_id is required')
     if (request.volumeCapabilities.length === 0) throw invalidArgument('volume_capabilities are required')
     this.#volumes.require(request.volumeId)
@@ -132,7 +111,7 @@ export class Controller {
     return { confirmed: { volumeContext, volumeCapabilities, parameters, mutableParameters }, message: '' }
   }
 
-  ListVolumes(request: ListVolumesRequest): ListVolumesResponse {
+  ListVolumes(request: Request<'ListVolumes'>): Response<'ListVolumes'> {
     this.#needs('LIST_VOLUMES')
     if (request.maxEntries < 0) throw invalidArgument('max_entries must not be negative')
     const all = this.#volumes.all
@@ -146,15 +125,14 @@ export class Controller {
     return { entries, nextToken: end < all.length ? String(end) : '' }
   }
 
-  GetCapacity(): GetCapacityResponse {
+  GetCapacity(): Response<'GetCapacity'> {
     this.#needs('GET_CAPACITY')
     const used = this.#volumes.all.reduce((sum, volume) => sum + volume.capacityBytes, 0n)
-    const { maxVolumeBytes } = this.#settings
-    const left = maxVolumeBytes > used ? maxVolumeBytes - used : 0n
-    return { availableCapacity: left, maximumVolumeSize: maxVolumeBytes, minimumVolumeSize: 1n }
+    const left = MOST_BYTES > used ? MOST_BYTES - used : 0n
+    return { availableCapacity: left, maximumVolumeSize: MOST_BYTES, minimumVolumeSize: 1n }
   }
 
-  ControllerExpandVolume(request: ControllerExpandVolumeRequest): ControllerExpandVolumeResponse {
+  ControllerExpandVolume(request: Request<'ControllerExpandVolume'>): Response<'ControllerExpandVolume'> {
     this.#needs('EXPAND_VOLUME')
     if (request.volumeId === '') throw invalidArgument('volume_id is required')
     if (request.capacityRange === undefined) throw invalidArgument('capacity_range is required')
@@ -167,7 +145,7 @@ export class Controller {
     return { capacityBytes: volume.capacityBytes, nodeExpansionRequired: this.#settings.nodeExpansion }
   }
 
-  ControllerModifyVolume(request: ControllerModifyVolumeRequest): ControllerModifyVolumeResponse {
+  ControllerModifyVolume(request: Request<'ControllerModifyVolume'>): Response<'ControllerModifyVolume'> {
     this.#needs('MODIFY_VOLUME')
     const volume = this.#volumes.require(request.volumeId)
     this.#checkMutable(request.mutableParameters)
@@ -175,7 +153,7 @@ export class Controller {
     return {}
   }
 
-  ControllerGetVolume(request: ControllerGetVolumeRequest): ControllerGetVolumeResponse {
+  ControllerGetVolume(request: Request<'ControllerGetVolume'>): Response<'ControllerGetVolume'> {
     this.#needs('GET_VOLUME')
     const volume = this.#volumes.require(request.volumeId)
     return { volume: described(volume), status: { publishedNodeIds: [...volume.attachments.keys()] } }
@@ -208,7 +186,7 @@ export class Controller {
 
   #sized(bytes: bigint, limitBytes: bigint): bigint {
     if (bytes < 0n || limitBytes < 0n) throw invalidArgument('a size must not be negative')
-    if (bytes > this.#settings.maxVolumeBytes) {
+    if (bytes > MOST_BYTES) {
       throw new DriverFailure('OUT_OF_RANGE', `${bytes} bytes are more than a volume can have`)
     }
     if (limitBytes > 0n && bytes > limitBytes)

@@ -1,10 +1,5 @@
-import {
-  type GetPluginCapabilitiesResponse,
-  type GetPluginInfoResponse,
-  PluginCapability_Service_Type,
-  PluginCapability_VolumeExpansion_Type,
-  type ProbeResponse,
-} from '@csi-sidecars/csi-proto'
+import { PluginCapability_Service_Type, PluginCapability_VolumeExpansion_Type } from '@csi-sidecars/csi-proto'
+import type { Response } from './methods.ts'
 import type { DriverSettings } from './settings.ts'
 
 /** The Identity service. */
@@ -15,11 +10,11 @@ export class Identity {
     this.#settings = settings
   }
 
-  GetPluginInfo(): GetPluginInfoResponse {
+  GetPluginInfo(): Response<'GetPluginInfo'> {
     return { name: this.#settings.name, vendorVersion: this.#settings.version, manifest: {} }
   }
 
-  GetPluginCapabilities(): GetPluginCapabilitiesResponse {
+  GetPluginCapabilities(): Response<'GetPluginCapabilities'> {
     const { plugin, expansion } = this.#settings
     const services = plugin.map((each) => ({
       type: { $case: 'service' as const, value: { type: PluginCapability_Service_Type[each] } },
@@ -29,7 +24,7 @@ export class Identity {
     return { capabilities: [...services, { type: { $case: 'volumeExpansion', value } }] }
   }
 
-  Probe(): ProbeResponse {
+  Probe(): Response<'Probe'> {
     return { ready: this.#settings.ready }
   }
 }

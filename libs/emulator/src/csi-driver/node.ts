@@ -1,26 +1,13 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import {
-  type NodeExpandVolumeRequest,
-  type NodeExpandVolumeResponse,
-  type NodeGetCapabilitiesResponse,
-  type NodeGetInfoResponse,
-  type NodeGetVolumeStatsRequest,
-  type NodeGetVolumeStatsResponse,
-  type NodePublishVolumeRequest,
-  type NodePublishVolumeResponse,
   NodeServiceCapability_RPC_Type,
-  type NodeStageVolumeRequest,
-  type NodeStageVolumeResponse,
-  type NodeUnpublishVolumeRequest,
-  type NodeUnpublishVolumeResponse,
-  type NodeUnstageVolumeRequest,
-  type NodeUnstageVolumeResponse,
   type VolumeCapability,
   VolumeCapability_AccessMode_Mode,
   VolumeUsage_Unit,
 } from '@csi-sidecars/csi-proto'
 import { isCompatible, requireCapability } from './capability.ts'
 import { DriverFailure, invalidArgument } from './driver-failure.ts'
+import type { Request, Response } from './methods.ts'
 import type { DriverSettings, NodeCapability } from './settings.ts'
 import type { StoredVolume, Volumes } from './volumes.ts'
 
@@ -45,20 +32,20 @@ export class Node {
     this.#volumes = volumes
   }
 
-  NodeGetCapabilities(): NodeGetCapabilitiesResponse {
+  NodeGetCapabilities(): Response<'NodeGetCapabilities'> {
     const capabilities = this.#settings.node.map((each) => ({
       type: { $case: 'rpc' as const, value: { type: NodeServiceCapability_RPC_Type[each] } },
     }))
     return { capabilities }
   }
 
-  NodeGetInfo(): NodeGetInfoResponse {
+  NodeGetInfo(): Response<'NodeGetInfo'> {
     const { nodeId, maxVolumesPerNode, topology } = this.#settings
     const accessibleTopology = topology && { segments: { ...topology } }
     return { nodeId, maxVolumesPerNode: BigInt(maxVolumesPerNode), accessibleTopology }
   }
 
-  NodeStageVolume(request: NodeStageVolumeRequest): NodeStageVolumeResponse {
+  NodeStageVolume(request: Request<'NodeStageVolume'>): Response<'NodeStageVolume'> {
     this.#needs('STAGE_UNSTAGE_VOLUME')
     if (request.volumeId === '') throw invalidArgument('volume_id is required')
     if (request.stagingTargetPath === '') throw invalidArgument('staging_target_path is required')
@@ -72,14 +59,14 @@ export class Node {
     return {}
   }
 
-  NodeUnstageVolume(request: NodeUnstageVolumeRequest): NodeUnstageVolumeResponse {
+  NodeUnstageVolume(request: Request<'NodeUnstageVolume'>): Response<'NodeUnstageVolume'> {
     this.#needs('STAGE_UNSTAGE_VOLUME')
     if (request.stagingTargetPath === '') throw invalidArgument('staging_target_path is required')
     this.#volumes.require(request.volumeId).staged.delete(request.stagingTargetPath)
     return {}
   }
 
-  NodePublishVolume(request: NodePublishVolumeRequest): NodePublishVolumeResponse {
+  NodePublishVolume(request: Request<'NodePublishVolume'>): Response<'NodePublishVolume'> {
     if (request.volumeId === '') throw invalidArgument('volume_id is required')
     if (request.targetPath === '') throw invalidArgument('target_path is required')
     const capability = requireCapability(request.volumeCapability)
@@ -101,7 +88,7 @@ export class Node {
     return {}
   }
 
-  NodeUnpublishVolume(request: NodeUnpublishVolumeRequest): NodeUnpublishVolumeResponse {
+  NodeUnpublishVolume(request: Request<'NodeUnpublishVolume'>): Response<'NodeUnpublishVolume'> {
     if (request.volumeId === '') throw invalidArgument('volume_id is required')
     if (request.targetPath === '') throw invalidArgument('target_path is required')
     const { volumeId, targetPath } = request
@@ -117,7 +104,7 @@ export class Node {
     return this.#volumes.get(id) ?? this.#volumes.add({ id, name: id, capacityBytes: 0n })
   }
 
-  NodeGetVolumeStats(request: NodeGetVolumeStatsRequest): NodeGetVolumeStatsResponse {
+  NodeGetVolumeStats(request: Request<'NodeGetVolumeStats'>): Response<'NodeGetVolumeStats'> {
     this.#needs('GET_VOLUME_STATS')
     const volume = this.#placed(request.volumeId, request.volumePath)
     return {
@@ -125,7 +112,7 @@ export class Node {
     }
   }
 
-  NodeExpandVolume(request: NodeExpandVolumeRequest): NodeExpandVolumeResponse {
+  NodeExpandVolume(request: Request<'NodeExpandVolume'>): Response<'NodeExpandVolume'> {
     this.#needs('EXPAND_VOLUME')
     const volume = this.#placed(request.volumeId, request.volumePath)
     const asked = request.capacityRange?.requiredBytes ?? 0n

@@ -31,7 +31,6 @@ export interface DriverSettings {
   unknownVolumes: 'refuse' | 'adopt'
   /** Whether expansion leaves work for the node. */
   nodeExpansion: boolean
-  maxVolumeBytes: bigint
   /** The mutable parameters that exist; undefined: every name is one. */
   mutableParameters: readonly string[] | undefined
   /** Whether the node service creates and removes the target paths, as the spec requires. */
@@ -63,7 +62,6 @@ export const DEFAULT_SETTINGS: DriverSettings = {
   topology: undefined,
   unknownVolumes: 'refuse',
   nodeExpansion: true,
-  maxVolumeBytes: 2n ** 50n,
   mutableParameters: undefined,
   makesTargets: false,
 }

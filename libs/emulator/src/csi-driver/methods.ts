@@ -1,0 +1,8 @@
+import type { ControllerService, IdentityService, NodeService } from '@csi-sidecars/csi-proto'
+
+type Services = typeof IdentityService & typeof ControllerService & typeof NodeService
+type Methods = { readonly [K in keyof Services as Capitalize<K & string>]: Services[K] }
+
+/** What a method of the driver is given, and what it answers. */
+export type Request<Name extends keyof Methods> = Parameters<Methods[Name]['requestSerialize']>[0]
+export type Response<Name extends keyof Methods> = ReturnType<Methods[Name]['responseDeserialize']>
