@@ -24,7 +24,6 @@ export interface InProcessServerOptions {
   readonly faults?: readonly FaultRule[]
   /** How much of the past is kept for watches and list pages, for each kind. */
   readonly history?: HistoryLimits
-  readonly bookmarkMs?: number
   /** How many requests the log keeps with their bodies; 0: it counts them, and reads no body twice. */
   readonly keptRequests?: number | undefined
   /**
@@ -142,7 +141,7 @@ export function handlerParts(store: Store, options: InProcessServerOptions & { r
   return {
     registry,
     authentication: new Authentication({ clock, adminToken, grants, open }),
-    watches: new Watches(store, clock, { bookmarkMs: options.bookmarkMs ?? BOOKMARK_MS, stallMs: STALL_MS }),
+    watches: new Watches(store, clock, { bookmarkMs: BOOKMARK_MS, stallMs: STALL_MS }),
     requests: new RequestLog(clock, options.keptRequests),
     faults: createFaults(clock, options.faults),
     log,

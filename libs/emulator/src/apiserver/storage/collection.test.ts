@@ -13,7 +13,7 @@ test('keys are in order after any insertions and deletions', () => {
   const it = collection()
   for (const name of ['c', 'a', 'd', 'b']) it.put(`n/${name}`, object(name), 11)
   it.remove('n/c', object('c'), 12)
-  expect([...it.keysAfter(undefined)]).toEqual(['n/a', 'n/b', 'n/d'])
+  expect([...it.keysAfter('')]).toEqual(['n/a', 'n/b', 'n/d'])
   expect([...it.keysAfter('n/a')]).toEqual(['n/b', 'n/d'])
   expect([...it.keysAfter('n/bb')]).toEqual(['n/d'])
 })

@@ -1,6 +1,5 @@
 import { expired } from '../http/api-failure.ts'
-import type { KubeObject } from '../schema/json.ts'
-import { freezeJson } from '../schema/json.ts'
+import { freezeJson, type KubeObject } from '../schema/json.ts'
 import type { Kind } from '../schema/kinds.ts'
 
 /** One stored version of an object. */
@@ -47,10 +46,6 @@ export class Collection {
     this.#limits = limits
   }
 
-  get size(): number {
-    return this.#entries.size
-  }
-
   get compactedRevision(): number {
     return this.#compacted
   }
@@ -60,8 +55,8 @@ export class Collection {
   }
 
   /** Keys in order, from the first that is greater than `after`. */
-  *keysAfter(after: string | undefined): Generator<string> {
-    const start = after === undefined ? 0 : this.#position(after, true)
+  *keysAfter(after: string): Generator<string> {
+    const start = firstIndex(this.#keys, 0, (key) => key > after)
     for (let index = start; index < this.#keys.length; index += 1) yield this.#keys[index] as string
   }
 
@@ -81,7 +76,12 @@ export class Collection {
     const before = this.#entries.get(key)
     const entry = entryOf(key, object, revision)
     this.#entries.set(key, entry)
-    if (before === undefined) this.#keys.splice(this.#position(key, false), 0, key)
+    if (before === undefined)
+      this.#keys.splice(
+        firstIndex(this.#keys, 0, (each) => each >= key),
+        0,
+        key,
+      )
     this.#remember({ type: before === undefined ? 'ADDED' : 'MODIFIED', revision, entry, before })
     return entry
   }
@@ -90,7 +90,10 @@ export class Collection {
     const before = this.#entries.get(key)
     const entry = entryOf(key, last, revision)
     this.#entries.delete(key)
-    this.#keys.splice(this.#position(key, false), 1)
+    this.#keys.splice(
+      firstIndex(this.#keys, 0, (each) => each >= key),
+      1,
+    )
     this.#remember({ type: 'DELETED', revision, entry, before })
     return entry
   }
@@ -100,7 +103,8 @@ export class Collection {
     if (revision < this.#compacted) {
       throw expired(`too old resource version: ${revision} (${this.#compacted})`)
     }
-    return this.#history.slice(this.#indexAfter(revision))
+    const behind = firstIndex(this.#history, this.#forgotten, (change) => change.revision > revision)
+    return this.#history.slice(behind)
   }
 
   /** The entries that differed at a revision, by key; undefined for what did not exist then. */
@@ -150,30 +154,18 @@ export class Collection {
     this.#history = this.#history.slice(this.#forgotten)
     this.#forgotten = 0
   }
+}
 
-  /** The index of a key, or where it would be; with `after`, the index behind it. */
-  #position(key: string, after: boolean): number {
-    let low = 0
-    let high = this.#keys.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      const here = this.#keys[middle] as string
-      if (here < key || (after && here === key)) low = middle + 1
-      else high = middle
-    }
-    return low
+/** The index from `start` on of the first item of a sorted list that is behind something, or the length. */
+function firstIndex<T>(sorted: readonly T[], start: number, isBehind: (item: T) => boolean): number {
+  let low = start
+  let high = sorted.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isBehind(sorted[middle] as T)) high = middle
+    else low = middle + 1
   }
-
-  #indexAfter(revision: number): number {
-    let low = this.#forgotten
-    let high = this.#history.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((this.#history[middle] as Change).revision <= revision) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
+  return low
 }
 
 /** A version of an object, complete with its revision. */

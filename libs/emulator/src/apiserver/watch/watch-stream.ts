@@ -2,7 +2,7 @@ import { aborted, type Cancel, type Clock } from '@csi-sidecars/base'
 import type { WatchEnd } from '../../faults/request-faults.ts'
 import { frameBytes, statusBytes } from '../codec/protobuf/envelope.ts'
 import { renderObject, type Shape } from '../codec/representation.ts'
-import { ApiFailure } from '../http/api-failure.ts'
+import { ApiFailure, expired } from '../http/api-failure.ts'
 import type { HttpResponse } from '../http/exchange.ts'
 import { completed } from '../schema/typed.ts'
 import type { Change, Collection, Entry } from '../storage/collection.ts'
@@ -30,6 +30,16 @@ export interface WatchLimits {
   readonly stallMs: number
 }
 
+interface WatchParts {
+  readonly response: HttpResponse
+  readonly collection: Collection
+  readonly hub: WatchHub
+  readonly request: WatchRequest
+  readonly clock: Clock
+  readonly limits: WatchLimits
+  readonly revisionNow: () => number
+}
+
 /** What is sent in place of an event, in a frame that is none. */
 const GARBAGE_TEXT = '{"type":"MODIFIED","object":{"meta\n'
 const GARBAGE_BYTES = Buffer.from([0, 0, 0, 4, 0x0a, 0x7f, 0x4d, 0x4f])
@@ -39,13 +49,9 @@ const GARBAGE_BYTES = Buffer.from([0, 0, 0, 4, 0x0a, 0x7f, 0x4d, 0x4f])
  * watch continues from the history, so a slow reader costs no memory beside its socket.
  */
 export class WatchStream {
+  readonly #parts: WatchParts
   readonly #response: HttpResponse
-  readonly #collection: Collection
-  readonly #hub: WatchHub
   readonly #request: WatchRequest
-  readonly #clock: Clock
-  readonly #limits: WatchLimits
-  readonly #revisionNow: () => number
   readonly #cancels: Cancel[] = []
   readonly #ended = new AbortController()
   #cancelBookmark: Cancel = () => undefined
@@ -54,22 +60,10 @@ export class WatchStream {
   #silent = false
   #live = false
 
-  constructor(parts: {
-    response: HttpResponse
-    collection: Collection
-    hub: WatchHub
-    request: WatchRequest
-    clock: Clock
-    limits: WatchLimits
-    revisionNow: () => number
-  }) {
+  constructor(parts: WatchParts) {
+    this.#parts = parts
     this.#response = parts.response
-    this.#collection = parts.collection
-    this.#hub = parts.hub
     this.#request = parts.request
-    this.#clock = parts.clock
-    this.#limits = parts.limits
-    this.#revisionNow = parts.revisionNow
     this.#position = parts.request.from
   }
 
@@ -77,8 +71,9 @@ export class WatchStream {
   async run(): Promise<void> {
     const { timeoutMs, fault } = this.#request
     this.#response.on('close', () => this.#finish())
-    this.#cancels.push(this.#clock.schedule(timeoutMs, () => this.end('close')))
-    if (fault?.afterMs !== undefined) this.#cancels.push(this.#clock.schedule(fault.afterMs, () => this.end(fault.how)))
+    this.#cancels.push(this.#parts.clock.schedule(timeoutMs, () => this.end('close')))
+    if (fault?.afterMs !== undefined)
+      this.#cancels.push(this.#parts.clock.schedule(fault.afterMs, () => this.end(fault.how)))
     if (fault?.afterFrames === 0) this.end(fault.how)
     try {
       await this.#showInitial()
@@ -103,11 +98,9 @@ export class WatchStream {
       case 'cut':
         this.#response.destroy()
         break
-      case 'expired': {
-        const failure = new ApiFailure({ code: 410, reason: 'Expired', message: 'too old resource version: 0 (1)' })
-        this.#response.end(this.#errorFrame(failure))
+      case 'expired':
+        this.#response.end(this.#errorFrame(expired('too old resource version: 0 (1)')))
         break
-      }
       case 'garbage':
         this.#response.end(this.#request.shape.as === 'message' ? GARBAGE_BYTES : GARBAGE_TEXT)
         break
@@ -144,7 +137,7 @@ export class WatchStream {
       for (const change of behind) {
         if (this.#over) return
         let flowing = true
-        this.#hub.replay(change, this.#request.matches, (event) => {
+        this.#parts.hub.replay(change, this.#request.matches, (event) => {
           flowing = this.#show(event)
         })
         this.#position = change.revision
@@ -154,13 +147,13 @@ export class WatchStream {
   }
 
   #behind(): readonly Change[] {
-    return this.#collection.since(this.#position)
+    return this.#parts.collection.since(this.#position)
   }
 
   /** Hands on changes as they happen, until the socket is full or the watch over. */
   async #follow(): Promise<void> {
     const full = Promise.withResolvers<void>()
-    const leave = this.#hub.add(this.#request.matches, (event) => {
+    const leave = this.#parts.hub.add(this.#request.matches, (event) => {
       this.#position = event.revision
       if (this.#show(event)) return
       leave()
@@ -180,8 +173,8 @@ export class WatchStream {
   }
 
   #rendered(type: FrameType | 'BOOKMARK', entry: Pick<Entry, 'object' | 'text'>): Buffer {
-    const rendering = { shape: this.#request.shape, now: this.#clock.now() }
-    const object = renderObject(this.#collection.kind, entry, { ...rendering, header: this.#frames === 0 })
+    const rendering = { shape: this.#request.shape, now: this.#parts.clock.now() }
+    const object = renderObject(this.#parts.collection.kind, entry, { ...rendering, header: this.#frames === 0 })
     return typeof object === 'string' ? Buffer.from(frameText(type, object)) : frameBytes(type, object)
   }
 
@@ -206,7 +199,7 @@ export class WatchStream {
     const drained = Promise.withResolvers<void>()
     const onDrain = (): void => drained.resolve()
     this.#response.once('drain', onDrain)
-    const cancel = this.#clock.schedule(this.#limits.stallMs, () => this.end('cut'))
+    const cancel = this.#parts.clock.schedule(this.#parts.limits.stallMs, () => this.end('cut'))
     await Promise.race([drained.promise, aborted(this.#ended.signal)])
     this.#response.off('drain', onDrain)
     cancel()
@@ -214,15 +207,15 @@ export class WatchStream {
 
   #scheduleBookmark(): void {
     if (!this.#request.bookmarks || this.#over) return
-    this.#cancelBookmark = this.#clock.schedule(this.#limits.bookmarkMs, () => {
+    this.#cancelBookmark = this.#parts.clock.schedule(this.#parts.limits.bookmarkMs, () => {
       // While changes wait for the socket a bookmark would overtake them.
-      if (this.#live) this.#bookmark(this.#revisionNow(), false)
+      if (this.#live) this.#bookmark(this.#parts.revisionNow(), false)
       this.#scheduleBookmark()
     })
   }
 
   #bookmark(revision: number, initialEnd: boolean): void {
-    const { kind } = this.#collection
+    const { kind } = this.#parts.collection
     const annotations = initialEnd ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}
     const metadata = { resourceVersion: String(revision), ...annotations }
     const object = completed(kind, { metadata })
