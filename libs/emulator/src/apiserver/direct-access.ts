@@ -7,7 +7,7 @@ import { groupVersionOf, type Kind, kindNamed } from './schema/kinds.ts'
 import { completed } from './schema/typed.ts'
 import { ensureNamespace } from './storage/bootstrap.ts'
 import { commit, existing, keyOf, type Registry, systemFields, type Target } from './storage/registry.ts'
-import { strategyOf } from './strategies/index.ts'
+import { defaulted } from './strategies/index.ts'
 import { remove } from './verbs/deletion.ts'
 import { isFinished } from './verbs/updating.ts'
 
@@ -59,14 +59,16 @@ export class DirectAccess {
       creationTimestamp: metadata.creationTimestamp ?? creationTimestamp,
       generation: metadata.generation ?? kind.firstGeneration,
     })
-    return commit(this.#registry, target, { object: defaulted(kind, complete), dryRun: false }).object as unknown as T
+    return commit(this.#registry, target, { object: completed(kind, defaulted(kind, complete)), dryRun: false })
+      .object as unknown as T
   }
 
   /** Replaces an object by what `change` makes of it. Removing the last finalizer of a deleted one removes it. */
   update<T>(resource: Resource<T>, ref: ObjectRef, change: (object: T) => T): T {
     const target = targetOf(resource, ref)
     const { object: old } = existing(this.#registry, target)
-    const changed = defaulted(target.kind, plain(change(old as unknown as T) as unknown as KubeObject))
+    const asked = plain(change(old as unknown as T) as unknown as KubeObject)
+    const changed = completed(target.kind, defaulted(target.kind, asked))
     if (isFinished(changed)) return this.#registry.store.remove(target.kind, keyOf(target), old).object as unknown as T
     return commit(this.#registry, target, { object: changed, dryRun: false }).object as unknown as T
   }
@@ -117,10 +119,6 @@ export class DirectAccess {
       leave()
     }
   }
-}
-
-function defaulted(kind: Kind, object: KubeObject): KubeObject {
-  return completed(kind, strategyOf(kind).defaults?.(object) ?? object)
 }
 
 interface Wait {

@@ -3,7 +3,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { OpenExchange } from '../exchange-log.ts'
 import type { FaultAction, FaultResponse, FaultSubject, Faults } from '../faults/request-faults.ts'
 import type { User } from './access/authentication.ts'
-import { authorize } from './access/authorization.ts'
+import { accessOf, requireAccess } from './access/authorization.ts'
 import { servedAs } from './access/impersonation.ts'
 import { objectIn } from './codec/decode.ts'
 import { PROTOBUF } from './codec/protobuf/decode.ts'
@@ -18,7 +18,8 @@ import { documentAt } from './openapi/discovery.ts'
 import type { LoggedRequest, RequestLog } from './request-log.ts'
 import type { Json } from './schema/json.ts'
 import { NEWEST_RELEASE } from './schema/releases.ts'
-import { answer, type Call, type Parts } from './verbs/answer.ts'
+import { answer, type Parts } from './verbs/answer.ts'
+import type { Call } from './verbs/call.ts'
 import type { Watches } from './watch/watches.ts'
 
 export interface HandlerParts extends Parts {
@@ -60,7 +61,7 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
       request.headers,
     )
     open.note({ user: user.name })
-    authorize(parts.registry.store, user, { info, query: url.searchParams })
+    requireAccess(parts.registry.store, user, accessOf(info, url.searchParams))
     if (info.type === 'resource' && !METHODS.has(request.method ?? 'GET')) throw methodNotAllowed()
     const body = await readBody(request)
     if (parts.requests.keeps) {
@@ -87,9 +88,7 @@ function statusFormOf({ headers }: HttpRequest): StatusForm | undefined {
 
 function asFailure(error: unknown): ApiFailure {
   if (error instanceof RangeError && error.message.includes('call stack')) return badRequest('exceeded max depth')
-  return error instanceof ApiFailure
-    ? error
-    : new ApiFailure({ code: 500, reason: 'InternalError', message: messageOf(error) })
+  return error instanceof ApiFailure ? error : new ApiFailure('InternalError', messageOf(error))
 }
 
 async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | undefined): Promise<void> {
@@ -113,9 +112,7 @@ async function saved(parts: HandlerParts): Promise<void> {
   try {
     await parts.saved?.()
   } catch (error) {
-    throw Object.assign(new ApiFailure({ code: 500, reason: 'InternalError', message: messageOf(error) }), {
-      cause: error,
-    })
+    throw Object.assign(new ApiFailure('InternalError', messageOf(error)), { cause: error })
   }
 }
 

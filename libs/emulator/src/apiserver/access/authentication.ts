@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { unauthorized } from '../http/api-failure.ts'
+import { ApiFailure } from '../http/api-failure.ts'
 import { newUid } from '../storage/uid.ts'
 
 export interface User {
@@ -54,7 +54,7 @@ export class Authentication {
     const [, token] = /^bearer +(.+)$/i.exec(header ?? '') ?? []
     if (token === undefined) return this.#withoutToken
     const user = this.userOfToken(token)
-    if (user === undefined) throw unauthorized()
+    if (user === undefined) throw new ApiFailure('Unauthorized', 'Unauthorized')
     return user
   }
 

@@ -1,7 +1,7 @@
 import { ApiFailure, forbidden } from '../http/api-failure.ts'
 import type { RequestInfo } from '../http/request-info.ts'
 import { type Json, type KubeObject, listAt, textAt } from '../schema/json.ts'
-import { CLUSTER_ROLE, CLUSTER_ROLE_BINDING, type Kind, ROLE, ROLE_BINDING } from '../schema/kinds.ts'
+import { CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING } from '../schema/kinds.ts'
 import type { Store } from '../storage/store.ts'
 import type { User } from './authentication.ts'
 
@@ -29,34 +29,29 @@ const MASTERS = 'system:masters'
 /** RBAC: what the roles allow that are bound to a user or a group. */
 export function decide(store: Store, user: User, access: Access): Decision {
   if (user.groups.includes(MASTERS)) return { allowed: true }
-  for (const { object } of store.of(CLUSTER_ROLE_BINDING).entries()) {
-    const decision = byBinding(object, { store, user, access })
-    if (decision !== undefined) return decision
-  }
   const namespace = access.type === 'resource' ? access.namespace : undefined
-  if (namespace === undefined) return { allowed: false }
-  for (const { object } of store.of(ROLE_BINDING).entries()) {
-    if (object.metadata.namespace !== namespace) continue
-    const decision = byBinding(object, { store, user, access })
-    if (decision !== undefined) return decision
+  for (const kind of [CLUSTER_ROLE_BINDING, ROLE_BINDING]) {
+    for (const { object } of store.of(kind).entries()) {
+      if (object.metadata.namespace !== undefined && object.metadata.namespace !== namespace) continue
+      const decision = byBinding(store, object, { user, access })
+      if (decision !== undefined) return decision
+    }
   }
   return { allowed: false }
 }
 
-interface Question {
-  readonly store: Store
-  readonly user: User
-  readonly access: Access
-}
-
-function byBinding(binding: KubeObject, { store, user, access }: Question): Decision | undefined {
+function byBinding(
+  store: Store,
+  binding: KubeObject,
+  { user, access }: { readonly user: User; readonly access: Access },
+): Decision | undefined {
   const subject = listAt(binding, 'subjects').find((each) => isSubject(each, user, binding.metadata.namespace))
   if (subject === undefined) return undefined
   const kind = textAt(binding, 'roleRef', 'kind') ?? ''
   const name = textAt(binding, 'roleRef', 'name') ?? ''
   const { namespace } = binding.metadata
-  const role = roleOf(store, kind === 'Role' ? ROLE : CLUSTER_ROLE, kind === 'Role' ? `${namespace}/${name}` : name)
-  if (!listAt(role, 'rules').some((rule) => allows(rule, access))) return undefined
+  const role = kind === 'Role' ? store.of(ROLE).get(`${namespace}/${name}`) : store.of(CLUSTER_ROLE).get(name)
+  if (!listAt(role?.object, 'rules').some((rule) => allows(rule, access))) return undefined
   const bindingKind = namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding'
   const full = namespace === undefined ? binding.metadata.name : `${binding.metadata.name}/${namespace}`
   const who = `${textAt(subject, 'kind')} ${JSON.stringify(subjectName(subject))}`
@@ -64,10 +59,6 @@ function byBinding(binding: KubeObject, { store, user, access }: Question): Deci
     allowed: true,
     reason: `RBAC: allowed by ${bindingKind} ${JSON.stringify(full)} of ${kind} ${JSON.stringify(name)} to ${who}`,
   }
-}
-
-function roleOf(store: Store, kind: Kind, key: string): KubeObject | undefined {
-  return store.of(kind).get(key)?.object
 }
 
 function subjectName(subject: Json): string {
@@ -107,7 +98,7 @@ function covers(pattern: string, path: string): boolean {
 }
 
 /** What a request wants to do. */
-function accessOf(info: RequestInfo, query: URLSearchParams): Access {
+export function accessOf(info: RequestInfo, query: URLSearchParams): Access {
   if (info.type === 'path') return { type: 'path', verb: info.verb, path: info.path }
   const { verb, group, plural, subresource } = info
   // For RBAC a Namespace object lies in the namespace that it names.
@@ -121,26 +112,16 @@ function selectedName(query: URLSearchParams): string | undefined {
   return /^metadata\.name=([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1]
 }
 
-/** Throws 403 with the message of the real server. */
-export function authorize(
-  store: Store,
-  user: User,
-  { info, query }: { info: RequestInfo; query: URLSearchParams },
-): void {
-  const access = accessOf(info, query)
+/** Throws 403, with the message of the real server, for what a user may not do. */
+export function requireAccess(store: Store, user: User, access: Access): void {
   if (decide(store, user, access).allowed) return
   const who = `User ${JSON.stringify(user.name)} cannot ${access.verb}`
-  if (info.type === 'path' || access.type === 'path') {
-    const path = info.type === 'path' ? info.path : ''
-    throw new ApiFailure({
-      code: 403,
-      reason: 'Forbidden',
-      message: `forbidden: ${who} path ${JSON.stringify(path)}`,
-      details: {},
-    })
+  if (access.type === 'path') {
+    throw new ApiFailure('Forbidden', `forbidden: ${who} path ${JSON.stringify(access.path)}`, { details: {} })
   }
-  const { namespace } = access
+  const { group, resource, namespace, name = '' } = access
   const place = namespace === undefined ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`
-  const what = `resource ${JSON.stringify(access.resource)} in API group ${JSON.stringify(info.group)} ${place}`
-  throw forbidden({ group: info.group, plural: info.plural }, access.name ?? '', `${who} ${what}`)
+  const what = `resource ${JSON.stringify(resource)} in API group ${JSON.stringify(group)} ${place}`
+  const [plural = ''] = resource.split('/')
+  throw forbidden({ group, plural }, name, `${who} ${what}`)
 }

@@ -1,8 +1,8 @@
-import { badRequest, forbidden } from '../http/api-failure.ts'
+import { badRequest } from '../http/api-failure.ts'
 import type { HttpRequest } from '../http/exchange.ts'
 import type { Store } from '../storage/store.ts'
 import { ALL_SERVICE_ACCOUNTS, AUTHENTICATED, type User } from './authentication.ts'
-import { type Access, decide } from './authorization.ts'
+import { type Access, requireAccess } from './authorization.ts'
 
 /** The user, groups and extra fields that the Impersonate-* headers ask for. */
 interface Wanted {
@@ -23,8 +23,7 @@ export function servedAs(store: Store, user: User, headers: HttpRequest['headers
   const wanted = wantedIn(headers)
   if (wanted === undefined) return user
   for (const question of questionsOf(wanted)) {
-    const access: Access = { type: 'resource', verb: 'impersonate', ...question }
-    if (!decide(store, user, access).allowed) throw refused(user, question)
+    requireAccess(store, user, { type: 'resource', verb: 'impersonate', ...question })
   }
   return userOf(wanted)
 }
@@ -66,13 +65,6 @@ function questionsOf({ name, uid, groups, extra }: Wanted): readonly Question[] 
     ...groups.map((each) => of('', 'groups', each)),
     ...extra.flatMap(([key, all]) => all.map((each) => of(AUTHENTICATION, `userextras/${key}`, each))),
   ]
-}
-
-function refused({ name: who }: User, { group, resource, namespace, name = '' }: Question) {
-  const place = namespace === undefined ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`
-  const what = `resource ${JSON.stringify(resource)} in API group ${JSON.stringify(group)} ${place}`
-  const [plural = ''] = resource.split('/')
-  return forbidden({ group, plural }, name, `User ${JSON.stringify(who)} cannot impersonate ${what}`)
 }
 
 function userOf({ name, uid, groups, extra }: Wanted): User {

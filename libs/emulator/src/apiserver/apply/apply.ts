@@ -168,7 +168,7 @@ function refuseConflicts(others: readonly Manager[], change: Comparison, allowed
   }))
   const message =
     found.length === 1 ? `Apply failed with 1 conflict: conflict with ${first.who}: ${first.field}` : listed(found)
-  throw new ApiFailure({ code: 409, reason: 'Conflict', message, details: { causes } })
+  throw new ApiFailure('Conflict', message, { details: { causes } })
 }
 
 function listed(found: readonly { readonly who: string; readonly field: string }[]): string {

@@ -24,17 +24,13 @@ export class FieldSet {
   }
 
   static of(paths: Iterable<Path>): FieldSet {
-    const root = new Map<PathElement, Draft>()
-    for (const path of paths) {
-      let here = root
-      path.forEach((element, index) => {
-        const draft = here.get(element) ?? { member: false, below: new Map<PathElement, Draft>() }
-        here.set(element, draft)
-        if (index === path.length - 1) draft.member = true
-        here = draft.below
-      })
-    }
-    return fromDrafts(root, (nodes) => new FieldSet(nodes))
+    const byFirst = Map.groupBy(paths, ([first = '']) => first)
+    const nodes = [...byFirst].map(([element, inside]): [PathElement, Node] => {
+      const rests = inside.map(([, ...rest]) => rest)
+      const below = FieldSet.of(rests.filter((rest) => rest.length > 0))
+      return [element, { member: rests.some((rest) => rest.length === 0), below }]
+    })
+    return new FieldSet(new Map(nodes))
   }
 
   /** Reads the form of managedFields. */
@@ -103,18 +99,6 @@ export class FieldSet {
     }
     return new FieldSet(nodes)
   }
-}
-
-interface Draft {
-  member: boolean
-  readonly below: Map<PathElement, Draft>
-}
-
-function fromDrafts(drafts: Map<PathElement, Draft>, make: (nodes: Map<PathElement, Node>) => FieldSet): FieldSet {
-  const nodes = [...drafts].map(([element, { member, below }]): [PathElement, Node] => {
-    return [element, { member, below: fromDrafts(below, make) }]
-  })
-  return make(new Map(nodes))
 }
 
 /** A path as messages print it: `.spec.containers[name="a"].image`. */

@@ -38,7 +38,7 @@ export function shapeOf(accept: string | undefined, query: URLSearchParams): Sha
     if (as?.startsWith('PartialObjectMetadata') === true) return { as: 'partial' }
   }
   const message = `406: Not Acceptable\n\nAvailable representations: ${AVAILABLE}`
-  throw new ApiFailure({ code: 406, reason: 'NotAcceptable', message, details: {} })
+  throw new ApiFailure('NotAcceptable', message, { details: {} })
 }
 
 interface Form {

@@ -23,10 +23,33 @@ export interface Subject {
   readonly kind?: string
 }
 
-interface FailureParts {
-  readonly code: number
-  readonly reason: string
-  readonly message: string
+/** The code that belongs to each reason. Of two reasons with one code the first is the usual one. */
+const CODES: Readonly<Record<string, number>> = {
+  BadRequest: 400,
+  Unauthorized: 401,
+  Forbidden: 403,
+  NotFound: 404,
+  MethodNotAllowed: 405,
+  NotAcceptable: 406,
+  Conflict: 409,
+  AlreadyExists: 409,
+  Expired: 410,
+  RequestEntityTooLarge: 413,
+  UnsupportedMediaType: 415,
+  Invalid: 422,
+  TooManyRequests: 429,
+  InternalError: 500,
+  ServiceUnavailable: 503,
+  Timeout: 504,
+}
+
+export function reasonOf(code: number): string {
+  return Object.keys(CODES).find((reason) => CODES[reason] === code) ?? 'InternalError'
+}
+
+interface FailureOptions {
+  /** Without it that of the reason, or 500. */
+  readonly code?: number
   readonly details?: FailureDetails | undefined
   readonly metadata?: JsonObject | undefined
 }
@@ -40,9 +63,10 @@ export class ApiFailure extends Error {
   /** The list metadata of an expired continue token carries a fresh one. */
   readonly metadata: JsonObject
 
-  constructor({ code, reason, message, details, metadata = {} }: FailureParts) {
+  /** Some internal errors have no reason. */
+  constructor(reason: string, message: string, { code, details, metadata = {} }: FailureOptions = {}) {
     super(message)
-    this.code = code
+    this.code = code ?? CODES[reason] ?? 500
     this.reason = reason
     this.details = details
     this.metadata = metadata
@@ -67,51 +91,35 @@ function qualified(subject: Subject): string {
   return subject.group === '' ? subject.plural : `${subject.plural}.${subject.group}`
 }
 
-function about(subject: Subject, name: string): FailureDetails {
-  return { name: name || undefined, group: subject.group || undefined, kind: subject.plural }
+function about(subject: Subject, name: string): { readonly details: FailureDetails } {
+  return { details: { name: name || undefined, group: subject.group || undefined, kind: subject.plural } }
 }
 
 export function notFound(subject: Subject, name: string): ApiFailure {
-  const details = about(subject, name)
-  return new ApiFailure({
-    code: 404,
-    reason: 'NotFound',
-    message: `${qualified(subject)} "${name}" not found`,
-    details,
-  })
+  return new ApiFailure('NotFound', `${qualified(subject)} "${name}" not found`, about(subject, name))
 }
 
 /** What the server says of paths that it does not serve. */
 export function noSuchPath(): ApiFailure {
-  return new ApiFailure({
-    code: 404,
-    reason: 'NotFound',
-    message: 'the server could not find the requested resource',
-    details: {},
-  })
+  return new ApiFailure('NotFound', 'the server could not find the requested resource', { details: {} })
 }
 
 export function alreadyExists(subject: Subject, name: string, deleting = false): ApiFailure {
-  const details = about(subject, name)
   const moment = deleting ? 'object is being deleted: ' : ''
-  return new ApiFailure({
-    code: 409,
-    reason: 'AlreadyExists',
-    message: `${moment}${qualified(subject)} "${name}" already exists`,
-    details,
-  })
+  const message = `${moment}${qualified(subject)} "${name}" already exists`
+  return new ApiFailure('AlreadyExists', message, about(subject, name))
 }
 
 export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again'
 
 export function conflict(subject: Subject, name: string, why: string): ApiFailure {
   const message = `Operation cannot be fulfilled on ${qualified(subject)} "${name}": ${why}`
-  return new ApiFailure({ code: 409, reason: 'Conflict', message, details: about(subject, name) })
+  return new ApiFailure('Conflict', message, about(subject, name))
 }
 
 export function forbidden(subject: Subject, name: string, why: string): ApiFailure {
   const named = name === '' ? `${qualified(subject)} is forbidden` : `${qualified(subject)} "${name}" is forbidden`
-  return new ApiFailure({ code: 403, reason: 'Forbidden', message: `${named}: ${why}`, details: about(subject, name) })
+  return new ApiFailure('Forbidden', `${named}: ${why}`, about(subject, name))
 }
 
 /** 422 with every field that is wrong. */
@@ -121,46 +129,29 @@ export function invalid(subject: Subject, name: string, causes: readonly Cause[]
   const all = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
   const qualifiedKind = subject.group === '' ? kind : `${kind}.${subject.group}`
   const details = { name: name || undefined, group: subject.group || undefined, kind: kind || undefined, causes }
-  return new ApiFailure({
-    code: 422,
-    reason: 'Invalid',
-    message: `${qualifiedKind} "${name}" is invalid: ${all}`,
-    details,
-  })
+  return new ApiFailure('Invalid', `${qualifiedKind} "${name}" is invalid: ${all}`, { details })
 }
 
 /** 422 without a field: a patch that cannot be applied. Says nothing of the cause, as the real server. */
 export function unprocessable(): ApiFailure {
-  const message = 'the server rejected our request due to an error in our request'
-  return new ApiFailure({ code: 422, reason: 'Invalid', message, details: {} })
+  return new ApiFailure('Invalid', 'the server rejected our request due to an error in our request', { details: {} })
 }
 
 export function badRequest(message: string): ApiFailure {
-  return new ApiFailure({ code: 400, reason: 'BadRequest', message })
-}
-
-export function unauthorized(): ApiFailure {
-  return new ApiFailure({ code: 401, reason: 'Unauthorized', message: 'Unauthorized' })
+  return new ApiFailure('BadRequest', message)
 }
 
 export function methodNotAllowed(): ApiFailure {
   const message = 'the server does not allow this method on the requested resource'
-  return new ApiFailure({ code: 405, reason: 'MethodNotAllowed', message, details: {} })
+  return new ApiFailure('MethodNotAllowed', message, { details: {} })
 }
 
 export function unsupportedMediaType(accepted: readonly string[]): ApiFailure {
-  const message = `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`
-  return new ApiFailure({ code: 415, reason: 'UnsupportedMediaType', message })
+  const list = accepted.join(', ')
+  const message = `the body of the request was in an unknown format - accepted media types include: ${list}`
+  return new ApiFailure('UnsupportedMediaType', message)
 }
 
-export function bodyTooLarge(limit: number): ApiFailure {
-  return new ApiFailure({
-    code: 413,
-    reason: 'RequestEntityTooLarge',
-    message: `Request entity too large: limit is ${limit}`,
-  })
-}
-
-export function expired(message: string, metadata: JsonObject = {}): ApiFailure {
-  return new ApiFailure({ code: 410, reason: 'Expired', message, metadata })
+export function expired(message: string, metadata?: JsonObject): ApiFailure {
+  return new ApiFailure('Expired', message, { metadata })
 }

@@ -30,10 +30,6 @@ export class FieldErrors {
     this.#add(field, 'FieldValueNotSupported', `Unsupported value: ${quoted(value)}: supported values: ${choices}`)
   }
 
-  duplicate(field: string, value: Json): void {
-    this.#add(field, 'FieldValueDuplicate', `Duplicate value: ${quoted(value)}`)
-  }
-
   notFound(field: string, value: Json): void {
     this.#add(field, 'FieldValueNotFound', `Not found: ${quoted(value)}`)
   }
@@ -60,6 +56,19 @@ export class FieldErrors {
 
   unchanged(field: string, value: Json | undefined, before: Json | undefined): void {
     if (!sameJson(value, before)) this.invalid(field, value, 'field is immutable')
+  }
+
+  /** A value that no other has; enters it into those that were seen. */
+  unique(field: string, value: string, seen: Set<string>): void {
+    if (seen.has(value)) this.#add(field, 'FieldValueDuplicate', `Duplicate value: ${quoted(value)}`)
+    seen.add(value)
+  }
+
+  /** A map whose keys and values have so many bytes at most. */
+  atMost(field: string, map: Json | undefined, limitBytes: number): void {
+    const texts = Object.entries(isObject(map) ? map : {}).flat()
+    const bytes = texts.reduce((sum: number, text) => sum + Buffer.byteLength(String(text)), 0)
+    if (bytes > limitBytes) this.tooLong(field, limitBytes)
   }
 
   /** Lists each of the texts in which a rule says what is wrong with a value. */

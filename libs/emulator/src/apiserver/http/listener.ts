@@ -53,8 +53,7 @@ function refusalOf(
   { headers }: IncomingMessage,
   { scheme, hostNames }: { scheme: 'http' | 'https'; hostNames: readonly string[] },
 ): ApiFailure | undefined {
-  const refused = (what: string): ApiFailure =>
-    new ApiFailure({ code: 403, reason: 'Forbidden', message: `forbidden: ${what}` })
+  const refused = (what: string): ApiFailure => new ApiFailure('Forbidden', `forbidden: ${what}`)
   if (!isOwnHost(headers, hostNames))
     return refused(`the host ${JSON.stringify(headers.host ?? '')} is not this server`)
   if (isFromOtherSite(headers, scheme)) return refused('the request comes from another web site')

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../schema/json.ts'
-import { badRequest, bodyTooLarge } from './api-failure.ts'
+import { ApiFailure, badRequest } from './api-failure.ts'
 import type { HttpRequest } from './exchange.ts'
 
 /** What the real server takes at most. */
@@ -8,15 +8,19 @@ const MOST_BODY_BYTES = 3 * 1024 * 1024
 /** Reads the body. Stops reading, and keeps nothing, as soon as it is too long. */
 export async function readBody(request: HttpRequest, limit = MOST_BODY_BYTES): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0)
-  if (announced > limit) throw bodyTooLarge(limit)
+  if (announced > limit) throw tooLarge(limit)
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of request) {
     length += (chunk as Buffer).length
-    if (length > limit) throw bodyTooLarge(limit)
+    if (length > limit) throw tooLarge(limit)
     chunks.push(chunk as Buffer)
   }
   return Buffer.concat(chunks)
+}
+
+function tooLarge(limit: number): ApiFailure {
+  return new ApiFailure('RequestEntityTooLarge', `Request entity too large: limit is ${limit}`)
 }
 
 export function parseJson(body: Buffer): Json {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../schema/json.ts'
-import { ApiFailure } from './api-failure.ts'
+import { ApiFailure, reasonOf } from './api-failure.ts'
 import type { HttpResponse } from './exchange.ts'
 
 /** An answer, ready to be sent. */
@@ -41,20 +41,6 @@ export type StatusForm = (status: JsonObject) => Pick<Reply, 'text' | 'contentTy
 
 const asJson: StatusForm = (status) => ({ text: JSON.stringify(status) })
 
-const REASONS: Readonly<Record<number, string>> = {
-  400: 'BadRequest',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'NotFound',
-  409: 'Conflict',
-  410: 'Expired',
-  422: 'Invalid',
-  429: 'TooManyRequests',
-  500: 'InternalError',
-  503: 'ServiceUnavailable',
-  504: 'Timeout',
-}
-
 /** The failure that a fault answers with. */
 export function injected(fault: {
   readonly code: number
@@ -63,7 +49,7 @@ export function injected(fault: {
   readonly retryAfterSeconds?: number
 }): ApiFailure {
   const { code, retryAfterSeconds } = fault
-  const reason = fault.reason ?? REASONS[code] ?? 'InternalError'
-  const details = retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } }
-  return new ApiFailure({ code, reason, message: fault.message ?? `injected ${reason}`, ...details })
+  const reason = fault.reason ?? reasonOf(code)
+  const details = retryAfterSeconds === undefined ? undefined : { retryAfterSeconds }
+  return new ApiFailure(reason, fault.message ?? `injected ${reason}`, { code, details })
 }

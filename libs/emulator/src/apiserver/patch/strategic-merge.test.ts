@@ -3,8 +3,8 @@ import type { Json } from '../schema/json.ts'
 import { applyStrategicMerge, type ListRules } from './strategic-merge.ts'
 
 const rules: ListRules = ([name]) => {
-  if (name === 'keyed') return { by: 'key', key: 'k' }
-  return name === 'set' ? { by: 'value' } : { by: 'replace' }
+  if (name === 'keyed') return { key: 'k' }
+  return name === 'set' ? { key: undefined } : undefined
 }
 
 const A = { k: 'a', v: 1 }

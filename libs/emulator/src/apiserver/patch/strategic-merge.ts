@@ -1,14 +1,8 @@
 import { ApiFailure, badRequest } from '../http/api-failure.ts'
 import { isList, isObject, type Json, type JsonObject, sameJson, setOwn } from '../schema/json.ts'
 
-/** How a list of a type merges: by a key of its items, as a set, or not at all. */
-export type ListMerge =
-  | { readonly by: 'key'; readonly key: string }
-  | { readonly by: 'value' }
-  | { readonly by: 'replace' }
-
-/** Answers how a list merges and what its items are; the path has no indexes. */
-export type ListRules = (path: readonly string[]) => ListMerge
+/** Answers how a list merges: by a key of its items, without one as a set, or not at all. The path has no indexes. */
+export type ListRules = (path: readonly string[]) => { readonly key: string | undefined } | undefined
 
 const DELETE_FROM_LIST = '$deleteFromPrimitiveList/'
 const ORDER = '$setElementOrder/'
@@ -62,38 +56,28 @@ function mergeMap(target: JsonObject, patch: JsonObject, place: Place): JsonObje
 function mergeField(current: Json | undefined, value: Json, place: Place): Json {
   if (!isList(value)) return mergeValue(current, value, place)
   const how = place.rules(place.path)
+  if (how === undefined) return value.map((item) => (isObject(item) ? withoutDirectives(item) : item))
+  const { key } = how
   const items = isList(current) ? current : []
-  switch (how.by) {
-    case 'replace':
-      return value.map((item) => (isObject(item) ? withoutDirectives(item) : item))
-    case 'value': {
-      const merged = [...items, ...value.filter((each) => !items.some((item) => sameJson(item, each)))]
-      return inOrder(merged, { order: value, before: items, how })
-    }
-    case 'key':
-      return mergeByKey({ items, changes: value }, how, place)
-  }
+  if (key !== undefined) return mergeByKey({ items, changes: value }, key, place)
+  const merged = [...items, ...value.filter((each) => !items.some((item) => sameJson(item, each)))]
+  return inOrder(merged, { order: value, before: items, key })
 }
 
 function mergeByKey(
   { items, changes }: { readonly items: readonly Json[]; readonly changes: readonly Json[] },
-  how: { readonly by: 'key'; readonly key: string },
+  key: string,
   place: Place,
 ): readonly Json[] {
   if (changes.some((change) => isObject(change) && change['$patch'] === 'replace')) {
     return changes.filter((change) => !(isObject(change) && '$patch' in change))
   }
-  const { key } = how
   let result = [...items]
   const kept: Json[] = []
   for (const change of changes) {
     if (!isObject(change)) throw badRequest(`expected a map in the list at ${place.path.join('.')}`)
     if (change[key] === undefined) {
-      throw new ApiFailure({
-        code: 500,
-        reason: '',
-        message: `map: ${goText(change)} does not contain declared merge key: ${key}`,
-      })
+      throw new ApiFailure('', `map: ${goText(change)} does not contain declared merge key: ${key}`)
     }
     const same = (item: Json): boolean => isObject(item) && sameJson(item[key], change[key])
     if (change['$patch'] === 'delete') {
@@ -106,7 +90,7 @@ function mergeByKey(
     if (index < 0) result.push(merged)
     else result[index] = merged
   }
-  return inOrder(result, { order: kept, before: items, how })
+  return inOrder(result, { order: kept, before: items, key })
 }
 
 /** As Go prints a map. */
@@ -136,7 +120,7 @@ function ordered(
     const list = result[name]
     if (!isList(list)) continue
     const before = isList(target[name]) ? target[name] : []
-    result[name] = inOrder(list, { order, before, how: place.rules([...place.path, name]) })
+    result[name] = inOrder(list, { order, before, key: place.rules([...place.path, name])?.key })
   }
   return result
 }
@@ -146,15 +130,15 @@ interface Ordering {
   readonly order: readonly Json[]
   /** The list as it was. */
   readonly before: readonly Json[]
-  readonly how: ListMerge
+  readonly key: string | undefined
 }
 
 /**
  * Puts the items that the patch knows into its order. The others stay in front of those they were in front of, and
  * come last otherwise: an item that is new goes before them.
  */
-function inOrder(list: readonly Json[], { order, before, how }: Ordering): readonly Json[] {
-  const keyOf = (item: Json): Json | undefined => (how.by === 'key' && isObject(item) ? item[how.key] : item)
+function inOrder(list: readonly Json[], { order, before, key }: Ordering): readonly Json[] {
+  const keyOf = (item: Json): Json | undefined => (key !== undefined && isObject(item) ? item[key] : item)
   const indexIn = (items: readonly Json[], item: Json): number =>
     items.findIndex((each) => sameJson(keyOf(each), keyOf(item)))
   const by = (items: readonly Json[]) => (a: Json, b: Json) => indexIn(items, a) - indexIn(items, b)

@@ -67,6 +67,16 @@ export function withField<T extends JsonObject>(object: T, key: string, value: J
   return { ...object, [key]: value }
 }
 
+/** The object with another spec; one that is absent counts as empty. */
+export function withSpec<T extends JsonObject>(object: T, change: (spec: JsonObject) => JsonObject): T {
+  return { ...object, spec: change(objectAt(object, 'spec') ?? {}) }
+}
+
+/** The object with these fields in its status. */
+export function withStatus<T extends JsonObject>(object: T, fields: JsonObject): T {
+  return { ...object, status: { ...objectAt(object, 'status'), ...fields } }
+}
+
 /** Fields of the metadata to set, or with undefined to remove. */
 export type MetaChange = { readonly [K in keyof Meta]?: Meta[K] | undefined }
 

@@ -73,15 +73,9 @@ export function listPage(
 export function checkReadVersion(current: number, query: URLSearchParams): void {
   const asked = query.get('resourceVersion') ?? ''
   if (asked === '' || revisionIn(asked) <= current) return
-  throw new ApiFailure({
-    code: 504,
-    reason: 'Timeout',
-    message: `Too large resource version: ${asked}, current: ${current}`,
-    details: {
-      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
-      retryAfterSeconds: 1,
-    },
-  })
+  const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }]
+  const message = `Too large resource version: ${asked}, current: ${current}`
+  throw new ApiFailure('Timeout', message, { details: { causes, retryAfterSeconds: 1 } })
 }
 
 interface PageRequest {

@@ -1,35 +1,31 @@
 import type { FieldErrors } from '../http/field-errors.ts'
-import { at, type JsonObject, type KubeObject, listAt, objectAt, sameJson, textAt, withMeta } from '../schema/json.ts'
+import { at, type JsonObject, type KubeObject, objectAt, sameJson, textAt, withMeta, withSpec } from '../schema/json.ts'
 import { selects } from '../storage/selectors.ts'
 import { checkContainers } from './pod.ts'
 import { withSpecDefaults } from './pod-defaults.ts'
-import type { Strategy } from './strategy.ts'
+import type { Strategies, Strategy } from './strategy.ts'
 
-export const deploymentStrategy: Strategy = {
+const deployment: Strategy = {
   countsAnnotations: true,
   defaults: (object) =>
     withWorkload(object, (spec) => ({
-      progressDeadlineSeconds: 600,
-      replicas: 1,
-      revisionHistoryLimit: 10,
       ...spec,
       strategy: withRollingUpdate(spec['strategy'], { maxSurge: '25%', maxUnavailable: '25%' }),
     })),
   validate: (errors, object) => checkWorkload(errors, object, 'deployment'),
-  validateUpdate: checkSameSelector,
+  fixed: ['spec.selector'],
 }
 
-export const replicaSetStrategy: Strategy = {
-  defaults: (object) => withWorkload(object, (spec) => ({ replicas: 1, ...spec })),
+const replicaSet: Strategy = {
+  defaults: (object) => withWorkload(object, (spec) => spec),
   // The message says deployment here, as that of the real server.
   validate: (errors, object) => checkWorkload(errors, object, 'deployment'),
-  validateUpdate: checkSameSelector,
+  fixed: ['spec.selector'],
 }
 
-export const daemonSetStrategy: Strategy = {
+const daemonSet: Strategy = {
   defaults: (object) =>
     withWorkload(object, (spec) => ({
-      revisionHistoryLimit: 10,
       ...spec,
       updateStrategy: withRollingUpdate(spec['updateStrategy'], { maxSurge: 0, maxUnavailable: 1 }),
     })),
@@ -40,7 +36,7 @@ export const daemonSetStrategy: Strategy = {
     return withTemplateGeneration(object, same ? before : before + 1)
   },
   validate: (errors, object) => checkWorkload(errors, object, 'daemonset'),
-  validateUpdate: checkSameSelector,
+  fixed: ['spec.selector'],
 }
 
 const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation'
@@ -51,24 +47,11 @@ function withTemplateGeneration(object: KubeObject, generation: number): KubeObj
   return withMeta(object, { annotations })
 }
 
-export const statefulSetStrategy: Strategy = {
+const statefulSet: Strategy = {
   defaults: (object) =>
     withWorkload(object, (spec) => ({
-      podManagementPolicy: 'OrderedReady',
-      replicas: 1,
-      revisionHistoryLimit: 10,
       ...spec,
-      persistentVolumeClaimRetentionPolicy: {
-        whenDeleted: 'Retain',
-        whenScaled: 'Retain',
-        ...objectAt(spec, 'persistentVolumeClaimRetentionPolicy'),
-      },
       updateStrategy: withRollingUpdate(spec['updateStrategy'], { partition: 0 }),
-      ...(spec['volumeClaimTemplates'] === undefined
-        ? {}
-        : {
-            volumeClaimTemplates: listAt(spec, 'volumeClaimTemplates').map((claim) => withClaimDefaults(Object(claim))),
-          }),
     })),
   validate(errors, object) {
     checkWorkload(errors, object, 'statefulset')
@@ -78,7 +61,8 @@ export const statefulSetStrategy: Strategy = {
     }
   },
   validateUpdate(errors, object, old) {
-    const fixed = { ...objectAt(object, 'spec'), ...changeable(old) }
+    const changeable = Object.fromEntries(CHANGEABLE.map((field) => [field, at(old, 'spec', field)]))
+    const fixed = { ...objectAt(object, 'spec'), ...changeable }
     if (!sameJson(fixed, objectAt(old, 'spec'))) errors.forbidden('spec', STATEFUL_SET_FIXED)
   },
 }
@@ -96,25 +80,10 @@ const STATEFUL_SET_FIXED =
   "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', " +
   "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 
-function changeable(object: KubeObject): JsonObject {
-  return Object.fromEntries(CHANGEABLE.map((field) => [field, at(object, 'spec', field)]))
-}
-
-function withClaimDefaults(claim: JsonObject): JsonObject {
-  return {
-    ...claim,
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    spec: { volumeMode: 'Filesystem', ...objectAt(claim, 'spec') },
-    status: { phase: 'Pending', ...objectAt(claim, 'status') },
-  }
-}
-
 function withWorkload(object: KubeObject, defaults: (spec: JsonObject) => JsonObject): KubeObject {
-  const spec = objectAt(object, 'spec') ?? {}
-  const template = objectAt(spec, 'template') ?? {}
-  const templated = { ...template, spec: withSpecDefaults(objectAt(template, 'spec') ?? {}) }
-  return { ...object, spec: { ...defaults(spec), template: templated } }
+  return withSpec(object, (spec) => {
+    return { ...defaults(spec), template: withSpec(objectAt(spec, 'template') ?? {}, withSpecDefaults) }
+  })
 }
 
 function withRollingUpdate(strategy: JsonObject[string], defaults: JsonObject): JsonObject {
@@ -139,6 +108,19 @@ function checkWorkload(errors: FieldErrors, object: KubeObject, said: string): v
   errors.oneOf('spec.template.spec.restartPolicy', policy, ['Always'])
 }
 
-function checkSameSelector(errors: FieldErrors, object: KubeObject, old: KubeObject): void {
-  errors.unchanged('spec.selector', at(object, 'spec', 'selector'), at(old, 'spec', 'selector'))
+const podDisruptionBudget: Strategy = {
+  validate(errors, object) {
+    const [least, most] = ['minAvailable', 'maxUnavailable'].map((field) => at(object, 'spec', field))
+    if (least !== undefined && most !== undefined) {
+      errors.invalid('spec', object['spec'], 'minAvailable and maxUnavailable cannot be both set')
+    }
+  },
+}
+
+export const APPS: Strategies = {
+  DaemonSet: daemonSet,
+  Deployment: deployment,
+  PodDisruptionBudget: podDisruptionBudget,
+  ReplicaSet: replicaSet,
+  StatefulSet: statefulSet,
 }

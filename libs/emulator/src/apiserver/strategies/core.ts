@@ -2,7 +2,6 @@ import type { FieldErrors } from '../http/field-errors.ts'
 import {
   at,
   isObject,
-  type Json,
   type KubeObject,
   listAt,
   objectAt,
@@ -10,40 +9,40 @@ import {
   textAt,
   withField,
   withMeta,
+  withSpec,
+  withStatus,
 } from '../schema/json.ts'
 import { configMapKey, label, qualifiedName, subdomain } from './names.ts'
-import type { Strategy } from './strategy.ts'
+import type { Strategies, Strategy } from './strategy.ts'
 
 const MOST_DATA_BYTES = 1024 * 1024
 
-export const namespaceStrategy: Strategy = {
+const namespace: Strategy = {
   name: label,
   defaults: (object) => {
     const name = { 'kubernetes.io/metadata.name': object.metadata.name ?? '' }
     return withMeta(object, { labels: { ...object.metadata.labels, ...name } })
   },
   prepareCreate(object) {
-    const finalizers = listAt(object, 'spec', 'finalizers')
-    const held = finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes']
-    return { ...object, spec: { ...objectAt(object, 'spec'), finalizers: held }, status: { phase: 'Active' } }
+    const given = listAt(object, 'spec', 'finalizers')
+    const finalizers = given.includes('kubernetes') ? given : [...given, 'kubernetes']
+    return { ...withSpec(object, (spec) => ({ ...spec, finalizers })), status: { phase: 'Active' } }
   },
   prepareUpdate: (object, old) => withField(object, 'spec', old['spec']),
 }
 
-export const nodeStrategy: Strategy = {
+const node: Strategy = {
   keepsStatus: true,
   defaults(object) {
-    const status = objectAt(object, 'status')
-    const capacity = status?.['capacity']
-    if (capacity === undefined || status?.['allocatable'] !== undefined) return object
-    return { ...object, status: { ...status, allocatable: capacity } }
+    const { capacity, allocatable } = objectAt(object, 'status') ?? {}
+    return capacity === undefined || allocatable !== undefined ? object : withStatus(object, { allocatable: capacity })
   },
   /** A new node is not ready before its kubelet says so. */
   prepareCreate(object) {
     const taints = listAt(object, 'spec', 'taints')
     const key = 'node.kubernetes.io/not-ready'
     if (taints.some((taint) => textAt(taint, 'key') === key)) return object
-    return { ...object, spec: { ...objectAt(object, 'spec'), taints: [...taints, { key, effect: 'NoSchedule' }] } }
+    return withSpec(object, (spec) => ({ ...spec, taints: [...taints, { key, effect: 'NoSchedule' }] }))
   },
   validateUpdate(errors, object, old) {
     const provider = textAt(old, 'spec', 'providerID') ?? ''
@@ -53,13 +52,11 @@ export const nodeStrategy: Strategy = {
   },
 }
 
-export const secretStrategy: Strategy = {
-  defaults: (object) => withStringData({ ...object, type: object['type'] ?? 'Opaque' }),
+const secret: Strategy = {
+  defaults: withStringData,
   validate: (errors, object) => checkData(errors, object, { fields: ['data'], whole: 'data' }),
-  validateUpdate(errors, object, old) {
-    errors.unchanged('type', object['type'], old['type'])
-    checkImmutable(errors, { object, old }, ['data'])
-  },
+  fixed: ['type'],
+  validateUpdate: (errors, object, old) => checkImmutable(errors, { object, old }, ['data']),
 }
 
 /** `stringData` is for writing only: it goes into `data`. */
@@ -71,7 +68,7 @@ function withStringData(object: KubeObject): KubeObject {
   return withField({ ...object, data }, 'stringData', undefined)
 }
 
-export const configMapStrategy: Strategy = {
+const configMap: Strategy = {
   validate: (errors, object) => checkData(errors, object, { fields: ['data', 'binaryData'], whole: '' }),
   validateUpdate: (errors, object, old) => checkImmutable(errors, { object, old }, ['data', 'binaryData']),
 }
@@ -105,7 +102,7 @@ function checkImmutable(
   for (const field of changed) errors.forbidden(field, 'field is immutable when `immutable` is set')
 }
 
-export const eventStrategy: Strategy = {
+const event: Strategy = {
   name: subdomain,
   anyFinalizer: true,
   validate(errors, object) {
@@ -124,22 +121,37 @@ export const eventStrategy: Strategy = {
   },
 }
 
-const EVENT_LIMITS: readonly (readonly [string, number])[] = [
-  ['reportingInstance', 128],
-  ['action', 128],
-  ['reason', 128],
-]
-
 /** Events with an eventTime are held to more than those of old clients. */
 function checkNewEvent(errors: FieldErrors, object: KubeObject): void {
   const component = textAt(object, 'reportingComponent') ?? ''
   if (component === '') errors.required('reportingComponent')
   errors.checked('reportingComponent', component, qualifiedName)
-  for (const [field, most] of EVENT_LIMITS) {
+  for (const field of ['reportingInstance', 'action', 'reason', 'message']) {
+    const isMessage = field === 'message'
     const value = textAt(object, field) ?? ''
-    if (value === '') errors.required(field)
+    const most = isMessage ? 1024 : 128
+    if (!isMessage) errors.needed(field, value)
     if (value.length > most) errors.invalid(field, '', `can have at most ${most} characters`)
   }
-  const message: Json | undefined = at(object, 'message')
-  if (String(message ?? '').length > 1024) errors.invalid('message', '', 'can have at most 1024 characters')
+}
+
+const lease: Strategy = {
+  anyFinalizer: true,
+  validate(errors, object) {
+    const { leaseDurationSeconds, leaseTransitions, preferredHolder, strategy } = objectAt(object, 'spec') ?? {}
+    errors.notBelow('spec.leaseDurationSeconds', leaseDurationSeconds, [1, 'must be greater than 0'])
+    errors.notBelow('spec.leaseTransitions', leaseTransitions, [0, 'must be greater than or equal to 0'])
+    if ((preferredHolder ?? '') !== '' && (strategy ?? '') === '') {
+      errors.forbidden('spec.preferredHolder', 'may only be specified if `strategy` is defined')
+    }
+  },
+}
+
+export const CORE: Strategies = {
+  ConfigMap: configMap,
+  Event: event,
+  Lease: lease,
+  Namespace: namespace,
+  Node: node,
+  Secret: secret,
 }

@@ -6,14 +6,14 @@ import {
   type Json,
   type KubeObject,
   listAt,
-  objectAt,
   sameJson,
   textAt,
   withField,
+  withSpec,
 } from '../schema/json.ts'
 import { qualifiedName, subdomain } from './names.ts'
 import { checkDriverName } from './persistent-volume.ts'
-import type { Strategy } from './strategy.ts'
+import type { Strategies, Strategy } from './strategy.ts'
 
 const LONGEST_NODE_ID = 256
 const GROUP_POLICIES = ['File', 'None', 'ReadWriteOnceWithFSType']
@@ -26,24 +26,12 @@ const TOKENS_WARNING =
   'spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of ' +
   'tokens in volume attributes'
 
-export const csiDriverStrategy: Strategy = {
-  defaults(object) {
-    const spec = objectAt(object, 'spec') ?? {}
-    const modes = listAt(spec, 'volumeLifecycleModes')
-    return {
-      ...object,
-      spec: {
-        attachRequired: true,
-        fsGroupPolicy: 'ReadWriteOnceWithFSType',
-        podInfoOnMount: false,
-        requiresRepublish: false,
-        seLinuxMount: false,
-        storageCapacity: false,
-        ...spec,
-        volumeLifecycleModes: modes.length === 0 ? ['Persistent'] : modes,
-      },
-    }
-  },
+const csiDriver: Strategy = {
+  defaults: (object) =>
+    withSpec(object, (spec) => {
+      const modes = listAt(spec, 'volumeLifecycleModes')
+      return { ...spec, volumeLifecycleModes: modes.length === 0 ? ['Persistent'] : modes }
+    }),
   validate: checkDriver,
   warnings(object, old) {
     const requests = listAt(object, 'spec', 'tokenRequests')
@@ -52,25 +40,19 @@ export const csiDriverStrategy: Strategy = {
     return requests.length === 0 || same || decided ? [] : [TOKENS_WARNING]
   },
   validateUpdate(errors, object, old) {
-    // The first name is the real server's own, it says `attached`.
-    const fixed: readonly (readonly [string, string])[] = [
-      ['attachRequired', 'attachedRequired'],
-      ['volumeLifecycleModes', 'volumeLifecycleModes'],
-    ]
-    for (const [field, said] of fixed) {
-      errors.unchanged(`spec.${said}`, at(object, 'spec', field), at(old, 'spec', field))
-    }
+    // The name is the real server's own, it says `attached`.
+    errors.unchanged('spec.attachedRequired', at(object, 'spec', 'attachRequired'), at(old, 'spec', 'attachRequired'))
+    const [now, before] = [object, old].map((each) => at(each, 'spec', 'volumeLifecycleModes'))
+    errors.unchanged('spec.volumeLifecycleModes', now, before)
   },
 }
 
 function checkDriver(errors: FieldErrors, object: KubeObject): void {
   errors.oneOf('spec.fsGroupPolicy', textAt(object, 'spec', 'fsGroupPolicy'), GROUP_POLICIES)
-  const audiences = new Set<Json | undefined>()
+  const audiences = new Set<string>()
   listAt(object, 'spec', 'tokenRequests').forEach((request, index) => {
     const path = `spec.tokenRequests[${index}]`
-    const audience = at(request, 'audience')
-    if (audiences.has(audience)) errors.duplicate(`${path}.audience`, audience ?? '')
-    audiences.add(audience)
+    errors.unique(`${path}.audience`, textAt(request, 'audience') ?? '', audiences)
     errors.notBelow(`${path}.expirationSeconds`, at(request, 'expirationSeconds'), SHORTEST_TOKEN_SECONDS)
   })
   for (const mode of listAt(object, 'spec', 'volumeLifecycleModes')) {
@@ -80,7 +62,7 @@ function checkDriver(errors: FieldErrors, object: KubeObject): void {
   errors.notBelow(`spec.${period}`, at(object, 'spec', period), SHORTEST_PERIOD_SECONDS)
 }
 
-export const csiNodeStrategy: Strategy = {
+const csiNode: Strategy = {
   validate(errors, object) {
     const names = new Set<string>()
     listAt(object, 'spec', 'drivers').forEach((driver, index) => {
@@ -96,7 +78,7 @@ export const csiNodeStrategy: Strategy = {
   },
 }
 
-export const csiStorageCapacityStrategy: Strategy = {
+const csiStorageCapacity: Strategy = {
   validate(errors, object) {
     errors.checked('storageClassName', textAt(object, 'storageClassName') ?? '', subdomain)
     for (const field of ['capacity', 'maximumVolumeSize']) {
@@ -106,12 +88,10 @@ export const csiStorageCapacityStrategy: Strategy = {
       }
     }
   },
-  validateUpdate(errors, object, old) {
-    for (const field of ['nodeTopology', 'storageClassName']) {
-      errors.unchanged(field, object[field], old[field])
-    }
-  },
+  fixed: ['nodeTopology', 'storageClassName'],
 }
+
+export const CSI: Strategies = { CSIDriver: csiDriver, CSINode: csiNode, CSIStorageCapacity: csiStorageCapacity }
 
 /** How many volumes a node takes may change; the rest of an entry may not. */
 function withoutAllocatable(driver: Json): Json {
@@ -126,18 +106,16 @@ function checkNodeDriver(
   const name = textAt(driver, 'name') ?? ''
   checkDriverName(errors, `${path}.name`, name)
   const nodeId = textAt(driver, 'nodeID') ?? ''
-  if (nodeId === '') errors.required(`${path}.nodeID`)
+  errors.needed(`${path}.nodeID`, nodeId)
   if (nodeId.length > LONGEST_NODE_ID) {
     errors.invalid(`${path}.nodeID`, nodeId, `must be ${LONGEST_NODE_ID} characters or less`)
   }
   errors.notBelow(`${path}.allocatable.count`, at(driver, 'allocatable', 'count'), NOT_NEGATIVE)
-  if (names.has(name)) errors.duplicate(`${path}.name`, name)
-  names.add(name)
+  errors.unique(`${path}.name`, name, names)
   const keys = new Set<string>()
   for (const key of listAt(driver, 'topologyKeys').map(String)) {
     if (key === '') errors.required(path)
-    if (keys.has(key)) errors.duplicate(path, key)
-    keys.add(key)
+    errors.unique(path, key, keys)
     errors.checked(path, key, qualifiedName)
   }
 }

@@ -1,56 +1,46 @@
+import { withDefaults } from '../schema/defaults.ts'
 import type { KubeObject } from '../schema/json.ts'
 import type { Kind } from '../schema/kinds.ts'
+import { schemaOf } from '../schema/schema.ts'
 import { completed } from '../schema/typed.ts'
 import type { Registry } from '../storage/registry.ts'
-import { daemonSetStrategy, deploymentStrategy, replicaSetStrategy, statefulSetStrategy } from './apps.ts'
-import { podDisruptionBudgetStrategy } from './budget.ts'
-import { storageClassStrategy, volumeAttributesClassStrategy } from './classes.ts'
-import { configMapStrategy, eventStrategy, namespaceStrategy, nodeStrategy, secretStrategy } from './core.ts'
-import { csiDriverStrategy, csiNodeStrategy, csiStorageCapacityStrategy } from './csi.ts'
-import { leaseStrategy } from './lease.ts'
-import { networkPolicyStrategy, priorityClassStrategy } from './networking.ts'
-import { persistentVolumeStrategy } from './persistent-volume.ts'
-import { persistentVolumeClaimStrategy } from './persistent-volume-claim.ts'
-import { podStrategy } from './pod.ts'
-import { clusterRoleBindingStrategy, clusterRoleStrategy, roleBindingStrategy, roleStrategy } from './rbac.ts'
-import { serviceStrategy } from './service.ts'
-import type { Strategy } from './strategy.ts'
-import { volumeAttachmentStrategy } from './volume-attachment.ts'
+import { APPS } from './apps.ts'
+import { CLASSES } from './classes.ts'
+import { CORE } from './core.ts'
+import { CSI } from './csi.ts'
+import { NETWORKING } from './networking.ts'
+import { persistentVolume } from './persistent-volume.ts'
+import { persistentVolumeClaim } from './persistent-volume-claim.ts'
+import { pod } from './pod.ts'
+import { RBAC } from './rbac.ts'
+import { service } from './service.ts'
+import type { Strategies, Strategy } from './strategy.ts'
+import { volumeAttachment } from './volume-attachment.ts'
 
-const STRATEGIES: Readonly<Record<string, Strategy>> = {
-  ClusterRole: clusterRoleStrategy,
-  ClusterRoleBinding: clusterRoleBindingStrategy,
-  ConfigMap: configMapStrategy,
-  CSIDriver: csiDriverStrategy,
-  CSINode: csiNodeStrategy,
-  CSIStorageCapacity: csiStorageCapacityStrategy,
-  DaemonSet: daemonSetStrategy,
-  Deployment: deploymentStrategy,
-  Event: eventStrategy,
-  Lease: leaseStrategy,
-  Namespace: namespaceStrategy,
-  NetworkPolicy: networkPolicyStrategy,
-  Node: nodeStrategy,
-  PersistentVolume: persistentVolumeStrategy,
-  PersistentVolumeClaim: persistentVolumeClaimStrategy,
-  Pod: podStrategy,
-  PodDisruptionBudget: podDisruptionBudgetStrategy,
-  PriorityClass: priorityClassStrategy,
-  ReplicaSet: replicaSetStrategy,
-  Role: roleStrategy,
-  RoleBinding: roleBindingStrategy,
-  Secret: secretStrategy,
-  Service: serviceStrategy,
-  StatefulSet: statefulSetStrategy,
-  StorageClass: storageClassStrategy,
-  VolumeAttachment: volumeAttachmentStrategy,
-  VolumeAttributesClass: volumeAttributesClassStrategy,
+const STRATEGIES: Strategies = {
+  ...APPS,
+  ...CLASSES,
+  ...CORE,
+  ...CSI,
+  ...NETWORKING,
+  ...RBAC,
+  PersistentVolume: persistentVolume,
+  PersistentVolumeClaim: persistentVolumeClaim,
+  Pod: pod,
+  Service: service,
+  VolumeAttachment: volumeAttachment,
 }
 
 const ORDINARY: Strategy = {}
 
 export function strategyOf(kind: Kind): Strategy {
   return STRATEGIES[kind.kind] ?? ORDINARY
+}
+
+/** Fills what the writer left out; runs on everything that is written. */
+export function defaulted(kind: Kind, object: KubeObject): KubeObject {
+  const filled = withDefaults(schemaOf(kind), object)
+  return strategyOf(kind).defaults?.(filled) ?? filled
 }
 
 /** The object with what it is given for itself. */

@@ -55,12 +55,10 @@ function checkLabels(errors: FieldErrors, metadata: Meta): void {
 }
 
 function checkAnnotations(errors: FieldErrors, metadata: Meta): void {
-  let bytes = 0
-  for (const [key, value] of Object.entries(metadata.annotations ?? {})) {
+  for (const key of Object.keys(metadata.annotations ?? {})) {
     for (const each of qualifiedName(key.toLowerCase())) errors.invalid('metadata.annotations', key, each)
-    bytes += Buffer.byteLength(key) + Buffer.byteLength(value)
   }
-  if (bytes > MOST_ANNOTATION_BYTES) errors.tooLong('metadata.annotations', MOST_ANNOTATION_BYTES)
+  errors.atMost('metadata.annotations', metadata.annotations, MOST_ANNOTATION_BYTES)
 }
 
 function checkOwners(errors: FieldErrors, metadata: Meta): void {

@@ -12,6 +12,7 @@ import {
   sameJson,
   textAt,
   withField,
+  withSpec,
 } from '../schema/json.ts'
 import { PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS } from '../schema/kinds.ts'
 import type { Store } from '../storage/store.ts'
@@ -27,12 +28,7 @@ const RESIZE_WORDS = [
   'NodeResizePending',
 ].sort()
 
-export const persistentVolumeClaimStrategy: Strategy = {
-  defaults(object) {
-    const spec = objectAt(object, 'spec') ?? {}
-    const status = objectAt(object, 'status') ?? {}
-    return { ...object, spec: { volumeMode: 'Filesystem', ...spec }, status: { phase: 'Pending', ...status } }
-  },
+export const persistentVolumeClaim: Strategy = {
   prepareCreate: (object) => ({ ...withDataSources(object), status: { phase: 'Pending' } }),
   prepareUpdate: withDataSources,
   validate: checkClaim,
@@ -53,7 +49,7 @@ function withDefaultClass(store: Store, object: KubeObject): KubeObject {
   )
   const newest = defaults.sort((a, b) => a.revision - b.revision).at(-1)
   if (newest === undefined) return object
-  return { ...object, spec: { ...objectAt(object, 'spec'), storageClassName: newest.key } }
+  return withSpec(object, (spec) => ({ ...spec, storageClassName: newest.key }))
 }
 
 function fractionalSizes(object: KubeObject): readonly string[] {
@@ -95,15 +91,12 @@ function checkDataSource(errors: FieldErrors, spec: Json | undefined): void {
 
 /** Each of the two sources of data implies the other. */
 function withDataSources(object: KubeObject): KubeObject {
-  const spec = objectAt(object, 'spec') ?? {}
-  const { dataSource, dataSourceRef } = spec
-  if (dataSource !== undefined && dataSourceRef === undefined) {
-    return { ...object, spec: { ...spec, dataSourceRef: dataSource } }
-  }
-  if (dataSource === undefined && isObject(dataSourceRef) && dataSourceRef['namespace'] === undefined) {
-    return { ...object, spec: { ...spec, dataSource: dataSourceRef } }
-  }
-  return object
+  return withSpec(object, (spec) => {
+    const { dataSource, dataSourceRef } = spec
+    if (dataSource !== undefined && dataSourceRef === undefined) return { ...spec, dataSourceRef: dataSource }
+    const implies = isObject(dataSourceRef) && dataSourceRef['namespace'] === undefined
+    return dataSource === undefined && implies ? { ...spec, dataSource: dataSourceRef } : spec
+  })
 }
 
 function checkClaimUpdate(errors: FieldErrors, object: KubeObject, old: KubeObject): void {

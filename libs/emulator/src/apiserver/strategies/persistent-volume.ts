@@ -1,25 +1,33 @@
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { FieldErrors } from '../http/field-errors.ts'
-import { at, type Json, type JsonObject, listAt, objectAt, sameJson, textAt } from '../schema/json.ts'
+import {
+  at,
+  type Json,
+  type JsonObject,
+  listAt,
+  objectAt,
+  sameJson,
+  textAt,
+  withSpec,
+  withStatus,
+} from '../schema/json.ts'
 import { subdomain } from './names.ts'
 import type { Strategy } from './strategy.ts'
-import { checkSources, sourceOf, sourceWarnings, withSourceDefaults } from './volume-sources.ts'
+import { checkSources, sourceOf, sourceWarnings } from './volume-sources.ts'
 
 const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
 export const VOLUME_MODES = ['Block', 'Filesystem']
 const RECLAIM_POLICIES = ['Delete', 'Recycle', 'Retain']
-export const persistentVolumeStrategy: Strategy = {
-  defaults(object) {
-    const spec = objectAt(object, 'spec') ?? {}
-    const filled = { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem', ...spec }
-    return { ...object, spec: withSourceDefaults(filled) }
-  },
+
+export const persistentVolume: Strategy = {
+  defaults: (object) =>
+    withSpec(object, (spec) => ({ persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem', ...spec })),
   prepareCreate: (object, now) => ({ ...object, status: { phase: 'Pending', lastPhaseTransitionTime: now } }),
   prepareStatus(object, old, now) {
     const since = at(object, 'status', 'lastPhaseTransitionTime')
     const sameTime = since === undefined || since === at(old, 'status', 'lastPhaseTransitionTime')
     if (at(object, 'status', 'phase') === at(old, 'status', 'phase') || !sameTime) return object
-    return { ...object, status: { ...objectAt(object, 'status'), lastPhaseTransitionTime: now } }
+    return withStatus(object, { lastPhaseTransitionTime: now })
   },
   warnings: (object) => sourceWarnings(object['spec']),
   validate: (errors, object) => checkVolumeSpec(errors, { path: 'spec', inline: false }, object['spec']),
@@ -111,10 +119,8 @@ export function checkNotNegative(errors: FieldErrors, field: string, amount: Jso
 }
 
 function checkPolicy(errors: FieldErrors, path: string, spec: Json | undefined): void {
-  const policy = textAt(spec, 'persistentVolumeReclaimPolicy') ?? ''
-  if (policy !== '' && !RECLAIM_POLICIES.includes(policy)) {
-    errors.unsupported(`${path}.persistentVolumeReclaimPolicy`, policy, RECLAIM_POLICIES)
-  }
+  const policy = textAt(spec, 'persistentVolumeReclaimPolicy') || undefined
+  errors.oneOf(`${path}.persistentVolumeReclaimPolicy`, policy, RECLAIM_POLICIES)
   const storageClass = textAt(spec, 'storageClassName') ?? ''
   if (storageClass !== '') errors.checked(`${path}.storageClassName`, storageClass, subdomain)
   errors.oneOf(`${path}.volumeMode`, textAt(spec, 'volumeMode'), VOLUME_MODES)

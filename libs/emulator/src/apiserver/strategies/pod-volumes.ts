@@ -40,8 +40,7 @@ export function checkVolumes(errors: FieldErrors, root: string, volumes: readonl
     })
     const name = textAt(volume, 'name') ?? ''
     if (errors.needed(`${path}.name`, name)) errors.checked(`${path}.name`, name, label)
-    if (names.has(name)) errors.duplicate(`${path}.name`, name)
-    names.add(name)
+    errors.unique(`${path}.name`, name, names)
   })
   return names
 }

@@ -10,6 +10,7 @@ import {
   sameJson,
   textAt,
   withField,
+  withSpec,
 } from '../schema/json.ts'
 import { label } from './names.ts'
 import { withSpecDefaults } from './pod-defaults.ts'
@@ -21,11 +22,9 @@ const UPDATABLE =
   '`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions ' +
   'to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)'
 
-export const podStrategy: Strategy = {
-  defaults(object) {
-    const spec = objectAt(object, 'spec') ?? {}
-    return { ...object, spec: { enableServiceLinks: true, ...withAllRequests(withSpecDefaults(spec)) } }
-  },
+export const pod: Strategy = {
+  defaults: (object) =>
+    withSpec(object, (spec) => ({ enableServiceLinks: true, ...withAllRequests(withSpecDefaults(spec)) })),
   prepareCreate(object) {
     const spec = objectAt(object, 'spec') ?? {}
     return {
@@ -101,8 +100,7 @@ export function checkContainers(errors: FieldErrors, object: KubeObject, place: 
     const path = `${root}.containers[${index}]`
     const name = textAt(container, 'name') ?? ''
     if (errors.needed(`${path}.name`, name)) errors.checked(`${path}.name`, name, label)
-    if (names.has(name)) errors.duplicate(`${path}.name`, name)
-    names.add(name)
+    errors.unique(`${path}.name`, name, names)
     errors.needed(`${path}.image`, textAt(container, 'image'))
   })
   checkMounts(errors, root, { names: volumes, containers })

@@ -1,14 +1,16 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import { at, isObject, type Json, type KubeObject, listAt, sameJson, textAt } from '../schema/json.ts'
 import { pathSegment, subdomain } from './names.ts'
-import type { Strategy } from './strategy.ts'
+import type { Strategies, Strategy } from './strategy.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
 
-export const roleStrategy: Strategy = roles({ namespaced: true })
-export const clusterRoleStrategy: Strategy = roles({ namespaced: false })
-export const roleBindingStrategy: Strategy = bindings({ namespaced: true })
-export const clusterRoleBindingStrategy: Strategy = bindings({ namespaced: false })
+export const RBAC: Strategies = {
+  ClusterRole: roles({ namespaced: false }),
+  ClusterRoleBinding: bindings({ namespaced: false }),
+  Role: roles({ namespaced: true }),
+  RoleBinding: bindings({ namespaced: true }),
+}
 
 function roles({ namespaced }: { namespaced: boolean }): Strategy {
   return {

@@ -1,5 +1,15 @@
 import type { FieldErrors } from '../http/field-errors.ts'
-import { at, type Json, type JsonObject, type KubeObject, listAt, objectAt, textAt, withField } from '../schema/json.ts'
+import {
+  at,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+  listAt,
+  objectAt,
+  textAt,
+  withField,
+  withSpec,
+} from '../schema/json.ts'
 import { SERVICE } from '../schema/kinds.ts'
 import type { Store } from '../storage/store.ts'
 import { label } from './names.ts'
@@ -8,44 +18,31 @@ import type { Strategy } from './strategy.ts'
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']
 const AFFINITY_SECONDS = 10_800
 const HEADLESS = 'None'
+/** The fields that say where a service is reached. */
+const ADDRESS_FIELDS = ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']
 
-export const serviceStrategy: Strategy = {
+export const service: Strategy = {
   name: label,
-  defaults(object) {
-    const spec = objectAt(object, 'spec') ?? {}
-    const type = textAt(spec, 'type') || 'ClusterIP'
-    const affinity = textAt(spec, 'sessionAffinity') || 'None'
-    const external = type === 'NodePort' || type === 'LoadBalancer'
-    const clientIp = { sessionAffinityConfig: { clientIP: { timeoutSeconds: AFFINITY_SECONDS } } }
-    const defaulted = {
-      ...(external ? { externalTrafficPolicy: 'Cluster' } : {}),
-      ...(type === 'ExternalName' ? {} : { internalTrafficPolicy: 'Cluster' }),
-      ...(type === 'LoadBalancer' ? { allocateLoadBalancerNodePorts: true } : {}),
-      ...(affinity === 'ClientIP' ? clientIp : {}),
-      ...spec,
-      type,
-      sessionAffinity: affinity,
-      ...(spec['ports'] === undefined ? {} : { ports: listAt(spec, 'ports').map(withPortDefaults) }),
-    }
-    return { ...object, spec: defaulted }
-  },
+  defaults: (object) => withSpec(object, withDefaults),
   /** What was given to it once it keeps, unless the writer says otherwise. */
   prepareUpdate(object, old) {
-    const spec = objectAt(object, 'spec') ?? {}
     const before = objectAt(old, 'spec') ?? {}
-    if (spec['type'] === 'ExternalName' || before['type'] === 'ExternalName') return object
-    const kept = ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'].filter(
-      (field) => spec[field] === undefined,
-    )
-    const fields = Object.fromEntries(kept.map((field) => [field, before[field]]))
-    return { ...object, spec: { ...spec, ...fields, ...withNodePortsOf(spec, before) } }
+    return withSpec(object, (spec) => {
+      if (spec['type'] === 'ExternalName' || before['type'] === 'ExternalName') return spec
+      const kept = ADDRESS_FIELDS.filter((field) => spec[field] === undefined)
+      const fields = Object.fromEntries(kept.map((field) => [field, before[field]]))
+      return { ...spec, ...fields, ...withNodePortsOf(spec, before) }
+    })
   },
   allocate(store, object) {
-    const spec = objectAt(object, 'spec') ?? {}
-    if (spec['type'] === 'ExternalName') return { ...object, spec: withoutAddress(spec) }
-    const clusterIP = textAt(spec, 'clusterIP') || freeAddress(store)
-    const families = { clusterIPs: [clusterIP], ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' }
-    return { ...object, spec: { ...families, ...spec, clusterIP, ...allocatedPorts(store, spec) } }
+    return withSpec(object, (spec) => {
+      if (spec['type'] === 'ExternalName') {
+        return ADDRESS_FIELDS.reduce((rest, field) => withField(rest, field, undefined), spec)
+      }
+      const clusterIP = textAt(spec, 'clusterIP') || freeAddress(store)
+      const families = { clusterIPs: [clusterIP], ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' }
+      return { ...families, ...spec, clusterIP, ...allocatedPorts(store, spec) }
+    })
   },
   validate: checkService,
   validateUpdate(errors, object, old) {
@@ -57,17 +54,28 @@ export const serviceStrategy: Strategy = {
   },
 }
 
+function withDefaults(spec: JsonObject): JsonObject {
+  const type = textAt(spec, 'type') || 'ClusterIP'
+  const affinity = textAt(spec, 'sessionAffinity') || 'None'
+  const external = type === 'NodePort' || type === 'LoadBalancer'
+  const clientIp = { sessionAffinityConfig: { clientIP: { timeoutSeconds: AFFINITY_SECONDS } } }
+  return {
+    ...(external ? { externalTrafficPolicy: 'Cluster' } : {}),
+    ...(type === 'ExternalName' ? {} : { internalTrafficPolicy: 'Cluster' }),
+    ...(type === 'LoadBalancer' ? { allocateLoadBalancerNodePorts: true } : {}),
+    ...(affinity === 'ClientIP' ? clientIp : {}),
+    ...spec,
+    type,
+    sessionAffinity: affinity,
+    ...(spec['ports'] === undefined ? {} : { ports: listAt(spec, 'ports').map(withPortDefaults) }),
+  }
+}
+
 function withPortDefaults(port: Json): Json {
   const given = { protocol: 'TCP', ...objectAt(port) }
   const target = at(given, 'targetPort') ?? 0
   return { ...given, targetPort: target === 0 || target === '' ? (at(given, 'port') ?? 0) : target }
 }
-
-const withoutAddress = (spec: JsonObject): JsonObject =>
-  ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'].reduce(
-    (rest, field) => withField(rest, field, undefined),
-    spec,
-  )
 
 function withNodePortsOf(spec: JsonObject, before: JsonObject): JsonObject {
   if (spec['ports'] === undefined || !hasNodePorts(spec)) return {}
@@ -144,9 +152,10 @@ function checkPorts(errors: FieldErrors, ports: readonly Json[]): void {
     const path = `spec.ports[${index}]`
     const name = textAt(port, 'name') ?? ''
     if (name === '' && ports.length > 1) errors.required(`${path}.name`)
-    if (name !== '') errors.checked(`${path}.name`, name, label)
-    if (name !== '' && names.has(name)) errors.duplicate(`${path}.name`, name)
-    names.add(name)
+    if (name !== '') {
+      errors.checked(`${path}.name`, name, label)
+      errors.unique(`${path}.name`, name, names)
+    }
     for (const field of ['port', 'targetPort']) {
       const number = at(port, field) ?? 0
       if (typeof number !== 'number' || (number >= 1 && number <= 65_535)) continue

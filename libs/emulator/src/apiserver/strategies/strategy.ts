@@ -12,7 +12,7 @@ export interface Strategy {
   readonly countsAnnotations?: boolean
   /** A new object may bring its status. */
   readonly keepsStatus?: boolean
-  /** Fills what the writer left out; runs on everything that is written. */
+  /** Fills what follows from what the writer said, when the defaults of its types are there. */
   readonly defaults?: (object: KubeObject) => KubeObject
   /** `now` is a timestamp in the API's form. */
   readonly prepareCreate?: (object: KubeObject, now: string) => KubeObject
@@ -20,6 +20,8 @@ export interface Strategy {
   readonly prepareStatus?: (object: KubeObject, old: KubeObject, now: string) => KubeObject
   /** Runs on creation and on every update of the whole object. */
   readonly validate?: (errors: FieldErrors, object: KubeObject) => void
+  /** Paths of fields that no update changes. */
+  readonly fixed?: readonly string[]
   readonly validateUpdate?: (errors: FieldErrors, object: KubeObject, old: KubeObject) => void
   readonly validateStatus?: (errors: FieldErrors, object: KubeObject, old: KubeObject) => void
   /** Warnings for the writer. */
@@ -31,3 +33,6 @@ export interface Strategy {
   /** Checks against other objects, as admission plugins do; throws an ApiFailure. */
   readonly admit?: (store: Store, object: KubeObject, old: KubeObject | undefined) => void
 }
+
+/** By the names of their kinds. */
+export type Strategies = Readonly<Record<string, Strategy>>

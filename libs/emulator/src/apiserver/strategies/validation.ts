@@ -1,6 +1,6 @@
 import { invalid } from '../http/api-failure.ts'
 import { FieldErrors } from '../http/field-errors.ts'
-import type { KubeObject } from '../schema/json.ts'
+import { at, type KubeObject } from '../schema/json.ts'
 import type { Kind } from '../schema/kinds.ts'
 import { strategyOf } from './index.ts'
 import { checkMeta, checkMetaUpdate } from './object-meta.ts'
@@ -15,8 +15,14 @@ export function validate(
   const strategy = strategyOf(kind)
   if (update !== undefined) checkMetaUpdate(errors, object, { old: update.old, ...strategy })
   if (update?.status !== true) {
-    checkMeta(errors, object, { kind: kind, rules: strategy })
+    checkMeta(errors, object, { kind, rules: strategy })
     strategy.validate?.(errors, object)
+  }
+  if (update !== undefined && !update.status) {
+    for (const path of strategy.fixed ?? []) {
+      const steps = path.split('.')
+      errors.unchanged(path, at(object, ...steps), at(update.old, ...steps))
+    }
   }
   if (update !== undefined) {
     const check = update.status ? strategy.validateStatus : strategy.validateUpdate

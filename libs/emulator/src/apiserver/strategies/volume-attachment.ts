@@ -1,5 +1,5 @@
 import type { FieldErrors } from '../http/field-errors.ts'
-import { at, isObject, type KubeObject, objectAt, textAt } from '../schema/json.ts'
+import { at, isObject, type KubeObject, textAt } from '../schema/json.ts'
 import { subdomain } from './names.ts'
 import { META_KEPT_BY_STATUS } from './object-meta.ts'
 import { checkDriverName, checkVolumeSpec } from './persistent-volume.ts'
@@ -9,7 +9,7 @@ const MOST_METADATA_BYTES = 256 * 1024
 const MOST_MESSAGE_BYTES = 1024
 
 /** Status writes change the status and nothing else: metadata is taken from the stored object, silently. */
-export const volumeAttachmentStrategy: Strategy = {
+export const volumeAttachment: Strategy = {
   prepareCreate: (object) => ({ ...object, status: { attached: false } }),
   prepareStatus(object, old) {
     const metadata: Record<string, (typeof object)[string]> = { ...object.metadata }
@@ -25,15 +25,8 @@ export const volumeAttachmentStrategy: Strategy = {
     errors.checked('spec.nodeName', textAt(object, 'spec', 'nodeName') ?? '', subdomain)
     checkStatus(errors, object)
   },
-  validateUpdate: checkSpecStays,
-  validateStatus(errors, object, old) {
-    checkStatus(errors, object)
-    checkSpecStays(errors, object, old)
-  },
-}
-
-function checkSpecStays(errors: FieldErrors, object: KubeObject, old: KubeObject): void {
-  errors.unchanged('spec', object['spec'], old['spec'])
+  fixed: ['spec'],
+  validateStatus: checkStatus,
 }
 
 function checkSource(errors: FieldErrors, object: KubeObject): void {
@@ -50,11 +43,7 @@ function checkSource(errors: FieldErrors, object: KubeObject): void {
 }
 
 function checkStatus(errors: FieldErrors, object: KubeObject): void {
-  const metadata = objectAt(object, 'status', 'attachmentMetadata') ?? {}
-  let bytes = 0
-  for (const [key, value] of Object.entries(metadata))
-    bytes += Buffer.byteLength(key) + Buffer.byteLength(String(value))
-  if (bytes > MOST_METADATA_BYTES) errors.tooLong('status.attachmentMetadata', MOST_METADATA_BYTES)
+  errors.atMost('status.attachmentMetadata', at(object, 'status', 'attachmentMetadata'), MOST_METADATA_BYTES)
   for (const field of ['attachError', 'detachError']) {
     const error = at(object, 'status', field)
     if (!isObject(error)) continue

@@ -9,28 +9,22 @@ interface SourceRule {
   readonly said?: string
   /** Texts that must not be empty. */
   readonly needs?: readonly string[]
-  readonly defaults?: JsonObject
   /** Since when its driver is gone from Kubernetes. */
   readonly deprecated?: string
 }
 
 /** In the order in which they are looked at: a second one is reported, the first is not. */
 const SOURCES: readonly SourceRule[] = [
-  { name: 'hostPath', needs: ['path'], defaults: { type: '' } },
+  { name: 'hostPath', needs: ['path'] },
   { name: 'gcePersistentDisk', said: 'persistentDisk', needs: ['pdName'] },
   { name: 'awsElasticBlockStore', needs: ['volumeID'] },
   { name: 'glusterfs', needs: ['endpoints', 'path'], deprecated: 'deprecated in v1.25, non-functional in v1.26+' },
   { name: 'flocker' },
   { name: 'nfs', needs: ['server', 'path'] },
-  {
-    name: 'rbd',
-    needs: ['image'],
-    defaults: { keyring: '/etc/ceph/keyring', pool: 'rbd', user: 'admin' },
-    deprecated: 'deprecated in v1.28, non-functional in v1.31+',
-  },
+  { name: 'rbd', needs: ['image'], deprecated: 'deprecated in v1.28, non-functional in v1.31+' },
   { name: 'quobyte', needs: ['registry', 'volume'] },
   { name: 'cephfs', deprecated: 'deprecated in v1.28, non-functional in v1.31+' },
-  { name: 'iscsi', needs: ['targetPortal', 'iqn'], defaults: { iscsiInterface: 'default' } },
+  { name: 'iscsi', needs: ['targetPortal', 'iqn'] },
   { name: 'cinder', needs: ['volumeID'] },
   { name: 'fc' },
   { name: 'flexVolume', needs: ['driver'] },
@@ -38,15 +32,10 @@ const SOURCES: readonly SourceRule[] = [
   { name: 'vsphereVolume', needs: ['volumePath'] },
   { name: 'photonPersistentDisk', needs: ['pdID'], deprecated: 'deprecated in v1.11, non-functional in v1.16+' },
   { name: 'portworxVolume', needs: ['volumeID'] },
-  {
-    name: 'azureDisk',
-    needs: ['diskName', 'diskURI'],
-    defaults: { cachingMode: 'ReadWrite', fsType: 'ext4', kind: 'Shared', readOnly: false },
-  },
+  { name: 'azureDisk', needs: ['diskName', 'diskURI'] },
   {
     name: 'scaleIO',
     needs: ['gateway', 'system', 'volumeName'],
-    defaults: { fsType: 'xfs', storageMode: 'ThinProvisioned' },
     deprecated: 'deprecated in v1.16, non-functional in v1.22+',
   },
   { name: 'local', needs: ['path'] },
@@ -93,13 +82,6 @@ export function sourceOf(spec: Json | undefined, old: Json | undefined): JsonObj
     picked['csi'] = rest
   }
   return picked
-}
-
-/** The spec with what its source leaves to be filled in. */
-export function withSourceDefaults(spec: JsonObject): JsonObject {
-  const rule = SOURCES.find(({ name, defaults }) => defaults !== undefined && spec[name] !== undefined)
-  if (rule === undefined) return spec
-  return { ...spec, [rule.name]: { ...rule.defaults, ...objectAt(spec, rule.name) } }
 }
 
 export function sourceWarnings(spec: Json | undefined): readonly string[] {

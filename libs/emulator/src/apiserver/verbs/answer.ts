@@ -1,8 +1,8 @@
-import type { Authentication, User } from '../access/authentication.ts'
+import type { Authentication } from '../access/authentication.ts'
 import { decoded, objectIn } from '../codec/decode.ts'
 import { bodyOf } from '../codec/decode-body.ts'
 import { checkListOptions, deleteOptionsOf, writeOptionsOf } from '../codec/query-options.ts'
-import { mediaTypeOf, objectText, type Rendering, renderList, renderObject } from '../codec/representation.ts'
+import { mediaTypeOf, objectText, renderList, renderObject } from '../codec/representation.ts'
 import { badRequest, methodNotAllowed } from '../http/api-failure.ts'
 import { mediaType } from '../http/read-body.ts'
 import type { Reply } from '../http/reply.ts'
@@ -13,6 +13,7 @@ import { checkReadVersion, listPage, scopeOf } from '../storage/list-page.ts'
 import { existing, keyOf, type Registry, type Target, type Written } from '../storage/registry.ts'
 import { apply } from './applying.ts'
 import { bind } from './binding.ts'
+import type { Call } from './call.ts'
 import { create } from './creation.ts'
 import { remove } from './deletion.ts'
 import { evict } from './eviction.ts'
@@ -20,18 +21,6 @@ import { patchOf } from './patching.ts'
 import { issueToken, review } from './reviews.ts'
 import { scale } from './scaling.ts'
 import { update } from './updating.ts'
-
-/** One request for a resource, read and admitted. */
-export interface Call {
-  readonly request: ResourceRequest
-  readonly user: User
-  readonly query: URLSearchParams
-  readonly contentType: string | undefined
-  readonly body: Buffer
-  /** The name of the client's program. */
-  readonly writer: string
-  readonly rendering: Rendering
-}
 
 /** What verbs need beside the objects. */
 export interface Parts {

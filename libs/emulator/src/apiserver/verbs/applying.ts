@@ -64,7 +64,7 @@ function checkFields(kind: Kind, patch: KubeObject): void {
   if (unknown.length === 0) return
   const why = unknown.length === 1 ? unknown[0] : `errors:\n${unknown.map((each) => `  ${each}`).join('\n')}`
   const what = `${namespace}/${name}; ${typeText(patch)}`
-  throw new ApiFailure({ code: 500, reason: '', message: `failed to create typed patch object (${what}): ${why}` })
+  throw new ApiFailure('', `failed to create typed patch object (${what}): ${why}`)
 }
 
 function wrongFields(kind: Kind, fields: JsonObject): readonly string[] {

@@ -1,9 +1,7 @@
 import { conflict, unprocessable } from '../http/api-failure.ts'
-import { type KubeObject, listAt, objectAt, textAt } from '../schema/json.ts'
+import { type JsonObject, type KubeObject, listAt, textAt, withSpec, withStatus } from '../schema/json.ts'
 import { POD } from '../schema/kinds.ts'
 import { commit, existing, type Registry, timestamp } from '../storage/registry.ts'
-
-const SCHEDULED = 'PodScheduled'
 
 /** POST of a Binding, which is not stored: assigns a pod to its node, which is impossible otherwise after creation. */
 export function bind(
@@ -23,13 +21,14 @@ export function bind(
   }
   const present = textAt(pod, 'spec', 'nodeName') ?? ''
   if (present !== '') throw refused(`pod ${name} is already assigned to node "${present}"`)
-  const scheduled = {
-    type: SCHEDULED,
-    status: 'True',
-    lastProbeTime: null,
-    lastTransitionTime: timestamp(registry.clock),
-  }
-  const others = listAt(pod, 'status', 'conditions').filter((each) => textAt(each, 'type') !== SCHEDULED)
-  const status = { ...objectAt(pod, 'status'), conditions: [...others, scheduled] }
-  commit(registry, target, { object: { ...pod, spec: { ...objectAt(pod, 'spec'), nodeName }, status }, dryRun })
+  const placed = withSpec(pod, (spec) => ({ ...spec, nodeName }))
+  const object = withCondition(registry, placed, { type: 'PodScheduled', status: 'True' })
+  commit(registry, target, { object, dryRun })
+}
+
+/** The pod with a condition that begins now. */
+export function withCondition({ clock }: Registry, pod: KubeObject, condition: JsonObject): KubeObject {
+  const others = listAt(pod, 'status', 'conditions').filter((each) => textAt(each, 'type') !== condition['type'])
+  const begun = { ...condition, lastProbeTime: null, lastTransitionTime: timestamp(clock) }
+  return withStatus(pod, { conditions: [...others, begun] })
 }

@@ -8,7 +8,7 @@ import { asStoredBy } from '../schema/releases.ts'
 import { completed } from '../schema/typed.ts'
 import { commit, keyOf, type Registry, systemFields, timestamp, type Written } from '../storage/registry.ts'
 import { nameSuffix } from '../storage/uid.ts'
-import { allocated, strategyOf } from '../strategies/index.ts'
+import { allocated, defaulted, strategyOf } from '../strategies/index.ts'
 import { validate } from '../strategies/validation.ts'
 
 /** POST. */
@@ -23,11 +23,7 @@ export function create(
   const object = withMeta(named, { ...namespaceFor(request, named), ...systemFields(registry) })
   checkNamespace(registry, kind, object)
   if ((given.metadata.resourceVersion ?? '') !== '') {
-    throw new ApiFailure({
-      code: 500,
-      reason: '',
-      message: 'resourceVersion should not be set on objects to be created',
-    })
+    throw new ApiFailure('', 'resourceVersion should not be set on objects to be created')
   }
   const now = timestamp(registry.clock)
   const owned = registry.tracksCreation && options.applied !== true ? created(kind, object, { now, options }) : object
@@ -49,17 +45,16 @@ export function create(
 function prepare(kind: Kind, object: KubeObject, now: string): KubeObject {
   const strategy = strategyOf(kind)
   const born = withMeta(object, { generation: kind.firstGeneration })
-  const defaulted = strategy.defaults?.(born) ?? born
-  const started =
-    hasStatus(kind) && strategy.keepsStatus !== true ? withField(defaulted, 'status', undefined) : defaulted
+  const whole = defaulted(kind, born)
+  const started = hasStatus(kind) && strategy.keepsStatus !== true ? withField(whole, 'status', undefined) : whole
   return completed(kind, strategy.prepareCreate?.(started, now) ?? started)
 }
 
 /** The object with its writer as the manager of all its fields, defaults included. */
 function created(kind: Kind, object: KubeObject, { now, options }: { now: string; options: WriteOptions }): KubeObject {
-  const defaulted = completed(kind, strategyOf(kind).defaults?.(object) ?? object)
+  const whole = completed(kind, defaulted(kind, object))
   const how = { kind, manager: options.fieldManager, subresource: '', now, creates: true }
-  return withMeta(object, { managedFields: tracked(undefined, defaulted, how).metadata['managedFields'] })
+  return withMeta(object, { managedFields: tracked(undefined, whole, how).metadata['managedFields'] })
 }
 
 const LONGEST_GENERATED = 63

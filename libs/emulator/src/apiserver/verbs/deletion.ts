@@ -1,6 +1,6 @@
 import type { DeleteOptions } from '../codec/query-options.ts'
 import { conflict, forbidden } from '../http/api-failure.ts'
-import { at, type KubeObject, objectAt, textAt, withMeta } from '../schema/json.ts'
+import { at, type KubeObject, textAt, withMeta, withStatus } from '../schema/json.ts'
 import { type Kind, NAMESPACE, POD } from '../schema/kinds.ts'
 import type { Entry } from '../storage/collection.ts'
 import { commit, existing, keyOf, type Registry, type Target, timestamp } from '../storage/registry.ts'
@@ -47,9 +47,9 @@ function removeNamespace(
   }
   const { object: old } = entry
   if (old.metadata.deletionTimestamp !== undefined) return { entry, gone: false }
-  const ending = withMeta(old, { deletionTimestamp: timestamp(registry.clock) })
-  const status = { ...objectAt(old, 'status'), phase: 'Terminating' }
-  return { entry: commit(registry, target, { object: { ...ending, status }, dryRun: options.dryRun }), gone: false }
+  const marked = withMeta(old, { deletionTimestamp: timestamp(registry.clock) })
+  const object = withStatus(marked, { phase: 'Terminating' })
+  return { entry: commit(registry, target, { object, dryRun: options.dryRun }), gone: false }
 }
 
 /** The object with its deletion noted; undefined when that is noted already. */

@@ -1,8 +1,18 @@
 import { ApiFailure, badRequest, forbidden } from '../http/api-failure.ts'
-import { at, type Json, type JsonObject, type KubeObject, listAt, objectAt, textAt } from '../schema/json.ts'
+import {
+  at,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+  listAt,
+  objectAt,
+  textAt,
+  withStatus,
+} from '../schema/json.ts'
 import { POD_DISRUPTION_BUDGET } from '../schema/kinds.ts'
 import { commit, existing, type Registry, type Target, timestamp } from '../storage/registry.ts'
 import { selects } from '../storage/selectors.ts'
+import { withCondition } from './binding.ts'
 import { remove } from './deletion.ts'
 
 /** Phases in which a pod does no work. */
@@ -42,16 +52,9 @@ export function evict(
   // The deletion is checked before the status gets its reason.
   remove(registry, target, { ...how, dryRun: true })
   if (dryRun) return
-  commit(registry, target, { object: withReason(registry, object), dryRun })
+  // By this condition others see that it was evicted.
+  commit(registry, target, { object: withCondition(registry, object, EVICTED), dryRun })
   remove(registry, target, { ...how, preconditions: { uid: how.preconditions.uid } })
-}
-
-/** The pod with the condition by which others see that it was evicted. */
-function withReason(registry: Registry, pod: KubeObject): KubeObject {
-  const status = objectAt(pod, 'status')
-  const others = listAt(pod, 'status', 'conditions').filter((each) => textAt(each, 'type') !== EVICTED.type)
-  const condition = { ...EVICTED, lastProbeTime: null, lastTransitionTime: timestamp(registry.clock) }
-  return { ...pod, status: { ...status, conditions: [...others, condition] } }
 }
 
 /** Takes one disruption from the budget of a pod, if it has one. */
@@ -65,7 +68,7 @@ function spend(registry: Registry, pod: KubeObject, dryRun: boolean): void {
   if (budget === undefined) return
   if (more.length > 0) {
     const why = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.'
-    throw new ApiFailure({ code: 500, reason: '', message: why })
+    throw new ApiFailure('', why)
   }
   if (!isReady(pod) && mayGoUnready(budget)) return
   checkBudget(budget, name)
@@ -73,10 +76,7 @@ function spend(registry: Registry, pod: KubeObject, dryRun: boolean): void {
   const left = numberAt(status, 'disruptionsAllowed') - 1
   const disruptedPods = { ...objectAt(status, 'disruptedPods'), [name]: timestamp(registry.clock) }
   const target = { kind: POD_DISRUPTION_BUDGET, namespace, name: budget.metadata.name ?? '', status: true }
-  commit(registry, target, {
-    object: { ...budget, status: { ...status, disruptionsAllowed: left, disruptedPods } },
-    dryRun,
-  })
+  commit(registry, target, { object: withStatus(budget, { disruptionsAllowed: left, disruptedPods }), dryRun })
 }
 
 function isReady(pod: KubeObject): boolean {
@@ -107,7 +107,7 @@ function checkBudget(budget: KubeObject, pod: string): void {
 function violated(why: string, retryAfterSeconds?: number): ApiFailure {
   const message = "Cannot evict pod as it would violate the pod's disruption budget."
   const causes = [{ reason: 'DisruptionBudget', message: why }]
-  return new ApiFailure({ code: 429, reason: 'TooManyRequests', message, details: { causes, retryAfterSeconds } })
+  return new ApiFailure('TooManyRequests', message, { details: { causes, retryAfterSeconds } })
 }
 
 function numberAt(value: Json | undefined, key: string): number {

@@ -3,24 +3,16 @@ import { writeOptionsOf } from '../codec/query-options.ts'
 import { invalid, methodNotAllowed } from '../http/api-failure.ts'
 import { FieldErrors } from '../http/field-errors.ts'
 import type { ResourceRequest } from '../http/request-info.ts'
-import { at, type Json, type JsonObject, type KubeObject, objectAt, withMeta } from '../schema/json.ts'
+import { at, type Json, type JsonObject, type KubeObject, objectAt, withMeta, withSpec } from '../schema/json.ts'
 import { SCALE } from '../schema/kinds.ts'
 import { existing, type Registry, type Target } from '../storage/registry.ts'
 import { selectorText } from '../storage/selector-text.ts'
+import type { Call } from './call.ts'
 import { patchOf } from './patching.ts'
 import { update } from './updating.ts'
 
-interface ScaleCall {
-  readonly request: ResourceRequest
-  readonly query: URLSearchParams
-  readonly contentType: string | undefined
-  readonly body: Buffer
-  /** The name of the client's program. */
-  readonly writer: string
-}
-
 /** GET, PUT and PATCH of `deployments/x/scale`: how many pods a workload wants. Answers the Scale. */
-export function scale(registry: Registry, target: Target, call: ScaleCall): JsonObject {
+export function scale(registry: Registry, target: Target, call: Call): JsonObject {
   const { request, query, contentType, body, writer } = call
   const { object } = existing(registry, target)
   if (request.verb === 'get') return scaleOf(object)
@@ -35,8 +27,8 @@ export function scale(registry: Registry, target: Target, call: ScaleCall): Json
     patched: true,
     subresource: 'scale',
     change: (live) => {
-      const spec = { ...objectAt(live, 'spec'), replicas }
-      return withMeta({ ...live, spec }, { resourceVersion: wanted.metadata.resourceVersion ?? '' })
+      const scaled = withSpec(live, (spec) => ({ ...spec, replicas }))
+      return withMeta(scaled, { resourceVersion: wanted.metadata.resourceVersion ?? '' })
     },
   })
   return scaleOf(written.entry.object)

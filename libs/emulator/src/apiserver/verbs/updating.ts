@@ -16,7 +16,7 @@ import {
   unstored,
   type Written,
 } from '../storage/registry.ts'
-import { allocated, strategyOf } from '../strategies/index.ts'
+import { allocated, defaulted, strategyOf } from '../strategies/index.ts'
 import { validate } from '../strategies/validation.ts'
 
 interface UpdateOptions extends WriteOptions {
@@ -85,21 +85,25 @@ function owning(
 ): KubeObject {
   const none = old.metadata['managedFields'] === undefined && object.metadata['managedFields'] === undefined
   if (none) return object
-  const defaulted = strategyOf(kind).defaults?.(object) ?? object
   const { fieldManager: manager, subresource = status ? 'status' : '' } = options
   // A manager that only scales has no time, as on the real server.
-  return tracked(old, defaulted, { kind, manager, now: subresource === 'scale' ? undefined : now, subresource })
+  return tracked(old, defaulted(kind, object), {
+    kind,
+    manager,
+    now: subresource === 'scale' ? undefined : now,
+    subresource,
+  })
 }
 
 function prepare(target: Target, object: KubeObject, { old, now }: { old: KubeObject; now: string }): KubeObject {
   const { kind } = target
   const strategy = strategyOf(kind)
-  const defaulted = strategy.defaults?.(object) ?? object
+  const whole = defaulted(kind, object)
   if (target.status) {
-    const onlyStatus = withField({ ...old, metadata: defaulted.metadata }, 'status', defaulted['status'])
+    const onlyStatus = withField({ ...old, metadata: whole.metadata }, 'status', whole['status'])
     return strategy.prepareStatus?.(onlyStatus, old, now) ?? onlyStatus
   }
-  const kept = hasStatus(kind) ? withField(defaulted, 'status', old['status']) : defaulted
+  const kept = hasStatus(kind) ? withField(whole, 'status', old['status']) : whole
   const prepared = strategy.prepareUpdate?.(kept, old) ?? kept
   return generated(kind, prepared, old)
 }

@@ -106,7 +106,7 @@ function watchedFrom(asked: string): number {
   try {
     return revisionIn(asked)
   } catch (cause) {
-    throw Object.assign(new ApiFailure({ code: 500, reason: '', message: (cause as Error).message }), { cause })
+    throw Object.assign(new ApiFailure('', (cause as Error).message), { cause })
   }
 }
 

@@ -1,0 +1,87 @@
+import { isList, isObject, type Json, type JsonObject } from './json.ts'
+import { type Field, type FieldType, innerSchema, type Schema } from './schema.ts'
+
+const FILES: JsonObject = { defaultMode: 0o644 }
+
+/** What the server fills in where a writer says nothing, by the names of types. */
+const DEFAULTS: Readonly<Record<string, JsonObject>> = {
+  AzureDiskVolumeSource: { cachingMode: 'ReadWrite', fsType: 'ext4', kind: 'Shared', readOnly: false },
+  ClaimTemplate: { apiVersion: 'v1', kind: 'PersistentVolumeClaim' },
+  ConfigMapVolumeSource: FILES,
+  Container: { terminationMessagePath: '/dev/termination-log', terminationMessagePolicy: 'File' },
+  ContainerPort: { protocol: 'TCP' },
+  CSIDriverSpec: {
+    attachRequired: true,
+    fsGroupPolicy: 'ReadWriteOnceWithFSType',
+    podInfoOnMount: false,
+    requiresRepublish: false,
+    seLinuxMount: false,
+    storageCapacity: false,
+  },
+  DaemonSetSpec: { revisionHistoryLimit: 10 },
+  DeploymentSpec: { progressDeadlineSeconds: 600, replicas: 1, revisionHistoryLimit: 10 },
+  DownwardAPIVolumeSource: FILES,
+  GRPCAction: { service: '' },
+  HTTPGetAction: { path: '/', scheme: 'HTTP' },
+  HostPathVolumeSource: { type: '' },
+  ISCSIPersistentVolumeSource: { iscsiInterface: 'default' },
+  NetworkPolicyPort: { protocol: 'TCP' },
+  ObjectFieldSelector: { apiVersion: 'v1' },
+  PersistentVolumeClaimSpec: { volumeMode: 'Filesystem' },
+  PersistentVolumeClaimStatus: { phase: 'Pending' },
+  PodSpec: {
+    dnsPolicy: 'ClusterFirst',
+    restartPolicy: 'Always',
+    schedulerName: 'default-scheduler',
+    securityContext: {},
+    terminationGracePeriodSeconds: 30,
+  },
+  PriorityClass: { preemptionPolicy: 'PreemptLowerPriority' },
+  Probe: { failureThreshold: 3, periodSeconds: 10, successThreshold: 1, timeoutSeconds: 1 },
+  ProjectedVolumeSource: FILES,
+  RBDPersistentVolumeSource: { keyring: '/etc/ceph/keyring', pool: 'rbd', user: 'admin' },
+  ReplicaSetSpec: { replicas: 1 },
+  ScaleIOPersistentVolumeSource: { fsType: 'xfs', storageMode: 'ThinProvisioned' },
+  Secret: { type: 'Opaque' },
+  SecretVolumeSource: FILES,
+  ServiceAccountTokenProjection: { expirationSeconds: 3600 },
+  StatefulSetPersistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: 'Retain' },
+  StatefulSetSpec: {
+    persistentVolumeClaimRetentionPolicy: {},
+    podManagementPolicy: 'OrderedReady',
+    replicas: 1,
+    revisionHistoryLimit: 10,
+  },
+  StorageClass: { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' },
+}
+
+/** An object of a type with the defaults of all types in it. */
+export function withDefaults<T extends JsonObject>(schema: Schema, object: T): T {
+  const own = Object.entries(DEFAULTS[schema.name] ?? {}).map(([name, value]) => [name, object[name] ?? value] as const)
+  const whole: T = { ...object, ...Object.fromEntries(own) }
+  const inner = innerOf(schema).flatMap(({ name, type, pointer }): [string, Json][] => {
+    // What Go has no pointer for is there even if no one has written it.
+    const value = whole[name] ?? (type.is === 'object' && !pointer ? {} : undefined)
+    return value === undefined ? [] : [[name, filled(type, value)]]
+  })
+  return { ...whole, ...Object.fromEntries(inner) }
+}
+
+function filled(type: FieldType, value: Json): Json {
+  if (type.is === 'object' && isObject(value)) return withDefaults(type.schema, value)
+  return type.is === 'list' && isList(value) ? value.map((item) => filled(type.of, item)) : value
+}
+
+const INNER = new WeakMap<Schema, readonly Field[]>()
+
+/** The fields of a type in which something has a default. */
+function innerOf(schema: Schema): readonly Field[] {
+  const known = INNER.get(schema)
+  if (known !== undefined) return known
+  const fields = schema.fields.filter(({ type }) => {
+    const inner = innerSchema(type)
+    return inner !== undefined && (inner.name in DEFAULTS || innerOf(inner).length > 0)
+  })
+  INNER.set(schema, fields)
+  return fields
+}
