@@ -1,4 +1,6 @@
-/** What is served: one row a kind. */
+import { invariant } from '@csi-sidecars/base'
+
+/** A kind that is served. */
 export interface Kind {
   readonly group: string
   readonly version: string
@@ -22,171 +24,132 @@ export interface Kind {
   readonly reviewOnly: boolean
 }
 
-type Traits = Partial<Omit<Kind, 'group' | 'version' | 'plural' | 'kind' | 'singular'>>
+/**
+ * A row a kind: its path as in a URL, without the group where it is the core's, its name, and what differs from the
+ * shortest row:
+ *
+ *     short:po       a short name
+ *     /status        a subresource
+ *     namespaced     it lies in a namespace
+ *     all            it is of the category `all`
+ *     upsert         createOnUpdate
+ *     versioned      no unconditionalUpdate
+ *     returned       returnsDeleted
+ *     generation:1   firstGeneration
+ *     review         reviewOnly
+ *
+ * Workloads are stored as they are: no controller of this server creates their pods. A Binding places a pod on a node.
+ */
+const ROWS = `
+v1/nodes Node short:no /status
+v1/namespaces Namespace short:ns /status returned
+v1/pods Pod short:po /status /eviction namespaced all returned generation:1
+v1/persistentvolumeclaims PersistentVolumeClaim short:pvc /status namespaced returned
+v1/persistentvolumes PersistentVolume short:pv /status returned
+v1/bindings Binding namespaced review
+v1/secrets Secret namespaced
+v1/configmaps ConfigMap short:cm namespaced
+v1/serviceaccounts ServiceAccount short:sa /token namespaced returned
+v1/services Service short:svc /status namespaced all returned upsert
+v1/events Event short:ev namespaced upsert
+storage.k8s.io/v1/storageclasses StorageClass short:sc returned
+storage.k8s.io/v1/volumeattributesclasses VolumeAttributesClass short:vac returned
+storage.k8s.io/v1/volumeattachments VolumeAttachment /status returned versioned
+storage.k8s.io/v1/csinodes CSINode returned versioned
+storage.k8s.io/v1/csidrivers CSIDriver returned versioned generation:0
+storage.k8s.io/v1/csistoragecapacities CSIStorageCapacity namespaced versioned
+apps/v1/daemonsets DaemonSet short:ds /status namespaced all generation:1
+apps/v1/deployments Deployment short:deploy /status /scale namespaced all generation:1
+apps/v1/replicasets ReplicaSet short:rs /status /scale namespaced all generation:1
+apps/v1/statefulsets StatefulSet short:sts /status /scale namespaced all generation:1
+networking.k8s.io/v1/networkpolicies NetworkPolicy short:netpol namespaced generation:1
+scheduling.k8s.io/v1/priorityclasses PriorityClass short:pc generation:1
+policy/v1/poddisruptionbudgets PodDisruptionBudget short:pdb /status namespaced versioned generation:1
+coordination.k8s.io/v1/leases Lease namespaced upsert versioned
+rbac.authorization.k8s.io/v1/roles Role namespaced upsert
+rbac.authorization.k8s.io/v1/rolebindings RoleBinding namespaced upsert
+rbac.authorization.k8s.io/v1/clusterroles ClusterRole upsert
+rbac.authorization.k8s.io/v1/clusterrolebindings ClusterRoleBinding upsert
+authentication.k8s.io/v1/tokenreviews TokenReview review
+authentication.k8s.io/v1/selfsubjectreviews SelfSubjectReview review
+authorization.k8s.io/v1/subjectaccessreviews SubjectAccessReview review
+authorization.k8s.io/v1/selfsubjectaccessreviews SelfSubjectAccessReview review
+`
 
-const SERVED: Kind[] = []
-
-/** A kind that is served, at a path as in a URL, without the group where it is the core's. */
-function kind(path: string, name: string, traits: Traits = {}): Kind {
-  const served = described(path, name, traits)
-  SERVED.push(served)
-  return served
-}
-
-function described(path: string, name: string, traits: Traits = {}): Kind {
+function kindIn(row: string): Kind {
+  const [path = '', kind = '', ...words] = row.split(' ')
   const [plural = '', version = '', group = ''] = path.split('/').reverse()
+  const after = (prefix: string): string[] =>
+    words.filter((word) => word.startsWith(prefix)).map((word) => word.slice(prefix.length))
+  const [firstGeneration] = after('generation:').map(Number)
   return {
     group,
     version,
     plural,
-    singular: name.toLowerCase(),
-    kind: name,
-    namespaced: false,
-    shortNames: [],
-    categories: [],
-    subresources: [],
-    createOnUpdate: false,
-    unconditionalUpdate: true,
-    returnsDeleted: false,
-    firstGeneration: undefined,
-    reviewOnly: false,
-    ...traits,
+    singular: kind.toLowerCase(),
+    kind,
+    namespaced: words.includes('namespaced'),
+    shortNames: after('short:'),
+    categories: words.includes('all') ? ['all'] : [],
+    subresources: after('/'),
+    createOnUpdate: words.includes('upsert'),
+    unconditionalUpdate: !words.includes('versioned'),
+    returnsDeleted: words.includes('returned'),
+    firstGeneration,
+    reviewOnly: words.includes('review'),
   }
 }
 
-const STORAGE = 'storage.k8s.io/v1'
-const RBAC = 'rbac.authorization.k8s.io/v1'
-const ns: Traits = { namespaced: true }
-const STATUS = ['status']
-const kept: Traits = { returnsDeleted: true }
-
-export const NODE = kind('v1/nodes', 'Node', { shortNames: ['no'], subresources: STATUS })
-export const NAMESPACE = kind('v1/namespaces', 'Namespace', { ...kept, shortNames: ['ns'], subresources: STATUS })
-export const POD = kind('v1/pods', 'Pod', {
-  ...ns,
-  ...kept,
-  shortNames: ['po'],
-  categories: ['all'],
-  subresources: ['status', 'eviction'],
-  firstGeneration: 1,
-})
-export const PERSISTENT_VOLUME_CLAIM = kind('v1/persistentvolumeclaims', 'PersistentVolumeClaim', {
-  ...ns,
-  ...kept,
-  shortNames: ['pvc'],
-  subresources: STATUS,
-})
-export const PERSISTENT_VOLUME = kind('v1/persistentvolumes', 'PersistentVolume', {
-  ...kept,
-  shortNames: ['pv'],
-  subresources: STATUS,
-})
-/** What places a pod on a node. */
-export const BINDING = kind('v1/bindings', 'Binding', { ...ns, reviewOnly: true })
-export const SECRET = kind('v1/secrets', 'Secret', ns)
-export const CONFIG_MAP = kind('v1/configmaps', 'ConfigMap', { ...ns, shortNames: ['cm'] })
-export const SERVICE_ACCOUNT = kind('v1/serviceaccounts', 'ServiceAccount', {
-  ...ns,
-  ...kept,
-  shortNames: ['sa'],
-  subresources: ['token'],
-})
-export const SERVICE = kind('v1/services', 'Service', {
-  ...ns,
-  ...kept,
-  shortNames: ['svc'],
-  createOnUpdate: true,
-  categories: ['all'],
-  subresources: STATUS,
-})
-export const EVENT = kind('v1/events', 'Event', { ...ns, shortNames: ['ev'], createOnUpdate: true })
-export const STORAGE_CLASS = kind(`${STORAGE}/storageclasses`, 'StorageClass', { ...kept, shortNames: ['sc'] })
-export const VOLUME_ATTRIBUTES_CLASS = kind(`${STORAGE}/volumeattributesclasses`, 'VolumeAttributesClass', {
-  ...kept,
-  shortNames: ['vac'],
-})
-export const VOLUME_ATTACHMENT = kind(`${STORAGE}/volumeattachments`, 'VolumeAttachment', {
-  ...kept,
-  subresources: STATUS,
-  unconditionalUpdate: false,
-})
-export const CSI_NODE = kind(`${STORAGE}/csinodes`, 'CSINode', { ...kept, unconditionalUpdate: false })
-export const CSI_DRIVER = kind(`${STORAGE}/csidrivers`, 'CSIDriver', {
-  ...kept,
-  unconditionalUpdate: false,
-  firstGeneration: 0,
-})
-export const CSI_STORAGE_CAPACITY = kind(`${STORAGE}/csistoragecapacities`, 'CSIStorageCapacity', {
-  ...ns,
-  unconditionalUpdate: false,
-})
-/** Workloads are stored as they are: no controller of this server creates their pods. */
-const workload: Traits = { ...ns, categories: ['all'], subresources: STATUS, firstGeneration: 1 }
-const scalable: Traits = { ...workload, subresources: ['status', 'scale'] }
-export const DAEMON_SET = kind('apps/v1/daemonsets', 'DaemonSet', { ...workload, shortNames: ['ds'] })
-export const DEPLOYMENT = kind('apps/v1/deployments', 'Deployment', { ...scalable, shortNames: ['deploy'] })
-export const REPLICA_SET = kind('apps/v1/replicasets', 'ReplicaSet', { ...scalable, shortNames: ['rs'] })
-export const STATEFUL_SET = kind('apps/v1/statefulsets', 'StatefulSet', { ...scalable, shortNames: ['sts'] })
-export const NETWORK_POLICY = kind('networking.k8s.io/v1/networkpolicies', 'NetworkPolicy', {
-  ...ns,
-  shortNames: ['netpol'],
-  firstGeneration: 1,
-})
-export const PRIORITY_CLASS = kind('scheduling.k8s.io/v1/priorityclasses', 'PriorityClass', {
-  shortNames: ['pc'],
-  firstGeneration: 1,
-})
-export const POD_DISRUPTION_BUDGET = kind('policy/v1/poddisruptionbudgets', 'PodDisruptionBudget', {
-  ...ns,
-  shortNames: ['pdb'],
-  subresources: STATUS,
-  unconditionalUpdate: false,
-  firstGeneration: 1,
-})
-export const LEASE = kind('coordination.k8s.io/v1/leases', 'Lease', {
-  ...ns,
-  createOnUpdate: true,
-  unconditionalUpdate: false,
-})
-export const ROLE = kind(`${RBAC}/roles`, 'Role', { ...ns, createOnUpdate: true })
-export const ROLE_BINDING = kind(`${RBAC}/rolebindings`, 'RoleBinding', { ...ns, createOnUpdate: true })
-export const CLUSTER_ROLE = kind(`${RBAC}/clusterroles`, 'ClusterRole', { createOnUpdate: true })
-export const CLUSTER_ROLE_BINDING = kind(`${RBAC}/clusterrolebindings`, 'ClusterRoleBinding', { createOnUpdate: true })
-export const TOKEN_REVIEW = kind('authentication.k8s.io/v1/tokenreviews', 'TokenReview', { reviewOnly: true })
-kind('authorization.k8s.io/v1/subjectaccessreviews', 'SubjectAccessReview', {
-  reviewOnly: true,
-})
-
-export const SELF_SUBJECT_REVIEW = kind('authentication.k8s.io/v1/selfsubjectreviews', 'SelfSubjectReview', {
-  reviewOnly: true,
-})
-export const SELF_SUBJECT_ACCESS_REVIEW = kind(
-  'authorization.k8s.io/v1/selfsubjectaccessreviews',
-  'SelfSubjectAccessReview',
-  { reviewOnly: true },
-)
+/** By group, then by plural. */
+export const KINDS: readonly Kind[] = ROWS.trim()
+  .split('\n')
+  .map(kindIn)
+  .sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1))
 
 /** How many pods a workload wants; only a subresource of others. */
-export const SCALE = described('autoscaling/v1/scales', 'Scale', ns)
+export const SCALE = kindIn('autoscaling/v1/scales Scale namespaced')
 
-/** By group, then by plural. */
-export const KINDS: readonly Kind[] = SERVED.sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1))
+export const NODE = served('Node')
+export const NAMESPACE = served('Namespace')
+export const POD = served('Pod')
+export const PERSISTENT_VOLUME_CLAIM = served('PersistentVolumeClaim')
+export const PERSISTENT_VOLUME = served('PersistentVolume')
+export const BINDING = served('Binding')
+export const CONFIG_MAP = served('ConfigMap')
+export const SERVICE = served('Service')
+export const EVENT = served('Event')
+export const STORAGE_CLASS = served('StorageClass')
+export const PRIORITY_CLASS = served('PriorityClass')
+export const POD_DISRUPTION_BUDGET = served('PodDisruptionBudget')
+export const ROLE = served('Role')
+export const ROLE_BINDING = served('RoleBinding')
+export const CLUSTER_ROLE = served('ClusterRole')
+export const CLUSTER_ROLE_BINDING = served('ClusterRoleBinding')
+export const TOKEN_REVIEW = served('TokenReview')
+export const SELF_SUBJECT_REVIEW = served('SelfSubjectReview')
+export const SELF_SUBJECT_ACCESS_REVIEW = served('SelfSubjectAccessReview')
 
-function pathOf({ group, plural }: Kind): string {
+function served(name: string): Kind {
+  const found = KINDS.find(({ kind }) => kind === name)
+  invariant(found !== undefined, `no kind ${name}`)
+  return found
+}
+
+function pathOf({ group, plural }: Pick<Kind, 'group' | 'plural'>): string {
   return `${group}/${plural}`
 }
 
-const BY_PATH = new Map(KINDS.map((each) => [`${each.group}/${each.version}/${each.plural}`, each]))
-const BY_PLURAL = new Map(KINDS.map((each) => [pathOf(each), each]))
+const BY_PATH = new Map(KINDS.map((each) => [pathOf(each), each]))
 
 export function kindAt(group: string, version: string, plural: string): Kind | undefined {
-  return BY_PATH.get(`${group}/${version}/${plural}`)
+  const found = BY_PATH.get(pathOf({ group, plural }))
+  return found?.version === version ? found : undefined
 }
 
 /** By what a caller inside the process knows of a kind; versions do not matter there. */
 export function kindNamed(resource: { readonly group: string; readonly plural: string }): Kind {
-  const found = BY_PLURAL.get(`${resource.group}/${resource.plural}`)
-  if (found === undefined) throw new RangeError(`the emulator does not serve ${resource.group}/${resource.plural}`)
+  const found = BY_PATH.get(pathOf(resource))
+  if (found === undefined) throw new RangeError(`the emulator does not serve ${pathOf(resource)}`)
   return found
 }
 

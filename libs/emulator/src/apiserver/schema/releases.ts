@@ -1,12 +1,5 @@
 import { at, isObject, type JsonObject, type KubeObject, withField } from './json.ts'
-import {
-  CSI_DRIVER,
-  type Kind,
-  PERSISTENT_VOLUME,
-  PERSISTENT_VOLUME_CLAIM,
-  VOLUME_ATTACHMENT,
-  VOLUME_ATTRIBUTES_CLASS,
-} from './kinds.ts'
+import type { Kind } from './kinds.ts'
 
 /** The releases of Kubernetes as which the server can answer; the last one unless an option says otherwise. */
 export const RELEASES = ['1.27', '1.28', '1.29', '1.30', '1.31', '1.36'] as const
@@ -14,20 +7,20 @@ export type Release = (typeof RELEASES)[number]
 export const NEWEST_RELEASE: Release = '1.36'
 
 /** Since when a field is stored: the release whose feature gate is on by default. Before, a write drops it. */
-const FIELDS: readonly (readonly [kind: Kind, path: readonly string[], since: number])[] = [
-  [PERSISTENT_VOLUME_CLAIM, ['status', 'allocatedResources'], 32],
-  [PERSISTENT_VOLUME_CLAIM, ['status', 'allocatedResourceStatuses'], 32],
-  [PERSISTENT_VOLUME_CLAIM, ['spec', 'volumeAttributesClassName'], 34],
-  [PERSISTENT_VOLUME_CLAIM, ['status', 'currentVolumeAttributesClassName'], 34],
-  [PERSISTENT_VOLUME_CLAIM, ['status', 'modifyVolumeStatus'], 34],
-  [PERSISTENT_VOLUME, ['spec', 'volumeAttributesClassName'], 34],
-  [PERSISTENT_VOLUME, ['status', 'lastPhaseTransitionTime'], 29],
-  [VOLUME_ATTACHMENT, ['status', 'attachError', 'errorCode'], 34],
-  [VOLUME_ATTACHMENT, ['status', 'detachError', 'errorCode'], 34],
-  [CSI_DRIVER, ['spec', 'nodeAllocatableUpdatePeriodSeconds'], 34],
+const FIELDS: readonly (readonly [kind: string, path: readonly string[], since: number])[] = [
+  ['PersistentVolumeClaim', ['status', 'allocatedResources'], 32],
+  ['PersistentVolumeClaim', ['status', 'allocatedResourceStatuses'], 32],
+  ['PersistentVolumeClaim', ['spec', 'volumeAttributesClassName'], 34],
+  ['PersistentVolumeClaim', ['status', 'currentVolumeAttributesClassName'], 34],
+  ['PersistentVolumeClaim', ['status', 'modifyVolumeStatus'], 34],
+  ['PersistentVolume', ['spec', 'volumeAttributesClassName'], 34],
+  ['PersistentVolume', ['status', 'lastPhaseTransitionTime'], 29],
+  ['VolumeAttachment', ['status', 'attachError', 'errorCode'], 34],
+  ['VolumeAttachment', ['status', 'detachError', 'errorCode'], 34],
+  ['CSIDriver', ['spec', 'nodeAllocatableUpdatePeriodSeconds'], 34],
 ]
 
-const KINDS_SINCE: ReadonlyMap<Kind, number> = new Map([[VOLUME_ATTRIBUTES_CLASS, 34]])
+const KINDS_SINCE: Readonly<Record<string, number>> = { VolumeAttributesClass: 34 }
 const STREAMED_LISTS_SINCE = 34
 
 export function isRelease(text: string): text is Release {
@@ -39,7 +32,7 @@ function minorOf(release: Release): number {
 }
 
 export function hasKind(release: Release, kind: Kind): boolean {
-  return minorOf(release) >= (KINDS_SINCE.get(kind) ?? 0)
+  return minorOf(release) >= (KINDS_SINCE[kind.kind] ?? 0)
 }
 
 /** Whether a watch may begin with the objects that there are. */
@@ -49,7 +42,7 @@ export function streamsLists(release: Release): boolean {
 
 /** The object as the release stores it. */
 export function asStoredBy(release: Release, kind: Kind, object: KubeObject): KubeObject {
-  const newer = FIELDS.filter(([of, , since]) => of === kind && minorOf(release) < since)
+  const newer = FIELDS.filter(([of, , since]) => of === kind.kind && minorOf(release) < since)
   return newer.reduce((rest, [, path]) => (at(rest, ...path) === undefined ? rest : without(rest, path)), object)
 }
 

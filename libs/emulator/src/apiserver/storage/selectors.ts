@@ -1,6 +1,6 @@
 import { badRequest } from '../http/api-failure.ts'
 import { at, type Json, type JsonObject, type KubeObject, listAt, objectAt, textAt } from '../schema/json.ts'
-import { EVENT, type Kind, NAMESPACE, NODE, POD, SECRET } from '../schema/kinds.ts'
+import type { Kind } from '../schema/kinds.ts'
 
 type Labels = Readonly<Record<string, string>>
 export type Predicate = (object: KubeObject) => boolean
@@ -45,41 +45,19 @@ function labelTest(part: string): (labels: Labels) => boolean {
 }
 
 /** Fields by which a kind can be selected, beside the name and the namespace. */
-const FIELDS = new Map<Kind, readonly string[]>([
-  [
-    POD,
-    [
-      'spec.nodeName',
-      'spec.restartPolicy',
-      'spec.schedulerName',
-      'spec.serviceAccountName',
-      'spec.hostNetwork',
-      'status.phase',
-      'status.podIP',
-      'status.podIPs',
-      'status.nominatedNodeName',
-    ],
+const INVOLVED = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
+const FIELDS: Readonly<Record<string, readonly string[]>> = {
+  Event: [...INVOLVED.map((field) => `involvedObject.${field}`), 'reason', 'reportingComponent', 'source', 'type'],
+  Namespace: ['status.phase', 'name'],
+  Node: ['spec.unschedulable'],
+  Pod: [
+    ...['nodeName', 'restartPolicy', 'schedulerName', 'serviceAccountName', 'hostNetwork'].map(
+      (field) => `spec.${field}`,
+    ),
+    ...['phase', 'podIP', 'podIPs', 'nominatedNodeName'].map((field) => `status.${field}`),
   ],
-  [NODE, ['spec.unschedulable']],
-  [NAMESPACE, ['status.phase', 'name']],
-  [SECRET, ['type']],
-  [
-    EVENT,
-    [
-      'involvedObject.kind',
-      'involvedObject.namespace',
-      'involvedObject.name',
-      'involvedObject.uid',
-      'involvedObject.apiVersion',
-      'involvedObject.resourceVersion',
-      'involvedObject.fieldPath',
-      'reason',
-      'reportingComponent',
-      'source',
-      'type',
-    ],
-  ],
-])
+  Secret: ['type'],
+}
 
 interface FieldSelector {
   readonly matches: Predicate
@@ -104,7 +82,7 @@ function fieldTerm(kind: Kind, part: string): { field: string; equal: boolean; v
   const [, field, operator, value = ''] = /^([^=!]+)(!=|==|=)(.*)$/.exec(part) ?? []
   if (field === undefined) throw badRequest(`invalid selector: '${part}'; can't understand '${part}'`)
   const known = field === 'metadata.name' || (field === 'metadata.namespace' && kind.namespaced)
-  const own = FIELDS.get(kind)
+  const own = FIELDS[kind.kind]
   if (!known && own?.includes(field) !== true) {
     if (own !== undefined) throw badRequest(`field label not supported: ${field}`)
     throw badRequest(`"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`)
